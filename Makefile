@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+NAME       := pktledger
+PREFIX     ?= /usr/local
+SBINDIR    ?= $(PREFIX)/sbin
+DATADIR    ?= $(PREFIX)/share/$(NAME)
+CC         ?= cc
+CLANG      ?= clang
+BPFTOOL    ?= bpftool
+LLVM_STRIP ?= llvm-strip
+PKG_CONFIG ?= pkg-config
+B          ?= build
+
+VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' CHANGELOG.md 2>/dev/null | head -n 1)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+
+PKGS   := libbpf libxdp json-c libmnl libcap-ng
+CFLAGS ?= -O2 -g
+override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -D_GNU_SOURCE \
+	-DPKTLEDGER_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(B) -pthread \
+	$(shell $(PKG_CONFIG) --cflags $(PKGS))
+LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
+
+ARCH := $(shell uname -m | sed -e s/x86_64/x86/ -e s/aarch64/arm64/)
+# -target bpf loses the multiarch include directory (asm/types.h): keep it, and keep it last.
+BPFFLAGS := -O2 -g -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
+	-Iinclude -Ibpf -idirafter /usr/include/$(shell $(CC) -dumpmachine)
+
+BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
+SKEL := $(BPF:%=$(B)/%.skel.h)
+SRC  := $(wildcard user/*.c user/*/*.c)
+OBJ  := $(SRC:%.c=$(B)/%.o)
+LIB  := $(filter-out $(B)/user/main.o,$(OBJ))
+UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/bpf/*.c))
+
+.PHONY: all
+all: $(B)/$(NAME)
+
+$(B)/%.bpf.o: bpf/%.bpf.c
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
+	$(Q)$(LLVM_STRIP) -g $@
+
+$(B)/%.skel.h: $(B)/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+$(B)/user/%.o: user/%.c | $(SKEL)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/$(NAME): $(OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+$(B)/tests/%: tests/%.c $(LIB)
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests -MMD -MP -MT $@ -MF $@.d $< $(LIB) $(LDLIBS) -lcmocka -o $@
+
+.PHONY: run
+run: all
+	$(B)/$(NAME) run
+
+.PHONY: test-programs
+test-programs: all $(UNIT)
+
+.PHONY: install
+install: all
+	install -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
+
+.PHONY: clean
+clean:
+	rm -rf $(B)
+
+-include $(wildcard $(B)/*.d $(B)/user/*.d $(B)/user/*/*.d $(B)/tests/*/*.d)
+.SECONDARY:
+.DELETE_ON_ERROR:

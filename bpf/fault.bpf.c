@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Programs that make losses happen: they drop at XDP or in a socket's filter, spoil checksums, or
+ * take their time. They touch stamped packets of the flow only, and count nothing: what they lose
+ * is for the tracer to find.
+ */
+#include "kernel.h"
+
+#include "fault_abi.h"
+#include "packet.bpf.h"
+
+#define TC_ACT_UNSPEC	(-1) /* on to the next filter */
+#define UDP_CSUM_OFF	6
+#define BURN_LOOPS	(1 << 20) /* the clock ends it long before */
+#define FILTER_KEEP_ALL 0xffffffff
+
+const volatile struct fault_config cfg;
+
+/* The receiver's own XDP program, if it has one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} next SEC(".maps");
+
+/* True in `share` of 2^32 cases; a share of 2^32 is always true. */
+static __always_inline bool chance(__u64 share)
+{
+	return bpf_get_prandom_u32() < share;
+}
+
+static long past_deadline(__u32 index, void *deadline)
+{
+	return bpf_ktime_get_ns() >= *(__u64 *)deadline;
+}
+
+static __always_inline void burn(__u32 ns)
+{
+	__u64 deadline = bpf_ktime_get_ns() + ns;
+
+	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
+}
+
+static __always_inline bool ours(struct __sk_buff *skb)
+{
+	return packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
+}
+
+SEC("tc")
+int fault_slow(struct __sk_buff *skb)
+{
+	if (ours(skb))
+		burn(cfg.tc_burn_ns);
+	return TC_ACT_UNSPEC;
+}
+
+/*
+ * Flips a bit in both bytes of the UDP checksum. That changes it by 255 or 257, up or down, which
+ * is never 0 modulo 0xffff, so the result is wrong for certain; and it is kept from becoming 0,
+ * which would say that there is no checksum.
+ */
+SEC("tc")
+int fault_corrupt(struct __sk_buff *skb)
+{
+	__u32 at = ETH_HLEN;
+	__u8 first, csum[2];
+
+	if (!ours(skb) || !chance(cfg.corrupt_share))
+		return TC_ACT_UNSPEC;
+	if (bpf_skb_load_bytes(skb, at, &first, sizeof(first)))
+		return TC_ACT_UNSPEC;
+	at += first >> 4 == 6 ? IP6_HLEN : (first & 0x0f) * 4;
+	at += UDP_CSUM_OFF;
+	if (bpf_skb_load_bytes(skb, at, csum, sizeof(csum)) || !(csum[0] | csum[1]))
+		return TC_ACT_UNSPEC;
+	csum[0] ^= 1;
+	csum[1] ^= 1;
+	if (!(csum[0] | csum[1]))
+		csum[0] = csum[1] = 2;
+	/* Without BPF_F_RECOMPUTE_CSUM: skb->csum is not to follow. */
+	bpf_skb_store_bytes(skb, at, csum, sizeof(csum), 0);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("xdp")
+int fault_xdp(struct xdp_md *ctx)
+{
+	if (packet_word_direct((void *)(long)ctx->data, (void *)(long)ctx->data_end, cfg.port)) {
+		if (cfg.xdp_burn_ns)
+			burn(cfg.xdp_burn_ns);
+		if (chance(cfg.xdp_share))
+			return XDP_DROP;
+	}
+	bpf_tail_call(ctx, &next, 0);
+	return XDP_PASS;
+}
+
+/* Whatever reaches the socket is the flow's. A share of 0 accepts all. */
+SEC("socket")
+int fault_filter(struct __sk_buff *skb)
+{
+	return chance(cfg.filter_share) ? 0 : FILTER_KEEP_ALL;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The few kernel types that our programs read, cut by hand: only the fields used, relocated by
+ * CO-RE against the running kernel. A full vmlinux.h is 3 MB and hides what we depend on.
+ */
+#ifndef PKTLEDGER_KERNEL_H
+#define PKTLEDGER_KERNEL_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	int ifindex;
+	possible_net_t nd_net;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+	__u16 skc_num;
+	possible_net_t skc_net;
+};
+
+struct sk_buff;
+
+struct sk_buff_head {
+	struct sk_buff *next;
+	__u32 qlen;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
+};
+
+struct dst_entry {
+	void *input;
+};
+
+struct sk_buff {
+	struct sk_buff *next;
+	struct sock *sk;
+	struct net_device *dev;
+	unsigned long _skb_refdst;
+	unsigned int len;
+	unsigned int data_len;
+	__u8 cloned : 1;
+	__u8 pkt_type : 3;
+	__be16 protocol;
+	int skb_iif;
+	__u16 network_header;
+	__u16 mac_header;
+	unsigned int tail;
+	unsigned int end;
+	unsigned char *head;
+	unsigned char *data;
+};
+
+struct skb_shared_info {
+	unsigned short gso_size;
+	unsigned short gso_segs;
+};
+
+struct task_struct {
+	int tgid;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+};
+
+struct bpf_iter__udp {
+	struct bpf_iter_meta *meta;
+	struct udp_sock *udp_sk;
+	unsigned int uid;
+	int bucket;
+};
+
+#pragma clang attribute pop
+
+/* Not in UAPI headers, or not to be included beside them. */
+#define ETH_HLEN       14
+#define ETH_P_IP       0x0800
+#define ETH_P_IPV6     0x86DD
+#define ETH_P_8021Q    0x8100
+#define ETH_P_8021AD   0x88A8
+#define IPPROTO_UDP    17
+#define IP_OFFSET_MASK 0x1fff
+#define AF_PACKET      17
+#define PACKET_OUTGOING 4
+#define PACKET_OTHERHOST 3
+#define SKB_DST_PTRMASK (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From an skb to its stamp. Where the headers are depends on where the packet died (STAGES 7):
+ * the network header if it is set, else the MAC header, else skb->data by skb->protocol. The
+ * stamp is accepted only behind a UDP header found that way, never by scanning.
+ */
+#ifndef PKTLEDGER_PACKET_BPF_H
+#define PKTLEDGER_PACKET_BPF_H
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "kernel.h"
+#include "stamp.h"
+
+#define HEADER_UNSET 0xffff /* mac_header before skb_reset_mac_header() */
+#define IP6_HLEN     40
+#define UDP_HLEN     8
+
+/* What is needed of an skb to find its headers; offsets count from `head`. */
+struct packet_place {
+	unsigned char *head;
+	unsigned char *data;
+	__u32 tail; /* offset of the end of the linear part */
+	__u16 network_header;
+	__u16 mac_header;
+	__be16 protocol;
+};
+
+struct packet {
+	__u64 word;	/* of the stamp */
+	__u32 payload;	/* offset of the UDP payload from head */
+	__u32 l3_bytes; /* length that the IP header tells */
+};
+
+enum packet_result {
+	PACKET_OTHER,	   /* not of our flow */
+	PACKET_STAMPED,
+	PACKET_UNREADABLE, /* UDP to our port, but the payload is not in the linear part */
+};
+
+/* An IPv6 header, a UDP header and a stamp fit; an IPv4 header with options may need a 2nd read. */
+struct packet_bytes {
+	__u8 at[IP6_HLEN + UDP_HLEN + STAMP_LEN];
+};
+
+static __always_inline __u16 be16_at(const void *p)
+{
+	const __u8 *b = p;
+
+	return (__u16)b[0] << 8 | b[1];
+}
+
+static __always_inline __u64 be64_at(const void *p)
+{
+	const struct {
+		__u64 v;
+	} __attribute__((packed)) *u = p;
+
+	return bpf_be64_to_cpu(u->v);
+}
+
+/* Offset of the IP header from head, or -1. */
+static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto)
+{
+	__u8 type[8];
+
+	if (at->network_header && at->network_header < at->tail) {
+		*proto = 0; /* by the version nibble */
+		return at->network_header;
+	}
+	if (at->mac_header != HEADER_UNSET && at->mac_header < at->tail) {
+		if (bpf_probe_read_kernel(type, 6, at->head + at->mac_header + 12))
+			return -1;
+		*proto = be16_at(type);
+		if (*proto == ETH_P_8021Q || *proto == ETH_P_8021AD) {
+			*proto = be16_at(type + 4);
+			return at->mac_header + ETH_HLEN + 4;
+		}
+		return at->mac_header + ETH_HLEN;
+	}
+	*proto = bpf_ntohs(at->protocol);
+	return at->data - at->head;
+}
+
+static __always_inline int packet_parse(const struct packet_place *at, __u16 port, struct packet *p)
+{
+	struct packet_bytes b;
+	__u16 proto, l4;
+	__u8 version;
+	int l3;
+
+	l3 = packet_l3(at, &proto);
+	if (l3 < 0 || bpf_probe_read_kernel(&b, sizeof(b), at->head + l3))
+		return PACKET_OTHER;
+
+	version = b.at[0] >> 4;
+	if (version == 4 && (!proto || proto == ETH_P_IP)) {
+		l4 = (b.at[0] & 0x0f) * 4;
+		if (l4 < 20 || b.at[9] != IPPROTO_UDP || be16_at(b.at + 6) & IP_OFFSET_MASK)
+			return PACKET_OTHER;
+		p->l3_bytes = be16_at(b.at + 2);
+		if (l4 != 20 && bpf_probe_read_kernel(b.at + 20, UDP_HLEN + STAMP_LEN,
+						      at->head + l3 + l4))
+			return PACKET_OTHER;
+		p->payload = l3 + l4 + UDP_HLEN;
+		if (be16_at(b.at + 22) != port)
+			return PACKET_OTHER;
+		if (p->payload + STAMP_LEN > at->tail)
+			return PACKET_UNREADABLE;
+		if (be16_at(b.at + 28) != STAMP_MAGIC)
+			return PACKET_OTHER;
+		p->word = be64_at(b.at + 30);
+		return be64_at(b.at + 38) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
+	}
+	if (version == 6 && (!proto || proto == ETH_P_IPV6)) {
+		if (b.at[6] != IPPROTO_UDP || be16_at(b.at + 42) != port)
+			return PACKET_OTHER;
+		p->l3_bytes = IP6_HLEN + be16_at(b.at + 4);
+		p->payload = l3 + IP6_HLEN + UDP_HLEN;
+		if (p->payload + STAMP_LEN > at->tail)
+			return PACKET_UNREADABLE;
+		if (be16_at(b.at + 48) != STAMP_MAGIC)
+			return PACKET_OTHER;
+		p->word = be64_at(b.at + 50);
+		return be64_at(b.at + 58) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
+	}
+	return PACKET_OTHER;
+}
+
+/*
+ * The same for programs that see the packet itself (tc, XDP): direct access, bounds by the
+ * verifier. Returns the stamp's word, or 0 if the packet is none of ours. 0 is no word: base is
+ * never 0.
+ */
+static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u16 port)
+{
+	__u8 *l3 = data + ETH_HLEN, *udp, *payload;
+	__u16 proto;
+	__u64 word;
+
+	if ((void *)(l3 + 4) > data_end)
+		return 0;
+	proto = be16_at(data + 12);
+	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
+		proto = be16_at(l3 + 2);
+		l3 += 4;
+	}
+	if (proto == ETH_P_IP) {
+		if ((void *)(l3 + 20) > data_end || l3[9] != IPPROTO_UDP ||
+		    be16_at(l3 + 6) & IP_OFFSET_MASK)
+			return 0;
+		udp = l3 + (l3[0] & 0x0f) * 4;
+	} else if (proto == ETH_P_IPV6) {
+		if ((void *)(l3 + IP6_HLEN) > data_end || l3[6] != IPPROTO_UDP)
+			return 0;
+		udp = l3 + IP6_HLEN;
+	} else {
+		return 0;
+	}
+	payload = udp + UDP_HLEN;
+	if ((void *)(payload + STAMP_LEN) > data_end || be16_at(udp + 2) != port ||
+	    be16_at(payload) != STAMP_MAGIC)
+		return 0;
+	word = be64_at(payload + 2);
+	return be64_at(payload + 10) == ~word ? word : 0;
+}
+
+#endif

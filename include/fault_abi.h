@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* In rodata of the fault programs. A share is a number of cases in 2^32. */
+#ifndef PKTLEDGER_FAULT_ABI_H
+#define PKTLEDGER_FAULT_ABI_H
+
+struct fault_config {
+	__u64 corrupt_share; /* checksums to spoil */
+	__u64 filter_share;  /* datagrams that the socket filter refuses */
+	__u64 xdp_share;     /* packets that the XDP program drops */
+	__u32 tc_burn_ns;    /* time that a packet costs at tc ingress */
+	__u32 xdp_burn_ns;   /* the same in the XDP program */
+	__u16 port;	     /* destination port of the flow, host order */
+	__u16 pad[3];
+};
+
+_Static_assert(sizeof(struct fault_config) == 40, "no holes");
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The stamp: what makes a UDP datagram countable. The first 18 bytes of the payload, network byte
+ * order. A word stands beside its complement, so it adds nothing to the Internet checksum: the UDP
+ * checksum of a flow is a constant and no engine ever recomputes it.
+ *
+ * Shared by BPF programs and user space; needs only the fixed-width types.
+ */
+#ifndef PKTLEDGER_STAMP_H
+#define PKTLEDGER_STAMP_H
+
+#include <linux/types.h>
+
+#define STAMP_MAGIC	0x706b
+#define STAMP_LEN	18	/* bytes: magic, word, check */
+#define STAMP_TIME_OFF	18	/* offset of the optional send time */
+#define STAMP_TIME_LEN	34	/* payload bytes from which on the send time is carried */
+
+#define STAMP_NUMBER_BITS 48
+#define STAMP_NUMBER_MASK ((1ULL << STAMP_NUMBER_BITS) - 1)
+
+/* word = stream << 48 | number */
+#define STAMP_WORD(stream, number) \
+	(((__u64)(stream) << STAMP_NUMBER_BITS) | ((number) & STAMP_NUMBER_MASK))
+#define STAMP_STREAM(word) ((__u16)((word) >> STAMP_NUMBER_BITS))
+#define STAMP_NUMBER(word) ((word) & STAMP_NUMBER_MASK)
+
+struct stamp {
+	__u16 magic;
+	__u64 word;
+	__u64 check; /* ~word */
+} __attribute__((packed));
+
+/* Behind the stamp if the payload has STAMP_TIME_LEN bytes or more. CLOCK_TAI, ns. */
+struct stamp_time {
+	__u64 ns;
+	__u64 check; /* ~ns */
+} __attribute__((packed));
+
+#define END_MAGIC 0x7065
+
+/*
+ * The end record: sent a few times after a stream's last packet, so that a receiver that stands
+ * alone knows the tail. It is no packet of the ledger.
+ */
+struct end_record {
+	__u16 magic;
+	__u16 stream;
+	__u64 base;    /* number of the stream's first packet */
+	__u64 sent;
+	__u64 refused; /* base + sent + refused = first number never used */
+	__u64 check;   /* ~(stream ^ base ^ sent ^ refused) */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct stamp) == STAMP_LEN, "the stamp is 18 bytes");
+_Static_assert(sizeof(struct stamp_time) == STAMP_TIME_LEN - STAMP_TIME_OFF, "the time is 16");
+_Static_assert(sizeof(struct end_record) == 36, "the end record is 36 bytes");
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the tracing programs and user space say to each other.
+ *
+ * A packet's fate is one byte, indexed by its number: 0 while it is open, else the index of the
+ * cause that ended it. A cause is what the kernel told: reason, location, interface, namespace.
+ * Which stage that is, is decided in user space (trace/stagemap.h), where names are known.
+ */
+#ifndef PKTLEDGER_TRACE_ABI_H
+#define PKTLEDGER_TRACE_ABI_H
+
+#include <linux/types.h>
+
+#define TRACE_STREAMS	  64	/* sending threads of one run */
+#define TRACE_CAUSES	  256	/* index 0: none; TRACE_CAUSE_FULL: the table was full */
+#define TRACE_CAUSE_FULL  255
+#define TRACE_PAGE_BITS	  12
+#define TRACE_PAGE_SIZE	  (1 << TRACE_PAGE_BITS)
+
+/* One element of the maps `fates`, `arrivals` and `seen`: a byte a packet. */
+struct trace_page {
+	__u8 at[TRACE_PAGE_SIZE];
+};
+
+enum trace_observer {
+	OBSERVER_KFREE_SKB,	 /* skb:kfree_skb */
+	OBSERVER_REDIRECT_ERR,	 /* xdp:xdp_redirect_err, number from the per-CPU cell */
+	OBSERVER_XDP_EXCEPTION,	 /* xdp:xdp_exception, number from the per-CPU cell */
+	OBSERVER_DEVMAP_XMIT,	 /* xdp:xdp_devmap_xmit */
+	OBSERVER_BULK_TX,	 /* xdp:xdp_bulk_tx */
+	OBSERVER_CPUMAP,	 /* xdp:xdp_cpumap_enqueue */
+	OBSERVER_SOCKET_QUEUE,	 /* seen in the receive queue just before the socket closed */
+	OBSERVER_COUNT,
+};
+
+enum trace_cause_flag {
+	CAUSE_COPY = 1,	  /* the event ended a copy (tap, flood); an own end overrules it */
+	CAUSE_SK = 2,	  /* skb->sk was set */
+	CAUSE_DST = 4,	  /* a route was attached; aux is its input function */
+	CAUSE_NO_DEV = 8, /* skb->dev was not a device */
+};
+
+struct trace_cause {
+	__u64 location;	 /* return address in the kernel; 0 if the observer has none */
+	__u64 aux;	 /* NETFILTER_DROP: dst->input; XDP observers: enum bpf_map_type */
+	__s32 reason;	 /* enum skb_drop_reason; XDP observers: -errno */
+	__u32 netns;	 /* inode number of the namespace; 0 unknown */
+	__u32 ifindex;	 /* 0 unknown */
+	__u16 pad;
+	__u8 observer;	 /* enum trace_observer */
+	__u8 flags;	 /* enum trace_cause_flag */
+};
+
+/* Per CPU and cause. */
+struct trace_count {
+	__u64 events;
+	__u64 packets; /* weighted: a GSO skb counts its segments */
+	__u64 bytes;   /* L3 bytes */
+};
+
+/* Per CPU: what the tracer itself lost or set aside. */
+struct trace_loss {
+	__u64 causes_full;	/* no index left: settled as TRACE_CAUSE_FULL */
+	__u64 stamp_unreadable; /* on our port, payload not readable */
+	__u64 foreign;		/* valid stamp of another run */
+	__u64 late;		/* number already left the window */
+	__u64 cell_empty;	/* XDP loss without a number in the cell */
+	__u64 gso_split;	/* merged skb whose stamps do not span its segments */
+};
+
+/* In rodata of every program: which numbers are ours. */
+struct trace_config {
+	__u64 base;    /* first number of every stream, a multiple of 2^32 */
+	__u64 window;  /* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
+	__u16 stream0; /* stream of slot 0 */
+	__u16 streams; /* slots */
+	__u16 port;    /* destination port of the flow, host order */
+	__u8 has_reason; /* kfree_skb has its 3rd argument */
+	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
+	__s32 reason_netfilter; /* SKB_DROP_REASON_NETFILTER_DROP of this kernel */
+	__s32 reason_otherhost;
+	__s32 reason_packet_sock;
+	__u32 pad;
+	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
+	__u64 ignore_end;
+};
+
+/* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
+enum trace_seen {
+	SEEN_TX_DEVICE = 1, /* tc egress of the sender's device */
+	SEEN_RX_DEVICE = 2, /* tc ingress of the receiver's device */
+	SEEN_SOCKET = 3,    /* in the receive queue of the socket */
+	SEEN_MASK = 0x0f,
+	SEEN_ON_INIT = 0x80, /* while `current` was a thread of PID 1: tracing may be suppressed */
+};
+
+_Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
+_Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
+_Static_assert(sizeof(struct trace_count) == 24, "counts");
+_Static_assert(sizeof(struct trace_config) == 56, "no holes");
+
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "books/findings_data.h"
+
+/* 5000 datagrams of 100 bytes to a reader that stands still (tests/fixtures/proc/udp-1.txt). */
+static const struct finding_facts burst = {
+	.lost = 4744,
+	.sent = 5000,
+	.port = 5001,
+	.rcvbuf = 212992,
+	.rmem_max = 212992,
+	.truesize = 832,
+	.arrival_pps = 100000,
+};
+
+/* A million at full speed, read at two thirds of it. */
+static const struct finding_facts overload = {
+	.lost = 300603,
+	.sent = 1000000,
+	.process = "reader",
+	.rcvbuf = 212992,
+	.rmem_max = 212992,
+	.truesize = 1280,
+	.arrival_pps = 900000,
+	.read_pps = 629000,
+};
+
+static const struct finding_facts every_fact = {
+	.lost = 18446744073709551615ULL,
+	.sent = 18446744073709551615ULL,
+	.reason = "FRAG_REASM_TIMEOUT_WITH_A_LONG_NAME",
+	.location = "__netif_receive_skb_core_with_a_long_name",
+	.ifname = "fifteen-letters",
+	.process = "fifteen-letters",
+	.port = 65535,
+	.hook = "postrouting",
+	.ttl = 255,
+	.mtu = 65535,
+	.arrival_pps = 123456789,
+	.read_pps = 23456789,
+	.rcvbuf = 2147483647,
+	.rmem_max = 2147483647,
+	.truesize = 66000,
+	.udp_mem = {1844674407370955161, 1844674407370955161, 1844674407370955161},
+	.page_bytes = 4096,
+	.netdev_max_backlog = 2147483647,
+	.qdisc = "pfifo_head_drop",
+	.qdisc_limit = "limit 4294967295p",
+	.ring_now = 4096,
+	.ring_max = 8192,
+};
+
+static void burst_fits_a_buffer(void **state)
+{
+	struct finding f;
+
+	(void)state;
+	/* 256 packets fit: 4744 are 19 fillings. With 2000 lost it is a burst. */
+	struct finding_facts facts = burst;
+
+	facts.lost = 2000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-burst");
+	/* 212992 + 2000 * 832 = 1876992; setsockopt takes half */
+	assert_string_equal(f.command, "sysctl -w net.core.rmem_max=938496");
+	assert_string_equal(f.undo, "sysctl -w net.core.rmem_max=212992");
+	assert_non_null(strstr(f.wanted, "SO_RCVBUF 938496 (gives 1876992)"));
+	assert_non_null(strstr(f.evidence, "the buffer holds 256"));
+	assert_non_null(strstr(f.evidence, "a burst of 2.56 ms at 100k packets/s"));
+	assert_non_null(strstr(f.evidence, "2000 packets lost, 40 % of those sent"));
+	assert_non_null(strstr(f.current, "SO_RCVBUF 212992"));
+	assert_true(f.risk[0]);
+}
+
+static void no_sysctl_where_none_is_needed(void **state)
+{
+	struct finding_facts facts = burst;
+	struct finding f;
+
+	(void)state;
+	facts.lost = 100;
+	facts.rmem_max = 16 << 20;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-burst");
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.undo, "");
+	assert_true(f.wanted[0]);
+
+	facts.rmem_max = 0; /* unknown: no command on a guess */
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+}
+
+static void overload_is_no_burst(void **state)
+{
+	struct finding_facts facts = overload;
+	struct finding f;
+
+	(void)state;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-slow");
+	assert_non_null(strstr(f.text, "faster than reader read them"));
+	assert_non_null(strstr(f.evidence, "read 629k packets/s"));
+	assert_non_null(strstr(f.wanted, "faster reader"));
+	assert_string_equal(f.command, "sysctl -w net.core.rmem_max=192492416");
+
+	/* No buffer of 1 GiB and more is advised. */
+	facts.lost = 3000000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.wanted, "a faster reader");
+	assert_string_equal(f.risk, "");
+}
+
+static void without_facts_no_numbers(void **state)
+{
+	const struct finding_facts facts = {.lost = 7};
+	struct finding f;
+
+	(void)state;
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		assert_int_equal(findings_for_stage(s, &facts, &f), 0);
+		assert_int_equal(f.stage, s);
+		assert_true(f.text[0]);
+		assert_string_equal(f.evidence, "7 packets lost");
+		assert_string_equal(f.undo, "");
+		assert_null(strpbrk(f.text, "{}[]"));
+		assert_null(strpbrk(f.command, "{}[]"));
+	}
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.current, "");
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+	assert_int_equal(findings_for_stage(STAGE_NONE, &facts, &f), -ENOENT);
+}
+
+static void whole(const char *field, size_t size)
+{
+	if (strlen(field) + 1 >= size)
+		fail_msg("cut: %s", field);
+	assert_null(strpbrk(field, "{}[]"));
+}
+
+/* The longest values fit everywhere, and every name in braces is a fact. */
+static void nothing_is_cut(void **state)
+{
+	static const char *const reasons[] = {"NEIGH_QUEUEFULL", "IP_INHDR",  "PKT_TOO_BIG",
+					      "IP_RPFILTER",	 "OTHERHOST", NULL};
+
+	(void)state;
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		const struct finding_row *row = &finding_rows[i];
+		const char *const fields[] = {row->text,   row->evidence, row->current,
+					      row->wanted, row->command,  row->undo,
+					      row->risk};
+
+		for (unsigned j = 0; j < sizeof(fields) / sizeof(fields[0]); j++) {
+			const char *open = fields[j] ? fields[j] : "";
+
+			while ((open = strpbrk(open, "{["))) {
+				const char *close = strpbrk(open + 1, *open == '{' ? "}[" : "][");
+
+				assert_non_null(close);
+				assert_int_equal(*close, *open == '{' ? '}' : ']');
+				open++;
+			}
+		}
+		assert_true(!row->undo || row->command);
+	}
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		for (unsigned r = 0; r < sizeof(reasons) / sizeof(reasons[0]); r++) {
+			struct finding_facts facts = every_fact;
+			struct finding f;
+
+			if (reasons[r])
+				facts.reason = reasons[r];
+			facts.lost = r & 1 ? facts.lost : 16000;
+			assert_int_equal(findings_for_stage(s, &facts, &f), 0);
+			whole(f.text, sizeof(f.text));
+			whole(f.evidence, sizeof(f.evidence));
+			whole(f.current, sizeof(f.current));
+			whole(f.wanted, sizeof(f.wanted));
+			whole(f.command, sizeof(f.command));
+			whole(f.undo, sizeof(f.undo));
+			whole(f.risk, sizeof(f.risk));
+		}
+	}
+}
+
+static void commands(void **state)
+{
+	struct finding_facts facts = {
+		.lost = 10,
+		.ifname = "v-rx",
+		.netdev_max_backlog = 1000,
+		.udp_mem = {100, 200, 300},
+		.page_bytes = 4096,
+		.ring_now = 256,
+		.ring_max = 4096,
+		.port = 28779,
+		.reason = "IP_INHDR",
+		.ttl = 1,
+	};
+	struct finding f;
+
+	(void)state;
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=2000");
+	assert_string_equal(f.undo, "sysctl -w net.core.netdev_max_backlog=1000");
+	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f), 0);
+	assert_string_equal(f.command, "sysctl -w net.ipv4.udp_mem='200 400 600'");
+	assert_string_equal(f.undo, "sysctl -w net.ipv4.udp_mem='100 200 300'");
+	assert_non_null(strstr(f.current, "at most 1228800 bytes"));
+	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f), 0);
+	assert_string_equal(f.command, "ethtool -G v-rx rx 4096");
+	assert_string_equal(f.undo, "ethtool -G v-rx rx 256");
+	assert_int_equal(findings_for_stage(STAGE_UDP_LOOKUP, &facts, &f), 0);
+	assert_string_equal(f.command, "ss -ulpn sport = :28779");
+	assert_int_equal(findings_for_stage(STAGE_IP_FORWARD, &facts, &f), 0);
+	assert_string_equal(f.id, "ip-ttl");
+	assert_string_equal(f.current, "TTL 1");
+	facts.ring_now = 4096;
+	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f), 0);
+	assert_string_equal(f.id, "nic-ring-busy");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(burst_fits_a_buffer),
+		cmocka_unit_test(no_sysctl_where_none_is_needed),
+		cmocka_unit_test(overload_is_no_burst),
+		cmocka_unit_test(without_facts_no_numbers),
+		cmocka_unit_test(nothing_is_cut),
+		cmocka_unit_test(commands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

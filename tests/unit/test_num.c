@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define UNTOUCHED 0xdeadbeefULL
+
+struct number_case {
+	const char *text;
+	int code;
+	uint64_t value;
+};
+
+static void check_numbers(int (*parse)(const char *, uint64_t *), const struct number_case *c)
+{
+	for (; c->text; c++) {
+		uint64_t v = UNTOUCHED;
+		int code = parse(c->text, &v);
+
+		if (code != c->code || v != (code ? UNTOUCHED : c->value))
+			fail_msg("'%s': %d, %llu; wanted %d, %llu", c->text, code,
+				 (unsigned long long)v, c->code, (unsigned long long)c->value);
+	}
+}
+
+/* What no number may be, whatever its unit. */
+static const struct number_case junk[] = {
+	{"", -EINVAL, 0},
+	{" ", -EINVAL, 0},
+	{"-1", -EINVAL, 0},
+	{"+1", -EINVAL, 0},
+	{" 1", -EINVAL, 0},
+	{"1 ", -EINVAL, 0},
+	{"1\n", -EINVAL, 0},
+	{"12abc", -EINVAL, 0},
+	{"abc", -EINVAL, 0},
+	{"0x10", -EINVAL, 0},
+	{"1e3", -EINVAL, 0},
+	{"1,000", -EINVAL, 0},
+	{"1.", -EINVAL, 0},
+	{".5", -EINVAL, 0},
+	{"1.5.5", -EINVAL, 0},
+	{"1 k", -EINVAL, 0},
+	{"1kk", -EINVAL, 0},
+	{"k", -EINVAL, 0},
+	{"nan", -EINVAL, 0},
+	{"inf", -EINVAL, 0},
+	{"--", -EINVAL, 0},
+	{"\xd9\xa1", -EINVAL, 0},
+	{"1\xc2\xa0", -EINVAL, 0},
+	{"18446744073709551616", -ERANGE, 0},
+	{"99999999999999999999999999", -ERANGE, 0},
+	{0},
+};
+
+static int parse_u64(const char *s, uint64_t *out)
+{
+	return num_u64(s, 0, UINT64_MAX, out);
+}
+
+static int parse_port(const char *s, uint64_t *out)
+{
+	return num_u64(s, 1, 65535, out);
+}
+
+static void test_u64(void **state)
+{
+	static const struct number_case good[] = {
+		{"0", 0, 0},
+		{"007", 0, 7},
+		{"18446744073709551615", 0, UINT64_MAX},
+		{"1.5", -EINVAL, 0},
+		{"1k", -EINVAL, 0},
+		{"99999999999999999999x", -EINVAL, 0},
+		{0},
+	};
+	static const struct number_case port[] = {
+		{"0", -ERANGE, 0}, {"1", 0, 1}, {"65535", 0, 65535}, {"65536", -ERANGE, 0}, {0},
+	};
+
+	(void)state;
+	check_numbers(parse_u64, junk);
+	check_numbers(parse_u64, good);
+	check_numbers(parse_port, junk);
+	check_numbers(parse_port, port);
+}
+
+static void test_count(void **state)
+{
+	static const struct number_case cases[] = {
+		{"0", 0, 0},
+		{"1000000", 0, 1000000},
+		{"10k", 0, 10000},
+		{"10K", 0, 10000},
+		{"1.5M", 0, 1500000},
+		{"2G", 0, 2000000000},
+		{"0.001k", 0, 1},
+		{"1.000", 0, 1},
+		{"1.500k", 0, 1500},
+		{"0.0001k", -EINVAL, 0},
+		{"1.5", -EINVAL, 0},
+		{"1.0005k", -EINVAL, 0},
+		{"1m", -EINVAL, 0},
+		{"1g", -EINVAL, 0},
+		{"1T", -EINVAL, 0},
+		{"1kB", -EINVAL, 0},
+		{"18446744073.709551615G", 0, UINT64_MAX},
+		{"18446744073.709551616G", -ERANGE, 0},
+		{"18446744073709551615k", -ERANGE, 0},
+		{0},
+	};
+
+	(void)state;
+	check_numbers(num_count, junk);
+	check_numbers(num_count, cases);
+}
+
+static void test_size(void **state)
+{
+	static const struct number_case cases[] = {
+		{"0", 0, 0},
+		{"1500", 0, 1500},
+		{"64k", 0, 65536},
+		{"64K", 0, 65536},
+		{"64KiB", 0, 65536},
+		{"64kiB", 0, 65536},
+		{"1.5k", 0, 1536},
+		{"1m", 0, 1 << 20},
+		{"1M", 0, 1 << 20},
+		{"0.5MiB", 0, 1 << 19},
+		{"1g", 0, 1 << 30},
+		{"1GiB", 0, 1 << 30},
+		{"0.1k", -EINVAL, 0},
+		{"64kB", -EINVAL, 0},
+		{"64kb", -EINVAL, 0},
+		{"64B", -EINVAL, 0},
+		{"64kib", -EINVAL, 0},
+		{"64iB", -EINVAL, 0},
+		{"17179869183g", 0, 17179869183ULL << 30},
+		{"17179869184g", -ERANGE, 0},
+		{0},
+	};
+
+	(void)state;
+	check_numbers(num_size, junk);
+	check_numbers(num_size, cases);
+}
+
+static void test_time(void **state)
+{
+	static const struct number_case cases[] = {
+		{"0", 0, 0},
+		{"5", 0, 5000000000},
+		{"0.5", 0, 500000000},
+		{"0.000000001", 0, 1},
+		{"7ns", 0, 7},
+		{"1.5us", 0, 1500},
+		{"200ms", 0, 200000000},
+		{"10s", 0, 10000000000},
+		{"2m", 0, 120000000000},
+		{"1.5h", 0, 5400000000000},
+		{"1d", 0, 86400000000000},
+		{"0.0000000001", -EINVAL, 0},
+		{"1.5ns", -EINVAL, 0},
+		{"5S", -EINVAL, 0},
+		{"5sec", -EINVAL, 0},
+		{"1h30m", -EINVAL, 0},
+		{"5M", -EINVAL, 0},
+		{"213503d", 0, 213503 * 86400000000000ULL},
+		{"213504d", -ERANGE, 0},
+		{0},
+	};
+
+	(void)state;
+	check_numbers(num_time, junk);
+	check_numbers(num_time, cases);
+}
+
+static void test_rate(void **state)
+{
+	static const struct {
+		const char *text;
+		enum rate_unit unit;
+		double value;
+	} good[] = {
+		{"max", RATE_MAX, 0},
+		{"1", RATE_PPS, 1},
+		{"0.5", RATE_PPS, 0.5},
+		{"200k", RATE_PPS, 200e3},
+		{"200kpps", RATE_PPS, 200e3},
+		{"1.488M", RATE_PPS, 1488e3},
+		{"1.5Gbit", RATE_L2_BPS, 1.5e9},
+		{"1.5Gbit/l2", RATE_L2_BPS, 1.5e9},
+		{"1.5Gbit/l1", RATE_L1_BPS, 1.5e9},
+		{"800bit", RATE_L2_BPS, 800},
+		{"1Tbit", RATE_L2_BPS, 1e12},
+		{"50%", RATE_PERCENT, 50},
+		{"0.1%", RATE_PERCENT, 0.1},
+		{"100%", RATE_PERCENT, 100},
+		{NULL, 0, 0},
+	};
+	static const struct {
+		const char *text;
+		int code;
+	} bad[] = {
+		{"", -EINVAL},
+		{"12abc", -EINVAL},
+		{"-1", -EINVAL},
+		{"+5k", -EINVAL},
+		{"k", -EINVAL},
+		{"MAX", -EINVAL},
+		{"maximum", -EINVAL},
+		{"max ", -EINVAL},
+		{"1m", -EINVAL},
+		{"1g", -EINVAL},
+		{"1Gb", -EINVAL},
+		{"1Gbps", -EINVAL},
+		{"1Gbit/", -EINVAL},
+		{"1Gbit/l3", -EINVAL},
+		{"1Gbit/s", -EINVAL},
+		{"1 Gbit", -EINVAL},
+		{"1kk", -EINVAL},
+		{"50%%", -EINVAL},
+		{"50k%", -EINVAL},
+		{"%", -EINVAL},
+		{"1e6", -EINVAL},
+		{"0", -ERANGE},
+		{"0.0", -ERANGE},
+		{"0%", -ERANGE},
+		{"0bit", -ERANGE},
+		{"100.1%", -ERANGE},
+		{"1001Tbit", -ERANGE},
+		{"99999999999999999999", -ERANGE},
+		{0},
+	};
+	struct rate r;
+
+	(void)state;
+	for (unsigned i = 0; good[i].text; i++) {
+		assert_int_equal(num_rate(good[i].text, &r), 0);
+		assert_int_equal(r.unit, good[i].unit);
+		assert_true(r.value == good[i].value);
+	}
+	for (unsigned i = 0; bad[i].text; i++) {
+		r = (struct rate){.unit = RATE_PERCENT, .value = 7};
+		if (num_rate(bad[i].text, &r) != bad[i].code)
+			fail_msg("'%s' is not %d", bad[i].text, bad[i].code);
+		assert_true(r.unit == RATE_PERCENT && r.value == 7);
+	}
+}
+
+static void test_rate_to_pps(void **state)
+{
+	double pps = -1;
+
+	(void)state;
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_MAX, 0}, 64, -1, &pps), 0);
+	assert_true(pps == 0);
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_PPS, 5}, 0, -1, &pps), 0);
+	assert_true(pps == 5);
+	/* 10 Gbit/s at 64 bytes is 14.88 Mpps on the wire, 19.53 without preamble and gap */
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_L1_BPS, 10e9}, 64, -1, &pps), 0);
+	assert_int_equal(pps, 14880952);
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_L2_BPS, 10e9}, 64, -1, &pps), 0);
+	assert_int_equal(pps, 19531250);
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_PERCENT, 50}, 1518, 10000, &pps), 0);
+	assert_int_equal(pps, 406371);
+	pps = -1;
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_PERCENT, 50}, 64, -1, &pps), -ENODATA);
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_PERCENT, 50}, 64, 0, &pps), -ENODATA);
+	assert_int_equal(rate_to_pps(&(struct rate){RATE_L2_BPS, 1e9}, 0, -1, &pps), -EINVAL);
+	assert_true(pps == -1);
+}
+
+static void test_limit(void **state)
+{
+	static const struct {
+		const char *text;
+		struct limit limit;
+	} good[] = {
+		{"loss=0.1%", {STAGE_NONE, LIMIT_SHARE, 0.1 / 100}},
+		{"loss=0", {STAGE_NONE, LIMIT_PACKETS, 0}},
+		{"rcvbuf=12", {STAGE_RCVBUF, LIMIT_PACKETS, 12}},
+		{"qdisc=10k", {STAGE_QDISC, LIMIT_PACKETS, 10000}},
+		{"icmp=100/s", {STAGE_ICMP, LIMIT_PER_SECOND, 100}},
+		{"tx_socket=1.5k/s", {STAGE_TX_SOCKET, LIMIT_PER_SECOND, 1500}},
+		{"xdp=100%", {STAGE_XDP, LIMIT_SHARE, 1}},
+		{0},
+	};
+	static const char *const bad[] = {
+		"",	     "=",	    "loss",	    "loss=",	  "=12",       "los=1",
+		"losss=1",   "Loss=1",	    "rcv=1",	    "rcvbuff=1",  "rcvbuf =1", "rcvbuf= 1",
+		"rcvbuf=-1", "rcvbuf=1.5",  "rcvbuf=12abc", "rcvbuf=%",	  "rcvbuf=/s", "rcvbuf=1/m",
+		"rcvbuf=1/", "rcvbuf=1%/s", "rcvbuf=1/s%",  "rcvbuf=1=2", NULL,
+	};
+	struct limit l, before = {STAGE_XSK, LIMIT_SHARE, 7};
+
+	(void)state;
+	for (unsigned i = 0; good[i].text; i++) {
+		if (num_limit(good[i].text, &l))
+			fail_msg("'%s' is refused", good[i].text);
+		assert_int_equal(l.stage, good[i].limit.stage);
+		assert_int_equal(l.unit, good[i].limit.unit);
+		assert_true(l.value == good[i].limit.value);
+	}
+	l = before;
+	for (unsigned i = 0; bad[i]; i++)
+		if (num_limit(bad[i], &l) != -EINVAL)
+			fail_msg("'%s' is taken", bad[i]);
+	assert_int_equal(num_limit("loss=101%", &l), -ERANGE);
+	assert_int_equal(num_limit("loss=99999999999999999999", &l), -ERANGE);
+	assert_memory_equal(&l, &before, sizeof(l));
+}
+
+static void test_endpoint(void **state)
+{
+	static const struct {
+		const char *text, *addr;
+		int family;
+		uint16_t port;
+	} good[] = {
+		{"198.18.0.2", "198.18.0.2", AF_INET, 0},
+		{"198.18.0.2:1", "198.18.0.2", AF_INET, 1},
+		{"198.18.0.2:65535", "198.18.0.2", AF_INET, 65535},
+		{"2001:2::2", "2001:2::2", AF_INET6, 0},
+		{"2001:2::2:80", "2001:2::2:80", AF_INET6, 0},
+		{"[2001:2::2]", "2001:2::2", AF_INET6, 0},
+		{"[2001:2::2]:9", "2001:2::2", AF_INET6, 9},
+		{"::", "::", AF_INET6, 0},
+		{0},
+	};
+	static const char *const bad[] = {
+		"",
+		":",
+		":80",
+		"host",
+		"host:80",
+		"198.18.0",
+		"198.18.0.256",
+		"198.18.0.2:",
+		"198.18.0.2:x",
+		"198.18.0.2:-1",
+		"198.18.0.2: 80",
+		"198.18.0.2 ",
+		"198.18.0.2:80x",
+		"198.18.0.2/24",
+		"[198.18.0.2]:80",
+		"[2001:2::2",
+		"2001:2::2]",
+		"[2001:2::2]80",
+		"[2001:2::2]:",
+		"[2001:2::2]:x",
+		"[]",
+		"[]:80",
+		"[",
+		"2001:2:::2",
+		"2001:2::g",
+		"1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd:eeee",
+		NULL,
+	};
+	struct endpoint ep;
+
+	(void)state;
+	for (unsigned i = 0; good[i].text; i++) {
+		char addr[INET6_ADDRSTRLEN];
+
+		if (num_endpoint(good[i].text, &ep))
+			fail_msg("'%s' is refused", good[i].text);
+		assert_int_equal(ep.family, good[i].family);
+		assert_int_equal(ep.port, good[i].port);
+		inet_ntop(ep.family, ep.family == AF_INET ? (void *)&ep.ip4 : &ep.ip6, addr,
+			  sizeof(addr));
+		assert_string_equal(addr, good[i].addr);
+	}
+	ep.family = 77;
+	for (unsigned i = 0; bad[i]; i++)
+		if (num_endpoint(bad[i], &ep) != -EINVAL)
+			fail_msg("'%s' is taken", bad[i]);
+	assert_int_equal(num_endpoint("198.18.0.2:0", &ep), -ERANGE);
+	assert_int_equal(num_endpoint("[::1]:65536", &ep), -ERANGE);
+	assert_int_equal(ep.family, 77);
+}
+
+static void test_text_reads_back(void **state)
+{
+	static const uint64_t values[] = {
+		0, 1, 999, 1000, 1024, 1536, 65536, 1000000, 1500000, 3600000000000, UINT64_MAX,
+	};
+	static const char *const rates[] = {"max",	"200k",	 "0.5", "1500Mbit",
+					    "7Gbit/l1", "33.3%", NULL};
+	static const char *const limits[] = {"loss=0.1%",   "rcvbuf=12k", "xdp=0.00001%",
+					     "qdisc=1.5/s", "loss=0%",	  "udp_mem=0",
+					     NULL};
+	static const char *const endpoints[] = {"198.18.0.2", "198.18.0.2:9", "2001:2::2",
+						"[2001:2::2]:9", NULL};
+	char buf[FMT_MAX];
+	struct endpoint ep;
+	struct limit l;
+	struct rate r;
+	uint64_t v;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		assert_int_equal(num_count(num_text_count(buf, sizeof(buf), values[i]), &v), 0);
+		assert_true(v == values[i]);
+		assert_int_equal(num_size(num_text_size(buf, sizeof(buf), values[i]), &v), 0);
+		assert_true(v == values[i]);
+		assert_int_equal(num_time(num_text_time(buf, sizeof(buf), values[i]), &v), 0);
+		assert_true(v == values[i]);
+	}
+	for (unsigned i = 0; rates[i]; i++) {
+		assert_int_equal(num_rate(rates[i], &r), 0);
+		assert_string_equal(num_text_rate(buf, sizeof(buf), &r), rates[i]);
+	}
+	for (unsigned i = 0; limits[i]; i++) {
+		assert_int_equal(num_limit(limits[i], &l), 0);
+		assert_string_equal(num_text_limit(buf, sizeof(buf), &l), limits[i]);
+	}
+	for (unsigned i = 0; endpoints[i]; i++) {
+		assert_int_equal(num_endpoint(endpoints[i], &ep), 0);
+		assert_string_equal(num_text_endpoint(buf, sizeof(buf), &ep), endpoints[i]);
+	}
+	assert_string_equal(num_text_size(buf, sizeof(buf), 65536), "64k");
+	assert_string_equal(num_text_time(buf, sizeof(buf), 200000000), "200ms");
+}
+
+static void test_fmt(void **state)
+{
+	char b[FMT_MAX], tiny[4];
+
+	(void)state;
+#define IS(call, text) assert_string_equal(call, text)
+	IS(fmt_count(b, sizeof(b), 0), "0");
+	IS(fmt_count(b, sizeof(b), 999), "999");
+	IS(fmt_count(b, sizeof(b), 1000), "1,000");
+	IS(fmt_count(b, sizeof(b), 1000000), "1,000,000");
+	IS(fmt_count(b, sizeof(b), UINT64_MAX), "18,446,744,073,709,551,615");
+	IS(fmt_rate(b, sizeof(b), 0), "0 pps");
+	IS(fmt_rate(b, sizeof(b), 0.5), "0.500 pps");
+	IS(fmt_rate(b, sizeof(b), 999), "999 pps");
+	IS(fmt_rate(b, sizeof(b), 812345), "812.3 kpps");
+	IS(fmt_rate(b, sizeof(b), 999949), "999.9 kpps");
+	IS(fmt_rate(b, sizeof(b), 999951), "1.000 Mpps");
+	IS(fmt_rate(b, sizeof(b), 9999.6), "10.00 kpps");
+	IS(fmt_rate(b, sizeof(b), 14880952), "14.88 Mpps");
+	IS(fmt_bps(b, sizeof(b), 1.5e9), "1.500 Gbit/s");
+	IS(fmt_bps(b, sizeof(b), 5e16), "50000 Tbit/s");
+	IS(fmt_ns(b, sizeof(b), 0), "0 ns");
+	IS(fmt_ns(b, sizeof(b), 999), "999 ns");
+	IS(fmt_ns(b, sizeof(b), 1240000), "1.24 ms");
+	IS(fmt_ns(b, sizeof(b), 999999), "1.00 ms");
+	IS(fmt_ns(b, sizeof(b), 12345678901), "12.3 s");
+	IS(fmt_ns(b, sizeof(b), 7200000000000), "7200 s");
+	IS(fmt_bytes(b, sizeof(b), 1023), "1023 B");
+	IS(fmt_bytes(b, sizeof(b), 1024), "1.00 KiB");
+	IS(fmt_bytes(b, sizeof(b), 65536), "64.0 KiB");
+	IS(fmt_bytes(b, sizeof(b), (1 << 20) - 1), "1.00 MiB");
+	IS(fmt_count(tiny, sizeof(tiny), 1000000), "1,0");
+#undef IS
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_u64),   cmocka_unit_test(test_count),
+		cmocka_unit_test(test_size),  cmocka_unit_test(test_time),
+		cmocka_unit_test(test_rate),  cmocka_unit_test(test_rate_to_pps),
+		cmocka_unit_test(test_limit), cmocka_unit_test(test_endpoint),
+		cmocka_unit_test(test_fmt),   cmocka_unit_test(test_text_reads_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int error_set(struct error *e, enum status status, int code, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e || e->status != STATUS_OK)
+		return code;
+	e->status = status;
+	va_start(ap, fmt);
+	vsnprintf(e->message, sizeof(e->message), fmt, ap);
+	va_end(ap);
+	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
+	return code;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Exit statuses, and how a module says what went wrong. Modules print nothing: they fill a
+ * struct error and return a negative errno; the command prints it once.
+ */
+#ifndef PKTLEDGER_ERR_H
+#define PKTLEDGER_ERR_H
+
+enum status {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1,  /* the run failed */
+	STATUS_USAGE = 2,   /* bad command line */
+	STATUS_UNABLE = 3,  /* not possible here: kernel, capability, driver */
+	STATUS_BROKEN = 4,  /* done, but not balanced, or a limit is broken */
+};
+
+struct error {
+	enum status status; /* STATUS_OK: no error recorded */
+	char message[320];  /* what and why, one line, no full stop */
+	char hint[320];	    /* what to do; may be empty */
+};
+
+/*
+ * Records an error, unless one is recorded already: the first is the cause. `hint` may be NULL.
+ * Returns `code`, a negative errno, so that a failing function can end in `return error_set(...)`.
+ */
+int error_set(struct error *e, enum status status, int code, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+#endif

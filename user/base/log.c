@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/log.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <xdp/libxdp.h>
+
+#define TAIL_LINES   4
+#define LINE_MAX_LEN 200
+
+/* The last lines of something, longer ones cut. */
+struct tail {
+	unsigned n; /* lines ever; the last TAIL_LINES of them are kept */
+	char line[TAIL_LINES][LINE_MAX_LEN];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	enum log_level level;
+	bool terminal, colour;
+	bool progress; /* a progress line stands on the terminal */
+	bool in_verifier_log;
+	struct tail warnings, verifier;
+} lg = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_LEVEL_INFO};
+
+static const struct {
+	const char *prefix, *colour;
+} looks[] = {
+	[LOG_LEVEL_ERROR] = {"error: ", "\033[1;31m"},
+	[LOG_LEVEL_WARN] = {"warning: ", "\033[1;33m"},
+	[LOG_LEVEL_INFO] = {"", ""},
+	[LOG_LEVEL_DEBUG] = {"debug: ", "\033[2m"},
+	[LOG_LEVEL_TRACE] = {"debug: ", "\033[2m"},
+};
+
+static bool smart_terminal(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && (!term || strcmp(term, "dumb"));
+}
+
+bool log_colour(int fd)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return smart_terminal(fd) && (!no || !*no);
+}
+
+static void clear_locked(void)
+{
+	if (lg.progress)
+		fputs("\r\033[K", stderr);
+	lg.progress = false;
+}
+
+static void vlog(enum log_level level, const char *fmt, va_list ap)
+{
+	int saved = errno;
+
+	if (level <= lg.level) {
+		pthread_mutex_lock(&lg.lock);
+		clear_locked();
+		fprintf(stderr, "%s%s%s", lg.colour ? looks[level].colour : "", looks[level].prefix,
+			lg.colour && *looks[level].colour ? "\033[0m" : "");
+		vfprintf(stderr, fmt, ap);
+		fputc('\n', stderr);
+		fflush(stderr);
+		pthread_mutex_unlock(&lg.lock);
+	}
+	errno = saved;
+}
+
+#define DEFINE_LOG(name, level)                                                                    \
+	void name(const char *fmt, ...)                                                            \
+	{                                                                                          \
+		va_list ap;                                                                        \
+                                                                                                   \
+		va_start(ap, fmt);                                                                 \
+		vlog(level, fmt, ap);                                                              \
+		va_end(ap);                                                                        \
+	}
+
+DEFINE_LOG(log_error, LOG_LEVEL_ERROR)
+DEFINE_LOG(log_warn, LOG_LEVEL_WARN)
+DEFINE_LOG(log_info, LOG_LEVEL_INFO)
+DEFINE_LOG(log_debug, LOG_LEVEL_DEBUG)
+
+static __attribute__((format(printf, 2, 3))) void log_at(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vlog(level, fmt, ap);
+	va_end(ap);
+}
+
+void log_progress(const char *fmt, ...)
+{
+	struct winsize ws;
+	char line[512];
+	va_list ap;
+	int columns = 80;
+
+	if (!lg.terminal || lg.level < LOG_LEVEL_INFO)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* a line that wraps could not be overwritten; the last column may wrap as well */
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) && ws.ws_col > 1)
+		columns = ws.ws_col;
+	pthread_mutex_lock(&lg.lock);
+	fprintf(stderr, "\r%.*s\033[K", columns - 1, line);
+	fflush(stderr);
+	lg.progress = true;
+	pthread_mutex_unlock(&lg.lock);
+}
+
+void log_progress_clear(void)
+{
+	pthread_mutex_lock(&lg.lock);
+	clear_locked();
+	fflush(stderr);
+	pthread_mutex_unlock(&lg.lock);
+}
+
+static void tail_add(struct tail *t, const char *line, size_t len)
+{
+	snprintf(t->line[t->n++ % TAIL_LINES], LINE_MAX_LEN, "%.*s", (int)len, line);
+}
+
+static char *tail_join(const struct tail *t, char *buf, size_t size)
+{
+	unsigned i = t->n > TAIL_LINES ? t->n - TAIL_LINES : 0;
+	size_t at = 0;
+
+	if (size)
+		buf[0] = '\0';
+	for (; i < t->n && at < size; i++)
+		at += snprintf(buf + at, size - at, "%s%s", at ? "; " : "",
+			       t->line[i % TAIL_LINES]);
+	return buf;
+}
+
+/* The last lines of a verifier log are statistics, not the reason: kernel/bpf/verifier.c,
+ * print_verification_stats(). */
+static bool is_statistics(const char *line)
+{
+	return !strncmp(line, "processed ", 10) || !strncmp(line, "verification time ", 18) ||
+	       !strncmp(line, "stack depth ", 12);
+}
+
+/*
+ * libbpf prints a verifier log as one message between these marks (libbpf.c, bpf_object_load_prog),
+ * so it is told by line.
+ */
+static void keep_line(const char *line, size_t len, bool warning)
+{
+	if (memmem(line, len, "-- BEGIN PROG LOAD LOG --", 25)) {
+		lg.in_verifier_log = true;
+		lg.verifier.n = 0;
+	} else if (memmem(line, len, "-- END PROG LOAD LOG --", 23)) {
+		lg.in_verifier_log = false;
+	} else if (lg.in_verifier_log) {
+		if (!is_statistics(line))
+			tail_add(&lg.verifier, line, len);
+	} else if (warning) {
+		tail_add(&lg.warnings, line, len);
+	}
+}
+
+/* Both libraries begin a message with their name and end it with a newline. */
+static int library_message(bool warning, const char *fmt, va_list ap)
+{
+	enum log_level level = warning ? LOG_LEVEL_DEBUG : LOG_LEVEL_TRACE;
+	int saved = errno, len;
+	char *text;
+
+	if (!warning && lg.level < level)
+		return 0;
+	/* a verifier log can have megabytes, and its end is what counts */
+	len = vasprintf(&text, fmt, ap);
+	if (len < 0) {
+		errno = saved;
+		return 0;
+	}
+	for (char *line = text; *line;) {
+		size_t n = strcspn(line, "\n");
+
+		if (n) {
+			pthread_mutex_lock(&lg.lock);
+			keep_line(line, n, warning);
+			pthread_mutex_unlock(&lg.lock);
+			log_at(level, "%.*s", (int)n, line);
+		}
+		line += n + (line[n] == '\n');
+	}
+	free(text);
+	errno = saved;
+	return len;
+}
+
+static int libbpf_message(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return library_message(level == LIBBPF_WARN, fmt, ap);
+}
+
+static int libxdp_message(enum libxdp_print_level level, const char *fmt, va_list ap)
+{
+	return library_message(level == LIBXDP_WARN, fmt, ap);
+}
+
+char *log_libbpf_last(char *buf, size_t size)
+{
+	pthread_mutex_lock(&lg.lock);
+	tail_join(&lg.warnings, buf, size);
+	pthread_mutex_unlock(&lg.lock);
+	return buf;
+}
+
+char *log_verifier_last(char *buf, size_t size)
+{
+	pthread_mutex_lock(&lg.lock);
+	tail_join(&lg.verifier, buf, size);
+	pthread_mutex_unlock(&lg.lock);
+	return buf;
+}
+
+void log_libbpf_clear(void)
+{
+	pthread_mutex_lock(&lg.lock);
+	lg.warnings.n = 0;
+	lg.verifier.n = 0;
+	lg.in_verifier_log = false;
+	pthread_mutex_unlock(&lg.lock);
+}
+
+void log_init(int verbosity)
+{
+	lg.level = verbosity < 0    ? LOG_LEVEL_ERROR
+		   : verbosity == 0 ? LOG_LEVEL_INFO
+		   : verbosity == 1 ? LOG_LEVEL_DEBUG
+				    : LOG_LEVEL_TRACE;
+	lg.terminal = smart_terminal(STDERR_FILENO);
+	lg.colour = log_colour(STDERR_FILENO);
+	libbpf_set_print(libbpf_message);
+	libxdp_set_print(libxdp_message);
+}

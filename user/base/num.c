@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/num.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define NSEC	 1000000000ULL
+#define RATE_TOP 1e15 /* 1 Pbit/s: beyond any link, and well inside 2^53 */
+
+/* digits / 10^scale, without trailing zeros in the fraction */
+struct decimal {
+	uint64_t digits;
+	unsigned scale;
+};
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit count_units[] = {
+	{"", 1}, {"k", 1000}, {"K", 1000}, {"M", 1000000}, {"G", 1000000000}, {0},
+};
+
+static const struct unit size_units[] = {
+	{"", 1},	  {"k", 1 << 10},
+	{"K", 1 << 10},	  {"kiB", 1 << 10},
+	{"KiB", 1 << 10}, {"m", 1 << 20},
+	{"M", 1 << 20},	  {"miB", 1 << 20},
+	{"MiB", 1 << 20}, {"g", 1 << 30},
+	{"G", 1 << 30},	  {"giB", 1 << 30},
+	{"GiB", 1 << 30}, {0},
+};
+
+static const struct unit time_units[] = {
+	{"", NSEC},	    {"ns", 1},		 {"us", 1000},
+	{"ms", 1000000},    {"s", NSEC},	 {"m", 60 * NSEC},
+	{"h", 3600 * NSEC}, {"d", 86400 * NSEC}, {0},
+};
+
+/* Not by isdigit(): the locale has no say here. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Reads D or D.D at *s and moves *s behind it. */
+static int read_decimal(const char **s, struct decimal *d)
+{
+	struct decimal r = {0};
+	unsigned zeros = 0; /* seen in the fraction, of no weight unless a digit follows */
+	bool fraction = false;
+	const char *p = *s;
+
+	if (!is_digit(*p))
+		return -EINVAL;
+	for (;; p++) {
+		if (*p == '.' && !fraction && is_digit(p[1])) {
+			fraction = true;
+			continue;
+		}
+		if (!is_digit(*p))
+			break;
+		if (fraction && *p == '0') {
+			zeros++;
+			continue;
+		}
+		for (unsigned i = 0; i <= zeros; i++)
+			if (__builtin_mul_overflow(r.digits, 10, &r.digits))
+				return -ERANGE;
+		if (__builtin_add_overflow(r.digits, *p - '0', &r.digits))
+			return -ERANGE;
+		r.scale += fraction ? zeros + 1 : 0;
+		zeros = 0;
+	}
+	*d = r;
+	*s = p;
+	return 0;
+}
+
+static double decimal_value(const struct decimal *d)
+{
+	double power = 1;
+
+	for (unsigned i = 0; i < d->scale; i++)
+		power *= 10;
+	return d->digits / power;
+}
+
+static int read_scaled(const char *s, const struct unit *units, uint64_t *out)
+{
+	unsigned __int128 v;
+	struct decimal d;
+	int err = read_decimal(&s, &d);
+
+	if (err)
+		return err;
+	while (units->name && strcmp(units->name, s))
+		units++;
+	if (!units->name)
+		return -EINVAL;
+	v = (unsigned __int128)d.digits * units->factor;
+	for (; d.scale; d.scale--, v /= 10)
+		if (v % 10)
+			return -EINVAL;
+	if (v > UINT64_MAX)
+		return -ERANGE;
+	*out = v;
+	return 0;
+}
+
+int num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (!*s)
+		return -EINVAL;
+	for (const char *p = s; *p; p++)
+		if (!is_digit(*p))
+			return -EINVAL;
+	for (; *s; s++)
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s - '0', &v))
+			return -ERANGE;
+	if (v < min || v > max)
+		return -ERANGE;
+	*out = v;
+	return 0;
+}
+
+int num_count(const char *s, uint64_t *out)
+{
+	return read_scaled(s, count_units, out);
+}
+
+int num_size(const char *s, uint64_t *out)
+{
+	return read_scaled(s, size_units, out);
+}
+
+int num_time(const char *s, uint64_t *ns)
+{
+	return read_scaled(s, time_units, ns);
+}
+
+static double read_si_prefix(const char **s)
+{
+	switch (**s) {
+	case 'k':
+	case 'K':
+		++*s;
+		return 1e3;
+	case 'M':
+		++*s;
+		return 1e6;
+	case 'G':
+		++*s;
+		return 1e9;
+	case 'T':
+		++*s;
+		return 1e12;
+	}
+	return 1;
+}
+
+int num_rate(const char *s, struct rate *out)
+{
+	static const struct {
+		const char *name;
+		enum rate_unit unit;
+	} units[] = {
+		{"", RATE_PPS},		 {"pps", RATE_PPS},	  {"bit", RATE_L2_BPS},
+		{"bit/l2", RATE_L2_BPS}, {"bit/l1", RATE_L1_BPS}, {NULL, RATE_MAX},
+	};
+	struct rate r = {RATE_MAX, 0};
+	struct decimal d;
+	unsigned i = 0;
+	int err;
+
+	if (!strcmp(s, "max")) {
+		*out = r;
+		return 0;
+	}
+	err = read_decimal(&s, &d);
+	if (err)
+		return err;
+	r.value = decimal_value(&d);
+	if (!strcmp(s, "%")) {
+		r.unit = RATE_PERCENT;
+	} else {
+		r.value *= read_si_prefix(&s);
+		while (units[i].name && strcmp(units[i].name, s))
+			i++;
+		if (!units[i].name)
+			return -EINVAL;
+		r.unit = units[i].unit;
+	}
+	if (r.value <= 0 || r.value > (r.unit == RATE_PERCENT ? 100 : RATE_TOP))
+		return -ERANGE;
+	*out = r;
+	return 0;
+}
+
+int rate_to_pps(const struct rate *rate, unsigned frame_bytes, int link_mbit, double *pps)
+{
+	double l1_bits = (frame_bytes + FRAME_L1_OVERHEAD) * 8.0;
+
+	if (rate->unit == RATE_MAX || rate->unit == RATE_PPS) {
+		*pps = rate->value;
+		return 0;
+	}
+	if (!frame_bytes)
+		return -EINVAL;
+	if (rate->unit == RATE_L2_BPS) {
+		*pps = rate->value / (frame_bytes * 8.0);
+	} else if (rate->unit == RATE_L1_BPS) {
+		*pps = rate->value / l1_bits;
+	} else {
+		if (link_mbit <= 0)
+			return -ENODATA;
+		*pps = rate->value / 100 * link_mbit * 1e6 / l1_bits;
+	}
+	return 0;
+}
+
+static int read_limit_value(const char *s, struct limit *l)
+{
+	uint64_t packets;
+	struct decimal d;
+	int err;
+
+	if (strcspn(s, "%/") == strlen(s)) {
+		err = num_count(s, &packets);
+		l->unit = LIMIT_PACKETS;
+		l->value = packets;
+		return err;
+	}
+	err = read_decimal(&s, &d);
+	if (err)
+		return err;
+	l->value = decimal_value(&d);
+	if (!strcmp(s, "%")) {
+		l->unit = LIMIT_SHARE;
+		l->value /= 100;
+		return l->value > 1 ? -ERANGE : 0;
+	}
+	l->unit = LIMIT_PER_SECOND;
+	l->value *= read_si_prefix(&s);
+	return strcmp(s, "/s") ? -EINVAL : 0;
+}
+
+static const char *const stage_names[STAGE_COUNT] = {
+#define STAGE_NAME(id, name, title) [STAGE_##id] = name,
+	STAGES(STAGE_NAME)
+#undef STAGE_NAME
+};
+
+int num_limit(const char *s, struct limit *out)
+{
+	const char *eq = strchr(s, '=');
+	struct limit l = {.stage = 0};
+	size_t len;
+	int err;
+
+	if (!eq)
+		return -EINVAL;
+	len = eq - s;
+	if (len == strlen("loss") && !memcmp(s, "loss", len))
+		l.stage = STAGE_NONE;
+	else
+		while (strlen(stage_names[l.stage]) != len || memcmp(stage_names[l.stage], s, len))
+			if (++l.stage == STAGE_COUNT)
+				return -EINVAL;
+	err = read_limit_value(eq + 1, &l);
+	if (!err)
+		*out = l;
+	return err;
+}
+
+int num_endpoint(const char *s, struct endpoint *out)
+{
+	struct endpoint ep = {.family = AF_INET};
+	const char *port = strrchr(s, ':');
+	char addr[INET6_ADDRSTRLEN];
+	size_t len = strlen(s);
+	uint64_t v;
+	int err;
+
+	if (*s == '[') {
+		const char *close = strchr(s++, ']');
+
+		if (!close || (close[1] && close[1] != ':'))
+			return -EINVAL;
+		ep.family = AF_INET6;
+		len = close - s;
+		port = close[1] ? close + 1 : NULL;
+	} else if (port && port != strchr(s, ':')) {
+		ep.family = AF_INET6;
+		port = NULL;
+	} else if (port) {
+		len = port - s;
+	}
+	if (len >= sizeof(addr))
+		return -EINVAL;
+	memcpy(addr, s, len);
+	addr[len] = '\0';
+	if (inet_pton(ep.family, addr, ep.family == AF_INET ? (void *)&ep.ip4 : &ep.ip6) != 1)
+		return -EINVAL;
+	if (port) {
+		err = num_u64(port + 1, 1, UINT16_MAX, &v);
+		if (err)
+			return err;
+		ep.port = v;
+	}
+	*out = ep;
+	return 0;
+}

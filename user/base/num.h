@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Numbers as people write them, and numbers as people read them.
+ *
+ * The parsers are strict: the whole string is the number. They return 0, -EINVAL if it is not one
+ * (empty, a sign, blanks, an unknown unit, a fraction that leaves no whole result) or -ERANGE if it
+ * is one that the result cannot hold or that has no meaning, and write nothing then. Arithmetic is
+ * exact: decimal fractions do not pass through floating point, except in rates and limits.
+ */
+#ifndef PKTLEDGER_NUM_H
+#define PKTLEDGER_NUM_H
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stages.h"
+
+/* Digits only, min .. max. */
+int num_u64(const char *s, uint64_t min, uint64_t max, uint64_t *out);
+
+/* Decimal: 10, 1.5M; k (or K), M, G = 10^3, 10^6, 10^9. */
+int num_count(const char *s, uint64_t *out);
+
+/* Bytes, binary: 1500, 64k = 65536, 1.5MiB; k, m, g in either case, alone or with iB. */
+int num_size(const char *s, uint64_t *out);
+
+/* Nanoseconds: bare seconds, or ns us ms s m h d: 5, 0.5, 200ms, 2h. */
+int num_time(const char *s, uint64_t *ns);
+
+enum rate_unit {
+	RATE_MAX,     /* as fast as it goes; value is 0 */
+	RATE_PPS,     /* packets/s */
+	RATE_L2_BPS,  /* bit/s of frames with FCS */
+	RATE_L1_BPS,  /* the same with preamble, start delimiter and gap: 20 bytes more a frame */
+	RATE_PERCENT, /* of the link's speed, above 0, at most 100; L1, so 100 is line rate */
+};
+
+struct rate {
+	enum rate_unit unit;
+	double value;
+};
+
+/* 200k, 200kpps, 1.5Gbit, 1.5Gbit/l2, 1.5Gbit/l1, 50%, max; k M G T are decimal. 0: -ERANGE. */
+int num_rate(const char *s, struct rate *out);
+
+#define FRAME_L1_OVERHEAD 20 /* IEEE 802.3: 7 preamble, 1 start delimiter, 12 gap; bytes */
+
+/*
+ * Packets/s at frames of `frame_bytes` (with FCS); 0 for RATE_MAX: no limit. link_mbit <= 0: not
+ * known. -ENODATA: a share of an unknown speed; -EINVAL: no frame size where one is needed.
+ */
+int rate_to_pps(const struct rate *rate, unsigned frame_bytes, int link_mbit, double *pps);
+
+enum limit_unit {
+	LIMIT_PACKETS,	  /* packets in all, whole */
+	LIMIT_SHARE,	  /* share of what was sent, 0 .. 1 */
+	LIMIT_PER_SECOND, /* packets/s */
+};
+
+/* The most that may be lost at a stage; stage STAGE_NONE: all loss together. */
+struct limit {
+	enum stage stage;
+	enum limit_unit unit;
+	double value;
+};
+
+/* NAME=VALUE: NAME is `loss` or a stage, VALUE 0.1%, 12, 10k or 100/s. 0 is a limit too. */
+int num_limit(const char *s, struct limit *out);
+
+struct endpoint {
+	int family; /* AF_INET or AF_INET6; AF_UNSPEC: not set */
+	struct in_addr ip4;
+	struct in6_addr ip6;
+	uint16_t port; /* host order; 0: not given */
+};
+
+/* ADDR, ADDR:PORT, [V6], [V6]:PORT; numeric. V6:PORT without brackets is read as an address. */
+int num_endpoint(const char *s, struct endpoint *out);
+
+/*
+ * The shortest text that the parser above reads back as the same value: 1M, 64k, 200ms, 50%.
+ * These and the fmt_ functions write into `buf`, always terminated, and return it; FMT_MAX bytes
+ * hold any result.
+ */
+#define FMT_MAX 64
+char *num_text_count(char *buf, size_t size, uint64_t v);
+char *num_text_size(char *buf, size_t size, uint64_t v);
+char *num_text_time(char *buf, size_t size, uint64_t ns);
+char *num_text_rate(char *buf, size_t size, const struct rate *rate);
+char *num_text_limit(char *buf, size_t size, const struct limit *limit);
+char *num_text_endpoint(char *buf, size_t size, const struct endpoint *ep);
+
+/* For people: 1,000,000 - 812.3 kpps - 1.500 Gbit/s - 1.24 ms - 64.0 KiB. */
+char *fmt_count(char *buf, size_t size, uint64_t v);
+char *fmt_rate(char *buf, size_t size, double pps);
+char *fmt_bps(char *buf, size_t size, double bps);
+char *fmt_ns(char *buf, size_t size, uint64_t ns);
+char *fmt_bytes(char *buf, size_t size, uint64_t bytes);
+
+#endif

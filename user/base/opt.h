@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A command is a row, an option is a row: parsing, --help, completion and the man page come from
+ * the same const tables. A command's options are one struct; a group of options that several
+ * commands share is a struct within it.
+ *
+ *	struct run_options { struct global_options global; uint64_t count; bool count_set; ... };
+ *
+ *	static const struct opt run_opts[] = {
+ *		{"count", 'c', OPT_COUNT, offsetof(struct run_options, count), .metavar = "N",
+ *		 .set_offset = OPT_SET(struct run_options, count_set), .min = 1, .help = "..."},
+ *		{0},
+ *	};
+ *
+ * Long options are never abbreviated: a script must not break when an option is added.
+ */
+#ifndef PKTLEDGER_OPT_H
+#define PKTLEDGER_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/num.h"
+
+enum opt_type {		      /* field */
+		OPT_FLAG,     /* bool: set to true */
+		OPT_REPEAT,   /* unsigned: one more each time, as -vv */
+		OPT_HELP,     /* none */
+		OPT_VERSION,  /* none */
+		OPT_UINT,     /* unsigned, min .. max */
+		OPT_U64,      /* uint64_t, min .. max */
+		OPT_COUNT,    /* uint64_t, num_count() */
+		OPT_SIZE,     /* uint64_t bytes, num_size() */
+		OPT_TIME,     /* uint64_t ns, num_time() */
+		OPT_RATE,     /* struct rate */
+		OPT_ENDPOINT, /* struct endpoint */
+		OPT_STRING,   /* const char *, borrowed from argv; never empty */
+		OPT_ENUM,     /* int (or an enum), one of `values` */
+		OPT_STRINGS,  /* struct opt_strings: by comma, min .. max of them */
+		OPT_ENUMS,    /* struct opt_enums: by comma, each once, min .. max of them */
+		OPT_LIMITS,   /* struct opt_limits: by comma */
+		OPT_CUSTOM,   /* what parse() says */
+		OPT_TYPES,
+};
+
+#define OPT_PROGRAM "pktledger" /* as messages and --help call it */
+
+#define OPT_LIST_MAX 16
+#define OPT_ITEM_LEN 64
+
+/*
+ * Lists. Commas and repeating the option both append; the first use replaces the default. An empty
+ * item, and one that does not fit, is an error.
+ */
+struct opt_strings {
+	unsigned n;
+	char at[OPT_LIST_MAX][OPT_ITEM_LEN];
+};
+
+struct opt_enums {
+	unsigned n;
+	int at[OPT_LIST_MAX];
+};
+
+struct opt_limits {
+	unsigned n;
+	struct limit at[OPT_LIST_MAX];
+};
+
+/* One of a closed set. The word `help` in its place lists the set. Ends with a NULL name. */
+struct opt_value {
+	const char *name;
+	int value;
+	const char *title;
+};
+
+/* Rows end with a NULL name. Offsets count from the start of the group's struct. */
+struct opt {
+	const char *name; /* without --; of a positional argument: as shown, e.g. ADDR[:PORT] */
+	char letter;	  /* 0: none */
+	enum opt_type type;
+	size_t offset;
+	size_t set_offset;   /* OPT_SET(): a bool that becomes true when given; 0: none */
+	const char *metavar; /* NULL: the type's own */
+	const char *help;    /* a phrase; no full stop, no default */
+	const struct opt_value *values;
+	uint64_t min, max;	  /* in the field's unit; max 0: as the type allows */
+	const char *default_text; /* shown instead of the default; "": show none */
+	const char *excludes;	  /* long name of an option that cannot be given with this one */
+	bool required;		  /* positional only */
+	/*
+	 * OPT_CUSTOM. `value` is not empty. Returns 0 or -errno; a message in err is shown behind
+	 * "--name: ", else it is "is not valid". Called again when the option is repeated.
+	 */
+	int (*parse)(const char *value, void *field, struct error *err);
+};
+
+#define OPT_SET(type, field) (offsetof(type, field) + 1)
+
+/* A heading of --help with its options. An array of them ends with NULL opts. */
+struct opt_group {
+	const char *title;
+	const struct opt *opts;
+	size_t base; /* where the group's struct is in the command's */
+};
+
+struct opt_example {
+	const char *line; /* without the program's name: "run --count 100k" */
+	const char *what;
+};
+
+struct command {
+	const char *name;
+	const char *summary;	 /* one line, lower case, no full stop: for the list of commands */
+	const char *synopsis;	 /* behind the name in Usage; NULL: made from the rows */
+	const char *description; /* paragraphs divided by \n; NULL: the summary */
+	const struct opt_group *groups;
+	const struct opt *args; /* positional arguments in order, options of base 0; or NULL */
+	const void *defaults;	/* the options struct before parsing */
+	size_t size;		/* of the options struct */
+	const struct opt_example *examples;	      /* ends with a NULL line; or NULL */
+	int (*run)(void *options, struct error *err); /* returns the exit status */
+};
+
+enum opt_next {
+	OPT_NEXT_RUN,
+	OPT_NEXT_HELP,	  /* opt_help(), exit 0 */
+	OPT_NEXT_VERSION, /* the version, exit 0 */
+	OPT_NEXT_VALUES,  /* opt_list_values(asked), exit 0 */
+};
+
+/*
+ * Fills `options` (cmd->size bytes) with the defaults, then from argv; argv[0] is the command's
+ * name and argv itself stays as it is. Words and options may be mixed; `--` ends the options.
+ * Returns an enum opt_next, decided by the first word that asks for something else than a run, or
+ * -EINVAL with STATUS_USAGE in err. Not reentrant: it drives getopt_long().
+ */
+int opt_parse(const struct command *cmd, int argc, char *const argv[], void *options,
+	      const struct opt **asked, struct error *err);
+
+/* The command of that name in a NULL-terminated list; NULL with STATUS_USAGE in err. */
+const struct command *opt_command(const struct command *const *cmds, const char *name,
+				  struct error *err);
+
+/* The name nearest to a mistyped word, by edit distance or as its beginning; NULL: none is near. */
+const char *opt_nearest(const char *word, const char *const names[], unsigned n);
+
+/* --help of one command; as wide as the terminal, 80 columns elsewhere. */
+void opt_help(FILE *out, const struct command *cmd);
+
+/* Name and summary of each command of a NULL-terminated list, aligned. */
+void opt_list_commands(FILE *out, const struct command *const *cmds);
+
+/* The closed set of an option, one value and its title a line. */
+void opt_list_values(FILE *out, const struct opt *opt);
+
+/*
+ * One line an option, for what generates completion and man pages. Fields are divided by tabs:
+ * `option` or `argument`, group, name, letter, type, metavar, default, values by comma, help.
+ */
+void opt_dump(FILE *out, const struct command *cmd);
+
+#endif

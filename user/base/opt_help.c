@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/opt.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/opt_value.h"
+
+#define LEFT_MAX     28 /* a longer option stands on a line of its own */
+#define WIDTH_PLAIN  80
+#define WIDTH_MAX    100
+#define VALUES_SHOWN 60 /* a longer closed set is left to the value `help` */
+
+static const struct opt_value exit_status[] = {
+	{"0", 0, "done; loss alone is no failure"},
+	{"1", 0, "the run failed"},
+	{"2", 0, "bad command line"},
+	{"3", 0, "not possible here: kernel, capability or driver, named"},
+	{"4", 0, "done, but not balanced, or a limit is broken"},
+	{0},
+};
+
+static unsigned width_of(FILE *out)
+{
+	struct winsize ws;
+	int fd = fileno(out);
+
+	if (fd < 0 || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &ws) || ws.ws_col < 40)
+		return WIDTH_PLAIN;
+	return ws.ws_col < WIDTH_MAX ? ws.ws_col : WIDTH_MAX;
+}
+
+/* Columns that text takes: UTF-8 continuation bytes take none. */
+static unsigned columns(const char *s, size_t len)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += (s[i] & 0xc0) != 0x80;
+	return n;
+}
+
+/* Prints words from column `at` on, continued at `indent`; \n ends a paragraph. Ends the line. */
+static void wrap(FILE *out, const char *text, unsigned at, unsigned indent, unsigned width)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t len = strcspn(text, " \n");
+		unsigned n = columns(text, len);
+
+		if (!first && len && at + 1 + n > width) {
+			fprintf(out, "\n%*s", indent, "");
+			at = indent;
+			first = true;
+		}
+		if (len) {
+			fprintf(out, "%s%.*s", first ? "" : " ", (int)len, text);
+			at += n + !first;
+			first = false;
+		}
+		if (text[len] == '\n') {
+			fprintf(out, "\n%*s", indent, "");
+			at = indent;
+			first = true;
+		}
+		text += len + (text[len] != '\0');
+	}
+	fputc('\n', out);
+}
+
+/* `left` in a column of `left_width`, `right` wrapped beside it, or below if left is too long. */
+static void two_columns(FILE *out, const char *left, unsigned left_width, const char *right,
+			unsigned width)
+{
+	unsigned n = columns(left, strlen(left)), at = left_width + 4;
+
+	fprintf(out, "  %s", left);
+	if (!*right) {
+		fputc('\n', out);
+		return;
+	}
+	if (n > left_width)
+		fprintf(out, "\n%*s", at, "");
+	else
+		fprintf(out, "%*s", left_width - n + 2, "");
+	wrap(out, right, at, at, width);
+}
+
+static void left_of(const struct opt *o, char *buf, size_t size)
+{
+	const char *metavar = opt_metavar(o);
+	char letter[] = "    ";
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	snprintf(buf, size, "%s--%s%s%s", letter, o->name, *metavar ? " " : "", metavar);
+}
+
+static void default_of(const struct opt *o, const char *base, char *buf, size_t size)
+{
+	if (o->default_text)
+		snprintf(buf, size, "%s", o->default_text);
+	else if (base && opt_takes_value(o))
+		opt_value_text(o, base + o->offset, buf, size);
+	else
+		buf[0] = '\0';
+}
+
+static void join_values(const struct opt *o, const char *comma, char *buf, size_t size)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (const struct opt_value *v = o->values; v && v->name && at < size; v++)
+		at += snprintf(buf + at, size - at, "%s%s", at ? comma : "", v->name);
+}
+
+/* The help phrase with what else the row knows: closed set, default, exclusion. */
+static void right_of(const struct opt *o, const char *base, char *buf, size_t size)
+{
+	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 2] = "";
+	const char *colon = "";
+
+	join_values(o, ", ", values, sizeof(values));
+	if (strlen(values) > VALUES_SHOWN)
+		strcpy(values, "; \"help\" lists them");
+	else if (*values)
+		colon = ": ";
+	default_of(o, base, def, sizeof(def));
+	if (*def && o->excludes)
+		snprintf(notes, sizeof(notes), " (default: %s; not with --%s)", def, o->excludes);
+	else if (*def)
+		snprintf(notes, sizeof(notes), " (default: %s)", def);
+	else if (o->excludes)
+		snprintf(notes, sizeof(notes), " (not with --%s)", o->excludes);
+	snprintf(buf, size, "%s%s%s%s", o->help ? o->help : "", colon, values, notes);
+}
+
+static unsigned left_width(const struct command *cmd)
+{
+	char left[OPT_TEXT_MAX];
+	unsigned most = 8;
+
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
+		for (const struct opt *o = g->opts; o->name; o++) {
+			unsigned n;
+
+			left_of(o, left, sizeof(left));
+			n = columns(left, strlen(left));
+			if (n > most && n <= LEFT_MAX)
+				most = n;
+		}
+	}
+	return most;
+}
+
+static void print_usage(FILE *out, const struct command *cmd)
+{
+	fprintf(out, "Usage: %s %s", OPT_PROGRAM, cmd->name);
+	if (cmd->synopsis) {
+		fprintf(out, " %s\n", cmd->synopsis);
+		return;
+	}
+	if (cmd->groups)
+		fputs(" [options]", out);
+	for (const struct opt *o = cmd->args; o && o->name; o++)
+		fprintf(out, o->required ? " %s" : " [%s]", o->name);
+	fputc('\n', out);
+}
+
+static void print_rows(FILE *out, const char *title, const struct opt *opts, const char *base,
+		       bool positional, unsigned left_w, unsigned width)
+{
+	char left[OPT_TEXT_MAX], right[OPT_TEXT_MAX * 8];
+
+	fprintf(out, "\n%s:\n", title);
+	for (const struct opt *o = opts; o->name; o++) {
+		if (positional)
+			snprintf(left, sizeof(left), "%s", o->name);
+		else
+			left_of(o, left, sizeof(left));
+		right_of(o, base, right, sizeof(right));
+		two_columns(out, left, left_w, right, width);
+	}
+}
+
+static void print_examples(FILE *out, const struct command *cmd, unsigned width)
+{
+	fputs("\nExamples:\n", out);
+	for (const struct opt_example *e = cmd->examples; e->line; e++) {
+		fprintf(out, "  %s %s\n      ", OPT_PROGRAM, e->line);
+		wrap(out, e->what, 6, 6, width);
+	}
+}
+
+void opt_help(FILE *out, const struct command *cmd)
+{
+	unsigned width = width_of(out), left_w = left_width(cmd);
+	const char *defaults = cmd->defaults;
+
+	print_usage(out, cmd);
+	fputc('\n', out);
+	wrap(out, cmd->description ? cmd->description : cmd->summary, 0, 0, width);
+	if (cmd->args)
+		print_rows(out, "Arguments", cmd->args, defaults, true, left_w, width);
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++)
+		print_rows(out, g->title, g->opts, defaults ? defaults + g->base : NULL, false,
+			   left_w, width);
+	if (cmd->examples)
+		print_examples(out, cmd, width);
+	fputs("\nExit status:\n", out);
+	for (const struct opt_value *v = exit_status; v->name; v++)
+		two_columns(out, v->name, 1, v->title, width);
+}
+
+void opt_list_commands(FILE *out, const struct command *const *cmds)
+{
+	unsigned most = 0, width = width_of(out);
+
+	for (unsigned i = 0; cmds[i]; i++)
+		if (strlen(cmds[i]->name) > most)
+			most = strlen(cmds[i]->name);
+	for (unsigned i = 0; cmds[i]; i++)
+		two_columns(out, cmds[i]->name, most, cmds[i]->summary, width);
+}
+
+void opt_list_values(FILE *out, const struct opt *opt)
+{
+	unsigned most = 0, width = width_of(out);
+
+	for (const struct opt_value *v = opt->values; v->name; v++)
+		if (strlen(v->name) > most)
+			most = strlen(v->name);
+	for (const struct opt_value *v = opt->values; v->name; v++)
+		two_columns(out, v->name, most, v->title ? v->title : "", width);
+}
+
+/* A field of opt_dump(): what divides fields and lines becomes a blank. */
+static void put_field(FILE *out, const char *s, char end)
+{
+	for (; *s; s++)
+		fputc(*s == '\t' || *s == '\n' ? ' ' : *s, out);
+	fputc(end, out);
+}
+
+static void dump_rows(FILE *out, const char *kind, const char *title, const struct opt *opts,
+		      const char *base)
+{
+	char text[OPT_TEXT_MAX * 4];
+
+	for (const struct opt *o = opts; o->name; o++) {
+		put_field(out, kind, '\t');
+		put_field(out, title, '\t');
+		put_field(out, o->name, '\t');
+		put_field(out, (char[]){o->letter, '\0'}, '\t');
+		put_field(out, opt_type_name(o->type), '\t');
+		put_field(out, opt_metavar(o), '\t');
+		default_of(o, base, text, sizeof(text));
+		put_field(out, text, '\t');
+		join_values(o, ",", text, sizeof(text));
+		put_field(out, text, '\t');
+		put_field(out, o->help ? o->help : "", '\n');
+	}
+}
+
+void opt_dump(FILE *out, const struct command *cmd)
+{
+	const char *defaults = cmd->defaults;
+
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++)
+		dump_rows(out, "option", g->title, g->opts, defaults ? defaults + g->base : NULL);
+	if (cmd->args)
+		dump_rows(out, "argument", "Arguments", cmd->args, defaults);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fate of every number, a byte each: the cause that ended it (written by BPF), its arrival
+ * (written by the receiver), how far it was seen (checkpoints), and whether the send call
+ * failed (sender). Folding turns a range of numbers into sums and empties it, so that endless
+ * runs need a window only.
+ */
+#ifndef PKTLEDGER_FATES_H
+#define PKTLEDGER_FATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace_abi.h"
+
+struct fates {
+	uint64_t base, window; /* as in struct trace_config */
+	uint16_t stream0, streams;
+	uint8_t *cause;	   /* mapped from BPF; plain memory if there is no tracer */
+	uint8_t *seen;
+	uint8_t *arrivals;
+	uint8_t *failed;   /* errno of a send call that did not accept the number */
+	size_t bytes;	   /* of each of the four */
+	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
+};
+
+enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED };
+
+/* Told of each run of numbers (from 0) with one fate while folding; `cause`: FATE_DROPPED only. */
+struct fates_visitor {
+	void (*run)(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		    uint8_t cause);
+	void *arg;
+};
+
+/* What became of the numbers folded so far. */
+struct fate_tally {
+	uint64_t attempted, refused, delivered, dropped, unaccounted;
+	uint64_t impossible;		/* a fate for a number never attempted */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last checkpoint; 0: none */
+	uint64_t unaccounted_on_init;	/* last seen in the context of PID 1 */
+	uint64_t refused_by[256];	/* by errno; TX_ERRNO_LOST: not told */
+	struct fate_cause {
+		uint64_t packets;
+		uint64_t first, last;	/* numbers, from 0 */
+	} cause[TRACE_STREAMS][TRACE_CAUSES];
+};
+
+/* Smallest window that holds `count` numbers of one stream. */
+uint64_t fates_window(uint64_t count);
+
+/*
+ * Draws stream0 and base at random, so that late packets of another run never match. `streams`
+ * and `window` as chosen; memory comes with fates_map().
+ */
+int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error *err);
+
+/* Maps the BPF maps `fates` and `seen` (-1: plain memory) and the rest. */
+int fates_map(struct fates *f, int fates_fd, int seen_fd, struct error *err);
+void fates_unmap(struct fates *f);
+
+static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t number)
+{
+	return slot * f->window + (number & (f->window - 1));
+}
+
+/*
+ * Folds the numbers [tail, upto) of a stream into the tally and empties them. `ignored`: causes
+ * that end no packet (a byte each, TRACE_CAUSES of them). `visitor` may be NULL.
+ */
+void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+		struct fate_tally *t, const struct fates_visitor *visitor);
+
+/* Counts fates from `next` on, which nobody sent, into impossible. After the last fold. */
+void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
+
+/* Numbers in [tail, upto) that have no fate yet. */
+uint64_t fates_open_count(const struct fates *f, uint16_t slot, uint64_t upto);
+
+#endif

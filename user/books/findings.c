@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "books/findings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "books/findings_data.h"
+
+/* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
+#define RCVBUF_SANE (1ULL << 30)
+/* Losses of so many full buffers are no burst: the reader is too slow. */
+#define BURSTS 8
+
+const char *severity_name(enum severity s)
+{
+	static const char *const names[] = {"info", "warning", "error"};
+
+	return names[s];
+}
+
+/*
+ * The buffer that would have held all that was lost, as getsockopt tells it; 0: not known, or
+ * beyond reason. The socket takes packets until their truesize exceeds the buffer
+ * (__udp_enqueue_schedule_skb()).
+ */
+static uint64_t rcvbuf_wanted(const struct finding_facts *f)
+{
+	uint64_t bytes;
+
+	if (!f->truesize || !f->rcvbuf || !f->lost || f->lost > RCVBUF_SANE / f->truesize)
+		return 0;
+	bytes = f->rcvbuf + f->lost * f->truesize;
+	return bytes <= RCVBUF_SANE ? bytes : 0;
+}
+
+/* setsockopt(SO_RCVBUF) takes half of what it then reserves, at most rmem_max (sk_setsockopt()). */
+static uint64_t rcvbuf_request(const struct finding_facts *f)
+{
+	return (rcvbuf_wanted(f) + 1) / 2;
+}
+
+static bool reason_is(const struct finding_facts *f, const char *reason)
+{
+	return f->reason && !strcmp(f->reason, reason);
+}
+
+static bool holds(enum finding_when when, const struct finding_facts *f)
+{
+	switch (when) {
+	case WHEN_ALWAYS:
+		return true;
+	case WHEN_BURST:
+		return rcvbuf_wanted(f) && f->lost <= BURSTS * (f->rcvbuf / f->truesize);
+	case WHEN_READER_SLOW:
+		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
+	case WHEN_RING_GROWS:
+		return f->ring_now && f->ring_now < f->ring_max;
+	case WHEN_NEIGH_QUEUE:
+		return reason_is(f, "NEIGH_QUEUEFULL");
+	case WHEN_TTL:
+		return reason_is(f, "IP_INHDR");
+	case WHEN_TOO_BIG:
+		return reason_is(f, "PKT_TOO_BIG");
+	case WHEN_RPFILTER:
+		return reason_is(f, "IP_RPFILTER");
+	case WHEN_OTHERHOST:
+		return reason_is(f, "OTHERHOST");
+	}
+	return false;
+}
+
+static bool put_string(char *buf, size_t size, const char *s)
+{
+	if (!s || !*s)
+		return false;
+	return snprintf(buf, size, "%s", s) > 0;
+}
+
+static bool put_number(char *buf, size_t size, uint64_t v)
+{
+	if (!v)
+		return false;
+	return snprintf(buf, size, "%" PRIu64, v) > 0;
+}
+
+/* 1234567 as 1.23M: rates are measured, more digits would pretend. */
+static bool put_rate(char *buf, size_t size, double v)
+{
+	if (v <= 0)
+		return false;
+	if (v >= 1e6)
+		return snprintf(buf, size, "%.3gM", v / 1e6) > 0;
+	if (v >= 1e3)
+		return snprintf(buf, size, "%.3gk", v / 1e3) > 0;
+	return snprintf(buf, size, "%.3g", v) > 0;
+}
+
+static bool put_share(char *buf, size_t size, const struct finding_facts *f)
+{
+	if (!f->sent || !f->lost)
+		return false;
+	return snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
+}
+
+/* How long packets can come at this rate, with nobody reading, until the buffer is full. */
+static bool put_burst_time(char *buf, size_t size, const struct finding_facts *f)
+{
+	if (!f->truesize || f->rcvbuf < f->truesize || f->arrival_pps <= 0)
+		return false;
+	return snprintf(buf, size, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / f->arrival_pps) > 0;
+}
+
+static bool put_udp_mem(char *buf, size_t size, const uint64_t mem[3])
+{
+	if (!mem[2])
+		return false;
+	return snprintf(buf, size, "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0], mem[1], mem[2]) > 0;
+}
+
+static bool put_udp_mem_doubled(char *buf, size_t size, const struct finding_facts *f)
+{
+	uint64_t twice[3] = {f->udp_mem[0] * 2, f->udp_mem[1] * 2, f->udp_mem[2] * 2};
+
+	return put_udp_mem(buf, size, twice);
+}
+
+/* The value of one placeholder; false: not known. */
+static bool put_fact(char *buf, size_t size, const char *name, const struct finding_facts *f)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{"lost", f->lost},
+		{"port", f->port},
+		{"ttl", f->ttl},
+		{"mtu", f->mtu},
+		{"rcvbuf", f->rcvbuf},
+		{"rcvbuf_wanted", rcvbuf_wanted(f)},
+		{"rcvbuf_request", rcvbuf_request(f)},
+		/* only where the request would be cut */
+		{"rmem_max_wanted",
+		 f->rmem_max && f->rmem_max < rcvbuf_request(f) ? rcvbuf_request(f) : 0},
+		{"rmem_max", f->rmem_max},
+		{"truesize", f->truesize},
+		{"burst", f->truesize ? f->rcvbuf / f->truesize : 0},
+		{"udp_mem_bytes", f->udp_mem[2] * f->page_bytes},
+		{"backlog", f->netdev_max_backlog},
+		{"backlog_wanted", f->netdev_max_backlog * 2ULL},
+		{"ring", f->ring_now},
+		{"ring_max", f->ring_max},
+	};
+	const struct {
+		const char *name, *value;
+	} strings[] = {
+		{"reason", f->reason},		 {"location", f->location}, {"ifname", f->ifname},
+		{"process", f->process},	 {"hook", f->hook},	    {"qdisc", f->qdisc},
+		{"qdisc_limit", f->qdisc_limit},
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (!strcmp(name, numbers[i].name))
+			return put_number(buf, size, numbers[i].value);
+	}
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		if (!strcmp(name, strings[i].name))
+			return put_string(buf, size, strings[i].value);
+	}
+	if (!strcmp(name, "share"))
+		return put_share(buf, size, f);
+	if (!strcmp(name, "arrival"))
+		return put_rate(buf, size, f->arrival_pps);
+	if (!strcmp(name, "read"))
+		return put_rate(buf, size, f->read_pps);
+	if (!strcmp(name, "burst_time"))
+		return put_burst_time(buf, size, f);
+	if (!strcmp(name, "udp_mem"))
+		return put_udp_mem(buf, size, f->udp_mem);
+	if (!strcmp(name, "udp_mem_wanted"))
+		return put_udp_mem_doubled(buf, size, f);
+	return false;
+}
+
+struct filling {
+	const struct finding_facts *facts;
+	char *out;
+	size_t size, n;
+};
+
+/* [p, end) without brackets. False: a fact is unknown, and the output as it was before. */
+static bool fill_part(struct filling *w, const char *p, const char *end)
+{
+	size_t start = w->n;
+	char name[32], value[128];
+
+	while (p < end) {
+		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL;
+		size_t len = 1;
+		const char *text = p++;
+
+		if (close) {
+			snprintf(name, sizeof(name), "%.*s", (int)(close - p), p);
+			p = close + 1;
+			if (!put_fact(value, sizeof(value), name, w->facts)) {
+				w->n = start;
+				w->out[w->n] = 0;
+				return false;
+			}
+			text = value;
+			len = strlen(value);
+		}
+		if (w->n + len >= w->size)
+			len = w->size - w->n - 1;
+		memcpy(w->out + w->n, text, len);
+		w->n += len;
+		w->out[w->n] = 0;
+	}
+	return true;
+}
+
+static void fill(char *out, size_t size, const char *template, const struct finding_facts *f)
+{
+	struct filling w = {f, out, size, 0};
+	const char *p = template;
+
+	out[0] = 0;
+	while (p && *p) {
+		if (*p == '[') {
+			const char *end = p + strcspn(p, "]");
+
+			fill_part(&w, p + 1, end);
+			p = *end ? end + 1 : end;
+		} else {
+			const char *end = p + strcspn(p, "[");
+
+			if (!fill_part(&w, p, end)) {
+				out[0] = 0;
+				return;
+			}
+			p = end;
+		}
+	}
+}
+
+static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
+{
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		if (finding_rows[i].stage == stage && holds(finding_rows[i].when, f))
+			return &finding_rows[i];
+	}
+	return NULL;
+}
+
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out)
+{
+	const struct finding_row *row = row_of(stage, facts);
+
+	if (!row)
+		return -ENOENT;
+	memset(out, 0, sizeof(*out));
+	out->id = row->id;
+	out->stage = stage;
+	out->severity = row->severity;
+	fill(out->text, sizeof(out->text), row->text, facts);
+	fill(out->evidence, sizeof(out->evidence), row->evidence, facts);
+	fill(out->current, sizeof(out->current), row->current, facts);
+	fill(out->wanted, sizeof(out->wanted), row->wanted, facts);
+	fill(out->command, sizeof(out->command), row->command, facts);
+	fill(out->undo, sizeof(out->undo), row->undo, facts);
+	/* An undo or a risk belongs to a command. */
+	if (!out->command[0])
+		out->undo[0] = 0;
+	if (out->command[0] || out->wanted[0])
+		fill(out->risk, sizeof(out->risk), row->risk, facts);
+	return 0;
+}

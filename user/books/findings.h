@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a loss means and what to change, stage by stage. One table of sentences (findings_data.c),
+ * filled with what was measured. Where a fact is missing, the part that needs it is left out:
+ * no advice that the evidence does not carry.
+ */
+#ifndef PKTLEDGER_FINDINGS_H
+#define PKTLEDGER_FINDINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stages.h"
+
+/* What is known about a loss. Zero or NULL: not known. Strings are borrowed. */
+struct finding_facts {
+	uint64_t lost;	    /* packets lost at the stage */
+	uint64_t sent;	    /* packets sent in all, for the share */
+	const char *reason; /* of the largest cause */
+	const char *location;
+	const char *ifname;  /* device at which it happened */
+	const char *process; /* name of the receiving process */
+	uint16_t port;
+	const char *hook; /* netfilter: "input", "output" ... */
+	unsigned ttl;	  /* of the packets sent */
+	unsigned mtu;	  /* of the device in the way */
+
+	double arrival_pps;  /* at the socket, while packets arrived */
+	double read_pps;     /* what the application read meanwhile */
+	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) tells: twice what was asked for */
+	uint64_t rmem_max;   /* net.core.rmem_max, bytes */
+	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
+	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
+	uint64_t page_bytes;
+	unsigned netdev_max_backlog;
+	const char *qdisc;	     /* kind */
+	const char *qdisc_limit;     /* as tc writes it: "limit 64Kb", "limit 1000p" */
+	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
+};
+
+enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
+
+const char *severity_name(enum severity s); /* "info", "warning", "error" */
+
+/* Self-contained. Empty strings: nothing to say. */
+struct finding {
+	const char *id; /* static, e.g. "rcvbuf-burst" */
+	enum stage stage;
+	enum severity severity;
+	char text[400];	    /* what it means, one or two sentences */
+	char evidence[240]; /* what was measured */
+	char current[128];  /* the setting now */
+	char wanted[128];   /* what it should be */
+	char command[240];  /* a shell command that makes it so */
+	char undo[160];
+	char risk[200];
+};
+
+/* 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE). */
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Closing the books: from fates, causes, counters and what both ends know to a struct result.
+ * Pure: nothing is read from the host here. Nothing is ever assigned to a stage to make it close.
+ */
+#ifndef PKTLEDGER_LEDGER_H
+#define PKTLEDGER_LEDGER_H
+
+#include "books/fates.h"
+#include "books/result.h"
+#include "books/secondbooks.h"
+#include "trace/drops.h"
+#include "trace/stagemap.h"
+
+/* A cause with names in place of numbers. */
+struct ledger_cause {
+	struct drops_cause raw;
+	struct verdict verdict;
+	struct result_cause named; /* packets, first, last, stream: not set */
+};
+
+/* Names of namespaces and interfaces, for people and for the second books. */
+struct ledger_place {
+	uint32_t netns;
+	unsigned ifindex; /* 0: the namespace itself */
+	const char *role, *ifname;
+};
+
+struct ledger {
+	struct ledger_cause cause[TRACE_CAUSES];
+	int n;
+	uint8_t ignored[TRACE_CAUSES]; /* by index: ends no packet */
+	struct fate_tally tally;
+};
+
+/* Names the causes read so far; to be repeated when there are new ones. */
+void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const struct reasons *r,
+		 const struct ksyms *k, const struct ledger_place *places, unsigned n_places);
+
+/* The cause of an index; NULL: none. */
+const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index);
+
+/* What the counters are compared with. Returns how many rows were written. */
+unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max);
+
+/*
+ * Fills sums, stages and causes. `in_queues`: packets found in named queues when the books closed;
+ * as many of the open numbers are in flight.
+ */
+void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
+		  struct result *res);
+
+/* Adds what the counters say. */
+void ledger_compare(const struct secondbooks *books, struct result *res);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The result of an experiment: one model, of which every printer shows a view. Plain data. */
+#ifndef PKTLEDGER_RESULT_H
+#define PKTLEDGER_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "books/findings.h"
+#include "stages.h"
+#include "trace/ksym.h"
+#include "trace/reason.h"
+#include "trace_abi.h"
+
+#define RESULT_CAUSES	(TRACE_CAUSES * 2)
+#define RESULT_COUNTERS 96
+#define RESULT_ERRNOS	8
+
+/* Packets that ended for one reason at one place, of one stream. */
+struct result_cause {
+	enum stage stage;
+	char reason[REASON_NAME];   /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
+	char location[KSYM_NAME];   /* kernel function, without offset */
+	char ifname[16];	    /* "" unknown */
+	char netns[16];		    /* role in the lab ("tx", "rx", "router"), or the inode number */
+	const char *direction;	    /* "rx", "tx", "forward" */
+	const char *hook;	    /* netfilter only, else NULL */
+	const char *note;	    /* what happened, for people */
+	uint16_t stream;
+	uint64_t packets;
+	uint64_t first, last;	    /* numbers, from 0 */
+};
+
+/* A counter of the kernel that should know the losses of a stage. */
+struct result_counter {
+	enum stage stage;
+	char name[96];
+	uint64_t delta, expected;
+	bool agrees;
+	bool documented;     /* disagrees, as this kernel is known to */
+	const char *scope;   /* "flow", "interface", "host" */
+	const char *note;    /* NULL: none */
+};
+
+struct result_stage {
+	uint64_t packets;	 /* from the fates */
+	uint64_t events;	 /* weighted, copies included */
+	uint64_t bytes;		 /* L3 bytes of the packets */
+	const char *source;	 /* "event", "counter", "difference"; NULL: nothing lost here */
+	const char *scope;	 /* "flow", "interface", "host" */
+};
+
+struct result_errno {
+	int error;		 /* errno; TX_ERRNO_LOST: the kernel did not tell */
+	uint64_t packets;
+};
+
+struct result_latency {
+	bool measured;
+	uint64_t min, p50, p90, p99, p999, max; /* ns */
+};
+
+struct result_losses {		 /* what the program itself lost or could not see */
+	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
+	uint64_t suppressed;	 /* losses for which there is evidence that tracing was off */
+	char suppressed_evidence[160];
+};
+
+struct result {
+	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
+	bool balanced;
+	bool interrupted;	 /* by a signal: the books are those of what was sent until then */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
+	uint64_t waits, wait_ns;
+	uint64_t duplicated, reordered, late, damaged, invalid, foreign;
+	uint64_t replies;	 /* ICMP errors that came back */
+	double tx_pps, rx_pps;
+	double rate_pps;	 /* intended; 0: unthrottled */
+	uint64_t duration_ns;	 /* first to last packet sent */
+	uint64_t slipped_ns;	 /* schedule that the generator could not keep */
+	unsigned payload_bytes, frame_bytes;
+	char tx_mode[32], rx_mode[32];
+	struct result_latency latency;
+	struct result_errno refused_by[RESULT_ERRNOS];
+	unsigned n_refused_by;
+	char in_flight_where[160];
+
+	struct result_stage stage[STAGE_COUNT];
+	struct result_cause cause[RESULT_CAUSES];
+	unsigned n_causes;
+	struct result_counter counter[RESULT_COUNTERS];
+	unsigned n_counters;
+	struct finding finding[STAGE_COUNT];
+	unsigned n_findings;
+	struct result_losses losses;
+};
+
+#endif

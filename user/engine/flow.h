@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a sender sends and a receiver expects: addresses, sizes, the streams' numbers. */
+#ifndef PKTLEDGER_FLOW_H
+#define PKTLEDGER_FLOW_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct flow {
+	int family;	      /* AF_INET or AF_INET6 */
+	struct in_addr src4, dst4;
+	struct in6_addr src6, dst6;
+	uint8_t src_mac[6], dst_mac[6]; /* for engines that write frames */
+	uint16_t dst_port;    /* host order */
+	uint16_t src_port;    /* first one; flow f of a thread uses src_port + f */
+	unsigned flows;	      /* 5-tuples in all, >= 1 */
+	unsigned payload;     /* UDP payload, bytes, >= STAMP_LEN */
+	unsigned ttl;	      /* TTL or hop limit; 0: the default, 64 */
+	bool time;	      /* carry the send time (payload >= STAMP_TIME_LEN) */
+};
+
+/* Length of the whole frame with FCS for this payload; only where it fits one frame. */
+static inline unsigned flow_frame_bytes(const struct flow *f)
+{
+	unsigned bytes = 14 + (f->family == AF_INET6 ? 40 : 20) + 8 + f->payload + 4;
+
+	return bytes < 64 ? 64 : bytes;
+}
+
+/* Fills a payload with the pattern that receivers compare with; the stamp is written over it. */
+void flow_fill(uint8_t *payload, unsigned len);
+
+/* Writes the stamp, and the send time (CLOCK_TAI, ns) if the payload has room for it. */
+void flow_stamp(uint8_t *payload, unsigned len, uint16_t stream, uint64_t number, uint64_t tai_ns);
+
+/* One sending thread's numbers. Numbers are absolute (base included). */
+struct stream {
+	uint16_t id;	/* as stamped */
+	uint16_t slot;	/* 0 .. threads - 1 */
+	uint64_t base;	/* first number */
+	uint64_t next;	/* next number to be closed: [base, next) is attempted */
+	uint64_t limit; /* numbers to send in all; UINT64_MAX: until stopped */
+};
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The interface behind which all receiving engines stand. One struct rx serves one thread, which
+ * is in the receiver's namespace and pinned when open() is called. What an engine takes from the
+ * kernel it gives to the sink, which checks the stamp and keeps the books.
+ */
+#ifndef PKTLEDGER_RX_H
+#define PKTLEDGER_RX_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/flow.h"
+#include "engine/sink.h"
+
+struct rx_config {
+	const struct flow *flow; /* dst_port and family are used; dst address: any */
+	struct sink *sink;	 /* borrowed; one per thread */
+	const char *ifname;
+	unsigned ifindex;
+	unsigned queue;
+	int rcvbuf;		 /* bytes asked for; 0: the default */
+	bool rcvbuf_force;	 /* SO_RCVBUFFORCE */
+	bool reuseport;
+	int xsk_map_fd;		 /* xsk: XSKMAP to enter the socket in */
+	bool xdp_skb_mode;	 /* xsk: generic XDP was asked for */
+	const atomic_bool *stop;
+};
+
+struct rx_stats {
+	uint64_t packets;	 /* given to the sink */
+	uint64_t calls;
+	int64_t socket_drops;	 /* SK_MEMINFO_DROPS since open; -1: not known */
+	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid; /* XDP_STATISTICS */
+	int rcvbuf;		 /* what the socket really has, as getsockopt tells (doubled) */
+};
+
+struct rx;
+
+struct rx_ops {
+	const char *name;
+	const char *title;
+	int (*open)(struct rx **rx, const struct rx_config *cfg, struct error *err);
+	/* Takes what is there, waits at most timeout_ms if nothing is. Returns packets or -errno. */
+	int (*poll)(struct rx *rx, int timeout_ms, struct error *err);
+	/* 0 if nothing waits in the queue of this engine; else its packets or bytes. */
+	uint64_t (*pending)(const struct rx *rx);
+	void (*stats)(const struct rx *rx, struct rx_stats *st);
+	const char *(*mode)(const struct rx *rx);
+	int (*fd)(const struct rx *rx); /* the socket */
+	void (*close)(struct rx *rx);
+};
+
+extern const struct rx_ops rx_socket, rx_xsk;
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Receiving from an ordinary UDP socket with recvmmsg(): the path of any application. */
+#include <endian.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/rx.h"
+
+#define BATCH	 64
+#define BUFFER	 2048	/* of a datagram, unless larger ones are expected */
+#define MAX_UDP	 65536
+
+struct rx {
+	const struct rx_config *cfg;
+	struct rx_stats stats;
+	int fd;
+	unsigned size;
+	uint8_t *buffer;
+	struct iovec iov[BATCH];
+	struct mmsghdr msg[BATCH];
+};
+
+static int set_rcvbuf(int fd, const struct rx_config *cfg, struct error *err)
+{
+	int option = cfg->rcvbuf_force ? SO_RCVBUFFORCE : SO_RCVBUF;
+
+	if (!cfg->rcvbuf || !setsockopt(fd, SOL_SOCKET, option, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
+		return 0;
+	return error_set(err, STATUS_UNABLE, -errno,
+			 "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
+			 "cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf,
+			 strerror(errno));
+}
+
+static int bind_any(int fd, const struct flow *f)
+{
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(f->dst_port)};
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htobe16(f->dst_port)};
+	bool six = f->family == AF_INET6;
+
+	return bind(fd, six ? (void *)&a6 : (void *)&a4, six ? sizeof(a6) : sizeof(a4)) ? -errno : 0;
+}
+
+static int open_socket(const struct rx_config *cfg, struct error *err)
+{
+	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1, rc;
+
+	if (fd < 0)
+		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
+	if (cfg->flow->family == AF_INET6)
+		setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (cfg->reuseport)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	rc = set_rcvbuf(fd, cfg, err);
+	if (rc)
+		goto fail;
+	rc = bind_any(fd, cfg->flow);
+	if (!rc)
+		return fd;
+	if (rc == -EADDRINUSE)
+		error_set(err, STATUS_FAILED, rc, "stop the program that has it (ss -ulpn), or use -p",
+			  "UDP port %u is in use", cfg->flow->dst_port);
+	else
+		error_set(err, STATUS_FAILED, rc, NULL, "cannot bind to UDP port %u: %s",
+			  cfg->flow->dst_port, strerror(-rc));
+fail:
+	close(fd);
+	return rc;
+}
+
+static void rx_socket_close(struct rx *rx)
+{
+	if (rx->fd >= 0)
+		close(rx->fd);
+	free(rx->buffer);
+	free(rx);
+}
+
+static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct error *err)
+{
+	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
+	struct rx *rx = calloc(1, sizeof(*rx));
+	socklen_t len = sizeof(rx->stats.rcvbuf);
+
+	if (!rx)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rx->cfg = cfg;
+	rx->size = expected < BUFFER ? BUFFER : expected;
+	rx->fd = -1;
+	rx->buffer = malloc((size_t)BATCH * rx->size);
+	if (!rx->buffer) {
+		rx_socket_close(rx);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	for (unsigned i = 0; i < BATCH; i++) {
+		rx->iov[i] = (struct iovec){rx->buffer + (size_t)i * rx->size, rx->size};
+		rx->msg[i].msg_hdr = (struct msghdr){.msg_iov = &rx->iov[i], .msg_iovlen = 1};
+	}
+	rx->fd = open_socket(cfg, err);
+	if (rx->fd < 0) {
+		int rc = rx->fd;
+
+		rx_socket_close(rx);
+		return rc;
+	}
+	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->stats.rcvbuf, &len);
+	*out = rx;
+	return 0;
+}
+
+static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
+{
+	struct pollfd p = {.fd = rx->fd, .events = POLLIN};
+	struct timespec ts;
+	uint64_t tai = 0;
+	int n;
+
+	/* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter */
+	n = recvmmsg(rx->fd, rx->msg, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+	if (n < 0 && errno == EAGAIN && timeout_ms && poll(&p, 1, timeout_ms) > 0)
+		n = recvmmsg(rx->fd, rx->msg, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+	rx->stats.calls++;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0
+		       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
+				   strerror(errno));
+	if (rx->cfg->sink->delay) {
+		clock_gettime(CLOCK_TAI, &ts);
+		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	}
+	for (int i = 0; i < n; i++) {
+		unsigned len = rx->msg[i].msg_len;
+
+		sink_packet(rx->cfg->sink, rx->iov[i].iov_base, len < rx->size ? len : rx->size, len,
+			    tai);
+	}
+	rx->stats.packets += (unsigned)n;
+	return n;
+}
+
+/* The queue's length in packets is not told by any socket option; its bytes are. */
+static uint64_t rx_socket_pending(const struct rx *rx)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	if (getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		return 0;
+	return mem[SK_MEMINFO_RMEM_ALLOC];
+}
+
+static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	*st = rx->stats;
+	st->socket_drops = -1;
+	if (!getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		st->socket_drops = mem[SK_MEMINFO_DROPS];
+}
+
+static const char *rx_socket_mode(const struct rx *rx)
+{
+	(void)rx;
+	return "";
+}
+
+static int rx_socket_fd(const struct rx *rx)
+{
+	return rx->fd;
+}
+
+const struct rx_ops rx_socket = {
+	.name = "socket",
+	.title = "UDP socket, recvmmsg(): the path of an application",
+	.open = rx_socket_open,
+	.poll = rx_socket_poll,
+	.pending = rx_socket_pending,
+	.stats = rx_socket_stats,
+	.mode = rx_socket_mode,
+	.fd = rx_socket_fd,
+	.close = rx_socket_close,
+};

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/caps.h"
+
+#include <cap-ng.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Adds "cap_name" to the list in `names`; returns where the next one goes. */
+static size_t add_name(char *names, size_t size, size_t used, const char *separator, int cap)
+{
+	const char *name = capng_capability_to_name(cap);
+
+	if (used >= size)
+		return used;
+	return used + snprintf(names + used, size - used, "%scap_%s", used ? separator : "",
+			       name ? name : "unknown");
+}
+
+int caps_missing(const int *caps, size_t n, char *names, size_t size)
+{
+	size_t used = 0;
+	int missing = 0;
+
+	names[0] = '\0';
+	if (capng_get_caps_process())
+		return -EIO;
+	for (size_t i = 0; i < n; i++) {
+		if (capng_have_capability(CAPNG_EFFECTIVE, caps[i]))
+			continue;
+		used = add_name(names, size, used, ", ", caps[i]);
+		missing++;
+	}
+	for (char *c = names; *c; c++)
+		*c = toupper((unsigned char)*c);
+	return missing;
+}
+
+int caps_require(const char *command, const int *caps, size_t n, struct error *err)
+{
+	char names[160], all[160], self[120], hint[sizeof(err->hint)];
+	int missing = caps_missing(caps, n, names, sizeof(names));
+	size_t used = 0;
+	ssize_t len;
+
+	if (!missing)
+		return 0;
+	if (missing < 0)
+		return error_set(err, STATUS_UNABLE, missing, "mount /proc",
+				 "cannot read the capabilities of this process");
+	len = readlink("/proc/self/exe", self, sizeof(self));
+	if (len > 0 && len < (ssize_t)sizeof(self))
+		self[len] = '\0';
+	else
+		snprintf(self, sizeof(self), "%s", program_invocation_short_name);
+	/* not only the missing ones: setcap replaces what the file had */
+	for (size_t i = 0; i < n; i++)
+		used = add_name(all, sizeof(all), used, ",", caps[i]);
+	snprintf(hint, sizeof(hint), "run it as root, or: setcap %s=ep %s", all, self);
+	return error_set(err, STATUS_UNABLE, -EPERM, hint, "%s needs %s", command, names);
+}
+
+int caps_drop_all(void)
+{
+	capng_select_t set = CAPNG_SELECT_CAPS;
+
+	if (capng_get_caps_process())
+		return -EIO;
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
+		set = CAPNG_SELECT_BOTH;
+	capng_clear(set);
+	return capng_apply(set) ? -EPERM : 0;
+}

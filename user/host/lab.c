@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/lab.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/lab_parts.h"
+#include "host/netdev.h"
+
+#define QUEUES_MAX 256
+#define MTU_MIN	   1280	 /* IPv6 does not work below (RFC 8200, section 5) */
+#define MTU_MAX	   65535 /* of a veth */
+
+struct setting {
+	const char *path, *value;
+};
+
+/* Before the devices exist, so that they are born with it. */
+static const struct setting quiet4[] = {
+	{"net/ipv4/conf/all/rp_filter", "0"},
+	{"net/ipv4/conf/default/rp_filter", "0"},
+	{"net/ipv4/conf/default/arp_notify", "0"},
+};
+
+/*
+ * MLDv1, because there the kernel shows in /proc/net/igmp6 whether a report is still to come, and
+ * its second report comes within the interval set here instead of 10 s.
+ */
+static const struct setting quiet6[] = {
+	{"net/ipv6/conf/all/disable_ipv6", "0"},
+	{"net/ipv6/conf/default/disable_ipv6", "0"},
+	{"net/ipv6/conf/all/accept_dad", "0"},
+	{"net/ipv6/conf/default/accept_dad", "0"},
+	{"net/ipv6/conf/default/dad_transmits", "0"},
+	{"net/ipv6/conf/default/accept_ra", "0"},
+	{"net/ipv6/conf/default/autoconf", "0"},
+	{"net/ipv6/conf/default/router_solicitations", "0"},
+	{"net/ipv6/conf/default/ndisc_notify", "0"},
+	{"net/ipv6/conf/default/use_tempaddr", "0"},
+	{"net/ipv6/conf/default/addr_gen_mode", "1"}, /* IN6_ADDR_GEN_MODE_NONE */
+	{"net/ipv6/conf/default/force_mld_version", "1"},
+	{"net/ipv6/conf/default/mldv1_unsolicited_report_interval", "1"},
+};
+
+static const struct setting forward[] = {
+	{"net/ipv4/ip_forward", "1"},
+	{"net/ipv6/conf/all/forwarding", "1"},
+};
+
+static int apply(const struct netns *ns, const struct setting *s, unsigned n, struct error *err)
+{
+	for (unsigned i = 0; i < n; i++) {
+		int ret = netns_sysctl_write(ns, s[i].path, s[i].value);
+
+		if (ret && !(ret == -ENOENT && !strncmp(s[i].path, "net/ipv6/", 9)))
+			return error_set(err, STATUS_FAILED, ret, NULL,
+					 "cannot write %s to /proc/sys/%s: %s", s[i].value,
+					 s[i].path, strerror(-ret));
+	}
+	return 0;
+}
+
+static int make_namespace(struct netns *ns, bool router, struct error *err)
+{
+	int ret = netns_create(ns, err);
+
+	if (!ret)
+		ret = apply(ns, quiet4, sizeof(quiet4) / sizeof(*quiet4), err);
+	if (!ret)
+		ret = apply(ns, quiet6, sizeof(quiet6) / sizeof(*quiet6), err);
+	if (!ret && router)
+		ret = apply(ns, forward, sizeof(forward) / sizeof(*forward), err);
+	return ret;
+}
+
+/* 198.18.LINK.HOST/24, 2001:2:0:LINK::HOST/64, 02:70:6b:00:LINK:HOST */
+static void plan_port(struct lab_port *p, struct netns *ns, const char *ifname, unsigned link,
+		      unsigned host)
+{
+	const uint8_t mac[6] = {0x02, 0x70, 0x6b, 0, link, host};
+	const uint8_t ip6[16] = {0x20, 0x01, 0, 2, [7] = link, [15] = host};
+
+	p->ns = ns;
+	snprintf(p->ifname, sizeof(p->ifname), "%s", ifname);
+	memcpy(p->mac, mac, sizeof(mac));
+	p->ip4.s_addr = htonl(198u << 24 | 18 << 16 | link << 8 | host);
+	if (!access("/proc/sys/net/ipv6", F_OK))
+		memcpy(&p->ip6, ip6, sizeof(ip6));
+}
+
+void lab_plan(struct lab *lab, enum lab_topology topology)
+{
+	memset(lab, 0, sizeof(*lab));
+	lab->tx_ns = lab->rx_ns = lab->router_ns = NETNS_NONE;
+	lab->topology = topology;
+	plan_port(&lab->tx, &lab->tx_ns, "v-tx", 0, 1);
+	if (topology == LAB_PAIR) {
+		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 0, 2);
+	} else {
+		plan_port(&lab->router_tx, &lab->router_ns, "v-r0", 0, 254);
+		plan_port(&lab->router_rx, &lab->router_ns, "v-r1", 1, 254);
+		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 1, 2);
+	}
+}
+
+int lab_read_port(struct lab_port *p)
+{
+	struct netdev dev;
+	int ret = netdev_get(p->ns, p->ifname, &dev);
+
+	p->ifindex = dev.ifindex;
+	p->mtu = dev.mtu;
+	p->queues = dev.rx_queues;
+	return ret;
+}
+
+/* The device as every experiment expects it, whatever the kernel's default is. */
+static int set_up_port(struct lab_port *p, unsigned mtu)
+{
+	int ret = netdev_set_mtu(p->ns, p->ifname, mtu);
+
+	if (!ret)
+		ret = netdev_set_feature(p->ns, p->ifname, "rx-gro", false);
+	if (!ret)
+		ret = netdev_set_up(p->ns, p->ifname, true);
+	return ret;
+}
+
+static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, unsigned mtu,
+		     struct error *err)
+{
+	int ret = netdev_add_veth(a->ns, a->ifname, a->mac, b->ns, b->ifname, b->mac, queues);
+
+	if (ret)
+		return error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
+				 ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VETH" : NULL,
+				 "cannot make the veth pair %s, %s: %s", a->ifname, b->ifname,
+				 strerror(-ret));
+	ret = set_up_port(a, mtu);
+	if (!ret)
+		ret = set_up_port(b, mtu);
+	if (!ret)
+		ret = lab_read_port(a);
+	if (!ret)
+		ret = lab_read_port(b);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL,
+				 "cannot set up the veth pair %s, %s: %s", a->ifname, b->ifname,
+				 strerror(-ret));
+	return 0;
+}
+
+static int add_addresses(const struct lab_port *p, struct error *err)
+{
+	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
+
+	if (!ret && lab_has_ip6(p))
+		ret = netdev_add_addr(p->ns, p->ifindex, AF_INET6, &p->ip6, 64);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add an address to %s: %s",
+				 p->ifname, strerror(-ret));
+	return 0;
+}
+
+static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
+{
+	int ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET, &peer->ip4, peer->mac);
+
+	if (!ret && lab_has_ip6(p))
+		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add a neighbour to %s: %s",
+				 p->ifname, strerror(-ret));
+	return 0;
+}
+
+/* From `p` to the network of `far`, by way of `router`. */
+static int add_route(const struct lab_port *p, const struct lab_port *router,
+		     const struct lab_port *far, struct error *err)
+{
+	struct in_addr net4 = {far->ip4.s_addr & htonl(0xffffff00)};
+	struct in6_addr net6 = far->ip6;
+	int ret = netdev_add_route(p->ns, p->ifindex, AF_INET, &net4, 24, &router->ip4);
+
+	memset(&net6.s6_addr[8], 0, 8);
+	if (!ret && lab_has_ip6(p))
+		ret = netdev_add_route(p->ns, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add a route to %s: %s",
+				 p->ifname, strerror(-ret));
+	return 0;
+}
+
+/* Addresses last: with the carrier there, each IPv6 address is announced once, at once. */
+static int join_ends(struct lab_port *a, struct lab_port *b, struct error *err)
+{
+	int ret = lab_wait_running(a, err);
+
+	if (!ret)
+		ret = lab_wait_running(b, err);
+	if (!ret)
+		ret = add_addresses(a, err);
+	if (!ret)
+		ret = add_addresses(b, err);
+	if (!ret)
+		ret = add_neighbour(a, b, err);
+	if (!ret)
+		ret = add_neighbour(b, a, err);
+	return ret;
+}
+
+static int build_pair(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
+{
+	int ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
+
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+}
+
+static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
+{
+	int ret = make_namespace(&lab->router_ns, true, err);
+
+	if (!ret)
+		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
+	if (!ret)
+		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
+	if (!ret)
+		ret = join_ends(&lab->tx, &lab->router_tx, err);
+	if (!ret)
+		ret = join_ends(&lab->router_rx, &lab->rx, err);
+	if (!ret)
+		ret = add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
+	if (!ret)
+		ret = add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
+	return ret;
+}
+
+static int wait_quiet(struct lab *lab, struct error *err)
+{
+	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
+	int ret = 0;
+
+	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
+		ret = lab_wait_quiet(ports[i], err);
+	return ret;
+}
+
+int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
+{
+	unsigned queues = spec->queues ? spec->queues : 1;
+	unsigned mtu = spec->mtu ? spec->mtu : 1500;
+	int ret;
+
+	lab_plan(lab, spec->topology);
+	if (queues > QUEUES_MAX)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "a lab has at most %d queues, not %u", QUEUES_MAX, queues);
+	if (mtu < MTU_MIN || mtu > MTU_MAX)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "the MTU of a lab is %d to %d, not %u", MTU_MIN, MTU_MAX, mtu);
+	ret = spec->name ? lab_check_free(spec->name, err) : 0;
+	if (!ret)
+		ret = make_namespace(&lab->tx_ns, false, err);
+	if (!ret)
+		ret = make_namespace(&lab->rx_ns, false, err);
+	if (!ret)
+		ret = lab->topology == LAB_ROUTER ? build_router(lab, queues, mtu, err)
+						  : build_pair(lab, queues, mtu, err);
+	if (!ret)
+		ret = wait_quiet(lab, err);
+	if (!ret && spec->name)
+		ret = lab_publish(lab, spec->name, err);
+	if (ret)
+		lab_close(lab);
+	return ret;
+}
+
+const struct lab_port *lab_next_hop(const struct lab *lab)
+{
+	return lab->topology == LAB_ROUTER ? &lab->router_tx : &lab->rx;
+}
+
+void lab_close(struct lab *lab)
+{
+	netns_close(&lab->tx_ns);
+	netns_close(&lab->rx_ns);
+	netns_close(&lab->router_ns);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A lab: namespaces and a path between them, for experiments that must touch nothing else.
+ *
+ *   pair:    tx [v-tx]======[v-rx] rx
+ *   router:  tx [v-tx]==[v-r0] router [v-r1]==[v-rx] rx
+ *
+ * Addresses: 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Neighbours are static and
+ * the kernel sends nothing of its own once lab_open() is back, so that counters carry the flow
+ * alone: no DAD, RA, RS, no link-local addresses. The MLD reports for the solicited-node groups
+ * cannot be suppressed; they are over before lab_open() returns, but come again (two for each
+ * group within some 10 ms) when a device loses and regains its carrier.
+ *
+ * The devices are as the kernel makes them, but without GRO: no qdisc, no XDP, checksums offloaded.
+ */
+#ifndef PKTLEDGER_LAB_H
+#define PKTLEDGER_LAB_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/netns.h"
+
+#define LAB_DIR "/run/pktledger/labs"
+
+enum lab_topology { LAB_PAIR, LAB_ROUTER };
+
+struct lab_spec {
+	enum lab_topology topology;
+	unsigned queues;  /* per veth, at most 256; 0: 1 */
+	unsigned mtu;	  /* 1280 to 65535; 0: 1500 */
+	const char *name; /* NULL: anonymous; else namespaces NAME-tx, NAME-rx (, NAME-router) */
+};
+
+/* One device at one end of a link. */
+struct lab_port {
+	struct netns *ns; /* borrowed from the lab */
+	char ifname[16];
+	unsigned ifindex;
+	unsigned mtu;
+	unsigned queues;
+	uint8_t mac[6];
+	struct in_addr ip4;  /* /24 */
+	struct in6_addr ip6; /* /64 */
+};
+
+/* Stays where it is while it is open: the ports point into it. */
+struct lab {
+	enum lab_topology topology;
+	struct netns tx_ns, rx_ns, router_ns; /* router_ns: NETNS_NONE in a pair */
+	struct lab_port tx, rx;		      /* the ends */
+	struct lab_port router_tx, router_rx; /* the router's ports towards tx and rx */
+	char name[32];			      /* empty: anonymous */
+};
+
+/*
+ * Builds the lab; all links up and ready when it returns. Undone by lab_close(). -EEXIST if the
+ * name is taken. Without IPv6 in the kernel the ip6 of the ports are ::. On failure nothing is
+ * left.
+ */
+int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
+
+/*
+ * The next hop's port as the sender's frames must address it: lab->rx in a pair, router_tx
+ * behind a router.
+ */
+const struct lab_port *lab_next_hop(const struct lab *lab);
+
+/*
+ * Attaches to the lab that another process opened by this name. -ENOENT if there is none. Undone by
+ * lab_close().
+ */
+int lab_open_named(struct lab *lab, const char *name, struct error *err);
+
+/* Closes the descriptors; an anonymous lab is gone after it, a named one stays. */
+void lab_close(struct lab *lab);
+
+/*
+ * Removes a named lab. -ENOENT if there is none. Only namespaces that lab_open() made are touched:
+ * each lab has a file in LAB_DIR with the inode numbers of its own. Processes that still run
+ * in them keep them alive, nameless.
+ */
+int lab_remove(const char *name, struct error *err);
+
+struct lab_info {
+	char name[32];
+	enum lab_topology topology;
+	unsigned queues, mtu;
+	bool whole; /* false: a namespace is missing; only lab_remove() makes sense */
+};
+
+/*
+ * Calls `cb` for each named lab, in no order, until it returns something else than 0; returns
+ * that, else 0, or -errno.
+ */
+int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struct error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Network devices over rtnetlink and the ethtool ioctl. All functions act in the namespace `ns`
+ * (NULL: the calling thread's) and return 0 or -errno.
+ */
+#ifndef PKTLEDGER_NETDEV_H
+#define PKTLEDGER_NETDEV_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/netns.h"
+
+struct netdev {
+	unsigned ifindex;
+	char ifname[16];
+	char driver[32]; /* ETHTOOL_GDRVINFO; "" if unknown */
+	uint8_t mac[6];
+	unsigned mtu;
+	unsigned flags;		       /* IFF_* */
+	unsigned rx_queues, tx_queues; /* in use */
+	int speed_mbit;		       /* -1: unknown */
+	bool loopback;
+	bool has_address;   /* any IPv4 or global IPv6 address */
+	bool default_route; /* a default route (v4 or v6) leaves by it */
+	bool has_master;    /* port of a bridge, bond ... */
+};
+
+/* -ENODEV: no such device. */
+int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
+
+/* A veth pair: `a` in ns_a, `b` in ns_b, `queues` rx and tx queues each, MACs as given. */
+int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
+		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
+		    unsigned queues);
+int netdev_del(const struct netns *ns, const char *ifname);
+int netdev_set_up(const struct netns *ns, const char *ifname, bool up);
+int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);
+int netdev_set_master(const struct netns *ns, const char *ifname, unsigned master_ifindex);
+int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		    unsigned prefix);
+/* Static (NUD_PERMANENT) neighbour. */
+int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		     const uint8_t mac[6]);
+/* prefix 0: default route. `via` may be NULL. */
+int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix, const void *via);
+/*
+ * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
+ * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no
+ * usable entry, -ENETUNREACH if there is no route.
+ */
+int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsigned *ifindex,
+		    uint8_t mac[6], void *src_addr);
+
+/*
+ * An ethtool feature by its string, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: the kernel
+ * has none of this name; -EOPNOTSUPP: the device does not take the change.
+ */
+int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on);
+int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
+
+/* Root qdiscs. tbf: rate in bit/s, burst and limit in bytes. pfifo: limit in packets. */
+int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
+		     uint32_t limit);
+int netdev_qdisc_pfifo(const struct netns *ns, unsigned ifindex, uint32_t limit);
+int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
+
+struct netdev_qdisc_stats {
+	uint64_t packets, bytes, drops, overlimits, requeues;
+	uint32_t qlen, backlog;
+};
+/* Sum over the root qdiscs of the device (without ingress/clsact). */
+int netdev_qdisc_stats(const struct netns *ns, unsigned ifindex, struct netdev_qdisc_stats *st);
+
+/* `ethtool -S`: up to `max` counters, names of 32 bytes. Returns the number or -errno. */
+struct netdev_counter {
+	char name[32];
+	uint64_t value;
+};
+int netdev_ethtool_stats(const struct netns *ns, const char *ifname, struct netdev_counter *out,
+			 int max);
+
+/* IFLA_STATS64. */
+struct rtnl_link_stats64;
+int netdev_link_stats(const struct netns *ns, unsigned ifindex, struct rtnl_link_stats64 *st);
+
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/netdev_ethtool.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "host/nl.h"
+
+/* The device that the commands go to. */
+struct ethtool {
+	int fd;
+	struct ifreq ifr;
+};
+
+static int ethtool_open(struct ethtool *et, const struct netns *ns, const char *ifname)
+{
+	memset(et, 0, sizeof(*et));
+	if (strlen(ifname) >= sizeof(et->ifr.ifr_name))
+		return -ENODEV;
+	strcpy(et->ifr.ifr_name, ifname);
+	et->fd = nl_ioctl_socket(ns);
+	return et->fd < 0 ? et->fd : 0;
+}
+
+static int ethtool_do(struct ethtool *et, void *command)
+{
+	int ret;
+
+	et->ifr.ifr_data = command;
+	ret = ioctl(et->fd, SIOCETHTOOL, &et->ifr);
+	return ret < 0 ? -errno : ret;
+}
+
+static void fill_speed(struct ethtool *et, struct netdev *dev)
+{
+	struct ethtool_link_settings *ls;
+
+	/* The first call asks how many words a link mode mask has; the answer is negative. */
+	ls = calloc(1, sizeof(*ls) + 3 * INT8_MAX * sizeof(uint32_t));
+	if (!ls)
+		return;
+	ls->cmd = ETHTOOL_GLINKSETTINGS;
+	if (!ethtool_do(et, ls) && ls->link_mode_masks_nwords < 0) {
+		ls->link_mode_masks_nwords = -ls->link_mode_masks_nwords;
+		ls->cmd = ETHTOOL_GLINKSETTINGS;
+		if (!ethtool_do(et, ls) && ls->speed && ls->speed != (uint32_t)SPEED_UNKNOWN)
+			dev->speed_mbit = ls->speed;
+	}
+	free(ls);
+}
+
+int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
+{
+	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
+	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
+	struct ethtool et;
+	int ret = ethtool_open(&et, ns, dev->ifname);
+
+	if (ret)
+		return ret;
+	if (!ethtool_do(&et, &drv)) {
+		memcpy(dev->driver, drv.driver, sizeof(dev->driver));
+		dev->driver[sizeof(dev->driver) - 1] = '\0';
+	}
+	if (!ethtool_do(&et, &ch)) {
+		if (ch.rx_count + ch.combined_count)
+			dev->rx_queues = ch.rx_count + ch.combined_count;
+		if (ch.tx_count + ch.combined_count)
+			dev->tx_queues = ch.tx_count + ch.combined_count;
+	}
+	fill_speed(&et, dev);
+	close(et.fd);
+	return 0;
+}
+
+/* The names of a string set, ETH_GSTRING_LEN bytes each. -EOPNOTSUPP if the device has none. */
+static int read_strings(struct ethtool *et, uint32_t set, struct ethtool_gstrings **strings)
+{
+	struct {
+		struct ethtool_sset_info info;
+		uint32_t count;
+	} size = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << set}};
+	int ret = ethtool_do(et, &size);
+
+	if (ret)
+		return ret;
+	if (!size.info.sset_mask || !size.count)
+		return -EOPNOTSUPP;
+	*strings = calloc(1, sizeof(**strings) + (size_t)size.count * ETH_GSTRING_LEN);
+	if (!*strings)
+		return -ENOMEM;
+	(*strings)->cmd = ETHTOOL_GSTRINGS;
+	(*strings)->string_set = set;
+	(*strings)->len = size.count;
+	ret = ethtool_do(et, *strings);
+	if (ret)
+		free(*strings);
+	return ret;
+}
+
+/* Bit number of a feature; `count` gets the number of features. -ENOENT: no such name. */
+static int find_feature(struct ethtool *et, const char *feature, unsigned *count)
+{
+	struct ethtool_gstrings *names;
+	int ret = read_strings(et, ETH_SS_FEATURES, &names);
+
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	*count = names->len;
+	for (unsigned i = 0; i < names->len && ret < 0; i++) {
+		if (!strncmp((char *)names->data + i * ETH_GSTRING_LEN, feature, ETH_GSTRING_LEN))
+			ret = i;
+	}
+	free(names);
+	return ret;
+}
+
+static int read_feature(struct ethtool *et, unsigned bit, unsigned count, bool *on)
+{
+	unsigned blocks = (count + 31) / 32;
+	struct ethtool_gfeatures *get;
+	int ret;
+
+	get = calloc(1, sizeof(*get) + blocks * sizeof(get->features[0]));
+	if (!get)
+		return -ENOMEM;
+	get->cmd = ETHTOOL_GFEATURES;
+	get->size = blocks;
+	ret = ethtool_do(et, get);
+	if (!ret)
+		*on = get->features[bit / 32].active >> (bit % 32) & 1;
+	free(get);
+	return ret;
+}
+
+static int write_feature(struct ethtool *et, unsigned bit, unsigned count, bool on)
+{
+	unsigned blocks = (count + 31) / 32;
+	struct ethtool_sfeatures *set;
+	int ret;
+
+	set = calloc(1, sizeof(*set) + blocks * sizeof(set->features[0]));
+	if (!set)
+		return -ENOMEM;
+	set->cmd = ETHTOOL_SFEATURES;
+	set->size = blocks;
+	set->features[bit / 32].valid = 1u << bit % 32;
+	set->features[bit / 32].requested = on ? 1u << bit % 32 : 0;
+	ret = ethtool_do(et, set);
+	free(set);
+	return ret < 0 ? ret : 0;
+}
+
+int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on)
+{
+	struct ethtool et;
+	unsigned count;
+	int ret = ethtool_open(&et, ns, ifname);
+
+	if (ret)
+		return ret;
+	ret = find_feature(&et, feature, &count);
+	if (ret >= 0)
+		ret = read_feature(&et, ret, count, on);
+	close(et.fd);
+	return ret;
+}
+
+/* Success of ETHTOOL_SFEATURES may mean no more than a wish noted: only the state counts. */
+int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on)
+{
+	struct ethtool et;
+	bool now = !on;
+	unsigned count;
+	int bit, ret = ethtool_open(&et, ns, ifname);
+
+	if (ret)
+		return ret;
+	bit = find_feature(&et, feature, &count);
+	ret = bit < 0 ? bit : write_feature(&et, bit, count, on);
+	if (!ret)
+		ret = read_feature(&et, bit, count, &now);
+	if (!ret && now != on)
+		ret = -EOPNOTSUPP;
+	close(et.fd);
+	return ret;
+}
+
+static int read_stats(struct ethtool *et, const struct ethtool_gstrings *names,
+		      struct netdev_counter *out, int max)
+{
+	/* The kernel writes as many as there are now: leave room for queues added since. */
+	size_t room = 2 * (size_t)names->len + 64;
+	struct ethtool_stats *values = calloc(1, sizeof(*values) + room * sizeof(uint64_t));
+	int ret, n;
+
+	if (!values)
+		return -ENOMEM;
+	values->cmd = ETHTOOL_GSTATS;
+	values->n_stats = names->len;
+	ret = ethtool_do(et, values);
+	n = names->len < (unsigned)max ? (int)names->len : max;
+	if (!ret && values->n_stats != names->len)
+		ret = -EAGAIN;
+	for (int i = 0; !ret && i < n; i++) {
+		memcpy(out[i].name, names->data + i * ETH_GSTRING_LEN, sizeof(out[i].name));
+		out[i].name[sizeof(out[i].name) - 1] = '\0';
+		out[i].value = values->data[i];
+	}
+	free(values);
+	return ret ? ret : n;
+}
+
+int netdev_ethtool_stats(const struct netns *ns, const char *ifname, struct netdev_counter *out,
+			 int max)
+{
+	struct ethtool_gstrings *names;
+	struct ethtool et;
+	int ret = ethtool_open(&et, ns, ifname);
+
+	if (ret)
+		return ret;
+	ret = read_strings(&et, ETH_SS_STATS, &names);
+	if (!ret) {
+		ret = read_stats(&et, names, out, max);
+		free(names);
+	}
+	close(et.fd);
+	return ret;
+}

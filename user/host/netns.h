@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Network namespaces held by file descriptors. An anonymous namespace has no name in the file
+ * system: it dies with its last descriptor and thread, also when the program is killed.
+ */
+#ifndef PKTLEDGER_NETNS_H
+#define PKTLEDGER_NETNS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define NETNS_DIR "/run/netns" /* where `ip netns` keeps the named ones */
+
+struct netns {
+	int fd;	   /* of the namespace; -1: the one that the calling thread is in */
+	int sysfs; /* detached mount of sysfs as this namespace sees it, a directory fd; -1: none */
+	uint32_t inum; /* inode number, as BPF reads it in net->ns.inum */
+};
+
+#define NETNS_NONE ((struct netns){.fd = -1, .sysfs = -1})
+
+/* Makes an anonymous namespace with loopback up. The caller's own namespace is unchanged. */
+int netns_create(struct netns *ns, struct error *err);
+
+/* The namespace that the calling thread is in. */
+int netns_current(struct netns *ns, struct error *err);
+
+/* A named one (/run/netns/NAME, as `ip netns` makes them), or a path. */
+int netns_open(struct netns *ns, const char *name, struct error *err);
+
+/*
+ * Moves the calling thread into `ns` for good; for threads that work in one namespace. Here and
+ * below NULL and NETNS_NONE are the namespace that the thread is in; no privilege is needed then.
+ */
+int netns_enter(const struct netns *ns);
+
+/*
+ * Moves the calling thread into `ns` for a while. Returns a descriptor of the namespace left, to
+ * be given to netns_pop(), or -errno. netns_pop() closes it.
+ */
+int netns_push(const struct netns *ns);
+void netns_pop(int saved);
+
+/* Closes the descriptors; an anonymous namespace that nobody else holds goes away. */
+void netns_close(struct netns *ns);
+
+/*
+ * Reads or writes one file below /sys as the namespace sees it, e.g. "class/net/v0/threaded".
+ * -EOPNOTSUPP if the namespace has no sysfs mount. Reading cuts the last newline; -ENOSPC if the
+ * value with its newline does not fit `size`.
+ */
+int netns_sysfs_write(const struct netns *ns, const char *path, const char *value);
+int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsigned size);
+
+/*
+ * Reads or writes one file below /proc/sys in the namespace, e.g. "net/ipv4/ip_forward". Reading as
+ * above.
+ */
+int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
+int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size);
+
+/*
+ * Runs argv[0] (found by PATH) in the namespace and waits for it, `input` on its stdin (may be
+ * NULL), stdout discarded. -EIO if it fails: the first line of its stderr is in `err`. May be
+ * called with other threads running.
+ */
+int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/nl.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The kernel sizes dumps by what the reader offers, up to 32 KiB (netlink_recvmsg()). */
+#define NL_ANSWER_SIZE 32768
+
+struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	nlh->nlmsg_seq = 1;
+	return nlh;
+}
+
+static int open_socket(const struct netns *ns, struct mnl_socket **nl)
+{
+	int saved = netns_push(ns);
+	int ret = 0;
+
+	if (saved < 0)
+		return saved;
+	*nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	if (!*nl)
+		ret = -errno;
+	netns_pop(saved);
+	if (!ret && mnl_socket_bind(*nl, 0, MNL_SOCKET_AUTOPID) < 0) {
+		ret = -errno;
+		mnl_socket_close(*nl);
+	}
+	return ret;
+}
+
+static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
+{
+	char *buf = malloc(NL_ANSWER_SIZE);
+	int run = MNL_CB_OK;
+	int ret = 0;
+
+	if (!buf)
+		return -ENOMEM;
+	while (run > MNL_CB_STOP) {
+		ssize_t n = mnl_socket_recvfrom(nl, buf, NL_ANSWER_SIZE);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		run = n < 0 ? MNL_CB_ERROR
+			    : mnl_cb_run(buf, n, 1, mnl_socket_get_portid(nl), cb, arg);
+		if (run == MNL_CB_ERROR)
+			ret = -errno;
+	}
+	free(buf);
+	return ret;
+}
+
+int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+{
+	struct mnl_socket *nl;
+	int ret = open_socket(ns, &nl);
+
+	if (ret)
+		return ret;
+	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
+	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
+		nlh->nlmsg_flags |= NLM_F_ACK;
+	ret = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
+	mnl_socket_close(nl);
+	return ret;
+}
+
+int nl_request(const struct netns *ns, struct nlmsghdr *nlh)
+{
+	return nl_query(ns, nlh, NULL, NULL);
+}
+
+int nl_ioctl_socket(const struct netns *ns)
+{
+	int saved = netns_push(ns);
+	int fd;
+
+	if (saved < 0)
+		return saved;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		fd = -errno;
+	netns_pop(saved);
+	return fd;
+}
+
+int nl_ifindex(const struct netns *ns, const char *ifname)
+{
+	struct ifreq ifr = {.ifr_ifindex = 0};
+	int fd, ret;
+
+	if (strlen(ifname) >= sizeof(ifr.ifr_name))
+		return -ENODEV;
+	fd = nl_ioctl_socket(ns);
+	if (fd < 0)
+		return fd;
+	strcpy(ifr.ifr_name, ifname);
+	ret = ioctl(fd, SIOCGIFINDEX, &ifr) ? -errno : ifr.ifr_ifindex;
+	close(fd);
+	return ret;
+}

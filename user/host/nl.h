@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Requests to rtnetlink in a namespace: one socket per request, opened there. A socket stays in
+ * the namespace it was made in, so the thread is back in its own before anything is sent.
+ */
+#ifndef PKTLEDGER_NL_H
+#define PKTLEDGER_NL_H
+
+#include <libmnl/libmnl.h>
+
+#include "host/netns.h"
+
+#define NL_REQUEST_SIZE 1024 /* room for any request made here */
+
+/* Puts the header of a request into `buf` of NL_REQUEST_SIZE bytes. */
+struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags);
+
+/* Sends and waits for the acknowledgement. 0 or -errno as the kernel answered. */
+int nl_request(const struct netns *ns, struct nlmsghdr *nlh);
+
+/*
+ * Sends; gives every answer to `cb` (a dump if `nlh` has NLM_F_DUMP). 0 or -errno. -EINTR: the
+ * tables changed during the dump; ask again.
+ */
+int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
+
+/* Index of an interface in the namespace, or -errno (-ENODEV). */
+int nl_ifindex(const struct netns *ns, const char *ifname);
+
+/* A socket for ioctl() on the namespace's devices, or -errno. */
+int nl_ioctl_socket(const struct netns *ns);
+
+#endif

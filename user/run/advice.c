@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/advice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static uint64_t read_sysctl(const struct netns *ns, const char *path)
+{
+	char buf[64];
+
+	return netns_sysctl_read(ns, path, buf, sizeof(buf)) < 0 ? 0 : strtoull(buf, NULL, 10);
+}
+
+static void read_host(const struct rig *rig, struct finding_facts *f)
+{
+	const struct netns *ns = &rig->lab.rx_ns;
+	char buf[96];
+
+	f->rmem_max = read_sysctl(ns, "net/core/rmem_max");
+	f->netdev_max_backlog = (unsigned)read_sysctl(NULL, "net/core/netdev_max_backlog");
+	if (netns_sysctl_read(NULL, "net/ipv4/udp_mem", buf, sizeof(buf)) >= 0) {
+		unsigned long long m[3];
+
+		if (sscanf(buf, "%llu %llu %llu", &m[0], &m[1], &m[2]) == 3)
+			for (int i = 0; i < 3; i++)
+				f->udp_mem[i] = m[i];
+	}
+	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The largest cause of a stage tells the place. */
+static const struct result_cause *main_cause(const struct result *res, enum stage stage)
+{
+	const struct result_cause *best = NULL;
+
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		const struct result_cause *c = &res->cause[i];
+
+		if (c->stage == stage && (!best || c->packets > best->packets))
+			best = c;
+	}
+	return best;
+}
+
+void advise(const struct rig *rig, const struct books *b, struct result *res)
+{
+	struct finding_facts host = {
+		.sent = res->sent,
+		.port = rig->flow.dst_port,
+		.process = "pktledger",
+		.ttl = rig->flow.ttl,
+		.mtu = rig->lab.rx.mtu,
+		.rcvbuf = (uint64_t)b->rx.rcvbuf,
+		.arrival_pps = res->tx_pps,
+		.read_pps = res->rx_pps,
+		.qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
+	};
+
+	read_host(rig, &host);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct finding_facts f = host;
+		const struct result_cause *c = main_cause(res, s);
+
+		if (!res->stage[s].packets)
+			continue;
+		f.lost = res->stage[s].packets;
+		if (c) {
+			f.reason = c->reason;
+			f.location = c->location;
+			f.ifname = *c->ifname ? c->ifname : NULL;
+			f.hook = c->hook;
+		}
+		if (!findings_for_stage(s, &f, &res->finding[res->n_findings]))
+			res->n_findings++;
+	}
+}

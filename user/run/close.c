@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/close.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/netdev.h"
+#include "run/advice.h"
+
+#define MARK_NS 100000000 /* between two marks */
+
+struct books *books_new(const struct experiment_view *view)
+{
+	struct books *b = calloc(1, sizeof(*b));
+
+	if (b)
+		b->view = view;
+	return b;
+}
+
+void books_free(struct books *b)
+{
+	free(b);
+}
+
+static unsigned known_places(const struct rig *rig, struct ledger_place *out)
+{
+	const struct lab *lab = &rig->lab;
+	const struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
+	const char *role[] = {"tx", "rx", "router", "router"};
+	unsigned n = lab->topology == LAB_ROUTER ? 4 : 2;
+
+	for (unsigned i = 0; i < n; i++)
+		out[i] = (struct ledger_place){port[i]->ns->inum, port[i]->ifindex, role[i],
+					       port[i]->ifname};
+	return n;
+}
+
+static int name_causes(struct books *b, const struct rig *rig)
+{
+	struct drops_cause *raw = calloc(TRACE_CAUSES, sizeof(*raw));
+	struct ledger_place places[4];
+	int n;
+
+	if (!raw)
+		return -ENOMEM;
+	n = drops_read(rig->drops, raw, TRACE_CAUSES);
+	ledger_name(&b->ledger, raw, n < 0 ? 0 : n, rig->reasons, rig->ksyms, places,
+		    known_places(rig, places));
+	free(raw);
+	return n < 0 ? n : 0;
+}
+
+static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		       uint8_t cause)
+{
+	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused"};
+	struct books *b = arg;
+	const struct ledger_cause *c = cause ? ledger_cause(&b->ledger, cause) : NULL;
+
+	b->view->on_fates(b->view->arg, slot, first, last, names[fate], c ? &c->named : NULL);
+}
+
+static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
+{
+	const struct fates_visitor visitor = {tell_fates, b};
+
+	fates_fold(&rig->fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
+		   b->view->on_fates ? &visitor : NULL);
+}
+
+void books_move_window(struct books *b, struct rig *rig, uint64_t now)
+{
+	struct books_mark *newest = &b->mark[(b->oldest + b->marks - 1) % BOOKS_MARKS];
+	struct books_mark *oldest = &b->mark[b->oldest];
+
+	if (b->marks && now - newest->time_ns < MARK_NS)
+		return;
+	if (b->marks && now - oldest->time_ns >= rig->spec->settle_ns) {
+		name_causes(b, rig);
+		for (unsigned s = 0; s < rig->spec->threads; s++) {
+			drops_set_tail(rig->drops, s, oldest->next[s]);
+			checkpoints_set_tail(rig->checkpoints, s, oldest->next[s]);
+			fold(b, rig, s, oldest->next[s]);
+			sender_allow(rig->sender, s, oldest->next[s] + rig->fates.window);
+		}
+		b->oldest = (b->oldest + 1) % BOOKS_MARKS;
+		b->marks--;
+	}
+	if (b->marks == BOOKS_MARKS)
+		return;
+	newest = &b->mark[(b->oldest + b->marks++) % BOOKS_MARKS];
+	newest->time_ns = now;
+	for (unsigned s = 0; s < rig->spec->threads; s++)
+		newest->next[s] = sender_next(rig->sender, s);
+}
+
+uint64_t books_in_qdiscs(const struct rig *rig)
+{
+	const struct lab *lab = &rig->lab;
+	const struct lab_port *port[] = {&lab->tx, &lab->router_rx};
+	struct netdev_qdisc_stats st;
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < (lab->topology == LAB_ROUTER ? 2 : 1); i++) {
+		if (!netdev_qdisc_stats(port[i]->ns, port[i]->ifindex, &st))
+			packets += st.qlen;
+	}
+	return packets;
+}
+
+void books_take_receiver(struct books *b, struct rig *rig)
+{
+	const struct hist *h;
+
+	receiver_sum(rig->receiver, &b->sink);
+	receiver_stats(rig->receiver, &b->rx);
+	h = b->sink.delay;
+	if (!h || !hist_count(h))
+		return;
+	b->latency = (struct result_latency){
+		.measured = true,
+		.min = hist_min(h),
+		.p50 = hist_quantile(h, 0.5),
+		.p90 = hist_quantile(h, 0.9),
+		.p99 = hist_quantile(h, 0.99),
+		.p999 = hist_quantile(h, 0.999),
+		.max = hist_max(h),
+	};
+}
+
+static unsigned l3_bytes(const struct flow *f)
+{
+	return f->payload + 8 + (f->family == AF_INET6 ? 40 : 20);
+}
+
+void books_describe(const struct rig *rig, struct result *res)
+{
+	res->payload_bytes = rig->flow.payload;
+	res->frame_bytes = flow_frame_bytes(&rig->flow);
+	res->rate_pps = rig->rate_pps;
+	snprintf(res->tx_mode, sizeof(res->tx_mode), "%s", sender_mode(rig->sender));
+	if (rig->receiver)
+		snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(rig->receiver));
+}
+
+static void close_sender(const struct rig *rig, struct result *res)
+{
+	struct sender_stats st;
+
+	sender_stats(rig->sender, &st);
+	res->waits = st.tx.waits;
+	res->wait_ns = st.tx.wait_ns;
+	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
+	res->slipped_ns = st.slipped_ns;
+	if (res->duration_ns)
+		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
+}
+
+static void close_receiver(const struct books *b, struct result *res)
+{
+	uint64_t ns = b->sink.last_ns - b->sink.first_ns;
+
+	res->duplicated = b->sink.duplicated;
+	res->reordered = b->sink.reordered;
+	res->damaged = b->sink.damaged;
+	res->invalid = b->sink.invalid;
+	res->foreign = b->sink.foreign;
+	res->latency = b->latency;
+	if (ns)
+		res->rx_pps = (double)b->sink.delivered * 1e9 / (double)ns;
+}
+
+static void close_losses(const struct books *b, const struct rig *rig, struct result *res)
+{
+	struct drops_losses l = {};
+
+	drops_read_losses(rig->drops, &l);
+	res->late = l.bpf.late;
+	res->losses.causes_full = l.bpf.causes_full;
+	res->losses.stamp_unreadable = l.bpf.stamp_unreadable;
+	res->losses.recursion_misses = l.recursion_misses;
+	res->losses.cell_empty = l.bpf.cell_empty;
+	res->losses.gso_split = l.bpf.gso_split;
+	if (!b->ledger.tally.unaccounted_on_init)
+		return;
+	res->losses.suppressed = b->ledger.tally.unaccounted_on_init;
+	snprintf(res->losses.suppressed_evidence, sizeof(res->losses.suppressed_evidence),
+		 "%llu packets were last seen on top of a thread of PID 1, where this kernel may "
+		 "skip tracing programs",
+		 (unsigned long long)res->losses.suppressed);
+}
+
+static uint64_t replies(const struct counters_deltas *d)
+{
+	static const char *const names[] = {
+		"Icmp:InDestUnreachs",	"Icmp:InTimeExcds",  "Icmp:InParmProbs",
+		"Icmp6InDestUnreachs",	"Icmp6InTimeExcds",  "Icmp6InParmProblems",
+		"Icmp6InPktTooBigs",
+	};
+	uint64_t sum = 0, delta;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (counters_moved(d, "tx", names[i], &delta))
+			sum += delta;
+	}
+	return sum;
+}
+
+/* What can be said only of this rig: who feeds whom, and what the engines know. */
+static void engine_facts(const struct rig *rig, const struct result *res, struct engine_facts *f,
+			 struct book_link link[2])
+{
+	const struct lab *lab = &rig->lab;
+	bool router = lab->topology == LAB_ROUTER;
+
+	link[0] = (struct book_link){"tx", lab->tx.ifname, router ? "router" : "rx",
+				     lab_next_hop(lab)->ifname};
+	link[1] = (struct book_link){"router", lab->router_rx.ifname, "rx", lab->rx.ifname};
+	*f = (struct engine_facts){
+		.family = rig->flow.family,
+		.private_ns = true,
+		.tx_socket = rig->spec->tx == &tx_socket,
+		.rx_in_sender = rig->fx.threaded_napi || rig->spec->rx == &rx_xsk || rig->fx.xdp
+					? BOOK_NO
+					: BOOK_YES,
+		.tx_qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
+		.links = link,
+		.n_links = router ? 2 : 1,
+	};
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		if (res->refused_by[i].error == EAGAIN)
+			f->eagain = res->refused_by[i].packets;
+		else if (res->refused_by[i].error == TX_ERRNO_LOST)
+			f->short_calls = res->refused_by[i].packets;
+		else
+			f->refused += res->refused_by[i].packets;
+	}
+}
+
+static void confirm_unread(const struct books *b, struct result *res)
+{
+	struct result_counter *c;
+
+	if (!b->unread || res->n_counters == RESULT_COUNTERS)
+		return;
+	c = &res->counter[res->n_counters++];
+	*c = (struct result_counter){
+		.stage = STAGE_SOCKET_CLOSE,
+		.name = "rx events:udp_destruct_common",
+		.delta = b->unread_confirmed,
+		.expected = b->unread,
+		.agrees = b->unread_confirmed == b->unread,
+		.documented = b->unread_confirmed < b->unread,
+		.scope = "flow",
+		.note = "no counter knows this loss; the numbers were read from the queue before",
+	};
+}
+
+static int compare(struct books *b, struct rig *rig, struct result *res, struct error *err)
+{
+	struct stage_events *ev = calloc(TRACE_CAUSES, sizeof(*ev));
+	struct counters_deltas deltas = {};
+	struct secondbooks *second = NULL;
+	struct engine_facts facts;
+	struct book_link link[2];
+	int rc = ev ? rig_read_counters(rig, &rig->after, err) : -ENOMEM;
+
+	if (!rc && b->rx.socket_drops >= 0 && !rig->receiver)
+		counters_add(&rig->after, "rx", "socket:drops", (uint64_t)b->rx.socket_drops);
+	if (!rc)
+		rc = counters_delta(&rig->before, &rig->after, &deltas);
+	if (!rc) {
+		engine_facts(rig, res, &facts, link);
+		rc = secondbooks_compare(&deltas, ev, ledger_events(&b->ledger, ev, TRACE_CAUSES),
+					 &facts, &second);
+	}
+	if (!rc) {
+		ledger_compare(second, res);
+		confirm_unread(b, res);
+		res->replies = replies(&deltas);
+		secondbooks_free(second);
+	}
+	counters_deltas_free(&deltas);
+	free(ev);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot compare the counters: %s",
+			      strerror(-rc))
+		  : 0;
+}
+
+int books_close(struct books *b, struct rig *rig, struct result *res, struct error *err)
+{
+	uint64_t in_qdiscs = books_in_qdiscs(rig);
+	int rc = name_causes(b, rig);
+
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read the causes: %s",
+				 strerror(-rc));
+	for (unsigned s = 0; s < rig->spec->threads; s++) {
+		uint64_t next = sender_next(rig->sender, s);
+
+		fold(b, rig, s, next);
+		fates_beyond(&rig->fates, (uint16_t)s, next, &b->ledger.tally);
+	}
+	books_describe(rig, res);
+	ledger_close(&b->ledger, in_qdiscs + b->in_socket, rig->fates.stream0, l3_bytes(&rig->flow),
+		     res);
+	if (res->in_flight)
+		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
+			 "%llu in the queueing discipline, %llu in the socket",
+			 (unsigned long long)in_qdiscs, (unsigned long long)b->in_socket);
+	close_sender(rig, res);
+	close_receiver(b, res);
+	close_losses(b, rig, res);
+	rc = compare(b, rig, res, err);
+	advise(rig, b, res);
+	return rc;
+}

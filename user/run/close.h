@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Closing the books of a rig: takes from it what the ledger needs. */
+#ifndef PKTLEDGER_CLOSE_H
+#define PKTLEDGER_CLOSE_H
+
+#include "books/ledger.h"
+#include "run/rig.h"
+
+#define BOOKS_MARKS 256
+
+struct books {
+	const struct experiment_view *view;
+	struct ledger ledger;
+	struct sink sink;	   /* sums of the receiving threads */
+	struct rx_stats rx;
+	struct result_latency latency;
+	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */
+	uint64_t unread_confirmed; /* events of the kernel freeing them */
+	uint64_t in_socket;	   /* waiting in a socket's queue when time to settle was over */
+	struct books_mark {	   /* how far the streams were at a time; a ring */
+		uint64_t time_ns, next[TRACE_STREAMS];
+	} mark[BOOKS_MARKS];
+	unsigned marks, oldest;
+};
+
+struct books *books_new(const struct experiment_view *view);
+void books_free(struct books *b);
+
+/* Folds numbers older than the time to settle, and lets the sender use their places. */
+void books_move_window(struct books *b, struct rig *rig, uint64_t now);
+
+/* Packets in the queueing disciplines of the path. */
+uint64_t books_in_qdiscs(const struct rig *rig);
+
+/* Sums of the receiver, whose threads have ended. */
+void books_take_receiver(struct books *b, struct rig *rig);
+
+/* What is known before anything is sent: sizes, rate, granted modes. */
+void books_describe(const struct rig *rig, struct result *res);
+
+int books_close(struct books *b, struct rig *rig, struct result *res, struct error *err);
+
+#endif

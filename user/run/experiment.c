@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/experiment.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/pace.h"
+#include "host/netdev.h"
+#include "run/close.h"
+#include "run/rig.h"
+
+#define TICK_NS	   5000000   /* how often the watching thread looks */
+#define QUIET_NS   200000000 /* no new fate for so long: the books may close */
+#define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more */
+
+/* A pending SIGINT, SIGTERM or SIGHUP, waited for at most a tick; 0: none. */
+static int tick(void)
+{
+	const struct timespec ts = {.tv_nsec = TICK_NS};
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sig = sigtimedwait(&set, NULL, &ts);
+	if (sig > 0) /* the next one kills */
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	return sig > 0 ? sig : 0;
+}
+
+static void show(const struct rig *rig, const struct experiment_view *view, uint64_t start,
+		 uint64_t now, bool settling)
+{
+	struct experiment_interval i = {.time_ns = now - start, .settling = settling};
+
+	if (!view->on_interval)
+		return;
+	for (unsigned t = 0; t < rig->spec->threads; t++)
+		i.sent += sender_next(rig->sender, t) - rig->fates.base;
+	i.delivered = rig->receiver ? receiver_delivered(rig->receiver) : 0;
+	i.dropped = drops_packets(rig->drops);
+	view->on_interval(view->arg, &i);
+}
+
+/* Numbers older than the time to settle leave the window; the sender may go on behind it. */
+static void move_window(struct rig *rig, struct books *books, uint64_t now)
+{
+	if (rig->spec->count != UINT64_MAX)
+		return;
+	books_move_window(books, rig, now);
+}
+
+/* Watches until sending is over. Returns true if a signal ended it. */
+static bool watch(struct rig *rig, struct books *books, const struct experiment_view *view,
+		  struct error *err)
+{
+	uint64_t start = pace_now(), next = start + rig->spec->interval_ns;
+	bool interrupted = false;
+
+	while (!sender_done(rig->sender)) {
+		uint64_t now;
+
+		if (tick()) {
+			interrupted = true;
+			sender_stop(rig->sender);
+			break;
+		}
+		if (rig->receiver && receiver_failed(rig->receiver, err)) {
+			sender_stop(rig->sender);
+			break;
+		}
+		now = pace_now();
+		move_window(rig, books, now);
+		if (rig->spec->interval_ns && now >= next) {
+			show(rig, view, start, now, false);
+			next += rig->spec->interval_ns;
+		}
+	}
+	sender_join(rig->sender, err);
+	return interrupted;
+}
+
+static bool queues_empty(const struct rig *rig)
+{
+	if (rig->receiver && rig->fx.reader != READER_NEVER && !receiver_idle(rig->receiver))
+		return false;
+	return !books_in_qdiscs(rig);
+}
+
+/* Waits until no new fate comes and every known queue is empty, or for --settle at most. */
+static void settle(struct rig *rig, const struct experiment_view *view)
+{
+	uint64_t start = pace_now(), quiet_since = start, last = 0;
+	uint64_t end = start + rig->spec->settle_ns + rig->fx.settle_ns;
+	uint64_t next = start + rig->spec->interval_ns;
+
+	for (;;) {
+		uint64_t now = pace_now(), fates = drops_packets(rig->drops);
+
+		if (rig->receiver)
+			fates += receiver_delivered(rig->receiver);
+		if (fates != last)
+			quiet_since = now;
+		last = fates;
+		if (now >= end || (now - quiet_since >= QUIET_NS && queues_empty(rig)))
+			return;
+		if (rig->spec->interval_ns && now >= next) {
+			show(rig, view, start, now, true);
+			next += rig->spec->interval_ns;
+		}
+		if (tick())
+			return;
+	}
+}
+
+/*
+ * The reader is gone for good: what lies in its queue is lost when the socket closes. The numbers
+ * are read there first; the events of the kernel freeing them confirm it.
+ */
+static int close_unread(struct rig *rig, struct books *books, struct error *err)
+{
+	uint64_t before = drops_packets(rig->drops), deadline;
+	int rc;
+
+	receiver_stop(rig->receiver);
+	rc = drops_walk_unread(rig->drops, &rig->lab.rx_ns, true, &books->unread, err);
+	if (rc)
+		return rc;
+	books_take_receiver(books, rig);
+	receiver_close(rig->receiver);
+	rig->receiver = NULL;
+	deadline = pace_now() + CONFIRM_NS;
+	while (drops_packets(rig->drops) - before < books->unread && pace_now() < deadline)
+		tick();
+	books->unread_confirmed = drops_packets(rig->drops) - before;
+	return 0;
+}
+
+static int finish_receiver(struct rig *rig, struct books *books, struct error *err)
+{
+	if (!rig->receiver)
+		return 0;
+	if (rig->fx.reader == READER_NEVER)
+		return close_unread(rig, books, err);
+	receiver_stop(rig->receiver);
+	if (!receiver_idle(rig->receiver) && rig->spec->rx == &rx_socket)
+		drops_walk_unread(rig->drops, &rig->lab.rx_ns, false, &books->in_socket, err);
+	books_take_receiver(books, rig);
+	return 0;
+}
+
+static void announce(const struct rig *rig, const struct experiment_view *view, struct result *res)
+{
+	struct experiment_streams streams = {
+		.stream0 = rig->fates.stream0,
+		.streams = rig->fates.streams,
+		.base = rig->fates.base,
+		.count = rig->spec->count,
+	};
+
+	books_describe(rig, res);
+	if (view->on_start)
+		view->on_start(view->arg, rig->spec, &rig->lab, res, &streams);
+}
+
+int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
+		   struct result *res, struct error *err)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	struct books *books = books_new(view);
+	int rc = -ENOMEM;
+
+	memset(res, 0, sizeof(*res));
+	if (!rig || !books) {
+		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+		goto out;
+	}
+	rc = rig_open(rig, spec, view, err);
+	if (rc)
+		goto out;
+	announce(rig, view, res);
+	rc = fault_begin(rig->faults, err);
+	if (!rc) {
+		sender_start(rig->sender);
+		res->interrupted = watch(rig, books, view, err);
+		fault_end(rig->faults, err);
+		if (rig->receiver && rig->fx.reader == READER_PAUSED)
+			receiver_resume(rig->receiver);
+		settle(rig, view);
+		rc = finish_receiver(rig, books, err);
+	}
+	if (!rc)
+		rc = books_close(books, rig, res, err);
+	if (!rc && err->status != STATUS_OK)
+		rc = -EIO; /* an engine ended early; the books are whole all the same */
+	rig_close(rig);
+out:
+	books_free(books);
+	free(rig);
+	return rc;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/fault.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/opt.h"
+#include "run/fault_table.h"
+
+#define ITEM_LEN 64
+
+const struct fault_row fault_rows[FAULT_COUNT] = {
+	[FAULT_QDISC] = {"qdisc", "a tbf on the sender's device", FAULT_VALUE_RATE, .tx = "socket"},
+	[FAULT_TX_DEVICE] = {"tx_device", "the next device's ring is full: it takes its time"},
+	[FAULT_XDP] = {"xdp", "an XDP program drops a share", FAULT_VALUE_SHARE},
+	[FAULT_XDP_GENERIC] = {"xdp:generic", "the same in generic (skb) mode", FAULT_VALUE_SHARE},
+	[FAULT_XSK_RING] = {"xsk:ring", "the reader of the AF_XDP rings pauses", .rx = "xsk"},
+	[FAULT_BACKLOG] = {"backlog", "RPS to a CPU that takes its time", .rx = "socket"},
+	[FAULT_NETFILTER] = {"netfilter", "nftables drops a share, receiver's input hook",
+			     FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_NETFILTER_PREROUTING] = {"netfilter:prerouting", "the same, receiver's prerouting",
+					FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_NETFILTER_FORWARD] = {"netfilter:forward", "the same, forward hook of a router",
+				     FAULT_VALUE_SHARE},
+	[FAULT_NETFILTER_OUTPUT] = {"netfilter:output", "the same, sender's output hook: EPERM",
+				    FAULT_VALUE_SHARE, .tx = "socket"},
+	[FAULT_NETFILTER_POSTROUTING] = {"netfilter:postrouting",
+					 "the same, sender's postrouting: EPERM", FAULT_VALUE_SHARE,
+					 .tx = "socket"},
+	[FAULT_IP_FORWARD_TTL] = {"ip_forward:ttl", "TTL 1, and a router between", .tx = "socket"},
+	[FAULT_UDP_LOOKUP] = {"udp_lookup", "no socket on the port", .rx = "socket"},
+	[FAULT_UDP_CSUM] = {"udp_csum", "spoilt checksums, verified early for a socket filter",
+			    FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_SOCKET_FILTER] = {"socket_filter", "a filter on the socket refuses a share",
+				 FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_UDP_MEM] = {"udp_mem", "hardly any memory for UDP, on this whole host",
+			   .rx = "socket"},
+	[FAULT_RCVBUF] = {"rcvbuf", "a small receive buffer, a slow reader", .rx = "socket"},
+	[FAULT_SOCKET_READ_CSUM] = {"socket_read:csum", "spoilt checksums, verified by recv()",
+				    FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_SOCKET_CLOSE] = {"socket_close", "the socket closes with its queue unread",
+				.rx = "socket"},
+};
+
+#define BIT(fault) (1U << FAULT_##fault)
+#define AT_SOCKET                                                                                  \
+	(BIT(UDP_LOOKUP) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) | BIT(RCVBUF) |       \
+	 BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
+
+/* Any of `a` with any of `b` is a contradiction. */
+static const struct {
+	uint32_t a, b;
+	const char *why;
+} conflicts[] = {
+	{BIT(IP_FORWARD_TTL),
+	 AT_SOCKET | BIT(XDP) | BIT(XDP_GENERIC) | BIT(XSK_RING) | BIT(BACKLOG) | BIT(NETFILTER) |
+		 BIT(NETFILTER_PREROUTING) | BIT(NETFILTER_FORWARD),
+	 "no packet comes past the router"},
+	{BIT(UDP_LOOKUP), AT_SOCKET & ~BIT(UDP_LOOKUP), "there is no socket"},
+	{BIT(XDP), BIT(XDP_GENERIC), "a device runs XDP in one mode only"},
+	{BIT(BACKLOG), BIT(XDP) | BIT(TX_DEVICE) | BIT(QDISC),
+	 "with NAPI on the veth no backlog is used"},
+	{BIT(TX_DEVICE), BIT(QDISC), "a qdisc waits for a full ring"},
+	{BIT(RCVBUF), BIT(UDP_MEM) | BIT(SOCKET_CLOSE), "one needs a small buffer, one a large"},
+	{BIT(SOCKET_READ_CSUM), BIT(UDP_CSUM) | BIT(SOCKET_FILTER),
+	 "with a socket filter checksums are verified early"},
+};
+
+static int bad(struct error *err, const char *hint, const char *what, const char *item)
+{
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: %s", item, what);
+}
+
+static int unknown_name(const char *name, struct error *err)
+{
+	const char *names[FAULT_COUNT], *near;
+	char hint[96] = "the value help lists all faults";
+
+	for (unsigned i = 0; i < FAULT_COUNT; i++)
+		names[i] = fault_rows[i].name;
+	near = opt_nearest(name, names, FAULT_COUNT);
+	if (near)
+		snprintf(hint, sizeof(hint), "did you mean %s?", near);
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "there is no fault %s", name);
+}
+
+static int set_value(struct fault_list *list, enum fault fault, const char *value,
+		     struct error *err)
+{
+	const char *name = fault_rows[fault].name;
+	struct rate rate;
+
+	switch (fault_rows[fault].value) {
+	case FAULT_VALUE_SHARE:
+		if (!value) {
+			list->share[fault] = FAULT_SHARE_DEFAULT / 100.0;
+			return 0;
+		}
+		if (num_rate(value, &rate) || rate.unit != RATE_PERCENT)
+			return bad(err, "a share is above 0% and at most 100%, as in 20%",
+				   "the value is no share", name);
+		list->share[fault] = rate.value / 100;
+		return 0;
+	case FAULT_VALUE_RATE:
+		list->rate = (struct rate){.unit = RATE_MAX};
+		if (value && (num_rate(value, &list->rate) || list->rate.unit == RATE_MAX ||
+			      list->rate.unit == RATE_PERCENT))
+			return bad(err, "give bits or packets a second, as in 50Mbit or 20k",
+				   "the value is no rate", name);
+		return 0;
+	case FAULT_VALUE_NONE:
+		break;
+	}
+	return value ? bad(err, NULL, "takes no value", name) : 0;
+}
+
+static int add(struct fault_list *list, char *item, struct error *err)
+{
+	char *value = strchr(item, '=');
+	unsigned i;
+
+	if (value)
+		*value++ = '\0';
+	for (i = 0; i < FAULT_COUNT && strcmp(item, fault_rows[i].name); i++)
+		;
+	if (i == FAULT_COUNT)
+		return unknown_name(item, err);
+	if (fault_has(list, i))
+		return bad(err, NULL, "given twice", item);
+	list->set |= 1U << i;
+	return set_value(list, i, value, err);
+}
+
+static const char *first_name(uint32_t set)
+{
+	return fault_rows[__builtin_ctz(set)].name;
+}
+
+static int check_conflicts(const struct fault_list *list, struct error *err)
+{
+	for (unsigned i = 0; i < sizeof(conflicts) / sizeof(*conflicts); i++) {
+		uint32_t a = list->set & conflicts[i].a, b = list->set & conflicts[i].b;
+
+		if (a && b)
+			return error_set(err, STATUS_USAGE, -EINVAL, "inject them one by one",
+					 "%s and %s contradict each other: %s", first_name(a),
+					 first_name(b), conflicts[i].why);
+	}
+	return 0;
+}
+
+int fault_parse(const char *text, struct fault_list *list, struct error *err)
+{
+	struct fault_list copy = *list;
+	char item[ITEM_LEN];
+	size_t len;
+	int ret;
+
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		if (!len)
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "an empty name in the list of faults");
+		if (len >= sizeof(item))
+			return error_set(err, STATUS_USAGE, -EINVAL,
+					 "the value help lists all faults",
+					 "there is no fault with so long a name");
+		memcpy(item, text, len);
+		item[len] = '\0';
+		ret = add(&copy, item, err);
+		if (ret)
+			return ret;
+		if (!text[len])
+			break;
+	}
+	ret = check_conflicts(&copy, err);
+	if (!ret)
+		*list = copy;
+	return ret;
+}
+
+void fault_each(void (*row)(void *arg, const char *name, const char *title, const char *value,
+			    const char *engines),
+		void *arg)
+{
+	static const char *const values[] = {
+		[FAULT_VALUE_NONE] = "",
+		[FAULT_VALUE_SHARE] = FAULT_SHARE_TEXT,
+		[FAULT_VALUE_RATE] = "2/3 of what is sent",
+	};
+
+	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+		const struct fault_row *r = &fault_rows[i];
+		char engines[64];
+
+		snprintf(engines, sizeof(engines), "%s%s%s%s%s", r->tx ? "--tx " : "",
+			 r->tx ? r->tx : "", r->tx && r->rx ? " " : "", r->rx ? "--rx " : "",
+			 r->rx ? r->rx : "");
+		row(arg, r->name, r->title, values[r->value], engines);
+	}
+}

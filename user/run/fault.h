@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Losses on purpose. A fault sets up a mechanism of the kernel that then loses packets by itself;
+ * nothing here counts or simulates. Only for labs.
+ *
+ *	fault_parse()  what the user asked for
+ *	fault_plan()   whether it can be, and what the experiment has to respect
+ *	fault_apply()  the lab is open, nothing was sent yet
+ *	fault_xdp()    the receiver's XDP program is loaded, if it has one
+ *	fault_socket() a receiving socket is open
+ *	fault_begin()  just before the first packet; fault_end() just after the last
+ *	fault_close()
+ *
+ * All but udp_mem lives in the lab's namespaces and dies with them.
+ */
+#ifndef PKTLEDGER_FAULT_H
+#define PKTLEDGER_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "host/lab.h"
+
+enum fault {
+	FAULT_QDISC,
+	FAULT_TX_DEVICE,
+	FAULT_XDP,
+	FAULT_XDP_GENERIC,
+	FAULT_XSK_RING,
+	FAULT_BACKLOG,
+	FAULT_NETFILTER, /* input */
+	FAULT_NETFILTER_PREROUTING,
+	FAULT_NETFILTER_FORWARD,
+	FAULT_NETFILTER_OUTPUT,
+	FAULT_NETFILTER_POSTROUTING,
+	FAULT_IP_FORWARD_TTL,
+	FAULT_UDP_LOOKUP,
+	FAULT_UDP_CSUM,
+	FAULT_SOCKET_FILTER,
+	FAULT_UDP_MEM,
+	FAULT_RCVBUF,
+	FAULT_SOCKET_READ_CSUM,
+	FAULT_SOCKET_CLOSE,
+	FAULT_COUNT,
+};
+
+/* What was asked for; {0}: nothing. */
+struct fault_list {
+	uint32_t set;		   /* bit of each enum fault */
+	double share[FAULT_COUNT]; /* 0 .. 1, of those that take one */
+	struct rate rate;	   /* of qdisc; RATE_MAX: not given */
+};
+
+static inline bool fault_has(const struct fault_list *list, enum fault fault)
+{
+	return list->set >> fault & 1;
+}
+
+/*
+ * Adds `STAGE[:VARIANT][=VALUE]`, several by comma, to the list. -EINVAL with STATUS_USAGE for an
+ * unknown name (the nearest is suggested), a bad value, one twice, and two that exclude each other.
+ */
+int fault_parse(const char *text, struct fault_list *list, struct error *err);
+
+/* Every fault in path order. `value` is the default value, "" if it takes none. */
+void fault_each(void (*row)(void *arg, const char *name, const char *title, const char *value,
+			    const char *engines),
+		void *arg);
+
+/* The experiment as planned without faults. */
+struct fault_request {
+	const char *tx, *rx; /* names of the engines */
+	int family;	     /* AF_INET or AF_INET6 */
+	unsigned payload;    /* of a datagram, bytes */
+	unsigned mtu;
+	unsigned threads; /* that send */
+	uint64_t count;	  /* datagrams in all; UINT64_MAX: not known */
+	double rate_pps;  /* of all threads; 0: unthrottled */
+	uint16_t port;	  /* destination, host order */
+};
+
+enum fault_reader {
+	READER_NORMAL,
+	READER_SLOW,   /* spends reader_ns on each packet, until fault_end() */
+	READER_PAUSED, /* reads nothing before fault_end(), then all */
+	READER_NEVER,  /* reads nothing; its socket is closed after fault_end() */
+};
+
+#define FAULT_NOTES 4
+
+/* What the experiment has to respect. 0 and false: as without faults. */
+struct fault_effects {
+	uint16_t port;
+	enum lab_topology topology;
+	bool no_receiver; /* no socket is opened on the port */
+	enum fault_reader reader;
+	uint64_t reader_ns;
+	int rcvbuf, sndbuf;		 /* bytes to ask for, each socket; 0: no wish */
+	bool rcvbuf_force, sndbuf_force; /* SO_RCVBUFFORCE, SO_SNDBUFFORCE */
+	int ttl;			 /* IP_TTL, IPV6_UNICAST_HOPS of the sender */
+	double rate_pps;		 /* to pace all threads together, if the user set no rate */
+	int tx_cpu;			 /* to pin every sending thread to; -1: any */
+	int busy_cpu;			 /* made busy in softirq, keep senders off it; -1: none */
+	bool socket_filter;		 /* fault_socket() must be called */
+	bool xdp;			 /* fault_xdp() must be called */
+	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
+	const char *notes[FAULT_NOTES];	 /* for stderr, one line each */
+	unsigned n_notes;
+
+	/* Done by fault_apply(); told so that the plan can be printed. */
+	bool tx_csum_off;	       /* checksum offload of the sender's device is off */
+	bool threaded_napi;	       /* the sender's next hop receives in a kernel thread */
+	uint64_t tbf_bps;	       /* of frames without FCS */
+	uint32_t tbf_burst, tbf_limit; /* bytes */
+	uint32_t tc_burn_ns, xdp_burn_ns;
+};
+
+/*
+ * -EINVAL with STATUS_USAGE if an engine or the count makes no sense with a fault (the message
+ * names what is needed); -EOPNOTSUPP with STATUS_UNABLE if this host cannot do it.
+ */
+int fault_plan(const struct fault_list *list, const struct fault_request *req,
+	       struct fault_effects *fx, struct error *err);
+
+struct fault_state;
+
+/* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
+int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
+		struct fault_state **state, struct error *err);
+
+/*
+ * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
+ * XDP_PASS), which must not be attached itself. *native tells the mode. Attached by a link that
+ * fault_close() drops.
+ */
+int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
+
+/* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
+int fault_socket(struct fault_state *state, int fd, struct error *err);
+
+/*
+ * udp_mem: changes the host's limit, under the journal's lock, until fault_end() or until this
+ * process dies. To be called in the initial network namespace.
+ */
+int fault_begin(struct fault_state *state, struct error *err);
+
+/* May be called more than once, and without fault_begin(). */
+int fault_end(struct fault_state *state, struct error *err);
+
+/* Ends what was begun and drops programs and links; NULL is fine. */
+void fault_close(struct fault_state *state);
+
+#endif

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What an experiment has to respect so that a fault loses packets where it should, on slow hosts
+ * and fast ones. Two rules recur. A queue in the kernel overflows only if more packets can be in
+ * flight than it holds, and SO_SNDBUF limits those (veth keeps skb->sk). And a queue meant to
+ * overflow needs more packets than it holds.
+ */
+#include "run/fault.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "run/fault_table.h"
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+
+#define VETH_RING     256     /* VETH_RING_SIZE */
+#define BURN_NS	      20000   /* of a consumer that takes its time: 50 kpps at most */
+#define SLOW_NS	      20000   /* of a reader */
+#define RCVBUF_SMALL  32      /* packets asked for; the kernel doubles */
+#define RCVBUF_ROOMY  MIB(32) /* what is asked for so that a reader keeps up */
+#define PER_CPU_MEM   MIB(8)  /* SK_MEMORY_PCPU_RESERVE is 1 MiB; net.core.mem_pcpu_rsv */
+#define TBF_LIMIT     256     /* packets; well below QDISC_FLIGHT */
+#define TBF_BURST     64      /* packets; below VETH_RING, or that would overflow instead */
+#define QDISC_FLIGHT  4096    /* packets that the sender may have in flight */
+#define PACED_SECONDS 2	      /* a run with qdisc takes about this long ... */
+#define PACED_MIN     20000.0 /* ... within these rates: packets/s */
+#define PACED_MAX     200000.0
+#define TBF_SHARE     (2.0 / 3)	      /* of what is sent gets through */
+#define SKB_OVERHEAD  (320 + 64 + 14) /* skb_shared_info, headroom, link header */
+#define SKB_STRUCT    256	      /* sizeof(struct sk_buff), rounded up */
+
+struct plan {
+	const struct fault_list *list;
+	const struct fault_request *req;
+	struct fault_effects *fx;
+	struct error *err;
+
+	unsigned frames;   /* of one datagram */
+	uint64_t bytes;	   /* of its frames, without FCS */
+	uint64_t truesize; /* what it is charged to a socket */
+};
+
+static bool has(const struct plan *p, enum fault fault)
+{
+	return fault_has(p->list, fault);
+}
+
+static void measure_datagram(struct plan *p)
+{
+	const struct fault_request *req = p->req;
+	unsigned ip = req->family == AF_INET6 ? 40 : 20;
+	unsigned mtu = req->mtu ? req->mtu : 1500;
+	unsigned udp = 8 + req->payload, frame, fragment;
+	unsigned alloc;
+
+	p->frames = 1;
+	if (ip + udp > mtu) {
+		if (req->family == AF_INET6)
+			ip += 8; /* fragment header */
+		fragment = (mtu - ip) & ~7U;
+		p->frames = (udp + fragment - 1) / fragment;
+	}
+	p->bytes = udp + (uint64_t)p->frames * (14 + ip);
+	frame = p->frames > 1 ? mtu : ip + udp;
+	for (alloc = SKB_SMALL; alloc < frame + SKB_OVERHEAD; alloc = alloc * 2 & ~SKB_SMALL_ODD)
+		; /* kmalloc_reserve() */
+	p->truesize = p->frames * (alloc + SKB_STRUCT);
+}
+
+char *fault_cpu_mask(char *buf, size_t size, unsigned cpu)
+{
+	int len = snprintf(buf, size, "%x", 1U << cpu % 32);
+
+	for (unsigned word = cpu / 32; word && len + 10 <= (int)size; word--)
+		len += snprintf(buf + len, size - len, ",00000000");
+	return buf;
+}
+
+static int ask(uint64_t bytes)
+{
+	return bytes < INT_MAX / 2 ? bytes : INT_MAX / 2; /* the kernel doubles it */
+}
+
+static int cannot(struct plan *p, enum fault fault, const char *hint, const char *why)
+{
+	return error_set(p->err, STATUS_UNABLE, -EOPNOTSUPP, hint, "--fault %s: %s",
+			 fault_rows[fault].name, why);
+}
+
+/* The queue holds `queue` packets; twice as many must come. */
+static int need_count(struct plan *p, enum fault fault, uint64_t queue, const char *what)
+{
+	char hint[96];
+
+	if (p->req->count / 2 >= queue)
+		return 0;
+	snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or more", 2 * queue);
+	return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
+			 "--fault %s: %" PRIu64 " packets fit in %s", fault_rows[fault].name, queue,
+			 what);
+}
+
+static int check_engines(struct plan *p)
+{
+	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+		const struct fault_row *row = &fault_rows[i];
+
+		if (!has(p, i))
+			continue;
+		if (row->tx && strcmp(row->tx, p->req->tx))
+			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
+					 "--fault %s needs --tx %s, not %s", row->name, row->tx,
+					 p->req->tx);
+		if (row->rx && strcmp(row->rx, p->req->rx))
+			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
+					 "--fault %s needs --rx %s, not %s", row->name, row->rx,
+					 p->req->rx);
+	}
+	return 0;
+}
+
+/* Lets each sending thread have its part of `packets` in flight, forced: wmem_max is less. */
+static void want_flight(struct plan *p, uint64_t packets)
+{
+	int bytes = ask(packets * p->truesize);
+
+	if (bytes > p->fx->sndbuf)
+		p->fx->sndbuf = bytes;
+	p->fx->sndbuf_force = true;
+}
+
+static uint64_t host_sysctl(const char *path, uint64_t otherwise)
+{
+	char text[64];
+	uint64_t value;
+
+	if (netns_sysctl_read(NULL, path, text, sizeof(text)))
+		return otherwise;
+	return sscanf(text, "%" SCNu64, &value) == 1 ? value : otherwise;
+}
+
+/* Bits a second of a rate that the user gave. */
+static double given_bps(const struct plan *p)
+{
+	const struct rate *rate = &p->list->rate;
+	double frame = p->bytes / (double)p->frames;
+
+	switch (rate->unit) {
+	case RATE_PPS:
+		return rate->value * p->bytes * 8;
+	case RATE_L2_BPS:
+		return rate->value;
+	case RATE_L1_BPS:
+		return rate->value * frame / (frame + 4 + FRAME_L1_OVERHEAD);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Unthrottled, a sender outruns any tbf, and by how much depends on the host: so the plan paces
+ * it, unless the user set a rate. A tbf dequeues in a timer, on top of whatever task that finds:
+ * the next device's NAPI in a kernel thread brings the packets back to a context in which tracing
+ * is never suppressed (STAGES 6.1).
+ */
+static void plan_qdisc(struct plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	double rate = p->req->rate_pps, bps = given_bps(p);
+
+	if (!bps) {
+		if (!rate) {
+			rate = (double)p->req->count / PACED_SECONDS;
+			rate = rate < PACED_MIN ? PACED_MIN : rate > PACED_MAX ? PACED_MAX : rate;
+			fx->rate_pps = rate;
+		}
+		bps = TBF_SHARE * rate * p->bytes * 8;
+	}
+	fx->tbf_bps = bps < 8000 ? 8000 : bps;
+	fx->tbf_limit = TBF_LIMIT * p->bytes;
+	fx->tbf_burst = TBF_BURST * p->bytes;
+	fx->settle_ns += fx->tbf_limit * 8.0 / fx->tbf_bps * 1e9;
+	fx->threaded_napi = true;
+	want_flight(p, QDISC_FLIGHT);
+}
+
+static int plan_tx_device(struct plan *p)
+{
+	struct fault_effects *fx = p->fx;
+
+	/* Frames for AF_XDP leave before tc; behind a router the next hop is the router's port. */
+	if (strcmp(p->req->rx, "socket") && fx->topology == LAB_PAIR) {
+		fx->xdp = true;
+		fx->xdp_burn_ns = BURN_NS;
+	} else {
+		fx->tc_burn_ns = BURN_NS;
+	}
+	fx->threaded_napi = true;
+	want_flight(p, 8 * VETH_RING);
+	return need_count(p, FAULT_TX_DEVICE, 2 * VETH_RING, "the ring of the device");
+}
+
+/* The sender's CPU and the one that RPS steers to have to differ. */
+static int plan_backlog(struct plan *p)
+{
+	uint64_t queue = host_sysctl("net/core/netdev_max_backlog", 1000);
+	struct fault_effects *fx = p->fx;
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return cannot(p, FAULT_BACKLOG, NULL, "the CPUs of this process are not known");
+	for (int cpu = 0; cpu < CPU_SETSIZE && fx->busy_cpu < 0; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		if (fx->tx_cpu < 0)
+			fx->tx_cpu = cpu;
+		else
+			fx->busy_cpu = cpu;
+	}
+	if (fx->busy_cpu < 0)
+		return cannot(p, FAULT_BACKLOG, NULL, "it takes two CPUs");
+	fx->tc_burn_ns = BURN_NS;
+	want_flight(p, 4 * queue);
+	return need_count(p, FAULT_BACKLOG, queue, "the backlog of a CPU");
+}
+
+/*
+ * What a CPU charges to UDP shows in the sum only by the MiB (sk_memory_allocated_add()), so the
+ * queue has to grow beyond the limit and that.
+ */
+static int plan_udp_mem(struct plan *p)
+{
+	uint64_t reserve = host_sysctl("net/core/mem_pcpu_rsv", 0) * sysconf(_SC_PAGESIZE);
+	uint64_t cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct fault_effects *fx = p->fx;
+
+	if (reserve < MIB(1))
+		reserve = MIB(1);
+	fx->reader = READER_PAUSED;
+	fx->rcvbuf = ask(cpus * (reserve > MIB(1) ? 8 * reserve : PER_CPU_MEM));
+	fx->rcvbuf_force = true;
+	fx->notes[fx->n_notes++] =
+		"udp_mem: all UDP of this host is short of memory while the sender runs";
+	return need_count(p, FAULT_UDP_MEM, (MIB(1) + 2 * reserve) / p->truesize + 1,
+			  "what each CPU may keep for itself");
+}
+
+/* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
+static int plan_socket_close(struct plan *p)
+{
+	uint64_t room = host_sysctl("net/ipv4/udp_mem", INT_MAX) * sysconf(_SC_PAGESIZE) / 4 * 3;
+	uint64_t max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
+	struct fault_effects *fx = p->fx;
+	char hint[96];
+
+	if (p->req->count > max) {
+		snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or less", max);
+		return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
+				 "--fault socket_close: the packets have to fit in the receive "
+				 "buffer");
+	}
+	fx->reader = READER_NEVER;
+	fx->rcvbuf = ask(p->req->count * p->truesize + MIB(1));
+	fx->rcvbuf_force = true;
+	return 0;
+}
+
+/* Half as fast as packets come; if that is not known, slower than any sender. */
+static void plan_rcvbuf(struct plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
+
+	if (has(p, FAULT_QDISC))
+		pps = TBF_SHARE * pps;
+	for (unsigned i = 0; i < FAULT_COUNT; i++)
+		pps *= 1 - p->list->share[i];
+	fx->reader = READER_SLOW;
+	fx->reader_ns = pps ? 2e9 / pps : SLOW_NS;
+	if (fx->reader_ns < SLOW_NS)
+		fx->reader_ns = SLOW_NS;
+	fx->rcvbuf = ask(RCVBUF_SMALL * p->truesize);
+	fx->rcvbuf_force = true;
+}
+
+static int plan_receiver(struct plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	int ret = 0;
+
+	fx->no_receiver = has(p, FAULT_UDP_LOOKUP);
+	fx->socket_filter = has(p, FAULT_SOCKET_FILTER) || has(p, FAULT_UDP_CSUM);
+	fx->tx_csum_off = has(p, FAULT_UDP_CSUM) || has(p, FAULT_SOCKET_READ_CSUM);
+	if (!strcmp(p->req->rx, "socket")) {
+		fx->rcvbuf = RCVBUF_ROOMY;
+		fx->rcvbuf_force = true;
+	}
+	if (has(p, FAULT_RCVBUF))
+		plan_rcvbuf(p);
+	if (has(p, FAULT_XSK_RING))
+		fx->reader = READER_PAUSED;
+	if (has(p, FAULT_UDP_MEM))
+		ret = plan_udp_mem(p);
+	if (!ret && has(p, FAULT_SOCKET_CLOSE))
+		ret = plan_socket_close(p);
+	/* __udp4_lib_rcv() verifies a datagram of up to 76 bytes at once (CHECKSUM_BREAK). */
+	if (!ret && has(p, FAULT_SOCKET_READ_CSUM) && p->req->payload <= 68)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 69 or more",
+				 "--fault socket_read:csum needs more than 68 bytes of payload");
+	return ret;
+}
+
+int fault_plan(const struct fault_list *list, const struct fault_request *req,
+	       struct fault_effects *fx, struct error *err)
+{
+	struct plan p = {.list = list, .req = req, .fx = fx, .err = err};
+	int ret;
+
+	*fx = (struct fault_effects){.port = req->port, .tx_cpu = -1, .busy_cpu = -1};
+	if (!list->set)
+		return 0;
+	ret = check_engines(&p);
+	if (ret)
+		return ret;
+	measure_datagram(&p);
+	if (has(&p, FAULT_IP_FORWARD_TTL) || has(&p, FAULT_NETFILTER_FORWARD))
+		fx->topology = LAB_ROUTER;
+	if (has(&p, FAULT_IP_FORWARD_TTL))
+		fx->ttl = 1;
+	fx->xdp = has(&p, FAULT_XDP) || has(&p, FAULT_XDP_GENERIC);
+	/* Native XDP brings NAPI and its ring, which must not be what overflows. */
+	if (has(&p, FAULT_XDP))
+		fx->sndbuf = VETH_RING / 4 * p.truesize / (req->threads ? req->threads : 1);
+	if (has(&p, FAULT_QDISC))
+		plan_qdisc(&p);
+	if (has(&p, FAULT_TX_DEVICE))
+		ret = plan_tx_device(&p);
+	if (!ret && has(&p, FAULT_BACKLOG))
+		ret = plan_backlog(&p);
+	return ret ? ret : plan_receiver(&p);
+}

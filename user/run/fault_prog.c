@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/fault_prog.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fault.skel.h"
+
+struct fault_prog {
+	struct fault_bpf *skel;
+	int xdp_link; /* -1: none */
+};
+
+int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
+		    const struct fault_programs *which, struct error *err)
+{
+	struct fault_prog *prog = calloc(1, sizeof(*prog));
+	int ret;
+
+	*out = NULL;
+	if (!prog)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
+	prog->xdp_link = -1;
+	prog->skel = fault_bpf__open();
+	if (!prog->skel) {
+		ret = -errno;
+		goto failed;
+	}
+	prog->skel->rodata->cfg = *cfg;
+	bpf_program__set_autoload(prog->skel->progs.fault_slow, which->slow);
+	bpf_program__set_autoload(prog->skel->progs.fault_corrupt, which->corrupt);
+	bpf_program__set_autoload(prog->skel->progs.fault_xdp, which->xdp);
+	bpf_program__set_autoload(prog->skel->progs.fault_filter, which->filter);
+	ret = fault_bpf__load(prog->skel);
+	if (ret)
+		goto failed;
+	*out = prog;
+	return 0;
+
+failed:
+	fault_prog_close(prog);
+	return error_set(err, STATUS_UNABLE, ret,
+			 ret == -EPERM ? "run it as root; it needs CAP_BPF and CAP_NET_ADMIN"
+				       : NULL,
+			 "cannot load the programs of the faults: %s", strerror(-ret));
+}
+
+static int attach_tc(const struct bpf_program *prog, const struct lab_port *port, unsigned priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = port->ifindex, .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = priority,
+		    .prog_fd = bpf_program__fd(prog));
+	int saved = netns_push(port->ns);
+	int ret;
+
+	if (saved < 0)
+		return saved;
+	ret = bpf_tc_hook_create(&hook);
+	if (!ret || ret == -EEXIST) /* one clsact serves all */
+		ret = bpf_tc_attach(&hook, &opts);
+	netns_pop(saved);
+	return ret;
+}
+
+static int tc_error(int ret, const struct lab_port *port, struct error *err)
+{
+	return ret ? error_set(err, STATUS_UNABLE, ret, NULL,
+			       "cannot attach a program to tc ingress of %s: %s", port->ifname,
+			       strerror(-ret))
+		   : 0;
+}
+
+int fault_prog_slow(struct fault_prog *prog, const struct lab_port *port, struct error *err)
+{
+	return tc_error(attach_tc(prog->skel->progs.fault_slow, port, FAULT_TC_PRIORITY), port,
+			err);
+}
+
+int fault_prog_corrupt(struct fault_prog *prog, const struct lab_port *port, struct error *err)
+{
+	return tc_error(attach_tc(prog->skel->progs.fault_corrupt, port, FAULT_TC_PRIORITY + 1),
+			port, err);
+}
+
+int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int next_fd, bool generic,
+		   struct error *err)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+	const uint32_t slot = 0;
+	int saved;
+
+	if (next_fd >= 0 &&
+	    bpf_map_update_elem(bpf_map__fd(prog->skel->maps.next), &slot, &next_fd, BPF_ANY))
+		return error_set(err, STATUS_UNABLE, -errno, NULL,
+				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
+	saved = netns_push(port->ns);
+	if (saved < 0)
+		return error_set(err, STATUS_FAILED, saved, NULL,
+				 "cannot enter the receiver's namespace: %s", strerror(-saved));
+	prog->xdp_link = bpf_link_create(bpf_program__fd(prog->skel->progs.fault_xdp),
+					 port->ifindex, BPF_XDP, &opts);
+	netns_pop(saved);
+	if (prog->xdp_link < 0)
+		return error_set(err, STATUS_UNABLE, prog->xdp_link, NULL,
+				 "cannot attach an XDP program to %s: %s", port->ifname,
+				 strerror(-prog->xdp_link));
+	return 0;
+}
+
+int fault_prog_filter(struct fault_prog *prog, int socket, struct error *err)
+{
+	int fd = bpf_program__fd(prog->skel->progs.fault_filter);
+
+	if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_BPF, &fd, sizeof(fd)))
+		return error_set(err, STATUS_UNABLE, -errno, NULL,
+				 "cannot attach a filter to the receiving socket: %s",
+				 strerror(errno));
+	return 0;
+}
+
+void fault_prog_close(struct fault_prog *prog)
+{
+	if (!prog)
+		return;
+	if (prog->xdp_link >= 0)
+		close(prog->xdp_link);
+	fault_bpf__destroy(prog->skel);
+	free(prog);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The table of faults, and what its files share. */
+#ifndef PKTLEDGER_FAULT_TABLE_H
+#define PKTLEDGER_FAULT_TABLE_H
+
+#include <stddef.h>
+
+#include "run/fault.h"
+
+#define FAULT_SHARE_DEFAULT 20 /* percent */
+#define FAULT_SHARE_TEXT    "20%"
+
+enum fault_value {
+	FAULT_VALUE_NONE,
+	FAULT_VALUE_SHARE,
+	FAULT_VALUE_RATE,
+};
+
+struct fault_row {
+	const char *name; /* STAGE or STAGE:VARIANT, as the user writes it */
+	const char *title;
+	enum fault_value value;
+	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
+};
+
+extern const struct fault_row fault_rows[FAULT_COUNT];
+
+/*
+ * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of
+ * FAULT_MASK_LEN holds any.
+ */
+#define FAULT_MASK_LEN 1024
+char *fault_cpu_mask(char *buf, size_t size, unsigned cpu);
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/receiver.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/pace.h"
+#include "run/worker.h"
+
+#define POLL_MS	 20 /* so that a stop is seen soon */
+#define PAUSE_NS 1000000
+
+struct receiving {
+	struct receiver *receiver;
+	pthread_t thread;
+	bool started;
+	unsigned slot;
+	struct rx_config rx_config;
+	struct rx *rx;
+	struct sink sink;
+	struct error error;
+	atomic_bool failed;
+};
+
+struct receiver {
+	const struct receiver_config *cfg;
+	struct gate gate;
+	atomic_bool stop, paused;
+	uint8_t *fill;
+	struct receiving at[RECEIVER_THREADS];
+};
+
+static void work(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+
+	nanosleep(&ts, NULL);
+}
+
+static void receive_all(struct receiving *me)
+{
+	struct receiver *r = me->receiver;
+
+	while (!atomic_load_explicit(&r->stop, memory_order_relaxed)) {
+		int n;
+
+		if (atomic_load_explicit(&r->paused, memory_order_relaxed)) {
+			work(PAUSE_NS);
+			continue;
+		}
+		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->error);
+		if (n < 0) {
+			atomic_store(&me->failed, true);
+			return;
+		}
+		if (!n)
+			continue;
+		me->sink.last_ns = pace_now();
+		if (!me->sink.first_ns)
+			me->sink.first_ns = me->sink.last_ns;
+		if (r->cfg->work_ns)
+			work(r->cfg->work_ns * (unsigned)n);
+	}
+}
+
+static void *receiving_thread(void *arg)
+{
+	struct receiving *me = arg;
+	const struct receiver_config *cfg = me->receiver->cfg;
+	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + (int)me->slot;
+	int rc = worker_settle_in(cfg->ns, cpu, &me->error);
+
+	if (!rc)
+		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
+	gate_report(&me->receiver->gate);
+	if (!rc)
+		receive_all(me);
+	return NULL;
+}
+
+static int prepare(struct receiver *r, unsigned t)
+{
+	const struct receiver_config *cfg = r->cfg;
+	struct fates *f = cfg->fates;
+	struct receiving *me = &r->at[t];
+
+	me->receiver = r;
+	me->slot = t;
+	me->sink = (struct sink){
+		.base = f->base,
+		.window = f->window,
+		.stream0 = f->stream0,
+		.streams = f->streams,
+		.payload = cfg->flow->payload,
+		.fill = r->fill,
+	};
+	for (unsigned s = 0; s < f->streams; s++)
+		me->sink.stream[s].arrivals = f->arrivals + s * f->window;
+	if (cfg->flow->time && !(me->sink.delay = hist_new()))
+		return -ENOMEM;
+	me->rx_config = (struct rx_config){
+		.flow = cfg->flow,
+		.sink = &me->sink,
+		.ifname = cfg->ifname,
+		.ifindex = cfg->ifindex,
+		.queue = t,
+		.rcvbuf = cfg->rcvbuf,
+		.rcvbuf_force = cfg->rcvbuf_force,
+		.reuseport = cfg->threads > 1,
+		.xsk_map_fd = cfg->xsk_map_fd,
+		.xdp_skb_mode = cfg->xdp_skb_mode,
+		.stop = &r->stop,
+	};
+	return 0;
+}
+
+int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
+{
+	struct receiver *r = calloc(1, sizeof(*r));
+	unsigned t;
+
+	if (!r || !(r->fill = malloc(cfg->flow->payload + 1))) {
+		free(r);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	r->cfg = cfg;
+	r->gate = (struct gate)GATE_INIT;
+	flow_fill(r->fill, cfg->flow->payload);
+	atomic_store(&r->paused, cfg->paused);
+	for (t = 0; t < cfg->threads; t++) {
+		int rc = prepare(r, t);
+
+		if (!rc)
+			rc = -pthread_create(&r->at[t].thread, NULL, receiving_thread, &r->at[t]);
+		if (rc) {
+			error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
+				  strerror(-rc));
+			break;
+		}
+		r->at[t].started = true;
+	}
+	gate_await(&r->gate, t);
+	for (unsigned i = 0; i < t; i++) {
+		if (!r->at[i].rx)
+			*err = r->at[i].error;
+	}
+	if (err->status != STATUS_OK) {
+		receiver_close(r);
+		return -EIO;
+	}
+	*out = r;
+	return 0;
+}
+
+void receiver_resume(struct receiver *r)
+{
+	atomic_store(&r->paused, false);
+}
+
+uint64_t receiver_delivered(const struct receiver *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		sum += __atomic_load_n(&r->at[t].sink.delivered, __ATOMIC_RELAXED);
+	return sum;
+}
+
+bool receiver_idle(const struct receiver *r)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (r->cfg->ops->pending(r->at[t].rx))
+			return false;
+	}
+	return true;
+}
+
+bool receiver_failed(const struct receiver *r, struct error *err)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (atomic_load(&r->at[t].failed)) {
+			*err = r->at[t].error;
+			return true;
+		}
+	}
+	return false;
+}
+
+void receiver_stop(struct receiver *r)
+{
+	atomic_store(&r->stop, true);
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (r->at[t].started)
+			pthread_join(r->at[t].thread, NULL);
+		r->at[t].started = false;
+	}
+}
+
+void receiver_sum(const struct receiver *r, struct sink *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		const struct sink *one = &r->at[t].sink;
+
+		sum->delivered += one->delivered;
+		sum->bytes += one->bytes;
+		sum->duplicated += one->duplicated;
+		sum->reordered += one->reordered;
+		sum->damaged += one->damaged;
+		sum->invalid += one->invalid;
+		sum->foreign += one->foreign;
+		if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
+			sum->first_ns = one->first_ns;
+		if (one->last_ns > sum->last_ns)
+			sum->last_ns = one->last_ns;
+		if (!one->delay)
+			continue;
+		if (!sum->delay)
+			sum->delay = one->delay;
+		else
+			hist_merge(sum->delay, one->delay);
+	}
+}
+
+void receiver_stats(const struct receiver *r, struct rx_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		struct rx_stats one = {};
+
+		r->cfg->ops->stats(r->at[t].rx, &one);
+		st->packets += one.packets;
+		st->calls += one.calls;
+		st->rx_ring_full += one.rx_ring_full;
+		st->rx_fill_ring_empty += one.rx_fill_ring_empty;
+		st->rx_dropped += one.rx_dropped;
+		st->rx_invalid += one.rx_invalid;
+		st->rcvbuf = one.rcvbuf;
+		st->socket_drops = one.socket_drops < 0 ? -1 : st->socket_drops + one.socket_drops;
+	}
+}
+
+const char *receiver_mode(const struct receiver *r)
+{
+	return r->cfg->ops->mode(r->at[0].rx);
+}
+
+int receiver_fd(const struct receiver *r, unsigned thread)
+{
+	return r->cfg->ops->fd(r->at[thread].rx);
+}
+
+void receiver_close(struct receiver *r)
+{
+	if (!r)
+		return;
+	receiver_stop(r);
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (r->at[t].rx)
+			r->cfg->ops->close(r->at[t].rx);
+		hist_free(r->at[t].sink.delay);
+	}
+	free(r->fill);
+	free(r);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The receiving threads: one engine and one sink each. */
+#ifndef PKTLEDGER_RECEIVER_H
+#define PKTLEDGER_RECEIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "books/fates.h"
+#include "engine/flow.h"
+#include "engine/rx.h"
+#include "host/netns.h"
+
+struct receiver_config {
+	const struct rx_ops *ops;
+	const struct flow *flow;
+	const struct netns *ns;	  /* threads enter it; NULL: stay */
+	const char *ifname;
+	unsigned ifindex;
+	unsigned threads;	  /* <= RECEIVER_THREADS */
+	struct fates *fates;	  /* numbers, and where arrivals are noted */
+	int rcvbuf;
+	bool rcvbuf_force;
+	int xsk_map_fd;
+	bool xdp_skb_mode;
+	bool paused;		  /* does not read until receiver_resume() */
+	uint64_t work_ns;	  /* time spent on each packet, a slow reader */
+	int cpu;		  /* first thread's CPU; -1: not pinned */
+};
+
+#define RECEIVER_THREADS 64
+
+struct receiver;
+
+/* Starts the threads and opens the engines: packets arriving from here on are received. */
+int receiver_open(struct receiver **r, const struct receiver_config *cfg, struct error *err);
+void receiver_resume(struct receiver *r);
+
+/* Numbers delivered so far. May be called while the threads run. */
+uint64_t receiver_delivered(const struct receiver *r);
+
+/* Nothing waits in the queue of any engine. */
+bool receiver_idle(const struct receiver *r);
+
+/* A thread ended with an error: it is in `err`. */
+bool receiver_failed(const struct receiver *r, struct error *err);
+
+/* Ends the threads; the engines and their sockets stay open. */
+void receiver_stop(struct receiver *r);
+
+/*
+ * Sums of all threads, into one sink; its `delay` is the merged histogram, owned by the receiver,
+ * or NULL. Once, after receiver_stop().
+ */
+void receiver_sum(const struct receiver *r, struct sink *sum);
+void receiver_stats(const struct receiver *r, struct rx_stats *st);
+const char *receiver_mode(const struct receiver *r);
+int receiver_fd(const struct receiver *r, unsigned thread);
+
+/* Closes the engines, so their sockets. */
+void receiver_close(struct receiver *r);
+
+#endif

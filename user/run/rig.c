@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/rig.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/netdev.h"
+#include "run/ports.h"
+#include "stamp.h"
+
+#define SRC_PORT       40000
+#define WINDOW_OPEN    (1ULL << 25) /* numbers kept where the count is not known beforehand */
+
+static int open_names(struct rig *rig, struct error *err)
+{
+	int rc = reasons_open(&rig->reasons, NULL, err);
+
+	return rc ? rc : ksyms_open(&rig->ksyms, NULL, err);
+}
+
+/* Children of a freed head are freed in skb_release_data(): no packets of their own (STAGES 5.2). */
+static void ignore_children(struct rig *rig)
+{
+	struct ksym here;
+	uint64_t start;
+
+	if (ksym_addr(rig->ksyms, "skb_release_data", &start))
+		return;
+	rig->trace.ignore_start = rig->trace.ignore_end = start;
+	while (!ksym_find(rig->ksyms, rig->trace.ignore_end, &here) &&
+	       !strcmp(here.name, "skb_release_data") &&
+	       here.offset == rig->trace.ignore_end - start)
+		rig->trace.ignore_end++;
+}
+
+static int reason_value(const struct rig *rig, const char *name)
+{
+	int value = reasons_value(rig->reasons, name);
+
+	return value < 0 ? -1 : value;
+}
+
+static int open_tracer(struct rig *rig, struct error *err)
+{
+	const struct run_spec *spec = rig->spec;
+	int args = reasons_kfree_args(rig->reasons), rc;
+	struct checkpoint_place tx = {&rig->lab.tx_ns, rig->lab.tx.ifindex};
+	struct checkpoint_place rx = {&rig->lab.rx_ns, rig->lab.rx.ifindex};
+	uint64_t window = spec->count == UINT64_MAX
+				  ? WINDOW_OPEN / spec->threads
+				  : (spec->count + spec->threads - 1) / spec->threads;
+
+	if (args < 0)
+		return error_set(err, STATUS_UNABLE, args, "a kernel with CONFIG_TRACEPOINTS and BTF",
+				 "this kernel has no tracepoint skb:kfree_skb");
+	rc = fates_init(&rig->fates, (uint16_t)spec->threads, fates_window(window), err);
+	if (rc)
+		return rc;
+	rig->trace = (struct trace_config){
+		.base = rig->fates.base,
+		.window = rig->fates.window,
+		.stream0 = rig->fates.stream0,
+		.streams = rig->fates.streams,
+		.port = spec->port,
+		.has_reason = args > 2,
+		.has_rx_sk = args > 3,
+		.reason_netfilter = reason_value(rig, "NETFILTER_DROP"),
+		.reason_otherhost = reason_value(rig, "OTHERHOST"),
+		.reason_packet_sock = reason_value(rig, "PACKET_SOCK_ERROR"),
+	};
+	ignore_children(rig);
+	rc = drops_open(&rig->drops, &rig->trace,
+			reasons_tracepoint_args(rig->reasons, "xdp_redirect_err") > 0, err);
+	if (!rc)
+		rc = checkpoints_open(&rig->checkpoints, &rig->trace, &tx, &rx, err);
+	if (!rc)
+		rc = fates_map(&rig->fates, drops_fates_fd(rig->drops),
+			       checkpoints_seen_fd(rig->checkpoints), err);
+	return rc ? rc : drops_attach(rig->drops, err);
+}
+
+static void plan_flow(struct rig *rig)
+{
+	const struct run_spec *spec = rig->spec;
+	const struct lab *lab = &rig->lab;
+
+	rig->flow = (struct flow){
+		.family = spec->ipv6 ? AF_INET6 : AF_INET,
+		.src4 = lab->tx.ip4,
+		.dst4 = lab->rx.ip4,
+		.src6 = lab->tx.ip6,
+		.dst6 = lab->rx.ip6,
+		.dst_port = spec->port,
+		.src_port = SRC_PORT,
+		.flows = spec->flows,
+		.payload = spec->payload,
+		.ttl = (unsigned)rig->fx.ttl,
+		.time = spec->payload >= STAMP_TIME_LEN,
+	};
+	memcpy(rig->flow.src_mac, lab->tx.mac, 6);
+	memcpy(rig->flow.dst_mac, lab_next_hop(lab)->mac, 6);
+}
+
+/* The XDP side of the receiver: our program, and that of a fault before it. */
+static int open_xdp(struct rig *rig, struct error *err)
+{
+	bool xsk = rig->spec->rx == &rx_xsk, native = false;
+	int saved, rc = 0;
+
+	if (xsk) {
+		rc = xsk_prog_open(&rig->xsk_prog, &rig->trace, drops_cell_fd(rig->drops), err);
+		if (rc)
+			return rc;
+		drops_watch_xskmap(rig->drops, xsk_prog_map_fd(rig->xsk_prog));
+		rig->receiver_config.xsk_map_fd = xsk_prog_map_fd(rig->xsk_prog);
+	}
+	if (rig->fx.xdp) {
+		rc = fault_xdp(rig->faults, xsk ? xsk_prog_fd(rig->xsk_prog) : -1, &native, err);
+	} else if (xsk) {
+		saved = netns_push(&rig->lab.rx_ns);
+		rc = xsk_prog_attach(rig->xsk_prog, rig->lab.rx.ifname, rig->lab.rx.queues, false,
+				     err);
+		netns_pop(saved);
+		native = xsk_prog_native(rig->xsk_prog);
+	}
+	rig->receiver_config.xdp_skb_mode = !native;
+	return rc;
+}
+
+static int open_receiver(struct rig *rig, struct error *err)
+{
+	const struct run_spec *spec = rig->spec;
+	const struct fault_effects *fx = &rig->fx;
+	bool xsk = spec->rx == &rx_xsk;
+	int rc;
+
+	rig->receiver_config = (struct receiver_config){
+		.ops = spec->rx,
+		.flow = &rig->flow,
+		.ns = &rig->lab.rx_ns,
+		.ifname = rig->lab.rx.ifname,
+		.ifindex = rig->lab.rx.ifindex,
+		.threads = xsk ? rig->lab.rx.queues : 1,
+		.fates = &rig->fates,
+		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
+		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
+		.xsk_map_fd = -1,
+		.paused = fx->reader == READER_PAUSED || fx->reader == READER_NEVER,
+		.work_ns = fx->reader == READER_SLOW ? fx->reader_ns : 0,
+		.cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1,
+	};
+	rc = open_xdp(rig, err);
+	if (rc || fx->no_receiver)
+		return rc;
+	rc = receiver_open(&rig->receiver, &rig->receiver_config, err);
+	if (!rc && fx->socket_filter)
+		rc = fault_socket(rig->faults, receiver_fd(rig->receiver, 0), err);
+	return rc;
+}
+
+static int open_sender(struct rig *rig, struct error *err)
+{
+	const struct run_spec *spec = rig->spec;
+
+	rig->sender_config = (struct sender_config){
+		.ops = spec->tx,
+		.flow = &rig->flow,
+		.ns = &rig->lab.tx_ns,
+		.ifname = rig->lab.tx.ifname,
+		.ifindex = rig->lab.tx.ifindex,
+		.threads = spec->threads,
+		.fates = &rig->fates,
+		.count = spec->count,
+		.duration_ns = spec->duration_ns,
+		.rate_pps = rig->rate_pps,
+		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : rig->fx.sndbuf,
+		.no_wait = spec->no_wait,
+		.cpu = rig->fx.tx_cpu >= 0 ? rig->fx.tx_cpu : 0,
+	};
+	return sender_open(&rig->sender, &rig->sender_config, err);
+}
+
+static int plan_faults(struct rig *rig, const struct experiment_view *view, struct error *err)
+{
+	const struct run_spec *spec = rig->spec;
+	struct fault_request req = {
+		.tx = spec->tx->name,
+		.rx = spec->rx->name,
+		.family = spec->ipv6 ? AF_INET6 : AF_INET,
+		.payload = spec->payload,
+		.mtu = 1500,
+		.threads = spec->threads,
+		.count = spec->count,
+		.rate_pps = rig->rate_pps,
+		.port = spec->port,
+	};
+	int rc;
+
+	rig->fx.tx_cpu = rig->fx.busy_cpu = -1;
+	rc = fault_plan(&spec->faults, &req, &rig->fx, err);
+	if (rc)
+		return rc;
+	if (rig->fx.rate_pps > 0 && rig->rate_pps <= 0)
+		rig->rate_pps = rig->fx.rate_pps;
+	for (unsigned i = 0; i < rig->fx.n_notes && view->on_note; i++)
+		view->on_note(view->arg, rig->fx.notes[i]);
+	return 0;
+}
+
+static int open_both_ends(struct rig *rig, struct error *err)
+{
+	int rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &rig->faults, err);
+
+	if (!rc)
+		rc = open_names(rig, err);
+	if (!rc)
+		rc = open_tracer(rig, err);
+	plan_flow(rig);
+	if (!rc)
+		rc = open_receiver(rig, err);
+	if (!rc)
+		rc = open_sender(rig, err);
+	return rc ? rc : rig_read_counters(rig, &rig->before, err);
+}
+
+int rig_open(struct rig *rig, const struct run_spec *spec, const struct experiment_view *view,
+	     struct error *err)
+{
+	int rc;
+
+	memset(rig, 0, sizeof(*rig));
+	rig->spec = spec;
+	rc = ports_rate(spec, &rig->rate_pps, err);
+	if (!rc)
+		rc = plan_faults(rig, view, err);
+	if (!rc)
+		rc = ports_open(spec, rig->fx.topology, &rig->lab, err);
+	if (rc)
+		return rc;
+	rig->lab_open = true;
+	rc = open_both_ends(rig, err);
+	if (rc)
+		rig_close(rig);
+	return rc;
+}
+
+static void add_socket_counters(struct rig *rig, struct counters *c)
+{
+	struct rx_stats rx = {};
+	struct sender_stats tx;
+
+	if (rig->receiver)
+		receiver_stats(rig->receiver, &rx);
+	if (rig->receiver && rig->spec->rx == &rx_xsk) {
+		counters_add(c, "rx", "xsk:rx_ring_full", rx.rx_ring_full);
+		counters_add(c, "rx", "xsk:rx_fill_ring_empty", rx.rx_fill_ring_empty);
+		counters_add(c, "rx", "xsk:rx_dropped", rx.rx_dropped);
+		counters_add(c, "rx", "xsk:rx_invalid", rx.rx_invalid);
+	} else if (rig->receiver && rx.socket_drops >= 0) {
+		counters_add(c, "rx", "socket:drops", (uint64_t)rx.socket_drops);
+	}
+	if (rig->spec->tx == &tx_xsk) {
+		sender_stats(rig->sender, &tx);
+		counters_add(c, "tx", "xsk:tx_invalid_descs", tx.tx.tx_invalid_descs);
+		counters_add(c, "tx", "xsk:tx_lost", tx.tx.lost_at_device);
+	}
+}
+
+int rig_read_counters(struct rig *rig, struct counters *c, struct error *err)
+{
+	struct lab *lab = &rig->lab;
+	const char *tx[] = {lab->tx.ifname, NULL}, *rx[] = {lab->rx.ifname, NULL};
+	const char *router[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
+	struct counters_scope scope[] = {
+		{"tx", &lab->tx_ns, tx},
+		{"rx", &lab->rx_ns, rx},
+		{"router", &lab->router_ns, router},
+	};
+	int rc = counters_read(c, scope, lab->topology == LAB_ROUTER ? 3 : 2);
+
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, "look whether the interface is still there",
+				 "cannot read the counters: %s", strerror(-rc));
+	add_socket_counters(rig, c);
+	return 0;
+}
+
+void rig_close(struct rig *rig)
+{
+	struct error ignored = {};
+
+	fault_end(rig->faults, &ignored);
+	sender_close(rig->sender);
+	receiver_close(rig->receiver);
+	fault_close(rig->faults);
+	xsk_prog_close(rig->xsk_prog);
+	checkpoints_close(rig->checkpoints);
+	drops_close(rig->drops);
+	fates_unmap(&rig->fates);
+	ksyms_free(rig->ksyms);
+	reasons_free(rig->reasons);
+	counters_free(&rig->before);
+	counters_free(&rig->after);
+	if (rig->lab_open)
+		lab_close(&rig->lab);
+	memset(rig, 0, sizeof(*rig));
+}

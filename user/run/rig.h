@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * All that stands while an experiment runs: the ports, the faults, the tracer, both ends. Built
+ * in the order that a true ledger needs: observers first, then counters, then the sender.
+ */
+#ifndef PKTLEDGER_RIG_H
+#define PKTLEDGER_RIG_H
+
+#include "books/fates.h"
+#include "engine/xsk_prog.h"
+#include "host/counters.h"
+#include "host/lab.h"
+#include "run/experiment.h"
+#include "run/receiver.h"
+#include "run/sender.h"
+#include "trace/checkpoint.h"
+#include "trace/drops.h"
+#include "trace/ksym.h"
+#include "trace/reason.h"
+
+struct rig {
+	const struct run_spec *spec;
+	struct lab lab;
+	bool lab_open, lab_ours; /* ours: anonymous */
+	double rate_pps;
+	struct fault_effects fx;
+	struct fault_state *faults;
+	struct reasons *reasons;
+	struct ksyms *ksyms;
+	struct fates fates;
+	struct trace_config trace;
+	struct drops *drops;
+	struct checkpoints *checkpoints;
+	struct xsk_prog *xsk_prog;
+	struct flow flow;
+	struct receiver_config receiver_config;
+	struct receiver *receiver; /* NULL: nobody listens, or closed already */
+	struct sender_config sender_config;
+	struct sender *sender;
+	struct counters before, after;
+};
+
+/* Builds everything up to the sender, whose threads stand ready. On failure all is undone. */
+int rig_open(struct rig *rig, const struct run_spec *spec, const struct experiment_view *view,
+	     struct error *err);
+
+/* Reads the kernel's counters of all namespaces on the path, and those of our sockets. */
+int rig_read_counters(struct rig *rig, struct counters *c, struct error *err);
+
+void rig_close(struct rig *rig);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What sending and receiving threads share: where they run, and how they are woken. */
+#ifndef PKTLEDGER_WORKER_H
+#define PKTLEDGER_WORKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "host/netns.h"
+
+/* A door that opens once: threads report that they are ready and wait behind it. */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	unsigned ready;
+	bool open;
+};
+
+#define GATE_INIT {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER}
+
+void gate_report(struct gate *g);
+void gate_await(struct gate *g, unsigned ready);
+void gate_open(struct gate *g);
+void gate_pass(struct gate *g);
+
+/* Moves the calling thread into `ns` (NULL: stays) and onto `cpu` modulo those online (-1: any). */
+int worker_settle_in(const struct netns *ns, int cpu, struct error *err);
+
+/* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
+void worker_allow_interrupts(void);
+void worker_interrupt(pthread_t thread);
+
+#endif

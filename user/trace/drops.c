@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "trace/drops.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drops.skel.h"
+
+struct drops {
+	struct drops_bpf *skel;
+	int cpus;
+	struct trace_count *percpu; /* scratch, one a CPU */
+};
+
+static int load_error(struct error *err, int rc)
+{
+	if (rc == -EPERM || rc == -EACCES)
+		return error_set(err, STATUS_UNABLE, rc,
+				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+				 "the kernel does not let us load tracing programs: %s",
+				 strerror(-rc));
+	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what the verifier says",
+			 "cannot load the tracing programs: %s", strerror(-rc));
+}
+
+int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
+{
+	struct drops *d = calloc(1, sizeof(*d));
+	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
+	int rc;
+
+	if (!d)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	d->cpus = libbpf_num_possible_cpus();
+	d->percpu = calloc((size_t)d->cpus, sizeof(*d->percpu));
+	d->skel = drops_bpf__open();
+	if (!d->skel || !d->percpu) {
+		drops_close(d);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
+	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
+	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
+	rc = drops_bpf__load(d->skel);
+	if (rc) {
+		drops_close(d);
+		return load_error(err, rc);
+	}
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		d->skel->bss->tails[i] = cfg->base;
+	*out = d;
+	return 0;
+}
+
+int drops_attach(struct drops *d, struct error *err)
+{
+	struct drops_bpf *s = d->skel;
+
+	s->links.kfree_skb = bpf_program__attach(s->progs.kfree_skb);
+	if (!s->links.kfree_skb)
+		return load_error(err, -errno);
+	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
+		return 0;
+	s->links.xdp_redirect_err = bpf_program__attach(s->progs.xdp_redirect_err);
+	return s->links.xdp_redirect_err ? 0 : load_error(err, -errno);
+}
+
+int drops_fates_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.fates);
+}
+
+int drops_cell_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.cell);
+}
+
+int drops_watch_xskmap(struct drops *d, int map_fd)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(map_fd, &info, &len))
+		return -errno;
+	d->skel->bss->xsk_map_id = info.id;
+	return 0;
+}
+
+void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
+{
+	d->skel->bss->tails[slot] = number;
+}
+
+static int read_count(const struct drops *d, __u32 index, struct trace_count *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.counts), &index, d->percpu))
+		return -errno;
+	for (int i = 0; i < d->cpus; i++) {
+		sum->events += d->percpu[i].events;
+		sum->packets += d->percpu[i].packets;
+		sum->bytes += d->percpu[i].bytes;
+	}
+	return 0;
+}
+
+/* Indices given out so far: 1 .. the value returned - 1. */
+static __u32 causes_known(const struct drops *d)
+{
+	__u32 next = d->skel->data->cause_next;
+
+	return next < TRACE_CAUSE_FULL ? next : TRACE_CAUSE_FULL;
+}
+
+uint64_t drops_packets(const struct drops *d)
+{
+	struct trace_count c;
+	uint64_t packets = 0;
+
+	for (__u32 i = 1; i < causes_known(d); i++) {
+		read_count(d, i, &c);
+		packets += c.packets;
+	}
+	return packets;
+}
+
+int drops_read(const struct drops *d, struct drops_cause *out, int max)
+{
+	int fd = bpf_map__fd(d->skel->maps.causes), n = 0;
+	struct trace_cause key, *prev = NULL;
+	__u32 index;
+
+	while (n < max && !bpf_map_get_next_key(fd, prev, &key)) {
+		prev = &key;
+		if (bpf_map_lookup_elem(fd, &key, &index) || index >= TRACE_CAUSES)
+			continue;
+		out[n].cause = key;
+		out[n].index = (uint8_t)index;
+		read_count(d, index, &out[n].count);
+		n++;
+	}
+	if (d->skel->data->cause_next > TRACE_CAUSE_FULL && n < max) {
+		memset(&out[n].cause, 0, sizeof(out[n].cause));
+		out[n].index = TRACE_CAUSE_FULL;
+		read_count(d, TRACE_CAUSE_FULL, &out[n++].count);
+	}
+	return n;
+}
+
+static uint64_t misses_of(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int fd = bpf_program__fd(prog);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return 0;
+	return info.recursion_misses;
+}
+
+int drops_read_losses(const struct drops *d, struct drops_losses *l)
+{
+	struct trace_loss *each = calloc((size_t)d->cpus, sizeof(*each));
+	__u32 zero = 0;
+	int rc = 0;
+
+	memset(l, 0, sizeof(*l));
+	if (!each)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.losses), &zero, each))
+		rc = -errno;
+	for (int i = 0; !rc && i < d->cpus; i++) {
+		l->bpf.causes_full += each[i].causes_full;
+		l->bpf.stamp_unreadable += each[i].stamp_unreadable;
+		l->bpf.foreign += each[i].foreign;
+		l->bpf.late += each[i].late;
+		l->bpf.cell_empty += each[i].cell_empty;
+		l->bpf.gso_split += each[i].gso_split;
+	}
+	free(each);
+	l->recursion_misses =
+		misses_of(d->skel->progs.kfree_skb) + misses_of(d->skel->progs.xdp_redirect_err);
+	return rc;
+}
+
+/* The socket iterator shows the sockets of the namespace in which it is read. */
+int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
+		      struct error *err)
+{
+	struct bpf_link *link = bpf_program__attach_iter(d->skel->progs.unread, NULL);
+	int fd, saved, rc = 0;
+	char none[64];
+
+	if (!link)
+		return error_set(err, STATUS_FAILED, -errno, NULL,
+				 "cannot look into the socket's queue: %s", strerror(errno));
+	d->skel->bss->unread_packets = 0;
+	d->skel->bss->unread_settles = closing;
+	saved = netns_push(ns);
+	fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		rc = fd;
+	while (!rc && read(fd, none, sizeof(none)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	if (saved >= 0)
+		netns_pop(saved);
+	bpf_link__destroy(link);
+	*packets = d->skel->bss->unread_packets;
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
+			      "cannot look into the socket's queue: %s", strerror(-rc))
+		  : 0;
+}
+
+void drops_close(struct drops *d)
+{
+	if (!d)
+		return;
+	drops_bpf__destroy(d->skel);
+	free(d->percpu);
+	free(d);
+}

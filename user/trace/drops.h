@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The tracer: loads and attaches the observers of drops.bpf.c, and reads what they counted. Raw
+ * causes only; trace/stagemap.h says what they mean.
+ */
+#ifndef PKTLEDGER_DROPS_H
+#define PKTLEDGER_DROPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/netns.h"
+#include "trace_abi.h"
+
+struct drops;
+
+struct drops_losses {
+	struct trace_loss bpf;
+	uint64_t recursion_misses; /* of all programs, bpf_prog_info */
+};
+
+/* A cause as counted on all CPUs. */
+struct drops_cause {
+	struct trace_cause cause;
+	struct trace_count count;
+	uint8_t index; /* as in the fates; TRACE_CAUSE_FULL has no key of its own */
+};
+
+/*
+ * Loads the programs for the numbers in `cfg` (copied). `xdp`: follow xdp_redirect_err
+ * too. STATUS_UNABLE where the kernel
+ * or a capability does not allow it.
+ */
+int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struct error *err);
+
+/* From here on drops are seen. */
+int drops_attach(struct drops *d, struct error *err);
+
+int drops_fates_fd(const struct drops *d);
+int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
+
+/* Redirects into this XSKMAP are the flow's. */
+int drops_watch_xskmap(struct drops *d, int map_fd);
+
+/* Numbers below have left the window of the stream. */
+void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
+
+/* Weighted packets of all causes so far; cheap enough for every interval. */
+uint64_t drops_packets(const struct drops *d);
+
+/* All causes with their counts. Returns how many were written (at most `max`) or -errno. */
+int drops_read(const struct drops *d, struct drops_cause *out, int max);
+
+int drops_read_losses(const struct drops *d, struct drops_losses *l);
+
+/*
+ * Walks over the receive queues of the UDP sockets on the flow's port in `ns`, when nobody sends or
+ * reads any more. `closing`: the socket will be closed next, so what lies there is settled as
+ * lost. *packets: how many were found.
+ */
+int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
+		      struct error *err);
+
+/* Detaches and unloads. Maps mapped by others stay until they are unmapped. */
+void drops_close(struct drops *d);
+
+#endif
