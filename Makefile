@@ -68,9 +68,25 @@ run: all
 .PHONY: test-programs
 test-programs: all $(UNIT)
 
+.PHONY: test test-all
+test test-all: test-programs
+	$(Q)B=$(B) PKTLEDGER_TEST=$(@:test-%=%) tests/run $(TESTS)
+
 .PHONY: install
 install: all
 	install -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
+	install -d $(DESTDIR)$(DATADIR)/schema
+	install -m644 $(wildcard tools/schema/*.json) $(DESTDIR)$(DATADIR)/schema
+
+.PHONY: help
+help:
+	@echo 'make           build $(B)/$(NAME)'
+	@echo 'make run       build it and run the main job (as root)'
+	@echo 'make test      all tests, in less than 5 minutes; TESTS="net/run unit" for some'
+	@echo 'make test-all  the same with more repetitions and larger counts'
+	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
+	@echo 'make clean     remove $(B)'
+	@echo 'V=1 shows the commands, B=DIR builds elsewhere'
 
 .PHONY: clean
 clean:

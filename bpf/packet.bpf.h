@@ -63,13 +63,19 @@ static __always_inline __u64 be64_at(const void *p)
 /* Offset of the IP header from head, or -1. */
 static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto)
 {
+	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
 	__u8 type[8];
 
-	if (at->network_header && at->network_header < at->tail) {
+	/*
+	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
+	 * veth's copy for XDP) lies before the MAC header, in memory that may hold an old packet.
+	 */
+	if (at->network_header && at->network_header < at->tail &&
+	    !(mac && at->network_header <= at->mac_header)) {
 		*proto = 0; /* by the version nibble */
 		return at->network_header;
 	}
-	if (at->mac_header != HEADER_UNSET && at->mac_header < at->tail) {
+	if (mac) {
 		if (bpf_probe_read_kernel(type, 6, at->head + at->mac_header + 12))
 			return -1;
 		*proto = be16_at(type);

@@ -46,8 +46,10 @@ struct engine_facts {
 	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */
 	enum book_known rx_in_sender; /* veth without NAPI: the receiving namespace's netif_rx()
 				       * runs inside send(), its failure comes back */
+	enum book_known xdp_native;   /* XDP runs in the driver; generic XDP counts nowhere */
 	const char *tx_qdisc;	      /* kind of the sender's root qdisc; NULL or "noqueue": none */
-	uint64_t eagain;      /* send calls that returned EAGAIN: each counts as SndbufErrors */
+	uint64_t eagain;      /* send calls that returned EAGAIN, waited for or refused: each
+			       * counts as SndbufErrors and OutDiscards */
 	uint64_t short_calls; /* sendmmsg calls cut short, whose error the kernel kept */
 	uint64_t refused;     /* calls refused with another error */
 	uint64_t xdp_sink;    /* frames that our own XDP program took by XDP_DROP */

@@ -27,6 +27,7 @@ enum book_relation {
 enum book_force {
 	MUST,
 	MAY,
+	NATIVE,	  /* if XDP runs in the driver */
 	INLINE,	  /* if the receiving side's netif_rx() ran inside send() */
 	TAIL,	  /* if the sender's qdisc refuses the packet being sent, not one queued before */
 	DIRECT,	  /* if no qdisc stands between send() and the device */

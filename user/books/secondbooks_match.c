@@ -124,6 +124,13 @@ static bool has_qdisc(const struct engine_facts *f)
 	return known(f->tx_qdisc) && strcmp(f->tx_qdisc, "noqueue");
 }
 
+static enum surely if_known(enum book_known fact)
+{
+	if (fact == BOOK_NO)
+		return NOT;
+	return fact == BOOK_YES ? SURELY : PERHAPS;
+}
+
 static enum surely forced(enum book_force force, const struct engine_facts *f)
 {
 	switch (force) {
@@ -139,9 +146,9 @@ static enum surely forced(enum book_force force, const struct engine_facts *f)
 	case DIRECT:
 		return has_qdisc(f) ? PERHAPS : SURELY;
 	case INLINE:
-		if (f->rx_in_sender == BOOK_NO)
-			return NOT;
-		return f->rx_in_sender == BOOK_YES ? SURELY : PERHAPS;
+		return if_known(f->rx_in_sender);
+	case NATIVE:
+		return if_known(f->xdp_native);
 	}
 	return NOT;
 }

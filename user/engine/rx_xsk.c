@@ -13,6 +13,8 @@
 #include "engine/proto.h"
 #include "engine/xsk_socket.h"
 
+_Static_assert(RX_XSK_FRAMES == 2 * XSK_RX_RING, "see rx_xsk.h");
+
 #define LINK_HEADER (ETH_HLEN + 2 * 4) /* with two VLAN tags */
 
 struct rx {

@@ -13,7 +13,7 @@
 
 #include "engine/rx.h"
 
-#define RX_XSK_FRAMES 4096
+#define RX_XSK_FRAMES 8192
 #define RX_XSK_BATCH  64
 
 #endif

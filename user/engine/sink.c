@@ -3,9 +3,11 @@
 
 #include <endian.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 
 #include "stamp.h"
+
+#define LEARNED_WINDOW (1ULL << 32) /* all numbers of a stream; memory is used as they come */
 
 /* The delay counts only if the time stamp is whole and the clocks agree on the order. */
 static void note_delay(struct sink *s, const uint8_t *data, unsigned have, uint64_t now_tai)
@@ -29,9 +31,76 @@ static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, u
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
 
-static void note_arrival(struct sink *s, struct sink_stream *st, uint64_t number, unsigned len)
+static bool is_stream(const struct sink_stream *st, uint16_t id, uint64_t number)
 {
-	uint8_t *arrived = &st->arrivals[number & (s->window - 1)];
+	return st->id == id && number >= st->base && number - st->base <= UINT32_MAX;
+}
+
+static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	unsigned n = atomic_load(&t->n);
+	struct sink_stream *st = &t->at[n];
+	void *bytes;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_stream(&t->at[i], id, number)) /* another thread was first */
+			return (int)i;
+	}
+	if (n == TRACE_STREAMS)
+		return -1;
+	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return -1;
+	t->window = LEARNED_WINDOW;
+	st->id = id;
+	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
+	st->arrivals = bytes;
+	atomic_store(&t->n, n + 1);
+	return (int)n;
+}
+
+/* The index of a stream, or -1 if it is none of ours. */
+static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
+	uint16_t guess = (uint16_t)(id - t->at[0].id); /* ids of one run follow each other */
+	int index;
+
+	if (guess < n && is_stream(&t->at[guess], id, number))
+		return guess;
+	if (!t->learn)
+		return -1;
+	pthread_mutex_lock(&t->lock);
+	index = learn(t, id, number);
+	pthread_mutex_unlock(&t->lock);
+	return index;
+}
+
+static void note_end(struct sink *s, const void *data, unsigned have)
+{
+	struct end_record end;
+	struct sink_stream *st;
+	int index;
+
+	if (have < sizeof(end))
+		return;
+	memcpy(&end, data, sizeof(end));
+	if (end.check != ~((uint64_t)end.stream ^ end.base ^ end.sent ^ end.refused))
+		return;
+	index = find_stream(s->streams, be16toh(end.stream), be64toh(end.base));
+	if (index < 0)
+		return;
+	st = &s->streams->at[index];
+	st->end_sent = be64toh(end.sent);
+	st->end_refused = be64toh(end.refused);
+	atomic_store(&st->ended, true);
+}
+
+static void note_arrival(struct sink *s, int index, uint64_t number, unsigned len)
+{
+	struct sink_streams *t = s->streams;
+	uint8_t *arrived = &t->at[index].arrivals[number & (t->window - 1)];
 
 	if (*arrived) {
 		s->duplicated++;
@@ -40,35 +109,54 @@ static void note_arrival(struct sink *s, struct sink_stream *st, uint64_t number
 	*arrived = 1;
 	s->delivered++;
 	s->bytes += len;
-	if (number < st->highest)
+	if (number < s->next[index])
 		s->reordered++;
 	else
-		st->highest = number + 1;
+		s->next[index] = number + 1;
+}
+
+static uint16_t magic_of(const void *data, unsigned have)
+{
+	uint16_t magic = 0;
+
+	if (have >= sizeof(magic))
+		memcpy(&magic, data, sizeof(magic));
+	return be16toh(magic);
 }
 
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai)
 {
 	struct stamp stamp;
-	uint64_t word, number;
-	uint16_t slot;
+	uint64_t word;
+	int index;
 
 	if (have >= sizeof(stamp))
 		memcpy(&stamp, data, sizeof(stamp));
-	if (have < sizeof(stamp) || stamp.magic != htobe16(STAMP_MAGIC) ||
+	if (have < sizeof(stamp) || magic_of(data, have) != STAMP_MAGIC ||
 	    stamp.check != ~stamp.word) {
-		if (have < 2 || memcmp(data, &(uint16_t){htobe16(END_MAGIC)}, 2))
+		if (magic_of(data, have) == END_MAGIC)
+			note_end(s, data, have);
+		else
 			s->invalid++;
 		return;
 	}
 	word = be64toh(stamp.word);
-	number = STAMP_NUMBER(word);
-	slot = (uint16_t)(STAMP_STREAM(word) - s->stream0);
-	if (slot >= s->streams || number < s->base || number - s->base > UINT32_MAX) {
+	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
+	if (index < 0) {
 		s->foreign++;
 		return;
 	}
 	if (!is_whole(s, data, have, len))
 		s->damaged++;
-	note_arrival(s, &s->stream[slot], number, len);
+	note_arrival(s, index, STAMP_NUMBER(word), len);
 	note_delay(s, data, have, now_tai);
+}
+
+void sink_streams_forget(struct sink_streams *t)
+{
+	if (!t->learn)
+		return;
+	for (unsigned i = 0; i < atomic_load(&t->n); i++)
+		munmap(t->at[i].arrivals, t->window);
+	atomic_store(&t->n, 0);
 }

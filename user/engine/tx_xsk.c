@@ -93,8 +93,7 @@ static int kick(struct tx *tx)
 	return 0;
 }
 
-/* Hands over as long as the kernel takes. Completions make room for the next call, so come first.
- */
+/* Hands over as long as the kernel takes. Completions come first: they make room for the call. */
 static int hand_over(struct tx *tx)
 {
 	uint64_t before;
@@ -210,15 +209,15 @@ static int fill_frames(struct tx *tx, struct error *err)
 static void set_options(struct tx *tx)
 {
 	int fd = tx->port.fd, sndbuf = tx->cfg.sndbuf;
-	uint32_t budget = XSK_RING_SIZE;
+	uint32_t budget = XSK_TX_RING;
 
 	/* Without the privilege net.core.wmem_max limits; the packets wait, none is lost. */
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 
 	tx->batch = tx->cfg.batch ? tx->cfg.batch : BATCH;
-	if (tx->batch > XSK_RING_SIZE)
-		tx->batch = XSK_RING_SIZE;
+	if (tx->batch > XSK_TX_RING)
+		tx->batch = XSK_TX_RING;
 	if (tx->port.zero_copy)
 		return;
 	tx->exact = !setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof(budget));
@@ -264,7 +263,7 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 	if (ret)
 		return ret;
 	/* A multiple of the flows, so that each has as many frames as any other. */
-	port.tx_frames = (XSK_RING_SIZE + cfg->flows - 1) / cfg->flows * cfg->flows;
+	port.tx_frames = (XSK_TX_RING + cfg->flows - 1) / cfg->flows * cfg->flows;
 
 	tx = calloc(1, sizeof(*tx));
 	if (!tx)

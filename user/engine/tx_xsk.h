@@ -13,8 +13,7 @@
  *   index is right when sendto() returns, but for an EBUSY of the call's first descriptor, which
  *   shows with a later call. Before 6.17 it moves only when the kernel has worked off all that it
  *   saw when it looked last; completions, which never precede consumption, then tell more.
- *   What we take for consumed is therefore never too much, and exact as soon as the ring is
- * drained.
+ *   So what we take for consumed is never too much, and exact as soon as the ring is drained.
  *
  * What finish() finds never consumed is taken back if that is certain; else (zero-copy, or before
  * 6.17) its numbers are closed by fail() with EAGAIN, and an observer decides.

@@ -35,7 +35,7 @@ int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigne
 	      struct error *err)
 {
 	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
-	size_t bytes = (size_t)(rx_frames + tx_frames) * frame_size;
+	size_t bytes = ((size_t)rx_frames + tx_frames) * frame_size;
 
 	*umem = (struct umem){.frame_size = frame_size, .bytes = bytes};
 	/* Without the privilege the limit that is there decides, when the area is registered. */

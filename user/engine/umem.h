@@ -38,8 +38,8 @@ struct umem {
 };
 
 /*
- * Bytes of a received frame of which the kernel puts nothing but XDP_PACKET_HEADROOM in front.
- * Smallest frame size that holds `length` bytes of packet, received or to be sent; 0: none does.
+ * Smallest frame size that holds a packet of `length` bytes; 0: none does. In front of a received
+ * packet the kernel leaves XDP_PACKET_HEADROOM bytes (xsk_pool_get_headroom()).
  */
 unsigned umem_frame_size(unsigned length, bool receive);
 

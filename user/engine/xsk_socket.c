@@ -74,8 +74,8 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		.frame_size = frame_size > rung->frame_size ? frame_size : rung->frame_size,
 	};
 	const struct xsk_socket_config xsk_cfg = {
-		.rx_size = XSK_RING_SIZE,
-		.tx_size = XSK_RING_SIZE,
+		.rx_size = XSK_RX_RING,
+		.tx_size = XSK_TX_RING,
 		.libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
 		.bind_flags = rung->bind_flags | XDP_USE_NEED_WAKEUP,
 	};

@@ -15,14 +15,15 @@
 #include "base/err.h"
 #include "engine/umem.h"
 
-#define XSK_RING_SIZE 2048 /* descriptors of the RX and of the TX ring */
+#define XSK_RX_RING 4096 /* descriptors: 20 ms of 200,000 packets/s while the reader is off CPU */
+#define XSK_TX_RING 2048
 
 struct xsk_port_config {
 	const char *ifname;
 	unsigned queue;
 	unsigned packet_bytes;	 /* longest packet that must fit a frame, without FCS */
 	unsigned rx_frames;	 /* 0: does not receive; the fill ring stays empty */
-	unsigned tx_frames;	 /* 0: does not send; else >= XSK_RING_SIZE */
+	unsigned tx_frames;	 /* 0: does not send; else >= XSK_TX_RING */
 	bool copy_only;		 /* zero copy is impossible (generic XDP) or not wanted */
 	const atomic_bool *stop; /* ends the wait for a queue that is being freed */
 };

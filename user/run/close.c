@@ -82,7 +82,8 @@ void books_move_window(struct books *b, struct rig *rig, uint64_t now)
 		name_causes(b, rig);
 		for (unsigned s = 0; s < rig->spec->threads; s++) {
 			drops_set_tail(rig->drops, s, oldest->next[s]);
-			checkpoints_set_tail(rig->checkpoints, s, oldest->next[s]);
+			if (rig->checkpoints)
+				checkpoints_set_tail(rig->checkpoints, s, oldest->next[s]);
 			fold(b, rig, s, oldest->next[s]);
 			sender_allow(rig->sender, s, oldest->next[s] + rig->fates.window);
 		}
@@ -221,7 +222,10 @@ static void engine_facts(const struct rig *rig, const struct result *res, struct
 	link[1] = (struct book_link){"router", lab->router_rx.ifname, "rx", lab->rx.ifname};
 	*f = (struct engine_facts){
 		.family = rig->flow.family,
-		.private_ns = true,
+		.private_ns = !rig->spec->port_a,
+		.xdp_native = rig->spec->rx != &rx_xsk && !rig->fx.xdp ? BOOK_UNKNOWN
+			      : rig->receiver_config.xdp_skb_mode      ? BOOK_NO
+								       : BOOK_YES,
 		.tx_socket = rig->spec->tx == &tx_socket,
 		.rx_in_sender = rig->fx.threaded_napi || rig->spec->rx == &rx_xsk || rig->fx.xdp
 					? BOOK_NO

@@ -189,7 +189,7 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 		sender_start(rig->sender);
 		res->interrupted = watch(rig, books, view, err);
 		fault_end(rig->faults, err);
-		if (rig->receiver && rig->fx.reader == READER_PAUSED)
+		if (rig->receiver && rig->fx.reader != READER_NEVER)
 			receiver_resume(rig->receiver);
 		settle(rig, view);
 		rc = finish_receiver(rig, books, err);

@@ -10,37 +10,59 @@
 
 #define ITEM_LEN 64
 
+const struct opt_value fault_values[FAULT_COUNT + 1] = {
+	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device"},
+	[FAULT_TX_DEVICE] = {"tx_device", FAULT_TX_DEVICE,
+			     "the next device's ring is full: it takes its time"},
+	[FAULT_XDP] = {"xdp", FAULT_XDP, "an XDP program drops a share"},
+	[FAULT_XDP_GENERIC] = {"xdp:generic", FAULT_XDP_GENERIC, "the same in generic (skb) mode"},
+	[FAULT_XSK_RING] = {"xsk:ring", FAULT_XSK_RING, "the reader of the AF_XDP rings pauses"},
+	[FAULT_BACKLOG] = {"backlog", FAULT_BACKLOG, "RPS to a CPU that takes its time"},
+	[FAULT_NETFILTER] = {"netfilter", FAULT_NETFILTER,
+			     "nftables drops a share, receiver's input hook"},
+	[FAULT_NETFILTER_PREROUTING] = {"netfilter:prerouting", FAULT_NETFILTER_PREROUTING,
+					"the same, receiver's prerouting"},
+	[FAULT_NETFILTER_FORWARD] = {"netfilter:forward", FAULT_NETFILTER_FORWARD,
+				     "the same, forward hook of a router"},
+	[FAULT_NETFILTER_OUTPUT] = {"netfilter:output", FAULT_NETFILTER_OUTPUT,
+				    "the same, sender's output hook: EPERM"},
+	[FAULT_NETFILTER_POSTROUTING] = {"netfilter:postrouting", FAULT_NETFILTER_POSTROUTING,
+					 "the same, sender's postrouting: EPERM"},
+	[FAULT_IP_FORWARD_TTL] = {"ip_forward:ttl", FAULT_IP_FORWARD_TTL,
+				  "TTL 1, and a router between"},
+	[FAULT_UDP_LOOKUP] = {"udp_lookup", FAULT_UDP_LOOKUP, "no socket on the port"},
+	[FAULT_UDP_CSUM] = {"udp_csum", FAULT_UDP_CSUM,
+			    "spoilt checksums, verified early for a socket filter"},
+	[FAULT_SOCKET_FILTER] = {"socket_filter", FAULT_SOCKET_FILTER,
+				 "a filter on the socket refuses a share"},
+	[FAULT_UDP_MEM] = {"udp_mem", FAULT_UDP_MEM,
+			   "hardly any memory for UDP, on this whole host"},
+	[FAULT_RCVBUF] = {"rcvbuf", FAULT_RCVBUF, "a small receive buffer, a slow reader"},
+	[FAULT_SOCKET_READ_CSUM] = {"socket_read:csum", FAULT_SOCKET_READ_CSUM,
+				    "spoilt checksums, verified by recv()"},
+	[FAULT_SOCKET_CLOSE] = {"socket_close", FAULT_SOCKET_CLOSE,
+				"the socket closes with its queue unread"},
+	[FAULT_COUNT] = {0},
+};
+
 const struct fault_row fault_rows[FAULT_COUNT] = {
-	[FAULT_QDISC] = {"qdisc", "a tbf on the sender's device", FAULT_VALUE_RATE, .tx = "socket"},
-	[FAULT_TX_DEVICE] = {"tx_device", "the next device's ring is full: it takes its time"},
-	[FAULT_XDP] = {"xdp", "an XDP program drops a share", FAULT_VALUE_SHARE},
-	[FAULT_XDP_GENERIC] = {"xdp:generic", "the same in generic (skb) mode", FAULT_VALUE_SHARE},
-	[FAULT_XSK_RING] = {"xsk:ring", "the reader of the AF_XDP rings pauses", .rx = "xsk"},
-	[FAULT_BACKLOG] = {"backlog", "RPS to a CPU that takes its time", .rx = "socket"},
-	[FAULT_NETFILTER] = {"netfilter", "nftables drops a share, receiver's input hook",
-			     FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_NETFILTER_PREROUTING] = {"netfilter:prerouting", "the same, receiver's prerouting",
-					FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_NETFILTER_FORWARD] = {"netfilter:forward", "the same, forward hook of a router",
-				     FAULT_VALUE_SHARE},
-	[FAULT_NETFILTER_OUTPUT] = {"netfilter:output", "the same, sender's output hook: EPERM",
-				    FAULT_VALUE_SHARE, .tx = "socket"},
-	[FAULT_NETFILTER_POSTROUTING] = {"netfilter:postrouting",
-					 "the same, sender's postrouting: EPERM", FAULT_VALUE_SHARE,
-					 .tx = "socket"},
-	[FAULT_IP_FORWARD_TTL] = {"ip_forward:ttl", "TTL 1, and a router between", .tx = "socket"},
-	[FAULT_UDP_LOOKUP] = {"udp_lookup", "no socket on the port", .rx = "socket"},
-	[FAULT_UDP_CSUM] = {"udp_csum", "spoilt checksums, verified early for a socket filter",
-			    FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_SOCKET_FILTER] = {"socket_filter", "a filter on the socket refuses a share",
-				 FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_UDP_MEM] = {"udp_mem", "hardly any memory for UDP, on this whole host",
-			   .rx = "socket"},
-	[FAULT_RCVBUF] = {"rcvbuf", "a small receive buffer, a slow reader", .rx = "socket"},
-	[FAULT_SOCKET_READ_CSUM] = {"socket_read:csum", "spoilt checksums, verified by recv()",
-				    FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_SOCKET_CLOSE] = {"socket_close", "the socket closes with its queue unread",
-				.rx = "socket"},
+	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
+	[FAULT_XDP] = {FAULT_VALUE_SHARE},
+	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
+	[FAULT_XSK_RING] = {.rx = "xsk"},
+	[FAULT_BACKLOG] = {.rx = "socket"},
+	[FAULT_NETFILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_NETFILTER_PREROUTING] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_NETFILTER_FORWARD] = {FAULT_VALUE_SHARE},
+	[FAULT_NETFILTER_OUTPUT] = {FAULT_VALUE_SHARE, .tx = "socket"},
+	[FAULT_NETFILTER_POSTROUTING] = {FAULT_VALUE_SHARE, .tx = "socket"},
+	[FAULT_UDP_LOOKUP] = {.rx = "socket"},
+	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_SOCKET_FILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_UDP_MEM] = {.rx = "socket"},
+	[FAULT_RCVBUF] = {.rx = "socket"},
+	[FAULT_SOCKET_READ_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_SOCKET_CLOSE] = {.rx = "socket"},
 };
 
 #define BIT(fault) (1U << FAULT_##fault)
@@ -78,7 +100,7 @@ static int unknown_name(const char *name, struct error *err)
 	char hint[96] = "the value help lists all faults";
 
 	for (unsigned i = 0; i < FAULT_COUNT; i++)
-		names[i] = fault_rows[i].name;
+		names[i] = fault_values[i].name;
 	near = opt_nearest(name, names, FAULT_COUNT);
 	if (near)
 		snprintf(hint, sizeof(hint), "did you mean %s?", near);
@@ -88,7 +110,7 @@ static int unknown_name(const char *name, struct error *err)
 static int set_value(struct fault_list *list, enum fault fault, const char *value,
 		     struct error *err)
 {
-	const char *name = fault_rows[fault].name;
+	const char *name = fault_values[fault].name;
 	struct rate rate;
 
 	switch (fault_rows[fault].value) {
@@ -122,7 +144,7 @@ static int add(struct fault_list *list, char *item, struct error *err)
 
 	if (value)
 		*value++ = '\0';
-	for (i = 0; i < FAULT_COUNT && strcmp(item, fault_rows[i].name); i++)
+	for (i = 0; i < FAULT_COUNT && strcmp(item, fault_values[i].name); i++)
 		;
 	if (i == FAULT_COUNT)
 		return unknown_name(item, err);
@@ -178,25 +200,4 @@ int fault_parse(const char *text, struct fault_list *list, struct error *err)
 	if (!ret)
 		*list = copy;
 	return ret;
-}
-
-void fault_each(void (*row)(void *arg, const char *name, const char *title, const char *value,
-			    const char *engines),
-		void *arg)
-{
-	static const char *const values[] = {
-		[FAULT_VALUE_NONE] = "",
-		[FAULT_VALUE_SHARE] = FAULT_SHARE_TEXT,
-		[FAULT_VALUE_RATE] = "2/3 of what is sent",
-	};
-
-	for (unsigned i = 0; i < FAULT_COUNT; i++) {
-		const struct fault_row *r = &fault_rows[i];
-		char engines[64];
-
-		snprintf(engines, sizeof(engines), "%s%s%s%s%s", r->tx ? "--tx " : "",
-			 r->tx ? r->tx : "", r->tx && r->rx ? " " : "", r->rx ? "--rx " : "",
-			 r->rx ? r->rx : "");
-		row(arg, r->name, r->title, values[r->value], engines);
-	}
 }

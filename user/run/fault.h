@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
+#include "base/opt.h"
 #include "host/lab.h"
 
 enum fault {
@@ -64,10 +65,8 @@ static inline bool fault_has(const struct fault_list *list, enum fault fault)
  */
 int fault_parse(const char *text, struct fault_list *list, struct error *err);
 
-/* Every fault in path order. `value` is the default value, "" if it takes none. */
-void fault_each(void (*row)(void *arg, const char *name, const char *title, const char *value,
-			    const char *engines),
-		void *arg);
+/* Every fault by its name, in path order: the values of --fault. */
+extern const struct opt_value fault_values[FAULT_COUNT + 1];
 
 /* The experiment as planned without faults. */
 struct fault_request {
@@ -99,7 +98,7 @@ struct fault_effects {
 	uint64_t reader_ns;
 	int rcvbuf, sndbuf;		 /* bytes to ask for, each socket; 0: no wish */
 	bool rcvbuf_force, sndbuf_force; /* SO_RCVBUFFORCE, SO_SNDBUFFORCE */
-	int ttl;			 /* IP_TTL, IPV6_UNICAST_HOPS of the sender */
+	int ttl;			 /* TTL or hop limit to send with: flow.ttl */
 	double rate_pps;		 /* to pace all threads together, if the user set no rate */
 	int tx_cpu;			 /* to pin every sending thread to; -1: any */
 	int busy_cpu;			 /* made busy in softirq, keep senders off it; -1: none */

@@ -16,26 +16,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/xsk_socket.h"
 #include "run/fault_table.h"
 
-#define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
 
-#define VETH_RING     256     /* VETH_RING_SIZE */
-#define BURN_NS	      20000   /* of a consumer that takes its time: 50 kpps at most */
-#define SLOW_NS	      20000   /* of a reader */
-#define RCVBUF_SMALL  32      /* packets asked for; the kernel doubles */
-#define RCVBUF_ROOMY  MIB(32) /* what is asked for so that a reader keeps up */
-#define PER_CPU_MEM   MIB(8)  /* SK_MEMORY_PCPU_RESERVE is 1 MiB; net.core.mem_pcpu_rsv */
-#define TBF_LIMIT     256     /* packets; well below QDISC_FLIGHT */
-#define TBF_BURST     64      /* packets; below VETH_RING, or that would overflow instead */
-#define QDISC_FLIGHT  4096    /* packets that the sender may have in flight */
-#define PACED_SECONDS 2	      /* a run with qdisc takes about this long ... */
-#define PACED_MIN     20000.0 /* ... within these rates: packets/s */
-#define PACED_MAX     200000.0
-#define TBF_SHARE     (2.0 / 3)	      /* of what is sent gets through */
-#define SKB_OVERHEAD  (320 + 64 + 14) /* skb_shared_info, headroom, link header */
-#define SKB_STRUCT    256	      /* sizeof(struct sk_buff), rounded up */
+#define VETH_RING      256	 /* VETH_RING_SIZE */
+#define BURN_NS	       20000	 /* a packet, of a consumer that takes its time: 50 kpps */
+#define SLOW_NS	       20000	 /* a packet, of a reader */
+#define RCVBUF_SMALL   32	 /* packets asked for; the kernel doubles */
+#define RCVBUF_ROOMY   MIB(32)	 /* asked for so that a reader keeps up */
+#define TBF_LIMIT      256	 /* frames; well below QDISC_FLIGHT */
+#define TBF_BURST      64	 /* frames; below VETH_RING, or that would overflow instead */
+#define TBF_SHARE      (2.0 / 3) /* of what is sent gets through */
+#define QDISC_FLIGHT   4096	 /* frames that the sender may have in flight */
+#define PACED_SECONDS  3	 /* a run with a qdisc takes about this long ... */
+#define PACED_MIN      10000.0	 /* ... within these rates: packets/s, which slow hosts reach */
+#define PACED_MAX      100000.0
+#define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
+#define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
+#define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
 
 struct plan {
 	const struct fault_list *list;
@@ -59,7 +59,7 @@ static void measure_datagram(struct plan *p)
 	unsigned ip = req->family == AF_INET6 ? 40 : 20;
 	unsigned mtu = req->mtu ? req->mtu : 1500;
 	unsigned udp = 8 + req->payload, frame, fragment;
-	unsigned alloc;
+	unsigned need, alloc;
 
 	p->frames = 1;
 	if (ip + udp > mtu) {
@@ -70,8 +70,12 @@ static void measure_datagram(struct plan *p)
 	}
 	p->bytes = udp + (uint64_t)p->frames * (14 + ip);
 	frame = p->frames > 1 ? mtu : ip + udp;
-	for (alloc = SKB_SMALL; alloc < frame + SKB_OVERHEAD; alloc = alloc * 2 & ~SKB_SMALL_ODD)
-		; /* kmalloc_reserve() */
+	need = frame + SKB_OVERHEAD;
+	alloc = SKB_SMALL_HEAD;
+	if (need > alloc) {
+		for (alloc = 1024; alloc < need; alloc *= 2)
+			; /* kmalloc_reserve() */
+	}
 	p->truesize = p->frames * (alloc + SKB_STRUCT);
 }
 
@@ -92,20 +96,21 @@ static int ask(uint64_t bytes)
 static int cannot(struct plan *p, enum fault fault, const char *hint, const char *why)
 {
 	return error_set(p->err, STATUS_UNABLE, -EOPNOTSUPP, hint, "--fault %s: %s",
-			 fault_rows[fault].name, why);
+			 fault_values[fault].name, why);
 }
 
-/* The queue holds `queue` packets; twice as many must come. */
-static int need_count(struct plan *p, enum fault fault, uint64_t queue, const char *what)
+/* Twice as many must come as the queue holds. */
+static int need_count(struct plan *p, enum fault fault, uint64_t frames, const char *what)
 {
+	uint64_t queue = frames / p->frames + 1;
 	char hint[96];
 
 	if (p->req->count / 2 >= queue)
 		return 0;
 	snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or more", 2 * queue);
 	return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
-			 "--fault %s: %" PRIu64 " packets fit in %s", fault_rows[fault].name, queue,
-			 what);
+			 "--fault %s: %" PRIu64 " packets fit in %s", fault_values[fault].name,
+			 queue, what);
 }
 
 static int check_engines(struct plan *p)
@@ -117,24 +122,33 @@ static int check_engines(struct plan *p)
 			continue;
 		if (row->tx && strcmp(row->tx, p->req->tx))
 			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
-					 "--fault %s needs --tx %s, not %s", row->name, row->tx,
-					 p->req->tx);
+					 "--fault %s needs --tx %s, not %s", fault_values[i].name,
+					 row->tx, p->req->tx);
 		if (row->rx && strcmp(row->rx, p->req->rx))
 			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
-					 "--fault %s needs --rx %s, not %s", row->name, row->rx,
-					 p->req->rx);
+					 "--fault %s needs --rx %s, not %s", fault_values[i].name,
+					 row->rx, p->req->rx);
 	}
 	return 0;
 }
 
-/* Lets each sending thread have its part of `packets` in flight, forced: wmem_max is less. */
-static void want_flight(struct plan *p, uint64_t packets)
+/* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
+static void want_flight(struct plan *p, uint64_t frames)
 {
-	int bytes = ask(packets * p->truesize);
+	int bytes = ask(frames * (p->truesize / p->frames));
 
 	if (bytes > p->fx->sndbuf)
 		p->fx->sndbuf = bytes;
 	p->fx->sndbuf_force = true;
+}
+
+/* A sndbuf with which all threads together fill half a ring; room for a datagram at least. */
+static int less_than_ring(const struct plan *p)
+{
+	/* A quarter, because the kernel doubles it. */
+	uint64_t frames = VETH_RING / 4 / (p->req->threads ? p->req->threads : 1);
+
+	return (frames > p->frames ? frames : p->frames) * (p->truesize / p->frames);
 }
 
 static uint64_t host_sysctl(const char *path, uint64_t otherwise)
@@ -151,7 +165,7 @@ static uint64_t host_sysctl(const char *path, uint64_t otherwise)
 static double given_bps(const struct plan *p)
 {
 	const struct rate *rate = &p->list->rate;
-	double frame = p->bytes / (double)p->frames;
+	double frame = (double)p->bytes / p->frames;
 
 	switch (rate->unit) {
 	case RATE_PPS:
@@ -185,8 +199,8 @@ static void plan_qdisc(struct plan *p)
 		bps = TBF_SHARE * rate * p->bytes * 8;
 	}
 	fx->tbf_bps = bps < 8000 ? 8000 : bps;
-	fx->tbf_limit = TBF_LIMIT * p->bytes;
-	fx->tbf_burst = TBF_BURST * p->bytes;
+	fx->tbf_limit = TBF_LIMIT * p->bytes / p->frames;
+	fx->tbf_burst = TBF_BURST * p->bytes / p->frames;
 	fx->settle_ns += fx->tbf_limit * 8.0 / fx->tbf_bps * 1e9;
 	fx->threaded_napi = true;
 	want_flight(p, QDISC_FLIGHT);
@@ -242,15 +256,15 @@ static int plan_udp_mem(struct plan *p)
 	uint64_t cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct fault_effects *fx = p->fx;
 
-	if (reserve < MIB(1))
+	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, where it cannot be set */
 		reserve = MIB(1);
 	fx->reader = READER_PAUSED;
-	fx->rcvbuf = ask(cpus * (reserve > MIB(1) ? 8 * reserve : PER_CPU_MEM));
+	fx->rcvbuf = ask(cpus * 8 * reserve);
 	fx->rcvbuf_force = true;
 	fx->notes[fx->n_notes++] =
 		"udp_mem: all UDP of this host is short of memory while the sender runs";
-	return need_count(p, FAULT_UDP_MEM, (MIB(1) + 2 * reserve) / p->truesize + 1,
-			  "what each CPU may keep for itself");
+	return need_count(p, FAULT_UDP_MEM, (MIB(1) + 2 * reserve) / p->truesize * p->frames,
+			  "what is left of the memory");
 }
 
 /* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
@@ -273,7 +287,7 @@ static int plan_socket_close(struct plan *p)
 	return 0;
 }
 
-/* Half as fast as packets come; if that is not known, slower than any sender. */
+/* A third as fast as packets come; if that is not known, slower than any sender. */
 static void plan_rcvbuf(struct plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -284,7 +298,7 @@ static void plan_rcvbuf(struct plan *p)
 	for (unsigned i = 0; i < FAULT_COUNT; i++)
 		pps *= 1 - p->list->share[i];
 	fx->reader = READER_SLOW;
-	fx->reader_ns = pps ? 2e9 / pps : SLOW_NS;
+	fx->reader_ns = pps ? 3e9 / pps : SLOW_NS;
 	if (fx->reader_ns < SLOW_NS)
 		fx->reader_ns = SLOW_NS;
 	fx->rcvbuf = ask(RCVBUF_SMALL * p->truesize);
@@ -305,9 +319,11 @@ static int plan_receiver(struct plan *p)
 	}
 	if (has(p, FAULT_RCVBUF))
 		plan_rcvbuf(p);
-	if (has(p, FAULT_XSK_RING))
+	if (has(p, FAULT_XSK_RING)) {
 		fx->reader = READER_PAUSED;
-	if (has(p, FAULT_UDP_MEM))
+		ret = need_count(p, FAULT_XSK_RING, XSK_RX_RING, "the ring of the socket");
+	}
+	if (!ret && has(p, FAULT_UDP_MEM))
 		ret = plan_udp_mem(p);
 	if (!ret && has(p, FAULT_SOCKET_CLOSE))
 		ret = plan_socket_close(p);
@@ -338,7 +354,7 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	fx->xdp = has(&p, FAULT_XDP) || has(&p, FAULT_XDP_GENERIC);
 	/* Native XDP brings NAPI and its ring, which must not be what overflows. */
 	if (has(&p, FAULT_XDP))
-		fx->sndbuf = VETH_RING / 4 * p.truesize / (req->threads ? req->threads : 1);
+		fx->sndbuf = less_than_ring(&p);
 	if (has(&p, FAULT_QDISC))
 		plan_qdisc(&p);
 	if (has(&p, FAULT_TX_DEVICE))

@@ -17,8 +17,6 @@ enum fault_value {
 };
 
 struct fault_row {
-	const char *name; /* STAGE or STAGE:VARIANT, as the user writes it */
-	const char *title;
 	enum fault_value value;
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
 };

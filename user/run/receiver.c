@@ -28,8 +28,9 @@ struct receiving {
 struct receiver {
 	const struct receiver_config *cfg;
 	struct gate gate;
-	atomic_bool stop, paused;
+	atomic_bool stop, paused, slow;
 	uint8_t *fill;
+	struct sink_streams streams;
 	struct receiving at[RECEIVER_THREADS];
 };
 
@@ -61,7 +62,7 @@ static void receive_all(struct receiving *me)
 		me->sink.last_ns = pace_now();
 		if (!me->sink.first_ns)
 			me->sink.first_ns = me->sink.last_ns;
-		if (r->cfg->work_ns)
+		if (atomic_load_explicit(&r->slow, memory_order_relaxed))
 			work(r->cfg->work_ns * (unsigned)n);
 	}
 }
@@ -81,24 +82,36 @@ static void *receiving_thread(void *arg)
 	return NULL;
 }
 
+/* The streams of a run are known, and arrivals are noted in its fates; else they are learned. */
+static void prepare_streams(struct receiver *r)
+{
+	const struct fates *f = r->cfg->fates;
+
+	pthread_mutex_init(&r->streams.lock, NULL);
+	r->streams.learn = !f;
+	if (!f)
+		return;
+	r->streams.window = f->window;
+	for (unsigned s = 0; s < f->streams; s++) {
+		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
+		r->streams.at[s].base = f->base;
+		r->streams.at[s].arrivals = f->arrivals + s * f->window;
+	}
+	atomic_store(&r->streams.n, f->streams);
+}
+
 static int prepare(struct receiver *r, unsigned t)
 {
 	const struct receiver_config *cfg = r->cfg;
-	struct fates *f = cfg->fates;
 	struct receiving *me = &r->at[t];
 
 	me->receiver = r;
 	me->slot = t;
 	me->sink = (struct sink){
-		.base = f->base,
-		.window = f->window,
-		.stream0 = f->stream0,
-		.streams = f->streams,
+		.streams = &r->streams,
 		.payload = cfg->flow->payload,
-		.fill = r->fill,
+		.fill = cfg->flow->payload ? r->fill : NULL,
 	};
-	for (unsigned s = 0; s < f->streams; s++)
-		me->sink.stream[s].arrivals = f->arrivals + s * f->window;
 	if (cfg->flow->time && !(me->sink.delay = hist_new()))
 		return -ENOMEM;
 	me->rx_config = (struct rx_config){
@@ -129,7 +142,9 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	r->cfg = cfg;
 	r->gate = (struct gate)GATE_INIT;
 	flow_fill(r->fill, cfg->flow->payload);
+	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);
+	atomic_store(&r->slow, cfg->work_ns != 0);
 	for (t = 0; t < cfg->threads; t++) {
 		int rc = prepare(r, t);
 
@@ -158,6 +173,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 void receiver_resume(struct receiver *r)
 {
 	atomic_store(&r->paused, false);
+	atomic_store(&r->slow, false);
 }
 
 uint64_t receiver_delivered(const struct receiver *r)
@@ -199,9 +215,10 @@ void receiver_stop(struct receiver *r)
 	}
 }
 
-void receiver_sum(const struct receiver *r, struct sink *sum)
+void receiver_sum(struct receiver *r, struct sink *sum)
 {
 	memset(sum, 0, sizeof(*sum));
+	sum->streams = &r->streams;
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		const struct sink *one = &r->at[t].sink;
 
@@ -212,6 +229,10 @@ void receiver_sum(const struct receiver *r, struct sink *sum)
 		sum->damaged += one->damaged;
 		sum->invalid += one->invalid;
 		sum->foreign += one->foreign;
+		for (unsigned i = 0; i < TRACE_STREAMS; i++) {
+			if (one->next[i] > sum->next[i])
+				sum->next[i] = one->next[i];
+		}
 		if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
 			sum->first_ns = one->first_ns;
 		if (one->last_ns > sum->last_ns)
@@ -263,6 +284,7 @@ void receiver_close(struct receiver *r)
 			r->cfg->ops->close(r->at[t].rx);
 		hist_free(r->at[t].sink.delay);
 	}
+	sink_streams_forget(&r->streams);
 	free(r->fill);
 	free(r);
 }

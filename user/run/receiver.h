@@ -19,7 +19,7 @@ struct receiver_config {
 	const char *ifname;
 	unsigned ifindex;
 	unsigned threads;	  /* <= RECEIVER_THREADS */
-	struct fates *fates;	  /* numbers, and where arrivals are noted */
+	struct fates *fates;	  /* numbers, and where arrivals are noted; NULL: learn streams */
 	int rcvbuf;
 	bool rcvbuf_force;
 	int xsk_map_fd;
@@ -35,6 +35,8 @@ struct receiver;
 
 /* Starts the threads and opens the engines: packets arriving from here on are received. */
 int receiver_open(struct receiver **r, const struct receiver_config *cfg, struct error *err);
+
+/* Ends `paused` and `work_ns`. */
 void receiver_resume(struct receiver *r);
 
 /* Numbers delivered so far. May be called while the threads run. */
@@ -53,7 +55,7 @@ void receiver_stop(struct receiver *r);
  * Sums of all threads, into one sink; its `delay` is the merged histogram, owned by the receiver,
  * or NULL. Once, after receiver_stop().
  */
-void receiver_sum(const struct receiver *r, struct sink *sum);
+void receiver_sum(struct receiver *r, struct sink *sum);
 void receiver_stats(const struct receiver *r, struct rx_stats *st);
 const char *receiver_mode(const struct receiver *r);
 int receiver_fd(const struct receiver *r, unsigned thread);

@@ -21,7 +21,7 @@
 struct rig {
 	const struct run_spec *spec;
 	struct lab lab;
-	bool lab_open, lab_ours; /* ours: anonymous */
+	bool lab_open;
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults;

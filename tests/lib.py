@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the namespace tests share. Each test program prints TAP: one line a case.
+
+A case is a function under @case, or a row under @table. It fails by an exception, is skipped by
+skip() or require(), and fails too if it leaves anything behind on the host.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BINARY = ROOT / os.environ.get("B", "build") / "pktledger"
+EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
+TIMEOUT = 60  # seconds, of one command
+
+os.environ["PATH"] += ":/usr/sbin:/sbin"
+
+cases = []
+
+
+class Skip(Exception):
+    """The host lacks what the case needs."""
+
+
+def skip(reason):
+    raise Skip(reason)
+
+
+def require(condition, reason):
+    if not condition:
+        skip(reason)
+
+
+def require_root():
+    require(os.geteuid() == 0, "needs root")
+    require(os.path.exists("/sys/kernel/btf/vmlinux"), "needs a kernel with BTF")
+
+
+def case(function):
+    cases.append((function.__name__.replace("_", " "), function, ()))
+    return function
+
+
+def table(rows):
+    """Each row is (name, *arguments of the function)."""
+
+    def decorate(function):
+        group = function.__name__.replace("_", " ")
+        cases.extend((f"{group}: {name}", function, args) for name, *args in rows)
+        return function
+
+    return decorate
+
+
+def until(condition, seconds, what):
+    """Waits until condition() is true and returns its value; it is asked once at the end, too."""
+    end = time.monotonic() + seconds
+    while True:
+        late = time.monotonic() >= end
+        value = condition()
+        if value:
+            return value
+        assert not late, f"not within {seconds} s: {what}"
+        time.sleep(0.005)
+
+
+# The program
+
+
+class Result:
+    def __init__(self, args, status, out, err):
+        self.args, self.status, self.out, self.err = args, status, out, err
+
+    def __str__(self):
+        return f"pktledger {' '.join(self.args)}: status {self.status}\n{self.err}{self.out}"
+
+    @property
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError as error:
+            raise AssertionError(f"stdout is no JSON document: {error}\n{self}") from None
+
+
+@contextlib.contextmanager
+def started(*args, **kwargs):
+    """The program as a process in a group of its own, which is dead after the with block."""
+    with subprocess.Popen([BINARY, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True,
+                          **kwargs) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def pktledger(*args, **kwargs):
+    """Runs it to its end."""
+    with started(*args, **kwargs) as process:
+        try:
+            out, err = process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"pktledger {' '.join(args)}: hangs") from None
+    return Result(args, process.returncode, out, err)
+
+
+def run(*args):
+    """`run -j` that must end well; returns the document. Skips where the host cannot do it."""
+    result = pktledger("run", "-j", *args)
+    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+    assert result.status == 0, result
+    assert_valid(result.json)
+    return result.json
+
+
+# The document
+
+
+def assert_valid(document):
+    """Against the schema that the document names, if this host has python3-jsonschema."""
+    name, version = re.fullmatch("pktledger/([a-z]+)/([0-9]+)", document["schema"]).groups()
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    schema = json.loads((ROOT / "tools/schema" / f"{name}-{version}.json").read_text())
+    jsonschema.validate(document, schema)
+
+
+def lost(document):
+    """Packets lost at each stage that lost any."""
+    stages = document["end"]["stages"]
+    return {s["stage"]: s["packets"] for s in stages if s["packets"]}
+
+
+def assert_balanced(document, attempted=None):
+    """DESIGN 1.1, from the numbers alone: the program's own verdict has to agree."""
+    end = document["end"]
+    text = json.dumps(end)
+    assert end["attempted"] == end["refused"] + end["sent"], text
+    assert end["sent"] == (end["delivered"] + end["dropped"] + end["in_flight"]
+                           + end["unaccounted"]), text
+    assert end["dropped"] == sum(lost(document).values()), text
+    assert end["unaccounted"] == end["in_flight"] == end["impossible"] == 0, text
+    assert end["balanced"] is True, text
+    if attempted is not None:
+        assert end["attempted"] == attempted, text
+    for stage in end["stages"]:
+        causes = stage.get("causes", [])
+        assert not causes or sum(c["packets"] for c in causes) == stage["packets"], text
+
+
+def assert_counters_agree(document, stage):
+    """The second books; counters of the whole host may have moved for other reasons."""
+    row = next(s for s in document["end"]["stages"] if s["stage"] == stage)
+    wrong = [c for c in row.get("counters", []) if c.get("scope") != "host"
+             and not c["agrees"] and not c.get("documented")]
+    assert not wrong, json.dumps(row)
+
+
+# The host
+
+
+SYSCTLS = """net/core/dev_weight net/core/flow_limit_cpu_bitmap net/core/mem_pcpu_rsv
+    net/core/netdev_budget net/core/netdev_max_backlog net/core/rmem_default net/core/rmem_max
+    net/core/wmem_default net/core/wmem_max net/core/rps_sock_flow_entries
+    net/ipv4/ip_forward net/ipv4/udp_mem net/ipv4/udp_rmem_min""".split()
+
+
+def sysctl(name):
+    try:
+        return Path("/proc/sys", name).read_text().split()
+    except OSError:
+        return None
+
+
+def listing(path):
+    return set(os.listdir(path)) if os.path.isdir(path) else set()
+
+
+def our_program_names():
+    """As the kernel keeps them, cut to 15 characters."""
+    source = "".join(p.read_text() for p in ROOT.glob("bpf/*.bpf.c"))
+    return {name[:15] for name in re.findall(r'^SEC\("[^".]+"\)\s+int (\w+)\(', source, re.M)}
+
+
+def our_programs():
+    shown = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True,
+                           check=False)
+    if shown.returncode:
+        return set()
+    names = our_program_names()
+    return {f"{p['name']} {p['id']}" for p in json.loads(shown.stdout) if p.get("name") in names}
+
+
+def held_programs():
+    """Ids of programs that a living process holds, itself or by a link."""
+    ids = set()
+    for info in Path("/proc").glob("[0-9]*/fdinfo/*"):
+        with contextlib.suppress(OSError):
+            ids.update(re.findall(r"^prog_id:\s+(\d+)", info.read_text(), re.M))
+    return ids
+
+
+class Host:
+    """What a test could leave behind."""
+
+    def __init__(self):
+        self.files = {path: listing(path) for path in
+                      ("/run/netns", "/sys/class/net", "/run/pktledger/journal",
+                       "/run/pktledger/labs", "/sys/fs/bpf")}
+        self.sysctls = {name: sysctl(name) for name in SYSCTLS}
+        self.programs = our_programs()
+
+    def difference(self):
+        now = Host()
+        found = [f"{path}: {', '.join(sorted(now.files[path] ^ names))}"
+                 for path, names in self.files.items() if now.files[path] != names]
+        found += [f"{name} was {value}, is {now.sysctls[name]}"
+                  for name, value in self.sysctls.items() if now.sysctls[name] != value]
+        orphans = now.programs - self.programs
+        if orphans:
+            held = held_programs()
+            found += [f"BPF program {p}" for p in orphans if p.split()[1] not in held]
+        return found
+
+    def assert_same(self, seconds):
+        """The kernel takes down namespaces and programs in its own time."""
+        end = time.monotonic() + seconds
+        while left := self.difference():
+            assert time.monotonic() < end, "left behind: " + "; ".join(left)
+            time.sleep(0.02)
+
+
+# The cases
+
+
+def comment(text):
+    for line in str(text).rstrip().splitlines():
+        print("#", line)
+
+
+def run_case(number, name, function, args):
+    """Prints the case's line; returns whether it failed."""
+    host = Host()
+    try:
+        try:
+            function(*args)
+        finally:
+            host.assert_same(5)
+    except Skip as reason:
+        print(f"ok {number} - {name} # SKIP {' '.join(str(reason).split())}")
+        return False
+    except Exception as error:  # pylint: disable=broad-except
+        print(f"not ok {number} - {name}")
+        frame = traceback.extract_tb(error.__traceback__)
+        comment("".join(traceback.format_list(frame[-3:])))
+        comment(f"{type(error).__name__}: {error}")
+        return True
+    print(f"ok {number} - {name}")
+    return False
+
+
+def main():
+    """Runs the cases whose names contain one of the arguments; all without arguments."""
+    wanted = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
+    sys.stdout.reconfigure(line_buffering=True)
+    print(f"1..{len(wanted)}")
+    failed = [run_case(i, *c) for i, c in enumerate(wanted, 1)]
+    sys.exit(any(failed))

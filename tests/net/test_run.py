@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`run`: the ledger closes, whatever loses the packets, and nothing stays behind.
+
+How many packets an unthrottled run loses depends on the host: only what the ledger says of itself
+is asserted, and where a fault must have lost some.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (EVERYTHING, Host, assert_balanced, assert_counters_agree, case, lost, main,
+                 require_root, run, started, sysctl, table, until)
+
+TIMES = 10 if EVERYTHING else 1  # each fault
+MATRIX_COUNT = 1000000 if EVERYTHING else 100000
+KILLS = 20 if EVERYTHING else 5
+
+
+@table([
+    ("IPv4", 100000, []),
+    ("IPv6", 100000, ["--ipv6"]),
+    ("smallest frame", 100000, ["--size", "64"]),
+    ("fragments", 10000, ["--length", "4000"]),
+    ("fragments of IPv6", 10000, ["--length", "4000", "--ipv6"]),
+    ("flows", 100000, ["--flows", "100"]),
+    ("threads", 100000, ["--threads", "2"]),
+    ("no wait", 100000, ["--no-wait"]),
+    ("one packet", 1, []),
+])
+def balanced(count, options):
+    require_root()
+    assert_balanced(run("--count", str(count), *options), attempted=count)
+
+
+@case
+def duration():
+    require_root()
+    document = run("--duration", "500ms", "--rate", "10k")
+    assert_balanced(document)
+    assert document["end"]["sent"] > 0
+
+
+@table([(" ".join([name, *options]), name, options) for name, *options in [
+    ["qdisc"],
+    ["tx_device"],
+    ["tx_device", "--rx", "xsk"],
+    ["xdp"],
+    ["xdp", "--rx", "xsk"],
+    ["xdp:generic"],
+    ["xsk:ring", "--rx", "xsk"],
+    ["xsk:ring", "--tx", "xsk", "--rx", "xsk"],
+    ["backlog"],
+    ["netfilter"],
+    ["netfilter", "--ipv6"],
+    ["netfilter:prerouting"],
+    ["netfilter:forward"],
+    ["netfilter:output"],
+    ["netfilter:postrouting"],
+    ["ip_forward:ttl"],
+    ["ip_forward:ttl", "--ipv6"],
+    ["udp_lookup"],
+    ["udp_lookup", "--tx", "xsk"],
+    ["udp_csum"],
+    ["udp_csum", "--ipv6"],
+    ["socket_filter"],
+    ["udp_mem"],
+    ["rcvbuf"],
+    ["socket_read:csum"],
+    ["socket_close"],
+]])
+def fault(name, options):
+    require_root()
+    stage = name.partition(":")[0]
+    for _ in range(TIMES):
+        document = run("--count", "100000", "--fault", name, *options)
+        assert_balanced(document, attempted=100000)
+        assert lost(document).get(stage), f"nothing lost at {stage}: {lost(document)}"
+        assert_counters_agree(document, stage)
+        if name in ("udp_lookup", "ip_forward:ttl", "socket_close"):
+            assert lost(document) == {stage: document["end"]["sent"]}
+
+
+@table([(names, names) for names in (
+    "netfilter,rcvbuf,qdisc",
+    "netfilter:output,xdp,socket_filter",
+    "netfilter:forward,socket_read:csum",
+)])
+def faults_together(names):
+    require_root()
+    document = run("--count", "500000", "--fault", names)
+    assert_balanced(document, attempted=500000)
+    expected = {name.partition(":")[0] for name in names.split(",")}
+    assert expected <= set(lost(document)), lost(document)
+
+
+@table([(f"{tx} to {rx}, IPv{6 if ipv6 else 4}, {rate}", tx, rx, ipv6, rate)
+        for tx in ("socket", "xsk") for rx in ("socket", "xsk")
+        for ipv6 in ([], ["--ipv6"]) for rate in ("200k", "max")])
+def engines(tx, rx, ipv6, rate):
+    require_root()
+    document = run("--tx", tx, "--rx", rx, "--rate", rate, "--count", str(MATRIX_COUNT), *ipv6)
+    assert_balanced(document, attempted=MATRIX_COUNT)
+    assert document["start"]["tx"] == tx and document["start"]["rx"] == rx
+    for stage in lost(document):
+        assert_counters_agree(document, stage)
+
+
+def start_of(process):
+    """Waits until packets are on their way; returns the event."""
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "interval" and event["data"]["sent"]:
+            return event
+    raise AssertionError(f"ended before it had sent anything: {process.stderr.read()}")
+
+
+LONG = ("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k")
+
+
+@table([(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")])
+def books_closed_after(number):
+    require_root()
+    with started(*LONG) as process:
+        start_of(process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    end = json.loads(out.splitlines()[-1])
+    assert end["event"] == "end"
+    assert end["data"]["interrupted"] is True
+    assert_balanced({"end": end["data"]})
+
+
+@case
+def books_closed_after_the_reader_of_stdout_went():
+    require_root()
+    with started(*LONG) as process:
+        start_of(process)
+        process.stdout.close()
+        process.stdout = None
+        process.wait(30)
+        assert process.returncode >= 0, f"killed by signal {-process.returncode}"
+
+
+@table([(f"moment {i + 1}",) for i in range(KILLS)])
+def nothing_left_after_SIGKILL():
+    """At a random moment of set-up or sending, which is the test's purpose."""
+    require_root()
+    host = Host()
+    with started(*LONG) as process:
+        time.sleep(random.uniform(0, 1))
+        process.kill()
+        process.communicate()
+        host.assert_same(1)
+
+
+@case
+def udp_mem_is_restored_after_SIGKILL():
+    require_root()
+    before = sysctl("net/ipv4/udp_mem")
+    with started("run", "--count", "4G", "--rate", "10k", "--fault", "udp_mem") as process:
+        until(lambda: process.poll() is not None or sysctl("net/ipv4/udp_mem") != before, 20,
+              "udp_mem is changed")
+        assert process.poll() is None, process.communicate()
+        os.kill(process.pid, signal.SIGKILL)
+        until(lambda: sysctl("net/ipv4/udp_mem") == before, 1, "udp_mem is restored")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What cannot be done ends at once: one clear line, and the right exit status."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib
+from lib import case, main, pktledger, require_root, table
+
+USAGE, UNABLE = 2, 3
+
+
+def assert_refused(result, status, *words):
+    """One line on stderr, and a second one at most for the hint."""
+    assert result.status == status, result
+    assert 1 <= len(result.err.splitlines()) <= 2, result
+    for word in words:
+        assert word in result.err, f"no word of {word!r}: {result}"
+
+
+# Each is refused with and without -j.
+@table([(" ".join(args), args, words) for args, words in [
+    (["--nonsense"], ["--nonsense"]),
+    (["--cuont", "5"], ["--count"]),
+    (["stray"], ["stray"]),
+    (["--count"], ["--count"]),
+    (["--count", "12abc"], ["12abc"]),
+    (["--count=-1"], ["-1"]),
+    (["--count", "0"], ["--count"]),
+    (["--count", "99999999999999999999"], ["--count"]),
+    (["--count", ""], ["--count"]),
+    (["--duration", "5parsecs"], ["5parsecs"]),
+    (["--duration", "0"], ["--duration"]),
+    (["--rate", "fast"], ["fast"]),
+    (["--rate", "-5"], ["-5"]),
+    (["--rate", "50%"], ["speed"]),
+    (["--size", "63"], ["63", "64"]),
+    (["--size", "83", "--ipv6"], ["83", "84"]),
+    (["--length", "17"], ["17", "18"]),
+    (["--length", "65508"], ["65508"]),
+    (["--size", "100", "--length", "100"], ["--size", "--length"]),
+    (["--size", "1519"], ["1519", "MTU"]),
+    (["--tx", "xsk", "--length", "1473"], ["1473", "MTU", "--tx socket"]),
+    (["--port", "0"], ["--port"]),
+    (["--port", "65536"], ["--port"]),
+    (["--threads", "0"], ["--threads"]),
+    (["--rcvbuf", "1q"], ["1q"]),
+    (["--settle", "soon"], ["soon"]),
+    (["--tx", "pigeon"], ["pigeon", "xsk"]),
+    (["--rx", "pigeon"], ["pigeon", "xsk"]),
+    (["--limit", "loss"], ["--limit"]),
+    (["--limit", "losses=1%"], ["losses"]),
+    (["--fault", "rcvbuff"], ["rcvbuff", "did you mean rcvbuf?"]),
+    (["--fault", "netfilter=200%"], ["netfilter"]),
+    (["--fault", "udp_lookup=5%"], ["udp_lookup"]),
+    (["--fault", "rcvbuf,udp_mem"], ["rcvbuf", "udp_mem"]),
+    (["--fault", "rcvbuf,rcvbuf"], ["rcvbuf"]),
+    (["--fault", "rcvbuf,"], ["--fault"]),
+    (["--fault", "xsk:ring"], ["--rx xsk"]),
+    (["--fault", "rcvbuf", "--rx", "xsk"], ["--rx socket"]),
+    (["--fault", "qdisc", "--tx", "xsk"], ["--tx socket"]),
+    (["--fault", "socket_read:csum", "--length", "68"], ["69"]),
+    (["--fault", "rcvbuf", "-i", "lo,lo"], ["--fault"]),
+    (["-i", "lo"], ["-i"]),
+]])
+def usage(args, words):
+    require_root()
+    result = pktledger("run", *args)
+    assert_refused(result, USAGE, *words)
+    assert result.out == "", result
+    result = pktledger("run", "-j", *args)
+    assert_refused(result, USAGE, *words)
+    assert set(result.json["error"]) == {"message", "hint", "status"}, result
+    assert result.json["error"]["status"] == USAGE, result
+
+
+@case
+def unknown_command():
+    result = pktledger("rnu")
+    assert_refused(result, USAGE, "rnu", "run")
+    assert result.out == ""
+
+
+@table([(name, ["run", option], word) for name, option, word in [
+    ("of faults", "--fault=help", "ip_forward:ttl"),
+    ("of senders", "--tx=help", "xsk"),
+    ("of receivers", "--rx=help", "xsk"),
+]])
+def list_of_values(args, word):
+    result = pktledger(*args)
+    assert result.status == 0 and word in result.out and not result.err, result
+
+
+@table([(" ".join(args), args) for args in (
+    ["--help"], ["--version"], ["-V"], ["run", "--help"], ["send", "--help"], ["recv", "--help"],
+    ["lab", "--help"],
+)])
+def told(args):
+    result = pktledger(*args)
+    assert result.status == 0 and result.out and not result.err, result
+
+
+@case
+def interface_missing():
+    require_root()
+    result = pktledger("run", "-i", "nosuch0,nosuch1", "--rate", "1k", "--count", "1")
+    assert_refused(result, result.status, "nosuch0")
+    assert result.status in (USAGE, UNABLE), result
+
+
+@case
+def lab_missing():
+    require_root()
+    result = pktledger("run", "--lab", "nosuchlab", "--count", "1")
+    assert_refused(result, result.status, "nosuchlab")
+    assert result.status in (USAGE, UNABLE), result
+
+
+@case
+def port_in_use():
+    require_root()
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as taken:
+        taken.bind(("::", 0))
+        port = taken.getsockname()[1]
+        result = pktledger("recv", "--port", str(port), "--count", "1")
+    assert_refused(result, result.status, str(port))
+    assert result.status in (1, UNABLE), result
+
+
+@case
+def no_privilege():
+    """The missing capabilities are named."""
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        binary = shutil.copy(lib.BINARY, directory)
+        done = subprocess.run([binary, "run", "--count", "1"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=lib.TIMEOUT, check=False,
+                              user="nobody", group="nogroup", extra_groups=[])
+    assert_refused(lib.Result(["run"], done.returncode, done.stdout, done.stderr), UNABLE, "CAP_")
+    assert done.stdout == ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Shell scripts are clean, and every source file names its license."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import ROOT, case, main, require
+
+SPDX = "SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause"
+SOURCES = (".c", ".h", ".py", ".sh")
+
+
+def sources():
+    for directory in ("bpf", "include", "user", "tests", "tools", ".ci"):
+        for path in (ROOT / directory).rglob("*"):
+            if path.is_file() and "fixtures" not in path.parts:
+                yield path
+
+
+@case
+def shell_scripts_pass_shellcheck():
+    require(shutil.which("shellcheck"), "needs shellcheck")
+    scripts = [p for p in sources() if p.read_bytes().startswith(b"#!/bin/sh")]
+    assert scripts
+    done = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@case
+def sources_name_their_license():
+    bare = [p for p in sources() if p.suffix in SOURCES or os.access(p, os.X_OK)
+            if SPDX not in "".join(p.read_text().splitlines(keepends=True)[:2])]
+    assert not bare, bare
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "commands.h"
+#include "host/caps.h"
+#include "host/journal.h"
+#include "options.h"
+#include "report.h"
+
+#define LAB_MTU	    1500
+#define MAX_REPEAT  1000
+#define MAX_SETTLE  3600000000000ULL
+
+static const struct run_options defaults = {
+	.traffic = TRAFFIC_DEFAULTS,
+	.settle_ns = 5000000000,
+	.interval_ns = 1000000000,
+	.repeat = 1,
+};
+
+static int parse_faults(const char *value, void *field, struct error *err)
+{
+	struct run_options *o = (void *)((char *)field - offsetof(struct run_options, faults));
+
+	o->fault_text = value;
+	return fault_parse(value, field, err);
+}
+
+static const struct opt run_opts[] = {
+	{"tx", 0, OPT_ENUM, offsetof(struct run_options, tx), .values = tx_values,
+	 .help = "sending engine"},
+	{"rx", 0, OPT_ENUM, offsetof(struct run_options, rx), .values = rx_values,
+	 .help = "receiving engine"},
+	{"rcvbuf", 0, OPT_SIZE, offsetof(struct run_options, rcvbuf), .min = 1,
+	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
+	{"fault", 0, OPT_CUSTOM, offsetof(struct run_options, faults), .metavar = "LIST",
+	 .values = fault_values, .parse = parse_faults, .default_text = "none",
+	 .help = "lose packets on purpose: STAGE[:VARIANT][=VALUE], several by comma"},
+	{"limit", 0, OPT_LIMITS, offsetof(struct run_options, limits), .default_text = "none",
+	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
+	{"settle", 0, OPT_TIME, offsetof(struct run_options, settle_ns), .max = MAX_SETTLE,
+	 .help = "wait so long at most for packets under way before the books close"},
+	{"repeat", 0, OPT_UINT, offsetof(struct run_options, repeat), .min = 1,
+	 .max = MAX_REPEAT, .help = "do it N times: median, lowest, highest"},
+	{"interval", 'I', OPT_TIME, offsetof(struct run_options, interval_ns), .min = 10000000,
+	 .help = "time between two lines of progress"},
+	{"ledger", 0, OPT_STRING, offsetof(struct run_options, ledger), .metavar = "FILE",
+	 .default_text = "none", .help = "append the books to a file, the fate of each number too"},
+	{"lab", 0, OPT_STRING, offsetof(struct run_options, lab), .metavar = "NAME",
+	 .excludes = "interface", .default_text = "one of its own",
+	 .help = "run in a lab made by `lab up`"},
+	{"interface", 'i', OPT_STRINGS, offsetof(struct run_options, ports), .metavar = "A,B",
+	 .max = 2, .default_text = "none",
+	 .help = "run between two ports of this host, [NETNS/]IFNAME each; needs --rate"},
+	{0},
+};
+
+static const struct opt_group run_groups[] = {
+	{"Experiment", run_opts, 0},
+	{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},
+	{"Output", global_opts, offsetof(struct run_options, global)},
+	{0},
+};
+
+/* What a fault or a large datagram needs decides; else both ends are equal to the kernel. */
+static enum tx_choice choose_tx(const struct run_options *o)
+{
+	if (o->tx != TX_AUTO)
+		return o->tx;
+	return TX_SOCKET;
+}
+
+static int check_ports(const struct run_options *o, struct error *err)
+{
+	if (!o->ports.n)
+		return 0;
+	if (o->ports.n != 2)
+		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
+				 "-i needs two ports");
+	if (o->faults.set)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i out: run makes a lab",
+				 "faults are for labs only");
+	if (!o->traffic.rate_set)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
+				 "outside a lab there is no default rate");
+	return 0;
+}
+
+static int plan(struct run_options *o, struct run_spec *spec, struct error *err)
+{
+	int rc = check_ports(o, err);
+
+	if (rc)
+		return rc;
+	*spec = (struct run_spec){
+		.tx = tx_ops_of(choose_tx(o)),
+		.rx = rx_ops_of(o->rx),
+		.rcvbuf = o->rcvbuf,
+		.settle_ns = o->settle_ns,
+		.interval_ns = o->interval_ns,
+		.faults = o->faults,
+		.lab = o->lab,
+	};
+	if (o->ports.n) {
+		spec->port_a = o->ports.at[0];
+		spec->port_b = o->ports.at[1];
+	}
+	traffic_plan(&o->traffic, spec);
+	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : LAB_MTU, &spec->payload, err);
+	if (!rc && o->rx == RX_XSK)
+		rc = traffic_payload(&o->traffic, &tx_xsk, o->ports.n ? 0 : LAB_MTU, &spec->payload,
+				     err);
+	return rc;
+}
+
+static void tell_repair(void *arg, const struct journal_repaired *e)
+{
+	(void)arg;
+	if (e->restored)
+		log_warn("put %s back to '%s': pktledger (pid %d) ended without doing so", e->target,
+			 e->old, (int)e->pid);
+	else
+		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set", e->target,
+			 e->current, (int)e->pid);
+}
+
+/* The signals that end an experiment are waited for, not handled: block them in all threads. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static int run_run(void *options, struct error *err)
+{
+	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF,
+				     CAP_PERFMON,   CAP_SYSLOG};
+	struct run_options *o = options;
+	struct report *report;
+	struct run_spec spec;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	report = report_new(o, err);
+	if (!report)
+		return err->status;
+	if (!plan(o, &spec, err) && !caps_require("run", needed, 6, err)) {
+		block_signals();
+		journal_repair(tell_repair, NULL, err);
+		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
+			report_trial(report, &spec, err);
+	}
+	return report_finish(report, err);
+}
+
+static const struct opt_example examples[] = {
+	{"run", "a million datagrams of 512 bytes, as fast as it goes, to an ordinary socket"},
+	{"run --rcvbuf 8m --rate 500k", "a paced run with a larger receive buffer"},
+	{"run --tx xsk --rx xsk --size 64", "AF_XDP at both ends"},
+	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
+	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
+	{0},
+};
+
+const struct command cmd_run = {
+	.name = "run",
+	.summary = "one experiment: sender, receiver and tracer; prints the ledger",
+	.description = "Sends numbered UDP datagrams from one network namespace to another, follows "
+		       "every one of them, and says where each ended: delivered, or dropped at a named "
+		       "stage. The books balance if none is unaccounted for; else the exit status is 4.",
+	.groups = run_groups,
+	.defaults = &defaults,
+	.size = sizeof(struct run_options),
+	.examples = examples,
+	.run = run_run,
+};

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PKTLEDGER_COMMANDS_H
+#define PKTLEDGER_COMMANDS_H
+
+#include "base/opt.h"
+
+extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options that several commands share, as groups of rows. */
+#ifndef PKTLEDGER_OPTIONS_H
+#define PKTLEDGER_OPTIONS_H
+
+#include "base/opt.h"
+#include "out/json.h"
+#include "run/experiment.h"
+
+struct global_options {
+	bool json, json_lines;
+	bool quiet;
+	unsigned verbose;
+};
+
+extern const struct opt global_opts[];
+
+/* The words of the command line, for the record; set by main(). */
+extern char **program_argv;
+extern int program_argc;
+
+enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK };
+enum rx_choice { RX_SOCKET, RX_XSK };
+
+/* What is sent, and how. */
+struct traffic_options {
+	uint64_t count;
+	bool count_set;
+	uint64_t duration_ns;
+	struct rate rate;
+	bool rate_set;
+	uint64_t size; /* frame with FCS; 0: not given */
+	uint64_t length;
+	uint64_t port;
+	bool ipv6;
+	unsigned flows, threads;
+	uint64_t sndbuf;
+	bool no_wait;
+};
+
+#define TRAFFIC_DEFAULTS                                                                           \
+	{.count = 1000000, .length = 512, .port = 28779, .flows = 1, .threads = 1}
+
+extern const struct opt traffic_opts[];
+extern const struct opt_value tx_values[], rx_values[];
+
+const struct tx_ops *tx_ops_of(enum tx_choice tx);
+const struct rx_ops *rx_ops_of(enum rx_choice rx);
+
+/*
+ * The payload that --size or --length mean. STATUS_USAGE if there is no room for the stamp, or if
+ * it needs fragments (mtu > 0) that the engine cannot make.
+ */
+int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, unsigned mtu,
+		    unsigned *payload, struct error *err);
+
+/* Copies what both have; -t without -c: until the time is over. */
+void traffic_plan(const struct traffic_options *t, struct run_spec *spec);
+
+/* JSON, JSON lines, or neither. */
+enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
+enum output global_output(const struct global_options *g);
+
+#endif

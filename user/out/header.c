@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "out/header.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void fill_port(struct header_port *out, const char *role, const struct lab_port *port,
+		      bool ipv6)
+{
+	out->role = role;
+	snprintf(out->ifname, sizeof(out->ifname), "%s", port->ifname);
+	inet_ntop(ipv6 ? AF_INET6 : AF_INET, ipv6 ? (const void *)&port->ip6 : &port->ip4,
+		  out->address, sizeof(out->address));
+}
+
+void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
+		     const struct result *so_far, const struct experiment_streams *streams)
+{
+	struct timespec now;
+
+	*h = (struct run_header){
+		.in_lab = !spec->port_a,
+		.router = lab->topology == LAB_ROUTER,
+		.tx = spec->tx->name,
+		.rx = spec->rx->name,
+		.port = spec->port,
+		.ipv6 = spec->ipv6,
+		.threads = spec->threads,
+		.flows = spec->flows,
+		.count = streams->count,
+		.duration_ns = spec->duration_ns,
+		.rate_pps = so_far->rate_pps,
+		.payload_bytes = so_far->payload_bytes,
+		.frame_bytes = so_far->frame_bytes,
+		.stream0 = streams->stream0,
+		.streams = streams->streams,
+		.base = streams->base,
+	};
+	clock_gettime(CLOCK_REALTIME, &now);
+	h->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	gethostname(h->host, sizeof(h->host) - 1);
+	snprintf(h->lab, sizeof(h->lab), "%s", lab->name);
+	snprintf(h->tx_mode, sizeof(h->tx_mode), "%s", so_far->tx_mode);
+	snprintf(h->rx_mode, sizeof(h->rx_mode), "%s", so_far->rx_mode);
+	fill_port(&h->tx_port, "tx", &lab->tx, spec->ipv6);
+	fill_port(&h->rx_port, "rx", &lab->rx, spec->ipv6);
+}
+
+uint64_t run_header_stream_count(const struct run_header *h, unsigned i)
+{
+	if (h->count == UINT64_MAX || !h->streams)
+		return UINT64_MAX;
+	return h->count / h->streams + (i < h->count % h->streams);
+}

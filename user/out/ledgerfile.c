@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "out/ledgerfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json_put.h"
+#include "out/crc32.h"
+#include "trace/stagemap.h"
+
+#define WAITING 65536
+#define RANGES	256 /* of one line */
+
+/* An outcome that a `fate` line has named; its id is its place in the list. */
+struct outcome {
+	const char *fate;
+	struct result_cause cause; /* only if dropped */
+};
+
+struct range {
+	uint64_t first, last;
+	unsigned id;
+};
+
+struct ledgerfile {
+	int fd;
+	int rc; /* -errno of the first write that failed */
+	char *path;
+	char *waiting;
+	size_t n_waiting;
+	struct outcome *outcome;
+	unsigned n_outcomes;
+	uint16_t stream; /* of the ranges */
+	struct range range[RANGES];
+	unsigned n_ranges;
+};
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static int flush(struct ledgerfile *lf)
+{
+	if (!lf->rc && lf->n_waiting)
+		lf->rc = write_all(lf->fd, lf->waiting, lf->n_waiting);
+	lf->n_waiting = 0;
+	return lf->rc;
+}
+
+static int append(struct ledgerfile *lf, const char *json, size_t len)
+{
+	char crc[10];
+
+	snprintf(crc, sizeof(crc), "%08" PRIx32 " ", crc32_ieee(json, len));
+	if (lf->n_waiting + 9 + len + 1 > WAITING)
+		flush(lf);
+	if (lf->rc)
+		return lf->rc;
+	if (9 + len + 1 > WAITING) {
+		lf->rc = write_all(lf->fd, crc, 9);
+		if (!lf->rc)
+			lf->rc = write_all(lf->fd, json, len);
+		if (!lf->rc)
+			lf->rc = write_all(lf->fd, "\n", 1);
+		return lf->rc;
+	}
+	memcpy(lf->waiting + lf->n_waiting, crc, 9);
+	memcpy(lf->waiting + lf->n_waiting + 9, json, len);
+	lf->n_waiting += 9 + len;
+	lf->waiting[lf->n_waiting++] = '\n';
+	return 0;
+}
+
+static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
+			struct json_object *data)
+{
+	struct json_object *line = json_object_new_object();
+	const char *text;
+	size_t len;
+
+	json_put_text(line, "event", event);
+	if (schema)
+		json_put_text(line, "schema", schema);
+	json_put(line, "data", json_object_get(data));
+	text = json_object_to_json_string_length(
+		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
+	if (text)
+		append(lf, text, len);
+	else if (!lf->rc)
+		lf->rc = -ENOMEM;
+	json_object_put(line);
+	return lf->rc;
+}
+
+static int append_ranges(struct ledgerfile *lf)
+{
+	char json[64 + RANGES * 56];
+	size_t n;
+
+	if (!lf->n_ranges)
+		return lf->rc;
+	n = (size_t)snprintf(json, sizeof(json),
+			     "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
+			     lf->stream);
+	for (unsigned i = 0; i < lf->n_ranges; i++)
+		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
+				      i ? "," : "", lf->range[i].first, lf->range[i].last,
+				      lf->range[i].id);
+	n += (size_t)snprintf(json + n, sizeof(json) - n, "]}}");
+	lf->n_ranges = 0;
+	return append(lf, json, n);
+}
+
+static bool same(const struct outcome *o, const char *fate, const struct result_cause *c)
+{
+	const struct result_cause *known = &o->cause;
+
+	if (strcmp(o->fate, fate))
+		return false;
+	return !c || (known->stage == c->stage && known->hook == c->hook &&
+		      known->direction == c->direction && !strcmp(known->reason, c->reason) &&
+		      !strcmp(known->location, c->location) && !strcmp(known->ifname, c->ifname) &&
+		      !strcmp(known->netns, c->netns));
+}
+
+static void append_outcome(struct ledgerfile *lf, const struct outcome *o, bool dropped)
+{
+	struct json_object *data = json_object_new_object();
+
+	json_put_u64(data, "id", lf->n_outcomes);
+	json_put_text(data, "fate", o->fate);
+	if (dropped) {
+		json_put_text(data, "stage", stage_name(o->cause.stage));
+		json_put_text(data, "reason", o->cause.reason);
+		json_put_text(data, "location", o->cause.location);
+		json_put_text(data, "ifname", o->cause.ifname);
+		json_put_text(data, "netns", o->cause.netns);
+		json_put_text(data, "direction", o->cause.direction);
+		json_put_text(data, "hook", o->cause.hook);
+	}
+	append_event(lf, "fate", NULL, data);
+	json_object_put(data);
+}
+
+/* Its id; -ENOMEM. */
+static int find_outcome(struct ledgerfile *lf, const char *fate, const struct result_cause *cause)
+{
+	struct outcome *grown;
+
+	for (unsigned i = 0; i < lf->n_outcomes; i++) {
+		if (same(&lf->outcome[i], fate, cause))
+			return (int)i;
+	}
+	grown = realloc(lf->outcome, (lf->n_outcomes + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	lf->outcome = grown;
+	grown += lf->n_outcomes;
+	*grown = (struct outcome){.fate = fate};
+	if (cause)
+		grown->cause = *cause;
+	append_outcome(lf, grown, cause);
+	return (int)lf->n_outcomes++;
+}
+
+int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
+		     const char *fate, const struct result_cause *cause)
+{
+	struct range *newest;
+	int id = find_outcome(lf, fate, cause);
+
+	if (id < 0 && !lf->rc)
+		lf->rc = id;
+	if (lf->rc)
+		return lf->rc;
+	newest = lf->n_ranges && lf->stream == stream ? &lf->range[lf->n_ranges - 1] : NULL;
+	if (newest && newest->id == (unsigned)id && newest->last + 1 == first) {
+		newest->last = last;
+		return 0;
+	}
+	if (!newest || lf->n_ranges == RANGES)
+		append_ranges(lf);
+	lf->stream = stream;
+	lf->range[lf->n_ranges++] = (struct range){first, last, (unsigned)id};
+	return lf->rc;
+}
+
+int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data)
+{
+	append_ranges(lf);
+	lf->n_outcomes = 0;
+	return append_event(lf, "start", schema, data);
+}
+
+int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
+{
+	append_ranges(lf);
+	append_event(lf, "interval", NULL, data);
+	return flush(lf);
+}
+
+int ledgerfile_error(struct ledgerfile *lf, struct json_object *data)
+{
+	append_ranges(lf);
+	append_event(lf, "error", NULL, data);
+	return flush(lf);
+}
+
+int ledgerfile_end(struct ledgerfile *lf, struct json_object *data)
+{
+	append_ranges(lf);
+	append_event(lf, "end", NULL, data);
+	return flush(lf);
+}
+
+static int first_only(void *arg, const char *json, size_t len)
+{
+	static const char start[] = "{\"event\":\"start\"";
+
+	*(bool *)arg = len >= sizeof(start) - 1 && !memcmp(json, start, sizeof(start) - 1);
+	return 1;
+}
+
+/* What stands in the file must be a ledger, and its last line must be ended. */
+static int check_old(struct ledgerfile *lf, struct error *err)
+{
+	struct ledgerfile_state state;
+	struct stat st;
+	bool ours = false;
+	char last;
+	int rc;
+
+	if (fstat(lf->fd, &st))
+		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot read %s: %s", lf->path,
+				 strerror(errno));
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return 0;
+	rc = ledgerfile_read(lf->path, first_only, &ours, &state, err);
+	if (rc < 0)
+		return rc;
+	if (!ours)
+		return error_set(err, STATUS_USAGE, -EEXIST,
+				 "name a new file, or a ledger to append to",
+				 "%s exists and is no ledger", lf->path);
+	if (pread(lf->fd, &last, 1, st.st_size - 1) != 1)
+		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", lf->path);
+	if (last != '\n')
+		lf->rc = write_all(lf->fd, "\n", 1);
+	return lf->rc ? error_set(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s: %s", lf->path,
+				  strerror(-lf->rc))
+		      : 0;
+}
+
+static int open_locked(struct ledgerfile *lf, struct error *err)
+{
+	lf->fd = open(lf->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (lf->fd < 0)
+		return error_set(err, STATUS_FAILED, -errno, "name a file that can be written",
+				 "cannot open %s: %s", lf->path, strerror(errno));
+	if (flock(lf->fd, LOCK_EX | LOCK_NB))
+		return error_set(err, STATUS_FAILED, -EBUSY, "give each run a file of its own",
+				 "another run writes %s", lf->path);
+	return check_old(lf, err);
+}
+
+static void ledgerfile_free(struct ledgerfile *lf)
+{
+	if (lf->fd >= 0)
+		close(lf->fd);
+	free(lf->outcome);
+	free(lf->waiting);
+	free(lf->path);
+	free(lf);
+}
+
+int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err)
+{
+	struct ledgerfile *lf = calloc(1, sizeof(*lf));
+	int rc;
+
+	*out = NULL;
+	if (!lf)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	lf->fd = -1;
+	lf->path = strdup(path);
+	lf->waiting = malloc(WAITING);
+	rc = lf->path && lf->waiting
+		     ? open_locked(lf, err)
+		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (rc)
+		ledgerfile_free(lf);
+	else
+		*out = lf;
+	return rc;
+}
+
+int ledgerfile_close(struct ledgerfile *lf, struct error *err)
+{
+	int rc;
+
+	if (!lf)
+		return 0;
+	append_ranges(lf);
+	flush(lf);
+	/* EINVAL: not a file that can be synced, such as a pipe */
+	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
+		lf->rc = -errno;
+	rc = lf->rc;
+	if (rc)
+		error_set(err, STATUS_FAILED, rc,
+			  rc == -ENOSPC ? "make room; the lines written before are whole" : NULL,
+			  "the ledger %s is not complete: %s", lf->path, strerror(-rc));
+	ledgerfile_free(lf);
+	return rc;
+}

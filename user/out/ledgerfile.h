@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ledger file: what happened to every number, kept. Runs are appended one behind the other.
+ *
+ * A line is
+ *
+ *	CRC JSON LF
+ *
+ * CRC: 8 lower-case hex digits, the CRC-32 of IEEE 802.3 (as in zlib and gzip) over the bytes of
+ * JSON, without the blank before and the LF behind it. JSON: one object without a raw LF, as in
+ * --json-lines:
+ *
+ *	{"event":"start","schema":"pktledger/run/1","data":{..}}    a run begins
+ *	{"event":"interval","data":{..}}
+ *	{"event":"fate","data":{"id":2,"fate":"dropped","stage":"rcvbuf","reason":..,"location":..,
+ *	                        "ifname":..,"netns":..,"direction":..,"hook":..}}
+ *	{"event":"fates","data":{"stream":7,"ranges":[[first,last,id],..]}}
+ *	{"event":"error","data":{..}}, {"event":"end","data":{..}}
+ *
+ * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
+ * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
+ * "unaccounted". Ranges are inclusive, in numbers from 0 of their stream; those of a stream ascend
+ * and do not overlap.
+ *
+ * A line that does not match its CRC, or has no LF, was cut: by a full disk, SIGKILL or a crash.
+ * Whoever appends first ends such a line, so it never spoils the next. All other lines hold.
+ */
+#ifndef PKTLEDGER_OUT_LEDGERFILE_H
+#define PKTLEDGER_OUT_LEDGERFILE_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "books/result.h"
+
+struct ledgerfile;
+
+/*
+ * Opens for appending, made with mode 0600 if need be, and locks it (-EBUSY, STATUS_FAILED: another
+ * run writes it). What is there must be a ledger: else -EEXIST, STATUS_USAGE, untouched.
+ */
+int ledgerfile_open(struct ledgerfile **lf, const char *path, struct error *err);
+
+/*
+ * All return 0 or the -errno of the first write that failed (-ENOSPC); after that nothing more is
+ * written, and what was is whole. `data` is borrowed. Lines reach the kernel with interval and end,
+ * or when 64 KiB wait.
+ */
+int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
+int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_error(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_end(struct ledgerfile *lf, struct json_object *data);
+
+/* One run of numbers; `cause` if the fate is "dropped", else NULL. Neighbours are joined. */
+int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
+		     const char *fate, const struct result_cause *cause);
+
+/* Writes what waits, syncs, closes and frees. The first failure of all is told. NULL is fine. */
+int ledgerfile_close(struct ledgerfile *lf, struct error *err);
+
+struct ledgerfile_state {
+	uint64_t lines;	   /* whole */
+	uint64_t bad;	   /* cut or changed, the tail included */
+	bool cut;	   /* the file ends in a line that is not whole */
+	uint64_t cut_at;   /* its offset in bytes, */
+	uint64_t cut_line; /* its number, from 1 */
+};
+
+/*
+ * Reads all lines; `line` is told the JSON of each whole one (not terminated) until it returns
+ * something else than 0, and may be NULL. 0, what `line` returned, or -errno.
+ */
+int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
+		    void *arg, struct ledgerfile_state *state, struct error *err);
+
+#endif

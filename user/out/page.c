@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "out/page.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define LABEL_WIDTH 15
+#define SHARE_WIDTH 9
+
+struct page page_open(FILE *out, bool colour, uint64_t most)
+{
+	struct page p = {.out = out, .colour = colour};
+	char buf[FMT_MAX];
+
+	p.count_width = (unsigned)strlen(fmt_count(buf, sizeof(buf), most));
+	return p;
+}
+
+static void start_style(const struct page *p, enum style style)
+{
+	static const char *const codes[] = {
+		[STYLE_BOLD] = "1",   [STYLE_DIM] = "2",   [STYLE_GOOD] = "1;32",
+		[STYLE_BAD] = "1;31", [STYLE_WARN] = "33",
+	};
+
+	if (p->colour && style != STYLE_PLAIN)
+		fprintf(p->out, "\033[%sm", codes[style]);
+}
+
+static void end_style(const struct page *p, enum style style)
+{
+	if (p->colour && style != STYLE_PLAIN)
+		fputs("\033[0m", p->out);
+}
+
+/* Names of devices may contain anything, also what a terminal obeys. */
+static void put(struct page *p, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == PAGE_BLANK)
+			c = ' ';
+		fputc(c < 0x20 || c == 0x7f ? '?' : c, p->out);
+		p->column += (c & 0xc0) != 0x80;
+	}
+}
+
+static void pad_to(struct page *p, unsigned column)
+{
+	for (; p->column < column; p->column++)
+		fputc(' ', p->out);
+}
+
+void page_end(struct page *p)
+{
+	fputc('\n', p->out);
+	p->column = 0;
+}
+
+void page_words(struct page *p, enum style style, const char *fmt, ...)
+{
+	char text[1024];
+	const char *s = text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	while (*(s += strspn(s, " "))) {
+		size_t n = strcspn(s, " ");
+
+		if (n > PAGE_WIDTH - p->indent)
+			n = PAGE_WIDTH - p->indent;
+		if (p->column + (p->column > p->indent) + n > PAGE_WIDTH && p->column > p->indent)
+			page_end(p);
+		if (p->column < p->indent)
+			pad_to(p, p->indent);
+		else if (p->column > p->indent)
+			pad_to(p, p->column + 1);
+		start_style(p, style);
+		put(p, s, n);
+		end_style(p, style);
+		s += n;
+	}
+}
+
+/* Never 0 % of something, never 100 % of less than all. */
+static void put_share(struct page *p, uint64_t count, uint64_t whole)
+{
+	double share = 100.0 * (double)count / (double)whole;
+	char text[24];
+
+	if (count && share < 0.01)
+		snprintf(text, sizeof(text), "<0.01 %%");
+	else if (count < whole && share > 99.99)
+		snprintf(text, sizeof(text), ">99.99 %%");
+	else
+		snprintf(text, sizeof(text), "%.2f %%", share);
+	pad_to(p, p->column + SHARE_WIDTH - (unsigned)strlen(text));
+	put(p, text, strlen(text));
+}
+
+void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
+	      uint64_t whole)
+{
+	unsigned counts = LABEL_WIDTH + 1;
+	char number[FMT_MAX];
+
+	pad_to(p, indent);
+	start_style(p, style);
+	put(p, label, strlen(label));
+	end_style(p, style);
+	fmt_count(number, sizeof(number), count);
+	pad_to(p, counts + p->count_width - (unsigned)strlen(number));
+	start_style(p, style);
+	put(p, number, strlen(number));
+	end_style(p, style);
+	if (whole)
+		put_share(p, count, whole);
+	p->indent = counts + p->count_width + SHARE_WIDTH + 2;
+}
+
+void page_text(struct page *p, unsigned indent, enum style style, const char *label)
+{
+	pad_to(p, indent);
+	start_style(p, style);
+	put(p, label, strlen(label));
+	end_style(p, style);
+	p->indent = p->column;
+}
+
+void page_verbatim(struct page *p, const char *s)
+{
+	pad_to(p, p->indent);
+	put(p, s, strlen(s));
+}

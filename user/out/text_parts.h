@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the text output have in common: text.c the book, text_path.c the losses on the
+ * way, text_notes.c what stands beside it. */
+#ifndef PKTLEDGER_OUT_TEXT_PARTS_H
+#define PKTLEDGER_OUT_TEXT_PARTS_H
+
+#include "books/result.h"
+#include "out/page.h"
+
+/* One line for each stage that lost something, or whose counters disagree; more for several causes.
+ */
+void text_path(struct page *p, const struct result *res, int verbosity);
+
+/* Counters that disagree, and not as documented. */
+unsigned text_disagreements(const struct result *res);
+
+/* Latency, columns of their own, own losses: each only if there is something to tell. */
+void text_beside(struct page *p, const struct result *res);
+
+/* What to change, for each loss. */
+void text_findings(struct page *p, const struct result *res, int verbosity);
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "host/env.h"
+#include "out/ledgerfile.h"
+#include "out/text.h"
+#include "out/trials.h"
+
+#define SCHEMA "pktledger/run/1"
+
+struct report {
+	const struct run_options *o;
+	struct json_out *json; /* NULL: text */
+	struct ledgerfile *ledger;
+	struct run_header head;
+	struct result *res;
+	struct trials *trials; /* NULL: one trial only */
+	unsigned shown;
+	bool ended, broken;
+};
+
+struct report *report_new(const struct run_options *o, struct error *err)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	enum output output = global_output(&o->global);
+
+	if (r) {
+		r->o = o;
+		r->res = calloc(1, sizeof(*r->res));
+		r->trials = o->repeat > 1 ? trials_new(o->repeat) : NULL;
+		if (output != OUTPUT_TEXT)
+			r->json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+					       SCHEMA);
+	}
+	if (!r || !r->res || (o->repeat > 1 && !r->trials) ||
+	    (output != OUTPUT_TEXT && !r->json)) {
+		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		goto fail;
+	}
+	if (!o->ledger || !ledgerfile_open(&r->ledger, o->ledger, err))
+		return r;
+fail:
+	if (r) {
+		r->ended = true;
+		report_finish(r, err);
+	}
+	return NULL;
+}
+
+static void on_note(void *arg, const char *note)
+{
+	(void)arg;
+	log_warn("%s", note);
+}
+
+static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
+		     const struct result *so_far, const struct experiment_streams *streams)
+{
+	struct report *r = arg;
+
+	run_header_fill(&r->head, spec, lab, so_far, streams);
+	r->head.argv = program_argv;
+	r->head.argc = program_argc;
+	r->head.faults = r->o->fault_text;
+	if (r->ledger) {
+		struct json_object *start = json_start(&r->head, env_read(lab));
+
+		ledgerfile_start(r->ledger, SCHEMA, start);
+		json_object_put(start);
+	}
+	if (r->json && !r->shown)
+		json_out_start(r->json, &r->head, env_read(lab));
+}
+
+static void show_progress(const struct experiment_interval *now)
+{
+	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], rate[FMT_MAX];
+	double seconds = (double)now->time_ns * 1e-9;
+
+	fmt_count(sent, sizeof(sent), now->sent);
+	fmt_count(delivered, sizeof(delivered), now->delivered);
+	fmt_count(dropped, sizeof(dropped), now->dropped);
+	fmt_rate(rate, sizeof(rate), seconds > 0 ? (double)now->sent / seconds : 0);
+	if (now->settling)
+		log_progress("waiting for packets under way: %s sent, %s delivered, %s dropped",
+			     sent, delivered, dropped);
+	else
+		log_progress("%.1f s: %s sent (%s), %s delivered, %s dropped", seconds, sent, rate,
+			     delivered, dropped);
+}
+
+static void on_interval(void *arg, const struct experiment_interval *now)
+{
+	struct report *r = arg;
+
+	show_progress(now);
+	if (now->settling)
+		return;
+	if (r->json)
+		json_out_interval(r->json, now);
+	if (r->ledger) {
+		struct json_object *interval = json_interval(now);
+
+		ledgerfile_interval(r->ledger, interval);
+		json_object_put(interval);
+	}
+}
+
+static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+		     const struct result_cause *cause)
+{
+	struct report *r = arg;
+
+	ledgerfile_fates(r->ledger, stream, first, last, fate, cause);
+}
+
+static double measure(const struct limit *limit, const struct result *res)
+{
+	uint64_t lost = limit->stage == STAGE_NONE ? res->sent - res->delivered
+						   : res->stage[limit->stage].packets;
+	double seconds = (double)res->duration_ns * 1e-9;
+
+	switch (limit->unit) {
+	case LIMIT_SHARE:
+		return res->sent ? (double)lost / (double)res->sent : 0;
+	case LIMIT_PER_SECOND:
+		return seconds > 0 ? (double)lost / seconds : 0;
+	case LIMIT_PACKETS:
+		break;
+	}
+	return (double)lost;
+}
+
+static void check_limits(struct report *r)
+{
+	for (unsigned i = 0; i < r->o->limits.n; i++) {
+		const struct limit *limit = &r->o->limits.at[i];
+		double measured = measure(limit, r->res);
+		char text[FMT_MAX];
+
+		if (r->json)
+			json_out_limit(r->json, limit, measured, measured > limit->value);
+		if (measured <= limit->value)
+			continue;
+		r->broken = true;
+		num_text_limit(text, sizeof(text), limit);
+		log_error("limit broken: %s, measured %g%s", text,
+			  limit->unit == LIMIT_SHARE ? measured * 100 : measured,
+			  limit->unit == LIMIT_SHARE ? "%" : "");
+	}
+}
+
+static void keep_end(struct report *r)
+{
+	struct json_object *end = json_end(r->res);
+
+	ledgerfile_end(r->ledger, end);
+	json_object_put(end);
+}
+
+static void show(struct report *r)
+{
+	if (r->ledger)
+		keep_end(r);
+	log_progress_clear();
+	if (r->trials) {
+		trials_add(r->trials, r->res);
+		if (r->json)
+			json_out_each(r->json, "trial", json_end(r->res));
+		else
+			trials_print_row(stdout, r->trials, r->res);
+	} else if (r->json) {
+		json_out_end(r->json, r->res);
+	} else {
+		text_result(stdout, &r->head, r->res, log_colour(STDOUT_FILENO),
+			    (int)r->o->global.verbose);
+	}
+	fflush(stdout);
+	check_limits(r);
+	r->shown++;
+}
+
+void report_trial(struct report *r, const struct run_spec *spec, struct error *err)
+{
+	const struct experiment_view view = {
+		.on_note = on_note,
+		.on_start = on_start,
+		.on_interval = on_interval,
+		.on_fates = r->ledger ? on_fates : NULL,
+		.arg = r,
+	};
+	int rc = experiment_run(spec, &view, r->res, err);
+
+	/* an engine that died early leaves books that close all the same */
+	if (!rc || r->res->attempted)
+		show(r);
+	r->broken |= r->res->attempted && !r->res->balanced;
+	r->ended = rc || r->res->interrupted;
+}
+
+bool report_ended(const struct report *r)
+{
+	return r->ended;
+}
+
+int report_finish(struct report *r, struct error *err)
+{
+	int status = err->status != STATUS_OK ? (int)err->status
+		     : r->broken	      ? STATUS_BROKEN
+					      : STATUS_OK;
+	int rc;
+
+	if (r->trials && r->shown) {
+		if (r->json)
+			json_out_once(r->json, "end", trials_json(r->trials));
+		else
+			trials_print_end(stdout, r->trials);
+	}
+	if (r->json) {
+		if (err->status != STATUS_OK)
+			json_out_error(r->json, err);
+		rc = json_out_finish(r->json);
+	} else {
+		rc = fflush(stdout) ? -errno : 0;
+	}
+	if (rc && rc != -EPIPE && status == STATUS_OK) {
+		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s", strerror(-rc));
+		status = STATUS_FAILED;
+	}
+	if (r->ledger && ledgerfile_close(r->ledger, err) && status == STATUS_OK)
+		status = STATUS_FAILED;
+	trials_free(r->trials);
+	free(r->res);
+	free(r);
+	return status;
+}
