@@ -132,6 +132,10 @@ int kfree_skb(__u64 *ctx)
 		LOSS(stamp_unreadable, 1);
 		return 0;
 	}
+	if (!is_counted(p.word)) {
+		LOSS(foreign, 1);
+		return 0;
+	}
 	if (cfg.has_reason)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)

@@ -77,15 +77,29 @@ static __always_inline __u32 cause_index(const struct trace_cause *cause)
 }
 
 /* The end of a packet itself stands before the end of a copy; else the first observer is right. */
-static __noinline void settle(__u64 word, __u32 index)
+static __always_inline void settle_byte(__u8 *fate, __u32 index)
 {
-	__u8 *fate = number_byte(&fates, word, loss()), old;
+	__u8 old = *fate;
 
-	if (!fate)
-		return;
-	old = *fate;
 	if (!old || (cause_is_copy[old] && !cause_is_copy[index & (TRACE_CAUSES - 1)]))
 		*fate = index;
+}
+
+/* False: the number is none of this run's. */
+static __noinline bool settle(__u64 word, __u32 index)
+{
+	__u8 *fate = number_byte(&fates, word, loss());
+
+	if (!fate)
+		return false;
+	settle_byte(fate, index);
+	return true;
+}
+
+/* Whether an end is to be counted: another run's is not, unless whoever sends is not known. */
+static __always_inline bool is_counted(__u64 word)
+{
+	return cfg.count_all || is_ours(word);
 }
 
 static __always_inline void count(__u32 index, __u64 packets, __u64 bytes)

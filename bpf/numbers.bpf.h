@@ -13,6 +13,14 @@ const volatile struct trace_config cfg;
 
 __u64 tails[TRACE_STREAMS]; /* numbers below have left the window */
 
+static __always_inline bool is_ours(__u64 word)
+{
+	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+	__u64 number = STAMP_NUMBER(word);
+
+	return slot < cfg.streams && number >= cfg.base && number - cfg.base <= 0xffffffffULL;
+}
+
 /* The byte of a number, or NULL if it is none of this run's, or left the window: noted in `loss`. */
 static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_loss *loss)
 {
@@ -21,8 +29,7 @@ static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_los
 	struct trace_page *page;
 
 	barrier_var(slot); /* so that the verifier sees the bound on what is used as an index */
-	if (slot >= cfg.streams || slot >= TRACE_STREAMS || number < cfg.base ||
-	    number - cfg.base > 0xffffffffULL) {
+	if (slot >= TRACE_STREAMS || !is_ours(word)) {
 		if (loss)
 			loss->foreign++;
 		return NULL;

@@ -80,7 +80,7 @@ struct trace_config {
 	__s32 reason_netfilter; /* SKB_DROP_REASON_NETFILTER_DROP of this kernel */
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;
-	__u32 pad;
+	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;
 };

@@ -126,14 +126,18 @@ def run(*args):
 
 
 def assert_valid(document):
-    """Against the schema that the document names, if this host has python3-jsonschema."""
-    name, version = re.fullmatch("pktledger/([a-z]+)/([0-9]+)", document["schema"]).groups()
+    """Against the schema of its command, if this host has python3-jsonschema."""
+    command = document["schema"].split("/")[1]
     try:
         import jsonschema
     except ImportError:
         return
-    schema = json.loads((ROOT / "tools/schema" / f"{name}-{version}.json").read_text())
-    jsonschema.validate(document, schema)
+    schema = json.loads((ROOT / "tools/schema" / f"{command}.schema.json").read_text())
+    try:
+        jsonschema.validate(document, schema)
+    except jsonschema.ValidationError as error:
+        where = "/".join(str(key) for key in error.absolute_path)
+        raise AssertionError(f"not valid: {where}: {error.message[:300]}") from None
 
 
 def lost(document):
@@ -143,9 +147,12 @@ def lost(document):
 
 
 def assert_balanced(document, attempted=None):
-    """DESIGN 1.1, from the numbers alone: the program's own verdict has to agree."""
+    """From the numbers alone; the program's own verdict has to agree."""
     end = document["end"]
-    text = json.dumps(end)
+    text = {key: end[key] for key in ("attempted", "refused", "sent", "delivered", "dropped",
+                                      "in_flight", "unaccounted", "unaccounted_last_seen",
+                                      "impossible", "balanced", "own_losses")}
+    text["lost"] = lost(document)
     assert end["attempted"] == end["refused"] + end["sent"], text
     assert end["sent"] == (end["delivered"] + end["dropped"] + end["in_flight"]
                            + end["unaccounted"]), text
@@ -164,7 +171,7 @@ def assert_counters_agree(document, stage):
     row = next(s for s in document["end"]["stages"] if s["stage"] == stage)
     wrong = [c for c in row.get("counters", []) if c.get("scope") != "host"
              and not c["agrees"] and not c.get("documented")]
-    assert not wrong, json.dumps(row)
+    assert not wrong, f"{stage} {row['packets']} packets, {row['events']} events: {wrong}"
 
 
 # The host
@@ -262,8 +269,9 @@ def run_case(number, name, function, args):
         return False
     except Exception as error:  # pylint: disable=broad-except
         print(f"not ok {number} - {name}")
-        frame = traceback.extract_tb(error.__traceback__)
-        comment("".join(traceback.format_list(frame[-3:])))
+        at = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(
+              str(ROOT))][-1]
+        comment(f"{Path(at.filename).name}:{at.lineno}: {at.line}")
         comment(f"{type(error).__name__}: {error}")
         return True
     print(f"ok {number} - {name}")

@@ -1,3 +1,145 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
 #include "commands.h"
-const struct command cmd_recv = {.name = "recv", .summary = "x"};
+#include "host/env.h"
+#include "options.h"
+#include "out/json_solo.h"
+#include "out/text_solo.h"
+#include "run/watch.h"
+
+struct recv_options {
+	struct global_options global;
+	int rx;
+	const char *ifname;
+	bool ipv6, stay;
+	uint64_t port, count, duration_ns, rcvbuf, interval_ns;
+};
+
+static const struct recv_options defaults = {
+	.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000};
+
+static const struct opt recv_opts[] = {
+	{"rx", 0, OPT_ENUM, offsetof(struct recv_options, rx), .values = rx_values,
+	 .help = "receiving engine"},
+	{"interface", 'i', OPT_STRING, offsetof(struct recv_options, ifname), .metavar = "IFNAME",
+	 .default_text = "any", .help = "port to receive at; --rx xsk needs it"},
+	{"port", 'p', OPT_U64, offsetof(struct recv_options, port), .min = 1, .max = 65535,
+	 .help = "UDP port"},
+	{"ipv6", '6', OPT_FLAG, offsetof(struct recv_options, ipv6), .help = "use IPv6"},
+	{"count", 'c', OPT_COUNT, offsetof(struct recv_options, count), .min = 1, .metavar = "N",
+	 .default_text = "no limit", .help = "end after so many deliveries"},
+	{"duration", 't', OPT_TIME, offsetof(struct recv_options, duration_ns), .min = 1,
+	 .default_text = "no limit", .help = "end after so long"},
+	{"stay", 0, OPT_FLAG, offsetof(struct recv_options, stay),
+	 .help = "go on when all senders have said that they are done"},
+	{"rcvbuf", 0, OPT_SIZE, offsetof(struct recv_options, rcvbuf), .min = 1,
+	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
+	{"interval", 'I', OPT_TIME, offsetof(struct recv_options, interval_ns), .min = 10000000,
+	 .help = "time between two lines of progress"},
+	{0},
+};
+
+static const struct opt_group recv_groups[] = {
+	{"Receiving", recv_opts, 0},
+	{"Output", global_opts, offsetof(struct recv_options, global)},
+	{0},
+};
+
+struct recv_view {
+	const struct recv_options *o;
+	struct json_out *json; /* NULL: text */
+};
+
+static void on_note(void *arg, const char *note)
+{
+	(void)arg;
+	log_warn("%s", note);
+}
+
+static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
+		     const struct result *res, const struct experiment_streams *streams)
+{
+	const struct recv_view *v = arg;
+
+	(void)spec;
+	(void)streams;
+	log_info("receiving at UDP port %u%s", (unsigned)v->o->port,
+		 v->o->ipv6 ? ", IPv6" : "");
+	if (v->json)
+		json_out_once(v->json, "start",
+			      json_recv_start(program_argc, program_argv, env_read(lab),
+					      rx_ops_of(v->o->rx)->name, (uint16_t)v->o->port, res));
+}
+
+static void on_interval(void *arg, const struct experiment_interval *now)
+{
+	const struct recv_view *v = arg;
+	char delivered[FMT_MAX];
+
+	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
+		     fmt_count(delivered, sizeof(delivered), now->delivered));
+	if (v->json)
+		json_out_interval(v->json, now);
+}
+
+static int recv_run(void *options, struct error *err)
+{
+	const struct recv_options *o = options;
+	enum output output = global_output(&o->global);
+	struct recv_view view = {.o = o};
+	const struct experiment_view callbacks = {.on_note = on_note, .on_start = on_start,
+						  .on_interval = on_interval, .arg = &view};
+	const struct recv_spec spec = {
+		.rx = rx_ops_of(o->rx), .ifname = o->ifname, .ipv6 = o->ipv6,
+		.port = (uint16_t)o->port, .count = o->count, .duration_ns = o->duration_ns,
+		.stay = o->stay, .rcvbuf = o->rcvbuf, .interval_ns = o->interval_ns,
+	};
+	struct recv_result *out = calloc(1, sizeof(*out));
+	int rc;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (!out)
+		return STATUS_FAILED;
+	if (output != OUTPUT_TEXT)
+		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+					 "pktledger/recv/1");
+	watch_block_signals();
+	rc = solo_recv(&spec, &callbacks, out, err);
+	log_progress_clear();
+	if (view.json) {
+		if (!rc)
+			json_out_once(view.json, "end", json_recv_end(out));
+		else
+			json_out_error(view.json, err);
+		json_out_finish(view.json);
+	} else if (!rc) {
+		text_recv(stdout, out);
+	}
+	free(out);
+	return err->status;
+}
+
+static const struct opt_example examples[] = {
+	{"recv", "until the senders say that they are done"},
+	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
+	{"recv --rx xsk -i eth1", "take the frames at the device"},
+	{0},
+};
+
+const struct command cmd_recv = {
+	.name = "recv",
+	.summary = "one end alone: receives numbered packets and says which are missing",
+	.description = "Receives what `pktledger send` sends, from one sender or several, and counts what "
+		       "is delivered, duplicated, reordered and lost. What is lost in this "
+		       "namespace is counted by stage. Without the sender's end record the tail of a "
+		       "stream is unknown.",
+	.groups = recv_groups,
+	.defaults = &defaults,
+	.size = sizeof(struct recv_options),
+	.examples = examples,
+	.run = recv_run,
+};

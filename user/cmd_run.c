@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "host/journal.h"
 #include "options.h"
 #include "report.h"
+#include "run/watch.h"
 
 #define LAB_MTU	    1500
 #define MAX_REPEAT  1000
@@ -129,18 +129,6 @@ static void tell_repair(void *arg, const struct journal_repaired *e)
 			 e->current, (int)e->pid);
 }
 
-/* The signals that end an experiment are waited for, not handled: block them in all threads. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 static int run_run(void *options, struct error *err)
 {
 	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF,
@@ -154,7 +142,7 @@ static int run_run(void *options, struct error *err)
 	if (!report)
 		return err->status;
 	if (!plan(o, &spec, err) && !caps_require("run", needed, 6, err)) {
-		block_signals();
+		watch_block_signals();
 		journal_repair(tell_repair, NULL, err);
 		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
 			report_trial(report, &spec, err);

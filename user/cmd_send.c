@@ -1,3 +1,190 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
 #include "commands.h"
-const struct command cmd_send = {.name = "send", .summary = "x"};
+#include "host/env.h"
+#include "options.h"
+#include "out/json_solo.h"
+#include "out/text_solo.h"
+#include "run/watch.h"
+
+struct send_options {
+	struct global_options global;
+	struct traffic_options traffic;
+	struct endpoint to;
+	int tx;
+	const char *ifname;
+	uint64_t interval_ns;
+};
+
+static const struct send_options defaults = {.traffic = TRAFFIC_DEFAULTS,
+					     .interval_ns = 1000000000};
+
+static const struct opt send_opts[] = {
+	{"tx", 0, OPT_ENUM, offsetof(struct send_options, tx), .values = tx_values,
+	 .help = "sending engine"},
+	{"interface", 'i', OPT_STRING, offsetof(struct send_options, ifname), .metavar = "IFNAME",
+	 .default_text = "as routed", .help = "port to send by; --tx xsk needs it"},
+	{"interval", 'I', OPT_TIME, offsetof(struct send_options, interval_ns), .min = 10000000,
+	 .help = "time between two lines of progress"},
+	{0},
+};
+
+static const struct opt send_args[] = {
+	{"ADDR[:PORT]", 0, OPT_ENDPOINT, offsetof(struct send_options, to), .required = true,
+	 .help = "where to; [V6]:PORT for IPv6"},
+	{0},
+};
+
+static const struct opt_group send_groups[] = {
+	{"Sending", send_opts, 0},
+	{"Traffic", traffic_opts, offsetof(struct send_options, traffic)},
+	{"Output", global_opts, offsetof(struct send_options, global)},
+	{0},
+};
+
+struct send_view {
+	const struct send_options *o;
+	const struct send_spec *spec;
+	struct json_out *json; /* NULL: text */
+};
+
+static void on_note(void *arg, const char *note)
+{
+	(void)arg;
+	log_warn("%s", note);
+}
+
+static void on_start(void *arg, const struct run_spec *unused, const struct lab *lab,
+		     const struct result *res, const struct experiment_streams *streams)
+{
+	struct send_view *v = arg;
+
+	(void)unused;
+	if (v->json)
+		json_out_once(v->json, "start",
+			      json_send_start(program_argc, program_argv, env_read(lab),
+					      v->spec->tx->name, res, streams));
+}
+
+static void on_interval(void *arg, const struct experiment_interval *now)
+{
+	char sent[FMT_MAX], rate[FMT_MAX];
+	struct send_view *v = arg;
+
+	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
+		     fmt_count(sent, sizeof(sent), now->sent),
+		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
+	if (v->json)
+		json_out_interval(v->json, now);
+}
+
+/* What will be done, before it is: on a host's own network nobody should be surprised. */
+static void tell_plan(const struct send_spec *spec, const struct send_options *o)
+{
+	char to[FMT_MAX], count[FMT_MAX], rate[FMT_MAX], time[FMT_MAX];
+
+	num_text_endpoint(to, sizeof(to), &spec->to);
+	fmt_rate(rate, sizeof(rate), spec->rate_pps);
+	log_info("sending %s%s%s of %u bytes to %s at %s by --tx %s",
+		 spec->count == UINT64_MAX ? "for " : fmt_count(count, sizeof(count), spec->count),
+		 spec->count == UINT64_MAX ? num_text_time(time, sizeof(time), o->traffic.duration_ns)
+					   : "",
+		 spec->count == UINT64_MAX ? " datagrams" : " datagrams", spec->payload, to,
+		 spec->rate_pps > 0 ? rate : "full speed", spec->tx->name);
+}
+
+static int plan(const struct send_options *o, struct send_spec *spec, struct error *err)
+{
+	struct traffic_options t = o->traffic;
+	struct run_spec common = {};
+	struct flow flow;
+	int rc;
+
+	if (!t.rate_set)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
+				 "outside a lab there is no default rate");
+	t.ipv6 = o->to.family == AF_INET6;
+	traffic_plan(&t, &common);
+	*spec = (struct send_spec){
+		.tx = tx_ops_of(o->tx == TX_AUTO ? TX_SOCKET : o->tx),
+		.to = o->to,
+		.ifname = o->ifname,
+		.count = common.count,
+		.duration_ns = common.duration_ns,
+		.flows = common.flows,
+		.threads = common.threads,
+		.sndbuf = common.sndbuf,
+		.no_wait = common.no_wait,
+		.interval_ns = o->interval_ns,
+	};
+	if (!spec->to.port)
+		spec->to.port = common.port;
+	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
+	if (rc)
+		return rc;
+	flow = (struct flow){.family = o->to.family, .payload = spec->payload};
+	rc = rate_to_pps(&t.rate, flow_frame_bytes(&flow), -1, &spec->rate_pps);
+	return rc ? error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
+			      "the path has no known speed to take a share of")
+		  : 0;
+}
+
+static int send_run(void *options, struct error *err)
+{
+	const struct send_options *o = options;
+	enum output output = global_output(&o->global);
+	struct send_spec spec;
+	struct send_view view = {.o = o, .spec = &spec};
+	const struct experiment_view callbacks = {.on_note = on_note, .on_start = on_start,
+						  .on_interval = on_interval, .arg = &view};
+	struct result *res = calloc(1, sizeof(*res));
+	int rc;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (output != OUTPUT_TEXT)
+		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+					 "pktledger/send/1");
+	rc = res ? plan(o, &spec, err) : -ENOMEM;
+	if (!rc) {
+		tell_plan(&spec, o);
+		watch_block_signals();
+		rc = solo_send(&spec, &callbacks, res, err);
+		log_progress_clear();
+	}
+	if (res && res->attempted && view.json)
+		json_out_once(view.json, "end", json_send_end(res));
+	else if (res && res->attempted)
+		text_send(stdout, res);
+	if (view.json && err->status != STATUS_OK)
+		json_out_error(view.json, err);
+	if (view.json)
+		json_out_finish(view.json);
+	free(res);
+	return err->status;
+}
+
+static const struct opt_example examples[] = {
+	{"send 198.18.0.2 --rate 100k", "a million datagrams to the default port"},
+	{"send [2001:2::2]:9000 --rate 1Gbit -t 10", "IPv6, ten seconds"},
+	{"send 198.18.0.2 --rate max --tx xsk -i eth1", "frames by AF_XDP"},
+	{0},
+};
+
+const struct command cmd_send = {
+	.name = "send",
+	.summary = "one end alone: sends numbered packets",
+	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
+		       "else) listens. What is lost on this side is named; the rest left this host. "
+		       "The end of the stream is told to the receiver three times.",
+	.groups = send_groups,
+	.args = send_args,
+	.defaults = &defaults,
+	.size = sizeof(struct send_options),
+	.examples = examples,
+	.run = send_run,
+};

@@ -179,7 +179,7 @@ static void show(struct report *r)
 		json_out_end(r->json, r->res);
 	} else {
 		text_result(stdout, &r->head, r->res, log_colour(STDOUT_FILENO),
-			    (int)r->o->global.verbose);
+			    r->o->global.quiet ? -1 : (int)r->o->global.verbose);
 	}
 	fflush(stdout);
 	check_limits(r);
@@ -227,7 +227,7 @@ int report_finish(struct report *r, struct error *err)
 			json_out_error(r->json, err);
 		rc = json_out_finish(r->json);
 	} else {
-		rc = fflush(stdout) ? -errno : 0;
+		rc = fflush(stdout) || ferror(stdout) ? -EIO : 0;
 	}
 	if (rc && rc != -EPIPE && status == STATUS_OK) {
 		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s", strerror(-rc));

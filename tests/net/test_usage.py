@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from lib import case, main, pktledger, require_root, table
 
-USAGE, UNABLE = 2, 3
+FAILED, USAGE, UNABLE = 1, 2, 3
 
 
 def assert_refused(result, status, *words):
@@ -67,7 +67,7 @@ def assert_refused(result, status, *words):
     (["--fault", "rcvbuf", "--rx", "xsk"], ["--rx socket"]),
     (["--fault", "qdisc", "--tx", "xsk"], ["--tx socket"]),
     (["--fault", "socket_read:csum", "--length", "68"], ["69"]),
-    (["--fault", "rcvbuf", "-i", "lo,lo"], ["--fault"]),
+    (["--fault", "rcvbuf", "-i", "lo,lo"], ["faults", "lab"]),
     (["-i", "lo"], ["-i"]),
 ]])
 def usage(args, words):
@@ -111,16 +111,14 @@ def told(args):
 def interface_missing():
     require_root()
     result = pktledger("run", "-i", "nosuch0,nosuch1", "--rate", "1k", "--count", "1")
-    assert_refused(result, result.status, "nosuch0")
-    assert result.status in (USAGE, UNABLE), result
+    assert_refused(result, FAILED, "nosuch0")
 
 
 @case
 def lab_missing():
     require_root()
     result = pktledger("run", "--lab", "nosuchlab", "--count", "1")
-    assert_refused(result, result.status, "nosuchlab")
-    assert result.status in (USAGE, UNABLE), result
+    assert_refused(result, FAILED, "nosuchlab")
 
 
 @case
@@ -130,8 +128,7 @@ def port_in_use():
         taken.bind(("::", 0))
         port = taken.getsockname()[1]
         result = pktledger("recv", "--port", str(port), "--count", "1")
-    assert_refused(result, result.status, str(port))
-    assert result.status in (1, UNABLE), result
+    assert_refused(result, FAILED, str(port))
 
 
 @case

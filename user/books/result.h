@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "books/findings.h"
+#include "books/hist.h"
 #include "stages.h"
 #include "trace/ksym.h"
 #include "trace/reason.h"
@@ -94,5 +95,8 @@ struct result {
 	unsigned n_findings;
 	struct result_losses losses;
 };
+
+/* From a histogram of one-way delays; NULL or empty: not measured. */
+void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
 #endif

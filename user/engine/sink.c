@@ -81,19 +81,23 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 {
 	struct end_record end;
 	struct sink_stream *st;
+	uint64_t base, sent, refused;
 	int index;
 
 	if (have < sizeof(end))
 		return;
 	memcpy(&end, data, sizeof(end));
-	if (end.check != ~((uint64_t)end.stream ^ end.base ^ end.sent ^ end.refused))
+	base = be64toh(end.base);
+	sent = be64toh(end.sent);
+	refused = be64toh(end.refused);
+	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
 		return;
-	index = find_stream(s->streams, be16toh(end.stream), be64toh(end.base));
+	index = find_stream(s->streams, be16toh(end.stream), base);
 	if (index < 0)
 		return;
 	st = &s->streams->at[index];
-	st->end_sent = be64toh(end.sent);
-	st->end_refused = be64toh(end.refused);
+	st->end_sent = sent;
+	st->end_refused = refused;
 	atomic_store(&st->ended, true);
 }
 

@@ -169,7 +169,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 {
 	struct json_object *o = json_object_new_object();
 	struct netdev dev;
-	char path[64];
+	char path[64], rp_filter[16];
 
 	json_put_text(o, "ifname", port->ifname);
 	json_put_text(o, "netns", role);
@@ -185,7 +185,8 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	add_link(o, port);
 	json_put(o, "offloads", read_offloads(port));
 	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", port->ifname);
-	add_sysctl(o, port->ns, path);
+	if (netns_sysctl_read(port->ns, path, rp_filter, sizeof(rp_filter)) >= 0)
+		json_put(o, "rp_filter", sysctl_value(rp_filter));
 	return o;
 }
 

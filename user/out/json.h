@@ -49,6 +49,10 @@ struct json_object *json_limit(const struct limit *limit, double measured, bool 
 struct json_object *json_error(const char *message, const char *hint, enum status status);
 struct json_object *json_end(const struct result *res);
 struct json_object *json_stages(const struct result *res);
+struct json_object *json_command(int argc, char *const *argv);
+struct json_object *json_refused_by(const struct result *res);
+struct json_object *json_latency(const struct result_latency *l); /* NULL: not measured */
+struct json_object *json_own_losses(const struct result_losses *l);
 struct json_object *json_finding(const struct finding *f);
 
 #endif

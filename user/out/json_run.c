@@ -53,13 +53,13 @@ static struct json_object *streams_array(const struct run_header *h)
 	return list;
 }
 
-static struct json_object *command_array(const struct run_header *h)
+struct json_object *json_command(int argc, char *const *argv)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (int i = 0; h->argv && i < h->argc; i++)
-		json_object_array_add(list, *h->argv[i] ? json_text(h->argv[i])
-							: json_object_new_string(""));
+	for (int i = 0; argv && i < argc; i++)
+		json_object_array_add(list,
+				      *argv[i] ? json_text(argv[i]) : json_object_new_string(""));
 	return list;
 }
 
@@ -72,7 +72,7 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 	json_put_text(o, "host", h->host);
 	if (env)
 		json_put(o, "env", env);
-	json_put(o, "command", command_array(h));
+	json_put(o, "command", json_command(h->argc, h->argv));
 	json_put(o, "lab", lab_object(h));
 	json_put_text(o, "tx", h->tx);
 	json_put_text(o, "rx", h->rx);
@@ -236,7 +236,7 @@ static struct json_object *findings_array(const struct result *res)
 	return list;
 }
 
-static struct json_object *refused_by(const struct result *res)
+struct json_object *json_refused_by(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -263,7 +263,7 @@ static struct json_object *last_seen(const struct result *res)
 	return o;
 }
 
-static struct json_object *latency(const struct result_latency *l)
+struct json_object *json_latency(const struct result_latency *l)
 {
 	struct json_object *o;
 
@@ -279,7 +279,7 @@ static struct json_object *latency(const struct result_latency *l)
 	return o;
 }
 
-static struct json_object *own_losses(const struct result_losses *l)
+struct json_object *json_own_losses(const struct result_losses *l)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -299,7 +299,7 @@ struct json_object *json_end(const struct result *res)
 
 	json_put_u64(o, "attempted", res->attempted);
 	json_put_u64(o, "refused", res->refused);
-	json_put(o, "refused_by", refused_by(res));
+	json_put(o, "refused_by", json_refused_by(res));
 	json_put_u64(o, "waits", res->waits);
 	json_put_u64(o, "wait_ns", res->wait_ns);
 	json_put_u64(o, "sent", res->sent);
@@ -323,9 +323,9 @@ struct json_object *json_end(const struct result *res)
 	json_put_double(o, "rx_pps", res->rx_pps);
 	json_put_u64(o, "duration_ns", res->duration_ns);
 	json_put_u64(o, "slipped_ns", res->slipped_ns);
-	json_put(o, "latency_ns", latency(&res->latency));
+	json_put(o, "latency_ns", json_latency(&res->latency));
 	json_put(o, "stages", json_stages(res));
-	json_put(o, "own_losses", own_losses(&res->losses));
+	json_put(o, "own_losses", json_own_losses(&res->losses));
 	json_put(o, "findings", findings_array(res));
 	return o;
 }

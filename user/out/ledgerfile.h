@@ -22,8 +22,8 @@
  * "unaccounted". Ranges are inclusive, in numbers from 0 of their stream; those of a stream ascend
  * and do not overlap.
  *
- * A line that does not match its CRC, or has no LF, was cut: by a full disk, SIGKILL or a crash.
- * Whoever appends first ends such a line, so it never spoils the next. All other lines hold.
+ * A line that does not match its CRC was cut: by a full disk, SIGKILL or a crash. Whoever appends
+ * first ends such a line with an LF, so it never spoils the next. All other lines hold.
  */
 #ifndef PKTLEDGER_OUT_LEDGERFILE_H
 #define PKTLEDGER_OUT_LEDGERFILE_H

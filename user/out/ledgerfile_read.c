@@ -49,9 +49,9 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot open %s: %s", path,
 				 strerror(errno));
 	while (!rc && (n = getline(&buf, &size, f)) > 0) {
-		bool ended = buf[n - 1] == '\n';
+		size_t len = (size_t)n - (buf[n - 1] == '\n');
 
-		state->cut = !ended || !is_whole(buf, (size_t)n - 1);
+		state->cut = !is_whole(buf, len);
 		if (state->cut) {
 			state->bad++;
 			state->cut_at = offset;
@@ -59,7 +59,7 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 		} else {
 			state->lines++;
 			if (line)
-				rc = line(arg, buf + PREFIX, (size_t)n - 1 - PREFIX);
+				rc = line(arg, buf + PREFIX, len - PREFIX);
 		}
 		offset += (uint64_t)n;
 	}

@@ -60,6 +60,19 @@ void page_end(struct page *p)
 	p->column = 0;
 }
 
+void page_break(struct page *p)
+{
+	if (p->column > p->indent)
+		page_end(p);
+}
+
+char *page_glue(char *s)
+{
+	for (char *blank = s; (blank = strchr(blank, ' '));)
+		*blank = PAGE_BLANK;
+	return s;
+}
+
 void page_words(struct page *p, enum style style, const char *fmt, ...)
 {
 	char text[1024];
@@ -69,22 +82,28 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (!text[strspn(text, " ")])
+		return;
+	if (p->column < p->indent)
+		pad_to(p, p->indent);
+	start_style(p, style);
 	while (*(s += strspn(s, " "))) {
 		size_t n = strcspn(s, " ");
 
 		if (n > PAGE_WIDTH - p->indent)
 			n = PAGE_WIDTH - p->indent;
-		if (p->column + (p->column > p->indent) + n > PAGE_WIDTH && p->column > p->indent)
+		if (p->column > p->indent && p->column + 1 + n > PAGE_WIDTH) {
+			end_style(p, style);
 			page_end(p);
-		if (p->column < p->indent)
 			pad_to(p, p->indent);
-		else if (p->column > p->indent)
+			start_style(p, style);
+		} else if (p->column > p->indent) {
 			pad_to(p, p->column + 1);
-		start_style(p, style);
+		}
 		put(p, s, n);
-		end_style(p, style);
 		s += n;
 	}
+	end_style(p, style);
 }
 
 /* Never 0 % of something, never 100 % of less than all. */

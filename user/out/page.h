@@ -30,9 +30,15 @@ struct page page_open(FILE *out, bool colour, uint64_t most);
 void page_words(struct page *p, enum style style, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
+char *page_glue(char *s);
+
 /* Starts a line of the table; the detail follows with page_words(). `whole` 0: no share. */
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole);
+
+/* What follows in this row begins a line. */
+void page_break(struct page *p);
 
 /* Starts a line of text; its next lines are indented by `indent` plus the width of `label`. */
 void page_text(struct page *p, unsigned indent, enum style style, const char *label);

@@ -52,16 +52,16 @@ static void put_header(struct page *p, const struct run_header *h)
 
 static void put_refused(struct page *p, const struct result *res)
 {
-	char number[FMT_MAX];
+	struct text_count by[RESULT_ERRNOS];
 
-	page_row(p, STYLE_PLAIN, 0, "refused", res->refused, 0);
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		const struct result_errno *e = &res->refused_by[i];
 		const char *name = e->error == TX_ERRNO_LOST ? NULL : strerrorname_np(e->error);
 
-		page_words(p, STYLE_PLAIN, "%s\v%s", name ? name : "unknown",
-			   fmt_count(number, sizeof(number), e->packets));
+		by[i] = (struct text_count){e->packets, name ? name : "unknown"};
 	}
+	page_row(p, STYLE_PLAIN, 0, "refused", res->refused, 0);
+	text_counts(p, STYLE_PLAIN, by, res->n_refused_by);
 	page_end(p);
 }
 
@@ -72,15 +72,15 @@ static void put_sent(struct page *p, const struct result *res)
 	page_row(p, STYLE_PLAIN, 0, "sent", res->sent, 0);
 	if (res->duration_ns)
 		page_words(p, STYLE_PLAIN, "%s in %s",
-			   fmt_rate(number, sizeof(number), res->tx_pps),
-			   fmt_ns(time, sizeof(time), res->duration_ns));
+			   page_glue(fmt_rate(number, sizeof(number), res->tx_pps)),
+			   page_glue(fmt_ns(time, sizeof(time), res->duration_ns)));
 	if (res->waits)
-		page_words(p, STYLE_DIM, "(%s waits, %s)",
+		page_words(p, STYLE_DIM, "(%s\vwaits, %s)",
 			   fmt_count(number, sizeof(number), res->waits),
-			   fmt_ns(time, sizeof(time), res->wait_ns));
+			   page_glue(fmt_ns(time, sizeof(time), res->wait_ns)));
 	if (res->slipped_ns)
-		page_words(p, STYLE_WARN, "%s behind schedule",
-			   fmt_ns(time, sizeof(time), res->slipped_ns));
+		page_words(p, STYLE_WARN, "%s\vbehind\vschedule",
+			   page_glue(fmt_ns(time, sizeof(time), res->slipped_ns)));
 	page_end(p);
 }
 
@@ -96,14 +96,12 @@ static void put_delivered(struct page *p, const struct result *res)
 
 static void put_open(struct page *p, const struct result *res)
 {
-	static const char *const seen[] = {
-		[0] = "nowhere",
-		[SEEN_TX_DEVICE] = "tx\vdevice",
-		[SEEN_RX_DEVICE] = "rx\vdevice",
-		[SEEN_SOCKET] = "socket",
+	const struct text_count seen[] = {
+		{res->unaccounted_seen[0], "nowhere"},
+		{res->unaccounted_seen[SEEN_TX_DEVICE], "tx\vdevice"},
+		{res->unaccounted_seen[SEEN_RX_DEVICE], "rx\vdevice"},
+		{res->unaccounted_seen[SEEN_SOCKET], "socket"},
 	};
-	const char *label = "last\vseen:\v";
-	char number[FMT_MAX];
 
 	page_row(p, res->in_flight ? STYLE_BAD : STYLE_PLAIN, 0, "in flight", res->in_flight,
 		 res->in_flight ? res->sent : 0);
@@ -112,12 +110,9 @@ static void put_open(struct page *p, const struct result *res)
 	page_end(p);
 	page_row(p, res->unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", res->unaccounted,
 		 res->unaccounted ? res->sent : 0);
-	for (unsigned i = 0; i <= SEEN_SOCKET; i++) {
-		if (!res->unaccounted_seen[i])
-			continue;
-		page_words(p, STYLE_PLAIN, "%s%s\v%s", label,
-			   fmt_count(number, sizeof(number), res->unaccounted_seen[i]), seen[i]);
-		label = "";
+	if (res->unaccounted) {
+		page_words(p, STYLE_PLAIN, "last\vseen:");
+		text_counts(p, STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
 	}
 	page_end(p);
 	if (res->impossible) {

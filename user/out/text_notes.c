@@ -4,51 +4,52 @@
 #include "base/num.h"
 #include "trace/stagemap.h"
 
-struct column {
-	uint64_t value;
-	const char *name;
-};
-
-/* "3 duplicated, 12 reordered"; no line if all are 0. */
-static void put_columns(struct page *p, const char *label, enum style style,
-			const struct column *column, unsigned n)
+void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
 {
-	const struct column *last = NULL;
 	char number[FMT_MAX];
+	unsigned left = 0;
 
+	for (unsigned i = 0; i < n; i++)
+		left += count[i].count != 0;
 	for (unsigned i = 0; i < n; i++) {
-		if (!column[i].value)
+		if (!count[i].count)
 			continue;
-		if (!last)
-			page_text(p, 0, style, label);
-		last = &column[i];
+		page_words(p, style, "%s\v%s%s", fmt_count(number, sizeof(number), count[i].count),
+			   count[i].name, --left ? "," : "");
 	}
-	for (unsigned i = 0; last && column + i <= last; i++) {
-		if (!column[i].value)
-			continue;
-		page_words(p, style, "%s %s%s", fmt_count(number, sizeof(number), column[i].value),
-			   column[i].name, column + i < last ? "," : "");
-	}
-	if (last)
-		page_end(p);
+}
+
+/* A line of them; none if all are 0. */
+static void put_counts(struct page *p, const char *label, enum style style,
+		       const struct text_count *count, unsigned n)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++)
+		any |= count[i].count;
+	if (!any)
+		return;
+	page_text(p, 0, style, label);
+	text_counts(p, style, count, n);
+	page_end(p);
 }
 
 static void put_latency(struct page *p, const struct result_latency *l)
 {
-	const struct column column[] = {
+	const struct text_count at[] = {
 		{l->min, "min"}, {l->p50, "p50"},    {l->p90, "p90"},
 		{l->p99, "p99"}, {l->p999, "p99.9"}, {l->max, "max"},
 	};
+	const unsigned n = sizeof(at) / sizeof(at[0]);
 	char number[FMT_MAX];
 
 	if (!l->measured)
 		return;
 	page_text(p, 0, STYLE_PLAIN, "latency         ");
-	for (unsigned i = 0; i < sizeof(column) / sizeof(column[0]); i++) {
-		fmt_ns(number, sizeof(number), column[i].value);
-		for (char *s = number; *s; s++)
-			*s = *s == ' ' ? PAGE_BLANK : *s;
-		page_words(p, STYLE_PLAIN, "%s\v%s", column[i].name, number);
+	for (unsigned i = 0; i < n; i++) {
+		fmt_ns(number, sizeof(number), at[i].count);
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name, page_glue(number),
+			   i + 1 < n ? "," : "");
 	}
 	page_end(p);
 }
@@ -56,7 +57,7 @@ static void put_latency(struct page *p, const struct result_latency *l)
 void text_beside(struct page *p, const struct result *res)
 {
 	const struct result_losses *l = &res->losses;
-	const struct column seen[] = {
+	const struct text_count seen[] = {
 		{res->duplicated, "duplicated"},
 		{res->reordered, "reordered"},
 		{res->late, "late"},
@@ -65,7 +66,7 @@ void text_beside(struct page *p, const struct result *res)
 		{res->foreign, "of another run"},
 		{res->replies, "ICMP replies"},
 	};
-	const struct column own[] = {
+	const struct text_count own[] = {
 		{l->causes_full, "without room for their cause"},
 		{l->stamp_unreadable, "with an unreadable stamp"},
 		{l->recursion_misses, "events missed by recursion"},
@@ -74,8 +75,8 @@ void text_beside(struct page *p, const struct result *res)
 	};
 
 	put_latency(p, &res->latency);
-	put_columns(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	put_columns(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
+	put_counts(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
+	put_counts(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
 	if (l->suppressed) {
 		page_text(p, 0, STYLE_WARN, "suppressed      ");
 		page_words(p, STYLE_WARN, "%s", l->suppressed_evidence);

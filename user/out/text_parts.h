@@ -14,6 +14,14 @@ void text_path(struct page *p, const struct result *res, int verbosity);
 /* Counters that disagree, and not as documented. */
 unsigned text_disagreements(const struct result *res);
 
+struct text_count {
+	uint64_t count;
+	const char *name;
+};
+
+/* "3 duplicated, 12 reordered": those that are not 0. */
+void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n);
+
 /* Latency, columns of their own, own losses: each only if there is something to tell. */
 void text_beside(struct page *p, const struct result *res);
 

@@ -79,6 +79,7 @@ static void put_cause(struct page *p, const struct group *g, int verbosity)
 	if (c->direction && !c->hook && strcmp(c->direction, c->netns))
 		page_words(p, STYLE_PLAIN, "%s", c->direction);
 	if (verbosity > 0) {
+		page_break(p);
 		page_words(p, STYLE_DIM, "numbers\v%" PRIu64 "-%" PRIu64, g->first, g->last);
 		if (c->note)
 			page_words(p, STYLE_DIM, "(%s)", c->note);
@@ -95,22 +96,14 @@ static const char *counter_name(const struct result_counter *c, const struct res
 	return c->name;
 }
 
-/* Blanks in a counter's name do not part it from its mark. */
-static const char *glue(char *buf, size_t size, const char *name)
-{
-	snprintf(buf, size, "%s", name);
-	for (char *s = buf; (s = strchr(s, ' ')); s++)
-		*s = PAGE_BLANK;
-	return buf;
-}
-
 static void put_counter(struct page *p, const struct result_counter *c,
 			const struct result_cause *cause, unsigned more, bool note)
 {
 	char delta[FMT_MAX], expected[FMT_MAX], name[sizeof(c->name)], others[16] = "";
 	enum style style = c->documented ? STYLE_WARN : STYLE_BAD;
 
-	glue(name, sizeof(name), counter_name(c, cause));
+	snprintf(name, sizeof(name), "%s", counter_name(c, cause));
+	page_glue(name);
 	if (more)
 		snprintf(others, sizeof(others), "\v+%u", more);
 	if (c->agrees) {
@@ -126,26 +119,45 @@ static void put_counter(struct page *p, const struct result_counter *c,
 		page_words(p, STYLE_DIM, "(%s)", c->note ? c->note : "documented");
 }
 
+/* Of the counters that agree, one that knows these losses alone says most: it has no note. */
+static const struct result_counter *best_agreeing(const struct result *res, enum stage stage,
+						  unsigned *agree)
+{
+	const struct result_counter *best = NULL;
+
+	*agree = 0;
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		const struct result_counter *c = &res->counter[i];
+
+		if (c->stage != stage || !c->agrees)
+			continue;
+		++*agree;
+		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
+			best = c;
+	}
+	return best;
+}
+
 /*
- * All that disagree; of those that agree the first, and how many more. `cause` is told already on
- * this line, so that its namespace need not be.
+ * All that disagree; of those that agree one, and how many more. `cause` is told already on this
+ * line, so that its namespace need not be.
  */
 static void put_counters(struct page *p, const struct result *res, enum stage stage,
 			 const struct result_cause *cause, int verbosity)
 {
-	unsigned agree = 0, shown = 0;
+	unsigned agree;
+	const struct result_counter *best = best_agreeing(res, stage, &agree);
 
-	for (unsigned i = 0; i < res->n_counters; i++)
-		agree += res->counter[i].stage == stage && res->counter[i].agrees;
+	if (best && verbosity < 1)
+		put_counter(p, best, cause, agree - 1, false);
 	for (unsigned i = 0; i < res->n_counters; i++) {
 		const struct result_counter *c = &res->counter[i];
 
-		if (c->stage != stage)
+		if (c->stage != stage || (verbosity < 1 && c->agrees))
 			continue;
 		if (verbosity > 0)
-			put_counter(p, c, cause, 0, true);
-		else if (!c->agrees || !shown++)
-			put_counter(p, c, cause, c->agrees ? agree - 1 : 0, false);
+			page_break(p);
+		put_counter(p, c, cause, 0, verbosity > 0);
 	}
 }
 

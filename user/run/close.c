@@ -40,17 +40,10 @@ static unsigned known_places(const struct rig *rig, struct ledger_place *out)
 
 static int name_causes(struct books *b, const struct rig *rig)
 {
-	struct drops_cause *raw = calloc(TRACE_CAUSES, sizeof(*raw));
 	struct ledger_place places[4];
-	int n;
+	unsigned n = known_places(rig, places);
 
-	if (!raw)
-		return -ENOMEM;
-	n = drops_read(rig->drops, raw, TRACE_CAUSES);
-	ledger_name(&b->ledger, raw, n < 0 ? 0 : n, rig->reasons, rig->ksyms, places,
-		    known_places(rig, places));
-	free(raw);
-	return n < 0 ? n : 0;
+	return tracer_name(&rig->tracer, places, n, &b->ledger);
 }
 
 static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
@@ -60,14 +53,15 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 	struct books *b = arg;
 	const struct ledger_cause *c = cause ? ledger_cause(&b->ledger, cause) : NULL;
 
-	b->view->on_fates(b->view->arg, slot, first, last, names[fate], c ? &c->named : NULL);
+	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, names[fate], c ? &c->named : NULL);
 }
 
 static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
 {
 	const struct fates_visitor visitor = {tell_fates, b};
 
-	fates_fold(&rig->fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
+	b->stream0 = rig->tracer.fates.stream0;
+	fates_fold(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
 		   b->view->on_fates ? &visitor : NULL);
 }
 
@@ -81,11 +75,9 @@ void books_move_window(struct books *b, struct rig *rig, uint64_t now)
 	if (b->marks && now - oldest->time_ns >= rig->spec->settle_ns) {
 		name_causes(b, rig);
 		for (unsigned s = 0; s < rig->spec->threads; s++) {
-			drops_set_tail(rig->drops, s, oldest->next[s]);
-			if (rig->checkpoints)
-				checkpoints_set_tail(rig->checkpoints, s, oldest->next[s]);
+			tracer_set_tail(&rig->tracer, s, oldest->next[s]);
 			fold(b, rig, s, oldest->next[s]);
-			sender_allow(rig->sender, s, oldest->next[s] + rig->fates.window);
+			sender_allow(rig->sender, s, oldest->next[s] + rig->tracer.fates.window);
 		}
 		b->oldest = (b->oldest + 1) % BOOKS_MARKS;
 		b->marks--;
@@ -114,22 +106,9 @@ uint64_t books_in_qdiscs(const struct rig *rig)
 
 void books_take_receiver(struct books *b, struct rig *rig)
 {
-	const struct hist *h;
-
 	receiver_sum(rig->receiver, &b->sink);
 	receiver_stats(rig->receiver, &b->rx);
-	h = b->sink.delay;
-	if (!h || !hist_count(h))
-		return;
-	b->latency = (struct result_latency){
-		.measured = true,
-		.min = hist_min(h),
-		.p50 = hist_quantile(h, 0.5),
-		.p90 = hist_quantile(h, 0.9),
-		.p99 = hist_quantile(h, 0.99),
-		.p999 = hist_quantile(h, 0.999),
-		.max = hist_max(h),
-	};
+	result_latency_fill(&b->latency, b->sink.delay);
 }
 
 static unsigned l3_bytes(const struct flow *f)
@@ -172,26 +151,6 @@ static void close_receiver(const struct books *b, struct result *res)
 	res->latency = b->latency;
 	if (ns)
 		res->rx_pps = (double)b->sink.delivered * 1e9 / (double)ns;
-}
-
-static void close_losses(const struct books *b, const struct rig *rig, struct result *res)
-{
-	struct drops_losses l = {};
-
-	drops_read_losses(rig->drops, &l);
-	res->late = l.bpf.late;
-	res->losses.causes_full = l.bpf.causes_full;
-	res->losses.stamp_unreadable = l.bpf.stamp_unreadable;
-	res->losses.recursion_misses = l.recursion_misses;
-	res->losses.cell_empty = l.bpf.cell_empty;
-	res->losses.gso_split = l.bpf.gso_split;
-	if (!b->ledger.tally.unaccounted_on_init)
-		return;
-	res->losses.suppressed = b->ledger.tally.unaccounted_on_init;
-	snprintf(res->losses.suppressed_evidence, sizeof(res->losses.suppressed_evidence),
-		 "%llu packets were last seen on top of a thread of PID 1, where this kernel may "
-		 "skip tracing programs",
-		 (unsigned long long)res->losses.suppressed);
 }
 
 static uint64_t replies(const struct counters_deltas *d)
@@ -306,10 +265,10 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 		uint64_t next = sender_next(rig->sender, s);
 
 		fold(b, rig, s, next);
-		fates_beyond(&rig->fates, (uint16_t)s, next, &b->ledger.tally);
+		fates_beyond(&rig->tracer.fates, (uint16_t)s, next, &b->ledger.tally);
 	}
 	books_describe(rig, res);
-	ledger_close(&b->ledger, in_qdiscs + b->in_socket, rig->fates.stream0, l3_bytes(&rig->flow),
+	ledger_close(&b->ledger, in_qdiscs + b->in_socket, rig->tracer.fates.stream0, l3_bytes(&rig->flow),
 		     res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
@@ -317,7 +276,7 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 			 (unsigned long long)in_qdiscs, (unsigned long long)b->in_socket);
 	close_sender(rig, res);
 	close_receiver(b, res);
-	close_losses(b, rig, res);
+	tracer_losses(&rig->tracer, &b->ledger, res);
 	rc = compare(b, rig, res, err);
 	advise(rig, b, res);
 	return rc;

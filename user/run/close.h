@@ -11,6 +11,7 @@
 struct books {
 	const struct experiment_view *view;
 	struct ledger ledger;
+	uint16_t stream0;
 	struct sink sink;	   /* sums of the receiving threads */
 	struct rx_stats rx;
 	struct result_latency latency;

@@ -2,36 +2,17 @@
 #include "run/experiment.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/pace.h"
 #include "host/netdev.h"
 #include "run/close.h"
 #include "run/rig.h"
+#include "run/watch.h"
 
-#define TICK_NS	   5000000   /* how often the watching thread looks */
 #define QUIET_NS   200000000 /* no new fate for so long: the books may close */
 #define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more */
-
-/* A pending SIGINT, SIGTERM or SIGHUP, waited for at most a tick; 0: none. */
-static int tick(void)
-{
-	const struct timespec ts = {.tv_nsec = TICK_NS};
-	sigset_t set;
-	int sig;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sig = sigtimedwait(&set, NULL, &ts);
-	if (sig > 0) /* the next one kills */
-		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	return sig > 0 ? sig : 0;
-}
 
 static void show(const struct rig *rig, const struct experiment_view *view, uint64_t start,
 		 uint64_t now, bool settling)
@@ -41,9 +22,9 @@ static void show(const struct rig *rig, const struct experiment_view *view, uint
 	if (!view->on_interval)
 		return;
 	for (unsigned t = 0; t < rig->spec->threads; t++)
-		i.sent += sender_next(rig->sender, t) - rig->fates.base;
+		i.sent += sender_next(rig->sender, t) - rig->tracer.fates.base;
 	i.delivered = rig->receiver ? receiver_delivered(rig->receiver) : 0;
-	i.dropped = drops_packets(rig->drops);
+	i.dropped = drops_packets(rig->tracer.drops);
 	view->on_interval(view->arg, &i);
 }
 
@@ -65,7 +46,7 @@ static bool watch(struct rig *rig, struct books *books, const struct experiment_
 	while (!sender_done(rig->sender)) {
 		uint64_t now;
 
-		if (tick()) {
+		if (watch_tick()) {
 			interrupted = true;
 			sender_stop(rig->sender);
 			break;
@@ -100,7 +81,7 @@ static void settle(struct rig *rig, const struct experiment_view *view)
 	uint64_t next = start + rig->spec->interval_ns;
 
 	for (;;) {
-		uint64_t now = pace_now(), fates = drops_packets(rig->drops);
+		uint64_t now = pace_now(), fates = drops_packets(rig->tracer.drops);
 
 		if (rig->receiver)
 			fates += receiver_delivered(rig->receiver);
@@ -113,7 +94,7 @@ static void settle(struct rig *rig, const struct experiment_view *view)
 			show(rig, view, start, now, true);
 			next += rig->spec->interval_ns;
 		}
-		if (tick())
+		if (watch_tick())
 			return;
 	}
 }
@@ -124,20 +105,20 @@ static void settle(struct rig *rig, const struct experiment_view *view)
  */
 static int close_unread(struct rig *rig, struct books *books, struct error *err)
 {
-	uint64_t before = drops_packets(rig->drops), deadline;
+	uint64_t before = drops_packets(rig->tracer.drops), deadline;
 	int rc;
 
 	receiver_stop(rig->receiver);
-	rc = drops_walk_unread(rig->drops, &rig->lab.rx_ns, true, &books->unread, err);
+	rc = drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, true, &books->unread, err);
 	if (rc)
 		return rc;
 	books_take_receiver(books, rig);
 	receiver_close(rig->receiver);
 	rig->receiver = NULL;
 	deadline = pace_now() + CONFIRM_NS;
-	while (drops_packets(rig->drops) - before < books->unread && pace_now() < deadline)
-		tick();
-	books->unread_confirmed = drops_packets(rig->drops) - before;
+	while (drops_packets(rig->tracer.drops) - before < books->unread && pace_now() < deadline)
+		watch_tick();
+	books->unread_confirmed = drops_packets(rig->tracer.drops) - before;
 	return 0;
 }
 
@@ -149,7 +130,7 @@ static int finish_receiver(struct rig *rig, struct books *books, struct error *e
 		return close_unread(rig, books, err);
 	receiver_stop(rig->receiver);
 	if (!receiver_idle(rig->receiver) && rig->spec->rx == &rx_socket)
-		drops_walk_unread(rig->drops, &rig->lab.rx_ns, false, &books->in_socket, err);
+		drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, false, &books->in_socket, err);
 	books_take_receiver(books, rig);
 	return 0;
 }
@@ -157,9 +138,9 @@ static int finish_receiver(struct rig *rig, struct books *books, struct error *e
 static void announce(const struct rig *rig, const struct experiment_view *view, struct result *res)
 {
 	struct experiment_streams streams = {
-		.stream0 = rig->fates.stream0,
-		.streams = rig->fates.streams,
-		.base = rig->fates.base,
+		.stream0 = rig->tracer.fates.stream0,
+		.streams = rig->tracer.fates.streams,
+		.base = rig->tracer.fates.base,
 		.count = rig->spec->count,
 	};
 

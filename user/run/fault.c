@@ -156,7 +156,7 @@ static int add(struct fault_list *list, char *item, struct error *err)
 
 static const char *first_name(uint32_t set)
 {
-	return fault_rows[__builtin_ctz(set)].name;
+	return fault_values[__builtin_ctz(set)].name;
 }
 
 static int check_conflicts(const struct fault_list *list, struct error *err)

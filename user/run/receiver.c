@@ -185,6 +185,17 @@ uint64_t receiver_delivered(const struct receiver *r)
 	return sum;
 }
 
+bool receiver_all_ended(const struct receiver *r)
+{
+	unsigned n = atomic_load(&r->streams.n);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!atomic_load(&r->streams.at[i].ended))
+			return false;
+	}
+	return n > 0;
+}
+
 bool receiver_idle(const struct receiver *r)
 {
 	for (unsigned t = 0; t < r->cfg->threads; t++) {

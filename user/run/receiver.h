@@ -42,6 +42,9 @@ void receiver_resume(struct receiver *r);
 /* Numbers delivered so far. May be called while the threads run. */
 uint64_t receiver_delivered(const struct receiver *r);
 
+/* There are streams, and the end record of each has come. */
+bool receiver_all_ended(const struct receiver *r);
+
 /* Nothing waits in the queue of any engine. */
 bool receiver_idle(const struct receiver *r);
 

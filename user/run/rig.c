@@ -10,75 +10,19 @@
 #include "stamp.h"
 
 #define SRC_PORT       40000
-#define WINDOW_OPEN    (1ULL << 25) /* numbers kept where the count is not known beforehand */
-
-static int open_names(struct rig *rig, struct error *err)
-{
-	int rc = reasons_open(&rig->reasons, NULL, err);
-
-	return rc ? rc : ksyms_open(&rig->ksyms, NULL, err);
-}
-
-/* Children of a freed head are freed in skb_release_data(): no packets of their own (STAGES 5.2). */
-static void ignore_children(struct rig *rig)
-{
-	struct ksym here;
-	uint64_t start;
-
-	if (ksym_addr(rig->ksyms, "skb_release_data", &start))
-		return;
-	rig->trace.ignore_start = rig->trace.ignore_end = start;
-	while (!ksym_find(rig->ksyms, rig->trace.ignore_end, &here) &&
-	       !strcmp(here.name, "skb_release_data") &&
-	       here.offset == rig->trace.ignore_end - start)
-		rig->trace.ignore_end++;
-}
-
-static int reason_value(const struct rig *rig, const char *name)
-{
-	int value = reasons_value(rig->reasons, name);
-
-	return value < 0 ? -1 : value;
-}
 
 static int open_tracer(struct rig *rig, struct error *err)
 {
 	const struct run_spec *spec = rig->spec;
-	int args = reasons_kfree_args(rig->reasons), rc;
-	struct checkpoint_place tx = {&rig->lab.tx_ns, rig->lab.tx.ifindex};
-	struct checkpoint_place rx = {&rig->lab.rx_ns, rig->lab.rx.ifindex};
-	uint64_t window = spec->count == UINT64_MAX
-				  ? WINDOW_OPEN / spec->threads
-				  : (spec->count + spec->threads - 1) / spec->threads;
+	const struct checkpoint_place tx = {&rig->lab.tx_ns, rig->lab.tx.ifindex};
+	const struct checkpoint_place rx = {&rig->lab.rx_ns, rig->lab.rx.ifindex};
+	uint64_t count = spec->count == UINT64_MAX
+				 ? UINT64_MAX
+				 : (spec->count + spec->threads - 1) / spec->threads;
 
-	if (args < 0)
-		return error_set(err, STATUS_UNABLE, args, "a kernel with CONFIG_TRACEPOINTS and BTF",
-				 "this kernel has no tracepoint skb:kfree_skb");
-	rc = fates_init(&rig->fates, (uint16_t)spec->threads, fates_window(window), err);
-	if (rc)
-		return rc;
-	rig->trace = (struct trace_config){
-		.base = rig->fates.base,
-		.window = rig->fates.window,
-		.stream0 = rig->fates.stream0,
-		.streams = rig->fates.streams,
-		.port = spec->port,
-		.has_reason = args > 2,
-		.has_rx_sk = args > 3,
-		.reason_netfilter = reason_value(rig, "NETFILTER_DROP"),
-		.reason_otherhost = reason_value(rig, "OTHERHOST"),
-		.reason_packet_sock = reason_value(rig, "PACKET_SOCK_ERROR"),
-	};
-	ignore_children(rig);
-	rc = drops_open(&rig->drops, &rig->trace,
-			reasons_tracepoint_args(rig->reasons, "xdp_redirect_err") > 0, err);
-	/* only in labs: what is attached by tc would outlive us on a device of the host */
-	if (!rc && !spec->port_a)
-		rc = checkpoints_open(&rig->checkpoints, &rig->trace, &tx, &rx, err);
-	if (!rc)
-		rc = fates_map(&rig->fates, drops_fates_fd(rig->drops),
-			       rig->checkpoints ? checkpoints_seen_fd(rig->checkpoints) : -1, err);
-	return rc ? rc : drops_attach(rig->drops, err);
+	/* checkpoints only in labs: what is attached by tc outlives us on a device of the host */
+	return tracer_open(&rig->tracer, spec->threads, count, spec->port,
+			   spec->port_a ? NULL : &tx, spec->port_a ? NULL : &rx, err);
 }
 
 static void plan_flow(struct rig *rig)
@@ -110,10 +54,10 @@ static int open_xdp(struct rig *rig, struct error *err)
 	int saved, rc = 0;
 
 	if (xsk) {
-		rc = xsk_prog_open(&rig->xsk_prog, &rig->trace, drops_cell_fd(rig->drops), err);
+		rc = xsk_prog_open(&rig->xsk_prog, &rig->tracer.config, drops_cell_fd(rig->tracer.drops), err);
 		if (rc)
 			return rc;
-		drops_watch_xskmap(rig->drops, xsk_prog_map_fd(rig->xsk_prog));
+		drops_watch_xskmap(rig->tracer.drops, xsk_prog_map_fd(rig->xsk_prog));
 		rig->receiver_config.xsk_map_fd = xsk_prog_map_fd(rig->xsk_prog);
 	}
 	if (rig->fx.xdp) {
@@ -143,7 +87,7 @@ static int open_receiver(struct rig *rig, struct error *err)
 		.ifname = rig->lab.rx.ifname,
 		.ifindex = rig->lab.rx.ifindex,
 		.threads = xsk ? rig->lab.rx.queues : 1,
-		.fates = &rig->fates,
+		.fates = &rig->tracer.fates,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
 		.xsk_map_fd = -1,
@@ -171,7 +115,7 @@ static int open_sender(struct rig *rig, struct error *err)
 		.ifname = rig->lab.tx.ifname,
 		.ifindex = rig->lab.tx.ifindex,
 		.threads = spec->threads,
-		.fates = &rig->fates,
+		.fates = &rig->tracer.fates,
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = rig->rate_pps,
@@ -213,8 +157,6 @@ static int open_both_ends(struct rig *rig, struct error *err)
 {
 	int rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &rig->faults, err);
 
-	if (!rc)
-		rc = open_names(rig, err);
 	if (!rc)
 		rc = open_tracer(rig, err);
 	plan_flow(rig);
@@ -296,11 +238,7 @@ void rig_close(struct rig *rig)
 	receiver_close(rig->receiver);
 	fault_close(rig->faults);
 	xsk_prog_close(rig->xsk_prog);
-	checkpoints_close(rig->checkpoints);
-	drops_close(rig->drops);
-	fates_unmap(&rig->fates);
-	ksyms_free(rig->ksyms);
-	reasons_free(rig->reasons);
+	tracer_close(&rig->tracer);
 	counters_free(&rig->before);
 	counters_free(&rig->after);
 	if (rig->lab_open)

@@ -6,17 +6,13 @@
 #ifndef PKTLEDGER_RIG_H
 #define PKTLEDGER_RIG_H
 
-#include "books/fates.h"
 #include "engine/xsk_prog.h"
 #include "host/counters.h"
 #include "host/lab.h"
 #include "run/experiment.h"
 #include "run/receiver.h"
 #include "run/sender.h"
-#include "trace/checkpoint.h"
-#include "trace/drops.h"
-#include "trace/ksym.h"
-#include "trace/reason.h"
+#include "run/tracer.h"
 
 struct rig {
 	const struct run_spec *spec;
@@ -25,12 +21,7 @@ struct rig {
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults;
-	struct reasons *reasons;
-	struct ksyms *ksyms;
-	struct fates fates;
-	struct trace_config trace;
-	struct drops *drops;
-	struct checkpoints *checkpoints;
+	struct tracer tracer;
 	struct xsk_prog *xsk_prog;
 	struct flow flow;
 	struct receiver_config receiver_config;

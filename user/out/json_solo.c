@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "out/json_solo.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static void put_origin(struct json_object *o, int argc, char *const *argv)
+{
+	char time[32], host[65] = "";
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_time(time, sizeof(time), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	gethostname(host, sizeof(host) - 1);
+	json_put_text(o, "time", time);
+	json_put_text(o, "host", host);
+	json_put(o, "command", json_command(argc, argv));
+}
+
+static void put_mode(struct json_object *o, const char *side, const char *mode)
+{
+	struct json_object *granted = json_object_new_object();
+
+	json_put_text(granted, side, mode);
+	json_put(o, "granted_mode", granted);
+}
+
+struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
+				    const char *tx, const struct result *res,
+				    const struct experiment_streams *streams)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	put_origin(o, argc, argv);
+	json_put(o, "env", env);
+	json_put_text(o, "tx", tx);
+	put_mode(o, "tx", res->tx_mode);
+	for (unsigned i = 0; i < streams->streams; i++) {
+		struct json_object *s = json_object_new_object();
+
+		json_put_u64(s, "stream", (uint16_t)(streams->stream0 + i));
+		json_put_u64(s, "base", streams->base);
+		json_put_u64(s, "count",
+			     streams->count / streams->streams + (i < streams->count % streams->streams));
+		json_object_array_add(list, s);
+	}
+	json_put(o, "streams", list);
+	json_put_u64(o, "frame_bytes", res->frame_bytes);
+	json_put_u64(o, "payload_bytes", res->payload_bytes);
+	json_put(o, "rate_pps", res->rate_pps > 0 ? json_object_new_double(res->rate_pps) : NULL);
+	return o;
+}
+
+struct json_object *json_send_end(const struct result *res)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "attempted", res->attempted);
+	json_put_u64(o, "refused", res->refused);
+	json_put(o, "refused_by", json_refused_by(res));
+	json_put_u64(o, "waits", res->waits);
+	json_put_u64(o, "wait_ns", res->wait_ns);
+	json_put_u64(o, "sent", res->sent);
+	json_put_u64(o, "dropped", res->dropped);
+	json_put_bool(o, "interrupted", res->interrupted);
+	json_put_double(o, "tx_pps", res->tx_pps);
+	json_put_u64(o, "duration_ns", res->duration_ns);
+	json_put_u64(o, "slipped_ns", res->slipped_ns);
+	json_put(o, "stages", json_stages(res));
+	json_put(o, "own_losses", json_own_losses(&res->losses));
+	return o;
+}
+
+struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
+				    const char *rx, uint16_t port, const struct result *res)
+{
+	struct json_object *o = json_object_new_object();
+
+	put_origin(o, argc, argv);
+	json_put(o, "env", env);
+	json_put_text(o, "rx", rx);
+	put_mode(o, "rx", res->rx_mode);
+	json_put_u64(o, "port", port);
+	return o;
+}
+
+static struct json_object *streams_array(const struct recv_result *r)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < r->streams; i++) {
+		const struct recv_stream *s = &r->stream[i];
+		struct json_object *o = json_object_new_object();
+
+		json_put_u64(o, "stream", s->stream);
+		json_put_u64(o, "base", s->base);
+		json_put_u64(o, "delivered", s->delivered);
+		json_put_u64(o, "highest", s->highest);
+		json_put(o, "sent", s->ended ? json_object_new_uint64(s->sent) : NULL);
+		json_put(o, "refused", s->ended ? json_object_new_uint64(s->refused) : NULL);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+struct json_object *json_recv_end(const struct recv_result *r)
+{
+	const struct result *res = &r->res;
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "received", r->received);
+	json_put_u64(o, "delivered", res->delivered);
+	json_put_u64(o, "duplicated", res->duplicated);
+	json_put_u64(o, "reordered", res->reordered);
+	json_put_u64(o, "lost", r->lost);
+	json_put(o, "lost_tail", r->tail_known ? json_object_new_uint64(r->lost_tail) : NULL);
+	json_put_u64(o, "damaged", res->damaged);
+	json_put_u64(o, "invalid", res->invalid);
+	json_put_u64(o, "foreign", res->foreign);
+	json_put_bool(o, "interrupted", res->interrupted);
+	json_put_double(o, "rx_pps", res->rx_pps);
+	json_put_u64(o, "duration_ns", res->duration_ns);
+	json_put(o, "latency_ns", json_latency(&res->latency));
+	json_put(o, "streams", streams_array(r));
+	json_put(o, "stages", json_stages(res));
+	json_put(o, "own_losses", json_own_losses(&res->losses));
+	return o;
+}

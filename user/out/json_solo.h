@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The events of send and recv: their side of what run tells. `env` is taken; NULL: left out. */
+#ifndef PKTLEDGER_OUT_JSON_SOLO_H
+#define PKTLEDGER_OUT_JSON_SOLO_H
+
+#include "out/json.h"
+#include "run/solo.h"
+
+struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
+				    const char *tx, const struct result *res,
+				    const struct experiment_streams *streams);
+struct json_object *json_send_end(const struct result *res);
+
+struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
+				    const char *rx, uint16_t port, const struct result *res);
+struct json_object *json_recv_end(const struct recv_result *r);
+
+#endif

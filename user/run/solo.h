@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One end alone: `send` and `recv`. Each settles only losses in its own namespace; what became of
+ * the rest only both ends together can tell.
+ */
+#ifndef PKTLEDGER_SOLO_H
+#define PKTLEDGER_SOLO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "books/result.h"
+#include "engine/rx.h"
+#include "engine/sink.h"
+#include "engine/tx.h"
+#include "run/experiment.h"
+
+struct send_spec {
+	const struct tx_ops *tx;
+	struct endpoint to;	 /* address and port */
+	const char *ifname;	 /* xsk: the port to send by; NULL: as routed */
+	uint64_t count, duration_ns; /* as in struct run_spec */
+	double rate_pps;	 /* 0: unthrottled */
+	unsigned payload, flows, threads;
+	uint64_t sndbuf;
+	bool no_wait;
+	uint64_t interval_ns;
+};
+
+/*
+ * Sends, follows what is lost on this side, says the end of each stream to the receiver. `on_plan`
+ * is told in one line what will be sent, before anything is. In `res`: attempted .. sent, dropped
+ * and stages (this namespace only), rates, waits; the rest is 0.
+ */
+int solo_send(const struct send_spec *spec, const struct experiment_view *view,
+	      struct result *res, struct error *err);
+
+struct recv_spec {
+	const struct rx_ops *rx;
+	const char *ifname;	 /* xsk: the port to receive at */
+	bool ipv6;
+	uint16_t port;
+	uint64_t count;		 /* ends after so many deliveries; UINT64_MAX: no limit */
+	uint64_t duration_ns;	 /* 0: no limit */
+	bool stay;		 /* goes on when all senders have said that they are done */
+	uint64_t rcvbuf;
+	uint64_t interval_ns;
+};
+
+struct recv_stream {
+	uint16_t stream;
+	uint64_t base;
+	uint64_t delivered, highest; /* numbers, and the highest + 1, from 0 */
+	bool ended;		     /* its sender has told: */
+	uint64_t sent, refused;
+};
+
+struct recv_result {
+	struct result res; /* delivered, duplicated .. invalid, rx_pps, latency, stages (counts) */
+	uint64_t received; /* with a valid stamp */
+	uint64_t lost;	   /* sent, as far as known, and not delivered */
+	bool tail_known;   /* every stream has ended */
+	uint64_t lost_tail; /* of those, behind the highest number seen */
+	unsigned streams;
+	struct recv_stream stream[TRACE_STREAMS];
+};
+
+int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
+	      struct recv_result *out, struct error *err);
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/pace.h"
+#include "engine/xsk_prog.h"
+#include "host/caps.h"
+#include "host/netdev.h"
+#include "run/receiver.h"
+#include "run/solo.h"
+#include "run/tracer.h"
+#include "run/watch.h"
+
+#define QUIET_NS 200000000 /* after the last end record */
+
+struct receiving_end {
+	const struct recv_spec *spec;
+	const struct experiment_view *view;
+	struct flow flow;
+	struct netns ns;
+	struct tracer tracer;
+	bool traced;
+	struct xsk_prog *xsk_prog;
+	struct receiver_config config;
+	struct receiver *receiver;
+	struct ledger ledger;
+};
+
+static void open_tracer(struct receiving_end *e)
+{
+	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	char missing[128], note[256];
+	struct error why = {};
+
+	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
+		snprintf(why.message, sizeof(why.message), "missing %s", missing);
+	else /* the senders' numbers are not known here: causes are counted, fates not kept */
+		e->traced = !tracer_open(&e->tracer, 1, 0, e->spec->port, NULL, NULL, &why);
+	if (e->traced || !e->view->on_note)
+		return;
+	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
+	e->view->on_note(e->view->arg, note);
+}
+
+static int open_xdp(struct receiving_end *e, struct error *err)
+{
+	const struct trace_config any = {.port = e->spec->port};
+	struct netdev dev;
+	int rc;
+
+	if (!e->spec->ifname)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
+				 "--rx xsk needs the interface to receive at");
+	rc = netdev_get(NULL, e->spec->ifname, &dev);
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
+				 "no interface '%s': %s", e->spec->ifname, strerror(-rc));
+	rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any,
+			   e->traced ? drops_cell_fd(e->tracer.drops) : -1, err);
+	if (!rc)
+		rc = xsk_prog_attach(e->xsk_prog, dev.ifname, dev.rx_queues, false, err);
+	if (rc)
+		return rc;
+	if (e->traced)
+		drops_watch_xskmap(e->tracer.drops, xsk_prog_map_fd(e->xsk_prog));
+	e->config.xsk_map_fd = xsk_prog_map_fd(e->xsk_prog);
+	e->config.xdp_skb_mode = !xsk_prog_native(e->xsk_prog);
+	e->config.ifindex = dev.ifindex;
+	e->config.threads = dev.rx_queues ? dev.rx_queues : 1;
+	return 0;
+}
+
+static int open_receiver(struct receiving_end *e, struct error *err)
+{
+	int rc = 0;
+
+	open_tracer(e);
+	e->config = (struct receiver_config){
+		.ops = e->spec->rx,
+		.flow = &e->flow,
+		.ifname = e->spec->ifname,
+		.threads = 1,
+		.rcvbuf = (int)e->spec->rcvbuf,
+		.rcvbuf_force = e->spec->rcvbuf != 0,
+		.xsk_map_fd = -1,
+		.cpu = -1,
+	};
+	if (e->spec->rx == &rx_xsk)
+		rc = open_xdp(e, err);
+	return rc ? rc : receiver_open(&e->receiver, &e->config, err);
+}
+
+static void show(const struct receiving_end *e, uint64_t start)
+{
+	struct experiment_interval i = {.time_ns = pace_now() - start,
+					.delivered = receiver_delivered(e->receiver)};
+
+	if (e->traced)
+		i.dropped = drops_packets(e->tracer.drops);
+	if (e->view->on_interval)
+		e->view->on_interval(e->view->arg, &i);
+}
+
+/* Until the count, the time, a signal, or until all senders are done and nothing more comes. */
+static bool watch(struct receiving_end *e, struct error *err)
+{
+	const struct recv_spec *spec = e->spec;
+	uint64_t start = pace_now(), next = start + spec->interval_ns, quiet = start, last = 0;
+
+	for (;;) {
+		uint64_t now = pace_now(), delivered = receiver_delivered(e->receiver);
+
+		if (delivered != last || !receiver_all_ended(e->receiver))
+			quiet = now;
+		last = delivered;
+		if (delivered >= spec->count || (spec->duration_ns && now - start >= spec->duration_ns))
+			return false;
+		if ((!spec->stay && now - quiet >= QUIET_NS) || receiver_failed(e->receiver, err))
+			return false;
+		if (now >= next) {
+			show(e, start);
+			next += spec->interval_ns;
+		}
+		if (watch_tick())
+			return true;
+	}
+}
+
+static void close_streams(const struct sink *sum, struct recv_result *out)
+{
+	const struct sink_streams *t = sum->streams;
+
+	out->streams = atomic_load(&t->n);
+	out->tail_known = out->streams > 0;
+	for (unsigned i = 0; i < out->streams; i++) {
+		const struct sink_stream *st = &t->at[i];
+		struct recv_stream *s = &out->stream[i];
+		uint64_t known;
+
+		*s = (struct recv_stream){
+			.stream = st->id,
+			.base = st->base,
+			.highest = sum->next[i] > st->base ? sum->next[i] - st->base : 0,
+			.ended = atomic_load(&st->ended),
+			.sent = st->end_sent,
+			.refused = st->end_refused,
+		};
+		for (uint64_t n = 0; n < s->highest; n++)
+			s->delivered += st->arrivals[(st->base + n) & (t->window - 1)];
+		known = s->ended ? s->sent : s->highest;
+		out->lost += known > s->delivered ? known - s->delivered : 0;
+		if (s->ended && s->sent + s->refused > s->highest)
+			out->lost_tail += s->sent + s->refused - s->highest;
+		out->tail_known &= s->ended;
+	}
+}
+
+/* What the tracer counted in this namespace: sums of events, no fates. */
+static void close_stages(struct receiving_end *e, struct result *res)
+{
+	struct ledger_place here = {e->ns.inum, 0, "rx", ""};
+
+	tracer_name(&e->tracer, &here, 1, &e->ledger);
+	for (int i = 0; i < e->ledger.n; i++) {
+		struct ledger_cause *c = &e->ledger.cause[i];
+		struct fate_cause *f = &e->ledger.tally.cause[0][c->raw.index];
+
+		if (c->raw.cause.netns && c->raw.cause.netns != e->ns.inum)
+			continue;
+		if (c->verdict.class == VERDICT_LOSS)
+			f->packets = c->raw.count.packets;
+		e->ledger.tally.dropped += f->packets;
+	}
+	ledger_close(&e->ledger, 0, 0, 0, res);
+	tracer_losses(&e->tracer, &e->ledger, res);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		res->stage[s].bytes = 0;
+}
+
+static void close_books(struct receiving_end *e, struct recv_result *out)
+{
+	struct result *res = &out->res;
+	struct sink sum;
+	uint64_t ns;
+
+	receiver_stop(e->receiver);
+	receiver_sum(e->receiver, &sum);
+	if (e->traced)
+		close_stages(e, res);
+	close_streams(&sum, out);
+	res->delivered = sum.delivered;
+	res->duplicated = sum.duplicated;
+	res->reordered = sum.reordered;
+	res->damaged = sum.damaged;
+	res->invalid = sum.invalid;
+	res->foreign = sum.foreign;
+	out->received = sum.delivered + sum.duplicated;
+	ns = sum.last_ns - sum.first_ns;
+	res->duration_ns = ns;
+	if (ns)
+		res->rx_pps = (double)sum.delivered * 1e9 / (double)ns;
+	result_latency_fill(&res->latency, sum.delay);
+	snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(e->receiver));
+}
+
+int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
+	      struct recv_result *out, struct error *err)
+{
+	struct receiving_end *e = calloc(1, sizeof(*e));
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (!e)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	e->spec = spec;
+	e->view = view;
+	e->ns = NETNS_NONE;
+	e->flow = (struct flow){.family = spec->ipv6 ? AF_INET6 : AF_INET, .dst_port = spec->port,
+				.time = true};
+	netns_current(&e->ns, err);
+	rc = open_receiver(e, err);
+	if (!rc) {
+		if (view->on_start)
+			view->on_start(view->arg, NULL, NULL, &out->res, NULL);
+		out->res.interrupted = watch(e, err);
+		close_books(e, out);
+		rc = err->status == STATUS_OK ? 0 : -EIO;
+	}
+	receiver_close(e->receiver);
+	xsk_prog_close(e->xsk_prog);
+	if (e->traced)
+		tracer_close(&e->tracer);
+	netns_close(&e->ns);
+	free(e);
+	return rc;
+}

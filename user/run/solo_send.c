@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <endian.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/pace.h"
+#include "host/caps.h"
+#include "host/netdev.h"
+#include "run/sender.h"
+#include "run/solo.h"
+#include "run/tracer.h"
+#include "run/watch.h"
+#include "stamp.h"
+
+#define END_RECORDS 3
+#define END_GAP_NS  20000000
+#define QUIET_NS    200000000
+#define FAST_PPS    5e6 /* no sender here is faster: bounds the numbers of an unthrottled timed run */
+
+struct sending_end {
+	const struct send_spec *spec;
+	const struct experiment_view *view;
+	struct flow flow;
+	unsigned ifindex;
+	struct netns ns;	/* this one, for telling our losses from those of others */
+	struct tracer tracer;
+	bool traced;
+	struct fates fates;	/* without a tracer: plain memory */
+	struct sender_config config;
+	struct sender *sender;
+	struct ledger ledger;
+};
+
+static struct fates *fates_of(struct sending_end *e)
+{
+	return e->traced ? &e->tracer.fates : &e->fates;
+}
+
+/* Frames need the next hop's address; sockets leave that to the kernel. */
+static int plan_frames(struct sending_end *e, struct error *err)
+{
+	const struct endpoint *to = &e->spec->to;
+	const void *dst = to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4;
+	void *src = to->family == AF_INET6 ? (void *)&e->flow.src6 : &e->flow.src4;
+	struct netdev dev;
+	int rc;
+
+	if (!e->spec->ifname)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
+				 "--tx xsk needs the interface to send by");
+	rc = netdev_get(NULL, e->spec->ifname, &dev);
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
+				 "no interface '%s': %s", e->spec->ifname, strerror(-rc));
+	rc = netdev_next_hop(NULL, to->family, dst, &e->ifindex, e->flow.dst_mac, src);
+	if (!rc && e->ifindex != dev.ifindex)
+		rc = -EHOSTUNREACH;
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc,
+				 "look at `ip route get`; reach the target once (ping) so that its "
+				 "neighbour entry is there",
+				 "no known next hop to the target by %s: %s", dev.ifname,
+				 strerror(-rc));
+	memcpy(e->flow.src_mac, dev.mac, 6);
+	e->flow.src_port = 40000;
+	return 0;
+}
+
+static void open_tracer(struct sending_end *e, uint64_t each)
+{
+	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	char missing[128], note[256];
+	struct error why = {};
+
+	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
+		snprintf(why.message, sizeof(why.message), "missing %s", missing);
+	else
+		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port,
+					 NULL, NULL, &why);
+	if (e->traced || !e->view->on_note)
+		return;
+	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
+	e->view->on_note(e->view->arg, note);
+}
+
+/* Numbers that may be needed: the count, or what the time allows. */
+static uint64_t most_numbers(const struct send_spec *spec)
+{
+	double pps = spec->rate_pps > 0 ? spec->rate_pps : FAST_PPS, most;
+
+	if (spec->count != UINT64_MAX)
+		return spec->count;
+	most = pps * (double)spec->duration_ns * 1e-9 * 1.01 + 1000;
+	return most < UINT32_MAX ? (uint64_t)most : UINT32_MAX;
+}
+
+static int open_sender(struct sending_end *e, struct error *err)
+{
+	const struct send_spec *spec = e->spec;
+	uint64_t most = most_numbers(spec), each = most / spec->threads + 1;
+	int rc;
+
+	open_tracer(e, each);
+	if (!e->traced) {
+		rc = fates_init(&e->fates, (uint16_t)spec->threads, fates_window(each), err);
+		if (!rc)
+			rc = fates_map(&e->fates, -1, -1, err);
+		if (rc)
+			return rc;
+	}
+	e->config = (struct sender_config){
+		.ops = spec->tx,
+		.flow = &e->flow,
+		.ifname = spec->ifname,
+		.ifindex = e->ifindex,
+		.threads = spec->threads,
+		.fates = fates_of(e),
+		.count = most,
+		.duration_ns = spec->duration_ns,
+		.rate_pps = spec->rate_pps,
+		.sndbuf = (int)spec->sndbuf,
+		.no_wait = spec->no_wait,
+		.cpu = -1,
+	};
+	return sender_open(&e->sender, &e->config, err);
+}
+
+/* So that a lone receiver knows where each stream ended. Best effort, hence several. */
+static void say_end(const struct sending_end *e)
+{
+	const struct endpoint *to = &e->spec->to;
+	struct sockaddr_in6 d6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(to->port),
+				  .sin6_addr = to->ip6};
+	struct sockaddr_in d4 = {.sin_family = AF_INET, .sin_port = htobe16(to->port),
+				 .sin_addr = to->ip4};
+	bool six = to->family == AF_INET6;
+	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	for (int n = 0; n < END_RECORDS; n++) {
+		for (unsigned t = 0; t < e->spec->threads; t++) {
+			const struct fates *f = e->config.fates;
+			uint64_t sent = sender_next(e->sender, t) - f->base, refused = 0;
+			struct end_record end = {.magic = htobe16(END_MAGIC),
+						 .stream = htobe16((uint16_t)(f->stream0 + t)),
+						 .base = htobe64(f->base)};
+
+			for (uint64_t i = f->base; i < f->base + sent && i < f->base + f->window; i++)
+				refused += f->failed[fates_index(f, (uint16_t)t, i)] != 0;
+			end.sent = htobe64(sent - refused);
+			end.refused = htobe64(refused);
+			end.check = htobe64(~((uint64_t)(f->stream0 + t) ^ f->base ^ (sent - refused) ^
+					      refused));
+			sendto(fd, &end, sizeof(end), 0, six ? (void *)&d6 : (void *)&d4,
+			       six ? sizeof(d6) : sizeof(d4));
+		}
+		pace_wait(END_GAP_NS);
+	}
+	close(fd);
+}
+
+static void show(const struct sending_end *e, uint64_t start)
+{
+	struct experiment_interval i = {.time_ns = pace_now() - start};
+
+	for (unsigned t = 0; t < e->spec->threads; t++)
+		i.sent += sender_next(e->sender, t) - e->config.fates->base;
+	if (e->traced)
+		i.dropped = drops_packets(e->tracer.drops);
+	if (e->view->on_interval)
+		e->view->on_interval(e->view->arg, &i);
+}
+
+static bool watch(struct sending_end *e, struct error *err)
+{
+	uint64_t start = pace_now(), next = start + e->spec->interval_ns;
+	bool interrupted = false;
+
+	sender_start(e->sender);
+	while (!interrupted && !sender_done(e->sender)) {
+		interrupted = watch_tick();
+		if (pace_now() < next)
+			continue;
+		show(e, start);
+		next += e->spec->interval_ns;
+	}
+	if (interrupted)
+		sender_stop(e->sender);
+	sender_join(e->sender, err);
+	return interrupted;
+}
+
+/* Drops that come late: of a queueing discipline, of a neighbour that is not found. */
+static void settle(const struct sending_end *e)
+{
+	uint64_t since = pace_now(), last = drops_packets(e->tracer.drops);
+
+	while (pace_now() - since < QUIET_NS && !watch_tick()) {
+		uint64_t now = drops_packets(e->tracer.drops);
+
+		if (now != last)
+			since = pace_now();
+		last = now;
+	}
+}
+
+static void close_books(struct sending_end *e, struct result *res)
+{
+	struct ledger_place here = {e->ns.inum, 0, "tx", ""};
+	struct sender_stats st;
+
+	if (e->traced) {
+		settle(e);
+		tracer_name(&e->tracer, &here, 1, &e->ledger);
+		/* drops elsewhere on this host are not this side's: the receiving namespace's */
+		for (int i = 0; i < e->ledger.n; i++) {
+			const struct ledger_cause *c = &e->ledger.cause[i];
+
+			if (c->raw.cause.netns != e->ns.inum && c->verdict.direction != DIRECTION_TX)
+				e->ledger.ignored[c->raw.index] = 1;
+		}
+	}
+	for (unsigned t = 0; t < e->spec->threads; t++)
+		fates_fold(fates_of(e), (uint16_t)t, sender_next(e->sender, t), e->ledger.ignored,
+			   &e->ledger.tally, NULL);
+	ledger_close(&e->ledger, 0, fates_of(e)->stream0,
+		     e->flow.payload + 8 + (e->flow.family == AF_INET6 ? 40 : 20), res);
+	if (e->traced)
+		tracer_losses(&e->tracer, &e->ledger, res);
+	sender_stats(e->sender, &st);
+	res->waits = st.tx.waits;
+	res->wait_ns = st.tx.wait_ns;
+	res->slipped_ns = st.slipped_ns;
+	res->duration_ns = st.end_ns - st.start_ns;
+	if (res->duration_ns)
+		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
+}
+
+static void announce(const struct sending_end *e, struct result *res)
+{
+	const struct fates *f = e->config.fates;
+	const struct experiment_streams streams = {f->stream0, f->streams, f->base, e->config.count};
+
+	snprintf(res->tx_mode, sizeof(res->tx_mode), "%s", sender_mode(e->sender));
+	if (e->view->on_start)
+		e->view->on_start(e->view->arg, NULL, NULL, res, &streams);
+}
+
+int solo_send(const struct send_spec *spec, const struct experiment_view *view,
+	      struct result *res, struct error *err)
+{
+	struct sending_end *e = calloc(1, sizeof(*e));
+	int rc;
+
+	memset(res, 0, sizeof(*res));
+	if (!e)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	e->spec = spec;
+	e->view = view;
+	e->ns = NETNS_NONE;
+	e->flow = (struct flow){.family = spec->to.family, .dst4 = spec->to.ip4,
+				.dst6 = spec->to.ip6, .dst_port = spec->to.port,
+				.flows = spec->flows, .payload = spec->payload,
+				.time = spec->payload >= STAMP_TIME_LEN};
+	res->payload_bytes = spec->payload;
+	res->frame_bytes = flow_frame_bytes(&e->flow);
+	res->rate_pps = spec->rate_pps;
+	netns_current(&e->ns, err);
+	rc = spec->tx == &tx_xsk ? plan_frames(e, err) : 0;
+	if (!rc)
+		rc = open_sender(e, err);
+	if (!rc) {
+		announce(e, res);
+		res->interrupted = watch(e, err);
+		say_end(e);
+		close_books(e, res);
+		rc = err->status == STATUS_OK ? 0 : -EIO;
+	}
+	sender_close(e->sender);
+	if (e->traced)
+		tracer_close(&e->tracer);
+	fates_unmap(&e->fates);
+	netns_close(&e->ns);
+	free(e);
+	return rc;
+}

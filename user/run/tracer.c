@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/tracer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW_OPEN (1ULL << 25) /* numbers kept in all where the count is not known beforehand */
+
+static int reason_value(const struct tracer *t, const char *name)
+{
+	int value = reasons_value(t->reasons, name);
+
+	return value < 0 ? -1 : value;
+}
+
+/* Children of a freed head are freed in skb_release_data(): no packets of their own (STAGES 5.2). */
+static void ignore_children(struct tracer *t)
+{
+	struct ksym here;
+	uint64_t start;
+
+	if (ksym_addr(t->ksyms, "skb_release_data", &start))
+		return;
+	t->config.ignore_start = t->config.ignore_end = start;
+	while (!ksym_find(t->ksyms, t->config.ignore_end, &here) &&
+	       !strcmp(here.name, "skb_release_data") &&
+	       here.offset == t->config.ignore_end - start)
+		t->config.ignore_end++;
+}
+
+static int configure(struct tracer *t, uint16_t port, bool count_all, struct error *err)
+{
+	int args = reasons_kfree_args(t->reasons);
+
+	if (args < 0)
+		return error_set(err, STATUS_UNABLE, args, "it needs a kernel with tracepoints and BTF",
+				 "this kernel has no tracepoint skb:kfree_skb");
+	t->config = (struct trace_config){
+		.base = t->fates.base,
+		.window = t->fates.window,
+		.stream0 = t->fates.stream0,
+		.streams = t->fates.streams,
+		.port = port,
+		.has_reason = args > 2,
+		.has_rx_sk = args > 3,
+		.reason_netfilter = reason_value(t, "NETFILTER_DROP"),
+		.reason_otherhost = reason_value(t, "OTHERHOST"),
+		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
+		.count_all = count_all,
+	};
+	ignore_children(t);
+	return 0;
+}
+
+int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port,
+		const struct checkpoint_place *tx, const struct checkpoint_place *rx,
+		struct error *err)
+{
+	uint64_t window = count == UINT64_MAX ? WINDOW_OPEN / streams : count;
+	bool xdp;
+	int rc;
+
+	memset(t, 0, sizeof(*t));
+	rc = reasons_open(&t->reasons, NULL, err);
+	if (!rc)
+		rc = ksyms_open(&t->ksyms, NULL, err);
+	if (!rc)
+		rc = fates_init(&t->fates, (uint16_t)streams, fates_window(window), err);
+	if (!rc)
+		rc = configure(t, port, !count, err);
+	if (!rc) {
+		xdp = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0;
+		rc = drops_open(&t->drops, &t->config, xdp, err);
+	}
+	if (!rc && tx)
+		rc = checkpoints_open(&t->checkpoints, &t->config, tx, rx, err);
+	if (!rc)
+		rc = fates_map(&t->fates, drops_fates_fd(t->drops),
+			       t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1, err);
+	if (!rc)
+		rc = drops_attach(t->drops, err);
+	if (rc)
+		tracer_close(t);
+	return rc;
+}
+
+int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
+		struct ledger *ledger)
+{
+	struct drops_cause *raw = calloc(TRACE_CAUSES, sizeof(*raw));
+	int found;
+
+	if (!raw)
+		return -ENOMEM;
+	found = drops_read(t->drops, raw, TRACE_CAUSES);
+	if (found >= 0)
+		ledger_name(ledger, raw, found, t->reasons, t->ksyms, places, n);
+	free(raw);
+	return found < 0 ? found : 0;
+}
+
+void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res)
+{
+	struct result_losses *out = &res->losses;
+	struct drops_losses l = {};
+
+	drops_read_losses(t->drops, &l);
+	res->late = l.bpf.late;
+	out->causes_full = l.bpf.causes_full;
+	out->stamp_unreadable = l.bpf.stamp_unreadable;
+	out->recursion_misses = l.recursion_misses;
+	out->cell_empty = l.bpf.cell_empty;
+	out->gso_split = l.bpf.gso_split;
+	out->suppressed = ledger->tally.unaccounted_on_init;
+	if (out->suppressed)
+		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
+			 "%llu packets were last seen on top of a thread of PID 1, where this kernel "
+			 "may skip tracing programs",
+			 (unsigned long long)out->suppressed);
+}
+
+void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
+{
+	drops_set_tail(t->drops, slot, number);
+	if (t->checkpoints)
+		checkpoints_set_tail(t->checkpoints, slot, number);
+}
+
+void tracer_close(struct tracer *t)
+{
+	checkpoints_close(t->checkpoints);
+	drops_close(t->drops);
+	fates_unmap(&t->fates);
+	ksyms_free(t->ksyms);
+	reasons_free(t->reasons);
+	memset(t, 0, sizeof(*t));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The tracer with all it needs: names of this kernel, the numbers of the run, their fates. */
+#ifndef PKTLEDGER_TRACER_H
+#define PKTLEDGER_TRACER_H
+
+#include "books/fates.h"
+#include "books/ledger.h"
+#include "trace/checkpoint.h"
+#include "trace/drops.h"
+#include "trace/ksym.h"
+#include "trace/reason.h"
+
+struct tracer {
+	struct reasons *reasons;
+	struct ksyms *ksyms;
+	struct fates fates;
+	struct trace_config config;
+	struct drops *drops;
+	struct checkpoints *checkpoints; /* NULL: none */
+};
+
+/*
+ * Draws the numbers, loads and attaches the observers, maps the fates. `count`: numbers of one
+ * stream, UINT64_MAX if that is not known; 0: the numbers are others', so that causes are counted but
+ * no fates kept. `tx`, `rx`: checkpoints, both NULL for none. On failure all is undone.
+ */
+int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port,
+		const struct checkpoint_place *tx, const struct checkpoint_place *rx,
+		struct error *err);
+
+/* Reads the causes seen so far and names them. */
+int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
+		struct ledger *ledger);
+
+/* What the tracer itself lost, and evidence of suppression that the ledger holds. */
+void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
+
+/* Numbers of a stream below `number` leave the window; they are to be folded next. */
+void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number);
+
+void tracer_close(struct tracer *t);
+
+#endif
