@@ -16,6 +16,8 @@
 #define HEADER_UNSET 0xffff /* mac_header before skb_reset_mac_header() */
 #define IP6_HLEN     40
 #define UDP_HLEN     8
+#define VLAN_TAGS_MAX 2
+#define IP_MF	     0x2000
 
 /* What is needed of an skb to find its headers; offsets count from `head`. */
 struct packet_place {
@@ -136,37 +138,52 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 
 /*
  * The same for programs that see the packet itself (tc, XDP): direct access, bounds by the
- * verifier. Returns the stamp's word, or 0 if the packet is none of ours. 0 is no word: base is
- * never 0.
+ * verifier. The payload of an unfragmented UDP packet to `port`, with a stamp's length in bounds,
+ * or NULL.
  */
-static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u16 port)
+static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 port)
 {
-	__u8 *l3 = data + ETH_HLEN, *udp, *payload;
+	__u8 *type = data + ETH_HLEN - 2, *l3, *udp;
 	__u16 proto;
-	__u64 word;
 
-	if ((void *)(l3 + 4) > data_end)
-		return 0;
-	proto = be16_at(data + 12);
-	if (proto == ETH_P_8021Q || proto == ETH_P_8021AD) {
-		proto = be16_at(l3 + 2);
-		l3 += 4;
+	if ((void *)(type + 2) > data_end)
+		return NULL;
+	proto = be16_at(type);
+#pragma unroll
+	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
+		if (proto != ETH_P_8021Q && proto != ETH_P_8021AD)
+			break;
+		type += 4;
+		if ((void *)(type + 2) > data_end)
+			return NULL;
+		proto = be16_at(type);
 	}
+
+	l3 = type + 2;
 	if (proto == ETH_P_IP) {
-		if ((void *)(l3 + 20) > data_end || l3[9] != IPPROTO_UDP ||
-		    be16_at(l3 + 6) & IP_OFFSET_MASK)
-			return 0;
+		if ((void *)(l3 + 20) > data_end || l3[9] != IPPROTO_UDP || (l3[0] & 0x0f) < 5 ||
+		    be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK))
+			return NULL;
 		udp = l3 + (l3[0] & 0x0f) * 4;
 	} else if (proto == ETH_P_IPV6) {
 		if ((void *)(l3 + IP6_HLEN) > data_end || l3[6] != IPPROTO_UDP)
-			return 0;
+			return NULL;
 		udp = l3 + IP6_HLEN;
 	} else {
-		return 0;
+		return NULL;
 	}
-	payload = udp + UDP_HLEN;
-	if ((void *)(payload + STAMP_LEN) > data_end || be16_at(udp + 2) != port ||
-	    be16_at(payload) != STAMP_MAGIC)
+	if ((void *)(udp + UDP_HLEN + STAMP_LEN) > data_end || be16_at(udp + 2) != port)
+		return NULL;
+	return udp + UDP_HLEN;
+}
+
+/* The word of its stamp, or 0 if it is none of ours. 0 is no word: no stream is 0. */
+static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u16 port)
+{
+	__u8 *payload = packet_payload(data, data_end, port);
+	__u64 word;
+
+	if (!payload || be16_at(payload) != STAMP_MAGIC)
 		return 0;
 	word = be64_at(payload + 2);
 	return be64_at(payload + 10) == ~word ? word : 0;

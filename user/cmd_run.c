@@ -3,6 +3,8 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "commands.h"
@@ -67,12 +69,24 @@ static const struct opt_group run_groups[] = {
 	{0},
 };
 
-/* What a fault or a large datagram needs decides; else both ends are equal to the kernel. */
+/* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
+	const struct traffic_options *t = &o->traffic;
+	unsigned payload;
+	struct error why = {};
+	int fd;
+
 	if (o->tx != TX_AUTO)
 		return o->tx;
-	return TX_SOCKET;
+	if (o->faults.set || t->no_wait || t->sndbuf ||
+	    traffic_payload(t, &tx_xsk, LAB_MTU, &payload, &why))
+		return TX_SOCKET;
+	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return TX_SOCKET;
+	close(fd);
+	return TX_XSK;
 }
 
 static int check_ports(const struct run_options *o, struct error *err)

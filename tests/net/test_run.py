@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, Host, assert_balanced, assert_counters_agree, case, lost, main,
-                 require_root, run, started, sysctl, table, until)
+                 require, require_root, run, started, sysctl, table, until)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
 MATRIX_COUNT = 1000000 if EVERYTHING else 100000
@@ -177,6 +177,7 @@ def nothing_left_after_SIGKILL():
 def udp_mem_is_restored_after_SIGKILL():
     require_root()
     before = sysctl("net/ipv4/udp_mem")
+    require(before, "needs the first network namespace of the host")
     with started("run", "--count", "10M", "--rate", "10k", "--fault", "udp_mem") as process:
         until(lambda: process.poll() is not None or sysctl("net/ipv4/udp_mem") != before, 20,
               "udp_mem is changed")

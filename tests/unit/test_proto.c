@@ -76,9 +76,7 @@ static void test_checksums(void **state)
 			assert_true(proto_build(frame, ROOM, &flow, index) > 0);
 			assert_checksums(frame, family);
 			for (unsigned w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
-				proto_stamp(payload, words[w]);
-				if (flow.time)
-					proto_stamp_time(payload, words[w] * 3 + 7);
+				flow_stamp(payload, flow.payload, words[w], words[w] * 3 + 7);
 				assert_checksums(frame, family);
 			}
 		}
@@ -181,8 +179,7 @@ static void test_stamp_is_where_it_belongs(void **state)
 
 	(void)state;
 	assert_int_equal(proto_build(frame, ROOM, &flow, 0), 106);
-	proto_stamp(payload, STAMP_WORD(7, 0x123400000005));
-	proto_stamp_time(payload, 0x0102030405060708);
+	flow_stamp(payload, flow.payload, STAMP_WORD(7, 0x123400000005), 0x0102030405060708);
 	assert_memory_equal(payload, stamp, sizeof(stamp));
 	for (int i = 0; i < 8; i++) {
 		assert_int_equal(payload[18 + i], i + 1);

@@ -115,6 +115,14 @@ static bool is_event(const struct ledger_cause *c)
 	       c->verdict.class != VERDICT_IGNORE && c->raw.count.events;
 }
 
+void ledger_stages(const struct ledger *l, uint64_t stage[STAGE_COUNT])
+{
+	for (int i = 0; i < l->n; i++) {
+		if (is_event(&l->cause[i]))
+			stage[l->cause[i].named.stage] += l->cause[i].raw.count.packets;
+	}
+}
+
 unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max)
 {
 	unsigned n = 0;
@@ -170,6 +178,7 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 		  struct result *res)
 {
 	const struct fate_tally *t = &l->tally;
+	uint64_t events[STAGE_COUNT] = {};
 
 	res->attempted = t->attempted;
 	res->refused = t->refused;
@@ -183,11 +192,12 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	fill_refused(t, res);
 
+	ledger_stages(l, events);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		res->stage[s].events = events[s];
 	for (int i = 0; i < l->n; i++) {
 		const struct ledger_cause *c = &l->cause[i];
 
-		if (is_event(c))
-			res->stage[c->named.stage].events += c->raw.count.packets;
 		for (uint16_t s = 0; s < TRACE_STREAMS; s++) {
 			const struct fate_cause *f = &t->cause[s][c->raw.index];
 

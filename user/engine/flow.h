@@ -3,9 +3,12 @@
 #ifndef PKTLEDGER_FLOW_H
 #define PKTLEDGER_FLOW_H
 
+#include <endian.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "stamp.h"
 
 struct flow {
 	int family;	      /* AF_INET or AF_INET6 */
@@ -31,8 +34,23 @@ static inline unsigned flow_frame_bytes(const struct flow *f)
 /* Fills a payload with the pattern that receivers compare with; the stamp is written over it. */
 void flow_fill(uint8_t *payload, unsigned len);
 
-/* Writes the stamp, and the send time (CLOCK_TAI, ns) if the payload has room for it. */
-void flow_stamp(uint8_t *payload, unsigned len, uint16_t stream, uint64_t number, uint64_t tai_ns);
+/*
+ * Writes the stamp, and the send time (CLOCK_TAI, ns) if the payload of `len` bytes has room for it.
+ * A checksum over the payload stays right: see stamp.h.
+ */
+static inline void flow_stamp(void *payload, unsigned len, uint64_t word, uint64_t tai_ns)
+{
+	struct stamp *stamp = payload;
+	struct stamp_time *time = (void *)((char *)payload + STAMP_TIME_OFF);
+
+	stamp->magic = htobe16(STAMP_MAGIC);
+	stamp->word = htobe64(word);
+	stamp->check = htobe64(~word);
+	if (len < STAMP_TIME_LEN)
+		return;
+	time->ns = htobe64(tai_ns);
+	time->check = htobe64(~tai_ns);
+}
 
 /* One sending thread's numbers. Numbers are absolute (base included). */
 struct stream {

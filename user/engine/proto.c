@@ -100,7 +100,7 @@ int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned in
 	udp->dest = htons(flow->dst_port);
 	udp->len = htons(udp_length);
 	flow_fill((uint8_t *)(udp + 1), flow->payload);
-	flow_stamp((uint8_t *)(udp + 1), flow->payload, 0, 0, 0);
+	flow_stamp((uint8_t *)(udp + 1), flow->payload, 0, 0);
 
 	if (v6) {
 		frame_ip6hdr *ip6 = ip;

@@ -38,24 +38,6 @@ static inline unsigned proto_frame_length(const struct flow *flow)
  */
 int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned index);
 
-/* Rewrites the stamp's word; the checksums stay right. */
-static inline void proto_stamp(void *payload, uint64_t word)
-{
-	struct stamp *stamp = payload;
-
-	stamp->word = htobe64(word);
-	stamp->check = htobe64(~word);
-}
-
-/* Rewrites the send time (CLOCK_TAI, ns) of a payload that carries it; same property. */
-static inline void proto_stamp_time(void *payload, uint64_t tai_ns)
-{
-	struct stamp_time *time = (struct stamp_time *)((char *)payload + STAMP_TIME_OFF);
-
-	time->ns = htobe64(tai_ns);
-	time->check = htobe64(~tai_ns);
-}
-
 /*
  * The UDP payload of a received frame of `length` bytes: up to two VLAN tags, IPv4 with options,
  * IPv6 without extension headers, whole datagrams only, destination port `port` (host order).

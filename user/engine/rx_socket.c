@@ -10,16 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/pace.h"
 #include "engine/rx.h"
 
 #define BATCH	 64
 #define BUFFER	 2048	/* of a datagram, unless larger ones are expected */
 #define MAX_UDP	 65536
+#define SPIN_NS	 50000	/* about what a sleep and a wake-up cost */
 
 struct rx {
 	const struct rx_config *cfg;
 	struct rx_stats stats;
 	int fd;
+	uint64_t spin_ns; /* 0 where the sender needs this CPU */
 	unsigned size;
 	uint8_t *buffer;
 	struct iovec iov[BATCH];
@@ -93,6 +96,7 @@ static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct e
 	rx->cfg = cfg;
 	rx->size = expected < BUFFER ? BUFFER : expected;
 	rx->fd = -1;
+	rx->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
 	rx->buffer = malloc((size_t)BATCH * rx->size);
 	if (!rx->buffer) {
 		rx_socket_close(rx);
@@ -114,18 +118,38 @@ static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct e
 	return 0;
 }
 
-static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
+/* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter. */
+static int take(struct rx *rx)
+{
+	rx->stats.calls++;
+	return recvmmsg(rx->fd, rx->msg, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+}
+
+/*
+ * A sleeping reader costs the sender's CPU a wake-up for almost every packet, several times what the
+ * packet itself costs. So the reader looks again for a while before it sleeps.
+ */
+static int take_or_wait(struct rx *rx, int timeout_ms)
 {
 	struct pollfd p = {.fd = rx->fd, .events = POLLIN};
+	int n = take(rx);
+
+	if (n >= 0 || errno != EAGAIN || !timeout_ms)
+		return n;
+	for (uint64_t end = pace_now() + rx->spin_ns; pace_now() < end;) {
+		n = take(rx);
+		if (n >= 0 || errno != EAGAIN)
+			return n;
+	}
+	return poll(&p, 1, timeout_ms) > 0 ? take(rx) : n;
+}
+
+static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
+{
 	struct timespec ts;
 	uint64_t tai = 0;
-	int n;
+	int n = take_or_wait(rx, timeout_ms);
 
-	/* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter */
-	n = recvmmsg(rx->fd, rx->msg, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
-	if (n < 0 && errno == EAGAIN && timeout_ms && poll(&p, 1, timeout_ms) > 0)
-		n = recvmmsg(rx->fd, rx->msg, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
-	rx->stats.calls++;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0
 		       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",

@@ -215,7 +215,8 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	}
 	for (unsigned i = 0; i < n; i++)
-		flow_stamp(tx->iov[i].iov_base, cfg->flow->payload, s->id, s->next + i, tai);
+		flow_stamp(tx->iov[i].iov_base, cfg->flow->payload,
+			   STAMP_WORD(s->id, s->next + i), tai);
 	sent = sendmmsg(fd, tx->msg, n, cfg->no_wait ? MSG_DONTWAIT : 0);
 	error = errno;
 	tx->stats.calls++;

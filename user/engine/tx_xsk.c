@@ -134,9 +134,8 @@ static void submit(struct tx *tx, unsigned n)
 		uint64_t frame = frame_pool_get(pool);
 		void *payload = umem_at(&tx->port.umem, frame + tx->payload_offset);
 
-		proto_stamp(payload, STAMP_WORD(stream->id, number + i));
-		if (tai_ns)
-			proto_stamp_time(payload, tai_ns);
+		flow_stamp(payload, tx->cfg.flow->payload, STAMP_WORD(stream->id, number + i),
+			   tai_ns);
 		*xsk_ring_prod__tx_desc(ring, at + i) =
 			(struct xdp_desc){.addr = frame, .len = tx->frame_length};
 	}

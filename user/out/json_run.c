@@ -96,12 +96,24 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 
 struct json_object *json_interval(const struct experiment_interval *now)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_object_new_object(), *stages = json_object_new_array();
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct json_object *stage;
+
+		if (!now->stage[s])
+			continue;
+		stage = json_object_new_object();
+		json_put_text(stage, "stage", stage_name(s));
+		json_put_u64(stage, "packets", now->stage[s]);
+		json_object_array_add(stages, stage);
+	}
 
 	json_put_u64(o, "time_ns", now->time_ns);
 	json_put_u64(o, "sent", now->sent);
 	json_put_u64(o, "delivered", now->delivered);
 	json_put_u64(o, "dropped", now->dropped);
+	json_put(o, "stages", stages);
 	json_put_bool(o, "settling", now->settling);
 	return o;
 }

@@ -46,6 +46,12 @@ static int name_causes(struct books *b, const struct rig *rig)
 	return tracer_name(&rig->tracer, places, n, &b->ledger);
 }
 
+void books_stages(struct books *b, const struct rig *rig, uint64_t stage[STAGE_COUNT])
+{
+	if (!name_causes(b, rig))
+		ledger_stages(&b->ledger, stage);
+}
+
 static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
 		       uint8_t cause)
 {

@@ -14,9 +14,10 @@
 #define QUIET_NS   200000000 /* no new fate for so long: the books may close */
 #define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more */
 
-static void show(const struct rig *rig, const struct experiment_view *view, uint64_t start,
-		 uint64_t now, bool settling)
+static void show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
+		 bool settling)
 {
+	const struct experiment_view *view = books->view;
 	struct experiment_interval i = {.time_ns = now - start, .settling = settling};
 
 	if (!view->on_interval)
@@ -25,6 +26,7 @@ static void show(const struct rig *rig, const struct experiment_view *view, uint
 		i.sent += sender_next(rig->sender, t) - rig->tracer.fates.base;
 	i.delivered = rig->receiver ? receiver_delivered(rig->receiver) : 0;
 	i.dropped = drops_packets(rig->tracer.drops);
+	books_stages(books, rig, i.stage);
 	view->on_interval(view->arg, &i);
 }
 
@@ -37,8 +39,7 @@ static void move_window(struct rig *rig, struct books *books, uint64_t now)
 }
 
 /* Watches until sending is over. Returns true if a signal ended it. */
-static bool watch(struct rig *rig, struct books *books, const struct experiment_view *view,
-		  struct error *err)
+static bool watch(struct rig *rig, struct books *books, struct error *err)
 {
 	uint64_t start = pace_now(), next = start + rig->spec->interval_ns;
 	bool interrupted = false;
@@ -58,7 +59,7 @@ static bool watch(struct rig *rig, struct books *books, const struct experiment_
 		now = pace_now();
 		move_window(rig, books, now);
 		if (rig->spec->interval_ns && now >= next) {
-			show(rig, view, start, now, false);
+			show(rig, books, start, now, false);
 			next += rig->spec->interval_ns;
 		}
 	}
@@ -74,7 +75,7 @@ static bool queues_empty(const struct rig *rig)
 }
 
 /* Waits until no new fate comes and every known queue is empty, or for --settle at most. */
-static void settle(struct rig *rig, const struct experiment_view *view)
+static void settle(struct rig *rig, struct books *books)
 {
 	uint64_t start = pace_now(), quiet_since = start, last = 0;
 	uint64_t end = start + rig->spec->settle_ns + rig->fx.settle_ns;
@@ -91,7 +92,7 @@ static void settle(struct rig *rig, const struct experiment_view *view)
 		if (now >= end || (now - quiet_since >= QUIET_NS && queues_empty(rig)))
 			return;
 		if (rig->spec->interval_ns && now >= next) {
-			show(rig, view, start, now, true);
+			show(rig, books, start, now, true);
 			next += rig->spec->interval_ns;
 		}
 		if (watch_tick())
@@ -168,11 +169,11 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 	rc = fault_begin(rig->faults, err);
 	if (!rc) {
 		sender_start(rig->sender);
-		res->interrupted = watch(rig, books, view, err);
+		res->interrupted = watch(rig, books, err);
 		fault_end(rig->faults, err);
 		if (rig->receiver && rig->fx.reader != READER_NEVER)
 			receiver_resume(rig->receiver);
-		settle(rig, view);
+		settle(rig, books);
 		rc = finish_receiver(rig, books, err);
 	}
 	if (!rc)
