@@ -75,7 +75,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 					      rx_ops_of(v->o->rx)->name, (uint16_t)v->o->port, res));
 }
 
-static void on_interval(void *arg, const struct experiment_interval *now)
+static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	const struct recv_view *v = arg;
 	char delivered[FMT_MAX];
@@ -84,6 +84,7 @@ static void on_interval(void *arg, const struct experiment_interval *now)
 		     fmt_count(delivered, sizeof(delivered), now->delivered));
 	if (v->json)
 		json_out_interval(v->json, now);
+	return !stdout_gone();
 }
 
 static int recv_run(void *options, struct error *err)

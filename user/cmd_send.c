@@ -71,7 +71,7 @@ static void on_start(void *arg, const struct run_spec *unused, const struct lab 
 					      v->spec->tx->name, res, streams));
 }
 
-static void on_interval(void *arg, const struct experiment_interval *now)
+static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	char sent[FMT_MAX], rate[FMT_MAX];
 	struct send_view *v = arg;
@@ -81,6 +81,7 @@ static void on_interval(void *arg, const struct experiment_interval *now)
 		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
 	if (v->json)
 		json_out_interval(v->json, now);
+	return !stdout_gone();
 }
 
 /* What will be done, before it is: on a host's own network nobody should be surprised. */

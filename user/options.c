@@ -2,6 +2,8 @@
 #include "options.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "stamp.h"
 
@@ -122,6 +124,13 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
 	spec->threads = t->threads;
 	spec->sndbuf = t->sndbuf;
 	spec->no_wait = t->no_wait;
+}
+
+bool stdout_gone(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO};
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
 }
 
 enum output global_output(const struct global_options *g)

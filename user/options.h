@@ -59,6 +59,9 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec);
 
 /* JSON, JSON lines, or neither. */
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
+/* The reader of a pipe at stdout is gone: there is nobody left to work for. */
+bool stdout_gone(void);
+
 enum output global_output(const struct global_options *g);
 
 #endif

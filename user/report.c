@@ -95,13 +95,13 @@ static void show_progress(const struct experiment_interval *now)
 			     delivered, dropped);
 }
 
-static void on_interval(void *arg, const struct experiment_interval *now)
+static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	struct report *r = arg;
 
 	show_progress(now);
 	if (now->settling)
-		return;
+		return true;
 	if (r->json)
 		json_out_interval(r->json, now);
 	if (r->ledger) {
@@ -110,6 +110,7 @@ static void on_interval(void *arg, const struct experiment_interval *now)
 		ledgerfile_interval(r->ledger, interval);
 		json_object_put(interval);
 	}
+	return !stdout_gone();
 }
 
 static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,

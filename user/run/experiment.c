@@ -14,20 +14,20 @@
 #define QUIET_NS   200000000 /* no new fate for so long: the books may close */
 #define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more */
 
-static void show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
+static bool show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
 		 bool settling)
 {
 	const struct experiment_view *view = books->view;
 	struct experiment_interval i = {.time_ns = now - start, .settling = settling};
 
 	if (!view->on_interval)
-		return;
+		return true;
 	for (unsigned t = 0; t < rig->spec->threads; t++)
 		i.sent += sender_next(rig->sender, t) - rig->tracer.fates.base;
 	i.delivered = rig->receiver ? receiver_delivered(rig->receiver) : 0;
 	i.dropped = drops_packets(rig->tracer.drops);
 	books_stages(books, rig, i.stage);
-	view->on_interval(view->arg, &i);
+	return view->on_interval(view->arg, &i);
 }
 
 /* Numbers older than the time to settle leave the window; the sender may go on behind it. */
@@ -47,21 +47,15 @@ static bool watch(struct rig *rig, struct books *books, struct error *err)
 	while (!sender_done(rig->sender)) {
 		uint64_t now;
 
-		if (watch_tick()) {
-			interrupted = true;
-			sender_stop(rig->sender);
-			break;
-		}
-		if (rig->receiver && receiver_failed(rig->receiver, err)) {
-			sender_stop(rig->sender);
-			break;
-		}
+		interrupted |= watch_tick();
 		now = pace_now();
 		move_window(rig, books, now);
 		if (rig->spec->interval_ns && now >= next) {
-			show(rig, books, start, now, false);
+			interrupted |= !show(rig, books, start, now, false);
 			next += rig->spec->interval_ns;
 		}
+		if (interrupted || (rig->receiver && receiver_failed(rig->receiver, err)))
+			sender_stop(rig->sender);
 	}
 	sender_join(rig->sender, err);
 	return interrupted;

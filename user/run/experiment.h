@@ -55,7 +55,8 @@ struct experiment_view {
 	/* Everything stands, nothing is sent yet. */
 	void (*on_start)(void *arg, const struct run_spec *spec, const struct lab *lab,
 			 const struct result *so_far, const struct experiment_streams *streams);
-	void (*on_interval)(void *arg, const struct experiment_interval *now);
+	/* False: nobody wants to know any more; sending ends as by a signal. */
+	bool (*on_interval)(void *arg, const struct experiment_interval *now);
 	/* A run of numbers (from 0) of one stream with one fate; cause NULL unless dropped. */
 	void (*on_fates)(void *arg, uint16_t stream, uint64_t first, uint64_t last,
 			 const char *fate, const struct result_cause *cause);

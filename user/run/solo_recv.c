@@ -93,15 +93,36 @@ static int open_receiver(struct receiving_end *e, struct error *err)
 	return rc ? rc : receiver_open(&e->receiver, &e->config, err);
 }
 
-static void show(const struct receiving_end *e, uint64_t start)
+/* Ends in other namespaces of this host are not this side's. */
+static bool is_here(const struct receiving_end *e, const struct ledger_cause *c)
+{
+	return c->verdict.class == VERDICT_LOSS &&
+	       (!c->raw.cause.netns || c->raw.cause.netns == e->ns.inum);
+}
+
+static void name_causes(struct receiving_end *e)
+{
+	struct ledger_place here = {e->ns.inum, 0, "rx", ""};
+
+	tracer_name(&e->tracer, &here, 1, &e->ledger);
+}
+
+static bool show(struct receiving_end *e, uint64_t start)
 {
 	struct experiment_interval i = {.time_ns = pace_now() - start,
 					.delivered = receiver_delivered(e->receiver)};
 
 	if (e->traced)
-		i.dropped = drops_packets(e->tracer.drops);
-	if (e->view->on_interval)
-		e->view->on_interval(e->view->arg, &i);
+		name_causes(e);
+	for (int c = 0; c < e->ledger.n; c++) {
+		const struct ledger_cause *cause = &e->ledger.cause[c];
+
+		if (!is_here(e, cause))
+			continue;
+		i.dropped += cause->raw.count.packets;
+		i.stage[cause->named.stage] += cause->raw.count.packets;
+	}
+	return !e->view->on_interval || e->view->on_interval(e->view->arg, &i);
 }
 
 /* Until the count, the time, a signal, or until all senders are done and nothing more comes. */
@@ -121,7 +142,8 @@ static bool watch(struct receiving_end *e, struct error *err)
 		if ((!spec->stay && now - quiet >= QUIET_NS) || receiver_failed(e->receiver, err))
 			return false;
 		if (now >= next) {
-			show(e, start);
+			if (!show(e, start))
+				return true;
 			next += spec->interval_ns;
 		}
 		if (watch_tick())
@@ -161,16 +183,12 @@ static void close_streams(const struct sink *sum, struct recv_result *out)
 /* What the tracer counted in this namespace: sums of events, no fates. */
 static void close_stages(struct receiving_end *e, struct result *res)
 {
-	struct ledger_place here = {e->ns.inum, 0, "rx", ""};
-
-	tracer_name(&e->tracer, &here, 1, &e->ledger);
+	name_causes(e);
 	for (int i = 0; i < e->ledger.n; i++) {
-		struct ledger_cause *c = &e->ledger.cause[i];
+		const struct ledger_cause *c = &e->ledger.cause[i];
 		struct fate_cause *f = &e->ledger.tally.cause[0][c->raw.index];
 
-		if (c->raw.cause.netns && c->raw.cause.netns != e->ns.inum)
-			continue;
-		if (c->verdict.class == VERDICT_LOSS)
+		if (is_here(e, c))
 			f->packets = c->raw.count.packets;
 		e->ledger.tally.dropped += f->packets;
 	}

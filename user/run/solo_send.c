@@ -166,7 +166,7 @@ static void say_end(const struct sending_end *e)
 	close(fd);
 }
 
-static void show(const struct sending_end *e, uint64_t start)
+static bool show(const struct sending_end *e, uint64_t start)
 {
 	struct experiment_interval i = {.time_ns = pace_now() - start};
 
@@ -174,8 +174,7 @@ static void show(const struct sending_end *e, uint64_t start)
 		i.sent += sender_next(e->sender, t) - e->config.fates->base;
 	if (e->traced)
 		i.dropped = drops_packets(e->tracer.drops);
-	if (e->view->on_interval)
-		e->view->on_interval(e->view->arg, &i);
+	return !e->view->on_interval || e->view->on_interval(e->view->arg, &i);
 }
 
 static bool watch(struct sending_end *e, struct error *err)
@@ -188,7 +187,7 @@ static bool watch(struct sending_end *e, struct error *err)
 		interrupted = watch_tick();
 		if (pace_now() < next)
 			continue;
-		show(e, start);
+		interrupted |= !show(e, start);
 		next += e->spec->interval_ns;
 	}
 	if (interrupted)

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`send` and `recv`: each end alone, and what both know together."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import BINARY, assert_valid, case, main, pktledger, require_root, table, until
+
+NAME = f"pl-ends-{os.getpid()}"
+COUNT = 20000
+
+
+class Lab:
+    """A named lab; `at(side, ...)` starts the program in one of its namespaces."""
+
+    def __enter__(self):
+        require_root()
+        result = pktledger("lab", "up", NAME)
+        assert result.status == 0, result
+        return self
+
+    def __exit__(self, *_):
+        pktledger("lab", "down", NAME)
+
+    @staticmethod
+    def at(side, *args):
+        command = ["ip", "netns", "exec", f"{NAME}-{side}", str(BINARY), *args]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def listening(self, port):
+        """True once a UDP socket of the receiver's namespace has the port."""
+        table = subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "cat", "/proc/net/udp",
+                                "/proc/net/udp6"], capture_output=True, text=True).stdout
+        return f":{port:04X} " in table
+
+    def exchange(self, recv_args, send_args, port=28779):
+        """Both documents, of recv and of send."""
+        receiver = self.at("rx", "recv", "-j", "-q", "-t", "30", *recv_args)
+        try:
+            if "xsk" not in recv_args:
+                until(lambda: self.listening(port), 10, "recv did not open its socket")
+            else:
+                until(lambda: "xdp" in subprocess.run(
+                    ["ip", "netns", "exec", f"{NAME}-rx", "ip", "link", "show", "v-rx"],
+                    capture_output=True, text=True).stdout, 10, "recv attached no XDP program")
+            sender = self.at("tx", "send", "-j", "-q", "-c", str(COUNT), *send_args)
+            sent, sent_err = sender.communicate(timeout=30)
+            assert sender.returncode == 0, sent_err
+            received, received_err = receiver.communicate(timeout=40)
+            assert receiver.returncode == 0, received_err
+        finally:
+            receiver.kill()
+            receiver.wait()
+        documents = json.loads(received), json.loads(sent)
+        for document in documents:
+            assert_valid(document)
+        return documents
+
+
+@table([(name, recv, send) for name, recv, send in [
+    ("socket", [], ["198.18.0.2"]),
+    ("IPv6, another port", ["-6", "-p", "9000"], ["[2001:2::2]:9000"]),
+    ("two threads, four flows", [], ["198.18.0.2", "-P", "2", "--flows", "4"]),
+    ("AF_XDP sends", [], ["198.18.0.2", "--tx", "xsk", "-i", "v-tx"]),
+    ("AF_XDP receives", ["--rx", "xsk", "-i", "v-rx"], ["198.18.0.2"]),
+]])
+def both_agree(recv, send):
+    with Lab() as lab:
+        received, sent = lab.exchange(recv, ["--rate", "50k", *send], 9000 if recv[:1] == ["-6"]
+                                      else 28779)
+    end = received["end"]
+    assert sent["end"]["attempted"] == COUNT and sent["end"]["refused"] == 0, sent["end"]
+    assert end["lost_tail"] is not None, "the end of the stream was not told"
+    assert end["delivered"] + end["lost"] == COUNT, end
+    # what the receiver misses, the tracer of its own namespace has seen end, stage by stage
+    assert sum(stage["packets"] for stage in end["stages"]) == end["lost"], end
+    assert end["duplicated"] == end["damaged"] == end["invalid"] == 0, end
+
+
+@case
+def a_small_buffer_is_named():
+    with Lab() as lab:
+        received, _ = lab.exchange(["--rcvbuf", "2304"], ["198.18.0.2", "--rate", "max"])
+    end = received["end"]
+    assert end["lost"] > 0, end
+    assert [stage["stage"] for stage in end["stages"]] == ["rcvbuf"], end["stages"]
+    assert end["stages"][0]["packets"] == end["lost"], end
+
+
+@case
+def nobody_listens():
+    with Lab() as lab:
+        sender = lab.at("tx", "send", "-j", "-q", "-c", "1000", "-r", "10k", "198.18.0.2")
+        out, err = sender.communicate(timeout=30)
+    assert sender.returncode == 0, err
+    end = json.loads(out)["end"]
+    assert end["attempted"] == 1000 and end["sent"] + end["refused"] == 1000, end
+    # the receiver's namespace is not this side's: nothing of it is in these books
+    assert end["dropped"] == 0, end
+
+
+@table([(" ".join(args), args, status, word) for args, status, word in [
+    (["198.18.0.2"], 2, "rate"),
+    (["nowhere", "-r", "1k"], 2, "nowhere"),
+    ([], 2, "ADDR"),
+    (["198.18.0.2", "-r", "1k", "--tx", "xsk"], 2, "interface"),
+    (["198.18.0.2", "-r", "1k", "--tx", "xsk", "-i", "no-such"], 1, "no-such"),
+]])
+def bad_send(args, status, word):
+    result = pktledger("send", *args)
+    assert result.status == status and word in result.err, result
+
+
+if __name__ == "__main__":
+    main()
