@@ -223,8 +223,10 @@ class Host:
 
     def __init__(self):
         self.files = {path: listing(path) for path in
-                      ("/run/netns", "/sys/class/net", "/run/pktledger/journal",
-                       "/run/pktledger/labs", "/sys/fs/bpf")}
+                      ("/sys/class/net", "/run/pktledger/journal", "/sys/fs/bpf")}
+        # named ones of others come and go; those of the tests are called pl-
+        self.files |= {path: {name for name in listing(path) if name.startswith("pl-")}
+                       for path in ("/run/netns", "/run/pktledger/labs")}
         self.sysctls = {name: sysctl(name) for name in SYSCTLS}
         self.programs = our_programs()
 

@@ -115,11 +115,17 @@ static bool is_event(const struct ledger_cause *c)
 	       c->verdict.class != VERDICT_IGNORE && c->raw.count.events;
 }
 
-void ledger_stages(const struct ledger *l, uint64_t stage[STAGE_COUNT])
+void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT])
 {
 	for (int i = 0; i < l->n; i++) {
-		if (is_event(&l->cause[i]))
-			stage[l->cause[i].named.stage] += l->cause[i].raw.count.packets;
+		const struct trace_count *from = &l->cause[i].raw.count;
+		struct trace_count *to = &stage[l->cause[i].named.stage];
+
+		if (!is_event(&l->cause[i]))
+			continue;
+		to->events += from->events;
+		to->packets += from->packets;
+		to->bytes += from->bytes;
 	}
 }
 
@@ -178,7 +184,7 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 		  struct result *res)
 {
 	const struct fate_tally *t = &l->tally;
-	uint64_t events[STAGE_COUNT] = {};
+	struct trace_count seen[STAGE_COUNT] = {};
 
 	res->attempted = t->attempted;
 	res->refused = t->refused;
@@ -192,9 +198,9 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	fill_refused(t, res);
 
-	ledger_stages(l, events);
+	ledger_stages(l, seen);
 	for (int s = 0; s < STAGE_COUNT; s++)
-		res->stage[s].events = events[s];
+		res->stage[s].events = seen[s].packets;
 	for (int i = 0; i < l->n; i++) {
 		const struct ledger_cause *c = &l->cause[i];
 

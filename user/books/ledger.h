@@ -40,8 +40,8 @@ void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const s
 /* The cause of an index; NULL: none. */
 const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index);
 
-/* Adds the weighted events of each stage. */
-void ledger_stages(const struct ledger *l, uint64_t stage[STAGE_COUNT]);
+/* Adds what was counted to each stage. */
+void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]);
 
 /* What the counters are compared with. Returns how many rows were written. */
 unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max);

@@ -101,11 +101,15 @@ struct json_object *json_interval(const struct experiment_interval *now)
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		struct json_object *stage;
 
-		if (!now->stage[s])
+		if (!now->stage[s].events)
 			continue;
 		stage = json_object_new_object();
 		json_put_text(stage, "stage", stage_name(s));
-		json_put_u64(stage, "packets", now->stage[s]);
+		json_put_u64(stage, "packets", now->stage[s].packets);
+		json_put_u64(stage, "bytes", now->stage[s].bytes);
+		json_put_u64(stage, "events", now->stage[s].packets);
+		json_put_text(stage, "source", "event");
+		json_put_text(stage, "scope", "flow");
 		json_object_array_add(stages, stage);
 	}
 

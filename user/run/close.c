@@ -46,7 +46,7 @@ static int name_causes(struct books *b, const struct rig *rig)
 	return tracer_name(&rig->tracer, places, n, &b->ledger);
 }
 
-void books_stages(struct books *b, const struct rig *rig, uint64_t stage[STAGE_COUNT])
+void books_stages(struct books *b, const struct rig *rig, struct trace_count stage[STAGE_COUNT])
 {
 	if (!name_causes(b, rig))
 		ledger_stages(&b->ledger, stage);

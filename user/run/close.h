@@ -30,8 +30,8 @@ void books_free(struct books *b);
 /* Folds numbers older than the time to settle, and lets the sender use their places. */
 void books_move_window(struct books *b, struct rig *rig, uint64_t now);
 
-/* Ends seen so far by stage: events, weighted. */
-void books_stages(struct books *b, const struct rig *rig, uint64_t stage[STAGE_COUNT]);
+/* Ends seen so far by stage. */
+void books_stages(struct books *b, const struct rig *rig, struct trace_count stage[STAGE_COUNT]);
 
 /* Packets in the queueing disciplines of the path. */
 uint64_t books_in_qdiscs(const struct rig *rig);

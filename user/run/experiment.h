@@ -40,7 +40,7 @@ struct experiment_interval {
 	uint64_t time_ns;	/* since the first packet */
 	uint64_t sent, delivered, dropped; /* since the first packet */
 	bool settling;		/* sending is over, the books are being closed */
-	uint64_t stage[STAGE_COUNT]; /* events, weighted */
+	struct trace_count stage[STAGE_COUNT]; /* ends seen since the first packet */
 };
 
 struct experiment_streams {

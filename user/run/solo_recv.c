@@ -120,7 +120,9 @@ static bool show(struct receiving_end *e, uint64_t start)
 		if (!is_here(e, cause))
 			continue;
 		i.dropped += cause->raw.count.packets;
-		i.stage[cause->named.stage] += cause->raw.count.packets;
+		i.stage[cause->named.stage].events += cause->raw.count.events;
+		i.stage[cause->named.stage].packets += cause->raw.count.packets;
+		i.stage[cause->named.stage].bytes += cause->raw.count.bytes;
 	}
 	return !e->view->on_interval || e->view->on_interval(e->view->arg, &i);
 }
