@@ -155,7 +155,7 @@ int kfree_skb(__u64 *ctx)
 		settle_segments(&at, &p, index, size, segments);
 	else
 		settle(p.word, index);
-	count(index, segments, p.l3_bytes);
+	count(index, segments, p.l3_bytes, skb->truesize);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ int xdp_redirect_err(__u64 *ctx)
 	cause.netns = netns_of_dev(dev);
 	index = cause_index(&cause);
 	settle(*word, index);
-	count(index, 1, 0);
+	count(index, 1, 0, 0);
 	*word = 0;
 	return 0;
 }

@@ -102,7 +102,7 @@ static __always_inline bool is_counted(__u64 word)
 	return cfg.count_all || is_ours(word);
 }
 
-static __always_inline void count(__u32 index, __u64 packets, __u64 bytes)
+static __always_inline void count(__u32 index, __u64 packets, __u64 bytes, __u64 memory)
 {
 	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
 
@@ -111,6 +111,7 @@ static __always_inline void count(__u32 index, __u64 packets, __u64 bytes)
 	c->events++;
 	c->packets += packets;
 	c->bytes += bytes;
+	c->memory += memory;
 }
 
 #endif

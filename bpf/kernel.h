@@ -70,6 +70,7 @@ struct sk_buff {
 	__u16 mac_header;
 	unsigned int tail;
 	unsigned int end;
+	unsigned int truesize;
 	unsigned char *head;
 	unsigned char *data;
 };

@@ -56,6 +56,7 @@ struct trace_count {
 	__u64 events;
 	__u64 packets; /* weighted: a GSO skb counts its segments */
 	__u64 bytes;   /* L3 bytes */
+	__u64 memory;  /* skb->truesize, what a queue charges for it */
 };
 
 /* Per CPU: what the tracer itself lost or set aside. */
@@ -96,7 +97,7 @@ enum trace_seen {
 
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
-_Static_assert(sizeof(struct trace_count) == 24, "counts");
+_Static_assert(sizeof(struct trace_count) == 32, "counts");
 _Static_assert(sizeof(struct trace_config) == 56, "no holes");
 
 #endif

@@ -43,6 +43,20 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 	return best;
 }
 
+/* Bytes that a packet took in the full queue, measured on those that found no room. */
+static uint64_t truesize(const struct books *b, enum stage stage)
+{
+	struct trace_count sum = {};
+
+	for (int i = 0; i < b->ledger.n; i++) {
+		if (b->ledger.cause[i].named.stage != stage)
+			continue;
+		sum.events += b->ledger.cause[i].raw.count.events;
+		sum.memory += b->ledger.cause[i].raw.count.memory;
+	}
+	return sum.events ? sum.memory / sum.events : 0;
+}
+
 void advise(const struct rig *rig, const struct books *b, struct result *res)
 {
 	struct finding_facts host = {
@@ -57,6 +71,12 @@ void advise(const struct rig *rig, const struct books *b, struct result *res)
 		.qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
 	};
 
+	char limit[64];
+
+	snprintf(limit, sizeof(limit), "limit %u bytes, rate %llu bit/s", rig->fx.tbf_limit,
+		 (unsigned long long)rig->fx.tbf_bps);
+	if (rig->fx.tbf_bps)
+		host.qdisc_limit = limit;
 	read_host(rig, &host);
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		struct finding_facts f = host;
@@ -65,6 +85,7 @@ void advise(const struct rig *rig, const struct books *b, struct result *res)
 		if (!res->stage[s].packets)
 			continue;
 		f.lost = res->stage[s].packets;
+		f.truesize = truesize(b, s);
 		if (c) {
 			f.reason = c->reason;
 			f.location = c->location;

@@ -104,6 +104,7 @@ static int read_count(const struct drops *d, __u32 index, struct trace_count *su
 		sum->events += d->percpu[i].events;
 		sum->packets += d->percpu[i].packets;
 		sum->bytes += d->percpu[i].bytes;
+		sum->memory += d->percpu[i].memory;
 	}
 	return 0;
 }
