@@ -223,10 +223,11 @@ class Host:
 
     def __init__(self):
         self.files = {path: listing(path) for path in
-                      ("/sys/class/net", "/run/pktledger/journal", "/sys/fs/bpf")}
-        # named ones of others come and go; those of the tests are called pl-
-        self.files |= {path: {name for name in listing(path) if name.startswith("pl-")}
-                       for path in ("/run/netns", "/run/pktledger/labs")}
+                      ("/sys/class/net", "/run/pktledger/journal")}
+        # those of others come and go; ours are called so
+        for path, ours in (("/run/netns", "pl-"), ("/run/pktledger/labs", "pl-"),
+                           ("/sys/fs/bpf", "pktledger")):
+            self.files[path] = {name for name in listing(path) if name.startswith(ours)}
         self.sysctls = {name: sysctl(name) for name in SYSCTLS}
         self.programs = our_programs()
 

@@ -126,9 +126,12 @@ static int plan(struct run_options *o, struct run_spec *spec, struct error *err)
 	}
 	traffic_plan(&o->traffic, spec);
 	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : LAB_MTU, &spec->payload, err);
-	if (!rc && o->rx == RX_XSK)
-		rc = traffic_payload(&o->traffic, &tx_xsk, o->ports.n ? 0 : LAB_MTU, &spec->payload,
-				     err);
+	if (!rc && o->rx == RX_XSK && !o->ports.n &&
+	    spec->payload + (spec->ipv6 ? 48 : 28) > LAB_MTU)
+		rc = error_set(err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
+			       "--rx xsk takes single frames: %u bytes of payload do not fit the "
+			       "MTU of %u",
+			       spec->payload, LAB_MTU);
 	return rc;
 }
 

@@ -84,21 +84,6 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	return !stdout_gone();
 }
 
-/* What will be done, before it is: on a host's own network nobody should be surprised. */
-static void tell_plan(const struct send_spec *spec, const struct send_options *o)
-{
-	char to[FMT_MAX], count[FMT_MAX], rate[FMT_MAX], time[FMT_MAX];
-
-	num_text_endpoint(to, sizeof(to), &spec->to);
-	fmt_rate(rate, sizeof(rate), spec->rate_pps);
-	log_info("sending %s%s%s of %u bytes to %s at %s by --tx %s",
-		 spec->count == UINT64_MAX ? "for " : fmt_count(count, sizeof(count), spec->count),
-		 spec->count == UINT64_MAX ? num_text_time(time, sizeof(time), o->traffic.duration_ns)
-					   : "",
-		 spec->count == UINT64_MAX ? " datagrams" : " datagrams", spec->payload, to,
-		 spec->rate_pps > 0 ? rate : "full speed", spec->tx->name);
-}
-
 static int plan(const struct send_options *o, struct send_spec *spec, struct error *err)
 {
 	struct traffic_options t = o->traffic;
@@ -144,6 +129,7 @@ static int send_run(void *options, struct error *err)
 	const struct experiment_view callbacks = {.on_note = on_note, .on_start = on_start,
 						  .on_interval = on_interval, .arg = &view};
 	struct result *res = calloc(1, sizeof(*res));
+	char to[FMT_MAX];
 	int rc;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
@@ -152,7 +138,8 @@ static int send_run(void *options, struct error *err)
 					 "pktledger/send/1");
 	rc = res ? plan(o, &spec, err) : -ENOMEM;
 	if (!rc) {
-		tell_plan(&spec, o);
+		num_text_endpoint(to, sizeof(to), &spec.to);
+		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, "this host", to);
 		watch_block_signals();
 		rc = solo_send(&spec, &callbacks, res, err);
 		log_progress_clear();

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "stamp.h"
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */
@@ -124,6 +125,19 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
 	spec->threads = t->threads;
 	spec->sndbuf = t->sndbuf;
 	spec->no_wait = t->no_wait;
+}
+
+void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
+	       const char *from, const char *to)
+{
+	char packets[FMT_MAX] = "", time[FMT_MAX], rate[FMT_MAX];
+
+	if (count != UINT64_MAX)
+		fmt_count(packets, sizeof(packets), count);
+	log_info("sending %s%sdatagrams of %u bytes%s%s at %s from %s to %s", packets,
+		 *packets ? " " : "", payload, duration_ns ? " for " : "",
+		 duration_ns ? num_text_time(time, sizeof(time), duration_ns) : "",
+		 rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps) : "full speed", from, to);
 }
 
 bool stdout_gone(void)

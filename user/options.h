@@ -59,6 +59,13 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec);
 
 /* JSON, JSON lines, or neither. */
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
+/*
+ * Says what will be sent, before it is: on a host's own network nobody should be surprised. Count,
+ * duration and rate as in struct run_spec and its pps.
+ */
+void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
+	       const char *from, const char *to);
+
 /* The reader of a pipe at stdout is gone: there is nobody left to work for. */
 bool stdout_gone(void);
 

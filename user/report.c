@@ -59,18 +59,6 @@ static void on_note(void *arg, const char *note)
 	log_warn("%s", note);
 }
 
-/* What will be done, before it is: on the ports of a host nobody should be surprised. */
-static void tell_plan(const struct run_spec *spec, const struct run_header *h)
-{
-	char rate[FMT_MAX], count[FMT_MAX];
-
-	log_info("sending %s datagrams of %u bytes at %s from %s (%s) to %s (%s)",
-		 spec->count == UINT64_MAX ? "timed" : fmt_count(count, sizeof(count), spec->count),
-		 h->payload_bytes,
-		 h->rate_pps > 0 ? fmt_rate(rate, sizeof(rate), h->rate_pps) : "full speed",
-		 h->tx_port.ifname, h->tx_port.address, h->rx_port.ifname, h->rx_port.address);
-}
-
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *so_far, const struct experiment_streams *streams)
 {
@@ -81,7 +69,8 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	r->head.argc = program_argc;
 	r->head.faults = r->o->fault_text;
 	if (spec->port_a)
-		tell_plan(spec, &r->head);
+		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps,
+			  spec->port_a, spec->port_b);
 	if (r->ledger) {
 		struct json_object *start = json_start(&r->head, env_read(lab));
 
