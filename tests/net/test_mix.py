@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Random mixes of faults, sizes, rates and engines: balanced, or the program says why not.
+
+PKTLEDGER_SEED draws other mixes, PKTLEDGER_MIXES another number of them. A failure names its
+command, which shows it again.
+"""
+
+import os
+import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import EVERYTHING, assert_valid, main, pktledger, require_root, table
+
+SEED = int(os.environ.get("PKTLEDGER_SEED", "1"))
+MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "20"))
+
+# udp_mem is left to its own test: it affects every other UDP socket of the host
+FAULTS = ["qdisc", "tx_device", "xdp", "xdp:generic", "xsk:ring", "backlog", "netfilter",
+          "netfilter:prerouting", "netfilter:forward", "netfilter:output", "netfilter:postrouting",
+          "ip_forward:ttl", "udp_lookup", "udp_csum", "socket_filter", "rcvbuf",
+          "socket_read:csum", "socket_close"]
+
+
+def draw(dice):
+    """A command line, sensible or not."""
+    args = ["--count", str(dice.randint(10000, 40000)), "--length", str(dice.randint(18, 1452))]
+    faults = dice.sample(FAULTS, dice.choice([1, 2, 2, 3, 3, 4]))
+    args += ["--fault", ",".join(
+        fault + (f"={dice.randint(1, 60)}%" if fault.split(":")[0] in ("netfilter", "xdp")
+                 and dice.random() < 0.5 else "") for fault in faults)]
+    args += ["--tx", dice.choice(["auto", "socket", "xsk"])]
+    args += ["--rx", dice.choice(["socket", "socket", "xsk"])]
+    if dice.random() < 0.5:
+        args += ["--rate", str(dice.choice([15000, 50000, 200000]))]
+    if dice.random() < 0.4:
+        args += ["--ipv6"]
+    if dice.random() < 0.3:
+        args += ["--threads", "2"]
+    if dice.random() < 0.3:
+        args += ["--flows", str(dice.randint(2, 20))]
+    return args
+
+
+def is_explained(end):
+    """Not balanced is no lie if the program shows what it rests on."""
+    losses = end["own_losses"]
+    return any(losses[key] for key in ("suppressed", "causes_full", "stamp_unreadable",
+                                       "recursion_misses"))
+
+
+def drawn():
+    """Mixes that make sense: what is refused as a contradiction is drawn again."""
+    dice = random.Random(SEED)
+    return [(f"{number}", dice.randrange(1 << 32)) for number in range(1, MIXES + 1)]
+
+
+@table(drawn())
+def mix(seed):
+    require_root()
+    dice = random.Random(seed)
+    result = None
+    while result is None or result.status == 2:
+        args = draw(dice)
+        result = pktledger("run", "-j", *args)
+    end = result.json["end"]
+    assert_valid(result.json)
+    assert result.status == 0 or (result.status == 4 and is_explained(end)), result
+    assert end["attempted"] == end["refused"] + end["sent"], result
+    assert end["sent"] == end["delivered"] + end["dropped"] + end["in_flight"] + \
+        end["unaccounted"], result
+    assert end["dropped"] == sum(stage["packets"] for stage in end["stages"]), result
+    assert end["impossible"] == end["duplicated"] == end["damaged"] == end["foreign"] == 0, result
+
+
+if __name__ == "__main__":
+    main()
