@@ -8,13 +8,14 @@
 
 #include "fault_abi.h"
 #include "packet.bpf.h"
+#include "seen.bpf.h"
 
 #define TC_ACT_UNSPEC	(-1) /* on to the next filter */
 #define UDP_CSUM_OFF	6
 #define BURN_LOOPS	(1 << 20) /* the clock ends it long before */
 #define FILTER_KEEP_ALL 0xffffffff
 
-const volatile struct fault_config cfg;
+const volatile struct fault_config fault;
 
 /* The receiver's own XDP program, if it has one. */
 struct {
@@ -51,7 +52,7 @@ SEC("tc")
 int fault_slow(struct __sk_buff *skb)
 {
 	if (ours(skb))
-		burn(cfg.tc_burn_ns);
+		burn(fault.tc_burn_ns);
 	return TC_ACT_UNSPEC;
 }
 
@@ -63,33 +64,34 @@ int fault_slow(struct __sk_buff *skb)
 SEC("tc")
 int fault_corrupt(struct __sk_buff *skb)
 {
-	__u32 at = ETH_HLEN;
-	__u8 first, csum[2];
+	__u8 *payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
+				       cfg.port);
+	__u8 *csum;
 
-	if (!ours(skb) || !chance(cfg.corrupt_share))
+	if (!payload || !payload_word(payload) || !chance(fault.corrupt_share))
 		return TC_ACT_UNSPEC;
-	if (bpf_skb_load_bytes(skb, at, &first, sizeof(first)))
+	csum = payload - UDP_HLEN + UDP_CSUM_OFF;
+	if (!(csum[0] | csum[1]))
 		return TC_ACT_UNSPEC;
-	at += first >> 4 == 6 ? IP6_HLEN : (first & 0x0f) * 4;
-	at += UDP_CSUM_OFF;
-	if (bpf_skb_load_bytes(skb, at, csum, sizeof(csum)) || !(csum[0] | csum[1]))
-		return TC_ACT_UNSPEC;
+	/* Written directly: skb->csum is not to follow. */
 	csum[0] ^= 1;
 	csum[1] ^= 1;
 	if (!(csum[0] | csum[1]))
 		csum[0] = csum[1] = 2;
-	/* Without BPF_F_RECOMPUTE_CSUM: skb->csum is not to follow. */
-	bpf_skb_store_bytes(skb, at, csum, sizeof(csum), 0);
 	return TC_ACT_UNSPEC;
 }
 
 SEC("xdp")
 int fault_xdp(struct xdp_md *ctx)
 {
-	if (packet_word_direct((void *)(long)ctx->data, (void *)(long)ctx->data_end, cfg.port)) {
-		if (cfg.xdp_burn_ns)
-			burn(cfg.xdp_burn_ns);
-		if (chance(cfg.xdp_share))
+	__u64 word = packet_word_direct((void *)(long)ctx->data, (void *)(long)ctx->data_end,
+					cfg.port);
+
+	if (word) {
+		mark_seen(word, SEEN_XDP);
+		if (fault.xdp_burn_ns)
+			burn(fault.xdp_burn_ns);
+		if (chance(fault.xdp_share))
 			return XDP_DROP;
 	}
 	bpf_tail_call(ctx, &next, 0);
@@ -100,7 +102,7 @@ int fault_xdp(struct xdp_md *ctx)
 SEC("socket")
 int fault_filter(struct __sk_buff *skb)
 {
-	return chance(cfg.filter_share) ? 0 : FILTER_KEEP_ALL;
+	return chance(fault.filter_share) ? 0 : FILTER_KEEP_ALL;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -91,6 +91,12 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 	return at->data - at->head;
 }
 
+/* The payload ends before a stamp does: as it was sent, or because the rest is in fragments. */
+static __always_inline int packet_short(const __u8 *udp)
+{
+	return be16_at(udp + 4) < UDP_HLEN + STAMP_LEN ? PACKET_OTHER : PACKET_UNREADABLE;
+}
+
 static __always_inline int packet_parse(const struct packet_place *at, __u16 port, struct packet *p)
 {
 	struct packet_bytes b;
@@ -115,7 +121,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 		if (be16_at(b.at + 22) != port)
 			return PACKET_OTHER;
 		if (p->payload + STAMP_LEN > at->tail)
-			return PACKET_UNREADABLE;
+			return packet_short(b.at + 20);
 		if (be16_at(b.at + 28) != STAMP_MAGIC)
 			return PACKET_OTHER;
 		p->word = be64_at(b.at + 30);
@@ -127,7 +133,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 		p->l3_bytes = IP6_HLEN + be16_at(b.at + 4);
 		p->payload = l3 + IP6_HLEN + UDP_HLEN;
 		if (p->payload + STAMP_LEN > at->tail)
-			return PACKET_UNREADABLE;
+			return packet_short(b.at + IP6_HLEN);
 		if (be16_at(b.at + 48) != STAMP_MAGIC)
 			return PACKET_OTHER;
 		p->word = be64_at(b.at + 50);
@@ -177,16 +183,20 @@ static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 po
 	return udp + UDP_HLEN;
 }
 
-/* The word of its stamp, or 0 if it is none of ours. 0 is no word: no stream is 0. */
+/* The word of the stamp that a payload begins with, or 0. That is no word: no stream is 0. */
+static __always_inline __u64 payload_word(const __u8 *payload)
+{
+	__u64 word = be64_at(payload + 2);
+
+	return be16_at(payload) == STAMP_MAGIC && be64_at(payload + 10) == ~word ? word : 0;
+}
+
+/* The word of a packet of the flow, or 0. */
 static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u16 port)
 {
 	__u8 *payload = packet_payload(data, data_end, port);
-	__u64 word;
 
-	if (!payload || be16_at(payload) != STAMP_MAGIC)
-		return 0;
-	word = be64_at(payload + 2);
-	return be64_at(payload + 10) == ~word ? word : 0;
+	return payload ? payload_word(payload) : 0;
 }
 
 #endif

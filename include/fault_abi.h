@@ -9,10 +9,8 @@ struct fault_config {
 	__u64 xdp_share;     /* packets that the XDP program drops */
 	__u32 tc_burn_ns;    /* time that a packet costs at tc ingress */
 	__u32 xdp_burn_ns;   /* the same in the XDP program */
-	__u16 port;	     /* destination port of the flow, host order */
-	__u16 pad[3];
 };
 
-_Static_assert(sizeof(struct fault_config) == 40, "no holes");
+_Static_assert(sizeof(struct fault_config) == 32, "no holes");
 
 #endif

@@ -89,8 +89,9 @@ struct trace_config {
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
 enum trace_seen {
 	SEEN_TX_DEVICE = 1, /* tc egress of the sender's device */
-	SEEN_RX_DEVICE = 2, /* tc ingress of the receiver's device */
-	SEEN_SOCKET = 3,    /* in the receive queue of the socket */
+	SEEN_XDP = 2,	    /* a fault's XDP program at the receiver's device */
+	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's device */
+	SEEN_SOCKET = 4,    /* in the receive queue of the socket */
 	SEEN_MASK = 0x0f,
 	SEEN_ON_INIT = 0x80, /* while `current` was a thread of PID 1: tracing may be suppressed */
 };

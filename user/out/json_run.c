@@ -274,6 +274,7 @@ static struct json_object *last_seen(const struct result *res)
 
 	json_put_u64(o, "nowhere", res->unaccounted_seen[0]);
 	json_put_u64(o, "tx_device", res->unaccounted_seen[SEEN_TX_DEVICE]);
+	json_put_u64(o, "xdp", res->unaccounted_seen[SEEN_XDP]);
 	json_put_u64(o, "rx_device", res->unaccounted_seen[SEEN_RX_DEVICE]);
 	json_put_u64(o, "socket", res->unaccounted_seen[SEEN_SOCKET]);
 	return o;

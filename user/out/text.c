@@ -99,6 +99,7 @@ static void put_open(struct page *p, const struct result *res)
 	const struct text_count seen[] = {
 		{res->unaccounted_seen[0], "nowhere"},
 		{res->unaccounted_seen[SEEN_TX_DEVICE], "tx\vdevice"},
+		{res->unaccounted_seen[SEEN_XDP], "xdp"},
 		{res->unaccounted_seen[SEEN_RX_DEVICE], "rx\vdevice"},
 		{res->unaccounted_seen[SEEN_SOCKET], "socket"},
 	};

@@ -23,6 +23,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "host/lab.h"
+#include "trace_abi.h"
 
 enum fault {
 	FAULT_QDISC,
@@ -125,9 +126,15 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 
 struct fault_state;
 
+/* Whose packets are to suffer, and where the programs note which they saw (map `seen`). */
+struct fault_numbers {
+	const struct trace_config *config;
+	int seen_fd;
+};
+
 /* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
-		struct fault_state **state, struct error *err);
+		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
 
 /*
  * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in

@@ -117,7 +117,8 @@ static uint64_t of_2_32(double share)
 	return share * (1ULL << 32);
 }
 
-static int apply_programs(struct fault_state *s, struct error *err)
+static int apply_programs(struct fault_state *s, const struct fault_numbers *numbers,
+			  struct error *err)
 {
 	const struct fault_list *list = s->list;
 	const struct fault_effects *fx = s->fx;
@@ -129,7 +130,6 @@ static int apply_programs(struct fault_state *s, struct error *err)
 		.xdp_share = of_2_32(list->share[FAULT_XDP] + list->share[FAULT_XDP_GENERIC]),
 		.tc_burn_ns = fx->tc_burn_ns,
 		.xdp_burn_ns = fx->xdp_burn_ns,
-		.port = fx->port,
 	};
 	const struct fault_programs which = {
 		.slow = fx->tc_burn_ns,
@@ -143,7 +143,7 @@ static int apply_programs(struct fault_state *s, struct error *err)
 
 	if (!which.slow && !which.corrupt && !which.xdp && !which.filter)
 		return 0;
-	ret = fault_prog_load(&s->prog, &cfg, &which, err);
+	ret = fault_prog_load(&s->prog, &cfg, &which, numbers, err);
 	if (!ret && which.slow)
 		ret = fault_prog_slow(s->prog, slow, err);
 	if (!ret && which.corrupt)
@@ -173,7 +173,7 @@ static int apply_devices(const struct fault_state *s, struct error *err)
 }
 
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
-		struct fault_state **state, struct error *err)
+		const struct fault_numbers *numbers, struct fault_state **state, struct error *err)
 {
 	struct fault_state *s = calloc(1, sizeof(*s));
 	int ret;
@@ -186,7 +186,7 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	if (!ret)
 		ret = apply_netfilter(s, err);
 	if (!ret)
-		ret = apply_programs(s, err);
+		ret = apply_programs(s, numbers, err);
 	if (ret) {
 		fault_close(s);
 		return ret;

@@ -18,7 +18,8 @@ struct fault_prog {
 };
 
 int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
-		    const struct fault_programs *which, struct error *err)
+		    const struct fault_programs *which, const struct fault_numbers *numbers,
+		    struct error *err)
 {
 	struct fault_prog *prog = calloc(1, sizeof(*prog));
 	int ret;
@@ -32,11 +33,15 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 		ret = -errno;
 		goto failed;
 	}
-	prog->skel->rodata->cfg = *cfg;
+	prog->skel->rodata->fault = *cfg;
+	memcpy((void *)&prog->skel->rodata->cfg, numbers->config, sizeof(*numbers->config));
 	bpf_program__set_autoload(prog->skel->progs.fault_slow, which->slow);
 	bpf_program__set_autoload(prog->skel->progs.fault_corrupt, which->corrupt);
 	bpf_program__set_autoload(prog->skel->progs.fault_xdp, which->xdp);
 	bpf_program__set_autoload(prog->skel->progs.fault_filter, which->filter);
+	ret = bpf_map__reuse_fd(prog->skel->maps.seen, numbers->seen_fd);
+	if (ret)
+		goto failed;
 	ret = fault_bpf__load(prog->skel);
 	if (ret)
 		goto failed;

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "host/lab.h"
 #include "fault_abi.h"
+#include "run/fault.h"
 
 /* tc filters of faults; those of others with a smaller number run before them. */
 #define FAULT_TC_PRIORITY 100
@@ -21,7 +22,8 @@ struct fault_programs {
 struct fault_prog;
 
 int fault_prog_load(struct fault_prog **prog, const struct fault_config *cfg,
-		    const struct fault_programs *which, struct error *err);
+		    const struct fault_programs *which, const struct fault_numbers *numbers,
+		    struct error *err);
 
 /* At tc ingress of the port, for as long as its namespace lives. */
 int fault_prog_slow(struct fault_prog *prog, const struct lab_port *port, struct error *err);

@@ -155,10 +155,14 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 
 static int open_both_ends(struct rig *rig, struct error *err)
 {
-	int rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &rig->faults, err);
+	struct fault_numbers numbers = {&rig->tracer.config, -1};
+	int rc = open_tracer(rig, err);
 
-	if (!rc)
-		rc = open_tracer(rig, err);
+	if (rc)
+		return rc;
+	if (rig->tracer.checkpoints)
+		numbers.seen_fd = checkpoints_seen_fd(rig->tracer.checkpoints);
+	rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &numbers, &rig->faults, err);
 	plan_flow(rig);
 	if (!rc)
 		rc = open_receiver(rig, err);

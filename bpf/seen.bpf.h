@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How far a number got. Programs of our own on the way are never suppressed as tracing programs can
+ * be; each notes whether it ran on top of PID 1, where those are.
+ */
+#ifndef PKTLEDGER_SEEN_BPF_H
+#define PKTLEDGER_SEEN_BPF_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "numbers.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, __u32);
+	__type(value, struct trace_page);
+} seen SEC(".maps");
+
+static __always_inline void mark_seen(__u64 word, __u8 where)
+{
+	__u8 *byte = number_byte(&seen, word, NULL);
+	struct task_struct *task;
+
+	if (!byte)
+		return;
+	task = (void *)bpf_get_current_task();
+	if (BPF_CORE_READ(task, tgid) == 1)
+		where |= SEEN_ON_INIT;
+	if ((*byte & SEEN_MASK) < (where & SEEN_MASK))
+		*byte = where | (*byte & SEEN_ON_INIT);
+}
+
+#endif
