@@ -252,7 +252,7 @@ static struct json_object *findings_array(const struct result *res)
 	return list;
 }
 
-struct json_object *json_refused_by(const struct result *res)
+static struct json_object *refused_by(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -280,7 +280,7 @@ static struct json_object *last_seen(const struct result *res)
 	return o;
 }
 
-struct json_object *json_latency(const struct result_latency *l)
+static struct json_object *latency(const struct result_latency *l)
 {
 	struct json_object *o;
 
@@ -296,7 +296,7 @@ struct json_object *json_latency(const struct result_latency *l)
 	return o;
 }
 
-struct json_object *json_own_losses(const struct result_losses *l)
+static struct json_object *own_losses(const struct result_losses *l)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -310,39 +310,54 @@ struct json_object *json_own_losses(const struct result_losses *l)
 	return o;
 }
 
+void json_put_sending(struct json_object *o, const struct result *res)
+{
+	json_put_u64(o, "attempted", res->attempted);
+	json_put_u64(o, "refused", res->refused);
+	json_put(o, "refused_by", refused_by(res));
+	json_put_u64(o, "waits", res->waits);
+	json_put_u64(o, "wait_ns", res->wait_ns);
+	json_put_u64(o, "sent", res->sent);
+	json_put_u64(o, "dropped", res->dropped);
+	json_put_double(o, "tx_pps", res->tx_pps);
+	json_put_u64(o, "duration_ns", res->duration_ns);
+	json_put_u64(o, "slipped_ns", res->slipped_ns);
+}
+
+void json_put_receiving(struct json_object *o, const struct result *res)
+{
+	json_put_u64(o, "delivered", res->delivered);
+	json_put_u64(o, "duplicated", res->duplicated);
+	json_put_u64(o, "reordered", res->reordered);
+	json_put_u64(o, "damaged", res->damaged);
+	json_put_u64(o, "invalid", res->invalid);
+	json_put_u64(o, "foreign", res->foreign);
+	json_put_double(o, "rx_pps", res->rx_pps);
+	json_put(o, "latency_ns", latency(&res->latency));
+}
+
+void json_put_tracing(struct json_object *o, const struct result *res)
+{
+	json_put_bool(o, "interrupted", res->interrupted);
+	json_put(o, "stages", json_stages(res));
+	json_put(o, "own_losses", own_losses(&res->losses));
+}
+
 struct json_object *json_end(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_put_u64(o, "attempted", res->attempted);
-	json_put_u64(o, "refused", res->refused);
-	json_put(o, "refused_by", json_refused_by(res));
-	json_put_u64(o, "waits", res->waits);
-	json_put_u64(o, "wait_ns", res->wait_ns);
-	json_put_u64(o, "sent", res->sent);
-	json_put_u64(o, "delivered", res->delivered);
-	json_put_u64(o, "dropped", res->dropped);
+	json_put_sending(o, res);
+	json_put_receiving(o, res);
 	json_put_u64(o, "in_flight", res->in_flight);
 	json_put_text(o, "in_flight_where", res->in_flight_where);
 	json_put_u64(o, "unaccounted", res->unaccounted);
 	json_put(o, "unaccounted_last_seen", last_seen(res));
 	json_put_u64(o, "impossible", res->impossible);
 	json_put_bool(o, "balanced", res->balanced);
-	json_put_bool(o, "interrupted", res->interrupted);
-	json_put_u64(o, "duplicated", res->duplicated);
-	json_put_u64(o, "reordered", res->reordered);
 	json_put_u64(o, "late", res->late);
-	json_put_u64(o, "damaged", res->damaged);
-	json_put_u64(o, "invalid", res->invalid);
-	json_put_u64(o, "foreign", res->foreign);
 	json_put_u64(o, "replies", res->replies);
-	json_put_double(o, "tx_pps", res->tx_pps);
-	json_put_double(o, "rx_pps", res->rx_pps);
-	json_put_u64(o, "duration_ns", res->duration_ns);
-	json_put_u64(o, "slipped_ns", res->slipped_ns);
-	json_put(o, "latency_ns", json_latency(&res->latency));
-	json_put(o, "stages", json_stages(res));
-	json_put(o, "own_losses", json_own_losses(&res->losses));
+	json_put_tracing(o, res);
 	json_put(o, "findings", findings_array(res));
 	return o;
 }

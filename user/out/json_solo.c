@@ -55,19 +55,8 @@ struct json_object *json_send_end(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_put_u64(o, "attempted", res->attempted);
-	json_put_u64(o, "refused", res->refused);
-	json_put(o, "refused_by", json_refused_by(res));
-	json_put_u64(o, "waits", res->waits);
-	json_put_u64(o, "wait_ns", res->wait_ns);
-	json_put_u64(o, "sent", res->sent);
-	json_put_u64(o, "dropped", res->dropped);
-	json_put_bool(o, "interrupted", res->interrupted);
-	json_put_double(o, "tx_pps", res->tx_pps);
-	json_put_u64(o, "duration_ns", res->duration_ns);
-	json_put_u64(o, "slipped_ns", res->slipped_ns);
-	json_put(o, "stages", json_stages(res));
-	json_put(o, "own_losses", json_own_losses(&res->losses));
+	json_put_sending(o, res);
+	json_put_tracing(o, res);
 	return o;
 }
 
@@ -105,24 +94,14 @@ static struct json_object *streams_array(const struct recv_result *r)
 
 struct json_object *json_recv_end(const struct recv_result *r)
 {
-	const struct result *res = &r->res;
 	struct json_object *o = json_object_new_object();
 
 	json_put_u64(o, "received", r->received);
-	json_put_u64(o, "delivered", res->delivered);
-	json_put_u64(o, "duplicated", res->duplicated);
-	json_put_u64(o, "reordered", res->reordered);
+	json_put_receiving(o, &r->res);
 	json_put_u64(o, "lost", r->lost);
 	json_put(o, "lost_tail", r->tail_known ? json_object_new_uint64(r->lost_tail) : NULL);
-	json_put_u64(o, "damaged", res->damaged);
-	json_put_u64(o, "invalid", res->invalid);
-	json_put_u64(o, "foreign", res->foreign);
-	json_put_bool(o, "interrupted", res->interrupted);
-	json_put_double(o, "rx_pps", res->rx_pps);
-	json_put_u64(o, "duration_ns", res->duration_ns);
-	json_put(o, "latency_ns", json_latency(&res->latency));
+	json_put_u64(o, "duration_ns", r->res.duration_ns);
 	json_put(o, "streams", streams_array(r));
-	json_put(o, "stages", json_stages(res));
-	json_put(o, "own_losses", json_own_losses(&res->losses));
+	json_put_tracing(o, &r->res);
 	return o;
 }
