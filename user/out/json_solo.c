@@ -4,8 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static void put_origin(struct json_object *o, int argc, char *const *argv)
+struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env)
 {
+	struct json_object *o = json_object_new_object();
 	char time[32], host[65] = "";
 	struct timespec now;
 
@@ -15,6 +16,8 @@ static void put_origin(struct json_object *o, int argc, char *const *argv)
 	json_put_text(o, "time", time);
 	json_put_text(o, "host", host);
 	json_put(o, "command", json_command(argc, argv));
+	json_put(o, "env", env);
+	return o;
 }
 
 static void put_mode(struct json_object *o, const char *side, const char *mode)
@@ -29,10 +32,9 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 				    const char *tx, const struct result *res,
 				    const struct experiment_streams *streams)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *o = json_solo_origin(argc, argv, env);
+	struct json_object *list = json_object_new_array();
 
-	put_origin(o, argc, argv);
-	json_put(o, "env", env);
 	json_put_text(o, "tx", tx);
 	put_mode(o, "tx", res->tx_mode);
 	for (unsigned i = 0; i < streams->streams; i++) {
@@ -63,10 +65,8 @@ struct json_object *json_send_end(const struct result *res)
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
 				    const char *rx, uint16_t port, const struct result *res)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_solo_origin(argc, argv, env);
 
-	put_origin(o, argc, argv);
-	json_put(o, "env", env);
 	json_put_text(o, "rx", rx);
 	put_mode(o, "rx", res->rx_mode);
 	json_put_u64(o, "port", port);

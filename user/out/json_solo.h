@@ -6,6 +6,9 @@
 #include "out/json.h"
 #include "run/solo.h"
 
+/* When, where, by which command. */
+struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
+
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const char *tx, const struct result *res,
 				    const struct experiment_streams *streams);

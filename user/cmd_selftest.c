@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "commands.h"
+#include "host/caps.h"
+#include "host/env.h"
+#include "options.h"
+#include "out/json_solo.h"
+#include "run/selftest.h"
+#include "run/watch.h"
+#include "trace/stagemap.h"
+
+struct selftest_options {
+	struct global_options global;
+	uint64_t count;
+	bool ipv6, host_global;
+};
+
+static const struct selftest_options defaults = {.count = 10000};
+
+static const struct opt selftest_opts[] = {
+	{"count", 'c', OPT_COUNT, offsetof(struct selftest_options, count), .min = 10000,
+	 .max = 1000000, .metavar = "N", .help = "packets for each fault"},
+	{"ipv6", '6', OPT_FLAG, offsetof(struct selftest_options, ipv6), .help = "use IPv6"},
+	{"host-global", 0, OPT_FLAG, offsetof(struct selftest_options, host_global),
+	 .help = "also what affects the whole host while it runs (udp_mem)"},
+	{0},
+};
+
+static const struct opt_group selftest_groups[] = {
+	{"Test", selftest_opts, 0},
+	{"Output", global_opts, offsetof(struct selftest_options, global)},
+	{0},
+};
+
+static struct json_object *row_json(const struct selftest_row *row)
+{
+	struct json_object *o = json_object_new_object();
+	const char *name = fault_values[row->fault].name;
+	const char *variant = strchr(name, ':');
+
+	json_put_text(o, "stage", stage_name(row->stage));
+	json_put_text(o, "variant", variant ? variant + 1 : NULL);
+	json_put_u64(o, "injected", row->injected);
+	json_put_u64(o, "events", row->events);
+	json_put_u64(o, "settled", row->settled);
+	json_put_u64(o, "counters", row->counters);
+	json_put_u64(o, "counters_agreeing", row->agreeing);
+	json_put_text(o, "verdict", selftest_verdict_name(row->verdict));
+	json_put_text(o, "note", row->note);
+	return o;
+}
+
+static void print_row(const struct selftest_row *row)
+{
+	char injected[FMT_MAX], events[FMT_MAX], counters[32] = "none knows";
+
+	log_progress_clear();
+	if (row->verdict == SELFTEST_SKIPPED) {
+		printf("%-22s %9s %9s  %-10s  skipped: %s\n", fault_values[row->fault].name, "", "",
+		       "", row->note);
+		return;
+	}
+	if (row->counters)
+		snprintf(counters, sizeof(counters), "%u of %u", row->agreeing, row->counters);
+	printf("%-22s %9s %9s  %-10s  %s%s%s\n", fault_values[row->fault].name,
+	       fmt_count(injected, sizeof(injected), row->injected),
+	       fmt_count(events, sizeof(events), row->events), counters,
+	       selftest_verdict_name(row->verdict), *row->note ? ": " : "", row->note);
+	fflush(stdout);
+}
+
+static int run_all(const struct selftest_options *o, struct json_out *json)
+{
+	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global};
+	struct json_object *rows = json_object_new_array(), *end;
+	unsigned seen[SELFTEST_SKIPPED + 1] = {};
+	struct selftest_row row;
+	int rc = 0;
+
+	if (!json)
+		printf("%-22s %9s %9s  %-10s  %s\n", "fault", "injected", "events", "counters",
+		       "verdict");
+	for (int f = 0; f < FAULT_COUNT && !rc; f++) {
+		log_progress("%d of %d: %s", f + 1, (int)FAULT_COUNT, fault_values[f].name);
+		rc = selftest_fault(&spec, f, &row);
+		if (rc)
+			break;
+		seen[row.verdict]++;
+		json_object_array_add(rows, row_json(&row));
+		if (!json)
+			print_row(&row);
+	}
+	log_progress_clear();
+	if (json) {
+		end = json_object_new_object();
+		json_put(end, "rows", rows);
+		json_put_bool(end, "interrupted", rc != 0);
+		json_out_once(json, "end", end);
+	} else {
+		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
+		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
+		json_object_put(rows);
+	}
+	if (seen[SELFTEST_DISAGREES])
+		return STATUS_BROKEN;
+	return seen[SELFTEST_AGREES] ? STATUS_OK : STATUS_UNABLE;
+}
+
+static int selftest_run(void *options, struct error *err)
+{
+	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW,
+				     CAP_BPF,	    CAP_PERFMON,   CAP_SYSLOG};
+	const struct selftest_options *o = options;
+	enum output output = global_output(&o->global);
+	struct json_out *json = NULL;
+	int status;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (output != OUTPUT_TEXT)
+		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+				    "pktledger/selftest/1");
+	if (caps_require("selftest", needed, 6, err)) {
+		status = err->status;
+		if (json)
+			json_out_error(json, err);
+	} else {
+		watch_block_signals();
+		if (json)
+			json_out_once(json, "start",
+				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
+		status = run_all(o, json);
+	}
+	if (json)
+		json_out_finish(json);
+	return status;
+}
+
+static const struct opt_example examples[] = {
+	{"selftest", "does this host lose packets where pktledger says, and only there?"},
+	{"selftest --host-global -6", "IPv6, and what affects the whole host too"},
+	{0},
+};
+
+const struct command cmd_selftest = {
+	.name = "selftest",
+	.summary = "injects every loss that this host allows, checks events = counters = truth",
+	.description = "Runs each fault of `run --fault` in namespaces of its own and compares three "
+		       "books: what both ends know, what the tracer saw, what the kernel's counters "
+		       "say. A counter that is known not to count a loss on this kernel is noted, and "
+		       "is no disagreement.",
+	.groups = selftest_groups,
+	.defaults = &defaults,
+	.size = sizeof(struct selftest_options),
+	.examples = examples,
+	.run = selftest_run,
+};

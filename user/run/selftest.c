@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/selftest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/experiment.h"
+#include "trace/stagemap.h"
+
+#define PORT	28779
+#define PAYLOAD 512
+#define TRIES	3 /* where tracing was suppressed under the packets, which is no disagreement */
+
+const char *selftest_verdict_name(enum selftest_verdict v)
+{
+	static const char *const names[] = {"agrees", "disagrees", "skipped"};
+
+	return names[v];
+}
+
+/* A fault is called STAGE or STAGE:VARIANT. */
+static enum stage stage_of(enum fault fault)
+{
+	const char *name = fault_values[fault].name;
+	size_t len = strcspn(name, ":");
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (strlen(stage_name(s)) == len && !strncmp(stage_name(s), name, len))
+			return s;
+	}
+	return STAGE_OTHER;
+}
+
+static void count_counters(const struct result *res, struct selftest_row *row)
+{
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		const struct result_counter *c = &res->counter[i];
+
+		if (c->stage != row->stage)
+			continue;
+		row->counters++;
+		row->agreeing += c->agrees || c->documented;
+		if (!c->agrees && !*row->note)
+			snprintf(row->note, sizeof(row->note), "%s moved by %llu, not %llu%s%s",
+				 c->name, (unsigned long long)c->delta,
+				 (unsigned long long)c->expected, c->note ? ": " : "",
+				 c->note ? c->note : "");
+	}
+}
+
+static void judge(const struct result *res, struct selftest_row *row)
+{
+	const struct result_stage *stage = &res->stage[row->stage];
+
+	row->injected = res->sent - res->delivered;
+	row->settled = stage->packets;
+	row->events = stage->events;
+	row->counters = row->agreeing = 0;
+	row->note[0] = '\0';
+	count_counters(res, row);
+	row->verdict = SELFTEST_DISAGREES;
+	if (!res->balanced)
+		snprintf(row->note, sizeof(row->note), "%llu unaccounted%s%s",
+			 (unsigned long long)(res->unaccounted + res->in_flight),
+			 res->losses.suppressed ? ": " : "", res->losses.suppressed_evidence);
+	else if (!row->injected)
+		snprintf(row->note, sizeof(row->note), "nothing was lost");
+	else if (row->settled == row->injected && row->events == row->settled &&
+		 row->agreeing == row->counters)
+		row->verdict = SELFTEST_AGREES;
+	else if (row->settled != row->injected && !*row->note)
+		snprintf(row->note, sizeof(row->note), "other stages lost %llu",
+			 (unsigned long long)(row->injected - row->settled));
+}
+
+static void skip(struct selftest_row *row, const char *why)
+{
+	row->verdict = SELFTEST_SKIPPED;
+	snprintf(row->note, sizeof(row->note), "%s", why);
+}
+
+int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row)
+{
+	const struct experiment_view nobody = {};
+	struct run_spec run = {
+		.tx = &tx_socket,
+		.rx = fault == FAULT_XSK_RING ? &rx_xsk : &rx_socket,
+		.count = spec->count,
+		.payload = PAYLOAD,
+		.port = PORT,
+		.ipv6 = spec->ipv6,
+		.flows = 1,
+		.threads = 1,
+		.settle_ns = 5000000000,
+	};
+	struct result *res = calloc(1, sizeof(*res));
+	struct error err = {};
+	int rc = 0;
+
+	*row = (struct selftest_row){.fault = fault, .stage = stage_of(fault)};
+	if (fault == FAULT_UDP_MEM && !spec->host_global) {
+		skip(row, "affects all UDP of this host: --host-global");
+	} else if (!res || fault_parse(fault_values[fault].name, &run.faults, &err)) {
+		skip(row, res ? err.message : "out of memory");
+	} else {
+		for (int n = 0; n < TRIES; n++) {
+			rc = experiment_run(&run, &nobody, res, &err);
+			if (rc || res->interrupted)
+				break;
+			judge(res, row);
+			if (!res->losses.suppressed)
+				break;
+		}
+	}
+	if (rc)
+		skip(row, err.message);
+	if (rc && err.status == STATUS_FAILED)
+		row->verdict = SELFTEST_DISAGREES;
+	rc = res && res->interrupted ? -EINTR : 0;
+	free(res);
+	return rc;
+}
