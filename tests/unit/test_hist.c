@@ -148,7 +148,7 @@ static void merging_is_adding(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_non_null(part[i] = hist_new());
 	for (unsigned i = 0; i < 1000; i++) {
-		uint64_t v = any_value();
+		uint64_t v = any_value() | 1; /* the least is not 0 */
 
 		hist_add(all, v);
 		hist_add(part[i % 2], v);

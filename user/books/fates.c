@@ -83,7 +83,7 @@ static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored
 		return FATE_DELIVERED;
 	if (!ignored[f->cause[i]] && f->cause[i])
 		return FATE_DROPPED;
-	return f->failed[i] && !f->seen[i] ? FATE_REFUSED : FATE_OPEN;
+	return f->failed[i] && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
 }
 
 static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot, uint64_t n,
@@ -150,16 +150,4 @@ void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tal
 
 		t->impossible += f->arrivals[i] || f->cause[i];
 	}
-}
-
-uint64_t fates_open_count(const struct fates *f, uint16_t slot, uint64_t upto)
-{
-	uint64_t open = 0;
-
-	for (uint64_t number = f->tail[slot]; number < upto; number++) {
-		size_t i = fates_index(f, slot, number);
-
-		open += !f->arrivals[i] && !f->cause[i] && !f->failed[i];
-	}
-	return open;
 }

@@ -76,7 +76,4 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 /* Counts fates from `next` on, which nobody sent, into impossible. After the last fold. */
 void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
 
-/* Numbers in [tail, upto) that have no fate yet. */
-uint64_t fates_open_count(const struct fates *f, uint16_t slot, uint64_t upto);
-
 #endif

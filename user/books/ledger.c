@@ -126,6 +126,7 @@ void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]
 		to->events += from->events;
 		to->packets += from->packets;
 		to->bytes += from->bytes;
+		to->memory += from->memory;
 	}
 }
 

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The checkpoints: a byte a number, raised only, of this run's numbers only. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/mman.h>
+
+#include "bpf/helpers.h"
+#include "trace_abi.h"
+#include "checkpoint.skel.h"
+
+#define WINDOW	(2 * TRACE_PAGE_SIZE)
+#define STREAMS 2
+#define BYTES	(STREAMS * WINDOW)
+#define UNSPEC	UINT32_MAX /* TC_ACT_UNSPEC: on to the next filter */
+
+static struct checkpoint_bpf *skel;
+static uint8_t *seen;
+static int tx, rx;
+
+static int open_skel(void **state)
+{
+	(void)state;
+	skel = checkpoint_bpf__open();
+	if (!skel)
+		return -1;
+	skel->rodata->cfg = (struct trace_config){
+		.base = TEST_BASE,
+		.window = WINDOW,
+		.stream0 = TEST_STREAM,
+		.streams = STREAMS,
+		.port = TEST_PORT,
+	};
+	bpf_map__set_max_entries(skel->maps.seen, BYTES / TRACE_PAGE_SIZE);
+	if (checkpoint_bpf__load(skel))
+		return -1;
+	seen = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skel->maps.seen),
+		    0);
+	tx = bpf_program__fd(skel->progs.tx_device);
+	rx = bpf_program__fd(skel->progs.rx_device);
+	return seen == MAP_FAILED ? -1 : 0;
+}
+
+static int close_skel(void **state)
+{
+	(void)state;
+	munmap(seen, BYTES);
+	checkpoint_bpf__destroy(skel);
+	return 0;
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(seen, 0, BYTES);
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		skel->bss->tails[i] = TEST_BASE;
+	return 0;
+}
+
+/* A packet of the stream passes; it goes on as it was. */
+static void pass(int prog, uint16_t stream, uint64_t number)
+{
+	struct frame f = frame_make((struct frame_spec){.word = STAMP_WORD(stream, number)});
+	const struct frame before = f;
+
+	assert_int_equal(run_program(prog, &f, f.len), UNSPEC);
+	assert_memory_equal(f.at, before.at, f.len);
+}
+
+/* All bytes are 0 but this one. */
+static void assert_only(unsigned index, uint8_t value)
+{
+	for (unsigned i = 0; i < BYTES; i++) {
+		if (seen[i] != (i == index ? value : 0))
+			fail_msg("byte %u is %u", i, seen[i]);
+	}
+}
+
+static void assert_nothing_seen(void)
+{
+	assert_only(BYTES, 0);
+}
+
+static void checkpoint_is_noted(void **state)
+{
+	(void)state;
+	pass(tx, TEST_STREAM, TEST_BASE + 5);
+	assert_only(5, SEEN_TX_DEVICE);
+	pass(rx, TEST_STREAM, TEST_BASE + 5);
+	assert_only(5, SEEN_RX_DEVICE);
+}
+
+/* On the way back, or around: what it reached before stands. */
+static void later_checkpoint_stands(void **state)
+{
+	(void)state;
+	pass(rx, TEST_STREAM, TEST_BASE);
+	pass(tx, TEST_STREAM, TEST_BASE);
+	assert_only(0, SEEN_RX_DEVICE);
+	seen[0] = SEEN_SOCKET;
+	pass(rx, TEST_STREAM, TEST_BASE);
+	assert_only(0, SEEN_SOCKET);
+}
+
+static void context_of_init_is_kept(void **state)
+{
+	(void)state;
+	seen[1] = SEEN_TX_DEVICE | SEEN_ON_INIT;
+	pass(rx, TEST_STREAM, TEST_BASE + 1);
+	assert_only(1, SEEN_RX_DEVICE | SEEN_ON_INIT);
+}
+
+static void each_stream_has_its_window(void **state)
+{
+	(void)state;
+	pass(tx, TEST_STREAM + 1, TEST_BASE + WINDOW - 1);
+	assert_only(2 * WINDOW - 1, SEEN_TX_DEVICE);
+	seen[2 * WINDOW - 1] = 0;
+	pass(tx, TEST_STREAM, TEST_BASE + 3 * WINDOW + TRACE_PAGE_SIZE);
+	assert_only(TRACE_PAGE_SIZE, SEEN_TX_DEVICE);
+}
+
+/* The byte of a number that left the window is another number's by now. */
+static void late_numbers_touch_nothing(void **state)
+{
+	(void)state;
+	skel->bss->tails[0] = TEST_BASE + 10;
+	pass(tx, TEST_STREAM, TEST_BASE + 9);
+	assert_nothing_seen();
+	pass(tx, TEST_STREAM, TEST_BASE + 10);
+	assert_only(10, SEEN_TX_DEVICE);
+	seen[10] = 0;
+	pass(tx, TEST_STREAM + 1, TEST_BASE + 9);
+	assert_only(WINDOW + 9, SEEN_TX_DEVICE);
+}
+
+static void other_runs_touch_nothing(void **state)
+{
+	(void)state;
+	pass(tx, TEST_STREAM - 1, TEST_BASE);
+	pass(tx, TEST_STREAM + STREAMS, TEST_BASE);
+	pass(tx, TEST_STREAM + TRACE_STREAMS, TEST_BASE);
+	pass(tx, TEST_STREAM, TEST_BASE - 1);
+	pass(tx, TEST_STREAM, TEST_BASE + (1ULL << 32));
+	pass(tx, TEST_STREAM, 5);
+	assert_nothing_seen();
+}
+
+static void only_the_flow_is_noted(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		struct frame f = frame_make(frame_cases[i].spec);
+
+		reset(NULL);
+		assert_int_equal(run_program(rx, &f, f.len), UNSPEC);
+		if (seen[0] != (frame_cases[i].ours ? SEEN_RX_DEVICE : 0))
+			fail_msg("%s: %u", frame_cases[i].name, seen[0]);
+		assert_only(0, seen[0]);
+	}
+}
+
+static void end_records_are_no_packets(void **state)
+{
+	struct frame f = frame_make((struct frame_spec){.magic = END_MAGIC});
+
+	(void)state;
+	assert_int_equal(run_program(rx, &f, f.len), UNSPEC);
+	assert_nothing_seen();
+}
+
+static void truncated_frames_are_not_noted(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		const struct frame f = frame_make(frame_cases[i].spec);
+
+		for (unsigned len = ETH_BYTES; len < f.len; len++) {
+			bool whole = frame_cases[i].ours && len >= f.payload + STAMP_LEN;
+			struct frame cut = f;
+			int64_t rc;
+
+			seen[0] = 0;
+			rc = run_program(tx, &cut, len);
+			if (rc != -EINVAL || !may_be_refused(&f, len))
+				assert_int_equal(rc, UNSPEC);
+			assert_only(0, whole ? SEEN_TX_DEVICE : 0);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(checkpoint_is_noted, reset),
+		cmocka_unit_test_setup(later_checkpoint_stands, reset),
+		cmocka_unit_test_setup(context_of_init_is_kept, reset),
+		cmocka_unit_test_setup(each_stream_has_its_window, reset),
+		cmocka_unit_test_setup(late_numbers_touch_nothing, reset),
+		cmocka_unit_test_setup(other_runs_touch_nothing, reset),
+		cmocka_unit_test_setup(only_the_flow_is_noted, reset),
+		cmocka_unit_test_setup(end_records_are_no_packets, reset),
+		cmocka_unit_test_setup(truncated_frames_are_not_noted, reset),
+	};
+
+	skip_unless_privileged();
+	return cmocka_run_group_tests(tests, open_skel, close_skel);
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The observers of losses, end to end: a tracepoint with an skb cannot be run by BPF_PROG_RUN, so
+ * datagrams with stamps made by hand meet their end between two namespaces.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "bpf/helpers.h"
+#include "books/ledger.h"
+#include "host/lab.h"
+#include "run/tracer.h"
+
+#define STREAMS	  2
+#define LEN	  64 /* payload */
+#define PATIENCE  10 /* seconds for what takes microseconds */
+#define NO_NUMBER UINT64_MAX
+
+static struct lab lab;
+static struct tracer tracer;
+static struct ledger ledger;
+static int tx = -1;
+
+static int socket_in(const struct netns *ns, int domain, int type, int protocol)
+{
+	int saved = netns_push(ns), fd;
+
+	assert_true(saved >= 0);
+	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
+	netns_pop(saved);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int open_lab(void **state)
+{
+	const struct lab_spec spec = {.topology = LAB_PAIR};
+	struct error err = {};
+
+	(void)state;
+	if (!lab_open(&lab, &spec, &err))
+		return 0;
+	print_error("%s\n", err.message);
+	return -1;
+}
+
+static int close_lab(void **state)
+{
+	(void)state;
+	lab_close(&lab);
+	return 0;
+}
+
+static int open_tracer(void **state)
+{
+	struct error err = {};
+
+	(void)state;
+	memset(&ledger, 0, sizeof(ledger));
+	if (tracer_open(&tracer, STREAMS, TRACE_PAGE_SIZE, TEST_PORT, NULL, NULL, &err)) {
+		print_error("%s\n", err.message);
+		return -1;
+	}
+	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
+	return 0;
+}
+
+static int close_tracer(void **state)
+{
+	(void)state;
+	close(tx);
+	tracer_close(&tracer);
+	return 0;
+}
+
+static void send_to_port(uint16_t port, const void *data, unsigned len)
+{
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
+
+	assert_int_equal(sendto(tx, data, len, 0, (const void *)&to, sizeof(to)), len);
+}
+
+static void send_bytes(const void *data, unsigned len)
+{
+	send_to_port(TEST_PORT, data, len);
+}
+
+static void send_word(uint64_t word)
+{
+	uint8_t payload[LEN];
+
+	flow_fill(payload, LEN);
+	flow_stamp(payload, LEN, word, 1);
+	send_bytes(payload, LEN);
+}
+
+static uint64_t word(unsigned slot, uint64_t n)
+{
+	return STAMP_WORD(tracer.fates.stream0 + slot, tracer.fates.base + n);
+}
+
+static uint8_t fate(uint16_t slot, uint64_t n)
+{
+	return *(volatile uint8_t *)&tracer.fates
+			.cause[fates_index(&tracer.fates, slot, tracer.fates.base + n)];
+}
+
+/* Waits a little. False: it was too long in all. */
+static bool patient(time_t since)
+{
+	poll(NULL, 0, 1);
+	return time(NULL) - since <= PATIENCE;
+}
+
+/*
+ * Packets go in order, so when the end of this one is seen, nothing is under way any more. Its
+ * fate is the last number of the last stream.
+ */
+static void send_marker(void)
+{
+	time_t begin = time(NULL);
+
+	send_word(word(STREAMS - 1, TRACE_PAGE_SIZE - 1));
+	while (!fate(STREAMS - 1, TRACE_PAGE_SIZE - 1)) {
+		if (!patient(begin))
+			fail_msg("the end of a packet was not seen");
+	}
+}
+
+/* Numbers with a fate, the marker left out. */
+static unsigned settled(void)
+{
+	unsigned n = 0;
+
+	for (uint16_t slot = 0; slot < STREAMS; slot++) {
+		for (uint64_t i = 0; i < TRACE_PAGE_SIZE; i++)
+			n += !!fate(slot, i);
+	}
+	return n - !!fate(STREAMS - 1, TRACE_PAGE_SIZE - 1);
+}
+
+static struct trace_loss losses(void)
+{
+	struct drops_losses l;
+
+	assert_int_equal(drops_read_losses(tracer.drops, &l), 0);
+	return l.bpf;
+}
+
+static void name_causes(void)
+{
+	const struct ledger_place places[] = {
+		{lab.tx_ns.inum, lab.tx.ifindex, "tx", lab.tx.ifname},
+		{lab.rx_ns.inum, lab.rx.ifindex, "rx", lab.rx.ifname},
+	};
+
+	assert_int_equal(tracer_name(&tracer, places, 2, &ledger), 0);
+}
+
+static void assert_no_socket(uint8_t index, uint64_t events, unsigned l3_bytes)
+{
+	const struct ledger_cause *c;
+
+	name_causes();
+	c = ledger_cause(&ledger, index);
+	assert_non_null(c);
+	assert_int_equal(c->named.stage, STAGE_UDP_LOOKUP);
+	assert_string_equal(c->named.reason, "NO_SOCKET");
+	assert_string_equal(c->named.netns, "rx");
+	assert_string_equal(c->named.ifname, lab.rx.ifname);
+	assert_int_equal(c->raw.cause.flags & CAUSE_COPY, 0);
+	assert_int_equal(c->raw.count.events, events);
+	assert_int_equal(c->raw.count.packets, events);
+	assert_int_equal(c->raw.count.bytes, events * l3_bytes);
+}
+
+static void closed_port(void **state)
+{
+	(void)state;
+	send_word(word(1, TRACE_PAGE_SIZE - 2));
+	send_marker();
+	assert_int_equal(settled(), 1);
+	assert_int_equal(drops_packets(tracer.drops), 2);
+	assert_no_socket(fate(1, TRACE_PAGE_SIZE - 2), 2, 28 + LEN);
+	assert_int_equal(losses().foreign + losses().late + losses().stamp_unreadable, 0);
+}
+
+static void closed_port_ip6(void **state)
+{
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(TEST_PORT)};
+	uint8_t payload[STAMP_LEN];
+	time_t begin = time(NULL);
+	int fd;
+
+	(void)state;
+	if (IN6_IS_ADDR_UNSPECIFIED(&lab.rx.ip6)) {
+		print_message("the kernel has no IPv6\n");
+		skip();
+	}
+	fd = socket_in(&lab.tx_ns, AF_INET6, SOCK_DGRAM, 0);
+	to.sin6_addr = lab.rx.ip6;
+	flow_stamp(payload, STAMP_LEN, word(0, 7), 0);
+	assert_int_equal(sendto(fd, payload, STAMP_LEN, 0, (void *)&to, sizeof(to)), STAMP_LEN);
+	close(fd);
+	while (!fate(0, 7))
+		assert_true(patient(begin));
+	assert_int_equal(settled(), 1);
+	assert_no_socket(fate(0, 7), 1, 48 + STAMP_LEN);
+}
+
+static void other_runs_are_foreign(void **state)
+{
+	(void)state;
+	send_word(word(0, 3) + (1ULL << 32));
+	send_word(word(0, 3) - (1ULL << 32));
+	send_word(STAMP_WORD(tracer.fates.stream0 - 1, tracer.fates.base));
+	send_word(word(STREAMS, 0));
+	send_marker();
+	assert_int_equal(losses().foreign, 4);
+	assert_int_equal(settled(), 0);
+	assert_int_equal(drops_packets(tracer.drops), 1);
+}
+
+static void what_is_not_the_flow_is_nothing(void **state)
+{
+	uint8_t payload[LEN] = {};
+	struct trace_loss l;
+
+	(void)state;
+	send_bytes(payload, LEN);
+	send_bytes(payload, STAMP_LEN - 1);
+	send_bytes(payload, 0);
+	flow_stamp(payload, LEN, word(0, 1), 0);
+	payload[STAMP_LEN - 1] ^= 1;
+	send_bytes(payload, LEN);
+	flow_stamp(payload, LEN, word(0, 1), 0);
+	send_to_port(TEST_PORT + 1, payload, LEN);
+	put16(payload, END_MAGIC);
+	send_bytes(payload, LEN);
+	flow_stamp(payload + 1, LEN - 1, word(0, 1), 0); /* a stamp is never searched for */
+	payload[0] = 0;
+	send_bytes(payload, LEN);
+	send_marker();
+	assert_int_equal(settled(), 0);
+	assert_int_equal(drops_packets(tracer.drops), 1);
+	l = losses();
+	assert_int_equal(l.foreign + l.late + l.stamp_unreadable + l.causes_full, 0);
+}
+
+/* The byte of a number that left the window is another number's by now. */
+static void late_numbers_settle_nothing(void **state)
+{
+	(void)state;
+	tracer_set_tail(&tracer, 0, tracer.fates.base + 10);
+	send_word(word(0, 9));
+	send_word(word(0, 10));
+	send_word(word(1, 9));
+	send_marker();
+	assert_int_equal(losses().late, 1);
+	assert_int_equal(fate(0, 9), 0);
+	assert_int_not_equal(fate(0, 10), 0);
+	assert_int_not_equal(fate(1, 9), 0);
+	assert_int_equal(settled(), 2);
+}
+
+static void count_all_counts_foreign_ends(void **state)
+{
+	struct error err = {};
+
+	(void)state;
+	tracer_close(&tracer);
+	assert_int_equal(tracer_open(&tracer, STREAMS, 0, TEST_PORT, NULL, NULL, &err), 0);
+	send_word(word(0, 3) + (1ULL << 32));
+	send_marker();
+	assert_int_equal(drops_packets(tracer.drops), 2);
+	assert_int_equal(settled(), 0);
+}
+
+/*
+ * A frame cut anywhere dies in the kernel's own checks. Behind its end lies what the memory held
+ * before, which is a whole packet here: nothing is read there.
+ */
+static void truncated_frames_settle_nothing(void **state)
+{
+	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.tx.ifindex};
+	int fd = socket_in(&lab.tx_ns, AF_PACKET, SOCK_RAW, 0);
+	int families = IN6_IS_ADDR_UNSPECIFIED(&lab.rx.ip6) ? 1 : 2;
+	unsigned whole = 0;
+
+	(void)state;
+	for (int six = 0; six < families; six++) {
+		struct frame f = frame_make((struct frame_spec){.six = six, .word = word(0, 5)});
+
+		memcpy(f.at, lab.rx.mac, 6);
+		for (unsigned len = ETH_BYTES; len < f.payload + STAMP_LEN; len++, whole++) {
+			assert_int_equal(sendto(fd, f.at, f.len, 0, (const void *)&to, sizeof(to)),
+					 f.len);
+			assert_int_equal(sendto(fd, f.at, len, 0, (const void *)&to, sizeof(to)),
+					 len);
+		}
+	}
+	send_marker();
+	assert_int_equal(settled(), 1);
+	assert_int_equal(drops_packets(tracer.drops), whole + 1);
+	close(fd);
+}
+
+/* A tap that is too slow loses clones of packets that then end themselves. */
+static void own_end_stands_before_a_copys(void **state)
+{
+	enum { SENT = 500 };
+	uint64_t copies = 0, own = 0;
+	int tiny = 1, tap;
+
+	(void)state;
+	/* On the way out: on the way in it only lets go of the packet itself, which is no event. */
+	tap = socket_in(&lab.tx_ns, AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+	assert_int_equal(setsockopt(tap, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny)), 0);
+	for (uint64_t n = 0; n < SENT; n++)
+		send_word(word(0, n));
+	send_marker();
+	name_causes();
+	for (int i = 0; i < ledger.n; i++) {
+		if (ledger.cause[i].raw.cause.flags & CAUSE_COPY)
+			copies += ledger.cause[i].raw.count.events;
+		else
+			own += ledger.cause[i].raw.count.events;
+	}
+	assert_int_equal(own, SENT + 1);
+	assert_true(copies > SENT / 2);
+	for (uint64_t n = 0; n < SENT; n++) {
+		const struct ledger_cause *c = ledger_cause(&ledger, fate(0, n));
+
+		assert_non_null(c);
+		assert_string_equal(c->named.reason, "NO_SOCKET");
+	}
+	close(tap);
+}
+
+static uint64_t unread(const struct netns *ns, bool closing)
+{
+	struct error err = {};
+	uint64_t n = NO_NUMBER;
+
+	assert_int_equal(drops_walk_unread(tracer.drops, ns, closing, &n, &err), 0);
+	return n;
+}
+
+static void await_unread(uint64_t n)
+{
+	time_t begin = time(NULL);
+
+	while (unread(&lab.rx_ns, false) != n) {
+		if (!patient(begin))
+			fail_msg("%llu datagrams in the queue, not %llu",
+				 (unsigned long long)unread(&lab.rx_ns, false),
+				 (unsigned long long)n);
+	}
+}
+
+/* Both queues of a UDP socket: a read takes all that waits into the reader's. */
+static void unread_datagrams_are_found(void **state)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
+	const struct ledger_cause *c;
+	uint8_t none[LEN] = {}, got[LEN];
+	int fd = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+
+	(void)state;
+	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
+	assert_int_equal(unread(&lab.rx_ns, false), 0);
+	send_bytes(none, LEN); /* no stamp: not counted */
+	for (uint64_t n = 0; n < 4; n++)
+		send_word(word(0, n));
+	await_unread(4);
+	assert_int_equal(recv(fd, got, LEN, 0), LEN);
+	assert_int_equal(unread(&lab.rx_ns, false), 4);
+	send_word(word(1, 8));
+	await_unread(5);
+	assert_int_equal(settled(), 0); /* in flight, not lost */
+	assert_int_equal(unread(&lab.tx_ns, true), 0);
+	assert_int_equal(settled(), 0);
+
+	assert_int_equal(unread(&lab.rx_ns, true), 5);
+	assert_int_equal(settled(), 5);
+	assert_int_equal(fate(1, 8), fate(0, 0));
+	name_causes();
+	c = ledger_cause(&ledger, fate(0, 3));
+	assert_non_null(c);
+	assert_int_equal(c->named.stage, STAGE_SOCKET_CLOSE);
+	assert_string_equal(c->named.netns, "rx");
+	assert_int_equal(c->raw.count.events, 0); /* they come when it is closed */
+	close(fd);
+}
+
+#define DROPS_TEST(name) cmocka_unit_test_setup_teardown(name, open_tracer, close_tracer)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DROPS_TEST(closed_port),
+		DROPS_TEST(closed_port_ip6),
+		DROPS_TEST(other_runs_are_foreign),
+		DROPS_TEST(what_is_not_the_flow_is_nothing),
+		DROPS_TEST(late_numbers_settle_nothing),
+		DROPS_TEST(count_all_counts_foreign_ends),
+		DROPS_TEST(truncated_frames_settle_nothing),
+		DROPS_TEST(own_end_stands_before_a_copys),
+		DROPS_TEST(unread_datagrams_are_found),
+	};
+
+	skip_unless_privileged();
+	return cmocka_run_group_tests(tests, open_lab, close_lab);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The programs that make losses: the share asked for, of the flow only, and nothing else. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <time.h>
+
+#include "bpf/helpers.h"
+#include "fault_abi.h"
+#include "trace_abi.h"
+#include "fault.skel.h"
+
+#define UNSPEC	 UINT32_MAX /* TC_ACT_UNSPEC */
+#define KEEP_ALL UINT32_MAX /* of a socket filter */
+#define ALWAYS	 (1ULL << 32)
+#define RUNS	 20000
+#define SIGMAS	 6 /* wrong once in 500 million tests */
+
+static struct fault_bpf *load(struct fault_config fault)
+{
+	struct fault_bpf *skel = fault_bpf__open();
+
+	assert_non_null(skel);
+	skel->rodata->fault = fault;
+	skel->rodata->cfg = (struct trace_config){
+		.base = TEST_BASE,
+		.window = TRACE_PAGE_SIZE,
+		.stream0 = TEST_STREAM,
+		.streams = 1,
+		.port = TEST_PORT,
+	};
+	assert_int_equal(fault_bpf__load(skel), 0);
+	return skel;
+}
+
+/* How often of RUNS the program says `verdict` to an ordinary packet; else it says `other`. */
+static unsigned count_verdicts(const struct bpf_program *prog, uint32_t verdict, uint32_t other)
+{
+	struct frame f = frame_make((struct frame_spec){});
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		int64_t got = run_program(bpf_program__fd(prog), &f, f.len);
+
+		assert_true(got == verdict || got == other);
+		n += got == verdict;
+	}
+	return n;
+}
+
+static void assert_share(unsigned n, double share)
+{
+	double sigma = sqrt(RUNS * share * (1 - share));
+
+	if (fabs(n - RUNS * share) > SIGMAS * sigma)
+		fail_msg("%u of %u, not a share of %g", n, RUNS, share);
+}
+
+static const double shares[] = {0, 0.01, 0.2, 0.5, 1};
+
+static uint64_t share_of(double share)
+{
+	return (uint64_t)(share * ALWAYS);
+}
+
+static void xdp_drops_the_share(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
+		struct fault_bpf *skel =
+			load((struct fault_config){.xdp_share = share_of(shares[i])});
+
+		assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_PASS), shares[i]);
+		fault_bpf__destroy(skel);
+	}
+}
+
+static void filter_refuses_the_share(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
+		struct fault_bpf *skel =
+			load((struct fault_config){.filter_share = share_of(shares[i])});
+
+		assert_share(count_verdicts(skel->progs.fault_filter, 0, KEEP_ALL), shares[i]);
+		fault_bpf__destroy(skel);
+	}
+}
+
+static void xdp_drops_the_flow_only(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){.xdp_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_xdp);
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		const struct frame_case *c = &frame_cases[i];
+		const struct frame f = frame_make(c->spec);
+
+		for (unsigned len = ETH_BYTES; len <= f.len; len++) {
+			struct frame cut = f;
+			bool whole = c->ours && len >= f.payload + STAMP_LEN;
+
+			if (run_program(fd, &cut, len) != (whole ? XDP_DROP : XDP_PASS))
+				fail_msg("%s, %u bytes of it", c->name, len);
+			assert_memory_equal(cut.at, f.at, f.len);
+		}
+	}
+	fault_bpf__destroy(skel);
+}
+
+/* How far it got, for a loss between here and the stack. */
+static void xdp_is_a_checkpoint(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){});
+	int fd = bpf_program__fd(skel->progs.fault_xdp);
+	static struct trace_page page;
+	const uint32_t first = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		struct frame_spec spec = frame_cases[i].spec;
+		struct frame f;
+
+		spec.word = STAMP_WORD(TEST_STREAM, TEST_BASE + i);
+		f = frame_make(spec);
+		assert_int_equal(run_program(fd, &f, f.len), XDP_PASS);
+	}
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.seen), &first, &page), 0);
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		if ((page.at[i] & SEEN_MASK) != (frame_cases[i].ours ? SEEN_XDP : 0))
+			fail_msg("%s: %u", frame_cases[i].name, page.at[i]);
+	}
+	fault_bpf__destroy(skel);
+}
+
+/* What is not dropped goes on to the receiver's program, whatever it is. */
+static void xdp_goes_on_to_the_next(void **state)
+{
+	const struct bpf_insn insn[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_TX},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	/* A tail call wants the same type of attachment. */
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
+	struct fault_bpf *skel = load((struct fault_config){.xdp_share = share_of(0.5)});
+	struct frame other = frame_make((struct frame_spec){.port = 1});
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", insn, 2, &opts);
+	const uint32_t slot = 0;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.next), &slot, &fd, 0), 0);
+	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &other, other.len),
+			 XDP_TX);
+	assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_TX), 0.5);
+	close(fd);
+	fault_bpf__destroy(skel);
+}
+
+/* Runs fault_corrupt. Whether it changed the checksum; everything else must be as before. */
+static bool corrupts(int fd, struct frame *f, unsigned len, const char *name)
+{
+	struct frame before = *f;
+	unsigned at = f->udp + 6;
+	bool changed;
+	int64_t rc = run_program(fd, f, len);
+
+	if (rc != -EINVAL || !may_be_refused(f, len))
+		assert_int_equal(rc, UNSPEC);
+	changed = memcmp(f->at + at, before.at + at, 2);
+	memcpy(before.at + at, f->at + at, 2);
+	if (memcmp(f->at, before.at, sizeof(f->at)))
+		fail_msg("%s: more than the checksum was changed", name);
+	return changed;
+}
+
+static void corrupted_checksums_are_wrong(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){.corrupt_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_corrupt);
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		const struct frame_case *c = &frame_cases[i];
+		struct frame f = frame_make(c->spec);
+
+		assert_int_equal(udp_sum(&f, c->spec.six), 0xffff);
+		if (corrupts(fd, &f, f.len, c->name) != c->ours)
+			fail_msg("%s: touched or not", c->name);
+		assert_int_equal(udp_sum(&f, c->spec.six) == 0xffff, !c->ours);
+	}
+	fault_bpf__destroy(skel);
+}
+
+/* Every checksum there is: another modulo 0xffff, never "none"; and "none" is left alone. */
+static void every_checksum_becomes_wrong(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){.corrupt_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_corrupt);
+	struct frame f = frame_make((struct frame_spec){});
+
+	(void)state;
+	for (unsigned csum = 0; csum <= UINT16_MAX; csum++) {
+		unsigned now;
+
+		put16(f.at + f.udp + 6, csum);
+		assert_int_equal(run_program(fd, &f, f.len), UNSPEC);
+		now = (unsigned)f.at[f.udp + 6] << 8 | f.at[f.udp + 7];
+		if (!csum)
+			assert_int_equal(now, 0);
+		else if (!now || now % 0xffff == csum % 0xffff)
+			fail_msg("%#x became %#x", csum, now);
+	}
+	fault_bpf__destroy(skel);
+}
+
+static void corrupted_share(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
+		struct fault_bpf *skel =
+			load((struct fault_config){.corrupt_share = share_of(shares[i])});
+		unsigned n = 0;
+
+		for (unsigned k = 0; k < RUNS; k++) {
+			struct frame f = frame_make((struct frame_spec){});
+
+			n += corrupts(bpf_program__fd(skel->progs.fault_corrupt), &f, f.len, "");
+		}
+		assert_share(n, shares[i]);
+		fault_bpf__destroy(skel);
+	}
+}
+
+static void truncated_frames_are_not_corrupted(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){.corrupt_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_corrupt);
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		const struct frame_case *c = &frame_cases[i];
+		struct frame f = frame_make(c->spec);
+
+		for (unsigned len = ETH_BYTES; len < f.len; len++) {
+			struct frame cut = f;
+
+			if (corrupts(fd, &cut, len, c->name) !=
+			    (c->ours && len >= f.payload + STAMP_LEN))
+				fail_msg("%s, %u bytes of it", c->name, len);
+		}
+	}
+	fault_bpf__destroy(skel);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts); /* the clock of bpf_ktime_get_ns() */
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* At least as long as was asked for; how much longer is the machine's affair. */
+static void slow_takes_its_time(void **state)
+{
+	const uint32_t burn = 300000;
+	struct fault_bpf *skel =
+		load((struct fault_config){.tc_burn_ns = burn, .xdp_burn_ns = burn});
+	struct frame f = frame_make((struct frame_spec){});
+	uint64_t begin = now_ns();
+
+	(void)state;
+	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_slow), &f, f.len), UNSPEC);
+	assert_true(now_ns() - begin >= burn);
+	begin = now_ns();
+	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &f, f.len), XDP_PASS);
+	assert_true(now_ns() - begin >= burn);
+	fault_bpf__destroy(skel);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(xdp_drops_the_share),
+		cmocka_unit_test(filter_refuses_the_share),
+		cmocka_unit_test(xdp_drops_the_flow_only),
+		cmocka_unit_test(xdp_is_a_checkpoint),
+		cmocka_unit_test(xdp_goes_on_to_the_next),
+		cmocka_unit_test(corrupted_checksums_are_wrong),
+		cmocka_unit_test(every_checksum_becomes_wrong),
+		cmocka_unit_test(corrupted_share),
+		cmocka_unit_test(truncated_frames_are_not_corrupted),
+		cmocka_unit_test(slow_takes_its_time),
+	};
+
+	skip_unless_privileged();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The program in front of AF_XDP sockets: what it takes, and the number that it leaves. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/if_xdp.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include "bpf/helpers.h"
+#include "engine/xsk_prog.h"
+
+#define UNTOUCHED 0x5555555555555555ULL
+
+static struct xsk_prog *prog;
+static int xsk = -1;
+static int cpu;
+static uint64_t *cells; /* one a CPU */
+
+/* A socket with a fill ring is all that an XSKMAP asks for; nothing is bound or received. */
+static int open_socket(void)
+{
+	int entries = 64, fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && setsockopt(fd, SOL_XDP, XDP_UMEM_FILL_RING, &entries, sizeof(entries))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int open_prog(void **state)
+{
+	const struct trace_config cfg = {.port = TEST_PORT};
+	struct error err = {};
+	cpu_set_t one;
+
+	(void)state;
+	cpu = sched_getcpu(); /* the cell is per CPU */
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	cells = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*cells));
+	if (!cells || sched_setaffinity(0, sizeof(one), &one))
+		return -1;
+	if (xsk_prog_open(&prog, &cfg, -1, &err)) {
+		print_error("%s\n", err.message);
+		return -1;
+	}
+	xsk = open_socket();
+	return xsk < 0 ? -1 : 0;
+}
+
+static int close_prog(void **state)
+{
+	(void)state;
+	xsk_prog_close(prog);
+	close(xsk);
+	free(cells);
+	return 0;
+}
+
+/* In queue 0, which is what BPF_PROG_RUN says. */
+static void enter_socket(bool there)
+{
+	const uint32_t queue = 0;
+
+	if (there)
+		assert_int_equal(bpf_map_update_elem(xsk_prog_map_fd(prog), &queue, &xsk, 0), 0);
+	else
+		bpf_map_delete_elem(xsk_prog_map_fd(prog), &queue);
+}
+
+static void cell_set(uint64_t value)
+{
+	const uint32_t zero = 0;
+
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
+		cells[i] = value;
+	assert_int_equal(bpf_map_update_elem(xsk_prog_cell_fd(prog), &zero, cells, 0), 0);
+}
+
+static uint64_t cell_get(void)
+{
+	const uint32_t zero = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(xsk_prog_cell_fd(prog), &zero, cells), 0);
+	return cells[cpu];
+}
+
+static void assert_steers(const struct frame_spec *spec, int64_t verdict, uint64_t cell,
+			  const char *name)
+{
+	struct frame f = frame_make(*spec), before = f;
+	int64_t got;
+
+	cell_set(UNTOUCHED);
+	got = run_program(xsk_prog_fd(prog), &f, f.len);
+	if (got != verdict)
+		fail_msg("%s: verdict %lld, not %lld", name, (long long)got, (long long)verdict);
+	if (cell_get() != cell)
+		fail_msg("%s: the cell has %llx", name, (unsigned long long)cell_get());
+	assert_memory_equal(f.at, before.at, f.len);
+}
+
+static void only_the_flow_is_redirected(void **state)
+{
+	(void)state;
+	enter_socket(true);
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		struct frame_spec spec = frame_cases[i].spec;
+
+		spec.word = STAMP_WORD(77, i);
+		assert_steers(&spec, frame_cases[i].ours ? XDP_REDIRECT : XDP_PASS,
+			      frame_cases[i].ours ? spec.word : UNTOUCHED, frame_cases[i].name);
+	}
+}
+
+/* To the socket, but its loss would be the loss of no number. */
+static void end_records_leave_no_number(void **state)
+{
+	const struct frame_spec v4 = {.magic = END_MAGIC}, v6 = {.magic = END_MAGIC, .six = true};
+	const struct frame_spec other = {.magic = END_MAGIC, .port = TEST_PORT + 1};
+
+	(void)state;
+	enter_socket(true);
+	assert_steers(&v4, XDP_REDIRECT, 0, "end record");
+	assert_steers(&v6, XDP_REDIRECT, 0, "end record, IPv6");
+	assert_steers(&other, XDP_PASS, UNTOUCHED, "end record to another port");
+}
+
+static void without_a_socket_all_passes(void **state)
+{
+	(void)state;
+	enter_socket(false);
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		struct frame f = frame_make(frame_cases[i].spec);
+
+		assert_int_equal(run_program(xsk_prog_fd(prog), &f, f.len), XDP_PASS);
+	}
+}
+
+/* A frame that ends before the stamp does is none of the flow's. */
+static void truncated_frames_pass(void **state)
+{
+	(void)state;
+	enter_socket(true);
+	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
+		const struct frame f = frame_make(frame_cases[i].spec);
+
+		for (unsigned len = ETH_BYTES; len < f.len; len++) {
+			bool whole = frame_cases[i].ours && len >= f.payload + STAMP_LEN;
+			struct frame cut = f;
+
+			cell_set(UNTOUCHED);
+			assert_int_equal(run_program(xsk_prog_fd(prog), &cut, len),
+					 whole ? XDP_REDIRECT : XDP_PASS);
+			assert_int_equal(cell_get() == UNTOUCHED, !whole);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_the_flow_is_redirected),
+		cmocka_unit_test(end_records_leave_no_number),
+		cmocka_unit_test(without_a_socket_all_passes),
+		cmocka_unit_test(truncated_frames_pass),
+	};
+
+	skip_unless_privileged();
+	return cmocka_run_group_tests(tests, open_prog, close_prog);
+}
