@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What is compared with what. Data only; measure.py knows how."""
+
+from dataclasses import dataclass, field
+
+from lab import ADDR, ADDR6, DEV, MAC, RX, TX
+
+LONG = "600"  # seconds: longer than any window, so that the end is always ours to choose
+PORT = 28779
+RCVBUF = "4M"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One process. `args` may contain {rate}, {pps} and {bits} of a paced trial."""
+    end: str
+    args: tuple
+    cpu: int = None
+    ready: tuple = None
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Started in this order; the first of `commands` is what `name` means."""
+    name: str
+    commands: tuple
+    help: str = None  # an option that its --help must know
+    floor: float = None  # least ratio of ours to it
+    goal: float = None
+
+    @property
+    def program(self):
+        return self.commands[0].args[0]
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    title: str
+    method: str  # transmit, receive, lossless, run or pacing
+    ours: tuple  # of Contender: the first that this build can
+    peers: tuple = ()
+    load: tuple = ()  # of Contender, as `ours`: what the receivers get
+    sink: str = None  # transmit: xdp or tc
+    payload: int = None  # bytes, where a packet may be several datagrams
+    queues: int = 1
+    rate: int = None  # packets/s, pacing
+    floor: float = None  # absolute
+    goal: float = None
+    note: str = None
+    unit: str = "packets/s"
+    counter: str = field(default="rx_packets")
+
+
+def ours(command, args, end=TX, cpu=0, ready=None):
+    args = ("pktledger", command, *args.split())
+    return Contender("pktledger " + " ".join(args[1:]),
+                     (Command(end, args, cpu, ready),))
+
+
+def send(args, cpu=0):
+    return ours("send", f"{args} -t {LONG} -q {ADDR[RX]}", TX, cpu)
+
+
+def peer(name, text, end=TX, cpu=0, ready=None, **more):
+    return Contender(name, (Command(end, tuple(text.split()), cpu, ready),), **more)
+
+
+def served(name, client, server, ready, **more):
+    """A tool whose sender talks to a server of its own."""
+    return Contender(name, (Command(RX, tuple(server.split()), 1, ready),
+                            Command(TX, tuple(client.split()), 0)), **more)
+
+
+def iperf3(args, name="iperf3 -u", **more):
+    return served(name, f"iperf3 -c {ADDR[RX]} -u -l 512 -t {LONG} {args}", "iperf3 -s",
+                  ("tcp", 5201), **more)
+
+
+def sockperf(args, **more):
+    to = f"-i {ADDR[RX]} -p 11111"
+    return served("sockperf tp", f"sockperf tp {to} -m 512 -t {LONG} {args}",
+                  f"sockperf sr {to}", ("udp", 11111), **more)
+
+
+NUTTCP = served("nuttcp -u", f"nuttcp -u -l512 -Ru -T{LONG} {ADDR[RX]}", "nuttcp -S --nofork",
+                ("tcp", 5000))
+
+
+def trafficgen_udp(threads, **more):
+    return peer("xdp-trafficgen udp",
+                f"xdp-trafficgen udp -s 64 -t {threads} -m {MAC[RX]} -M {MAC[TX]} -a {ADDR6[RX]} "
+                f"-A {ADDR6[TX]} {DEV[TX]}", cpu=0 if threads == 1 else None, **more)
+
+
+# Ethernet, IPv4, UDP; 60 bytes, as 64 with FCS. Checksums are left 0.
+TRAFGEN_FRAME = "{{ {dst}, {src}, 0x08, 0x00, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, " \
+    "198, 18, 0, 1, 198, 18, 0, 2, 0x70, 0x6b, 0x70, 0x6b, 0, 26, 0, 0, fill(0, 18) }}".format(
+        dst="0x" + MAC[RX].replace(":", ", 0x"), src="0x" + MAC[TX].replace(":", ", 0x"))
+# -A -Q: it would set sysctls of the host and the affinity of interrupts.
+TRAFGEN = Contender("trafgen", (Command(TX, ("trafgen", "-A", "-Q", "--dev", DEV[TX], "--cpus", "1",
+                                             TRAFGEN_FRAME), 0),))
+XSK_UDP = peer("xdp-trafficgen xsk-udp", f"xdp-trafficgen xsk-udp -C copy -s 64 -Q -m {MAC[RX]} "
+               f"-M {MAC[TX]} {DEV[TX]}", floor=1.1, goal=1.5)
+XDPSOCK_TX = peer("xdpsock txonly", f"xdpsock -i {DEV[TX]} -q 0 -t -N -c -s 64 -G {MAC[RX]}",
+                  floor=1.1, goal=1.5)
+
+STAMPED = (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),
+           send(f"--tx xsk -i {DEV[TX]} --size 64 --rate max"))
+
+
+def receiver(engine):
+    return (ours("recv", f"--rx {engine} -i {DEV[RX]} --stay -q", RX, 1, ("xdp", DEV[RX])),)
+
+
+def xdp_peer(name, text, **more):
+    return peer(name, text, RX, 1, ("xdp", DEV[RX]), **more)
+
+
+def pacing(rate, label):
+    args = f"-i {DEV[TX]} --size 64 --rate {rate}"
+    return Row(f"pacing-{label}", f"pacing at {label} packets/s", "pacing",
+               (send(f"--tx xdp {args}"), send(f"--tx xsk {args}")), rate=rate, sink="xdp",
+               floor=1e-3, goal=1e-4, unit="rate error")
+
+
+RECV_SOCKET = Contender(
+    f"pktledger recv --rx socket --rcvbuf {RCVBUF}",
+    (Command(RX, ("pktledger", "recv", "--rx", "socket", "--rcvbuf", RCVBUF, "--stay", "-q"), 1,
+             ("udp", PORT)),
+     Command(TX, ("pktledger", "send", "--tx", "socket", "-l", "512", "--rate", "{rate}", "-t",
+                  LONG, "-q", ADDR[RX]), 0)))
+
+
+def run(args):
+    return (ours("run", f"--rx socket {args} --rcvbuf 8M --size 64 --rate {{rate}} -j", cpu=None),)
+
+
+ROWS = (
+    Row("tx-xdp-1", "send live frames, 64 B, 1 thread", "transmit",
+        (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),),
+        (trafficgen_udp(1, floor=1.15, goal=1.3), TRAFGEN), sink="xdp"),
+    Row("tx-xdp-2", "send live frames, 64 B, 2 threads", "transmit",
+        (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max -P 2", cpu=None),),
+        (trafficgen_udp(2, floor=1.0, goal=1.2),), sink="xdp", queues=2),
+    Row("tx-xsk", "send by AF_XDP in copy mode, 64 B", "transmit",
+        (send(f"--tx xsk -i {DEV[TX]} --size 64 --rate max"),),
+        (XSK_UDP, XDPSOCK_TX, TRAFGEN), sink="xdp"),
+    Row("tx-socket", "send by a socket, 512 B payload", "transmit",
+        (send("--tx socket -l 512 --rate max"),),
+        (iperf3("-b 0", floor=1.5, goal=2), NUTTCP, sockperf("")), sink="tc", payload=512),
+    Row("tx-socket-gso", "send by a socket with UDP GSO, 512 B payload", "transmit",
+        (send("--tx socket --gso -l 512 --rate max"),),
+        (iperf3("-b 0", floor=4, goal=8), iperf3("-b 0 --gsro", "iperf3 -u --gsro", help="--gsro")),
+        sink="tc", payload=512, note="counted in datagrams"),
+    Row("rx-xdp", "receive by an XDP program, settling fates", "receive", receiver("xdp"),
+        (xdp_peer("xdp-bench drop", f"xdp-bench drop {DEV[RX]}", floor=0.95, goal=1.0),),
+        load=STAMPED),
+    Row("rx-xsk", "receive by AF_XDP, settling fates", "receive", receiver("xsk"),
+        (xdp_peer("xdp-bench xsk-drop", f"xdp-bench xsk-drop -C copy {DEV[RX]}",
+                  floor=0.95, goal=1.0),
+         xdp_peer("xdpsock rxdrop", f"xdpsock -i {DEV[RX]} -q 0 -r -N -c",
+                  floor=0.95, goal=1.0)),
+        load=STAMPED, counter="xdp_redirect"),
+    Row("rx-socket", "receive by a socket without loss, 512 B payload", "lossless",
+        (RECV_SOCKET,),
+        (iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
+         sockperf(f"--mps {{pps}} --buffer-size {4 << 20}")), payload=512),
+    Row("run-socket", "run to one socket without loss, 64 B", "run", run(""),
+        floor=1.0e6, goal=1.3e6),
+    Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",
+        run("--gso --gro"), floor=1.3e6, goal=2.0e6),
+    pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
+)

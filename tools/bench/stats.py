@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The arithmetic of the tables."""
+
+import statistics
+
+
+def summary(values):
+    """Median, lowest and highest; the spread is (highest - lowest) / median. None if empty."""
+    if not values:
+        return None
+    median = statistics.median(values)
+    return {"median": median, "min": min(values), "max": max(values),
+            "spread": (max(values) - min(values)) / median if median else None}
+
+
+def ratio(ours, theirs):
+    """Of the medians; None if one is missing or theirs is 0."""
+    if not ours or not theirs or not theirs["median"]:
+        return None
+    return ours["median"] / theirs["median"]
+
+
+def verdict(value, floor, goal):
+    """Larger is better."""
+    if value is None or floor is None:
+        return None
+    if value >= goal:
+        return "goal"
+    return "floor" if value >= floor else "below"
+
+
+def verdict_error(value, floor, goal):
+    """Smaller is better."""
+    if value is None:
+        return None
+    if value <= goal:
+        return "goal"
+    return "floor" if value <= floor else "below"
+
+
+def datagrams(before, after, payload=None, headers=42):
+    """How many datagrams a device received between two readings of its counters.
+
+    A GSO packet that nothing has segmented yet counts as one packet, but with the bytes of its
+    headers once and of all its payloads. With `payload` None each packet is one.
+    """
+    packets = after["rx_packets"] - before["rx_packets"]
+    if payload is None:
+        return packets
+    size = after["rx_bytes"] - before["rx_bytes"]
+    return (size - headers * packets) / payload
+
+
+def rate_error(count, seconds, intended):
+    """Relative; positive if too fast."""
+    return count / seconds / intended - 1
+
+
+def search_lossless(trial, start, step=0.9, refine=2, least=1000):
+    """The highest rate without loss: down from `start` by `step`, then halving the last step.
+
+    trial(rate) returns (received per second, lost share). Returns the received rate of the best
+    trial without loss and the rate asked for, or (None, None).
+    """
+    rate, bad = start, None
+    while rate >= least:
+        received, lost = trial(rate)
+        if not lost:
+            break
+        rate, bad = rate * step, rate
+    else:
+        return None, None
+    best = (received, rate)
+    for _ in range(refine if bad else 0):
+        middle = (best[1] + bad) / 2
+        received, lost = trial(middle)
+        if lost:
+            bad = middle
+        else:
+            best = (max(received, best[0]), middle)
+    return best
