@@ -72,6 +72,10 @@ test-programs: all $(UNIT)
 test test-all: test-programs
 	$(Q)B=$(B) PKTLEDGER_TEST=$(@:test-%=%) tests/run $(TESTS)
 
+.PHONY: bench
+bench: all
+	$(Q)B=$(B) tools/bench/bench $(BENCH)
+
 .PHONY: install
 install: all
 	install -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
@@ -84,6 +88,7 @@ help:
 	@echo 'make run       build it and run the main job (as root)'
 	@echo 'make test      all tests, in less than 5 minutes; TESTS="net/run unit" for some'
 	@echo 'make test-all  the same with more repetitions and larger counts'
+	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make clean     remove $(B)'
 	@echo 'V=1 shows the commands, B=DIR builds elsewhere'

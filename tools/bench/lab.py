@@ -113,7 +113,6 @@ class Process:
     """A program inside the lab. Its output goes to a file, for when it fails."""
 
     def __init__(self, argv, env=None, stdin=subprocess.DEVNULL):
-        self.name = os.path.basename(argv[-1]) if len(argv) == 1 else " ".join(argv)
         self.output = tempfile.TemporaryFile()
         self.popen = subprocess.Popen(argv, stdin=stdin, stdout=self.output,
                                       stderr=subprocess.STDOUT, env=env, start_new_session=True)

@@ -2,14 +2,15 @@
 """Where the programs are, which versions, and what ours can do."""
 
 import glob
+import gzip
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-# Name: arguments that print the version, and the package of Debian that has it. xdp-tools print no
-# version of their own; xdpsock is built from xdp-project/bpf-examples.
+# Name: arguments that print the version, and the package of Debian that has it. xdpsock is built
+# from xdp-project/bpf-examples and has neither.
 CATALOGUE = {
     "iperf3": (["--version"], "iperf3"),
     "nuttcp": (["-V"], "nuttcp"),
@@ -102,18 +103,8 @@ def find(name, peer_dirs):
 
 
 def package_version(package, root):
-    """As dpkg knows it on the host; for an unpacked one from its changelog."""
-    if root is None:
-        done = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], text=True,
-                              capture_output=True, check=False) if shutil.which("dpkg-query") \
-            else None
-        return done.stdout.strip() or None if done and done.returncode == 0 else None
-    return changelog_version(root, package)
-
-
-def changelog_version(root, package):
-    import gzip
-    path = Path(root, "usr/share/doc", package, "changelog.Debian.gz")
+    """That of Debian's package, for tools that do not say theirs."""
+    path = Path(root or "/", "usr/share/doc", package, "changelog.Debian.gz")
     try:
         with gzip.open(path, "rt", errors="replace") as stream:
             found = re.match(r"\S+ \(([^)]+)\)", stream.readline())

@@ -36,7 +36,7 @@ def spread(entry, unit):
     return f"{summary['spread'] * 100:.0f} %"
 
 
-def target(entry, unit):
+def target(entry, unit, row_is_open=False):
     """What was asked for, and whether it was reached."""
     if entry.get("floor") is None:
         return ""
@@ -48,13 +48,9 @@ def target(entry, unit):
         asked = f"{entry['floor']:g} / {entry['goal']:g}"
     said = {"goal": "goal reached", "floor": "floor reached", "below": "below", None: ""}
     verdict = said[entry.get("verdict")]
+    if row_is_open:
+        verdict = "open, ours took all that was offered"
     return f"{asked}: {verdict}" if verdict else asked
-
-
-def bound_by_load(entry):
-    """A receiver that took all it was offered says nothing about its limit."""
-    samples = [s for s in entry["samples"] if s.get("offered")]
-    return bool(samples) and all(s["value"] >= 0.99 * s["offered"] for s in samples)
 
 
 def table_lines(row):
@@ -66,10 +62,10 @@ def table_lines(row):
         name = "**pktledger**" if number == 0 else entry["name"]
         ratio = "" if entry.get("ratio") is None else f"{entry['ratio']:.2f}"
         text = figure(entry, row["unit"])
-        if bound_by_load(entry):
+        if entry.get("bound_by_load"):
             text += ", all that was offered"
         yield (f"| {title} | {name} | {text} | {spread(entry, row['unit'])} | {ratio} "
-               f"| {target(entry, row['unit'])} |")
+               f"| {target(entry, row['unit'], row['ours']['bound_by_load'])} |")
 
 
 def machine_lines(machine):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What is compared with what. Data only; measure.py knows how."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lab import ADDR, ADDR6, DEV, MAC, RX, TX
 
@@ -49,7 +49,7 @@ class Row:
     goal: float = None
     note: str = None
     unit: str = "packets/s"
-    counter: str = field(default="rx_packets")
+    counter: str = "rx_packets"  # receive: what was received
 
 
 def ours(command, args, end=TX, cpu=0, ready=None):
@@ -78,7 +78,7 @@ def iperf3(args, name="iperf3 -u", **more):
 
 
 def sockperf(args, **more):
-    to = f"-i {ADDR[RX]} -p 11111"
+    to = f"-i {ADDR[RX]} -p 11111 --buffer-size {4 << 20}"
     return served("sockperf tp", f"sockperf tp {to} -m 512 -t {LONG} {args}",
                   f"sockperf sr {to}", ("udp", 11111), **more)
 
@@ -97,9 +97,10 @@ def trafficgen_udp(threads, **more):
 TRAFGEN_FRAME = "{{ {dst}, {src}, 0x08, 0x00, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, " \
     "198, 18, 0, 1, 198, 18, 0, 2, 0x70, 0x6b, 0x70, 0x6b, 0, 26, 0, 0, fill(0, 18) }}".format(
         dst="0x" + MAC[RX].replace(":", ", 0x"), src="0x" + MAC[TX].replace(":", ", 0x"))
-# -A -Q: it would set sysctls of the host and the affinity of interrupts.
-TRAFGEN = Contender("trafgen", (Command(TX, ("trafgen", "-A", "-Q", "--dev", DEV[TX], "--cpus", "1",
-                                             TRAFGEN_FRAME), 0),))
+# It would set sysctls of the host and the affinity of interrupts.
+TRAFGEN_QUIET = ("--no-sock-mem", "--notouch-irq")
+TRAFGEN = Contender("trafgen", (Command(TX, ("trafgen", *TRAFGEN_QUIET, "--dev", DEV[TX],
+                                             "--cpus", "1", TRAFGEN_FRAME), 0),))
 XSK_UDP = peer("xdp-trafficgen xsk-udp", f"xdp-trafficgen xsk-udp -C copy -s 64 -Q -m {MAC[RX]} "
                f"-M {MAC[TX]} {DEV[TX]}", floor=1.1, goal=1.5)
 XDPSOCK_TX = peer("xdpsock txonly", f"xdpsock -i {DEV[TX]} -q 0 -t -N -c -s 64 -G {MAC[RX]}",
@@ -165,7 +166,7 @@ ROWS = (
     Row("rx-socket", "receive by a socket without loss, 512 B payload", "lossless",
         (RECV_SOCKET,),
         (iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
-         sockperf(f"--mps {{pps}} --buffer-size {4 << 20}")), payload=512),
+         sockperf("--mps {pps}")), payload=512),
     Row("run-socket", "run to one socket without loss, 64 B", "run", run(""),
         floor=1.0e6, goal=1.3e6),
     Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",

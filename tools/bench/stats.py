@@ -38,6 +38,12 @@ def verdict_error(value, floor, goal):
     return "floor" if value <= floor else "below"
 
 
+def bound_by_load(samples):
+    """Whether a receiver took all that it was offered, which says nothing about its limit."""
+    return any("offered" in s for s in samples) \
+        and all(s["value"] >= 0.99 * s["offered"] for s in samples)
+
+
 def datagrams(before, after, payload=None, headers=42):
     """How many datagrams a device received between two readings of its counters.
 
