@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The bench's arithmetic, its reading of other programs' output, and its tables. Measures nothing."""
+"""The bench's arithmetic, how it reads other programs' output, its tables. Measures nothing."""
 
 import json
 import re

@@ -70,7 +70,9 @@ def table_lines(row):
 
 def machine_lines(machine):
     virtual = ", virtual" if machine["hypervisor"] else ""
-    yield f"- {machine['cpu']}, {machine['cpus']} CPUs{virtual}, {machine['architecture']}"
+    governor = f", governor {machine['governor']}" if machine.get("governor") else ""
+    yield (f"- {machine['cpu']}, {machine['cpus']} CPUs{virtual}, {machine['architecture']}"
+           f"{governor}")
     yield f"- Linux {machine['kernel']}, {machine['system']}"
     load = f"- load average before: {machine['load_before']:.2f}"
     if machine.get("steal") is not None:

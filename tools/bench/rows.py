@@ -170,6 +170,6 @@ ROWS = (
     Row("run-socket", "run to one socket without loss, 64 B", "run", run(""),
         floor=1.0e6, goal=1.3e6),
     Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",
-        run("--gso --gro"), floor=1.3e6, goal=2.0e6),
+        run("--tx socket --gso --gro"), floor=1.3e6, goal=2.0e6),
     pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
 )
