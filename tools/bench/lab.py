@@ -178,6 +178,9 @@ class Lab:
         pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
         return ["nsenter", f"--target={self.pids[end]}", "--net", "--mount", "--", *pin, *argv]
 
+    def port(self, end):
+        return f"/proc/{self.pids[end]}/ns/net/{DEV[end]}"
+
     def do(self, end, *argv):
         done = subprocess.run(self.inside(end, argv), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=False)

@@ -67,6 +67,7 @@ class Bench:
         started = []
         for command in contender.commands:
             name, *args = fill(command.args, pps, payload)
+            args = [arg.replace("{rx}", lab.port(RX)) for arg in args]
             program = self.ours if name == "pktledger" else self.peers[name]
             started.append(lab.start(command.end, [*program.argv, *args], command.cpu,
                                      program.env, command.ready))
@@ -81,7 +82,10 @@ class Bench:
             for process in processes:
                 process.check()
             return lab.device(RX)["rx_packets"] - begin >= WARM_PACKETS
-        until(under_way, 10, "packets from the sender")
+        try:
+            until(under_way, 10, "packets from the sender")
+        except LabError as error:
+            raise LabError(f"{error}: {'; '.join(p.said() for p in processes)}") from None
         time.sleep(WARM_SECONDS)
 
     def window(self, read, processes, seconds):
@@ -120,7 +124,9 @@ class Bench:
                 counters["overflow"] = lab.device(TX)["tx_dropped"]
             return counters
 
-        processes = self.start(lab, contender) + self.start(lab, load)
+        processes = self.start(lab, contender)
+        if not contender.sends:
+            processes += self.start(lab, load)
         self.warm_up(lab, processes)
         before, after, elapsed = self.window(read, processes, self.seconds)
         moved = {key: after[key] - before[key] for key in after}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lab import ADDR, ADDR6, DEV, MAC, RX, TX
 
+SECONDS_MAX = 60  # of a window
 LONG = "600"  # seconds: longer than any window, so that the end is always ours to choose
 PORT = 28779
 RCVBUF = "4M"
@@ -12,7 +13,8 @@ RCVBUF = "4M"
 
 @dataclass(frozen=True)
 class Command:
-    """One process. `args` may contain {rate}, {pps} and {bits} of a paced trial."""
+    """One process. An argument may be {rate}, {pps} or {bits} of a paced trial; {rx} is the
+    receiver's port as `run -i` names it."""
     end: str
     args: tuple
     cpu: int = None
@@ -27,6 +29,7 @@ class Contender:
     help: str = None  # an option that its --help must know
     floor: float = None  # least ratio of ours to it
     goal: float = None
+    sends: bool = False  # a receiver that needs no load, for it sends itself
 
     @property
     def program(self):
@@ -114,6 +117,12 @@ def receiver(engine):
     return (ours("recv", f"--rx {engine} -i {DEV[RX]} --stay -q", RX, 1, ("xdp", DEV[RX])),)
 
 
+# Its program has to know the streams beforehand, so `recv` alone cannot have it.
+RUN_XDP = Contender("pktledger run --tx xdp --rx xdp", (
+    Command(TX, ("pktledger", "run", "--tx", "xdp", "--rx", "xdp", "-i", f"{DEV[TX]},{{rx}}",
+                 "--size", "64", "--rate", "max", "-t", str(2 * SECONDS_MAX), "-q")),), sends=True)
+
+
 def xdp_peer(name, text, **more):
     return peer(name, text, RX, 1, ("xdp", DEV[RX]), **more)
 
@@ -154,7 +163,7 @@ ROWS = (
         (send("--tx socket --gso -l 512 --rate max"),),
         (iperf3("-b 0", floor=4, goal=8), iperf3("-b 0 --gsro", "iperf3 -u --gsro", help="--gsro")),
         sink="tc", payload=512, note="counted in datagrams"),
-    Row("rx-xdp", "receive by an XDP program, settling fates", "receive", receiver("xdp"),
+    Row("rx-xdp", "receive by an XDP program, settling fates", "receive", (RUN_XDP,),
         (xdp_peer("xdp-bench drop", f"xdp-bench drop {DEV[RX]}", floor=0.95, goal=1.0),),
         load=STAMPED),
     Row("rx-xsk", "receive by AF_XDP, settling fates", "receive", receiver("xsk"),
