@@ -23,6 +23,25 @@ struct {
 	__type(value, __u64);
 } cell SEC(".maps");
 
+/* Shared with gen.bpf.c: what waits in the batch of the sender's device on this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct trace_batch);
+} batch SEC(".maps");
+
+/* Shared with sink.bpf.c, and mapped by the receiver: numbers that arrived. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, __u32);
+	__type(value, struct trace_page);
+} arrivals SEC(".maps");
+
+__u32 live_ifindex, live_netns; /* the device that live frames leave by; 0: none */
+__u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees their skbs as drops */
 __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
@@ -104,6 +123,14 @@ static __always_inline void settle_segments(struct packet_place *at, struct pack
 		settle(p->word + i, index);
 }
 
+/* Whether the sink has just taken this very packet: it marks the arrival before the skb is freed. */
+static __always_inline bool has_arrived(__u64 word)
+{
+	__u8 *arrived = number_byte(&arrivals, word, NULL);
+
+	return arrived && *arrived;
+}
+
 SEC("tp_btf/kfree_skb")
 int kfree_skb(__u64 *ctx)
 {
@@ -136,6 +163,8 @@ int kfree_skb(__u64 *ctx)
 		LOSS(foreign, 1);
 		return 0;
 	}
+	if (sink_takes && has_arrived(p.word))
+		return 0;
 	if (cfg.has_reason)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)
@@ -159,6 +188,31 @@ int kfree_skb(__u64 *ctx)
 	return 0;
 }
 
+static __always_inline bool is_live(struct net_device *from)
+{
+	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX && netns_of_dev(from) == live_netns;
+}
+
+/* A live frame that never came into the device's batch: the device is down, or cannot. */
+static __always_inline int live_redirect_err(struct trace_cause *cause)
+{
+	__u32 zero = 0, index;
+	struct trace_batch *b = bpf_map_lookup_elem(&batch, &zero);
+
+	if (!b || b->tail == b->head) {
+		LOSS(cell_empty, 1);
+		return 0;
+	}
+	cause->flags = CAUSE_LIVE;
+	cause->ifindex = live_ifindex;
+	cause->netns = live_netns;
+	b->tail--;
+	index = cause_index(cause);
+	settle(b->word[b->tail % TRACE_BATCH], index);
+	count(index, 1, 0);
+	return 0;
+}
+
 SEC("tp_btf/xdp_redirect_err")
 int xdp_redirect_err(__u64 *ctx)
 {
@@ -167,6 +221,11 @@ int xdp_redirect_err(__u64 *ctx)
 	__u32 zero = 0, index;
 	__u64 *word;
 
+	if (is_live(dev)) {
+		cause.reason = (int)ctx[3];
+		cause.aux = (__u32)ctx[4];
+		return live_redirect_err(&cause);
+	}
 	if ((__u32)ctx[5] != xsk_map_id)
 		return 0;
 	word = bpf_map_lookup_elem(&cell, &zero);
@@ -182,6 +241,60 @@ int xdp_redirect_err(__u64 *ctx)
 	settle(*word, index);
 	count(index, 1, 0, 0);
 	*word = 0;
+	return 0;
+}
+
+/*
+ * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in order,
+ * when 16 wait and one more comes (it is stamped already, but not among them), and at the end of a
+ * run. So with fewer than 16 nothing is left behind, which also finds the place again after a
+ * batch that this program missed. False: not known.
+ */
+static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 *first)
+{
+	__u32 waiting = b->tail - b->head;
+
+	if (n < TRACE_BULK) {
+		b->lost = 0;
+		*first = b->tail - n;
+		b->head = b->tail;
+		return true;
+	}
+	b->lost |= n != TRACE_BULK || waiting - n > 1;
+	*first = b->head;
+	b->head += n;
+	return !b->lost;
+}
+
+/* The device took the first `sent` frames of a batch; the tail died. */
+SEC("tp_btf/xdp_devmap_xmit")
+int xdp_devmap_xmit(__u64 *ctx)
+{
+	struct net_device *from = (void *)ctx[0], *to = (void *)ctx[1];
+	struct trace_cause cause = {.observer = OBSERVER_DEVMAP_XMIT, .flags = CAUSE_LIVE};
+	__u32 sent = ctx[2], drops = ctx[3], zero = 0, first, index, i;
+	struct trace_batch *b;
+
+	if (to->ifindex != live_ifindex || !is_live(from))
+		return 0;
+	b = bpf_map_lookup_elem(&batch, &zero);
+	if (!b)
+		return 0;
+	if (!batch_begin(b, sent + drops, &first)) {
+		LOSS(cell_empty, drops);
+		return 0;
+	}
+	if (!drops)
+		return 0;
+	cause.reason = (int)ctx[4];
+	cause.ifindex = live_ifindex;
+	cause.netns = live_netns;
+	index = cause_index(&cause);
+	for (i = 0; i < TRACE_BULK; i++) {
+		if (i >= sent && i < sent + drops)
+			settle(b->word[(first + i) % TRACE_BATCH], index);
+	}
+	count(index, drops, 0);
 	return 0;
 }
 

@@ -38,6 +38,7 @@ enum trace_cause_flag {
 	CAUSE_SK = 2,	  /* skb->sk was set */
 	CAUSE_DST = 4,	  /* a route was attached; aux is its input function */
 	CAUSE_NO_DEV = 8, /* skb->dev was not a device */
+	CAUSE_LIVE = 16,  /* a frame of the sending engine `xdp`, at the sender's device */
 };
 
 struct trace_cause {
@@ -57,6 +58,21 @@ struct trace_count {
 	__u64 packets; /* weighted: a GSO skb counts its segments */
 	__u64 bytes;   /* L3 bytes */
 	__u64 memory;  /* skb->truesize, what a queue charges for it */
+};
+
+#define TRACE_BULK	16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
+#define TRACE_BATCH	32 /* a power of two above it */
+#define LOOPBACK_IFINDEX 1 /* live frames come from there */
+
+/*
+ * Per CPU: words of the frames redirected to the device, in order, that have not been handed to it.
+ * `tail` is moved by the sending program, `head` by the tracer.
+ */
+struct trace_batch {
+	__u32 head, tail; /* modulo 2^32; entry n is at word[n % TRACE_BATCH] */
+	__u32 lost;	  /* the tracer missed a batch: which frames wait is not known */
+	__u32 pad;
+	__u64 word[TRACE_BATCH];
 };
 
 /* Per CPU: what the tracer itself lost or set aside. */
@@ -89,7 +105,7 @@ struct trace_config {
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
 enum trace_seen {
 	SEEN_TX_DEVICE = 1, /* tc egress of the sender's device */
-	SEEN_XDP = 2,	    /* a fault's XDP program at the receiver's device */
+	SEEN_XDP = 2,	    /* XDP at the receiver's device: a fault's program, or ours with --pass */
 	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's device */
 	SEEN_SOCKET = 4,    /* in the receive queue of the socket */
 	SEEN_MASK = 0x0f,

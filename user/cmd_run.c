@@ -38,6 +38,8 @@ static const struct opt run_opts[] = {
 	 .help = "sending engine"},
 	{"rx", 0, OPT_ENUM, offsetof(struct run_options, rx), .values = rx_values,
 	 .help = "receiving engine"},
+	{"pass", 0, OPT_FLAG, offsetof(struct run_options, pass),
+	 .help = "with --rx xdp: the program only notes the packet, a socket receives it"},
 	{"rcvbuf", 0, OPT_SIZE, offsetof(struct run_options, rcvbuf), .min = 1,
 	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"fault", 0, OPT_CUSTOM, offsetof(struct run_options, faults), .metavar = "LIST",
@@ -114,6 +116,7 @@ static int plan(struct run_options *o, struct run_spec *spec, struct error *err)
 	*spec = (struct run_spec){
 		.tx = tx_ops_of(choose_tx(o)),
 		.rx = rx_ops_of(o->rx),
+		.pass = o->pass,
 		.rcvbuf = o->rcvbuf,
 		.settle_ns = o->settle_ns,
 		.interval_ns = o->interval_ns,
@@ -124,14 +127,17 @@ static int plan(struct run_options *o, struct run_spec *spec, struct error *err)
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];
 	}
+	if (o->pass && o->rx != RX_XDP)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
+				 "--pass is for the receiving engine xdp");
 	traffic_plan(&o->traffic, spec);
 	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : LAB_MTU, &spec->payload, err);
-	if (!rc && o->rx == RX_XSK && !o->ports.n &&
+	if (!rc && o->rx != RX_SOCKET && !o->ports.n &&
 	    spec->payload + (spec->ipv6 ? 48 : 28) > LAB_MTU)
 		rc = error_set(err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
-			       "--rx xsk takes single frames: %u bytes of payload do not fit the "
+			       "--rx %s takes single frames: %u bytes of payload do not fit the "
 			       "MTU of %u",
-			       spec->payload, LAB_MTU);
+			       spec->rx->name, spec->payload, LAB_MTU);
 	return rc;
 }
 

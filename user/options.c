@@ -33,12 +33,14 @@ const struct opt_value tx_values[] = {
 	{"auto", TX_AUTO, "the fastest sender that can do what is asked"},
 	{"socket", TX_SOCKET, "UDP sockets, sendmmsg()"},
 	{"xsk", TX_XSK, "AF_XDP: whole frames, past the IP stack"},
+	{"xdp", TX_XDP, "frames made in the kernel by a BPF program: the fastest"},
 	{0},
 };
 
 const struct opt_value rx_values[] = {
 	{"socket", RX_SOCKET, "a UDP socket, recvmmsg(): the path of an application"},
 	{"xsk", RX_XSK, "AF_XDP: frames taken at the device"},
+	{"xdp", RX_XDP, "an XDP program: frames counted and ended in the driver"},
 	{0},
 };
 
@@ -71,12 +73,12 @@ const struct opt traffic_opts[] = {
 
 const struct tx_ops *tx_ops_of(enum tx_choice tx)
 {
-	return tx == TX_XSK ? &tx_xsk : &tx_socket;
+	return tx == TX_XSK ? &tx_xsk : tx == TX_XDP ? &tx_xdp : &tx_socket;
 }
 
 const struct rx_ops *rx_ops_of(enum rx_choice rx)
 {
-	return rx == RX_XSK ? &rx_xsk : &rx_socket;
+	return rx == RX_XSK ? &rx_xsk : rx == RX_XDP ? &rx_xdp : &rx_socket;
 }
 
 int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, unsigned mtu,

@@ -19,8 +19,8 @@ extern const struct opt global_opts[];
 extern char **program_argv;
 extern int program_argc;
 
-enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK };
-enum rx_choice { RX_SOCKET, RX_XSK };
+enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
+enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
 /* What is sent, and how. */
 struct traffic_options {

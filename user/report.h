@@ -10,6 +10,7 @@ struct run_options {
 	struct traffic_options traffic;
 	int tx, rx;
 	uint64_t rcvbuf;
+	bool pass;
 	struct fault_list faults;
 	const char *fault_text;
 	struct opt_limits limits;

@@ -47,7 +47,7 @@ static int map_bytes(uint8_t **at, size_t bytes, int fd)
 	return 0;
 }
 
-int fates_map(struct fates *f, int fates_fd, int seen_fd, struct error *err)
+int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err)
 {
 	int rc;
 
@@ -55,7 +55,7 @@ int fates_map(struct fates *f, int fates_fd, int seen_fd, struct error *err)
 	if (!rc)
 		rc = map_bytes(&f->seen, f->bytes, seen_fd);
 	if (!rc)
-		rc = map_bytes(&f->arrivals, f->bytes, -1);
+		rc = map_bytes(&f->arrivals, f->bytes, arrivals_fd);
 	if (!rc)
 		rc = map_bytes(&f->failed, f->bytes, -1);
 	if (!rc)

@@ -20,7 +20,7 @@ struct fates {
 	uint16_t stream0, streams;
 	uint8_t *cause;	   /* mapped from BPF; plain memory if there is no tracer */
 	uint8_t *seen;
-	uint8_t *arrivals;
+	uint8_t *arrivals; /* mapped from BPF where the receiver may be a program */
 	uint8_t *failed;   /* errno of a send call that did not accept the number */
 	size_t bytes;	   /* of each of the four */
 	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
@@ -57,8 +57,8 @@ uint64_t fates_window(uint64_t count);
  */
 int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error *err);
 
-/* Maps the BPF maps `fates` and `seen` (-1: plain memory) and the rest. */
-int fates_map(struct fates *f, int fates_fd, int seen_fd, struct error *err);
+/* Maps the BPF maps `fates`, `seen` and `arrivals` (-1: plain memory) and the rest. */
+int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err);
 void fates_unmap(struct fates *f);
 
 static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t number)

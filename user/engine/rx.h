@@ -24,7 +24,8 @@ struct rx_config {
 	bool rcvbuf_force;	 /* SO_RCVBUFFORCE */
 	bool reuseport;
 	int xsk_map_fd;		 /* xsk: XSKMAP to enter the socket in */
-	bool xdp_skb_mode;	 /* xsk: generic XDP was asked for */
+	const struct sink_prog *sink_prog; /* xdp: the program that receives; borrowed */
+	bool xdp_skb_mode;	 /* xsk, xdp: the program is attached as generic XDP */
 	const atomic_bool *stop;
 };
 
@@ -33,6 +34,7 @@ struct rx_stats {
 	uint64_t calls;
 	int64_t socket_drops;	 /* SK_MEMINFO_DROPS since open; -1: not known */
 	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid; /* XDP_STATISTICS */
+	uint64_t xdp_drops;	 /* xdp: frames that our program ended, deliveries all */
 	int rcvbuf;		 /* what the socket really has, as getsockopt tells (doubled) */
 };
 
@@ -44,6 +46,8 @@ struct rx_ops {
 	int (*open)(struct rx **rx, const struct rx_config *cfg, struct error *err);
 	/* Takes what is there, waits at most timeout_ms if nothing is. Returns packets or -errno. */
 	int (*poll)(struct rx *rx, int timeout_ms, struct error *err);
+	/* Brings the sink up to date where packets do not pass poll(); NULL: they do. */
+	void (*collect)(struct rx *rx);
 	/* 0 if nothing waits in the queue of this engine; else its packets or bytes. */
 	uint64_t (*pending)(const struct rx *rx);
 	void (*stats)(const struct rx *rx, struct rx_stats *st);
@@ -52,6 +56,6 @@ struct rx_ops {
 	void (*close)(struct rx *rx);
 };
 
-extern const struct rx_ops rx_socket, rx_xsk;
+extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;
 
 #endif

@@ -26,6 +26,9 @@ struct tx_config {
 	unsigned queue;		/* for xsk */
 	int sndbuf;		/* bytes; 0: the default */
 	bool no_wait;		/* a full send buffer refuses instead of waiting */
+	double rate_pps;	/* engines that pace themselves: of this thread; 0: unthrottled */
+	uint64_t duration_ns;	/* the same: after so long send() ends early; 0: no limit */
+	int batch_fd;		/* xdp: the tracer's map of struct trace_batch; -1: none */
 	unsigned batch;		/* most packets per call; 0: the engine's own */
 	unsigned first_flow;	/* flows first_flow .. first_flow + flows - 1 are this thread's */
 	unsigned flows;
@@ -43,6 +46,8 @@ struct tx_stats {
 	uint64_t taken_back;	 /* xsk: descriptors never consumed */
 	uint64_t tx_invalid_descs; /* xsk: XDP_STATISTICS */
 	uint64_t tx_ring_empty;
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
+	uint64_t slipped_ns;	 /* schedule given up, by engines that pace themselves */
 };
 
 struct tx;
@@ -51,12 +56,15 @@ struct tx_ops {
 	const char *name;
 	const char *title;
 	bool fragments; /* can send payloads beyond the MTU */
+	bool paces;	/* keeps to rate_pps and duration_ns itself: send() is asked for all at once */
 	int (*open)(struct tx **tx, const struct tx_config *cfg, struct error *err);
 	/*
 	 * Sends up to `n` packets of the stream. Returns how many numbers were closed by this call
 	 * (0: waited or stopped, call again), or -errno if the engine cannot go on (device gone).
 	 */
 	int (*send)(struct tx *tx, unsigned n, struct error *err);
+	/* First number not closed yet, while send() runs on another thread; NULL: stream->next. */
+	uint64_t (*next)(const struct tx *tx);
 	/* Waits until the kernel took all that was handed over, takes back what it never will. */
 	int (*finish)(struct tx *tx, struct error *err);
 	void (*stats)(const struct tx *tx, struct tx_stats *st);
@@ -65,6 +73,6 @@ struct tx_ops {
 	void (*close)(struct tx *tx);
 };
 
-extern const struct tx_ops tx_socket, tx_xsk;
+extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
 
 #endif

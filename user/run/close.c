@@ -82,6 +82,8 @@ void books_move_window(struct books *b, struct rig *rig, uint64_t now)
 		name_causes(b, rig);
 		for (unsigned s = 0; s < rig->spec->threads; s++) {
 			tracer_set_tail(&rig->tracer, s, oldest->next[s]);
+			if (rig->sink_prog)
+				sink_prog_set_tail(rig->sink_prog, s, oldest->next[s]);
 			fold(b, rig, s, oldest->next[s]);
 			sender_allow(rig->sender, s, oldest->next[s] + rig->tracer.fates.window);
 		}
@@ -176,7 +178,7 @@ static uint64_t replies(const struct counters_deltas *d)
 }
 
 /* What can be said only of this rig: who feeds whom, and what the engines know. */
-static void engine_facts(const struct rig *rig, const struct result *res, struct engine_facts *f,
+static void engine_facts(const struct books *b, const struct rig *rig, const struct result *res, struct engine_facts *f,
 			 struct book_link link[2])
 {
 	const struct lab *lab = &rig->lab;
@@ -188,13 +190,16 @@ static void engine_facts(const struct rig *rig, const struct result *res, struct
 	*f = (struct engine_facts){
 		.family = rig->flow.family,
 		.private_ns = !rig->spec->port_a,
-		.xdp_native = rig->spec->rx != &rx_xsk && !rig->fx.xdp ? BOOK_UNKNOWN
-			      : rig->receiver_config.xdp_skb_mode      ? BOOK_NO
-								       : BOOK_YES,
+		.xdp_native = rig->spec->rx == &rx_socket && !rig->fx.xdp ? BOOK_UNKNOWN
+			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
+									  : BOOK_YES,
 		.tx_socket = rig->spec->tx == &tx_socket,
-		.rx_in_sender = rig->fx.threaded_napi || rig->spec->rx == &rx_xsk || rig->fx.xdp
+		.rx_in_sender = rig->fx.threaded_napi || rig->spec->rx != &rx_socket ||
+						rig->spec->tx == &tx_xdp || rig->fx.xdp
 					? BOOK_NO
 					: BOOK_YES,
+		/* generic XDP counts its drops nowhere */
+		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
 		.tx_qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
 		.links = link,
 		.n_links = router ? 2 : 1,
@@ -242,7 +247,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 	if (!rc)
 		rc = counters_delta(&rig->before, &rig->after, &deltas);
 	if (!rc) {
-		engine_facts(rig, res, &facts, link);
+		engine_facts(b, rig, res, &facts, link);
 		rc = secondbooks_compare(&deltas, ev, ledger_events(&b->ledger, ev, TRACE_CAUSES),
 					 &facts, &second);
 	}

@@ -29,6 +29,7 @@ struct run_spec {
 	unsigned threads;	/* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
 	bool no_wait;
+	bool pass;		/* rx xdp: the program only looks, a socket receives */
 	uint64_t settle_ns;	/* at most, for closing the books */
 	uint64_t interval_ns;	/* between calls of on_interval */
 	struct fault_list faults;

@@ -105,7 +105,7 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
 				 "both ports are in one namespace: sockets would use loopback");
-	if (!rx_address && (spec->rx == &rx_socket || spec->tx == &tx_socket))
+	if (!rx_address && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
 		return error_set(err, STATUS_USAGE, -EINVAL, "give it one, or use --tx xsk --rx xsk",
 				 "%s has no IPv%c address for a socket to be reached by",
 				 lab->rx.ifname, spec->ipv6 ? '6' : '4');
@@ -133,7 +133,7 @@ int ports_open(const struct run_spec *spec, enum lab_topology topology, struct l
 {
 	struct lab_spec lab_spec = {
 		.topology = topology,
-		.queues = spec->tx == &tx_xsk || spec->rx == &rx_xsk ? spec->threads : 1,
+		.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1,
 	};
 	int rc;
 

@@ -124,6 +124,7 @@ static int prepare(struct receiver *r, unsigned t)
 		.rcvbuf_force = cfg->rcvbuf_force,
 		.reuseport = cfg->threads > 1,
 		.xsk_map_fd = cfg->xsk_map_fd,
+		.sink_prog = cfg->sink_prog,
 		.xdp_skb_mode = cfg->xdp_skb_mode,
 		.stop = &r->stop,
 	};
@@ -233,6 +234,8 @@ void receiver_sum(struct receiver *r, struct sink *sum)
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		const struct sink *one = &r->at[t].sink;
 
+		if (r->cfg->ops->collect)
+			r->cfg->ops->collect(r->at[t].rx);
 		sum->delivered += one->delivered;
 		sum->bytes += one->bytes;
 		sum->duplicated += one->duplicated;
@@ -270,6 +273,7 @@ void receiver_stats(const struct receiver *r, struct rx_stats *st)
 		st->rx_fill_ring_empty += one.rx_fill_ring_empty;
 		st->rx_dropped += one.rx_dropped;
 		st->rx_invalid += one.rx_invalid;
+		st->xdp_drops += one.xdp_drops;
 		st->rcvbuf = one.rcvbuf;
 		st->socket_drops = one.socket_drops < 0 ? -1 : st->socket_drops + one.socket_drops;
 	}

@@ -23,6 +23,7 @@ struct receiver_config {
 	int rcvbuf;
 	bool rcvbuf_force;
 	int xsk_map_fd;
+	const struct sink_prog *sink_prog; /* rx xdp */
 	bool xdp_skb_mode;
 	bool paused;		  /* does not read until receiver_resume() */
 	uint64_t work_ns;	  /* time spent on each packet, a slow reader */

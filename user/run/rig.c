@@ -47,11 +47,44 @@ static void plan_flow(struct rig *rig)
 	memcpy(rig->flow.dst_mac, lab_next_hop(lab)->mac, 6);
 }
 
+static int open_sink(struct rig *rig, struct error *err)
+{
+	const struct tracer *t = &rig->tracer;
+	const struct sink_prog_config cfg = {
+		.trace = &t->config,
+		.payload = rig->flow.payload,
+		.pass = rig->spec->pass,
+		.arrivals_fd = drops_arrivals_fd(t->drops),
+		.seen_fd = t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
+	};
+	int rc = sink_prog_open(&rig->sink_prog, &cfg, err);
+
+	rig->receiver_config.sink_prog = rig->sink_prog;
+	if (!rc && !cfg.pass)
+		drops_expect_sink(t->drops);
+	return rc;
+}
+
+/* Attaches the XDP program of the receiver, whichever it is. */
+static int attach_xdp(struct rig *rig, bool *native, struct error *err)
+{
+	const struct lab_port *port = &rig->lab.rx;
+	int saved = netns_push(&rig->lab.rx_ns), rc;
+
+	if (rig->xsk_prog)
+		rc = xsk_prog_attach(rig->xsk_prog, port->ifname, port->queues, false, err);
+	else
+		rc = sink_prog_attach(rig->sink_prog, port->ifname, err);
+	netns_pop(saved);
+	*native = rig->xsk_prog ? xsk_prog_native(rig->xsk_prog) : sink_prog_native(rig->sink_prog);
+	return rc;
+}
+
 /* The XDP side of the receiver: our program, and that of a fault before it. */
 static int open_xdp(struct rig *rig, struct error *err)
 {
-	bool xsk = rig->spec->rx == &rx_xsk, native = false;
-	int saved, rc = 0;
+	bool xsk = rig->spec->rx == &rx_xsk, sink = rig->spec->rx == &rx_xdp, native = false;
+	int rc = 0;
 
 	if (xsk) {
 		rc = xsk_prog_open(&rig->xsk_prog, &rig->tracer.config, drops_cell_fd(rig->tracer.drops), err);
@@ -60,17 +93,26 @@ static int open_xdp(struct rig *rig, struct error *err)
 		drops_watch_xskmap(rig->tracer.drops, xsk_prog_map_fd(rig->xsk_prog));
 		rig->receiver_config.xsk_map_fd = xsk_prog_map_fd(rig->xsk_prog);
 	}
-	if (rig->fx.xdp) {
-		rc = fault_xdp(rig->faults, xsk ? xsk_prog_fd(rig->xsk_prog) : -1, &native, err);
-	} else if (xsk) {
-		saved = netns_push(&rig->lab.rx_ns);
-		rc = xsk_prog_attach(rig->xsk_prog, rig->lab.rx.ifname, rig->lab.rx.queues, false,
-				     err);
-		netns_pop(saved);
-		native = xsk_prog_native(rig->xsk_prog);
-	}
+	if (sink)
+		rc = open_sink(rig, err);
+	if (rc)
+		return rc;
+	if (rig->fx.xdp)
+		rc = fault_xdp(rig->faults,
+			       xsk    ? xsk_prog_fd(rig->xsk_prog)
+			       : sink ? sink_prog_fd(rig->sink_prog)
+				      : -1,
+			       &native, err);
+	else if (xsk || sink)
+		rc = attach_xdp(rig, &native, err);
 	rig->receiver_config.xdp_skb_mode = !native;
 	return rc;
+}
+
+/* With --pass the program only looks, and a socket behind it receives. */
+static const struct rx_ops *rig_rx_ops(const struct run_spec *spec)
+{
+	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
 }
 
 static int open_receiver(struct rig *rig, struct error *err)
@@ -81,7 +123,7 @@ static int open_receiver(struct rig *rig, struct error *err)
 	int rc;
 
 	rig->receiver_config = (struct receiver_config){
-		.ops = spec->rx,
+		.ops = rig_rx_ops(spec),
 		.flow = &rig->flow,
 		.ns = &rig->lab.rx_ns,
 		.ifname = rig->lab.rx.ifname,
@@ -104,9 +146,39 @@ static int open_receiver(struct rig *rig, struct error *err)
 	return rc;
 }
 
+/*
+ * A veth takes live frames only if its peer has NAPI, which GRO or a native XDP program gives it. UDP
+ * is not merged unless a socket asks. In a lab only: ports of the host stay as they are.
+ */
+static int give_napi(struct rig *rig, struct error *err)
+{
+	const struct lab_port *peer = lab_next_hop(&rig->lab);
+	bool on = true;
+	int rc;
+
+	if (rig->spec->port_a || netdev_get_feature(peer->ns, peer->ifname, "rx-gro", &on) || on)
+		return 0;
+	rc = netdev_set_feature(peer->ns, peer->ifname, "rx-gro", true);
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc, NULL, "cannot switch on GRO of %s: %s",
+				 peer->ifname, strerror(-rc));
+	rig->gro = peer;
+	return 0;
+}
+
 static int open_sender(struct rig *rig, struct error *err)
 {
 	const struct run_spec *spec = rig->spec;
+	int rc = 0;
+
+	if (spec->tx == &tx_xdp) {
+		rc = give_napi(rig, err);
+		if (!rc)
+			rc = drops_watch_live(rig->tracer.drops, rig->lab.tx.ifindex,
+					      rig->lab.tx_ns.inum, err);
+	}
+	if (rc)
+		return rc;
 
 	rig->sender_config = (struct sender_config){
 		.ops = spec->tx,
@@ -121,6 +193,7 @@ static int open_sender(struct rig *rig, struct error *err)
 		.rate_pps = rig->rate_pps,
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : rig->fx.sndbuf,
 		.no_wait = spec->no_wait,
+		.batch_fd = drops_batch_fd(rig->tracer.drops),
 		.cpu = rig->fx.tx_cpu >= 0 ? rig->fx.tx_cpu : 0,
 	};
 	return sender_open(&rig->sender, &rig->sender_config, err);
@@ -241,6 +314,9 @@ void rig_close(struct rig *rig)
 	sender_close(rig->sender);
 	receiver_close(rig->receiver);
 	fault_close(rig->faults);
+	if (rig->gro)
+		netdev_set_feature(rig->gro->ns, rig->gro->ifname, "rx-gro", false);
+	sink_prog_close(rig->sink_prog);
 	xsk_prog_close(rig->xsk_prog);
 	tracer_close(&rig->tracer);
 	counters_free(&rig->before);

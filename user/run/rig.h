@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_RIG_H
 #define PKTLEDGER_RIG_H
 
+#include "engine/sink_prog.h"
 #include "engine/xsk_prog.h"
 #include "host/counters.h"
 #include "host/lab.h"
@@ -23,6 +24,8 @@ struct rig {
 	struct fault_state *faults;
 	struct tracer tracer;
 	struct xsk_prog *xsk_prog;
+	struct sink_prog *sink_prog;
+	const struct lab_port *gro; /* where GRO was switched on to give it NAPI; NULL: nowhere */
 	struct flow flow;
 	struct receiver_config receiver_config;
 	struct receiver *receiver; /* NULL: nobody listens, or closed already */

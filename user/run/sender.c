@@ -47,7 +47,8 @@ static void note_failure(void *arg, uint64_t number, int error)
 static unsigned may_send(struct sending *me, uint64_t now)
 {
 	uint64_t left = me->stream.limit - (me->stream.next - me->stream.base), room, wait;
-	unsigned max = left < BATCH ? (unsigned)left : BATCH, n;
+	bool paces = me->sender->cfg->ops->paces;
+	unsigned most = paces ? INT32_MAX : BATCH, max = left < most ? (unsigned)left : most, n;
 
 	room = __atomic_load_n(&me->allowed, __ATOMIC_ACQUIRE) - me->stream.next;
 	if (!room) {
@@ -56,6 +57,8 @@ static unsigned may_send(struct sending *me, uint64_t now)
 	}
 	if (room < max)
 		max = (unsigned)room;
+	if (paces)
+		return max;
 	n = pace_due(&me->pace, now, max, &wait);
 	if (!n)
 		pace_wait(wait);
@@ -137,6 +140,9 @@ static void prepare(struct sender *s, unsigned t)
 		.queue = t,
 		.sndbuf = cfg->sndbuf,
 		.no_wait = cfg->no_wait,
+		.rate_pps = cfg->rate_pps / cfg->threads,
+		.duration_ns = cfg->duration_ns,
+		.batch_fd = cfg->batch_fd,
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
 		.fail = note_failure,
 		.fail_arg = me,
@@ -227,12 +233,28 @@ int sender_join(struct sender *s, struct error *err)
 
 uint64_t sender_next(const struct sender *s, unsigned slot)
 {
+	if (s->cfg->ops->next && s->at[slot].tx)
+		return s->cfg->ops->next(s->at[slot].tx);
 	return __atomic_load_n(&s->at[slot].stream.next, __ATOMIC_ACQUIRE);
 }
 
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
 {
 	__atomic_store_n(&s->at[slot].allowed, upto, __ATOMIC_RELEASE);
+}
+
+static void add_times(struct sender_stats *st, const struct sending *me, const struct tx_stats *one)
+{
+	uint64_t start = one->first_ns ? one->first_ns : me->start_ns;
+	uint64_t end = one->last_ns ? one->last_ns : me->end_ns;
+	uint64_t slipped = me->pace.slipped_ns + one->slipped_ns;
+
+	if (!st->start_ns || start < st->start_ns)
+		st->start_ns = start;
+	if (end > st->end_ns)
+		st->end_ns = end;
+	if (slipped > st->slipped_ns)
+		st->slipped_ns = slipped;
 }
 
 void sender_stats(const struct sender *s, struct sender_stats *st)
@@ -252,12 +274,7 @@ void sender_stats(const struct sender *s, struct sender_stats *st)
 		st->tx.taken_back += one.taken_back;
 		st->tx.tx_invalid_descs += one.tx_invalid_descs;
 		st->tx.tx_ring_empty += one.tx_ring_empty;
-		if (!st->start_ns || me->start_ns < st->start_ns)
-			st->start_ns = me->start_ns;
-		if (me->end_ns > st->end_ns)
-			st->end_ns = me->end_ns;
-		if (me->pace.slipped_ns > st->slipped_ns)
-			st->slipped_ns = me->pace.slipped_ns;
+		add_times(st, me, &one);
 	}
 }
 

@@ -25,6 +25,7 @@ struct sender_config {
 	double rate_pps;	 /* of all threads; 0: unthrottled */
 	int sndbuf;
 	bool no_wait;
+	int batch_fd;		 /* tx xdp: the tracer's, see tx.h; -1: none */
 	int cpu;		 /* first thread's CPU, the others follow; -1: not pinned */
 };
 

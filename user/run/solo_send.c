@@ -110,7 +110,7 @@ static int open_sender(struct sending_end *e, struct error *err)
 	if (!e->traced) {
 		rc = fates_init(&e->fates, (uint16_t)spec->threads, fates_window(each), err);
 		if (!rc)
-			rc = fates_map(&e->fates, -1, -1, err);
+			rc = fates_map(&e->fates, -1, -1, -1, err);
 		if (rc)
 			return rc;
 	}
@@ -126,8 +126,12 @@ static int open_sender(struct sending_end *e, struct error *err)
 		.rate_pps = spec->rate_pps,
 		.sndbuf = (int)spec->sndbuf,
 		.no_wait = spec->no_wait,
+		.batch_fd = e->traced ? drops_batch_fd(e->tracer.drops) : -1,
 		.cpu = -1,
 	};
+	if (e->traced && spec->tx == &tx_xdp &&
+	    (rc = drops_watch_live(e->tracer.drops, e->ifindex, e->ns.inum, err)))
+		return rc;
 	return sender_open(&e->sender, &e->config, err);
 }
 
@@ -272,7 +276,7 @@ int solo_send(const struct send_spec *spec, const struct experiment_view *view,
 	res->frame_bytes = flow_frame_bytes(&e->flow);
 	res->rate_pps = spec->rate_pps;
 	netns_current(&e->ns, err);
-	rc = spec->tx == &tx_xsk ? plan_frames(e, err) : 0;
+	rc = spec->tx != &tx_socket ? plan_frames(e, err) : 0;
 	if (!rc)
 		rc = open_sender(e, err);
 	if (!rc) {

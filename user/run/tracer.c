@@ -78,7 +78,8 @@ int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t por
 		rc = checkpoints_open(&t->checkpoints, &t->config, tx, rx, err);
 	if (!rc)
 		rc = fates_map(&t->fates, drops_fates_fd(t->drops),
-			       t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1, err);
+			       t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
+			       drops_arrivals_fd(t->drops), err);
 	if (!rc)
 		rc = drops_attach(t->drops, err);
 	if (rc)

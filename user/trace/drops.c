@@ -44,7 +44,9 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	}
 	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
 	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
+	bpf_map__set_max_entries(d->skel->maps.arrivals, (__u32)pages);
 	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
+	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
 	rc = drops_bpf__load(d->skel);
 	if (rc) {
 		drops_close(d);
@@ -77,6 +79,35 @@ int drops_fates_fd(const struct drops *d)
 int drops_cell_fd(const struct drops *d)
 {
 	return bpf_map__fd(d->skel->maps.cell);
+}
+
+int drops_arrivals_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.arrivals);
+}
+
+int drops_batch_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.batch);
+}
+
+int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err)
+{
+	struct drops_bpf *s = d->skel;
+
+	if (!bpf_program__autoload(s->progs.xdp_devmap_xmit))
+		return error_set(err, STATUS_UNABLE, -ENOENT, "use another engine to send",
+				 "this kernel has no tracepoint xdp:xdp_devmap_xmit: losses of live "
+				 "frames at the device could not be seen");
+	s->bss->live_ifindex = ifindex;
+	s->bss->live_netns = netns;
+	s->links.xdp_devmap_xmit = bpf_program__attach(s->progs.xdp_devmap_xmit);
+	return s->links.xdp_devmap_xmit ? 0 : load_error(err, -errno);
+}
+
+void drops_expect_sink(struct drops *d)
+{
+	d->skel->bss->sink_takes = 1;
 }
 
 int drops_watch_xskmap(struct drops *d, int map_fd)
@@ -183,8 +214,9 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 		l->bpf.gso_split += each[i].gso_split;
 	}
 	free(each);
-	l->recursion_misses =
-		misses_of(d->skel->progs.kfree_skb) + misses_of(d->skel->progs.xdp_redirect_err);
+	l->recursion_misses = misses_of(d->skel->progs.kfree_skb) +
+			      misses_of(d->skel->progs.xdp_redirect_err) +
+			      misses_of(d->skel->progs.xdp_devmap_xmit);
 	return rc;
 }
 

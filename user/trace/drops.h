@@ -29,7 +29,7 @@ struct drops_cause {
 
 /*
  * Loads the programs for the numbers in `cfg` (copied). `xdp`: follow xdp_redirect_err
- * too. STATUS_UNABLE where the kernel
+ * and xdp_devmap_xmit too. STATUS_UNABLE where the kernel
  * or a capability does not allow it.
  */
 int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struct error *err);
@@ -39,6 +39,18 @@ int drops_attach(struct drops *d, struct error *err);
 
 int drops_fates_fd(const struct drops *d);
 int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
+
+int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
+int drops_batch_fd(const struct drops *d); /* for reuse by gen.bpf.c */
+
+/*
+ * From here on live frames that the device `ifindex` of the namespace `netns` (inode number) does
+ * not take are settled; their words are in the map of drops_batch_fd().
+ */
+int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err);
+
+/* sink.bpf.c ends packets as delivered: what the kernel then frees as dropped is no loss. */
+void drops_expect_sink(struct drops *d);
 
 /* Redirects into this XSKMAP are the flow's. */
 int drops_watch_xskmap(struct drops *d, int map_fd);

@@ -162,13 +162,31 @@ static const char *redirect_note(int error)
 	}
 }
 
+static const char *live_note(int error)
+{
+	switch (error) {
+	case 0:
+		return "the device's ring was full; of a batch the tail died (bq_xmit_all)";
+	case ENXIO:
+		return "the device takes no XDP frames; the peer of a veth needs NAPI (veth_xdp_xmit)";
+	case ENETDOWN:
+		return "the device was down (ndo_xdp_xmit)";
+	default:
+		return "the device refused the frames (bq_xmit_all)";
+	}
+}
+
 static struct verdict judge_xdp(const struct stagemap_event *e)
 {
 	struct verdict v = {.stage = STAGE_XDP, .known = true, .direction = DIRECTION_RX};
 
 	switch (e->observer) {
 	case OBSERVER_REDIRECT_ERR:
-		if (e->map_type == BPF_MAP_TYPE_XSKMAP) {
+		if (e->flags & CAUSE_LIVE) {
+			v.stage = STAGE_TX_DEVICE;
+			v.direction = DIRECTION_TX;
+			v.note = redirect_note(e->error);
+		} else if (e->map_type == BPF_MAP_TYPE_XSKMAP) {
 			v.stage = STAGE_XSK;
 			v.note = xsk_note(e->error);
 		} else {
@@ -181,6 +199,11 @@ static struct verdict judge_xdp(const struct stagemap_event *e)
 	case OBSERVER_DEVMAP_XMIT:
 		v.direction = DIRECTION_FORWARD;
 		v.note = "the target device refused the frames (bq_xmit_all)";
+		if (e->flags & CAUSE_LIVE) {
+			v.stage = STAGE_TX_DEVICE;
+			v.direction = DIRECTION_TX;
+			v.note = live_note(e->error);
+		}
 		break;
 	case OBSERVER_BULK_TX:
 		v.direction = DIRECTION_TX;

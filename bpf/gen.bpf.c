@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sends one stream by live frames: BPF_PROG_RUN runs this program on recycled pages, and what it
+ * redirects leaves by the device. A page keeps what others wrote into it on its last journey (a
+ * router's TTL and addresses, a broken checksum), so all headers are written anew.
+ *
+ * A number is used up when the frame is stamped and redirected, never before: a frame that is not
+ * due yet is dropped here and comes back at once.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "gen_abi.h"
+#include "stamp.h"
+#include "trace_abi.h"
+
+#define PAYLOAD_V4  (ETH_HLEN + 20 + 8)
+#define PAYLOAD_V6  (ETH_HLEN + 40 + 8)
+#define UDP_CHECK   (-2) /* offsets from the payload */
+#define UDP_SOURCE  (-8)
+
+const volatile struct gen_config gen;
+
+struct gen_state state __attribute__((aligned(64)));
+
+/* The device to leave by. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} device SEC(".maps");
+
+/* Shared with the tracer: the words of the frames that wait in the device's batch on this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct trace_batch);
+} batch SEC(".maps");
+
+/*
+ * Absolute deadlines. What this CPU missed is caught up, but not more than the debt: a longer burst
+ * would be the generator's doing and not the rate that was asked for.
+ */
+static __always_inline bool is_due(void)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (now < state.start_ns)
+		return false;
+	now = (now - state.start_ns) << GEN_PERIOD_SHIFT;
+	if (now < state.due)
+		return false;
+	if (now - state.due > gen.debt) {
+		__u64 slip = now - state.due - gen.debt;
+
+		state.slipped_ns += slip >> GEN_PERIOD_SHIFT;
+		state.due += slip;
+	}
+	state.due += gen.period;
+	return true;
+}
+
+/* UDP over IPv6 has to have a checksum, and one of 0 says that there is none (RFC 768, RFC 8200). */
+static __always_inline __u16 checksum(__u16 port)
+{
+	__u32 sum = gen.port_free_sum + port;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~sum & 0xffff;
+	return sum ? sum : 0xffff;
+}
+
+static __always_inline void put16(__u8 *at, __u16 value)
+{
+	*(__u16 *)at = bpf_htons(value);
+}
+
+static __always_inline void put64(__u8 *at, __u64 value)
+{
+	*(__u64 *)at = bpf_cpu_to_be64(value);
+}
+
+/* Writes the headers, port, stamp and time; false: the frame is too short, which open() excludes. */
+static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64 word)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u64 *to = data;
+	__u8 *at = data + payload;
+	int i;
+
+	if (data + PAYLOAD_V6 + STAMP_LEN > end && payload == PAYLOAD_V6)
+		return false;
+	if (data + PAYLOAD_V4 + STAMP_LEN > end)
+		return false;
+	for (i = 0; i < (int)(payload + 2) / 8; i++)
+		to[i] = gen.header[i];
+	if ((payload + 2) % 8)
+		*(__u32 *)&to[i] = (__u32)gen.header[i];
+	if (gen.flows > 1) {
+		__u16 port = gen.first_port + state.flow;
+
+		if (++state.flow >= gen.flows)
+			state.flow = 0;
+		put16(at + UDP_SOURCE, port);
+		put16(at + UDP_CHECK, checksum(port));
+	}
+	put64(at + 2, word);
+	put64(at + 10, ~word);
+	if (gen.time && (void *)(at + STAMP_TIME_LEN) <= end) {
+		__u64 now = bpf_ktime_get_tai_ns();
+
+		put64(at + STAMP_TIME_OFF, now);
+		put64(at + STAMP_TIME_OFF + 8, ~now);
+	}
+	return true;
+}
+
+static __always_inline void note_time(__u64 number)
+{
+	if (!state.first_ns)
+		state.first_ns = bpf_ktime_get_ns();
+	if (number + 1 == state.limit)
+		state.last_ns = bpf_ktime_get_ns();
+}
+
+SEC("xdp")
+int gen_stream(struct xdp_md *ctx)
+{
+	__u64 number = state.next, word = gen.stream | number;
+	struct trace_batch *b;
+	__u32 zero = 0;
+
+	if (number >= state.limit || (gen.period && !is_due()))
+		return XDP_DROP;
+	b = bpf_map_lookup_elem(&batch, &zero);
+	if (!b || !write_frame(ctx, gen.ipv6 ? PAYLOAD_V6 : PAYLOAD_V4, word))
+		return XDP_DROP;
+	b->word[b->tail++ % TRACE_BATCH] = word;
+	note_time(number);
+	state.next = number + 1;
+	return bpf_redirect_map(&device, 0, 0);
+}
+
+__s32 refusal; /* of the last batch that the device did not take at all: -errno */
+
+/*
+ * Attached for the first frames only: whether the device takes any at all. A veth whose peer has no
+ * NAPI does not, and no counter tells (veth_xdp_xmit()).
+ */
+SEC("tp_btf/xdp_devmap_xmit")
+int gen_probe(__u64 *ctx)
+{
+	struct net_device *from = (void *)ctx[0];
+
+	if (from->ifindex == LOOPBACK_IFINDEX && (int)ctx[4] < 0)
+		refusal = (int)ctx[4];
+	return 0;
+}
+
+/* The same for frames that do not even get so far: a driver without ndo_xdp_xmit, a device down. */
+SEC("tp_btf/xdp_redirect_err")
+int gen_probe_redirect(__u64 *ctx)
+{
+	struct net_device *from = (void *)ctx[0];
+
+	if (from->ifindex == LOOPBACK_IFINDEX)
+		refusal = (int)ctx[3];
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The receiver of the engine `xdp`: takes the flow's packets at the device, settles the arrival of
+ * each number and ends the frame. With `pass` it is a checkpoint, and the socket decides. What is
+ * not this run's goes on into the stack.
+ *
+ * Two CPUs that take two copies of one number at the same instant may both count it as delivered in
+ * their sums; the books count numbers, so there it is one.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+
+#include "numbers.bpf.h"
+#include "packet.bpf.h"
+#include "sink_abi.h"
+
+const volatile struct sink_config sink;
+
+/* The tracer's: a byte a number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, __u32);
+	__type(value, struct trace_page);
+} arrivals SEC(".maps");
+
+/* The checkpoints', or one of our own. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, __u32);
+	__type(value, struct trace_page);
+} seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sink_count);
+} sink_counts SEC(".maps");
+
+static __always_inline void note_order(struct sink_count *c, __u64 word)
+{
+	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+	__u64 number = STAMP_NUMBER(word);
+
+	barrier_var(slot);
+	if (slot >= TRACE_STREAMS)
+		return;
+	if (number < c->next[slot])
+		c->reordered++;
+	else
+		c->next[slot] = number + 1;
+}
+
+static __always_inline void note_time(struct sink_count *c)
+{
+	if (!c->first_ns)
+		c->first_ns = c->last_ns = bpf_ktime_get_ns();
+	else if (!(c->delivered % SINK_CLOCK_EVERY))
+		c->last_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline void checkpoint(__u64 word)
+{
+	__u8 *byte = number_byte(&seen, word, NULL), where = SEEN_XDP;
+	struct task_struct *task;
+
+	if (!byte)
+		return;
+	task = (void *)bpf_get_current_task();
+	if (BPF_CORE_READ(task, tgid) == 1)
+		where |= SEEN_ON_INIT;
+	if ((*byte & SEEN_MASK) < SEEN_XDP)
+		*byte = where | (*byte & SEEN_ON_INIT);
+}
+
+SEC("xdp")
+int sink_take(struct xdp_md *ctx)
+{
+	void *end = (void *)(long)ctx->data_end;
+	__u8 *payload = packet_payload((void *)(long)ctx->data, end, cfg.port), *arrived;
+	struct sink_count *c;
+	__u32 zero = 0, length;
+	__u64 word;
+
+	if (!payload)
+		return XDP_PASS;
+	c = bpf_map_lookup_elem(&sink_counts, &zero);
+	if (!c)
+		return XDP_PASS;
+	word = be64_at(payload + 2);
+	if (be16_at(payload) != STAMP_MAGIC || be64_at(payload + 10) != ~word) {
+		c->invalid += be16_at(payload) != END_MAGIC;
+		return XDP_PASS;
+	}
+	if (sink.pass) {
+		checkpoint(word);
+		return XDP_PASS;
+	}
+	arrived = number_byte(&arrivals, word, NULL);
+	if (!arrived) {
+		c->foreign++;
+		return XDP_PASS;
+	}
+	length = be16_at(payload - 4) - UDP_HLEN;
+	if ((sink.payload && length != sink.payload) || length > (__u64)(end - (void *)payload))
+		c->damaged++;
+	c->taken++;
+	if (*arrived) {
+		c->duplicated++;
+		return XDP_DROP;
+	}
+	*arrived = 1;
+	note_order(c, word);
+	c->delivered++;
+	c->bytes += length;
+	note_time(c);
+	return XDP_DROP;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the receiving program of the engine `xdp` (bpf/sink.bpf.c) and user space say to each other. */
+#ifndef PKTLEDGER_SINK_ABI_H
+#define PKTLEDGER_SINK_ABI_H
+
+#include <linux/types.h>
+
+#include "trace_abi.h"
+
+#define SINK_CLOCK_EVERY 64 /* deliveries between two readings of the clock */
+
+struct sink_config {
+	__u32 payload; /* expected length; 0: any */
+	__u8 pass;     /* a checkpoint only: all goes on to the stack */
+	__u8 pad[3];
+};
+
+/* Per CPU. */
+struct sink_count {
+	__u64 taken;	  /* frames ended here by XDP_DROP: deliveries and their duplicates */
+	__u64 delivered;
+	__u64 bytes;	  /* UDP payload of the delivered */
+	__u64 duplicated;
+	__u64 reordered;  /* number below the highest that this CPU has seen of the stream */
+	__u64 damaged;	  /* another length than sent */
+	__u64 invalid;	  /* on our port without a valid stamp; they go on to the stack */
+	__u64 foreign;	  /* stamp of another run, or too late; the same */
+	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC; the last one is behind by SINK_CLOCK_EVERY */
+	__u64 next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
+};
+
+_Static_assert(sizeof(struct sink_config) == 8, "no holes");
+_Static_assert(sizeof(struct sink_count) == 80 + 8 * TRACE_STREAMS, "no holes");
+
+#endif

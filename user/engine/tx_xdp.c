@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "engine/tx_xdp.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/pace.h"
+#include "engine/proto.h"
+#include "gen.skel.h"
+
+#define FRAME_ROOM  4096
+#define AGAIN_NS    1000000 /* a signal just before the call does not end it: repeat */
+#define LATE_NS	    500000  /* after the schedule's end: time for its last packets */
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+struct tx {
+	struct tx_config cfg;
+	struct gen_bpf *skel;
+	struct gen_state *state;
+	timer_t timer;
+	bool has_timer, proven;
+	uint64_t deadline_ns; /* 0: none */
+	uint64_t call_ns;     /* what a call costs by itself */
+	uint64_t calls;
+	unsigned length;
+	uint8_t frame[FRAME_ROOM];
+};
+
+static uint16_t get16(const uint8_t *at)
+{
+	return (uint16_t)(at[0] << 8 | at[1]);
+}
+
+/* One's complement: taking the port out of the sum is adding its complement. */
+static uint16_t sum_without_port(const uint8_t *payload)
+{
+	uint32_t sum = (uint16_t)~get16(payload - 2) + (uint16_t)~get16(payload - 8);
+
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
+		     unsigned flows, const struct stream *stream, double rate_pps)
+{
+	const uint8_t *payload = frame + proto_payload_offset(flow->family);
+
+	*gen = (struct gen_config){
+		.stream = STAMP_WORD(stream->id, 0),
+		.flows = flows ? flows : 1,
+		.first_port = get16(payload - 8),
+		.port_free_sum = sum_without_port(payload),
+		.ipv6 = flow->family == AF_INET6,
+	};
+	memcpy(gen->header, frame, GEN_HEADER_MAX);
+	if (rate_pps <= 0)
+		return;
+	gen->period = (uint64_t)(1e9 / rate_pps * (1 << GEN_PERIOD_SHIFT) + 0.5);
+	gen->debt = ((uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT) + gen->period;
+}
+
+/* Without CLOCK_TAI for BPF there is no send time: the two fields are not each other's complement. */
+static bool carry_time(struct tx *tx)
+{
+	uint8_t *payload = tx->frame + proto_payload_offset(tx->cfg.flow->family);
+
+	if (tx->cfg.flow->payload < STAMP_TIME_LEN)
+		return false;
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_ktime_get_tai_ns, NULL) == 1)
+		return true;
+	memset(payload + STAMP_TIME_OFF, 0, sizeof(struct stamp_time)); /* the same sum */
+	return false;
+}
+
+static int load(struct tx *tx)
+{
+	const struct tx_config *cfg = &tx->cfg;
+	struct gen_config *gen;
+	__u32 zero = 0, ifindex = cfg->ifindex;
+	int rc;
+
+	tx->skel = gen_bpf__open();
+	if (!tx->skel)
+		return -errno;
+	gen = (struct gen_config *)&tx->skel->rodata->gen;
+	tx_xdp_describe(gen, tx->frame, cfg->flow, cfg->flows, cfg->stream, cfg->rate_pps);
+	gen->time = carry_time(tx);
+	rc = cfg->batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, cfg->batch_fd) : 0;
+	if (!rc)
+		rc = gen_bpf__load(tx->skel);
+	if (!rc && bpf_map_update_elem(bpf_map__fd(tx->skel->maps.device), &zero, &ifindex, 0))
+		rc = -errno;
+	if (rc)
+		return rc;
+	tx->state = (struct gen_state *)&tx->skel->bss->state;
+	tx->state->next = tx->state->limit = cfg->stream->next;
+	return 0;
+}
+
+static int make_timer(struct tx *tx)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+
+	event.sigev_notify_thread_id = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &tx->timer))
+		return -errno;
+	tx->has_timer = true;
+	return 0;
+}
+
+/* Sends a signal to this thread at `when` (CLOCK_MONOTONIC), and again until it is set to 0. */
+static void set_timer(struct tx *tx, uint64_t when)
+{
+	const struct itimerspec at = {
+		.it_value = {(time_t)(when / 1000000000), (long)(when % 1000000000)},
+		.it_interval = {0, when ? AGAIN_NS : 0},
+	};
+
+	timer_settime(tx->timer, TIMER_ABSTIME, &at, NULL);
+}
+
+static void tx_xdp_close(struct tx *tx)
+{
+	if (!tx)
+		return;
+	if (tx->has_timer)
+		timer_delete(tx->timer);
+	gen_bpf__destroy(tx->skel);
+	free(tx);
+}
+
+static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+{
+	struct tx *tx = calloc(1, sizeof(*tx));
+	int rc;
+
+	if (!tx)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	tx->cfg = *cfg;
+	rc = proto_build(tx->frame, sizeof(tx->frame), cfg->flow, cfg->first_flow);
+	if (rc >= 0) {
+		tx->length = (unsigned)rc;
+		rc = load(tx);
+	}
+	if (!rc)
+		rc = make_timer(tx);
+	if (!rc) {
+		*out = tx;
+		return 0;
+	}
+	tx_xdp_close(tx);
+	if (rc == -EMSGSIZE)
+		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
+				 "%u bytes of payload do not fit a live frame", cfg->flow->payload);
+	return error_set(err, STATUS_UNABLE, rc,
+			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
+			 "cannot load the sending BPF program: %s", strerror(-rc));
+}
+
+static int call(struct tx *tx, uint64_t repeat)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = tx->frame, .data_size_in = tx->length,
+		    .repeat = (int)repeat, .flags = BPF_F_TEST_XDP_LIVE_FRAMES,
+		    .batch_size = TX_XDP_BATCH);
+
+	tx->calls++;
+	return bpf_prog_test_run_opts(bpf_program__fd(tx->skel->progs.gen_stream), &opts);
+}
+
+static int call_error(const struct tx *tx, int rc, struct error *err)
+{
+	switch (rc) {
+	case -EINVAL:
+		return error_set(err, STATUS_UNABLE, rc, "use a smaller packet, or --tx xsk",
+				 "the kernel makes no live frames of %u bytes", tx->length);
+	case -EPERM:
+		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_SYS_ADMIN",
+				 "no permission to send live frames");
+	default:
+		return error_set(err, STATUS_FAILED, rc, NULL, "sending live frames ended: %s",
+				 strerror(-rc));
+	}
+}
+
+static int refusal_error(const struct tx *tx, int refusal, struct error *err)
+{
+	const char *ifname = tx->cfg.ifname;
+
+	switch (refusal) {
+	case -ENXIO:
+		return error_set(err, STATUS_UNABLE, refusal,
+				 "switch it on at the other end: ethtool -K PEER gro on; or attach an "
+				 "XDP program there",
+				 "%s takes no live frames: its peer runs without NAPI", ifname);
+	case -EOPNOTSUPP:
+		return error_set(err, STATUS_UNABLE, refusal, "use --tx xsk or --tx socket",
+				 "the driver of %s takes no live frames (no ndo_xdp_xmit)", ifname);
+	default:
+		return error_set(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames: %s",
+				 ifname, strerror(-refusal));
+	}
+}
+
+/* Sends one packet and looks what the device says. Without the tracepoints: all is taken for well. */
+static int prove(struct tx *tx, struct error *err)
+{
+	struct gen_bpf *s = tx->skel;
+	uint64_t start = pace_now();
+	int rc;
+
+	s->links.gen_probe = bpf_program__attach(s->progs.gen_probe);
+	s->links.gen_probe_redirect = bpf_program__attach(s->progs.gen_probe_redirect);
+	tx->state->limit = tx->state->next + 1;
+	start = pace_now();
+	rc = call(tx, 1);
+	tx->call_ns = pace_now() - start;
+	bpf_link__destroy(s->links.gen_probe);
+	bpf_link__destroy(s->links.gen_probe_redirect);
+	s->links.gen_probe = s->links.gen_probe_redirect = NULL;
+	if (rc && rc != -EINTR)
+		return call_error(tx, rc, err);
+	if (s->bss->refusal)
+		return refusal_error(tx, s->bss->refusal, err);
+	tx->proven = tx->state->next == tx->state->limit;
+	return 0;
+}
+
+/* The schedule starts when the call is ready for it, and is then known to the nanosecond. */
+static void begin(struct tx *tx)
+{
+	struct gen_state *st = tx->state;
+
+	st->start_ns = pace_now() + tx->call_ns + AGAIN_NS;
+	st->due = 0;
+	st->first_ns = st->last_ns = 0;
+	if (tx->cfg.duration_ns)
+		tx->deadline_ns = st->start_ns + tx->cfg.duration_ns;
+}
+
+/* When the call has to end by a signal; 0: it ends by itself. */
+static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
+{
+	const struct gen_state *st = tx->state;
+	uint64_t period = tx->skel->rodata->gen.period, end = 0;
+
+	if (period)
+		end = st->start_ns + ((st->due + (packets - 1) * period) >> GEN_PERIOD_SHIFT) + LATE_NS;
+	if (tx->deadline_ns && (!end || tx->deadline_ns < end))
+		end = tx->deadline_ns;
+	return end;
+}
+
+static int send_many(struct tx *tx, unsigned n, struct error *err)
+{
+	bool paced = tx->skel->rodata->gen.period;
+	uint64_t end = end_of_call(tx, n);
+	int rc;
+
+	tx->state->limit = tx->state->next + n;
+	if (end)
+		set_timer(tx, end);
+	rc = call(tx, paced ? INT32_MAX : n);
+	if (end)
+		set_timer(tx, 0);
+	return rc && rc != -EINTR ? call_error(tx, rc, err) : 0;
+}
+
+static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
+{
+	uint64_t before = tx->state->next;
+	int rc;
+
+	if (!n)
+		return 0;
+	if (!tx->proven) {
+		rc = prove(tx, err);
+		if (tx->proven)
+			begin(tx);
+	} else {
+		rc = send_many(tx, n, err);
+	}
+	__atomic_store_n(&tx->cfg.stream->next, tx->state->next, __ATOMIC_RELEASE);
+	return rc ? rc : (int)(tx->state->next - before);
+}
+
+static uint64_t tx_xdp_next(const struct tx *tx)
+{
+	return __atomic_load_n(&tx->state->next, __ATOMIC_ACQUIRE);
+}
+
+static int tx_xdp_finish(struct tx *tx, struct error *err)
+{
+	(void)tx;
+	(void)err;
+	return 0;
+}
+
+static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
+{
+	*st = (struct tx_stats){
+		.calls = tx->calls,
+		.first_ns = tx->state->first_ns,
+		.last_ns = tx->state->last_ns,
+		.slipped_ns = tx->state->slipped_ns,
+	};
+}
+
+static const char *tx_xdp_mode(const struct tx *tx)
+{
+	(void)tx;
+	return "live frames";
+}
+
+const struct tx_ops tx_xdp = {
+	.name = "xdp",
+	.title = "live frames of a BPF program",
+	.paces = true,
+	.open = tx_xdp_open,
+	.send = tx_xdp_send,
+	.next = tx_xdp_next,
+	.finish = tx_xdp_finish,
+	.stats = tx_xdp_stats,
+	.mode = tx_xdp_mode,
+	.close = tx_xdp_close,
+};
