@@ -294,7 +294,7 @@ int xdp_devmap_xmit(__u64 *ctx)
 		if (i >= sent && i < sent + drops)
 			settle(b->word[(first + i) % TRACE_BATCH], index);
 	}
-	count(index, drops, 0);
+	count_frames(index, drops);
 	return 0;
 }
 

@@ -114,4 +114,15 @@ static __always_inline void count(__u32 index, __u64 packets, __u64 bytes, __u64
 	c->memory += memory;
 }
 
+/* Frames that one event tells of; their lengths are not known. */
+static __always_inline void count_frames(__u32 index, __u64 frames)
+{
+	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
+
+	if (!c)
+		return;
+	c->events += frames;
+	c->packets += frames;
+}
+
 #endif

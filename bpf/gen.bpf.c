@@ -47,11 +47,11 @@ struct {
  */
 static __always_inline bool is_due(void)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 raw = bpf_ktime_get_ns(), now;
 
-	if (now < state.start_ns)
+	if (raw < state.start_ns)
 		return false;
-	now = (now - state.start_ns) << GEN_PERIOD_SHIFT;
+	now = (raw - state.start_ns) << GEN_PERIOD_SHIFT;
 	if (now < state.due)
 		return false;
 	if (now - state.due > gen.debt) {
@@ -61,6 +61,7 @@ static __always_inline bool is_due(void)
 		state.due += slip;
 	}
 	state.due += gen.period;
+	state.last_ns = raw;
 	return true;
 }
 

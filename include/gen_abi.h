@@ -30,7 +30,7 @@ struct gen_state {
 	__u64 due;	  /* next packet, since start_ns, ns << GEN_PERIOD_SHIFT */
 	__u64 slipped_ns; /* schedule given up because the CPU was elsewhere */
 	__u64 first_ns;	  /* CLOCK_MONOTONIC of the first packet */
-	__u64 last_ns;	  /* of the last one below limit */
+	__u64 last_ns;	  /* of the last one; unthrottled: of the last one below limit */
 	__u32 flow;
 	__u32 pad;
 };

@@ -109,7 +109,11 @@ static int recv_run(void *options, struct error *err)
 		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 					 "pktledger/recv/1");
 	watch_block_signals();
-	rc = solo_recv(&spec, &callbacks, out, err);
+	if (o->rx == RX_XDP)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk or --rx socket",
+			       "--rx xdp is for `run`: its program must know the streams beforehand");
+	else
+		rc = solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (view.json) {
 		if (!rc)

@@ -28,7 +28,7 @@ static const struct opt send_opts[] = {
 	{"tx", 0, OPT_ENUM, offsetof(struct send_options, tx), .values = tx_values,
 	 .help = "sending engine"},
 	{"interface", 'i', OPT_STRING, offsetof(struct send_options, ifname), .metavar = "IFNAME",
-	 .default_text = "as routed", .help = "port to send by; --tx xsk needs it"},
+	 .default_text = "as routed", .help = "port to send by; --tx xsk and xdp need it"},
 	{"interval", 'I', OPT_TIME, offsetof(struct send_options, interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{0},

@@ -239,6 +239,7 @@ static void observers(void **state)
 		int error;
 		uint32_t map_type;
 		enum stage stage;
+		unsigned flags;
 	} cases_xdp[] = {
 		{OBSERVER_REDIRECT_ERR, ENOBUFS, BPF_MAP_TYPE_XSKMAP, STAGE_XSK},
 		{OBSERVER_REDIRECT_ERR, ENOMEM, BPF_MAP_TYPE_XSKMAP, STAGE_XSK},
@@ -248,6 +249,9 @@ static void observers(void **state)
 		{OBSERVER_REDIRECT_ERR, EINVAL, 0, STAGE_XDP},
 		{OBSERVER_XDP_EXCEPTION, 0, 0, STAGE_XDP},
 		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, STAGE_XDP},
+		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, STAGE_TX_DEVICE, CAUSE_LIVE},
+		{OBSERVER_DEVMAP_XMIT, 0, 0, STAGE_TX_DEVICE, CAUSE_LIVE},
+		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, STAGE_TX_DEVICE, CAUSE_LIVE},
 		{OBSERVER_BULK_TX, ENXIO, 0, STAGE_XDP},
 		{OBSERVER_CPUMAP, 0, 0, STAGE_XDP},
 		{OBSERVER_SOCKET_QUEUE, 0, 0, STAGE_SOCKET_CLOSE},
@@ -261,6 +265,7 @@ static void observers(void **state)
 			.aux = "",
 			.observer = cases_xdp[i].observer,
 			.error = cases_xdp[i].error,
+			.flags = cases_xdp[i].flags,
 			.map_type = cases_xdp[i].map_type,
 		};
 		struct verdict v = stagemap_judge(&e);

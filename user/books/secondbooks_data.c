@@ -78,6 +78,13 @@ const struct book_rule book_rules[] = {
 			   {STAGE_XDP, NULL, "xdp_devmap_xmit|xdp_bulk_tx", REL_LINK, MAY}),
 	},
 	{
+		/* veth; the counter stands at the device that refused the frames */
+		.name4 = "ethtool:@:tx_queue_*_xdp_xmit_errors",
+		.scope = BOOK_INTERFACE,
+		.set = SET({STAGE_TX_DEVICE, NULL, "xdp_devmap_xmit", REL_DEV, MUST},
+			   {STAGE_XDP, NULL, "xdp_devmap_xmit", REL_DEV, MAY}),
+	},
+	{
 		.name4 = "xsk:tx_lost",
 		.role = "tx",
 		.scope = BOOK_FLOW,
@@ -124,6 +131,7 @@ const struct book_rule book_rules[] = {
 		.set = SET({STAGE_BACKLOG, NULL, NULL, REL_DEV, MUST},
 			   {STAGE_L2, "UNHANDLED_PROTO", NULL, REL_DEV, MUST},
 			   {STAGE_TX_DEVICE, NULL, "__dev_forward_skb2", REL_PEER, MUST},
+			   {STAGE_TX_DEVICE, NULL, "xdp_devmap_xmit", REL_PEER, MAY},
 			   {STAGE_XDP, NULL, "xdp_redirect_err", REL_DEV, NATIVE},
 			   {STAGE_XDP, NULL, "xdp_devmap_xmit|xdp_bulk_tx", REL_LINK, MAY},
 			   {STAGE_XSK, "ENOBUFS|ENOMEM|ENOSPC", NULL, REL_DEV, NATIVE},

@@ -13,6 +13,7 @@
 #include "engine/pace.h"
 #include "engine/proto.h"
 #include "gen.skel.h"
+#include "host/netdev.h"
 
 #define FRAME_ROOM  4096
 #define AGAIN_NS    1000000 /* a signal just before the call does not end it: repeat */
@@ -190,10 +191,20 @@ static int call_error(const struct tx *tx, int rc, struct error *err)
 	}
 }
 
+/* Newer kernels find a veth's peer without NAPI before the driver does (__xdp_enqueue()). */
+static bool is_veth(const char *ifname)
+{
+	struct netdev dev;
+
+	return !netdev_get(NULL, ifname, &dev) && !strcmp(dev.driver, "veth");
+}
+
 static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 {
 	const char *ifname = tx->cfg.ifname;
 
+	if (refusal == -EOPNOTSUPP && is_veth(ifname))
+		refusal = -ENXIO;
 	switch (refusal) {
 	case -ENXIO:
 		return error_set(err, STATUS_UNABLE, refusal,
@@ -213,13 +224,13 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 static int prove(struct tx *tx, struct error *err)
 {
 	struct gen_bpf *s = tx->skel;
-	uint64_t start = pace_now();
+	uint64_t start;
 	int rc;
 
 	s->links.gen_probe = bpf_program__attach(s->progs.gen_probe);
 	s->links.gen_probe_redirect = bpf_program__attach(s->progs.gen_probe_redirect);
 	tx->state->limit = tx->state->next + 1;
-	start = pace_now();
+	tx->state->start_ns = start = pace_now();
 	rc = call(tx, 1);
 	tx->call_ns = pace_now() - start;
 	bpf_link__destroy(s->links.gen_probe);
@@ -240,7 +251,7 @@ static void begin(struct tx *tx)
 
 	st->start_ns = pace_now() + tx->call_ns + AGAIN_NS;
 	st->due = 0;
-	st->first_ns = st->last_ns = 0;
+	st->first_ns = st->last_ns = st->slipped_ns = 0;
 	if (tx->cfg.duration_ns)
 		tx->deadline_ns = st->start_ns + tx->cfg.duration_ns;
 }
@@ -265,6 +276,7 @@ static int send_many(struct tx *tx, unsigned n, struct error *err)
 	int rc;
 
 	tx->state->limit = tx->state->next + n;
+	tx->state->last_ns = 0;
 	if (end)
 		set_timer(tx, end);
 	rc = call(tx, paced ? INT32_MAX : n);

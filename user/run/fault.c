@@ -47,7 +47,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 
 const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
-	[FAULT_XDP] = {FAULT_VALUE_SHARE},
+	/* a native drop of a frame that is no skb has no event */
+	[FAULT_XDP] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
 	[FAULT_XSK_RING] = {.rx = "xsk"},
 	[FAULT_BACKLOG] = {.rx = "socket"},
@@ -57,11 +58,12 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_NETFILTER_OUTPUT] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_NETFILTER_POSTROUTING] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_UDP_LOOKUP] = {.rx = "socket"},
-	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	/* GRO, which live frames need, has verified the checksum before it is spoilt */
+	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp"},
 	[FAULT_SOCKET_FILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_UDP_MEM] = {.rx = "socket"},
 	[FAULT_RCVBUF] = {.rx = "socket"},
-	[FAULT_SOCKET_READ_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_SOCKET_READ_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp"},
 	[FAULT_SOCKET_CLOSE] = {.rx = "socket"},
 };
 

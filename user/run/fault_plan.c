@@ -124,6 +124,11 @@ static int check_engines(struct plan *p)
 			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
 					 "--fault %s needs --tx %s, not %s", fault_values[i].name,
 					 row->tx, p->req->tx);
+		if (row->not_tx && !strcmp(row->not_tx, p->req->tx))
+			return error_set(p->err, STATUS_USAGE, -EINVAL,
+					 "use --tx socket or --tx xsk",
+					 "--fault %s cannot be seen with --tx %s",
+					 fault_values[i].name, p->req->tx);
 		if (row->rx && strcmp(row->rx, p->req->rx))
 			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
 					 "--fault %s needs --rx %s, not %s", fault_values[i].name,

@@ -19,6 +19,7 @@ enum fault_value {
 struct fault_row {
 	enum fault_value value;
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
+	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
 };
 
 extern const struct fault_row fault_rows[FAULT_COUNT];

@@ -53,7 +53,7 @@ static int plan_frames(struct sending_end *e, struct error *err)
 
 	if (!e->spec->ifname)
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
-				 "--tx xsk needs the interface to send by");
+				 "--tx %s needs the interface to send by", e->spec->tx->name);
 	rc = netdev_get(NULL, e->spec->ifname, &dev);
 	if (rc)
 		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
