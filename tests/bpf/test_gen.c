@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The sending program, run on single frames that are not sent. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/pace.h"
+#include "engine/proto.h"
+#include "engine/tx_xdp.h"
+#include "gen.skel.h"
+#include "trace_abi.h"
+
+#define STREAM	  77
+#define BASE	  (5ULL << 32)
+#define SRC_PORT  40000
+#define LOOPBACK  1
+#define ROOM	  2048
+
+struct sending {
+	struct flow flow;
+	struct gen_bpf *skel;
+	struct gen_state *state;
+	unsigned length;
+	uint8_t template[ROOM], frame[ROOM];
+};
+
+static void load(struct sending *s, int family, unsigned payload, unsigned flows, double rate_pps)
+{
+	const struct stream stream = {.id = STREAM, .base = BASE, .next = BASE};
+	__u32 zero = 0, ifindex = LOOPBACK;
+	int length;
+
+	memset(s, 0, sizeof(*s));
+	s->flow = (struct flow){.family = family, .src_mac = {2, 0, 0, 0, 0, 1},
+				.dst_mac = {2, 0, 0, 0, 0, 2}, .dst_port = 28779,
+				.src_port = SRC_PORT, .flows = flows, .payload = payload,
+				.time = payload >= STAMP_TIME_LEN};
+	inet_pton(AF_INET, "198.18.0.1", &s->flow.src4);
+	inet_pton(AF_INET, "198.18.0.2", &s->flow.dst4);
+	inet_pton(AF_INET6, "2001:2::1", &s->flow.src6);
+	inet_pton(AF_INET6, "2001:2::2", &s->flow.dst6);
+	length = proto_build(s->template, sizeof(s->template), &s->flow, 0);
+	assert_true(length > 0);
+	s->length = (unsigned)length;
+
+	s->skel = gen_bpf__open();
+	assert_non_null(s->skel);
+	tx_xdp_describe((struct gen_config *)&s->skel->rodata->gen, s->template, &s->flow, flows,
+			&stream, rate_pps);
+	((struct gen_config *)&s->skel->rodata->gen)->time = s->flow.time;
+	assert_int_equal(gen_bpf__load(s->skel), 0);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(s->skel->maps.device), &zero, &ifindex, 0),
+			 0);
+	s->state = (struct gen_state *)&s->skel->bss->state;
+	s->state->next = BASE;
+	s->state->limit = BASE + 1000;
+}
+
+/* Runs the program on `input`; what it made of it is in s->frame. */
+static unsigned run(struct sending *s, const uint8_t *input)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = input, .data_size_in = s->length,
+		    .data_out = s->frame, .data_size_out = sizeof(s->frame));
+
+	assert_int_equal(
+		bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.gen_stream), &opts), 0);
+	assert_int_equal(opts.data_size_out, s->length);
+	return opts.retval;
+}
+
+static uint32_t sum16(const uint8_t *p, unsigned length, uint32_t sum)
+{
+	for (unsigned i = 0; i < length; i++)
+		sum += i % 2 ? p[i] : p[i] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* RFC 768, RFC 8200: over addresses, protocol, length, and the whole datagram. */
+static void assert_checksum(const struct sending *s)
+{
+	bool six = s->flow.family == AF_INET6;
+	unsigned udp = six ? 54 : 34, length = 8 + s->flow.payload;
+	uint32_t sum = sum16(s->frame + (six ? 22 : 26), six ? 32 : 8, 17 + length);
+
+	assert_int_not_equal(s->frame[udp + 6] << 8 | s->frame[udp + 7], 0);
+	assert_int_equal(sum16(s->frame + udp, length, sum), 0xffff);
+	if (!six)
+		assert_int_equal(sum16(s->frame + 14, 20, 0), 0xffff);
+}
+
+static void assert_stamped(const struct sending *s, uint64_t number)
+{
+	unsigned length = 0;
+	const uint8_t *payload = proto_udp_payload(s->frame, s->length, s->flow.family,
+						   s->flow.dst_port, &length);
+	struct stamp stamp;
+
+	assert_non_null(payload);
+	assert_int_equal(length, s->flow.payload);
+	memcpy(&stamp, payload, sizeof(stamp));
+	assert_int_equal(be16toh(stamp.magic), STAMP_MAGIC);
+	assert_true(be64toh(stamp.word) == STAMP_WORD(STREAM, number));
+	assert_true(stamp.check == ~stamp.word);
+}
+
+static void need_root(void)
+{
+	if (geteuid())
+		skip();
+}
+
+static const int families[] = {AF_INET, AF_INET6};
+
+static void test_numbers_follow_each_other(void **unused)
+{
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	for (unsigned f = 0; f < 2; f++) {
+		load(&s, families[f], 512, 1, 0);
+		for (unsigned i = 0; i < 3; i++) {
+			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+			assert_stamped(&s, BASE + i);
+			assert_checksum(&s);
+		}
+		assert_true(s.state->next == BASE + 3);
+		gen_bpf__destroy(s.skel);
+	}
+}
+
+/* The shortest frames, too short for a time: nothing is written behind the stamp. */
+static void test_smallest(void **unused)
+{
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	for (unsigned f = 0; f < 2; f++) {
+		load(&s, families[f], STAMP_LEN, 1, 0);
+		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+		assert_stamped(&s, BASE);
+		assert_checksum(&s);
+		gen_bpf__destroy(s.skel);
+	}
+}
+
+static void test_carries_the_time(void **unused)
+{
+	struct stamp_time t;
+	struct timespec now;
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	load(&s, AF_INET, STAMP_TIME_LEN, 1, 0);
+	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+	clock_gettime(CLOCK_TAI, &now);
+	memcpy(&t, s.frame + proto_payload_offset(AF_INET) + STAMP_TIME_OFF, sizeof(t));
+	assert_true(t.check == ~t.ns);
+	assert_true(be64toh(t.ns) <= now.tv_sec * 1000000000ULL + now.tv_nsec);
+	assert_true(be64toh(t.ns) > (now.tv_sec - 60) * 1000000000ULL);
+	assert_checksum(&s);
+	gen_bpf__destroy(s.skel);
+}
+
+/* A page comes back as a router, or anything else, left it. */
+static void test_writes_spoilt_headers_anew(void **unused)
+{
+	uint8_t spoilt[ROOM];
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	for (unsigned f = 0; f < 2; f++) {
+		load(&s, families[f], 64, 1, 0);
+		memcpy(spoilt, s.template, s.length);
+		memset(spoilt, 0xa5, proto_payload_offset(families[f]) + STAMP_LEN);
+		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+		memcpy(s.template, s.frame, s.length);
+		s.state->next = BASE;
+		assert_int_equal(run(&s, spoilt), XDP_REDIRECT);
+		/* all alike but the time */
+		assert_memory_equal(s.frame, s.template,
+				    proto_payload_offset(families[f]) + STAMP_LEN);
+		assert_checksum(&s);
+		gen_bpf__destroy(s.skel);
+	}
+}
+
+static void test_flows_take_turns(void **unused)
+{
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	for (unsigned f = 0; f < 2; f++) {
+		unsigned at = proto_payload_offset(families[f]) - 8;
+
+		load(&s, families[f], 100, 3, 0);
+		for (unsigned i = 0; i < 7; i++) {
+			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+			assert_int_equal(s.frame[at] << 8 | s.frame[at + 1], SRC_PORT + i % 3);
+			assert_stamped(&s, BASE + i);
+			assert_checksum(&s);
+		}
+		gen_bpf__destroy(s.skel);
+	}
+}
+
+/* Many ports, so that sums of every kind come up, 0 (which is to be written as 0xffff) too. */
+static void test_checksum_of_every_port(void **unused)
+{
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	load(&s, AF_INET, STAMP_LEN, 65536, 0);
+	s.state->limit = BASE + 65536;
+	for (unsigned i = 0; i < 65536; i++) {
+		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+		assert_checksum(&s);
+	}
+	gen_bpf__destroy(s.skel);
+}
+
+static void test_stops_at_the_limit(void **unused)
+{
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	load(&s, AF_INET, 64, 1, 0);
+	s.state->limit = BASE + 2;
+	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+	assert_true(s.state->first_ns && !s.state->last_ns);
+	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+	assert_true(s.state->last_ns >= s.state->first_ns);
+	assert_int_equal(run(&s, s.template), XDP_DROP);
+	assert_true(s.state->next == BASE + 2);
+	gen_bpf__destroy(s.skel);
+}
+
+/* What is not due takes no number; what is late is caught up to the debt, the rest is slipped. */
+static void test_keeps_the_pace(void **unused)
+{
+	const uint64_t hour = 3600000000000ULL;
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	load(&s, AF_INET, 64, 1, 0.01); /* one in 100 s */
+	s.state->start_ns = pace_now() + hour;
+	assert_int_equal(run(&s, s.template), XDP_DROP);
+	s.state->start_ns = pace_now();
+	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+	assert_int_equal(run(&s, s.template), XDP_DROP);
+	assert_true(s.state->next == BASE + 1);
+	assert_true(s.state->due == 100000000000ULL << GEN_PERIOD_SHIFT);
+	assert_int_equal(s.state->slipped_ns, 0);
+
+	s.state->start_ns -= hour; /* 36 are due; the debt allows one, besides the 2 ms */
+	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
+	assert_int_equal(run(&s, s.template), XDP_DROP);
+	assert_in_range(s.state->slipped_ns, hour - 300000000000ULL, hour);
+	gen_bpf__destroy(s.skel);
+}
+
+/* What the tracer settles by: the words in the order of redirection. */
+static void test_leaves_the_words(void **unused)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct trace_batch *each = calloc((size_t)cpus, sizeof(*each));
+	unsigned seen = 0;
+	struct sending s;
+	__u32 zero = 0;
+
+	(void)unused;
+	if (geteuid())
+		free(each);
+	need_root();
+	assert_non_null(each);
+	load(&s, AF_INET, 64, 1, 0);
+	for (unsigned i = 0; i < 5; i++)
+		run(&s, s.template);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(s.skel->maps.batch), &zero, each), 0);
+	for (int c = 0; c < cpus; c++) {
+		assert_int_equal(each[c].head, 0);
+		for (unsigned i = 0; i < each[c].tail; i++, seen++)
+			assert_true(STAMP_STREAM(each[c].word[i]) == STREAM);
+	}
+	assert_int_equal(seen, 5);
+	gen_bpf__destroy(s.skel);
+	free(each);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers_follow_each_other),
+		cmocka_unit_test(test_smallest),
+		cmocka_unit_test(test_carries_the_time),
+		cmocka_unit_test(test_writes_spoilt_headers_anew),
+		cmocka_unit_test(test_flows_take_turns),
+		cmocka_unit_test(test_checksum_of_every_port),
+		cmocka_unit_test(test_stops_at_the_limit),
+		cmocka_unit_test(test_keeps_the_pace),
+		cmocka_unit_test(test_leaves_the_words),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

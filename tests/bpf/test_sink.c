@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The receiving program, run on single frames. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/proto.h"
+#include "engine/sink_prog.h"
+
+#define STREAM0 300
+#define STREAMS 2
+#define BASE	(9ULL << 32)
+#define WINDOW	TRACE_PAGE_SIZE
+#define PORT	28779
+#define PAYLOAD 100
+#define ROOM	2048
+
+static const struct trace_config trace = {
+	.base = BASE, .window = WINDOW, .stream0 = STREAM0, .streams = STREAMS, .port = PORT};
+
+struct receiving {
+	struct sink_prog *prog;
+	int arrivals_fd, seen_fd;
+	uint8_t *arrivals, *seen;
+	uint8_t frame[ROOM];
+	unsigned length;
+};
+
+static uint8_t *make_map(int *fd)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	uint8_t *at;
+
+	*fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bytes", 4, TRACE_PAGE_SIZE, STREAMS, &opts);
+	assert_true(*fd >= 0);
+	at = mmap(NULL, STREAMS * WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+static void load(struct receiving *r, bool pass)
+{
+	struct sink_prog_config cfg = {.trace = &trace, .payload = PAYLOAD, .pass = pass};
+	struct error err = {};
+	cpu_set_t one;
+
+	if (geteuid())
+		skip();
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one); /* order is kept per CPU */
+	sched_setaffinity(0, sizeof(one), &one);
+	memset(r, 0, sizeof(*r));
+	r->arrivals = make_map(&r->arrivals_fd);
+	r->seen = make_map(&r->seen_fd);
+	cfg.arrivals_fd = r->arrivals_fd;
+	cfg.seen_fd = r->seen_fd;
+	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
+}
+
+static void unload(struct receiving *r)
+{
+	sink_prog_close(r->prog);
+	munmap(r->arrivals, STREAMS * WINDOW);
+	munmap(r->seen, STREAMS * WINDOW);
+	close(r->arrivals_fd);
+	close(r->seen_fd);
+}
+
+static uint8_t *build(struct receiving *r, int family, uint16_t port, unsigned payload)
+{
+	struct flow flow = {.family = family, .dst_port = port, .src_port = 1, .payload = payload};
+	int length = proto_build(r->frame, sizeof(r->frame), &flow, 0);
+
+	assert_true(length > 0);
+	r->length = (unsigned)length;
+	return r->frame + proto_payload_offset(family);
+}
+
+static unsigned run(const struct receiving *r)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = r->frame, .data_size_in = r->length);
+
+	assert_int_equal(bpf_prog_test_run_opts(sink_prog_fd(r->prog), &opts), 0);
+	return opts.retval;
+}
+
+static unsigned arrive(struct receiving *r, int family, unsigned slot, uint64_t number)
+{
+	flow_stamp(build(r, family, PORT, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0 + slot, number), 0);
+	return run(r);
+}
+
+static struct sink_count counts(const struct receiving *r)
+{
+	struct sink_count c;
+
+	assert_int_equal(sink_prog_read(r->prog, &c), 0);
+	return c;
+}
+
+static void test_settles_each_number_once(void **unused)
+{
+	struct receiving r;
+	struct sink_count c;
+
+	(void)unused;
+	load(&r, false);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE), XDP_DROP);
+	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 7), XDP_DROP);
+	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 7), XDP_DROP);
+	for (unsigned i = 0; i < STREAMS * WINDOW; i++)
+		assert_int_equal(r.arrivals[i], i == 0 || i == WINDOW + 7);
+	c = counts(&r);
+	assert_int_equal(c.taken, 3);
+	assert_int_equal(c.delivered, 2);
+	assert_int_equal(c.bytes, 2 * PAYLOAD);
+	assert_int_equal(c.duplicated, 1);
+	assert_int_equal(c.reordered + c.damaged + c.invalid + c.foreign, 0);
+	assert_true(c.first_ns && c.last_ns >= c.first_ns);
+	unload(&r);
+}
+
+static void test_counts_disorder(void **unused)
+{
+	static const unsigned order[] = {0, 3, 1, 2, 4};
+	struct receiving r;
+
+	(void)unused;
+	load(&r, false);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(arrive(&r, AF_INET, 0, BASE + order[i]), XDP_DROP);
+	arrive(&r, AF_INET, 1, BASE); /* another stream has its own order */
+	assert_int_equal(counts(&r).reordered, 2);
+	assert_int_equal(counts(&r).delivered, 6);
+	assert_true(counts(&r).next[0] == BASE + 5);
+	unload(&r);
+}
+
+static void test_counts_damage(void **unused)
+{
+	struct receiving r;
+
+	(void)unused;
+	load(&r, false);
+	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD - 1), PAYLOAD - 1, STAMP_WORD(STREAM0, BASE), 0);
+	assert_int_equal(run(&r), XDP_DROP);
+	arrive(&r, AF_INET, 0, BASE + 1);
+	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE + 2), 0);
+	r.length -= 10; /* cut on the way */
+	assert_int_equal(run(&r), XDP_DROP);
+	assert_int_equal(counts(&r).damaged, 2);
+	assert_int_equal(counts(&r).delivered, 3);
+	unload(&r);
+}
+
+static void test_leaves_others_alone(void **unused)
+{
+	struct receiving r;
+	struct sink_count c;
+	uint8_t *payload;
+
+	(void)unused;
+	load(&r, false);
+	flow_stamp(build(&r, AF_INET, PORT + 1, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE), 0);
+	assert_int_equal(run(&r), XDP_PASS);
+	assert_int_equal(arrive(&r, AF_INET, STREAMS, BASE), XDP_PASS);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE - 1), XDP_PASS);
+	payload = build(&r, AF_INET, PORT, PAYLOAD);
+	memset(payload, 0, STAMP_LEN);
+	assert_int_equal(run(&r), XDP_PASS);
+	flow_stamp(payload, PAYLOAD, STAMP_WORD(STREAM0, BASE), 0);
+	payload[STAMP_LEN - 1] ^= 1;
+	assert_int_equal(run(&r), XDP_PASS);
+	c = counts(&r);
+	assert_int_equal(c.taken, 0);
+	assert_int_equal(c.foreign, 2);
+	assert_int_equal(c.invalid, 2);
+	for (unsigned i = 0; i < STREAMS * WINDOW; i++)
+		assert_int_equal(r.arrivals[i], 0);
+	unload(&r);
+}
+
+/* A number that left the window must not settle the one that has its place now. */
+static void test_late_numbers_settle_nothing(void **unused)
+{
+	struct receiving r;
+
+	(void)unused;
+	load(&r, false);
+	sink_prog_set_tail(r.prog, 0, BASE + 10);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10), XDP_DROP);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9 + WINDOW), XDP_DROP);
+	assert_int_equal(r.arrivals[9], 1);
+	assert_int_equal(counts(&r).delivered, 2);
+	assert_int_equal(counts(&r).foreign, 1);
+	unload(&r);
+}
+
+static void test_pass_is_a_checkpoint(void **unused)
+{
+	struct receiving r;
+
+	(void)unused;
+	load(&r, true);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 5), XDP_PASS);
+	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 6), XDP_PASS);
+	assert_int_equal(r.seen[5] & SEEN_MASK, SEEN_RX_DEVICE);
+	assert_int_equal(r.seen[WINDOW + 6] & SEEN_MASK, SEEN_RX_DEVICE);
+	assert_int_equal(r.arrivals[5], 0);
+	assert_int_equal(counts(&r).taken, 0);
+	unload(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_settles_each_number_once),
+		cmocka_unit_test(test_counts_disorder),
+		cmocka_unit_test(test_counts_damage),
+		cmocka_unit_test(test_leaves_others_alone),
+		cmocka_unit_test(test_late_numbers_settle_nothing),
+		cmocka_unit_test(test_pass_is_a_checkpoint),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
