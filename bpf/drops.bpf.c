@@ -209,7 +209,7 @@ static __always_inline int live_redirect_err(struct trace_cause *cause)
 	b->tail--;
 	index = cause_index(cause);
 	settle(b->word[b->tail % TRACE_BATCH], index);
-	count(index, 1, 0);
+	count_frames(index, 1);
 	return 0;
 }
 

@@ -9,10 +9,9 @@
  */
 #include "kernel.h"
 
-#include <bpf/bpf_core_read.h>
-
 #include "numbers.bpf.h"
 #include "packet.bpf.h"
+#include "seen.bpf.h"
 #include "sink_abi.h"
 
 const volatile struct sink_config sink;
@@ -25,15 +24,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct trace_page);
 } arrivals SEC(".maps");
-
-/* The checkpoints', or one of our own. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct trace_page);
-} seen SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -64,20 +54,6 @@ static __always_inline void note_time(struct sink_count *c)
 		c->last_ns = bpf_ktime_get_ns();
 }
 
-static __always_inline void checkpoint(__u64 word)
-{
-	__u8 *byte = number_byte(&seen, word, NULL), where = SEEN_XDP;
-	struct task_struct *task;
-
-	if (!byte)
-		return;
-	task = (void *)bpf_get_current_task();
-	if (BPF_CORE_READ(task, tgid) == 1)
-		where |= SEEN_ON_INIT;
-	if ((*byte & SEEN_MASK) < SEEN_XDP)
-		*byte = where | (*byte & SEEN_ON_INIT);
-}
-
 SEC("xdp")
 int sink_take(struct xdp_md *ctx)
 {
@@ -92,13 +68,13 @@ int sink_take(struct xdp_md *ctx)
 	c = bpf_map_lookup_elem(&sink_counts, &zero);
 	if (!c)
 		return XDP_PASS;
-	word = be64_at(payload + 2);
-	if (be16_at(payload) != STAMP_MAGIC || be64_at(payload + 10) != ~word) {
+	word = payload_word(payload);
+	if (!word) {
 		c->invalid += be16_at(payload) != END_MAGIC;
 		return XDP_PASS;
 	}
 	if (sink.pass) {
-		checkpoint(word);
+		mark_seen(word, SEEN_XDP);
 		return XDP_PASS;
 	}
 	arrived = number_byte(&arrivals, word, NULL);

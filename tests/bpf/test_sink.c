@@ -214,8 +214,8 @@ static void test_pass_is_a_checkpoint(void **unused)
 	load(&r, true);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 5), XDP_PASS);
 	assert_int_equal(arrive(&r, AF_INET6, 1, BASE + 6), XDP_PASS);
-	assert_int_equal(r.seen[5] & SEEN_MASK, SEEN_RX_DEVICE);
-	assert_int_equal(r.seen[WINDOW + 6] & SEEN_MASK, SEEN_RX_DEVICE);
+	assert_int_equal(r.seen[5] & SEEN_MASK, SEEN_XDP);
+	assert_int_equal(r.seen[WINDOW + 6] & SEEN_MASK, SEEN_XDP);
 	assert_int_equal(r.arrivals[5], 0);
 	assert_int_equal(counts(&r).taken, 0);
 	unload(&r);

@@ -29,7 +29,7 @@ static int open_fates(void **state)
 	memset(&tally, 0, sizeof(tally));
 	if (fates_init(&f, 2, WINDOW, &err))
 		return -1;
-	return fates_map(&f, -1, -1, &err);
+	return fates_map(&f, -1, -1, -1, &err);
 }
 
 static int close_fates(void **state)
