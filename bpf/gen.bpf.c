@@ -49,6 +49,8 @@ static __always_inline bool is_due(void)
 {
 	__u64 raw = bpf_ktime_get_ns(), now;
 
+	if (!state.start_ns)
+		state.start_ns = raw;
 	if (raw < state.start_ns)
 		return false;
 	now = (raw - state.start_ns) << GEN_PERIOD_SHIFT;

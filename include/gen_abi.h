@@ -26,7 +26,7 @@ struct gen_config {
 struct gen_state {
 	__u64 next;	  /* number of the next packet */
 	__u64 limit;	  /* numbers from here on are not to be sent by this call */
-	__u64 start_ns;	  /* CLOCK_MONOTONIC at which the schedule begins */
+	__u64 start_ns;	  /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
 	__u64 due;	  /* next packet, since start_ns, ns << GEN_PERIOD_SHIFT */
 	__u64 slipped_ns; /* schedule given up because the CPU was elsewhere */
 	__u64 first_ns;	  /* CLOCK_MONOTONIC of the first packet */

@@ -18,6 +18,7 @@
 #define FRAME_ROOM  4096
 #define AGAIN_NS    1000000 /* a signal just before the call does not end it: repeat */
 #define LATE_NS	    500000  /* after the schedule's end: time for its last packets */
+#define SETUPS	    4	    /* a call begins to send within so many times its least duration */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -29,7 +30,8 @@ struct tx {
 	struct gen_state *state;
 	timer_t timer;
 	bool has_timer, proven;
-	uint64_t deadline_ns; /* 0: none */
+	uint64_t deadline_ns; /* unthrottled; 0: none */
+	uint64_t quota;	      /* packets still to be sent, as far as the time tells */
 	uint64_t call_ns;     /* what a call costs by itself */
 	uint64_t calls;
 	unsigned length;
@@ -244,32 +246,37 @@ static int prove(struct tx *tx, struct error *err)
 	return 0;
 }
 
-/* The schedule starts when the call is ready for it, and is then known to the nanosecond. */
+/* The schedule begins with the program's next run; so many packets are the time that was asked for. */
 static void begin(struct tx *tx)
 {
+	uint64_t period = tx->skel->rodata->gen.period, ns = tx->cfg.duration_ns;
 	struct gen_state *st = tx->state;
 
-	st->start_ns = pace_now() + tx->call_ns + AGAIN_NS;
-	st->due = 0;
+	st->start_ns = st->due = 0;
 	st->first_ns = st->last_ns = st->slipped_ns = 0;
-	if (tx->cfg.duration_ns)
-		tx->deadline_ns = st->start_ns + tx->cfg.duration_ns;
+	tx->quota = UINT64_MAX;
+	if (ns && period)
+		tx->quota = (uint64_t)((double)ns * (1 << GEN_PERIOD_SHIFT) / (double)period) + 1;
+	else if (ns)
+		tx->deadline_ns = pace_now() + ns;
 }
 
-/* When the call has to end by a signal; 0: it ends by itself. */
+/*
+ * When the call has to be ended by a signal; 0: it ends by itself. How long the kernel takes until the
+ * schedule begins is not known: the program waits at the end, which costs nothing but time.
+ */
 static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 {
 	const struct gen_state *st = tx->state;
-	uint64_t period = tx->skel->rodata->gen.period, end = 0;
+	uint64_t period = tx->skel->rodata->gen.period;
 
-	if (period)
-		end = st->start_ns + ((st->due + (packets - 1) * period) >> GEN_PERIOD_SHIFT) + LATE_NS;
-	if (tx->deadline_ns && (!end || tx->deadline_ns < end))
-		end = tx->deadline_ns;
-	return end;
+	if (!period)
+		return tx->deadline_ns;
+	return (st->start_ns ? st->start_ns : pace_now() + SETUPS * tx->call_ns) +
+	       ((st->due + (packets - 1) * period) >> GEN_PERIOD_SHIFT) + LATE_NS;
 }
 
-static int send_many(struct tx *tx, unsigned n, struct error *err)
+static int send_many(struct tx *tx, uint64_t n, struct error *err)
 {
 	bool paced = tx->skel->rodata->gen.period;
 	uint64_t end = end_of_call(tx, n);
@@ -285,20 +292,35 @@ static int send_many(struct tx *tx, unsigned n, struct error *err)
 	return rc && rc != -EINTR ? call_error(tx, rc, err) : 0;
 }
 
+/* The first packet alone, then all. */
+static int send_some(struct tx *tx, uint64_t n, struct error *err)
+{
+	uint64_t before = tx->state->next;
+	int rc;
+
+	if (!tx->proven) {
+		rc = prove(tx, err);
+		if (tx->proven)
+			begin(tx);
+		return rc;
+	}
+	if (n > tx->quota)
+		n = tx->quota;
+	if (!n) { /* the caller's clock has not come so far */
+		pace_wait(AGAIN_NS);
+		return 0;
+	}
+	rc = send_many(tx, n, err);
+	tx->quota -= tx->quota == UINT64_MAX ? 0 : tx->state->next - before;
+	return rc;
+}
+
 static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
 {
 	uint64_t before = tx->state->next;
 	int rc;
 
-	if (!n)
-		return 0;
-	if (!tx->proven) {
-		rc = prove(tx, err);
-		if (tx->proven)
-			begin(tx);
-	} else {
-		rc = send_many(tx, n, err);
-	}
+	rc = send_some(tx, n, err);
 	__atomic_store_n(&tx->cfg.stream->next, tx->state->next, __ATOMIC_RELEASE);
 	return rc ? rc : (int)(tx->state->next - before);
 }
