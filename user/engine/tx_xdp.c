@@ -17,8 +17,7 @@
 
 #define FRAME_ROOM  4096
 #define AGAIN_NS    1000000 /* a signal just before the call does not end it: repeat */
-#define LATE_NS	    500000  /* after the schedule's end: time for its last packets */
-#define SETUPS	    4	    /* a call begins to send within so many times its least duration */
+#define SLACK_NS    50000000
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -32,7 +31,6 @@ struct tx {
 	bool has_timer, proven;
 	uint64_t deadline_ns; /* unthrottled; 0: none */
 	uint64_t quota;	      /* packets still to be sent, as far as the time tells */
-	uint64_t call_ns;     /* what a call costs by itself */
 	uint64_t calls;
 	unsigned length;
 	uint8_t frame[FRAME_ROOM];
@@ -226,15 +224,12 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 static int prove(struct tx *tx, struct error *err)
 {
 	struct gen_bpf *s = tx->skel;
-	uint64_t start;
 	int rc;
 
 	s->links.gen_probe = bpf_program__attach(s->progs.gen_probe);
 	s->links.gen_probe_redirect = bpf_program__attach(s->progs.gen_probe_redirect);
 	tx->state->limit = tx->state->next + 1;
-	tx->state->start_ns = start = pace_now();
 	rc = call(tx, 1);
-	tx->call_ns = pace_now() - start;
 	bpf_link__destroy(s->links.gen_probe);
 	bpf_link__destroy(s->links.gen_probe_redirect);
 	s->links.gen_probe = s->links.gen_probe_redirect = NULL;
@@ -262,18 +257,17 @@ static void begin(struct tx *tx)
 }
 
 /*
- * When the call has to be ended by a signal; 0: it ends by itself. How long the kernel takes until the
- * schedule begins is not known: the program waits at the end, which costs nothing but time.
+ * When the call has to be ended by a signal; 0: it ends by itself. A paced call may begin late and lose
+ * time to others on its CPU: too late an end costs only time, in which the program waits, too early
+ * a one another call, while which nothing is sent.
  */
 static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 {
-	const struct gen_state *st = tx->state;
 	uint64_t period = tx->skel->rodata->gen.period;
 
 	if (!period)
 		return tx->deadline_ns;
-	return (st->start_ns ? st->start_ns : pace_now() + SETUPS * tx->call_ns) +
-	       ((st->due + (packets - 1) * period) >> GEN_PERIOD_SHIFT) + LATE_NS;
+	return pace_now() + (packets * period >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 
 static int send_many(struct tx *tx, uint64_t n, struct error *err)
