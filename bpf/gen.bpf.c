@@ -16,10 +16,10 @@
 #include "stamp.h"
 #include "trace_abi.h"
 
-#define PAYLOAD_V4  (ETH_HLEN + 20 + 8)
-#define PAYLOAD_V6  (ETH_HLEN + 40 + 8)
-#define UDP_CHECK   (-2) /* offsets from the payload */
-#define UDP_SOURCE  (-8)
+#define PAYLOAD_V4 (ETH_HLEN + 20 + 8)
+#define PAYLOAD_V6 (ETH_HLEN + 40 + 8)
+#define UDP_CHECK  (-2) /* offsets from the payload */
+#define UDP_SOURCE (-8)
 
 const volatile struct gen_config gen;
 
@@ -67,7 +67,8 @@ static __always_inline bool is_due(void)
 	return true;
 }
 
-/* UDP over IPv6 has to have a checksum, and one of 0 says that there is none (RFC 768, RFC 8200). */
+/* UDP over IPv6 has to have a checksum, and one of 0 says that there is none (RFC 768, RFC 8200).
+ */
 static __always_inline __u16 checksum(__u16 port)
 {
 	__u32 sum = gen.port_free_sum + port;
@@ -87,7 +88,8 @@ static __always_inline void put64(__u8 *at, __u64 value)
 	*(__u64 *)at = bpf_cpu_to_be64(value);
 }
 
-/* Writes the headers, port, stamp and time; false: the frame is too short, which open() excludes. */
+/* Writes the headers, port, stamp and time; false: the frame is too short, which open() excludes.
+ */
 static __always_inline bool write_frame(struct xdp_md *ctx, __u32 payload, __u64 word)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -148,29 +150,38 @@ int gen_stream(struct xdp_md *ctx)
 	return bpf_redirect_map(&device, 0, 0);
 }
 
-__s32 refusal; /* of the last batch that the device did not take at all: -errno */
+__s32 refusal; /* of the last frame: -errno */
+
+/* The event is about the frame that this program has just sent on this CPU. */
+static __always_inline bool is_mine(void)
+{
+	__u64 word = gen.stream | (state.next - 1);
+	struct trace_batch *b;
+	__u32 zero = 0;
+
+	b = bpf_map_lookup_elem(&batch, &zero);
+	/* the tracer may have taken it back already */
+	return b && (b->word[(b->tail - 1) % TRACE_BATCH] == word ||
+		     b->word[b->tail % TRACE_BATCH] == word);
+}
 
 /*
- * Attached for the first frames only: whether the device takes any at all. A veth whose peer has no
+ * Attached for the first frame only: whether the device takes any at all. A veth whose peer has no
  * NAPI does not, and no counter tells (veth_xdp_xmit()).
  */
 SEC("tp_btf/xdp_devmap_xmit")
 int gen_probe(__u64 *ctx)
 {
-	struct net_device *from = (void *)ctx[0];
-
-	if (from->ifindex == LOOPBACK_IFINDEX && (int)ctx[4] < 0)
+	if ((int)ctx[4] < 0 && is_mine())
 		refusal = (int)ctx[4];
 	return 0;
 }
 
-/* The same for frames that do not even get so far: a driver without ndo_xdp_xmit, a device down. */
+/* The same for frames that do not even get so far: no ndo_xdp_xmit, or the device is down. */
 SEC("tp_btf/xdp_redirect_err")
 int gen_probe_redirect(__u64 *ctx)
 {
-	struct net_device *from = (void *)ctx[0];
-
-	if (from->ifindex == LOOPBACK_IFINDEX)
+	if (is_mine())
 		refusal = (int)ctx[3];
 	return 0;
 }

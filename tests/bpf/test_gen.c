@@ -19,11 +19,11 @@
 #include "gen.skel.h"
 #include "trace_abi.h"
 
-#define STREAM	  77
-#define BASE	  (5ULL << 32)
-#define SRC_PORT  40000
-#define LOOPBACK  1
-#define ROOM	  2048
+#define STREAM	 77
+#define BASE	 (5ULL << 32)
+#define SRC_PORT 40000
+#define LOOPBACK 1
+#define ROOM	 2048
 
 struct sending {
 	struct flow flow;
@@ -40,9 +40,13 @@ static void load(struct sending *s, int family, unsigned payload, unsigned flows
 	int length;
 
 	memset(s, 0, sizeof(*s));
-	s->flow = (struct flow){.family = family, .src_mac = {2, 0, 0, 0, 0, 1},
-				.dst_mac = {2, 0, 0, 0, 0, 2}, .dst_port = 28779,
-				.src_port = SRC_PORT, .flows = flows, .payload = payload,
+	s->flow = (struct flow){.family = family,
+				.src_mac = {2, 0, 0, 0, 0, 1},
+				.dst_mac = {2, 0, 0, 0, 0, 2},
+				.dst_port = 28779,
+				.src_port = SRC_PORT,
+				.flows = flows,
+				.payload = payload,
 				.time = payload >= STAMP_TIME_LEN};
 	inet_pton(AF_INET, "198.18.0.1", &s->flow.src4);
 	inet_pton(AF_INET, "198.18.0.2", &s->flow.dst4);
@@ -71,8 +75,8 @@ static unsigned run(struct sending *s, const uint8_t *input)
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = input, .data_size_in = s->length,
 		    .data_out = s->frame, .data_size_out = sizeof(s->frame));
 
-	assert_int_equal(
-		bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.gen_stream), &opts), 0);
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.gen_stream), &opts),
+			 0);
 	assert_int_equal(opts.data_size_out, s->length);
 	return opts.retval;
 }
@@ -102,8 +106,8 @@ static void assert_checksum(const struct sending *s)
 static void assert_stamped(const struct sending *s, uint64_t number)
 {
 	unsigned length = 0;
-	const uint8_t *payload = proto_udp_payload(s->frame, s->length, s->flow.family,
-						   s->flow.dst_port, &length);
+	const uint8_t *payload =
+		proto_udp_payload(s->frame, s->length, s->flow.family, s->flow.dst_port, &length);
 	struct stamp stamp;
 
 	assert_non_null(payload);

@@ -151,7 +151,8 @@ static void test_counts_damage(void **unused)
 
 	(void)unused;
 	load(&r, false);
-	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD - 1), PAYLOAD - 1, STAMP_WORD(STREAM0, BASE), 0);
+	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD - 1), PAYLOAD - 1, STAMP_WORD(STREAM0, BASE),
+		   0);
 	assert_int_equal(run(&r), XDP_DROP);
 	arrive(&r, AF_INET, 0, BASE + 1);
 	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE + 2), 0);

@@ -51,8 +51,11 @@ def duration():
     ["qdisc"],
     ["tx_device"],
     ["tx_device", "--rx", "xsk"],
+    ["tx_device", "--tx", "xdp"],
+    ["tx_device", "--tx", "xdp", "--rx", "xdp", "--threads", "2"],
     ["xdp"],
     ["xdp", "--rx", "xsk"],
+    ["xdp", "--rx", "xdp"],
     ["xdp:generic"],
     ["xsk:ring", "--rx", "xsk"],
     ["xsk:ring", "--tx", "xsk", "--rx", "xsk"],
@@ -65,6 +68,7 @@ def duration():
     ["netfilter:postrouting"],
     ["ip_forward:ttl"],
     ["ip_forward:ttl", "--ipv6"],
+    ["ip_forward:ttl", "--tx", "xdp"],
     ["udp_lookup"],
     ["udp_lookup", "--tx", "xsk"],
     ["udp_csum"],
@@ -110,6 +114,46 @@ def engines(tx, rx, ipv6, rate):
     assert document["start"]["tx"] == tx and document["start"]["rx"] == rx
     for stage in lost(document):
         assert_counters_agree(document, stage)
+
+
+@table([(f"{tx} to {rx}, IPv{6 if ipv6 else 4}", tx, rx, ipv6)
+        for tx, rx in (("xdp", "xdp"), ("xdp", "socket"), ("xdp", "xsk"), ("socket", "xdp"),
+                       ("xsk", "xdp"))
+        for ipv6 in ([], ["--ipv6"])])
+def engine_xdp(tx, rx, ipv6):
+    require_root()
+    document = run("--tx", tx, "--rx", rx, "--count", str(MATRIX_COUNT), *ipv6)
+    assert_balanced(document, attempted=MATRIX_COUNT)
+    assert document["start"]["tx"] == tx and document["start"]["rx"] == rx
+    for stage in lost(document):
+        assert_counters_agree(document, stage)
+
+
+@case
+def live_frames_by_flows_and_threads():
+    require_root()
+    document = run("--tx", "xdp", "--rx", "xdp", "--size", "64", "--flows", "1000", "--threads", "2",
+                   "--count", "1000001")
+    assert_balanced(document, attempted=1000001)
+    assert document["end"]["damaged"] == document["end"]["duplicated"] == 0
+
+
+@case
+def live_frames_keep_a_rate():
+    """A time is a number of packets, exactly; what the CPU could not keep is told."""
+    require_root()
+    document = run("--tx", "xdp", "--rx", "xdp", "--rate", "20k", "--duration", "500ms")
+    assert_balanced(document)
+    assert 0 < document["end"]["sent"] <= 10002, document["end"]["sent"]
+
+
+@case
+def pass_leaves_it_to_the_socket():
+    require_root()
+    document = run("--tx", "xdp", "--rx", "xdp", "--pass", "--count", "100000", "--fault", "rcvbuf")
+    assert_balanced(document, attempted=100000)
+    assert lost(document).get("rcvbuf")
+    assert_counters_agree(document, "rcvbuf")
 
 
 @case

@@ -51,8 +51,8 @@ static void rx_xdp_collect(struct rx *rx)
 
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
-	const struct timespec pause = {
-		.tv_nsec = (timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS) * 1000000L};
+	const struct timespec pause = {.tv_nsec = (timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS) *
+						  1000000L};
 
 	(void)err;
 	nanosleep(&pause, NULL);

@@ -13,10 +13,10 @@ struct sink_prog;
 
 struct sink_prog_config {
 	const struct trace_config *trace; /* which numbers are this run's */
-	unsigned payload; /* expected length; 0: any */
-	bool pass;	  /* a checkpoint, the stack decides */
-	int arrivals_fd;  /* a BPF map of a byte a number, the tracer's */
-	int seen_fd;	  /* the same for `pass`; -1: how far packets got is not noted */
+	unsigned payload;		  /* expected length; 0: any */
+	bool pass;			  /* a checkpoint, the stack decides */
+	int arrivals_fd;		  /* a BPF map of a byte a number, the tracer's */
+	int seen_fd; /* the same for `pass`; -1: how far packets got is not noted */
 };
 
 int sink_prog_open(struct sink_prog **prog, const struct sink_prog_config *cfg, struct error *err);

@@ -15,9 +15,9 @@
 #include "gen.skel.h"
 #include "host/netdev.h"
 
-#define FRAME_ROOM  4096
-#define AGAIN_NS    1000000 /* a signal just before the call does not end it: repeat */
-#define SLACK_NS    50000000
+#define FRAME_ROOM 4096
+#define AGAIN_NS   1000000 /* a signal just before the call does not end it: repeat */
+#define SLACK_NS   50000000 /* after a schedule: some setups of a call */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -68,7 +68,7 @@ void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct 
 	gen->debt = ((uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT) + gen->period;
 }
 
-/* Without CLOCK_TAI for BPF there is no send time: the two fields are not each other's complement. */
+/* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
 static bool carry_time(struct tx *tx)
 {
 	uint8_t *payload = tx->frame + proto_payload_offset(tx->cfg.flow->family);
@@ -207,10 +207,11 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 		refusal = -ENXIO;
 	switch (refusal) {
 	case -ENXIO:
-		return error_set(err, STATUS_UNABLE, refusal,
-				 "switch it on at the other end: ethtool -K PEER gro on; or attach an "
-				 "XDP program there",
-				 "%s takes no live frames: its peer runs without NAPI", ifname);
+		return error_set(
+			err, STATUS_UNABLE, refusal,
+			"switch it on at the other end: ethtool -K PEER gro on; or attach an "
+			"XDP program there",
+			"%s takes no live frames: its peer runs without NAPI", ifname);
 	case -EOPNOTSUPP:
 		return error_set(err, STATUS_UNABLE, refusal, "use --tx xsk or --tx socket",
 				 "the driver of %s takes no live frames (no ndo_xdp_xmit)", ifname);
@@ -220,7 +221,7 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 	}
 }
 
-/* Sends one packet and looks what the device says. Without the tracepoints: all is taken for well. */
+/* Sends one packet and looks what the device says; without the tracepoints nothing is known. */
 static int prove(struct tx *tx, struct error *err)
 {
 	struct gen_bpf *s = tx->skel;
@@ -241,7 +242,7 @@ static int prove(struct tx *tx, struct error *err)
 	return 0;
 }
 
-/* The schedule begins with the program's next run; so many packets are the time that was asked for. */
+/* The schedule begins with the program's next run; a time is so many packets of it. */
 static void begin(struct tx *tx)
 {
 	uint64_t period = tx->skel->rodata->gen.period, ns = tx->cfg.duration_ns;
@@ -257,9 +258,9 @@ static void begin(struct tx *tx)
 }
 
 /*
- * When the call has to be ended by a signal; 0: it ends by itself. A paced call may begin late and lose
- * time to others on its CPU: too late an end costs only time, in which the program waits, too early
- * a one another call, while which nothing is sent.
+ * When the call has to be ended by a signal; 0: it ends by itself. A paced call may begin late and
+ * lose time to others on its CPU: too late an end costs only time, in which the program waits, too
+ * early a one costs another call, and nothing is sent meanwhile.
  */
 static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 {
@@ -335,8 +336,8 @@ static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
 {
 	*st = (struct tx_stats){
 		.calls = tx->calls,
-		.first_ns = tx->state->first_ns,
-		.last_ns = tx->state->last_ns,
+		.first_ns = tx->proven ? tx->state->first_ns : 0,
+		.last_ns = tx->proven ? tx->state->last_ns : 0,
 		.slipped_ns = tx->state->slipped_ns,
 	};
 }

@@ -17,9 +17,9 @@
 #include "gen_abi.h"
 
 /*
- * Frames of one run of the program, after which the device's queue is flushed and its NAPI woken. No
- * multiple of 16, so that the tracer finds its place again (batch_begin() in drops.bpf.c), and well
- * below the 256 entries of a veth's ring.
+ * Frames of one run of the program, after which the device's queue is flushed and its NAPI woken.
+ * No multiple of 16, so that the tracer finds its place again (batch_begin() in drops.bpf.c), and
+ * well below the 256 entries of a veth's ring.
  */
 #define TX_XDP_BATCH 72
 

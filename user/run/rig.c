@@ -204,7 +204,7 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 	const struct run_spec *spec = rig->spec;
 	struct fault_request req = {
 		.tx = spec->tx->name,
-		.rx = spec->rx->name,
+		.rx = rig_rx_ops(spec)->name,
 		.family = spec->ipv6 ? AF_INET6 : AF_INET,
 		.payload = spec->payload,
 		.mtu = 1500,
