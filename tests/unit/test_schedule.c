@@ -263,6 +263,29 @@ static void test_schedule(void **state)
 	assert_int_equal(pace.given_up, 0);
 }
 
+/* What is due before the end is sent, however late the thread looks; what is due at it is not. */
+static void test_end(void **state)
+{
+	(void)state;
+	for (unsigned t = 0; t < 2; t++) {
+		struct profile profile;
+		uint64_t wait = 0, now = SECOND - 5000000;
+		struct pace p;
+
+		profile_constant(&profile, 1000);
+		pace_start_shared(&p, &profile, 1, t, 2, 0);
+		p.end_ns = SECOND;
+		drive(&p, now, 0);
+		now += 40000000;
+		for (unsigned n = 1; n || wait; now += n ? 100 : wait) {
+			n = pace_due(&p, now, BATCH, &wait);
+			pace_sent(&p, n);
+		}
+		assert_int_equal(p.done, 500);
+		assert_true(now < SECOND + 60000000);
+	}
+}
+
 static void test_unthrottled(void **state)
 {
 	struct pace p;
@@ -288,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_profiles_are_kept),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_schedule),
+		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_unthrottled),
 	};
 

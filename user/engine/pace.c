@@ -101,12 +101,16 @@ static void give_up(struct pace *p, double late, double per_second)
 unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns)
 {
 	double now_s, due, debt;
+	bool ended;
 
 	*wait_ns = 0;
 	if (!p->profile && p->rate_pps <= 0)
 		return max;
 	now_s = now_ns > p->start_ns ? (double)(now_ns - p->start_ns) * 1e-9 : 0;
-	due = due_by(p, now_s) - (double)(p->done + p->given_up);
+	ended = p->end_ns && now_ns >= p->start_ns + p->end_ns;
+	/* a nanosecond before: what would be due at the end itself is not */
+	due = due_by(p, ended ? (double)(p->end_ns - 1) * 1e-9 : now_s) -
+	      (double)(p->done + p->given_up);
 	debt = (packets_at(p, now_s) - packets_at(p, now_s - DEBT_S)) / p->threads;
 	if (due > debt + max + p->burst) {
 		give_up(p, due - debt - max - p->burst, fmax(debt, 1) / DEBT_S);
@@ -115,7 +119,7 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 	count_tokens(p, now_s, max);
 	if (due >= 1 && p->tokens >= 1)
 		return (unsigned)fmin(fmin(due, p->tokens), max);
-	*wait_ns = next_wait(p, now_s, due);
+	*wait_ns = ended && due < 1 ? 0 : next_wait(p, now_s, due);
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct pace {
 	const struct profile *profile; /* of all threads; NULL: the rate, constant */
 	unsigned burst;		       /* packets of all threads that are due at once; >= 1 */
 	unsigned slot, threads;
+	uint64_t end_ns;   /* since start: what is due from then on is not sent; 0: no end */
 	uint64_t start_ns; /* CLOCK_MONOTONIC at which packet 0 was due */
 	uint64_t done, given_up;
 	double tokens;	   /* may leave now */
@@ -41,7 +42,8 @@ void pace_start_shared(struct pace *p, const struct profile *profile, unsigned b
 		       unsigned threads, uint64_t start_ns);
 
 /*
- * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next.
+ * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next, 0 if
+ * there is none before the end.
  */
 unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns);
 

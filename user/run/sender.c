@@ -47,8 +47,8 @@ static void note_failure(void *arg, uint64_t number, int error)
 	f->failed[fates_index(f, me->stream.slot, number)] = (uint8_t)error;
 }
 
-/* How many may be sent now: limit, window, pace. 0: waited a little. */
-static unsigned may_send(struct sending *me, uint64_t now)
+/* How many may be sent now: limit, window, pace. 0: waited a little, or the schedule is over. */
+static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 {
 	uint64_t left = me->stream.limit - (me->stream.next - me->stream.base), room, wait;
 	unsigned max = left < BATCH ? (unsigned)left : BATCH, n;
@@ -67,7 +67,8 @@ static unsigned may_send(struct sending *me, uint64_t now)
 	if (room < max)
 		max = (unsigned)room;
 	n = pace_due(&me->pace, now, max, &wait);
-	if (!n)
+	*over = !n && !wait;
+	if (wait)
 		pace_wait(wait);
 	return n;
 }
@@ -86,6 +87,7 @@ static void start_pace(struct sending *me)
 				  me->stream.slot, cfg->threads, me->sender->start_ns);
 	else
 		pace_start(&me->pace, 0, me->sender->start_ns);
+	me->pace.end_ns = cfg->duration_ns;
 }
 
 /* Sending may end within a reordering: the number that was to come late was never attempted. */
@@ -103,12 +105,17 @@ static void close_unfinished(struct sending *me)
 static void send_all(struct sending *me)
 {
 	const struct sender_config *cfg = me->sender->cfg;
-	uint64_t now = pace_now(), deadline = cfg->duration_ns ? now + cfg->duration_ns : 0;
+	uint64_t now = pace_now(), deadline;
 
 	me->start_ns = now;
 	start_pace(me);
+	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
+	/* the end of a schedule decides: who comes late sends what is owed, if that does not last */
+	if (deadline && me->pace.profile)
+		deadline += 2 * PACE_DEBT_NS;
 	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&
 	       me->stream.next - me->stream.base < me->stream.limit) {
+		bool over = false;
 		unsigned n;
 		int sent;
 
@@ -116,7 +123,9 @@ static void send_all(struct sending *me)
 			now = pace_now();
 		if (deadline && now >= deadline)
 			break;
-		n = may_send(me, now);
+		n = may_send(me, now, &over);
+		if (over)
+			break;
 		if (!n)
 			continue;
 		sent = me->sender->ops->send(me->tx, n, &me->error);
