@@ -6,7 +6,7 @@
 
 #include "stamp.h"
 
-#define SRC_PORT   40000
+#define SRC_PORT 40000
 
 static int parse_plan(const char *value, void *field, struct error *err)
 {
@@ -23,9 +23,10 @@ static int parse_addrs(const char *value, void *field, struct error *err)
 	int rc = addrs_parse(value, field);
 
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      rc == -ERANGE ? "'%.80s' is empty or more than 2^32 addresses"
-					    : "'%.80s' is no range of addresses (examples: 198.18.0.1, "
-					      "198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
+			      rc == -ERANGE
+				      ? "'%.80s' is empty or more than 2^32 addresses"
+				      : "'%.80s' is no range of addresses (examples: 198.18.0.1, "
+					"198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
 			      value)
 		  : 0;
 }
@@ -34,9 +35,10 @@ static int parse_ports(const char *value, void *field, struct error *err)
 {
 	int rc = ports_parse(value, field);
 
-	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      "'%.40s' is no range of ports 1 to 65535 (examples: 9000, 9000..9099)",
-			      value)
+	return rc ? error_set(
+			    err, STATUS_USAGE, rc, NULL,
+			    "'%.40s' is no range of ports 1 to 65535 (examples: 9000, 9000..9099)",
+			    value)
 		  : 0;
 }
 
@@ -74,15 +76,15 @@ const struct opt shape_opts[] = {
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},
 	{"src-addr", 0, OPT_CUSTOM, AT(src_addr), .metavar = "RANGE", .parse = parse_addrs,
-	 .default_text = "the port's", .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},
+	 .default_text = "the port's",
+	 .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},
 	{"dst-addr", 0, OPT_CUSTOM, AT(dst_addr), .metavar = "RANGE", .parse = parse_addrs,
 	 .default_text = "the receiver's", .help = "destination addresses, in the same way"},
 	{"src-port", 0, OPT_CUSTOM, AT(src_port), .metavar = "RANGE", .parse = parse_ports,
 	 .default_text = "from 40000", .help = "source ports: PORT or FIRST..LAST"},
 	{"dst-port", 0, OPT_CUSTOM, AT(dst_port), .metavar = "RANGE", .parse = parse_ports,
 	 .default_text = "--port", .help = "destination ports; more than one only past sockets"},
-	{"random", 0, OPT_FLAG, AT(random),
-	 .help = "flows and sizes by chance instead of in turn"},
+	{"random", 0, OPT_FLAG, AT(random), .help = "flows and sizes by chance instead of in turn"},
 	{"seed", 0, OPT_U64, AT(seed), .max = UINT64_MAX,
 	 .help = "of all that is done by chance: the same seed, the same traffic"},
 	{"vlan", 0, OPT_UINT, AT(vlan), .metavar = "ID", .min = 1, .max = 4094,
@@ -93,13 +95,13 @@ const struct opt shape_opts[] = {
 	 .help = "TTL or hop limit"},
 	{"dup", 0, OPT_CUSTOM, AT(duplicate), .metavar = "SHARE", .parse = parse_share,
 	 .default_text = "none", .help = "send so many numbers twice, to test receivers"},
-	{"reorder", 0, OPT_CUSTOM, AT(reorder), .metavar = "SHARE[:EXTENT]",
-	 .parse = parse_reorder, .default_text = "none",
-	 .help = "send so many numbers late, behind the next EXTENT (1)"},
+	{"reorder", 0, OPT_CUSTOM, AT(reorder), .metavar = "SHARE[:EXTENT]", .parse = parse_reorder,
+	 .default_text = "none", .help = "send so many numbers late, behind the next EXTENT (1)"},
 	{"gap", 0, OPT_CUSTOM, AT(gap), .metavar = "SHARE", .parse = parse_share,
 	 .default_text = "none", .help = "leave so many numbers out: they are not attempted"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
-	 .help = "send the frames of a capture, with its timing unless --rate; once unless --count"},
+	 .help = "send the frames of a capture, with its timing unless --rate; once unless "
+		 "--count"},
 	{"stamp", 0, OPT_FLAG, AT(stamp),
 	 .help = "with --pcap: address them to the receiver and number them"},
 	{0},
@@ -184,12 +186,12 @@ static int plan_sizes(const struct imix *imix, const struct flow *flow, struct s
 		if (frame < header + STAMP_LEN && imix->simple)
 			frame = header + STAMP_LEN;
 		if (frame < header + STAMP_LEN)
-			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-					 "--imix: a frame of %u bytes leaves no room for the stamp: "
-					 "at least %u for IPv%c%s",
-					 frame, header + STAMP_LEN,
-					 flow->family == AF_INET6 ? '6' : '4',
-					 flow->vlan ? " with a VLAN tag" : "");
+			return error_set(
+				err, STATUS_USAGE, -EINVAL, NULL,
+				"--imix: a frame of %u bytes leaves no room for the stamp: "
+				"at least %u for IPv%c%s",
+				frame, header + STAMP_LEN, flow->family == AF_INET6 ? '6' : '4',
+				flow->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
 	}
 	s->n_payload = imix->n;
@@ -250,18 +252,25 @@ int shape_plan(const struct shape_options *o, struct traffic_options *t, const s
 	       unsigned payload, struct shape_plan *plan, struct error *err)
 {
 	struct shape *s = &plan->shape;
-	struct flow flow = {.family = t->ipv6 ? AF_INET6 : AF_INET, .payload = payload,
+	struct flow flow = {.family = t->ipv6 ? AF_INET6 : AF_INET,
+			    .payload = payload,
 			    .vlan = (uint16_t)o->vlan};
 	unsigned flows = t->flows > t->threads ? t->flows : t->threads;
 	struct shape_sizes sizes;
 	int rc = check(o, t, tx, err);
 
-	*plan = (struct shape_plan){.vlan = o->vlan, .tos = o->tos, .ttl = o->ttl,
-				    .payload = payload};
-	*s = (struct shape){.seed = o->seed, .random = o->random, .burst = o->burst,
-			    .src_addr = o->src_addr, .dst_addr = o->dst_addr,
-			    .src_port = o->src_port, .dst_port = o->dst_port,
-			    .duplicate = o->duplicate, .gap = o->gap, .reorder = o->reorder};
+	*plan = (struct shape_plan){
+		.vlan = o->vlan, .tos = o->tos, .ttl = o->ttl, .payload = payload};
+	*s = (struct shape){.seed = o->seed,
+			    .random = o->random,
+			    .burst = o->burst,
+			    .src_addr = o->src_addr,
+			    .dst_addr = o->dst_addr,
+			    .src_port = o->src_port,
+			    .dst_port = o->dst_port,
+			    .duplicate = o->duplicate,
+			    .gap = o->gap,
+			    .reorder = o->reorder};
 	if (rc)
 		return rc;
 	s->frames = o->imix.n || has_ranges(o) || o->random || o->vlan || o->tos || o->ttl ||
@@ -279,7 +288,8 @@ int shape_plan(const struct shape_options *o, struct traffic_options *t, const s
 	else if (o->imix.n)
 		rc = plan_sizes(&o->imix, &flow, s, err);
 	if (!rc)
-		rc = shape_complete(s, t->threads, has_ranges(o) && t->flows > 1 ? t->flows : 0, err);
+		rc = shape_complete(s, t->threads, has_ranges(o) && t->flows > 1 ? t->flows : 0,
+				    err);
 	if (!rc)
 		rc = plan_schedule(o, t, &flow, s, err);
 	if (rc) {

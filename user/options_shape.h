@@ -21,7 +21,10 @@ struct shape_options {
 	bool stamp;
 };
 
-#define SHAPE_DEFAULTS {.seed = 1}
+#define SHAPE_DEFAULTS                                                                             \
+	{                                                                                          \
+		.seed = 1                                                                          \
+	}
 
 extern const struct opt shape_opts[];
 
@@ -31,7 +34,7 @@ struct shape_plan {
 	struct capture *capture; /* NULL: none */
 	bool any;		 /* false: packets are alike, evenly spaced */
 	unsigned vlan, tos, ttl;
-	unsigned payload;	 /* the longest */
+	unsigned payload; /* the longest */
 };
 
 /*

@@ -197,7 +197,7 @@ static void test_stamped(void **state)
 	assert_memory_equal(out + 26, &to.src4, 4);
 	assert_memory_equal(out + 30, &to.dst4, 4);
 	assert_int_equal(out[0], 4);
-	assert_int_equal(out[34] << 8 | out[35], 1234); /* the source port stays */
+	assert_int_equal(out[34] << 8 | out[35], 1234);		/* the source port stays */
 	assert_memory_equal(payload + 34, frame + 42 + 34, 66); /* and what is behind the stamp */
 	for (unsigned i = 14; i < 34; i += 2)
 		sum += (unsigned)out[i] << 8 | out[i + 1];
@@ -232,8 +232,10 @@ static void test_not_to_be_stamped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pcap),	cmocka_unit_test(test_pcapng),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_stamped),
+		cmocka_unit_test(test_pcap),
+		cmocka_unit_test(test_pcapng),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_stamped),
 		cmocka_unit_test(test_not_to_be_stamped),
 	};
 

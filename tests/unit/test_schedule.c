@@ -161,7 +161,8 @@ static void test_a_burst_is_shared(void **state)
 }
 
 static const struct profile ramp = {.parts = 1, .part = {{10, 10000, 1000000}}};
-static const struct profile onoff = {.parts = 2, .repeat = true, .part = {{0.1, 5000, 5000}, {0.9, 0, 0}}};
+static const struct profile onoff = {
+	.parts = 2, .repeat = true, .part = {{0.1, 5000, 5000}, {0.9, 0, 0}}};
 static const struct profile steps = {.parts = 3,
 				     .part = {{2, 10000, 10000}, {2, 50000, 50000}, {2, 1e5, 1e5}}};
 
@@ -204,8 +205,8 @@ static void test_profiles_are_kept(void **state)
 		const struct profile *profile;
 		uint64_t ns;
 		double packets;
-	} cases[] = {{&ramp, 4 * SECOND, 832000},	  {&ramp, 12 * SECOND, 7050000},
-		     {&steps, 3 * SECOND, 70000},	  {&onoff, SECOND / 10, 500},
+	} cases[] = {{&ramp, 4 * SECOND, 832000},     {&ramp, 12 * SECOND, 7050000},
+		     {&steps, 3 * SECOND, 70000},     {&onoff, SECOND / 10, 500},
 		     {&onoff, SECOND - 1000000, 500}, {&onoff, 9 * SECOND + SECOND / 2, 5000}};
 
 	(void)state;

@@ -28,8 +28,8 @@ static struct shape shape_of(unsigned threads)
 	return s;
 }
 
-static const struct flow flow4 = {.family = AF_INET, .payload = 1472, .dst_port = 28779,
-				  .src_port = 40000, .time = true};
+static const struct flow flow4 = {
+	.family = AF_INET, .payload = 1472, .dst_port = 28779, .src_port = 40000, .time = true};
 
 static void test_sizes_take_turns_over_threads(void **state)
 {
@@ -276,11 +276,11 @@ static void assert_frame(const uint8_t *frame, unsigned length, const struct flo
 	if (flow->family == AF_INET)
 		assert_int_equal(residue(0, ip, 20), 0);
 	assert_true(udp[6] || udp[7]);
-	assert_int_equal(residue(residue(17 + udp_length,
-					 flow->family == AF_INET6 ? ip + 8 : ip + 12,
-					 flow->family == AF_INET6 ? 32 : 8),
-				 udp, udp_length),
-			 0);
+	assert_int_equal(
+		residue(residue(17 + udp_length, flow->family == AF_INET6 ? ip + 8 : ip + 12,
+				flow->family == AF_INET6 ? 32 : 8),
+			udp, udp_length),
+		0);
 }
 
 static void check_frames(struct flow flow)

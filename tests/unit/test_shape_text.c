@@ -56,9 +56,10 @@ static void test_imix_is_spread(void **state)
 
 static void test_imix_refuses(void **state)
 {
-	static const char *const bad[] = {"",	   "simplex", "64:", ":7", "64:0", "64:7,", ",64", "0:1",
-					  "64:-1", "aaz",     "65536:1", "64:1025", "64:1000,65:1000",
-					  "64;7",  "7 : 4"};
+	static const char *const bad[] = {
+		"",	"simplex", "64:", ":7",	     "64:0",	"64:7,",	   ",64",
+		"0:1",	"64:-1",   "aaz", "65536:1", "64:1025", "64:1000,65:1000", "64;7",
+		"7 : 4"};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -105,10 +106,10 @@ static void test_profiles(void **state)
 static void test_profiles_refused(void **state)
 {
 	static const char *const bad[] = {
-		"ramp",		 "ramp:",	   "ramp:10k/10s",   "ramp:10k..1M",   "ramp:10k..1M/",
-		"ramp:10k..0/1", "ramp:1..max/1",  "ramp:1..2/0",    "steps:/1",       "steps:1,/1",
-		"steps:1,2",	 "steps:max/1",	   "onoff:1",	     "onoff:0/1",      "onoff:1/0",
-		"onoff:1/1/1",	 "sine:1k..2k/1s", "ramp:-1..10/1",  "ramp:1..2/1x"};
+		"ramp",		 "ramp:",	   "ramp:10k/10s",  "ramp:10k..1M", "ramp:10k..1M/",
+		"ramp:10k..0/1", "ramp:1..max/1",  "ramp:1..2/0",   "steps:/1",	    "steps:1,/1",
+		"steps:1,2",	 "steps:max/1",	   "onoff:1",	    "onoff:0/1",    "onoff:1/0",
+		"onoff:1/1/1",	 "sine:1k..2k/1s", "ramp:-1..10/1", "ramp:1..2/1x"};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -137,9 +138,15 @@ static void test_ports(void **state)
 
 static void test_addresses(void **state)
 {
-	static const char *const bad[] = {"",		   "1.2.3",	   "1.2.3.4..",
-					  "1.2.3.5..1.2.3.4", "1.2.3.4/33",  "1.2.3.4..2001:2::1",
-					  "2001:2::/64",   "1.2.3.4/",	   "x/8",
+	static const char *const bad[] = {"",
+					  "1.2.3",
+					  "1.2.3.4..",
+					  "1.2.3.5..1.2.3.4",
+					  "1.2.3.4/33",
+					  "1.2.3.4..2001:2::1",
+					  "2001:2::/64",
+					  "1.2.3.4/",
+					  "x/8",
 					  "2001:2::1..2001:3::1"};
 	struct shape_addrs a;
 
@@ -160,7 +167,8 @@ static void test_addresses(void **state)
 
 static void test_shares(void **state)
 {
-	static const char *const bad[] = {"", "%", "1", "0%", "101%", "-1%", "1%%", "x%", "1%:", "1 %"};
+	static const char *const bad[] = {"",	 "%",	"1",  "0%",  "101%",
+					  "-1%", "1%%", "x%", "1%:", "1 %"};
 	struct shape_reorder r;
 	double share;
 

@@ -110,8 +110,8 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 		add(c, head, bytes, &first_ns);
 	}
 	if (rc == PCAP_ERROR)
-		return error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s: after %u packets: %s", path,
-				 c->packets, pcap_geterr(file));
+		return error_set(err, STATUS_FAILED, -EINVAL, NULL, "%s: after %u packets: %s",
+				 path, c->packets, pcap_geterr(file));
 	if (!c->packets)
 		return error_set(err, STATUS_FAILED, -ENODATA, NULL, "%s has no packets", path);
 	return 0;
@@ -120,8 +120,8 @@ static int read_all(struct capture *c, pcap_t *file, const char *path, struct er
 int capture_open(struct capture **out, const char *path, struct error *err)
 {
 	char why[PCAP_ERRBUF_SIZE] = "";
-	pcap_t *file = pcap_open_offline_with_tstamp_precision(path, PCAP_TSTAMP_PRECISION_NANO,
-							       why);
+	pcap_t *file =
+		pcap_open_offline_with_tstamp_precision(path, PCAP_TSTAMP_PRECISION_NANO, why);
 	struct capture *c;
 	uint64_t last;
 	int rc;
@@ -157,11 +157,12 @@ int capture_measure(struct capture *c, int family, struct error *err)
 		const uint8_t *at = proto_udp_payload(frame, length, family, 0, &payload);
 
 		if (!at || payload < STAMP_LEN)
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "leave other packets out of the file (tcpdump -r IN -w OUT udp)",
-					 "--stamp: packet %u of the file is no whole IPv%c UDP datagram "
-					 "with room for a stamp (%u bytes)",
-					 i + 1, family == AF_INET6 ? '6' : '4', STAMP_LEN);
+			return error_set(
+				err, STATUS_USAGE, -EINVAL,
+				"leave other packets out of the file (tcpdump -r IN -w OUT udp)",
+				"--stamp: packet %u of the file is no whole IPv%c UDP datagram "
+				"with room for a stamp (%u bytes)",
+				i + 1, family == AF_INET6 ? '6' : '4', STAMP_LEN);
 		c->payload[i] = (uint16_t)payload;
 		c->payload_at[i] = (uint16_t)(at - frame);
 	}

@@ -18,11 +18,11 @@ struct capture {
 	uint32_t packets; /* at least one */
 	uint64_t *at;	  /* offset of each frame in `data`; packets + 1 of them */
 	uint8_t *data;
-	uint64_t *due_ns; /* since the first packet, never descending */
-	uint64_t pass_ns; /* until it begins again: the mean distance behind the last packet */
-	uint16_t *payload; /* capture_stamp(): UDP payload of each */
+	uint64_t *due_ns;     /* since the first packet, never descending */
+	uint64_t pass_ns;     /* until it begins again: the mean distance behind the last packet */
+	uint16_t *payload;    /* capture_stamp(): UDP payload of each */
 	uint16_t *payload_at; /* and where it begins in the frame */
-	unsigned longest; /* frame without FCS */
+	unsigned longest;     /* frame without FCS */
 };
 
 static inline const uint8_t *capture_frame(const struct capture *c, uint32_t n, unsigned *length)

@@ -16,7 +16,8 @@
 
 struct frames;
 
-/* `room`: of each buffer. -EMSGSIZE with the error told: a frame does not fit. Arguments borrowed. */
+/* `room`: of each buffer. -EMSGSIZE with the error told: a frame does not fit. Arguments borrowed.
+ */
 int frames_open(struct frames **f, const struct flow *flow, const struct shape *shape,
 		unsigned slot, unsigned room, struct error *err);
 void frames_close(struct frames *f);
@@ -38,6 +39,7 @@ unsigned frames_write(const struct frames *f, void *buffer, uint64_t number, uin
  * Turns a captured frame towards the receiver of `flow`: MAC and IP addresses, destination port,
  * stamp and time 0, checksums complete. `payload_at`: where the UDP payload begins.
  */
-void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload, const struct flow *flow);
+void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload,
+		     const struct flow *flow);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define SPIN_NS	    60000    /* a sleep wakes up about this late */
 #define MAX_WAIT_NS 50000000 /* so that a stop is seen soon */
-#define HAIR	    1e-6 /* packets */
+#define HAIR	    1e-6     /* packets */
 #define DEPTH_S	    (PACE_DEPTH_NS * 1e-9)
 #define DEBT_S	    (PACE_DEBT_NS * 1e-9)
 
@@ -21,8 +21,11 @@ uint64_t pace_now(void)
 
 void pace_start(struct pace *p, double rate_pps, uint64_t now_ns)
 {
-	*p = (struct pace){.rate_pps = rate_pps, .start_ns = now_ns, .burst = 1,
-			    .threads = 1, .tokens = HUGE_VAL};
+	*p = (struct pace){.rate_pps = rate_pps,
+			   .start_ns = now_ns,
+			   .burst = 1,
+			   .threads = 1,
+			   .tokens = HUGE_VAL};
 }
 
 void pace_start_shared(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
@@ -81,8 +84,8 @@ static uint64_t next_wait(const struct pace *p, double now_s, double due)
 	double c = taken * p->threads + p->slot;
 
 	if (due >= 1)
-		at = time_of(p, packets_at(p, now_s) +
-					(1 - p->tokens) * p->threads / PACE_CATCH_UP);
+		at = time_of(p,
+			     packets_at(p, now_s) + (1 - p->tokens) * p->threads / PACE_CATCH_UP);
 	else
 		at = time_of(p, floor(c / p->burst) * p->burst);
 	if (at <= now_s)

@@ -14,20 +14,20 @@
 
 #include "engine/profile.h"
 
-#define PACE_DEPTH_NS 2000000	/* two scheduler hiccups of a millisecond */
+#define PACE_DEPTH_NS 2000000 /* two scheduler hiccups of a millisecond */
 #define PACE_DEBT_NS  100000000
 #define PACE_CATCH_UP 1.25
 
 struct pace {
-	double rate_pps;	       /* of this thread; 0: unthrottled, unless there is a profile */
+	double rate_pps; /* of this thread; 0: unthrottled, unless there is a profile */
 	const struct profile *profile; /* of all threads; NULL: the rate, constant */
 	unsigned burst;		       /* packets of all threads that are due at once; >= 1 */
 	unsigned slot, threads;
 	uint64_t end_ns;   /* since start: what is due from then on is not sent; 0: no end */
 	uint64_t start_ns; /* CLOCK_MONOTONIC at which packet 0 was due */
 	uint64_t done, given_up;
-	double tokens;	   /* may leave now */
-	double at_s;	   /* when they were counted, since start */
+	double tokens;	     /* may leave now */
+	double at_s;	     /* when they were counted, since start */
 	uint64_t slipped_ns; /* schedule given up because the thread came too late */
 };
 
@@ -42,8 +42,8 @@ void pace_start_shared(struct pace *p, const struct profile *profile, unsigned b
 		       unsigned threads, uint64_t start_ns);
 
 /*
- * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next, 0 if
- * there is none before the end.
+ * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next, 0
+ * if there is none before the end.
  */
 unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns);
 
@@ -53,7 +53,8 @@ void pace_sent(struct pace *p, unsigned n);
 /* CLOCK_MONOTONIC, ns. */
 uint64_t pace_now(void);
 
-/* Sleeps if there is time for it, else spins a little: returns at or shortly before the due time. */
+/* Sleeps if there is time for it, else spins a little: returns at or shortly before the due time.
+ */
 void pace_wait(uint64_t wait_ns);
 
 #endif

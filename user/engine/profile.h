@@ -30,7 +30,8 @@ struct profile {
 /* The same rate for ever; > 0. */
 void profile_constant(struct profile *p, double pps);
 
-/* The integral of the rate from 0 to `seconds`: packets 0 .. floor(it) are due by then (for a schedule it is half way to the next). */
+/* The integral of the rate from 0 to `seconds`: packets 0 .. floor(it) are due by then (for a
+ * schedule it is half way to the next). */
 double profile_packets(const struct profile *p, double seconds);
 
 /* Its inverse: when packet `c` is due. HUGE_VAL: never. */

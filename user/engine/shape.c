@@ -151,12 +151,11 @@ unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *bas
 	uint8_t last[16];
 
 	add_address(a, a->n - 1, last);
-	while (prefix < bits &&
-	       !((a->first[prefix / 8] ^ last[prefix / 8]) & (0x80 >> prefix % 8)))
+	while (prefix < bits && !((a->first[prefix / 8] ^ last[prefix / 8]) & (0x80 >> prefix % 8)))
 		prefix++;
 	*base = *a;
 	for (unsigned i = prefix; i < bits; i++)
-		base->first[i / 8] &= (uint8_t)~(0x80 >> i % 8);
+		base->first[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
 	return prefix;
 }
 
@@ -192,7 +191,8 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 				 "of %u packets one can be late by %u: --reorder %.6g%% at most",
 				 group, s->reorder.extent, 100.0 / group);
 	if (s->gap >= 1)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL, "--gap 100%% leaves nothing to send");
+		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
+				 "--gap 100%% leaves nothing to send");
 	return count_flows(s, flows, err);
 }
 

@@ -8,11 +8,11 @@
  * number k of slot t of n threads is packet k * n + t of the whole.
  *
  * Faults made on purpose, to test receivers, and how the books show them (`deliberate`):
- *   duplicate: the number is sent twice, back to back. One number: attempted, sent and settled once;
- *     the second packet is found under `duplicated`. It takes no place in the rate.
- *   reordering: the first of `extent` + 1 numbers is sent as the last of them, so it is late by
- *     `extent` packets (RFC 4737). Nothing else changes; the receiver finds one `reordered`.
- *   gap: a number that is left out: not attempted, so neither sent nor lost. It takes its place in
+ *   duplicate: the number is sent twice, back to back. One number: attempted, sent and settled
+ * once; the second packet is found under `duplicated`. It takes no place in the rate. reordering:
+ * the first of `extent` + 1 numbers is sent as the last of them, so it is late by `extent` packets
+ * (RFC 4737). Nothing else changes; the receiver finds one `reordered`. gap: a number that is left
+ * out: not attempted, so neither sent nor lost. It takes its place in
  *     --count and in the rate. The end record counts it as refused: a number without a packet.
  */
 #ifndef PKTLEDGER_SHAPE_H
@@ -28,8 +28,8 @@
 #include "engine/flow.h"
 #include "engine/profile.h"
 
-#define SHAPE_SIZES	1024 /* packets in a cycle of sizes */
-#define SHAPE_FLOWS_MAX (1ULL << 32)
+#define SHAPE_SIZES	 1024 /* packets in a cycle of sizes */
+#define SHAPE_FLOWS_MAX	 (1ULL << 32)
 #define SHAPE_EXTENT_MAX 255
 
 struct shape_ports {
@@ -53,12 +53,14 @@ struct shape {
 	uint64_t seed;
 	bool random; /* sizes and flows are drawn, else they take turns */
 
-	/* A cycle of UDP payloads; n_payload 0: the flow's own. Borrowed from a capture or `sizes`. */
+	/* A cycle of UDP payloads; n_payload 0: the flow's own. Borrowed from a capture or `sizes`.
+	 */
 	const uint16_t *payload;
 	uint32_t n_payload;
 	uint16_t sizes[SHAPE_SIZES];
 
-	/* What is not given is the flow's. The source port varies first, then the others as listed. */
+	/* What is not given is the flow's. The source port varies first, then the others as listed.
+	 */
 	struct shape_ports src_port, dst_port;
 	struct shape_addrs src_addr, dst_addr;
 	uint64_t flows; /* >= threads */
@@ -70,8 +72,9 @@ struct shape {
 	struct profile profile;
 	unsigned burst; /* packets that leave at once; 0: one */
 
-	struct capture *capture; /* owned by whoever made it; whole frames in place of ours; NULL: none */
-	bool frames; /* more than a schedule: an engine must make these packets */
+	struct capture
+		*capture; /* owned by whoever made it; whole frames in place of ours; NULL: none */
+	bool frames;	  /* more than a schedule: an engine must make these packets */
 };
 
 /* What happens at a position of a stream's schedule. */
@@ -92,8 +95,9 @@ void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_
 		struct shape_step *step);
 
 /*
- * A number below `positions`, all of which were sent, that was not sent itself: sending ended within
- * a reordering. False: there is none. Then numbers up to and with `positions` are used, without it.
+ * A number below `positions`, all of which were sent, that was not sent itself: sending ended
+ * within a reordering. False: there is none. Then numbers up to and with `positions` are used,
+ * without it.
  */
 bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
 		      uint64_t *number);
@@ -115,8 +119,8 @@ void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index,
 unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *base);
 
 /*
- * Completes a shape whose fields were parsed: the number of flows from the ranges (`flows`: what was
- * asked for, 0: all), sizes as UDP payloads. STATUS_USAGE where parts do not go together.
+ * Completes a shape whose fields were parsed: the number of flows from the ranges (`flows`: what
+ * was asked for, 0: all), sizes as UDP payloads. STATUS_USAGE where parts do not go together.
  */
 int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct error *err);
 

@@ -119,10 +119,11 @@ int imix_parse(const char *text, struct imix *out, struct error *err)
 	if (!rc)
 		*out = made;
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
-			      rc == -ERANGE ? "'%.40s' is too long or out of range (sizes to %d, %d "
-					      "packets in a cycle)"
-					    : "'%.40s' is no mix of sizes (examples: simple, "
-					      "64:7,594:4,1518:1, the RFC 6985 genome aaafg)",
+			      rc == -ERANGE
+				      ? "'%.40s' is too long or out of range (sizes to %d, %d "
+					"packets in a cycle)"
+				      : "'%.40s' is no mix of sizes (examples: simple, "
+					"64:7,594:4,1518:1, the RFC 6985 genome aaafg)",
 			      text, FRAME_MAX, SHAPE_SIZES)
 		  : 0;
 }
@@ -254,8 +255,8 @@ int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *si
 		return 0;
 	case PLAN_STEPS:
 		for (; out->parts < plan->n; out->parts++)
-			out->part[out->parts] = (struct profile_part){seconds, rate[out->parts],
-								      rate[out->parts]};
+			out->part[out->parts] =
+				(struct profile_part){seconds, rate[out->parts], rate[out->parts]};
 		return 0;
 	case PLAN_ONOFF:
 		if (pps <= 0)
@@ -321,7 +322,7 @@ static int parse_prefix(const char *text, struct shape_addrs *a)
 		return -ERANGE;
 	a->n = 1ULL << (bits - prefix);
 	for (unsigned i = (unsigned)prefix; i < bits; i++)
-		a->first[i / 8] &= (uint8_t)~(0x80 >> i % 8);
+		a->first[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
 	return 0;
 }
 

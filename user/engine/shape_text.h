@@ -12,7 +12,7 @@
 
 /* Frames with FCS, VLAN tag included, in the order of a cycle. */
 struct imix {
-	unsigned n; /* 0: none */
+	unsigned n;  /* 0: none */
 	bool simple; /* its smallest frame grows where the stamp needs more */
 	uint16_t frame[SHAPE_SIZES];
 };
@@ -34,7 +34,8 @@ struct rate_plan {
 };
 int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err);
 
-/* In packets/s. `pps`: that of --rate, for onoff. Errors as shape_pps(); -EINVAL: onoff, no rate. */
+/* In packets/s. `pps`: that of --rate, for onoff. Errors as shape_pps(); -EINVAL: onoff, no rate.
+ */
 int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *sizes, int link_mbit,
 		      double pps, struct profile *out);
 

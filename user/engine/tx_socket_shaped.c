@@ -58,12 +58,13 @@ static socklen_t address_of(const struct flow *f, bool source, union address *a)
 
 	memset(a, 0, sizeof(*a));
 	if (f->family == AF_INET6) {
-		a->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = port,
+		a->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					      .sin6_port = port,
 					      .sin6_addr = source ? f->src6 : f->dst6};
 		return sizeof(a->v6);
 	}
-	a->v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = port,
-				     .sin_addr = source ? f->src4 : f->dst4};
+	a->v4 = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = port, .sin_addr = source ? f->src4 : f->dst4};
 	return sizeof(a->v4);
 }
 
@@ -95,8 +96,10 @@ static int set_options(int fd, const struct tx_config *cfg, struct error *err)
 	/* sockets of one port may differ in the destination only */
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (cfg->shape->src_addr.n)
-		rc = set_int(fd, six ? SOL_IPV6 : SOL_IP, six ? IPV6_TRANSPARENT : IP_TRANSPARENT, 1);
-	return rc ? error_set(err, STATUS_UNABLE, rc, "run as root, or give the host these addresses",
+		rc = set_int(fd, six ? SOL_IPV6 : SOL_IP, six ? IPV6_TRANSPARENT : IP_TRANSPARENT,
+			     1);
+	return rc ? error_set(err, STATUS_UNABLE, rc,
+			      "run as root, or give the host these addresses",
 			      "cannot send from addresses that are not this host's: %s",
 			      strerror(-rc))
 		  : 0;
@@ -191,9 +194,8 @@ static int tx_open(struct tx **out, const struct tx_config *cfg, struct error *e
 	tx->longest = sizes.largest;
 	tx->fd = calloc(flows, sizeof(*tx->fd));
 	tx->payload = malloc((size_t)BATCH * tx->longest);
-	rc = tx->fd && tx->payload
-		     ? open_flows(tx, first, flows, err)
-		     : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = tx->fd && tx->payload ? open_flows(tx, first, flows, err)
+				   : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc) {
 		tx_close(tx);
 		return rc;
@@ -247,8 +249,8 @@ static unsigned gather(struct tx *tx, unsigned n, uint64_t tai, int *fd)
 		tx->position++;
 		for (unsigned c = 0; c < step.copies; c++) {
 			put(tx, messages, number, tai);
-			tx->what[messages++] = (struct message){number, tx->position, c > 0,
-								step.displaced && !c};
+			tx->what[messages++] =
+				(struct message){number, tx->position, c > 0, step.displaced && !c};
 		}
 	}
 	if (messages)

@@ -34,7 +34,8 @@ int xsk_shaped_open(struct xsk_shaped **out, const struct tx_config *cfg, struct
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	x->cfg = cfg;
 	x->port = port;
-	rc = frames_open(&x->frames, cfg->flow, cfg->shape, cfg->stream->slot, umem->frame_size, err);
+	rc = frames_open(&x->frames, cfg->flow, cfg->shape, cfg->stream->slot, umem->frame_size,
+			 err);
 	if (rc) {
 		free(x);
 		return rc;
@@ -71,8 +72,8 @@ static void put(struct xsk_shaped *x, uint32_t at, const struct shape_step *step
 				       STAMP_WORD(stream->id, number), tai_ns);
 
 	*xsk_ring_prod__tx_desc(&x->port->tx, at) = (struct xdp_desc){.addr = frame, .len = length};
-	x->handed[x->submitted++ % XSK_TX_RING] = (struct handed){
-		number, x->position + 1, copy, step->displaced && !copy};
+	x->handed[x->submitted++ % XSK_TX_RING] =
+		(struct handed){number, x->position + 1, copy, step->displaced && !copy};
 }
 
 unsigned xsk_shaped_submit(struct xsk_shaped *x, unsigned n)

@@ -205,7 +205,9 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->cfg = cfg;
-	s->ops = cfg->ops == &tx_socket && cfg->shape && cfg->shape->frames ? &tx_socket_shaped : cfg->ops;
+	s->ops = cfg->ops;
+	if (cfg->ops == &tx_socket && cfg->shape && cfg->shape->frames)
+		s->ops = &tx_socket_shaped;
 	profile_constant(&s->profile, cfg->rate_pps);
 	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
