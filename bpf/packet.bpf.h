@@ -118,7 +118,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 						      at->head + l3 + l4))
 			return PACKET_OTHER;
 		p->payload = l3 + l4 + UDP_HLEN;
-		if (be16_at(b.at + 22) != port)
+		if (port && be16_at(b.at + 22) != port)
 			return PACKET_OTHER;
 		if (p->payload + STAMP_LEN > at->tail)
 			return packet_short(b.at + 20);
@@ -128,7 +128,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 		return be64_at(b.at + 38) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
 	}
 	if (version == 6 && (!proto || proto == ETH_P_IPV6)) {
-		if (b.at[6] != IPPROTO_UDP || be16_at(b.at + 42) != port)
+		if (b.at[6] != IPPROTO_UDP || (port && be16_at(b.at + 42) != port))
 			return PACKET_OTHER;
 		p->l3_bytes = IP6_HLEN + be16_at(b.at + 4);
 		p->payload = l3 + IP6_HLEN + UDP_HLEN;
@@ -178,7 +178,8 @@ static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 po
 	} else {
 		return NULL;
 	}
-	if ((void *)(udp + UDP_HLEN + STAMP_LEN) > data_end || be16_at(udp + 2) != port)
+	if ((void *)(udp + UDP_HLEN + STAMP_LEN) > data_end ||
+	    (port && be16_at(udp + 2) != port))
 		return NULL;
 	return udp + UDP_HLEN;
 }

@@ -91,7 +91,7 @@ struct trace_config {
 	__u64 window;  /* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
 	__u16 stream0; /* stream of slot 0 */
 	__u16 streams; /* slots */
-	__u16 port;    /* destination port of the flow, host order */
+	__u16 port;    /* destination port of the flow, host order; 0: any */
 	__u8 has_reason; /* kfree_skb has its 3rd argument */
 	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
 	__s32 reason_netfilter; /* SKB_DROP_REASON_NETFILTER_DROP of this kernel */

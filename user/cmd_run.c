@@ -20,6 +20,7 @@
 
 static const struct run_options defaults = {
 	.traffic = TRAFFIC_DEFAULTS,
+	.shape = SHAPE_DEFAULTS,
 	.settle_ns = 5000000000,
 	.interval_ns = 1000000000,
 	.repeat = 1,
@@ -67,6 +68,7 @@ static const struct opt run_opts[] = {
 static const struct opt_group run_groups[] = {
 	{"Experiment", run_opts, 0},
 	{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},
+	{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},
 	{"Output", global_opts, offsetof(struct run_options, global)},
 	{0},
 };
@@ -81,7 +83,9 @@ static enum tx_choice choose_tx(const struct run_options *o)
 
 	if (o->tx != TX_AUTO)
 		return o->tx;
-	if (o->faults.set || t->no_wait || t->sndbuf ||
+	if (shape_needs_frames(&o->shape))
+		return TX_XSK;
+	if (o->faults.set || t->no_wait || t->sndbuf || shape_needs_fragments(&o->shape, LAB_MTU) ||
 	    traffic_payload(t, &tx_xsk, LAB_MTU, &payload, &why))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -101,13 +105,58 @@ static int check_ports(const struct run_options *o, struct error *err)
 	if (o->faults.set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i out: run makes a lab",
 				 "faults are for labs only");
-	if (!o->traffic.rate_set)
+	if (!o->traffic.rate_set && !shape_has_schedule(&o->shape))
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
 	return 0;
 }
 
-static int plan(struct run_options *o, struct run_spec *spec, struct error *err)
+/* What a shape needs of the receiving end. */
+static int check_receiver(const struct run_options *o, struct error *err)
+{
+	const struct shape_options *s = &o->shape;
+
+	if (s->pcap && !s->stamp)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --stamp, or use `send`",
+				 "run follows numbered packets, and those of a capture are not");
+	if (o->rx == RX_SOCKET && s->dst_port.n > 1)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
+				 "a socket receives at one port: --dst-port is a range");
+	if (o->rx == RX_SOCKET && s->vlan && !o->ports.n)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
+				 "the lab has no VLAN device for a socket to receive by");
+	return 0;
+}
+
+/* The shape, and the longest packet with it. */
+static int plan_shape(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
+		      struct error *err)
+{
+	int rc = check_receiver(o, err);
+
+	if (!rc)
+		rc = shape_plan(&o->shape, &o->traffic, spec->tx, spec->payload, shape, err);
+	if (rc || !shape->any)
+		return rc;
+	spec->shape = &shape->shape;
+	spec->payload = shape->payload;
+	spec->vlan = shape->vlan;
+	spec->tos = shape->tos;
+	spec->ttl = shape->ttl;
+	if (shape->shape.dst_port.n)
+		spec->port = shape->shape.dst_port.first;
+	spec->count = o->traffic.duration_ns && !o->traffic.count_set ? UINT64_MAX
+								      : o->traffic.count;
+	if (!o->ports.n && !spec->tx->fragments && spec->payload + (o->traffic.ipv6 ? 48 : 28) > LAB_MTU)
+		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use --tx socket, or smaller packets",
+				 "the largest packet does not fit the MTU of %u, and no fragments are "
+				 "made by --tx %s",
+				 LAB_MTU, spec->tx->name);
+	return 0;
+}
+
+static int plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
+		struct error *err)
 {
 	int rc = check_ports(o, err);
 
@@ -132,6 +181,8 @@ static int plan(struct run_options *o, struct run_spec *spec, struct error *err)
 				 "--pass is for the receiving engine xdp");
 	traffic_plan(&o->traffic, spec);
 	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : LAB_MTU, &spec->payload, err);
+	if (!rc)
+		rc = plan_shape(o, spec, shape, err);
 	if (!rc && o->rx != RX_SOCKET && !o->ports.n &&
 	    spec->payload + (spec->ipv6 ? 48 : 28) > LAB_MTU)
 		rc = error_set(err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
@@ -157,6 +208,7 @@ static int run_run(void *options, struct error *err)
 	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF,
 				     CAP_PERFMON,   CAP_SYSLOG};
 	struct run_options *o = options;
+	struct shape_plan shape = {};
 	struct report *report;
 	struct run_spec spec;
 
@@ -164,12 +216,13 @@ static int run_run(void *options, struct error *err)
 	report = report_new(o, err);
 	if (!report)
 		return err->status;
-	if (!plan(o, &spec, err) && !caps_require("run", needed, 6, err)) {
+	if (!plan(o, &spec, &shape, err) && !caps_require("run", needed, 6, err)) {
 		watch_block_signals();
 		journal_repair(tell_repair, NULL, err);
 		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
 			report_trial(report, &spec, err);
 	}
+	shape_plan_free(&shape);
 	return report_finish(report, err);
 }
 
@@ -178,6 +231,7 @@ static const struct opt_example examples[] = {
 	{"run --rcvbuf 8m --rate 500k", "a paced run with a larger receive buffer"},
 	{"run --tx xsk --rx xsk --size 64", "AF_XDP at both ends"},
 	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
+	{"run --imix simple --rate 100k --reorder 1%", "several sizes, some packets late on purpose"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "commands.h"
 #include "host/env.h"
-#include "options.h"
+#include "options_shape.h"
 #include "out/json_solo.h"
 #include "out/text_solo.h"
 #include "run/watch.h"
@@ -15,6 +15,7 @@
 struct send_options {
 	struct global_options global;
 	struct traffic_options traffic;
+	struct shape_options shape;
 	struct endpoint to;
 	int tx;
 	const char *ifname;
@@ -22,6 +23,7 @@ struct send_options {
 };
 
 static const struct send_options defaults = {.traffic = TRAFFIC_DEFAULTS,
+					     .shape = SHAPE_DEFAULTS,
 					     .interval_ns = 1000000000};
 
 static const struct opt send_opts[] = {
@@ -43,6 +45,7 @@ static const struct opt send_args[] = {
 static const struct opt_group send_groups[] = {
 	{"Sending", send_opts, 0},
 	{"Traffic", traffic_opts, offsetof(struct send_options, traffic)},
+	{"Traffic shape", shape_opts, offsetof(struct send_options, shape)},
 	{"Output", global_opts, offsetof(struct send_options, global)},
 	{0},
 };
@@ -84,20 +87,37 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	return !stdout_gone();
 }
 
-static int plan(const struct send_options *o, struct send_spec *spec, struct error *err)
+static int plan(const struct send_options *o, struct send_spec *spec, struct shape_plan *shape,
+		struct error *err)
 {
 	struct traffic_options t = o->traffic;
 	struct run_spec common = {};
+	struct shape_sizes sizes;
 	struct flow flow;
 	int rc;
 
-	if (!t.rate_set)
+	if (!t.rate_set && !shape_has_schedule(&o->shape))
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
 	t.ipv6 = o->to.family == AF_INET6;
+	*spec = (struct send_spec){
+		.tx = tx_ops_of(o->tx != TX_AUTO		 ? o->tx
+				: shape_needs_frames(&o->shape) ? TX_XSK
+								 : TX_SOCKET),
+	};
+	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
+	if (!rc)
+		rc = shape_plan(&o->shape, &t, spec->tx, spec->payload, shape, err);
+	if (rc)
+		return rc;
 	traffic_plan(&t, &common);
 	*spec = (struct send_spec){
-		.tx = tx_ops_of(o->tx == TX_AUTO ? TX_SOCKET : o->tx),
+		.tx = spec->tx,
+		.payload = shape->payload,
+		.shape = shape->any ? &shape->shape : NULL,
+		.vlan = shape->vlan,
+		.tos = shape->tos,
+		.ttl = shape->ttl,
 		.to = o->to,
 		.ifname = o->ifname,
 		.count = common.count,
@@ -110,11 +130,12 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct err
 	};
 	if (!spec->to.port)
 		spec->to.port = common.port;
-	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
-	if (rc)
-		return rc;
-	flow = (struct flow){.family = o->to.family, .payload = spec->payload};
-	rc = rate_to_pps(&t.rate, flow_frame_bytes(&flow), -1, &spec->rate_pps);
+	flow = (struct flow){.family = o->to.family, .payload = spec->payload,
+			     .vlan = (uint16_t)spec->vlan};
+	shape_sizes(&shape->shape, &flow, &sizes);
+	rc = shape_pps(&sizes, &t.rate, -1, &spec->rate_pps);
+	if (shape->shape.scheduled)
+		spec->rate_pps = profile_peak(&shape->shape.profile);
 	return rc ? error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
 			      "the path has no known speed to take a share of")
 		  : 0;
@@ -124,6 +145,7 @@ static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
 	enum output output = global_output(&o->global);
+	struct shape_plan shape = {};
 	struct send_spec spec;
 	struct send_view view = {.o = o, .spec = &spec};
 	const struct experiment_view callbacks = {.on_note = on_note, .on_start = on_start,
@@ -136,10 +158,11 @@ static int send_run(void *options, struct error *err)
 	if (output != OUTPUT_TEXT)
 		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 					 "pktledger/send/1");
-	rc = res ? plan(o, &spec, err) : -ENOMEM;
+	rc = res ? plan(o, &spec, &shape, err) : -ENOMEM;
 	if (!rc) {
 		num_text_endpoint(to, sizeof(to), &spec.to);
-		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, "this host", to);
+		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
+			  "this host", to);
 		watch_block_signals();
 		rc = solo_send(&spec, &callbacks, res, err);
 		log_progress_clear();
@@ -152,6 +175,7 @@ static int send_run(void *options, struct error *err)
 		json_out_error(view.json, err);
 	if (view.json)
 		json_out_finish(view.json);
+	shape_plan_free(&shape);
 	free(res);
 	return err->status;
 }

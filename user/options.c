@@ -130,16 +130,18 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
 }
 
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
-	       const char *from, const char *to)
+	       const struct shape *shape, const char *from, const char *to)
 {
+	bool mixed = shape && shape->n_payload, own_times = shape && shape->scheduled;
 	char packets[FMT_MAX] = "", time[FMT_MAX], rate[FMT_MAX];
 
 	if (count != UINT64_MAX)
 		fmt_count(packets, sizeof(packets), count);
-	log_info("sending %s%sdatagrams of %u bytes%s%s at %s from %s to %s", packets,
-		 *packets ? " " : "", payload, duration_ns ? " for " : "",
+	log_info("sending %s%sdatagrams of %s%u bytes%s%s at %s from %s to %s", packets,
+		 *packets ? " " : "", mixed ? "up to " : "", payload, duration_ns ? " for " : "",
 		 duration_ns ? num_text_time(time, sizeof(time), duration_ns) : "",
-		 rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps) : "full speed", from, to);
+		 own_times    ? "its own times"
+		 : rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps) : "full speed", from, to);
 }
 
 bool stdout_gone(void)

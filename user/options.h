@@ -64,7 +64,7 @@ enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
  * duration and rate as in struct run_spec and its pps.
  */
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
-	       const char *from, const char *to);
+	       const struct shape *shape, const char *from, const char *to);
 
 /* The reader of a pipe at stdout is gone: there is nobody left to work for. */
 bool stdout_gone(void);

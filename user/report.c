@@ -69,7 +69,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	r->head.argc = program_argc;
 	r->head.faults = r->o->fault_text;
 	if (spec->port_a)
-		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps,
+		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps, spec->shape,
 			  spec->port_a, spec->port_b);
 	if (r->ledger) {
 		struct json_object *start = json_start(&r->head, env_read(lab));

@@ -4,10 +4,12 @@
 #define PKTLEDGER_REPORT_H
 
 #include "options.h"
+#include "options_shape.h"
 
 struct run_options {
 	struct global_options global;
 	struct traffic_options traffic;
+	struct shape_options shape;
 	int tx, rx;
 	uint64_t rcvbuf;
 	bool pass;

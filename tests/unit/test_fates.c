@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "books/fates.h"
+#include "engine/tx.h"
 #include "stamp.h"
 
 #define WINDOW	TRACE_PAGE_SIZE
@@ -340,6 +341,40 @@ static void fates_beyond_the_last_are_impossible(void **state)
 	assert_int_equal(tally.impossible, 3);
 }
 
+/* A number left out on purpose is in no sum, and whatever comes of it nobody sent. */
+static void gaps_are_not_attempted(void **state)
+{
+	(void)state;
+	put(0, 0, (struct bytes){.arrival = 1});
+	put(0, 1, (struct bytes){.failed = TX_ERRNO_GAP});
+	put(0, 2, (struct bytes){.failed = TX_ERRNO_GAP, .arrival = 1});
+	put(0, 3, (struct bytes){.failed = TX_ERRNO_GAP, .cause = 3});
+	fold(0, 4);
+	assert_int_equal(tally.gaps, 3);
+	assert_int_equal(tally.attempted, 1);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.refused + tally.dropped + tally.unaccounted, 0);
+	assert_int_equal(tally.impossible, 2);
+}
+
+static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
+{
+	(void)arg;
+	return slot * 1000 + (unsigned)number;
+}
+
+static void bytes_of_drops_where_packets_differ(void **state)
+{
+	(void)state;
+	f.l3_bytes = bytes_of;
+	put(1, 5, (struct bytes){.cause = 3});
+	put(1, 7, (struct bytes){.cause = 3});
+	put(1, 8, (struct bytes){.arrival = 1});
+	fold(1, 9);
+	assert_int_equal(tally.cause[1][3].l3_bytes, 2012);
+	assert_int_equal(tally.cause[1][3].packets, 2);
+}
+
 #define FATES_TEST(name) cmocka_unit_test_setup_teardown(name, open_fates, close_fates)
 
 int main(void)
@@ -347,6 +382,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(window_is_a_power_of_two),
 		cmocka_unit_test(numbers_are_drawn_apart_from_other_runs),
+		FATES_TEST(gaps_are_not_attempted),
+		FATES_TEST(bytes_of_drops_where_packets_differ),
 		FATES_TEST(precedence),
 		FATES_TEST(refusals_by_errno),
 		FATES_TEST(causes_by_stream_with_first_and_last),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/flow.h"
+#include "engine/shape.h"
 #include "engine/sink.h"
 
 #define LEN	100
@@ -360,12 +361,30 @@ static void one_stream_too_many_is_foreign(void **state)
 	assert_int_equal(streams.n, 0);
 }
 
+/* Every number has a length of its own: that of another is damage. */
+static void length_by_number(void **state)
+{
+	static const uint16_t sizes[] = {LEN, 20};
+	const struct shape shape = {.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
+
+	(void)state;
+	sink.shape = &shape;
+	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI);
+	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI);
+	assert_int_equal(sink.damaged, 0);
+	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, TAI);
+	assert_int_equal(sink.damaged, 1);
+	assert_int_equal(sink.delivered, 3);
+	assert_int_equal(sink.bytes, 3 * LEN);
+}
+
 #define KNOWN(name) cmocka_unit_test_setup_teardown(name, begin_known, end)
 #define LEARN(name) cmocka_unit_test_setup_teardown(name, begin_learning, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		KNOWN(length_by_number),
 		KNOWN(in_order),
 		KNOWN(duplicates_are_delivered_once),
 		KNOWN(reordered_as_in_rfc4737),

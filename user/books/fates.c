@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "engine/tx.h"
 #include "stamp.h"
 
 uint64_t fates_window(uint64_t count)
@@ -76,9 +77,17 @@ void fates_unmap(struct fates *f)
 	}
 }
 
+/* A number that was left out has no fate; if it has one, nobody sent that packet. */
+static bool is_gap(const struct fates *f, size_t i)
+{
+	return f->failed[i] == TX_ERRNO_GAP;
+}
+
 /* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
 static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored)
 {
+	if (is_gap(f, i))
+		return FATE_GAP;
 	if (f->arrivals[i])
 		return FATE_DELIVERED;
 	if (!ignored[f->cause[i]] && f->cause[i])
@@ -91,8 +100,12 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 {
 	struct fate_cause *c = &t->cause[slot][f->cause[i]];
 
-	t->attempted++;
+	t->attempted += fate != FATE_GAP;
 	switch (fate) {
+	case FATE_GAP:
+		t->gaps++;
+		t->impossible += f->arrivals[i] || f->cause[i];
+		break;
 	case FATE_DELIVERED:
 		t->delivered++;
 		break;
@@ -101,6 +114,8 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 		if (!c->packets++)
 			c->first = n;
 		c->last = n;
+		if (f->l3_bytes)
+			c->l3_bytes += f->l3_bytes(f->l3_arg, slot, n);
 		break;
 	case FATE_REFUSED:
 		t->refused++;

@@ -24,9 +24,12 @@ struct fates {
 	uint8_t *failed;   /* errno of a send call that did not accept the number */
 	size_t bytes;	   /* of each of the four */
 	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
+	/* L3 bytes of a number (from 0) where packets differ; NULL: all are alike. */
+	unsigned (*l3_bytes)(const void *arg, uint16_t slot, uint64_t number);
+	const void *l3_arg;
 };
 
-enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED };
+enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED, FATE_GAP };
 
 /* Told of each run of numbers (from 0) with one fate while folding; `cause`: FATE_DROPPED only. */
 struct fates_visitor {
@@ -39,12 +42,14 @@ struct fates_visitor {
 struct fate_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
 	uint64_t impossible;		/* a fate for a number never attempted */
+	uint64_t gaps;			/* left out on purpose: not attempted */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last checkpoint; 0: none */
 	uint64_t unaccounted_on_init;	/* last seen in the context of PID 1 */
 	uint64_t refused_by[256];	/* by errno; TX_ERRNO_LOST: not told */
 	struct fate_cause {
 		uint64_t packets;
 		uint64_t first, last;	/* numbers, from 0 */
+		uint64_t l3_bytes;	/* with fates.l3_bytes only */
 	} cause[TRACE_STREAMS][TRACE_CAUSES];
 };
 

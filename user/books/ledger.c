@@ -159,7 +159,7 @@ static void add_cause(struct result *res, const struct ledger_cause *c, uint16_t
 	struct result_cause *out;
 
 	stage->packets += f->packets;
-	stage->bytes += f->packets * l3_bytes;
+	stage->bytes += l3_bytes ? f->packets * l3_bytes : f->l3_bytes;
 	stage->source = "event";
 	stage->scope = "flow";
 	if (res->n_causes == RESULT_CAUSES)
@@ -195,6 +195,7 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 	res->in_flight = in_queues < t->unaccounted ? in_queues : t->unaccounted;
 	res->unaccounted = t->unaccounted - res->in_flight;
 	res->impossible = t->impossible;
+	res->deliberate.gaps = t->gaps;
 	memcpy(res->unaccounted_seen, t->unaccounted_seen, sizeof(res->unaccounted_seen));
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	fill_refused(t, res);

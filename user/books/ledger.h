@@ -48,7 +48,7 @@ unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigne
 
 /*
  * Fills sums, stages and causes. `in_queues`: packets found in named queues when the books closed;
- * as many of the open numbers are in flight.
+ * as many of the open numbers are in flight. `l3_bytes`: of each packet; 0: as the fates know.
  */
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
 		  struct result *res);

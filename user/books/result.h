@@ -74,6 +74,10 @@ struct result {
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
 	uint64_t waits, wait_ns;
 	uint64_t duplicated, reordered, late, damaged, invalid, foreign;
+	struct {		 /* faults that the sender made on purpose: engine/shape.h */
+		bool asked;
+		uint64_t duplicates, reordered, gaps;
+	} deliberate;
 	uint64_t replies;	 /* ICMP errors that came back */
 	double tx_pps, rx_pps;
 	double rate_pps;	 /* intended; 0: unthrottled */

@@ -20,15 +20,18 @@ struct flow {
 	unsigned flows;	      /* 5-tuples in all, >= 1 */
 	unsigned payload;     /* UDP payload, bytes, >= STAMP_LEN */
 	unsigned ttl;	      /* TTL or hop limit; 0: the default, 64 */
+	uint8_t tos;	      /* TOS or traffic class; with a shape only, as vlan is */
+	uint16_t vlan;	      /* VLAN ID 1 .. 4094; 0: no tag */
 	bool time;	      /* carry the send time (payload >= STAMP_TIME_LEN) */
 };
 
 /* Length of the whole frame with FCS for this payload; only where it fits one frame. */
 static inline unsigned flow_frame_bytes(const struct flow *f)
 {
+	unsigned tag = f->vlan ? 4 : 0;
 	unsigned bytes = 14 + (f->family == AF_INET6 ? 40 : 20) + 8 + f->payload + 4;
 
-	return bytes < 64 ? 64 : bytes;
+	return (bytes < 64 ? 64 : bytes) + tag;
 }
 
 /* Fills a payload with the pattern that receivers compare with; the stamp is written over it. */

@@ -202,7 +202,7 @@ const void *proto_udp_payload(const void *frame, unsigned length, int family, ui
 	}
 
 	udp = take(&c, sizeof(*udp));
-	if (!udp || udp->dest != htons(port))
+	if (!udp || (port && udp->dest != htons(port)))
 		return NULL;
 	udp_length = ntohs(udp->len);
 	if (udp_length < sizeof(*udp) || udp_length - sizeof(*udp) > c.left)

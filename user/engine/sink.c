@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "engine/shape.h"
 #include "stamp.h"
 
 #define LEARNED_WINDOW (1ULL << 32) /* all numbers of a stream; memory is used as they come */
@@ -22,11 +23,21 @@ static void note_delay(struct sink *s, const uint8_t *data, unsigned have, uint6
 	hist_add(s->delay, now_tai - be64toh(t.ns));
 }
 
-static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, unsigned len)
+static unsigned expected_length(const struct sink *s, int index, uint64_t number)
+{
+	const struct flow alike = {.payload = s->payload};
+
+	if (!s->shape)
+		return s->payload;
+	return shape_payload(s->shape, &alike, (unsigned)index, number - s->streams->at[index].base);
+}
+
+static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, unsigned len,
+		     unsigned expected)
 {
 	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN;
 
-	if (s->payload && len != s->payload)
+	if (expected && len != expected)
 		return false;
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
@@ -150,7 +161,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->foreign++;
 		return;
 	}
-	if (!is_whole(s, data, have, len))
+	if (!is_whole(s, data, have, len, expected_length(s, index, STAMP_NUMBER(word))))
 		s->damaged++;
 	note_arrival(s, index, STAMP_NUMBER(word), len);
 	note_delay(s, data, have, now_tai);

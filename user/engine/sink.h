@@ -15,6 +15,8 @@
 #include "books/hist.h"
 #include "trace_abi.h"
 
+struct shape;
+
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;
@@ -35,7 +37,8 @@ struct sink_streams {
 struct sink {
 	/* set by whoever makes it */
 	struct sink_streams *streams;
-	unsigned payload;     /* expected length; 0: any */
+	unsigned payload;     /* expected length, the longest one with a shape; 0: any */
+	const struct shape *shape; /* tells the length of each number; NULL: all are alike */
 	const uint8_t *fill;  /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
 
 	/* results; written by the receiving thread only */

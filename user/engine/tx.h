@@ -17,6 +17,9 @@
 #include "engine/flow.h"
 
 #define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
+#define TX_ERRNO_GAP  254 /* left out on purpose (engine/shape.h): not attempted */
+
+struct shape;
 
 struct tx_config {
 	const struct flow *flow;
@@ -32,7 +35,8 @@ struct tx_config {
 	unsigned batch;		/* most packets per call; 0: the engine's own */
 	unsigned first_flow;	/* flows first_flow .. first_flow + flows - 1 are this thread's */
 	unsigned flows;
-	/* A number that the call did not accept; error: errno, or TX_ERRNO_LOST. */
+	const struct shape *shape; /* what the packets are; NULL: all alike, as `flow` tells */
+	/* A number that the call did not accept; error: errno, or TX_ERRNO_LOST or _GAP. */
 	void (*fail)(void *arg, uint64_t number, int error);
 	void *fail_arg;
 	const atomic_bool *stop; /* the engine ends waits soon after it becomes true */
@@ -48,6 +52,7 @@ struct tx_stats {
 	uint64_t tx_ring_empty;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
 	uint64_t slipped_ns;	 /* schedule given up, by engines that pace themselves */
+	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
 };
 
 struct tx;
@@ -57,6 +62,7 @@ struct tx_ops {
 	const char *title;
 	bool fragments; /* can send payloads beyond the MTU */
 	bool paces;	/* keeps to rate_pps and duration_ns itself: send() is asked for all at once */
+	bool shapes;	/* knows tx_config.shape */
 	int (*open)(struct tx **tx, const struct tx_config *cfg, struct error *err);
 	/*
 	 * Sends up to `n` packets of the stream. Returns how many numbers were closed by this call
@@ -74,5 +80,8 @@ struct tx_ops {
 };
 
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
+
+/* The engine `socket` for shaped traffic; the sender takes it where there is a shape. */
+extern const struct tx_ops tx_socket_shaped;
 
 #endif

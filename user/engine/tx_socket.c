@@ -256,6 +256,7 @@ const struct tx_ops tx_socket = {
 	.name = "socket",
 	.title = "UDP sockets, sendmmsg()",
 	.fragments = true,
+	.shapes = true,
 	.open = tx_socket_open,
 	.send = tx_socket_send,
 	.finish = tx_socket_finish,

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <linux/if_ether.h>
 
+#include "engine/frames.h"
 #include "engine/proto.h"
+#include "engine/tx_xsk_shaped.h"
 #include "engine/xsk_socket.h"
 
 #ifndef XDP_MAX_TX_SKB_BUDGET
@@ -31,6 +33,7 @@ struct tx {
 	uint64_t base; /* number of the first descriptor */
 	/* Descriptors since open; the ring's indices are the low 32 bits. */
 	uint64_t submitted, consumed, completed;
+	struct xsk_shaped *shaped; /* NULL: all packets are alike, and a descriptor is a number */
 	long pause_ns; /* next pause, while nothing moves */
 	struct tx_stats stats;
 };
@@ -181,6 +184,7 @@ static void tx_xsk_close(struct tx *tx)
 {
 	if (!tx)
 		return;
+	xsk_shaped_close(tx->shaped);
 	xsk_port_close(&tx->port);
 	free(tx);
 }
@@ -191,6 +195,8 @@ static int fill_frames(struct tx *tx, struct error *err)
 	struct umem *umem = &tx->port.umem;
 	const struct tx_config *cfg = &tx->cfg;
 
+	if (cfg->shape)
+		return xsk_shaped_open(&tx->shaped, cfg, &tx->port, err);
 	for (unsigned i = 0; i < umem->tx.size; i++) {
 		uint64_t frame = frame_pool_get(&umem->tx);
 		int ret = proto_build(umem_at(umem, frame), umem->frame_size, cfg->flow,
@@ -225,9 +231,14 @@ static void set_options(struct tx *tx)
 		tx->batch = BATCH_OLD_KERNEL;
 }
 
+static unsigned longest_frame(const struct tx_config *cfg)
+{
+	return cfg->shape ? frames_longest(cfg->flow, cfg->shape) : proto_frame_length(cfg->flow);
+}
+
 static int check(const struct tx_config *cfg, struct error *err)
 {
-	unsigned length = proto_frame_length(cfg->flow);
+	unsigned header = ETH_HLEN + (cfg->flow->vlan ? 4 : 0), length = longest_frame(cfg);
 	int mtu;
 
 	if (!cfg->flows || cfg->flows > TX_XSK_FLOWS_MAX)
@@ -238,12 +249,12 @@ static int check(const struct tx_config *cfg, struct error *err)
 	mtu = xsk_port_mtu(cfg->ifname, err);
 	if (mtu < 0)
 		return mtu;
-	if (length > (unsigned)mtu + ETH_HLEN)
+	if (length > (unsigned)mtu + header)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE,
 				 "send less, raise the MTU, or use the engine socket",
 				 "a packet of %u bytes exceeds the MTU of %s, %d, and the engine "
 				 "xsk cannot fragment",
-				 length - ETH_HLEN, cfg->ifname, mtu);
+				 length - header, cfg->ifname, mtu);
 	return 0;
 }
 
@@ -252,7 +263,7 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 	struct xsk_port_config port = {
 		.ifname = cfg->ifname,
 		.queue = cfg->queue,
-		.packet_bytes = proto_frame_length(cfg->flow),
+		.packet_bytes = longest_frame(cfg),
 		.stop = cfg->stop,
 	};
 	struct tx *tx;
@@ -293,7 +304,10 @@ static unsigned close_numbers(struct tx *tx)
 	uint64_t next = tx->base + tx->consumed;
 	unsigned n = next - tx->cfg.stream->next;
 
-	tx->cfg.stream->next = next;
+	if (tx->shaped)
+		n = xsk_shaped_consume(tx->shaped, tx->consumed);
+	else
+		tx->cfg.stream->next = next;
 	if (n)
 		tx->pause_ns = PAUSE_FIRST_NS;
 	return n;
@@ -301,15 +315,20 @@ static unsigned close_numbers(struct tx *tx)
 
 static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 {
-	uint64_t backlog = tx->submitted - tx->consumed;
+	uint64_t backlog = tx->shaped ? xsk_shaped_backlog(tx->shaped)
+				      : tx->submitted - tx->consumed;
 	unsigned closed;
 	int ret;
 
 	if (n > tx->batch)
 		n = tx->batch;
 	recycle(tx);
-	if (n > backlog && !stopped(tx))
-		submit(tx, n - backlog);
+	if (n > backlog && !stopped(tx)) {
+		if (tx->shaped)
+			tx->submitted += xsk_shaped_submit(tx->shaped, n - backlog);
+		else
+			submit(tx, n - backlog);
+	}
 	ret = hand_over(tx);
 	closed = close_numbers(tx);
 	if (closed)
@@ -357,6 +376,8 @@ static int tx_xsk_finish(struct tx *tx, struct error *err)
 	if (tx->exact) {
 		/* Only our own calls make the kernel look at the ring, and there will be none. */
 		tx->stats.taken_back += left;
+	} else if (tx->shaped) {
+		xsk_shaped_fail_rest(tx->shaped);
 	} else {
 		while (left--)
 			tx->cfg.fail(tx->cfg.fail_arg, stream->next++, EAGAIN);
@@ -373,6 +394,8 @@ static void tx_xsk_stats(const struct tx *tx, struct tx_stats *st)
 	struct xdp_statistics xdp = xsk_port_statistics(&tx->port);
 
 	*st = tx->stats;
+	if (tx->shaped)
+		xsk_shaped_stats(tx->shaped, st);
 	st->tx_invalid_descs = xdp.tx_invalid_descs;
 	st->tx_ring_empty = xdp.tx_ring_empty_descs;
 }
@@ -386,6 +409,7 @@ static const char *tx_xsk_mode(const struct tx *tx)
 const struct tx_ops tx_xsk = {
 	.name = "xsk",
 	.title = "AF_XDP",
+	.shapes = true,
 	.open = tx_xsk_open,
 	.send = tx_xsk_send,
 	.finish = tx_xsk_finish,

@@ -47,8 +47,8 @@ int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const
 	return nl_request(ns, nlh);
 }
 
-int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
-		     unsigned prefix, const void *via)
+static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix, const void *via, int type)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
@@ -56,16 +56,30 @@ int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const
 
 	rt->rtm_family = family;
 	rt->rtm_dst_len = prefix;
-	rt->rtm_table = RT_TABLE_MAIN;
+	rt->rtm_table = type == RTN_LOCAL ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
 	rt->rtm_protocol = RTPROT_STATIC;
-	rt->rtm_scope = via || family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
-	rt->rtm_type = RTN_UNICAST;
+	rt->rtm_scope = type == RTN_LOCAL		? RT_SCOPE_HOST
+			: via || family == AF_INET6 ? RT_SCOPE_UNIVERSE
+						     : RT_SCOPE_LINK;
+	rt->rtm_type = type;
 	if (prefix)
 		mnl_attr_put(nlh, RTA_DST, addr_len(family), dst);
 	if (via)
 		mnl_attr_put(nlh, RTA_GATEWAY, addr_len(family), via);
 	mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
 	return nl_request(ns, nlh);
+}
+
+int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix, const void *via)
+{
+	return add_route(ns, ifindex, family, dst, prefix, via, RTN_UNICAST);
+}
+
+int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix)
+{
+	return add_route(ns, ifindex, family, dst, prefix, NULL, RTN_LOCAL);
 }
 
 /* What the kernel answers about the way to an address. */

@@ -16,6 +16,20 @@ static void fill_port(struct header_port *out, const char *role, const struct la
 		  out->address, sizeof(out->address));
 }
 
+static void fill_shape(struct run_header *h, const struct run_spec *spec)
+{
+	const struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET,
+				  .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
+	struct shape_sizes sizes;
+
+	if (!spec->shape || !spec->shape->frames)
+		return;
+	shape_sizes(spec->shape, &flow, &sizes);
+	if (sizes.smallest != sizes.largest)
+		h->mean_frame_bytes = sizes.mean_frame;
+	h->flows = spec->shape->flows > UINT32_MAX ? UINT32_MAX : (unsigned)spec->shape->flows;
+}
+
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *so_far, const struct experiment_streams *streams)
 {
@@ -39,6 +53,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 		.streams = streams->streams,
 		.base = streams->base,
 	};
+	fill_shape(h, spec);
 	clock_gettime(CLOCK_REALTIME, &now);
 	h->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	gethostname(h->host, sizeof(h->host) - 1);

@@ -85,6 +85,8 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 	json_put_u64(o, "flows", h->flows);
 	json_put_u64(o, "frame_bytes", h->frame_bytes);
 	json_put_u64(o, "payload_bytes", h->payload_bytes);
+	if (h->mean_frame_bytes > 0)
+		json_put_double(o, "mean_frame_bytes", h->mean_frame_bytes);
 	if (h->rate_pps > 0)
 		json_put_double(o, "rate_pps", h->rate_pps);
 	else
@@ -310,6 +312,20 @@ static struct json_object *own_losses(const struct result_losses *l)
 	return o;
 }
 
+/* Only if faults were asked for. */
+static void put_deliberate(struct json_object *end, const struct result *res)
+{
+	struct json_object *o;
+
+	if (!res->deliberate.asked)
+		return;
+	o = json_object_new_object();
+	json_put_u64(o, "duplicates", res->deliberate.duplicates);
+	json_put_u64(o, "reordered", res->deliberate.reordered);
+	json_put_u64(o, "gaps", res->deliberate.gaps);
+	json_put(end, "deliberate", o);
+}
+
 void json_put_sending(struct json_object *o, const struct result *res)
 {
 	json_put_u64(o, "attempted", res->attempted);
@@ -317,6 +333,7 @@ void json_put_sending(struct json_object *o, const struct result *res)
 	json_put(o, "refused_by", refused_by(res));
 	json_put_u64(o, "waits", res->waits);
 	json_put_u64(o, "wait_ns", res->wait_ns);
+	put_deliberate(o, res);
 	json_put_u64(o, "sent", res->sent);
 	json_put_u64(o, "dropped", res->dropped);
 	json_put_double(o, "tx_pps", res->tx_pps);

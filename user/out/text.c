@@ -29,8 +29,12 @@ static void put_header(struct page *p, const struct run_header *h)
 	put_engine(p, h->tx, h->tx_mode);
 	page_words(p, STYLE_BOLD, "->");
 	put_engine(p, h->rx, h->rx_mode);
-	page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
-		   h->frame_bytes);
+	if (h->mean_frame_bytes > 0)
+		page_words(p, STYLE_PLAIN, "| up to %u bytes a frame, %.0f on average |",
+			   h->frame_bytes, h->mean_frame_bytes);
+	else
+		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |",
+			   h->payload_bytes, h->frame_bytes);
 	if (h->rate_pps > 0)
 		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), h->rate_pps));
 	else
@@ -65,6 +69,19 @@ static void put_refused(struct page *p, const struct result *res)
 	page_end(p);
 }
 
+/* Faults made on purpose, as engine/shape.h tells them. */
+static void put_deliberate(struct page *p, const struct result *res)
+{
+	char number[3][FMT_MAX];
+
+	if (!res->deliberate.asked)
+		return;
+	page_words(p, STYLE_DIM, "on\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
+		   fmt_count(number[0], FMT_MAX, res->deliberate.duplicates),
+		   fmt_count(number[1], FMT_MAX, res->deliberate.reordered),
+		   fmt_count(number[2], FMT_MAX, res->deliberate.gaps));
+}
+
 static void put_sent(struct page *p, const struct result *res)
 {
 	char number[FMT_MAX], time[FMT_MAX];
@@ -81,6 +98,7 @@ static void put_sent(struct page *p, const struct result *res)
 	if (res->slipped_ns)
 		page_words(p, STYLE_WARN, "%s\vbehind\vschedule",
 			   page_glue(fmt_ns(time, sizeof(time), res->slipped_ns)));
+	put_deliberate(p, res);
 	page_end(p);
 }
 

@@ -46,6 +46,11 @@ void text_send(FILE *out, const struct result *res)
 	snprintf(more, sizeof(more), "%s in %s", fmt_rate(rate, sizeof(rate), res->tx_pps),
 		 fmt_ns(time, sizeof(time), res->duration_ns));
 	line(out, "sent", res->sent, more);
+	if (res->deliberate.asked) {
+		line(out, "sent twice", res->deliberate.duplicates, "on purpose");
+		line(out, "sent late", res->deliberate.reordered, "on purpose");
+		line(out, "left out", res->deliberate.gaps, "on purpose, not attempted");
+	}
 	stages(out, res);
 	line(out, "left this host", res->sent - res->dropped, "");
 	line_if(out, "waits", res->waits);

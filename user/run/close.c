@@ -55,11 +55,30 @@ void books_stages(struct books *b, const struct rig *rig, struct trace_count sta
 static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
 		       uint8_t cause)
 {
-	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused"};
+	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused",
+					    "gap"};
 	struct books *b = arg;
 	const struct ledger_cause *c = cause ? ledger_cause(&b->ledger, cause) : NULL;
 
 	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, names[fate], c ? &c->named : NULL);
+}
+
+static unsigned l3_bytes(const struct flow *f, unsigned payload)
+{
+	return payload + 8 + (f->family == AF_INET6 ? 40 : 20);
+}
+
+/* L3 bytes of a number where packets differ. */
+static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
+{
+	const struct rig *rig = arg;
+
+	return l3_bytes(&rig->flow, shape_payload(rig->spec->shape, &rig->flow, slot, number));
+}
+
+static bool packets_differ(const struct rig *rig)
+{
+	return rig->spec->shape && rig->spec->shape->n_payload;
 }
 
 static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
@@ -67,6 +86,8 @@ static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
 	const struct fates_visitor visitor = {tell_fates, b};
 
 	b->stream0 = rig->tracer.fates.stream0;
+	rig->tracer.fates.l3_bytes = packets_differ(rig) ? l3_bytes_of : NULL;
+	rig->tracer.fates.l3_arg = rig;
 	fates_fold(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
 		   b->view->on_fates ? &visitor : NULL);
 }
@@ -119,11 +140,6 @@ void books_take_receiver(struct books *b, struct rig *rig)
 	result_latency_fill(&b->latency, b->sink.delay);
 }
 
-static unsigned l3_bytes(const struct flow *f)
-{
-	return f->payload + 8 + (f->family == AF_INET6 ? 40 : 20);
-}
-
 void books_describe(const struct rig *rig, struct result *res)
 {
 	res->payload_bytes = rig->flow.payload;
@@ -143,6 +159,9 @@ static void close_sender(const struct rig *rig, struct result *res)
 	res->wait_ns = st.tx.wait_ns;
 	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
 	res->slipped_ns = st.slipped_ns;
+	res->deliberate.asked = rig->spec->shape && shape_has_faults(rig->spec->shape);
+	res->deliberate.duplicates = st.tx.duplicates;
+	res->deliberate.reordered = st.tx.displaced;
 	if (res->duration_ns)
 		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
 }
@@ -279,7 +298,8 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 		fates_beyond(&rig->tracer.fates, (uint16_t)s, next, &b->ledger.tally);
 	}
 	books_describe(rig, res);
-	ledger_close(&b->ledger, in_qdiscs + b->in_socket, rig->tracer.fates.stream0, l3_bytes(&rig->flow),
+	ledger_close(&b->ledger, in_qdiscs + b->in_socket, rig->tracer.fates.stream0,
+		     packets_differ(rig) ? 0 : l3_bytes(&rig->flow, rig->flow.payload),
 		     res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "books/result.h"
+#include "engine/shape.h"
 #include "engine/rx.h"
 #include "engine/tx.h"
 #include "run/fault.h"
@@ -32,6 +33,8 @@ struct run_spec {
 	bool pass;		/* rx xdp: the program only looks, a socket receives */
 	uint64_t settle_ns;	/* at most, for closing the books */
 	uint64_t interval_ns;	/* between calls of on_interval */
+	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */
+	const struct shape *shape; /* what packets are and when; NULL: alike, evenly */
 	struct fault_list faults;
 	const char *port_a, *port_b; /* [NETNS/]IFNAME; NULL: an anonymous lab */
 	const char *lab;	/* a lab made by `lab up`; NULL: none */

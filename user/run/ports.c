@@ -169,9 +169,16 @@ static int link_speed(const struct run_spec *spec)
 
 int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 {
-	struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET, .payload = spec->payload};
+	const struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET,
+				  .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
+	struct shape_sizes sizes;
 	int speed = spec->rate.unit == RATE_PERCENT ? link_speed(spec) : -1;
-	int rc = rate_to_pps(&spec->rate, flow_frame_bytes(&flow), speed, pps);
+	int rc;
+
+	shape_sizes(spec->shape, &flow, &sizes);
+	rc = shape_pps(&sizes, &spec->rate, speed, pps);
+	if (spec->shape && spec->shape->scheduled)
+		*pps = profile_peak(&spec->shape->profile);
 
 	if (rc == -ENODATA)
 		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "engine/pace.h"
+#include "engine/shape.h"
 #include "run/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
@@ -110,7 +111,9 @@ static int prepare(struct receiver *r, unsigned t)
 	me->sink = (struct sink){
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
-		.fill = cfg->flow->payload ? r->fill : NULL,
+		.shape = cfg->shape,
+		/* captured packets carry what they carried */
+		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	if (cfg->flow->time && !(me->sink.delay = hist_new()))
 		return -ENOMEM;

@@ -19,6 +19,7 @@ struct receiver_config {
 	const char *ifname;
 	unsigned ifindex;
 	unsigned threads;	  /* <= RECEIVER_THREADS */
+	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
 	struct fates *fates;	  /* numbers, and where arrivals are noted; NULL: learn streams */
 	int rcvbuf;
 	bool rcvbuf_force;

@@ -21,7 +21,7 @@ static int open_tracer(struct rig *rig, struct error *err)
 				 : (spec->count + spec->threads - 1) / spec->threads;
 
 	/* checkpoints only in labs: what is attached by tc outlives us on a device of the host */
-	return tracer_open(&rig->tracer, spec->threads, count, spec->port,
+	return tracer_open(&rig->tracer, spec->threads, count, rig->flow.dst_port,
 			   spec->port_a ? NULL : &tx, spec->port_a ? NULL : &rx, err);
 }
 
@@ -40,11 +40,17 @@ static void plan_flow(struct rig *rig)
 		.src_port = SRC_PORT,
 		.flows = spec->flows,
 		.payload = spec->payload,
-		.ttl = (unsigned)rig->fx.ttl,
+		.ttl = rig->fx.ttl ? (unsigned)rig->fx.ttl : spec->ttl,
+		.tos = (uint8_t)spec->tos,
+		.vlan = (uint16_t)spec->vlan,
 		.time = spec->payload >= STAMP_TIME_LEN,
 	};
 	memcpy(rig->flow.src_mac, lab->tx.mac, 6);
 	memcpy(rig->flow.dst_mac, lab_next_hop(lab)->mac, 6);
+	if (spec->shape && spec->shape->dst_port.n)
+		rig->flow.dst_port = spec->shape->dst_port.n == 1 ? spec->shape->dst_port.first : 0;
+	if (spec->shape && spec->shape->capture)
+		capture_stamp(spec->shape->capture, &rig->flow);
 }
 
 static int open_sink(struct rig *rig, struct error *err)
@@ -129,6 +135,7 @@ static int open_receiver(struct rig *rig, struct error *err)
 		.ifname = rig->lab.rx.ifname,
 		.ifindex = rig->lab.rx.ifindex,
 		.threads = xsk ? rig->lab.rx.queues : 1,
+		.shape = spec->shape && spec->shape->n_payload ? spec->shape : NULL,
 		.fates = &rig->tracer.fates,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
@@ -191,6 +198,7 @@ static int open_sender(struct rig *rig, struct error *err)
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = rig->rate_pps,
+		.shape = spec->shape,
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : rig->fx.sndbuf,
 		.no_wait = spec->no_wait,
 		.batch_fd = drops_batch_fd(rig->tracer.drops),
@@ -226,17 +234,46 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 	return 0;
 }
 
+/* A lab of its own answers for every destination address that is asked for. */
+static int open_routes(struct rig *rig, struct error *err)
+{
+	const struct shape *s = rig->spec->shape;
+	const struct lab *lab = &rig->lab;
+	const void *via;
+	struct shape_addrs base;
+	unsigned prefix;
+	int rc;
+
+	if (!s || !s->dst_addr.n || rig->spec->port_a || rig->spec->lab)
+		return 0;
+	prefix = shape_addrs_prefix(&s->dst_addr, &base);
+	via = s->dst_addr.family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
+					     : (const void *)&lab_next_hop(lab)->ip4;
+	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, s->dst_addr.family, base.first,
+			      prefix);
+	if (!rc)
+		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, s->dst_addr.family,
+				      base.first, prefix, via);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
+			      "cannot route the destination addresses in the lab: %s", strerror(-rc))
+		  : 0;
+}
+
 static int open_both_ends(struct rig *rig, struct error *err)
 {
 	struct fault_numbers numbers = {&rig->tracer.config, -1};
-	int rc = open_tracer(rig, err);
+	int rc;
+
+	plan_flow(rig);
+	rc = open_tracer(rig, err);
 
 	if (rc)
 		return rc;
 	if (rig->tracer.checkpoints)
 		numbers.seen_fd = checkpoints_seen_fd(rig->tracer.checkpoints);
 	rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &numbers, &rig->faults, err);
-	plan_flow(rig);
+	if (!rc)
+		rc = open_routes(rig, err);
 	if (!rc)
 		rc = open_receiver(rig, err);
 	if (!rc)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "engine/pace.h"
+#include "engine/shape.h"
 #include "run/worker.h"
 
 #define BATCH	    512	   /* the most that an engine is asked for at once */
@@ -32,6 +33,9 @@ struct sender {
 	const struct sender_config *cfg;
 	struct gate gate;
 	atomic_bool stop;
+	const struct tx_ops *ops;
+	struct profile profile;	 /* of an even rate */
+	uint64_t start_ns;	 /* of the schedule that the threads share */
 	struct sending at[TRACE_STREAMS];
 };
 
@@ -43,53 +47,97 @@ static void note_failure(void *arg, uint64_t number, int error)
 	f->failed[fates_index(f, me->stream.slot, number)] = (uint8_t)error;
 }
 
-/* How many may be sent now: limit, window, pace. 0: waited a little. */
-static unsigned may_send(struct sending *me, uint64_t now)
+/* How many may be sent now: limit, window, pace. 0: waited a little, or the schedule is over. */
+static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 {
 	uint64_t left = me->stream.limit - (me->stream.next - me->stream.base), room, wait;
 	bool paces = me->sender->cfg->ops->paces;
 	unsigned most = paces ? INT32_MAX : BATCH, max = left < most ? (unsigned)left : most, n;
+	const struct shape *shape = me->tx_config.shape;
+	/* a number sent early must not leave the window either */
+	unsigned early = shape ? shape->reorder.extent : 0;
 
 	room = __atomic_load_n(&me->allowed, __ATOMIC_ACQUIRE) - me->stream.next;
-	if (!room) {
+	if (room >= left) /* of which nothing is sent early */
+		early = 0;
+	if (room <= early) {
 		pace_wait(1000000);
 		return 0;
 	}
+	room -= early;
 	if (room < max)
 		max = (unsigned)room;
 	if (paces)
 		return max;
 	n = pace_due(&me->pace, now, max, &wait);
-	if (!n)
+	*over = !n && !wait;
+	if (wait)
 		pace_wait(wait);
 	return n;
+}
+
+static void start_pace(struct sending *me)
+{
+	const struct sender_config *cfg = me->sender->cfg;
+	const struct profile *profile = &me->sender->profile;
+
+	if (cfg->shape && cfg->shape->scheduled)
+		profile = &cfg->shape->profile;
+	else if (cfg->rate_pps <= 0)
+		profile = NULL;
+	if (profile)
+		pace_start_shared(&me->pace, profile, cfg->shape ? cfg->shape->burst : 1,
+				  me->stream.slot, cfg->threads, me->sender->start_ns);
+	else
+		pace_start(&me->pace, 0, me->sender->start_ns);
+	me->pace.end_ns = cfg->duration_ns;
+}
+
+/* Sending may end within a reordering: the number that was to come late was never attempted. */
+static void close_unfinished(struct sending *me)
+{
+	const struct shape *shape = me->tx_config.shape;
+	uint64_t number, positions = me->stream.next - me->stream.base;
+
+	if (!shape || !shape_unfinished(shape, me->stream.slot, positions, me->stream.limit, &number))
+		return;
+	note_failure(me, me->stream.base + number, TX_ERRNO_GAP);
+	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
 }
 
 static void send_all(struct sending *me)
 {
 	const struct sender_config *cfg = me->sender->cfg;
-	uint64_t now = pace_now(), deadline = cfg->duration_ns ? now + cfg->duration_ns : 0;
+	uint64_t now = pace_now(), deadline;
 
 	me->start_ns = now;
-	pace_start(&me->pace, cfg->rate_pps / cfg->threads, now);
+	start_pace(me);
+	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
+	/* the end of a schedule decides: who comes late sends what is owed, if that does not last */
+	if (deadline && me->pace.profile)
+		deadline += 2 * PACE_DEBT_NS;
 	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&
 	       me->stream.next - me->stream.base < me->stream.limit) {
+		bool over = false;
 		unsigned n;
 		int sent;
 
-		if (deadline || cfg->rate_pps > 0)
+		if (deadline || me->pace.profile)
 			now = pace_now();
 		if (deadline && now >= deadline)
 			break;
-		n = may_send(me, now);
+		n = may_send(me, now, &over);
+		if (over)
+			break;
 		if (!n)
 			continue;
-		sent = cfg->ops->send(me->tx, n, &me->error);
+		sent = me->sender->ops->send(me->tx, n, &me->error);
 		if (sent < 0)
 			break;
 		pace_sent(&me->pace, (unsigned)sent);
 	}
-	cfg->ops->finish(me->tx, &me->error);
+	me->sender->ops->finish(me->tx, &me->error);
+	close_unfinished(me);
 	me->end_ns = pace_now();
 }
 
@@ -101,7 +149,7 @@ static void *sending_thread(void *arg)
 	int rc = worker_settle_in(cfg->ns, cpu, &me->error);
 
 	if (!rc)
-		rc = cfg->ops->open(&me->tx, &me->tx_config, &me->error);
+		rc = me->sender->ops->open(&me->tx, &me->tx_config, &me->error);
 	gate_report(&me->sender->gate);
 	if (!rc) {
 		gate_pass(&me->sender->gate);
@@ -121,7 +169,8 @@ static void prepare(struct sender *s, unsigned t)
 {
 	const struct sender_config *cfg = s->cfg;
 	struct sending *me = &s->at[t];
-	unsigned flows = cfg->flow->flows ? cfg->flow->flows : 1;
+	bool shaped = cfg->shape && cfg->shape->frames;
+	unsigned flows = cfg->flow->flows && !shaped ? cfg->flow->flows : 1;
 
 	me->sender = s;
 	me->stream = (struct stream){
@@ -144,6 +193,7 @@ static void prepare(struct sender *s, unsigned t)
 		.duration_ns = cfg->duration_ns,
 		.batch_fd = cfg->batch_fd,
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
+		.shape = shaped ? cfg->shape : NULL,
 		.fail = note_failure,
 		.fail_arg = me,
 		.stop = &s->stop,
@@ -161,6 +211,10 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->cfg = cfg;
+	s->ops = cfg->ops;
+	if (cfg->ops == &tx_socket && cfg->shape && cfg->shape->frames)
+		s->ops = &tx_socket_shaped;
+	profile_constant(&s->profile, cfg->rate_pps);
 	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
 	for (t = 0; t < cfg->threads; t++) {
@@ -190,6 +244,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 
 void sender_start(struct sender *s)
 {
+	s->start_ns = pace_now();
 	gate_open(&s->gate);
 }
 
@@ -233,9 +288,14 @@ int sender_join(struct sender *s, struct error *err)
 
 uint64_t sender_next(const struct sender *s, unsigned slot)
 {
-	if (s->cfg->ops->next && s->at[slot].tx)
-		return s->cfg->ops->next(s->at[slot].tx);
-	return __atomic_load_n(&s->at[slot].stream.next, __ATOMIC_ACQUIRE);
+	const struct sending *me = &s->at[slot];
+	bool done = atomic_load(&me->done);
+	uint64_t next = __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
+	uint64_t late = !done && me->tx_config.shape ? me->tx_config.shape->reorder.extent : 0;
+
+	if (s->cfg->ops->next && me->tx)
+		return s->cfg->ops->next(me->tx);
+	return next - me->stream.base < late ? me->stream.base : next - late;
 }
 
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
@@ -266,10 +326,12 @@ void sender_stats(const struct sender *s, struct sender_stats *st)
 
 		if (!me->tx)
 			continue;
-		s->cfg->ops->stats(me->tx, &one);
+		s->ops->stats(me->tx, &one);
 		st->tx.waits += one.waits;
 		st->tx.wait_ns += one.wait_ns;
 		st->tx.calls += one.calls;
+		st->tx.duplicates += one.duplicates;
+		st->tx.displaced += one.displaced;
 		st->tx.lost_at_device += one.lost_at_device;
 		st->tx.taken_back += one.taken_back;
 		st->tx.tx_invalid_descs += one.tx_invalid_descs;
@@ -280,7 +342,7 @@ void sender_stats(const struct sender *s, struct sender_stats *st)
 
 const char *sender_mode(const struct sender *s)
 {
-	return s->cfg->ops->mode(s->at[0].tx);
+	return s->ops->mode(s->at[0].tx);
 }
 
 void sender_close(struct sender *s)
@@ -293,7 +355,7 @@ void sender_close(struct sender *s)
 	sender_join(s, &ignored);
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		if (s->at[t].tx)
-			s->cfg->ops->close(s->at[t].tx);
+			s->ops->close(s->at[t].tx);
 	}
 	free(s);
 }

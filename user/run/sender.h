@@ -23,6 +23,7 @@ struct sender_config {
 	uint64_t count;		 /* packets of all threads; UINT64_MAX: until stopped */
 	uint64_t duration_ns;	 /* 0: no limit */
 	double rate_pps;	 /* of all threads; 0: unthrottled */
+	const struct shape *shape; /* NULL: all packets alike, at an even rate */
 	int sndbuf;
 	bool no_wait;
 	int batch_fd;		 /* tx xdp: the tracer's, see tx.h; -1: none */
@@ -52,7 +53,10 @@ void sender_stop(struct sender *s);
  */
 int sender_join(struct sender *s, struct error *err);
 
-/* First number of the stream that is not closed yet. May be called while the threads run. */
+/*
+ * First number of the stream that is not closed yet. May be called while the threads run; with
+ * reordering on purpose it lags behind then, so that all numbers below it are sent.
+ */
 uint64_t sender_next(const struct sender *s, unsigned slot);
 
 /* Numbers up to here may be used: the window has moved. Only for runs longer than the window. */

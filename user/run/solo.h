@@ -23,7 +23,9 @@ struct send_spec {
 	const char *ifname;	 /* xsk: the port to send by; NULL: as routed */
 	uint64_t count, duration_ns; /* as in struct run_spec */
 	double rate_pps;	 /* 0: unthrottled */
-	unsigned payload, flows, threads;
+	unsigned payload, flows, threads; /* payload: the longest */
+	unsigned vlan, tos, ttl;
+	const struct shape *shape; /* as in struct run_spec; a capture need not be stamped */
 	uint64_t sndbuf;
 	bool no_wait;
 	uint64_t interval_ns;

@@ -124,6 +124,7 @@ static int open_sender(struct sending_end *e, struct error *err)
 		.count = most,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = spec->rate_pps,
+		.shape = spec->shape,
 		.sndbuf = (int)spec->sndbuf,
 		.no_wait = spec->no_wait,
 		.batch_fd = e->traced ? drops_batch_fd(e->tracer.drops) : -1,
@@ -133,6 +134,12 @@ static int open_sender(struct sending_end *e, struct error *err)
 	    (rc = drops_watch_live(e->tracer.drops, e->ifindex, e->ns.inum, err)))
 		return rc;
 	return sender_open(&e->sender, &e->config, err);
+}
+
+/* Frames of a capture are sent as they are, unless they were stamped. */
+static bool is_numbered(const struct send_spec *spec)
+{
+	return !spec->shape || !spec->shape->capture || spec->shape->capture->payload;
 }
 
 /* So that a lone receiver knows where each stream ended. Best effort, hence several. */
@@ -214,11 +221,23 @@ static void settle(const struct sending_end *e)
 	}
 }
 
+static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
+{
+	const struct sending_end *e = arg;
+	unsigned header = 8 + (e->flow.family == AF_INET6 ? 40 : 20);
+
+	return header + (e->spec->shape ? shape_payload(e->spec->shape, &e->flow, slot, number)
+					: e->flow.payload);
+}
+
 static void close_books(struct sending_end *e, struct result *res)
 {
 	struct ledger_place here = {e->ns.inum, 0, "tx", ""};
+	bool shaped = e->spec->shape && e->spec->shape->n_payload;
 	struct sender_stats st;
 
+	fates_of(e)->l3_bytes = shaped ? l3_bytes_of : NULL;
+	fates_of(e)->l3_arg = e;
 	if (e->traced) {
 		settle(e);
 		tracer_name(&e->tracer, &here, 1, &e->ledger);
@@ -234,13 +253,16 @@ static void close_books(struct sending_end *e, struct result *res)
 		fates_fold(fates_of(e), (uint16_t)t, sender_next(e->sender, t), e->ledger.ignored,
 			   &e->ledger.tally, NULL);
 	ledger_close(&e->ledger, 0, fates_of(e)->stream0,
-		     e->flow.payload + 8 + (e->flow.family == AF_INET6 ? 40 : 20), res);
+		     shaped ? 0 : l3_bytes_of(e, 0, 0), res);
 	if (e->traced)
 		tracer_losses(&e->tracer, &e->ledger, res);
 	sender_stats(e->sender, &st);
 	res->waits = st.tx.waits;
 	res->wait_ns = st.tx.wait_ns;
 	res->slipped_ns = st.slipped_ns;
+	res->deliberate.asked = e->spec->shape && shape_has_faults(e->spec->shape);
+	res->deliberate.duplicates = st.tx.duplicates;
+	res->deliberate.reordered = st.tx.displaced;
 	res->duration_ns = st.end_ns - st.start_ns;
 	if (res->duration_ns)
 		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
@@ -271,18 +293,25 @@ int solo_send(const struct send_spec *spec, const struct experiment_view *view,
 	e->flow = (struct flow){.family = spec->to.family, .dst4 = spec->to.ip4,
 				.dst6 = spec->to.ip6, .dst_port = spec->to.port,
 				.flows = spec->flows, .payload = spec->payload,
+				.ttl = spec->ttl, .tos = (uint8_t)spec->tos,
+				.vlan = (uint16_t)spec->vlan,
 				.time = spec->payload >= STAMP_TIME_LEN};
+	if (spec->shape && spec->shape->dst_port.n)
+		e->flow.dst_port = spec->shape->dst_port.n == 1 ? spec->shape->dst_port.first : 0;
 	res->payload_bytes = spec->payload;
 	res->frame_bytes = flow_frame_bytes(&e->flow);
 	res->rate_pps = spec->rate_pps;
 	netns_current(&e->ns, err);
 	rc = spec->tx != &tx_socket ? plan_frames(e, err) : 0;
+	if (!rc && spec->shape && spec->shape->capture && spec->shape->capture->payload)
+		capture_stamp(spec->shape->capture, &e->flow);
 	if (!rc)
 		rc = open_sender(e, err);
 	if (!rc) {
 		announce(e, res);
 		res->interrupted = watch(e, err);
-		say_end(e);
+		if (is_numbered(spec))
+			say_end(e);
 		close_books(e, res);
 		rc = err->status == STATUS_OK ? 0 : -EIO;
 	}

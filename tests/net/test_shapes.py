@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Traffic shapes: the ledger stays true, and the receiver finds just what the sender did.
+
+With AF_XDP at both ends and a low rate nothing need be lost, but a busy host may lose all the same:
+what was seen of faults made on purpose is compared only where all was delivered.
+"""
+
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import assert_balanced, case, main, pktledger, require_root, run, table
+
+XSK = ["--tx", "xsk", "--rx", "xsk"]
+COUNT = 20000
+
+
+@table([
+    ("sizes", ["--imix", "simple"]),
+    ("sizes of IPv6, by chance", ["--imix", "84:3,400:2,1518:1", "--ipv6", "--random"]),
+    ("a genome by socket", ["--imix", "abcfg", "--tx", "socket"]),
+    ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),
+    ("flows", ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5003", "--random"]),
+    ("flows by socket", ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5003",
+                         "--tx", "socket"]),
+    ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),
+    ("destinations of IPv6", ["--dst-addr", "2001:2:0:77::/120", "--ipv6"]),
+    ("ports", ["--dst-port", "1000..1999", *XSK]),
+    ("tag", ["--vlan", "7", "--imix", "simple", *XSK]),
+    ("threads", ["--threads", "2", "--imix", "simple", "--random"]),
+    ("headers", ["--tos", "184", "--ttl", "3"]),
+    ("ramp", ["--profile", "ramp:10k..100k/200ms"]),
+    ("bursts", ["--rate", "50k", "--burst", "32"]),
+])
+def balanced(options):
+    require_root()
+    if "--profile" not in options and "--rate" not in options:
+        options = ["--rate", "50k", *options]
+    document = run("--count", str(COUNT), *options)
+    assert_balanced(document, attempted=COUNT)
+    assert document["end"]["damaged"] == 0, "a length that was not expected"
+
+
+@table([
+    (" ".join(engines), engines) for engines in
+    (XSK, ["--tx", "socket"], ["--tx", "xsk"], ["--tx", "socket", "--rx", "xsk"],
+     [*XSK, "--threads", "2"])
+])
+def faults_on_purpose(engines):
+    require_root()
+    document = run("--count", str(COUNT), "--rate", "20k", "--dup", "2%", "--reorder", "2%:3",
+                   "--gap", "1%", "--imix", "simple", *engines)
+    end = document["end"]
+    made = end["deliberate"]
+    assert made["gaps"] > 0 and made["duplicates"] > 0 and made["reordered"] > 0, made
+    assert_balanced(document, attempted=COUNT - made["gaps"])
+    if end["delivered"] == end["sent"] and end["duplicated"] == made["duplicates"]:
+        assert end["reordered"] == made["reordered"], (end["reordered"], made)
+    else:
+        assert end["duplicated"] <= made["duplicates"], (end["duplicated"], made)
+
+
+@case
+def same_seed_same_faults():
+    require_root()
+    options = ["--count", str(COUNT), "--rate", "50k", "--dup", "2%", "--gap", "1%",
+               "--reorder", "1%", *XSK]
+    first, second, other = (run(*options, "--seed", seed)["end"]["deliberate"]
+                            for seed in ("5", "5", "6"))
+    assert first == second, (first, second)
+    assert first != other
+
+
+def ethernet(payload):
+    udp = struct.pack(">HHHH", 1234, 53, 8 + len(payload), 0) + payload
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
+                     bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+    return bytes(12) + b"\x08\x00" + ip + udp
+
+
+def capture(directory, cut=0):
+    path = Path(directory) / "test.pcap"
+    data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
+    for i in range(100):
+        frame = ethernet(bytes(100 + i))
+        data += struct.pack("<IIII", 1, i * 100, len(frame) - cut, len(frame))
+        data += frame[:len(frame) - cut]
+    path.write_bytes(data)
+    return str(path)
+
+
+@case
+def replay():
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        path = capture(directory)
+        assert_balanced(run("--pcap", path, "--stamp", "--rx", "xsk"), attempted=100)
+        document = run("--pcap", path, "--stamp", "--rx", "xsk", "--count", "1050", "--rate", "10k")
+        assert_balanced(document, attempted=1050)
+        assert document["end"]["damaged"] == 0
+
+
+@table([
+    ("sizes without room", ["--imix", "60"], 2, "at least 64"),
+    ("too much reordering", ["--reorder", "60%"], 2, "50% at most"),
+    ("too few flows", ["--flows", "9", "--src-port", "1..3"], 2, "--flows 9"),
+    ("threads without flows", ["--threads", "4", "--src-port", "1..3"], 2, "4 sending threads"),
+    ("mixed families", ["--src-addr", "2001:2::1"], 2, "IPv4"),
+    ("pulses without a rate", ["--profile", "onoff:1/1"], 2, "--rate"),
+    ("two rates", ["--profile", "ramp:1..2/1", "--rate", "5"], 2, "together"),
+    ("tag for a socket", ["--vlan", "5", "--tx", "socket"], 2, "VLAN"),
+    ("capture without stamp", ["--pcap", "x"], 2, "--stamp"),
+    ("no such capture", ["--pcap", "/nonexistent", "--stamp", "--rx", "xsk"], 1, "No such file"),
+])
+def refused(options, status, words):
+    require_root()
+    result = pktledger("run", "--count", "10", *options)
+    assert result.status == status, result
+    assert words in result.err, result
+
+
+@case
+def cut_capture():
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        result = pktledger("run", "--pcap", capture(directory, cut=20), "--stamp", "--rx", "xsk")
+        assert result.status == 1 and "packet 1 is cut" in result.err, result
+
+
+if __name__ == "__main__":
+    main()
