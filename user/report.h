@@ -8,6 +8,7 @@
 struct run_options {
 	struct global_options global;
 	struct traffic_options traffic;
+	struct tuning tuning;
 	int tx, rx;
 	uint64_t rcvbuf;
 	struct fault_list faults;

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "engine/flow.h"
+#include "engine/socket.h"
 
 #define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
 
@@ -26,6 +27,7 @@ struct tx_config {
 	unsigned queue;		/* for xsk */
 	int sndbuf;		/* bytes; 0: the default */
 	bool no_wait;		/* a full send buffer refuses instead of waiting */
+	struct socket_send socket;
 	unsigned batch;		/* most packets per call; 0: the engine's own */
 	unsigned first_flow;	/* flows first_flow .. first_flow + flows - 1 are this thread's */
 	unsigned flows;

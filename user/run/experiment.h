@@ -14,6 +14,7 @@
 #include "engine/rx.h"
 #include "engine/tx.h"
 #include "run/fault.h"
+#include "run/tuning.h"
 
 /* What is asked for. Borrowed strings live as long as the experiment. */
 struct run_spec {
@@ -31,6 +32,7 @@ struct run_spec {
 	bool no_wait;
 	uint64_t settle_ns;	/* at most, for closing the books */
 	uint64_t interval_ns;	/* between calls of on_interval */
+	struct tuning tuning;
 	struct fault_list faults;
 	const char *port_a, *port_b; /* [NETNS/]IFNAME; NULL: an anonymous lab */
 	const char *lab;	/* a lab made by `lab up`; NULL: none */

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "host/netdev.h"
+#include "host/reassembly.h"
 #include "run/ports.h"
 #include "stamp.h"
 
-#define SRC_PORT       40000
+#define SRC_PORT	   40000
+#define REASSEMBLY_SECONDS 1
 
 static int open_tracer(struct rig *rig, struct error *err)
 {
@@ -21,7 +23,7 @@ static int open_tracer(struct rig *rig, struct error *err)
 				 : (spec->count + spec->threads - 1) / spec->threads;
 
 	/* checkpoints only in labs: what is attached by tc outlives us on a device of the host */
-	return tracer_open(&rig->tracer, spec->threads, count, spec->port,
+	return tracer_open(&rig->tracer, spec->threads, count, spec->port, rig->fragments,
 			   spec->port_a ? NULL : &tx, spec->port_a ? NULL : &rx, err);
 }
 
@@ -45,6 +47,23 @@ static void plan_flow(struct rig *rig)
 	};
 	memcpy(rig->flow.src_mac, lab->tx.mac, 6);
 	memcpy(rig->flow.dst_mac, lab_next_hop(lab)->mac, 6);
+}
+
+/*
+ * Datagrams that need fragments. What is lost with one of them is known when the rest has been given
+ * up: in a lab of our own that shall not take longer than closing the books.
+ */
+static int plan_fragments(struct rig *rig, struct error *err)
+{
+	const struct run_spec *spec = rig->spec;
+	int rc = 0;
+
+	rig->fragments = spec->payload + (spec->ipv6 ? 48 : 28) > rig->lab.tx.mtu;
+	if (rig->fragments && !spec->port_a && !spec->lab)
+		rc = reassembly_set_time(&rig->lab.rx_ns, REASSEMBLY_SECONDS);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
+			      "cannot set the time for reassembly: %s", strerror(-rc))
+		  : 0;
 }
 
 /* The XDP side of the receiver: our program, and that of a fault before it. */
@@ -86,7 +105,8 @@ static int open_receiver(struct rig *rig, struct error *err)
 		.ns = &rig->lab.rx_ns,
 		.ifname = rig->lab.rx.ifname,
 		.ifindex = rig->lab.rx.ifindex,
-		.threads = xsk ? rig->lab.rx.queues : 1,
+		.threads = xsk ? rig->lab.rx.queues : spec->tuning.rx_threads ? spec->tuning.rx_threads : 1,
+		.tuning = &spec->tuning,
 		.fates = &rig->tracer.fates,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
@@ -99,8 +119,8 @@ static int open_receiver(struct rig *rig, struct error *err)
 	if (rc || fx->no_receiver)
 		return rc;
 	rc = receiver_open(&rig->receiver, &rig->receiver_config, err);
-	if (!rc && fx->socket_filter)
-		rc = fault_socket(rig->faults, receiver_fd(rig->receiver, 0), err);
+	for (unsigned t = 0; !rc && fx->socket_filter && t < rig->receiver_config.threads; t++)
+		rc = fault_socket(rig->faults, receiver_fd(rig->receiver, t), err);
 	return rc;
 }
 
@@ -121,6 +141,7 @@ static int open_sender(struct rig *rig, struct error *err)
 		.rate_pps = rig->rate_pps,
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : rig->fx.sndbuf,
 		.no_wait = spec->no_wait,
+		.tuning = &spec->tuning,
 		.cpu = rig->fx.tx_cpu >= 0 ? rig->fx.tx_cpu : 0,
 	};
 	return sender_open(&rig->sender, &rig->sender_config, err);
@@ -135,6 +156,9 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 		.family = spec->ipv6 ? AF_INET6 : AF_INET,
 		.payload = spec->payload,
 		.mtu = 1500,
+		.segments = spec->tuning.send.gso ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET,
+								    spec->payload)
+						  : 1,
 		.threads = spec->threads,
 		.count = spec->count,
 		.rate_pps = rig->rate_pps,
@@ -156,8 +180,10 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 static int open_both_ends(struct rig *rig, struct error *err)
 {
 	struct fault_numbers numbers = {&rig->tracer.config, -1};
-	int rc = open_tracer(rig, err);
+	int rc = plan_fragments(rig, err);
 
+	if (!rc)
+		rc = open_tracer(rig, err);
 	if (rc)
 		return rc;
 	if (rig->tracer.checkpoints)

@@ -95,7 +95,8 @@ static void *sending_thread(void *arg)
 	struct sending *me = arg;
 	const struct sender_config *cfg = me->sender->cfg;
 	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + me->stream.slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &me->error);
+	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning,
+				  me->stream.slot, &me->error);
 
 	if (!rc)
 		rc = cfg->ops->open(&me->tx, &me->tx_config, &me->error);
@@ -137,6 +138,7 @@ static void prepare(struct sender *s, unsigned t)
 		.queue = t,
 		.sndbuf = cfg->sndbuf,
 		.no_wait = cfg->no_wait,
+		.socket = cfg->tuning->send,
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
 		.fail = note_failure,
 		.fail_arg = me,

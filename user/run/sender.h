@@ -11,6 +11,7 @@
 #include "engine/flow.h"
 #include "engine/tx.h"
 #include "host/netns.h"
+#include "run/tuning.h"
 
 struct sender_config {
 	const struct tx_ops *ops;
@@ -25,6 +26,7 @@ struct sender_config {
 	double rate_pps;	 /* of all threads; 0: unthrottled */
 	int sndbuf;
 	bool no_wait;
+	const struct tuning *tuning;
 	int cpu;		 /* first thread's CPU, the others follow; -1: not pinned */
 };
 

@@ -26,6 +26,7 @@ struct send_spec {
 	unsigned payload, flows, threads;
 	uint64_t sndbuf;
 	bool no_wait;
+	struct tuning tuning;
 	uint64_t interval_ns;
 };
 
@@ -46,6 +47,7 @@ struct recv_spec {
 	uint64_t duration_ns;	 /* 0: no limit */
 	bool stay;		 /* goes on when all senders have said that they are done */
 	uint64_t rcvbuf;
+	struct tuning tuning;
 	uint64_t interval_ns;
 };
 

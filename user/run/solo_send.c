@@ -81,7 +81,7 @@ static void open_tracer(struct sending_end *e, uint64_t each)
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
 	else
-		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port,
+		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port, false,
 					 NULL, NULL, &why);
 	if (e->traced || !e->view->on_note)
 		return;
@@ -126,6 +126,7 @@ static int open_sender(struct sending_end *e, struct error *err)
 		.rate_pps = spec->rate_pps,
 		.sndbuf = (int)spec->sndbuf,
 		.no_wait = spec->no_wait,
+		.tuning = &spec->tuning,
 		.cpu = -1,
 	};
 	return sender_open(&e->sender, &e->config, err);
