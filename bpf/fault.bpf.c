@@ -83,8 +83,14 @@ int fault_corrupt(struct __sk_buff *skb)
 {
 	__u8 *payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
 				       cfg.port);
+	__u32 at;
 	__u8 *csum;
 
+	/* a segment of GSO has its payload in pages */
+	if (!payload && packet_word_loaded(skb, cfg.port, &at) &&
+	    !bpf_skb_pull_data(skb, at + STAMP_LEN))
+		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
+					 cfg.port);
 	if (!payload || !payload_word(payload) || !chance(fault.corrupt_share))
 		return TC_ACT_UNSPEC;
 	csum = payload - UDP_HLEN + UDP_CSUM_OFF;
