@@ -44,12 +44,12 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
-/* Only the flow's datagrams are so large in a lab. */
+/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
 static __always_inline bool is_fragment(void *data, void *data_end)
 {
 	__u8 *l3 = data + ETH_HLEN;
 
-	if ((void *)(l3 + 20) > data_end)
+	if (!cfg.fragments || (void *)(l3 + 20) > data_end)
 		return false;
 	if (be16_at(l3 - 2) == ETH_P_IP)
 		return l3[9] == IPPROTO_UDP && be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK);
