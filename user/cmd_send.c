@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "commands.h"
 #include "host/env.h"
+#include "host/reassembly.h"
 #include "options.h"
 #include "options_socket.h"
 #include "out/json_solo.h"
@@ -115,7 +116,9 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct err
 	};
 	if (!spec->to.port)
 		spec->to.port = common.port;
-	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
+	rc = traffic_payload(&t, spec->tx,
+			     t.length == LENGTH_BEST ? reassembly_path_mtu(&o->to) : 0,
+			     &spec->payload, err);
 	if (!rc)
 		rc = tuning_check(&o->tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
 	if (rc)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "host/reassembly.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define UDP_HEADER   8
 #define UDP_PAYLOAD_MAX 65507 /* that IPv4's length field leaves; the same for both families here */
@@ -64,4 +67,23 @@ unsigned reassembly_best_payload(bool ipv6, unsigned mtu)
 	if (n * fragment - UDP_HEADER > whole && n > 1)
 		return n * fragment - UDP_HEADER;
 	return whole < UDP_PAYLOAD_MAX ? whole : UDP_PAYLOAD_MAX;
+}
+
+unsigned reassembly_path_mtu(const struct endpoint *to)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htobe16(9),
+				   .sin6_addr = to->ip6};
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htobe16(9),
+				   .sin_addr = to->ip4};
+	bool ipv6 = to->family == AF_INET6;
+	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0;
+	socklen_t len = sizeof(mtu);
+
+	if (fd < 0)
+		return 0;
+	if (connect(fd, ipv6 ? (void *)&six : (void *)&four, ipv6 ? sizeof(six) : sizeof(four)) ||
+	    getsockopt(fd, ipv6 ? SOL_IPV6 : SOL_IP, ipv6 ? IPV6_MTU : IP_MTU, &mtu, &len))
+		mtu = 0;
+	close(fd);
+	return (unsigned)mtu;
 }

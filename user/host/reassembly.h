@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/num.h"
 #include "host/netns.h"
 
 /*
@@ -26,5 +27,8 @@ int reassembly_set_time(const struct netns *ns, unsigned seconds);
  * 0: not even that.
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
+
+/* The MTU of the route to `to` in this namespace, as IP_MTU tells a connected socket; 0: unknown. */
+unsigned reassembly_path_mtu(const struct endpoint *to);
 
 #endif
