@@ -2,18 +2,95 @@
 /* Checkpoints on the way: they note how far a packet got, and let everything pass. */
 #include "kernel.h"
 
+#include "fragment.bpf.h"
 #include "packet.bpf.h"
 #include "seen.bpf.h"
 
 #define TC_ACT_UNSPEC (-1)
+#define MAX_SEGMENTS  128
+
+struct mark_range {
+	__u64 word;
+	__u8 where;
+};
+
+static long mark_next(__u32 n, struct mark_range *r)
+{
+	mark_seen(r->word + n, r->where);
+	return 0;
+}
+
+/*
+ * Numbers of a merged skb follow each other; where the last one says that they do not, no more than
+ * the first is marked: a checkpoint only tells how far something came.
+ */
+static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u32 payload,
+					  __u8 where)
+{
+	struct mark_range range = {word, where};
+	__u32 segments = skb->gso_segs;
+	struct stamp last;
+
+	if (segments < 2 || segments > MAX_SEGMENTS ||
+	    bpf_skb_load_bytes(skb, payload + (segments - 1) * skb->gso_size, &last, sizeof(last)) ||
+	    bpf_be64_to_cpu(last.word) != word + segments - 1 || last.check != ~last.word)
+		segments = 1;
+	bpf_loop(segments, mark_next, &range, 0);
+}
+
+/* The first fragment tells the number of all: learned where they are made. */
+static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
+{
+	__u8 l3[IP6_HLEN + FRAG_HLEN] = {}, udp[UDP_HLEN];
+	struct fragment_key key;
+	struct stamp stamp;
+	__u32 offset, l4;
+	__u64 word, *known;
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
+		return;
+	if (l3[0] >> 4 == 6 && bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3)))
+		return;
+	if (!fragment_parse(l3, &key, &offset, &l4))
+		return;
+	if (!offset) {
+		if (bpf_skb_load_bytes(skb, ETH_HLEN + l4, udp, sizeof(udp)) ||
+		    be16_at(udp + 2) != cfg.port ||
+		    bpf_skb_load_bytes(skb, ETH_HLEN + l4 + UDP_HLEN, &stamp, sizeof(stamp)) ||
+		    stamp.magic != bpf_htons(STAMP_MAGIC) || stamp.check != ~stamp.word)
+			return;
+		word = bpf_be64_to_cpu(stamp.word);
+		if (!is_ours(word))
+			return;
+		if (where == SEEN_TX_DEVICE)
+			bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
+		mark_seen(word, where);
+	} else {
+		known = bpf_map_lookup_elem(&fragments, &key);
+		if (!known)
+			return;
+	}
+	if (where == SEEN_TX_DEVICE)
+		FRAGMENT_COUNT(made);
+	else
+		FRAGMENT_COUNT(seen);
+}
 
 static __always_inline int mark(struct __sk_buff *skb, __u8 where)
 {
 	__u64 word = packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end,
 					cfg.port);
+	__u32 payload;
 
-	if (word)
+	if (word && skb->gso_segs < 2) {
 		mark_seen(word, where);
+		return TC_ACT_UNSPEC;
+	}
+	word = packet_word_loaded(skb, cfg.port, &payload);
+	if (word)
+		mark_segments(skb, word, payload, where);
+	else if (cfg.fragments)
+		mark_fragment(skb, where);
 	return TC_ACT_UNSPEC;
 }
 

@@ -10,7 +10,9 @@
 #include <bpf/bpf_tracing.h>
 
 #include "fate.bpf.h"
+#include "fragment.bpf.h"
 #include "packet.bpf.h"
+#include "paged.bpf.h"
 
 #define MAX_SEGMENTS 128	/* UDP_MAX_SEGMENTS since 6.9; 64 before */
 #define MAX_QUEUE    (1 << 22)	/* datagrams walked in a socket's queue */
@@ -101,26 +103,15 @@ static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock
 	return reason == cfg.reason_otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
 }
 
-/*
- * A merged skb stands for a range of numbers only if its first and last stamps span exactly its
- * segments; else only the first number is known.
- */
-static __always_inline void settle_segments(struct packet_place *at, struct packet *p, __u32 index,
-					    __u16 size, __u16 segments)
-{
-	__u32 last = p->payload + (segments - 1) * size;
-	struct stamp stamp;
-	int i;
+struct settle_range {
+	__u64 word;
+	__u32 index;
+};
 
-	settle(p->word, index);
-	if (last + STAMP_LEN > at->tail ||
-	    bpf_probe_read_kernel(&stamp, sizeof(stamp), at->head + last) ||
-	    bpf_be64_to_cpu(stamp.word) != p->word + segments - 1 || stamp.check != ~stamp.word) {
-		LOSS(gso_split, segments - 1);
-		return;
-	}
-	for (i = 1; i < MAX_SEGMENTS && i < segments; i++)
-		settle(p->word + i, index);
+static long settle_next(__u32 n, struct settle_range *r)
+{
+	settle(r->word + n, r->index);
+	return 0;
 }
 
 /* Whether the sink has just taken this very packet: it marks the arrival before the skb is freed. */
@@ -131,8 +122,108 @@ static __always_inline bool has_arrived(__u64 word)
 	return arrived && *arrived;
 }
 
-SEC("tp_btf/kfree_skb")
-int kfree_skb(__u64 *ctx)
+/* Segments of different numbers: each has its own stamp. Not inline, for the verifier's sake. */
+static __noinline int settle_each(struct sk_buff *skb, __u32 from_data, __u32 index, __u32 size,
+				  __u32 segments)
+{
+	struct stamp stamp;
+
+	for (int i = 0; i < MAX_SEGMENTS; i++) {
+		if (i >= segments)
+			break;
+		if (stamp_in_pages(skb, from_data, &stamp) || stamp.check != ~stamp.word)
+			LOSS(gso_split, 1);
+		else
+			settle(bpf_be64_to_cpu(stamp.word), index);
+		from_data += size;
+	}
+	return 0;
+}
+
+/*
+ * A merged skb stands for a range of numbers if its first and last stamps span exactly its segments;
+ * else each is read.
+ */
+static __always_inline void settle_segments(const struct stamp_reader *r, const struct packet *p,
+					    __u32 index, __u16 size, __u16 segments)
+{
+	__s64 from_data = r->at->head + p->payload - r->at->data;
+	struct settle_range range = {p->word, index};
+
+	if (segments <= MAX_SEGMENTS &&
+	    stamp_at(r, p->payload + (segments - 1) * size) == p->word + segments - 1) {
+		bpf_loop(segments, settle_next, &range, 0);
+		return;
+	}
+	settle(p->word, index);
+	if (r->paged && from_data >= 0)
+		settle_each(r->skb, (__u32)from_data, index, size, segments);
+	else
+		LOSS(gso_split, segments - 1);
+}
+
+/* The stamp's word is in `p`, wherever the kernel keeps the payload. */
+static __always_inline int find_stamp(const struct stamp_reader *r, struct packet *p)
+{
+	int found = packet_parse(r->at, cfg.port, p);
+
+	if (found != PACKET_UNREADABLE || !r->paged)
+		return found;
+	p->word = stamp_at(r, p->payload);
+	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
+}
+
+static __always_inline bool is_within(const volatile struct trace_range *range, __u64 location)
+{
+	return location - range->start < range->end - range->start;
+}
+
+/*
+ * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
+ * nothing, unless it is the first itself. When a fragment cannot be sent, the rest of its datagram is
+ * freed where fragments are made, without having been a packet.
+ */
+static __always_inline int find_fragment(const struct packet_place *at, __u64 location,
+					 struct packet *p)
+{
+	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
+			 is_within(&cfg.fragmenting[1], location);
+	__u8 l3[IP6_HLEN + FRAG_HLEN];
+	struct fragment_key key;
+	__u32 offset, l4;
+	__u16 proto;
+	__u64 *word;
+	int from;
+
+	from = packet_l3(at, &proto);
+	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
+	    !fragment_parse(l3, &key, &offset, &l4))
+		return PACKET_OTHER;
+	word = bpf_map_lookup_elem(&fragments, &key);
+	if (!word) {
+		FRAGMENT_COUNT(unmatched);
+		return PACKET_OTHER;
+	}
+	if (abandoned) {
+		FRAGMENT_COUNT(abandoned);
+		return PACKET_NONE;
+	}
+	FRAGMENT_COUNT(dropped);
+	p->word = *word;
+	p->l3_bytes = key.version == 4 ? be16_at(l3 + 2) : IP6_HLEN + be16_at(l3 + 4);
+	return PACKET_STAMPED;
+}
+
+/* The number of what ended: of a fragment, or behind the headers. */
+static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
+				       struct packet *p)
+{
+	int found = cfg.fragments ? find_fragment(r->at, location, p) : PACKET_OTHER;
+
+	return found == PACKET_OTHER ? find_stamp(r, p) : found;
+}
+
+static __always_inline int end_of_skb(__u64 *ctx, bool paged)
 {
 	struct sk_buff *skb = (void *)ctx[0];
 	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_KFREE_SKB};
@@ -145,15 +236,17 @@ int kfree_skb(__u64 *ctx)
 		.mac_header = skb->mac_header,
 		.protocol = skb->protocol,
 	};
+	const struct stamp_reader reader = {skb, &at, paged};
 	struct skb_shared_info *shared;
-	struct packet p;
 	__u16 size, segments = 1;
+	struct packet p = {};
 	__u32 index;
 
 	if (cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
 		return 0;
-	switch (packet_parse(&at, cfg.port, &p)) {
+	switch (find_number(&reader, cause.location, &p)) {
 	case PACKET_OTHER:
+	case PACKET_NONE:
 		return 0;
 	case PACKET_UNREADABLE:
 		LOSS(stamp_unreadable, 1);
@@ -181,11 +274,23 @@ int kfree_skb(__u64 *ctx)
 	if (size)
 		segments = BPF_CORE_READ(shared, gso_segs);
 	if (segments > 1)
-		settle_segments(&at, &p, index, size, segments);
+		settle_segments(&reader, &p, index, size, segments);
 	else
 		settle(p.word, index);
 	count(index, segments, p.l3_bytes, skb->truesize);
 	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int kfree_skb(__u64 *ctx)
+{
+	return end_of_skb(ctx, false);
+}
+
+SEC("?tp_btf/kfree_skb")
+int kfree_skb_paged(__u64 *ctx)
+{
+	return end_of_skb(ctx, true);
 }
 
 static __always_inline bool is_live(struct net_device *from)
@@ -308,7 +413,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 {
 	struct sk_buff *skb = w->skb;
 	struct packet_place at;
-	struct packet p;
+	struct packet p = {};
 
 	if (!skb || (void *)skb == (void *)w->head)
 		return 1;
@@ -318,10 +423,15 @@ static long queue_step(__u32 n, struct queue_walk *w)
 	at.network_header = BPF_CORE_READ(skb, network_header);
 	at.mac_header = BPF_CORE_READ(skb, mac_header);
 	at.protocol = BPF_CORE_READ(skb, protocol);
-	if (packet_parse(&at, cfg.port, &p) == PACKET_STAMPED) {
-		unread_packets++;
+	switch (packet_parse(&at, cfg.port, &p)) {
+	case PACKET_STAMPED:
 		if (unread_settles)
 			settle(p.word, w->index);
+		unread_packets++;
+		break;
+	case PACKET_UNREADABLE: /* a segment, in pages: settled by the event of its end */
+		unread_packets++;
+		break;
 	}
 	w->skb = BPF_CORE_READ(skb, next);
 	return 0;

@@ -11,6 +11,7 @@
 #include "seen.bpf.h"
 
 #define TC_ACT_UNSPEC	(-1) /* on to the next filter */
+#define IPPROTO_FRAGMENT 44
 #define UDP_CSUM_OFF	6
 #define BURN_LOOPS	(1 << 20) /* the clock ends it long before */
 #define FILTER_KEEP_ALL 0xffffffff
@@ -43,9 +44,25 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
+/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
+static __always_inline bool is_fragment(void *data, void *data_end)
+{
+	__u8 *l3 = data + ETH_HLEN;
+
+	if (!cfg.fragments || (void *)(l3 + 20) > data_end)
+		return false;
+	if (be16_at(l3 - 2) == ETH_P_IP)
+		return l3[9] == IPPROTO_UDP && be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK);
+	return be16_at(l3 - 2) == ETH_P_IPV6 && l3[6] == IPPROTO_FRAGMENT;
+}
+
 static __always_inline bool ours(struct __sk_buff *skb)
 {
-	return packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
+	void *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
+	__u32 payload;
+
+	return packet_word_direct(data, data_end, cfg.port) || is_fragment(data, data_end) ||
+	       packet_word_loaded(skb, cfg.port, &payload);
 }
 
 SEC("tc")
@@ -66,8 +83,14 @@ int fault_corrupt(struct __sk_buff *skb)
 {
 	__u8 *payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
 				       cfg.port);
+	__u32 at;
 	__u8 *csum;
 
+	/* a segment of GSO has its payload in pages */
+	if (!payload && packet_word_loaded(skb, cfg.port, &at) &&
+	    !bpf_skb_pull_data(skb, at + STAMP_LEN))
+		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
+					 cfg.port);
 	if (!payload || !payload_word(payload) || !chance(fault.corrupt_share))
 		return TC_ACT_UNSPEC;
 	csum = payload - UDP_HLEN + UDP_CSUM_OFF;
@@ -84,11 +107,12 @@ int fault_corrupt(struct __sk_buff *skb)
 SEC("xdp")
 int fault_xdp(struct xdp_md *ctx)
 {
-	__u64 word = packet_word_direct((void *)(long)ctx->data, (void *)(long)ctx->data_end,
-					cfg.port);
+	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
+	__u64 word = packet_word_direct(data, data_end, cfg.port);
 
-	if (word) {
+	if (word)
 		mark_seen(word, SEEN_XDP);
+	if (word || is_fragment(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
 		if (chance(fault.xdp_share))

@@ -85,6 +85,15 @@ struct trace_loss {
 	__u64 gso_split;	/* merged skb whose stamps do not span its segments */
 };
 
+/* Per CPU: fragments of numbered datagrams. */
+struct trace_fragments {
+	__u64 made;	 /* seen at the sender's device */
+	__u64 seen;	 /* at the receiver's */
+	__u64 dropped;	 /* events */
+	__u64 abandoned; /* not sent, because one before them was lost */
+	__u64 unmatched; /* fragments of UDP whose first one was not seen: they settle nothing */
+};
+
 /* In rodata of every program: which numbers are ours. */
 struct trace_config {
 	__u64 base;    /* first number of every stream, a multiple of 2^32 */
@@ -98,8 +107,13 @@ struct trace_config {
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;
 	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
+	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
+	__u32 pad;
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;
+	struct trace_range {
+		__u64 start, end;
+	} fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
 };
 
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
@@ -115,6 +129,6 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 56, "no holes");
+_Static_assert(sizeof(struct trace_config) == 96, "no holes");
 
 #endif

@@ -7,12 +7,14 @@
 #include "commands.h"
 #include "host/env.h"
 #include "options.h"
+#include "options_socket.h"
 #include "out/json_solo.h"
 #include "out/text_solo.h"
 #include "run/watch.h"
 
 struct recv_options {
 	struct global_options global;
+	struct tuning tuning;
 	int rx;
 	const char *ifname;
 	bool ipv6, stay;
@@ -45,6 +47,9 @@ static const struct opt recv_opts[] = {
 
 static const struct opt_group recv_groups[] = {
 	{"Receiving", recv_opts, 0},
+	{"Reading", socket_recv_opts, offsetof(struct recv_options, tuning)},
+	{"Multicast", group_opts, offsetof(struct recv_options, tuning)},
+	{"Threads", both_opts, offsetof(struct recv_options, tuning)},
 	{"Output", global_opts, offsetof(struct recv_options, global)},
 	{0},
 };
@@ -98,6 +103,7 @@ static int recv_run(void *options, struct error *err)
 		.rx = rx_ops_of(o->rx), .ifname = o->ifname, .ipv6 = o->ipv6,
 		.port = (uint16_t)o->port, .count = o->count, .duration_ns = o->duration_ns,
 		.stay = o->stay, .rcvbuf = o->rcvbuf, .interval_ns = o->interval_ns,
+		.tuning = o->tuning,
 	};
 	struct recv_result *out = calloc(1, sizeof(*out));
 	int rc;
@@ -113,6 +119,8 @@ static int recv_run(void *options, struct error *err)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk or --rx socket",
 			       "--rx xdp is for `run`: its program must know the streams beforehand");
 	else
+		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
+	if (!rc)
 		rc = solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (view.json) {

@@ -11,6 +11,7 @@
 #include "host/caps.h"
 #include "host/journal.h"
 #include "options.h"
+#include "options_socket.h"
 #include "report.h"
 #include "run/watch.h"
 
@@ -69,6 +70,9 @@ static const struct opt_group run_groups[] = {
 	{"Experiment", run_opts, 0},
 	{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},
 	{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},
+	{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},
+	{"Receiving", socket_recv_opts, offsetof(struct run_options, tuning)},
+	{"Threads", both_opts, offsetof(struct run_options, tuning)},
 	{"Output", global_opts, offsetof(struct run_options, global)},
 	{0},
 };
@@ -85,7 +89,8 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return o->tx;
 	if (shape_needs_frames(&o->shape))
 		return TX_XSK;
-	if (o->faults.set || t->no_wait || t->sndbuf || shape_needs_fragments(&o->shape, LAB_MTU) ||
+	if (o->faults.set || t->no_wait || t->sndbuf || tuning_needs_socket(&o->tuning) ||
+	    t->length == LENGTH_BEST || shape_needs_fragments(&o->shape, LAB_MTU) ||
 	    traffic_payload(t, &tx_xsk, LAB_MTU, &payload, &why))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -171,6 +176,7 @@ static int plan(struct run_options *o, struct run_spec *spec, struct shape_plan 
 		.interval_ns = o->interval_ns,
 		.faults = o->faults,
 		.lab = o->lab,
+		.tuning = o->tuning,
 	};
 	if (o->ports.n) {
 		spec->port_a = o->ports.at[0];
@@ -189,6 +195,9 @@ static int plan(struct run_options *o, struct run_spec *spec, struct shape_plan 
 			       "--rx %s takes single frames: %u bytes of payload do not fit the "
 			       "MTU of %u",
 			       spec->rx->name, spec->payload, LAB_MTU);
+	if (!rc)
+		rc = tuning_check(&o->tuning, spec->tx, spec->rx, o->traffic.ipv6, spec->payload,
+				  o->ports.n ? 0 : LAB_MTU, err);
 	return rc;
 }
 

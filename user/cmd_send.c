@@ -8,6 +8,9 @@
 #include "commands.h"
 #include "host/env.h"
 #include "options_shape.h"
+#include "host/reassembly.h"
+#include "options.h"
+#include "options_socket.h"
 #include "out/json_solo.h"
 #include "out/text_solo.h"
 #include "run/watch.h"
@@ -16,6 +19,7 @@ struct send_options {
 	struct global_options global;
 	struct traffic_options traffic;
 	struct shape_options shape;
+	struct tuning tuning;
 	struct endpoint to;
 	int tx;
 	const char *ifname;
@@ -46,6 +50,8 @@ static const struct opt_group send_groups[] = {
 	{"Sending", send_opts, 0},
 	{"Traffic", traffic_opts, offsetof(struct send_options, traffic)},
 	{"Traffic shape", shape_opts, offsetof(struct send_options, shape)},
+	{"Sockets", socket_send_opts, offsetof(struct send_options, tuning)},
+	{"Threads", both_opts, offsetof(struct send_options, tuning)},
 	{"Output", global_opts, offsetof(struct send_options, global)},
 	{0},
 };
@@ -126,10 +132,18 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.threads = common.threads,
 		.sndbuf = common.sndbuf,
 		.no_wait = common.no_wait,
+		.tuning = o->tuning,
 		.interval_ns = o->interval_ns,
 	};
 	if (!spec->to.port)
 		spec->to.port = common.port;
+	rc = traffic_payload(&t, spec->tx,
+			     t.length == LENGTH_BEST ? reassembly_path_mtu(&o->to) : 0,
+			     &spec->payload, err);
+	if (!rc)
+		rc = tuning_check(&o->tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
+	if (rc)
+		return rc;
 	flow = (struct flow){.family = o->to.family, .payload = spec->payload,
 			     .vlan = (uint16_t)spec->vlan};
 	shape_sizes(&shape->shape, &flow, &sizes);

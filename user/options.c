@@ -2,10 +2,12 @@
 #include "options.h"
 
 #include <errno.h>
+#include <string.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "host/reassembly.h"
 #include "stamp.h"
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */
@@ -44,6 +46,18 @@ const struct opt_value rx_values[] = {
 	{0},
 };
 
+static int parse_length(const char *value, void *field, struct error *err)
+{
+	uint64_t bytes = LENGTH_BEST;
+	int rc = strcmp(value, "best") ? num_size(value, &bytes) : 0;
+
+	if (rc || (bytes != LENGTH_BEST && (bytes < 1 || bytes > UINT16_MAX)))
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "'%s' is no size within 1 .. %u, nor `best`", value, UINT16_MAX);
+	*(uint64_t *)field = bytes;
+	return 0;
+}
+
 const struct opt traffic_opts[] = {
 	{"count", 'c', OPT_COUNT, offsetof(struct traffic_options, count),
 	 .set_offset = OPT_SET(struct traffic_options, count_set), .min = 1, .max = UINT32_MAX,
@@ -55,8 +69,9 @@ const struct opt traffic_opts[] = {
 	 .help = "packets/s of the whole command (200k), bit/s (1.5Gbit, 1.5Gbit/l1) or max"},
 	{"size", 0, OPT_SIZE, offsetof(struct traffic_options, size), .excludes = "length",
 	 .default_text = "", .min = 1, .max = 65535, .help = "frame with FCS, bytes"},
-	{"length", 'l', OPT_SIZE, offsetof(struct traffic_options, length), .min = 1,
-	 .max = 65535, .help = "UDP payload, bytes; beyond the MTU it is fragmented"},
+	{"length", 'l', OPT_CUSTOM, offsetof(struct traffic_options, length), .metavar = "SIZE",
+	 .parse = parse_length, .default_text = "512",
+	 .help = "UDP payload, bytes; beyond the MTU it is fragmented; best: all fragments full"},
 	{"port", 'p', OPT_U64, offsetof(struct traffic_options, port), .min = 1, .max = 65535,
 	 .help = "UDP port of the receiver"},
 	{"ipv6", '6', OPT_FLAG, offsetof(struct traffic_options, ipv6), .help = "use IPv6"},
@@ -90,6 +105,12 @@ int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, un
 	uint64_t given = t->size ? t->size : t->length;
 	unsigned room;
 
+	if (!t->size && t->length == LENGTH_BEST) {
+		if (!mtu)
+			return error_set(err, STATUS_UNABLE, -ENODATA, "give the length",
+					 "--length best: the MTU of the path is not known");
+		bytes = given = tx->fragments ? reassembly_best_payload(t->ipv6, mtu) : mtu - overhead + 18;
+	}
 	if (t->size && t->size < overhead + STAMP_LEN)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--size %llu leaves no room for the stamp: at least %u for IPv%c",

@@ -23,6 +23,8 @@ enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
 /* What is sent, and how. */
+#define LENGTH_BEST UINT64_MAX /* --length best */
+
 struct traffic_options {
 	uint64_t count;
 	bool count_set;

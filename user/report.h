@@ -10,6 +10,7 @@ struct run_options {
 	struct global_options global;
 	struct traffic_options traffic;
 	struct shape_options shape;
+	struct tuning tuning;
 	int tx, rx;
 	uint64_t rcvbuf;
 	bool pass;

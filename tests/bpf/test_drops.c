@@ -67,7 +67,7 @@ static int open_tracer(void **state)
 
 	(void)state;
 	memset(&ledger, 0, sizeof(ledger));
-	if (tracer_open(&tracer, STREAMS, TRACE_PAGE_SIZE, TEST_PORT, NULL, NULL, &err)) {
+	if (tracer_open(&tracer, STREAMS, TRACE_PAGE_SIZE, TEST_PORT, false, NULL, NULL, &err)) {
 		print_error("%s\n", err.message);
 		return -1;
 	}
@@ -280,7 +280,7 @@ static void count_all_counts_foreign_ends(void **state)
 
 	(void)state;
 	tracer_close(&tracer);
-	assert_int_equal(tracer_open(&tracer, STREAMS, 0, TEST_PORT, NULL, NULL, &err), 0);
+	assert_int_equal(tracer_open(&tracer, STREAMS, 0, TEST_PORT, false, NULL, NULL, &err), 0);
 	send_word(word(0, 3) + (1ULL << 32));
 	send_marker();
 	assert_int_equal(drops_packets(tracer.drops), 2);

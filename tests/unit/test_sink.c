@@ -13,6 +13,7 @@
 #include "engine/flow.h"
 #include "engine/shape.h"
 #include "engine/sink.h"
+#include "run/arrivals.h"
 
 #define LEN	100
 #define WINDOW	4096
@@ -60,8 +61,7 @@ static int end(void **state)
 	(void)state;
 	sink_streams_forget(&streams);
 	pthread_mutex_destroy(&streams.lock);
-	hist_free(sink.delay);
-	sink.delay = NULL;
+	sink_forget(&sink);
 	return 0;
 }
 
@@ -79,10 +79,21 @@ static void arrive(uint16_t id, uint64_t number)
 	sink_packet(&sink, payload(id, number, TAI), LEN, LEN, TAI);
 }
 
+/* What is told of all lines together. */
+static const struct arrivals *seen(void)
+{
+	static struct arrivals sum;
+	const struct sink *all = &sink;
+
+	memset(&sum, 0, sizeof(sum));
+	arrivals_sum(&sum, &all, 1);
+	return &sum;
+}
+
 /* All that is counted besides deliveries. */
 static uint64_t complaints(void)
 {
-	return sink.duplicated + sink.reordered + sink.damaged + sink.invalid + sink.foreign;
+	return sink.duplicated + seen()->order.packets + sink.damaged + sink.invalid + sink.foreign;
 }
 
 static void in_order(void **state)
@@ -94,8 +105,8 @@ static void in_order(void **state)
 	assert_int_equal(sink.delivered, 11);
 	assert_int_equal(sink.bytes, 11 * LEN);
 	assert_int_equal(complaints(), 0);
-	assert_int_equal(sink.next[0], BASE + 10);
-	assert_int_equal(sink.next[1], BASE + 4);
+	assert_int_equal(seen()->next[0], BASE + 10);
+	assert_int_equal(seen()->next[1], BASE + 4);
 	for (unsigned n = 0; n < WINDOW; n++) {
 		assert_int_equal(arrivals[0][n], n < 10);
 		assert_int_equal(arrivals[1][n], n == 3);
@@ -125,10 +136,10 @@ static void reordered_as_in_rfc4737(void **state)
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		arrive(STREAM0, BASE + order[i]);
 	arrive(STREAM0 + 1, BASE + 1);
-	assert_int_equal(sink.reordered, 3);
+	assert_int_equal(seen()->order.packets, 3);
 	assert_int_equal(sink.delivered, 8);
 	assert_int_equal(complaints(), 3);
-	assert_int_equal(sink.next[0], BASE + 9);
+	assert_int_equal(seen()->next[0], BASE + 9);
 }
 
 static void other_runs_are_foreign(void **state)
@@ -284,20 +295,89 @@ static void delay_is_measured(void **state)
 	uint8_t p[LEN];
 
 	(void)state;
-	assert_non_null(sink.delay = hist_new());
+	sink.timed = true;
 	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI + 1000);
 	sink_packet(&sink, payload(STREAM0, BASE + 1, TAI), LEN, LEN, TAI);
-	assert_int_equal(hist_count(sink.delay), 2);
-	assert_int_equal(hist_min(sink.delay), 0);
-	assert_int_equal(hist_max(sink.delay), 1000);
+	assert_int_equal(hist_count(sink.line[0]->delay), 2);
+	assert_int_equal(hist_min(sink.line[0]->delay), 0);
+	assert_int_equal(hist_max(sink.line[0]->delay), 1000);
+	assert_int_equal(line_jitter(sink.line[0]), 1000 / 16);
+	assert_null(arrivals_clock_doubt(seen()));
 	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI - 1);
 	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, 0);
 	sink_packet(&sink, payload(STREAM0, BASE + 4, TAI), STAMP_TIME_LEN - 1, LEN, TAI + 5);
 	memcpy(p, payload(STREAM0, BASE + 5, TAI), LEN);
 	p[STAMP_TIME_OFF] ^= 1;
 	sink_packet(&sink, p, LEN, LEN, TAI + 5);
-	assert_int_equal(hist_count(sink.delay), 2);
+	assert_int_equal(hist_count(sink.line[0]->delay), 2);
 	assert_int_equal(sink.delivered, 6);
+	assert_int_equal(seen()->negative, 1);
+	assert_non_null(arrivals_clock_doubt(seen()));
+}
+
+/* RFC 4737, section 4.2: from the first packet that arrived too early. */
+static void extents_as_in_rfc4737(void **state)
+{
+	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 3, 8};
+	const struct arrivals *a;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		arrive(STREAM0, BASE + order[i]);
+	a = seen();
+	assert_int_equal(a->order.packets, 4); /* 1, 2, 3 behind 5; 6 behind 7 */
+	assert_int_equal(a->order.extent_max, 5);
+	assert_int_equal(a->order.extent_unknown, 0);
+	assert_int_equal(a->order.extent[0], 2);
+	assert_int_equal(a->order.extent[1], 1);
+	assert_int_equal(a->order.extent[3], 1);
+}
+
+/* More jumps than are remembered: what came before them has no extent, but is counted. */
+static void forgotten_jumps_are_told(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n < 2 * LINE_GAPS + 5; n += 2)
+		arrive(STREAM0, BASE + n);
+	arrive(STREAM0, BASE);
+	arrive(STREAM0, BASE + 2 * LINE_GAPS);
+	assert_int_equal(seen()->order.packets, 2);
+	assert_int_equal(seen()->order.extent_unknown, 1);
+}
+
+/* One stream over two 5-tuples: apart, each is in order. */
+static void flows_are_told_apart(void **state)
+{
+	static const uint64_t order[] = {1, 0, 3, 2, 5, 4};
+	const struct arrivals *a;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		sink.source = (struct line_source){.port = (uint16_t)(1000 + order[i] % 2)};
+		sink.source.address.s6_addr[10] = sink.source.address.s6_addr[11] = 0xff;
+		sink.source.address.s6_addr[12] = 198;
+		arrive(STREAM0, BASE + order[i]);
+	}
+	a = seen();
+	assert_int_equal(a->order.packets, 0);
+	assert_int_equal(a->flows, 2);
+	assert_string_equal(a->flow[0].source, "198.0.0.0:1001");
+	assert_int_equal(a->flow[1].delivered, 3);
+	assert_int_equal(a->next[0], BASE + 6);
+}
+
+/* However many there are, none is lost from the sums. */
+static void too_many_flows_share_a_line(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 2 * SINK_LINES; n++) {
+		sink.source.port = (uint16_t)(1 + n);
+		arrive(STREAM0, BASE + n);
+	}
+	assert_int_equal(sink.delivered, 2 * SINK_LINES);
+	assert_true(sink.lines < SINK_LINES);
+	assert_int_equal(seen()->flows, ARRIVALS_FLOWS);
+	assert_int_equal(seen()->flows + seen()->flows_more, sink.lines);
 }
 
 /* Two senders with bases and streams of their own; numbers need not begin at the base. */
@@ -321,8 +401,8 @@ static void streams_of_two_senders_are_learned(void **state)
 	assert_int_equal(sink.delivered, 16);
 	assert_int_equal(sink.duplicated, 1);
 	assert_int_equal(complaints(), 1);
-	assert_int_equal(sink.next[0], BASE + UINT32_MAX + 1);
-	assert_int_equal(sink.next[1], other + 10);
+	assert_int_equal(seen()->next[0], BASE + UINT32_MAX + 1);
+	assert_int_equal(seen()->next[1], other + 10);
 	assert_int_equal(streams.at[0].arrivals[5], 1);
 	assert_int_equal(streams.at[0].arrivals[4], 0);
 	assert_int_equal(streams.at[0].arrivals[UINT32_MAX], 1);
@@ -396,6 +476,10 @@ int main(void)
 		KNOWN(end_record_tells_the_tail),
 		KNOWN(bad_end_records_tell_nothing),
 		KNOWN(delay_is_measured),
+		KNOWN(extents_as_in_rfc4737),
+		KNOWN(forgotten_jumps_are_told),
+		KNOWN(flows_are_told_apart),
+		KNOWN(too_many_flows_share_a_line),
 		LEARN(streams_of_two_senders_are_learned),
 		LEARN(end_record_is_learned_from),
 		LEARN(one_stream_too_many_is_foreign),

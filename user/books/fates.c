@@ -101,13 +101,17 @@ static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot
 	struct fate_cause *c = &t->cause[slot][f->cause[i]];
 
 	t->attempted += fate != FATE_GAP;
+	t->missing[slot] += fate == FATE_DROPPED || fate == FATE_OPEN;
 	switch (fate) {
 	case FATE_GAP:
-		t->gaps++;
+		t->left_out++;
 		t->impossible += f->arrivals[i] || f->cause[i];
 		break;
 	case FATE_DELIVERED:
 		t->delivered++;
+		if (t->missing[slot])
+			gaps_note(&t->gaps, t->missing[slot]);
+		t->missing[slot] = 0;
 		break;
 	case FATE_DROPPED:
 		t->dropped++;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "books/arrivals.h"
 #include "trace_abi.h"
 
 struct fates {
@@ -42,9 +43,11 @@ struct fates_visitor {
 struct fate_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
 	uint64_t impossible;		/* a fate for a number never attempted */
-	uint64_t gaps;			/* left out on purpose: not attempted */
+	uint64_t left_out;		/* gaps on purpose: not attempted */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last checkpoint; 0: none */
 	uint64_t unaccounted_on_init;	/* last seen in the context of PID 1 */
+	struct gaps gaps;		/* runs of numbers sent and not delivered */
+	uint64_t missing[TRACE_STREAMS]; /* of them, the run that is still open */
 	uint64_t refused_by[256];	/* by errno; TX_ERRNO_LOST: not told */
 	struct fate_cause {
 		uint64_t packets;

@@ -195,7 +195,10 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 	res->in_flight = in_queues < t->unaccounted ? in_queues : t->unaccounted;
 	res->unaccounted = t->unaccounted - res->in_flight;
 	res->impossible = t->impossible;
-	res->deliberate.gaps = t->gaps;
+	res->deliberate.gaps = t->left_out;
+	res->arrivals.gaps = t->gaps;
+	for (unsigned s = 0; s < TRACE_STREAMS; s++)
+		gaps_note(&res->arrivals.gaps, t->missing[s]);
 	memcpy(res->unaccounted_seen, t->unaccounted_seen, sizeof(res->unaccounted_seen));
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	fill_refused(t, res);

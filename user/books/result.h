@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "books/arrivals.h"
 #include "books/findings.h"
-#include "books/hist.h"
 #include "stages.h"
 #include "trace/ksym.h"
 #include "trace/reason.h"
@@ -56,11 +56,6 @@ struct result_errno {
 	uint64_t packets;
 };
 
-struct result_latency {
-	bool measured;
-	uint64_t min, p50, p90, p99, p999, max; /* ns */
-};
-
 struct result_losses {		 /* what the program itself lost or could not see */
 	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
 	uint64_t suppressed;	 /* losses for which there is evidence that tracing was off */
@@ -73,7 +68,7 @@ struct result {
 	bool interrupted;	 /* by a signal: the books are those of what was sent until then */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
 	uint64_t waits, wait_ns;
-	uint64_t duplicated, reordered, late, damaged, invalid, foreign;
+	uint64_t duplicated, late, damaged, invalid, foreign;
 	struct {		 /* faults that the sender made on purpose: engine/shape.h */
 		bool asked;
 		uint64_t duplicates, reordered, gaps;
@@ -85,7 +80,8 @@ struct result {
 	uint64_t slipped_ns;	 /* schedule that the generator could not keep */
 	unsigned payload_bytes, frame_bytes;
 	char tx_mode[32], rx_mode[32];
-	struct result_latency latency;
+	struct arrivals arrivals;
+	struct trace_fragments fragments; /* counted beside the datagrams */
 	struct result_errno refused_by[RESULT_ERRNOS];
 	unsigned n_refused_by;
 	char in_flight_where[160];
@@ -99,8 +95,5 @@ struct result {
 	unsigned n_findings;
 	struct result_losses losses;
 };
-
-/* From a histogram of one-way delays; NULL or empty: not measured. */
-void result_latency_fill(struct result_latency *l, const struct hist *delay);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "engine/flow.h"
 #include "engine/sink.h"
+#include "engine/socket.h"
 
 struct rx_config {
 	const struct flow *flow; /* dst_port and family are used; dst address: any */
@@ -23,6 +24,8 @@ struct rx_config {
 	int rcvbuf;		 /* bytes asked for; 0: the default */
 	bool rcvbuf_force;	 /* SO_RCVBUFFORCE */
 	bool reuseport;
+	struct socket_receive socket;
+	bool per_flow;		 /* tells the sink where each packet came from */
 	int xsk_map_fd;		 /* xsk: XSKMAP to enter the socket in */
 	const struct sink_prog *sink_prog; /* xdp: the program that receives; borrowed */
 	bool xdp_skb_mode;	 /* xsk, xdp: the program is attached as generic XDP */

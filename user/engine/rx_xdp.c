@@ -29,6 +29,30 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct erro
 	return 0;
 }
 
+/*
+ * The program counts order for all streams together and keeps no delay: a line a stream, the first of
+ * them with the sum.
+ */
+static void collect_lines(struct sink *sink, const struct sink_count *c)
+{
+	const struct line_source any = {};
+
+	while (sink->lines < atomic_load(&sink->streams->n)) {
+		unsigned i = sink->lines;
+
+		sink->line[i] = line_new((uint16_t)i, &any, sink->streams->at[i].base);
+		if (!sink->line[i])
+			return;
+		sink->lines++;
+	}
+	for (unsigned i = 0; i < sink->lines; i++) {
+		if (c->next[i])
+			sink->line[i]->next = c->next[i];
+	}
+	if (sink->lines)
+		sink->line[0]->order.packets = c->reordered;
+}
+
 /* The program's clock is behind by less than SINK_CLOCK_EVERY packets. */
 static void rx_xdp_collect(struct rx *rx)
 {
@@ -39,13 +63,12 @@ static void rx_xdp_collect(struct rx *rx)
 		return;
 	sink->bytes = c.bytes;
 	sink->duplicated = c.duplicated;
-	sink->reordered = c.reordered;
 	sink->damaged = c.damaged;
 	sink->invalid = c.invalid;
 	sink->foreign = c.foreign;
 	sink->first_ns = c.first_ns;
 	sink->last_ns = c.last_ns;
-	memcpy(sink->next, c.next, sizeof(sink->next));
+	collect_lines(sink, &c);
 	__atomic_store_n(&sink->delivered, c.delivered, __ATOMIC_RELAXED);
 }
 

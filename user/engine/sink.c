@@ -10,17 +10,50 @@
 
 #define LEARNED_WINDOW (1ULL << 32) /* all numbers of a stream; memory is used as they come */
 
-/* The delay counts only if the time stamp is whole and the clocks agree on the order. */
-static void note_delay(struct sink *s, const uint8_t *data, unsigned have, uint64_t now_tai)
+/* The delay counts only if the time stamp is whole. */
+static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
+		       uint64_t now_tai)
 {
 	struct stamp_time t;
 
-	if (!s->delay || !now_tai || have < STAMP_TIME_LEN)
+	if (!s->timed || !now_tai || have < STAMP_TIME_LEN)
 		return;
 	memcpy(&t, data + STAMP_TIME_OFF, sizeof(t));
-	if (t.check != ~t.ns || now_tai < be64toh(t.ns))
-		return;
-	hist_add(s->delay, now_tai - be64toh(t.ns));
+	if (t.check == ~t.ns)
+		line_timed(l, be64toh(t.ns), now_tai);
+}
+
+/* NULL only if there is no memory for a stream's first line. */
+static struct line *find_line(struct sink *s, uint16_t stream)
+{
+	static const struct line_source any;
+	bool room = s->lines < SINK_LINES - TRACE_STREAMS;
+	const struct line_source *source = &s->source;
+
+	for (unsigned i = 0; i < s->lines; i++) {
+		if (line_is(s->line[i], stream, source))
+			return s->line[i];
+	}
+	if (!room) { /* what is kept back is enough for one line of each stream */
+		source = &any;
+		for (unsigned i = 0; i < s->lines; i++) {
+			if (line_is(s->line[i], stream, source))
+				return s->line[i];
+		}
+	}
+	if (s->lines == SINK_LINES)
+		return NULL;
+	s->line[s->lines] = line_new(stream, source, s->streams->at[stream].base);
+	return s->line[s->lines] ? s->line[s->lines++] : NULL;
+}
+
+static struct line *line_of(struct sink *s, uint16_t stream)
+{
+	struct line **recent = &s->recent[(s->source.port + stream) % SINK_RECENT];
+
+	if (!*recent || !line_is(*recent, stream, &s->source))
+		*recent = find_line(s, stream);
+	return *recent;
 }
 
 static unsigned expected_length(const struct sink *s, int index, uint64_t number)
@@ -112,22 +145,20 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	atomic_store(&st->ended, true);
 }
 
-static void note_arrival(struct sink *s, int index, uint64_t number, unsigned len)
+static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsigned len)
 {
 	struct sink_streams *t = s->streams;
-	uint8_t *arrived = &t->at[index].arrivals[number & (t->window - 1)];
+	uint8_t *arrived = &t->at[l->stream].arrivals[number & (t->window - 1)];
 
 	if (*arrived) {
 		s->duplicated++;
+		l->duplicated++;
 		return;
 	}
 	*arrived = 1;
 	s->delivered++;
 	s->bytes += len;
-	if (number < s->next[index])
-		s->reordered++;
-	else
-		s->next[index] = number + 1;
+	line_arrived(l, number, len);
 }
 
 static uint16_t magic_of(const void *data, unsigned have)
@@ -142,6 +173,7 @@ static uint16_t magic_of(const void *data, unsigned have)
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai)
 {
 	struct stamp stamp;
+	struct line *line;
 	uint64_t word;
 	int index;
 
@@ -157,14 +189,25 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 	}
 	word = be64toh(stamp.word);
 	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
-	if (index < 0) {
+	line = index < 0 ? NULL : line_of(s, (uint16_t)index);
+	if (!line) {
 		s->foreign++;
 		return;
 	}
 	if (!is_whole(s, data, have, len, expected_length(s, index, STAMP_NUMBER(word))))
 		s->damaged++;
-	note_arrival(s, index, STAMP_NUMBER(word), len);
-	note_delay(s, data, have, now_tai);
+	note_arrival(s, line, STAMP_NUMBER(word), len);
+	note_delay(s, line, data, have, now_tai);
+	if (s->work)
+		s->work(s->work_arg, STAMP_STREAM(word), STAMP_NUMBER(word), len);
+}
+
+void sink_forget(struct sink *s)
+{
+	for (unsigned i = 0; i < s->lines; i++)
+		line_free(s->line[i]);
+	s->lines = 0;
+	memset(s->recent, 0, sizeof(s->recent));
 }
 
 void sink_streams_forget(struct sink_streams *t)

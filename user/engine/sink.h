@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "books/hist.h"
+#include "engine/line.h"
 #include "trace_abi.h"
 
 struct shape;
@@ -34,28 +34,40 @@ struct sink_streams {
 	struct sink_stream at[TRACE_STREAMS];
 };
 
+#define SINK_RECENT 256
+#define SINK_LINES 256 /* told apart by one thread; the rest shares one line per stream */
+
 struct sink {
 	/* set by whoever makes it */
 	struct sink_streams *streams;
 	unsigned payload;     /* expected length, the longest one with a shape; 0: any */
 	const struct shape *shape; /* tells the length of each number; NULL: all are alike */
 	const uint8_t *fill;  /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
+	bool timed;	      /* packets carry the send time */
+	/* The application's own work on each packet of the ledger; NULL: none. */
+	void (*work)(void *arg, uint16_t stream, uint64_t number, unsigned len);
+	void *work_arg;
+
+	struct line_source source; /* of the next packet; set by engines that tell flows apart */
 
 	/* results; written by the receiving thread only */
 	uint64_t delivered;   /* numbers, each once */
 	uint64_t bytes;	      /* UDP payload of the delivered */
 	uint64_t duplicated;
-	uint64_t reordered;   /* RFC 4737: number below the highest of its stream */
 	uint64_t damaged;     /* another length or content than sent */
 	uint64_t invalid;     /* no valid stamp */
 	uint64_t foreign;     /* stamp of another run, or one stream too many */
-	uint64_t next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last delivery */
-	struct hist *delay;   /* one-way, ns; NULL: not measured */
+	struct line *line[SINK_LINES];
+	unsigned lines;
+	struct line *recent[SINK_RECENT]; /* found by source port and stream */
 };
 
 /* A UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if unknown. */
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai);
+
+/* Frees the lines of a sink. */
+void sink_forget(struct sink *s);
 
 /* Frees what was learned. */
 void sink_streams_forget(struct sink_streams *t);

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "engine/flow.h"
+#include "engine/socket.h"
 
 #define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
 #define TX_ERRNO_GAP  254 /* left out on purpose (engine/shape.h): not attempted */
@@ -32,6 +33,7 @@ struct tx_config {
 	double rate_pps;	/* engines that pace themselves: of this thread; 0: unthrottled */
 	uint64_t duration_ns;	/* the same: after so long send() ends early; 0: no limit */
 	int batch_fd;		/* xdp: the tracer's map of struct trace_batch; -1: none */
+	struct socket_send socket;
 	unsigned batch;		/* most packets per call; 0: the engine's own */
 	unsigned first_flow;	/* flows first_flow .. first_flow + flows - 1 are this thread's */
 	unsigned flows;

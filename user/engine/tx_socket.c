@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending through ordinary UDP sockets, one per 5-tuple, connected, with sendmmsg().
+ * Sending through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). With GSO a message holds
+ * many datagrams, each with its own stamp: it is sent or fails as a whole, so its numbers are closed
+ * together.
  *
  * sendmmsg() that ends early does not tell why: the datagram at which it stopped may have had a
  * packet (a netfilter drop in the output hook gives EPERM and an skb) or none. Its number is
@@ -10,6 +12,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +25,9 @@
 #include "engine/tx.h"
 #include "stamp.h"
 
-#define BATCH	     64
+#define BATCH	     64	  /* messages a call */
+#define BATCH_GSO    4	  /* of up to 64 datagrams each */
+#define BATCH_BYTES  (1 << 18) /* of payload a call: more does not stay in the cache */
 #define BATCH_FLOWS  16	  /* shorter runs of one flow where there are several */
 #define MAX_SOCKETS  4096
 #define GIVE_UP	     1000 /* sends in a row that fail with the same error */
@@ -33,11 +38,13 @@ struct tx {
 	struct tx_stats stats;
 	int *fd;
 	unsigned sockets, at; /* the next batch goes to fd[at] */
-	unsigned batch;
+	unsigned batch;	      /* datagrams a call */
+	unsigned segments;    /* datagrams a message */
 	int sndbuf;
 	unsigned failures;    /* in a row */
 	int last_error;
 	uint8_t *payload;     /* batch x cfg->flow->payload */
+	struct sockaddr_storage to;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
@@ -49,22 +56,54 @@ static int set_sndbuf(int fd, int bytes)
 	return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) ? -errno : 0;
 }
 
-static int bind_and_connect(int fd, const struct flow *f, uint16_t src_port)
+unsigned socket_segments(int family, unsigned payload)
 {
-	struct sockaddr_in6 s6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(src_port),
-				  .sin6_addr = f->src6};
-	struct sockaddr_in6 d6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(f->dst_port),
-				  .sin6_addr = f->dst6};
-	struct sockaddr_in s4 = {.sin_family = AF_INET, .sin_port = htobe16(src_port),
-				 .sin_addr = f->src4};
-	struct sockaddr_in d4 = {.sin_family = AF_INET, .sin_port = htobe16(f->dst_port),
-				 .sin_addr = f->dst4};
-	bool six = f->family == AF_INET6;
-	socklen_t len = six ? sizeof(s6) : sizeof(s4);
+	unsigned room = UINT16_MAX - 8 - (family == AF_INET6 ? 0 : 20);
+	unsigned n = payload ? room / payload : 1;
 
-	if (bind(fd, six ? (void *)&s6 : (void *)&s4, len))
+	return n < 1 ? 1 : n < SOCKET_SEGMENTS ? n : SOCKET_SEGMENTS;
+}
+
+static socklen_t address_of(struct sockaddr_storage *out, const struct flow *f, bool source,
+			    uint16_t port)
+{
+	struct sockaddr_in6 *six = (void *)out;
+	struct sockaddr_in *four = (void *)out;
+
+	memset(out, 0, sizeof(*out));
+	if (f->family == AF_INET6) {
+		six->sin6_family = AF_INET6;
+		six->sin6_port = htobe16(port);
+		six->sin6_addr = source ? f->src6 : f->dst6;
+		return sizeof(*six);
+	}
+	four->sin_family = AF_INET;
+	four->sin_port = htobe16(port);
+	four->sin_addr = source ? f->src4 : f->dst4;
+	return sizeof(*four);
+}
+
+static int bind_and_connect(int fd, const struct tx_config *cfg, uint16_t src_port)
+{
+	struct sockaddr_storage a;
+	socklen_t len = address_of(&a, cfg->flow, true, src_port);
+
+	if (bind(fd, (void *)&a, len))
 		return -errno;
-	return connect(fd, six ? (void *)&d6 : (void *)&d4, len) ? -errno : 0;
+	if (cfg->socket.unconnected)
+		return 0;
+	len = address_of(&a, cfg->flow, false, cfg->flow->dst_port);
+	return connect(fd, (void *)&a, len) ? -errno : 0;
+}
+
+static int set_segment(int fd, const struct tx_config *cfg, struct error *err)
+{
+	int bytes = (int)cfg->flow->payload;
+
+	if (!cfg->socket.gso || !setsockopt(fd, SOL_UDP, UDP_SEGMENT, &bytes, sizeof(bytes)))
+		return 0;
+	return error_set(err, STATUS_UNABLE, -errno, "leave --gso out",
+			 "this kernel has no UDP segmentation: %s", strerror(errno));
 }
 
 static int open_socket(const struct tx_config *cfg, unsigned flow, struct error *err)
@@ -85,7 +124,10 @@ static int open_socket(const struct tx_config *cfg, unsigned flow, struct error 
 		rc = error_set(err, STATUS_FAILED, -errno, NULL, "cannot set a TTL of %d", ttl);
 		goto fail;
 	}
-	rc = bind_and_connect(fd, f, port);
+	rc = set_segment(fd, cfg, err);
+	if (rc)
+		goto fail;
+	rc = bind_and_connect(fd, cfg, port);
 	if (rc == -EADDRINUSE) {
 		error_set(err, STATUS_FAILED, rc, "free the port, or choose others",
 			  "source port %u is in use", port);
@@ -109,14 +151,39 @@ static void tx_socket_close(struct tx *tx)
 	free(tx);
 }
 
+/* As many datagrams as fit the cache, a whole number of messages. */
+static void plan_batch(struct tx *tx)
+{
+	const struct tx_config *cfg = tx->cfg;
+	unsigned fit = BATCH_BYTES / cfg->flow->payload;
+
+	tx->segments = cfg->socket.gso ? socket_segments(cfg->flow->family, cfg->flow->payload) : 1;
+	tx->batch = cfg->socket.gso ? BATCH_GSO * tx->segments
+		    : cfg->flows > 1 ? BATCH_FLOWS
+				     : BATCH;
+	if (cfg->batch && tx->batch > cfg->batch)
+		tx->batch = cfg->batch;
+	if (tx->batch > fit)
+		tx->batch = fit < tx->segments ? tx->segments : fit / tx->segments * tx->segments;
+}
+
 static void prepare_batch(struct tx *tx)
 {
-	unsigned len = tx->cfg->flow->payload;
+	const struct tx_config *cfg = tx->cfg;
+	unsigned len = cfg->flow->payload;
+	socklen_t to = address_of(&tx->to, cfg->flow, false, cfg->flow->dst_port);
 
-	for (unsigned i = 0; i < tx->batch; i++) {
-		tx->iov[i] = (struct iovec){tx->payload + (size_t)i * len, len};
-		tx->msg[i].msg_hdr = (struct msghdr){.msg_iov = &tx->iov[i], .msg_iovlen = 1};
+	for (unsigned i = 0; i < tx->batch; i++)
 		flow_fill(tx->payload + (size_t)i * len, len);
+	for (unsigned i = 0; i * tx->segments < tx->batch; i++) {
+		size_t bytes = (size_t)tx->segments * len;
+
+		tx->iov[i] = (struct iovec){tx->payload + i * bytes, bytes};
+		tx->msg[i].msg_hdr = (struct msghdr){.msg_iov = &tx->iov[i], .msg_iovlen = 1};
+		if (!cfg->socket.unconnected)
+			continue;
+		tx->msg[i].msg_hdr.msg_name = &tx->to;
+		tx->msg[i].msg_hdr.msg_namelen = to;
 	}
 }
 
@@ -134,9 +201,7 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 	if (!tx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	tx->cfg = cfg;
-	tx->batch = cfg->batch ? cfg->batch : flows > 1 ? BATCH_FLOWS : BATCH;
-	if (tx->batch > BATCH)
-		tx->batch = BATCH;
+	plan_batch(tx);
 	tx->fd = calloc(flows, sizeof(*tx->fd));
 	tx->payload = malloc((size_t)tx->batch * cfg->flow->payload);
 	if (!tx->fd || !tx->payload) {
@@ -179,12 +244,16 @@ static bool is_device_gone(int error)
 	return error == ENODEV || error == ENXIO || error == ENETDOWN;
 }
 
-/* One number failed. Returns 1 (it is closed), or -errno if going on makes no sense. */
-static int close_failed(struct tx *tx, int error, struct error *err)
+/*
+ * A message of `n` datagrams failed: all its numbers are closed. Returns n, or -errno if going on
+ * makes no sense.
+ */
+static int close_failed(struct tx *tx, unsigned n, int error, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
 
-	cfg->fail(cfg->fail_arg, cfg->stream->next++, error);
+	for (unsigned i = 0; i < n; i++)
+		cfg->fail(cfg->fail_arg, cfg->stream->next++, error);
 	if (is_device_gone(error))
 		return error_set(err, STATUS_FAILED, -error,
 				 "look at the interface (ip link) and run again",
@@ -193,9 +262,31 @@ static int close_failed(struct tx *tx, int error, struct error *err)
 		tx->failures = 0;
 	tx->last_error = error;
 	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN)
-		return 1;
+		return (int)n;
 	return error_set(err, STATUS_FAILED, -error, "check the route to the target",
 			 "sending stopped: %u sends in a row failed: %s", GIVE_UP, strerror(error));
+}
+
+static void stamp_batch(struct tx *tx, unsigned n)
+{
+	const struct flow *f = tx->cfg->flow;
+	const struct stream *s = tx->cfg->stream;
+	uint8_t *at = tx->payload;
+	struct timespec ts;
+	uint64_t tai = 0;
+
+	if (f->time) {
+		clock_gettime(CLOCK_TAI, &ts);
+		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	}
+	for (unsigned i = 0; i < n; i++, at += f->payload)
+		flow_stamp(at, f->payload, STAMP_WORD(s->id, s->next + i), tai);
+}
+
+/* Datagrams of the first `messages` messages of a call with n. */
+static unsigned datagrams_in(const struct tx *tx, unsigned messages, unsigned n)
+{
+	return messages * tx->segments < n ? messages * tx->segments : n;
 }
 
 static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
@@ -203,35 +294,34 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 	const struct tx_config *cfg = tx->cfg;
 	struct stream *s = cfg->stream;
 	int fd = tx->fd[tx->at], sent, error;
-	struct timespec ts;
-	uint64_t tai = 0;
+	unsigned messages, tail, done;
 
 	if (n > tx->batch)
 		n = tx->batch;
 	if (!cfg->no_wait && !wait_for_room(tx, fd))
 		return 0;
-	if (cfg->flow->time) {
-		clock_gettime(CLOCK_TAI, &ts);
-		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	}
-	for (unsigned i = 0; i < n; i++)
-		flow_stamp(tx->iov[i].iov_base, cfg->flow->payload,
-			   STAMP_WORD(s->id, s->next + i), tai);
-	sent = sendmmsg(fd, tx->msg, n, cfg->no_wait ? MSG_DONTWAIT : 0);
+	stamp_batch(tx, n);
+	messages = (n + tx->segments - 1) / tx->segments;
+	tail = n - (messages - 1) * tx->segments;
+	tx->iov[messages - 1].iov_len = (size_t)tail * cfg->flow->payload;
+	sent = sendmmsg(fd, tx->msg, messages, cfg->no_wait ? MSG_DONTWAIT : 0);
 	error = errno;
+	tx->iov[messages - 1].iov_len = (size_t)tx->segments * cfg->flow->payload;
 	tx->stats.calls++;
 	tx->at = (tx->at + 1) % tx->sockets;
-	if (sent == (int)n) {
+	if (sent == (int)messages) {
 		s->next += n;
 		tx->failures = 0;
-		return sent;
+		return (int)n;
 	}
 	if (sent < 0)
-		return error == EINTR ? 0 : close_failed(tx, error, err);
-	s->next += (unsigned)sent;
+		return error == EINTR ? 0
+				      : close_failed(tx, datagrams_in(tx, 1, n), error, err);
+	done = datagrams_in(tx, (unsigned)sent, n);
+	s->next += done;
 	tx->failures = 0;
-	error = close_failed(tx, TX_ERRNO_LOST, err);
-	return error < 0 ? error : sent + 1;
+	error = close_failed(tx, datagrams_in(tx, (unsigned)sent + 1, n) - done, TX_ERRNO_LOST, err);
+	return error < 0 ? error : (int)done + error;
 }
 
 static int tx_socket_finish(struct tx *tx, struct error *err)
@@ -248,8 +338,7 @@ static void tx_socket_stats(const struct tx *tx, struct tx_stats *st)
 
 static const char *tx_socket_mode(const struct tx *tx)
 {
-	(void)tx;
-	return "";
+	return tx->segments > 1 ? "UDP GSO" : "";
 }
 
 const struct tx_ops tx_socket = {

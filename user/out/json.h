@@ -50,10 +50,13 @@ struct json_object *json_error(const char *message, const char *hint, enum statu
 struct json_object *json_end(const struct result *res);
 struct json_object *json_stages(const struct result *res);
 struct json_object *json_command(int argc, char *const *argv);
+struct json_object *json_latency(const struct result_latency *l); /* NULL: not measured */
 struct json_object *json_finding(const struct finding *f);
 
 /* Parts of an end that send and recv have too. */
 void json_put_sending(struct json_object *o, const struct result *res);
+/* What the receiver saw beside the books: json_put_receiving() calls it. */
+void json_put_arrivals(struct json_object *o, const struct arrivals *a);
 void json_put_receiving(struct json_object *o, const struct result *res);
 void json_put_tracing(struct json_object *o, const struct result *res);
 

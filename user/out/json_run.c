@@ -282,7 +282,7 @@ static struct json_object *last_seen(const struct result *res)
 	return o;
 }
 
-static struct json_object *latency(const struct result_latency *l)
+struct json_object *json_latency(const struct result_latency *l)
 {
 	struct json_object *o;
 
@@ -294,6 +294,7 @@ static struct json_object *latency(const struct result_latency *l)
 	json_put_u64(o, "p90", l->p90);
 	json_put_u64(o, "p99", l->p99);
 	json_put_u64(o, "p999", l->p999);
+	json_put_u64(o, "p9999", l->p9999);
 	json_put_u64(o, "max", l->max);
 	return o;
 }
@@ -345,12 +346,11 @@ void json_put_receiving(struct json_object *o, const struct result *res)
 {
 	json_put_u64(o, "delivered", res->delivered);
 	json_put_u64(o, "duplicated", res->duplicated);
-	json_put_u64(o, "reordered", res->reordered);
 	json_put_u64(o, "damaged", res->damaged);
 	json_put_u64(o, "invalid", res->invalid);
 	json_put_u64(o, "foreign", res->foreign);
 	json_put_double(o, "rx_pps", res->rx_pps);
-	json_put(o, "latency_ns", latency(&res->latency));
+	json_put_arrivals(o, &res->arrivals);
 }
 
 void json_put_tracing(struct json_object *o, const struct result *res)
@@ -375,6 +375,11 @@ struct json_object *json_end(const struct result *res)
 	json_put_u64(o, "late", res->late);
 	json_put_u64(o, "replies", res->replies);
 	json_put_tracing(o, res);
+	json_put_u64(o, "fragments_made", res->fragments.made);
+	json_put_u64(o, "fragments_seen", res->fragments.seen);
+	json_put_u64(o, "fragments_dropped", res->fragments.dropped);
+	json_put_u64(o, "fragments_abandoned", res->fragments.abandoned);
+	json_put_u64(o, "fragments_unmatched", res->fragments.unmatched);
 	json_put(o, "findings", findings_array(res));
 	return o;
 }

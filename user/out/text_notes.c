@@ -34,11 +34,14 @@ static void put_counts(struct page *p, const char *label, enum style style,
 	page_end(p);
 }
 
-static void put_latency(struct page *p, const struct result_latency *l)
+static void put_latency(struct page *p, const struct arrivals *a)
 {
+	const struct result_latency *l = &a->latency;
+	const char *doubt = arrivals_clock_doubt(a);
 	const struct text_count at[] = {
 		{l->min, "min"}, {l->p50, "p50"},    {l->p90, "p90"},
-		{l->p99, "p99"}, {l->p999, "p99.9"}, {l->max, "max"},
+		{l->p99, "p99"}, {l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"},
+		{a->jitter_ns, "jitter"},
 	};
 	const unsigned n = sizeof(at) / sizeof(at[0]);
 	char number[FMT_MAX];
@@ -52,6 +55,33 @@ static void put_latency(struct page *p, const struct result_latency *l)
 			   i + 1 < n ? "," : "");
 	}
 	page_end(p);
+	if (!doubt)
+		return;
+	page_text(p, 0, STYLE_WARN, "clocks          ");
+	page_words(p, STYLE_WARN, "%s", doubt);
+	page_end(p);
+}
+
+/* How what was lost lay together, and how far the displaced came too late: only if there are any. */
+static void put_shapes(struct page *p, const struct arrivals *a)
+{
+	char number[FMT_MAX];
+
+	if (a->gaps.count) {
+		page_text(p, 0, STYLE_PLAIN, "gaps            ");
+		page_words(p, STYLE_PLAIN, "%s", fmt_count(number, sizeof(number), a->gaps.count));
+		page_words(p, STYLE_PLAIN, "of %.1f packets in the mean,",
+			   (double)a->gaps.packets / (double)a->gaps.count);
+		page_words(p, STYLE_PLAIN, "the longest of\v%s",
+			   fmt_count(number, sizeof(number), a->gaps.longest));
+		page_end(p);
+	}
+	if (a->order.packets) {
+		page_text(p, 0, STYLE_PLAIN, "reordering      ");
+		page_words(p, STYLE_PLAIN, "extent up to %s\vpackets",
+			   fmt_count(number, sizeof(number), a->order.extent_max));
+		page_end(p);
+	}
 }
 
 void text_beside(struct page *p, const struct result *res)
@@ -59,12 +89,19 @@ void text_beside(struct page *p, const struct result *res)
 	const struct result_losses *l = &res->losses;
 	const struct text_count seen[] = {
 		{res->duplicated, "duplicated"},
-		{res->reordered, "reordered"},
+		{res->arrivals.order.packets, "reordered"},
 		{res->late, "late"},
 		{res->damaged, "damaged"},
 		{res->invalid, "invalid"},
 		{res->foreign, "of another run"},
 		{res->replies, "ICMP replies"},
+	};
+	const struct text_count fragments[] = {
+		{res->fragments.made, "made"},
+		{res->fragments.seen, "seen at the receiver"},
+		{res->fragments.dropped, "dropped"},
+		{res->fragments.abandoned, "abandoned"},
+		{res->fragments.unmatched, "without a number"},
 	};
 	const struct text_count own[] = {
 		{l->causes_full, "without room for their cause"},
@@ -74,8 +111,11 @@ void text_beside(struct page *p, const struct result *res)
 		{l->gso_split, "merged packets of uneven stamps"},
 	};
 
-	put_latency(p, &res->latency);
+	put_latency(p, &res->arrivals);
+	put_shapes(p, &res->arrivals);
 	put_counts(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
+	put_counts(p, "fragments       ", STYLE_PLAIN, fragments,
+		   sizeof(fragments) / sizeof(fragments[0]));
 	put_counts(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
 	if (l->suppressed) {
 		page_text(p, 0, STYLE_WARN, "suppressed      ");

@@ -56,10 +56,32 @@ void text_send(FILE *out, const struct result *res)
 	line_if(out, "waits", res->waits);
 }
 
+static void text_delays(FILE *out, const struct arrivals *a)
+{
+	const struct result_latency *l = &a->latency;
+	const char *doubt = arrivals_clock_doubt(a);
+	char p50[FMT_MAX], p99[FMT_MAX], p9999[FMT_MAX], max[FMT_MAX], jitter[FMT_MAX];
+
+	if (a->gaps.count)
+		fprintf(out, "gaps %llu, the longest of %llu packets\n",
+			(unsigned long long)a->gaps.count, (unsigned long long)a->gaps.longest);
+	if (a->order.packets)
+		fprintf(out, "reordering extent up to %llu packets\n",
+			(unsigned long long)a->order.extent_max);
+	if (l->measured)
+		fprintf(out, "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
+			" of both ends)\n",
+			fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
+			fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
+			fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
+	if (doubt)
+		fprintf(out, "do not trust the delay: %s\n", doubt);
+}
+
 void text_recv(FILE *out, const struct recv_result *r)
 {
 	const struct result *res = &r->res;
-	char rate[FMT_MAX], p50[FMT_MAX], p99[FMT_MAX], max[FMT_MAX];
+	char rate[FMT_MAX];
 
 	line(out, "received", r->received, "");
 	line(out, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
@@ -67,14 +89,10 @@ void text_recv(FILE *out, const struct recv_result *r)
 	     r->tail_known ? "" : "or more: the end of a stream was not told");
 	stages(out, res);
 	line_if(out, "duplicated", res->duplicated);
-	line_if(out, "reordered", res->reordered);
+	line_if(out, "reordered", res->arrivals.order.packets);
 	line_if(out, "damaged", res->damaged);
 	line_if(out, "invalid", res->invalid);
-	if (res->latency.measured)
-		fprintf(out, "delay p50 %s, p99 %s, highest %s (if both clocks agree)\n",
-			fmt_ns(p50, sizeof(p50), res->latency.p50),
-			fmt_ns(p99, sizeof(p99), res->latency.p99),
-			fmt_ns(max, sizeof(max), res->latency.max));
+	text_delays(out, &res->arrivals);
 	if (!r->streams)
 		fprintf(out, "no packet with a stamp of pktledger came\n");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/netdev.h"
+#include "host/reassembly.h"
 #include "run/advice.h"
 
 #define MARK_NS 100000000 /* between two marks */
@@ -133,11 +134,15 @@ uint64_t books_in_qdiscs(const struct rig *rig)
 	return packets;
 }
 
+uint64_t books_in_reassembly(const struct rig *rig)
+{
+	return rig->fragments ? reassembly_queues(&rig->lab.rx_ns) : 0;
+}
+
 void books_take_receiver(struct books *b, struct rig *rig)
 {
-	receiver_sum(rig->receiver, &b->sink);
+	receiver_sum(rig->receiver, &b->sink, &b->arrivals);
 	receiver_stats(rig->receiver, &b->rx);
-	result_latency_fill(&b->latency, b->sink.delay);
 }
 
 void books_describe(const struct rig *rig, struct result *res)
@@ -169,13 +174,15 @@ static void close_sender(const struct rig *rig, struct result *res)
 static void close_receiver(const struct books *b, struct result *res)
 {
 	uint64_t ns = b->sink.last_ns - b->sink.first_ns;
+	struct gaps gaps;
 
 	res->duplicated = b->sink.duplicated;
-	res->reordered = b->sink.reordered;
 	res->damaged = b->sink.damaged;
 	res->invalid = b->sink.invalid;
 	res->foreign = b->sink.foreign;
-	res->latency = b->latency;
+	gaps = res->arrivals.gaps; /* of the fates */
+	res->arrivals = b->arrivals;
+	res->arrivals.gaps = gaps;
 	if (ns)
 		res->rx_pps = (double)b->sink.delivered * 1e9 / (double)ns;
 }
@@ -285,7 +292,8 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 
 int books_close(struct books *b, struct rig *rig, struct result *res, struct error *err)
 {
-	uint64_t in_qdiscs = books_in_qdiscs(rig);
+	uint64_t in_qdiscs = books_in_qdiscs(rig), in_reassembly = books_in_reassembly(rig);
+	struct trace_fragments fragments;
 	int rc = name_causes(b, rig);
 
 	if (rc)
@@ -298,13 +306,17 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 		fates_beyond(&rig->tracer.fates, (uint16_t)s, next, &b->ledger.tally);
 	}
 	books_describe(rig, res);
-	ledger_close(&b->ledger, in_qdiscs + b->in_socket, rig->tracer.fates.stream0,
+	ledger_close(&b->ledger, in_qdiscs + in_reassembly + b->in_socket,
+		     rig->tracer.fates.stream0,
 		     packets_differ(rig) ? 0 : l3_bytes(&rig->flow, rig->flow.payload),
 		     res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
-			 "%llu in the queueing discipline, %llu in the socket",
-			 (unsigned long long)in_qdiscs, (unsigned long long)b->in_socket);
+			 "%llu in the queueing discipline, %llu in reassembly, %llu in the socket",
+			 (unsigned long long)in_qdiscs, (unsigned long long)in_reassembly,
+			 (unsigned long long)b->in_socket);
+	if (rig->fragments && !drops_read_fragments(rig->tracer.drops, &fragments))
+		res->fragments = fragments;
 	close_sender(rig, res);
 	close_receiver(b, res);
 	tracer_losses(&rig->tracer, &b->ledger, res);

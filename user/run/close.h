@@ -14,7 +14,7 @@ struct books {
 	uint16_t stream0;
 	struct sink sink;	   /* sums of the receiving threads */
 	struct rx_stats rx;
-	struct result_latency latency;
+	struct arrivals arrivals;
 	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */
 	uint64_t unread_confirmed; /* events of the kernel freeing them */
 	uint64_t in_socket;	   /* waiting in a socket's queue when time to settle was over */
@@ -35,6 +35,9 @@ void books_stages(struct books *b, const struct rig *rig, struct trace_count sta
 
 /* Packets in the queueing disciplines of the path. */
 uint64_t books_in_qdiscs(const struct rig *rig);
+
+/* Datagrams of which the receiving host has some fragments and waits for the rest. */
+uint64_t books_in_reassembly(const struct rig *rig);
 
 /* Sums of the receiver, whose threads have ended. */
 void books_take_receiver(struct books *b, struct rig *rig);

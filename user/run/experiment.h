@@ -15,6 +15,7 @@
 #include "engine/rx.h"
 #include "engine/tx.h"
 #include "run/fault.h"
+#include "run/tuning.h"
 
 /* What is asked for. Borrowed strings live as long as the experiment. */
 struct run_spec {
@@ -35,6 +36,7 @@ struct run_spec {
 	uint64_t interval_ns;	/* between calls of on_interval */
 	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */
 	const struct shape *shape; /* what packets are and when; NULL: alike, evenly */
+	struct tuning tuning;
 	struct fault_list faults;
 	const char *port_a, *port_b; /* [NETNS/]IFNAME; NULL: an anonymous lab */
 	const char *lab;	/* a lab made by `lab up`; NULL: none */

@@ -75,6 +75,7 @@ struct fault_request {
 	int family;	     /* AF_INET or AF_INET6 */
 	unsigned payload;    /* of a datagram, bytes */
 	unsigned mtu;
+	unsigned segments; /* datagrams that are one packet in every queue (GSO); 0: 1 */
 	unsigned threads; /* that send */
 	uint64_t count;	  /* datagrams in all; UINT64_MAX: not known */
 	double rate_pps;  /* of all threads; 0: unthrottled */

@@ -44,6 +44,7 @@ struct plan {
 	struct error *err;
 
 	unsigned frames;   /* of one datagram */
+	unsigned segments; /* datagrams of one packet */
 	uint64_t bytes;	   /* of its frames, without FCS */
 	uint64_t truesize; /* what it is charged to a socket */
 };
@@ -77,6 +78,7 @@ static void measure_datagram(struct plan *p)
 			; /* kmalloc_reserve() */
 	}
 	p->truesize = p->frames * (alloc + SKB_STRUCT);
+	p->segments = req->segments ? req->segments : 1;
 }
 
 char *fault_cpu_mask(char *buf, size_t size, unsigned cpu)
@@ -102,7 +104,7 @@ static int cannot(struct plan *p, enum fault fault, const char *hint, const char
 /* Twice as many must come as the queue holds. */
 static int need_count(struct plan *p, enum fault fault, uint64_t frames, const char *what)
 {
-	uint64_t queue = frames / p->frames + 1;
+	uint64_t queue = frames / p->frames * p->segments + 1;
 	char hint[96];
 
 	if (p->req->count / 2 >= queue)
@@ -140,7 +142,7 @@ static int check_engines(struct plan *p)
 /* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
 static void want_flight(struct plan *p, uint64_t frames)
 {
-	int bytes = ask(frames * (p->truesize / p->frames));
+	int bytes = ask(frames * (p->truesize / p->frames) * p->segments);
 
 	if (bytes > p->fx->sndbuf)
 		p->fx->sndbuf = bytes;

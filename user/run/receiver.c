@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/pace.h"
 #include "engine/shape.h"
+#include "run/arrivals.h"
 #include "run/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
@@ -22,6 +24,7 @@ struct receiving {
 	struct rx_config rx_config;
 	struct rx *rx;
 	struct sink sink;
+	struct reader_state reader;
 	struct error error;
 	atomic_bool failed;
 };
@@ -30,6 +33,7 @@ struct receiver {
 	const struct receiver_config *cfg;
 	struct gate gate;
 	atomic_bool stop, paused, slow;
+	int log_fd;
 	uint8_t *fill;
 	struct sink_streams streams;
 	struct receiving at[RECEIVER_THREADS];
@@ -45,12 +49,19 @@ static void work(uint64_t ns)
 static void receive_all(struct receiving *me)
 {
 	struct receiver *r = me->receiver;
+	const struct reader *reader = &r->cfg->tuning->reader;
+	uint64_t start = pace_now(), pause;
 
 	while (!atomic_load_explicit(&r->stop, memory_order_relaxed)) {
 		int n;
 
 		if (atomic_load_explicit(&r->paused, memory_order_relaxed)) {
 			work(PAUSE_NS);
+			continue;
+		}
+		pause = reader_pause(reader, start, pace_now());
+		if (pause) {
+			work(pause < PAUSE_NS ? pause : PAUSE_NS);
 			continue;
 		}
 		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->error);
@@ -73,7 +84,8 @@ static void *receiving_thread(void *arg)
 	struct receiving *me = arg;
 	const struct receiver_config *cfg = me->receiver->cfg;
 	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + (int)me->slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &me->error);
+	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->rx, cfg->tuning, me->slot,
+				  &me->error);
 
 	if (!rc)
 		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
@@ -101,7 +113,7 @@ static void prepare_streams(struct receiver *r)
 	atomic_store(&r->streams.n, f->streams);
 }
 
-static int prepare(struct receiver *r, unsigned t)
+static void prepare(struct receiver *r, unsigned t)
 {
 	const struct receiver_config *cfg = r->cfg;
 	struct receiving *me = &r->at[t];
@@ -115,8 +127,12 @@ static int prepare(struct receiver *r, unsigned t)
 		/* captured packets carry what they carried */
 		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
-	if (cfg->flow->time && !(me->sink.delay = hist_new()))
-		return -ENOMEM;
+	me->sink.timed = cfg->flow->time;
+	me->reader = (struct reader_state){&cfg->tuning->reader, r->log_fd, 0};
+	if (reader_works(me->reader.reader)) {
+		me->sink.work = reader_work;
+		me->sink.work_arg = &me->reader;
+	}
 	me->rx_config = (struct rx_config){
 		.flow = cfg->flow,
 		.sink = &me->sink,
@@ -129,31 +145,37 @@ static int prepare(struct receiver *r, unsigned t)
 		.xsk_map_fd = cfg->xsk_map_fd,
 		.sink_prog = cfg->sink_prog,
 		.xdp_skb_mode = cfg->xdp_skb_mode,
+		.socket = cfg->tuning->receive,
+		.per_flow = cfg->tuning->per_flow,
 		.stop = &r->stop,
 	};
-	return 0;
 }
 
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
 {
 	struct receiver *r = calloc(1, sizeof(*r));
 	unsigned t;
+	int rc;
 
 	if (!r || !(r->fill = malloc(cfg->flow->payload + 1))) {
 		free(r);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	r->cfg = cfg;
+	rc = reader_open_log(&cfg->tuning->reader, &r->log_fd, err);
+	if (rc) {
+		free(r->fill);
+		free(r);
+		return rc;
+	}
 	r->gate = (struct gate)GATE_INIT;
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);
 	atomic_store(&r->slow, cfg->work_ns != 0);
 	for (t = 0; t < cfg->threads; t++) {
-		int rc = prepare(r, t);
-
-		if (!rc)
-			rc = -pthread_create(&r->at[t].thread, NULL, receiving_thread, &r->at[t]);
+		prepare(r, t);
+		rc = -pthread_create(&r->at[t].thread, NULL, receiving_thread, &r->at[t]);
 		if (rc) {
 			error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
 				  strerror(-rc));
@@ -230,37 +252,29 @@ void receiver_stop(struct receiver *r)
 	}
 }
 
-void receiver_sum(struct receiver *r, struct sink *sum)
+void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals)
 {
+	const struct sink *sink[RECEIVER_THREADS];
+
 	memset(sum, 0, sizeof(*sum));
-	sum->streams = &r->streams;
+	sum->streams = r->at[0].sink.streams;
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		const struct sink *one = &r->at[t].sink;
+		const struct sink *one = sink[t] = &r->at[t].sink;
 
 		if (r->cfg->ops->collect)
 			r->cfg->ops->collect(r->at[t].rx);
 		sum->delivered += one->delivered;
 		sum->bytes += one->bytes;
 		sum->duplicated += one->duplicated;
-		sum->reordered += one->reordered;
 		sum->damaged += one->damaged;
 		sum->invalid += one->invalid;
 		sum->foreign += one->foreign;
-		for (unsigned i = 0; i < TRACE_STREAMS; i++) {
-			if (one->next[i] > sum->next[i])
-				sum->next[i] = one->next[i];
-		}
 		if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
 			sum->first_ns = one->first_ns;
 		if (one->last_ns > sum->last_ns)
 			sum->last_ns = one->last_ns;
-		if (!one->delay)
-			continue;
-		if (!sum->delay)
-			sum->delay = one->delay;
-		else
-			hist_merge(sum->delay, one->delay);
 	}
+	arrivals_sum(arrivals, sink, r->cfg->threads);
 }
 
 void receiver_stats(const struct receiver *r, struct rx_stats *st)
@@ -300,9 +314,11 @@ void receiver_close(struct receiver *r)
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		if (r->at[t].rx)
 			r->cfg->ops->close(r->at[t].rx);
-		hist_free(r->at[t].sink.delay);
+		sink_forget(&r->at[t].sink);
 	}
 	sink_streams_forget(&r->streams);
+	if (r->log_fd >= 0)
+		close(r->log_fd);
 	free(r->fill);
 	free(r);
 }

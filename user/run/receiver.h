@@ -7,10 +7,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "books/arrivals.h"
 #include "books/fates.h"
 #include "engine/flow.h"
 #include "engine/rx.h"
 #include "host/netns.h"
+#include "run/tuning.h"
 
 struct receiver_config {
 	const struct rx_ops *ops;
@@ -28,6 +30,7 @@ struct receiver_config {
 	bool xdp_skb_mode;
 	bool paused;		  /* does not read until receiver_resume() */
 	uint64_t work_ns;	  /* time spent on each packet, a slow reader */
+	const struct tuning *tuning;
 	int cpu;		  /* first thread's CPU; -1: not pinned */
 };
 
@@ -56,11 +59,8 @@ bool receiver_failed(const struct receiver *r, struct error *err);
 /* Ends the threads; the engines and their sockets stay open. */
 void receiver_stop(struct receiver *r);
 
-/*
- * Sums of all threads, into one sink; its `delay` is the merged histogram, owned by the receiver,
- * or NULL. Once, after receiver_stop().
- */
-void receiver_sum(struct receiver *r, struct sink *sum);
+/* Sums of all threads, after receiver_stop(). `sum` has no lines: they are in `arrivals`. */
+void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals);
 void receiver_stats(const struct receiver *r, struct rx_stats *st);
 const char *receiver_mode(const struct receiver *r);
 int receiver_fd(const struct receiver *r, unsigned thread);

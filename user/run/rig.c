@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "host/netdev.h"
+#include "host/reassembly.h"
 #include "run/ports.h"
 #include "stamp.h"
 
-#define SRC_PORT       40000
+#define SRC_PORT	   40000
+#define REASSEMBLY_SECONDS 1
 
 static int open_tracer(struct rig *rig, struct error *err)
 {
@@ -21,7 +23,7 @@ static int open_tracer(struct rig *rig, struct error *err)
 				 : (spec->count + spec->threads - 1) / spec->threads;
 
 	/* checkpoints only in labs: what is attached by tc outlives us on a device of the host */
-	return tracer_open(&rig->tracer, spec->threads, count, rig->flow.dst_port,
+	return tracer_open(&rig->tracer, spec->threads, count, rig->flow.dst_port, rig->fragments,
 			   spec->port_a ? NULL : &tx, spec->port_a ? NULL : &rx, err);
 }
 
@@ -86,6 +88,23 @@ static int attach_xdp(struct rig *rig, bool *native, struct error *err)
 	return rc;
 }
 
+/*
+ * Datagrams that need fragments. What is lost with one of them is known when the rest has been given
+ * up: in a lab of our own that shall not take longer than closing the books.
+ */
+static int plan_fragments(struct rig *rig, struct error *err)
+{
+	const struct run_spec *spec = rig->spec;
+	int rc = 0;
+
+	rig->fragments = spec->payload + (spec->ipv6 ? 48 : 28) > rig->lab.tx.mtu;
+	if (rig->fragments && !spec->port_a && !spec->lab)
+		rc = reassembly_set_time(&rig->lab.rx_ns, REASSEMBLY_SECONDS);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
+			      "cannot set the time for reassembly: %s", strerror(-rc))
+		  : 0;
+}
+
 /* The XDP side of the receiver: our program, and that of a fault before it. */
 static int open_xdp(struct rig *rig, struct error *err)
 {
@@ -134,7 +153,10 @@ static int open_receiver(struct rig *rig, struct error *err)
 		.ns = &rig->lab.rx_ns,
 		.ifname = rig->lab.rx.ifname,
 		.ifindex = rig->lab.rx.ifindex,
-		.threads = xsk ? rig->lab.rx.queues : 1,
+		.threads = xsk			     ? rig->lab.rx.queues
+			   : spec->tuning.rx_threads ? spec->tuning.rx_threads
+						     : 1,
+		.tuning = &spec->tuning,
 		.shape = spec->shape && spec->shape->n_payload ? spec->shape : NULL,
 		.fates = &rig->tracer.fates,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
@@ -148,8 +170,8 @@ static int open_receiver(struct rig *rig, struct error *err)
 	if (rc || fx->no_receiver)
 		return rc;
 	rc = receiver_open(&rig->receiver, &rig->receiver_config, err);
-	if (!rc && fx->socket_filter)
-		rc = fault_socket(rig->faults, receiver_fd(rig->receiver, 0), err);
+	for (unsigned t = 0; !rc && fx->socket_filter && t < rig->receiver_config.threads; t++)
+		rc = fault_socket(rig->faults, receiver_fd(rig->receiver, t), err);
 	return rc;
 }
 
@@ -202,6 +224,7 @@ static int open_sender(struct rig *rig, struct error *err)
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : rig->fx.sndbuf,
 		.no_wait = spec->no_wait,
 		.batch_fd = drops_batch_fd(rig->tracer.drops),
+		.tuning = &spec->tuning,
 		.cpu = rig->fx.tx_cpu >= 0 ? rig->fx.tx_cpu : 0,
 	};
 	return sender_open(&rig->sender, &rig->sender_config, err);
@@ -216,6 +239,9 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 		.family = spec->ipv6 ? AF_INET6 : AF_INET,
 		.payload = spec->payload,
 		.mtu = 1500,
+		.segments = spec->tuning.send.gso ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET,
+								    spec->payload)
+						  : 1,
 		.threads = spec->threads,
 		.count = spec->count,
 		.rate_pps = rig->rate_pps,
@@ -265,8 +291,9 @@ static int open_both_ends(struct rig *rig, struct error *err)
 	int rc;
 
 	plan_flow(rig);
-	rc = open_tracer(rig, err);
-
+	rc = plan_fragments(rig, err);
+	if (!rc)
+		rc = open_tracer(rig, err);
 	if (rc)
 		return rc;
 	if (rig->tracer.checkpoints)

@@ -146,7 +146,8 @@ static void *sending_thread(void *arg)
 	struct sending *me = arg;
 	const struct sender_config *cfg = me->sender->cfg;
 	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + me->stream.slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &me->error);
+	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning,
+				  me->stream.slot, &me->error);
 
 	if (!rc)
 		rc = me->sender->ops->open(&me->tx, &me->tx_config, &me->error);
@@ -192,6 +193,7 @@ static void prepare(struct sender *s, unsigned t)
 		.rate_pps = cfg->rate_pps / cfg->threads,
 		.duration_ns = cfg->duration_ns,
 		.batch_fd = cfg->batch_fd,
+		.socket = cfg->tuning->send,
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
 		.shape = shaped ? cfg->shape : NULL,
 		.fail = note_failure,

@@ -11,6 +11,7 @@
 #include "engine/flow.h"
 #include "engine/tx.h"
 #include "host/netns.h"
+#include "run/tuning.h"
 
 struct sender_config {
 	const struct tx_ops *ops;
@@ -27,6 +28,7 @@ struct sender_config {
 	int sndbuf;
 	bool no_wait;
 	int batch_fd;		 /* tx xdp: the tracer's, see tx.h; -1: none */
+	const struct tuning *tuning;
 	int cpu;		 /* first thread's CPU, the others follow; -1: not pinned */
 };
 

@@ -28,6 +28,7 @@ struct send_spec {
 	const struct shape *shape; /* as in struct run_spec; a capture need not be stamped */
 	uint64_t sndbuf;
 	bool no_wait;
+	struct tuning tuning;
 	uint64_t interval_ns;
 };
 
@@ -48,6 +49,7 @@ struct recv_spec {
 	uint64_t duration_ns;	 /* 0: no limit */
 	bool stay;		 /* goes on when all senders have said that they are done */
 	uint64_t rcvbuf;
+	struct tuning tuning;
 	uint64_t interval_ns;
 };
 

@@ -38,7 +38,7 @@ static void open_tracer(struct receiving_end *e)
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
 	else /* the senders' numbers are not known here: causes are counted, fates not kept */
-		e->traced = !tracer_open(&e->tracer, 1, 0, e->spec->port, NULL, NULL, &why);
+		e->traced = !tracer_open(&e->tracer, 1, 0, e->spec->port, false, NULL, NULL, &why);
 	if (e->traced || !e->view->on_note)
 		return;
 	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
@@ -82,7 +82,8 @@ static int open_receiver(struct receiving_end *e, struct error *err)
 		.ops = e->spec->rx,
 		.flow = &e->flow,
 		.ifname = e->spec->ifname,
-		.threads = 1,
+		.threads = e->spec->tuning.rx_threads ? e->spec->tuning.rx_threads : 1,
+		.tuning = &e->spec->tuning,
 		.rcvbuf = (int)e->spec->rcvbuf,
 		.rcvbuf_force = e->spec->rcvbuf != 0,
 		.xsk_map_fd = -1,
@@ -162,18 +163,27 @@ static void close_streams(const struct sink *sum, struct recv_result *out)
 	for (unsigned i = 0; i < out->streams; i++) {
 		const struct sink_stream *st = &t->at[i];
 		struct recv_stream *s = &out->stream[i];
-		uint64_t known;
+		uint64_t known, next = out->res.arrivals.next[i], missing = 0;
 
 		*s = (struct recv_stream){
 			.stream = st->id,
 			.base = st->base,
-			.highest = sum->next[i] > st->base ? sum->next[i] - st->base : 0,
+			.highest = next > st->base ? next - st->base : 0,
 			.ended = atomic_load(&st->ended),
 			.sent = st->end_sent,
 			.refused = st->end_refused,
 		};
-		for (uint64_t n = 0; n < s->highest; n++)
-			s->delivered += st->arrivals[(st->base + n) & (t->window - 1)];
+		for (uint64_t n = 0; n < s->highest; n++) {
+			bool arrived = st->arrivals[(st->base + n) & (t->window - 1)];
+
+			s->delivered += arrived;
+			if (arrived) {
+				gaps_note(&out->res.arrivals.gaps, missing);
+				missing = 0;
+			} else {
+				missing++;
+			}
+		}
 		known = s->ended ? s->sent : s->highest;
 		out->lost += known > s->delivered ? known - s->delivered : 0;
 		if (s->ended && s->sent + s->refused > s->highest)
@@ -207,13 +217,12 @@ static void close_books(struct receiving_end *e, struct recv_result *out)
 	uint64_t ns;
 
 	receiver_stop(e->receiver);
-	receiver_sum(e->receiver, &sum);
+	receiver_sum(e->receiver, &sum, &res->arrivals);
 	if (e->traced)
 		close_stages(e, res);
 	close_streams(&sum, out);
 	res->delivered = sum.delivered;
 	res->duplicated = sum.duplicated;
-	res->reordered = sum.reordered;
 	res->damaged = sum.damaged;
 	res->invalid = sum.invalid;
 	res->foreign = sum.foreign;
@@ -222,7 +231,6 @@ static void close_books(struct receiving_end *e, struct recv_result *out)
 	res->duration_ns = ns;
 	if (ns)
 		res->rx_pps = (double)sum.delivered * 1e9 / (double)ns;
-	result_latency_fill(&res->latency, sum.delay);
 	snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(e->receiver));
 }
 

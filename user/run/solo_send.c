@@ -81,7 +81,7 @@ static void open_tracer(struct sending_end *e, uint64_t each)
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
 	else
-		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port,
+		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port, false,
 					 NULL, NULL, &why);
 	if (e->traced || !e->view->on_note)
 		return;
@@ -128,6 +128,7 @@ static int open_sender(struct sending_end *e, struct error *err)
 		.sndbuf = (int)spec->sndbuf,
 		.no_wait = spec->no_wait,
 		.batch_fd = e->traced ? drops_batch_fd(e->tracer.drops) : -1,
+		.tuning = &spec->tuning,
 		.cpu = -1,
 	};
 	if (e->traced && spec->tx == &tx_xdp &&

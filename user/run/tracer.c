@@ -15,19 +15,32 @@ static int reason_value(const struct tracer *t, const char *name)
 	return value < 0 ? -1 : value;
 }
 
-/* Children of a freed head are freed in skb_release_data(): no packets of their own (STAGES 5.2). */
-static void ignore_children(struct tracer *t)
+/* Where the code of a kernel function is; 0, 0: there is no such function. */
+static void find_range(const struct tracer *t, const char *name, __u64 *start, __u64 *end)
 {
 	struct ksym here;
-	uint64_t start;
+	uint64_t from;
 
-	if (ksym_addr(t->ksyms, "skb_release_data", &start))
+	*start = *end = 0;
+	if (ksym_addr(t->ksyms, name, &from))
 		return;
-	t->config.ignore_start = t->config.ignore_end = start;
-	while (!ksym_find(t->ksyms, t->config.ignore_end, &here) &&
-	       !strcmp(here.name, "skb_release_data") &&
-	       here.offset == t->config.ignore_end - start)
-		t->config.ignore_end++;
+	*start = *end = from;
+	while (!ksym_find(t->ksyms, *end, &here) && !strcmp(here.name, name) &&
+	       here.offset == *end - from)
+		++*end;
+}
+
+/*
+ * Children of a freed head are freed in skb_release_data(): no packets of their own.
+ * What is freed where fragments are made are those that were not sent any more.
+ */
+static void find_ranges(struct tracer *t)
+{
+	struct trace_config *c = &t->config;
+
+	find_range(t, "skb_release_data", &c->ignore_start, &c->ignore_end);
+	find_range(t, "ip_do_fragment", &c->fragmenting[0].start, &c->fragmenting[0].end);
+	find_range(t, "ip6_fragment", &c->fragmenting[1].start, &c->fragmenting[1].end);
 }
 
 static int configure(struct tracer *t, uint16_t port, bool count_all, struct error *err)
@@ -50,11 +63,11 @@ static int configure(struct tracer *t, uint16_t port, bool count_all, struct err
 		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
 		.count_all = count_all,
 	};
-	ignore_children(t);
+	find_ranges(t);
 	return 0;
 }
 
-int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port,
+int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port, bool fragments,
 		const struct checkpoint_place *tx, const struct checkpoint_place *rx,
 		struct error *err)
 {
@@ -70,12 +83,13 @@ int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t por
 		rc = fates_init(&t->fates, (uint16_t)streams, fates_window(window), err);
 	if (!rc)
 		rc = configure(t, port, !count, err);
+	t->config.fragments = fragments;
 	if (!rc) {
 		xdp = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0;
 		rc = drops_open(&t->drops, &t->config, xdp, err);
 	}
 	if (!rc && tx)
-		rc = checkpoints_open(&t->checkpoints, &t->config, tx, rx, err);
+		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, tx, rx, err);
 	if (!rc)
 		rc = fates_map(&t->fates, drops_fates_fd(t->drops),
 			       t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,

@@ -24,7 +24,7 @@ struct tracer {
  * stream, UINT64_MAX if that is not known; 0: the numbers are others', so that causes are counted but
  * no fates kept. `tx`, `rx`: checkpoints, both NULL for none. On failure all is undone.
  */
-int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port,
+int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port, bool fragments,
 		const struct checkpoint_place *tx, const struct checkpoint_place *rx,
 		struct error *err);
 

@@ -5,7 +5,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include "run/tuning.h"
 
 void gate_report(struct gate *g)
 {
@@ -54,23 +57,53 @@ static int allowed_cpu(int n)
 	return -1;
 }
 
-int worker_settle_in(const struct netns *ns, int cpu, struct error *err)
+static int pin(int cpu)
 {
 	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (cpu >= CPU_SETSIZE)
+		return -EINVAL;
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
+static int grant(const struct worker_wish *wish, const struct tuning *tuning, unsigned slot,
+		 struct error *err)
+{
+	struct sched_param param = {.sched_priority = (int)tuning->rt};
+	int rc = wish->cpu_set ? pin((int)(wish->cpu + slot)) : 0;
+
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc,
+				 "taskset -p tells which CPUs a process may use",
+				 "thread %u cannot run on CPU %u: %s", slot, wish->cpu + slot,
+				 strerror(-rc));
+	/* of this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
+	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
+		return error_set(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
+				 "cannot set a nice value of %d: %s", tuning->nice, strerror(errno));
+	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
+		return error_set(err, STATUS_UNABLE, -errno,
+				 "it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
+				 "cannot set real-time priority %u: %s", tuning->rt, strerror(errno));
+	return 0;
+}
+
+int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
+		     const struct tuning *tuning, unsigned slot, struct error *err)
+{
 	int rc = ns ? netns_enter(ns) : 0;
 
 	if (rc)
 		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
 				 "cannot enter the network namespace: %s", strerror(-rc));
-	if (cpu < 0)
-		return 0;
-	CPU_ZERO(&set);
-	cpu = allowed_cpu(cpu);
-	if (cpu >= 0) {
-		CPU_SET(cpu, &set);
-		sched_setaffinity(0, sizeof(set), &set); /* a wish: without it all is slower */
+	if (cpu >= 0 && !wish->cpu_set) {
+		cpu = allowed_cpu(cpu);
+		if (cpu >= 0)
+			pin(cpu); /* our guess: without it all is slower */
 	}
-	return 0;
+	return grant(wish, tuning, slot, err);
 }
 
 static void on_interrupt(int signal)

@@ -24,8 +24,21 @@ void gate_await(struct gate *g, unsigned ready);
 void gate_open(struct gate *g);
 void gate_pass(struct gate *g);
 
-/* Moves the calling thread into `ns` (NULL: stays) and onto `cpu` modulo those online (-1: any). */
-int worker_settle_in(const struct netns *ns, int cpu, struct error *err);
+/* What the user asked for. */
+struct worker_wish {
+	bool cpu_set;
+	unsigned cpu; /* of the first thread, the others follow; must be one we may use */
+};
+
+struct tuning;
+
+/*
+ * Moves the calling thread into `ns` (NULL: stays) and onto `cpu` modulo those online (-1: any): a
+ * guess of ours, which may fail. `wish` stands before it, and what cannot be granted is an error, as
+ * are nice and rt of `tuning`; `slot` is the thread's number.
+ */
+int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
+		     const struct tuning *tuning, unsigned slot, struct error *err);
 
 /* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
 void worker_allow_interrupts(void);

@@ -60,6 +60,7 @@ static void detach(struct checkpoint *c)
 }
 
 int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
+		     const struct drops *drops,
 		     const struct checkpoint_place *tx, const struct checkpoint_place *rx,
 		     struct error *err)
 {
@@ -74,7 +75,12 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		goto fail;
 	memcpy((void *)&c->skel->rodata->cfg, cfg, sizeof(*cfg));
 	bpf_map__set_max_entries(c->skel->maps.seen, (__u32)pages);
-	rc = checkpoint_bpf__load(c->skel);
+	rc = bpf_map__reuse_fd(c->skel->maps.fragments, drops_fragments_fd(drops));
+	if (!rc)
+		rc = bpf_map__reuse_fd(c->skel->maps.fragment_counts,
+				       drops_fragment_counts_fd(drops));
+	if (!rc)
+		rc = checkpoint_bpf__load(c->skel);
 	if (rc)
 		goto fail;
 	for (unsigned i = 0; i < TRACE_STREAMS; i++)

@@ -12,6 +12,7 @@
 
 struct drops {
 	struct drops_bpf *skel;
+	bool paged;
 	int cpus;
 	struct trace_count *percpu; /* scratch, one a CPU */
 };
@@ -27,27 +28,47 @@ static int load_error(struct error *err, int rc)
 			 "cannot load the tracing programs: %s", strerror(-rc));
 }
 
+#define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
+
+/* Opens and loads the programs; `paged`: those that read stamps in pages (bpf/paged.bpf.h). */
+static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
+{
+	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
+	int rc;
+
+	d->skel = drops_bpf__open();
+	if (!d->skel)
+		return -ENOMEM;
+	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
+	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
+	bpf_map__set_max_entries(d->skel->maps.arrivals, (__u32)pages);
+	if (cfg->fragments)
+		bpf_map__set_max_entries(d->skel->maps.fragments, FRAGMENTS);
+	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
+	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
+	bpf_program__set_autoload(d->skel->progs.kfree_skb, !paged);
+	bpf_program__set_autoload(d->skel->progs.kfree_skb_paged, paged);
+	d->paged = paged;
+	rc = drops_bpf__load(d->skel);
+	if (!rc)
+		return 0;
+	drops_bpf__destroy(d->skel);
+	d->skel = NULL;
+	return rc;
+}
+
 int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
 {
 	struct drops *d = calloc(1, sizeof(*d));
-	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	int rc;
 
 	if (!d)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	d->cpus = libbpf_num_possible_cpus();
 	d->percpu = calloc((size_t)d->cpus, sizeof(*d->percpu));
-	d->skel = drops_bpf__open();
-	if (!d->skel || !d->percpu) {
-		drops_close(d);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
-	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
-	bpf_map__set_max_entries(d->skel->maps.arrivals, (__u32)pages);
-	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
-	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
-	rc = drops_bpf__load(d->skel);
+	rc = d->percpu ? load(d, cfg, xdp, true) : -ENOMEM;
+	if (rc && d->percpu) /* Linux before 6.12 */
+		rc = load(d, cfg, xdp, false);
 	if (rc) {
 		drops_close(d);
 		return load_error(err, rc);
@@ -58,11 +79,16 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	return 0;
 }
 
+static struct bpf_program *kfree_program(const struct drops *d)
+{
+	return d->paged ? d->skel->progs.kfree_skb_paged : d->skel->progs.kfree_skb;
+}
+
 int drops_attach(struct drops *d, struct error *err)
 {
 	struct drops_bpf *s = d->skel;
 
-	s->links.kfree_skb = bpf_program__attach(s->progs.kfree_skb);
+	s->links.kfree_skb = bpf_program__attach(kfree_program(d));
 	if (!s->links.kfree_skb)
 		return load_error(err, -errno);
 	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
@@ -74,6 +100,38 @@ int drops_attach(struct drops *d, struct error *err)
 int drops_fates_fd(const struct drops *d)
 {
 	return bpf_map__fd(d->skel->maps.fates);
+}
+
+int drops_fragments_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.fragments);
+}
+
+int drops_fragment_counts_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.fragment_counts);
+}
+
+int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
+{
+	struct trace_fragments *each = calloc((size_t)d->cpus, sizeof(*each));
+	__u32 zero = 0;
+	int rc = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	if (!each)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(drops_fragment_counts_fd(d), &zero, each))
+		rc = -errno;
+	for (int i = 0; !rc && i < d->cpus; i++) {
+		sum->made += each[i].made;
+		sum->seen += each[i].seen;
+		sum->dropped += each[i].dropped;
+		sum->abandoned += each[i].abandoned;
+		sum->unmatched += each[i].unmatched;
+	}
+	free(each);
+	return rc;
 }
 
 int drops_cell_fd(const struct drops *d)
@@ -214,7 +272,7 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 		l->bpf.gso_split += each[i].gso_split;
 	}
 	free(each);
-	l->recursion_misses = misses_of(d->skel->progs.kfree_skb) +
+	l->recursion_misses = misses_of(kfree_program(d)) +
 			      misses_of(d->skel->progs.xdp_redirect_err) +
 			      misses_of(d->skel->progs.xdp_devmap_xmit);
 	return rc;

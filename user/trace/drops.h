@@ -38,6 +38,11 @@ int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struc
 int drops_attach(struct drops *d, struct error *err);
 
 int drops_fates_fd(const struct drops *d);
+/* Maps for reuse by checkpoint.bpf.c; of use only if cfg.fragments is set. */
+int drops_fragments_fd(const struct drops *d);
+int drops_fragment_counts_fd(const struct drops *d);
+int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
+
 int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
 
 int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */

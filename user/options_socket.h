@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options of struct tuning: how sockets, threads and the reader work. Rows count from its start. */
+#ifndef PKTLEDGER_OPTIONS_SOCKET_H
+#define PKTLEDGER_OPTIONS_SOCKET_H
+
+#include "base/opt.h"
+#include "engine/rx.h"
+#include "engine/tx.h"
+#include "run/tuning.h"
+
+extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
+
+/*
+ * STATUS_USAGE if an option needs another engine, or --gso a smaller payload. `tx`, `rx`: NULL if
+ * there is no such end; mtu 0: not known.
+ */
+int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
+		 bool ipv6, unsigned payload, unsigned mtu, struct error *err);
+
+/* Whether only --tx socket can do what is asked. */
+bool tuning_needs_socket(const struct tuning *t);
+
+#endif
