@@ -21,7 +21,7 @@ CACHE = Path(os.environ.get("PKTLEDGER_KERNELS") or Path(
 WANTED = {
     "6.1": (("bookworm-security", "bookworm"), r"6\.1\."),
     "6.12": (("trixie-security", "trixie"), r"6\.12\."),
-    "newest": (("sid", "trixie-backports"), r""),
+    "newest": (("sid",), r""),
 }
 
 
@@ -89,11 +89,11 @@ class Archive:
         return found
 
     def apt(self, command, *args, **kwargs):
-        return output(command, *self.options, *args, **kwargs)
+        return output(command, *self.options, *args, env={**os.environ, "LC_ALL": "C"}, **kwargs)
 
     def releases(self, pattern):
-        """Newest first."""
-        self.apt("apt-get", "update")
+        """Newest first. An update that failed in part is none to apt."""
+        self.apt("apt-get", "-oAPT::Update::Error-Mode=any", "update")
         names = self.apt("apt-cache", "pkgnames", "linux-image-").split()
         found = [m[1] for name in names
                  if (m := re.fullmatch(rf"linux-image-({pattern}[\d.]+(\+deb\d+|-\d+)?-amd64)",
