@@ -71,7 +71,7 @@ test-programs: all $(UNIT)
 .PHONY: test test-all
 test test-all: test-programs
 	$(Q)B=$(B) PKTLEDGER_TEST=$(@:test-%=%) tests/run $(TESTS)
-	$(if $(filter test-all,$(@)$(TESTS)),$(Q)B=$(B) tests/kernels/run)
+	$(if $(TESTS),,$(if $(filter test-all,$@),$(Q)B=$(B) tests/kernels/run))
 
 # On other kernels, in QEMU guests. They are downloaded once, into the user's cache directory.
 .PHONY: test-kernels

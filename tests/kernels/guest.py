@@ -18,7 +18,7 @@ NEEDED = (QEMU, "busybox", "cpio", "modprobe", "xz", "zstd")
 MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
 PACKAGES = "qemu-system-x86 busybox-static cpio kmod xz-utils zstd"
 UNPACK = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-qdc"], ".gz": ["gzip", "-dc"]}
-TAIL = 15  # lines of the console that are shown
+TAIL = 30  # lines of the console that are shown
 
 # tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read.
 COMMAND_LINE = ("console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable"
