@@ -71,6 +71,12 @@ test-programs: all $(UNIT)
 .PHONY: test test-all
 test test-all: test-programs
 	$(Q)B=$(B) PKTLEDGER_TEST=$(@:test-%=%) tests/run $(TESTS)
+	$(if $(TESTS),,$(if $(filter test-all,$@),$(Q)B=$(B) tests/kernels/run))
+
+# On other kernels, in QEMU guests. They are downloaded once, into the user's cache directory.
+.PHONY: test-kernels
+test-kernels: test-programs
+	$(Q)B=$(B) tests/kernels/run $(TESTS)
 
 .PHONY: bench
 bench: all
@@ -87,7 +93,8 @@ help:
 	@echo 'make           build $(B)/$(NAME)'
 	@echo 'make run       build it and run the main job (as root)'
 	@echo 'make test      all tests, in less than 5 minutes; TESTS="net/run unit" for some'
-	@echo 'make test-all  the same with more repetitions and larger counts'
+	@echo 'make test-all  the same with more repetitions and larger counts, and on other kernels'
+	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
 	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make clean     remove $(B)'

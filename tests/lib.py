@@ -19,7 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BINARY = ROOT / os.environ.get("B", "build") / "pktledger"
 EVERYTHING = os.environ.get("PKTLEDGER_TEST") == "all"  # make test-all
-TIMEOUT = 60  # seconds, of one command
+PATIENCE = int(os.environ.get("PKTLEDGER_TEST_PATIENCE", "1"))  # of slow machines; times all limits
+TIMEOUT = 60 * PATIENCE  # seconds, of one command
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
@@ -62,7 +63,7 @@ def table(rows):
 
 def until(condition, seconds, what):
     """Waits until condition() is true and returns its value; it is asked once at the end, too."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while True:
         late = time.monotonic() >= end
         value = condition()
@@ -245,7 +246,7 @@ class Host:
 
     def assert_same(self, seconds):
         """The kernel takes down namespaces and programs in its own time."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while left := self.difference():
             assert time.monotonic() < end, "left behind: " + "; ".join(left)
             time.sleep(0.02)

@@ -20,12 +20,16 @@ static int xsk = -1;
 static int cpu;
 static uint64_t *cells; /* one a CPU */
 
-/* A socket with a fill ring is all that an XSKMAP asks for; nothing is bound or received. */
+/*
+ * A socket with rings is all that an XSKMAP asks for; nothing is bound or received. Linux 7.2
+ * refuses one without an RX ring (ENOBUFS).
+ */
 static int open_socket(void)
 {
 	int entries = 64, fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0 && setsockopt(fd, SOL_XDP, XDP_UMEM_FILL_RING, &entries, sizeof(entries))) {
+	if (fd >= 0 && (setsockopt(fd, SOL_XDP, XDP_UMEM_FILL_RING, &entries, sizeof(entries)) ||
+			setsockopt(fd, SOL_XDP, XDP_RX_RING, &entries, sizeof(entries)))) {
 		close(fd);
 		fd = -1;
 	}

@@ -2,6 +2,8 @@
 /*
  * The self-test: injects each loss that this host allows, in a lab, and checks that three books
  * say the same: what both ends know (sent - delivered), the tracer's events, the kernel's counters.
+ * What a busy host loses at other stages meanwhile is no disagreement if a counter of theirs
+ * confirms it.
  */
 #ifndef PKTLEDGER_SELFTEST_H
 #define PKTLEDGER_SELFTEST_H
@@ -23,7 +25,7 @@ const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
 struct selftest_row {
 	enum fault fault;
 	enum stage stage;
-	uint64_t injected; /* sent - delivered */
+	uint64_t injected; /* sent - delivered - lost at other stages as their counters say */
 	uint64_t settled;  /* fates at the stage */
 	uint64_t events;
 	unsigned counters, agreeing; /* of the stage; documented disagreements agree */
@@ -32,7 +34,7 @@ struct selftest_row {
 };
 
 struct selftest_spec {
-	uint64_t count;	  /* packets for each fault */
+	uint64_t count; /* packets for each fault */
 	bool ipv6;
 	bool host_global; /* also what affects the whole host while it runs */
 };

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs a command on another kernel: in a QEMU guest, by software emulation.
+
+The guest sees this machine's files, read-only below a file system in memory: what it writes there
+is gone after it. /out is a directory of the host. So a program is built here and run there.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+QEMU = os.environ.get("VMRUN_QEMU", "qemu-system-x86_64")
+NEEDED = (QEMU, "busybox", "cpio", "modprobe", "xz", "zstd")
+MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
+PACKAGES = "qemu-system-x86 busybox-static cpio kmod xz-utils zstd"
+UNPACK = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-qdc"], ".gz": ["gzip", "-dc"]}
+TAIL = 30  # lines of the console that are shown
+
+# tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read.
+COMMAND_LINE = ("console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable"
+                " random.trust_cpu=on net.ifnames=0")
+
+INIT = """#!/bin/sh
+b=/bin/busybox
+$b mount -t proc proc /proc; $b mount -t sysfs sys /sys; $b mount -t devtmpfs dev /dev
+for m in $($b cat /m/list); do $b insmod /m/$m || echo "guest: insmod $m failed"; done
+o=trans=virtio,version=9p2000.L,msize=512000
+$b mount -t 9p -o ro,cache=loose,$o root /host || echo "guest: no root over 9p"
+$b mount -t tmpfs rw /rw; $b mkdir /rw/u /rw/w
+$b mount -t overlay -o lowerdir=/host,upperdir=/rw/u,workdir=/rw/w overlay /new ||
+	echo "guest: no overlay"
+$b mkdir -p /new/out; $b mount -t 9p -o rw,cache=none,$o out /new/out || echo "guest: no /out"
+for d in proc sys dev; do $b mkdir -p /new/$d; $b mount --move /$d /new/$d; done
+exec $b switch_root /new /bin/sh /out/init
+"""
+
+SECOND_INIT = """
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root OUT=/out TERM=dumb LC_ALL=C.UTF-8
+mount -t tmpfs run /run
+mkdir -p /dev/pts /dev/shm /run/netns /run/lock
+mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
+mount -t cgroup2 cgroup /sys/fs/cgroup; mount -t bpf bpf /sys/fs/bpf
+mount -t tracefs tracefs /sys/kernel/tracing
+ln -sfn /proc/self/fd /dev/fd
+mkdir -p /lib/modules/{release}; mount --bind {modules} /lib/modules/{release}
+hostname guest; ip link set lo up
+port=/dev/console
+for p in /sys/class/virtio-ports/*; do
+	[ "$(cat $p/name)" = guest.output ] && port=/dev/${{p##*/}}
+done
+cd {cwd}
+setsid {environment} {command} </dev/null >$port 2>&1
+echo $? >/out/status
+sync; poweroff -f 2>/dev/null || busybox poweroff -f
+"""
+
+
+class NoGuest(Exception):
+    """It did not come up, or ended without a word; says what its console showed last."""
+
+
+def missing():
+    """What would have to be installed, or None."""
+    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    absent = [program for program in NEEDED if not shutil.which(program, path=path)]
+    return f"{' '.join(absent)} not here (Debian: {PACKAGES})" if absent else None
+
+
+def modules_to_load(kernel):
+    """Files, in the order to load them in, each once."""
+    files = []
+    for module in MODULES:
+        shown = subprocess.run(["/sbin/modprobe", "-d", kernel.root, "-S", kernel.release,
+                                "--show-depends", module], capture_output=True, text=True,
+                               check=False).stdout
+        files += [line.split()[1] for line in shown.splitlines() if line.startswith("insmod ")]
+    return list(dict.fromkeys(files))
+
+
+def make_initramfs(kernel):
+    """A static shell and what it takes to mount the root; once a kernel."""
+    made = kernel.root / "initramfs"
+    if made.exists() and made.stat().st_mtime > Path(__file__).stat().st_mtime:
+        return made
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        for name in ("bin", "m", "proc", "sys", "dev", "host", "rw", "new"):
+            (root / name).mkdir()
+        shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+        (root / "bin/sh").symlink_to("busybox")
+        names = []
+        for file in map(Path, modules_to_load(kernel)):
+            unpack = UNPACK.get(file.suffix, ["cat"])
+            names.append(file.stem if file.suffix in UNPACK else file.name)
+            with open(root / "m" / names[-1], "wb") as plain:
+                subprocess.run([*unpack, file], stdout=plain, check=True)
+        (root / "m/list").write_text("\n".join(names) + "\n")
+        (root / "init").write_text(INIT)
+        (root / "init").chmod(0o755)
+        listed = "\n".join(str(p.relative_to(root)) for p in sorted(root.rglob("*")))
+        archive = subprocess.run(["cpio", "--quiet", "-o", "-H", "newc"], cwd=root,
+                                 input=listed.encode(), stdout=subprocess.PIPE, check=True).stdout
+    part = made.with_suffix(".part")
+    part.write_bytes(archive)
+    part.rename(made)
+    return made
+
+
+def qemu(kernel, out, cpus, memory):
+    return [QEMU, "-name", "guest", "-nodefaults", "-display", "none", "-no-reboot",
+            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+            "-smp", str(cpus), "-m", memory,
+            "-kernel", str(kernel.image), "-initrd", str(make_initramfs(kernel)),
+            "-append", COMMAND_LINE,
+            "-chardev", f"file,id=console,path={out}/console", "-serial", "chardev:console",
+            "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+            "-device", "virtio-9p-pci,fsdev=root,mount_tag=root",
+            "-fsdev", f"local,id=out,path={out},security_model=none",
+            "-device", "virtio-9p-pci,fsdev=out,mount_tag=out",
+            "-device", "virtio-serial-pci",
+            # no stdio: the end of its input would close the port to the guest, too
+            "-chardev", "file,id=output,path=/proc/self/fd/1",
+            "-device", "virtserialport,chardev=output,name=guest.output"]
+
+
+def console_tail(out):
+    try:
+        text = Path(out, "console").read_text(errors="replace")
+    except OSError:
+        text = ""
+    return "\n".join(line.rstrip() for line in text.splitlines()[-TAIL:]) or "(nothing)"
+
+
+def run(kernel, command, on_line, seconds=600, cpus=2, memory="1G", environment=()):
+    """
+    The status of the command. on_line() gets each line of its output as it comes. Guests are slow
+    and no hurry: they leave the CPUs to others.
+    """
+    with tempfile.TemporaryDirectory(prefix="pl-guest-") as out:
+        Path(out, "init").write_text(SECOND_INIT.format(
+            release=kernel.release, modules=shlex.quote(str(kernel.modules.resolve())),
+            cwd=shlex.quote(os.getcwd()), command=shlex.join(command),
+            environment=shlex.join(["env", *environment])))
+        with open(f"{out}/qemu.log", "w+") as log, \
+                subprocess.Popen(["nice", "-n", "10", *qemu(kernel, out, cpus, memory)],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
+                                 text=True, errors="replace") as process:
+            timer = threading.Timer(seconds, process.kill)
+            timer.start()
+            try:
+                for line in process.stdout:
+                    on_line(line.rstrip())
+                process.wait()
+            finally:
+                late = not timer.is_alive()
+                timer.cancel()
+                process.kill()
+            log.seek(0)
+            said = log.read().strip()
+        status = Path(out, "status")
+        if status.exists() and status.read_text().strip():
+            return int(status.read_text())
+        why = f"not done after {seconds} s" if late else "ended without a status"
+        raise NoGuest(f"{why}; last on its console:\n{console_tail(out)}"
+                      + (f"\nQEMU: {said}" if said else ""))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Debian's kernels, unpacked below a cache directory; nothing is installed.
+
+The network is needed once a kernel: what the cache holds is not asked for again. A package up to
+6.18 holds all of a kernel; later ones depend on linux-binary (vmlinuz), -modules and -base.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+CACHE = Path(os.environ.get("PKTLEDGER_KERNELS") or Path(
+    os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pktledger/kernels"))
+
+# The suites that ship each, and which of their versions are meant. "newest" is what the first
+# of its suites has that is complete: its parts come and go with each upload.
+WANTED = {
+    "6.1": (("bookworm-security", "bookworm"), r"6\.1\."),
+    "6.12": (("trixie-security", "trixie"), r"6\.12\."),
+    "newest": (("sid",), r""),
+}
+
+
+class Unavailable(Exception):
+    """No such kernel can be had here."""
+
+
+class Kernel:
+    """Unpacked below `root`, which holds boot/ and lib/modules/ as on a machine."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.release = (self.root / "release").read_text().strip()
+        self.modules = self.root / "lib/modules" / self.release
+
+    @property
+    def image(self):
+        of_old = self.root / f"boot/vmlinuz-{self.release}"
+        return of_old if of_old.exists() else self.modules / "vmlinuz"
+
+    @property
+    def series(self):
+        return re.match(r"\d+\.\d+", self.release)[0]
+
+
+def output(*args, **kwargs):
+    done = subprocess.run(args, capture_output=True, text=True, check=False, **kwargs)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
+        raise Unavailable(f"{args[0]}: {said[-1]}")
+    return done.stdout
+
+
+class Archive:
+    """An apt configuration of its own: this machine's Debian mirror, with other suites."""
+
+    def __init__(self, suites):
+        self.dir = Path(tempfile.mkdtemp(prefix="pl-apt-"))
+        for part in ("lists/partial", "archives/partial"):
+            (self.dir / part).mkdir(parents=True)
+        sources = self.dir / "sources.list"
+        mirrors = self.mirrors()
+        sources.write_text("".join(f"deb [arch=amd64] {mirrors[security]} {suite} main\n"
+                                   for suite in suites
+                                   if (security := "security" in suite) in mirrors))
+        self.options = ["-q", f"-oDir::Etc::sourcelist={sources}",
+                        "-oDir::Etc::sourceparts=/dev/null",
+                        f"-oDir::State::Lists={self.dir}/lists",
+                        f"-oDir::Cache::archives={self.dir}/archives",
+                        f"-oDir::Cache::pkgcache={self.dir}/pkgcache.bin",
+                        f"-oDir::Cache::srcpkgcache={self.dir}/srcpkgcache.bin",
+                        "-oAcquire::Languages=none", "-oAPT::Sandbox::User="]
+
+    @staticmethod
+    def mirrors():
+        """The address of each: {is it of security: URI}."""
+        found = {}
+        for line in output("apt-get", "indextargets", "--format",
+                           "$(LABEL) $(REPO_URI)", "Created-By: Packages",
+                           "Origin: Debian").splitlines():
+            label, uri = line.split()
+            found.setdefault("Security" in label, uri)
+        if not found:
+            raise Unavailable("apt knows no Debian archive on this machine")
+        return found
+
+    def apt(self, command, *args, **kwargs):
+        return output(command, *self.options, *args, env={**os.environ, "LC_ALL": "C"}, **kwargs)
+
+    def releases(self, pattern):
+        """Newest first. An update that failed in part is none to apt."""
+        self.apt("apt-get", "-oAPT::Update::Error-Mode=any", "update")
+        names = self.apt("apt-cache", "pkgnames", "linux-image-").split()
+        found = [m[1] for name in names
+                 if (m := re.fullmatch(rf"linux-image-({pattern}[\d.]+(\+deb\d+|-\d+)?-amd64)",
+                                       name))]
+        return sorted(found, key=lambda r: [int(n) for n in re.findall(r"\d+", r)], reverse=True)
+
+    def download(self, release, to):
+        """The package and those it is split into; apt says which versions still exist."""
+        packages = [f"linux-image-{release}"]
+        self.apt("apt-get", "download", packages[0], cwd=to)
+        deb = next(to.glob("*.deb"))
+        packages = re.findall(r"linux-(?:binary|modules|base)-\d[^ ,|]*",
+                              output("dpkg", "-f", deb, "Depends"))
+        if packages:
+            self.apt("apt-get", "download", *packages, cwd=to)
+
+    def close(self):
+        shutil.rmtree(self.dir)
+
+
+def unpack(release, debs, root):
+    for deb in debs:
+        output("dpkg", "-x", deb, root)
+    if not (root / "lib/modules").exists():
+        (root / "lib").symlink_to("usr/lib")
+    output("/sbin/depmod", "-b", root, release)
+    (root / "release").write_text(release + "\n")
+
+
+def fetch(name):
+    """Unpacks it into the cache; the directory appears there when it is complete."""
+    suites, pattern = WANTED[name]
+    archive = Archive(suites)
+    reason = "no such package"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(archive), tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+        for release in archive.releases(pattern)[:8]:
+            debs, root = Path(scratch, release, "debs"), Path(scratch, release, "root")
+            debs.mkdir(parents=True)
+            root.mkdir()
+            try:
+                archive.download(release, debs)
+            except Unavailable as error:
+                reason = str(error)
+                continue
+            unpack(release, debs.glob("*.deb"), root)
+            root.rename(CACHE / name)
+            return
+    raise Unavailable(f"{' '.join(suites)}: {reason}")
+
+
+def kernel(name):
+    """From the cache, or Unavailable."""
+    for program in ("dpkg", "apt-get", "depmod"):
+        if not shutil.which(program, path=os.environ["PATH"] + ":/sbin:/usr/sbin"):
+            raise Unavailable(f"{program} is not here (a Debian machine is needed)")
+    if not (CACHE / name / "release").exists():
+        fetch(name)
+    return Kernel(CACHE / name)
