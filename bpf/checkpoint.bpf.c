@@ -32,7 +32,8 @@ static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u
 	struct stamp last;
 
 	if (segments < 2 || segments > MAX_SEGMENTS ||
-	    bpf_skb_load_bytes(skb, payload + (segments - 1) * skb->gso_size, &last, sizeof(last)) ||
+	    bpf_skb_load_bytes(skb, payload + (segments - 1) * skb->gso_size, &last,
+			       sizeof(last)) ||
 	    bpf_be64_to_cpu(last.word) != word + segments - 1 || last.check != ~last.word)
 		segments = 1;
 	bpf_loop(segments, mark_next, &range, 0);
@@ -78,8 +79,8 @@ static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
 
 static __always_inline int mark(struct __sk_buff *skb, __u8 where)
 {
-	__u64 word = packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end,
-					cfg.port);
+	__u64 word =
+		packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
 	__u32 payload;
 
 	if (word && skb->gso_segs < 2) {

@@ -14,8 +14,8 @@
 #include "packet.bpf.h"
 #include "paged.bpf.h"
 
-#define MAX_SEGMENTS 128	/* UDP_MAX_SEGMENTS since 6.9; 64 before */
-#define MAX_QUEUE    (1 << 22)	/* datagrams walked in a socket's queue */
+#define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
+#define MAX_QUEUE    (1 << 22) /* datagrams walked in a socket's queue */
 
 /* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
 struct {
@@ -43,7 +43,8 @@ struct {
 } arrivals SEC(".maps");
 
 __u32 live_ifindex, live_netns; /* the device that live frames leave by; 0: none */
-__u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees their skbs as drops */
+__u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees their skbs as drops
+		   */
 __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
@@ -114,7 +115,8 @@ static long settle_next(__u32 n, struct settle_range *r)
 	return 0;
 }
 
-/* Whether the sink has just taken this very packet: it marks the arrival before the skb is freed. */
+/* Whether the sink has just taken this very packet: it marks the arrival before the skb is freed.
+ */
 static __always_inline bool has_arrived(__u64 word)
 {
 	__u8 *arrived = number_byte(&arrivals, word, NULL);
@@ -122,44 +124,46 @@ static __always_inline bool has_arrived(__u64 word)
 	return arrived && *arrived;
 }
 
-/* Segments of different numbers: each has its own stamp. Not inline, for the verifier's sake. */
-static __noinline int settle_each(struct sk_buff *skb, __u32 from_data, __u32 index, __u32 size,
-				  __u32 segments)
+struct segment_walk {
+	struct sk_buff *skb;
+	__u32 from_data, size, index;
+};
+
+/* Segments of different numbers: each has its own stamp. */
+static long settle_segment(__u32 n, struct segment_walk *w)
 {
 	struct stamp stamp;
 
-	for (int i = 0; i < MAX_SEGMENTS; i++) {
-		if (i >= segments)
-			break;
-		if (stamp_in_pages(skb, from_data, &stamp) || stamp.check != ~stamp.word)
-			LOSS(gso_split, 1);
-		else
-			settle(bpf_be64_to_cpu(stamp.word), index);
-		from_data += size;
-	}
+	if (stamp_in_pages(w->skb, w->from_data + n * w->size, &stamp) ||
+	    stamp.check != ~stamp.word)
+		LOSS(gso_split, 1);
+	else
+		settle(bpf_be64_to_cpu(stamp.word), w->index);
 	return 0;
 }
 
 /*
- * A merged skb stands for a range of numbers if its first and last stamps span exactly its segments;
- * else each is read.
+ * A merged skb stands for a range of numbers if its first and last stamps span exactly its
+ * segments; else each is read.
  */
 static __always_inline void settle_segments(const struct stamp_reader *r, const struct packet *p,
 					    __u32 index, __u16 size, __u16 segments)
 {
 	__s64 from_data = r->at->head + p->payload - r->at->data;
 	struct settle_range range = {p->word, index};
+	struct segment_walk walk = {r->skb, (__u32)from_data, size, index};
 
 	if (segments <= MAX_SEGMENTS &&
 	    stamp_at(r, p->payload + (segments - 1) * size) == p->word + segments - 1) {
 		bpf_loop(segments, settle_next, &range, 0);
 		return;
 	}
+	if (r->paged && from_data >= 0) {
+		bpf_loop(segments, settle_segment, &walk, 0);
+		return;
+	}
 	settle(p->word, index);
-	if (r->paged && from_data >= 0)
-		settle_each(r->skb, (__u32)from_data, index, size, segments);
-	else
-		LOSS(gso_split, segments - 1);
+	LOSS(gso_split, segments - 1);
 }
 
 /* The stamp's word is in `p`, wherever the kernel keeps the payload. */
@@ -180,8 +184,8 @@ static __always_inline bool is_within(const volatile struct trace_range *range, 
 
 /*
  * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
- * nothing, unless it is the first itself. When a fragment cannot be sent, the rest of its datagram is
- * freed where fragments are made, without having been a packet.
+ * nothing, unless it is the first itself. When a fragment cannot be sent, the rest of its datagram
+ * is freed where fragments are made, without having been a packet.
  */
 static __always_inline int find_fragment(const struct packet_place *at, __u64 location,
 					 struct packet *p)
@@ -295,7 +299,8 @@ int kfree_skb_paged(__u64 *ctx)
 
 static __always_inline bool is_live(struct net_device *from)
 {
-	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX && netns_of_dev(from) == live_netns;
+	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&
+	       netns_of_dev(from) == live_netns;
 }
 
 /* A live frame that never came into the device's batch: the device is down, or cannot. */
@@ -350,10 +355,10 @@ int xdp_redirect_err(__u64 *ctx)
 }
 
 /*
- * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in order,
- * when 16 wait and one more comes (it is stamped already, but not among them), and at the end of a
- * run. So with fewer than 16 nothing is left behind, which also finds the place again after a
- * batch that this program missed. False: not known.
+ * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in
+ * order, when 16 wait and one more comes (it is stamped already, but not among them), and at the
+ * end of a run. So with fewer than 16 nothing is left behind, which also finds the place again
+ * after a batch that this program missed. False: not known.
  */
 static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 *first)
 {

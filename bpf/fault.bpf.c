@@ -10,11 +10,11 @@
 #include "packet.bpf.h"
 #include "seen.bpf.h"
 
-#define TC_ACT_UNSPEC	(-1) /* on to the next filter */
+#define TC_ACT_UNSPEC	 (-1) /* on to the next filter */
 #define IPPROTO_FRAGMENT 44
-#define UDP_CSUM_OFF	6
-#define BURN_LOOPS	(1 << 20) /* the clock ends it long before */
-#define FILTER_KEEP_ALL 0xffffffff
+#define UDP_CSUM_OFF	 6
+#define BURN_LOOPS	 (1 << 20) /* the clock ends it long before */
+#define FILTER_KEEP_ALL	 0xffffffff
 
 const volatile struct fault_config fault;
 
@@ -81,8 +81,8 @@ int fault_slow(struct __sk_buff *skb)
 SEC("tc")
 int fault_corrupt(struct __sk_buff *skb)
 {
-	__u8 *payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
-				       cfg.port);
+	__u8 *payload =
+		packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
 	__u32 at;
 	__u8 *csum;
 

@@ -21,7 +21,8 @@ static __always_inline bool is_ours(__u64 word)
 	return slot < cfg.streams && number >= cfg.base && number - cfg.base <= 0xffffffffULL;
 }
 
-/* The byte of a number, or NULL if it is none of this run's, or left the window: noted in `loss`. */
+/* The byte of a number, or NULL if it is none of this run's, or left the window: noted in `loss`.
+ */
 static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_loss *loss)
 {
 	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff, key;

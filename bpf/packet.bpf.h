@@ -13,11 +13,11 @@
 #include "kernel.h"
 #include "stamp.h"
 
-#define HEADER_UNSET 0xffff /* mac_header before skb_reset_mac_header() */
-#define IP6_HLEN     40
-#define UDP_HLEN     8
+#define HEADER_UNSET  0xffff /* mac_header before skb_reset_mac_header() */
+#define IP6_HLEN      40
+#define UDP_HLEN      8
 #define VLAN_TAGS_MAX 2
-#define IP_MF	     0x2000
+#define IP_MF	      0x2000
 
 /* What is needed of an skb to find its headers; offsets count from `head`. */
 struct packet_place {
@@ -36,7 +36,7 @@ struct packet {
 };
 
 enum packet_result {
-	PACKET_OTHER,	   /* not of our flow */
+	PACKET_OTHER, /* not of our flow */
 	PACKET_STAMPED,
 	PACKET_NONE,	   /* ours, but never was a packet */
 	PACKET_UNREADABLE, /* UDP to our port, but the payload is not in the linear part */
@@ -115,8 +115,8 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 		if (l4 < 20 || b.at[9] != IPPROTO_UDP || be16_at(b.at + 6) & IP_OFFSET_MASK)
 			return PACKET_OTHER;
 		p->l3_bytes = be16_at(b.at + 2);
-		if (l4 != 20 && bpf_probe_read_kernel(b.at + 20, UDP_HLEN + STAMP_LEN,
-						      at->head + l3 + l4))
+		if (l4 != 20 &&
+		    bpf_probe_read_kernel(b.at + 20, UDP_HLEN + STAMP_LEN, at->head + l3 + l4))
 			return PACKET_OTHER;
 		p->payload = l3 + l4 + UDP_HLEN;
 		if (port && be16_at(b.at + 22) != port)
@@ -179,8 +179,7 @@ static __always_inline __u8 *packet_payload(void *data, void *data_end, __u16 po
 	} else {
 		return NULL;
 	}
-	if ((void *)(udp + UDP_HLEN + STAMP_LEN) > data_end ||
-	    (port && be16_at(udp + 2) != port))
+	if ((void *)(udp + UDP_HLEN + STAMP_LEN) > data_end || (port && be16_at(udp + 2) != port))
 		return NULL;
 	return udp + UDP_HLEN;
 }

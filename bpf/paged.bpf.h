@@ -11,8 +11,8 @@
 
 #include "packet.bpf.h"
 
-extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *ptr) __ksym
-	__weak;
+extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
+			       struct bpf_dynptr *ptr) __ksym __weak;
 
 /* Where stamps of one skb are read. `paged` is a constant: without it the kfunc is not called. */
 struct stamp_reader {
@@ -41,8 +41,7 @@ static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset
 		if (bpf_probe_read_kernel(&stamp, sizeof(stamp), r->at->head + offset))
 			return 0;
 	} else {
-		if (!r->paged || from_data < 0 ||
-		    stamp_in_pages(r->skb, (__u32)from_data, &stamp))
+		if (!r->paged || from_data < 0 || stamp_in_pages(r->skb, (__u32)from_data, &stamp))
 			return 0;
 	}
 	if (stamp.magic != bpf_htons(STAMP_MAGIC) || stamp.check != ~stamp.word)

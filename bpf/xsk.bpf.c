@@ -34,8 +34,8 @@ struct {
 SEC("xdp")
 int xsk_steer(struct xdp_md *ctx)
 {
-	__u8 *payload = packet_payload((void *)(long)ctx->data, (void *)(long)ctx->data_end,
-					cfg.port);
+	__u8 *payload =
+		packet_payload((void *)(long)ctx->data, (void *)(long)ctx->data_end, cfg.port);
 	__u64 word = 0, *slot;
 	__u32 zero = 0;
 

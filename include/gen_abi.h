@@ -10,14 +10,16 @@
 
 /* In rodata: one program instance sends one stream. */
 struct gen_config {
-	__u64 stream;	  /* stream << 48 */
-	__u64 period;	  /* between two packets, ns << GEN_PERIOD_SHIFT; 0: unthrottled */
-	__u64 debt;	  /* what is caught up at most, same unit */
-	__u32 flows;	  /* source ports in turn, at least 1 */
-	__u16 first_port; /* of them, host order */
-	__u16 port_free_sum; /* folded sum over all that the UDP checksum covers but the source port */
+	__u64 stream;	     /* stream << 48 */
+	__u64 period;	     /* between two packets, ns << GEN_PERIOD_SHIFT; 0: unthrottled */
+	__u64 debt;	     /* what is caught up at most, same unit */
+	__u32 flows;	     /* source ports in turn, at least 1 */
+	__u16 first_port;    /* of them, host order */
+	__u16 port_free_sum; /* folded sum over all that the UDP checksum covers but the source port
+			      */
 	__u8 ipv6;
-	__u8 time; /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF */
+	__u8 time; /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF
+		    */
 	__u8 pad[6];
 	__u64 header[GEN_HEADER_MAX / 8]; /* first bytes of the frame */
 };

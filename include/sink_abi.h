@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the receiving program of the engine `xdp` (bpf/sink.bpf.c) and user space say to each other. */
+/* What the receiving program of the engine `xdp` (bpf/sink.bpf.c) and user space say to each other.
+ */
 #ifndef PKTLEDGER_SINK_ABI_H
 #define PKTLEDGER_SINK_ABI_H
 
@@ -17,14 +18,14 @@ struct sink_config {
 
 /* Per CPU. */
 struct sink_count {
-	__u64 taken;	  /* frames ended here by XDP_DROP: deliveries and their duplicates */
+	__u64 taken; /* frames ended here by XDP_DROP: deliveries and their duplicates */
 	__u64 delivered;
-	__u64 bytes;	  /* UDP payload of the delivered */
+	__u64 bytes; /* UDP payload of the delivered */
 	__u64 duplicated;
-	__u64 reordered;  /* number below the highest that this CPU has seen of the stream */
-	__u64 damaged;	  /* another length than sent */
-	__u64 invalid;	  /* on our port without a valid stamp; they go on to the stack */
-	__u64 foreign;	  /* stamp of another run, or too late; the same */
+	__u64 reordered;	 /* number below the highest that this CPU has seen of the stream */
+	__u64 damaged;		 /* another length than sent */
+	__u64 invalid;		 /* on our port without a valid stamp; they go on to the stack */
+	__u64 foreign;		 /* stamp of another run, or too late; the same */
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC; the last one is behind by SINK_CLOCK_EVERY */
 	__u64 next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 };

@@ -11,19 +11,19 @@
 
 #include <linux/types.h>
 
-#define STAMP_MAGIC	0x706b
-#define STAMP_LEN	18	/* bytes: magic, word, check */
-#define STAMP_TIME_OFF	18	/* offset of the optional send time */
-#define STAMP_TIME_LEN	34	/* payload bytes from which on the send time is carried */
+#define STAMP_MAGIC    0x706b
+#define STAMP_LEN      18 /* bytes: magic, word, check */
+#define STAMP_TIME_OFF 18 /* offset of the optional send time */
+#define STAMP_TIME_LEN 34 /* payload bytes from which on the send time is carried */
 
 #define STAMP_NUMBER_BITS 48
 #define STAMP_NUMBER_MASK ((1ULL << STAMP_NUMBER_BITS) - 1)
 
 /* word = stream << 48 | number */
-#define STAMP_WORD(stream, number) \
-	(((__u64)(stream) << STAMP_NUMBER_BITS) | ((number) & STAMP_NUMBER_MASK))
+#define STAMP_WORD(stream, number)                                                                 \
+	(((__u64)(stream) << STAMP_NUMBER_BITS) | ((number)&STAMP_NUMBER_MASK))
 #define STAMP_STREAM(word) ((__u16)((word) >> STAMP_NUMBER_BITS))
-#define STAMP_NUMBER(word) ((word) & STAMP_NUMBER_MASK)
+#define STAMP_NUMBER(word) ((word)&STAMP_NUMBER_MASK)
 
 struct stamp {
 	__u16 magic;
@@ -46,7 +46,7 @@ struct stamp_time {
 struct end_record {
 	__u16 magic;
 	__u16 stream;
-	__u64 base;    /* number of the stream's first packet */
+	__u64 base; /* number of the stream's first packet */
 	__u64 sent;
 	__u64 refused; /* base + sent + refused = first number never used */
 	__u64 check;   /* ~(stream ^ base ^ sent ^ refused) */

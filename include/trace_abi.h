@@ -11,11 +11,11 @@
 
 #include <linux/types.h>
 
-#define TRACE_STREAMS	  64	/* sending threads of one run */
-#define TRACE_CAUSES	  256	/* index 0: none; TRACE_CAUSE_FULL: the table was full */
-#define TRACE_CAUSE_FULL  255
-#define TRACE_PAGE_BITS	  12
-#define TRACE_PAGE_SIZE	  (1 << TRACE_PAGE_BITS)
+#define TRACE_STREAMS	 64  /* sending threads of one run */
+#define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
+#define TRACE_CAUSE_FULL 255
+#define TRACE_PAGE_BITS	 12
+#define TRACE_PAGE_SIZE	 (1 << TRACE_PAGE_BITS)
 
 /* One element of the maps `fates`, `arrivals` and `seen`: a byte a packet. */
 struct trace_page {
@@ -23,13 +23,13 @@ struct trace_page {
 };
 
 enum trace_observer {
-	OBSERVER_KFREE_SKB,	 /* skb:kfree_skb */
-	OBSERVER_REDIRECT_ERR,	 /* xdp:xdp_redirect_err, number from the per-CPU cell */
-	OBSERVER_XDP_EXCEPTION,	 /* xdp:xdp_exception, number from the per-CPU cell */
-	OBSERVER_DEVMAP_XMIT,	 /* xdp:xdp_devmap_xmit */
-	OBSERVER_BULK_TX,	 /* xdp:xdp_bulk_tx */
-	OBSERVER_CPUMAP,	 /* xdp:xdp_cpumap_enqueue */
-	OBSERVER_SOCKET_QUEUE,	 /* seen in the receive queue just before the socket closed */
+	OBSERVER_KFREE_SKB,	/* skb:kfree_skb */
+	OBSERVER_REDIRECT_ERR,	/* xdp:xdp_redirect_err, number from the per-CPU cell */
+	OBSERVER_XDP_EXCEPTION, /* xdp:xdp_exception, number from the per-CPU cell */
+	OBSERVER_DEVMAP_XMIT,	/* xdp:xdp_devmap_xmit */
+	OBSERVER_BULK_TX,	/* xdp:xdp_bulk_tx */
+	OBSERVER_CPUMAP,	/* xdp:xdp_cpumap_enqueue */
+	OBSERVER_SOCKET_QUEUE,	/* seen in the receive queue just before the socket closed */
 	OBSERVER_COUNT,
 };
 
@@ -42,14 +42,14 @@ enum trace_cause_flag {
 };
 
 struct trace_cause {
-	__u64 location;	 /* return address in the kernel; 0 if the observer has none */
-	__u64 aux;	 /* NETFILTER_DROP: dst->input; XDP observers: enum bpf_map_type */
-	__s32 reason;	 /* enum skb_drop_reason; XDP observers: -errno */
-	__u32 netns;	 /* inode number of the namespace; 0 unknown */
-	__u32 ifindex;	 /* 0 unknown */
+	__u64 location; /* return address in the kernel; 0 if the observer has none */
+	__u64 aux;	/* NETFILTER_DROP: dst->input; XDP observers: enum bpf_map_type */
+	__s32 reason;	/* enum skb_drop_reason; XDP observers: -errno */
+	__u32 netns;	/* inode number of the namespace; 0 unknown */
+	__u32 ifindex;	/* 0 unknown */
 	__u16 pad;
-	__u8 observer;	 /* enum trace_observer */
-	__u8 flags;	 /* enum trace_cause_flag */
+	__u8 observer; /* enum trace_observer */
+	__u8 flags;    /* enum trace_cause_flag */
 };
 
 /* Per CPU and cause. */
@@ -60,9 +60,9 @@ struct trace_count {
 	__u64 memory;  /* skb->truesize, what a queue charges for it */
 };
 
-#define TRACE_BULK	16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
-#define TRACE_BATCH	32 /* a power of two above it */
-#define LOOPBACK_IFINDEX 1 /* live frames come from there */
+#define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
+#define TRACE_BATCH	 32 /* a power of two above it */
+#define LOOPBACK_IFINDEX 1  /* live frames come from there */
 
 /*
  * Per CPU: words of the frames redirected to the device, in order, that have not been handed to it.
@@ -96,13 +96,13 @@ struct trace_fragments {
 
 /* In rodata of every program: which numbers are ours. */
 struct trace_config {
-	__u64 base;    /* first number of every stream, a multiple of 2^32 */
-	__u64 window;  /* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
-	__u16 stream0; /* stream of slot 0 */
-	__u16 streams; /* slots */
-	__u16 port;    /* destination port of the flow, host order; 0: any */
-	__u8 has_reason; /* kfree_skb has its 3rd argument */
-	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
+	__u64 base;		/* first number of every stream, a multiple of 2^32 */
+	__u64 window;		/* numbers kept per stream, a power of two >= TRACE_PAGE_SIZE */
+	__u16 stream0;		/* stream of slot 0 */
+	__u16 streams;		/* slots */
+	__u16 port;		/* destination port of the flow, host order; 0: any */
+	__u8 has_reason;	/* kfree_skb has its 3rd argument */
+	__u8 has_rx_sk;		/* kfree_skb has its 4th argument */
 	__s32 reason_netfilter; /* SKB_DROP_REASON_NETFILTER_DROP of this kernel */
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;
@@ -119,7 +119,7 @@ struct trace_config {
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
 enum trace_seen {
 	SEEN_TX_DEVICE = 1, /* tc egress of the sender's device */
-	SEEN_XDP = 2,	    /* XDP at the receiver's device: a fault's program, or ours with --pass */
+	SEEN_XDP = 2, /* XDP at the receiver's device: a fault's program, or ours with --pass */
 	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's device */
 	SEEN_SOCKET = 4,    /* in the receive queue of the socket */
 	SEEN_MASK = 0x0f,

@@ -118,8 +118,10 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 
 static int up(const struct lab_options *o, struct error *err)
 {
-	struct lab_spec spec = {.topology = o->topology, .queues = o->queues,
-				.mtu = (unsigned)o->mtu, .name = o->name};
+	struct lab_spec spec = {.topology = o->topology,
+				.queues = o->queues,
+				.mtu = (unsigned)o->mtu,
+				.name = o->name};
 	struct lab lab;
 
 	if (lab_open(&lab, &spec, err))
@@ -190,10 +192,11 @@ static const struct opt_example examples[] = {
 const struct command cmd_lab = {
 	.name = "lab",
 	.summary = "make, list and remove namespaces and links to play in",
-	.description = "A named lab stays until it is removed, so that other programs can be run in it: "
-		       "the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. Addresses "
-		       "are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "
-		       "`run` without --lab needs none: it makes one of its own that dies with it.",
+	.description =
+		"A named lab stays until it is removed, so that other programs can be run in it: "
+		"the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. Addresses "
+		"are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "
+		"`run` without --lab needs none: it makes one of its own that dies with it.",
 	.groups = lab_groups,
 	.args = lab_args,
 	.defaults = &defaults,

@@ -72,12 +72,12 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 
 	(void)spec;
 	(void)streams;
-	log_info("receiving at UDP port %u%s", (unsigned)v->o->port,
-		 v->o->ipv6 ? ", IPv6" : "");
+	log_info("receiving at UDP port %u%s", (unsigned)v->o->port, v->o->ipv6 ? ", IPv6" : "");
 	if (v->json)
 		json_out_once(v->json, "start",
 			      json_recv_start(program_argc, program_argv, env_read(lab),
-					      rx_ops_of(v->o->rx)->name, (uint16_t)v->o->port, res));
+					      rx_ops_of(v->o->rx)->name, (uint16_t)v->o->port,
+					      res));
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
@@ -97,12 +97,18 @@ static int recv_run(void *options, struct error *err)
 	const struct recv_options *o = options;
 	enum output output = global_output(&o->global);
 	struct recv_view view = {.o = o};
-	const struct experiment_view callbacks = {.on_note = on_note, .on_start = on_start,
-						  .on_interval = on_interval, .arg = &view};
+	const struct experiment_view callbacks = {
+		.on_note = on_note, .on_start = on_start, .on_interval = on_interval, .arg = &view};
 	const struct recv_spec spec = {
-		.rx = rx_ops_of(o->rx), .ifname = o->ifname, .ipv6 = o->ipv6,
-		.port = (uint16_t)o->port, .count = o->count, .duration_ns = o->duration_ns,
-		.stay = o->stay, .rcvbuf = o->rcvbuf, .interval_ns = o->interval_ns,
+		.rx = rx_ops_of(o->rx),
+		.ifname = o->ifname,
+		.ipv6 = o->ipv6,
+		.port = (uint16_t)o->port,
+		.count = o->count,
+		.duration_ns = o->duration_ns,
+		.stay = o->stay,
+		.rcvbuf = o->rcvbuf,
+		.interval_ns = o->interval_ns,
 		.tuning = o->tuning,
 	};
 	struct recv_result *out = calloc(1, sizeof(*out));
@@ -116,8 +122,9 @@ static int recv_run(void *options, struct error *err)
 					 "pktledger/recv/1");
 	watch_block_signals();
 	if (o->rx == RX_XDP)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk or --rx socket",
-			       "--rx xdp is for `run`: its program must know the streams beforehand");
+		rc = error_set(
+			err, STATUS_USAGE, -EINVAL, "use --rx xsk or --rx socket",
+			"--rx xdp is for `run`: its program must know the streams beforehand");
 	else
 		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
 	if (!rc)
@@ -146,10 +153,11 @@ static const struct opt_example examples[] = {
 const struct command cmd_recv = {
 	.name = "recv",
 	.summary = "one end alone: receives numbered packets and says which are missing",
-	.description = "Receives what `pktledger send` sends, from one sender or several, and counts what "
-		       "is delivered, duplicated, reordered and lost. What is lost in this "
-		       "namespace is counted by stage. Without the sender's end record the tail of a "
-		       "stream is unknown.",
+	.description =
+		"Receives what `pktledger send` sends, from one sender or several, and counts what "
+		"is delivered, duplicated, reordered and lost. What is lost in this "
+		"namespace is counted by stage. Without the sender's end record the tail of a "
+		"stream is unknown.",
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),

@@ -15,9 +15,9 @@
 #include "report.h"
 #include "run/watch.h"
 
-#define LAB_MTU	    1500
-#define MAX_REPEAT  1000
-#define MAX_SETTLE  3600000000000ULL
+#define LAB_MTU	   1500
+#define MAX_REPEAT 1000
+#define MAX_SETTLE 3600000000000ULL
 
 static const struct run_options defaults = {
 	.traffic = TRAFFIC_DEFAULTS,
@@ -51,8 +51,8 @@ static const struct opt run_opts[] = {
 	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
 	{"settle", 0, OPT_TIME, offsetof(struct run_options, settle_ns), .max = MAX_SETTLE,
 	 .help = "wait so long at most for packets under way before the books close"},
-	{"repeat", 0, OPT_UINT, offsetof(struct run_options, repeat), .min = 1,
-	 .max = MAX_REPEAT, .help = "do it N times: median, lowest, highest"},
+	{"repeat", 0, OPT_UINT, offsetof(struct run_options, repeat), .min = 1, .max = MAX_REPEAT,
+	 .help = "do it N times: median, lowest, highest"},
 	{"interval", 'I', OPT_TIME, offsetof(struct run_options, interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 0, OPT_STRING, offsetof(struct run_options, ledger), .metavar = "FILE",
@@ -111,7 +111,8 @@ static int check_ports(const struct run_options *o, struct error *err)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i out: run makes a lab",
 				 "faults are for labs only");
 	if (!o->traffic.rate_set && !shape_has_schedule(&o->shape))
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
 	return 0;
 }
@@ -150,13 +151,15 @@ static int plan_shape(struct run_options *o, struct run_spec *spec, struct shape
 	spec->ttl = shape->ttl;
 	if (shape->shape.dst_port.n)
 		spec->port = shape->shape.dst_port.first;
-	spec->count = o->traffic.duration_ns && !o->traffic.count_set ? UINT64_MAX
-								      : o->traffic.count;
-	if (!o->ports.n && !spec->tx->fragments && spec->payload + (o->traffic.ipv6 ? 48 : 28) > LAB_MTU)
-		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use --tx socket, or smaller packets",
-				 "the largest packet does not fit the MTU of %u, and no fragments are "
-				 "made by --tx %s",
-				 LAB_MTU, spec->tx->name);
+	spec->count =
+		o->traffic.duration_ns && !o->traffic.count_set ? UINT64_MAX : o->traffic.count;
+	if (!o->ports.n && !spec->tx->fragments &&
+	    spec->payload + (o->traffic.ipv6 ? 48 : 28) > LAB_MTU)
+		return error_set(
+			err, STATUS_USAGE, -EMSGSIZE, "use --tx socket, or smaller packets",
+			"the largest packet does not fit the MTU of %u, and no fragments are "
+			"made by --tx %s",
+			LAB_MTU, spec->tx->name);
 	return 0;
 }
 
@@ -205,8 +208,8 @@ static void tell_repair(void *arg, const struct journal_repaired *e)
 {
 	(void)arg;
 	if (e->restored)
-		log_warn("put %s back to '%s': pktledger (pid %d) ended without doing so", e->target,
-			 e->old, (int)e->pid);
+		log_warn("put %s back to '%s': pktledger (pid %d) ended without doing so",
+			 e->target, e->old, (int)e->pid);
 	else
 		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set", e->target,
 			 e->current, (int)e->pid);
@@ -214,8 +217,8 @@ static void tell_repair(void *arg, const struct journal_repaired *e)
 
 static int run_run(void *options, struct error *err)
 {
-	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF,
-				     CAP_PERFMON,   CAP_SYSLOG};
+	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW,
+				     CAP_BPF,	    CAP_PERFMON,   CAP_SYSLOG};
 	struct run_options *o = options;
 	struct shape_plan shape = {};
 	struct report *report;
@@ -240,7 +243,8 @@ static const struct opt_example examples[] = {
 	{"run --rcvbuf 8m --rate 500k", "a paced run with a larger receive buffer"},
 	{"run --tx xsk --rx xsk --size 64", "AF_XDP at both ends"},
 	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
-	{"run --imix simple --rate 100k --reorder 1%", "several sizes, some packets late on purpose"},
+	{"run --imix simple --rate 100k --reorder 1%",
+	 "several sizes, some packets late on purpose"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };
@@ -248,9 +252,10 @@ static const struct opt_example examples[] = {
 const struct command cmd_run = {
 	.name = "run",
 	.summary = "one experiment: sender, receiver and tracer; prints the ledger",
-	.description = "Sends numbered UDP datagrams from one network namespace to another, follows "
-		       "every one of them, and says where each ended: delivered, or dropped at a named "
-		       "stage. The books balance if none is unaccounted for; else the exit status is 4.",
+	.description =
+		"Sends numbered UDP datagrams from one network namespace to another, follows "
+		"every one of them, and says where each ended: delivered, or dropped at a named "
+		"stage. The books balance if none is unaccounted for; else the exit status is 4.",
 	.groups = run_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),

@@ -149,10 +149,11 @@ static const struct opt_example examples[] = {
 const struct command cmd_selftest = {
 	.name = "selftest",
 	.summary = "injects every loss that this host allows, checks events = counters = truth",
-	.description = "Runs each fault of `run --fault` in namespaces of its own and compares three "
-		       "books: what both ends know, what the tracer saw, what the kernel's counters "
-		       "say. A counter that is known not to count a loss on this kernel is noted, and "
-		       "is no disagreement.",
+	.description =
+		"Runs each fault of `run --fault` in namespaces of its own and compares three "
+		"books: what both ends know, what the tracer saw, what the kernel's counters "
+		"say. A counter that is known not to count a loss on this kernel is noted, and "
+		"is no disagreement.",
 	.groups = selftest_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct selftest_options),

@@ -26,9 +26,8 @@ struct send_options {
 	uint64_t interval_ns;
 };
 
-static const struct send_options defaults = {.traffic = TRAFFIC_DEFAULTS,
-					     .shape = SHAPE_DEFAULTS,
-					     .interval_ns = 1000000000};
+static const struct send_options defaults = {
+	.traffic = TRAFFIC_DEFAULTS, .shape = SHAPE_DEFAULTS, .interval_ns = 1000000000};
 
 static const struct opt send_opts[] = {
 	{"tx", 0, OPT_ENUM, offsetof(struct send_options, tx), .values = tx_values,
@@ -103,13 +102,14 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 	int rc;
 
 	if (!t.rate_set && !shape_has_schedule(&o->shape))
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
 	t.ipv6 = o->to.family == AF_INET6;
 	*spec = (struct send_spec){
-		.tx = tx_ops_of(o->tx != TX_AUTO		 ? o->tx
+		.tx = tx_ops_of(o->tx != TX_AUTO		? o->tx
 				: shape_needs_frames(&o->shape) ? TX_XSK
-								 : TX_SOCKET),
+								: TX_SOCKET),
 	};
 	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
 	if (!rc)
@@ -144,8 +144,8 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		rc = tuning_check(&o->tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
 	if (rc)
 		return rc;
-	flow = (struct flow){.family = o->to.family, .payload = spec->payload,
-			     .vlan = (uint16_t)spec->vlan};
+	flow = (struct flow){
+		.family = o->to.family, .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
 	shape_sizes(&shape->shape, &flow, &sizes);
 	rc = shape_pps(&sizes, &t.rate, -1, &spec->rate_pps);
 	if (shape->shape.scheduled)
@@ -162,8 +162,8 @@ static int send_run(void *options, struct error *err)
 	struct shape_plan shape = {};
 	struct send_spec spec;
 	struct send_view view = {.o = o, .spec = &spec};
-	const struct experiment_view callbacks = {.on_note = on_note, .on_start = on_start,
-						  .on_interval = on_interval, .arg = &view};
+	const struct experiment_view callbacks = {
+		.on_note = on_note, .on_start = on_start, .on_interval = on_interval, .arg = &view};
 	struct result *res = calloc(1, sizeof(*res));
 	char to[FMT_MAX];
 	int rc;
@@ -204,9 +204,10 @@ static const struct opt_example examples[] = {
 const struct command cmd_send = {
 	.name = "send",
 	.summary = "one end alone: sends numbered packets",
-	.description = "Sends numbered datagrams to a host on which `pktledger recv` (or anything "
-		       "else) listens. What is lost on this side is named; the rest left this host. "
-		       "The end of the stream is told to the receiver three times.",
+	.description =
+		"Sends numbered datagrams to a host on which `pktledger recv` (or anything "
+		"else) listens. What is lost on this side is named; the rest left this host. "
+		"The end of the stream is told to the receiver three times.",
 	.groups = send_groups,
 	.args = send_args,
 	.defaults = &defaults,

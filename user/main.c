@@ -11,8 +11,8 @@
 #include "commands.h"
 #include "options.h"
 
-static const struct command *const commands[] = {&cmd_run, &cmd_send, &cmd_recv, &cmd_lab, &cmd_selftest,
-						 NULL};
+static const struct command *const commands[] = {&cmd_run, &cmd_send,	  &cmd_recv,
+						 &cmd_lab, &cmd_selftest, NULL};
 
 static int print_version(void)
 {

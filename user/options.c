@@ -12,7 +12,7 @@
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */
 #define FRAME_V6 (14 + 40 + 8 + 4)
-#define MAX_UDP	 65507		   /* payload that IPv4's length field leaves */
+#define MAX_UDP	 65507 /* payload that IPv4's length field leaves */
 
 char **program_argv;
 int program_argc;
@@ -109,7 +109,8 @@ int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, un
 		if (!mtu)
 			return error_set(err, STATUS_UNABLE, -ENODATA, "give the length",
 					 "--length best: the MTU of the path is not known");
-		bytes = given = tx->fragments ? reassembly_best_payload(t->ipv6, mtu) : mtu - overhead + 18;
+		bytes = given =
+			tx->fragments ? reassembly_best_payload(t->ipv6, mtu) : mtu - overhead + 18;
 	}
 	if (t->size && t->size < overhead + STAMP_LEN)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
@@ -161,8 +162,10 @@ void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double ra
 	log_info("sending %s%sdatagrams of %s%u bytes%s%s at %s from %s to %s", packets,
 		 *packets ? " " : "", mixed ? "up to " : "", payload, duration_ns ? " for " : "",
 		 duration_ns ? num_text_time(time, sizeof(time), duration_ns) : "",
-		 own_times    ? "its own times"
-		 : rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps) : "full speed", from, to);
+		 own_times	? "its own times"
+		 : rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps)
+				: "full speed",
+		 from, to);
 }
 
 bool stdout_gone(void)

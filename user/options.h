@@ -41,7 +41,9 @@ struct traffic_options {
 };
 
 #define TRAFFIC_DEFAULTS                                                                           \
-	{.count = 1000000, .length = 512, .port = 28779, .flows = 1, .threads = 1}
+	{                                                                                          \
+		.count = 1000000, .length = 512, .port = 28779, .flows = 1, .threads = 1           \
+	}
 
 extern const struct opt traffic_opts[];
 extern const struct opt_value tx_values[], rx_values[];

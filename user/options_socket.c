@@ -26,7 +26,8 @@ static int parse_nice(const char *value, void *field, struct error *err)
 	int rc = num_u64(value + minus, 0, minus ? 20 : 19, &n);
 
 	if (rc)
-		return error_set(err, STATUS_USAGE, rc, NULL, "'%s' is not within -20 .. 19", value);
+		return error_set(err, STATUS_USAGE, rc, NULL, "'%s' is not within -20 .. 19",
+				 value);
 	*(int *)field = minus ? -(int)n : (int)n;
 	return 0;
 }
@@ -37,25 +38,24 @@ const struct opt socket_send_opts[] = {
 	{"unconnected", 0, OPT_FLAG, offsetof(struct tuning, send.unconnected),
 	 .help = "do not connect(): each datagram is routed on its own; --tx socket"},
 	{"tx-cpu", 0, OPT_UINT, offsetof(struct tuning, tx.cpu),
-	 .set_offset = OPT_SET(struct tuning, tx.cpu_set), .max = CPU_MAX,
-	 .metavar = "CPU", .default_text = "chosen",
-	 .help = "CPU of the first sending thread; the others follow"},
+	 .set_offset = OPT_SET(struct tuning, tx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
+	 .default_text = "chosen", .help = "CPU of the first sending thread; the others follow"},
 	{0},
 };
 
 const struct opt socket_recv_opts[] = {
 	{"rx-threads", 0, OPT_UINT, offsetof(struct tuning, rx_threads), .min = 1,
 	 .max = RECEIVER_THREADS, .default_text = "1",
-	 .help = "sockets that share the port (SO_REUSEPORT), a thread each; a flow meets one of them"},
+	 .help = "sockets that share the port (SO_REUSEPORT), a thread each; a flow meets one of "
+		 "them"},
 	{"gro", 0, OPT_FLAG, offsetof(struct tuning, receive.gro),
 	 .help = "take merged datagrams in one message (UDP_GRO)"},
 	{"busy-poll", 0, OPT_UINT, offsetof(struct tuning, receive.busy_poll_us), .min = 1,
 	 .max = 1000000, .metavar = "USEC", .default_text = "off",
 	 .help = "look into the device's queue for so long before sleeping (SO_BUSY_POLL)"},
 	{"rx-cpu", 0, OPT_UINT, offsetof(struct tuning, rx.cpu),
-	 .set_offset = OPT_SET(struct tuning, rx.cpu_set), .max = CPU_MAX,
-	 .metavar = "CPU", .default_text = "chosen",
-	 .help = "CPU of the first receiving thread; the others follow"},
+	 .set_offset = OPT_SET(struct tuning, rx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
+	 .default_text = "chosen", .help = "CPU of the first receiving thread; the others follow"},
 	{"per-flow", 0, OPT_FLAG, offsetof(struct tuning, per_flow),
 	 .help = "report order and delay by source address and port; --rx socket"},
 	{"work", 0, OPT_TIME, offsetof(struct tuning, reader.work_ns), .default_text = "0",

@@ -35,11 +35,10 @@ struct report *report_new(const struct run_options *o, struct error *err)
 		r->res = calloc(1, sizeof(*r->res));
 		r->trials = o->repeat > 1 ? trials_new(o->repeat) : NULL;
 		if (output != OUTPUT_TEXT)
-			r->json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-					       SCHEMA);
+			r->json = json_out_new(
+				stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, SCHEMA);
 	}
-	if (!r || !r->res || (o->repeat > 1 && !r->trials) ||
-	    (output != OUTPUT_TEXT && !r->json)) {
+	if (!r || !r->res || (o->repeat > 1 && !r->trials) || (output != OUTPUT_TEXT && !r->json)) {
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 		goto fail;
 	}
@@ -69,8 +68,8 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	r->head.argc = program_argc;
 	r->head.faults = r->o->fault_text;
 	if (spec->port_a)
-		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps, spec->shape,
-			  spec->port_a, spec->port_b);
+		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps,
+			  spec->shape, spec->port_a, spec->port_b);
 	if (r->ledger) {
 		struct json_object *start = json_start(&r->head, env_read(lab));
 
@@ -234,7 +233,8 @@ int report_finish(struct report *r, struct error *err)
 		rc = fflush(stdout) || ferror(stdout) ? -EIO : 0;
 	}
 	if (rc && rc != -EPIPE && status == STATUS_OK) {
-		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s", strerror(-rc));
+		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s",
+			  strerror(-rc));
 		status = STATUS_FAILED;
 	}
 	if (r->ledger && ledgerfile_close(r->ledger, err) && status == STATUS_OK)

@@ -246,8 +246,8 @@ static void events_for_the_second_books(void **state)
 
 static void lose(uint16_t slot, uint8_t cause, uint64_t packets, uint64_t first, uint64_t last)
 {
-	ledger.tally.cause[slot][cause] = (struct fate_cause){
-			.packets = packets, .first = first, .last = last};
+	ledger.tally.cause[slot][cause] =
+		(struct fate_cause){.packets = packets, .first = first, .last = last};
 	ledger.tally.dropped += packets;
 	ledger.tally.attempted += packets;
 }

@@ -141,7 +141,8 @@ static void short_stall_is_caught_up(void **state)
 	}
 }
 
-/* After a long stall: a bounded burst, then a little faster; what is too late is given up and told. */
+/* After a long stall: a bounded burst, then a little faster; what is too late is given up and told.
+ */
 static void long_stall_slips(void **state)
 {
 	const unsigned max = 64;
@@ -171,8 +172,8 @@ static void long_stall_slips(void **state)
 		/* And then the rate again, with what was given up left out. */
 		now = drive(&p, now, now + SECOND, max, 100);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
-		assert_true(fabs((double)(p.done + p.given_up) -
-				 schedule(rates[i], now - BEGIN)) <= 1);
+		assert_true(fabs((double)(p.done + p.given_up) - schedule(rates[i], now - BEGIN)) <=
+			    1);
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The socket engine's plans: segments, fragments, a reader that stalls, options that exclude engines. */
+/* The socket engine's plans: segments, fragments, a reader that stalls, options that exclude
+ * engines. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -41,8 +42,8 @@ static void best_length_has_full_fragments(void **state)
 
 static void pause_is_two_times(void **state)
 {
-	static const char *const bad[] = {"", "/", "1ms", "1ms/", "/1ms", "0/1ms", "1ms/0", "1ms/1ms/1ms",
-					  "-1ms/1ms", "1x/1ms"};
+	static const char *const bad[] = {"",	   "/",	    "1ms",	   "1ms/",     "/1ms",
+					  "0/1ms", "1ms/0", "1ms/1ms/1ms", "-1ms/1ms", "1x/1ms"};
 	struct reader r = {};
 
 	(void)state;

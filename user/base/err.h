@@ -8,10 +8,10 @@
 
 enum status {
 	STATUS_OK = 0,
-	STATUS_FAILED = 1,  /* the run failed */
-	STATUS_USAGE = 2,   /* bad command line */
-	STATUS_UNABLE = 3,  /* not possible here: kernel, capability, driver */
-	STATUS_BROKEN = 4,  /* done, but not balanced, or a limit is broken */
+	STATUS_FAILED = 1, /* the run failed */
+	STATUS_USAGE = 2,  /* bad command line */
+	STATUS_UNABLE = 3, /* not possible here: kernel, capability, driver */
+	STATUS_BROKEN = 4, /* done, but not balanced, or a limit is broken */
 };
 
 struct error {

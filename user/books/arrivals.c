@@ -88,6 +88,7 @@ const char *arrivals_clock_doubt(const struct arrivals *a)
 	if (!l->measured || l->min < DELAY_DOUBT_NS)
 		return NULL;
 	if (l->min > TAI_OFFSET_NS - TAI_NEAR_NS && l->min < TAI_OFFSET_NS + TAI_NEAR_NS)
-		return "every delay is about 37 s: one end's kernel does not know the offset of TAI";
+		return "every delay is about 37 s: one end's kernel does not know the offset of "
+		       "TAI";
 	return "even the shortest delay is above 10 s: the clocks of both ends differ";
 }

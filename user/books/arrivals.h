@@ -21,9 +21,9 @@ uint64_t arrivals_bucket_to(unsigned bucket);
 /* RFC 4737: what arrived below the highest number of its line, and how far it was displaced. */
 struct reordering {
 	uint64_t packets;
-	uint64_t extent_max;	 /* arrivals since the first one that should have come later */
+	uint64_t extent_max; /* arrivals since the first one that should have come later */
 	uint64_t extent[ARRIVALS_BUCKETS]; /* packets */
-	uint64_t extent_unknown; /* so late that the jump over them is forgotten */
+	uint64_t extent_unknown;	   /* so late that the jump over them is forgotten */
 };
 
 void reordering_note(struct reordering *r, uint64_t extent);
@@ -60,8 +60,8 @@ struct arrivals {
 	struct reordering order;
 	struct gaps gaps;
 	struct result_latency latency;
-	uint64_t jitter_ns; /* RFC 3550, mean of the flows by packets */
-	uint64_t negative;  /* packets that arrived before they were sent */
+	uint64_t jitter_ns;	      /* RFC 3550, mean of the flows by packets */
+	uint64_t negative;	      /* packets that arrived before they were sent */
 	uint64_t next[TRACE_STREAMS]; /* highest number of each stream + 1 */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];
 	unsigned flows;

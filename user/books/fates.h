@@ -19,11 +19,11 @@
 struct fates {
 	uint64_t base, window; /* as in struct trace_config */
 	uint16_t stream0, streams;
-	uint8_t *cause;	   /* mapped from BPF; plain memory if there is no tracer */
+	uint8_t *cause; /* mapped from BPF; plain memory if there is no tracer */
 	uint8_t *seen;
-	uint8_t *arrivals; /* mapped from BPF where the receiver may be a program */
-	uint8_t *failed;   /* errno of a send call that did not accept the number */
-	size_t bytes;	   /* of each of the four */
+	uint8_t *arrivals;	      /* mapped from BPF where the receiver may be a program */
+	uint8_t *failed;	      /* errno of a send call that did not accept the number */
+	size_t bytes;		      /* of each of the four */
 	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
 	/* L3 bytes of a number (from 0) where packets differ; NULL: all are alike. */
 	unsigned (*l3_bytes)(const void *arg, uint16_t slot, uint64_t number);
@@ -42,17 +42,17 @@ struct fates_visitor {
 /* What became of the numbers folded so far. */
 struct fate_tally {
 	uint64_t attempted, refused, delivered, dropped, unaccounted;
-	uint64_t impossible;		/* a fate for a number never attempted */
-	uint64_t left_out;		/* gaps on purpose: not attempted */
+	uint64_t impossible;			    /* a fate for a number never attempted */
+	uint64_t left_out;			    /* gaps on purpose: not attempted */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last checkpoint; 0: none */
-	uint64_t unaccounted_on_init;	/* last seen in the context of PID 1 */
-	struct gaps gaps;		/* runs of numbers sent and not delivered */
-	uint64_t missing[TRACE_STREAMS]; /* of them, the run that is still open */
-	uint64_t refused_by[256];	/* by errno; TX_ERRNO_LOST: not told */
+	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
+	struct gaps gaps;			    /* runs of numbers sent and not delivered */
+	uint64_t missing[TRACE_STREAMS];	    /* of them, the run that is still open */
+	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: not told */
 	struct fate_cause {
 		uint64_t packets;
-		uint64_t first, last;	/* numbers, from 0 */
-		uint64_t l3_bytes;	/* with fates.l3_bytes only */
+		uint64_t first, last; /* numbers, from 0 */
+		uint64_t l3_bytes;    /* with fates.l3_bytes only */
 	} cause[TRACE_STREAMS][TRACE_CAUSES];
 };
 

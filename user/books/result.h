@@ -20,16 +20,16 @@
 /* Packets that ended for one reason at one place, of one stream. */
 struct result_cause {
 	enum stage stage;
-	char reason[REASON_NAME];   /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
-	char location[KSYM_NAME];   /* kernel function, without offset */
-	char ifname[16];	    /* "" unknown */
-	char netns[16];		    /* role in the lab ("tx", "rx", "router"), or the inode number */
-	const char *direction;	    /* "rx", "tx", "forward" */
-	const char *hook;	    /* netfilter only, else NULL */
-	const char *note;	    /* what happened, for people */
+	char reason[REASON_NAME]; /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
+	char location[KSYM_NAME]; /* kernel function, without offset */
+	char ifname[16];	  /* "" unknown */
+	char netns[16];		  /* role in the lab ("tx", "rx", "router"), or the inode number */
+	const char *direction;	  /* "rx", "tx", "forward" */
+	const char *hook;	  /* netfilter only, else NULL */
+	const char *note;	  /* what happened, for people */
 	uint16_t stream;
 	uint64_t packets;
-	uint64_t first, last;	    /* numbers, from 0 */
+	uint64_t first, last; /* numbers, from 0 */
 };
 
 /* A counter of the kernel that should know the losses of a stage. */
@@ -38,46 +38,46 @@ struct result_counter {
 	char name[96];
 	uint64_t delta, expected;
 	bool agrees;
-	bool documented;     /* disagrees, as this kernel is known to */
-	const char *scope;   /* "flow", "interface", "host" */
-	const char *note;    /* NULL: none */
+	bool documented;   /* disagrees, as this kernel is known to */
+	const char *scope; /* "flow", "interface", "host" */
+	const char *note;  /* NULL: none */
 };
 
 struct result_stage {
-	uint64_t packets;	 /* from the fates */
-	uint64_t events;	 /* weighted, copies included */
-	uint64_t bytes;		 /* L3 bytes of the packets */
-	const char *source;	 /* "event", "counter", "difference"; NULL: nothing lost here */
-	const char *scope;	 /* "flow", "interface", "host" */
+	uint64_t packets;   /* from the fates */
+	uint64_t events;    /* weighted, copies included */
+	uint64_t bytes;	    /* L3 bytes of the packets */
+	const char *source; /* "event", "counter", "difference"; NULL: nothing lost here */
+	const char *scope;  /* "flow", "interface", "host" */
 };
 
 struct result_errno {
-	int error;		 /* errno; TX_ERRNO_LOST: the kernel did not tell */
+	int error; /* errno; TX_ERRNO_LOST: the kernel did not tell */
 	uint64_t packets;
 };
 
-struct result_losses {		 /* what the program itself lost or could not see */
+struct result_losses { /* what the program itself lost or could not see */
 	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
-	uint64_t suppressed;	 /* losses for which there is evidence that tracing was off */
+	uint64_t suppressed; /* losses for which there is evidence that tracing was off */
 	char suppressed_evidence[160];
 };
 
 struct result {
 	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
 	bool balanced;
-	bool interrupted;	 /* by a signal: the books are those of what was sent until then */
+	bool interrupted; /* by a signal: the books are those of what was sent until then */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
 	uint64_t waits, wait_ns;
 	uint64_t duplicated, late, damaged, invalid, foreign;
-	struct {		 /* faults that the sender made on purpose: engine/shape.h */
+	struct { /* faults that the sender made on purpose: engine/shape.h */
 		bool asked;
 		uint64_t duplicates, reordered, gaps;
 	} deliberate;
-	uint64_t replies;	 /* ICMP errors that came back */
+	uint64_t replies; /* ICMP errors that came back */
 	double tx_pps, rx_pps;
-	double rate_pps;	 /* intended; 0: unthrottled */
-	uint64_t duration_ns;	 /* first to last packet sent */
-	uint64_t slipped_ns;	 /* schedule that the generator could not keep */
+	double rate_pps;      /* intended; 0: unthrottled */
+	uint64_t duration_ns; /* first to last packet sent */
+	uint64_t slipped_ns;  /* schedule that the generator could not keep */
 	unsigned payload_bytes, frame_bytes;
 	char tx_mode[32], rx_mode[32];
 	struct arrivals arrivals;

@@ -11,18 +11,18 @@
 #include "stamp.h"
 
 struct flow {
-	int family;	      /* AF_INET or AF_INET6 */
+	int family; /* AF_INET or AF_INET6 */
 	struct in_addr src4, dst4;
 	struct in6_addr src6, dst6;
 	uint8_t src_mac[6], dst_mac[6]; /* for engines that write frames */
-	uint16_t dst_port;    /* host order */
-	uint16_t src_port;    /* first one; flow f of a thread uses src_port + f */
-	unsigned flows;	      /* 5-tuples in all, >= 1 */
-	unsigned payload;     /* UDP payload, bytes, >= STAMP_LEN */
-	unsigned ttl;	      /* TTL or hop limit; 0: the default, 64 */
-	uint8_t tos;	      /* TOS or traffic class; with a shape only, as vlan is */
-	uint16_t vlan;	      /* VLAN ID 1 .. 4094; 0: no tag */
-	bool time;	      /* carry the send time (payload >= STAMP_TIME_LEN) */
+	uint16_t dst_port;		/* host order */
+	uint16_t src_port;		/* first one; flow f of a thread uses src_port + f */
+	unsigned flows;			/* 5-tuples in all, >= 1 */
+	unsigned payload;		/* UDP payload, bytes, >= STAMP_LEN */
+	unsigned ttl;			/* TTL or hop limit; 0: the default, 64 */
+	uint8_t tos;			/* TOS or traffic class; with a shape only, as vlan is */
+	uint16_t vlan;			/* VLAN ID 1 .. 4094; 0: no tag */
+	bool time;			/* carry the send time (payload >= STAMP_TIME_LEN) */
 };
 
 /* Length of the whole frame with FCS for this payload; only where it fits one frame. */
@@ -38,8 +38,8 @@ static inline unsigned flow_frame_bytes(const struct flow *f)
 void flow_fill(uint8_t *payload, unsigned len);
 
 /*
- * Writes the stamp, and the send time (CLOCK_TAI, ns) if the payload of `len` bytes has room for it.
- * A checksum over the payload stays right: see stamp.h.
+ * Writes the stamp, and the send time (CLOCK_TAI, ns) if the payload of `len` bytes has room for
+ * it. A checksum over the payload stays right: see stamp.h.
  */
 static inline void flow_stamp(void *payload, unsigned len, uint64_t word, uint64_t tai_ns)
 {

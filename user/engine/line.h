@@ -12,7 +12,7 @@
 
 #include "books/arrivals.h"
 
-#define LINE_GAPS    256 /* jumps remembered, to tell the extent of what comes late */
+#define LINE_GAPS 256 /* jumps remembered, to tell the extent of what comes late */
 
 /* Where a packet came from. All 0: flows are not told apart. */
 struct line_source {
@@ -21,9 +21,9 @@ struct line_source {
 };
 
 struct line {
-	uint16_t stream;	   /* index in struct sink_streams */
+	uint16_t stream; /* index in struct sink_streams */
 	struct line_source source;
-	uint64_t next;		   /* highest number + 1 */
+	uint64_t next; /* highest number + 1 */
 	uint64_t delivered, bytes, duplicated;
 	struct reordering order;
 
@@ -33,11 +33,11 @@ struct line {
 	} gap[LINE_GAPS];	     /* a ring */
 	unsigned gaps;
 
-	int64_t transit;	     /* of the last packet with a time */
-	uint64_t jitter;	     /* RFC 3550 A.8: ns, 16 times */
+	int64_t transit; /* of the last packet with a time */
+	uint64_t jitter; /* RFC 3550 A.8: ns, 16 times */
 	bool timed;
-	struct hist *delay;	     /* one-way, ns; NULL: nothing measured */
-	uint64_t negative;	     /* arrived before they were sent: the clocks differ */
+	struct hist *delay; /* one-way, ns; NULL: nothing measured */
+	uint64_t negative;  /* arrived before they were sent: the clocks differ */
 };
 
 /* A line whose numbers begin at `first`. NULL: no memory. */

@@ -40,8 +40,8 @@ int proto_build(void *frame, unsigned room, const struct flow *flow, unsigned in
 
 /*
  * The UDP payload of a received frame of `length` bytes: up to two VLAN tags, IPv4 with options,
- * IPv6 without extension headers, whole datagrams only, destination port `port` (host order; 0: any).
- * `family`: AF_INET, AF_INET6, or AF_UNSPEC for both. Every length in the headers is checked
+ * IPv6 without extension headers, whole datagrams only, destination port `port` (host order; 0:
+ * any). `family`: AF_INET, AF_INET6, or AF_UNSPEC for both. Every length in the headers is checked
  * against the one that contains it. NULL if it is anything else.
  */
 const void *proto_udp_payload(const void *frame, unsigned length, int family, uint16_t port,

@@ -21,24 +21,24 @@ struct rx_config {
 	const char *ifname;
 	unsigned ifindex;
 	unsigned queue;
-	int rcvbuf;		 /* bytes asked for; 0: the default */
-	bool rcvbuf_force;	 /* SO_RCVBUFFORCE */
+	int rcvbuf;	   /* bytes asked for; 0: the default */
+	bool rcvbuf_force; /* SO_RCVBUFFORCE */
 	bool reuseport;
 	struct socket_receive socket;
-	bool per_flow;		 /* tells the sink where each packet came from */
-	int xsk_map_fd;		 /* xsk: XSKMAP to enter the socket in */
+	bool per_flow;			   /* tells the sink where each packet came from */
+	int xsk_map_fd;			   /* xsk: XSKMAP to enter the socket in */
 	const struct sink_prog *sink_prog; /* xdp: the program that receives; borrowed */
-	bool xdp_skb_mode;	 /* xsk, xdp: the program is attached as generic XDP */
+	bool xdp_skb_mode;		   /* xsk, xdp: the program is attached as generic XDP */
 	const atomic_bool *stop;
 };
 
 struct rx_stats {
-	uint64_t packets;	 /* given to the sink */
+	uint64_t packets; /* given to the sink */
 	uint64_t calls;
-	int64_t socket_drops;	 /* SK_MEMINFO_DROPS since open; -1: not known */
+	int64_t socket_drops; /* SK_MEMINFO_DROPS since open; -1: not known */
 	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid; /* XDP_STATISTICS */
-	uint64_t xdp_drops;	 /* xdp: frames that our program ended, deliveries all */
-	int rcvbuf;		 /* what the socket really has, as getsockopt tells (doubled) */
+	uint64_t xdp_drops; /* xdp: frames that our program ended, deliveries all */
+	int rcvbuf;	    /* what the socket really has, as getsockopt tells (doubled) */
 };
 
 struct rx;
@@ -47,7 +47,8 @@ struct rx_ops {
 	const char *name;
 	const char *title;
 	int (*open)(struct rx **rx, const struct rx_config *cfg, struct error *err);
-	/* Takes what is there, waits at most timeout_ms if nothing is. Returns packets or -errno. */
+	/* Takes what is there, waits at most timeout_ms if nothing is. Returns packets or -errno.
+	 */
 	int (*poll)(struct rx *rx, int timeout_ms, struct error *err);
 	/* Brings the sink up to date where packets do not pass poll(); NULL: they do. */
 	void (*collect)(struct rx *rx);

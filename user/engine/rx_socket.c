@@ -15,11 +15,11 @@
 #include "engine/pace.h"
 #include "engine/rx.h"
 
-#define BATCH	 64
-#define BUFFER	 2048	/* of a datagram, unless larger ones are expected */
-#define MAX_UDP	 65536
-#define BUFFERS	 (1 << 20) /* bytes in all, more does not stay in the cache */
-#define SPIN_NS	 50000	/* about what a sleep and a wake-up cost */
+#define BATCH	64
+#define BUFFER	2048 /* of a datagram, unless larger ones are expected */
+#define MAX_UDP 65536
+#define BUFFERS (1 << 20) /* bytes in all, more does not stay in the cache */
+#define SPIN_NS 50000	  /* about what a sleep and a wake-up cost */
 
 struct rx {
 	const struct rx_config *cfg;
@@ -43,10 +43,9 @@ static int set_rcvbuf(int fd, const struct rx_config *cfg, struct error *err)
 
 	if (!cfg->rcvbuf || !setsockopt(fd, SOL_SOCKET, option, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
 		return 0;
-	return error_set(err, STATUS_UNABLE, -errno,
-			 "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
-			 "cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf,
-			 strerror(errno));
+	return error_set(
+		err, STATUS_UNABLE, -errno, "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
+		"cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf, strerror(errno));
 }
 
 static int bind_any(int fd, const struct flow *f)
@@ -55,7 +54,8 @@ static int bind_any(int fd, const struct flow *f)
 	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htobe16(f->dst_port)};
 	bool six = f->family == AF_INET6;
 
-	return bind(fd, six ? (void *)&a6 : (void *)&a4, six ? sizeof(a6) : sizeof(a4)) ? -errno : 0;
+	return bind(fd, six ? (void *)&a6 : (void *)&a4, six ? sizeof(a6) : sizeof(a4)) ? -errno
+											: 0;
 }
 
 /* The interface's index, or 0 for any. */
@@ -112,7 +112,8 @@ static int open_socket(const struct rx_config *cfg, struct error *err)
 	if (!rc)
 		return fd;
 	if (rc == -EADDRINUSE)
-		error_set(err, STATUS_FAILED, rc, "stop the program that has it (ss -ulpn), or use -p",
+		error_set(err, STATUS_FAILED, rc,
+			  "stop the program that has it (ss -ulpn), or use -p",
 			  "UDP port %u is in use", cfg->flow->dst_port);
 	else
 		error_set(err, STATUS_FAILED, rc, NULL, "cannot bind to UDP port %u: %s",
@@ -187,8 +188,8 @@ static int take(struct rx *rx)
 }
 
 /*
- * A sleeping reader costs the sender's CPU a wake-up for almost every packet, several times what the
- * packet itself costs. So the reader looks again for a while before it sleeps.
+ * A sleeping reader costs the sender's CPU a wake-up for almost every packet, several times what
+ * the packet itself costs. So the reader looks again for a while before it sleeps.
  */
 static int take_or_wait(struct rx *rx, int timeout_ms)
 {
@@ -239,7 +240,8 @@ static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 	struct msghdr *h = &rx->msg[i].msg_hdr;
 	struct sink *sink = rx->cfg->sink;
 	const uint8_t *at = rx->iov[i].iov_base;
-	unsigned len = rx->msg[i].msg_len, have = len < rx->size ? len : rx->size, segment = 0, n = 0;
+	unsigned len = rx->msg[i].msg_len, have = len < rx->size ? len : rx->size, segment = 0,
+		 n = 0;
 
 	if (rx->cfg->per_flow) {
 		note_source(sink, h->msg_name);
@@ -267,9 +269,10 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 	uint64_t tai = 0;
 
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0
-		       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
-				   strerror(errno));
+		return errno == EAGAIN || errno == EINTR
+			       ? 0
+			       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
+					   strerror(errno));
 	if (rx->cfg->sink->timed) {
 		clock_gettime(CLOCK_TAI, &ts);
 		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;

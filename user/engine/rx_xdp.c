@@ -30,8 +30,8 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct erro
 }
 
 /*
- * The program counts order for all streams together and keeps no delay: a line a stream, the first of
- * them with the sum.
+ * The program counts order for all streams together and keeps no delay: a line a stream, the first
+ * of them with the sum.
  */
 static void collect_lines(struct sink *sink, const struct sink_count *c)
 {

@@ -62,7 +62,8 @@ static unsigned expected_length(const struct sink *s, int index, uint64_t number
 
 	if (!s->shape)
 		return s->payload;
-	return shape_payload(s->shape, &alike, (unsigned)index, number - s->streams->at[index].base);
+	return shape_payload(s->shape, &alike, (unsigned)index,
+			     number - s->streams->at[index].base);
 }
 
 static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, unsigned len,

@@ -20,14 +20,14 @@ struct shape;
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;
-	uint8_t *arrivals;    /* a byte a number, `window` of them */
-	atomic_bool ended;    /* its end record came: */
+	uint8_t *arrivals; /* a byte a number, `window` of them */
+	atomic_bool ended; /* its end record came: */
 	uint64_t end_sent, end_refused;
 };
 
 /* Streams that may arrive: known beforehand, or learned from their first stamp. */
 struct sink_streams {
-	uint64_t window;      /* numbers kept per stream, a power of two */
+	uint64_t window; /* numbers kept per stream, a power of two */
 	bool learn;
 	pthread_mutex_t lock; /* to learn one */
 	atomic_uint n;
@@ -35,15 +35,15 @@ struct sink_streams {
 };
 
 #define SINK_RECENT 256
-#define SINK_LINES 256 /* told apart by one thread; the rest shares one line per stream */
+#define SINK_LINES  256 /* told apart by one thread; the rest shares one line per stream */
 
 struct sink {
 	/* set by whoever makes it */
 	struct sink_streams *streams;
-	unsigned payload;     /* expected length, the longest one with a shape; 0: any */
+	unsigned payload;	   /* expected length, the longest one with a shape; 0: any */
 	const struct shape *shape; /* tells the length of each number; NULL: all are alike */
-	const uint8_t *fill;  /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
-	bool timed;	      /* packets carry the send time */
+	const uint8_t *fill; /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
+	bool timed;	     /* packets carry the send time */
 	/* The application's own work on each packet of the ledger; NULL: none. */
 	void (*work)(void *arg, uint16_t stream, uint64_t number, unsigned len);
 	void *work_arg;
@@ -51,12 +51,12 @@ struct sink {
 	struct line_source source; /* of the next packet; set by engines that tell flows apart */
 
 	/* results; written by the receiving thread only */
-	uint64_t delivered;   /* numbers, each once */
-	uint64_t bytes;	      /* UDP payload of the delivered */
+	uint64_t delivered; /* numbers, each once */
+	uint64_t bytes;	    /* UDP payload of the delivered */
 	uint64_t duplicated;
-	uint64_t damaged;     /* another length or content than sent */
-	uint64_t invalid;     /* no valid stamp */
-	uint64_t foreign;     /* stamp of another run, or one stream too many */
+	uint64_t damaged;	    /* another length or content than sent */
+	uint64_t invalid;	    /* no valid stamp */
+	uint64_t foreign;	    /* stamp of another run, or one stream too many */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last delivery */
 	struct line *line[SINK_LINES];
 	unsigned lines;

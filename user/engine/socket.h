@@ -10,14 +10,14 @@
 #define SOCKET_SEGMENTS 64 /* UDP_MAX_SEGMENTS before Linux 6.9 */
 
 struct socket_send {
-	bool gso;	  /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
+	bool gso; /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
 	bool unconnected; /* every message carries its address, and is routed on its own */
 };
 
 struct socket_receive {
-	bool gro;		 /* UDP_GRO: merged datagrams come up as one message */
-	unsigned busy_poll_us;	 /* SO_BUSY_POLL; 0: off */
-	struct endpoint group;	 /* multicast group to join; family 0: none */
+	bool gro;	       /* UDP_GRO: merged datagrams come up as one message */
+	unsigned busy_poll_us; /* SO_BUSY_POLL; 0: off */
+	struct endpoint group; /* multicast group to join; family 0: none */
 };
 
 /*

@@ -25,17 +25,17 @@ struct shape;
 struct tx_config {
 	const struct flow *flow;
 	struct stream *stream;
-	const char *ifname;	/* for xsk */
+	const char *ifname; /* for xsk */
 	unsigned ifindex;
-	unsigned queue;		/* for xsk */
-	int sndbuf;		/* bytes; 0: the default */
-	bool no_wait;		/* a full send buffer refuses instead of waiting */
-	double rate_pps;	/* engines that pace themselves: of this thread; 0: unthrottled */
-	uint64_t duration_ns;	/* the same: after so long send() ends early; 0: no limit */
-	int batch_fd;		/* xdp: the tracer's map of struct trace_batch; -1: none */
+	unsigned queue;	      /* for xsk */
+	int sndbuf;	      /* bytes; 0: the default */
+	bool no_wait;	      /* a full send buffer refuses instead of waiting */
+	double rate_pps;      /* engines that pace themselves: of this thread; 0: unthrottled */
+	uint64_t duration_ns; /* the same: after so long send() ends early; 0: no limit */
+	int batch_fd;	      /* xdp: the tracer's map of struct trace_batch; -1: none */
 	struct socket_send socket;
-	unsigned batch;		/* most packets per call; 0: the engine's own */
-	unsigned first_flow;	/* flows first_flow .. first_flow + flows - 1 are this thread's */
+	unsigned batch;	     /* most packets per call; 0: the engine's own */
+	unsigned first_flow; /* flows first_flow .. first_flow + flows - 1 are this thread's */
 	unsigned flows;
 	const struct shape *shape; /* what the packets are; NULL: all alike, as `flow` tells */
 	/* A number that the call did not accept; error: errno, or TX_ERRNO_LOST or _GAP. */
@@ -45,15 +45,15 @@ struct tx_config {
 };
 
 struct tx_stats {
-	uint64_t waits;	   /* times the engine waited for room */
+	uint64_t waits; /* times the engine waited for room */
 	uint64_t wait_ns;
-	uint64_t calls;	   /* system calls that hand over packets */
-	uint64_t lost_at_device; /* xsk: EBUSY: consumed and dropped */
-	uint64_t taken_back;	 /* xsk: descriptors never consumed */
+	uint64_t calls;		   /* system calls that hand over packets */
+	uint64_t lost_at_device;   /* xsk: EBUSY: consumed and dropped */
+	uint64_t taken_back;	   /* xsk: descriptors never consumed */
 	uint64_t tx_invalid_descs; /* xsk: XDP_STATISTICS */
 	uint64_t tx_ring_empty;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
-	uint64_t slipped_ns;	 /* schedule given up, by engines that pace themselves */
+	uint64_t slipped_ns;	    /* schedule given up, by engines that pace themselves */
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
 };
 
@@ -63,8 +63,8 @@ struct tx_ops {
 	const char *name;
 	const char *title;
 	bool fragments; /* can send payloads beyond the MTU */
-	bool paces;	/* keeps to rate_pps and duration_ns itself: send() is asked for all at once */
-	bool shapes;	/* knows tx_config.shape */
+	bool paces;  /* keeps to rate_pps and duration_ns itself: send() is asked for all at once */
+	bool shapes; /* knows tx_config.shape */
 	int (*open)(struct tx **tx, const struct tx_config *cfg, struct error *err);
 	/*
 	 * Sends up to `n` packets of the stream. Returns how many numbers were closed by this call

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Sending through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). With GSO a message holds
- * many datagrams, each with its own stamp: it is sent or fails as a whole, so its numbers are closed
- * together.
+ * many datagrams, each with its own stamp: it is sent or fails as a whole, so its numbers are
+ * closed together.
  *
  * sendmmsg() that ends early does not tell why: the datagram at which it stopped may have had a
  * packet (a netfilter drop in the output hook gives EPERM and an skb) or none. Its number is
@@ -25,13 +25,13 @@
 #include "engine/tx.h"
 #include "stamp.h"
 
-#define BATCH	     64	  /* messages a call */
-#define BATCH_GSO    4	  /* of up to 64 datagrams each */
-#define BATCH_BYTES  (1 << 18) /* of payload a call: more does not stay in the cache */
-#define BATCH_FLOWS  16	  /* shorter runs of one flow where there are several */
-#define MAX_SOCKETS  4096
-#define GIVE_UP	     1000 /* sends in a row that fail with the same error */
-#define WAIT_MS	     100
+#define BATCH	    64	      /* messages a call */
+#define BATCH_GSO   4	      /* of up to 64 datagrams each */
+#define BATCH_BYTES (1 << 18) /* of payload a call: more does not stay in the cache */
+#define BATCH_FLOWS 16	      /* shorter runs of one flow where there are several */
+#define MAX_SOCKETS 4096
+#define GIVE_UP	    1000 /* sends in a row that fail with the same error */
+#define WAIT_MS	    100
 
 struct tx {
 	const struct tx_config *cfg;
@@ -41,9 +41,9 @@ struct tx {
 	unsigned batch;	      /* datagrams a call */
 	unsigned segments;    /* datagrams a message */
 	int sndbuf;
-	unsigned failures;    /* in a row */
+	unsigned failures; /* in a row */
 	int last_error;
-	uint8_t *payload;     /* batch x cfg->flow->payload */
+	uint8_t *payload; /* batch x cfg->flow->payload */
 	struct sockaddr_storage to;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
@@ -119,8 +119,9 @@ static int open_socket(const struct tx_config *cfg, unsigned flow, struct error 
 			  cfg->sndbuf, strerror(-rc));
 		goto fail;
 	}
-	if (ttl && setsockopt(fd, f->family == AF_INET6 ? SOL_IPV6 : SOL_IP,
-			      f->family == AF_INET6 ? IPV6_UNICAST_HOPS : IP_TTL, &ttl, sizeof(ttl))) {
+	if (ttl &&
+	    setsockopt(fd, f->family == AF_INET6 ? SOL_IPV6 : SOL_IP,
+		       f->family == AF_INET6 ? IPV6_UNICAST_HOPS : IP_TTL, &ttl, sizeof(ttl))) {
 		rc = error_set(err, STATUS_FAILED, -errno, NULL, "cannot set a TTL of %d", ttl);
 		goto fail;
 	}
@@ -158,7 +159,7 @@ static void plan_batch(struct tx *tx)
 	unsigned fit = BATCH_BYTES / cfg->flow->payload;
 
 	tx->segments = cfg->socket.gso ? socket_segments(cfg->flow->family, cfg->flow->payload) : 1;
-	tx->batch = cfg->socket.gso ? BATCH_GSO * tx->segments
+	tx->batch = cfg->socket.gso  ? BATCH_GSO * tx->segments
 		    : cfg->flows > 1 ? BATCH_FLOWS
 				     : BATCH;
 	if (cfg->batch && tx->batch > cfg->batch)
@@ -315,12 +316,12 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 		return (int)n;
 	}
 	if (sent < 0)
-		return error == EINTR ? 0
-				      : close_failed(tx, datagrams_in(tx, 1, n), error, err);
+		return error == EINTR ? 0 : close_failed(tx, datagrams_in(tx, 1, n), error, err);
 	done = datagrams_in(tx, (unsigned)sent, n);
 	s->next += done;
 	tx->failures = 0;
-	error = close_failed(tx, datagrams_in(tx, (unsigned)sent + 1, n) - done, TX_ERRNO_LOST, err);
+	error = close_failed(tx, datagrams_in(tx, (unsigned)sent + 1, n) - done, TX_ERRNO_LOST,
+			     err);
 	return error < 0 ? error : (int)done + error;
 }
 

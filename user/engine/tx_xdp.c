@@ -16,7 +16,7 @@
 #include "host/netdev.h"
 
 #define FRAME_ROOM 4096
-#define AGAIN_NS   1000000 /* a signal just before the call does not end it: repeat */
+#define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
 #define SLACK_NS   50000000 /* after a schedule: some setups of a call */
 
 #ifndef sigev_notify_thread_id

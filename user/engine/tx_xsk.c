@@ -34,7 +34,7 @@ struct tx {
 	/* Descriptors since open; the ring's indices are the low 32 bits. */
 	uint64_t submitted, consumed, completed;
 	struct xsk_shaped *shaped; /* NULL: all packets are alike, and a descriptor is a number */
-	long pause_ns; /* next pause, while nothing moves */
+	long pause_ns;		   /* next pause, while nothing moves */
 	struct tx_stats stats;
 };
 
@@ -315,8 +315,8 @@ static unsigned close_numbers(struct tx *tx)
 
 static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 {
-	uint64_t backlog = tx->shaped ? xsk_shaped_backlog(tx->shaped)
-				      : tx->submitted - tx->consumed;
+	uint64_t backlog =
+		tx->shaped ? xsk_shaped_backlog(tx->shaped) : tx->submitted - tx->consumed;
 	unsigned closed;
 	int ret;
 

@@ -46,7 +46,8 @@ int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const
 /* prefix 0: default route. `via` may be NULL. */
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via);
-/* The namespace takes packets to these addresses as its own (RTN_LOCAL, as `ip route add local`). */
+/* The namespace takes packets to these addresses as its own (RTN_LOCAL, as `ip route add local`).
+ */
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix);
 /*

@@ -58,9 +58,9 @@ static int add_route(const struct netns *ns, unsigned ifindex, int family, const
 	rt->rtm_dst_len = prefix;
 	rt->rtm_table = type == RTN_LOCAL ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
 	rt->rtm_protocol = RTPROT_STATIC;
-	rt->rtm_scope = type == RTN_LOCAL		? RT_SCOPE_HOST
+	rt->rtm_scope = type == RTN_LOCAL	    ? RT_SCOPE_HOST
 			: via || family == AF_INET6 ? RT_SCOPE_UNIVERSE
-						     : RT_SCOPE_LINK;
+						    : RT_SCOPE_LINK;
 	rt->rtm_type = type;
 	if (prefix)
 		mnl_attr_put(nlh, RTA_DST, addr_len(family), dst);

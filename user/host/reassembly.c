@@ -7,8 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define UDP_HEADER   8
-#define UDP_PAYLOAD_MAX 65507 /* that IPv4's length field leaves; the same for both families here */
+#define UDP_HEADER	8
+#define UDP_PAYLOAD_MAX 65507 /* that IPv4's length field leaves; the same for both families here  \
+			       */
 
 static uint64_t read_inuse(const char *path, const char *format)
 {
@@ -71,10 +72,10 @@ unsigned reassembly_best_payload(bool ipv6, unsigned mtu)
 
 unsigned reassembly_path_mtu(const struct endpoint *to)
 {
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htobe16(9),
-				   .sin6_addr = to->ip6};
-	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htobe16(9),
-				   .sin_addr = to->ip4};
+	struct sockaddr_in6 six = {
+		.sin6_family = AF_INET6, .sin6_port = htobe16(9), .sin6_addr = to->ip6};
+	struct sockaddr_in four = {
+		.sin_family = AF_INET, .sin_port = htobe16(9), .sin_addr = to->ip4};
 	bool ipv6 = to->family == AF_INET6;
 	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0;
 	socklen_t len = sizeof(mtu);

@@ -19,7 +19,8 @@ static void fill_port(struct header_port *out, const char *role, const struct la
 static void fill_shape(struct run_header *h, const struct run_spec *spec)
 {
 	const struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET,
-				  .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
+				  .payload = spec->payload,
+				  .vlan = (uint16_t)spec->vlan};
 	struct shape_sizes sizes;
 
 	if (!spec->shape || !spec->shape->frames)

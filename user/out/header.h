@@ -29,9 +29,9 @@ struct run_header {
 	const char *faults; /* as asked for, borrowed; NULL: none */
 	bool ipv6;
 	unsigned threads, flows;
-	uint64_t count;	      /* UINT64_MAX: open */
-	uint64_t duration_ns; /* 0: no limit */
-	double rate_pps;      /* 0: unthrottled */
+	uint64_t count;			     /* UINT64_MAX: open */
+	uint64_t duration_ns;		     /* 0: no limit */
+	double rate_pps;		     /* 0: unthrottled */
 	unsigned payload_bytes, frame_bytes; /* the largest */
 	double mean_frame_bytes;	     /* 0: all are alike */
 	uint16_t stream0, streams;

@@ -43,7 +43,8 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 		json_put_u64(s, "stream", (uint16_t)(streams->stream0 + i));
 		json_put_u64(s, "base", streams->base);
 		json_put_u64(s, "count",
-			     streams->count / streams->streams + (i < streams->count % streams->streams));
+			     streams->count / streams->streams +
+				     (i < streams->count % streams->streams));
 		json_object_array_add(list, s);
 	}
 	json_put(o, "streams", list);

@@ -33,8 +33,8 @@ static void put_header(struct page *p, const struct run_header *h)
 		page_words(p, STYLE_PLAIN, "| up to %u bytes a frame, %.0f on average |",
 			   h->frame_bytes, h->mean_frame_bytes);
 	else
-		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |",
-			   h->payload_bytes, h->frame_bytes);
+		page_words(p, STYLE_PLAIN, "| %u bytes of payload, %u a frame |", h->payload_bytes,
+			   h->frame_bytes);
 	if (h->rate_pps > 0)
 		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), h->rate_pps));
 	else

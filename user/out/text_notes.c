@@ -39,9 +39,8 @@ static void put_latency(struct page *p, const struct arrivals *a)
 	const struct result_latency *l = &a->latency;
 	const char *doubt = arrivals_clock_doubt(a);
 	const struct text_count at[] = {
-		{l->min, "min"}, {l->p50, "p50"},    {l->p90, "p90"},
-		{l->p99, "p99"}, {l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"},
-		{a->jitter_ns, "jitter"},
+		{l->min, "min"},    {l->p50, "p50"},	  {l->p90, "p90"}, {l->p99, "p99"},
+		{l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"}, {a->jitter_ns, "jitter"},
 	};
 	const unsigned n = sizeof(at) / sizeof(at[0]);
 	char number[FMT_MAX];
@@ -62,7 +61,8 @@ static void put_latency(struct page *p, const struct arrivals *a)
 	page_end(p);
 }
 
-/* How what was lost lay together, and how far the displaced came too late: only if there are any. */
+/* How what was lost lay together, and how far the displaced came too late: only if there are any.
+ */
 static void put_shapes(struct page *p, const struct arrivals *a)
 {
 	char number[FMT_MAX];

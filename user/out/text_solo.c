@@ -69,7 +69,8 @@ static void text_delays(FILE *out, const struct arrivals *a)
 		fprintf(out, "reordering extent up to %llu packets\n",
 			(unsigned long long)a->order.extent_max);
 	if (l->measured)
-		fprintf(out, "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
+		fprintf(out,
+			"delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
 			" of both ends)\n",
 			fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
 			fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),

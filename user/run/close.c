@@ -61,7 +61,8 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 	struct books *b = arg;
 	const struct ledger_cause *c = cause ? ledger_cause(&b->ledger, cause) : NULL;
 
-	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, names[fate], c ? &c->named : NULL);
+	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, names[fate],
+			  c ? &c->named : NULL);
 }
 
 static unsigned l3_bytes(const struct flow *f, unsigned payload)
@@ -190,8 +191,8 @@ static void close_receiver(const struct books *b, struct result *res)
 static uint64_t replies(const struct counters_deltas *d)
 {
 	static const char *const names[] = {
-		"Icmp:InDestUnreachs",	"Icmp:InTimeExcds",  "Icmp:InParmProbs",
-		"Icmp6InDestUnreachs",	"Icmp6InTimeExcds",  "Icmp6InParmProblems",
+		"Icmp:InDestUnreachs", "Icmp:InTimeExcds", "Icmp:InParmProbs",
+		"Icmp6InDestUnreachs", "Icmp6InTimeExcds", "Icmp6InParmProblems",
 		"Icmp6InPktTooBigs",
 	};
 	uint64_t sum = 0, delta;
@@ -204,8 +205,8 @@ static uint64_t replies(const struct counters_deltas *d)
 }
 
 /* What can be said only of this rig: who feeds whom, and what the engines know. */
-static void engine_facts(const struct books *b, const struct rig *rig, const struct result *res, struct engine_facts *f,
-			 struct book_link link[2])
+static void engine_facts(const struct books *b, const struct rig *rig, const struct result *res,
+			 struct engine_facts *f, struct book_link link[2])
 {
 	const struct lab *lab = &rig->lab;
 	bool router = lab->topology == LAB_ROUTER;
@@ -308,8 +309,7 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 	books_describe(rig, res);
 	ledger_close(&b->ledger, in_qdiscs + in_reassembly + b->in_socket,
 		     rig->tracer.fates.stream0,
-		     packets_differ(rig) ? 0 : l3_bytes(&rig->flow, rig->flow.payload),
-		     res);
+		     packets_differ(rig) ? 0 : l3_bytes(&rig->flow, rig->flow.payload), res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
 			 "%llu in the queueing discipline, %llu in reassembly, %llu in the socket",

@@ -12,7 +12,7 @@ struct books {
 	const struct experiment_view *view;
 	struct ledger ledger;
 	uint16_t stream0;
-	struct sink sink;	   /* sums of the receiving threads */
+	struct sink sink; /* sums of the receiving threads */
 	struct rx_stats rx;
 	struct arrivals arrivals;
 	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */

@@ -11,8 +11,9 @@
 #include "run/rig.h"
 #include "run/watch.h"
 
-#define QUIET_NS   200000000 /* no new fate for so long: the books may close */
-#define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more */
+#define QUIET_NS   200000000  /* no new fate for so long: the books may close */
+#define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more   \
+			       */
 
 static bool show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
 		 bool settling)
@@ -125,7 +126,8 @@ static int finish_receiver(struct rig *rig, struct books *books, struct error *e
 		return close_unread(rig, books, err);
 	receiver_stop(rig->receiver);
 	if (!receiver_idle(rig->receiver) && rig->receiver_config.ops == &rx_socket)
-		drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, false, &books->in_socket, err);
+		drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, false, &books->in_socket,
+				  err);
 	books_take_receiver(books, rig);
 	return 0;
 }

@@ -21,31 +21,31 @@
 struct run_spec {
 	const struct tx_ops *tx;
 	const struct rx_ops *rx;
-	uint64_t count;		/* packets in all; UINT64_MAX: until duration_ns or a signal */
-	uint64_t duration_ns;	/* 0: no limit */
+	uint64_t count;	      /* packets in all; UINT64_MAX: until duration_ns or a signal */
+	uint64_t duration_ns; /* 0: no limit */
 	struct rate rate;
-	unsigned payload;	/* bytes of UDP payload */
+	unsigned payload; /* bytes of UDP payload */
 	uint16_t port;
 	bool ipv6;
-	unsigned flows;		/* 5-tuples */
-	unsigned threads;	/* that send */
+	unsigned flows;		 /* 5-tuples */
+	unsigned threads;	 /* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
 	bool no_wait;
-	bool pass;		/* rx xdp: the program only looks, a socket receives */
-	uint64_t settle_ns;	/* at most, for closing the books */
-	uint64_t interval_ns;	/* between calls of on_interval */
-	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */
+	bool pass;		   /* rx xdp: the program only looks, a socket receives */
+	uint64_t settle_ns;	   /* at most, for closing the books */
+	uint64_t interval_ns;	   /* between calls of on_interval */
+	unsigned vlan, tos, ttl;   /* 0: none, 0, the default; for a shape with frames */
 	const struct shape *shape; /* what packets are and when; NULL: alike, evenly */
 	struct tuning tuning;
 	struct fault_list faults;
 	const char *port_a, *port_b; /* [NETNS/]IFNAME; NULL: an anonymous lab */
-	const char *lab;	/* a lab made by `lab up`; NULL: none */
+	const char *lab;	     /* a lab made by `lab up`; NULL: none */
 };
 
 struct experiment_interval {
-	uint64_t time_ns;	/* since the first packet */
-	uint64_t sent, delivered, dropped; /* since the first packet */
-	bool settling;		/* sending is over, the books are being closed */
+	uint64_t time_ns;		       /* since the first packet */
+	uint64_t sent, delivered, dropped;     /* since the first packet */
+	bool settling;			       /* sending is over, the books are being closed */
 	struct trace_count stage[STAGE_COUNT]; /* ends seen since the first packet */
 };
 

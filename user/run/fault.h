@@ -76,10 +76,10 @@ struct fault_request {
 	unsigned payload;    /* of a datagram, bytes */
 	unsigned mtu;
 	unsigned segments; /* datagrams that are one packet in every queue (GSO); 0: 1 */
-	unsigned threads; /* that send */
-	uint64_t count;	  /* datagrams in all; UINT64_MAX: not known */
-	double rate_pps;  /* of all threads; 0: unthrottled */
-	uint16_t port;	  /* destination, host order */
+	unsigned threads;  /* that send */
+	uint64_t count;	   /* datagrams in all; UINT64_MAX: not known */
+	double rate_pps;   /* of all threads; 0: unthrottled */
+	uint16_t port;	   /* destination, host order */
 };
 
 enum fault_reader {

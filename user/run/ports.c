@@ -29,7 +29,8 @@ static bool find_address(const char *ifname, int family, void *out)
 		if (family == AF_INET) {
 			*(struct in_addr *)out = ((struct sockaddr_in *)a->ifa_addr)->sin_addr;
 			found = true;
-		} else if (!IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr)) {
+		} else if (!IN6_IS_ADDR_LINKLOCAL(
+				   &((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr)) {
 			*(struct in6_addr *)out = ((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr;
 			found = true;
 		}
@@ -41,7 +42,8 @@ static bool find_address(const char *ifname, int family, void *out)
 static int refuse(const struct netdev *dev, struct error *err)
 {
 	if (dev->loopback)
-		return error_set(err, STATUS_USAGE, -EINVAL, "run without -i makes a lab of its own",
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "run without -i makes a lab of its own",
 				 "%s is the loopback device, not a port", dev->ifname);
 	if (dev->default_route)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use ports that carry nothing else",
@@ -77,7 +79,9 @@ static int open_port(const char *text, int family, struct netns *ns, struct lab_
 	rc = refuse(&dev, err);
 	if (rc)
 		return rc;
-	*port = (struct lab_port){.ns = ns, .ifindex = dev.ifindex, .mtu = dev.mtu,
+	*port = (struct lab_port){.ns = ns,
+				  .ifindex = dev.ifindex,
+				  .mtu = dev.mtu,
 				  .queues = dev.rx_queues ? dev.rx_queues : 1};
 	memcpy(port->ifname, dev.ifname, sizeof(port->ifname));
 	memcpy(port->mac, dev.mac, sizeof(port->mac));
@@ -106,13 +110,14 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 				 "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
 				 "both ports are in one namespace: sockets would use loopback");
 	if (!rx_address && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
-		return error_set(err, STATUS_USAGE, -EINVAL, "give it one, or use --tx xsk --rx xsk",
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "give it one, or use --tx xsk --rx xsk",
 				 "%s has no IPv%c address for a socket to be reached by",
 				 lab->rx.ifname, spec->ipv6 ? '6' : '4');
 	if (spec->payload + (spec->ipv6 ? 48 : 28) > lab->tx.mtu && !spec->tx->fragments)
 		return error_set(err, STATUS_USAGE, -EMSGSIZE, "use smaller packets",
-				 "%u bytes of payload do not fit the MTU of %u of %s", spec->payload,
-				 lab->tx.mtu, lab->tx.ifname);
+				 "%u bytes of payload do not fit the MTU of %u of %s",
+				 spec->payload, lab->tx.mtu, lab->tx.ifname);
 	return 0;
 }
 
@@ -120,7 +125,9 @@ static int open_host(const struct run_spec *spec, struct lab *lab, struct error 
 {
 	int rc;
 
-	*lab = (struct lab){.topology = LAB_PAIR, .tx_ns = NETNS_NONE, .rx_ns = NETNS_NONE,
+	*lab = (struct lab){.topology = LAB_PAIR,
+			    .tx_ns = NETNS_NONE,
+			    .rx_ns = NETNS_NONE,
 			    .router_ns = NETNS_NONE};
 	rc = open_pair(spec, lab, err);
 	if (rc)
@@ -170,7 +177,8 @@ static int link_speed(const struct run_spec *spec)
 int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 {
 	const struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET,
-				  .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
+				  .payload = spec->payload,
+				  .vlan = (uint16_t)spec->vlan};
 	struct shape_sizes sizes;
 	int speed = spec->rate.unit == RATE_PERCENT ? link_speed(spec) : -1;
 	int rc;

@@ -33,7 +33,8 @@ struct reader_state {
 /* The hook of struct sink; `arg` is a struct reader_state. */
 void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len);
 
-/* How long from now the reader stands still, ns; 0: it reads. `start`: when the first pause began. */
+/* How long from now the reader stands still, ns; 0: it reads. `start`: when the first pause began.
+ */
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now);
 
 /* Whether there is anything to do for each packet. */

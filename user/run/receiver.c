@@ -41,7 +41,8 @@ struct receiver {
 
 static void work(uint64_t ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000)};
 
 	nanosleep(&ts, NULL);
 }
@@ -84,8 +85,8 @@ static void *receiving_thread(void *arg)
 	struct receiving *me = arg;
 	const struct receiver_config *cfg = me->receiver->cfg;
 	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + (int)me->slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->rx, cfg->tuning, me->slot,
-				  &me->error);
+	int rc =
+		worker_settle_in(cfg->ns, cpu, &cfg->tuning->rx, cfg->tuning, me->slot, &me->error);
 
 	if (!rc)
 		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);

@@ -17,21 +17,21 @@
 struct receiver_config {
 	const struct rx_ops *ops;
 	const struct flow *flow;
-	const struct netns *ns;	  /* threads enter it; NULL: stay */
+	const struct netns *ns; /* threads enter it; NULL: stay */
 	const char *ifname;
 	unsigned ifindex;
-	unsigned threads;	  /* <= RECEIVER_THREADS */
+	unsigned threads;	   /* <= RECEIVER_THREADS */
 	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
-	struct fates *fates;	  /* numbers, and where arrivals are noted; NULL: learn streams */
+	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: learn streams */
 	int rcvbuf;
 	bool rcvbuf_force;
 	int xsk_map_fd;
 	const struct sink_prog *sink_prog; /* rx xdp */
 	bool xdp_skb_mode;
-	bool paused;		  /* does not read until receiver_resume() */
-	uint64_t work_ns;	  /* time spent on each packet, a slow reader */
+	bool paused;	  /* does not read until receiver_resume() */
+	uint64_t work_ns; /* time spent on each packet, a slow reader */
 	const struct tuning *tuning;
-	int cpu;		  /* first thread's CPU; -1: not pinned */
+	int cpu; /* first thread's CPU; -1: not pinned */
 };
 
 #define RECEIVER_THREADS 64

@@ -89,8 +89,8 @@ static int attach_xdp(struct rig *rig, bool *native, struct error *err)
 }
 
 /*
- * Datagrams that need fragments. What is lost with one of them is known when the rest has been given
- * up: in a lab of our own that shall not take longer than closing the books.
+ * Datagrams that need fragments. What is lost with one of them is known when the rest has been
+ * given up: in a lab of our own that shall not take longer than closing the books.
  */
 static int plan_fragments(struct rig *rig, struct error *err)
 {
@@ -112,7 +112,8 @@ static int open_xdp(struct rig *rig, struct error *err)
 	int rc = 0;
 
 	if (xsk) {
-		rc = xsk_prog_open(&rig->xsk_prog, &rig->tracer.config, drops_cell_fd(rig->tracer.drops), err);
+		rc = xsk_prog_open(&rig->xsk_prog, &rig->tracer.config,
+				   drops_cell_fd(rig->tracer.drops), err);
 		if (rc)
 			return rc;
 		drops_watch_xskmap(rig->tracer.drops, xsk_prog_map_fd(rig->xsk_prog));
@@ -176,8 +177,8 @@ static int open_receiver(struct rig *rig, struct error *err)
 }
 
 /*
- * A veth takes live frames only if its peer has NAPI, which GRO or a native XDP program gives it. UDP
- * is not merged unless a socket asks. In a lab only: ports of the host stay as they are.
+ * A veth takes live frames only if its peer has NAPI, which GRO or a native XDP program gives it.
+ * UDP is not merged unless a socket asks. In a lab only: ports of the host stay as they are.
  */
 static int give_napi(struct rig *rig, struct error *err)
 {
@@ -275,13 +276,13 @@ static int open_routes(struct rig *rig, struct error *err)
 	prefix = shape_addrs_prefix(&s->dst_addr, &base);
 	via = s->dst_addr.family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
 					     : (const void *)&lab_next_hop(lab)->ip4;
-	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, s->dst_addr.family, base.first,
-			      prefix);
+	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, s->dst_addr.family, base.first, prefix);
 	if (!rc)
-		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, s->dst_addr.family,
-				      base.first, prefix, via);
+		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, s->dst_addr.family, base.first,
+				      prefix, via);
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
-			      "cannot route the destination addresses in the lab: %s", strerror(-rc))
+			      "cannot route the destination addresses in the lab: %s",
+			      strerror(-rc))
 		  : 0;
 }
 
@@ -364,7 +365,8 @@ int rig_read_counters(struct rig *rig, struct counters *c, struct error *err)
 	int rc = counters_read(c, scope, lab->topology == LAB_ROUTER ? 3 : 2);
 
 	if (rc)
-		return error_set(err, STATUS_FAILED, rc, "look whether the interface is still there",
+		return error_set(err, STATUS_FAILED, rc,
+				 "look whether the interface is still there",
 				 "cannot read the counters: %s", strerror(-rc));
 	add_socket_counters(rig, c);
 	return 0;

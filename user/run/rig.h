@@ -19,7 +19,7 @@ struct rig {
 	const struct run_spec *spec;
 	struct lab lab;
 	bool lab_open;
-	bool fragments;		   /* datagrams are larger than the MTU */
+	bool fragments; /* datagrams are larger than the MTU */
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults;

@@ -12,7 +12,7 @@
 #include "engine/shape.h"
 #include "run/worker.h"
 
-#define BATCH	    512	   /* the most that an engine is asked for at once */
+#define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
 
 struct sending {
@@ -34,8 +34,8 @@ struct sender {
 	struct gate gate;
 	atomic_bool stop;
 	const struct tx_ops *ops;
-	struct profile profile;	 /* of an even rate */
-	uint64_t start_ns;	 /* of the schedule that the threads share */
+	struct profile profile; /* of an even rate */
+	uint64_t start_ns;	/* of the schedule that the threads share */
 	struct sending at[TRACE_STREAMS];
 };
 
@@ -99,7 +99,8 @@ static void close_unfinished(struct sending *me)
 	const struct shape *shape = me->tx_config.shape;
 	uint64_t number, positions = me->stream.next - me->stream.base;
 
-	if (!shape || !shape_unfinished(shape, me->stream.slot, positions, me->stream.limit, &number))
+	if (!shape ||
+	    !shape_unfinished(shape, me->stream.slot, positions, me->stream.limit, &number))
 		return;
 	note_failure(me, me->stream.base + number, TX_ERRNO_GAP);
 	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
@@ -113,7 +114,8 @@ static void send_all(struct sending *me)
 	me->start_ns = now;
 	start_pace(me);
 	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
-	/* the end of a schedule decides: who comes late sends what is owed, if that does not last */
+	/* the end of a schedule decides: who comes late sends what is owed, if that does not last
+	 */
 	if (deadline && me->pace.profile)
 		deadline += 2 * PACE_DEBT_NS;
 	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&
@@ -146,8 +148,8 @@ static void *sending_thread(void *arg)
 	struct sending *me = arg;
 	const struct sender_config *cfg = me->sender->cfg;
 	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + me->stream.slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning,
-				  me->stream.slot, &me->error);
+	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning, me->stream.slot,
+				  &me->error);
 
 	if (!rc)
 		rc = me->sender->ops->open(&me->tx, &me->tx_config, &me->error);

@@ -16,28 +16,28 @@
 struct sender_config {
 	const struct tx_ops *ops;
 	const struct flow *flow;
-	const struct netns *ns;	 /* threads enter it; NULL: stay */
-	const char *ifname;	 /* as engines need it */
+	const struct netns *ns; /* threads enter it; NULL: stay */
+	const char *ifname;	/* as engines need it */
 	unsigned ifindex;
-	unsigned threads;	 /* <= TRACE_STREAMS */
-	struct fates *fates;	 /* numbers, and where failed sends are noted */
-	uint64_t count;		 /* packets of all threads; UINT64_MAX: until stopped */
-	uint64_t duration_ns;	 /* 0: no limit */
-	double rate_pps;	 /* of all threads; 0: unthrottled */
+	unsigned threads;	   /* <= TRACE_STREAMS */
+	struct fates *fates;	   /* numbers, and where failed sends are noted */
+	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
+	uint64_t duration_ns;	   /* 0: no limit */
+	double rate_pps;	   /* of all threads; 0: unthrottled */
 	const struct shape *shape; /* NULL: all packets alike, at an even rate */
 	int sndbuf;
 	bool no_wait;
-	int batch_fd;		 /* tx xdp: the tracer's, see tx.h; -1: none */
+	int batch_fd; /* tx xdp: the tracer's, see tx.h; -1: none */
 	const struct tuning *tuning;
-	int cpu;		 /* first thread's CPU, the others follow; -1: not pinned */
+	int cpu; /* first thread's CPU, the others follow; -1: not pinned */
 };
 
 struct sender;
 
 struct sender_stats {
-	struct tx_stats tx;	 /* summed */
+	struct tx_stats tx;	   /* summed */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first and last call of any thread */
-	uint64_t slipped_ns;	 /* schedule given up, largest of the threads */
+	uint64_t slipped_ns;	   /* schedule given up, largest of the threads */
 };
 
 /* Starts the threads and opens the engines; nothing is sent yet. `cfg` is borrowed. */

@@ -19,10 +19,10 @@
 
 struct send_spec {
 	const struct tx_ops *tx;
-	struct endpoint to;	 /* address and port */
-	const char *ifname;	 /* xsk: the port to send by; NULL: as routed */
-	uint64_t count, duration_ns; /* as in struct run_spec */
-	double rate_pps;	 /* 0: unthrottled */
+	struct endpoint to;		  /* address and port */
+	const char *ifname;		  /* xsk: the port to send by; NULL: as routed */
+	uint64_t count, duration_ns;	  /* as in struct run_spec */
+	double rate_pps;		  /* 0: unthrottled */
 	unsigned payload, flows, threads; /* payload: the longest */
 	unsigned vlan, tos, ttl;
 	const struct shape *shape; /* as in struct run_spec; a capture need not be stamped */
@@ -37,17 +37,17 @@ struct send_spec {
  * is told in one line what will be sent, before anything is. In `res`: attempted .. sent, dropped
  * and stages (this namespace only), rates, waits; the rest is 0.
  */
-int solo_send(const struct send_spec *spec, const struct experiment_view *view,
-	      struct result *res, struct error *err);
+int solo_send(const struct send_spec *spec, const struct experiment_view *view, struct result *res,
+	      struct error *err);
 
 struct recv_spec {
 	const struct rx_ops *rx;
-	const char *ifname;	 /* xsk: the port to receive at */
+	const char *ifname; /* xsk: the port to receive at */
 	bool ipv6;
 	uint16_t port;
-	uint64_t count;		 /* ends after so many deliveries; UINT64_MAX: no limit */
-	uint64_t duration_ns;	 /* 0: no limit */
-	bool stay;		 /* goes on when all senders have said that they are done */
+	uint64_t count;	      /* ends after so many deliveries; UINT64_MAX: no limit */
+	uint64_t duration_ns; /* 0: no limit */
+	bool stay;	      /* goes on when all senders have said that they are done */
 	uint64_t rcvbuf;
 	struct tuning tuning;
 	uint64_t interval_ns;
@@ -62,10 +62,10 @@ struct recv_stream {
 };
 
 struct recv_result {
-	struct result res; /* delivered, duplicated .. invalid, rx_pps, latency, stages (counts) */
-	uint64_t received; /* with a valid stamp */
-	uint64_t lost;	   /* sent, as far as known, and not delivered */
-	bool tail_known;   /* every stream has ended */
+	struct result res;  /* delivered, duplicated .. invalid, rx_pps, latency, stages (counts) */
+	uint64_t received;  /* with a valid stamp */
+	uint64_t lost;	    /* sent, as far as known, and not delivered */
+	bool tail_known;    /* every stream has ended */
 	uint64_t lost_tail; /* of those, behind the highest number seen */
 	unsigned streams;
 	struct recv_stream stream[TRACE_STREAMS];

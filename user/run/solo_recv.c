@@ -140,7 +140,8 @@ static bool watch(struct receiving_end *e, struct error *err)
 		if (delivered != last || !receiver_all_ended(e->receiver))
 			quiet = now;
 		last = delivered;
-		if (delivered >= spec->count || (spec->duration_ns && now - start >= spec->duration_ns))
+		if (delivered >= spec->count ||
+		    (spec->duration_ns && now - start >= spec->duration_ns))
 			return false;
 		if ((!spec->stay && now - quiet >= QUIET_NS) || receiver_failed(e->receiver, err))
 			return false;
@@ -246,8 +247,8 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	e->spec = spec;
 	e->view = view;
 	e->ns = NETNS_NONE;
-	e->flow = (struct flow){.family = spec->ipv6 ? AF_INET6 : AF_INET, .dst_port = spec->port,
-				.time = true};
+	e->flow = (struct flow){
+		.family = spec->ipv6 ? AF_INET6 : AF_INET, .dst_port = spec->port, .time = true};
 	netns_current(&e->ns, err);
 	rc = open_receiver(e, err);
 	if (!rc) {

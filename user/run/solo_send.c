@@ -21,17 +21,18 @@
 #define END_RECORDS 3
 #define END_GAP_NS  20000000
 #define QUIET_NS    200000000
-#define FAST_PPS    5e6 /* no sender here is faster: bounds the numbers of an unthrottled timed run */
+#define FAST_PPS    5e6 /* no sender here is faster: bounds the numbers of an unthrottled timed run \
+			 */
 
 struct sending_end {
 	const struct send_spec *spec;
 	const struct experiment_view *view;
 	struct flow flow;
 	unsigned ifindex;
-	struct netns ns;	/* this one, for telling our losses from those of others */
+	struct netns ns; /* this one, for telling our losses from those of others */
 	struct tracer tracer;
 	bool traced;
-	struct fates fates;	/* without a tracer: plain memory */
+	struct fates fates; /* without a tracer: plain memory */
 	struct sender_config config;
 	struct sender *sender;
 	struct ledger ledger;
@@ -81,8 +82,8 @@ static void open_tracer(struct sending_end *e, uint64_t each)
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
 	else
-		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port, false,
-					 NULL, NULL, &why);
+		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port,
+					 false, NULL, NULL, &why);
 	if (e->traced || !e->view->on_note)
 		return;
 	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
@@ -147,10 +148,10 @@ static bool is_numbered(const struct send_spec *spec)
 static void say_end(const struct sending_end *e)
 {
 	const struct endpoint *to = &e->spec->to;
-	struct sockaddr_in6 d6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(to->port),
-				  .sin6_addr = to->ip6};
-	struct sockaddr_in d4 = {.sin_family = AF_INET, .sin_port = htobe16(to->port),
-				 .sin_addr = to->ip4};
+	struct sockaddr_in6 d6 = {
+		.sin6_family = AF_INET6, .sin6_port = htobe16(to->port), .sin6_addr = to->ip6};
+	struct sockaddr_in d4 = {
+		.sin_family = AF_INET, .sin_port = htobe16(to->port), .sin_addr = to->ip4};
 	bool six = to->family == AF_INET6;
 	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -164,12 +165,13 @@ static void say_end(const struct sending_end *e)
 						 .stream = htobe16((uint16_t)(f->stream0 + t)),
 						 .base = htobe64(f->base)};
 
-			for (uint64_t i = f->base; i < f->base + sent && i < f->base + f->window; i++)
+			for (uint64_t i = f->base; i < f->base + sent && i < f->base + f->window;
+			     i++)
 				refused += f->failed[fates_index(f, (uint16_t)t, i)] != 0;
 			end.sent = htobe64(sent - refused);
 			end.refused = htobe64(refused);
-			end.check = htobe64(~((uint64_t)(f->stream0 + t) ^ f->base ^ (sent - refused) ^
-					      refused));
+			end.check = htobe64(~((uint64_t)(f->stream0 + t) ^ f->base ^
+					      (sent - refused) ^ refused));
 			sendto(fd, &end, sizeof(end), 0, six ? (void *)&d6 : (void *)&d4,
 			       six ? sizeof(d6) : sizeof(d4));
 		}
@@ -246,15 +248,15 @@ static void close_books(struct sending_end *e, struct result *res)
 		for (int i = 0; i < e->ledger.n; i++) {
 			const struct ledger_cause *c = &e->ledger.cause[i];
 
-			if (c->raw.cause.netns != e->ns.inum && c->verdict.direction != DIRECTION_TX)
+			if (c->raw.cause.netns != e->ns.inum &&
+			    c->verdict.direction != DIRECTION_TX)
 				e->ledger.ignored[c->raw.index] = 1;
 		}
 	}
 	for (unsigned t = 0; t < e->spec->threads; t++)
 		fates_fold(fates_of(e), (uint16_t)t, sender_next(e->sender, t), e->ledger.ignored,
 			   &e->ledger.tally, NULL);
-	ledger_close(&e->ledger, 0, fates_of(e)->stream0,
-		     shaped ? 0 : l3_bytes_of(e, 0, 0), res);
+	ledger_close(&e->ledger, 0, fates_of(e)->stream0, shaped ? 0 : l3_bytes_of(e, 0, 0), res);
 	if (e->traced)
 		tracer_losses(&e->tracer, &e->ledger, res);
 	sender_stats(e->sender, &st);
@@ -272,15 +274,16 @@ static void close_books(struct sending_end *e, struct result *res)
 static void announce(const struct sending_end *e, struct result *res)
 {
 	const struct fates *f = e->config.fates;
-	const struct experiment_streams streams = {f->stream0, f->streams, f->base, e->config.count};
+	const struct experiment_streams streams = {f->stream0, f->streams, f->base,
+						   e->config.count};
 
 	snprintf(res->tx_mode, sizeof(res->tx_mode), "%s", sender_mode(e->sender));
 	if (e->view->on_start)
 		e->view->on_start(e->view->arg, NULL, NULL, res, &streams);
 }
 
-int solo_send(const struct send_spec *spec, const struct experiment_view *view,
-	      struct result *res, struct error *err)
+int solo_send(const struct send_spec *spec, const struct experiment_view *view, struct result *res,
+	      struct error *err)
 {
 	struct sending_end *e = calloc(1, sizeof(*e));
 	int rc;
@@ -291,10 +294,14 @@ int solo_send(const struct send_spec *spec, const struct experiment_view *view,
 	e->spec = spec;
 	e->view = view;
 	e->ns = NETNS_NONE;
-	e->flow = (struct flow){.family = spec->to.family, .dst4 = spec->to.ip4,
-				.dst6 = spec->to.ip6, .dst_port = spec->to.port,
-				.flows = spec->flows, .payload = spec->payload,
-				.ttl = spec->ttl, .tos = (uint8_t)spec->tos,
+	e->flow = (struct flow){.family = spec->to.family,
+				.dst4 = spec->to.ip4,
+				.dst6 = spec->to.ip6,
+				.dst_port = spec->to.port,
+				.flows = spec->flows,
+				.payload = spec->payload,
+				.ttl = spec->ttl,
+				.tos = (uint8_t)spec->tos,
 				.vlan = (uint16_t)spec->vlan,
 				.time = spec->payload >= STAMP_TIME_LEN};
 	if (spec->shape && spec->shape->dst_port.n)

@@ -48,7 +48,8 @@ static int configure(struct tracer *t, uint16_t port, bool count_all, struct err
 	int args = reasons_kfree_args(t->reasons);
 
 	if (args < 0)
-		return error_set(err, STATUS_UNABLE, args, "it needs a kernel with tracepoints and BTF",
+		return error_set(err, STATUS_UNABLE, args,
+				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
 	t->config = (struct trace_config){
 		.base = t->fates.base,
@@ -131,7 +132,8 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 	out->suppressed = ledger->tally.unaccounted_on_init;
 	if (out->suppressed)
 		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
-			 "%llu packets were last seen on top of a thread of PID 1, where this kernel "
+			 "%llu packets were last seen on top of a thread of PID 1, where this "
+			 "kernel "
 			 "may skip tracing programs",
 			 (unsigned long long)out->suppressed);
 }

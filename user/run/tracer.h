@@ -21,8 +21,8 @@ struct tracer {
 
 /*
  * Draws the numbers, loads and attaches the observers, maps the fates. `count`: numbers of one
- * stream, UINT64_MAX if that is not known; 0: the numbers are others', so that causes are counted but
- * no fates kept. `tx`, `rx`: checkpoints, both NULL for none. On failure all is undone.
+ * stream, UINT64_MAX if that is not known; 0: the numbers are others', so that causes are counted
+ * but no fates kept. `tx`, `rx`: checkpoints, both NULL for none. On failure all is undone.
  */
 int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port, bool fragments,
 		const struct checkpoint_place *tx, const struct checkpoint_place *rx,

@@ -13,8 +13,8 @@ struct tuning {
 	unsigned rx_threads; /* sockets and threads that share the port; 0: 1 */
 	bool per_flow;	     /* what the receiver reports is told apart by 5-tuple */
 	struct worker_wish tx, rx;
-	int nice;	     /* of all threads, -20 .. 19; 0: as we are */
-	unsigned rt;	     /* their SCHED_FIFO priority, 1 .. 99; 0: off */
+	int nice;    /* of all threads, -20 .. 19; 0: as we are */
+	unsigned rt; /* their SCHED_FIFO priority, 1 .. 99; 0: off */
 	struct reader reader;
 };
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /*
- * Blocks SIGINT, SIGTERM and SIGHUP in this thread and those it will start: they are waited for, not
- * handled. Before any thread.
+ * Blocks SIGINT, SIGTERM and SIGHUP in this thread and those it will start: they are waited for,
+ * not handled. Before any thread.
  */
 void watch_block_signals(void);
 

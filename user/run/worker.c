@@ -82,11 +82,13 @@ static int grant(const struct worker_wish *wish, const struct tuning *tuning, un
 	/* of this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
 	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
 		return error_set(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
-				 "cannot set a nice value of %d: %s", tuning->nice, strerror(errno));
+				 "cannot set a nice value of %d: %s", tuning->nice,
+				 strerror(errno));
 	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
-		return error_set(err, STATUS_UNABLE, -errno,
-				 "it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
-				 "cannot set real-time priority %u: %s", tuning->rt, strerror(errno));
+		return error_set(
+			err, STATUS_UNABLE, -errno,
+			"it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
+			"cannot set real-time priority %u: %s", tuning->rt, strerror(errno));
 	return 0;
 }
 

@@ -17,7 +17,10 @@ struct gate {
 	bool open;
 };
 
-#define GATE_INIT {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER}
+#define GATE_INIT                                                                                  \
+	{                                                                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER              \
+	}
 
 void gate_report(struct gate *g);
 void gate_await(struct gate *g, unsigned ready);
@@ -34,8 +37,8 @@ struct tuning;
 
 /*
  * Moves the calling thread into `ns` (NULL: stays) and onto `cpu` modulo those online (-1: any): a
- * guess of ours, which may fail. `wish` stands before it, and what cannot be granted is an error, as
- * are nice and rt of `tuning`; `slot` is the thread's number.
+ * guess of ours, which may fail. `wish` stands before it, and what cannot be granted is an error,
+ * as are nice and rt of `tuning`; `slot` is the thread's number.
  */
 int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
 		     const struct tuning *tuning, unsigned slot, struct error *err);

@@ -60,9 +60,8 @@ static void detach(struct checkpoint *c)
 }
 
 int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
-		     const struct drops *drops,
-		     const struct checkpoint_place *tx, const struct checkpoint_place *rx,
-		     struct error *err)
+		     const struct drops *drops, const struct checkpoint_place *tx,
+		     const struct checkpoint_place *rx, struct error *err)
 {
 	struct checkpoints *c = calloc(1, sizeof(*c));
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;

@@ -154,9 +154,10 @@ int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct e
 	struct drops_bpf *s = d->skel;
 
 	if (!bpf_program__autoload(s->progs.xdp_devmap_xmit))
-		return error_set(err, STATUS_UNABLE, -ENOENT, "use another engine to send",
-				 "this kernel has no tracepoint xdp:xdp_devmap_xmit: losses of live "
-				 "frames at the device could not be seen");
+		return error_set(
+			err, STATUS_UNABLE, -ENOENT, "use another engine to send",
+			"this kernel has no tracepoint xdp:xdp_devmap_xmit: losses of live "
+			"frames at the device could not be seen");
 	s->bss->live_ifindex = ifindex;
 	s->bss->live_netns = netns;
 	s->links.xdp_devmap_xmit = bpf_program__attach(s->progs.xdp_devmap_xmit);

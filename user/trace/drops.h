@@ -46,7 +46,7 @@ int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
 int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
 
 int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
-int drops_batch_fd(const struct drops *d); /* for reuse by gen.bpf.c */
+int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
 
 /*
  * From here on live frames that the device `ifindex` of the namespace `netns` (inode number) does

@@ -168,7 +168,8 @@ static const char *live_note(int error)
 	case 0:
 		return "the device's ring was full; of a batch the tail died (bq_xmit_all)";
 	case ENXIO:
-		return "the device takes no XDP frames; the peer of a veth needs NAPI (veth_xdp_xmit)";
+		return "the device takes no XDP frames; the peer of a veth needs NAPI "
+		       "(veth_xdp_xmit)";
 	case ENETDOWN:
 		return "the device was down (ndo_xdp_xmit)";
 	default:
