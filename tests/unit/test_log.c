@@ -94,7 +94,10 @@ static void say_on_terminal(int verbosity)
 	struct winsize ws = {.ws_row = 24, .ws_col = 11};
 	int master, slave;
 
-	assert_int_equal(openpty(&master, &slave, NULL, NULL, &ws), 0);
+	if (openpty(&master, &slave, NULL, NULL, &ws)) {
+		print_message("no terminal can be had here: is devpts mounted?\n");
+		skip();
+	}
 	redirect(slave, verbosity);
 	close(slave);
 	log_progress("0123456789abcdef");
