@@ -2,20 +2,18 @@
 #include "engine/xsk_prog.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/if_link.h>
 
+#include "engine/xdp_attach.h"
 #include "xsk.skel.h"
 
 struct xsk_prog {
 	struct xsk_bpf *skel;
-	int link; /* -1: not attached */
-	bool native;
+	struct xdp_attached attached;
 };
 
 static int load(struct xsk_prog *prog, const struct trace_config *trace, int cell_fd)
@@ -42,7 +40,7 @@ int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace, int c
 
 	if (!prog)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	prog->link = -1;
+	prog->attached.link = -1;
 	ret = load(prog, trace, cell_fd);
 	if (!ret) {
 		*out = prog;
@@ -54,56 +52,17 @@ int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace, int c
 			 "cannot load the XDP program of the engine xsk: %s", strerror(-ret));
 }
 
-static int link_create(struct xsk_prog *prog, unsigned ifindex, __u32 mode)
-{
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
-
-	prog->link = bpf_link_create(xsk_prog_fd(prog), ifindex, BPF_XDP, &opts);
-	return prog->link < 0 ? prog->link : 0;
-}
-
-static int attach_error(const char *ifname, int ret, struct error *err)
-{
-	switch (ret) {
-	case -EBUSY:
-	case -EEXIST:
-		return error_set(
-			err, STATUS_UNABLE, ret,
-			"detach it (ip link set dev IFACE xdp off), or use the engine socket",
-			"another XDP program is attached to %s", ifname);
-	case -EPERM:
-		return error_set(err, STATUS_UNABLE, ret,
-				 "run as root or with CAP_BPF and CAP_NET_ADMIN",
-				 "no permission to attach an XDP program to %s", ifname);
-	default:
-		return error_set(err, STATUS_UNABLE, ret, "use the engine socket",
-				 "cannot attach an XDP program to %s: %s", ifname, strerror(-ret));
-	}
-}
-
 int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, bool skb_mode,
 		    struct error *err)
 {
 	unsigned max = bpf_map__max_entries(prog->skel->maps.xsks);
-	unsigned ifindex = if_nametoindex(ifname);
-	int ret = -EOPNOTSUPP;
 
-	if (!ifindex)
-		return error_set(err, STATUS_FAILED, -ENODEV, NULL, "no interface %s here", ifname);
 	if (queues > max)
 		return error_set(err, STATUS_UNABLE, -E2BIG,
 				 "reduce them (ethtool -L), or use the engine socket",
 				 "%s has %u receive queues; the engine xsk serves %u", ifname,
 				 queues, max);
-	if (!skb_mode) {
-		ret = link_create(prog, ifindex, XDP_FLAGS_DRV_MODE);
-		prog->native = !ret;
-		if (ret == -EBUSY || ret == -EEXIST || ret == -EPERM)
-			return attach_error(ifname, ret, err);
-	}
-	if (ret)
-		ret = link_create(prog, ifindex, XDP_FLAGS_SKB_MODE);
-	return ret ? attach_error(ifname, ret, err) : 0;
+	return xdp_attach(&prog->attached, xsk_prog_fd(prog), ifname, skb_mode, err);
 }
 
 int xsk_prog_fd(const struct xsk_prog *prog)
@@ -123,15 +82,15 @@ int xsk_prog_cell_fd(const struct xsk_prog *prog)
 
 bool xsk_prog_native(const struct xsk_prog *prog)
 {
-	return prog->native;
+	return prog->attached.native;
 }
 
 void xsk_prog_close(struct xsk_prog *prog)
 {
 	if (!prog)
 		return;
-	if (prog->link >= 0)
-		close(prog->link);
+	if (prog->attached.link >= 0)
+		close(prog->attached.link);
 	xsk_bpf__destroy(prog->skel);
 	free(prog);
 }
