@@ -19,9 +19,8 @@ void text_counts(struct page *p, enum style style, const struct text_count *coun
 	}
 }
 
-/* A line of them; none if all are 0. */
-static void put_counts(struct page *p, const char *label, enum style style,
-		       const struct text_count *count, unsigned n)
+void text_counts_line(struct page *p, const char *label, enum style style,
+		      const struct text_count *count, unsigned n)
 {
 	bool any = false;
 
@@ -113,10 +112,10 @@ void text_beside(struct page *p, const struct result *res)
 
 	put_latency(p, &res->arrivals);
 	put_shapes(p, &res->arrivals);
-	put_counts(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	put_counts(p, "fragments       ", STYLE_PLAIN, fragments,
+	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
+	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
 		   sizeof(fragments) / sizeof(fragments[0]));
-	put_counts(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
+	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
 	if (l->suppressed) {
 		page_text(p, 0, STYLE_WARN, "suppressed      ");
 		page_words(p, STYLE_WARN, "%s", l->suppressed_evidence);
@@ -142,22 +141,24 @@ static void put_command(struct page *p, const char *label, const char *command)
 	page_end(p);
 }
 
+void text_finding(struct page *p, const struct finding *f, int verbosity)
+{
+	page_end(p);
+	page_text(p, 0, STYLE_BOLD, f->stage == STAGE_NONE ? f->id : stage_name(f->stage));
+	p->indent = 2;
+	page_words(p, STYLE_PLAIN, "- %s", f->text);
+	page_end(p);
+	put_field(p, "measured  ", f->evidence);
+	put_field(p, "now       ", f->current);
+	put_field(p, "wanted    ", f->wanted);
+	put_command(p, "command   ", f->command);
+	if (verbosity > 0)
+		put_command(p, "undo      ", f->undo);
+	put_field(p, "risk      ", f->risk);
+}
+
 void text_findings(struct page *p, const struct result *res, int verbosity)
 {
-	for (unsigned i = 0; i < res->n_findings; i++) {
-		const struct finding *f = &res->finding[i];
-
-		page_end(p);
-		page_text(p, 0, STYLE_BOLD, f->stage == STAGE_NONE ? f->id : stage_name(f->stage));
-		p->indent = 2;
-		page_words(p, STYLE_PLAIN, "- %s", f->text);
-		page_end(p);
-		put_field(p, "measured  ", f->evidence);
-		put_field(p, "now       ", f->current);
-		put_field(p, "wanted    ", f->wanted);
-		put_command(p, "command   ", f->command);
-		if (verbosity > 0)
-			put_command(p, "undo      ", f->undo);
-		put_field(p, "risk      ", f->risk);
-	}
+	for (unsigned i = 0; i < res->n_findings; i++)
+		text_finding(p, &res->finding[i], verbosity);
 }
