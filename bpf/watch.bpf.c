@@ -250,8 +250,9 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 
 static __always_inline bool matches(struct sk_buff *skb)
 {
-	const struct packet_place at = place_of(skb);
+	struct packet_place at = place_of(skb);
 
+	at.tag = filter_tag(skb);
 	return filter_matches(&at, skb->len);
 }
 

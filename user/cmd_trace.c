@@ -65,6 +65,7 @@ struct trace {
 	struct text_trace text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
+	struct why *why;
 };
 
 static uint64_t realtime_ns(void)
@@ -97,6 +98,23 @@ static void tell_gaps(const struct live *l)
 		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
 	if (own.no_sockets)
 		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11)");
+}
+
+static int on_open(void *arg, struct live *l, struct error *err)
+{
+	struct trace *t = arg;
+	int rc = why_open(&t->why, t->spec.owners, err);
+
+	if (!rc)
+		rc = live_add_source(l, why_source(t->why));
+	return rc;
+}
+
+static void on_tick(void *arg)
+{
+	const struct trace *t = arg;
+
+	why_tick(t->why);
 }
 
 static void on_start(void *arg, const struct live *l)
@@ -160,7 +178,7 @@ static void on_end(struct trace *t, const struct live *l, bool interrupted)
 
 	if (!s)
 		return;
-	live_summarise(l, s);
+	live_summarise(l, t->why, s);
 	s->interrupted = interrupted;
 	log_progress_clear();
 	if (t->json)
@@ -213,7 +231,9 @@ static int trace(struct trace *t, struct error *err)
 		.duration_ns = o->duration_ns,
 		.command = o->command,
 		.stdout_to_stderr = t->json != NULL,
+		.on_open = on_open,
 		.on_start = on_start,
+		.on_tick = on_tick,
 		.on_interval = on_interval,
 		.arg = t,
 	};
@@ -229,6 +249,7 @@ static int trace(struct trace *t, struct error *err)
 	if (done.live)
 		on_end(t, done.live, done.interrupted);
 	live_close(done.live);
+	why_close(t->why);
 	owners_close(t->spec.owners);
 	if (o->command && (done.command_status || rc))
 		return done.command_status ? done.command_status : CHILD_OURS;

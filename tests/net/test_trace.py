@@ -196,19 +196,19 @@ def unread_at_close(address):
 
 
 @contextlib.contextmanager
-def nft(hook, netns, address, **fields):
+def nft(hook, place, address, **fields):
     require(subprocess.run(["which", "nft"], capture_output=True, check=False).returncode == 0,
             "needs nft")
     family = "ip6" if ":" in address else "ip"
     rules = (f"table {family} t {{ chain c {{ type filter hook {hook} priority 0;"
              f" udp dport {PORT} drop; }}; }}")
-    done = shell(netns, "nft", "-f", "-", stdin=rules)
+    done = shell(place, "nft", "-f", "-", stdin=rules)
     require(done.returncode == 0, f"nft: {done.stderr.strip()}")
     try:
         yield {"stage": "netfilter", "reason": "NETFILTER_DROP", "hook": hook, "socket": None,
                **fields}
     finally:
-        shell(netns, "nft", "delete", "table", family, "t")
+        shell(place, "nft", "delete", "table", family, "t")
 
 
 @contextlib.contextmanager

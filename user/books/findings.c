@@ -7,10 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "books/findings_data.h"
 
 /* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
 #define RCVBUF_SANE (1ULL << 30)
+/* Shares of the time with losses, from which on they are the cause. */
+#define THROTTLED 0.1
+#define WAITED	  0.25
+#define BUSY	  0.75
+#define ASLEEP	  0.5
+/* The queue was more full than empty. So few samples tell nothing. */
+#define FULL	      0.5
+#define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */
 #define BURSTS 8
 
@@ -47,11 +56,61 @@ static bool reason_is(const struct finding_facts *f, const char *reason)
 	return f->reason && !strcmp(f->reason, reason);
 }
 
+/* 0: nothing is known of the reader. */
+static double share_of_reader(const struct finding_facts *f, uint64_t ns)
+{
+	return f->reader_ns ? (double)ns / (double)f->reader_ns : 0;
+}
+
+static uint64_t reader_sleep_ns(const struct finding_facts *f)
+{
+	uint64_t awake = f->reader_run_ns + f->reader_wait_ns;
+
+	return awake < f->reader_ns ? f->reader_ns - awake : 0;
+}
+
+/* How full the queue was, of 1; negative: not known. */
+static double queue_fill(const struct finding_facts *f)
+{
+	if (f->queue_samples < SAMPLES_LEAST || !f->rcvbuf)
+		return -1;
+	return (double)f->queue_bytes / (double)f->rcvbuf;
+}
+
+static bool slept(const struct finding_facts *f)
+{
+	return share_of_reader(f, reader_sleep_ns(f)) >= ASLEEP;
+}
+
+static bool holds_for_reader(enum finding_when when, const struct finding_facts *f)
+{
+	double fill = queue_fill(f);
+
+	switch (when) {
+	case WHEN_READER_STOPPED:
+		return f->reader_ns && f->reader_stopped;
+	case WHEN_READER_THROTTLED:
+		return share_of_reader(f, f->reader_throttled_ns) >= THROTTLED;
+	case WHEN_READER_WAITS:
+		return share_of_reader(f, f->reader_wait_ns) >= WAITED;
+	case WHEN_READER_BUSY:
+		return share_of_reader(f, f->reader_run_ns) >= BUSY;
+	case WHEN_READER_ASLEEP:
+		return slept(f) && fill >= FULL;
+	case WHEN_READER_RESTED:
+		return slept(f) && fill >= 0 && fill < FULL;
+	default:
+		return false;
+	}
+}
+
 static bool holds(enum finding_when when, const struct finding_facts *f)
 {
 	switch (when) {
 	case WHEN_ALWAYS:
 		return true;
+	case WHEN_RULES:
+		return f->rule_chain;
 	case WHEN_BURST:
 		return rcvbuf_wanted(f) && f->lost <= BURSTS * (f->rcvbuf / f->truesize);
 	case WHEN_READER_SLOW:
@@ -68,8 +127,9 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return reason_is(f, "IP_RPFILTER");
 	case WHEN_OTHERHOST:
 		return reason_is(f, "OTHERHOST");
+	default:
+		return holds_for_reader(when, f);
 	}
-	return false;
 }
 
 static bool put_string(char *buf, size_t size, const char *s)
@@ -103,6 +163,29 @@ static bool put_share(char *buf, size_t size, const struct finding_facts *f)
 	if (!f->sent || !f->lost)
 		return false;
 	return snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
+}
+
+static bool put_reader_share(char *buf, size_t size, const struct finding_facts *f, uint64_t ns)
+{
+	double share = share_of_reader(f, ns);
+
+	if (!f->reader_ns)
+		return false;
+	return snprintf(buf, size, "%.0f %%", 100 * (share < 1 ? share : 1)) > 0;
+}
+
+static bool put_time(char *buf, size_t size, uint64_t ns)
+{
+	if (!ns)
+		return false;
+	return fmt_ns(buf, size, ns);
+}
+
+static bool put_fill(char *buf, size_t size, const struct finding_facts *f)
+{
+	double fill = queue_fill(f);
+
+	return fill >= 0 && snprintf(buf, size, "%.0f %%", 100 * (fill < 1 ? fill : 1)) > 0;
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */
@@ -156,9 +239,17 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 	const struct {
 		const char *name, *value;
 	} strings[] = {
-		{"reason", f->reason},		 {"location", f->location}, {"ifname", f->ifname},
-		{"process", f->process},	 {"hook", f->hook},	    {"qdisc", f->qdisc},
+		{"reason", f->reason},
+		{"location", f->location},
+		{"ifname", f->ifname},
+		{"process", f->process},
+		{"hook", f->hook},
+		{"qdisc", f->qdisc},
 		{"qdisc_limit", f->qdisc_limit},
+		{"reader", f->reader},
+		{"sleeps_in", f->reader_sleeps_in},
+		{"rules", f->rules},
+		{"rule_chain", f->rule_chain},
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -177,6 +268,18 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 		return put_rate(buf, size, f->read_pps);
 	if (!strcmp(name, "burst_time"))
 		return put_burst_time(buf, size, f);
+	if (!strcmp(name, "ran"))
+		return put_reader_share(buf, size, f, f->reader_run_ns);
+	if (!strcmp(name, "waited"))
+		return put_reader_share(buf, size, f, f->reader_wait_ns);
+	if (!strcmp(name, "slept"))
+		return put_reader_share(buf, size, f, reader_sleep_ns(f));
+	if (!strcmp(name, "window"))
+		return put_time(buf, size, f->reader_ns);
+	if (!strcmp(name, "throttled"))
+		return put_time(buf, size, f->reader_throttled_ns);
+	if (!strcmp(name, "fill"))
+		return put_fill(buf, size, f);
 	if (!strcmp(name, "udp_mem"))
 		return put_udp_mem(buf, size, f->udp_mem);
 	if (!strcmp(name, "udp_mem_wanted"))
@@ -194,7 +297,7 @@ struct filling {
 static bool fill_part(struct filling *w, const char *p, const char *end)
 {
 	size_t start = w->n;
-	char name[32], value[128];
+	char name[32], value[256];
 
 	while (p < end) {
 		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL;

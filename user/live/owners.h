@@ -27,6 +27,7 @@ struct owners;
 struct owner {
 	pid_t pid;	  /* the process that reads the socket, or the only one that has it */
 	unsigned holders; /* processes that have it open */
+	int fd;		  /* its descriptor of the socket */
 	char process[16]; /* its name, /proc/PID/comm */
 	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
 	struct container container;
@@ -78,6 +79,12 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
 /* Opens the namespace; to be closed with netns_close(). -EAGAIN, -ENOENT, or as netns_open(). */
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
+
+/*
+ * Namespaces that have a name or a process, as of the last pass over /proc; the first is the one of
+ * this thread. Returns how many were written, at most `max`.
+ */
+unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
 void owners_cost(const struct owners *o, struct owners_cost *cost);
 
