@@ -234,6 +234,17 @@ static __always_inline __u64 cookie_of(struct sock *sk)
 	return cookie ? cookie : bpf_get_socket_cookie(sk);
 }
 
+/*
+ * Newer verifiers take skb->sk for a pointer under RCU, which the helper does not accept;
+ * one that was read from another object is an ordinary one.
+ */
+static __always_inline __u64 cookie_of_sender(struct sock *sk)
+{
+	__u64 cookie = sk->__sk_common.skc_cookie.counter;
+
+	return cookie ? cookie : bpf_get_socket_cookie(sk->sk_socket->sk);
+}
+
 static __always_inline bool wanted_reason(__u32 reason)
 {
 	return reason >= WATCH_REASONS || cfg.reasons[reason / 64] >> reason % 64 & 1;
@@ -331,7 +342,7 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 	} else if (cfg.by_sender && sender) {
 		sk = sender;
 		flags |= WATCH_SENDER;
-		aux = cookie_of(sk);
+		aux = cookie_of_sender(sk);
 	} else if (flags & WATCH_NO_DEV && !sender) {
 		flow_read(skb, skb_l3(skb), &flow);
 		if (flow.dst_port) {
