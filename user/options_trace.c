@@ -45,6 +45,8 @@ const struct opt trace_view_opts[] = {
 	 .help = "tell losses of a stage apart by these"},
 	{"all", 0, OPT_FLAG, offsetof(struct trace_view, all),
 	 .help = "show benign drops too, not only their sum: what nobody misses"},
+	{"counters", 0, OPT_FLAG, offsetof(struct trace_view, counters),
+	 .help = "every interface, queue and counter of the namespace as rates, too"},
 	{"interval", 'I', OPT_TIME, offsetof(struct trace_view, interval_ns), .min = 100000000,
 	 .help = "time from one table to the next"},
 	{0},

@@ -15,7 +15,7 @@ struct trace_filters {
 
 struct trace_view {
 	struct opt_enums by; /* enum live_field */
-	bool all;
+	bool all, counters;
 	uint64_t interval_ns;
 };
 

@@ -99,6 +99,16 @@ static bool is_copy(const struct watch_key *key, const struct described *out)
 	       (key->flags & WATCH_SOCKET && out->sock.family == AF_PACKET);
 }
 
+char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
+{
+	*buf = '\0';
+	if (netns && owners)
+		owners_netns(owners, netns, buf);
+	else if (netns)
+		snprintf(buf, OWNER_NETNS, "%u", netns);
+	return buf;
+}
+
 static void put_names(const struct describer *d, const struct watch_key *key, struct described *out)
 {
 	struct ksym sym = {};
@@ -109,10 +119,7 @@ static void put_names(const struct describer *d, const struct watch_key *key, st
 		snprintf(out->location, sizeof(out->location), "%s", sym.name);
 	if (key->ifindex && !watch_dev(d->watch, key->netns, key->ifindex, &dev))
 		memcpy(out->ifname, dev.name, sizeof(out->ifname));
-	if (key->netns && d->owners)
-		owners_netns(d->owners, key->netns, out->netns);
-	else if (key->netns)
-		snprintf(out->netns, sizeof(out->netns), "%u", key->netns);
+	describe_netns(d->owners, key->netns, out->netns);
 }
 
 static void put_owner(const struct describer *d, const struct watch_key *key, struct described *out)
