@@ -268,14 +268,18 @@ static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *fl
 	return sum * 0x9e3779b97f4a7c15 >> 40;
 }
 
-/* `flows`: tell them apart. Both are constants, so that each program has only what it needs. */
-static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
+/*
+ * An skb that was freed at ctx[1]. `flows`: tell them apart. `flags`, `cast` and `flows` are
+ * constants, so that each program has only what it needs.
+ */
+static __always_inline int count_skb(__u64 *ctx, __u32 reason, struct sock *rx_sk, __u64 flags,
+				     bool cast, bool flows)
 {
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
-	__u32 reason = cfg.has_reason ? ctx[2] : 0, netns = 0, ifindex, slot, cpu;
-	struct sock *rx_sk = cfg.has_rx_sk ? (void *)ctx[3] : NULL, *sk = NULL, *sender;
 	struct sk_buff *skb = (void *)ctx[0];
-	__u64 aux = 0, flags = 0, word[4];
+	__u32 netns = 0, ifindex, slot, cpu;
+	struct sock *sk = NULL, *sender;
+	__u64 aux = 0, word[4];
 	struct watch_flow flow = {};
 	struct watch_count *sum;
 	struct watch_slot *first;
@@ -297,7 +301,7 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 		}
 	}
 	if (netns < NETNS_INUM_MIN) {
-		flags = WATCH_NO_DEV;
+		flags |= WATCH_NO_DEV;
 		ifindex = skb->skb_iif;
 		netns = rx_sk	 ? rx_sk->__sk_common.skc_net.net->ns.inum
 			: sender ? sender->__sk_common.skc_net.net->ns.inum
@@ -315,13 +319,14 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (sender)
 		flags |= WATCH_SK;
-	if (pkt_type == PACKET_OTHERHOST && BPF_CORE_READ_BITFIELD(skb, cloned))
+	if ((pkt_type == PACKET_OTHERHOST || flags & WATCH_CONSUMED) &&
+	    BPF_CORE_READ_BITFIELD(skb, cloned))
 		flags |= WATCH_COPY;
 	if (rx_sk) {
 		sk = rx_sk;
 		flags |= WATCH_SOCKET;
 		aux = cookie_of(sk);
-	} else if (reason == cfg.reason_netfilter) {
+	} else if (!(flags & WATCH_CONSUMED) && reason == cfg.reason_netfilter) {
 		struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
 
 		if (dst) {
@@ -370,6 +375,36 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 	return 0;
 }
 
+static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
+{
+	__u32 reason = cfg.has_reason ? ctx[2] : 0;
+	struct sock *rx_sk = cfg.has_rx_sk ? (void *)ctx[3] : NULL;
+
+	return count_skb(ctx, reason, rx_sk, 0, cast, flows);
+}
+
+static __always_inline bool is_in(const volatile struct watch_range *r, __u64 location)
+{
+	return location - r->start < r->len;
+}
+
+/*
+ * Few of the packets that the kernel frees as used up are losses: those at known places. All others
+ * leave after one compare, or at most as many as there are places.
+ */
+static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
+{
+	__u64 location = ctx[1];
+	bool found = false;
+
+	if (!is_in(&cfg.consumed_within, location))
+		return 0;
+#pragma unroll
+	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
+		found |= is_in(&cfg.consumed[i], location);
+	return found ? count_skb(ctx, 0, NULL, WATCH_CONSUMED, cast, flows) : 0;
+}
+
 SEC("?tp_btf/kfree_skb")
 int watch_drops(__u64 *ctx)
 {
@@ -393,6 +428,30 @@ SEC("?tp_btf/kfree_skb")
 int watch_flows_old(__u64 *ctx)
 {
 	return count_drop(ctx, false, true);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used(__u64 *ctx)
+{
+	return count_consumed(ctx, true, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used_flows(__u64 *ctx)
+{
+	return count_consumed(ctx, true, true);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used_old(__u64 *ctx)
+{
+	return count_consumed(ctx, false, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used_flows_old(__u64 *ctx)
+{
+	return count_consumed(ctx, false, true);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

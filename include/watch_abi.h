@@ -15,6 +15,7 @@
 
 #define WATCH_SETS	   2
 #define WATCH_IFNAME	   16 /* IFNAMSIZ */
+#define WATCH_CONSUMED_MAX 8 /* places */
 #define WATCH_REASONS	   256
 #define WATCH_SLOTS	   256	/* of a CPU, a power of two */
 #define WATCH_FLOW_SLOTS   1024 /* the same with flows */
@@ -27,6 +28,7 @@ enum watch_flag {
 	WATCH_DST = 4,	    /* a route was attached; for NETFILTER_DROP aux is its input function */
 	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
 	WATCH_PORT = 16,    /* aux stands for the destination: the packet had no socket any more */
+	WATCH_CONSUMED = 16, /* freed as used up (consume_skb), at a place where that is a loss */
 	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
 	WATCH_SENDER = 64,  /* aux is the cookie of the socket that sent it; only if asked for */
 	WATCH_OTHERS = 128, /* no room: aux and flow are left out, several keys are one */
@@ -116,6 +118,11 @@ struct watch_loss {
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
 
+/* Addresses of a function. */
+struct watch_range {
+	__u64 start, len;
+};
+
 /* In rodata: what is asked for. A part that is not, is no code. */
 struct watch_config {
 	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; -1: it has none */
@@ -133,6 +140,8 @@ struct watch_config {
 	__u32 ifindex;	  /* only this device of it; 0: all */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
+	struct watch_range consumed_within; /* all of: */
+	struct watch_range consumed[WATCH_CONSUMED_MAX];
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

@@ -11,6 +11,7 @@ struct trace_filters {
 	uint64_t pid;
 	struct opt_enums stages;
 	const char *reasons;
+	bool consumed;
 };
 
 struct trace_view {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/consumed.h"
 #include "trace_abi.h"
 
 static bool is_any(const void *address, int family)
@@ -114,7 +115,10 @@ static void put_names(const struct describer *d, const struct watch_key *key, st
 	struct ksym sym = {};
 	struct watch_dev dev;
 
-	reasons_name(d->reasons, (uint32_t)key->reason, out->reason, sizeof(out->reason));
+	if (key->flags & WATCH_CONSUMED)
+		snprintf(out->reason, sizeof(out->reason), "CONSUMED");
+	else
+		reasons_name(d->reasons, (uint32_t)key->reason, out->reason, sizeof(out->reason));
 	if (d->ksyms && !ksym_find(d->ksyms, key->location, &sym))
 		snprintf(out->location, sizeof(out->location), "%s", sym.name);
 	if (key->ifindex && !watch_dev(d->watch, key->netns, key->ifindex, &dev))
@@ -140,6 +144,23 @@ static void put_owner(const struct describer *d, const struct watch_key *key, st
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 }
 
+/* It is freed as used up: the place says what was lost. */
+static enum noise judge_consumed(const struct watch_key *key, const struct described *out,
+				 struct verdict *v)
+{
+	const struct consumed_row *row = consumed_find(out->location);
+
+	if (!row)
+		return NOISE_NOTHING; /* a symbol beside the one that was meant */
+	*v = (struct verdict){
+		.stage = row->stage,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+	return key->flags & WATCH_COPY ? row->cloned : row->noise;
+}
+
 static void judge(const struct describer *d, const struct watch_key *key, struct described *out)
 {
 	const struct noise_event noise = {out->reason, out->location, key->pkt_type,
@@ -160,7 +181,10 @@ static void judge(const struct describer *d, const struct watch_key *key, struct
 	if (is_copy(key, out))
 		e.flags |= CAUSE_COPY;
 	v = stagemap_judge(&e);
-	row->noise = noise_judge(&noise, &v);
+	if (key->flags & WATCH_CONSUMED)
+		row->noise = judge_consumed(key, out, &v);
+	else
+		row->noise = noise_judge(&noise, &v);
 	row->stage = v.stage;
 	row->note = v.note;
 	row->text[LIVE_STAGE] = v.stage == STAGE_NONE ? "" : stage_name(v.stage);

@@ -9,6 +9,7 @@
 #include "live/describe.h"
 #include "live/inodes.h"
 #include "live/resolve.h"
+#include "trace/consumed.h"
 #include "trace/filter.h"
 
 #define SEARCH_TRIES 3
@@ -87,6 +88,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (!rc) {
 		watch.filter = l->filter;
+		if (spec->consumed && l->ksyms)
+			watch.consumed_n = consumed_ranges(l->ksyms, watch.consumed);
 		rc = watch_open(&l->watch, &watch, l->reasons, err);
 	}
 	if (rc) {
