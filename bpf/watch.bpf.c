@@ -291,6 +291,8 @@ static __always_inline int count_skb(__u64 *ctx, __u32 reason, struct sock *rx_s
 	 * of TCP part of a node, whose namespace then is not the socket's.
 	 */
 	sender = skb->sk;
+	if ((__s64)sender >= 0) /* of a fragment in its queue it is `ip_defrag_offset` */
+		sender = NULL;
 	dev = skb->dev;
 	if ((__s64)dev < 0) {
 		struct net *net = dev->nd_net.net;

@@ -89,7 +89,8 @@ static void add_row(struct xdprows *x, struct live *l, const struct xdploss *los
 	struct texts t;
 	struct live_row row = {
 		.stage = v.stage,
-		.noise = NOISE_LOSS,
+		/* of a filter on packets, an event without one can only say "perhaps" */
+		.noise = x->spec.expr ? NOISE_SUSPECT : NOISE_LOSS,
 		.note = v.note,
 		.counts = {.events = packets, .packets = packets},
 	};
