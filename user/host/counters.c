@@ -218,6 +218,7 @@ static int read_qdisc(struct counters *c, const char *role, const char *ifname, 
 {
 	struct netdev_qdisc_stats st = {0};
 	char name[COUNTER_NAME_LEN];
+	size_t first = c->n;
 	int err;
 
 	if (netdev_qdisc_stats(NULL, ifindex, &st))
@@ -231,7 +232,10 @@ static int read_qdisc(struct counters *c, const char *role, const char *ifname, 
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "%s:qdisc:qlen", ifname);
-	return counters_add_level(c, role, name, st.qlen);
+	err = counters_add_level(c, role, name, st.qlen);
+	for (size_t i = first; i < c->n; i++)
+		c->items[i].object = st.handle;
+	return err;
 }
 
 #define ETHTOOL_MAX 8192
@@ -362,9 +366,10 @@ int counters_delta(struct counters *before, struct counters *after, struct count
 		} else if (order > 0) {
 			a++;
 		} else {
+			bool same = before->items[b].object == it->object;
 			uint64_t old = take_sum(before, &b), now = take_sum(after, &a);
 
-			if (!it->level)
+			if (same && !it->level)
 				err = add_delta(out, it, old, now);
 		}
 	}

@@ -43,6 +43,13 @@ int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const 
 /* Static (NUD_PERMANENT) neighbour. */
 int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
 		     const uint8_t mac[6]);
+/* -ENOENT: there is no such entry. */
+int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr);
+/*
+ * How many neighbours the kernel is asking for right now (NUD_INCOMPLETE): packets may wait for
+ * each, how many is told nowhere. 0 if it cannot be read.
+ */
+unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
 /* prefix 0: default route. `via` may be NULL. */
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via);
@@ -50,6 +57,8 @@ int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const
  */
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix);
+/* Packets to these addresses are dropped without an answer. */
+int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix);
 /*
  * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
  * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no
@@ -74,6 +83,7 @@ int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
 struct netdev_qdisc_stats {
 	uint64_t packets, bytes, drops, overlimits, requeues;
 	uint32_t qlen, backlog;
+	uint32_t handle; /* of the root; another one after it was replaced */
 };
 /* Sum over the root qdiscs of the device (without ingress/clsact). */
 int netdev_qdisc_stats(const struct netns *ns, unsigned ifindex, struct netdev_qdisc_stats *st);

@@ -114,6 +114,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	/* The dump ignores the index asked for; mq at the root already sums its children. */
 	if ((unsigned)tc->tcm_ifindex != sum->ifindex || tc->tcm_parent != TC_H_ROOT)
 		return MNL_CB_OK;
+	sum->st->handle = tc->tcm_handle;
 	mnl_attr_for_each(a, nlh, sizeof(*tc))
 	{
 		if (mnl_attr_get_type(a) == TCA_STATS2)

@@ -26,19 +26,30 @@
 #include "trace_abi.h"
 
 enum fault {
+	FAULT_NEIGH,
+	FAULT_TC_EGRESS,
 	FAULT_QDISC,
+	FAULT_QDISC_REPLACE,
 	FAULT_TX_DEVICE,
 	FAULT_XDP,
+	FAULT_XDP_ABORTED,
 	FAULT_XDP_GENERIC,
 	FAULT_XSK_RING,
 	FAULT_BACKLOG,
+	FAULT_TC_INGRESS,
+	FAULT_L2_ADDRESS,
+	FAULT_IP_HEADER,
 	FAULT_NETFILTER, /* input */
 	FAULT_NETFILTER_PREROUTING,
 	FAULT_NETFILTER_FORWARD,
 	FAULT_NETFILTER_OUTPUT,
 	FAULT_NETFILTER_POSTROUTING,
+	FAULT_IP_ROUTE_RP_FILTER,
+	FAULT_IP_ROUTE_BLACKHOLE,
+	FAULT_IP_FRAG_MEM,
 	FAULT_IP_FORWARD_TTL,
 	FAULT_UDP_LOOKUP,
+	FAULT_UDP_HEADER,
 	FAULT_UDP_CSUM,
 	FAULT_SOCKET_FILTER,
 	FAULT_UDP_MEM,
@@ -50,10 +61,12 @@ enum fault {
 
 /* What was asked for; {0}: nothing. */
 struct fault_list {
-	uint32_t set;		   /* bit of each enum fault */
+	uint64_t set;		   /* bit of each enum fault */
 	double share[FAULT_COUNT]; /* 0 .. 1, of those that take one */
 	struct rate rate;	   /* of qdisc; RATE_MAX: not given */
 };
+
+#define FAULT_BIT(fault) (1ULL << (fault))
 
 static inline bool fault_has(const struct fault_list *list, enum fault fault)
 {

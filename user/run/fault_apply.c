@@ -2,7 +2,7 @@
 #include "run/fault.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,13 @@
 
 #include "host/journal.h"
 #include "host/netdev.h"
+#include "run/fault_net.h"
 #include "run/fault_prog.h"
 #include "run/fault_table.h"
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
+#define QDISC_AFTER   1000 /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {
 	const struct fault_list *list;
@@ -22,6 +24,7 @@ struct fault_state {
 	struct lab *lab;
 	struct fault_prog *prog;	/* NULL: none is needed */
 	struct journal_change *udp_mem; /* NULL: as it was */
+	bool qdisc_replaced;
 };
 
 static int failed(int ret, const char *what, const struct lab_port *port, struct error *err)
@@ -72,49 +75,46 @@ static int steer(const struct lab_port *port, int cpu, struct error *err)
 	return failed(ret, "set RPS", port, err);
 }
 
-/* A chain of its own for each fault, in one table a namespace. */
-static int drop_at_hook(const struct netns *ns, const char *hook, double share, uint16_t port,
-			struct error *err)
-{
-	char *const argv[] = {"nft", "-f", "-", NULL};
-	char script[256], random[64] = "";
-
-	if (share < 1)
-		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u",
-			 (unsigned)(share * 1000000 + 0.5));
-	snprintf(script, sizeof(script),
-		 "table inet fault { chain %s { type filter hook %s priority 0; "
-		 "udp dport %u %s counter drop; }; }\n",
-		 hook, hook, port, random);
-	return netns_exec(ns, argv, script, err);
-}
-
-static int apply_netfilter(const struct fault_state *s, struct error *err)
-{
-	const struct {
-		enum fault fault;
-		const char *hook;
-		const struct netns *ns;
-	} hooks[] = {
-		{FAULT_NETFILTER, "input", &s->lab->rx_ns},
-		{FAULT_NETFILTER_PREROUTING, "prerouting", &s->lab->rx_ns},
-		{FAULT_NETFILTER_FORWARD, "forward", &s->lab->router_ns},
-		{FAULT_NETFILTER_OUTPUT, "output", &s->lab->tx_ns},
-		{FAULT_NETFILTER_POSTROUTING, "postrouting", &s->lab->tx_ns},
-	};
-	int ret = 0;
-
-	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks) && !ret; i++) {
-		if (fault_has(s->list, hooks[i].fault))
-			ret = drop_at_hook(hooks[i].ns, hooks[i].hook,
-					   s->list->share[hooks[i].fault], s->fx->port, err);
-	}
-	return ret;
-}
-
 static uint64_t of_2_32(double share)
 {
 	return share * (1ULL << 32);
+}
+
+/* The device at which a program runs. */
+static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc which)
+{
+	switch (which) {
+	case FAULT_TC_SLOW:
+		return fault_has(s->list, FAULT_TX_DEVICE) ? lab_next_hop(s->lab) : &s->lab->rx;
+	case FAULT_TC_DEAF:
+		return lab_next_hop(s->lab);
+	case FAULT_TC_EGRESS_DROP:
+		return &s->lab->tx;
+	default:
+		return &s->lab->rx;
+	}
+}
+
+static int load_programs(struct fault_state *s, const struct fault_programs *which,
+			 const struct fault_numbers *numbers, struct error *err)
+{
+	const double *share = s->list->share;
+	/* At most one of exclusive faults has a share. */
+	const struct fault_config cfg = {
+		.udp_csum_share = of_2_32(share[FAULT_UDP_CSUM] + share[FAULT_SOCKET_READ_CSUM]),
+		.udp_header_share = of_2_32(share[FAULT_UDP_HEADER]),
+		.ip_header_share = of_2_32(share[FAULT_IP_HEADER]),
+		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
+		.xdp_share = of_2_32(share[FAULT_XDP] + share[FAULT_XDP_ABORTED] +
+				     share[FAULT_XDP_GENERIC]),
+		.egress_share = of_2_32(share[FAULT_TC_EGRESS]),
+		.ingress_share = of_2_32(share[FAULT_TC_INGRESS]),
+		.xdp_verdict = fault_has(s->list, FAULT_XDP_ABORTED) ? XDP_ABORTED : XDP_DROP,
+		.tc_burn_ns = s->fx->tc_burn_ns,
+		.xdp_burn_ns = s->fx->xdp_burn_ns,
+	};
+
+	return fault_prog_load(&s->prog, &cfg, which, numbers, err);
 }
 
 static int apply_programs(struct fault_state *s, const struct fault_numbers *numbers,
@@ -122,32 +122,26 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 {
 	const struct fault_list *list = s->list;
 	const struct fault_effects *fx = s->fx;
-	/* At most one of two exclusive faults has a share. */
-	const struct fault_config cfg = {
-		.corrupt_share =
-			of_2_32(list->share[FAULT_UDP_CSUM] + list->share[FAULT_SOCKET_READ_CSUM]),
-		.filter_share = of_2_32(list->share[FAULT_SOCKET_FILTER]),
-		.xdp_share = of_2_32(list->share[FAULT_XDP] + list->share[FAULT_XDP_GENERIC]),
-		.tc_burn_ns = fx->tc_burn_ns,
-		.xdp_burn_ns = fx->xdp_burn_ns,
-	};
 	const struct fault_programs which = {
-		.slow = fx->tc_burn_ns,
-		.corrupt = fx->tx_csum_off,
+		.tc[FAULT_TC_SLOW] = fx->tc_burn_ns,
+		.tc[FAULT_TC_SPOIL] = fx->tx_csum_off || fault_has(list, FAULT_IP_HEADER) ||
+				      fault_has(list, FAULT_UDP_HEADER),
+		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS),
+		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
+		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS),
 		.xdp = fx->xdp,
 		.filter = fx->socket_filter,
 	};
-	const struct lab_port *slow =
-		fault_has(list, FAULT_TX_DEVICE) ? lab_next_hop(s->lab) : &s->lab->rx;
+	const struct fault_programs none = {.xdp = false};
 	int ret;
 
-	if (!which.slow && !which.corrupt && !which.xdp && !which.filter)
+	if (!memcmp(&which, &none, sizeof(which)))
 		return 0;
-	ret = fault_prog_load(&s->prog, &cfg, &which, numbers, err);
-	if (!ret && which.slow)
-		ret = fault_prog_slow(s->prog, slow, err);
-	if (!ret && which.corrupt)
-		ret = fault_prog_corrupt(s->prog, &s->lab->rx, err);
+	ret = load_programs(s, &which, numbers, err);
+	for (unsigned i = 0; i < FAULT_TC_COUNT && !ret; i++) {
+		if (which.tc[i])
+			ret = fault_prog_tc(s->prog, i, tc_port(s, i), err);
+	}
 	return ret;
 }
 
@@ -184,7 +178,7 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	*s = (struct fault_state){.list = list, .fx = fx, .lab = lab};
 	ret = apply_devices(s, err);
 	if (!ret)
-		ret = apply_netfilter(s, err);
+		ret = fault_net_apply(list, fx, lab, err);
 	if (!ret)
 		ret = apply_programs(s, numbers, err);
 	if (ret) {
@@ -226,9 +220,18 @@ int fault_begin(struct fault_state *state, struct error *err)
 int fault_end(struct fault_state *state, struct error *err)
 {
 	struct journal_change *change = state->udp_mem;
+	int ret;
 
 	state->udp_mem = NULL;
-	return journal_restore(change, err);
+	ret = journal_restore(change, err);
+	if (fault_has(state->list, FAULT_QDISC_REPLACE) && !state->qdisc_replaced) {
+		const struct lab_port *tx = &state->lab->tx;
+
+		state->qdisc_replaced = true;
+		return failed(netdev_qdisc_pfifo(tx->ns, tx->ifindex, QDISC_AFTER),
+			      "replace the qdisc", tx, err);
+	}
+	return ret;
 }
 
 void fault_close(struct fault_state *state)
