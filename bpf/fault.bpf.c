@@ -52,16 +52,26 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
-/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
-static __always_inline bool is_fragment(void *data, void *data_end)
+/* UDP, whole or in fragments. */
+static __always_inline bool is_udp(void *data, void *data_end, bool fragments_only)
 {
 	__u8 *l3 = data + ETH_HLEN;
 
-	if (!cfg.fragments || (void *)(l3 + 20) > data_end)
+	if ((void *)(l3 + 20) > data_end)
 		return false;
 	if (be16_at(l3 - 2) == ETH_P_IP)
-		return l3[9] == IPPROTO_UDP && be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK);
-	return be16_at(l3 - 2) == ETH_P_IPV6 && l3[6] == IPPROTO_FRAGMENT;
+		return l3[9] == IPPROTO_UDP &&
+		       (!fragments_only || be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK));
+	if (be16_at(l3 - 2) != ETH_P_IPV6)
+		return false;
+	return l3[IP6_NEXT_OFF] == IPPROTO_FRAGMENT ||
+	       (l3[IP6_NEXT_OFF] == IPPROTO_UDP && !fragments_only);
+}
+
+/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
+static __always_inline bool suffers(void *data, void *data_end)
+{
+	return (fault.any || cfg.fragments) && is_udp(data, data_end, !fault.any);
 }
 
 static __always_inline bool ours(struct __sk_buff *skb)
@@ -69,7 +79,7 @@ static __always_inline bool ours(struct __sk_buff *skb)
 	void *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
 	__u32 payload;
 
-	return packet_word_direct(data, data_end, cfg.port) || is_fragment(data, data_end) ||
+	return suffers(data, data_end) || packet_word_direct(data, data_end, cfg.port) ||
 	       packet_word_loaded(skb, cfg.port, &payload);
 }
 
@@ -121,7 +131,7 @@ static __always_inline __u8 *pull_payload(struct __sk_buff *skb)
 	    !bpf_skb_pull_data(skb, at + STAMP_LEN))
 		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
 					 cfg.port);
-	return payload && payload_word(payload) ? payload : NULL;
+	return payload && (fault.any || payload_word(payload)) ? payload : NULL;
 }
 
 SEC("tc")
@@ -175,7 +185,7 @@ int fault_xdp(struct xdp_md *ctx)
 
 	if (word)
 		mark_seen(word, SEEN_XDP);
-	if (word || is_fragment(data, data_end)) {
+	if (word || suffers(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
 		if (chance(fault.xdp_share))

@@ -14,7 +14,7 @@ struct fault_config {
 	__u32 xdp_verdict;	/* XDP_DROP or XDP_ABORTED */
 	__u32 tc_burn_ns;	/* time that a packet costs at tc ingress */
 	__u32 xdp_burn_ns;	/* the same in the XDP program */
-	__u32 pad;
+	__u32 any;		/* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
 _Static_assert(sizeof(struct fault_config) == 72, "no holes");

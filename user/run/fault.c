@@ -69,13 +69,14 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_NEIGH] = {.tx = "socket"},
 	[FAULT_TC_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
-	[FAULT_QDISC_REPLACE] = {.tx = "socket"},
+	[FAULT_QDISC_REPLACE] = {.tx = "socket", .of_program = true},
+	[FAULT_TX_DEVICE] = {.of_program = true}, /* it takes a large SO_SNDBUF */
 	/* a native drop of a frame that is no skb has no event */
 	[FAULT_XDP] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_ABORTED] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
-	[FAULT_XSK_RING] = {.rx = "xsk"},
-	[FAULT_BACKLOG] = {.rx = "socket"},
+	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},
+	[FAULT_BACKLOG] = {.rx = "socket", .of_program = true},
 	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_L2_ADDRESS] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
@@ -86,15 +87,16 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_NETFILTER_POSTROUTING] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_IP_ROUTE_RP_FILTER] = {.rx = "socket"},
 	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
-	[FAULT_UDP_LOOKUP] = {.rx = "socket"},
+	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
+	[FAULT_UDP_LOOKUP] = {.rx = "socket", .of_program = true},
 	[FAULT_UDP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	/* GRO, which live frames need, has verified the checksum before it is spoilt */
-	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp"},
-	[FAULT_SOCKET_FILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_UDP_MEM] = {.rx = "socket"},
-	[FAULT_RCVBUF] = {.rx = "socket"},
+	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp", .of_program = true},
+	[FAULT_SOCKET_FILTER] = {FAULT_VALUE_SHARE, .rx = "socket", .of_program = true},
+	[FAULT_UDP_MEM] = {.rx = "socket", .of_program = true},
+	[FAULT_RCVBUF] = {.rx = "socket", .of_program = true},
 	[FAULT_SOCKET_READ_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp"},
-	[FAULT_SOCKET_CLOSE] = {.rx = "socket"},
+	[FAULT_SOCKET_CLOSE] = {.rx = "socket", .of_program = true},
 };
 
 #define BIT(fault) FAULT_BIT(FAULT_##fault)

@@ -151,6 +151,15 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
 
 /*
+ * Injects into a named lab, for whatever UDP other programs send there, and for as long as the lab
+ * is there. fault_lab_topology() comes before the lab is made: -EINVAL with STATUS_USAGE for a
+ * fault that only the sending or receiving program can make, *topology is raised to what is needed.
+ */
+int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+		       struct error *err);
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err);
+
+/*
  * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
  * XDP_PASS), which must not be attached itself. *native tells the mode. Attached by a link that
  * fault_close() drops.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "host/journal.h"
@@ -16,6 +17,7 @@
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
+#define LAB_PAYLOAD   128  /* of the datagrams that a lab's queues are measured by */
 #define QDISC_AFTER   1000 /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {
@@ -112,6 +114,7 @@ static int load_programs(struct fault_state *s, const struct fault_programs *whi
 		.xdp_verdict = fault_has(s->list, FAULT_XDP_ABORTED) ? XDP_ABORTED : XDP_DROP,
 		.tc_burn_ns = s->fx->tc_burn_ns,
 		.xdp_burn_ns = s->fx->xdp_burn_ns,
+		.any = !numbers,
 	};
 
 	return fault_prog_load(&s->prog, &cfg, which, numbers, err);
@@ -195,6 +198,50 @@ int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error
 
 	*native = !generic;
 	return fault_prog_xdp(state->prog, &state->lab->rx, next_fd, generic, err);
+}
+
+int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+		       struct error *err)
+{
+	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+		if (fault_has(list, i) && fault_rows[i].of_program)
+			return error_set(err, STATUS_USAGE, -EINVAL, "use run --fault",
+					 "--fault %s is not of the lab, but of the programs that "
+					 "send and receive",
+					 fault_values[i].name);
+	}
+	if (fault_has(list, FAULT_NETFILTER_FORWARD) || fault_has(list, FAULT_IP_ROUTE_BLACKHOLE))
+		*topology = LAB_ROUTER;
+	return 0;
+}
+
+/*
+ * Nothing is known of the senders but that they are ordinary sockets, with small datagrams perhaps:
+ * a queue has to be short to overflow within their SO_SNDBUF.
+ */
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
+{
+	const struct fault_request req = {
+		.tx = "socket",
+		.rx = "socket",
+		.family = AF_INET,
+		.payload = fault_has(list, FAULT_IP_FRAG_MEM) ? 2 * lab->rx.mtu : LAB_PAYLOAD,
+		.mtu = lab->rx.mtu,
+		.threads = 1,
+		.count = UINT64_MAX,
+	};
+	struct fault_state *state;
+	struct fault_effects fx;
+	int ret = fault_plan(list, &req, &fx, err);
+
+	if (ret)
+		return ret;
+	ret = fault_apply(list, &fx, lab, NULL, &state, err);
+	if (!ret && fx.xdp)
+		ret = fault_prog_xdp_stay(state->prog, &lab->rx, fault_has(list, FAULT_XDP_GENERIC),
+					  err);
+	fault_close(state);
+	return ret;
 }
 
 int fault_socket(struct fault_state *state, int fd, struct error *err)

@@ -29,15 +29,17 @@ static int drop_at_hook(const struct netns *ns, const char *hook, double share, 
 			struct error *err)
 {
 	char *const argv[] = {"nft", "-f", "-", NULL};
-	char script[256], random[64] = "";
+	char script[256], random[64] = "", match[32] = "meta l4proto udp";
 
 	if (share < 1)
 		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u",
 			 (unsigned)(share * 1000000 + 0.5));
+	if (port)
+		snprintf(match, sizeof(match), "udp dport %u", port);
 	snprintf(script, sizeof(script),
 		 "table inet fault { chain %s { type filter hook %s priority 0; "
-		 "udp dport %u %s counter drop; }; }\n",
-		 hook, hook, port, random);
+		 "%s %s counter drop; }; }\n",
+		 hook, hook, match, random);
 	return netns_exec(ns, argv, script, err);
 }
 

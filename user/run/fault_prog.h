@@ -31,6 +31,7 @@ struct fault_programs {
 
 struct fault_prog;
 
+/* `numbers`: NULL where all UDP is to suffer. */
 int fault_prog_load(struct fault_prog **prog, const struct fault_config *cfg,
 		    const struct fault_programs *which, const struct fault_numbers *numbers,
 		    struct error *err);
@@ -38,6 +39,10 @@ int fault_prog_load(struct fault_prog **prog, const struct fault_config *cfg,
 /* At the port, for as long as its namespace lives. */
 int fault_prog_tc(struct fault_prog *prog, enum fault_tc which, const struct lab_port *port,
 		  struct error *err);
+
+/* Until the namespace goes, whatever becomes of `prog`. */
+int fault_prog_xdp_stay(struct fault_prog *prog, const struct lab_port *port, bool generic,
+			struct error *err);
 
 /* By a link, until fault_prog_close(). next_fd: XDP program to end in, -1: XDP_PASS. */
 int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int next_fd, bool generic,
