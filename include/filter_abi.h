@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the stub of bpf/filter.bpf.h and the code that user space puts into it agree on. */
+#ifndef PKTLEDGER_FILTER_ABI_H
+#define PKTLEDGER_FILTER_ABI_H
+
+#include <linux/types.h>
+
+#define FILTER_BYTES  192  /* of each packet that the filter can see; a power of two or a sum of two */
+#define FILTER_MEMORY 16   /* words of scratch memory, BPF_MEMWORDS */
+#define FILTER_ROOM   4096 /* instructions in the place for the translated filter */
+
+/* Constants that the unpatched stub loads: filter_install() finds and changes them. */
+#define FILTER_OFF   0x706b6600 /* the switch: no filter, all match */
+#define FILTER_SLOT  0x706b6601 /* the program's element of filter_scratch */
+#define FILTER_BEGIN 0x706b6602 /* of the place for the filter */
+#define FILTER_END   0x706b6603
+
+enum filter_verdict {
+	FILTER_NO,
+	FILTER_YES,
+	FILTER_UNREAD, /* it depends on bytes that were not read: no match, and counted */
+};
+
+enum filter_layer {
+	FILTER_L2, /* bytes begin with an Ethernet header */
+	FILTER_L3, /* with an IP header */
+};
+
+/* Per CPU and program: the packet, as the filter sees it. */
+struct filter_scratch {
+	__u8 bytes[FILTER_BYTES];
+	__u32 memory[FILTER_MEMORY];
+	__u32 have;   /* bytes read */
+	__u32 length; /* of the packet */
+	__u32 layer;  /* enum filter_layer */
+	__u32 index;  /* of a load whose place is computed */
+	__u64 unread; /* packets with the verdict FILTER_UNREAD */
+};
+
+_Static_assert(sizeof(struct filter_scratch) % 8 == 0, "values of a per-CPU map are padded to 8");
+
+#endif
