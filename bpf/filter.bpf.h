@@ -52,16 +52,19 @@ static __always_inline __u32 filter_start(const struct packet_place *at, __u32 *
 static __always_inline int filter_run(struct filter_scratch *scratch)
 {
 	register struct filter_scratch *in asm("r1") = scratch;
-	register int verdict asm("r0");
+	register __u32 verdict asm("r0");
 
-	asm volatile("w0 = " FILTER_LITERAL(FILTER_BEGIN) "\n"
-		     ".rept " FILTER_LITERAL(FILTER_ROOM) "\n"
-		     "goto +0\n"
-		     ".endr\n"
-		     "w0 = " FILTER_LITERAL(FILTER_END) "\n"
-		     : "=r"(verdict), "+r"(in)
-		     :
-		     : "r2", "r3", "r4", "r5", "memory");
+	asm volatile(
+		"w0 = " FILTER_LITERAL(FILTER_BEGIN) "\n"
+						     ".rept " FILTER_LITERAL(
+							     FILTER_ROOM) "\n"
+									  "goto +0\n"
+									  ".endr\n"
+									  "w0 = " FILTER_LITERAL(
+										  FILTER_END) "\n"
+		: "=r"(verdict)
+		: "r"(in)
+		: "r2", "r3", "r4", "r5", "memory");
 	return verdict;
 }
 
@@ -83,14 +86,14 @@ static __always_inline bool filter_matches(const struct packet_place *at, __u32 
 	struct filter_scratch *scratch;
 	__u32 slot, start, have;
 
-	if (FILTER_CONSTANT(FILTER_OFF) == FILTER_OFF)
+	if (FILTER_CONSTANT(FILTER_OFF))
 		return true;
 	slot = FILTER_CONSTANT(FILTER_SLOT);
 	scratch = bpf_map_lookup_elem(&filter_scratch, &slot);
 	if (!scratch)
 		return false;
 	start = filter_start(at, &scratch->layer);
-	have = at->tail - start;
+	have = start < at->tail ? at->tail - start : 0;
 	if (have > FILTER_BYTES)
 		have = FILTER_BYTES;
 	if (bpf_probe_read_kernel(scratch->bytes, have, at->head + start))

@@ -5,7 +5,8 @@
 
 #include <linux/types.h>
 
-#define FILTER_BYTES  192  /* of each packet that the filter can see; a power of two or a sum of two */
+#define FILTER_BYTES                                                                               \
+	192 /* of each packet that the filter can see; a power of two or a sum of two */
 #define FILTER_MEMORY 16   /* words of scratch memory, BPF_MEMWORDS */
 #define FILTER_ROOM   4096 /* instructions in the place for the translated filter */
 

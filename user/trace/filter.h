@@ -27,7 +27,9 @@ struct filter;
 
 /*
  * Compiles an expression, which is copied. -EINVAL and STATUS_USAGE with libpcap's message if it is
- * none; -E2BIG and STATUS_USAGE if it is too long for the kernel. May ask the resolver for names.
+ * none; -E2BIG and STATUS_USAGE if it is too long for the kernel; -ENODATA and STATUS_USAGE where
+ * libpcap's program would read what it never wrote, so that no verdict is right. May ask the
+ * resolver for names.
  */
 int filter_compile(struct filter **f, const char *expr, struct error *err);
 

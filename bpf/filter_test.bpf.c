@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Only for tests: the packet filter on a packet that lies in a map. As a tracing program it is
+ * given addresses, not a context with bounds; BPF_PROG_RUN returns its verdict.
+ */
+#include "kernel.h"
+
+#include "filter.bpf.h"
+#include "filter_test_abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_test);
+} test SEC(".maps");
+
+SEC("raw_tp")
+int matches(void *ctx)
+{
+	__u32 zero = 0;
+	struct filter_test *t = bpf_map_lookup_elem(&test, &zero);
+	struct packet_place at;
+
+	if (!t)
+		return -1;
+	at = (struct packet_place){
+		.head = t->head,
+		.data = t->head + t->data,
+		.tail = t->tail,
+		.network_header = t->network_header,
+		.mac_header = t->mac_header,
+		.protocol = t->protocol,
+	};
+	return filter_matches(&at, t->len);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From classic BPF, as libpcap makes it, to the eBPF that runs inside bpf/filter.bpf.h. The meaning
+ * is that of libpcap's interpreter (pcap_offline_filter()): loads are checked against the packet's
+ * bytes, an index does not wrap, division by zero is no match, any value but 0 is a match.
+ */
+#ifndef PKTLEDGER_FILTER_EBPF_H
+#define PKTLEDGER_FILTER_EBPF_H
+
+#include <linux/bpf.h>
+#include <linux/filter.h>
+
+#include "filter_abi.h"
+
+/*
+ * How often a program may jump back. Only `ip6 protochain` and `ah` and their like do, once for
+ * each header of the chain; a longer chain is FILTER_UNREAD.
+ */
+#define FILTER_LOOPS 8
+
+struct filter_source {
+	const struct sock_filter *insns;
+	unsigned n; /* 0: no packet of this layer matches */
+};
+
+/*
+ * Fills out[0 .. room - 1] with the programs of both layers, `layers` indexed by enum filter_layer.
+ * On entry r1 is the struct filter_scratch; r1 and r6 to r9 are kept; it ends behind out[room - 1]
+ * with the verdict in r0. `room` is at most FILTER_ROOM. *needed: instructions that it takes; if
+ * more than `room`, -E2BIG. -EINVAL for a program that the interpreter would not run, -ENODATA for
+ * one that reads a word of memory which it has not written on the way there.
+ */
+int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room,
+		     unsigned *needed);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libpcap's compiler and interpreter of filters. Apart from the rest, because libpcap and libbpf
+ * give the same names to different structures.
+ */
+#ifndef PKTLEDGER_FILTER_PCAP_H
+#define PKTLEDGER_FILTER_PCAP_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "filter_abi.h"
+
+/* Instructions for packets that begin with `layer`, in memory that the caller frees. */
+struct filter_code {
+	struct sock_filter *insns;
+	unsigned n;
+};
+
+/*
+ * 0, -ENOMEM, or -EINVAL with libpcap's message in `why`. No instruction asks for what only a live
+ * capture in the kernel has (SKF_AD_OFF).
+ */
+int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,
+			char *why, size_t size);
+
+/* Whether a packet of `length` bytes, `have` of which are at `bytes`, matches. */
+bool filter_pcap_match(const struct filter_code *code, const void *bytes, uint32_t have,
+		       uint32_t length);
+
+#endif
