@@ -9,14 +9,14 @@
 #ifndef PKTLEDGER_FILTER_BPF_H
 #define PKTLEDGER_FILTER_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "filter_abi.h"
 #include "kernel.h"
 #include "packet.bpf.h"
 
-#define FILTER_STRING(x)  #x
-#define FILTER_LITERAL(x) FILTER_STRING(x)
+#define FILTER_MACS 12 /* bytes before the type of an Ethernet frame */
 
 /*
  * An element for each program that was filled: one program may interrupt another, but never itself
@@ -28,6 +28,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct filter_scratch);
 } filter_scratch SEC(".maps");
+
+/* The VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
+static __always_inline __u32 filter_tag(const struct sk_buff *skb)
+{
+	const struct sk_buff___before_6_2 *old = (const void *)skb;
+
+	if (bpf_core_field_exists(old->vlan_present) && !BPF_CORE_READ_BITFIELD(old, vlan_present))
+		return 0;
+	return (__u32)bpf_ntohs(skb->vlan_proto) << 16 | skb->vlan_tci;
+}
 
 /*
  * Where the packet begins: at its Ethernet header if that is there, directly or with VLAN tags
@@ -55,15 +65,13 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 	register __u32 verdict asm("r0");
 
 	asm volatile(
-		"w0 = " FILTER_LITERAL(FILTER_BEGIN) "\n"
-						     ".rept " FILTER_LITERAL(
-							     FILTER_ROOM) "\n"
-									  "goto +0\n"
-									  ".endr\n"
-									  "w0 = " FILTER_LITERAL(
-										  FILTER_END) "\n"
+		"w0 = %[begin]\n"
+		".rept %[room]\n"
+		"goto +0\n"
+		".endr\n"
+		"w0 = %[end]\n"
 		: "=r"(verdict)
-		: "r"(in)
+		: "r"(in), [begin] "i"(FILTER_BEGIN), [room] "i"(FILTER_ROOM), [end] "i"(FILTER_END)
 		: "r2", "r3", "r4", "r5", "memory");
 	return verdict;
 }
@@ -72,9 +80,31 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 #define FILTER_CONSTANT(value)                                                                     \
 	({                                                                                         \
 		__u32 constant;                                                                    \
-		asm volatile("%0 = " FILTER_LITERAL(value) : "=r"(constant));                      \
+		asm volatile("%0 = %1" : "=r"(constant) : "i"(value));                             \
 		constant;                                                                          \
 	})
+
+/* Returns how many bytes could be read. */
+static __always_inline __u32 filter_read(void *to, __u32 room, const void *from, __u32 there)
+{
+	if (there > room)
+		there = room;
+	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
+}
+
+/* The packet as it was with its tag behind the addresses. */
+static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, __u32 tag,
+						const void *from, __u32 there)
+{
+	__be32 *at = (void *)scratch->bytes + FILTER_MACS;
+
+	if (filter_read(scratch->bytes, FILTER_MACS, from, there) < FILTER_MACS)
+		return 0;
+	*at++ = bpf_htonl(tag);
+	return FILTER_MACS + sizeof(*at) +
+	       filter_read(at, FILTER_BYTES - FILTER_MACS - sizeof(*at), from + FILTER_MACS,
+			   there - FILTER_MACS);
+}
 
 /*
  * Whether the filter wants this packet. `len`: skb->len, which counts from at->data. For a frame
@@ -84,7 +114,7 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 static __always_inline bool filter_matches(const struct packet_place *at, __u32 len)
 {
 	struct filter_scratch *scratch;
-	__u32 slot, start, have;
+	__u32 slot, start, there;
 
 	if (FILTER_CONSTANT(FILTER_OFF))
 		return true;
@@ -93,13 +123,14 @@ static __always_inline bool filter_matches(const struct packet_place *at, __u32 
 	if (!scratch)
 		return false;
 	start = filter_start(at, &scratch->layer);
-	have = start < at->tail ? at->tail - start : 0;
-	if (have > FILTER_BYTES)
-		have = FILTER_BYTES;
-	if (bpf_probe_read_kernel(scratch->bytes, have, at->head + start))
-		have = 0;
-	scratch->have = have;
+	there = start < at->tail ? at->tail - start : 0;
 	scratch->length = len + (at->data - at->head) - start;
+	if (FILTER_CONSTANT(FILTER_TAGS) && at->tag && scratch->layer == FILTER_L2) {
+		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start, there);
+		scratch->length += sizeof(at->tag);
+	} else {
+		scratch->have = filter_read(scratch->bytes, FILTER_BYTES, at->head + start, there);
+	}
 	switch (filter_run(scratch)) {
 	case FILTER_YES:
 		return true;

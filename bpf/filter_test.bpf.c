@@ -32,6 +32,7 @@ int matches(void *ctx)
 		.network_header = t->network_header,
 		.mac_header = t->mac_header,
 		.protocol = t->protocol,
+		.tag = t->tag,
 	};
 	return filter_matches(&at, t->len);
 }

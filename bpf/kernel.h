@@ -71,8 +71,14 @@ struct sk_buff {
 	unsigned int tail;
 	unsigned int end;
 	unsigned int truesize;
+	__be16 vlan_proto;
+	__u16 vlan_tci;
 	unsigned char *head;
 	unsigned char *data;
+};
+
+struct sk_buff___before_6_2 {
+	__u8 vlan_present : 1;
 };
 
 struct skb_shared_info {

@@ -27,6 +27,7 @@ struct packet_place {
 	__u16 network_header;
 	__u16 mac_header;
 	__be16 protocol;
+	__u32 tag; /* VLAN tag kept beside the packet, filter_tag(); 0: none. For filters only */
 };
 
 struct packet {

@@ -5,16 +5,17 @@
 
 #include <linux/types.h>
 
-#define FILTER_BYTES                                                                               \
-	192 /* of each packet that the filter can see; a power of two or a sum of two */
+/* Of each packet, that the filter can see. */
+#define FILTER_BYTES  192
 #define FILTER_MEMORY 16   /* words of scratch memory, BPF_MEMWORDS */
 #define FILTER_ROOM   4096 /* instructions in the place for the translated filter */
 
 /* Constants that the unpatched stub loads: filter_install() finds and changes them. */
-#define FILTER_OFF   0x706b6600 /* the switch: no filter, all match */
+#define FILTER_OFF   0x706b6600 /* not 0: no filter, all match */
 #define FILTER_SLOT  0x706b6601 /* the program's element of filter_scratch */
-#define FILTER_BEGIN 0x706b6602 /* of the place for the filter */
-#define FILTER_END   0x706b6603
+#define FILTER_TAGS  0x706b6602 /* not 0: a tag kept beside the packet is put in */
+#define FILTER_BEGIN 0x706b6603 /* of the place for the filter */
+#define FILTER_END   0x706b6604
 
 enum filter_verdict {
 	FILTER_NO,

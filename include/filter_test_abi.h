@@ -12,10 +12,11 @@ struct filter_test {
 	__u32 len;  /* skb->len */
 	__u32 data; /* offsets from head */
 	__u32 tail;
+	__u32 tag; /* TPID, TCI */
 	__u16 network_header;
 	__u16 mac_header;
 	__be16 protocol;
-	__u16 pad[3];
+	__u16 pad;
 	__u8 head[FILTER_TEST_HEAD];
 };
 

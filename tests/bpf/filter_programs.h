@@ -12,7 +12,7 @@
 
 #include "filter_abi.h"
 
-#define PROGRAM_MAX 128
+#define PROGRAM_MAX 512
 
 struct program {
 	struct sock_filter insns[PROGRAM_MAX];
@@ -116,21 +116,22 @@ static inline struct sock_filter program_step(unsigned left)
 	}
 }
 
-/* Memory is written before it is read: the interpreter does not clear it. */
-static inline struct program program_random(void)
+/*
+ * A program of up to `most` instructions; every second one is short. Memory is written before it is
+ * read: the interpreter does not clear it.
+ */
+static inline void program_random(struct program *p, unsigned most)
 {
-	struct program p = {};
-	unsigned n = FILTER_MEMORY + 3 + (unsigned)rand() % (PROGRAM_MAX - FILTER_MEMORY - 3);
+	const unsigned least = FILTER_MEMORY + 3;
+	unsigned n = least + (unsigned)rand() % (rand() % 2 ? 12 : most - least);
 
-	if (rand() % 2)
-		n = FILTER_MEMORY + 3 + (unsigned)rand() % 12;
-	p.insns[p.n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
-	while (p.n <= FILTER_MEMORY)
-		p.insns[p.n] = (struct sock_filter){BPF_ST, 0, 0, p.n - 1}, p.n++;
-	for (; p.n < n - 1; p.n++)
-		p.insns[p.n] = program_step(n - 1 - p.n);
-	p.insns[p.n++] = (struct sock_filter){BPF_RET | (rand() % 2 ? BPF_A : BPF_K), 0, 0, 1};
-	return p;
+	p->n = 0;
+	p->insns[p->n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
+	for (uint32_t word = 0; word < FILTER_MEMORY; word++)
+		p->insns[p->n++] = (struct sock_filter){BPF_ST, 0, 0, word};
+	for (; p->n < n - 1; p->n++)
+		p->insns[p->n] = program_step(n - 1 - p->n);
+	p->insns[p->n++] = (struct sock_filter){BPF_RET | (rand() % 2 ? BPF_A : BPF_K), 0, 0, 1};
 }
 
 #endif

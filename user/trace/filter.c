@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "trace/filter.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,71 +12,92 @@
 
 struct filter {
 	char *expression;
+	bool tags;		      /* it asks for VLAN tags */
 	struct filter_code layers[2]; /* by enum filter_layer; one without instructions: no match */
 	char l3_refusal[160];
 	struct bpf_insn code[FILTER_ROOM];
 };
 
-static int translate(struct filter *f, struct error *err)
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+/* Whether the expression has the keyword `vlan`. */
+static bool asks_for_tags(const char *expr)
+{
+	static const char word[] = "vlan";
+	const size_t n = sizeof(word) - 1;
+
+	for (const char *at = strstr(expr, word); at; at = strstr(at + 1, word)) {
+		if ((at == expr || !is_word(at[-1])) && !is_word(at[n]))
+			return true;
+	}
+	return false;
+}
+
+static int compile(struct filter *f, char *why, size_t size)
+{
+	const char *expr = f->expression;
+	int rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, size);
+
+	if (rc)
+		return rc;
+	rc = filter_pcap_compile(&f->layers[FILTER_L3], expr, FILTER_L3, f->l3_refusal,
+				 sizeof(f->l3_refusal));
+	return rc == -EINVAL ? 0 : rc;
+}
+
+static int translate(struct filter *f)
 {
 	const struct filter_source layers[2] = {
 		{f->layers[FILTER_L2].insns, f->layers[FILTER_L2].n},
 		{f->layers[FILTER_L3].insns, f->layers[FILTER_L3].n},
 	};
-	unsigned needed;
-	int rc = filter_translate(layers, f->code, FILTER_ROOM, &needed);
+	int n = filter_translate(layers, f->code, FILTER_ROOM);
 
-	if (rc == -E2BIG)
-		return error_set(err, STATUS_USAGE, rc,
-				 "shorten the filter, for example by naming networks, not hosts",
-				 "the filter is too long for the kernel: it takes %u instructions, "
-				 "at most %u fit",
-				 needed, FILTER_ROOM);
-	if (rc == -ENODATA) /* libpcap loses the offsets where `geneve` has not matched */
-		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, behind 'or'",
-				 "filter '%s': libpcap does not know where headers are when "
-				 "'geneve' comes first and does not match",
-				 f->expression);
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL,
-				 "libpcap made a filter that cannot be translated");
-	return 0;
+	return n < 0 ? n : 0;
 }
 
-static int compile(struct filter *f, const char *expr, struct error *err)
+static int refusal(const char *expr, int rc, const char *why, struct error *err)
 {
-	char why[sizeof(f->l3_refusal)];
-	int rc;
-
-	f->expression = strdup(expr);
-	if (!f->expression)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, sizeof(why));
-	if (rc == -EINVAL)
+	switch (rc) {
+	case -EINVAL:
+		return error_set(err, STATUS_USAGE, rc, "man pcap-filter describes the language",
+				 "filter '%.100s': %s", expr, why);
+	case -E2BIG:
 		return error_set(err, STATUS_USAGE, rc,
-				 "the language of filters is described in man pcap-filter",
-				 "filter '%s': %s", expr, why);
-	if (!rc)
-		rc = filter_pcap_compile(&f->layers[FILTER_L3], expr, FILTER_L3, f->l3_refusal,
-					 sizeof(f->l3_refusal));
-	if (rc && rc != -EINVAL)
-		return error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
-	return translate(f, err);
+				 "shorten it, for example with networks in place of hosts",
+				 "filter '%.100s...' is too long for the kernel", expr);
+	case -ENODATA: /* where `geneve` has not matched, libpcap has lost the offsets */
+		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, behind 'or'",
+				 "filter '%.100s': libpcap does not know where headers are when "
+				 "'geneve' is tried first and does not match",
+				 expr);
+	}
+	return error_set(err, STATUS_FAILED, rc, NULL, "cannot compile the filter: %s",
+			 strerror(-rc));
 }
 
 int filter_compile(struct filter **out, const char *expr, struct error *err)
 {
 	struct filter *f = calloc(1, sizeof(*f));
-	int rc;
+	char why[sizeof(f->l3_refusal)] = "libpcap's program cannot be translated";
+	int rc = -ENOMEM;
 
-	if (!f)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	rc = compile(f, expr, err);
-	if (rc)
+	if (f)
+		f->expression = strdup(expr);
+	if (f && f->expression)
+		rc = compile(f, why, sizeof(why));
+	if (!rc)
+		rc = translate(f);
+	if (rc) {
 		filter_free(f);
-	else
-		*out = f;
-	return rc;
+		return refusal(expr, rc, why, err);
+	}
+	f->tags = asks_for_tags(expr);
+	*out = f;
+	return 0;
 }
 
 void filter_free(struct filter *f)
@@ -110,7 +130,7 @@ bool filter_match_user(const struct filter *f, enum filter_layer layer, const vo
 
 int filter_install(const struct filter *f, struct bpf_object *obj, struct error *err)
 {
-	int rc = f ? filter_patch(obj, f->code) : 0;
+	int rc = f ? filter_patch(obj, f->code, f->tags) : 0;
 
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
 			      "cannot put the filter into the tracing programs: %s", strerror(-rc))

@@ -10,8 +10,11 @@
  *
  * The verdict is that of libpcap's own interpreter on the packet's first FILTER_BYTES bytes, with
  * its whole length. If it depends on bytes behind them, or on bytes that the kernel keeps in pages,
- * the packet does not match and is counted, see filter_unread(). A VLAN tag that the kernel keeps
- * beside the packet is not among its bytes: `vlan` sees only tags in the packet itself.
+ * the packet does not match and is counted, see filter_unread().
+ *
+ * A VLAN tag that the kernel keeps beside the packet is not among its bytes. It is put back for an
+ * expression with the keyword `vlan` and not seen by any other: as in a live capture, `udp port 53`
+ * matches with and without such a tag.
  */
 #ifndef PKTLEDGER_FILTER_H
 #define PKTLEDGER_FILTER_H

@@ -446,25 +446,20 @@ static int prepare(struct translation *t, struct layer *l, const struct filter_s
 	return rc;
 }
 
-int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room,
-		     unsigned *needed)
+int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room)
 {
 	struct translation t = {.out = out, .room = room};
+	unsigned used;
 	int rc = 0;
 
-	*needed = layers[FILTER_L2].n + layers[FILTER_L3].n;
-	if (*needed > room || room > FILTER_ROOM)
-		return -E2BIG;
 	for (int i = 0; !rc && i < 2; i++)
-		rc = prepare(&t, &t.layers[i], &layers[i]);
+		rc = layers[i].n <= FILTER_ROOM ? prepare(&t, &t.layers[i], &layers[i]) : -E2BIG;
 	for (int i = 0; !rc && i < 2; i++)
 		rc = pass(&t);
 	if (rc)
 		return rc;
-	*needed = t.at;
-	if (t.at > room)
-		return -E2BIG;
+	used = t.at;
 	while (t.at < room)
 		go(&t, t.at + 1);
-	return 0;
+	return used <= room ? (int)used : -E2BIG;
 }

@@ -26,11 +26,10 @@ struct filter_source {
 /*
  * Fills out[0 .. room - 1] with the programs of both layers, `layers` indexed by enum filter_layer.
  * On entry r1 is the struct filter_scratch; r1 and r6 to r9 are kept; it ends behind out[room - 1]
- * with the verdict in r0. `room` is at most FILTER_ROOM. *needed: instructions that it takes; if
- * more than `room`, -E2BIG. -EINVAL for a program that the interpreter would not run, -ENODATA for
- * one that reads a word of memory which it has not written on the way there.
+ * with the verdict in r0. Returns how many instructions it took, -E2BIG if more than `room` (at
+ * most FILTER_ROOM), -EINVAL for a program that the interpreter would not run, or -ENODATA for one
+ * that reads a word of memory which it has not written on the way there.
  */
-int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room,
-		     unsigned *needed);
+int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room);
 
 #endif

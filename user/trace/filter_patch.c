@@ -35,8 +35,13 @@ static bool is_place(const struct bpf_insn *insns, size_t n)
 	return true;
 }
 
+struct patch {
+	const struct bpf_insn *code;
+	__s32 slot, tags;
+};
+
 /* Fills the places in `insns`. Returns how many there are. */
-static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *code, __s32 slot)
+static unsigned fill(struct bpf_insn *insns, size_t n, const struct patch *p)
 {
 	const struct bpf_insn next = {.code = BPF_JMP | BPF_JA};
 	unsigned places = 0;
@@ -45,9 +50,11 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 		if (is_constant(insns + i, FILTER_OFF)) {
 			insns[i].imm = 0;
 		} else if (is_constant(insns + i, FILTER_SLOT)) {
-			insns[i].imm = slot;
+			insns[i].imm = p->slot;
+		} else if (is_constant(insns + i, FILTER_TAGS)) {
+			insns[i].imm = p->tags;
 		} else if (is_place(insns + i, n - i)) {
-			memcpy(insns + i + 1, code, FILTER_ROOM * sizeof(*code));
+			memcpy(insns + i + 1, p->code, FILTER_ROOM * sizeof(*p->code));
 			i += FILTER_ROOM + 1;
 			insns[i] = next;
 			places++;
@@ -57,7 +64,7 @@ static unsigned fill(struct bpf_insn *insns, size_t n, const struct bpf_insn *co
 }
 
 /* 1 if the program has the place, 0 if not, or -errno. */
-static int patch_program(struct bpf_program *prog, const struct bpf_insn *code, __s32 slot)
+static int patch_program(struct bpf_program *prog, const struct patch *p)
 {
 	size_t n = bpf_program__insn_cnt(prog);
 	struct bpf_insn *insns = calloc(n, sizeof(*insns));
@@ -66,7 +73,7 @@ static int patch_program(struct bpf_program *prog, const struct bpf_insn *code, 
 	if (!insns)
 		return -ENOMEM;
 	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
-	if (fill(insns, n, code, slot)) {
+	if (fill(insns, n, p)) {
 		rc = bpf_program__set_insns(prog, insns, n);
 		rc = rc ? rc : 1;
 	}
@@ -74,20 +81,21 @@ static int patch_program(struct bpf_program *prog, const struct bpf_insn *code, 
 	return rc;
 }
 
-int filter_patch(struct bpf_object *obj, const struct bpf_insn *code)
+int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags)
 {
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, SCRATCH);
+	struct patch p = {.code = code, .tags = tags};
 	struct bpf_program *prog;
-	int slots = 0, rc;
+	int rc;
 
 	bpf_object__for_each_program(prog, obj)
 	{
-		rc = patch_program(prog, code, slots);
+		rc = patch_program(prog, &p);
 		if (rc < 0)
 			return rc;
-		slots += rc;
+		p.slot += rc;
 	}
-	return slots && scratch ? bpf_map__set_max_entries(scratch, (__u32)slots) : -ENOENT;
+	return p.slot && scratch ? bpf_map__set_max_entries(scratch, (__u32)p.slot) : -ENOENT;
 }
 
 int filter_unread(const struct bpf_object *obj, uint64_t *packets)

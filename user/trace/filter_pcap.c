@@ -9,6 +9,13 @@
 
 #define WHOLE 65535 /* what a matching program returns */
 
+/*
+ * libpcap takes time that grows with the square of the text, and its optimizer with the cube of the
+ * program. With these limits it is seconds at most.
+ */
+#define TEXT_MAX 8192
+#define RAW_MAX	 16384 /* instructions before they are optimized */
+
 _Static_assert(sizeof(struct sock_filter) == sizeof(struct bpf_insn), "the same, two names");
 
 static int keep(struct filter_code *code, const struct bpf_program *program)
@@ -25,21 +32,39 @@ static int keep(struct filter_code *code, const struct bpf_program *program)
 	return 0;
 }
 
+static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
+{
+	struct bpf_program program;
+	bool fits;
+	int rc;
+
+	if (pcap_compile(pcap, &program, expr, 0, PCAP_NETMASK_UNKNOWN))
+		return -EINVAL;
+	fits = program.bf_len <= RAW_MAX;
+	pcap_freecode(&program);
+	if (!fits)
+		return -E2BIG;
+	if (pcap_compile(pcap, &program, expr, 1, PCAP_NETMASK_UNKNOWN))
+		return -EINVAL;
+	rc = keep(code, &program);
+	pcap_freecode(&program);
+	return rc;
+}
+
 int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,
 			char *why, size_t size)
 {
-	pcap_t *pcap = pcap_open_dead(layer == FILTER_L2 ? DLT_EN10MB : DLT_RAW, WHOLE);
-	struct bpf_program program;
-	int rc = -EINVAL;
+	pcap_t *pcap;
+	int rc;
 
+	if (strlen(expr) > TEXT_MAX)
+		return -E2BIG;
+	pcap = pcap_open_dead(layer == FILTER_L2 ? DLT_EN10MB : DLT_RAW, WHOLE);
 	if (!pcap)
 		return -ENOMEM;
-	if (pcap_compile(pcap, &program, expr, 1, PCAP_NETMASK_UNKNOWN)) {
+	rc = compile(pcap, code, expr);
+	if (rc == -EINVAL)
 		snprintf(why, size, "%s", pcap_geterr(pcap));
-	} else {
-		rc = keep(code, &program);
-		pcap_freecode(&program);
-	}
 	pcap_close(pcap);
 	return rc;
 }

@@ -20,8 +20,8 @@ struct filter_code {
 };
 
 /*
- * 0, -ENOMEM, or -EINVAL with libpcap's message in `why`. No instruction asks for what only a live
- * capture in the kernel has (SKF_AD_OFF).
+ * 0, -ENOMEM, -E2BIG, or -EINVAL with libpcap's message in `why`. No instruction asks for what only
+ * a live capture in the kernel has (SKF_AD_OFF).
  */
 int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,
 			char *why, size_t size);

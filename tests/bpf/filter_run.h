@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A filter in the test program filter_test.bpf.c, and packets given to it. */
+#ifndef PKTLEDGER_TESTS_FILTER_RUN_H
+#define PKTLEDGER_TESTS_FILTER_RUN_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "filter_test_abi.h"
+#include "trace/filter.h"
+#include "filter_test.skel.h"
+
+#define HEADROOM 64
+#define UNSET	 0xffff
+
+struct loaded {
+	struct filter_test_bpf *skel;
+	struct filter_test *test; /* what the next run gets */
+	int fd;
+};
+
+static inline int load(struct loaded *l)
+{
+	int rc = filter_test_bpf__load(l->skel);
+
+	if (rc)
+		return rc;
+	l->fd = bpf_program__fd(l->skel->progs.matches);
+	l->test = mmap(NULL, sizeof(*l->test), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(l->skel->maps.test), 0);
+	return l->test == MAP_FAILED ? -errno : 0;
+}
+
+static inline struct loaded load_filter(const struct filter *f)
+{
+	struct loaded l = {.skel = filter_test_bpf__open()};
+	struct error err = {};
+
+	assert_non_null(l.skel);
+	if (filter_install(f, l.skel->obj, &err))
+		fail_msg("%s", err.message);
+	if (load(&l))
+		fail_msg("the kernel refuses '%s'", f ? filter_expression(f) : "no filter");
+	return l;
+}
+
+static inline struct loaded load_expression(const char *expr)
+{
+	struct filter *f = NULL;
+	struct error err = {};
+	struct loaded l;
+
+	if (filter_compile(&f, expr, &err))
+		fail_msg("%s", err.message);
+	l = load_filter(f);
+	filter_free(f);
+	return l;
+}
+
+static inline void unload(struct loaded *l)
+{
+	munmap(l->test, sizeof(*l->test));
+	filter_test_bpf__destroy(l->skel);
+}
+
+static inline bool matches(const struct loaded *l)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	int rc = bpf_prog_test_run_opts(l->fd, &opts);
+
+	if (rc || opts.retval > 1)
+		fail_msg("run: %d, %u", rc, opts.retval);
+	return opts.retval;
+}
+
+static inline uint64_t unread(const struct loaded *l)
+{
+	uint64_t packets;
+
+	assert_int_equal(filter_unread(l->skel->obj, &packets), 0);
+	return packets;
+}
+
+#endif
