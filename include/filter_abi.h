@@ -10,6 +10,12 @@
 #define FILTER_MEMORY 16   /* words of scratch memory, BPF_MEMWORDS */
 #define FILTER_ROOM   4096 /* instructions in the place for the translated filter */
 
+/*
+ * How often a filter may jump back. Only `protochain` does, once for each header of the chain: a
+ * longer chain is FILTER_UNREAD.
+ */
+#define FILTER_LOOPS 8
+
 /* Constants that the unpatched stub loads: filter_install() finds and changes them. */
 #define FILTER_OFF   0x706b6600 /* not 0: no filter, all match */
 #define FILTER_SLOT  0x706b6601 /* the program's element of filter_scratch */

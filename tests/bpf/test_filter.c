@@ -96,7 +96,7 @@ static void compare(struct candidate *c, const struct packet_bytes *p, enum filt
 	c->tally->matched += got;
 	if (got || !code->n)
 		return;
-	c->unread_most += p->length > seen(p);
+	c->unread_most += p->length > seen(p) || code->straight != code->insns;
 	c->unread_least += filter_pcap_match(code, p->at, p->n, p->length);
 }
 
@@ -162,8 +162,8 @@ static bool try_expression(const char *expr, struct tally *tally)
 	compare_all(&c);
 	unload(&c.l);
 	filter_free(f);
-	free(c.layers[FILTER_L2].insns);
-	free(c.layers[FILTER_L3].insns);
+	filter_pcap_free(&c.layers[FILTER_L2]);
+	filter_pcap_free(&c.layers[FILTER_L3]);
 	return true;
 }
 
@@ -193,7 +193,7 @@ static void try_program(unsigned n, unsigned size, struct tally *tally)
 	for (int i = 0; i < 2; i++) {
 		program_random(&p[i], size);
 		sources[i] = (struct filter_source){p[i].insns, p[i].n};
-		c.layers[i] = (struct filter_code){p[i].insns, p[i].n};
+		c.layers[i] = (struct filter_code){p[i].insns, p[i].n, p[i].insns, p[i].n};
 	}
 	snprintf(name, sizeof(name), "program %u of up to %u instructions", n, size);
 	c.l.skel = filter_test_bpf__open();

@@ -104,8 +104,8 @@ void filter_free(struct filter *f)
 {
 	if (!f)
 		return;
-	free(f->layers[FILTER_L2].insns);
-	free(f->layers[FILTER_L3].insns);
+	filter_pcap_free(&f->layers[FILTER_L2]);
+	filter_pcap_free(&f->layers[FILTER_L3]);
 	free(f->expression);
 	free(f);
 }

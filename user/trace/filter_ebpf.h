@@ -12,12 +12,6 @@
 
 #include "filter_abi.h"
 
-/*
- * How often a program may jump back. Only `ip6 protochain` and `ah` and their like do, once for
- * each header of the chain; a longer chain is FILTER_UNREAD.
- */
-#define FILTER_LOOPS 8
-
 struct filter_source {
 	const struct sock_filter *insns;
 	unsigned n; /* 0: no packet of this layer matches */

@@ -18,8 +18,43 @@
 
 _Static_assert(sizeof(struct sock_filter) == sizeof(struct bpf_insn), "the same, two names");
 
+static bool jumps_back(const struct sock_filter *f)
+{
+	return f->code == (BPF_JMP | BPF_JA) && (int32_t)f->k < 0;
+}
+
+/* Copies one behind the other, the end of each loop leads into the next copy. */
+static int straighten(struct filter_code *code)
+{
+	const struct sock_filter no_match = {BPF_RET | BPF_K, 0, 0, 0};
+	unsigned loops = 0, n = code->n;
+
+	for (unsigned i = 0; i < n; i++)
+		loops += jumps_back(&code->insns[i]);
+	code->straight = code->insns;
+	code->n_straight = n;
+	if (!loops)
+		return 0;
+	code->n_straight = n * (FILTER_LOOPS + 1);
+	code->straight = calloc(code->n_straight, sizeof(*code->straight));
+	if (!code->straight)
+		return -ENOMEM;
+	for (unsigned i = 0; i < code->n_straight; i++) {
+		code->straight[i] = code->insns[i % n];
+		if (!jumps_back(&code->straight[i]))
+			continue;
+		if (i < n * FILTER_LOOPS)
+			code->straight[i].k += n;
+		else
+			code->straight[i] = no_match;
+	}
+	return 0;
+}
+
 static int keep(struct filter_code *code, const struct bpf_program *program)
 {
+	int rc;
+
 	code->n = program->bf_len;
 	code->insns = calloc(code->n, sizeof(*code->insns));
 	if (!code->insns)
@@ -29,7 +64,10 @@ static int keep(struct filter_code *code, const struct bpf_program *program)
 
 		code->insns[i] = (struct sock_filter){b->code, b->jt, b->jf, b->k};
 	}
-	return 0;
+	rc = straighten(code);
+	if (rc)
+		filter_pcap_free(code);
+	return rc;
 }
 
 static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
@@ -69,10 +107,18 @@ int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_
 	return rc;
 }
 
+void filter_pcap_free(struct filter_code *code)
+{
+	if (code->straight != code->insns)
+		free(code->straight);
+	free(code->insns);
+	*code = (struct filter_code){};
+}
+
 bool filter_pcap_match(const struct filter_code *code, const void *bytes, uint32_t have,
 		       uint32_t length)
 {
-	const struct bpf_program program = {code->n, (struct bpf_insn *)code->insns};
+	const struct bpf_program program = {code->n_straight, (struct bpf_insn *)code->straight};
 	const struct pcap_pkthdr head = {.caplen = have, .len = length};
 
 	return pcap_offline_filter(&program, &head, bytes);

@@ -13,18 +13,27 @@
 
 #include "filter_abi.h"
 
-/* Instructions for packets that begin with `layer`, in memory that the caller frees. */
+/* A compiled filter. */
 struct filter_code {
-	struct sock_filter *insns;
+	struct sock_filter *insns; /* as libpcap made them */
 	unsigned n;
+	/*
+	 * The same for the interpreter. Only `protochain` makes programs that jump back, and on
+	 * some packets they never end: here, what comes after each of FILTER_LOOPS jumps back is
+	 * a copy of its own, and one more is no match. Without such jumps, it is `insns`.
+	 */
+	struct sock_filter *straight;
+	unsigned n_straight;
 };
 
 /*
  * 0, -ENOMEM, -E2BIG, or -EINVAL with libpcap's message in `why`. No instruction asks for what only
- * a live capture in the kernel has (SKF_AD_OFF).
+ * a live capture in the kernel has (SKF_AD_OFF). `layer`: what the packets begin with.
  */
 int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,
 			char *why, size_t size);
+
+void filter_pcap_free(struct filter_code *code);
 
 /* Whether a packet of `length` bytes, `have` of which are at `bytes`, matches. */
 bool filter_pcap_match(const struct filter_code *code, const void *bytes, uint32_t have,
