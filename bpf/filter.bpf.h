@@ -40,6 +40,18 @@ static __always_inline __u32 filter_tag(const struct sk_buff *skb)
 }
 
 /*
+ * Offset of data from head. In a tracing program both are pointers to the verifier, with which it
+ * allows no 32-bit arithmetic: the compiler must not see that no more is wanted.
+ */
+static __always_inline __u32 filter_data(const struct packet_place *at)
+{
+	__u64 offset = at->data - at->head;
+
+	barrier_var(offset);
+	return offset;
+}
+
+/*
  * Where the packet begins: at its Ethernet header if that is there, directly or with VLAN tags
  * before the network header. Offset from head.
  */
@@ -48,7 +60,7 @@ static __always_inline __u32 filter_start(const struct packet_place *at, __u32 *
 	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
 	bool net = at->network_header && at->network_header < at->tail &&
 		   !(mac && at->network_header < at->mac_header);
-	__u32 l3 = net ? at->network_header : at->data - at->head, before = l3 - at->mac_header;
+	__u32 l3 = net ? at->network_header : filter_data(at), before = l3 - at->mac_header;
 
 	*layer = FILTER_L2;
 	if (mac && (before == ETH_HLEN || before == ETH_HLEN + 4 || before == ETH_HLEN + 8))
@@ -124,7 +136,7 @@ static __always_inline bool filter_matches(const struct packet_place *at, __u32 
 		return false;
 	start = filter_start(at, &scratch->layer);
 	there = start < at->tail ? at->tail - start : 0;
-	scratch->length = len + (at->data - at->head) - start;
+	scratch->length = len + filter_data(at) - start;
 	if (FILTER_CONSTANT(FILTER_TAGS) && at->tag && scratch->layer == FILTER_L2) {
 		scratch->have = filter_read_tagged(scratch, at->tag, at->head + start, there);
 		scratch->length += sizeof(at->tag);
