@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Changes of the host's settings that are meant to stay: what `check` advises, as commands for
+ * people, as text for the next boot, and done and undone by the program itself. All of these come
+ * from one struct change, so that advice and deed cannot differ.
+ *
+ * What is done is in the journal first (host/journal.h), in an entry that outlives the program and
+ * that journal_repair() leaves alone. change_undo() puts it back.
+ *
+ * Values are texts as the kernel or the tool writes them, without a newline at the end.
+ */
+#ifndef PKTLEDGER_CHANGE_H
+#define PKTLEDGER_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "host/journal.h"
+#include "host/netns.h"
+
+enum change_kind {
+	/*			ifname	name				   value */
+	CHANGE_SYSCTL,	 /*	""	path below /proc/sys		   "4096 87380 6291456" */
+	CHANGE_SYSFS,	 /*	eth1	path below /sys/class/net/eth1,	   "f" (masks as read)
+			  *		"queues/rx-0/rps_cpus", "threaded" */
+	CHANGE_IRQ,	 /*	""	number of the interrupt, "24"	   "0-3,8", CPUs */
+	CHANGE_RING,	 /*	eth1	"rx", "rx-mini", "rx-jumbo", "tx"  "4096" descriptors */
+	CHANGE_CHANNELS, /*	eth1	"rx", "tx", "other", "combined"	   "8" */
+	CHANGE_COALESCE, /*	eth1	as ethtool -C: "rx-usecs", ...	   "50"; adaptive-rx: "on"
+			  */
+	CHANGE_FEATURE,	 /*	eth1	the kernel's string, "rx-gro"	   "on", "off" */
+	CHANGE_PAUSE,	 /*	eth1	"autoneg", "rx", "tx"		   "on", "off" */
+	CHANGE_RSS,	 /*	eth1	"indirection"			   "equal 8", "start 2 equal 4" */
+	CHANGE_QDISC,	 /*	eth1	"root", or a parent: ":1", "8001:" "pfifo limit 1000", "fq",
+			  *						   kind and its limit */
+	CHANGE_GOVERNOR, /*	""	a CPU's number, "0"		   "performance" */
+	CHANGE_KINDS,
+};
+
+#define CHANGE_NAME_SIZE 128
+
+struct change {
+	enum change_kind kind;
+	char ifname[16]; /* "": not of an interface */
+	char name[CHANGE_NAME_SIZE];
+	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
+	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
+};
+
+/*
+ * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
+ * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
+ * interface, -EOPNOTSUPP: the driver does not tell, -ENOSPC: longer than a value can be, -ENOTSUP:
+ * it is set to something that could not be put back (an RSS table that no command makes, a qdisc
+ * with options that are not known here).
+ */
+int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
+		char value[JOURNAL_VALUE_SIZE]);
+
+/*
+ * Plans the change of one setting to `wanted`: reads the old value, checks the new one, alters
+ * nothing. -EALREADY (nothing in `err`) if the value is the wanted one; -EINVAL if `wanted` is not
+ * a value of the setting; -ERANGE if it is beyond what the device has; else as change_read().
+ */
+int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
+		const char *ifname, const char *name, const char *wanted, struct error *err);
+
+/*
+ * The shell command that makes the change, and the one that undoes it: "sysctl -w
+ * net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096", "echo f > /sys/class/net/eth1/...". Both
+ * write at most `size` bytes with the end, and return `buf`; CHANGE_COMMAND_SIZE holds any.
+ */
+#define CHANGE_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256)
+char *change_command(const struct change *change, char *buf, size_t size);
+char *change_undo_command(const struct change *change, char *buf, size_t size);
+
+/* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
+const char *change_risk(const struct change *change);
+
+/* "net.core.rmem_max", "eth1 rx ring": for people. CHANGE_NAME_SIZE + 64 holds any. */
+char *change_title(const struct change *change, char *buf, size_t size);
+
+/*
+ * The text that makes `n` changes stay after the next boot, by files: sysctl.d, systemd .link, udev
+ * rules. Each file's name is a comment line before its content. What cannot be kept by a file is a
+ * comment that says so. To be freed. 0 or -ENOMEM.
+ */
+int change_persist(const struct change *changes, unsigned n, char **text);
+
+enum change_outcome {
+	CHANGE_DONE,	/* made, or undone, and read back */
+	CHANGE_NOTHING, /* undo: the old value was in force already */
+	CHANGE_FOREIGN, /* undo: somebody else has changed it; left as it is, and forgotten */
+	CHANGE_GONE,	/* undo: its interface or namespace of that time is gone, or the host was
+			 * started anew since; forgotten */
+	CHANGE_KEPT,	/* undo: could not be undone (`why`); its entry is kept */
+	CHANGE_FAILED,	/* apply: could not be made (`why`) */
+	CHANGE_BACK,	/* apply: was made, and put back because another failed */
+};
+
+struct change_told {
+	const struct change *change;
+	enum change_outcome outcome;
+	const char *current; /* the value as it is now; "" if it could not be read */
+	const char *why;     /* one line; "" with DONE */
+};
+
+typedef void (*change_cb)(void *arg, const struct change_told *told);
+
+#define CHANGE_UNDO_FILE JOURNAL_DIR "/undo"
+
+/*
+ * Makes the changes, one after another, all or none: the entry of all of them is on disk before
+ * the first is made, each is read back, and if one fails those before it are put back. -ESTALE if a
+ * value is no longer change->old; -EBUSY if another program holds the lock for long. `cb` (may be
+ * NULL) is told of each. `undo_file`: NULL for CHANGE_UNDO_FILE.
+ */
+int change_apply(const struct netns *ns, const struct change *changes, unsigned n,
+		 const char *undo_file, change_cb cb, void *arg, struct error *err);
+
+/*
+ * Undoes all changes of the entries whose namespace is `ns`, newest first, and tells `cb` of each,
+ * also of those that it cannot undo. Returns how many entries are left, 0 if none, or -errno.
+ */
+int change_undo(const struct netns *ns, const char *undo_file, change_cb cb, void *arg,
+		struct error *err);
+
+#endif
