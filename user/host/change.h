@@ -19,22 +19,35 @@
 #include "host/journal.h"
 #include "host/netns.h"
 
+/*
+ *		ifname	name				value
+ * SYSCTL		net/core/rmem_max		"8388608", "4096 87380 6291456"
+ * SYSFS	eth1	queues/rx-0/rps_cpus, threaded	"f", "1": as the file has it
+ * IRQ			24				"0-3,8"
+ * RING		eth1	rx, rx-mini, rx-jumbo, tx	"4096", as are the next
+ * CHANNELS	eth1	rx, tx, other, combined
+ * COALESCE	eth1	rx-usecs, adaptive-rx ...	"50"; "on", "off", as are the next
+ * FEATURE	eth1	rx-gro: the kernel's string
+ * PAUSE	eth1	autoneg, rx, tx
+ * RSS		eth1	indirection			"equal 8", "start 2 equal 4", "default"
+ * QDISC	eth1	root				wanted: "fq limit 20000", "mq"; read:
+ *							"default fq_codel limit 10240" if the
+ *							kernel has chosen it, else with its
+ *							handle, "pfifo handle 8001: limit 1000"
+ * GOVERNOR		0: a CPU			"performance"
+ */
 enum change_kind {
-	/*			ifname	name				   value */
-	CHANGE_SYSCTL,	 /*	""	path below /proc/sys		   "4096 87380 6291456" */
-	CHANGE_SYSFS,	 /*	eth1	path below /sys/class/net/eth1,	   "f" (masks as read)
-			  *		"queues/rx-0/rps_cpus", "threaded" */
-	CHANGE_IRQ,	 /*	""	number of the interrupt, "24"	   "0-3,8", CPUs */
-	CHANGE_RING,	 /*	eth1	"rx", "rx-mini", "rx-jumbo", "tx"  "4096" descriptors */
-	CHANGE_CHANNELS, /*	eth1	"rx", "tx", "other", "combined"	   "8" */
-	CHANGE_COALESCE, /*	eth1	as ethtool -C: "rx-usecs", ...	   "50"; adaptive-rx: "on"
-			  */
-	CHANGE_FEATURE,	 /*	eth1	the kernel's string, "rx-gro"	   "on", "off" */
-	CHANGE_PAUSE,	 /*	eth1	"autoneg", "rx", "tx"		   "on", "off" */
-	CHANGE_RSS,	 /*	eth1	"indirection"			   "equal 8", "start 2 equal 4" */
-	CHANGE_QDISC,	 /*	eth1	"root", or a parent: ":1", "8001:" "pfifo limit 1000", "fq",
-			  *						   kind and its limit */
-	CHANGE_GOVERNOR, /*	""	a CPU's number, "0"		   "performance" */
+	CHANGE_SYSCTL,
+	CHANGE_SYSFS,
+	CHANGE_IRQ,
+	CHANGE_RING,
+	CHANGE_CHANNELS,
+	CHANGE_COALESCE,
+	CHANGE_FEATURE,
+	CHANGE_PAUSE,
+	CHANGE_RSS,
+	CHANGE_QDISC,
+	CHANGE_GOVERNOR,
 	CHANGE_KINDS,
 };
 
@@ -51,9 +64,8 @@ struct change {
 /*
  * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
  * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
- * interface, -EOPNOTSUPP: the driver does not tell, -ENOSPC: longer than a value can be, -ENOTSUP:
- * it is set to something that could not be put back (an RSS table that no command makes, a qdisc
- * with options that are not known here).
+ * interface, -EOPNOTSUPP: the driver does not tell, -ENOSPC: longer than a value can be, -EDOM: an
+ * RSS table that could not be put back, -EXDEV: /sys is that of another namespace.
  */
 int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
 		char value[JOURNAL_VALUE_SIZE]);
@@ -61,7 +73,8 @@ int change_read(const struct netns *ns, enum change_kind kind, const char *ifnam
 /*
  * Plans the change of one setting to `wanted`: reads the old value, checks the new one, alters
  * nothing. -EALREADY (nothing in `err`) if the value is the wanted one; -EINVAL if `wanted` is not
- * a value of the setting; -ERANGE if it is beyond what the device has; else as change_read().
+ * a value of the setting; -ERANGE if it is beyond what the device takes; -EDOM if it could not be
+ * undone (a qdisc that was set up by hand keeps its kind); else as change_read().
  */
 int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
 		const char *ifname, const char *name, const char *wanted, struct error *err);
@@ -78,7 +91,8 @@ char *change_undo_command(const struct change *change, char *buf, size_t size);
 /* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
 const char *change_risk(const struct change *change);
 
-/* "net.core.rmem_max", "eth1 rx ring": for people. CHANGE_NAME_SIZE + 64 holds any. */
+/* "net.core.rmem_max", "eth1 rx ring": for people. */
+#define CHANGE_TITLE_SIZE (CHANGE_NAME_SIZE + 64)
 char *change_title(const struct change *change, char *buf, size_t size);
 
 /*
@@ -92,8 +106,8 @@ enum change_outcome {
 	CHANGE_DONE,	/* made, or undone, and read back */
 	CHANGE_NOTHING, /* undo: the old value was in force already */
 	CHANGE_FOREIGN, /* undo: somebody else has changed it; left as it is, and forgotten */
-	CHANGE_GONE,	/* undo: its interface or namespace of that time is gone, or the host was
-			 * started anew since; forgotten */
+	CHANGE_GONE,	/* undo: its interface or namespace is gone, or the host was booted
+			 * since; forgotten */
 	CHANGE_KEPT,	/* undo: could not be undone (`why`); its entry is kept */
 	CHANGE_FAILED,	/* apply: could not be made (`why`) */
 	CHANGE_BACK,	/* apply: was made, and put back because another failed */
@@ -108,22 +122,24 @@ struct change_told {
 
 typedef void (*change_cb)(void *arg, const struct change_told *told);
 
-#define CHANGE_UNDO_FILE JOURNAL_DIR "/undo"
+/* Gone after a boot, as is what it is about. */
+#define CHANGE_UNDO_FILE "/run/pktledger/undo"
 
 /*
- * Makes the changes, one after another, all or none: the entry of all of them is on disk before
- * the first is made, each is read back, and if one fails those before it are put back. -ESTALE if a
- * value is no longer change->old; -EBUSY if another program holds the lock for long. `cb` (may be
- * NULL) is told of each. `undo_file`: NULL for CHANGE_UNDO_FILE.
+ * Makes the changes, one after another, all or none: the entries of all are on disk before the
+ * first is made, each is read back, and if one fails those before it are put back. `cb` (may be
+ * NULL) is told of each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
+ * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
+ * value does not read back as it was given.
  */
 int change_apply(const struct netns *ns, const struct change *changes, unsigned n,
 		 const char *undo_file, change_cb cb, void *arg, struct error *err);
 
 /*
- * Undoes all changes of the entries whose namespace is `ns`, newest first, and tells `cb` of each,
- * also of those that it cannot undo. Returns how many entries are left, 0 if none, or -errno.
+ * Undoes the changes, newest first, each in its own namespace, and tells `cb` of each, also of
+ * those that it cannot undo. 0, also if there is nothing to undo; -EBUSY as above; -EBADMSG if a
+ * part of the file could not be read: it stays in the file.
  */
-int change_undo(const struct netns *ns, const char *undo_file, change_cb cb, void *arg,
-		struct error *err);
+int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err);
 
 #endif
