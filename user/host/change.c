@@ -201,7 +201,7 @@ char *change_quote(const char *word, char *buf, size_t size)
 		snprintf(buf, size, "%s", word);
 		return buf;
 	}
-	if (n < size)
+	if (size > 2)
 		buf[n++] = '\'';
 	for (; *word && n + 5 < size; word++) {
 		if (*word == '\'')
@@ -209,7 +209,7 @@ char *change_quote(const char *word, char *buf, size_t size)
 		else
 			buf[n++] = *word;
 	}
-	snprintf(buf + n, size - n, "'");
+	snprintf(buf + n, size - n, "%s", n ? "'" : "");
 	return buf;
 }
 

@@ -123,7 +123,7 @@ struct change_told {
 typedef void (*change_cb)(void *arg, const struct change_told *told);
 
 /* Gone after a boot, as is what it is about. */
-#define CHANGE_UNDO_FILE "/run/pktledger/undo"
+#define CHANGE_UNDO_FILE JOURNAL_HOME "/undo"
 
 /*
  * Makes the changes, one after another, all or none: the entries of all are on disk before the

@@ -37,7 +37,7 @@ static void print_udev(FILE *f, const struct change *c)
 
 	fprintf(f, "# %s", change_title(c, text, sizeof(text)));
 	if (set && set->link) {
-		fputs("; or in a .link file of the interface: ", f);
+		fputs("; in its .link file, if it has one: ", f);
 		fprintf(f, set->link, c->wanted);
 	}
 	fputc('\n', f);

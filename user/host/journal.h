@@ -16,7 +16,8 @@
 
 #include "base/err.h"
 
-#define JOURNAL_DIR	   "/run/pktledger/journal"
+#define JOURNAL_HOME	   "/run/pktledger"
+#define JOURNAL_DIR	   JOURNAL_HOME "/journal"
 #define JOURNAL_VALUE_SIZE 512 /* longest value that can be changed, with its end */
 
 struct journal_change;

@@ -57,7 +57,7 @@ bool journal_owner_alive(const struct journal_record *rec)
 
 int journal_make_directory(void)
 {
-	if (mkdir("/run/pktledger", 0700) && errno != EEXIST)
+	if (mkdir(JOURNAL_HOME, 0700) && errno != EEXIST)
 		return -errno;
 	if (mkdir(JOURNAL_DIR, 0700) && errno != EEXIST)
 		return -errno;

@@ -135,7 +135,8 @@ static int read_all(struct journal_kept_file *f)
 
 static int lock_and_read(struct journal_kept_file *f, bool create)
 {
-	int ret = create ? journal_make_directory() : 0;
+	bool ours = !strncmp(f->path, JOURNAL_HOME "/", sizeof(JOURNAL_HOME));
+	int ret = create && ours ? journal_make_directory() : 0;
 
 	if (ret)
 		return ret;
