@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/change.h"
 #include "stages.h"
 
 /* What is known about a loss. Zero or NULL: not known. Strings are borrowed. */
@@ -36,6 +37,13 @@ struct finding_facts {
 	const char *qdisc;	     /* kind */
 	const char *qdisc_limit;     /* as tc writes it: "limit 64Kb", "limit 1000p" */
 	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
+	const char *rp_filter;	     /* effective value for ifname: "1" */
+
+	/* Where counters were watched for a while instead of packets that were numbered. */
+	uint64_t window_ns;  /* in which `lost` were lost */
+	uint64_t total;	     /* lost since `since` in all */
+	const char *since;   /* "boot", "it was opened" */
+	const char *counter; /* that said so */
 };
 
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
@@ -51,12 +59,21 @@ struct finding {
 	char evidence[240]; /* what was measured */
 	char current[128];  /* the setting now */
 	char wanted[128];   /* what it should be */
-	char command[240];  /* a shell command that makes it so */
-	char undo[160];
+	char command[400];  /* a shell command that makes it so, or shows more */
+	char undo[400];	    /* a shell command that takes it back */
 	char risk[200];
 };
 
-/* 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE). */
+/*
+ * What a loss at this stage means. 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE).
+ */
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out);
+
+/* The same, with the change behind the command; one without a name: there is none. */
+int findings_with_change(enum stage stage, const struct finding_facts *facts, struct finding *out,
+			 struct change *change);
+
+/* The paragraph of the manual about a finding; NULL: no such id. */
+const char *finding_about(const char *id);
 
 #endif
