@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole file with a NUL behind it, to be freed; its length in *len (may be NULL). 0 or -errno. */
+/* The whole file with a NUL behind it, to be freed; its length in *len (may be NULL). 0 or -errno.
+ */
 int file_read(const char *path, char **text, size_t *len);
 
 /* Its first line without the LF; cut to `size`. False: it cannot be read, or is empty. */

@@ -187,8 +187,8 @@ static const struct finding_row *row_of(enum stage stage, const struct finding_f
 	return NULL;
 }
 
-static void plan_change(struct change *change, const struct finding_change *row,
-			findings_fact fact, const void *arg)
+static void plan_change(struct change *change, const struct finding_change *row, findings_fact fact,
+			const void *arg)
 {
 	memset(change, 0, sizeof(*change));
 	change->kind = row->kind;

@@ -59,8 +59,8 @@ struct finding {
 	char evidence[240]; /* what was measured */
 	char current[128];  /* the setting now */
 	char wanted[128];   /* what it should be */
-	char command[400];  /* a shell command that makes it so, or shows more */
-	char undo[400];	    /* a shell command that takes it back */
+	char command[512];  /* a shell command that makes it so, or shows more */
+	char undo[512];	    /* a shell command that takes it back */
 	char risk[200];
 };
 

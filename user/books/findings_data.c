@@ -10,7 +10,9 @@
 	     "{burst_time} at {arrival} packets/s][; read {read} packets/s]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE                                                                              \
-	{CHANGE_SYSCTL, NULL, "net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"}
+	{                                                                                          \
+		CHANGE_SYSCTL, NULL, "net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"        \
+	}
 #define RCVBUF_RISK                                                                                \
 	"up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more delay"
 
@@ -158,8 +160,9 @@ const struct finding_row finding_rows[] = {
 	 RCVBUF_EVIDENCE, RCVBUF_CURRENT,
 	 "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]a faster reader",
 	 .change = RCVBUF_CHANGE,
-	 .risk = "[up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more "
-	 "delay]"},
+	 .risk = "[up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much "
+		 "more "
+		 "delay]"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: packets came faster than they were read.",
 	 RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,

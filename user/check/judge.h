@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From facts to findings. Pure: the same facts give the same findings. The sentences are in the
+ * table of findings (books/findings_data.h), the conditions here, an area a file.
+ *
+ * What lost packets in the window is a finding; so is a limit that is nearly reached, and a setting
+ * that together with what was measured will lose packets. A setting alone is none, and neither is a
+ * counter that has stood still: it becomes part of the history.
+ */
+#ifndef PKTLEDGER_JUDGE_H
+#define PKTLEDGER_JUDGE_H
+
+#include "books/findings.h"
+#include "check/facts.h"
+
+enum check_scope { CHECK_SOCKET, CHECK_INTERFACE, CHECK_NAMESPACE, CHECK_HOST };
+
+const char *check_scope_name(enum check_scope scope); /* "socket", "interface", ... */
+
+struct check_finding {
+	struct finding finding;
+	enum check_scope scope;
+	char subject[64];	/* what it is about: "eth1", "port 5001"; "": scope says it */
+	bool losing;		/* packets were lost in the window */
+	double loss_pps;	/* how many; 0: not counted in packets */
+	struct change *changes; /* that would mend it */
+	unsigned n_changes;
+};
+
+/* A loss that is over: its counter stood still. */
+struct check_history {
+	enum stage stage;
+	char counter[COUNTER_NAME_LEN];
+	uint64_t total;
+};
+
+struct check_findings {
+	struct check_finding *at;
+	unsigned n, cap;
+	struct check_history *history;
+	unsigned n_history, cap_history;
+	bool out_of_memory;
+};
+
+/*
+ * Zero-initialise `out`; free it with check_findings_free(). What loses now comes first, then by
+ * severity and by rate; a cause before what follows from it. -ENOMEM.
+ */
+int judge(const struct facts *f, struct check_findings *out);
+
+/*
+ * Looks at each change on the host: reads the value that it would replace, and makes command and
+ * undo of it. A change that is not possible here, or is made already, goes away; without any the
+ * finding keeps what it wants. `netns`: name of `ns`, which the commands have to be run in; NULL:
+ * it is the thread's.
+ */
+void check_findings_plan(struct check_findings *list, const struct netns *ns, const char *netns);
+
+/* The command of one change, or the one that undoes it, in that namespace. */
+#define CHECK_COMMAND_SIZE (CHANGE_COMMAND_SIZE + 128)
+char *check_command(const struct change *change, bool undo, const char *netns,
+		    char buf[CHECK_COMMAND_SIZE]);
+
+void check_findings_free(struct check_findings *list);
+
+#endif
