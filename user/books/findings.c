@@ -148,7 +148,7 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 		{"reason", f->reason},		 {"location", f->location}, {"ifname", f->ifname},
 		{"process", f->process},	 {"hook", f->hook},	    {"qdisc", f->qdisc},
 		{"qdisc_limit", f->qdisc_limit}, {"since", f->since},	    {"counter", f->counter},
-		{"rp_filter", f->rp_filter},
+		{"rp_filter", f->rp_filter}, {"qdisc_wanted", f->qdisc_wanted},
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -36,6 +36,7 @@ struct finding_facts {
 	unsigned netdev_max_backlog;
 	const char *qdisc;	     /* kind */
 	const char *qdisc_limit;     /* as tc writes it: "limit 64Kb", "limit 1000p" */
+	const char *qdisc_wanted;    /* a better one of that kind: "pfifo limit 1000" */
 	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
 	const char *rp_filter;	     /* effective value for ifname: "1" */
 
@@ -50,17 +51,19 @@ enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
 const char *severity_name(enum severity s); /* "info", "warning", "error" */
 
+#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + 128) /* with "ip netns exec NAME" before it */
+
 /* Self-contained. Empty strings: nothing to say. */
 struct finding {
 	const char *id; /* static, e.g. "rcvbuf-burst" */
 	enum stage stage;
 	enum severity severity;
-	char text[400];	    /* what it means, one or two sentences */
-	char evidence[240]; /* what was measured */
-	char current[128];  /* the setting now */
-	char wanted[128];   /* what it should be */
-	char command[512];  /* a shell command that makes it so, or shows more */
-	char undo[512];	    /* a shell command that takes it back */
+	char text[400];		       /* what it means, one or two sentences */
+	char evidence[240];	       /* what was measured */
+	char current[128];	       /* the setting now */
+	char wanted[128];	       /* what it should be */
+	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
+	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
 	char risk[200];
 };
 

@@ -40,7 +40,8 @@ const struct finding_row finding_rows[] = {
 	 "than it lets out. send() succeeded.",
 	 LOST, .current = "[{qdisc}][ {qdisc_limit}]",
 	 .wanted = "a lower sending rate, or a larger rate or limit of the qdisc",
-	 .command = "tc -s qdisc show dev {ifname}"},
+	 .command = "tc -s qdisc show dev {ifname}",
+	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL}},
 	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
 	 "is down.",

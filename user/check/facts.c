@@ -28,7 +28,7 @@ struct moment {
 struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
-	struct netns host; /* NETNS_NONE: it cannot be entered */
+	struct netns host; /* NETNS_NONE: the thread's */
 	struct moment before, after;
 	char name[FACTS_LINKS][16];
 	const char *names[FACTS_LINKS + 1];
@@ -57,23 +57,16 @@ static void unread_if(struct facts *f, int ret, const char *what)
 		unread(f, what, "%s", strerror(-ret));
 }
 
-/* The namespace of PID 1 has the settings that are one for the host. */
+/*
+ * The namespace of PID 1 has the settings that are one for the host. Where it may not be opened, or
+ * in a container with a PID 1 of its own, what this one shows has to do.
+ */
 static void open_host(struct reader *r)
 {
 	struct error ignored = {};
-	struct netns here = NETNS_NONE;
 
-	r->host = NETNS_NONE;
-	if (netns_open(&r->host, "/proc/1/ns/net", &ignored)) {
-		unread(r->f, "settings of the host", "its network namespace cannot be opened");
-		return;
-	}
-	if (r->spec->ns && r->spec->ns->fd >= 0) {
-		r->f->in_host = r->spec->ns->inum == r->host.inum;
-	} else if (!netns_current(&here, &ignored)) {
-		r->f->in_host = here.inum == r->host.inum;
-		netns_close(&here);
-	}
+	if (netns_open(&r->host, "/proc/1/ns/net", &ignored))
+		r->host = NETNS_NONE;
 }
 
 static int list_links(struct reader *r, struct error *err)
@@ -194,20 +187,18 @@ static void judge_groups(struct facts *f)
 	}
 }
 
-/* The window, or less if a signal ends it. */
-static int wait_window(const struct facts_spec *spec)
+/* The window, or less if a signal ends it: what was seen until then is judged. */
+static void wait_window(const struct facts_spec *spec)
 {
 	struct timespec left = {.tv_sec = (time_t)(spec->window_ns / 1000000000),
 				.tv_nsec = (long)(spec->window_ns % 1000000000)};
 	sigset_t set;
-	int got;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	got = sigtimedwait(&set, NULL, &left);
-	return got > 0 ? -EINTR : 0;
+	sigtimedwait(&set, NULL, &left);
 }
 
 static void read_self(struct facts *f)
@@ -290,8 +281,8 @@ static int read_once(struct reader *r)
 	for (unsigned i = 0; i < f->n_links && !ret; i++)
 		ret = facts_link_read(r->spec->ns, r->name[i], &f->link[i]);
 	facts_stack_read(r->spec->ns, &r->host, &f->stack);
-	if (r->host.fd >= 0 && !f->stack.max_backlog)
-		unread(f, "settings of the host", "/proc/sys/net shows none of them");
+	if (!f->stack.max_backlog)
+		unread(f, "settings of the host", "not shown in this network namespace");
 	unread_if(f, facts_taps_read(r->spec->ns, &f->taps), "owners of packet sockets");
 	read_self(f);
 	return ret;
@@ -308,9 +299,8 @@ static int read_all(struct reader *r)
 	find_owners(r, &r->before.socks);
 	add_groups(r, &r->before.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.before);
-	ret = wait_window(r->spec);
-	if (!ret)
-		ret = take_moment(r, &r->after);
+	wait_window(r->spec);
+	ret = take_moment(r, &r->after);
 	stack_sample_read(r->spec->ns, &r->f->stack.after);
 	return ret ? ret : join(r);
 }
@@ -338,9 +328,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	ret = list_links(r, err);
 	if (!ret) {
 		ret = read_all(r);
-		if (ret == -EINTR)
-			error_set(err, STATUS_FAILED, ret, NULL, "ended by a signal");
-		else if (ret)
+		if (ret)
 			error_set(err, STATUS_FAILED, ret, NULL, "cannot read this host: %s",
 				  strerror(-ret));
 	}

@@ -27,7 +27,6 @@ struct facts_unread {
 
 struct facts {
 	uint64_t window_ns;
-	bool in_host; /* the namespace looked at is the host's own */
 	uint16_t port;
 	pid_t pid; /* what was asked for; 0: all */
 
@@ -57,8 +56,8 @@ struct facts_spec {
 };
 
 /*
- * Reads all of it, and waits for window_ns in between, until a signal that is blocked in this
- * thread arrives (SIGINT, SIGTERM, SIGHUP): -EINTR. -ENODEV: no such interface.
+ * Reads all of it, and waits for window_ns in between, or until SIGINT, SIGTERM or SIGHUP comes,
+ * which the caller has blocked. -ENODEV: no such interface.
  */
 int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err);
 

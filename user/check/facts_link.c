@@ -149,9 +149,23 @@ static void read_xdp_features(const struct netns *ns, struct facts_link *link)
 	free(list);
 }
 
+/* Kind and options, without whose choice it was and its handle. */
+void facts_link_qdisc(struct facts_link *link, const char *value)
+{
+	char kind[32];
+	int n = 0;
+
+	if (!strncmp(value, "default ", strlen("default ")))
+		value += strlen("default ");
+	if (sscanf(value, "%31s handle %*s%n", kind, &n) == 1 && n > 0)
+		snprintf(link->qdisc, sizeof(link->qdisc), "%s%s", kind, value + n);
+	else
+		snprintf(link->qdisc, sizeof(link->qdisc), "%s", value);
+}
+
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
-	char text[16], qdisc[JOURNAL_VALUE_SIZE];
+	char text[16], value[JOURNAL_VALUE_SIZE];
 	uint64_t n;
 	int ret;
 
@@ -166,8 +180,8 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	read_master_name(ns, link);
 	read_xdp_features(ns, link);
 	/* With its limit, where the kind is known. */
-	if (!change_read(ns, CHANGE_QDISC, ifname, "root", qdisc))
-		snprintf(link->qdisc, sizeof(link->qdisc), "%s", qdisc);
+	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
+		facts_link_qdisc(link, value);
 	read_sysfs(ns, ifname, "threaded", text, sizeof(text));
 	link->threaded = !strcmp(text, "1");
 	read_sysfs(ns, ifname, "queues/rx-0/rps_cpus", link->rps_cpus, sizeof(link->rps_cpus));

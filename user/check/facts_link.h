@@ -30,9 +30,9 @@ struct facts_link {
 	bool bridge_port;
 	enum link_xdp xdp;
 	bool features_known;
-	bool native_xdp, zero_copy;	/* what the driver can do (netdev-genl, Linux 6.3) */
-	bool threaded;			/* NAPI in threads */
-	char qdisc[JOURNAL_VALUE_SIZE]; /* kind, with its limit where known: "pfifo limit 1000" */
+	bool native_xdp, zero_copy; /* what the driver can do (netdev-genl, Linux 6.3) */
+	bool threaded;		    /* NAPI in threads */
+	char qdisc[64];		    /* kind, with its limit where known: "pfifo limit 1000" */
 	unsigned txqueuelen;
 
 	/* Of queue 0; "" or 0 where the kernel has none of it. */
@@ -51,6 +51,9 @@ struct facts_link {
 
 /* Everything that does not need two samples. 0 or -errno (-ENODEV). */
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link);
+
+/* Sets link->qdisc from what change_read() tells of the root. Pure. */
+void facts_link_qdisc(struct facts_link *link, const char *value);
 
 /* The counters of one interface at one time. Zero-initialise; nic_sample_free(). */
 int facts_link_sample(const struct netns *ns, const char *ifname, struct nic_sample *s);

@@ -249,14 +249,14 @@ int judge(const struct facts *f, struct check_findings *out)
 }
 
 char *check_command(const struct change *change, bool undo, const char *netns,
-		    char buf[CHECK_COMMAND_SIZE])
+		    char buf[FINDING_COMMAND])
 {
 	size_t n = netns ? (size_t)snprintf(buf, 128, "ip netns exec %s ", netns) : 0;
 
 	if (undo)
-		change_undo_command(change, buf + n, CHECK_COMMAND_SIZE - n);
+		change_undo_command(change, buf + n, FINDING_COMMAND - n);
 	else
-		change_command(change, buf + n, CHECK_COMMAND_SIZE - n);
+		change_command(change, buf + n, FINDING_COMMAND - n);
 	return buf;
 }
 
@@ -280,7 +280,6 @@ void check_findings_plan(struct check_findings *list, const struct netns *ns, co
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
-		char command[CHECK_COMMAND_SIZE];
 
 		if (!c->n_changes)
 			continue;
@@ -288,10 +287,8 @@ void check_findings_plan(struct check_findings *list, const struct netns *ns, co
 		c->finding.command[0] = c->finding.undo[0] = '\0';
 		if (!c->n_changes)
 			continue;
-		snprintf(c->finding.command, sizeof(c->finding.command), "%s",
-			 check_command(&c->changes[0], false, netns, command));
-		snprintf(c->finding.undo, sizeof(c->finding.undo), "%s",
-			 check_command(&c->changes[0], true, netns, command));
+		check_command(&c->changes[0], false, netns, c->finding.command);
+		check_command(&c->changes[0], true, netns, c->finding.undo);
 	}
 }
 

@@ -56,10 +56,9 @@ int judge(const struct facts *f, struct check_findings *out);
  */
 void check_findings_plan(struct check_findings *list, const struct netns *ns, const char *netns);
 
-/* The command of one change, or the one that undoes it, in that namespace. */
-#define CHECK_COMMAND_SIZE (CHANGE_COMMAND_SIZE + 128)
+/* The command of one change, or the one that undoes it, in that namespace. Returns `buf`. */
 char *check_command(const struct change *change, bool undo, const char *netns,
-		    char buf[CHECK_COMMAND_SIZE]);
+		    char buf[FINDING_COMMAND]);
 
 void check_findings_free(struct check_findings *list);
 

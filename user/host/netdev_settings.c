@@ -5,18 +5,17 @@
 #include <linux/ethtool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "host/netdev_ethtool.h"
 #include "host/nl.h"
 
 #define RSS_MAX 65536 /* entries; mlx5 has some thousands */
 
-static void read_ring(struct ethtool *et, struct netdev_settings *out)
+static void read_ring(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
 	struct ethtool_ringparam r = {.cmd = ETHTOOL_GRINGPARAM};
 
-	if (ethtool_do(et, &r))
+	if (netdev_ethtool(ns, ifname, &r))
 		return;
 	out->ring.known = true;
 	out->ring.rx = r.rx_pending;
@@ -25,11 +24,11 @@ static void read_ring(struct ethtool *et, struct netdev_settings *out)
 	out->ring.tx_max = r.tx_max_pending;
 }
 
-static void read_channels(struct ethtool *et, struct netdev_settings *out)
+static void read_channels(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
 	struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
 
-	if (ethtool_do(et, &c))
+	if (netdev_ethtool(ns, ifname, &c))
 		return;
 	out->channels.known = true;
 	out->channels.rx = c.rx_count;
@@ -40,11 +39,11 @@ static void read_channels(struct ethtool *et, struct netdev_settings *out)
 	out->channels.combined_max = c.max_combined;
 }
 
-static void read_coalesce(struct ethtool *et, struct netdev_settings *out)
+static void read_coalesce(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
 	struct ethtool_coalesce c = {.cmd = ETHTOOL_GCOALESCE};
 
-	if (ethtool_do(et, &c))
+	if (netdev_ethtool(ns, ifname, &c))
 		return;
 	out->coalesce.known = true;
 	out->coalesce.rx_usecs = c.rx_coalesce_usecs;
@@ -52,11 +51,11 @@ static void read_coalesce(struct ethtool *et, struct netdev_settings *out)
 	out->coalesce.adaptive_rx = c.use_adaptive_rx_coalesce;
 }
 
-static void read_pause(struct ethtool *et, struct netdev_settings *out)
+static void read_pause(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
 	struct ethtool_pauseparam p = {.cmd = ETHTOOL_GPAUSEPARAM};
 
-	if (ethtool_do(et, &p))
+	if (netdev_ethtool(ns, ifname, &p))
 		return;
 	out->pause.known = true;
 	out->pause.autoneg = p.autoneg;
@@ -71,19 +70,19 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void read_rss(struct ethtool *et, struct netdev_settings *out)
+static void read_rss(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
 	struct ethtool_rxfh_indir size = {.cmd = ETHTOOL_GRXFHINDIR}, *table;
 
 	/* With room for none the kernel tells the size. */
-	if (ethtool_do(et, &size) || !size.size || size.size > RSS_MAX)
+	if (netdev_ethtool(ns, ifname, &size) || !size.size || size.size > RSS_MAX)
 		return;
 	table = calloc(1, sizeof(*table) + size.size * sizeof(table->ring_index[0]));
 	if (!table)
 		return;
 	table->cmd = ETHTOOL_GRXFHINDIR;
 	table->size = size.size;
-	if (!ethtool_do(et, table) && table->size == size.size) {
+	if (!netdev_ethtool(ns, ifname, table) && table->size == size.size) {
 		qsort(table->ring_index, size.size, sizeof(table->ring_index[0]), compare);
 		out->rss.known = true;
 		out->rss.entries = size.size;
@@ -95,19 +94,15 @@ static void read_rss(struct ethtool *et, struct netdev_settings *out)
 
 int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
-	struct ethtool et;
 	int ret = nl_ifindex(ns, ifname);
 
 	memset(out, 0, sizeof(*out));
-	if (ret > 0)
-		ret = ethtool_open(&et, ns, ifname);
-	if (ret)
+	if (ret < 0)
 		return ret;
-	read_ring(&et, out);
-	read_channels(&et, out);
-	read_coalesce(&et, out);
-	read_pause(&et, out);
-	read_rss(&et, out);
-	close(et.fd);
+	read_ring(ns, ifname, out);
+	read_channels(ns, ifname, out);
+	read_coalesce(ns, ifname, out);
+	read_pause(ns, ifname, out);
+	read_rss(ns, ifname, out);
 	return 0;
 }
