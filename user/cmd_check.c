@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "books/findings_data.h"
-#include "check/judge.h"
+#include "check/plan.h"
 #include "commands.h"
 #include "host/env.h"
 #include "options.h"
@@ -126,7 +126,7 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 	if (rc)
 		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
 	if (!rc) {
-		check_findings_plan(&list, spec.ns, o->netns);
+		check_plan(&list, spec.ns, o->netns);
 		if (json)
 			json_out_once(json, "end", json_check_end(facts, &list, o->netns));
 		else

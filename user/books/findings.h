@@ -51,7 +51,8 @@ enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
 const char *severity_name(enum severity s); /* "info", "warning", "error" */
 
-#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + 128) /* with "ip netns exec NAME" before it */
+#define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
+#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)
 
 /* Self-contained. Empty strings: nothing to say. */
 struct finding {

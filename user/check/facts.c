@@ -226,6 +226,14 @@ static void unread_link(struct facts *f, const struct facts_link *link)
 		       s->coalesce.known ? "" : " coalescing");
 }
 
+static uint64_t link_moved(const struct facts *f, const char *ifname, const char *counter)
+{
+	char name[COUNTER_NAME_LEN];
+
+	snprintf(name, sizeof(name), "%s:%s", ifname, counter);
+	return facts_moved(f, FACTS_HERE, name);
+}
+
 static void join_links(struct reader *r)
 {
 	struct facts *f = r->f;
@@ -235,6 +243,8 @@ static void join_links(struct reader *r)
 		unsigned irq[FACTS_IRQS];
 		unsigned n = irq_numbers(r->spec->ns, r->name[i], irq, FACTS_IRQS);
 
+		link->rx_packets = link_moved(f, r->name[i], "rx_packets");
+		link->tx_packets = link_moved(f, r->name[i], "tx_packets");
 		unread_if(f, facts_link_rates(link, &r->before.nic[i], &r->after.nic[i]),
 			  r->name[i]);
 		if (n && r->before.interrupts && r->after.interrupts)

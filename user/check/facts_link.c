@@ -202,22 +202,6 @@ int facts_link_sample(const struct netns *ns, const char *ifname, struct nic_sam
 	return nic_sample_read(s, ns, ifname);
 }
 
-static uint64_t moved(const struct nic_sample *before, const struct nic_sample *after,
-		      const char *name)
-{
-	uint64_t from = 0, to = 0;
-
-	for (unsigned i = 0; i < before->n; i++) {
-		if (!strcmp(before->at[i].name, name))
-			from = before->at[i].value;
-	}
-	for (unsigned i = 0; i < after->n; i++) {
-		if (!strcmp(after->at[i].name, name))
-			to = after->at[i].value;
-	}
-	return to > from ? to - from : 0;
-}
-
 /* The queues of a counter are one loss: what is shown is its first and largest. */
 static struct link_loss *loss_of(struct facts_link *link, const struct nic_row *row)
 {
@@ -263,8 +247,6 @@ int facts_link_rates(struct facts_link *link, const struct nic_sample *before,
 
 	if (!plan)
 		return -ENOMEM;
-	link->rx_packets = moved(before, after, "link:rx_packets");
-	link->tx_packets = moved(before, after, "link:tx_packets");
 	if (nic_plan_fits(plan, after))
 		add_losses(link, plan, before, after);
 	else

@@ -44,7 +44,7 @@ struct facts_link {
 	struct facts_irq irq[FACTS_IRQS]; /* those that have a line in /proc/interrupts */
 	unsigned n_irqs;
 
-	uint64_t rx_packets, tx_packets; /* in the window */
+	uint64_t rx_packets, tx_packets; /* in the window; by facts_read() */
 	struct link_loss loss[FACTS_LINK_LOSSES];
 	unsigned n_losses;
 };
@@ -58,7 +58,7 @@ void facts_link_qdisc(struct facts_link *link, const char *value);
 /* The counters of one interface at one time. Zero-initialise; nic_sample_free(). */
 int facts_link_sample(const struct netns *ns, const char *ifname, struct nic_sample *s);
 
-/* Losses and packets between two samples. -ESTALE: the counters have changed their names. */
+/* Losses between two samples. -ESTALE: the counters have changed their names. */
 int facts_link_rates(struct facts_link *link, const struct nic_sample *before,
 		     const struct nic_sample *after);
 

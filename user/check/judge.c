@@ -248,50 +248,6 @@ int judge(const struct facts *f, struct check_findings *out)
 	return out->out_of_memory ? -ENOMEM : rank(out);
 }
 
-char *check_command(const struct change *change, bool undo, const char *netns,
-		    char buf[FINDING_COMMAND])
-{
-	size_t n = netns ? (size_t)snprintf(buf, 128, "ip netns exec %s ", netns) : 0;
-
-	if (undo)
-		change_undo_command(change, buf + n, FINDING_COMMAND - n);
-	else
-		change_command(change, buf + n, FINDING_COMMAND - n);
-	return buf;
-}
-
-/* Those changes of a finding that can be made, with the values that they replace. */
-static void plan(struct check_finding *c, const struct netns *ns)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < c->n_changes; i++) {
-		const struct change wish = c->changes[i];
-		struct error ignored = {};
-
-		if (!change_plan(&c->changes[n], ns, wish.kind, wish.ifname, wish.name, wish.wanted,
-				 &ignored))
-			n++;
-	}
-	c->n_changes = n;
-}
-
-void check_findings_plan(struct check_findings *list, const struct netns *ns, const char *netns)
-{
-	for (unsigned i = 0; i < list->n; i++) {
-		struct check_finding *c = &list->at[i];
-
-		if (!c->n_changes)
-			continue;
-		plan(c, ns);
-		c->finding.command[0] = c->finding.undo[0] = '\0';
-		if (!c->n_changes)
-			continue;
-		check_command(&c->changes[0], false, netns, c->finding.command);
-		check_command(&c->changes[0], true, netns, c->finding.undo);
-	}
-}
-
 void check_findings_free(struct check_findings *list)
 {
 	for (unsigned i = 0; i < list->n; i++)

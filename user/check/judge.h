@@ -25,6 +25,7 @@ struct check_finding {
 	double loss_pps;	/* how many; 0: not counted in packets */
 	struct change *changes; /* that would mend it */
 	unsigned n_changes;
+	bool on_host; /* they are of the host, not of the namespace; by check_plan() */
 };
 
 /* A loss that is over: its counter stood still. */
@@ -47,18 +48,6 @@ struct check_findings {
  * severity and by rate; a cause before what follows from it. -ENOMEM.
  */
 int judge(const struct facts *f, struct check_findings *out);
-
-/*
- * Looks at each change on the host: reads the value that it would replace, and makes command and
- * undo of it. A change that is not possible here, or is made already, goes away; without any the
- * finding keeps what it wants. `netns`: name of `ns`, which the commands have to be run in; NULL:
- * it is the thread's.
- */
-void check_findings_plan(struct check_findings *list, const struct netns *ns, const char *netns);
-
-/* The command of one change, or the one that undoes it, in that namespace. Returns `buf`. */
-char *check_command(const struct change *change, bool undo, const char *netns,
-		    char buf[FINDING_COMMAND]);
 
 void check_findings_free(struct check_findings *list);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "out/json_check.h"
 
+#include "check/plan.h"
 #include "out/json.h"
 #include "trace/stagemap.h"
 
-static struct json_object *change_object(const struct change *c, const char *netns)
+static struct json_object *change_object(const struct check_finding *of, unsigned i,
+					 const char *netns)
 {
+	const struct change *c = &of->changes[i];
 	struct json_object *o = json_object_new_object();
 	char text[FINDING_COMMAND];
 
@@ -14,8 +17,8 @@ static struct json_object *change_object(const struct change *c, const char *net
 	json_put_text(o, "name", c->name);
 	json_put_text(o, "old", c->old);
 	json_put_text(o, "wanted", c->wanted);
-	json_put_text(o, "command", check_command(c, false, netns, text));
-	json_put_text(o, "undo", check_command(c, true, netns, text));
+	json_put_text(o, "command", check_command(of, i, false, netns, text));
+	json_put_text(o, "undo", check_command(of, i, true, netns, text));
 	json_put_text(o, "risk", change_risk(c));
 	return o;
 }
@@ -30,7 +33,7 @@ static struct json_object *finding_object(const struct check_finding *c, const c
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
 	for (unsigned i = 0; i < c->n_changes; i++)
-		json_object_array_add(changes, change_object(&c->changes[i], netns));
+		json_object_array_add(changes, change_object(c, i, netns));
 	json_put(o, "changes", changes);
 	return o;
 }

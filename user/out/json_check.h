@@ -7,7 +7,7 @@
 
 #include "check/judge.h"
 
-/* `netns` as in check_findings_plan(). To be given away or put. */
+/* `netns` as in check_plan(). To be given away or put. */
 struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
 				   const char *netns);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "check/plan.h"
 #include "out/text_parts.h"
 #include "trace/stagemap.h"
 
@@ -15,7 +16,7 @@ static void put_changes(struct page *p, const struct check_finding *c, const cha
 
 	for (unsigned i = 1; i < c->n_changes && i < COMMANDS_SHOWN; i++) {
 		page_text(p, 2, STYLE_DIM, "and       ");
-		page_verbatim(p, check_command(&c->changes[i], false, netns, command));
+		page_verbatim(p, check_command(c, i, false, netns, command));
 		page_end(p);
 	}
 	if (c->n_changes <= COMMANDS_SHOWN)
@@ -108,16 +109,16 @@ static void put_link(struct page *p, const struct facts_link *l)
 	page_words(p, STYLE_PLAIN, "qdisc\v%s,", *l->qdisc ? l->qdisc : "none");
 	if (*l->rp_filter)
 		page_words(p, STYLE_PLAIN, "rp_filter\v%s,", l->rp_filter);
-	page_words(p, STYLE_PLAIN, "GRO\v%s, LRO\v%s, NAPI\v%s, XDP\v%s", on_off(l->gro),
-		   on_off(l->lro || l->gro_hw), l->threaded ? "threads" : "softirq", xdp[l->xdp]);
-	if (l->features_known)
-		page_words(p, STYLE_PLAIN, ", AF_XDP\v%s",
-			   l->zero_copy	   ? "zero-copy"
-			   : l->native_xdp ? "native"
-					   : "generic");
+	page_words(p, STYLE_PLAIN, "GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s", on_off(l->gro),
+		   l->gro_hw ? "\vin\vhardware" : "", l->lro ? ", LRO\von" : "",
+		   l->threaded ? "threads" : "softirq", xdp[l->xdp],
+		   !l->features_known ? "unknown"
+		   : l->zero_copy     ? "zero-copy"
+		   : l->native_xdp    ? "native"
+				      : "generic");
 	for (unsigned i = 0; i < l->n_irqs; i++) {
 		if (l->irq[i].fired)
-			page_words(p, STYLE_PLAIN, ", IRQ\v%u\von\vCPU\v%d", l->irq[i].irq,
+			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%d", l->irq[i].irq,
 				   l->irq[i].cpu);
 	}
 	page_end(p);

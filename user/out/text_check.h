@@ -10,7 +10,7 @@
 /*
  * What loses packets, then what will, then what is worth knowing (a line each), what has lost
  * before, and what could not be read. verbosity: -1 only what loses or will; 1 and more also shows
- * how each interface is set up. `netns` as in check_findings_plan().
+ * how each interface is set up. `netns` as in check_plan().
  */
 void text_check(FILE *out, const struct facts *f, const struct check_findings *list,
 		const char *netns, bool colour, int verbosity);
