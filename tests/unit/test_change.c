@@ -110,6 +110,8 @@ static void values(void **state)
 		{CHANGE_SYSCTL, "net/ipv4/udp_mem", "1 2 3", "4 5", -EINVAL, NULL},
 		{CHANGE_SYSCTL, "net/x", "-1", "-2", 0, "-2"},
 		{CHANGE_SYSCTL, "net/x", "-1", "-", -EINVAL, NULL},
+		{CHANGE_SYSCTL, "net/x", "", "8080,9000-9999", 0, "8080,9000-9999"},
+		{CHANGE_SYSCTL, "net/x", "", "", -EINVAL, NULL},
 		{CHANGE_SYSCTL, "net/core/default_qdisc", "pfifo_fast", "fq", 0, "fq"},
 		{CHANGE_SYSCTL, "net/core/default_qdisc", "pfifo_fast", "1", -EINVAL, NULL},
 		{CHANGE_SYSCTL, "net/core/default_qdisc", "pfifo_fast", "f\033q", -EINVAL, NULL},

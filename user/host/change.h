@@ -114,7 +114,8 @@ enum change_outcome {
 };
 
 struct change_told {
-	const struct change *change;
+	const struct change *change; /* NULL: undo cannot read its entry */
+	const char *title;	     /* change_title(), or what the entry says */
 	enum change_outcome outcome;
 	const char *current; /* the value as it is now; "" if it could not be read */
 	const char *why;     /* one line; "" with DONE */

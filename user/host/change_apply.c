@@ -68,7 +68,6 @@ static int prepare(struct batch *b, struct error *err)
 				 "look at it, and remove it or take another file",
 				 "the record of earlier changes cannot be read from line %u on",
 				 journal_kept_damaged(b->file));
-	b->first = journal_kept_count(b->file);
 	for (unsigned i = 0; i < b->n && !ret; i++) {
 		const struct change *c = &b->changes[i];
 
@@ -95,9 +94,10 @@ static int prepare(struct batch *b, struct error *err)
 static void tell(const struct batch *b, unsigned i, enum change_outcome outcome, int code)
 {
 	const struct change *c = &b->changes[i];
-	char now[JOURNAL_VALUE_SIZE] = "";
+	char now[JOURNAL_VALUE_SIZE] = "", title[CHANGE_TITLE_SIZE];
 	struct change_told told = {.change = c, .outcome = outcome, .current = now};
 
+	told.title = change_title(c, title, sizeof(title));
 	told.why = code ? strerror(-code) : "";
 	if (change_read(b->ns, c->kind, c->ifname, c->name, now))
 		*now = '\0';
@@ -148,6 +148,7 @@ int change_apply(const struct netns *ns, const struct change *changes, unsigned 
 
 	if (ret)
 		return ret;
+	b.first = journal_kept_count(b.file);
 	b.holds = calloc(n ? n : 1, sizeof(struct journal_change *));
 	ret = b.holds ? prepare(&b, err)
 		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");

@@ -64,7 +64,8 @@ static int form_numbers(const char *old, const char *wanted, char value[JOURNAL_
 	if (strlen(wanted) >= sizeof(normal))
 		return -ENOSPC;
 	journal_value_normal(normal, wanted, strlen(wanted));
-	if (!*normal || !is_printable(normal) || count_numbers(normal) != count_numbers(old))
+	if (!*normal || !is_printable(normal) ||
+	    (*old && count_numbers(normal) != count_numbers(old)))
 		return -EINVAL;
 	return put(value, normal);
 }

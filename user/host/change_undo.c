@@ -18,6 +18,7 @@ struct step {
 	const struct journal_kept *kept;
 	struct change change;
 	struct netns ns;
+	char title[sizeof(((struct journal_record *)0)->target) + CHANGE_TITLE_SIZE];
 	char now[JOURNAL_VALUE_SIZE];
 	char why[WHY_SIZE];
 };
@@ -125,14 +126,20 @@ static enum change_outcome settle(struct step *s)
 	return CHANGE_DONE;
 }
 
-static enum change_outcome undo(struct step *s)
+static enum change_outcome undo(struct step *s, struct change_told *told)
 {
 	struct journal_change *hold = NULL;
 	enum change_outcome outcome;
 	struct error err = {};
 
-	if (read_entry(s))
+	told->title = s->title;
+	if (read_entry(s)) {
+		snprintf(s->title, sizeof(s->title), "%s %s", s->kept->rec.kind,
+			 s->kept->rec.target);
 		return because(s, CHANGE_KEPT, "this version does not know what it is");
+	}
+	told->change = &s->change;
+	change_title(&s->change, s->title, sizeof(s->title));
 	if (!journal_kept_this_boot(s->kept))
 		return because(s, CHANGE_GONE, "the host was booted since");
 	outcome = find_namespace(s);
@@ -158,9 +165,9 @@ int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *er
 		return ret == -ENOENT ? 0 : ret;
 	for (unsigned i = journal_kept_count(file); i-- > 0;) {
 		struct step s = {.kept = journal_kept_at(file, i), .ns = NETNS_NONE};
-		struct change_told told = {.change = &s.change, .current = s.now, .why = s.why};
+		struct change_told told = {.current = s.now, .why = s.why};
 
-		told.outcome = undo(&s);
+		told.outcome = undo(&s, &told);
 		if (cb)
 			cb(arg, &told);
 		if (told.outcome != CHANGE_KEPT)

@@ -27,52 +27,92 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie)
 	return ret;
 }
 
+#define MAX_KNOWN 64 /* more are looked at again, or count as refused */
+
+/* Namespaces by the inode number of their /proc/PID/net/dev, which may be read of any process. */
+struct known {
+	ino_t at[MAX_KNOWN];
+	unsigned n;
+};
+
 struct search {
 	uint64_t cookie;
-	ino_t last;	      /* looked at; most processes are in the same few */
-	bool refused;	      /* one could not be looked at */
+	struct known seen, refused;
 	char found[PATH_MAX]; /* what is looked at */
 };
 
-/* Whether the namespace at `found` is the one. What is gone meanwhile, or is none, is not. */
-static bool look(struct search *s)
+static bool knows(const struct known *k, ino_t ino)
+{
+	for (unsigned i = 0; i < k->n; i++) {
+		if (k->at[i] == ino)
+			return true;
+	}
+	return false;
+}
+
+static void note(struct known *k, ino_t ino)
+{
+	if (k->n < MAX_KNOWN && !knows(k, ino))
+		k->at[k->n++] = ino;
+}
+
+/* 1: the namespace at `found` is the one; 0: it is not, or is none; or -errno. */
+static int look(struct search *s)
 {
 	struct netns ns = NETNS_NONE;
-	uint64_t cookie = 0;
+	uint64_t cookie;
+	int ret;
+
+	ns.fd = open(s->found, O_RDONLY | O_CLOEXEC);
+	if (ns.fd < 0)
+		return errno == EACCES || errno == EPERM ? -errno : 0;
+	ret = netns_cookie(&ns, &cookie);
+	close(ns.fd);
+	return ret == -EINVAL ? 0 : ret ? ret : cookie == s->cookie;
+}
+
+static bool look_at_name(struct search *s, const char *name)
+{
+	snprintf(s->found, sizeof(s->found), NETNS_DIR "/%s", name);
+	return look(s) == 1;
+}
+
+static bool look_at_process(struct search *s, const char *pid)
+{
 	struct stat st;
 	int ret;
 
-	if (stat(s->found, &st)) {
-		s->refused |= errno == EACCES || errno == EPERM;
-		return false;
-	}
-	if (st.st_ino == s->last)
-		return false;
-	s->last = st.st_ino;
-	ns.fd = open(s->found, O_RDONLY | O_CLOEXEC);
-	ret = ns.fd < 0 ? -errno : netns_cookie(&ns, &cookie);
-	if (ns.fd >= 0)
-		close(ns.fd);
-	s->refused |= ret == -EACCES || ret == -EPERM;
-	return !ret && cookie == s->cookie;
+	snprintf(s->found, sizeof(s->found), "/proc/%s/net/dev", pid);
+	if (stat(s->found, &st) || knows(&s->seen, st.st_ino))
+		return false; /* no process, or a dead one; or one of many */
+	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
+	ret = look(s);
+	note(ret < 0 ? &s->refused : &s->seen, st.st_ino);
+	return ret == 1;
 }
 
-/* Looks at `format` of each name in a directory. */
-static bool look_in(struct search *s, const char *directory, const char *format)
+static bool search(struct search *s, const char *directory,
+		   bool (*look_at)(struct search *s, const char *name))
 {
 	const struct dirent *entry;
 	DIR *dir = opendir(directory);
 	bool found = false;
 
-	while (dir && !found && (entry = readdir(dir))) {
-		if (*entry->d_name == '.')
-			continue;
-		snprintf(s->found, sizeof(s->found), format, entry->d_name);
-		found = look(s);
-	}
+	while (dir && !found && (entry = readdir(dir)))
+		found = *entry->d_name != '.' && look_at(s, entry->d_name);
 	if (dir)
 		closedir(dir);
 	return found;
+}
+
+/* Whether the one looked for may be among those refused: others may be in the same namespace. */
+static bool may_be_refused(const struct search *s)
+{
+	for (unsigned i = 0; i < s->refused.n; i++) {
+		if (!knows(&s->seen, s->refused.at[i]))
+			return true;
+	}
+	return s->refused.n == MAX_KNOWN;
 }
 
 int netns_find(struct netns *ns, uint64_t cookie)
@@ -92,7 +132,7 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		}
 		return ret;
 	}
-	if (!look_in(&s, NETNS_DIR, NETNS_DIR "/%s") && !look_in(&s, "/proc", "/proc/%s/ns/net"))
-		return s.refused ? -EACCES : -ENOENT;
+	if (!search(&s, NETNS_DIR, look_at_name) && !search(&s, "/proc", look_at_process))
+		return may_be_refused(&s) ? -EACCES : -ENOENT;
 	return netns_open(ns, s.found, NULL);
 }
