@@ -10,6 +10,7 @@
 #include "check/plan.h"
 #include "commands.h"
 #include "host/env.h"
+#include "mend.h"
 #include "options.h"
 #include "out/json_check.h"
 #include "out/json_solo.h"
@@ -18,6 +19,7 @@
 
 struct check_options {
 	struct global_options global;
+	struct mend_options mend;
 	const char *ifname, *netns, *explain;
 	uint64_t port, pid, window_ns;
 	int fail_on;
@@ -55,8 +57,15 @@ static const struct opt check_opts[] = {
 	{0},
 };
 
+static const struct opt check_args[] = {
+	{MEND_ARG, 0, OPT_STRINGS, offsetof(struct check_options, mend.ids),
+	 .help = "with --apply or --persist: of these findings only"},
+	{0},
+};
+
 static const struct opt_group check_groups[] = {
 	{"Check", check_opts, 0},
+	{"Changes", mend_opts, offsetof(struct check_options, mend)},
 	{"Output", global_opts, offsetof(struct check_options, global)},
 	{0},
 };
@@ -107,6 +116,36 @@ static bool fails(const struct check_findings *list, int fail_on)
 	return false;
 }
 
+/* What was found, and what is done about it. */
+static int show(const struct check_options *o, const struct netns *ns, const struct facts *f,
+		const struct check_findings *list, struct json_out *json, struct error *err)
+{
+	struct json_object *end = json ? json_check_end(f, list, o->netns) : NULL;
+	int rc = fails(list, o->fail_on) ? STATUS_BROKEN : STATUS_OK;
+
+	if (!json && !o->mend.persist)
+		text_check(stdout, f, list, o->netns, log_colour(STDOUT_FILENO),
+			   o->global.quiet ? -1 : (int)o->global.verbose);
+	fflush(stdout);
+	if (o->mend.apply)
+		rc = mend_apply(&o->mend, list, o->netns, end, err);
+	else if (o->mend.persist)
+		rc = mend_persist(&o->mend, list, ns, end, err);
+	if (json)
+		json_out_once(json, "end", end);
+	return rc;
+}
+
+static int undo(const struct check_options *o, struct json_out *json, struct error *err)
+{
+	struct json_object *end = json ? json_object_new_object() : NULL;
+	int status = mend_undo(&o->mend, end, err);
+
+	if (json)
+		json_out_once(json, "end", end);
+	return status;
+}
+
 static int look(const struct check_options *o, const struct netns *ns, struct json_out *json,
 		struct error *err)
 {
@@ -127,14 +166,8 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
 	if (!rc) {
 		check_plan(&list, spec.ns, o->netns);
-		if (json)
-			json_out_once(json, "end", json_check_end(facts, &list, o->netns));
-		else
-			text_check(stdout, facts, &list, o->netns, log_colour(STDOUT_FILENO),
-				   o->global.quiet ? -1 : (int)o->global.verbose);
+		rc = show(o, spec.ns, facts, &list, json, err);
 	}
-	if (!rc && fails(&list, o->fail_on))
-		rc = STATUS_BROKEN;
 	check_findings_free(&list);
 	if (facts)
 		facts_free(facts);
@@ -162,8 +195,14 @@ static int check_run(void *options, struct error *err)
 		json_out_once(json, "start",
 			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 	}
-	status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
-	netns_close(&ns);
+	if (mend_check(&o->mend, err)) {
+		status = err->status;
+	} else if (o->mend.undo) {
+		status = undo(o, json, err);
+	} else {
+		status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
+		netns_close(&ns);
+	}
 	if (json && err->status)
 		json_out_error(json, err);
 	if (json && json_out_finish(json) && status == STATUS_OK)
@@ -176,6 +215,10 @@ static const struct opt_example examples[] = {
 	{"check -p 5001 -t 5", "the sockets on a port and what feeds them, for five seconds"},
 	{"check --fail-on warning -q", "for scripts: exit status 4 if anything is wrong"},
 	{"check --explain rcvbuf-slow", "what a finding means"},
+	{"check --apply", "change what it advises, after a question for each"},
+	{"check --apply --yes nic-ring", "the changes of one finding, without a question"},
+	{"check --undo", "all settings as they were before"},
+	{"check --persist", "sysctl.d and udev files that keep them over the next boot"},
 	{0},
 };
 
@@ -186,9 +229,11 @@ const struct command cmd_check = {
 		"Reads settings and counters from the NIC to the application, the counters twice, "
 		"and tells what lost packets in between, which limits are near, and which settings "
 		"will lose packets together with what was measured: the evidence, a command that "
-		"changes it, one that takes it back, and the risk. It changes nothing. What stood "
+		"changes it, one that takes it back, and the risk. It changes nothing unless "
+		"--apply is given. What stood "
 		"still since boot is history, no finding.",
 	.groups = check_groups,
+	.args = check_args,
 	.defaults = &defaults,
 	.size = sizeof(struct check_options),
 	.examples = examples,

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "apply")) {
 		unsigned n = plan(changes, argv + 3, &err);
 
-		ret = change_apply(NULL, changes, n, argv[2], tell, NULL, &err);
+		ret = change_apply(changes, n, argv[2], tell, NULL, &err);
 	} else if (!strcmp(argv[1], "undo")) {
 		ret = change_undo(argv[2], tell, NULL, &err);
 	} else if (!strcmp(argv[1], "command")) {

@@ -14,6 +14,10 @@
 #include "host/change_parts.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define CHANGE(k, i, n, o, w)                                                                      \
+	{                                                                                          \
+		.kind = k, .ifname = i, .name = n, .old = o, .wanted = w                           \
+	}
 
 static void every_kind_is_whole(void **state)
 {
@@ -239,68 +243,49 @@ static void commands(void **state)
 		struct change change;
 		const char *command, *undo, *title;
 	} rows[] = {
-		{{CHANGE_SYSCTL, "", "net/core/rmem_max", "212992", "8388608"},
-		 "sysctl -w net.core.rmem_max=8388608",
-		 "sysctl -w net.core.rmem_max=212992",
+		{CHANGE(CHANGE_SYSCTL, "", "net/core/rmem_max", "212992", "8388608"),
+		 "sysctl -w net.core.rmem_max=8388608", "sysctl -w net.core.rmem_max=212992",
 		 "net.core.rmem_max"},
-		{{CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"},
-		 "sysctl -w net.ipv4.udp_mem='4 5 6'",
-		 "sysctl -w net.ipv4.udp_mem='1 2 3'",
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"),
+		 "sysctl -w net.ipv4.udp_mem='4 5 6'", "sysctl -w net.ipv4.udp_mem='1 2 3'",
 		 "net.ipv4.udp_mem"},
-		{{CHANGE_SYSCTL, "", "net/ipv4/conf/eth0.7/rp_filter", "1", "2"},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/eth0.7/rp_filter", "1", "2"),
 		 "sysctl -w net/ipv4/conf/eth0.7/rp_filter=2",
-		 "sysctl -w net/ipv4/conf/eth0.7/rp_filter=1",
-		 "net/ipv4/conf/eth0.7/rp_filter"},
-		{{CHANGE_SYSCTL, "", "net/x", "", "it's"},
-		 "sysctl -w net.x='it'\\''s'",
-		 "sysctl -w net.x=''",
-		 "net.x"},
-		{{CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"},
+		 "sysctl -w net/ipv4/conf/eth0.7/rp_filter=1", "net/ipv4/conf/eth0.7/rp_filter"},
+		{CHANGE(CHANGE_SYSCTL, "", "net/x", "", "it's"), "sysctl -w net.x='it'\\''s'",
+		 "sysctl -w net.x=''", "net.x"},
+		{CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"),
 		 "echo f > /sys/class/net/eth1/queues/rx-0/rps_cpus",
-		 "echo 0 > /sys/class/net/eth1/queues/rx-0/rps_cpus",
-		 "eth1 queues/rx-0/rps_cpus"},
-		{{CHANGE_SYSFS, "$(date)", "threaded", "0", "1"},
+		 "echo 0 > /sys/class/net/eth1/queues/rx-0/rps_cpus", "eth1 queues/rx-0/rps_cpus"},
+		{CHANGE(CHANGE_SYSFS, "$(date)", "threaded", "0", "1"),
 		 "echo 1 > '/sys/class/net/$(date)/threaded'",
-		 "echo 0 > '/sys/class/net/$(date)/threaded'",
-		 "$(date) threaded"},
-		{{CHANGE_IRQ, "", "24", "0-1", "0"},
+		 "echo 0 > '/sys/class/net/$(date)/threaded'", "$(date) threaded"},
+		{CHANGE(CHANGE_IRQ, "", "24", "0-1", "0"),
 		 "echo 0 > /proc/irq/24/smp_affinity_list",
-		 "echo 0-1 > /proc/irq/24/smp_affinity_list",
-		 "interrupt 24 CPUs"},
-		{{CHANGE_RING, "eth1", "rx", "256", "4096"},
-		 "ethtool -G eth1 rx 4096",
-		 "ethtool -G eth1 rx 256",
-		 "eth1 rx ring"},
-		{{CHANGE_CHANNELS, "eth1", "combined", "1", "8"},
-		 "ethtool -L eth1 combined 8",
-		 "ethtool -L eth1 combined 1",
+		 "echo 0-1 > /proc/irq/24/smp_affinity_list", "interrupt 24 CPUs"},
+		{CHANGE(CHANGE_RING, "eth1", "rx", "256", "4096"), "ethtool -G eth1 rx 4096",
+		 "ethtool -G eth1 rx 256", "eth1 rx ring"},
+		{CHANGE(CHANGE_CHANNELS, "eth1", "combined", "1", "8"),
+		 "ethtool -L eth1 combined 8", "ethtool -L eth1 combined 1",
 		 "eth1 combined channels"},
-		{{CHANGE_COALESCE, "eth1", "adaptive-rx", "on", "off"},
-		 "ethtool -C eth1 adaptive-rx off",
-		 "ethtool -C eth1 adaptive-rx on",
+		{CHANGE(CHANGE_COALESCE, "eth1", "adaptive-rx", "on", "off"),
+		 "ethtool -C eth1 adaptive-rx off", "ethtool -C eth1 adaptive-rx on",
 		 "eth1 adaptive-rx"},
-		{{CHANGE_FEATURE, "a;b", "rx-gro", "on", "off"},
-		 "ethtool -K 'a;b' rx-gro off",
-		 "ethtool -K 'a;b' rx-gro on",
-		 "a;b rx-gro"},
-		{{CHANGE_PAUSE, "eth1", "rx", "on", "off"},
-		 "ethtool -A eth1 rx off",
-		 "ethtool -A eth1 rx on",
-		 "eth1 rx pause frames"},
-		{{CHANGE_RSS, "eth1", "indirection", "start 2 equal 4", "default"},
-		 "ethtool -X eth1 default",
-		 "ethtool -X eth1 start 2 equal 4",
+		{CHANGE(CHANGE_FEATURE, "a;b", "rx-gro", "on", "off"),
+		 "ethtool -K 'a;b' rx-gro off", "ethtool -K 'a;b' rx-gro on", "a;b rx-gro"},
+		{CHANGE(CHANGE_PAUSE, "eth1", "rx", "on", "off"), "ethtool -A eth1 rx off",
+		 "ethtool -A eth1 rx on", "eth1 rx pause frames"},
+		{CHANGE(CHANGE_RSS, "eth1", "indirection", "start 2 equal 4", "default"),
+		 "ethtool -X eth1 default", "ethtool -X eth1 start 2 equal 4",
 		 "eth1 RSS indirection"},
-		{{CHANGE_QDISC, "eth1", "root", "default mq", "fq handle 1: limit 20000"},
+		{CHANGE(CHANGE_QDISC, "eth1", "root", "default mq", "fq handle 1: limit 20000"),
 		 "tc qdisc replace dev eth1 root handle 1: fq limit 20000",
-		 "tc qdisc del dev eth1 root",
-		 "eth1 root qdisc"},
-		{{CHANGE_QDISC, "eth1", "root", "fq handle 8001: limit 100",
-		  "fq handle 8001: limit 20000"},
+		 "tc qdisc del dev eth1 root", "eth1 root qdisc"},
+		{CHANGE(CHANGE_QDISC, "eth1", "root", "fq handle 8001: limit 100",
+			"fq handle 8001: limit 20000"),
 		 "tc qdisc change dev eth1 root handle 8001: fq limit 20000",
-		 "tc qdisc change dev eth1 root handle 8001: fq limit 100",
-		 "eth1 root qdisc"},
-		{{CHANGE_GOVERNOR, "", "1", "powersave", "performance"},
+		 "tc qdisc change dev eth1 root handle 8001: fq limit 100", "eth1 root qdisc"},
+		{CHANGE(CHANGE_GOVERNOR, "", "1", "powersave", "performance"),
 		 "echo performance > /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
 		 "echo powersave > /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
 		 "CPU 1 governor"},
@@ -322,6 +307,59 @@ static void commands(void **state)
 		assert_true(seen[k]);
 }
 
+static void devices(void **state)
+{
+	static const struct {
+		struct change change;
+		const char *device;
+	} rows[] = {
+		{CHANGE(CHANGE_RING, "eth1", "rx", "", ""), "eth1"},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/eth1.7/rp_filter", "", ""), "eth1.7"},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv6/neigh/eth1/gc_stale_time", "", ""), "eth1"},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/all/rp_filter", "", ""), NULL},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/neigh/default/gc_thresh3", "", ""), NULL},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/sixteen-letters-/x", "", ""), NULL},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "", ""), NULL},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/conf/eth1", "", ""), NULL},
+		{CHANGE(CHANGE_IRQ, "", "24", "", ""), NULL},
+	};
+	char buf[16];
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		const char *device = change_device(&rows[i].change, buf);
+
+		if (rows[i].device)
+			assert_string_equal(device, rows[i].device);
+		else
+			assert_null(device);
+	}
+}
+
+static void commands_in_a_namespace(void **state)
+{
+	const struct netns ns = NETNS_NONE;
+	struct change sysctl = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
+	struct change sysfs = CHANGE(CHANGE_SYSFS, "eth1", "threaded", "0", "1");
+	struct change irq = CHANGE(CHANGE_IRQ, "", "24", "0-1", "0");
+	char buf[CHANGE_COMMAND_SIZE];
+
+	(void)state;
+	assert_string_equal(change_command_in(&sysctl, false, "blue", buf, sizeof(buf)),
+			    "sysctl -w net.ipv4.udp_mem='4 5 6'");
+	sysctl.ns = sysfs.ns = irq.ns = &ns;
+	assert_string_equal(change_command_in(&sysctl, false, "blue", buf, sizeof(buf)),
+			    "ip netns exec blue sysctl -w net.ipv4.udp_mem='4 5 6'");
+	assert_string_equal(change_command_in(&sysctl, true, NULL, buf, sizeof(buf)),
+			    "sysctl -w net.ipv4.udp_mem='1 2 3'");
+	/* the redirection is done inside */
+	assert_string_equal(change_command_in(&sysfs, true, "a b", buf, sizeof(buf)),
+			    "ip netns exec 'a b' sh -c 'echo 0 > /sys/class/net/eth1/threaded'");
+	/* of the whole host */
+	assert_string_equal(change_command_in(&irq, false, "blue", buf, sizeof(buf)),
+			    "echo 0 > /proc/irq/24/smp_affinity_list");
+}
+
 static void quoting_keeps_its_room(void **state)
 {
 	char buf[16];
@@ -341,15 +379,17 @@ static void quoting_keeps_its_room(void **state)
 static void files_for_the_next_boot(void **state)
 {
 	static const struct change changes[] = {
-		{CHANGE_RING, "eth1", "rx", "256", "4096"},
-		{CHANGE_SYSCTL, "", "net/core/rmem_max", "212992", "8388608"},
-		{CHANGE_IRQ, "", "24", "0-1", "0"},
-		{CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"},
-		{CHANGE_COALESCE, "eth1", "rx-usecs", "3", "50"},
-		{CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"},
-		{CHANGE_QDISC, "eth1", "root", "default mq", "fq handle 1: limit 20000"},
-		{CHANGE_GOVERNOR, "", "1", "powersave", "performance"},
+		CHANGE(CHANGE_RING, "eth1", "rx", "256", "4096"),
+		CHANGE(CHANGE_SYSCTL, "", "net/core/rmem_max", "212992", "8388608"),
+		CHANGE(CHANGE_IRQ, "", "24", "0-1", "0"),
+		CHANGE(CHANGE_SYSFS, "eth1", "queues/rx-0/rps_cpus", "0", "f"),
+		CHANGE(CHANGE_COALESCE, "eth1", "rx-usecs", "3", "50"),
+		CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"),
+		CHANGE(CHANGE_QDISC, "eth1", "root", "default mq", "fq handle 1: limit 20000"),
+		CHANGE(CHANGE_GOVERNOR, "", "1", "powersave", "performance"),
 	};
+	struct change elsewhere = CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6");
+	const struct netns ns = NETNS_NONE;
 	static const char udev_only[] =
 		"# /etc/udev/rules.d/90-pktledger.rules\n"
 		"# eth1 rx ring; in its .link file, if it has one: RxBufferSize=4096\n"
@@ -386,6 +426,13 @@ static void files_for_the_next_boot(void **state)
 	free(text);
 	assert_int_equal(change_persist(changes, 1, &text), 0);
 	assert_string_equal(text, udev_only);
+	free(text);
+	elsewhere.ns = &ns;
+	assert_int_equal(change_persist(&elsewhere, 1, &text), 0);
+	assert_string_equal(
+		text,
+		"# By no file: another network namespace has to be set up whenever it is made.\n"
+		"# sysctl -w net.ipv4.udp_mem='4 5 6'\n");
 	free(text);
 	assert_int_equal(change_persist(changes, 0, &text), 0);
 	assert_string_equal(text, "");
@@ -437,6 +484,8 @@ int main(void)
 		cmocka_unit_test(values_have_an_end),
 		cmocka_unit_test(root_qdiscs),
 		cmocka_unit_test(commands),
+		cmocka_unit_test(devices),
+		cmocka_unit_test(commands_in_a_namespace),
 		cmocka_unit_test(quoting_keeps_its_room),
 		cmocka_unit_test(files_for_the_next_boot),
 		cmocka_unit_test(plans_on_this_host),

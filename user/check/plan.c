@@ -7,15 +7,7 @@
 char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
 		    char buf[FINDING_COMMAND])
 {
-	size_t n = 0;
-
-	if (netns && !c->on_host)
-		n = (size_t)snprintf(buf, FINDING_NETNS, "ip netns exec %.80s ", netns);
-	if (undo)
-		change_undo_command(&c->changes[i], buf + n, FINDING_COMMAND - n);
-	else
-		change_command(&c->changes[i], buf + n, FINDING_COMMAND - n);
-	return buf;
+	return change_command_in(&c->changes[i], undo, netns, buf, FINDING_COMMAND);
 }
 
 /*

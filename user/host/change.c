@@ -36,13 +36,28 @@ const struct change_setting *change_setting(enum change_kind kind, const char *n
 	return NULL;
 }
 
-struct change_at change_place(const struct change *c, const struct netns *ns)
+struct change_at change_place(const struct change *c)
 {
-	return (struct change_at){.ns = ns,
+	return (struct change_at){.ns = c->ns,
 				  .kind = c->kind,
 				  .set = change_setting(c->kind, c->name),
 				  .ifname = c->ifname,
 				  .name = c->name};
+}
+
+const char *change_device(const struct change *c, char buf[16])
+{
+	int end = 0;
+
+	if (change_ops[c->kind].of_interface)
+		return c->ifname;
+	if (c->kind != CHANGE_SYSCTL ||
+	    fnmatch("net/ipv[46]/@(conf|neigh)/*/*", c->name, FNM_EXTMATCH))
+		return NULL;
+	if (sscanf(c->name, "net/ipv%*c/%*[a-z]/%15[^/]/%n", buf, &end) != 1 || !end ||
+	    !strcmp(buf, "all") || !strcmp(buf, "default"))
+		return NULL;
+	return buf;
 }
 
 /* The namespace has the device, and its name is not a path. */
@@ -77,9 +92,9 @@ int change_read(const struct netns *ns, enum change_kind kind, const char *ifnam
 	return read_at(&at, value);
 }
 
-int change_set(const struct netns *ns, const struct change *c, const char *value)
+int change_set(const struct change *c, const char *value)
 {
-	const struct change_at at = change_place(c, ns);
+	const struct change_at at = change_place(c);
 	char now[JOURNAL_VALUE_SIZE];
 	int ret = read_at(&at, now);
 
@@ -174,6 +189,7 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 
 	memset(change, 0, sizeof(*change));
 	change->kind = kind;
+	change->ns = ns;
 	if (!ifname)
 		ifname = "";
 	if (snprintf(change->ifname, sizeof(change->ifname), "%s", ifname) >=
@@ -181,7 +197,7 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 	    snprintf(change->name, sizeof(change->name), "%s", name) >= (int)sizeof(change->name))
 		return error_set(err, STATUS_FAILED, -ENAMETOOLONG, NULL,
 				 "there is no setting '%s' of '%s'", name, ifname);
-	at = change_place(change, ns);
+	at = change_place(change);
 	ret = read_at(&at, change->old);
 	if (ret)
 		return no_reading(change, ret, err);
@@ -215,7 +231,7 @@ char *change_quote(const char *word, char *buf, size_t size)
 
 char *change_command(const struct change *change, char *buf, size_t size)
 {
-	const struct change_at at = change_place(change, NULL);
+	const struct change_at at = change_place(change);
 
 	change_ops[change->kind].command(&at, change->old, change->wanted, buf, size);
 	return buf;
@@ -223,10 +239,38 @@ char *change_command(const struct change *change, char *buf, size_t size)
 
 char *change_undo_command(const struct change *change, char *buf, size_t size)
 {
-	const struct change_at at = change_place(change, NULL);
+	const struct change_at at = change_place(change);
 
 	change_ops[change->kind].command(&at, change->wanted, change->old, buf, size);
 	return buf;
+}
+
+char *change_command_in(const struct change *change, bool undo, const char *netns, char *buf,
+			size_t size)
+{
+	char command[CHANGE_COMMAND_SIZE], quoted[2 * CHANGE_COMMAND_SIZE], name[64];
+	bool redirects;
+
+	if (undo)
+		change_undo_command(change, command, sizeof(command));
+	else
+		change_command(change, command, sizeof(command));
+	if (!netns || !change->ns || !change_ops[change->kind].of_namespace) {
+		snprintf(buf, size, "%s", command);
+		return buf;
+	}
+	/* The file that is written to must be that of the namespace, not of the shell outside. */
+	redirects = strstr(command, " > ");
+	snprintf(buf, size, "ip netns exec %s %s%s", change_quote(netns, name, sizeof(name)),
+		 redirects ? "sh -c " : "",
+		 redirects ? change_quote(command, quoted, sizeof(quoted)) : command);
+	return buf;
+}
+
+bool change_same_setting(const struct change *a, const struct change *b)
+{
+	return a->ns == b->ns && a->kind == b->kind && !strcmp(a->ifname, b->ifname) &&
+	       !strcmp(a->name, b->name);
 }
 
 const char *change_risk(const struct change *change)

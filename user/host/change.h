@@ -59,6 +59,7 @@ struct change {
 	char name[CHANGE_NAME_SIZE];
 	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
 	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
+	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
 };
 
 /*
@@ -88,6 +89,13 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 char *change_command(const struct change *change, char *buf, size_t size);
 char *change_undo_command(const struct change *change, char *buf, size_t size);
 
+/*
+ * The same with what enters the namespace of the change, which has this name, if it is not the
+ * thread's and the setting is one of a namespace. NULL: as above.
+ */
+char *change_command_in(const struct change *change, bool undo, const char *netns, char *buf,
+			size_t size);
+
 /* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
 const char *change_risk(const struct change *change);
 
@@ -96,9 +104,9 @@ const char *change_risk(const struct change *change);
 char *change_title(const struct change *change, char *buf, size_t size);
 
 /*
- * The text that makes `n` changes stay after the next boot, by files: sysctl.d, systemd .link, udev
- * rules. Each file's name is a comment line before its content. What cannot be kept by a file is a
- * comment that says so. To be freed. 0 or -ENOMEM.
+ * The text that makes `n` changes stay after the next boot, by files: sysctl.d and udev rules. Each
+ * file's name is a comment line before its content. What no file can keep is a comment that says
+ * so. To be freed. 0 or -ENOMEM.
  */
 int change_persist(const struct change *changes, unsigned n, char **text);
 
@@ -133,8 +141,8 @@ typedef void (*change_cb)(void *arg, const struct change_told *told);
  * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
  * value does not read back as it was given.
  */
-int change_apply(const struct netns *ns, const struct change *changes, unsigned n,
-		 const char *undo_file, change_cb cb, void *arg, struct error *err);
+int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
+		 void *arg, struct error *err);
 
 /*
  * Undoes the changes, newest first, each in its own namespace, and tells `cb` of each, also of
@@ -142,5 +150,15 @@ int change_apply(const struct netns *ns, const struct change *changes, unsigned 
  * part of the file could not be read: it stays in the file.
  */
 int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err);
+
+/*
+ * The changes of entries in `ns` and of the host that are in force, oldest first; of several of one
+ * setting the last. To be freed. 0, -EBUSY, or -ENOMEM.
+ */
+int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
+		struct error *err);
+
+/* They are about the same setting in the same place. */
+bool change_same_setting(const struct change *a, const struct change *b);
 
 #endif

@@ -10,7 +10,6 @@
 #include "host/nl.h"
 
 struct batch {
-	const struct netns *ns;
 	const struct change *changes;
 	unsigned n;
 	struct journal_change **holds; /* of sysctls: from changes that do not stay */
@@ -39,6 +38,8 @@ static int cannot(const struct change *c, int code, struct error *err)
 static int add_entry(struct batch *b, const struct change *c)
 {
 	const struct change_ops *ops = &change_ops[c->kind];
+	char buf[sizeof(c->ifname)];
+	const char *device = change_device(c, buf);
 	struct journal_kept k = {};
 	int ret = 0;
 
@@ -48,9 +49,9 @@ static int add_entry(struct batch *b, const struct change *c)
 	memcpy(k.rec.old, c->old, sizeof(k.rec.old));
 	memcpy(k.rec.new, c->wanted, sizeof(k.rec.new));
 	if (ops->of_namespace)
-		ret = netns_cookie(b->ns, &k.netns);
-	if (!ret && ops->of_interface)
-		ret = nl_ifindex(b->ns, c->ifname);
+		ret = netns_cookie(c->ns, &k.netns);
+	if (!ret && device)
+		ret = nl_ifindex(c->ns, device);
 	if (ret < 0)
 		return ret;
 	k.ifindex = ret;
@@ -74,7 +75,7 @@ static int prepare(struct batch *b, struct error *err)
 		if (c->kind == CHANGE_SYSCTL)
 			ret = journal_hold_sysctl(&b->holds[i], c->name, err);
 		if (!ret)
-			ret = change_read(b->ns, c->kind, c->ifname, c->name, now);
+			ret = change_read(c->ns, c->kind, c->ifname, c->name, now);
 		if (!ret && strcmp(now, c->old))
 			ret = -ESTALE;
 		if (!ret)
@@ -99,7 +100,7 @@ static void tell(const struct batch *b, unsigned i, enum change_outcome outcome,
 
 	told.title = change_title(c, title, sizeof(title));
 	told.why = code ? strerror(-code) : "";
-	if (change_read(b->ns, c->kind, c->ifname, c->name, now))
+	if (change_read(c->ns, c->kind, c->ifname, c->name, now))
 		*now = '\0';
 	if (b->cb)
 		b->cb(b->arg, &told);
@@ -111,7 +112,7 @@ static void put_back(struct batch *b, unsigned failed, int code)
 {
 	for (unsigned i = b->n; i-- > 0;) {
 		const struct change *c = &b->changes[i];
-		int ret = i > failed ? 0 : change_set(b->ns, c, c->old);
+		int ret = i > failed ? 0 : change_set(c, c->old);
 
 		if (i == failed)
 			tell(b, i, CHANGE_FAILED, code);
@@ -129,7 +130,7 @@ static int make(struct batch *b, struct error *err)
 	int ret = 0;
 
 	for (unsigned i = 0; i < b->n; i++) {
-		ret = change_set(b->ns, &b->changes[i], b->changes[i].wanted);
+		ret = change_set(&b->changes[i], b->changes[i].wanted);
 		if (ret) {
 			cannot(&b->changes[i], ret, err);
 			put_back(b, i, ret);
@@ -140,10 +141,10 @@ static int make(struct batch *b, struct error *err)
 	return ret;
 }
 
-int change_apply(const struct netns *ns, const struct change *changes, unsigned n,
-		 const char *undo_file, change_cb cb, void *arg, struct error *err)
+int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
+		 void *arg, struct error *err)
 {
-	struct batch b = {.ns = ns, .changes = changes, .n = n, .cb = cb, .arg = arg};
+	struct batch b = {.changes = changes, .n = n, .cb = cb, .arg = arg};
 	int ret = journal_kept_open(&b.file, undo_file ? undo_file : CHANGE_UNDO_FILE, true, err);
 
 	if (ret)

@@ -88,13 +88,19 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
  * Writes the value and reads it back; one that is so already is not written. -ERANGE: the kernel
  * has made another of it.
  */
-int change_set(const struct netns *ns, const struct change *c, const char *value);
+int change_set(const struct change *c, const char *value);
 
 /* What may help against an errno of change_set(); NULL: nothing known. */
 const char *change_hint(int code);
 
-/* The place of a change, in `ns`; its setting is NULL if there is none. */
-struct change_at change_place(const struct change *c, const struct netns *ns);
+/* The place of a change; its setting is NULL if there is none. */
+struct change_at change_place(const struct change *c);
+
+/*
+ * The interface that the setting goes away with: c->ifname, or that of net/ipv4/conf/eth1/...; NULL
+ * if there is none. `buf` holds it.
+ */
+const char *change_device(const struct change *c, char buf[16]);
 
 /* A word as a shell takes it: in quotes if it has to be. Returns buf. */
 char *change_quote(const char *word, char *buf, size_t size);

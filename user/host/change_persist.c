@@ -15,12 +15,15 @@
 #define NET_RULE "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"%s\", "
 #define CPU_RULE "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu%s\", "
 
-enum file { FILE_SYSCTL, FILE_UDEV, FILE_NONE, FILES };
+enum file { FILE_SYSCTL, FILE_UDEV, FILE_NONE, FILE_NETNS, FILES };
 
 static const char *const headings[FILES] = {
 	[FILE_SYSCTL] = "# /etc/sysctl.d/90-pktledger.conf\n",
 	[FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
 	[FILE_NONE] = "# By no file: the number of an interrupt may be another after a boot.\n",
+	/* all its settings are gone with it */
+	[FILE_NETNS] =
+		"# By no file: another network namespace has to be set up whenever it is made.\n",
 };
 
 static const enum file files[CHANGE_KINDS] = {
@@ -29,6 +32,11 @@ static const enum file files[CHANGE_KINDS] = {
 	[CHANGE_FEATURE] = FILE_UDEV,  [CHANGE_PAUSE] = FILE_UDEV,    [CHANGE_RSS] = FILE_UDEV,
 	[CHANGE_QDISC] = FILE_UDEV,    [CHANGE_GOVERNOR] = FILE_UDEV,
 };
+
+static enum file file_of(const struct change *c)
+{
+	return c->ns && change_ops[c->kind].of_namespace ? FILE_NETNS : files[c->kind];
+}
 
 static void print_udev(FILE *f, const struct change *c)
 {
@@ -54,7 +62,7 @@ static void print_change(FILE *f, const struct change *c)
 {
 	char text[CHANGE_COMMAND_SIZE];
 
-	switch (files[c->kind]) {
+	switch (file_of(c)) {
 	case FILE_SYSCTL:
 		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
 		break;
@@ -78,7 +86,7 @@ int change_persist(const struct change *changes, unsigned n, char **text)
 		bool headed = false;
 
 		for (unsigned i = 0; i < n; i++) {
-			if (files[changes[i].kind] != file)
+			if (file_of(&changes[i]) != file)
 				continue;
 			if (!headed)
 				fprintf(f, "%s%s", begun ? "\n" : "", headings[file]);

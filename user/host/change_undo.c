@@ -42,6 +42,7 @@ static int read_entry(struct step *s)
 	if (!change_setting(c->kind, name))
 		return -EINVAL;
 	memcpy(c->name, name, strlen(name) + 1); /* it fits: change_setting() */
+	c->ns = &s->ns;
 	memcpy(c->old, s->kept->rec.old, sizeof(c->old));
 	memcpy(c->wanted, s->kept->rec.new, sizeof(c->wanted));
 	return 0;
@@ -79,12 +80,13 @@ static enum change_outcome find_namespace(struct step *s)
 
 static enum change_outcome find_interface(struct step *s)
 {
-	char name[IF_NAMESIZE];
+	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
+	const char *device = change_device(&s->change, buf);
 	int saved, ret;
 
-	if (!change_ops[s->change.kind].of_interface)
+	if (!device)
 		return CHANGE_DONE;
-	ret = nl_ifindex(&s->ns, s->change.ifname);
+	ret = nl_ifindex(&s->ns, device);
 	if (ret == (int)s->kept->ifindex)
 		return CHANGE_DONE;
 	if (ret < 0 && ret != -ENODEV)
@@ -114,7 +116,7 @@ static enum change_outcome settle(struct step *s)
 		return CHANGE_NOTHING;
 	if (strcmp(s->now, c->wanted))
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
-	ret = change_set(&s->ns, c, c->old);
+	ret = change_set(c, c->old);
 	if (change_read(&s->ns, c->kind, c->ifname, c->name, s->now))
 		*s->now = '\0';
 	if (ret == -ERANGE)
@@ -182,4 +184,61 @@ int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *er
 				"cannot write %s", path);
 	journal_kept_close(file);
 	return ret;
+}
+
+/* Its place is `ns`, this boot, and its value is still what was made. */
+static bool in_force(struct step *s, const struct netns *ns, uint64_t netns)
+{
+	const struct change *c = &s->change;
+	char buf[IF_NAMESIZE];
+	const char *device;
+
+	if (read_entry(s) || !journal_kept_this_boot(s->kept))
+		return false;
+	if (change_ops[c->kind].of_namespace && s->kept->netns != netns)
+		return false;
+	device = change_device(c, buf);
+	if (device && nl_ifindex(ns, device) != (int)s->kept->ifindex)
+		return false;
+	return !change_read(ns, c->kind, c->ifname, c->name, s->now) && !strcmp(s->now, c->wanted);
+}
+
+static void add(struct change *list, unsigned *n, const struct change *c)
+{
+	unsigned i = 0;
+
+	while (i < *n && !change_same_setting(&list[i], c))
+		i++;
+	list[i] = *c;
+	if (i == *n)
+		++*n;
+}
+
+int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
+		struct error *err)
+{
+	struct journal_kept_file *file;
+	uint64_t netns;
+	int ret = journal_kept_open(&file, undo_file ? undo_file : CHANGE_UNDO_FILE, false, err);
+
+	*changes = NULL;
+	*n = 0;
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	ret = netns_cookie(ns, &netns);
+	*changes = calloc(journal_kept_count(file) + 1, sizeof(**changes));
+	if (!*changes)
+		ret = -ENOMEM;
+	for (unsigned i = 0; !ret && i < journal_kept_count(file); i++) {
+		struct step s = {.kept = journal_kept_at(file, i)};
+
+		if (!in_force(&s, ns, netns))
+			continue;
+		s.change.ns = ns;
+		add(*changes, n, &s.change);
+	}
+	journal_kept_close(file);
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot read what was changed: %s",
+			       strerror(-ret))
+		   : 0;
 }

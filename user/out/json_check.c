@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "out/json_check.h"
 
-#include "check/plan.h"
 #include "out/json.h"
+#include "out/json_change.h"
 #include "trace/stagemap.h"
-
-static struct json_object *change_object(const struct check_finding *of, unsigned i,
-					 const char *netns)
-{
-	const struct change *c = &of->changes[i];
-	struct json_object *o = json_object_new_object();
-	char text[FINDING_COMMAND];
-
-	json_put_text(o, "title", change_title(c, text, sizeof(text)));
-	json_put_text(o, "ifname", c->ifname);
-	json_put_text(o, "name", c->name);
-	json_put_text(o, "old", c->old);
-	json_put_text(o, "wanted", c->wanted);
-	json_put_text(o, "command", check_command(of, i, false, netns, text));
-	json_put_text(o, "undo", check_command(of, i, true, netns, text));
-	json_put_text(o, "risk", change_risk(c));
-	return o;
-}
 
 static struct json_object *finding_object(const struct check_finding *c, const char *netns)
 {
@@ -33,7 +15,7 @@ static struct json_object *finding_object(const struct check_finding *c, const c
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
 	for (unsigned i = 0; i < c->n_changes; i++)
-		json_object_array_add(changes, change_object(c, i, netns));
+		json_object_array_add(changes, json_change(&c->changes[i], netns));
 	json_put(o, "changes", changes);
 	return o;
 }
