@@ -167,6 +167,8 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 		return put_loss_rate(buf, size, f);
 	if (!strcmp(name, "arrival"))
 		return fact_rate(buf, size, f->arrival_pps);
+	if (!strcmp(name, "arrival_alone")) /* where no burst_time tells it */
+		return !f->truesize && fact_rate(buf, size, f->arrival_pps);
 	if (!strcmp(name, "read"))
 		return fact_rate(buf, size, f->read_pps);
 	if (!strcmp(name, "burst_time"))

@@ -7,7 +7,9 @@
 
 #define RCVBUF_EVIDENCE                                                                            \
 	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
-	     "{burst_time} at {arrival} packets/s][; read {read} packets/s]"
+	     "{burst_time} at {arrival} packets/s][; {arrival_alone} packets/s came][; read "      \
+	     "{read} "                                                                             \
+	     "packets/s]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE                                                                              \
 	{                                                                                          \

@@ -24,7 +24,7 @@ struct facts_sock {
 
 	/* Its owner; pid 0: not found. */
 	pid_t pid;
-	char process[16];
+	char process[16]; /* name */
 	char group[256]; /* its control group */
 	bool throttled_known;
 	uint64_t periods, throttled, throttled_ns; /* of the group, in the window */

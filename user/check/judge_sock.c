@@ -44,15 +44,22 @@ static enum stage stage_of_drops(const struct facts *f)
 	return rest ? STAGE_SOCKET_FILTER : STAGE_RCVBUF;
 }
 
-static const char *process_of(const struct facts_sock *s)
+#define PROCESS_SIZE 32
+
+static const char *process_of(const struct facts_sock *s, char buf[PROCESS_SIZE])
 {
-	return s->pid ? s->process : "an unknown process";
+	if (!s->pid)
+		return "an unknown process";
+	snprintf(buf, PROCESS_SIZE, "%s (%d)", s->process, (int)s->pid);
+	return buf;
 }
 
 static void bind_sock(struct binds *b, const struct facts *f, const struct facts_sock *s)
 {
+	char process[PROCESS_SIZE];
+
 	bind_loss(b, f, NULL, s->lost, s->drops);
-	bind_text(b, "process", process_of(s));
+	bind_text(b, "process", process_of(s, process));
 	bind_count(b, "port", s->port);
 	bind_zero(b, "queued", s->queued);
 	bind_count(b, "queued_before", s->queued_before);
@@ -97,10 +104,11 @@ static uint64_t larger(uint64_t now)
 static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 			 const struct facts_sock *s, const struct about *about)
 {
+	char process[PROCESS_SIZE];
 	struct finding_facts facts = {
 		.total = s->drops,
 		.since = "it was opened",
-		.process = process_of(s),
+		.process = process_of(s, process),
 		.port = s->port,
 		.rcvbuf = s->rcvbuf,
 		.rmem_max = f->stack.rmem_max,
@@ -144,10 +152,11 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 {
 	char subject[32];
 	const struct about about = {CHECK_SOCKET, subject, s->lost};
+	char process[PROCESS_SIZE];
 	struct finding_facts other = {
 		.total = s->drops,
 		.since = "it was opened",
-		.process = process_of(s),
+		.process = process_of(s, process),
 		.port = s->port,
 		.page_bytes = f->stack.page_bytes,
 	};

@@ -130,6 +130,7 @@ static void put_verdict(struct page *p, const struct facts *f, unsigned losing, 
 	char window[FMT_MAX];
 
 	fmt_ns(window, sizeof(window), f->window_ns);
+	p->indent = 0;
 	if (!losing)
 		page_words(p, likely ? STYLE_WARN : STYLE_GOOD, "nothing was lost in %s%s;", window,
 			   likely ? "" : ", and no limit is near");
