@@ -103,7 +103,9 @@ class Lab(contextlib.ExitStack):
 
 
 def check(*args, side="rx", status=0):
-    result = pktledger("check", "-j", "-t", "0.4", "--netns", f"{NAME}-{side}", *args)
+    if "-t" not in args:
+        args = ("-t", "0.4", *args)
+    result = pktledger("check", "-j", "--netns", f"{NAME}-{side}", *args)
     assert result.status == status, result
     assert_valid(result.json)
     return result.json["end"]
@@ -124,11 +126,11 @@ def first(*args, **kwargs):
 def healthy():
     with Lab() as lab:
         lab.reader(0)
-        lab.sender(20, 0.01)
+        lab.sender(5, 0.02)
         end = check()
         assert not [f for f in end["findings"] if f["scope"] != "host"], end["findings"]
         assert [s["port"] for s in end["sockets"]] == [PORT], end["sockets"]
-        assert sum(i["rx_packets"] for i in end["interfaces"]) > 20, end["interfaces"]
+        assert sum(i["rx_packets"] for i in end["interfaces"]) > 0, end["interfaces"]
         text = pktledger("check", "-t", "0.1", "--netns", f"{NAME}-rx")
         assert text.status == 0 and "interface" in text.out, text
 
@@ -159,16 +161,16 @@ def slow_reader_with_a_buffer_of_its_choice():
     with Lab() as lab:
         lab.reader(0.01, rcvbuf=100000)
         lab.sender(100, 0.01)
-        f = first()
-        assert f["id"] == "rcvbuf-slow" and "faster reader" in f["wanted"], f
-        assert "read" in f["evidence"] and not f["changes"], f
+        f = first("-t", "1")
+        assert f["id"] == "rcvbuf-slow" and f["wanted"] == "a faster reader", f
+        assert "a packet takes" in f["evidence"] and not f["changes"], f
 
 
 @case
 def reader_that_stands_still():
     with Lab() as lab:
-        lab.reader(-1)
-        lab.sender(100, 3600)  # 128 KB of 212992: no loss yet
+        lab.reader(-1, rcvbuf=100000)
+        lab.sender(115, 3600)  # some 147 of 200 KB: no loss yet
         f = first()
         assert f["id"] == "rcvbuf-filling" and not f["losing"], f
 

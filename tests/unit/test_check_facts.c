@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "check/facts.h"
 
@@ -244,6 +247,31 @@ static void qdiscs(void **state)
 	free(link);
 }
 
+/* A socket of this process, and one that nobody has. */
+static void owners(void **state)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct facts_owner owner[2] = {{.inode = UINT64_MAX}};
+	const struct facts_owner *o;
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	owner[1].inode = st.st_ino;
+	facts_owners_find(owner, 2, 0); /* others may be closed to us */
+	o = facts_owner_of(owner, 2, st.st_ino);
+	assert_non_null(o);
+	assert_int_equal(o->pid, getpid());
+	assert_string_equal(o->process, "test_check_fact"); /* 15 characters of it */
+	assert_int_equal(facts_owner_of(owner, 2, UINT64_MAX)->pid, 0);
+	assert_null(facts_owner_of(owner, 2, 1));
+	owner[0] = (struct facts_owner){.inode = st.st_ino};
+	assert_int_equal(facts_owners_find(owner, 1, getppid()), 0); /* not the parent's */
+	assert_int_equal(owner[0].pid, 0);
+	close(fd);
+}
+
 /* No parser reads beyond a text that ends in the middle, or trips over it. */
 static void cut_texts(void **state)
 {
@@ -294,7 +322,8 @@ int main(void)
 		cmocka_unit_test(interrupts), cmocka_unit_test(interrupts_of_virtio),
 		cmocka_unit_test(sockets),    cmocka_unit_test(taps),
 		cmocka_unit_test(tables),     cmocka_unit_test(groups),
-		cmocka_unit_test(qdiscs),     cmocka_unit_test(cut_texts),
+		cmocka_unit_test(owners),     cmocka_unit_test(qdiscs),
+		cmocka_unit_test(cut_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

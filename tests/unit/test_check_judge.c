@@ -462,6 +462,17 @@ static void slow_cpus(struct host *h)
 	ring(h);
 }
 
+static void send_buffer(struct host *h)
+{
+	move(h, "here", "Udp:SndbufErrors", 50);
+}
+
+static void qdisc_tells_the_socket(struct host *h)
+{
+	send_buffer(h);
+	move(h, "here", "eth1:qdisc:drops", 50);
+}
+
 static void generic_xdp(struct host *h)
 {
 	h->f.link[0].xdp = LINK_XDP_GENERIC;
@@ -549,6 +560,8 @@ static const struct sick {
 	{"NFQUEUE", nfqueue, "nfqueue", 1, NULL, NULL},
 	{"Open vSwitch", upcalls, "ovs-upcall", 1, NULL, NULL},
 	{"tap", tap, "taps", 1, NULL, NULL},
+	{"send buffer", send_buffer, "sndbuf", 1, NULL, NULL},
+	{"qdisc, not send buffer", qdisc_tells_the_socket, "qdisc", 1, NULL, NULL},
 	{"raw socket", raw_socket, "raw-sockets", 1, NULL, NULL},
 	{"pause frames", paused, "nic-paused", 1, NULL, NULL},
 	{"slow CPUs", slow_cpus, "nic-ring", 3, "rx", "4096"},
@@ -688,6 +701,43 @@ static void reader_has_its_rates(void **state)
 	end(h, &list);
 }
 
+/* With the size of packets a burst can be told from a reader that is too slow all the time. */
+static void burst_or_slow(void **state)
+{
+	static const struct {
+		uint32_t lost;
+		uint64_t read;
+		const char *id;
+	} rows[] = {
+		{500, 400, "rcvbuf-slow"}, /* more than half of it, all the time */
+		{500, 90000, "rcvbuf-burst"},
+		{5000, 90000, "rcvbuf-slow"}, /* 21 fillings of the buffer */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct host *h = healthy_host();
+		struct check_findings list;
+		struct facts_sock *s = &h->f.socks.at[0];
+
+		s->truesize = 1280; /* 234 fit */
+		s->lost = s->drops = rows[i].lost;
+		move(h, "here", "Udp:RcvbufErrors", rows[i].lost);
+		move(h, "here", "Udp:InErrors", rows[i].lost);
+		move(h, "here", "Udp:InDatagrams", rows[i].read);
+		judge_host(h, &list);
+		assert_int_equal(list.n, 1);
+		assert_string_equal(list.at[0].finding.id, rows[i].id);
+		assert_non_null(
+			strstr(list.at[0].finding.evidence, "the buffer holds 234: a burst"));
+		/* 300000 + 500 * 1280, and setsockopt() takes half */
+		assert_int_equal(list.at[0].n_changes, i == 1);
+		if (i == 1)
+			assert_string_equal(list.at[0].changes[0].wanted, "470000");
+		end(h, &list);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +748,7 @@ int main(void)
 		cmocka_unit_test(ranks),
 		cmocka_unit_test(told_once),
 		cmocka_unit_test(reader_has_its_rates),
+		cmocka_unit_test(burst_or_slow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

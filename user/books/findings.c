@@ -15,12 +15,23 @@
 #define RCVBUF_SANE (1ULL << 30)
 /* Losses of so many full buffers are no burst: the reader is too slow. */
 #define BURSTS 8
+#define STEADY 0.1
 
 const char *severity_name(enum severity s)
 {
 	static const char *const names[] = {"info", "warning", "error"};
 
 	return names[s];
+}
+
+/* What was watched only for a while may go on: then a steady share of losses is no burst either. */
+static bool is_burst(const struct finding_facts *f)
+{
+	double came = f->arrival_pps * (double)f->window_ns * 1e-9;
+
+	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
+		return false;
+	return !f->window_ns || came <= 0 || (double)f->lost <= STEADY * came;
 }
 
 /*
@@ -32,6 +43,8 @@ static uint64_t rcvbuf_wanted(const struct finding_facts *f)
 {
 	uint64_t bytes;
 
+	if (f->window_ns && !is_burst(f))
+		return 0;
 	if (!f->truesize || !f->rcvbuf || !f->lost || f->lost > RCVBUF_SANE / f->truesize)
 		return 0;
 	bytes = f->rcvbuf + f->lost * f->truesize;
@@ -55,7 +68,7 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_ALWAYS:
 		return true;
 	case WHEN_BURST:
-		return rcvbuf_wanted(f) && f->lost <= BURSTS * (f->rcvbuf / f->truesize);
+		return rcvbuf_wanted(f) && is_burst(f);
 	case WHEN_READER_SLOW:
 		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
 	case WHEN_RING_GROWS:
@@ -145,10 +158,17 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 	const struct {
 		const char *name, *value;
 	} strings[] = {
-		{"reason", f->reason},		 {"location", f->location}, {"ifname", f->ifname},
-		{"process", f->process},	 {"hook", f->hook},	    {"qdisc", f->qdisc},
-		{"qdisc_limit", f->qdisc_limit}, {"since", f->since},	    {"counter", f->counter},
-		{"rp_filter", f->rp_filter}, {"qdisc_wanted", f->qdisc_wanted},
+		{"reason", f->reason},
+		{"location", f->location},
+		{"ifname", f->ifname},
+		{"process", f->process},
+		{"hook", f->hook},
+		{"qdisc", f->qdisc},
+		{"qdisc_limit", f->qdisc_limit},
+		{"since", f->since},
+		{"counter", f->counter},
+		{"rp_filter", f->rp_filter},
+		{"qdisc_wanted", f->qdisc_wanted},
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

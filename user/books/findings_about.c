@@ -167,6 +167,12 @@ const struct finding_paragraph finding_abouts[] = {
 	 "(cpu.max, or cpu.cfs_quota_us) and was stopped until the next period, which may be "
 	 "100 ms. Nobody reads its sockets meanwhile. In Kubernetes this is the limit of CPUs "
 	 "of the pod."},
+	{"sndbuf",
+	 "A socket's send buffer holds what the qdisc and the device have not sent yet. A "
+	 "send() that must not wait fails with EAGAIN when it is full, and the kernel counts "
+	 "that as if a packet had been lost, although there was none. The counter is shown "
+	 "only while no queue behind it lost packets, since those are counted here a second "
+	 "time."},
 	{"socket-read",
 	 "The packet was already in the application's queue, and recv() found that its "
 	 "checksum was wrong or that the given buffer was not writable."},

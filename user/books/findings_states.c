@@ -400,6 +400,16 @@ const struct finding_row finding_states[] = {
 		.wanted = "a larger quota",
 	},
 	{
+		STAGE_TX_SOCKET,
+		"sndbuf",
+		.severity = SEVERITY_INFO,
+		.text = "Programs sent faster than their send buffer empties: send() failed, or "
+			"will where it does not wait.",
+		.evidence = MOVED,
+		.wanted = "a larger SO_SNDBUF (net.core.wmem_max), or senders that wait",
+		.command = "ss -uamn",
+	},
+	{
 		STAGE_UDP_LOOKUP,
 		"port-closed",
 		.severity = SEVERITY_ERROR,

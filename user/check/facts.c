@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "check/facts_queue.h"
 #include "host/caps.h"
 
 /* What has two samples. */
@@ -256,6 +257,17 @@ static void join_links(struct reader *r)
 		unread(f, "/proc/interrupts", "not readable");
 }
 
+/* What a packet takes in a full queue, only where that is worth a BPF program. */
+static void count_packets(struct reader *r, struct facts_socks *socks)
+{
+	bool full = false;
+
+	for (unsigned i = 0; i < socks->n; i++)
+		full |= socks->at[i].cookie && socks->at[i].lost && socks->at[i].queued;
+	if (full)
+		unread_if(r->f, facts_queues_read(r->spec->ns, socks), "packets in sockets");
+}
+
 static int join(struct reader *r)
 {
 	struct facts *f = r->f;
@@ -270,6 +282,7 @@ static int join(struct reader *r)
 	facts_cpus_read(&f->cpus);
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
+	count_packets(r, &r->after.socks);
 	f->socks = r->after.socks;
 	find_owners(r, &f->socks);
 	if (r->spec->pid)

@@ -37,6 +37,7 @@ static int on_socket(const struct nlmsghdr *nlh, void *arg)
 	if (!s)
 		return MNL_CB_OK;
 	s->inode = d->idiag_inode;
+	s->cookie = (uint64_t)d->id.idiag_cookie[1] << 32 | d->id.idiag_cookie[0];
 	s->family = d->idiag_family;
 	s->port = port;
 	s->connected = d->id.idiag_dport;

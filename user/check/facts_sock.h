@@ -13,11 +13,13 @@
 
 struct facts_sock {
 	uint64_t inode;
-	int family; /* AF_INET, AF_INET6 */
+	uint64_t cookie; /* 0: not known */
+	int family;	 /* AF_INET, AF_INET6 */
 	uint16_t port;
 	bool connected;
 	uint64_t queued;	/* bytes of truesize waiting (SK_MEMINFO_RMEM_ALLOC) */
 	uint64_t queued_before; /* a window ago */
+	uint64_t truesize;	/* bytes that a waiting packet takes, of the mean; 0: not known */
 	uint64_t rcvbuf;	/* as getsockopt(SO_RCVBUF) tells; 0: not known */
 	uint32_t drops;		/* since it was opened */
 	uint32_t lost;		/* in the window */
@@ -25,7 +27,7 @@ struct facts_sock {
 	/* Its owner; pid 0: not found. */
 	pid_t pid;
 	char process[16]; /* name */
-	char group[256]; /* its control group */
+	char group[256];  /* its control group */
 	bool throttled_known;
 	uint64_t periods, throttled, throttled_ns; /* of the group, in the window */
 };

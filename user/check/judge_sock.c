@@ -117,6 +117,7 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 	struct binds b = {.n = 0};
 
 	if (!state) {
+		facts.truesize = s->truesize;
 		add_rates(f, s, &facts);
 		judge_loss(out, f, STAGE_RCVBUF, about, &facts);
 		return;

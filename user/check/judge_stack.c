@@ -158,6 +158,37 @@ static void judge_taps(const struct facts *f, struct check_findings *out)
 	}
 }
 
+/* What a queue behind the socket loses is counted at the socket, too. */
+static bool lost_behind_sockets(const struct facts *f)
+{
+	for (unsigned i = 0; i < f->n_links; i++) {
+		const struct link_loss *largest;
+		char name[COUNTER_NAME_LEN];
+
+		snprintf(name, sizeof(name), "%s:qdisc:drops", f->link[i].dev.ifname);
+		if (facts_moved(f, FACTS_HERE, name) ||
+		    facts_link_lost(&f->link[i], NIC_SEND, &largest))
+			return true;
+	}
+	return judge_softnet(f, "dropped", false);
+}
+
+static void judge_senders(const struct facts *f, struct check_findings *out)
+{
+	static const char *const counters[] = {"Udp:SndbufErrors", "Udp6SndbufErrors"};
+	const struct about about = {.scope = CHECK_NAMESPACE};
+
+	for (unsigned i = 0; i < 2 && !lost_behind_sockets(f); i++) {
+		uint64_t failed = facts_moved(f, FACTS_HERE, counters[i]);
+		struct binds b = {.n = 0};
+
+		if (!failed)
+			continue;
+		bind_loss(&b, f, counters[i], failed, facts_total(f, FACTS_HERE, counters[i]));
+		judge_state(out, f, "sndbuf", &about, &b);
+	}
+}
+
 static void judge_self(const struct facts *f, struct check_findings *out)
 {
 	const struct about about = {.scope = CHECK_HOST};
@@ -179,6 +210,7 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 	}
 	judge_udp_mem(f, out);
 	judge_upcalls(f, out);
+	judge_senders(f, out);
 	judge_taps(f, out);
 	judge_self(f, out);
 }

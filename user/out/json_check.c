@@ -153,6 +153,16 @@ static struct json_object *unread_array(const struct facts *f)
 	return array;
 }
 
+/* What pktledger can do here. */
+static struct json_object *abilities_object(const struct facts *f)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put_bool(o, "btf", f->btf);
+	json_put_text(o, "missing_capabilities", f->missing_caps);
+	return o;
+}
+
 struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
 				   const char *netns)
 {
@@ -171,6 +181,7 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 	json_put(o, "findings", findings);
 	json_put(o, "history", history_array(list));
 	json_put(o, "unread", unread_array(f));
+	json_put(o, "abilities", abilities_object(f));
 	json_put(o, "interfaces", links);
 	json_put(o, "sockets", socks);
 	return o;
