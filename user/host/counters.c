@@ -2,14 +2,13 @@
 #include "host/counters.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/if_link.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "host/netdev.h"
 #include "host/procnet.h"
 
@@ -87,47 +86,6 @@ bool counters_moved(const struct counters_deltas *d, const char *scope, const ch
 	return false;
 }
 
-/* The whole file; to be freed. NULL with *err == 0: the kernel does not have it, or not for us. */
-static char *read_file(const char *path, size_t *len, int *err)
-{
-	size_t cap = 16384;
-	char *buf = NULL;
-	ssize_t got = 1;
-	int fd;
-
-	*err = 0;
-	*len = 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno != ENOENT && errno != EACCES && errno != EPERM)
-			*err = -errno;
-		return NULL;
-	}
-	while (got) {
-		char *more = *len + 1 < cap && buf ? buf : realloc(buf, cap *= 2);
-
-		if (!more) {
-			*err = -ENOMEM;
-			break;
-		}
-		buf = more;
-		got = read(fd, buf + *len, cap - *len);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			*err = -errno;
-			break;
-		}
-		*len += got;
-	}
-	close(fd);
-	if (*err) {
-		free(buf);
-		buf = NULL;
-	}
-	return buf;
-}
-
 typedef int (*parser)(struct counters *c, const char *scope, const char *text, size_t len);
 
 static int parse_arp(struct counters *c, const char *scope, const char *text, size_t len)
@@ -163,12 +121,16 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 		      size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		char *text;
 		size_t len;
-		int err;
-		char *text = read_file(files[i].path, &len, &err);
+		int err = file_read(files[i].path, &text, &len);
 
-		if (text)
-			err = files[i].parse(c, scope, text, len);
+		/* What the kernel does not have, or not for us, is left out. */
+		if (err == -ENOENT || err == -EACCES || err == -EPERM)
+			continue;
+		if (err)
+			return err;
+		err = files[i].parse(c, scope, text, len);
 		free(text);
 		if (err)
 			return err;

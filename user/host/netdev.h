@@ -74,10 +74,30 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on);
 int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
 
-/* Root qdiscs. tbf: rate in bit/s, burst and limit in bytes. pfifo: limit in packets. */
+/* Root qdisc tbf: rate in bit/s, burst and limit in bytes. */
 int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
 		     uint32_t limit);
-int netdev_qdisc_pfifo(const struct netns *ns, unsigned ifindex, uint32_t limit);
+
+struct netdev_qdisc {
+	char kind[16];
+	uint32_t handle; /* as tc writes it: 0x10000 is "1:"; 0: the kernel's own choice */
+	bool limited;	 /* `limit` is known and can be set */
+	uint32_t limit;	 /* packets; bytes of bfifo */
+};
+
+/* The root qdisc. -ENOENT: there is none, as while the device was never up. */
+int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
+
+/* Gives the root qdisc of this kind and handle another limit; all else of it stays. */
+int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
+
+/* Puts one in place of the root qdisc; its handle must not be in use. */
+int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
+
+/* Whether qdiscs of this kind have a limit that is understood here. */
+bool netdev_qdisc_limited(const char *kind);
+
+/* The kernel's own choice comes in its place. */
 int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
 
 struct netdev_qdisc_stats {

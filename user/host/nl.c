@@ -22,14 +22,14 @@ struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 	return nlh;
 }
 
-static int open_socket(const struct netns *ns, struct mnl_socket **nl)
+static int open_socket(const struct netns *ns, int protocol, struct mnl_socket **nl)
 {
 	int saved = netns_push(ns);
 	int ret = 0;
 
 	if (saved < 0)
 		return saved;
-	*nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	*nl = mnl_socket_open2(protocol, SOCK_CLOEXEC);
 	if (!*nl)
 		ret = -errno;
 	netns_pop(saved);
@@ -62,10 +62,11 @@ static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
 	return ret;
 }
 
-int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
+		 void *arg)
 {
 	struct mnl_socket *nl;
-	int ret = open_socket(ns, &nl);
+	int ret = open_socket(ns, protocol, &nl);
 
 	if (ret)
 		return ret;
@@ -75,6 +76,11 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 	ret = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
 	mnl_socket_close(nl);
 	return ret;
+}
+
+int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+{
+	return nl_query_bus(ns, NETLINK_ROUTE, nlh, cb, arg);
 }
 
 int nl_request(const struct netns *ns, struct nlmsghdr *nlh)

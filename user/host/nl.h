@@ -24,6 +24,10 @@ int nl_request(const struct netns *ns, struct nlmsghdr *nlh);
  */
 int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
+/* The same over another netlink protocol: NETLINK_GENERIC (host/genl.h), NETLINK_SOCK_DIAG. */
+int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
+		 void *arg);
+
 /* Index of an interface in the namespace, or -errno (-ENODEV). */
 int nl_ifindex(const struct netns *ns, const char *ifname);
 

@@ -25,6 +25,9 @@ void text_counts(struct page *p, enum style style, const struct text_count *coun
 /* Latency, columns of their own, own losses: each only if there is something to tell. */
 void text_beside(struct page *p, const struct result *res);
 
+/* One finding: what it means, what was measured, what to change; `label` is its first word. */
+void text_finding(struct page *p, const char *label, const struct finding *f, bool undo);
+
 /* What to change, for each loss. */
 void text_findings(struct page *p, const struct result *res, int verbosity);
 

@@ -272,10 +272,12 @@ int fault_end(struct fault_state *state, struct error *err)
 	state->udp_mem = NULL;
 	ret = journal_restore(change, err);
 	if (fault_has(state->list, FAULT_QDISC_REPLACE) && !state->qdisc_replaced) {
+		const struct netdev_qdisc after = {
+			.kind = "pfifo", .limited = true, .limit = QDISC_AFTER};
 		const struct lab_port *tx = &state->lab->tx;
 
 		state->qdisc_replaced = true;
-		return failed(netdev_qdisc_pfifo(tx->ns, tx->ifindex, QDISC_AFTER),
+		return failed(netdev_qdisc_replace(tx->ns, tx->ifindex, &after),
 			      "replace the qdisc", tx, err);
 	}
 	return ret;

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/nic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nic_plan {
+	struct nic_item *items;
+	unsigned n;
+	unsigned *less;		 /* lists of all items */
+	char (*names)[NIC_NAME]; /* of the sample that it was made for */
+	unsigned names_n;
+};
+
+/*
+ * Whether the name fits the pattern of `len` bytes. *queue: the number that stands for `#`, else
+ * as it was.
+ */
+static bool fits(const char *pattern, size_t len, const char *name, int *queue)
+{
+	const char *end = pattern + len;
+
+	for (; pattern < end; pattern++) {
+		if (*pattern == '*')
+			return true;
+		if (*pattern == '#') {
+			size_t digits = strspn(name, "0123456789");
+
+			if (!digits || digits > 6)
+				return false;
+			*queue = atoi(name);
+			name += digits;
+			continue;
+		}
+		if (*pattern != *name)
+			return false;
+		name++;
+	}
+	return !*name;
+}
+
+/* The same with any pattern of a list. */
+static bool fits_list(const char *list, const char *name, int *queue)
+{
+	for (const char *p = list; *p; p += *p == '|') {
+		size_t len = strcspn(p, "|");
+
+		if (fits(p, len, name, queue))
+			return true;
+		p += len;
+	}
+	return false;
+}
+
+static bool is_word_of(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = list; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+
+		if (n == len && !strncmp(p, word, n))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+const struct nic_driver *nic_driver_find(const char *driver)
+{
+	for (unsigned i = 0; *driver && i < nic_driver_count; i++) {
+		if (is_word_of(nic_drivers[i].names, driver))
+			return &nic_drivers[i];
+	}
+	return NULL;
+}
+
+static const struct nic_row *find_in(const struct nic_row *rows, const char *name, int *queue)
+{
+	for (; rows->counter; rows++) {
+		if (fits(rows->counter, strlen(rows->counter), name, queue))
+			return rows;
+	}
+	return NULL;
+}
+
+static const struct nic_row *find_row(const struct nic_driver *driver, const char *name, int *queue)
+{
+	const struct nic_row *row = find_in(driver ? driver->rows : nic_unknown_rows, name, queue);
+
+	return row ? row : find_in(nic_common_rows, name, queue);
+}
+
+static bool has_any(const struct nic_sample *s, const char *list)
+{
+	int queue;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (fits_list(list, s->at[i].name, &queue))
+			return true;
+	}
+	return false;
+}
+
+/* "Rx Queue#" of vmxnet3: its value is the queue of the counters that follow. */
+static bool is_section(const char *name)
+{
+	return !strcmp(name, "Rx Queue#") || !strcmp(name, "Tx Queue#");
+}
+
+/* Behind the last section come counters of the device again, and those of other sources. */
+static bool ends_sections(const char *name)
+{
+	return !strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5) ||
+	       !strncmp(name, "qstat:", 6);
+}
+
+static unsigned add_less(const struct nic_sample *s, const struct nic_item *item, unsigned *less)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; item->row->less && i < s->n; i++) {
+		int queue = -1;
+
+		if (fits_list(item->row->less, s->at[i].name, &queue) &&
+		    (item->queue < 0 || item->queue == queue))
+			less[n++] = i;
+	}
+	return n;
+}
+
+static void fill(struct nic_plan *p, const struct nic_driver *driver, const struct nic_sample *s)
+{
+	unsigned *less = p->less;
+	int section = -1;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct nic_item *item = &p->items[p->n];
+		const char *name = s->at[i].name;
+
+		memcpy(p->names[i], name, NIC_NAME);
+		if (is_section(name))
+			section = (int)s->at[i].value;
+		else if (ends_sections(name))
+			section = -1;
+		*item = (struct nic_item){.at = i, .queue = section};
+		item->row = find_row(driver, name, &item->queue);
+		if (!item->row)
+			continue;
+		item->less = less;
+		item->less_count = add_less(s, item, less);
+		less += item->less_count;
+		item->repeated = item->row->repeats && has_any(s, item->row->repeats);
+		p->n++;
+	}
+	p->names_n = s->n;
+}
+
+/* Each counter is subtracted from at most two others: its queue's and the device's. */
+#define LESS_MAX 2
+
+struct nic_plan *nic_plan_new(const char *driver, const struct nic_sample *s)
+{
+	struct nic_plan *p = calloc(1, sizeof(*p));
+	size_t n = s->n ? s->n : 1;
+
+	if (!p)
+		return NULL;
+	p->items = calloc(n, sizeof(*p->items));
+	p->less = calloc(n * LESS_MAX, sizeof(*p->less));
+	p->names = calloc(n, sizeof(*p->names));
+	if (!p->items || !p->less || !p->names) {
+		nic_plan_free(p);
+		return NULL;
+	}
+	fill(p, nic_driver_find(driver), s);
+	return p;
+}
+
+const struct nic_item *nic_plan_items(const struct nic_plan *p, unsigned *n)
+{
+	*n = p->n;
+	return p->items;
+}
+
+bool nic_plan_fits(const struct nic_plan *p, const struct nic_sample *s)
+{
+	if (p->names_n != s->n)
+		return false;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (strcmp(p->names[i], s->at[i].name))
+			return false;
+	}
+	return true;
+}
+
+void nic_plan_free(struct nic_plan *p)
+{
+	if (!p)
+		return;
+	free(p->items);
+	free(p->less);
+	free(p->names);
+	free(p);
+}
+
+static uint64_t moved(uint64_t before, uint64_t after, unsigned bits, bool *restarted)
+{
+	if (after >= before)
+		return after - before;
+	if (bits)
+		return (after - before) & ((1ULL << bits) - 1);
+	*restarted = true;
+	return after;
+}
+
+uint64_t nic_item_delta(const struct nic_item *item, const struct nic_sample *before,
+			const struct nic_sample *after, bool *restarted)
+{
+	bool ignored, *anew = restarted ? restarted : &ignored;
+	uint64_t delta, less = 0;
+
+	*anew = false;
+	delta = moved(before->at[item->at].value, after->at[item->at].value, item->row->bits, anew);
+	for (unsigned i = 0; i < item->less_count; i++)
+		less += moved(before->at[item->less[i]].value, after->at[item->less[i]].value, 0,
+			      anew);
+	return delta > less ? delta - less : 0;
+}
+
+unsigned nic_losses(const struct nic_plan *p, const struct nic_sample *before,
+		    const struct nic_sample *after, struct nic_loss *out, unsigned max)
+{
+	struct nic_loss largest = {.packets = 0};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		struct nic_loss l = {.item = &p->items[i]};
+
+		if (l.item->repeated || l.item->row->class == NIC_TRAFFIC)
+			continue;
+		l.packets = nic_item_delta(l.item, before, after, &l.restarted);
+		l.name = after->at[l.item->at].name;
+		if (!l.packets)
+			continue;
+		if (l.item->row->largest) {
+			if (l.packets > largest.packets)
+				largest = l;
+		} else {
+			if (n < max)
+				out[n] = l;
+			n++;
+		}
+	}
+	if (largest.packets) {
+		if (n < max)
+			out[n] = largest;
+		n++;
+	}
+	return n;
+}
+
+const char *nic_cause_name(enum nic_cause cause)
+{
+	static const char *const names[NIC_CAUSES] = {
+		"ring",	      "port",	  "alloc",	"damaged",  "csum",   "filter",
+		"xdp",	      "redirect", "send",	"pause",    "shaper", "other",
+		"rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
+	};
+
+	return names[cause];
+}
+
+const char *nic_class_name(enum nic_class class)
+{
+	static const char *const names[] = {"loss", "bound", "event", "traffic"};
+
+	return names[class];
+}
