@@ -175,7 +175,7 @@ int fault_socket(struct fault_state *state, int fd, struct error *err);
  */
 int fault_begin(struct fault_state *state, struct error *err);
 
-/* May be called more than once, and without fault_begin(). */
+/* May be called more than once, and without fault_begin(); NULL is fine. */
 int fault_end(struct fault_state *state, struct error *err);
 
 /* Ends what was begun and drops programs and links; NULL is fine. */

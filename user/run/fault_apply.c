@@ -266,9 +266,12 @@ int fault_begin(struct fault_state *state, struct error *err)
 
 int fault_end(struct fault_state *state, struct error *err)
 {
-	struct journal_change *change = state->udp_mem;
+	struct journal_change *change;
 	int ret;
 
+	if (!state)
+		return 0;
+	change = state->udp_mem;
 	state->udp_mem = NULL;
 	ret = journal_restore(change, err);
 	if (fault_has(state->list, FAULT_QDISC_REPLACE) && !state->qdisc_replaced) {
