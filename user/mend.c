@@ -240,10 +240,11 @@ int mend_persist(const struct mend_options *o, const struct check_findings *list
 	char *text = NULL;
 	unsigned n = 0;
 	struct chosen c;
-	int ret = o->ids.n ? 0 : change_made(ns, o->undo_file, &made, &n, err);
+	struct error unread = {};
+	int ret;
 
-	if (ret)
-		return err->status;
+	if (!o->ids.n && change_made(ns, o->undo_file, &made, &n, &unread))
+		log_warn("what was changed before is left out: %s", unread.message);
 	ret = collect(o, list, n, &c, err);
 	for (unsigned i = 0; i < n && !ret; i++)
 		choose(&c, &made[i], NULL);
@@ -252,7 +253,7 @@ int mend_persist(const struct mend_options *o, const struct check_findings *list
 	if (!ret && !c.n)
 		log_info("no change is called for, and none was made");
 	if (!ret && json)
-		json_put_text(json, "persist", text);
+		json_put(json, "persist", json_object_new_string(text));
 	else if (!ret)
 		fputs(text, stdout);
 	free(text);

@@ -16,39 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import BINARY, EVERYTHING, case, main, require, require_root, table
+from settings import assert_same, settings, shell
 
 TOOL = BINARY.parent / "tests/net/change"
 NAME = f"pl-chg-{os.getpid()}"
 TTL = ["sysctl", "-", "net/ipv4/ip_default_ttl"]
 RPS = ["sysfs", "v0", "queues/rx-0/rps_cpus", "1"]
-
-# What is a setting, and not a count, of everything that a namespace shows.
-SETTINGS = """
-grep -rs . /proc/sys/net
-for dev in /sys/class/net/*; do
-    grep -rs . $dev/ | grep -vE '/(statistics|power|uevent|carrier_|name_assign)'
-    for option in g l c k a x; do
-        ethtool -$option ${dev##*/} 2>&1 | sed "s/^/${dev##*/} -$option /"
-    done
-    tc qdisc show dev ${dev##*/}
-done
-"""
-
-
-def shell(script, name=NAME, **kwargs):
-    return subprocess.run(["ip", "netns", "exec", name, "sh", "-c", script], check=False,
-                          capture_output=True, text=True, **kwargs)
-
-
-def settings(name=NAME):
-    return shell(SETTINGS, name).stdout.splitlines()
-
-
-def assert_same(before, after):
-    different = [f"- {line}" for line in before if line not in after]
-    different += [f"+ {line}" for line in after if line not in before]
-    assert before == after, "\n".join(different) or "the order of lines"
-
 
 def ip(*args):
     subprocess.run(["ip", *args], check=True)
@@ -61,12 +34,12 @@ def netns(name=NAME):
         require(shutil.which(tool), f"needs {tool}")
     ip("netns", "add", name)
     try:
-        require(not shell("true", name).returncode, "ip netns exec does not work here")
+        require(not shell(name, "true").returncode, "ip netns exec does not work here")
         ip("-n", name, "link", "add", "v0", "numtxqueues", "2", "numrxqueues", "2",
            "type", "veth", "peer", "name", "v1")
         for dev in ("lo", "v0", "v1"):
             ip("-n", name, "link", "set", dev, "up")
-        shell("ethtool -L v0 rx 1", name)
+        shell(name, "ethtool -L v0 rx 1")
         yield
     finally:
         subprocess.run(["ip", "netns", "del", name], check=False)
@@ -76,9 +49,9 @@ def netns(name=NAME):
 def scene():
     """The namespace, an undo file, and its settings as they must be again in the end."""
     with netns(), tempfile.TemporaryDirectory() as directory:
-        before = settings()
+        before = settings(NAME)
         yield Path(directory, "undo")
-        assert_same(before, settings())
+        assert_same(before, settings(NAME))
         assert not os.listdir(directory), os.listdir(directory)
 
 
@@ -93,7 +66,7 @@ class Told:
 
 
 def tool(*args, name=NAME):
-    return Told(shell(shlex.join([str(TOOL), *(str(a) for a in args)]), name))
+    return Told(shell(name, shlex.join([str(TOOL), *(str(a) for a in args)])))
 
 
 def undo(file, *outcomes):
@@ -111,7 +84,7 @@ def apply(file, *changes):
 
 
 def value(path):
-    return shell(f"cat {path}").stdout.strip()
+    return shell(NAME, f"cat {path}").stdout.strip()
 
 
 def ttl():
@@ -136,22 +109,22 @@ def ttl():
 ]])
 def made_and_undone(change, shows):
     with scene() as file:
-        before = settings()
+        before = settings(NAME)
         planned = tool("command", *change)
         require("there is no" not in planned.err, planned.err)
         assert planned.status == 0 and len(planned.lines) == 2, planned
         make, take_back = planned.out.splitlines()
         apply(file, *change)
-        made = settings()
+        made = settings(NAME)
         assert any(shows in line for line in made if line not in before), \
             [line for line in made if line not in before]
         undo(file, "done")
-        assert_same(before, settings())
+        assert_same(before, settings(NAME))
         # the commands do the very same, if the host has the tool
         if shutil.which(make.split()[0]) or make.startswith("echo"):
-            assert not shell(make).stderr
-            assert_same(made, settings())
-            assert not shell(take_back).stderr
+            assert not shell(NAME, make).stderr
+            assert_same(made, settings(NAME))
+            assert not shell(NAME, take_back).stderr
 
 
 @case
@@ -167,25 +140,25 @@ def threaded_needs_napi():
 @case
 def coalescing_of_a_tap():
     with netns(), tempfile.TemporaryDirectory() as directory:
-        require(not shell("ip tuntap add t0 mode tap").returncode, "no /dev/net/tun here")
-        before = settings()
+        require(not shell(NAME, "ip tuntap add t0 mode tap").returncode, "no /dev/net/tun here")
+        before = settings(NAME)
         file = Path(directory, "undo")
         apply(file, "coalesce", "t0", "rx-frames", "32")
-        assert "rx-frames: 32" in shell("ethtool -c t0").stdout
+        assert "rx-frames: 32" in shell(NAME, "ethtool -c t0").stdout
         undo(file, "done")
-        assert_same(before, settings())
+        assert_same(before, settings(NAME))
 
 
 @case
 def qdisc_that_was_set_up():
     with netns(), tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "undo")
-        shell("tc qdisc add dev v0 root handle 7: pfifo limit 3")
-        before = settings()
+        shell(NAME, "tc qdisc add dev v0 root handle 7: pfifo limit 3")
+        before = settings(NAME)
         apply(file, "qdisc", "v0", "root", "pfifo limit 5000")
-        assert "pfifo 7: root" in shell("tc qdisc show dev v0").stdout
+        assert "pfifo 7: root" in shell(NAME, "tc qdisc show dev v0").stdout
         undo(file, "done")
-        assert_same(before, settings())
+        assert_same(before, settings(NAME))
         other = tool("apply", file, "qdisc", "v0", "root", "bfifo limit 5000")
         assert other.status == 3 and "by hand" in other.err, other
 
@@ -247,12 +220,12 @@ def changed_by_somebody_else():
     with scene() as file:
         was = ttl()
         apply(file, *TTL, "33", *RPS)
-        shell("sysctl -qw net.ipv4.ip_default_ttl=77 || "
+        shell(NAME, "sysctl -qw net.ipv4.ip_default_ttl=77 || "
               "echo 77 > /proc/sys/net/ipv4/ip_default_ttl")
         result = undo(file, "done", "foreign")
         assert result.status == 0 and result.lines[1][2] == "77", result
         assert ttl() == "77" and not file.exists()
-        shell(f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
+        shell(NAME, f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
 
 
 @case
@@ -260,7 +233,7 @@ def put_back_by_somebody_else():
     with scene() as file:
         was = ttl()
         apply(file, *TTL, "33")
-        shell(f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
+        shell(NAME, f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
         undo(file, "nothing")
 
 
@@ -271,7 +244,7 @@ def interface_is_gone():
         apply(file, *RPS)
         ip("-n", NAME, "link", "del", "v0")
         ip("-n", NAME, "link", "add", "v0", "type", "veth", "peer", "name", "v1")
-        shell("echo 1 > /sys/class/net/v0/queues/rx-0/rps_cpus")  # of another v0
+        shell(NAME, "echo 1 > /sys/class/net/v0/queues/rx-0/rps_cpus")  # of another v0
         undo(file, "gone")
         assert value("/sys/class/net/v0/queues/rx-0/rps_cpus") == "1"
         assert not file.exists()
@@ -297,10 +270,10 @@ def namespace_is_gone():
             apply(file, *TTL, "33")
         # a new one, with the inode number of the old one if the kernel likes
         with netns():
-            before = settings()
+            before = settings(NAME)
             result = undo(file, "gone")
             assert "namespace is gone" in result.lines[0][3], result
-            assert_same(before, settings())
+            assert_same(before, settings(NAME))
 
 
 @case
@@ -325,7 +298,7 @@ def host_was_booted():
         file.write_text(record.replace(boot, "0" + boot[1:] if boot[0] != "0" else "1" + boot[1:]))
         undo(file, "gone")
         assert ttl() == "33"
-        shell(f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
+        shell(NAME, f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
 
 
 @case
@@ -360,7 +333,7 @@ def entry_of_another_version():
 @case
 def read_only_proc_sys():
     with scene() as file:
-        result = Told(shell("unshare -m sh -c 'mount --bind -o ro /proc/sys /proc/sys && "
+        result = Told(shell(NAME, "unshare -m sh -c 'mount --bind -o ro /proc/sys /proc/sys && "
                             f"mount -o remount,ro,bind /proc/sys && exec {TOOL} apply {file} "
                             f"{' '.join(RPS)} {' '.join(TTL)} 33'"))
         require("mount:" not in result.err, result.err)
@@ -371,7 +344,7 @@ def read_only_proc_sys():
 @case
 def value_of_the_host_in_a_namespace():
     with scene() as file:
-        require("rmem_max" in shell("ls /proc/sys/net/core").stdout, "not shown here")
+        require("rmem_max" in shell(NAME, "ls /proc/sys/net/core").stdout, "not shown here")
         result = tool("apply", file, "sysctl", "-", "net/core/rmem_max", "123456")
         assert result.status == 3 and "network namespace" in result.err, result
 
@@ -414,7 +387,7 @@ def two_at_once():
 def killed_anywhere():
     """However far it came: the record was there first."""
     with scene() as file:
-        before = settings()
+        before = settings(NAME)
         changes = [*RPS, "channels", "v0", "rx", "2"]
         for conf in ("all", "default", "lo", "v0", "v1"):
             for name in ("rp_filter", "log_martians", "arp_ignore", "arp_announce"):
@@ -437,7 +410,7 @@ def killed_anywhere():
             for left in file.parent.iterdir():
                 assert left.name == "undo.new", left
                 left.unlink()
-            assert_same(before, settings())
+            assert_same(before, settings(NAME))
         print(f"# undone of {len(changes) // 4}: {undone}")
         apply(file, *changes)  # also takes over the locks that were left
         undo(file, *["done"] * (len(changes) // 4))
