@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the observer of all traffic (bpf/watch.bpf.c) and user space say to each other.
+ *
+ * Drops are counted per CPU and key. Each CPU has a table of slots: a slot is claimed by the first
+ * key that hashes there, and stays its own until the interval ends; what finds both of its slots
+ * taken goes to a hash map. Two sets of both exist. User space lets the programs change over to
+ * the other set (`watch_epoch`), waits until none can still be in the old one (an RCU grace
+ * period), reads it and empties it: so counts are exact, and keys that are no more take no room.
+ */
+#ifndef PKTLEDGER_WATCH_ABI_H
+#define PKTLEDGER_WATCH_ABI_H
+
+#include <linux/types.h>
+
+#define WATCH_SETS    2
+#define WATCH_IFNAME  16 /* IFNAMSIZ */
+#define WATCH_REASONS 256
+
+/* Flags of a key. The first are those of enum trace_cause_flag. */
+enum watch_flag {
+	WATCH_COPY = 1,	    /* the event ended a copy (tap, flood) */
+	WATCH_SK = 2,	    /* skb->sk was set: the packet was this host's own */
+	WATCH_DST = 4,	    /* a route was attached; for NETFILTER_DROP aux is its input function */
+	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
+	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
+	WATCH_SENDER = 64,  /* aux is the cookie of the socket that sent it; only if asked for */
+	WATCH_OTHERS = 128, /* no room: aux and flow are left out, several keys are one */
+};
+
+/* 32 bytes, compared as four words. */
+struct watch_key {
+	__u64 location;	 /* return address in the kernel; 0: an empty slot */
+	__u64 aux;	 /* a socket's cookie or dst->input, as flags say; else 0 */
+	__s32 reason;	 /* enum skb_drop_reason; 0 if the kernel has none */
+	__u32 ifindex;	 /* 0 unknown */
+	__u32 netns;	 /* inode number; 0 unknown */
+	__be16 protocol; /* skb->protocol: ETH_P_IP ...; 0 unknown */
+	__u8 pkt_type;	 /* PACKET_HOST, PACKET_BROADCAST ... */
+	__u8 flags;	 /* enum watch_flag */
+};
+
+struct watch_count {
+	__u64 events;  /* skbs */
+	__u64 packets; /* weighted: a merged skb counts its segments */
+	__u64 bytes;   /* L3; each segment of a merged skb with headers of its own */
+	__u64 memory;  /* skb->truesize, what a queue charges for it */
+};
+
+/* A flow; only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
+struct watch_flow {
+	__u8 src[16], dst[16];
+	__be16 src_port, dst_port; /* 0: not known, as in later fragments */
+	__u8 family;		   /* AF_INET, AF_INET6; 0: not IP or not readable */
+	__u8 proto;		   /* IPPROTO_* */
+	__u16 pad;
+};
+
+/* One cache line; with flows two. */
+struct watch_slot {
+	struct watch_key key;
+	struct watch_count count;
+};
+
+struct watch_flow_slot {
+	struct watch_slot slot;
+	struct watch_flow flow;
+	__u8 pad[24];
+};
+
+/* Key of the hash maps for what found no slot. */
+struct watch_flow_key {
+	struct watch_key key;
+	struct watch_flow flow;
+};
+
+/*
+ * A socket, by its cookie; noted when one of its keys claims a slot, so once an interval while it
+ * loses packets. Levels and counters are of that moment. 0: not known.
+ */
+struct watch_sock {
+	__u8 local[16], remote[16]; /* as in struct watch_flow */
+	__be16 remote_port;
+	__u16 local_port; /* host order, as skc_num */
+	__u16 family;	  /* AF_INET, AF_INET6, AF_PACKET, AF_UNIX ... */
+	__u16 type;	  /* SOCK_DGRAM ... */
+	__u16 protocol;	  /* IPPROTO_* */
+	__u16 state;	  /* TCP_ESTABLISHED ... */
+	__u32 netns;	  /* inode number */
+	__u64 inode;	  /* of the socket, as in /proc/PID/fd; 0: closed, or the kernel's own */
+	__u64 cgroup;	  /* id, as of cgroup_path_ns(); 0 unknown */
+	__u64 drops;	  /* sk_drops */
+	__u32 rcvbuf;	  /* bytes, as getsockopt(SO_RCVBUF) tells */
+	__u32 rmem;	  /* bytes charged for what waits */
+	__u32 queued;	  /* skbs in sk_receive_queue */
+	__u32 bound_dev;  /* SO_BINDTODEVICE; 0: any */
+};
+
+/* A network device, by namespace and index; noted as a socket is. */
+struct watch_dev_key {
+	__u32 netns, ifindex;
+};
+
+struct watch_dev {
+	char name[WATCH_IFNAME];
+};
+
+/* Per CPU: what the observer itself could not do. */
+struct watch_loss {
+	__u64 overflow; /* events that found no slot, counted in the hash map (no loss, but slow) */
+	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
+	__u64 uncounted; /* events not counted by key at all */
+	__u64 uncounted_packets, uncounted_bytes;
+};
+
+/* In rodata: what is asked for. A part that is not, is no code. */
+struct watch_config {
+	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
+	__u64 ignore_end;
+	__s32 reason_netfilter; /* SKB_DROP_REASON_* of this kernel; -1: it has none */
+	__s32 reason_otherhost;
+	__s32 reason_packet_sock;
+	__u32 slot_mask; /* slots of a CPU - 1 */
+	__u32 cpus;	 /* possible ones */
+	__u32 netns;	 /* filter: only this namespace; 0: all */
+	__u32 ifindex;	 /* filter: only this device (of that namespace); 0: all */
+	__u8 has_reason; /* kfree_skb has its 3rd argument */
+	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
+	__u8 by_flow;
+	__u8 by_sender;	  /* the sending socket too, where none dropped the packet */
+	__u8 has_reasons; /* filter: only reasons in the set */
+	__u8 socket_only; /* filter: only packets with a socket, by rx_sk or skb->sk */
+	__u8 has_filter;  /* filter: EXPR, patched in (bpf/filter.bpf.h) */
+	__u8 pad;
+	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
+	__u64 reasons[WATCH_REASONS / 64];
+};
+
+_Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");
+_Static_assert(sizeof(struct watch_slot) == 64, "a cache line");
+_Static_assert(sizeof(struct watch_flow) == 40, "no holes");
+_Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
+_Static_assert(sizeof(struct watch_sock) == 88, "no holes");
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The observer of all lost packets of this host: bpf/watch.bpf.c on skb:kfree_skb, loaded, attached
+ * and read. Numbers only; what they mean is told by live/live.h.
+ */
+#ifndef PKTLEDGER_TRACE_WATCH_H
+#define PKTLEDGER_TRACE_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace/ksym.h"
+#include "trace/reason.h"
+#include "watch_abi.h"
+
+#define WATCH_SLOTS	 256  /* of a CPU, a power of two */
+#define WATCH_FLOW_SLOTS 1024 /* the same with flows */
+#define WATCH_OVERFLOW	 4096 /* keys of a hash map for what finds no slot */
+#define WATCH_SOCKS	 4096 /* sockets known at a time; the least used one gives way */
+#define WATCH_DEVS	 1024
+
+struct watch;
+
+/* What to look at. Zero-initialised: everything. */
+struct watch_spec {
+	uint32_t netns;	  /* inode number; 0: all */
+	uint32_t ifindex; /* of a device in that namespace; 0: all */
+	bool has_reasons; /* only those in the set; reasons of subsystems all pass */
+	uint64_t reasons[WATCH_REASONS / 64];
+	bool socket_only; /* only packets that a socket sent or dropped */
+	bool by_flow;	  /* tell flows apart */
+	bool by_sender;	  /* tell sending sockets apart */
+};
+
+/* What was counted for one key on one CPU in an interval. */
+struct watch_entry {
+	struct watch_key key;
+	struct watch_flow flow; /* zero unless by_flow */
+	struct watch_count count;
+	unsigned cpu;
+};
+
+/* Own losses and own cost, since watch_attach(). */
+struct watch_state {
+	struct watch_loss loss;	    /* summed over the CPUs */
+	uint64_t recursion_misses;  /* a drop while our program ran on that CPU: not counted */
+	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
+	uint64_t slots, slots_used; /* over all CPUs; used: the most in an interval */
+	uint64_t overflow, overflow_used; /* keys of the hash map, the same */
+	uint64_t map_bytes;		  /* memory of all maps, as the kernel tells it */
+};
+
+/*
+ * Loads. The names of functions may be unknown (`k` NULL, without CAP_SYSLOG): then children of
+ * merged packets are counted as events of their own, and the caller says so. `r` is borrowed until
+ * the call returns. STATUS_UNABLE: the kernel, or a capability.
+ */
+int watch_open(struct watch **w, const struct watch_spec *spec, const struct reasons *r,
+	       const struct ksyms *k, struct error *err);
+
+/* From here on drops are counted. */
+int watch_attach(struct watch *w, struct error *err);
+
+/*
+ * Ends an interval: calls `each` for all that was counted since watch_attach() or the last call.
+ * Takes an RCU grace period, some 10 ms. 0 or -errno; an interval that could not be read stays in
+ * the maps for the next call.
+ */
+int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg);
+
+/* What was noted of a socket or a device. 0 or -ENOENT. */
+int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
+int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);
+
+/* rx_sk is told by the kernel: sockets that drop are known (Linux 6.11). */
+bool watch_knows_sockets(const struct watch *w);
+
+void watch_state(const struct watch *w, struct watch_state *s);
+
+/* Detaches and frees. NULL is allowed. */
+void watch_close(struct watch *w);
+
+#endif
