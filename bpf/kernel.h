@@ -25,14 +25,32 @@ typedef struct {
 } possible_net_t;
 
 struct net_device {
+	char name[16];
 	int ifindex;
 	possible_net_t nd_net;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
 struct sock_common {
-	unsigned short skc_family;
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
 	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	int skc_bound_dev_if;
 	possible_net_t skc_net;
+	struct {
+		__u8 at[16];
+	} skc_v6_daddr, skc_v6_rcv_saddr;
+	atomic64_t skc_cookie;
 };
 
 struct sk_buff;
@@ -42,9 +60,45 @@ struct sk_buff_head {
 	__u32 qlen;
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct socket;
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct socket_alloc {
+	struct inode vfs_inode;
+};
+
+struct numa_drop_counters {
+	atomic_t drops0, drops1;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	atomic_t sk_drops;
+	struct numa_drop_counters *sk_drop_counters; /* since 6.18 */
 	struct sk_buff_head sk_receive_queue;
+	struct {
+		atomic_t rmem_alloc;
+	} sk_backlog;
+	int sk_rcvbuf;
+	__u16 sk_protocol;
+	__u16 sk_type;
+	struct socket *sk_socket;
+	struct sock_cgroup_data sk_cgrp_data;
 };
 
 struct udp_sock {
@@ -66,6 +120,7 @@ struct sk_buff {
 	__u8 pkt_type : 3;
 	__be16 protocol;
 	int skb_iif;
+	__u16 transport_header;
 	__u16 network_header;
 	__u16 mac_header;
 	unsigned int tail;
@@ -84,6 +139,7 @@ struct sk_buff___before_6_2 {
 struct skb_shared_info {
 	unsigned short gso_size;
 	unsigned short gso_segs;
+	unsigned int gso_type;
 };
 
 struct task_struct {

@@ -5,7 +5,7 @@
  * Drops are counted per CPU and key. Each CPU has a table of slots: a slot is claimed by the first
  * key that hashes there, and stays its own until the interval ends; what finds both of its slots
  * taken goes to a hash map. Two sets of both exist. User space lets the programs change over to
- * the other set (`watch_epoch`), waits until none can still be in the old one (an RCU grace
+ * the other set (`watch_base`), waits until none can still be in the old one (an RCU grace
  * period), reads it and empties it: so counts are exact, and keys that are no more take no room.
  */
 #ifndef PKTLEDGER_WATCH_ABI_H
@@ -13,13 +13,16 @@
 
 #include <linux/types.h>
 
-#define WATCH_SETS    2
-#define WATCH_IFNAME  16 /* IFNAMSIZ */
-#define WATCH_REASONS 256
+#define WATCH_SETS	   2
+#define WATCH_IFNAME	   16 /* IFNAMSIZ */
+#define WATCH_REASONS	   256
+#define WATCH_SLOTS	   256	/* of a CPU, a power of two */
+#define WATCH_FLOW_SLOTS   1024 /* the same with flows */
+#define WATCH_OTHERS_SLOTS 64	/* of a CPU: for keys without socket and flow */
 
 /* Flags of a key. The first are those of enum trace_cause_flag. */
 enum watch_flag {
-	WATCH_COPY = 1,	    /* the event ended a copy (tap, flood) */
+	WATCH_COPY = 1,	    /* the event ended a copy (flood, tap) */
 	WATCH_SK = 2,	    /* skb->sk was set: the packet was this host's own */
 	WATCH_DST = 4,	    /* a route was attached; for NETFILTER_DROP aux is its input function */
 	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
@@ -41,10 +44,10 @@ struct watch_key {
 };
 
 struct watch_count {
-	__u64 events;  /* skbs */
-	__u64 packets; /* weighted: a merged skb counts its segments */
-	__u64 bytes;   /* L3; each segment of a merged skb with headers of its own */
-	__u64 memory;  /* skb->truesize, what a queue charges for it */
+	__u64 events; /* skbs */
+	__u64 more;   /* packets above that: a merged skb counts its segments */
+	__u64 bytes;  /* L3; each segment of a merged skb with headers of its own */
+	__u64 memory; /* skb->truesize, what a queue charges for it */
 };
 
 /* A flow; only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
@@ -109,29 +112,24 @@ struct watch_dev {
 struct watch_loss {
 	__u64 overflow; /* events that found no slot, counted in the hash map (no loss, but slow) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
-	__u64 uncounted; /* events not counted by key at all */
-	__u64 uncounted_packets, uncounted_bytes;
+	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
 
 /* In rodata: what is asked for. A part that is not, is no code. */
 struct watch_config {
-	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
-	__u64 ignore_end;
-	__s32 reason_netfilter; /* SKB_DROP_REASON_* of this kernel; -1: it has none */
-	__s32 reason_otherhost;
-	__s32 reason_packet_sock;
-	__u32 slot_mask; /* slots of a CPU - 1 */
-	__u32 cpus;	 /* possible ones */
-	__u32 netns;	 /* filter: only this namespace; 0: all */
-	__u32 ifindex;	 /* filter: only this device (of that namespace); 0: all */
-	__u8 has_reason; /* kfree_skb has its 3rd argument */
-	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
+	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; -1: it has none */
+	__u32 cpus;		/* possible ones */
+	__u8 has_reason;	/* kfree_skb has its 3rd argument */
+	__u8 has_rx_sk;		/* kfree_skb has its 4th argument */
 	__u8 by_flow;
-	__u8 by_sender;	  /* the sending socket too, where none dropped the packet */
-	__u8 has_reasons; /* filter: only reasons in the set */
-	__u8 socket_only; /* filter: only packets with a socket, by rx_sk or skb->sk */
-	__u8 has_filter;  /* filter: EXPR, patched in (bpf/filter.bpf.h) */
-	__u8 pad;
+	__u8 by_sender; /* the sending socket too, where none dropped the packet */
+	/* Filters: */
+	__u8 is_filtered; /* any of these */
+	__u8 has_reasons; /* only reasons in the set */
+	__u8 socket_only; /* only packets with a socket, by rx_sk or skb->sk */
+	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
+	__u32 netns;	  /* only this namespace; 0: all */
+	__u32 ifindex;	  /* only this device of it; 0: all */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
 };

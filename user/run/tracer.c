@@ -15,21 +15,6 @@ static int reason_value(const struct tracer *t, const char *name)
 	return value < 0 ? -1 : value;
 }
 
-/* Where the code of a kernel function is; 0, 0: there is no such function. */
-static void find_range(const struct tracer *t, const char *name, __u64 *start, __u64 *end)
-{
-	struct ksym here;
-	uint64_t from;
-
-	*start = *end = 0;
-	if (ksym_addr(t->ksyms, name, &from))
-		return;
-	*start = *end = from;
-	while (!ksym_find(t->ksyms, *end, &here) && !strcmp(here.name, name) &&
-	       here.offset == *end - from)
-		++*end;
-}
-
 /*
  * Children of a freed head are freed in skb_release_data(): no packets of their own.
  * What is freed where fragments are made are those that were not sent any more.
@@ -37,10 +22,16 @@ static void find_range(const struct tracer *t, const char *name, __u64 *start, _
 static void find_ranges(struct tracer *t)
 {
 	struct trace_config *c = &t->config;
+	struct ksym_range at = ksym_range(t->ksyms, "skb_release_data");
 
-	find_range(t, "skb_release_data", &c->ignore_start, &c->ignore_end);
-	find_range(t, "ip_do_fragment", &c->fragmenting[0].start, &c->fragmenting[0].end);
-	find_range(t, "ip6_fragment", &c->fragmenting[1].start, &c->fragmenting[1].end);
+	c->ignore_start = at.start;
+	c->ignore_end = at.end;
+	at = ksym_range(t->ksyms, "ip_do_fragment");
+	c->fragmenting[0].start = at.start;
+	c->fragmenting[0].end = at.end;
+	at = ksym_range(t->ksyms, "ip6_fragment");
+	c->fragmenting[1].start = at.start;
+	c->fragmenting[1].end = at.end;
 }
 
 static int configure(struct tracer *t, uint16_t port, bool count_all, struct error *err)

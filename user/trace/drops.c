@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "drops.skel.h"
+#include "trace/load.h"
 
 struct drops {
 	struct drops_bpf *skel;
@@ -16,17 +17,6 @@ struct drops {
 	int cpus;
 	struct trace_count *percpu; /* scratch, one a CPU */
 };
-
-static int load_error(struct error *err, int rc)
-{
-	if (rc == -EPERM || rc == -EACCES)
-		return error_set(err, STATUS_UNABLE, rc,
-				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
-				 "the kernel does not let us load tracing programs: %s",
-				 strerror(-rc));
-	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what the verifier says",
-			 "cannot load the tracing programs: %s", strerror(-rc));
-}
 
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
 
@@ -71,7 +61,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 		rc = load(d, cfg, xdp, false);
 	if (rc) {
 		drops_close(d);
-		return load_error(err, rc);
+		return trace_load_error(err, rc);
 	}
 	for (unsigned i = 0; i < TRACE_STREAMS; i++)
 		d->skel->bss->tails[i] = cfg->base;
@@ -90,11 +80,11 @@ int drops_attach(struct drops *d, struct error *err)
 
 	s->links.kfree_skb = bpf_program__attach(kfree_program(d));
 	if (!s->links.kfree_skb)
-		return load_error(err, -errno);
+		return trace_load_error(err, -errno);
 	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
 		return 0;
 	s->links.xdp_redirect_err = bpf_program__attach(s->progs.xdp_redirect_err);
-	return s->links.xdp_redirect_err ? 0 : load_error(err, -errno);
+	return s->links.xdp_redirect_err ? 0 : trace_load_error(err, -errno);
 }
 
 int drops_fates_fd(const struct drops *d)
@@ -161,7 +151,7 @@ int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct e
 	s->bss->live_ifindex = ifindex;
 	s->bss->live_netns = netns;
 	s->links.xdp_devmap_xmit = bpf_program__attach(s->progs.xdp_devmap_xmit);
-	return s->links.xdp_devmap_xmit ? 0 : load_error(err, -errno);
+	return s->links.xdp_devmap_xmit ? 0 : trace_load_error(err, -errno);
 }
 
 void drops_expect_sink(struct drops *d)

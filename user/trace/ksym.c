@@ -265,3 +265,17 @@ int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
 	*addr = cut->addr;
 	return 0;
 }
+
+struct ksym_range ksym_range(const struct ksyms *k, const char *name)
+{
+	struct ksym_range range = {};
+	struct ksym here;
+
+	if (ksym_addr(k, name, &range.start))
+		return (struct ksym_range){};
+	range.end = range.start;
+	while (!ksym_find(k, range.end, &here) && !strcmp(here.name, name) &&
+	       here.offset == range.end - range.start)
+		range.end++;
+	return range;
+}

@@ -44,4 +44,11 @@ const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigne
 /* Address of a function by exact name, else by name cut at the first dot. -ENOENT. */
 int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
 
+/* Where the code of a function is: start <= address < end; 0, 0: there is no such function. */
+struct ksym_range {
+	uint64_t start, end;
+};
+
+struct ksym_range ksym_range(const struct ksyms *k, const char *name);
+
 #endif

@@ -10,15 +10,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "trace/ksym.h"
 #include "trace/reason.h"
 #include "watch_abi.h"
 
-#define WATCH_SLOTS	 256  /* of a CPU, a power of two */
-#define WATCH_FLOW_SLOTS 1024 /* the same with flows */
-#define WATCH_OVERFLOW	 4096 /* keys of a hash map for what finds no slot */
-#define WATCH_SOCKS	 4096 /* sockets known at a time; the least used one gives way */
-#define WATCH_DEVS	 1024
+#define WATCH_OVERFLOW	    4096 /* keys of a hash map for what finds no slot */
+#define WATCH_FLOW_OVERFLOW 16384
+#define WATCH_SOCKS	    4096 /* sockets known at a time; the least used one gives way */
+#define WATCH_DEVS	    1024
 
 struct watch;
 
@@ -36,8 +34,8 @@ struct watch_spec {
 /* What was counted for one key on one CPU in an interval. */
 struct watch_entry {
 	struct watch_key key;
-	struct watch_flow flow; /* zero unless by_flow */
-	struct watch_count count;
+	struct watch_flow flow;	  /* zero unless by_flow */
+	struct watch_count count; /* packets: events + more */
 	unsigned cpu;
 };
 
@@ -51,13 +49,9 @@ struct watch_state {
 	uint64_t map_bytes;		  /* memory of all maps, as the kernel tells it */
 };
 
-/*
- * Loads. The names of functions may be unknown (`k` NULL, without CAP_SYSLOG): then children of
- * merged packets are counted as events of their own, and the caller says so. `r` is borrowed until
- * the call returns. STATUS_UNABLE: the kernel, or a capability.
- */
+/* Loads. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability. */
 int watch_open(struct watch **w, const struct watch_spec *spec, const struct reasons *r,
-	       const struct ksyms *k, struct error *err);
+	       struct error *err);
 
 /* From here on drops are counted. */
 int watch_attach(struct watch *w, struct error *err);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From an skb of any protocol to where its IP header is, how long it is, and its 5-tuple. */
+#ifndef PKTLEDGER_FLOW_BPF_H
+#define PKTLEDGER_FLOW_BPF_H
+
+#include <bpf/bpf_helpers.h>
+
+#include "packet.bpf.h"
+#include "watch_abi.h"
+
+#define AF_INET	     2
+#define AF_INET6     10
+#define IP_HLEN_MIN  20
+#define PORTS_LEN    4
+#define IPPROTO_TCP  6
+#define IPPROTO_DCCP 33
+#define IPPROTO_SCTP 132
+#define IPPROTO_LITE 136 /* UDP-Lite */
+
+/* Offset of the L3 header from skb->head, or -1. */
+static __always_inline int skb_l3(struct sk_buff *skb)
+{
+	const struct packet_place at = {
+		.head = skb->head,
+		.data = skb->data,
+		.tail = skb->tail,
+		.network_header = skb->network_header,
+		.mac_header = skb->mac_header,
+		.protocol = skb->protocol,
+	};
+	__u16 proto;
+
+	return packet_l3(&at, &proto);
+}
+
+static __always_inline bool has_ports(__u8 proto)
+{
+	return proto == IPPROTO_UDP || proto == IPPROTO_TCP || proto == IPPROTO_SCTP ||
+	       proto == IPPROTO_LITE || proto == IPPROTO_DCCP;
+}
+
+static __always_inline void flow_ports(struct watch_flow *f, const void *ports)
+{
+	const __be16 *p = ports;
+
+	f->src_port = p[0];
+	f->dst_port = p[1];
+}
+
+/* `f` is zero. Ports only of a whole packet or a first fragment, in IPv6 only without extension
+ * headers. */
+static __always_inline void flow_read(struct sk_buff *skb, int l3, struct watch_flow *f)
+{
+	unsigned char *at = skb->head + l3;
+	__u8 b[IP6_HLEN + PORTS_LEN], ports[PORTS_LEN];
+	__u32 ihl;
+
+	if (l3 < 0 || l3 + IP_HLEN_MIN > skb->tail || bpf_probe_read_kernel(b, sizeof(b), at))
+		return;
+	ihl = (b[0] & 0x0f) * 4;
+	if (b[0] >> 4 == 4 && ihl >= IP_HLEN_MIN) {
+		f->family = AF_INET;
+		f->proto = b[9];
+		__builtin_memcpy(f->src, b + 12, 4);
+		__builtin_memcpy(f->dst, b + 16, 4);
+		if (be16_at(b + 6) & IP_OFFSET_MASK || !has_ports(f->proto))
+			return;
+		if (ihl == IP_HLEN_MIN)
+			flow_ports(f, b + IP_HLEN_MIN);
+		else if (!bpf_probe_read_kernel(ports, sizeof(ports), at + ihl))
+			flow_ports(f, ports);
+	} else if (b[0] >> 4 == 6) {
+		f->family = AF_INET6;
+		f->proto = b[6];
+		__builtin_memcpy(f->src, b + 8, 16);
+		__builtin_memcpy(f->dst, b + 24, 16);
+		if (has_ports(f->proto))
+			flow_ports(f, b + IP6_HLEN);
+	}
+}
+
+#endif

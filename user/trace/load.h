@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PKTLEDGER_TRACE_LOAD_H
+#define PKTLEDGER_TRACE_LOAD_H
+
+#include "base/err.h"
+
+/* Why a tracing program could not be loaded or attached; `rc`: -errno, returned. */
+int trace_load_error(struct error *err, int rc);
+
+#endif

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "trace/watch.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "trace/load.h"
+#include "watch.skel.h"
+
+#define BATCH 128 /* keys read from a hash map at a time */
+
+struct watch {
+	struct watch_bpf *skel;
+	struct bpf_program *prog;
+	struct bpf_link *link;
+	bool by_flow, has_rx_sk;
+	unsigned cpus;	   /* of a set: the highest number + 1 */
+	unsigned possible; /* values of a per-CPU map */
+	unsigned slots;	   /* of a CPU */
+	uint32_t keys;	   /* that a hash map holds */
+	size_t slot_size, key_size;
+	char *slot, *other; /* mapped */
+	int rcu_map, inner_map;
+	uint64_t slots_used, overflow_used;
+	void *batch_keys;
+	struct watch_count *batch_values;
+};
+
+/* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */
+static unsigned highest_cpu(void)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/possible", "r");
+	unsigned cpu = 0;
+	int c;
+
+	if (!f)
+		return (unsigned)sysconf(_SC_NPROCESSORS_CONF) - 1;
+	while (fscanf(f, "%u", &cpu) == 1 && (c = fgetc(f)) != EOF && c != '\n')
+		;
+	fclose(f);
+	return cpu;
+}
+
+static size_t mapped_size(const struct watch *w, unsigned slots)
+{
+	return WATCH_SETS * w->cpus * slots * w->slot_size;
+}
+
+static int configure(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
+		     struct error *err)
+{
+	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
+	int args = reasons_kfree_args(r);
+
+	if (args < 0)
+		return error_set(err, STATUS_UNABLE, args,
+				 "it needs a kernel with tracepoints and BTF",
+				 "this kernel has no tracepoint skb:kfree_skb");
+	*cfg = (struct watch_config){
+		.reason_netfilter = reasons_value(r, "NETFILTER_DROP"),
+		.cpus = w->cpus,
+		.has_reason = args > 2,
+		.has_rx_sk = args > 3,
+		.by_flow = spec->by_flow,
+		.by_sender = spec->by_sender,
+		.has_reasons = spec->has_reasons,
+		.socket_only = spec->socket_only,
+		.netns = spec->netns,
+		.ifindex = spec->ifindex,
+	};
+	if (cfg->reason_netfilter < 0)
+		cfg->reason_netfilter = -1;
+	cfg->is_filtered = spec->has_reasons || spec->socket_only || spec->netns || spec->ifindex;
+	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
+	w->has_rx_sk = args > 3;
+	return 0;
+}
+
+static void size_maps(const struct watch *w)
+{
+	struct bpf_map *array[] = {w->skel->maps.slots, w->skel->maps.others};
+	struct bpf_map *hash[] = {w->skel->maps.overflow0, w->skel->maps.overflow1};
+	const unsigned slots[] = {w->slots, WATCH_OTHERS_SLOTS};
+
+	for (int i = 0; i < 2; i++) {
+		bpf_map__set_value_size(array[i], (__u32)w->slot_size);
+		bpf_map__set_max_entries(array[i], WATCH_SETS * w->cpus * slots[i]);
+		bpf_map__set_key_size(hash[i], (__u32)w->key_size);
+		bpf_map__set_max_entries(hash[i], w->keys);
+	}
+	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
+	bpf_map__set_max_entries(w->skel->maps.devs, WATCH_DEVS);
+}
+
+static struct bpf_program *program_for(const struct watch *w, bool cast)
+{
+	const struct watch_bpf *s = w->skel;
+
+	if (w->by_flow)
+		return cast ? s->progs.watch_flows : s->progs.watch_flows_old;
+	return cast ? s->progs.watch_drops : s->progs.watch_drops_old;
+}
+
+/* `cast`: with bpf_rdonly_cast(), which kernels have since 6.2. */
+static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r, bool cast,
+		struct error *err)
+{
+	int rc;
+
+	w->skel = watch_bpf__open();
+	if (!w->skel)
+		return -ENOMEM;
+	rc = configure(w, spec, r, err);
+	if (!rc) {
+		size_maps(w);
+		w->prog = program_for(w, cast);
+		bpf_program__set_autoload(w->prog, true);
+		rc = watch_bpf__load(w->skel);
+	}
+	if (!rc)
+		return 0;
+	watch_bpf__destroy(w->skel);
+	w->skel = NULL;
+	return rc;
+}
+
+static int map_slots(struct watch *w)
+{
+	w->slot = mmap(NULL, mapped_size(w, w->slots), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(w->skel->maps.slots), 0);
+	w->other = mmap(NULL, mapped_size(w, WATCH_OTHERS_SLOTS), PROT_READ | PROT_WRITE,
+			MAP_SHARED, bpf_map__fd(w->skel->maps.others), 0);
+	if (w->slot == MAP_FAILED || w->other == MAP_FAILED)
+		return -errno;
+	w->batch_keys = calloc(BATCH, w->key_size);
+	w->batch_values = calloc((size_t)BATCH * w->possible, sizeof(*w->batch_values));
+	return w->batch_keys && w->batch_values ? 0 : -ENOMEM;
+}
+
+/* See grace_period(). */
+static int make_rcu_map(struct watch *w)
+{
+	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, opts);
+
+	w->inner_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pl_inner", 4, 4, 1, NULL);
+	if (w->inner_map < 0)
+		return -errno;
+	opts.inner_map_fd = (__u32)w->inner_map;
+	w->rcu_map = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "pl_rcu", 4, 4, 1, &opts);
+	return w->rcu_map < 0 ? -errno : 0;
+}
+
+/*
+ * Waits until no program can be in the old set any more. The kernel does that for us when a map in
+ * a map is replaced: maybe_wait_bpf_programs(), synchronize_rcu().
+ */
+static int grace_period(const struct watch *w)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0) ? -errno : 0;
+}
+
+int watch_open(struct watch **out, const struct watch_spec *spec, const struct reasons *r,
+	       struct error *err)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	w->rcu_map = w->inner_map = -1;
+	w->slot = w->other = MAP_FAILED;
+	w->by_flow = spec->by_flow;
+	w->cpus = highest_cpu() + 1;
+	w->possible = (unsigned)libbpf_num_possible_cpus();
+	w->slots = w->by_flow ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
+	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;
+	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
+	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
+	rc = load(w, spec, r, true, err);
+	if (rc && err->status == STATUS_OK)
+		rc = load(w, spec, r, false, err);
+	if (!rc)
+		rc = map_slots(w);
+	if (!rc)
+		rc = make_rcu_map(w);
+	if (rc) {
+		watch_close(w);
+		return trace_load_error(err, rc);
+	}
+	*out = w;
+	return 0;
+}
+
+int watch_attach(struct watch *w, struct error *err)
+{
+	w->link = bpf_program__attach(w->prog);
+	return w->link ? 0 : trace_load_error(err, -errno);
+}
+
+struct reader {
+	void (*each)(void *arg, const struct watch_entry *e);
+	void *arg;
+};
+
+/* Tells and empties the slots of a set that are in use. Returns how many. */
+static unsigned read_slots(const struct watch *w, char *base, unsigned slots, bool second,
+			   const struct reader *to)
+{
+	char *at = base + (second ? w->cpus * slots * w->slot_size : 0);
+	struct watch_entry e = {};
+	unsigned used = 0;
+
+	for (e.cpu = 0; e.cpu < w->cpus; e.cpu++) {
+		for (unsigned i = 0; i < slots; i++, at += w->slot_size) {
+			const struct watch_flow_slot *s = (const void *)at;
+
+			if (!s->slot.key.location)
+				continue;
+			e.key = s->slot.key;
+			e.count = s->slot.count;
+			if (w->by_flow)
+				e.flow = s->flow;
+			to->each(to->arg, &e);
+			memset(at, 0, w->slot_size);
+			used++;
+		}
+	}
+	return used;
+}
+
+static void read_batch(const struct watch *w, unsigned n, const struct reader *to)
+{
+	const struct watch_count *value = w->batch_values;
+	struct watch_entry e = {};
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *key = (const char *)w->batch_keys + i * w->key_size;
+
+		memcpy(&e.key, key, sizeof(e.key));
+		if (w->by_flow)
+			memcpy(&e.flow, key + sizeof(e.key), sizeof(e.flow));
+		for (e.cpu = 0; e.cpu < w->possible; e.cpu++, value++) {
+			e.count = *value;
+			if (e.count.events)
+				to->each(to->arg, &e);
+		}
+	}
+}
+
+static int read_overflow(const struct watch *w, bool second, const struct reader *to,
+			 unsigned *used)
+{
+	int fd = bpf_map__fd(second ? w->skel->maps.overflow1 : w->skel->maps.overflow0), rc = 0;
+	__u32 in, out, n;
+
+	*used = 0;
+	for (bool first = true; !rc; first = false, in = out) {
+		n = BATCH;
+		if (bpf_map_lookup_and_delete_batch(fd, first ? NULL : &in, &out, w->batch_keys,
+						    w->batch_values, &n, NULL))
+			rc = -errno;
+		if (rc && rc != -ENOENT)
+			break;
+		read_batch(w, n, to);
+		*used += n;
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg)
+{
+	__u32 base = w->skel->bss->watch_base;
+	const struct reader to = {each, arg};
+	bool second = base != 0;
+	unsigned used;
+	int rc;
+
+	__atomic_store_n(&w->skel->bss->watch_base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
+	rc = grace_period(w);
+	if (rc)
+		return rc;
+	used = read_slots(w, w->slot, w->slots, second, &to);
+	read_slots(w, w->other, WATCH_OTHERS_SLOTS, second, &to);
+	if (used > w->slots_used)
+		w->slots_used = used;
+	rc = read_overflow(w, second, &to, &used);
+	if (used > w->overflow_used)
+		w->overflow_used = used;
+	return rc;
+}
+
+int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.socks), &cookie, out) ? -errno : 0;
+}
+
+int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out)
+{
+	const struct watch_dev_key key = {netns, ifindex};
+
+	return bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.devs), &key, out) ? -errno : 0;
+}
+
+bool watch_knows_sockets(const struct watch *w)
+{
+	return w->has_rx_sk;
+}
+
+static void read_losses(const struct watch *w, struct watch_loss *sum)
+{
+	struct watch_loss *each = calloc(w->possible, sizeof(*each));
+	__u32 zero = 0;
+
+	if (each && !bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.losses), &zero, each)) {
+		for (unsigned i = 0; i < w->possible; i++) {
+			sum->overflow += each[i].overflow;
+			sum->merged += each[i].merged;
+			sum->uncounted.events += each[i].uncounted.events;
+			sum->uncounted.more += each[i].uncounted.more;
+			sum->uncounted.bytes += each[i].uncounted.bytes;
+			sum->uncounted.memory += each[i].uncounted.memory;
+		}
+	}
+	free(each);
+}
+
+/* bpf_map_show_fdinfo(): "memlock:" is what the map takes. */
+static uint64_t map_memory(int fd)
+{
+	unsigned long long bytes = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f) && sscanf(line, "memlock: %llu", &bytes) != 1)
+		;
+	fclose(f);
+	return bytes;
+}
+
+void watch_state(const struct watch *w, struct watch_state *s)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	struct bpf_map *map;
+
+	memset(s, 0, sizeof(*s));
+	read_losses(w, &s->loss);
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(w->prog), &info, &len)) {
+		s->recursion_misses = info.recursion_misses;
+		s->run_ns = info.run_time_ns;
+		s->runs = info.run_cnt;
+	}
+	s->slots = w->cpus * w->slots;
+	s->slots_used = w->slots_used;
+	s->overflow = w->keys;
+	s->overflow_used = w->overflow_used;
+	bpf_object__for_each_map(map, w->skel->obj) s->map_bytes += map_memory(bpf_map__fd(map));
+}
+
+static void unmap(char *at, size_t size)
+{
+	if (at != MAP_FAILED)
+		munmap(at, size);
+}
+
+void watch_close(struct watch *w)
+{
+	if (!w)
+		return;
+	unmap(w->slot, mapped_size(w, w->slots));
+	unmap(w->other, mapped_size(w, WATCH_OTHERS_SLOTS));
+	if (w->rcu_map >= 0)
+		close(w->rcu_map);
+	if (w->inner_map >= 0)
+		close(w->inner_map);
+	bpf_link__destroy(w->link);
+	watch_bpf__destroy(w->skel);
+	free(w->batch_keys);
+	free(w->batch_values);
+	free(w);
+}
