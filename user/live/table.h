@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "trace/stagemap.h"
+#include "trace/noise.h"
 
 /* X(ID, name, title): what rows can be told apart by. The order is that of columns. */
 #define LIVE_FIELDS(X)                                                                             \
@@ -61,9 +61,8 @@ struct live_counts {
 
 struct live_row {
 	const char *text[LIVE_FIELD_COUNT]; /* never NULL; "" unknown or not told apart */
-	enum stage stage;		    /* as in text[LIVE_STAGE]; STAGE_NONE for copies */
-	enum verdict_class class;
-	enum direction direction;
+	enum stage stage;		    /* as text[LIVE_STAGE] says, if it does */
+	enum noise noise;		    /* class */
 	const char *note; /* what happened, one clause, static; NULL: rows of several kinds */
 	uint64_t cookie;  /* of the socket; 0: none, or several */
 	struct live_counts counts;
@@ -89,7 +88,8 @@ void table_clear(struct live_table *t);
  */
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
-/* The rows of `from`, of the classes in the bit set `classes`, grouped by `by`; 0: all classes. */
+/* The rows of `from`, whose class is in the bit set `classes` (1 << enum noise; 0: all), grouped by
+ * `by`. */
 int table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes);
 
 /* Stages in the order of the path, or most packets first; ties by the texts. */

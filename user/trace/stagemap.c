@@ -10,8 +10,7 @@
 
 #include "trace_abi.h"
 
-/* Whether `name` is one of the words of `list`; an empty list holds the empty name. */
-static bool listed(const char *list, const char *name)
+bool stagemap_listed(const char *list, const char *name)
 {
 	char word[128];
 
@@ -37,8 +36,8 @@ static const struct stagemap_row *find_row(const struct stagemap_event *e)
 	for (unsigned i = 0; i < stagemap_row_count; i++) {
 		const struct stagemap_row *row = &stagemap_rows[i];
 
-		if ((!row->reasons || listed(row->reasons, e->reason)) &&
-		    (!row->locations || listed(row->locations, e->location)))
+		if ((!row->reasons || stagemap_listed(row->reasons, e->reason)) &&
+		    (!row->locations || stagemap_listed(row->locations, e->location)))
 			return row;
 	}
 	return NULL;
@@ -57,11 +56,11 @@ static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
 		return HOOK_OUTPUT;
 	if (!(e->flags & CAUSE_DST))
 		return e->flags & CAUSE_SK ? HOOK_INGRESS : HOOK_PREROUTING;
-	if (listed("ip_local_deliver ip6_input ip6_mc_input", e->aux))
+	if (stagemap_listed("ip_local_deliver ip6_input ip6_mc_input", e->aux))
 		return HOOK_INPUT;
 	if (e->flags & CAUSE_SK)
 		return HOOK_POSTROUTING;
-	if (listed("ip_forward ip6_forward ip_mr_input ip6_mr_input", e->aux))
+	if (stagemap_listed("ip_forward ip6_forward ip_mr_input ip6_mr_input", e->aux))
 		return HOOK_FORWARD;
 	return HOOK_POSTROUTING;
 }
@@ -89,9 +88,9 @@ static enum direction direction(const struct stagemap_event *e, const struct ver
 		return DIRECTION_TX;
 	case STAGE_TX_DEVICE:
 		/* tun orphans before it drops: no socket says nothing there. */
-		if (listed("tun_get_user tap_get_user", e->location))
+		if (stagemap_listed("tun_get_user tap_get_user", e->location))
 			return DIRECTION_RX;
-		if (listed("tun_* tap_*", e->location))
+		if (stagemap_listed("tun_* tap_*", e->location))
 			return DIRECTION_TX;
 		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
 	case STAGE_TX_SOCKET:
@@ -248,7 +247,7 @@ bool stagemap_has_reason(const char *reason)
 
 		/* NOT_SPECIFIED says nothing: only its places can be known. */
 		if (row->reasons && (!row->locations || !strcmp(reason, "NOT_SPECIFIED")) &&
-		    listed(row->reasons, reason))
+		    stagemap_listed(row->reasons, reason))
 			return true;
 	}
 	return false;

@@ -71,6 +71,9 @@ extern const unsigned stagemap_row_count;
 
 struct verdict stagemap_judge(const struct stagemap_event *e);
 
+/* Whether `name` is one of the words of a row's list; an empty list holds the empty name. */
+bool stagemap_listed(const char *list, const char *name);
+
 /* Whether a row names the reason, for a place that no row knows. */
 bool stagemap_has_reason(const char *reason);
 
