@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which rules of netfilter dropped packets: `nft -j list ruleset` in the namespace, before and
+ * after; those of iptables-nft are in it too. The counters of rules that drop are compared. A rule
+ * without a counter cannot be told to have dropped anything: it is named as one that could have.
+ *
+ * All work is done by a thread, with a limit for time and size, so a large ruleset holds up
+ * nothing.
+ */
+#ifndef PKTLEDGER_NFTRULES_H
+#define PKTLEDGER_NFTRULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/netns.h"
+#include "trace/stagemap.h"
+
+#define NFT_NAME 64
+
+struct nftrules;
+
+enum nft_kind {
+	NFT_RULE_MOVED,	  /* a rule that drops, whose counter moved */
+	NFT_RULE_BLIND,	  /* a rule that drops and has no counter */
+	NFT_POLICY_BLIND, /* a base chain whose policy is drop; nft shows no counter for it */
+};
+
+struct nft_rule {
+	enum nft_kind kind;
+	char family[8]; /* "ip", "ip6", "inet", "netdev", "bridge", "arp" */
+	char table[NFT_NAME], chain[NFT_NAME];
+	uint64_t handle; /* 0 for a policy */
+	char comment[NFT_NAME];
+	const char *verdict; /* "drop", "reject", "queue"; static */
+	uint64_t packets,
+		bytes; /* by how much its counter moved; as netfilter counts, a GSO skb is one */
+	bool exact;    /* the verdict follows its counter at once; else it counts what it does not
+			  drop, too */
+};
+
+struct nft_result {
+	struct nft_rule *rule; /* those that moved first, most packets first; at most NFT_RULES */
+	unsigned n;
+	unsigned more;	   /* rules that fit and are not in the list */
+	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
+	char problem[160]; /* why nothing or not all is known, e.g. "nft is not installed"; else ""
+			    */
+};
+
+/* Starts the thread. `nft`: the program, NULL: "nft" from PATH. -ENOMEM, -errno. */
+int nftrules_open(struct nftrules **n, const char *nft);
+
+/*
+ * Takes the first list of this namespace, now and in the thread; nothing is done if it has one. The
+ * best time is before the first packet; with a namespace that appears later, its first drop.
+ * `ns` is duplicated. -ENOSPC: too many namespaces.
+ */
+int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
+
+/*
+ * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the
+ * first list. The result is the caller's, nftrules_result_free().
+ */
+int nftrules_compare(struct nftrules *n, uint32_t inum, enum netfilter_hook hook, int timeout_ms,
+		     struct nft_result *out);
+void nftrules_result_free(struct nft_result *r);
+
+void nftrules_close(struct nftrules *n);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whose packets these were: from the numbers that a drop carries (inode of the socket, of the
+ * network namespace, id of the cgroup) to names that people know. Read from /proc, cgroupfs,
+ * /run/netns and the names below /var/log; no daemon is asked. Processes by name, never by their
+ * arguments.
+ *
+ * Questions are cheap: they look into a cache. What is not there is looked for by the next
+ * owners_tick(), whose work is bounded; until then the answer is -EAGAIN. To be used by one thread.
+ */
+#ifndef PKTLEDGER_OWNERS_H
+#define PKTLEDGER_OWNERS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "host/netns.h"
+#include "live/container.h"
+
+#define OWNER_CGROUP 256 /* bytes of a path; a longer one loses its beginning, marked by "..." */
+#define OWNER_NETNS  160 /* bytes that hold any name of a namespace */
+
+struct owners;
+
+/* What is known of an owner. Self-contained; 0 or empty: not known. */
+struct owner {
+	pid_t pid;	  /* the process that reads the socket, or the only one that has it */
+	unsigned holders; /* processes that have it open */
+	char process[16]; /* its name, /proc/PID/comm */
+	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
+	struct container container;
+};
+
+/* What all this cost. */
+struct owners_cost {
+	uint64_t scans;	  /* passes over /proc, whole or not */
+	uint64_t links;	  /* descriptors looked at */
+	uint64_t cpu_ns;  /* of the thread, in all functions of this file that look */
+	uint64_t unknown; /* sockets that no process had when they were looked for */
+};
+
+/*
+ * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log, for tests; NULL: none.
+ * What is absent there is no error: names are then missing. -ENOMEM, or -errno of `root`.
+ */
+int owners_open(struct owners **o, const char *root, struct error *err);
+void owners_close(struct owners *o);
+
+/*
+ * Looks for what was asked since the last call, and whether what is in the cache still holds. To be
+ * called as often as rows are made, best soon after a new socket has appeared: a process that has
+ * ended by then is not found. Passes over /proc are at least 100 ms and 100 times their own CPU
+ * time apart (1 % of one CPU), and one is ended after 50 ms, to go on with the next.
+ */
+void owners_tick(struct owners *o);
+
+/*
+ * The owner of a socket: `inode` of the socket (SOCK_INODE() in the kernel, "socket:[inode]" in
+ * /proc/PID/fd), `netns` inode of its namespace, `cgroup` its id; 0: not known. Whoever reads it is
+ * the owner, if several have it. 0, or -EAGAIN: not looked for yet; -ESRCH: no process has it, as
+ * with sockets of the kernel. What is known without the process is filled in each case.
+ */
+int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
+		  struct owner *out);
+
+/* The same without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
+int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
+
+/* The one of this process: name, cgroup and container. 0 or -ESRCH. */
+int owners_process(struct owners *o, pid_t pid, struct owner *out);
+
+/*
+ * The name of a namespace: as `ip netns` has it, "host" for the one of PID 1, else the pod, else
+ * the container, else "process[pid]" of its first process, else its number. Names that a CNI has
+ * made up (cni-...) come after the pod's. Returns `buf` of OWNER_NETNS bytes.
+ */
+char *owners_netns(struct owners *o, uint32_t netns, char *buf);
+
+/* Opens the namespace; to be closed with netns_close(). -EAGAIN, -ENOENT, or as netns_open(). */
+int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
+
+void owners_cost(const struct owners *o, struct owners_cost *cost);
+
+#endif
