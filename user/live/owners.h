@@ -34,10 +34,9 @@ struct owner {
 
 /* What all this cost. */
 struct owners_cost {
-	uint64_t scans;	  /* passes over /proc, whole or not */
-	uint64_t links;	  /* descriptors looked at */
-	uint64_t cpu_ns;  /* of the thread, in all functions of this file that look */
-	uint64_t unknown; /* sockets that no process had when they were looked for */
+	uint64_t scans;	 /* passes over /proc, whole or not */
+	uint64_t links;	 /* descriptors looked at */
+	uint64_t cpu_ns; /* of the thread, in all functions of this file that look */
 };
 
 /*
@@ -48,10 +47,10 @@ int owners_open(struct owners **o, const char *root, struct error *err);
 void owners_close(struct owners *o);
 
 /*
- * Looks for what was asked since the last call, and whether what is in the cache still holds. To be
- * called as often as rows are made, best soon after a new socket has appeared: a process that has
- * ended by then is not found. Passes over /proc are at least 100 ms and 100 times their own CPU
- * time apart (1 % of one CPU), and one is ended after 50 ms, to go on with the next.
+ * Looks for what was asked since the last call. To be called after rows were asked for, and these
+ * asked for again; a process that has ended by then is not found. In the long run it uses 1 % of a
+ * CPU, at once 50 ms: then -EAGAIN stays the answer for a while, on a host with very many
+ * descriptors.
  */
 void owners_tick(struct owners *o);
 
