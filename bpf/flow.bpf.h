@@ -17,10 +17,9 @@
 #define IPPROTO_SCTP 132
 #define IPPROTO_LITE 136 /* UDP-Lite */
 
-/* Offset of the L3 header from skb->head, or -1. */
-static __always_inline int skb_l3(struct sk_buff *skb)
+static __always_inline struct packet_place place_of(struct sk_buff *skb)
 {
-	const struct packet_place at = {
+	return (struct packet_place){
 		.head = skb->head,
 		.data = skb->data,
 		.tail = skb->tail,
@@ -28,6 +27,12 @@ static __always_inline int skb_l3(struct sk_buff *skb)
 		.mac_header = skb->mac_header,
 		.protocol = skb->protocol,
 	};
+}
+
+/* Offset of the L3 header from skb->head, or -1. */
+static __always_inline int skb_l3(struct sk_buff *skb)
+{
+	const struct packet_place at = place_of(skb);
 	__u16 proto;
 
 	return packet_l3(&at, &proto);

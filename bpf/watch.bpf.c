@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "filter.bpf.h"
 #include "flow.bpf.h"
 #include "note.bpf.h"
 #include "watch_abi.h"
@@ -236,6 +237,13 @@ static __always_inline bool wanted_reason(__u32 reason)
 	return reason >= WATCH_REASONS || cfg.reasons[reason / 64] >> reason % 64 & 1;
 }
 
+static __always_inline bool matches(struct sk_buff *skb)
+{
+	const struct packet_place at = place_of(skb);
+
+	return filter_matches(&at, skb->len);
+}
+
 /* Of the words of the key; the upper bits of a product depend on all bits below. */
 static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *flow, bool flows)
 {
@@ -287,6 +295,8 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 		if ((cfg.has_reasons && !wanted_reason(reason)) ||
 		    (cfg.socket_only && !rx_sk && !sender) || (cfg.netns && netns != cfg.netns) ||
 		    (cfg.ifindex && ifindex != cfg.ifindex))
+			return 0;
+		if (cfg.has_expr && !matches(skb))
 			return 0;
 	}
 

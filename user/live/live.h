@@ -3,55 +3,55 @@
  * What is lost on this host, live: one collector with one clock, and the model of what it saw.
  * `trace`, `top` and `export` are printers of it. Nothing is printed here.
  *
- *	live_open() .. live_start() .. live_collect() at the end of each interval .. live_close()
+ *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
  *
- * The model is tables of rows. A row has a text for each field, and counts. Tables are kept as fine
- * as the collector was asked for and grouped for display with table_group(), by any list of fields.
+ * The model is tables of rows (live/table.h). They are kept as fine as the collector was asked for,
+ * and grouped for display with table_group(), by any list of fields. To be used by one thread.
  */
 #ifndef PKTLEDGER_LIVE_H
 #define PKTLEDGER_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
+#include "live/owners.h"
 #include "live/table.h"
 #include "trace/watch.h"
 
 struct live;
-struct owners;
 
 /* What to look at, and how fine. Strings are borrowed. Zero-initialised: all drops. */
 struct live_spec {
-	unsigned by;	       /* LIVE_BIT()s of the fields wanted; 0: LIVE_BY_DEFAULT */
-	const char *expr;      /* libpcap filter; NULL: none */
-	const char *netns;     /* name, path, or inode number; NULL: all */
-	const char *ifname;    /* device of that namespace, else of the caller's; NULL: all */
-	const char *reasons;   /* names by comma; NULL: all */
-	uint64_t stages;       /* bits of enum stage; 0: all */
-	int pid;	       /* sockets of this process; 0: all */
-	const char *cgroup;    /* path below the cgroup's root, and all below it; NULL: all */
+	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
+	bool senders;	     /* sockets that sent a packet, where none dropped it */
+	const char *expr;    /* libpcap filter; NULL: none */
+	const char *netns;   /* name, path, or inode number; NULL: all */
+	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
+	const char *reasons; /* names by comma; NULL: all */
+	uint64_t stages;     /* bits of enum stage; 0: all */
+	pid_t pid;	     /* sockets of this process, as sender or receiver; 0: all */
+	const char *cgroup; /* sockets of this cgroup and those below; as owner.cgroup; NULL: all */
 	struct owners *owners; /* names of processes, containers, namespaces; NULL: numbers */
 };
 
-/* What the collector itself lost, and what it cost, since live_start(). */
+/* What the collector itself lost or set aside, and what it cost, since live_start(). */
 struct live_own {
 	struct watch_state watch;
-	uint64_t rows_merged; /* packets whose socket or flow had no room in the table */
+	uint64_t events;      /* seen by the observer, filtered in the kernel not counted */
+	uint64_t ignored;     /* of those: parts of merged packets, messages between processes */
+	uint64_t rows_merged; /* additions that went to a row of "others" */
 	uint64_t cpu_ns;      /* of this process, user and system */
-	uint64_t duration_ns;
-	bool no_places;	 /* without CAP_SYSLOG: functions of the kernel are not known */
-	bool no_reasons; /* the kernel has none (before 5.17) */
-	bool no_sockets; /* the kernel does not tell the socket that dropped (before 6.11) */
+	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */
+	bool no_reasons;      /* the kernel has none (before 5.17) */
+	bool no_sockets;      /* the kernel does not tell the socket that dropped (before 6.11) */
 };
 
-/*
- * Another teller of losses, e.g. counters of NICs. `collect` is called at the end of each interval,
- * with the time since live_start(), and gives rows to live_add().
- */
+/* Another teller of losses, e.g. counters of NICs. */
 struct live_source {
-	int (*start)(void *arg, struct error *err); /* just before drops are counted */
-	void (*collect)(void *arg, struct live *l, uint64_t now_ns);
+	int (*start)(void *arg, struct error *err); /* just before drops are counted; or NULL */
+	void (*collect)(void *arg, struct live *l); /* an interval ends: rows go to live_add() */
 	void *arg;
 };
 
@@ -61,12 +61,15 @@ struct live_source {
  */
 int live_open(struct live **l, const struct live_spec *spec, struct error *err);
 
-/* Before live_start(); `s` is borrowed. At most LIVE_SOURCES. */
+/* Before live_start(); `s` is borrowed. -ENOSPC. */
 #define LIVE_SOURCES 8
 int live_add_source(struct live *l, const struct live_source *s);
 
 /* Counts from here on; the clock starts. */
 int live_start(struct live *l, struct error *err);
+
+/* To be called some times a second: looks for the owners of sockets that have just lost packets. */
+void live_tick(struct live *l);
 
 /* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */
 int live_collect(struct live *l, struct error *err);
@@ -74,18 +77,23 @@ int live_collect(struct live *l, struct error *err);
 /* Adds to this interval and the sum; from sources. Texts are copied. */
 void live_add(struct live *l, const struct live_row *row);
 
-/* ns since live_start() at the last live_collect(), and the length of that interval. */
+/* ns from live_start() to the last live_collect(), and the length of that interval. */
 uint64_t live_time(const struct live *l, uint64_t *interval_ns);
 
-/* The last interval, and the sum of all. Live until the next live_collect(). */
+/* The last interval, and the sum of all. The rows live until the next live_collect(). */
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, uint64_t cookie, struct watch_sock *out);
 
+/* Names of functions and reasons, for other printers; NULL: not known. */
+const struct ksyms *live_ksyms(const struct live *l);
+const struct reasons *live_reasons(const struct live *l);
+
 void live_own(const struct live *l, struct live_own *own);
 
+/* NULL is allowed. */
 void live_close(struct live *l);
 
 #endif

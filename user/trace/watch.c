@@ -19,7 +19,7 @@ struct watch {
 	struct watch_bpf *skel;
 	struct bpf_program *prog;
 	struct bpf_link *link;
-	bool by_flow, has_rx_sk;
+	bool by_flow, has_rx_sk, has_filter;
 	unsigned cpus;	   /* of a set: the highest number + 1 */
 	unsigned possible; /* values of a per-CPU map */
 	unsigned slots;	   /* of a CPU */
@@ -76,7 +76,9 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	};
 	if (cfg->reason_netfilter < 0)
 		cfg->reason_netfilter = -1;
-	cfg->is_filtered = spec->has_reasons || spec->socket_only || spec->netns || spec->ifindex;
+	cfg->has_expr = spec->filter != NULL;
+	cfg->is_filtered = cfg->has_expr || spec->has_reasons || spec->socket_only || spec->netns ||
+			   spec->ifindex;
 	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
 	w->has_rx_sk = args > 3;
 	return 0;
@@ -119,6 +121,10 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	rc = configure(w, spec, r, err);
 	if (!rc) {
 		size_maps(w);
+		if (spec->filter)
+			rc = filter_install(spec->filter, w->skel->obj, err);
+	}
+	if (!rc) {
 		w->prog = program_for(w, cast);
 		bpf_program__set_autoload(w->prog, true);
 		rc = watch_bpf__load(w->skel);
@@ -178,6 +184,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->rcu_map = w->inner_map = -1;
 	w->slot = w->other = MAP_FAILED;
 	w->by_flow = spec->by_flow;
+	w->has_filter = spec->filter != NULL;
 	w->cpus = highest_cpu() + 1;
 	w->possible = (unsigned)libbpf_num_possible_cpus();
 	w->slots = w->by_flow ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
@@ -309,6 +316,25 @@ int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct wa
 	return bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.devs), &key, out) ? -errno : 0;
 }
 
+void watch_each_sock(const struct watch *w,
+		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
+		     void *arg)
+{
+	int fd = bpf_map__fd(w->skel->maps.socks), rc = 0;
+	struct watch_sock sock[BATCH];
+	__u64 cookie[BATCH];
+	__u32 in, out, n;
+
+	for (bool first = true; !rc; first = false, in = out) {
+		n = BATCH;
+		rc = bpf_map_lookup_batch(fd, first ? NULL : &in, &out, cookie, sock, &n, NULL);
+		if (rc && errno != ENOENT)
+			return;
+		for (__u32 i = 0; i < n; i++)
+			each(arg, cookie[i], &sock[i]);
+	}
+}
+
 bool watch_knows_sockets(const struct watch *w)
 {
 	return w->has_rx_sk;
@@ -362,6 +388,8 @@ void watch_state(const struct watch *w, struct watch_state *s)
 		s->run_ns = info.run_time_ns;
 		s->runs = info.run_cnt;
 	}
+	if (w->has_filter)
+		filter_unread(w->skel->obj, &s->filter_unread);
 	s->slots = w->cpus * w->slots;
 	s->slots_used = w->slots_used;
 	s->overflow = w->keys;

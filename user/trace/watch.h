@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "trace/filter.h"
 #include "trace/reason.h"
 #include "watch_abi.h"
 
@@ -26,9 +27,10 @@ struct watch_spec {
 	uint32_t ifindex; /* of a device in that namespace; 0: all */
 	bool has_reasons; /* only those in the set; reasons of subsystems all pass */
 	uint64_t reasons[WATCH_REASONS / 64];
-	bool socket_only; /* only packets that a socket sent or dropped */
-	bool by_flow;	  /* tell flows apart */
-	bool by_sender;	  /* tell sending sockets apart */
+	bool socket_only;	     /* only packets that a socket sent or dropped */
+	bool by_flow;		     /* tell flows apart */
+	bool by_sender;		     /* tell sending sockets apart */
+	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 };
 
 /* What was counted for one key on one CPU in an interval. */
@@ -41,7 +43,8 @@ struct watch_entry {
 
 /* Own losses and own cost, since watch_attach(). */
 struct watch_state {
-	struct watch_loss loss;	    /* summed over the CPUs */
+	struct watch_loss loss; /* summed over the CPUs */
+	uint64_t filter_unread; /* did not match because they could not be read: trace/filter.h */
 	uint64_t recursion_misses;  /* a drop while our program ran on that CPU: not counted */
 	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
 	uint64_t slots, slots_used; /* over all CPUs; used: the most in an interval */
@@ -66,6 +69,11 @@ int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_en
 /* What was noted of a socket or a device. 0 or -ENOENT. */
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
 int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);
+
+/* All sockets known, in no order. */
+void watch_each_sock(const struct watch *w,
+		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
+		     void *arg);
 
 /* rx_sk is told by the kernel: sockets that drop are known (Linux 6.11). */
 bool watch_knows_sockets(const struct watch *w);

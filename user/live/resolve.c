@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "live/resolve.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/opt.h"
+
+static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
+{
+	unsigned n = reasons_count(r);
+	const char **names = calloc(n + 1, sizeof(*names)), *near = NULL;
+	uint32_t value;
+
+	if (names) {
+		for (unsigned i = 0; i < n; i++)
+			names[i] = reasons_at(r, i, &value);
+		near = opt_nearest(name, names, n);
+	}
+	free(names);
+	return error_set(err, STATUS_USAGE, -EINVAL, "see --reason help",
+			 "this kernel has no drop reason '%s'%s%s%s", name,
+			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+static int resolve_reasons(const char *list, const struct reasons *r, struct watch_spec *out,
+			   struct error *err)
+{
+	if (!reasons_count(r))
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --reason out",
+				 "this kernel tells no drop reasons (Linux 5.17)");
+	out->has_reasons = true;
+	for (const char *p = list;; p++) {
+		size_t len = strcspn(p, ",");
+		char name[REASON_NAME];
+		int value;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, p);
+		value = reasons_value(r, name);
+		if (value < 0)
+			return unknown_reason(name, r, err);
+		if (value < WATCH_REASONS)
+			out->reasons[value / 64] |= 1ULL << value % 64;
+		p += len;
+		if (!*p)
+			return 0;
+	}
+}
+
+static int open_netns(const struct live_spec *spec, struct netns *ns, struct error *err)
+{
+	uint64_t inum;
+
+	if (!spec->netns)
+		return netns_current(ns, err);
+	if (num_u64(spec->netns, 1, UINT32_MAX, &inum))
+		return netns_open(ns, spec->netns, err);
+	if (!spec->owners)
+		return error_set(err, STATUS_USAGE, -ENOENT, "name it", "no namespace %s",
+				 spec->netns);
+	for (int tries = 0; tries < 3; tries++) {
+		struct error quiet = {};
+
+		if (!owners_netns_open(spec->owners, (uint32_t)inum, ns, &quiet))
+			return 0;
+		owners_tick(spec->owners);
+	}
+	return error_set(err, STATUS_USAGE, -ENOENT, "see: ip netns; lsns -t net",
+			 "there is no network namespace %s", spec->netns);
+}
+
+static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
+{
+	struct netns ns = NETNS_NONE;
+	int rc = open_netns(spec, &ns, err), saved;
+
+	if (rc)
+		return rc;
+	out->netns = ns.inum;
+	if (spec->ifname) {
+		saved = netns_push(&ns);
+		if (saved >= 0) {
+			out->ifindex = if_nametoindex(spec->ifname);
+			netns_pop(saved);
+		}
+		if (!out->ifindex)
+			rc = error_set(err, STATUS_FAILED, -ENODEV, "see: ip link",
+				       "no interface %s in %s", spec->ifname,
+				       spec->netns ? spec->netns : "this network namespace");
+	}
+	netns_close(&ns);
+	return rc;
+}
+
+int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct watch_spec *out,
+		 struct error *err)
+{
+	int rc = 0;
+
+	*out = (struct watch_spec){
+		.by_flow = spec->by & LIVE_BIT(LIVE_FLOW),
+		.by_sender = spec->senders || spec->pid || spec->cgroup,
+		.socket_only = spec->pid || spec->cgroup,
+	};
+	if (spec->reasons)
+		rc = resolve_reasons(spec->reasons, r, out, err);
+	if (!rc && (spec->netns || spec->ifname))
+		rc = resolve_places(spec, out, err);
+	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+			       (int)spec->pid);
+	return rc;
+}

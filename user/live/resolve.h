@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From what a user names to the numbers that the observer filters by. */
+#ifndef PKTLEDGER_LIVE_RESOLVE_H
+#define PKTLEDGER_LIVE_RESOLVE_H
+
+#include "live/live.h"
+
+/*
+ * Fills the kernel's part of the filters: namespace, device, reasons, whether a socket is needed,
+ * what to tell apart. The expression is left to the caller. STATUS_USAGE or STATUS_UNABLE.
+ */
+int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct watch_spec *out,
+		 struct error *err);
+
+#endif
