@@ -172,9 +172,11 @@ static int take_word(struct parser *p, char *options, const char *text, struct e
 {
 	struct slot s;
 
-	if (!p->next_arg || !p->next_arg->name)
+	if (!p->next_arg || !p->next_arg->name || p->next_arg->type == OPT_COMMAND)
 		return usage(p, err, "unexpected argument", text, "");
-	s = make_slot(p->next_arg++, options);
+	s = make_slot(p->next_arg, options);
+	if (s.opt->type != OPT_WORDS)
+		p->next_arg++;
 	if (s.set)
 		*s.set = true;
 	return take_value(p, &s, s.opt->name, text, err);
@@ -216,6 +218,25 @@ static int check_complete(struct parser *p, struct error *err)
 	return OPT_NEXT_RUN;
 }
 
+/* The words behind `--`, where the command takes a command. */
+static int take_command(struct parser *p, char *options, int argc, char *const argv[],
+			struct error *err)
+{
+	const struct opt *o = p->cmd->args;
+	struct slot s;
+
+	while (o && o->name && o->type != OPT_COMMAND)
+		o++;
+	if (!o || !o->name || strcmp(argv[optind - 1], "--"))
+		return 0;
+	if (optind == argc)
+		return usage(p, err, "behind", "--", " there is no command");
+	s = make_slot(o, options);
+	*(char *const **)s.field = argv + optind;
+	optind = argc;
+	return 0;
+}
+
 static int parse(struct parser *p, int argc, char *const argv[], char *options, struct error *err)
 {
 	int c, next;
@@ -242,6 +263,9 @@ static int parse(struct parser *p, int argc, char *const argv[], char *options, 
 		if (next)
 			return next;
 	}
+	next = take_command(p, options, argc, argv, err);
+	if (next)
+		return next;
 	for (; optind < argc; optind++) {
 		next = take_word(p, options, argv[optind], err);
 		if (next)

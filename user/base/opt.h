@@ -43,6 +43,8 @@ enum opt_type {		      /* field */
 		OPT_ENUMS,    /* struct opt_enums: by comma, each once, min .. max of them */
 		OPT_LIMITS,   /* struct opt_limits: by comma */
 		OPT_CUSTOM,   /* what parse() says */
+		OPT_WORDS,    /* positional, last but for OPT_COMMAND: struct opt_words */
+		OPT_COMMAND,  /* positional, last: char *const *, the words behind `--` */
 		OPT_TYPES,
 };
 
@@ -68,6 +70,12 @@ struct opt_enums {
 struct opt_limits {
 	unsigned n;
 	struct limit at[OPT_LIST_MAX];
+};
+
+/* All words that are left, put together with blanks, as tcpdump does with its expression. */
+#define OPT_WORDS_LEN 2048
+struct opt_words {
+	char text[OPT_WORDS_LEN]; /* "": none */
 };
 
 /* One of a closed set. The word `help` in its place lists the set. Ends with a NULL name. */

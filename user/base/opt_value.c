@@ -51,6 +51,8 @@ static const struct type {
 			"a limit",
 			"loss=0.1%, rcvbuf=12, qdisc=100/s"},
 	[OPT_CUSTOM] = {.name = "custom", "VALUE"},
+	[OPT_WORDS] = {.name = "words", "WORD ..."},
+	[OPT_COMMAND] = {.name = "command", "COMMAND"},
 };
 
 const char *opt_type_name(enum opt_type type)
@@ -247,6 +249,17 @@ static int parse_list(const struct opt *opt, const char *who, const char *text, 
 	}
 }
 
+static int add_word(const char *who, const char *text, struct opt_words *words, struct error *err)
+{
+	size_t used = strlen(words->text);
+
+	if (used + strlen(text) + 2 > sizeof(words->text))
+		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %zu characters",
+				 who, sizeof(words->text) - 1);
+	snprintf(words->text + used, sizeof(words->text) - used, "%s%s", used ? " " : "", text);
+	return 0;
+}
+
 static int parse_custom(const struct opt *opt, const char *who, const char *text, void *field,
 			struct error *err)
 {
@@ -274,6 +287,8 @@ int opt_value_parse(const struct opt *opt, const char *who, const char *text, vo
 	if (is_list(opt))
 		return parse_list(opt, who, text, field, again, err);
 	switch (opt->type) {
+	case OPT_WORDS:
+		return add_word(who, text, field, err);
 	case OPT_CUSTOM:
 		return parse_custom(opt, who, text, field, err);
 	case OPT_ENUM:

@@ -62,14 +62,27 @@ int caps_require(const char *command, const int *caps, size_t n, struct error *e
 	return error_set(err, STATUS_UNABLE, -EPERM, hint, "%s needs %s", command, names);
 }
 
-int caps_drop_all(void)
+int caps_drop_but(const int *keep, size_t n)
 {
+	const capng_type_t sets = CAPNG_EFFECTIVE | CAPNG_PERMITTED;
 	capng_select_t set = CAPNG_SELECT_CAPS;
+	uint64_t have = 0;
 
 	if (capng_get_caps_process())
 		return -EIO;
+	for (size_t i = 0; i < n; i++)
+		have |= (uint64_t) !!capng_have_capability(CAPNG_EFFECTIVE, keep[i]) << i;
 	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
 		set = CAPNG_SELECT_BOTH;
 	capng_clear(set);
+	for (size_t i = 0; i < n; i++) {
+		if (have >> i & 1)
+			capng_update(CAPNG_ADD, sets, (unsigned)keep[i]);
+	}
 	return capng_apply(set) ? -EPERM : 0;
+}
+
+int caps_drop_all(void)
+{
+	return caps_drop_but(NULL, 0);
 }

@@ -17,6 +17,9 @@ int caps_missing(const int *caps, size_t n, char *names, size_t size);
 /* 0 if all are there, else -EPERM, with the missing ones and the way to them in `err`. */
 int caps_require(const char *command, const int *caps, size_t n, struct error *err);
 
+/* As caps_drop_all(), but for those of the `n` in `keep` that it has. */
+int caps_drop_but(const int *keep, size_t n);
+
 /*
  * Gives up all capabilities of the calling thread, and of the threads and programs that it
  * starts from now on: where it may, by an empty bounding set as well. 0 or -EPERM.

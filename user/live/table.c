@@ -2,11 +2,8 @@
 #include "live/table.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/opt.h"
 
 #define EMPTY	   0
 #define CHUNK_SIZE 65536
@@ -160,7 +157,7 @@ static int grow(struct live_table *t)
 	return 0;
 }
 
-static void add_counts(struct live_counts *sum, const struct live_counts *one)
+void live_counts_add(struct live_counts *sum, const struct live_counts *one)
 {
 	sum->events += one->events;
 	sum->packets += one->packets;
@@ -174,7 +171,7 @@ static void merge(struct live_row *into, const struct live_row *row)
 		into->note = NULL;
 	if (into->cookie != row->cookie)
 		into->cookie = 0;
-	add_counts(&into->counts, &row->counts);
+	live_counts_add(&into->counts, &row->counts);
 }
 
 /* False: there is none, and no room for one. */
@@ -286,7 +283,7 @@ struct live_counts table_sum(const struct live_table *t, unsigned classes)
 
 	for (unsigned i = 0; i < t->n; i++) {
 		if (of_class(&t->rows[i], classes))
-			add_counts(&sum, &t->rows[i].counts);
+			live_counts_add(&sum, &t->rows[i].counts);
 	}
 	return sum;
 }
@@ -299,46 +296,4 @@ const char *live_field_name(enum live_field field)
 const char *live_field_title(enum live_field field)
 {
 	return fields[field].title;
-}
-
-static int field_of(const char *name, size_t len)
-{
-	for (int f = 0; f < LIVE_FIELD_COUNT; f++) {
-		if (strlen(fields[f].name) == len && !strncmp(fields[f].name, name, len))
-			return f;
-	}
-	return -1;
-}
-
-static int unknown_field(const char *name, struct error *err)
-{
-	const char *names[LIVE_FIELD_COUNT], *near;
-
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		names[f] = fields[f].name;
-	near = opt_nearest(name, names, LIVE_FIELD_COUNT);
-	return error_set(err, STATUS_USAGE, -EINVAL, NULL, "'%s' is none of them%s%s%s", name,
-			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
-}
-
-int live_fields_parse(const char *list, unsigned *by, struct error *err)
-{
-	unsigned bits = 0;
-
-	for (const char *p = list;; p++) {
-		size_t len = strcspn(p, ",");
-		int field = field_of(p, len);
-		char name[32];
-
-		if (field < 0) {
-			snprintf(name, sizeof(name), "%.*s", (int)len, p);
-			return unknown_field(name, err);
-		}
-		bits |= LIVE_BIT(field);
-		p += len;
-		if (!*p)
-			break;
-	}
-	*by = bits;
-	return 0;
 }

@@ -99,9 +99,8 @@ void table_sort(struct live_table *t, enum table_order order);
 /* The sum over the rows of the classes in `classes`; 0: all. */
 struct live_counts table_sum(const struct live_table *t, unsigned classes);
 
+void live_counts_add(struct live_counts *sum, const struct live_counts *one);
+
 const char *live_field_name(enum live_field field); /* "stage", as in --by and JSON */
 const char *live_field_title(enum live_field field);
-/* A list by comma, "help" not included: bits, or -EINVAL with the nearest name in `err`. */
-int live_fields_parse(const char *list, unsigned *by, struct error *err);
-
 #endif

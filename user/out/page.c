@@ -11,7 +11,7 @@
 
 struct page page_open(FILE *out, bool colour, uint64_t most)
 {
-	struct page p = {.out = out, .colour = colour};
+	struct page p = {.out = out, .colour = colour, .width = PAGE_WIDTH};
 	char buf[FMT_MAX];
 
 	p.count_width = (unsigned)strlen(fmt_count(buf, sizeof(buf), most));
@@ -90,9 +90,9 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 	while (*(s += strspn(s, " "))) {
 		size_t n = strcspn(s, " ");
 
-		if (n > PAGE_WIDTH - p->indent)
-			n = PAGE_WIDTH - p->indent;
-		if (p->column > p->indent && p->column + 1 + n > PAGE_WIDTH) {
+		if (n > p->width - p->indent)
+			n = p->width - p->indent;
+		if (p->column > p->indent && p->column + 1 + n > p->width) {
 			end_style(p, style);
 			page_end(p);
 			pad_to(p, p->indent);

@@ -18,6 +18,7 @@ enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_BAD, STYLE_WA
 struct page {
 	FILE *out;
 	bool colour;
+	unsigned width;	      /* columns of the page; PAGE_WIDTH unless changed */
 	unsigned count_width; /* of the widest count */
 	unsigned column;      /* printed so far on this line */
 	unsigned indent;      /* of the lines that follow */

@@ -19,9 +19,8 @@ void text_counts(struct page *p, enum style style, const struct text_count *coun
 	}
 }
 
-/* A line of them; none if all are 0. */
-static void put_counts(struct page *p, const char *label, enum style style,
-		       const struct text_count *count, unsigned n)
+void text_counts_line(struct page *p, const char *label, enum style style,
+		      const struct text_count *count, unsigned n)
 {
 	bool any = false;
 
@@ -113,10 +112,10 @@ void text_beside(struct page *p, const struct result *res)
 
 	put_latency(p, &res->arrivals);
 	put_shapes(p, &res->arrivals);
-	put_counts(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	put_counts(p, "fragments       ", STYLE_PLAIN, fragments,
+	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
+	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
 		   sizeof(fragments) / sizeof(fragments[0]));
-	put_counts(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
+	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
 	if (l->suppressed) {
 		page_text(p, 0, STYLE_WARN, "suppressed      ");
 		page_words(p, STYLE_WARN, "%s", l->suppressed_evidence);

@@ -22,6 +22,10 @@ struct text_count {
 /* "3 duplicated, 12 reordered": those that are not 0. */
 void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n);
 
+/* A line of them; none if all are 0. */
+void text_counts_line(struct page *p, const char *label, enum style style,
+		      const struct text_count *count, unsigned n);
+
 /* Latency, columns of their own, own losses: each only if there is something to tell. */
 void text_beside(struct page *p, const struct result *res);
 

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "commands.h"
+#include "host/caps.h"
+#include "host/env.h"
+#include "live/child.h"
+#include "live/limits.h"
+#include "live/session.h"
+#include "options.h"
+#include "options_trace.h"
+#include "out/json_trace.h"
+#include "out/text_trace.h"
+
+struct trace_options {
+	struct global_options global;
+	struct trace_filters filters;
+	struct trace_view view;
+	struct opt_limits limits;
+	bool until_limit;
+	uint64_t duration_ns;
+	struct opt_words expr;
+	char *const *command;
+};
+
+static const struct trace_options defaults = {.view = TRACE_VIEW_DEFAULTS};
+
+static const struct opt trace_opts[] = {
+	{"duration", 't', OPT_TIME, offsetof(struct trace_options, duration_ns), .min = 1,
+	 .default_text = "until a signal, or the end of COMMAND", .help = "end after so long"},
+	{"limit", 0, OPT_LIMITS, offsetof(struct trace_options, limits), .default_text = "none",
+	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
+	{"until-limit", 0, OPT_FLAG, offsetof(struct trace_options, until_limit),
+	 .help = "end as soon as a limit is broken"},
+	{0},
+};
+
+static const struct opt trace_args[] = {
+	{"EXPR", 0, OPT_WORDS, offsetof(struct trace_options, expr),
+	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
+	{"-- COMMAND", 0, OPT_COMMAND, offsetof(struct trace_options, command),
+	 .help = "run it and trace while it lives; its exit status is ours"},
+	{0},
+};
+
+static const struct opt_group trace_groups[] = {
+	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
+	{"How long", trace_opts, 0},
+	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
+	{"Output", global_opts, offsetof(struct trace_options, global)},
+	{0},
+};
+
+/* What the callbacks of the session need. */
+struct trace {
+	const struct trace_options *o;
+	struct live_spec spec;
+	struct json_out *json; /* NULL: text */
+	struct text_trace text;
+	char netns[OWNER_NETNS];
+	struct limits limits;
+};
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Only what later intervals need: namespaces and processes of others, and our maps. */
+static void give_up_capabilities(void)
+{
+	static const int kept[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF, CAP_SYS_PTRACE,
+				   CAP_DAC_READ_SEARCH};
+
+	if (caps_drop_but(kept, sizeof(kept) / sizeof(kept[0])))
+		log_debug("cannot give up capabilities that are no longer needed");
+}
+
+static void tell_gaps(const struct live *l)
+{
+	struct live_own own;
+
+	live_own(l, &own);
+	if (own.no_places)
+		log_warn("functions of the kernel are hidden: places and some stages are not known "
+			 "(CAP_SYSLOG)");
+	if (own.no_reasons)
+		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
+	if (own.no_sockets)
+		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11)");
+}
+
+static void on_start(void *arg, const struct live *l)
+{
+	struct trace *t = arg;
+
+	give_up_capabilities();
+	tell_gaps(l);
+	if (t->json)
+		json_out_once(t->json, "start",
+			      json_trace_start(program_argc, program_argv, env_read(NULL), &t->spec,
+					       t->o->view.interval_ns));
+	else
+		log_info("tracing what this host drops%s%s; Ctrl-C ends",
+			 t->spec.expr ? " of: " : "", t->spec.expr ? t->spec.expr : "");
+}
+
+static void tell_limit(const struct trace *t, const struct limit *limit, double measured)
+{
+	char text[FMT_MAX];
+
+	log_progress_clear();
+	if (t->json)
+		json_out_each(t->json, "limit", json_limit(limit, measured, true));
+	else
+		log_warn("limit %s is broken: %.0f%s", num_text_limit(text, sizeof(text), limit),
+			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
+}
+
+/* False ends the session. */
+static bool on_interval(void *arg, const struct live *l)
+{
+	struct trace *t = arg;
+	const struct live_table *now = live_interval(l);
+	uint64_t length, time = live_time(l, &length);
+	char number[FMT_MAX];
+	bool broken = false;
+
+	log_progress_clear();
+	if (t->json)
+		json_out_each(t->json, "interval",
+			      json_trace_interval(now, t->spec.by, time, length));
+	else if (!t->o->global.quiet)
+		text_trace_interval(&t->text, now, realtime_ns(), length);
+	fflush(stdout);
+	for (unsigned i = 0; i < t->limits.n; i++) {
+		if (limits_crossed(&t->limits, i, now, live_total(l), length)) {
+			tell_limit(t, &t->limits.at[i].limit, t->limits.at[i].measured);
+			broken = true;
+		}
+	}
+	log_progress("%.0f s: %s lost", (double)time * 1e-9,
+		     fmt_count(number, sizeof(number),
+			       table_sum(live_total(l), 1u << NOISE_LOSS).packets));
+	return !stdout_gone() && !(broken && t->o->until_limit);
+}
+
+static void on_end(struct trace *t, const struct live *l, bool interrupted)
+{
+	struct live_summary *s = malloc(sizeof(*s));
+
+	if (!s)
+		return;
+	live_summarise(l, s);
+	s->interrupted = interrupted;
+	log_progress_clear();
+	if (t->json)
+		json_out_once(t->json, "end", json_trace_end(s, t->spec.by));
+	else
+		text_trace_end(&t->text, s);
+	free(s);
+}
+
+static void prepare_text(struct trace *t)
+{
+	struct netns own;
+	struct error quiet = {};
+
+	if (!netns_current(&own, &quiet)) {
+		owners_netns(t->spec.owners, own.inum, t->netns);
+		netns_close(&own);
+	}
+	t->text = (struct text_trace){
+		.out = stdout,
+		.colour = log_colour(STDOUT_FILENO),
+		.width = text_trace_width(stdout),
+		.by = t->spec.by ? t->spec.by | LIVE_BY_STAGE : LIVE_BY_DEFAULT,
+		.all = t->o->view.all,
+		.verbosity = t->o->global.quiet ? -1 : (int)t->o->global.verbose,
+		.netns = t->netns,
+	};
+}
+
+static int check(const struct trace_options *o, struct trace *t, struct error *err)
+{
+	static const int needed[] = {CAP_BPF, CAP_PERFMON};
+	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->spec, err);
+
+	if (!rc)
+		rc = limits_init(&t->limits, o->limits.at, o->limits.n, err);
+	if (!rc && o->until_limit && !o->limits.n)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
+			       "--until-limit needs a --limit");
+	return rc ? rc : caps_require("trace", needed, 2, err);
+}
+
+/* Runs the whole; returns the exit status. */
+static int trace(struct trace *t, struct error *err)
+{
+	const struct trace_options *o = t->o;
+	struct session_spec session = {
+		.live = &t->spec,
+		.interval_ns = o->view.interval_ns,
+		.duration_ns = o->duration_ns,
+		.command = o->command,
+		.stdout_to_stderr = t->json != NULL,
+		.on_start = on_start,
+		.on_interval = on_interval,
+		.arg = t,
+	};
+	struct session_result done = {};
+	int rc = check(o, t, err);
+
+	if (!rc)
+		rc = owners_open(&t->spec.owners, NULL, err);
+	if (!rc)
+		prepare_text(t);
+	if (!rc)
+		rc = session_run(&session, &done, err);
+	if (done.live)
+		on_end(t, done.live, done.interrupted);
+	live_close(done.live);
+	owners_close(t->spec.owners);
+	if (o->command && (done.command_status || rc))
+		return done.command_status ? done.command_status : CHILD_OURS;
+	if (rc)
+		return err->status;
+	return limits_broken(&t->limits) ? STATUS_BROKEN : STATUS_OK;
+}
+
+static int trace_run(void *options, struct error *err)
+{
+	const struct trace_options *o = options;
+	enum output output = global_output(&o->global);
+	struct trace t = {.o = o};
+	int status;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (o->filters.reasons && !strcmp(o->filters.reasons, "help"))
+		return trace_list_reasons(stdout, err) ? (int)err->status : STATUS_OK;
+	if (output != OUTPUT_TEXT)
+		t.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+				      "pktledger/trace/1");
+	status = trace(&t, err);
+	log_progress_clear();
+	if (t.json) {
+		if (err->status != STATUS_OK)
+			json_out_error(t.json, err);
+		json_out_finish(t.json);
+	}
+	return status;
+}
+
+static const struct opt_example examples[] = {
+	{"trace", "what this host drops, each second, until Ctrl-C"},
+	{"trace udp port 53 -- dig @198.18.0.2 example.org",
+	 "of one protocol, while a command runs"},
+	{"trace --by process,netns", "whose packets they are"},
+	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
+	{"trace -t 60 -j", "a minute, as JSON"},
+	{0},
+};
+
+const struct command cmd_trace = {
+	.name = "trace",
+	.summary = "live drop attribution of any traffic here",
+	.synopsis = "[options] [EXPR] [-- COMMAND]",
+	.description =
+		"Shows what the kernel drops on this host, in all network namespaces: the stage on "
+		"the packet's path, the kernel's reason and function, interface, namespace, and "
+		"where a socket dropped it, that socket and its process. A stage with a question "
+		"mark may be no loss. What nobody misses, as multicast that no one has joined, is "
+		"only summed up.",
+	.groups = trace_groups,
+	.args = trace_args,
+	.defaults = &defaults,
+	.size = sizeof(struct trace_options),
+	.examples = examples,
+	.run = trace_run,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is told at the end: the sum of all intervals, what it means, what it cost. Plain data. */
+#ifndef PKTLEDGER_LIVE_SUMMARY_H
+#define PKTLEDGER_LIVE_SUMMARY_H
+
+#include "books/findings.h"
+#include "live/live.h"
+
+struct live_summary {
+	uint64_t duration_ns;
+	struct live_counts lost, suspect, benign;
+	struct live_counts stage[STAGE_COUNT]; /* losses */
+	const struct live_table *total;	       /* lives as long as the collector */
+	struct live_own own;
+	struct finding finding[STAGE_COUNT];
+	unsigned n_findings;
+	bool interrupted; /* by a signal; set by the caller */
+};
+
+void live_summarise(const struct live *l, struct live_summary *out);
+
+#endif
