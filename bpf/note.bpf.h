@@ -7,6 +7,7 @@
 #define PKTLEDGER_NOTE_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #include "kernel.h"
@@ -96,6 +97,19 @@ static __always_inline void note_sock(__u64 cookie, struct sock *sk)
 	if (n.state != TCP_TIME_WAIT && n.state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
 		note_full(&n, sk);
 	bpf_map_update_elem(&socks, &cookie, &n, BPF_ANY);
+}
+
+/* All that is left of a socket that has closed: where its packets went. */
+static __always_inline void note_port(__u64 id, const struct watch_flow *f)
+{
+	struct watch_sock n = {
+		.family = f->family,
+		.protocol = f->proto,
+		.local_port = bpf_ntohs(f->dst_port),
+	};
+
+	__builtin_memcpy(n.local, f->dst, sizeof(n.local));
+	bpf_map_update_elem(&socks, &id, &n, BPF_ANY);
 }
 
 static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_device *dev)

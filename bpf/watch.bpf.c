@@ -55,7 +55,7 @@ struct {
 /* A drop on its way to the table; the key as four words, which is how it is compared. */
 struct drop {
 	__u64 word[4];
-	struct watch_flow flow;
+	struct watch_flow flow; /* with flows, or for WATCH_PORT */
 	struct net_device *dev; /* NULL: skb->dev is none */
 	struct sock *sk;	/* whose cookie is in the key; or NULL */
 	__u32 cpu;		/* counted from that of the first set */
@@ -118,6 +118,8 @@ static __always_inline void note(const struct drop *d)
 		note_dev((__u32)d->word[3], d->word[2] >> 32, d->dev);
 	if (d->sk)
 		note_sock(d->word[1], d->sk);
+	else if (d->word[3] >> 56 & WATCH_PORT)
+		note_port(d->word[1], &d->flow);
 }
 
 static __always_inline struct watch_count *overflow(struct drop *d, struct watch_loss *loss)
@@ -237,6 +239,15 @@ static __always_inline bool wanted_reason(__u32 reason)
 	return reason >= WATCH_REASONS || cfg.reasons[reason / 64] >> reason % 64 & 1;
 }
 
+/* In place of a cookie, of which none is that large. */
+static __always_inline __u64 port_id(const struct watch_flow *f)
+{
+	const __u64 *dst = (const void *)f->dst;
+	__u64 sum = (dst[0] ^ f->proto) * 0x9e3779b97f4a7c15 + (dst[1] ^ f->dst_port);
+
+	return (sum ^ sum >> 29) * 0xbf58476d1ce4e5b9 | 1ULL << 63;
+}
+
 static __always_inline bool matches(struct sk_buff *skb)
 {
 	const struct packet_place at = place_of(skb);
@@ -320,8 +331,14 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 		sk = sender;
 		flags |= WATCH_SENDER;
 		aux = cookie_of(sk);
+	} else if (flags & WATCH_NO_DEV && !sender) {
+		flow_read(skb, skb_l3(skb), &flow);
+		if (flow.dst_port) {
+			flags |= WATCH_PORT;
+			aux = port_id(&flow);
+		}
 	}
-	if (flows)
+	if (flows && !flow.family)
 		flow_read(skb, skb_l3(skb), &flow);
 
 	word[0] = ctx[1];

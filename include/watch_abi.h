@@ -26,6 +26,7 @@ enum watch_flag {
 	WATCH_SK = 2,	    /* skb->sk was set: the packet was this host's own */
 	WATCH_DST = 4,	    /* a route was attached; for NETFILTER_DROP aux is its input function */
 	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
+	WATCH_PORT = 16,    /* aux stands for the destination: the packet had no socket any more */
 	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
 	WATCH_SENDER = 64,  /* aux is the cookie of the socket that sent it; only if asked for */
 	WATCH_OTHERS = 128, /* no room: aux and flow are left out, several keys are one */
@@ -34,7 +35,7 @@ enum watch_flag {
 /* 32 bytes, compared as four words. */
 struct watch_key {
 	__u64 location;	 /* return address in the kernel; 0: an empty slot */
-	__u64 aux;	 /* a socket's cookie or dst->input, as flags say; else 0 */
+	__u64 aux;	 /* a socket's cookie, dst->input or a destination, as flags say; else 0 */
 	__s32 reason;	 /* enum skb_drop_reason; 0 if the kernel has none */
 	__u32 ifindex;	 /* 0 unknown */
 	__u32 netns;	 /* inode number; 0 unknown */

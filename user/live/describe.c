@@ -165,9 +165,10 @@ static void judge(const struct describer *d, const struct watch_key *key, struct
 static void put_socket(const struct describer *d, const struct watch_key *key,
 		       struct described *out)
 {
-	if (!(key->flags & (WATCH_SOCKET | WATCH_SENDER)) || key->flags & WATCH_OTHERS)
+	if (!(key->flags & (WATCH_SOCKET | WATCH_SENDER | WATCH_PORT)) || key->flags & WATCH_OTHERS)
 		return;
-	out->row.cookie = key->aux;
+	if (!(key->flags & WATCH_PORT))
+		out->row.cookie = key->aux;
 	if (!watch_sock(d->watch, key->aux, &out->sock))
 		describe_socket(&out->sock, out->socket, sizeof(out->socket));
 }

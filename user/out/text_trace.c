@@ -87,13 +87,23 @@ static double per_second(uint64_t n, uint64_t ns)
 	return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
+/* Whole packets where there are few: an interval is never exactly a second. */
+static char *rate_text(char *buf, size_t size, double pps)
+{
+	if (pps >= 0.5 && pps < 999.5)
+		snprintf(buf, size, "%.0f pps", pps);
+	else
+		fmt_rate(buf, size, pps);
+	return buf;
+}
+
 static void put_rates(struct page *p, enum style style, const char *label,
 		      const struct live_counts *c, uint64_t ns)
 {
 	char packets[FMT_MAX], bytes[FMT_MAX], head[128];
 
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 fmt_rate(packets, sizeof(packets), per_second(c->packets, ns)),
+		 rate_text(packets, sizeof(packets), per_second(c->packets, ns)),
 		 fmt_bytes(bytes, sizeof(bytes), (uint64_t)per_second(c->bytes, ns)));
 	page_text(p, 2, style, head);
 	p->indent += 2;
@@ -148,7 +158,7 @@ void text_trace_interval(const struct text_trace *v, const struct live_table *t,
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	page_text(&p, 0, STYLE_BOLD, clock);
 	page_words(&p, STYLE_BOLD, "\v\v%s lost, %s", fmt_count(count, sizeof(count), lost.packets),
-		   page_glue(fmt_rate(rate, sizeof(rate), per_second(lost.packets, interval_ns))));
+		   page_glue(rate_text(rate, sizeof(rate), per_second(lost.packets, interval_ns))));
 	page_end(&p);
 	put_interval_rows(v, &p, t, NOISE_LOSS, interval_ns);
 	put_interval_rows(v, &p, t, NOISE_SUSPECT, interval_ns);
@@ -220,7 +230,7 @@ static void put_own(const struct text_trace *v, struct page *p, const struct liv
 	page_text(p, 0, STYLE_DIM, "own cost        ");
 	page_words(p, STYLE_DIM, "%s of CPU time",
 		   page_glue(fmt_ns(time, sizeof(time), s->own.cpu_ns)));
-	if (w->run_ns)
+	if (w->runs)
 		page_words(p, STYLE_DIM, "and %s in the kernel,",
 			   page_glue(fmt_ns(time, sizeof(time), w->run_ns)));
 	page_words(p, STYLE_DIM, "for %s events;", fmt_count(time, sizeof(time), s->own.events));
