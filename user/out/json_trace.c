@@ -167,7 +167,10 @@ static struct json_object *own_cost(const struct live_own *own)
 	json_put_u64(o, "events", own->events);
 	json_put_u64(o, "ignored_events", own->ignored);
 	json_put_u64(o, "cpu_ns", own->cpu_ns);
-	json_put(o, "kernel_ns", w->runs ? json_object_new_uint64(w->run_ns) : NULL);
+	if (w->runs)
+		json_put_double(o, "kernel_ns_per_event", (double)w->run_ns / (double)w->runs);
+	else
+		json_put(o, "kernel_ns_per_event", NULL);
 	json_put_u64(o, "map_bytes", w->map_bytes);
 	json_put_u64(o, "slots", w->slots);
 	json_put_u64(o, "slots_used", w->slots_used);
