@@ -264,7 +264,7 @@ static void namespaces(void **state)
 	blue = (uint32_t)fake_inode("run/netns/blue");
 	cni = (uint32_t)fake_inode("run/netns/cni-1234");
 	fake_process(1, "systemd", 0, HOST, "0::/init.scope\n");
-	fake_link("proc/1/ns/pid", "pid:[4026531836]");
+	fake_link("proc/self/ns/pid", "pid:[4026531836]");
 	fake_process(500, "dnsmasq", 500, 4026532600u, "0::/\n");
 	fake_process(501, "child", 501, 4026532600u, "0::/\n");
 	fake_process(502, "nginx", 502, 4026532601u, "0::/docker/" ID "\n");
@@ -281,7 +281,7 @@ static void namespaces(void **state)
 	owners_close(o);
 
 	/* PID 1 of a container is not the host's */
-	fake_link("proc/1/ns/pid", "pid:[4026532700]");
+	fake_link("proc/self/ns/pid", "pid:[4026532700]");
 	o = open_owners();
 	assert_string_equal(name_of(o, HOST), "systemd[1]");
 	owners_close(o);

@@ -9,11 +9,12 @@
 
 #include "base/idmap.h"
 
-#define SOCKETS_MAX 4096	  /* known at a time; the one not asked for the longest gives way */
-#define HELD_MAX    8		  /* processes of one socket that are weighed against each other */
-#define FRESH_NS    1000000000ULL /* so long an answer is not looked at again */
-#define RETRY_NS    1000000000ULL /* the first time; doubled each time that nobody is found */
-#define RETRY_MOST  60000000000ULL
+#define SOCKETS_MAX   4096 /* known at a time; the one not asked for the longest gives way */
+#define HELD_MAX      8	   /* processes of one socket that are weighed against each other */
+#define THREADS_ASKED 64   /* of a process, whether they read */
+#define FRESH_NS      1000000000ULL /* so long an answer is not looked at again */
+#define RETRY_NS      1000000000ULL /* the first time; doubled each time that nobody is found */
+#define RETRY_MOST    60000000000ULL
 
 /* SOUGHT: the pass in progress has looked for it from its beginning. */
 enum wanted { SETTLED, WANTED, SOUGHT };
@@ -221,17 +222,32 @@ static int64_t look_at(struct holders *h, pid_t pid)
 	return links;
 }
 
+static bool receives(const struct holders *h, const struct held *held)
+{
+	DIR *tasks = proc_dir(h->root, "proc/%d/task", held->pid);
+	bool found = false;
+	uint64_t tid;
+
+	for (unsigned i = 0; !found && i < THREADS_ASKED && tasks; i++) {
+		if (!proc_next_number(tasks, &tid))
+			break;
+		found = proc_receives(h->root, held->pid, (pid_t)tid, held->fd);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
 /* Fills `out`; a larger rank reads rather than a smaller. -ESRCH: gone. */
 static int64_t rank(const struct holders *h, const struct held *held, struct holder *out)
 {
 	struct proc_stat st;
-	pid_t tid;
 
 	if (proc_stat(h->root, held->pid, 0, &st))
 		return -ESRCH;
 	*out = (struct holder){.pid = held->pid, .start = st.start, .fd = held->fd};
 	memcpy(out->name, st.name, sizeof(out->name));
-	if (proc_receives(h->root, held->pid, held->fd, &tid))
+	if (receives(h, held))
 		return INT64_MAX;
 	return held->pid == 1 ? 0 : 1 + (int64_t)st.start;
 }

@@ -160,15 +160,18 @@ static int read_processes(struct nsnames *n)
 	return 0;
 }
 
+/* PID 1 may have capabilities that we have not; kthreadd is in the same namespace. */
 static void read_host(struct nsnames *n)
 {
-	char link[64];
 	struct entry *e;
+	uint32_t inum;
+	char link[64];
 
-	if (proc_link(n->root, link, sizeof(link), "proc/1/ns/pid") < 0 ||
+	if (proc_link(n->root, link, sizeof(link), "proc/self/ns/pid") < 0 ||
 	    proc_inode(link, "pid") != PID_NS_INIT)
 		return;
-	e = seen(n, proc_netns(n->root, 1));
+	inum = proc_netns(n->root, 1);
+	e = seen(n, inum ? inum : proc_netns(n->root, 2));
 	if (e)
 		e->name.host = true;
 }

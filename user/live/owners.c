@@ -223,6 +223,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	if (!ret) {
 		out->pid = holder.pid;
 		out->holders = holder.holders;
+		out->fd = holder.fd;
 		memcpy(out->process, holder.name, sizeof(out->process));
 		if (says_nothing(out))
 			put_place(out, process_place(o, holder.pid, holder.start));

@@ -27,6 +27,7 @@ struct owners;
 struct owner {
 	pid_t pid;	  /* the process that reads the socket, or the only one that has it */
 	unsigned holders; /* processes that have it open */
+	int fd;		  /* its descriptor of the socket */
 	char process[16]; /* its name, /proc/PID/comm */
 	char cgroup[OWNER_CGROUP]; /* below the root of its hierarchy; "/": in the root */
 	struct container container;

@@ -163,22 +163,12 @@ static bool call_receives(const char *text, int fd)
 	return false;
 }
 
-bool proc_receives(int root, pid_t pid, int fd, pid_t *tid)
+bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
 {
-	DIR *tasks = proc_dir(root, "proc/%d/task", pid);
-	bool found = false;
 	char text[160];
-	uint64_t id;
 
-	while (!found && tasks && proc_next_number(tasks, &id)) {
-		*tid = (pid_t)id;
-		found = proc_read(root, text, sizeof(text), "proc/%d/task/%d/syscall", pid, *tid) >
-				0 &&
-			call_receives(text, fd);
-	}
-	if (tasks)
-		closedir(tasks);
-	return found;
+	return proc_read(root, text, sizeof(text), "proc/%d/task/%d/syscall", pid, tid) > 0 &&
+	       call_receives(text, fd);
 }
 
 uint32_t proc_netns(int root, pid_t pid)

@@ -44,8 +44,8 @@ struct proc_stat {
 /* `tid` 0: the process. 0 or -errno (-ESRCH: gone). */
 int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st);
 
-/* Whether a thread of the process waits in a call that reads the descriptor; it is *tid then. */
-bool proc_receives(int root, pid_t pid, int fd, pid_t *tid);
+/* Whether the thread waits in a call that reads the descriptor. */
+bool proc_receives(int root, pid_t pid, pid_t tid, int fd);
 
 /* The inode of the network namespace; 0: gone, or not permitted. */
 uint32_t proc_netns(int root, pid_t pid);

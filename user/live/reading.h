@@ -3,14 +3,18 @@
  * Why a socket was full: what its reader did while packets were lost, and how full the queue was.
  *
  * Sources: /proc/PID/task/TID/schedstat (proc_pid_schedstat(): time on a CPU, and time runnable
- * without one, ns), stat, wchan and syscall of the same, cpu.stat of the cgroups above it, and
- * SK_MEMINFO of the socket by sock_diag. All are samples at the ticks of the caller: a loss that
- * lasts shorter than two ticks has no window, and then nothing is said.
+ * without one), stat, wchan and syscall of the same, cpu.stat of the cgroups above it, and
+ * SK_MEMINFO of the socket by sock_diag. All are samples.
  *
  * The kernel could tell it without samples, at sched_switch and sched_wakeup; but these come for
- * every task of the host, some 100,000 times a second on a busy one, loss or not. A read of
- * schedstat costs a microsecond or two for each thread and tick, and only while a socket loses
- * packets.
+ * every task of the host, some 100,000 times a second on a busy one, loss or not. A sample costs
+ * some microseconds for each thread, and those between intervals are taken only while a socket
+ * loses packets.
+ *
+ *	readings_open() .. readings_begin()
+ *	every 100 ms or so: readings_sample()
+ *	at the end of an interval: readings_note() for each socket that lost packets in it, then
+ *	readings_interval()
  */
 #ifndef PKTLEDGER_READING_H
 #define PKTLEDGER_READING_H
@@ -20,14 +24,25 @@
 
 #include "live/owners.h"
 
-#define READING_SOCKETS 16 /* watched at a time; the rest go without */
-#define READING_THREADS 64 /* of one process */
+#define READING_SOCKETS                                                                            \
+	64 /* known at a time; who has not lost packets for the longest gives way                  \
+	    */
 
 struct readings;
 
+/* Which socket; 0: not known. */
+struct reading_socket {
+	uint64_t inode;	 /* as for owners_socket() */
+	uint32_t netns;	 /* inode number */
+	uint16_t family; /* AF_INET, AF_INET6 */
+	uint16_t port;	 /* local, host order */
+	uint64_t cgroup;
+};
+
 /*
- * The thread that reads: the one that was seen in a receiving call on this socket, else the one
- * that used or wanted a CPU the longest. Times are of ticks in which packets were lost, in ns.
+ * The thread that reads: of those seen in a receiving call on this socket, else of all, the one
+ * that used or wanted a CPU the longest. Times are those of the intervals in which packets were
+ * lost.
  */
 struct reading {
 	pid_t pid;
@@ -41,7 +56,7 @@ struct reading {
 	uint64_t sleep_ns;	 /* the rest */
 	uint64_t process_run_ns; /* of all threads */
 	uint64_t process_wait_ns;
-	uint64_t throttled_ns; /* its cgroups had used up their quota (cpu.max), the longest of them
+	uint64_t throttled_ns; /* CPU time that the quota of its cgroup withheld, all CPUs together
 				*/
 	bool stopped;	       /* by a signal or a debugger, in most samples */
 	char sleeps_in[48];    /* function of the kernel where it slept most often; "": unknown */
@@ -49,24 +64,34 @@ struct reading {
 	unsigned samples;     /* of the queue */
 	uint64_t queue_bytes; /* truesize waiting, mean over the samples */
 	uint64_t queue_max_bytes;
-	uint64_t rcvbuf; /* SO_RCVBUF as getsockopt tells it; 0: unknown */
-	uint64_t drops;	 /* of the socket (sk_drops) within the window: a second book */
+	uint64_t rcvbuf; /* as getsockopt(SO_RCVBUF) tells it; 0: unknown */
+	uint64_t drops;	 /* of the socket (sk_drops) between the samples: a second book */
 };
 
-/* `owners` is borrowed; `root` as there. */
+/* `owners` is borrowed; `root` as in owners_open(). */
 int readings_open(struct readings **r, struct owners *owners, const char *root, struct error *err);
 void readings_close(struct readings *r);
 
-/* The socket has lost packets since the last tick. */
-void readings_note(struct readings *r, uint64_t inode, uint32_t netns);
+/*
+ * Notes the state of the processes that have UDP sockets now, in the caller's namespace and in the
+ * `n` others, as far as there is room: so the first interval of a loss has a beginning, too. Calls
+ * owners_tick().
+ */
+void readings_begin(struct readings *r, const uint32_t *netns, unsigned n);
 
-/* A sample of all that were noted; the time since the last one counts for those noted since. */
-void readings_tick(struct readings *r);
+/* A sample of the sockets that have lost packets lately. */
+void readings_sample(struct readings *r);
 
-/* -ENOENT: not watched, no process found, or no whole tick seen. */
+/* The socket has lost packets in the interval that ends now. */
+void readings_note(struct readings *r, const struct reading_socket *s);
+
+/* Ends the interval. Calls owners_tick() if there are new sockets. */
+void readings_interval(struct readings *r);
+
+/* -ENOENT: no process was found, or no interval had a beginning and an end. */
 int readings_get(const struct readings *r, uint64_t inode, struct reading *out);
 
-/* CPU time that the samples took, ns. */
+/* CPU time that all this took, ns. */
 uint64_t readings_cost(const struct readings *r);
 
 #endif
