@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_NETNS_H
 #define PKTLEDGER_NETNS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -79,5 +80,12 @@ int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsig
  * called with other threads running.
  */
 int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err);
+
+/*
+ * The same with the program's stdout as text, to be freed; at lower priority (nice 10). -ETIMEDOUT:
+ * it took longer than `timeout_ms` and was killed; -EFBIG: it wrote more than `most` bytes.
+ */
+int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,
+		    char **text, struct error *err);
 
 #endif

@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,12 +38,18 @@ static int memory_file(const char *content)
 	return fd;
 }
 
+/* -1 as `out`: /dev/null. */
+struct streams {
+	int in, out, err;
+};
+
 /*
  * The child is made with the calling thread's namespace, so the thread moves there for the moment
  * of the spawn. posix_spawn() is safe in a threaded program. Own process group: Ctrl-C at the
  * terminal is for us, and must not end a command that puts something back.
  */
-static int spawn_in(const struct netns *ns, char *const argv[], int in, int errout, pid_t *pid)
+static int spawn_in(const struct netns *ns, char *const argv[], const struct streams *io,
+		    pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -55,12 +66,14 @@ static int spawn_in(const struct netns *ns, char *const argv[], int in, int erro
 
 	ret = posix_spawn_file_actions_init(&files);
 	if (!ret)
-		ret = posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-	if (!ret)
+		ret = posix_spawn_file_actions_adddup2(&files, io->in, STDIN_FILENO);
+	if (!ret && io->out >= 0)
+		ret = posix_spawn_file_actions_adddup2(&files, io->out, STDOUT_FILENO);
+	else if (!ret)
 		ret = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY,
 						       0);
 	if (!ret)
-		ret = posix_spawn_file_actions_adddup2(&files, errout, STDERR_FILENO);
+		ret = posix_spawn_file_actions_adddup2(&files, io->err, STDERR_FILENO);
 	if (!ret)
 		ret = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	saved = ret ? -ret : netns_push(ns);
@@ -98,29 +111,105 @@ static int tell_failure(const char *command, int wstatus, int errout, struct err
 			 WEXITSTATUS(wstatus), *line ? ": " : "", line);
 }
 
-int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err)
+static void close_streams(const struct streams *io)
 {
-	int in = memory_file(input);
-	int errout = memory_file(NULL);
-	int wstatus = 0, ret;
-	pid_t pid;
+	if (io->in >= 0)
+		close(io->in);
+	if (io->out >= 0)
+		close(io->out);
+	if (io->err >= 0)
+		close(io->err);
+}
 
-	ret = in < 0 ? in : errout < 0 ? errout : spawn_in(ns, argv, in, errout, &pid);
-	if (ret) {
+static int start(const struct netns *ns, char *const argv[], const struct streams *io, pid_t *pid,
+		 struct error *err)
+{
+	int ret = io->in < 0 ? io->in : io->err < 0 ? io->err : spawn_in(ns, argv, io, pid);
+
+	if (ret)
 		error_set(err, STATUS_UNABLE, ret,
 			  ret == -ENOENT ? "install the package that contains it" : NULL,
 			  "cannot run %s: %s", argv[0], strerror(-ret));
-	} else {
-		ret = wait_for(pid, &wstatus);
-		if (ret)
-			error_set(err, STATUS_FAILED, ret, NULL, "cannot wait for %s: %s", argv[0],
-				  strerror(-ret));
-		else if (wstatus)
-			ret = tell_failure(argv[0], wstatus, errout, err);
+	return ret;
+}
+
+static int finish(const char *command, pid_t pid, const struct streams *io, struct error *err)
+{
+	int wstatus = 0, ret = wait_for(pid, &wstatus);
+
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot wait for %s: %s", command,
+				 strerror(-ret));
+	return wstatus ? tell_failure(command, wstatus, io->err, err) : 0;
+}
+
+int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err)
+{
+	struct streams io = {memory_file(input), -1, memory_file(NULL)};
+	pid_t pid;
+	int ret;
+
+	ret = start(ns, argv, &io, &pid, err);
+	if (!ret)
+		ret = finish(argv[0], pid, &io, err);
+	close_streams(&io);
+	return ret;
+}
+
+/* 0, or -ETIMEDOUT after killing it. */
+static int wait_until(pid_t pid, int timeout_ms)
+{
+	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	int ret = 0;
+
+	if (end.fd < 0)
+		return -errno;
+	if (!poll(&end, 1, timeout_ms)) {
+		pidfd_send_signal(end.fd, SIGKILL, NULL, 0);
+		ret = -ETIMEDOUT;
 	}
-	if (errout >= 0)
-		close(errout);
-	if (in >= 0)
-		close(in);
+	close(end.fd);
+	return ret;
+}
+
+static int take_text(const char *command, int fd, size_t most, char **text, struct error *err)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if ((size_t)st.st_size > most)
+		return error_set(err, STATUS_FAILED, -EFBIG, NULL, "%s wrote %zu bytes", command,
+				 (size_t)st.st_size);
+	*text = malloc((size_t)st.st_size + 1);
+	if (!*text)
+		return -ENOMEM;
+	n = pread(fd, *text, (size_t)st.st_size, 0);
+	(*text)[n > 0 ? n : 0] = '\0';
+	return 0;
+}
+
+int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,
+		    char **text, struct error *err)
+{
+	struct streams io = {memory_file(NULL), memory_file(NULL), memory_file(NULL)};
+	pid_t pid;
+	int ret, ended;
+
+	*text = NULL;
+	ret = io.out < 0 ? io.out : start(ns, argv, &io, &pid, err);
+	if (!ret) {
+		setpriority(PRIO_PROCESS, (id_t)pid, 10);
+		ret = wait_until(pid, timeout_ms);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL, "%s took longer than %d ms",
+				  argv[0], timeout_ms);
+		ended = finish(argv[0], pid, &io, err);
+		ret = ret ? ret : ended;
+	}
+	if (!ret)
+		ret = take_text(argv[0], io.out, most, text, err);
+	close_streams(&io);
 	return ret;
 }
