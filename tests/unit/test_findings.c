@@ -62,6 +62,18 @@ static const struct finding_facts every_fact = {
 	.since = "it was opened",
 	.counter = "ethtool:fifteen-letters:port_rx_nodesc_drops_and_more",
 	.qdisc_wanted = "pfifo limit 4294967295",
+	.reader = "the busiest thread fifteen-letters of fifteen-letters 4194304",
+	.reader_ns = 18446744073709551615ULL,
+	.reader_run_ns = 1,
+	.reader_throttled_ns = 18446744073709551615ULL,
+	.reader_sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
+	.queue_samples = 1000,
+	.queue_bytes = 2147483647,
+	.rules = "a counter of rule 4294967295 in the chain of a long name 18446744073709551615 "
+		 "and so on, "
+		 "as long as a text may be: it ends after 200 characters, which are nearly "
+		 "reached, here",
+	.rule_chain = "netdev a-table-with-a-long-name-of-some-forty-chars a-chain-with-a-name",
 };
 
 static void burst_fits_a_buffer(void **state)
@@ -235,6 +247,87 @@ static void watched_counters(void **state)
 	assert_string_equal(f.undo, "");
 }
 
+/* A reader that ran, waited and was throttled for these shares of a second, per mille. */
+static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttled, unsigned fill)
+{
+	struct finding_facts f = overload;
+
+	f.read_pps = 0;
+	f.reader = "sip[7]";
+	f.reader_ns = 1000000000;
+	f.reader_run_ns = run * 1000000ULL;
+	f.reader_wait_ns = wait * 1000000ULL;
+	f.reader_throttled_ns = throttled * 1000000ULL;
+	f.reader_sleeps_in = "hrtimer_nanosleep";
+	f.queue_samples = 10;
+	f.queue_bytes = f.rcvbuf * fill / 1000;
+	return f;
+}
+
+static void why_it_was_full(void **state)
+{
+	const struct {
+		struct finding_facts facts;
+		const char *id, *text, *evidence;
+	} cases[] = {
+		{reader(990, 5, 0, 950), "rcvbuf-busy", "although sip[7] ran all the time",
+		 "in 1.00 s with losses the reader ran 99 % of the time, waited for a CPU 0 %"},
+		{reader(400, 600, 0, 950), "rcvbuf-cpu", "sip[7] had to wait for a CPU",
+		 "waited for a CPU 60 %, slept 0 %"},
+		{reader(400, 600, 550, 950), "rcvbuf-quota", "used up the CPU quota",
+		 "the quota withheld 550 ms of CPU time"},
+		{reader(10, 10, 0, 950), "rcvbuf-asleep", "sip[7] did not read it",
+		 "slept 98 % (in hrtimer_nanosleep); the queue was 95 % full"},
+		{reader(30, 10, 0, 20), "rcvbuf-bursts", "for moments only",
+		 "the queue was 2 % full"},
+		/* what moves between the cases is told as before */
+		{reader(500, 100, 0, 950), "rcvbuf", NULL, NULL},
+	};
+	struct finding_facts facts;
+	struct finding f;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &cases[i].facts, &f), 0);
+		assert_string_equal(f.id, cases[i].id);
+		if (cases[i].text)
+			assert_non_null(strstr(f.text, cases[i].text));
+		if (cases[i].evidence && !strstr(f.evidence, cases[i].evidence))
+			fail_msg("%s", f.evidence);
+	}
+	/* without samples of the queue sleep is no cause */
+	facts = reader(10, 10, 0, 0);
+	facts.queue_samples = 2;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf");
+	facts.reader_stopped = true;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-stopped");
+	/* nor is anything said without a reader */
+	facts.reader_ns = 0;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf");
+	assert_null(strstr(f.evidence, "reader"));
+}
+
+static void rules(void **state)
+{
+	struct finding_facts facts = {.lost = 300, .hook = "input"};
+	struct finding f;
+
+	(void)state;
+	facts.rules = "no counter tells which: rule 7 of chain inet t input";
+	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f), 0);
+	assert_string_equal(f.id, "netfilter");
+	assert_string_equal(f.evidence, "300 packets lost; no counter tells which: rule 7 of chain "
+					"inet t input");
+	facts.rules = "rule 6 of chain inet t input: 300 packets";
+	facts.rule_chain = "inet t input";
+	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f), 0);
+	assert_string_equal(f.id, "netfilter-rule");
+	assert_string_equal(f.command, "nft -a list chain inet t input");
+}
+
 /* The longest values fit everywhere, and every name in braces is a fact. */
 static void nothing_is_cut(void **state)
 {
@@ -250,6 +343,12 @@ static void nothing_is_cut(void **state)
 			if (reasons[r])
 				facts.reason = reasons[r];
 			facts.lost = r & 1 ? facts.lost : 16000;
+			/* the conditions of a full buffer by turns */
+			facts.reader_ns = r == 4 ? 0 : facts.reader_ns;
+			facts.reader_stopped = r == 0;
+			facts.reader_throttled_ns = r == 1 ? facts.reader_throttled_ns : 0;
+			facts.reader_run_ns = r == 2 ? UINT64_MAX : 1;
+			facts.queue_bytes = r == 3 ? 1 : facts.queue_bytes;
 			assert_int_equal(findings_for_stage(s, &facts, &f), 0);
 			whole(f.text, sizeof(f.text));
 			whole(f.evidence, sizeof(f.evidence));
@@ -308,6 +407,8 @@ int main(void)
 		cmocka_unit_test(without_facts_no_numbers),
 		cmocka_unit_test(rows_and_paragraphs),
 		cmocka_unit_test(watched_counters),
+		cmocka_unit_test(why_it_was_full),
+		cmocka_unit_test(rules),
 		cmocka_unit_test(nothing_is_cut),
 		cmocka_unit_test(commands),
 	};

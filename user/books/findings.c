@@ -13,6 +13,14 @@
 
 /* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
 #define RCVBUF_SANE (1ULL << 30)
+/* Shares of the time with losses, from which on they are the cause. */
+#define THROTTLED 0.1
+#define WAITED	  0.25
+#define BUSY	  0.75
+#define ASLEEP	  0.5
+/* The queue was more full than empty. So few samples tell nothing. */
+#define FULL	      0.5
+#define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */
 #define BURSTS 8
 #define STEADY 0.1
@@ -62,11 +70,61 @@ static bool reason_is(const struct finding_facts *f, const char *reason)
 	return f->reason && !strcmp(f->reason, reason);
 }
 
+/* 0: nothing is known of the reader. */
+static double share_of_reader(const struct finding_facts *f, uint64_t ns)
+{
+	return f->reader_ns ? (double)ns / (double)f->reader_ns : 0;
+}
+
+static uint64_t reader_sleep_ns(const struct finding_facts *f)
+{
+	uint64_t awake = f->reader_run_ns + f->reader_wait_ns;
+
+	return awake < f->reader_ns ? f->reader_ns - awake : 0;
+}
+
+/* How full the queue was, of 1; negative: not known. */
+static double queue_fill(const struct finding_facts *f)
+{
+	if (f->queue_samples < SAMPLES_LEAST || !f->rcvbuf)
+		return -1;
+	return (double)f->queue_bytes / (double)f->rcvbuf;
+}
+
+static bool slept(const struct finding_facts *f)
+{
+	return share_of_reader(f, reader_sleep_ns(f)) >= ASLEEP;
+}
+
+static bool holds_for_reader(enum finding_when when, const struct finding_facts *f)
+{
+	double fill = queue_fill(f);
+
+	switch (when) {
+	case WHEN_READER_STOPPED:
+		return f->reader_ns && f->reader_stopped;
+	case WHEN_READER_THROTTLED:
+		return share_of_reader(f, f->reader_throttled_ns) >= THROTTLED;
+	case WHEN_READER_WAITS:
+		return share_of_reader(f, f->reader_wait_ns) >= WAITED;
+	case WHEN_READER_BUSY:
+		return share_of_reader(f, f->reader_run_ns) >= BUSY;
+	case WHEN_READER_ASLEEP:
+		return slept(f) && fill >= FULL;
+	case WHEN_READER_RESTED:
+		return slept(f) && fill >= 0 && fill < FULL;
+	default:
+		return false;
+	}
+}
+
 static bool holds(enum finding_when when, const struct finding_facts *f)
 {
 	switch (when) {
 	case WHEN_ALWAYS:
 		return true;
+	case WHEN_RULES:
+		return f->rule_chain;
 	case WHEN_BURST:
 		return rcvbuf_wanted(f) && is_burst(f);
 	case WHEN_READER_SLOW:
@@ -83,8 +141,9 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return reason_is(f, "IP_RPFILTER");
 	case WHEN_OTHERHOST:
 		return reason_is(f, "OTHERHOST");
+	default:
+		return holds_for_reader(when, f);
 	}
-	return false;
 }
 
 static bool put_share(char *buf, size_t size, const struct finding_facts *f)
@@ -92,6 +151,29 @@ static bool put_share(char *buf, size_t size, const struct finding_facts *f)
 	if (!f->sent || !f->lost)
 		return false;
 	return snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
+}
+
+static bool put_reader_share(char *buf, size_t size, const struct finding_facts *f, uint64_t ns)
+{
+	double share = share_of_reader(f, ns);
+
+	if (!f->reader_ns)
+		return false;
+	return snprintf(buf, size, "%.0f %%", 100 * (share < 1 ? share : 1)) > 0;
+}
+
+static bool put_time(char *buf, size_t size, uint64_t ns)
+{
+	if (!ns)
+		return false;
+	return fmt_ns(buf, size, ns);
+}
+
+static bool put_fill(char *buf, size_t size, const struct finding_facts *f)
+{
+	double fill = queue_fill(f);
+
+	return fill >= 0 && snprintf(buf, size, "%.0f %%", 100 * (fill < 1 ? fill : 1)) > 0;
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */
@@ -169,6 +251,10 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 		{"counter", f->counter},
 		{"rp_filter", f->rp_filter},
 		{"qdisc_wanted", f->qdisc_wanted},
+		{"reader", f->reader},
+		{"sleeps_in", f->reader_sleeps_in},
+		{"rules", f->rules},
+		{"rule_chain", f->rule_chain},
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -193,6 +279,18 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 		return fact_rate(buf, size, f->read_pps);
 	if (!strcmp(name, "burst_time"))
 		return put_burst_time(buf, size, f);
+	if (!strcmp(name, "ran"))
+		return put_reader_share(buf, size, f, f->reader_run_ns);
+	if (!strcmp(name, "waited"))
+		return put_reader_share(buf, size, f, f->reader_wait_ns);
+	if (!strcmp(name, "slept"))
+		return put_reader_share(buf, size, f, reader_sleep_ns(f));
+	if (!strcmp(name, "window"))
+		return put_time(buf, size, f->reader_ns);
+	if (!strcmp(name, "throttled"))
+		return put_time(buf, size, f->reader_throttled_ns);
+	if (!strcmp(name, "fill"))
+		return put_fill(buf, size, f);
 	if (!strcmp(name, "udp_mem"))
 		return put_udp_mem(buf, size, f->udp_mem);
 	if (!strcmp(name, "udp_mem_wanted"))

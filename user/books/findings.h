@@ -7,6 +7,7 @@
 #ifndef PKTLEDGER_FINDINGS_H
 #define PKTLEDGER_FINDINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,20 @@ struct finding_facts {
 	uint64_t total;	     /* lost since `since` in all */
 	const char *since;   /* "boot", "it was opened" */
 	const char *counter; /* that said so */
+
+	/* What the reader of the socket did while packets were lost (live/reading.h), in ns. */
+	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
+	uint64_t reader_ns; /* the whole time; 0: not known */
+	uint64_t reader_run_ns, reader_wait_ns;
+	uint64_t reader_throttled_ns; /* withheld by the CPU quota of its cgroup */
+	bool reader_stopped;
+	const char *reader_sleeps_in; /* function of the kernel */
+	unsigned queue_samples;	      /* of the socket's queue; 0: not known */
+	uint64_t queue_bytes;	      /* mean over the samples, of `rcvbuf` */
+
+	/* netfilter: what is known of the rules (live/nftrules.h) */
+	const char *rules;
+	const char *rule_chain; /* of the first of them, "inet filter input"; NULL: none moved */
 };
 
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
@@ -60,7 +75,7 @@ struct finding {
 	enum stage stage;
 	enum severity severity;
 	char text[400];		       /* what it means, one or two sentences */
-	char evidence[240];	       /* what was measured */
+	char evidence[480];	       /* what was measured */
 	char current[128];	       /* the setting now */
 	char wanted[128];	       /* what it should be */
 	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */

@@ -18,6 +18,11 @@
 #define RCVBUF_RISK                                                                                \
 	"up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more delay"
 
+#define READER_EVIDENCE                                                                            \
+	RCVBUF_EVIDENCE "; in {window} with losses the reader ran {ran} of the time, waited for "  \
+			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; the queue was {fill} " \
+			"full in the mean]"
+
 const struct finding_row finding_rows[] = {
 	{STAGE_TX_SOCKET, "tx-socket", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "A cgroup egress program, or the sending socket's own parameters, refused the packet.",
@@ -99,8 +104,11 @@ const struct finding_row finding_rows[] = {
 	{STAGE_IP_HEADER, "ip-header", WHEN_ALWAYS, SEVERITY_ERROR,
 	 "The IP header was invalid on arrival: a defective sender, or something changed it.",
 	 LOST "[; {reason}]", .wanted = "a sender or a path that writes valid headers"},
+	{STAGE_NETFILTER, "netfilter-rule", WHEN_RULES, SEVERITY_WARNING,
+	 "A firewall rule[ in the {hook} hook] dropped the packet.", LOST "; {rules}",
+	 .wanted = "the rule reviewed", .command = "nft -a list chain {rule_chain}"},
 	{STAGE_NETFILTER, "netfilter", WHEN_ALWAYS, SEVERITY_WARNING,
-	 "A firewall rule[ in the {hook} hook] dropped the packet.", LOST,
+	 "A firewall rule[ in the {hook} hook] dropped the packet.", LOST "[; {rules}]",
 	 .wanted = "the rule reviewed", .command = "nft list ruleset"},
 	{STAGE_IP_ROUTE, "ip-rpfilter", WHEN_RPFILTER, SEVERITY_WARNING,
 	 "Reverse path filtering dropped the packet: the route back to its source leaves by "
@@ -152,6 +160,41 @@ const struct finding_row finding_rows[] = {
 	 .wanted = "net.ipv4.udp_mem {udp_mem_wanted}, or smaller queues in all sockets",
 	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
 	 .risk = "UDP of the whole host may take twice the memory"},
+	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR,
+	 "The socket's receive buffer was full because {reader} is stopped, by a signal or a "
+	 "debugger.",
+	 READER_EVIDENCE, RCVBUF_CURRENT, .wanted = "the process continued (SIGCONT)"},
+	{STAGE_RCVBUF, "rcvbuf-quota", WHEN_READER_THROTTLED, SEVERITY_WARNING,
+	 "The socket's receive buffer was full because {reader} had used up the CPU quota of its "
+	 "cgroup, and was held back.",
+	 READER_EVIDENCE "; the quota withheld {throttled} of CPU time", RCVBUF_CURRENT,
+	 .wanted = "a larger quota (cpu.max, CPUQuota=, a container's CPU limit), or less work in "
+		   "the cgroup"},
+	{STAGE_RCVBUF, "rcvbuf-cpu", WHEN_READER_WAITS, SEVERITY_WARNING,
+	 "The socket's receive buffer was full because {reader} had to wait for a CPU: too few "
+	 "CPUs, or others came first.",
+	 READER_EVIDENCE, RCVBUF_CURRENT,
+	 .wanted = "a CPU of its own for the reader, a higher priority, or less work beside it"},
+	{STAGE_RCVBUF, "rcvbuf-busy", WHEN_READER_BUSY, SEVERITY_WARNING,
+	 "The socket's receive buffer was full although {reader} ran all the time: it is too slow. "
+	 "A larger buffer only delays the loss, unless the traffic ends first.",
+	 READER_EVIDENCE, RCVBUF_CURRENT,
+	 "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]less work for each "
+	 "packet, "
+	 "recvmmsg(), or more readers (SO_REUSEPORT)",
+	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
+	{STAGE_RCVBUF, "rcvbuf-asleep", WHEN_READER_ASLEEP, SEVERITY_WARNING,
+	 "The socket's receive buffer was full because {reader} did not read it: it slept while "
+	 "packets waited.",
+	 READER_EVIDENCE, RCVBUF_CURRENT,
+	 .wanted = "a thread that does nothing but read this socket"},
+	{STAGE_RCVBUF, "rcvbuf-bursts", WHEN_READER_RESTED, SEVERITY_WARNING,
+	 "The socket's receive buffer was full for moments only: bursts were longer than it holds, "
+	 "and {reader} had time to spare between them.",
+	 READER_EVIDENCE, RCVBUF_CURRENT,
+	 "[SO_RCVBUF {rcvbuf_request} if all came in one burst, less for many; else ]a larger "
+	 "SO_RCVBUF",
+	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: bursts were longer than it holds.", RCVBUF_EVIDENCE,
 	 RCVBUF_CURRENT,

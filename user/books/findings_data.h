@@ -13,14 +13,21 @@
 
 enum finding_when {
 	WHEN_ALWAYS,
-	WHEN_BURST,	  /* rcvbuf: the losses are a few fillings of the buffer */
-	WHEN_READER_SLOW, /* rcvbuf: more came than was read, for longer than that */
-	WHEN_RING_GROWS,  /* the ring is not at its largest */
-	WHEN_NEIGH_QUEUE, /* reason NEIGH_QUEUEFULL */
-	WHEN_TTL,	  /* ip_forward: reason IP_INHDR */
-	WHEN_TOO_BIG,	  /* ip_forward: reason PKT_TOO_BIG */
-	WHEN_RPFILTER,	  /* ip_route: reason IP_RPFILTER */
-	WHEN_OTHERHOST,	  /* l2: reason OTHERHOST */
+	WHEN_READER_STOPPED,
+	WHEN_READER_THROTTLED, /* the CPU quota held it back */
+	WHEN_READER_WAITS,     /* for a CPU */
+	WHEN_READER_BUSY,      /* it ran nearly all the time */
+	WHEN_READER_ASLEEP,    /* although packets waited */
+	WHEN_READER_RESTED,    /* because mostly none waited: bursts */
+	WHEN_BURST,	       /* rcvbuf: the losses are a few fillings of the buffer */
+	WHEN_READER_SLOW,      /* rcvbuf: more came than was read, for longer than that */
+	WHEN_RULES,	       /* netfilter: a rule's counter moved */
+	WHEN_RING_GROWS,       /* the ring is not at its largest */
+	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL */
+	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
+	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
+	WHEN_RPFILTER,	       /* ip_route: reason IP_RPFILTER */
+	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
 };
 
 /* All but the kind are texts to be filled. */

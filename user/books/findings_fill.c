@@ -41,7 +41,7 @@ struct filling {
 static bool fill_part(struct filling *w, const char *p, const char *end)
 {
 	size_t start = w->n;
-	char name[32], value[128];
+	char name[32], value[256];
 
 	while (p < end) {
 		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL;

@@ -186,6 +186,7 @@ void describe(const struct describer *d, const struct watch_entry *e, struct des
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
 	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
 
+	row->netns = e->key.netns;
 	row->text[LIVE_REASON] = out->reason;
 	row->text[LIVE_LOCATION] = out->location;
 	row->text[LIVE_IFNAME] = out->ifname;

@@ -225,6 +225,16 @@ int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns)
 	return ret;
 }
 
+bool nftrules_known(struct nftrules *n, uint32_t inum)
+{
+	bool known;
+
+	pthread_mutex_lock(&n->lock);
+	known = find(n, inum);
+	pthread_mutex_unlock(&n->lock);
+	return known;
+}
+
 /* With the lock. Waits until both lists are there. */
 static int wait_for_lists(struct nftrules *n, struct place *p, int timeout_ms)
 {

@@ -58,6 +58,8 @@ int nftrules_open(struct nftrules **n, const char *nft);
  */
 int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
 
+bool nftrules_known(struct nftrules *n, uint32_t inum); /* was noted */
+
 /*
  * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the
  * first list. The result is the caller's, nftrules_result_free().

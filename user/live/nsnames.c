@@ -214,3 +214,16 @@ int nsnames_path(struct nsnames *n, uint32_t inum, char *buf, size_t size)
 	snprintf(buf, size, "proc/%d/ns/net", e->name.pid);
 	return e->name.pid && is_namespace(n->root, buf, inum) ? 0 : -ENOENT;
 }
+
+unsigned nsnames_list(const struct nsnames *n, uint32_t except, uint32_t *inums, unsigned max)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < n->entries.n && found < max; i++) {
+		const struct entry *e = n->entries.at[i].object;
+
+		if (e->found && e->pass == n->pass && n->entries.at[i].id != except)
+			inums[found++] = (uint32_t)n->entries.at[i].id;
+	}
+	return found;
+}

@@ -33,6 +33,9 @@ bool nsnames_waiting(const struct nsnames *n);
 /* Looks through /run/netns and all processes. 0 or -errno. */
 int nsnames_pass(struct nsnames *n, uint64_t now_ns);
 
+/* All that the last pass found but for `except`. Returns how many were written, at most `max`. */
+unsigned nsnames_list(const struct nsnames *n, uint32_t except, uint32_t *inums, unsigned max);
+
 /* Path of a file that is the namespace: in /run/netns, else of the process. -ENOENT. */
 int nsnames_path(struct nsnames *n, uint32_t inum, char *buf, size_t size);
 

@@ -289,6 +289,20 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
 	return ret;
 }
 
+unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
+{
+	uint32_t own = proc_netns(o->root, getpid());
+	struct nsname name;
+	unsigned n = 0;
+
+	/* to be asked for is what makes a pass look */
+	nsnames_find(o->names, own, now_ns(), &name);
+	owners_tick(o);
+	if (own && n < max)
+		netns[n++] = own;
+	return n + nsnames_list(o->names, own, netns + n, max - n);
+}
+
 void owners_cost(const struct owners *o, struct owners_cost *cost)
 {
 	*cost = o->cost;

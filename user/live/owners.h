@@ -80,6 +80,12 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 /* Opens the namespace; to be closed with netns_close(). -EAGAIN, -ENOENT, or as netns_open(). */
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err);
 
+/*
+ * Namespaces that have a name or a process, as of the last pass over /proc; the first is the one of
+ * this thread. Returns how many were written, at most `max`.
+ */
+unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
+
 void owners_cost(const struct owners *o, struct owners_cost *cost);
 
 #endif

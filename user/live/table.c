@@ -171,6 +171,8 @@ static void merge(struct live_row *into, const struct live_row *row)
 		into->note = NULL;
 	if (into->cookie != row->cookie)
 		into->cookie = 0;
+	if (into->netns != row->netns)
+		into->netns = 0;
 	live_counts_add(&into->counts, &row->counts);
 }
 

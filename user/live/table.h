@@ -65,6 +65,7 @@ struct live_row {
 	enum noise noise;		    /* class */
 	const char *note; /* what happened, one clause, static; NULL: rows of several kinds */
 	uint64_t cookie;  /* of the socket; 0: none, or several */
+	uint32_t netns;	  /* inode number of the namespace; 0: unknown, or several */
 	struct live_counts counts;
 };
 
