@@ -183,7 +183,7 @@ static void prepare_text(struct trace *t)
 		.out = stdout,
 		.colour = log_colour(STDOUT_FILENO),
 		.width = text_trace_width(stdout),
-		.by = t->spec.by ? t->spec.by | LIVE_BY_STAGE : LIVE_BY_DEFAULT,
+		.by = t->spec.by,
 		.all = t->o->view.all,
 		.verbosity = t->o->global.quiet ? -1 : (int)t->o->global.verbose,
 		.netns = t->netns,

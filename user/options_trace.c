@@ -70,6 +70,7 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 	for (unsigned i = 0; i < v->by.n; i++)
 		spec->by |= LIVE_BIT(v->by.at[i]);
 	spec->senders = spec->by & owners;
+	spec->by = spec->by ? spec->by | LIVE_BY_STAGE : LIVE_BY_DEFAULT;
 	if (f->cgroup && *f->cgroup != '/')
 		return error_set(err, STATUS_USAGE, -EINVAL, "see: systemd-cgls",
 				 "--cgroup: '%s' does not begin with /", f->cgroup);

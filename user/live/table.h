@@ -40,13 +40,13 @@ enum live_field {
 };
 
 #define LIVE_BIT(field) (1u << (field))
-/* What the stage is told from, and so always kept. */
+/* Rows that differ in these are never one. */
 #define LIVE_BY_STAGE                                                                              \
-	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_DIRECTION) |                  \
-	 LIVE_BIT(LIVE_HOOK) | LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))
+	(LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOURCE) | LIVE_BIT(LIVE_SCOPE))
 #define LIVE_BY_DEFAULT                                                                            \
-	(LIVE_BY_STAGE | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION) | LIVE_BIT(LIVE_IFNAME) | \
-	 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS))
+	(LIVE_BY_STAGE | LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_HOOK) | LIVE_BIT(LIVE_REASON) |  \
+	 LIVE_BIT(LIVE_LOCATION) | LIVE_BIT(LIVE_IFNAME) | LIVE_BIT(LIVE_NETNS) |                  \
+	 LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS))
 /* Fields of many values: left out first where there is no room. */
 #define LIVE_BY_MANY                                                                               \
 	(LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CGROUP) |                  \
