@@ -110,8 +110,9 @@ static void on_start(void *arg, const struct live *l)
 			      json_trace_start(program_argc, program_argv, env_read(NULL), &t->spec,
 					       t->o->view.interval_ns));
 	else
-		log_info("tracing what this host drops%s%s; Ctrl-C ends",
-			 t->spec.expr ? " of: " : "", t->spec.expr ? t->spec.expr : "");
+		log_info("tracing what this host drops%s%s%s", t->spec.expr ? " of: " : "",
+			 t->spec.expr ? t->spec.expr : "",
+			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
 }
 
 static void tell_limit(const struct trace *t, const struct limit *limit, double measured)

@@ -13,6 +13,7 @@
 #include "host/env.h"
 #include "out/json.h"
 #include "out_sample.h"
+#include "schema.h"
 
 #define SCHEMA "pktledger/run/1"
 
@@ -274,58 +275,6 @@ static void full_disk_is_told(void **state)
 	fclose(f);
 }
 
-/*
- * Gives the document and its schema to a validator: it must pass, and must not once any required
- * key of start, end, or a stage is gone.
- */
-static const char validator[] =
-	"import sys, json\n"
-	"try:\n"
-	"    import jsonschema\n"
-	"except ImportError:\n"
-	"    sys.exit(77)\n"
-	"schema = json.load(open('tools/schema/run.schema.json'))\n"
-	"jsonschema.Draft202012Validator.check_schema(schema)\n"
-	"check = jsonschema.Draft202012Validator(schema).is_valid\n"
-	"doc = json.load(sys.stdin)\n"
-	"for e in jsonschema.Draft202012Validator(schema).iter_errors(doc):\n"
-	"    sys.exit('%s: %s' % (list(e.absolute_path), e.message))\n"
-	"if 'end' not in doc:\n"
-	"    sys.exit(0)\n"
-	"parts = {'start': doc['start'], 'end': doc['end'], 'stage': doc['end']['stages'][0]}\n"
-	"for name, part in parts.items():\n"
-	"    for key in schema['$defs'][name]['required']:\n"
-	"        value = part.pop(key)\n"
-	"        if check(doc):\n"
-	"            sys.exit('%s without %s passes' % (name, key))\n"
-	"        part[key] = {'of': 'wrong type'} if not isinstance(value, dict) else 1\n"
-	"        if check(doc):\n"
-	"            sys.exit('%s with a wrong %s passes' % (name, key))\n"
-	"        part[key] = value\n"
-	"if not check(doc):\n"
-	"    sys.exit('not as before')\n";
-
-/* Exit status of the validator; `expected`: it need not tell why. */
-static int validate(const char *text, bool expected)
-{
-	char path[] = "/tmp/pktledger-validator-XXXXXX", command[128];
-	int fd = mkstemp(path), status;
-	FILE *f;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, validator, strlen(validator)), strlen(validator));
-	close(fd);
-	snprintf(command, sizeof(command), "/usr/bin/python3 %s%s", path,
-		 expected ? " 2>/dev/null" : "");
-	f = popen(command, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	status = pclose(f);
-	unlink(path);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
 static void matches_schema(void **state)
 {
 	const struct error err = {STATUS_FAILED, "the device went away", "put it back"};
@@ -341,13 +290,13 @@ static void matches_schema(void **state)
 	text[1] = print(JSON_DOC, &head, &res, &err);
 	text[2] = print(JSON_DOC, NULL, NULL, &err);
 	text[3] = print(JSON_DOC, &head, NULL, NULL);
-	if (validate(text[0], false) == 77) {
+	if (validate("run", text[0], false) == 77) {
 		print_message("skipped: python3 has no jsonschema\n");
 		skip();
 	}
 	for (int i = 0; i < 4; i++) {
 		/* the last has neither end nor error */
-		assert_int_equal(validate(text[i], i == 3), i == 3);
+		assert_int_equal(validate("run", text[i], i == 3), i == 3);
 		free(text[i]);
 	}
 }

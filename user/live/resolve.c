@@ -10,6 +10,8 @@
 #include "base/num.h"
 #include "base/opt.h"
 
+#define NETNS_TRIES 3 /* passes over /proc */
+
 static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
 {
 	unsigned n = reasons_count(r);
@@ -53,24 +55,25 @@ static int resolve_reasons(const char *list, const struct reasons *r, struct wat
 
 static int open_netns(const struct live_spec *spec, struct netns *ns, struct error *err)
 {
+	struct error quiet = {};
 	uint64_t inum;
+	int rc;
 
 	if (!spec->netns)
 		return netns_current(ns, err);
-	if (num_u64(spec->netns, 1, UINT32_MAX, &inum))
-		return netns_open(ns, spec->netns, err);
-	if (!spec->owners)
-		return error_set(err, STATUS_USAGE, -ENOENT, "name it", "no namespace %s",
-				 spec->netns);
-	for (int tries = 0; tries < 3; tries++) {
-		struct error quiet = {};
-
-		if (!owners_netns_open(spec->owners, (uint32_t)inum, ns, &quiet))
-			return 0;
-		owners_tick(spec->owners);
+	rc = netns_open(ns, spec->netns, &quiet);
+	if (rc == -ENOENT && spec->owners && !num_u64(spec->netns, 1, UINT32_MAX, &inum)) {
+		for (int i = 0; i < NETNS_TRIES && rc; i++) {
+			owners_tick(spec->owners);
+			rc = owners_netns_open(spec->owners, (uint32_t)inum, ns, &quiet);
+		}
 	}
-	return error_set(err, STATUS_USAGE, -ENOENT, "see: ip netns; lsns -t net",
-			 "there is no network namespace %s", spec->netns);
+	if (rc == -ENOENT || rc == -EAGAIN)
+		return error_set(err, STATUS_FAILED, -ENOENT, "see: ip netns; lsns -t net",
+				 "there is no network namespace %s", spec->netns);
+	if (rc)
+		*err = quiet;
+	return rc;
 }
 
 static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
