@@ -239,6 +239,15 @@ static __always_inline bool wanted_reason(__u32 reason)
 	return reason >= WATCH_REASONS || cfg.reasons[reason / 64] >> reason % 64 & 1;
 }
 
+static __always_inline bool is_of_socket(__u32 reason)
+{
+	for (int i = 0; i < WATCH_SOCKET_REASONS; i++) {
+		if (reason == cfg.socket_reasons[i])
+			return true;
+	}
+	return false;
+}
+
 /* In place of a cookie, of which none is that large. */
 static __always_inline __u64 port_id(const struct watch_flow *f)
 {
@@ -331,7 +340,7 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 		sk = sender;
 		flags |= WATCH_SENDER;
 		aux = cookie_of(sk);
-	} else if (flags & WATCH_NO_DEV && !sender) {
+	} else if ((flags & WATCH_NO_DEV && !sender) || (!cfg.has_rx_sk && is_of_socket(reason))) {
 		flow_read(skb, skb_l3(skb), &flow);
 		if (flow.dst_port) {
 			flags |= WATCH_PORT;

@@ -26,7 +26,7 @@ enum watch_flag {
 	WATCH_SK = 2,	    /* skb->sk was set: the packet was this host's own */
 	WATCH_DST = 4,	    /* a route was attached; for NETFILTER_DROP aux is its input function */
 	WATCH_NO_DEV = 8,   /* skb->dev was not a device; ifindex is where it came in, if known */
-	WATCH_PORT = 16,    /* aux stands for the destination: the packet had no socket any more */
+	WATCH_PORT = 16,    /* aux stands for the destination: its socket is not known */
 	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
 	WATCH_SENDER = 64,  /* aux is the cookie of the socket that sent it; only if asked for */
 	WATCH_OTHERS = 128, /* no room: aux and flow are left out, several keys are one */
@@ -117,11 +117,14 @@ struct watch_loss {
 };
 
 /* In rodata: what is asked for. A part that is not, is no code. */
+#define WATCH_SOCKET_REASONS 4
 struct watch_config {
 	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; -1: it has none */
-	__u32 cpus;		/* possible ones */
-	__u8 has_reason;	/* kfree_skb has its 3rd argument */
-	__u8 has_rx_sk;		/* kfree_skb has its 4th argument */
+	/* Of a socket; where the kernel does not tell which, their destination stands for it. */
+	__s32 socket_reasons[WATCH_SOCKET_REASONS];
+	__u32 cpus;	 /* possible ones */
+	__u8 has_reason; /* kfree_skb has its 3rd argument */
+	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
 	__u8 by_flow;
 	__u8 by_sender; /* the sending socket too, where none dropped the packet */
 	/* Filters: */

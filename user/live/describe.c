@@ -92,104 +92,175 @@ char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 	return buf;
 }
 
+#define OWNER_FIELDS                                                                               \
+	(LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |               \
+	 LIVE_BIT(LIVE_POD))
+
+void describe_begin(struct describer *d)
+{
+	memset(d->sock, 0, sizeof(d->sock));
+	memset(d->dev, 0, sizeof(d->dev));
+}
+
+static bool has_socket(const struct watch_key *key)
+{
+	return key->flags & (WATCH_SOCKET | WATCH_SENDER | WATCH_PORT) &&
+	       !(key->flags & WATCH_OTHERS);
+}
+
+/* family 0: not known. */
+static const struct watch_sock *find_sock(struct describer *d, const struct watch_key *key)
+{
+	static const struct watch_sock none;
+	unsigned at = (unsigned)key->aux % DESCRIBE_SOCKS;
+
+	if (!has_socket(key))
+		return &none;
+	if (d->sock[at].cookie != key->aux) {
+		d->sock[at].cookie = key->aux;
+		if (watch_sock(d->watch, key->aux, &d->sock[at].sock))
+			d->sock[at].sock = none;
+	}
+	return &d->sock[at].sock;
+}
+
+static const char *find_dev(struct describer *d, const struct watch_key *key)
+{
+	unsigned at = (key->netns * 31 + key->ifindex) % DESCRIBE_DEVS;
+	struct watch_dev_key *known = &d->dev[at].key;
+
+	if (!key->ifindex)
+		return "";
+	if (known->netns != key->netns || known->ifindex != key->ifindex) {
+		*known = (struct watch_dev_key){key->netns, key->ifindex};
+		if (watch_dev(d->watch, key->netns, key->ifindex, &d->dev[at].dev))
+			d->dev[at].dev.name[0] = '\0';
+	}
+	return d->dev[at].dev.name;
+}
+
+static void judge(const struct describer *d, struct described_cause *c)
+{
+	const struct watch_key *key = &c->key;
+	struct stagemap_event e = {
+		.reason = c->reason,
+		.location = c->location,
+		.aux = "",
+		.observer = OBSERVER_KFREE_SKB,
+		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
+	};
+	const struct noise_event noise = {c->reason, c->location, key->pkt_type,
+					  ntohs(key->protocol)};
+	struct ksym sym = {}, aux = {};
+
+	reasons_name(d->reasons, (uint32_t)key->reason, c->reason, sizeof(c->reason));
+	if (d->ksyms && !ksym_find(d->ksyms, key->location, &sym))
+		snprintf(c->location, sizeof(c->location), "%s", sym.name);
+	if (d->ksyms && key->flags & WATCH_DST && !ksym_find(d->ksyms, key->aux, &aux))
+		e.aux = aux.name;
+	c->verdict = stagemap_judge(&e);
+	c->noise = noise_judge(&noise, &c->verdict);
+}
+
 /* A tap's copy is told by its socket or its kind: no reason has to be known for that. */
-static bool is_copy(const struct watch_key *key, const struct described *out)
+static bool is_copy(const struct watch_key *key, const struct watch_sock *sock)
 {
 	return key->flags & WATCH_COPY || key->pkt_type == PACKET_OUTGOING ||
-	       (key->flags & WATCH_SOCKET && out->sock.family == AF_PACKET);
+	       (key->flags & WATCH_SOCKET && sock->family == AF_PACKET);
 }
 
-static void put_names(const struct describer *d, const struct watch_key *key, struct described *out)
+static const struct described_cause *find_cause(struct describer *d, const struct watch_key *from,
+						const struct watch_sock *sock)
 {
-	struct ksym sym = {};
-	struct watch_dev dev;
+	struct watch_key key = *from;
+	struct described_cause *c;
 
-	reasons_name(d->reasons, (uint32_t)key->reason, out->reason, sizeof(out->reason));
-	if (d->ksyms && !ksym_find(d->ksyms, key->location, &sym))
-		snprintf(out->location, sizeof(out->location), "%s", sym.name);
-	if (key->ifindex && !watch_dev(d->watch, key->netns, key->ifindex, &dev))
-		memcpy(out->ifname, dev.name, sizeof(out->ifname));
-	if (key->netns && d->owners)
-		owners_netns(d->owners, key->netns, out->netns);
-	else if (key->netns)
-		snprintf(out->netns, sizeof(out->netns), "%u", key->netns);
+	key.ifindex = key.netns = 0;
+	if (has_socket(from) || from->flags & WATCH_OTHERS)
+		key.aux = 0;
+	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV;
+	if (is_copy(from, sock))
+		key.flags |= WATCH_COPY;
+	c = &d->cause[(key.location ^ key.location >> 8 ^ (uint32_t)key.reason ^ key.flags << 3 ^
+		       key.pkt_type << 5) %
+		      DESCRIBE_CAUSES];
+	if (memcmp(&c->key, &key, sizeof(key))) {
+		memset(c, 0, sizeof(*c));
+		c->key = key;
+		judge(d, c);
+	}
+	return c;
 }
 
-static void put_owner(const struct describer *d, const struct watch_key *key, struct described *out)
+static int find_owner(struct describer *d, const struct watch_key *key,
+		      const struct watch_sock *sock, struct owner *out)
 {
-	const unsigned wanted = LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CGROUP) |
-				LIVE_BIT(LIVE_CONTAINER) | LIVE_BIT(LIVE_POD);
+	if (!d->owners || !(d->by & OWNER_FIELDS))
+		return -ENOENT;
+	return owners_socket(d->owners, sock->inode, sock->inode ? sock->netns : key->netns,
+			     sock->cgroup, out);
+}
+
+bool describe_searching(struct describer *d, const struct watch_entry *e)
+{
+	struct owner owner;
+
+	return find_owner(d, &e->key, find_sock(d, &e->key), &owner) == -EAGAIN;
+}
+
+static void put_owner(struct describer *d, const struct watch_key *key, struct described *out)
+{
 	struct owner *o = &out->owner;
-	int rc;
 
-	if (!d->owners || !(d->by & wanted))
-		return;
-	rc = owners_socket(d->owners, out->sock.inode,
-			   out->sock.inode ? out->sock.netns : key->netns, out->sock.cgroup, o);
-	out->searching = rc == -EAGAIN;
+	find_owner(d, key, &out->sock, o);
 	if (o->pid)
 		snprintf(out->process, sizeof(out->process), "%s[%d]", o->process, (int)o->pid);
 	container_text(&o->container, out->container, sizeof(out->container));
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 }
 
-static void judge(const struct describer *d, const struct watch_key *key, struct described *out)
+static void put_netns(const struct describer *d, const struct watch_key *key, struct described *out)
 {
-	const struct noise_event noise = {out->reason, out->location, key->pkt_type,
-					  ntohs(key->protocol)};
-	struct live_row *row = &out->row;
-	struct stagemap_event e = {
-		.reason = out->reason,
-		.location = out->location,
-		.aux = "",
-		.observer = OBSERVER_KFREE_SKB,
-		.flags = key->flags & (CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
-	};
-	struct ksym aux = {};
-	struct verdict v;
+	out->row.netns = key->netns;
+	if (key->netns && d->owners)
+		owners_netns(d->owners, key->netns, out->netns);
+	else if (key->netns)
+		snprintf(out->netns, sizeof(out->netns), "%u", key->netns);
+}
 
-	if (d->ksyms && key->flags & WATCH_DST && !ksym_find(d->ksyms, key->aux, &aux))
-		e.aux = aux.name;
-	if (is_copy(key, out))
-		e.flags |= CAUSE_COPY;
-	v = stagemap_judge(&e);
-	row->noise = noise_judge(&noise, &v);
-	row->stage = v.stage;
-	row->note = v.note;
-	row->text[LIVE_STAGE] = v.stage == STAGE_NONE ? "" : stage_name(v.stage);
+static void put_cause(const struct described_cause *c, struct live_row *row)
+{
+	const struct verdict *v = &c->verdict;
+
+	row->noise = c->noise;
+	row->stage = v->stage;
+	row->note = v->note;
+	row->text[LIVE_STAGE] = v->stage == STAGE_NONE ? "" : stage_name(v->stage);
 	row->text[LIVE_CLASS] = noise_name(row->noise);
-	row->text[LIVE_DIRECTION] = direction_name(v.direction);
-	row->text[LIVE_HOOK] = v.hook == HOOK_NONE ? "" : netfilter_hook_name(v.hook);
+	row->text[LIVE_DIRECTION] = direction_name(v->direction);
+	row->text[LIVE_HOOK] = v->hook == HOOK_NONE ? "" : netfilter_hook_name(v->hook);
+	row->text[LIVE_REASON] = c->reason;
+	row->text[LIVE_LOCATION] = c->location;
 }
 
-static void put_socket(const struct describer *d, const struct watch_key *key,
-		       struct described *out)
-{
-	if (!(key->flags & (WATCH_SOCKET | WATCH_SENDER | WATCH_PORT)) || key->flags & WATCH_OTHERS)
-		return;
-	if (!(key->flags & WATCH_PORT))
-		out->row.cookie = key->aux;
-	if (!watch_sock(d->watch, key->aux, &out->sock))
-		describe_socket(&out->sock, out->socket, sizeof(out->socket));
-}
-
-void describe(const struct describer *d, const struct watch_entry *e, struct described *out)
+void describe(struct describer *d, const struct watch_entry *e, struct described *out)
 {
 	const bool others = e->key.flags & WATCH_OTHERS;
 	struct live_row *row = &out->row;
 
 	memset(out, 0, sizeof(*out));
-	put_names(d, &e->key, out);
-	put_socket(d, &e->key, out);
+	out->sock = *find_sock(d, &e->key);
+	if (has_socket(&e->key) && !(e->key.flags & WATCH_PORT))
+		row->cookie = e->key.aux;
+	if (out->sock.family)
+		describe_socket(&out->sock, out->socket, sizeof(out->socket));
+	put_netns(d, &e->key, out);
 	put_owner(d, &e->key, out);
-	judge(d, &e->key, out);
+	put_cause(find_cause(d, &e->key, &out->sock), row);
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
 	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
 
-	row->netns = e->key.netns;
-	row->text[LIVE_REASON] = out->reason;
-	row->text[LIVE_LOCATION] = out->location;
-	row->text[LIVE_IFNAME] = out->ifname;
+	row->text[LIVE_IFNAME] = find_dev(d, &e->key);
 	row->text[LIVE_NETNS] = out->netns;
 	row->text[LIVE_SOCKET] = others ? LIVE_OTHERS : out->socket;
 	row->text[LIVE_PROCESS] = out->process;

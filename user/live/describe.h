@@ -12,12 +12,35 @@
 #define SOCKET_TEXT 64
 #define FLOW_TEXT   144
 
+#define DESCRIBE_CAUSES 256 /* places in caches, powers of two */
+#define DESCRIBE_SOCKS	512
+#define DESCRIBE_DEVS	64
+
+/* What a reason at a place means: it takes long to find out, and comes again and again. */
+struct described_cause {
+	struct watch_key key; /* without socket, device and namespace */
+	char reason[REASON_NAME], location[KSYM_NAME];
+	struct verdict verdict;
+	enum noise noise;
+};
+
+/* Set the first four, the rest to 0. */
 struct describer {
 	const struct watch *watch;
 	const struct reasons *reasons;
 	const struct ksyms *ksyms; /* NULL: places are not known */
 	struct owners *owners;	   /* NULL: owners are not looked for */
 	unsigned by;		   /* fields that matter: others may stay empty */
+
+	struct described_cause cause[DESCRIBE_CAUSES];
+	struct {
+		uint64_t cookie;
+		struct watch_sock sock;
+	} sock[DESCRIBE_SOCKS];
+	struct {
+		struct watch_dev_key key;
+		struct watch_dev dev;
+	} dev[DESCRIBE_DEVS];
 };
 
 /* A row with room for its texts. */
@@ -25,14 +48,19 @@ struct described {
 	struct live_row row;
 	struct watch_sock sock; /* of the row's cookie; family 0: none */
 	struct owner owner;
-	bool searching; /* the owner has not been looked for yet: ask again after owners_tick() */
-	char reason[REASON_NAME], location[KSYM_NAME], socket[SOCKET_TEXT], flow[FLOW_TEXT];
-	char ifname[WATCH_IFNAME], netns[OWNER_NETNS], process[32], cpu[12];
+	char socket[SOCKET_TEXT], flow[FLOW_TEXT];
+	char netns[OWNER_NETNS], process[32], cpu[12];
 	char container[OWNER_CGROUP], pod[CONTAINER_POD + CONTAINER_K8S_NS];
 };
 
-/* Texts of the row point into `out`: it must not be moved. */
-void describe(const struct describer *d, const struct watch_entry *e, struct described *out);
+/* Forgets what may have changed since the last interval: names of devices, levels of sockets. */
+void describe_begin(struct describer *d);
+
+/* Whether the owner of its socket has not been looked for yet: owners_tick() will. */
+bool describe_searching(struct describer *d, const struct watch_entry *e);
+
+/* Texts of the row point into `out` and `d`: they hold until the next call. */
+void describe(struct describer *d, const struct watch_entry *e, struct described *out);
 
 /* "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000"; "packet" for AF_PACKET ... */
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size);

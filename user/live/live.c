@@ -94,7 +94,11 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		return rc;
 	}
 	l->own.no_sockets = !watch_knows_sockets(l->watch);
-	l->describer = (struct describer){l->watch, l->reasons, l->ksyms, spec->owners, l->spec.by};
+	l->describer.watch = l->watch;
+	l->describer.reasons = l->reasons;
+	l->describer.ksyms = l->ksyms;
+	l->describer.owners = spec->owners;
+	l->describer.by = l->spec.by;
 	if (spec->cgroup)
 		l->describer.by |= LIVE_BIT(LIVE_CGROUP);
 	*out = l;
@@ -167,18 +171,14 @@ static bool is_wanted(const struct live *l, const struct described *d)
 }
 
 /* The owners of all sockets of this interval, as far as they can be found. */
-static void find_owners(struct live *l, struct described *d)
+static void find_owners(struct live *l)
 {
-	if (!l->spec.owners)
-		return;
 	for (int i = 0; i < SEARCH_TRIES; i++) {
 		const struct timespec pause = {.tv_nsec = SEARCH_NS};
 		bool searching = false;
 
-		for (unsigned n = 0; n < l->entries; n++) {
-			describe(&l->describer, &l->entry[n], d);
-			searching |= d->searching;
-		}
+		for (unsigned n = 0; n < l->entries; n++)
+			searching |= describe_searching(&l->describer, &l->entry[n]);
 		if (!searching)
 			return;
 		if (i)
@@ -259,7 +259,8 @@ int live_collect(struct live *l, struct error *err)
 	rc = watch_collect(l->watch, keep_entry, l);
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
-	find_owners(l, d);
+	describe_begin(&l->describer);
+	find_owners(l);
 	add_entries(l, d);
 	free(d);
 	watch_state(l->watch, &l->own.watch);

@@ -23,6 +23,9 @@ const struct noise_row noise_rows[] = {
 	 "a frame for another MAC address, seen because of a flood or promiscuous mode "
 	 "(ip_rcv_core)"},
 
+	{NULL, "bpf_prog_test_run_*", 0, NOISE_ANY, BENIGN,
+	 "made to test a BPF program (bpf_prog_test_run_skb)"},
+
 	/* To many, of whom we are none. */
 	{NULL, "ip6_mc_input ip_mc_input", 0, NOISE_ANY, BENIGN,
 	 "multicast that nobody here has joined (ip6_mc_input)"},

@@ -52,9 +52,19 @@ static size_t mapped_size(const struct watch *w, unsigned slots)
 	return WATCH_SETS * w->cpus * slots * w->slot_size;
 }
 
+/* -1, which no drop has, if the kernel does not know it. */
+static int reason_value(const struct reasons *r, const char *name)
+{
+	int value = reasons_value(r, name);
+
+	return value < 0 ? -1 : value;
+}
+
 static int configure(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		     struct error *err)
 {
+	static const char *const of_socket[WATCH_SOCKET_REASONS] = {"SOCKET_RCVBUFF", "PROTO_MEM",
+								    "SOCKET_FILTER", "UDP_CSUM"};
 	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
 	int args = reasons_kfree_args(r);
 
@@ -63,7 +73,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
 	*cfg = (struct watch_config){
-		.reason_netfilter = reasons_value(r, "NETFILTER_DROP"),
+		.reason_netfilter = reason_value(r, "NETFILTER_DROP"),
 		.cpus = w->cpus,
 		.has_reason = args > 2,
 		.has_rx_sk = args > 3,
@@ -74,8 +84,8 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		.netns = spec->netns,
 		.ifindex = spec->ifindex,
 	};
-	if (cfg->reason_netfilter < 0)
-		cfg->reason_netfilter = -1;
+	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
+		cfg->socket_reasons[i] = reason_value(r, of_socket[i]);
 	cfg->has_expr = spec->filter != NULL;
 	cfg->is_filtered = cfg->has_expr || spec->has_reasons || spec->socket_only || spec->netns ||
 			   spec->ifindex;
