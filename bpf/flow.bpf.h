@@ -3,6 +3,7 @@
 #ifndef PKTLEDGER_FLOW_BPF_H
 #define PKTLEDGER_FLOW_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "packet.bpf.h"
@@ -16,6 +17,8 @@
 #define IPPROTO_DCCP 33
 #define IPPROTO_SCTP 132
 #define IPPROTO_LITE 136 /* UDP-Lite */
+
+extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 
 static __always_inline struct packet_place place_of(struct sk_buff *skb)
 {
@@ -52,7 +55,7 @@ static __always_inline void flow_ports(struct watch_flow *f, const void *ports)
 	f->dst_port = p[1];
 }
 
-/* `f` is zero. Ports only of a whole packet or a first fragment, in IPv6 only without extension
+/* Ports only of a whole packet or a first fragment, in IPv6 only without extension
  * headers. */
 static __always_inline void flow_read(struct sk_buff *skb, int l3, struct watch_flow *f)
 {
@@ -60,6 +63,7 @@ static __always_inline void flow_read(struct sk_buff *skb, int l3, struct watch_
 	__u8 b[IP6_HLEN + PORTS_LEN], ports[PORTS_LEN];
 	__u32 ihl;
 
+	__builtin_memset(f, 0, sizeof(*f));
 	if (l3 < 0 || l3 + IP_HLEN_MIN > skb->tail || bpf_probe_read_kernel(b, sizeof(b), at))
 		return;
 	ihl = (b[0] & 0x0f) * 4;
@@ -82,6 +86,48 @@ static __always_inline void flow_read(struct sk_buff *skb, int l3, struct watch_
 		if (has_ports(f->proto))
 			flow_ports(f, b + IP6_HLEN);
 	}
+}
+
+#define CAST(at, type) ((struct type *)bpf_rdonly_cast(at, bpf_core_type_id_kernel(struct type)))
+
+/* The same by plain loads, for programs that tell flows apart; Linux 6.2. */
+static __always_inline void flow_load(struct sk_buff *skb, int l3, struct watch_flow *f)
+{
+	unsigned char *at = skb->head + l3, *l4 = at + IP6_HLEN;
+	const struct ipv6hdr *ip6;
+	const struct udphdr *ports;
+	const struct iphdr *ip;
+	__u8 version;
+
+	__builtin_memset(f, 0, sizeof(*f));
+	if (l3 < 0 || l3 + IP_HLEN_MIN > skb->tail)
+		return;
+	ip = CAST(at, iphdr);
+	version = BPF_CORE_READ_BITFIELD(ip, version);
+	if (version == 4) {
+		f->family = AF_INET;
+		f->proto = ip->protocol;
+		*(__be32 *)f->src = ip->saddr;
+		*(__be32 *)f->dst = ip->daddr;
+		if (ip->frag_off & bpf_htons(IP_OFFSET_MASK))
+			return;
+		l4 = at + BPF_CORE_READ_BITFIELD(ip, ihl) * 4;
+	} else if (version == 6) {
+		ip6 = CAST(at, ipv6hdr);
+		f->family = AF_INET6;
+		f->proto = ip6->nexthdr;
+		for (int i = 0; i < 4; i++) {
+			((__be32 *)f->src)[i] = ip6->saddr.in6_u.u6_addr32[i];
+			((__be32 *)f->dst)[i] = ip6->daddr.in6_u.u6_addr32[i];
+		}
+	} else {
+		return;
+	}
+	if (!has_ports(f->proto))
+		return;
+	ports = CAST(l4, udphdr);
+	f->src_port = ports->source;
+	f->dst_port = ports->dest;
 }
 
 #endif

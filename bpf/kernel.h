@@ -38,6 +38,12 @@ typedef struct {
 	__s64 counter;
 } atomic64_t;
 
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
@@ -47,9 +53,7 @@ struct sock_common {
 	volatile unsigned char skc_state;
 	int skc_bound_dev_if;
 	possible_net_t skc_net;
-	struct {
-		__u8 at[16];
-	} skc_v6_daddr, skc_v6_rcv_saddr;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 	atomic64_t skc_cookie;
 };
 
@@ -134,6 +138,23 @@ struct sk_buff {
 
 struct sk_buff___before_6_2 {
 	__u8 vlan_present : 1;
+};
+
+struct iphdr {
+	__u8 version : 4;
+	__u8 ihl : 4;
+	__be16 frag_off;
+	__u8 protocol;
+	__be32 saddr, daddr;
+};
+
+struct ipv6hdr {
+	__u8 nexthdr;
+	struct in6_addr saddr, daddr;
+};
+
+struct udphdr { /* its ports are where those of TCP, SCTP and DCCP are */
+	__be16 source, dest;
 };
 
 struct skb_shared_info {

@@ -52,17 +52,18 @@ struct {
 	__type(value, struct watch_loss);
 } losses SEC(".maps");
 
-/* A drop on its way to the table; the key as four words, which is how it is compared. */
+/*
+ * A drop on its way to the table. It begins as struct watch_flow_key, with the key as four words,
+ * which is how it is compared.
+ */
 struct drop {
 	__u64 word[4];
-	struct watch_flow flow; /* with flows, or for WATCH_PORT */
+	struct watch_flow flow; /* only with flows, or for WATCH_PORT */
 	struct net_device *dev; /* NULL: skb->dev is none */
 	struct sock *sk;	/* whose cookie is in the key; or NULL */
 	__u32 cpu;		/* counted from that of the first set */
 	__u32 slot;
 };
-
-extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 
 static __always_inline bool same_flow(const struct watch_flow *a, const struct watch_flow *b)
 {
@@ -88,7 +89,7 @@ static __always_inline struct watch_count *claim(struct watch_slot *slot, const 
 
 	if (cfg.by_flow)
 		with_flow->flow = d->flow;
-	__builtin_memcpy(&slot->key, d->word, sizeof(d->word));
+	__builtin_memcpy(&slot->key, d->word, sizeof(slot->key));
 	return &slot->count;
 }
 
@@ -126,18 +127,15 @@ static __always_inline struct watch_count *overflow(struct drop *d, struct watch
 {
 	void *map = d->cpu < cfg.cpus ? (void *)&overflow0 : (void *)&overflow1;
 	const struct watch_count none = {};
-	struct watch_flow_key key;
 	struct watch_count *sum;
 
 	loss->overflow++;
-	__builtin_memcpy(&key.key, d->word, sizeof(key.key));
-	key.flow = d->flow;
-	sum = bpf_map_lookup_elem(map, &key);
+	sum = bpf_map_lookup_elem(map, d);
 	if (sum)
 		return sum;
 	note(d);
-	bpf_map_update_elem(map, &key, &none, BPF_NOEXIST);
-	sum = bpf_map_lookup_elem(map, &key);
+	bpf_map_update_elem(map, d, &none, BPF_NOEXIST);
+	sum = bpf_map_lookup_elem(map, d);
 	if (sum)
 		return sum;
 	loss->merged++;
@@ -234,6 +232,23 @@ static __always_inline __u64 cookie_of(struct sock *sk)
 	return cookie ? cookie : bpf_get_socket_cookie(sk);
 }
 
+/*
+ * The helper does not take skb->sk. A socket without a cookie is then told by where it lies and
+ * what it is bound and connected to; no cookie is that large.
+ */
+static __always_inline __u64 sender_id(struct sk_buff *skb, struct sock *sk)
+{
+	const struct sock_common *c = &sk->__sk_common;
+	__u64 id = c->skc_cookie.counter, at = 0;
+
+	if (id)
+		return id;
+	bpf_probe_read_kernel(&at, sizeof(at), &skb->sk);
+	id = at ^ ((__u64)c->skc_daddr << 32 | c->skc_rcv_saddr);
+	id = id * 0x9e3779b97f4a7c15 + ((__u32)c->skc_num << 16 | c->skc_dport);
+	return id | 1ULL << 63;
+}
+
 static __always_inline bool wanted_reason(__u32 reason)
 {
 	return reason >= WATCH_REASONS || cfg.reasons[reason / 64] >> reason % 64 & 1;
@@ -284,10 +299,10 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 	struct sock *rx_sk = cfg.has_rx_sk ? (void *)ctx[3] : NULL, *sk = NULL, *sender;
 	struct sk_buff *skb = (void *)ctx[0];
 	__u64 aux = 0, flags = 0, word[4];
-	struct watch_flow flow = {};
 	struct watch_count *sum;
 	struct watch_slot *first;
 	struct net_device *dev;
+	struct drop d;
 	__u8 pkt_type;
 
 	/*
@@ -339,37 +354,35 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 	} else if (cfg.by_sender && sender) {
 		sk = sender;
 		flags |= WATCH_SENDER;
-		aux = cookie_of(sk);
+		aux = sender_id(skb, sk);
 	} else if ((flags & WATCH_NO_DEV && !sender) || (!cfg.has_rx_sk && is_of_socket(reason))) {
-		flow_read(skb, skb_l3(skb), &flow);
-		if (flow.dst_port) {
+		flow_read(skb, skb_l3(skb), &d.flow);
+		if (d.flow.dst_port) {
 			flags |= WATCH_PORT;
-			aux = port_id(&flow);
+			aux = port_id(&d.flow);
 		}
 	}
-	if (flows && !flow.family)
-		flow_read(skb, skb_l3(skb), &flow);
+	if (flows && cast)
+		flow_load(skb, skb_l3(skb), &d.flow);
+	else if (flows)
+		flow_read(skb, skb_l3(skb), &d.flow);
 
 	word[0] = ctx[1];
 	word[1] = aux;
 	word[2] = reason | (__u64)ifindex << 32;
 	word[3] = netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << 48 | flags << 56;
 	cpu = watch_base + bpf_get_smp_processor_id();
-	slot = cpu * of_a_cpu + (hash(word, &flow, flows) & (of_a_cpu - 1));
+	slot = cpu * of_a_cpu + (hash(word, &d.flow, flows) & (of_a_cpu - 1));
 	first = bpf_map_lookup_elem(&slots, &slot);
 	if (!first)
 		return 0;
 	sum = &first->count;
-	if (!same(first, word, &flow, flows)) {
-		struct drop d = {
-			.word = {word[0], word[1], word[2], word[3]},
-			.flow = flow,
-			.sk = sk,
-			.dev = flags & WATCH_NO_DEV ? NULL : dev,
-			.cpu = cpu,
-			.slot = slot,
-		};
-
+	if (!same(first, word, &d.flow, flows)) {
+		__builtin_memcpy(d.word, word, sizeof(d.word));
+		d.sk = sk;
+		d.dev = flags & WATCH_NO_DEV ? NULL : dev;
+		d.cpu = cpu;
+		d.slot = slot;
 		sum = elsewhere(&d);
 		if (!sum)
 			return 0;
@@ -402,5 +415,7 @@ int watch_flows_old(__u64 *ctx)
 {
 	return count_drop(ctx, false, true);
 }
+
+_Static_assert(__builtin_offsetof(struct drop, dev) == sizeof(struct watch_flow_key), "a key");
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

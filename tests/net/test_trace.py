@@ -21,7 +21,7 @@ from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, requ
 NAME = f"pl-test-{os.getpid()}"
 TX, RX = f"{NAME}-tx", f"{NAME}-rx"
 V4, V6 = "198.18.0.2", "2001:2::2"
-PORT = 9000
+PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
 ROUNDS = 10 if EVERYTHING else 1
 USAGE, UNABLE, BROKEN = 2, 3, 4
@@ -109,7 +109,8 @@ class Tracing:
 
     def stop(self):
         """The document of a run that ends by a signal."""
-        self.process.send_signal(signal.SIGINT)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=30 * PATIENCE)
         self.lines += [json.loads(line) for line in out.splitlines()]
         assert self.process.returncode in (0, BROKEN), (self.process.returncode, err)
@@ -309,6 +310,183 @@ def attributed(fault, address, **known):
 ])
 def attribution(fault, address, known):
     attributed(fault, address, **known)
+
+
+# Filters and groups
+
+
+@contextlib.contextmanager
+def two_full_sockets():
+    """Two sockets of this process and one of another; yields that process."""
+    code = ("import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304);"
+            f"s.bind(('', {PORT + 2})); print('ready', flush=True); sys.stdin.read()")
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as one, \
+            udp(RX, socket.AF_INET, ("", PORT + 1), rcvbuf=2304) as two, \
+            subprocess.Popen(["ip", "netns", "exec", RX, sys.executable, "-c", code], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout.readline() == "ready\n"
+            yield one, two, other
+        finally:
+            other.stdin.close()
+
+
+def send_to_three():
+    for i in range(3):
+        send(V4, 100, PORT + i)
+
+
+def lost_by(document, field):
+    rows = causes(document)["rcvbuf"]["causes"]
+    return {row[field]: row["packets"] for row in rows}
+
+
+@case
+def sockets_and_processes_are_told_apart():
+    with two_full_sockets() as (one, two, other):
+        with tracing("--netns", RX, "--by", "socket,process", "udp") as t:
+            send_to_three()
+            document = t.stop()
+        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        this = f"{name_of_this()}[{os.getpid()}]"
+        left = {f"*:{PORT}": 100 - read_all(one), f"*:{PORT + 1}": 100 - read_all(two)}
+        found = lost_by(document, "socket")
+        assert {k: found[k] for k in left} == left, found
+        rows = causes(document)["rcvbuf"]["causes"]
+        assert {r["socket"]: r["process"] for r in rows} == {
+            f"*:{PORT}": this, f"*:{PORT + 1}": this,
+            f"*:{PORT + 2}": f"python3[{other.pid}]"}, rows
+
+
+@case
+def only_a_process():
+    with two_full_sockets() as (one, _, other):
+        with tracing("--pid", str(other.pid)) as t:
+            send_to_three()
+            document = t.stop()
+        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        assert set(lost_by(document, "socket")) == {f"*:{PORT + 2}"}, document["end"]
+
+
+@table([
+    ("interface", ["--netns", RX, "-i", "v-rx"], True),
+    ("another interface", ["--netns", RX, "-i", "lo"], False),
+    ("another namespace", ["--netns", TX], False),
+    ("stage", ["--stage", "rcvbuf,xdp"], True),
+    ("another stage", ["--stage", "netfilter"], False),
+    ("reason", ["--reason", "SOCKET_RCVBUFF,NO_SOCKET"], True),
+    ("another reason", ["--reason", "NO_SOCKET"], False),
+    ("expression", ["src host 198.18.0.1 and ip and greater 100"], True),
+    ("another expression", ["tcp or ip6"], False),
+])
+def only(options, found):
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        filters = [*options] if "--netns" in options else [*options, f"udp port {PORT}"]
+        if not options[0].startswith("-"):
+            filters = [f"({options[0]}) and udp port {PORT}"]
+        with tracing(*filters) as t:
+            sent = send(V4, 100)
+            document = t.stop()
+        if found:
+            assert_only(document, "rcvbuf", sent - read_all(sock))
+        else:
+            assert not causes(document) and not document["end"]["dropped"], document["end"]
+
+
+@case
+def flows():
+    """As many rows as flows, also where the sockets of all are one."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        with tracing("--by", "flow,socket", f"udp port {PORT}") as t:
+            for _ in range(20):
+                send(V4, 5)
+            document = t.stop()
+        rows = causes(document)["rcvbuf"]["causes"]
+        assert 18 <= len({r["flow"] for r in rows}) == len(rows) <= 20, rows
+        for row in rows:
+            assert row["flow"].startswith("udp 198.18.0.1:"), row
+            assert row["flow"].endswith(f" > 198.18.0.2:{PORT}"), row
+        assert document["end"]["dropped"] == 100 - read_all(sock), document["end"]
+
+
+@case
+def more_sockets_than_slots():
+    """What finds no slot of its own is counted all the same."""
+    number, each = (3000, 5) if EVERYTHING else (700, 3)
+    with lab(), contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(udp(RX, socket.AF_INET, ("", 10000 + i), rcvbuf=2304))
+                 for i in range(number)]
+        with tracing("--netns", RX, "-I", "1h", "udp") as t, udp(TX, socket.AF_INET) as out:
+            for round_ in range(each * 6):
+                for i in range(number):
+                    out.sendto(b"x" * 1000, (V4, 10000 + i))
+                    if i % 50 == 0:
+                        time.sleep(0.001)
+            document = t.stop()
+        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        got = sum(read_now(sock) for sock in socks)
+        assert_only(document, "rcvbuf", number * each * 6 - got)
+        assert len(causes(document)["rcvbuf"]["causes"]) == number
+        assert document["end"]["own_cost"]["overflow_events"] > 0, document["end"]["own_cost"]
+
+
+def read_now(sock):
+    sock.setblocking(False)
+    received = 0
+    with contextlib.suppress(BlockingIOError):
+        while sock.recv(65536):
+            received += 1
+    return received
+
+
+# The command, limits, ends
+
+
+@table([
+    ("its status", ["--", "sh", "-c", "exit 7"], 7),
+    ("a signal", ["--", "sh", "-c", "kill -TERM $$"], 143),
+    ("not found", ["--", "no-such-command"], 127),
+    ("not to be run", ["--", "/etc/passwd"], 126),
+    ("well, and a limit kept", ["--limit", "loss=1G", "--", "true"], 0),
+])
+def command(options, status):
+    require_root()
+    result = pktledger("trace", "-q", *options)
+    assert result.status == status, result
+
+
+@case
+def output_of_the_command_is_apart():
+    require_root()
+    result = pktledger("trace", "-j", "--", "echo", "hello")
+    assert result.status == 0 and "hello" in result.err, result
+    assert_valid(result.json)
+
+
+@table([("in all", "loss=10", True), ("per second", "udp_lookup=20/s", True),
+        ("of another stage", "rcvbuf=0", False), ("not reached", "loss=1M", False)])
+def limit(value, broken):
+    with lab():
+        with tracing("--limit", value, "--until-limit", f"udp port {PORT}") as t:
+            send(V4, 100)
+            if broken:
+                t.process.wait(20 * PATIENCE)
+            else:
+                time.sleep(0.3)
+            document = t.stop()
+        assert t.process.returncode == (BROKEN if broken else 0)
+        assert [row["broken"] for row in document.get("limits", [])] == [True] * broken
+        assert document["end"]["interrupted"] != broken
+
+
+@case
+def reader_of_the_pipe_goes():
+    require_root()
+    with started("trace", "-I", "100ms", "--json-lines") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20 * PATIENCE) == 0
 
 
 @case

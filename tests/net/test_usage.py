@@ -81,6 +81,32 @@ def usage(args, words):
     assert result.json["error"]["status"] == USAGE, result
 
 
+@table([(" ".join(args), args, status, words) for args, status, words in [
+    (["udp", "prot", "53"], USAGE, ["udp prot 53", "syntax error"]),
+    (["--by", "procces"], USAGE, ["procces", "did you mean process?"]),
+    (["--stage", "rcvbuff"], USAGE, ["rcvbuff", "did you mean rcvbuf?"]),
+    (["--reason", "SOCKET_RCVBUF"], USAGE, ["SOCKET_RCVBUF", "did you mean SOCKET_RCVBUFF?"]),
+    (["--pid", "0"], USAGE, ["--pid"]),
+    (["--pid", "2147483647"], FAILED, ["2147483647"]),
+    (["--netns", "nosuchns"], FAILED, ["nosuchns"]),
+    (["--netns", "1"], FAILED, ["1"]),
+    (["-i", "nosuch0"], FAILED, ["nosuch0"]),
+    (["--cgroup", "slice"], USAGE, ["slice"]),
+    (["--until-limit"], USAGE, ["--limit"]),
+    (["--limit", "loss=1%"], USAGE, ["share"]),
+    (["--interval", "1ms"], USAGE, ["1ms"]),
+    (["--"], USAGE, ["--"]),
+]])
+def usage_of_trace(args, status, words):
+    require_root()
+    result = pktledger("trace", *args)
+    assert_refused(result, status, *words)
+    assert result.out == "", result
+    result = pktledger("trace", "-j", *args)
+    assert_refused(result, status, *words)
+    assert result.json["error"]["status"] == status, result
+
+
 @case
 def unknown_command():
     result = pktledger("rnu")
@@ -100,7 +126,7 @@ def list_of_values(args, word):
 
 @table([(" ".join(args), args) for args in (
     ["--help"], ["--version"], ["-V"], ["run", "--help"], ["send", "--help"], ["recv", "--help"],
-    ["lab", "--help"],
+    ["lab", "--help"], ["trace", "--help"],
 )])
 def told(args):
     result = pktledger(*args)

@@ -40,7 +40,8 @@ static void put_field(const struct text_trace *v, struct page *p, const struct l
 	if (!*text || (field == LIVE_NETNS && v->netns && !strcmp(text, v->netns)))
 		return;
 	snprintf(word, sizeof(word), "%s", text);
-	page_glue(word);
+	if (field != LIVE_FLOW) /* which is long: it may be broken where there are blanks */
+		page_glue(word);
 	switch (field) {
 	case LIVE_NETNS:
 		page_words(p, STYLE_PLAIN, "in\v%s", word);
