@@ -285,7 +285,7 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 		return put_reader_share(buf, size, f, f->reader_wait_ns);
 	if (!strcmp(name, "slept"))
 		return put_reader_share(buf, size, f, reader_sleep_ns(f));
-	if (!strcmp(name, "window"))
+	if (!strcmp(name, "watched"))
 		return put_time(buf, size, f->reader_ns);
 	if (!strcmp(name, "throttled"))
 		return put_time(buf, size, f->reader_throttled_ns);

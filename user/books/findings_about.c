@@ -80,6 +80,10 @@ const struct finding_paragraph finding_abouts[] = {
 	{"ip-header",
 	 "The IP header did not pass the checks on arrival: version, length, checksum. Some "
 	 "sender or box on the way writes it wrong."},
+	{"netfilter-rule",
+	 "A rule of the firewall dropped the packet, and its counter moved by as much while "
+	 "packets were lost: the chain and the number of the rule are named. `nft -a list chain` "
+	 "shows it with the handle by which it can be deleted."},
 	{"netfilter",
 	 "A rule of nftables or iptables, or a chain's policy, dropped the packet. In the "
 	 "output and postrouting hooks send() returns EPERM. Rules with counters tell which of "
@@ -134,6 +138,28 @@ const struct finding_paragraph finding_abouts[] = {
 	 "All UDP sockets together use most of net.ipv4.udp_mem, which is one limit for the "
 	 "host. When it is reached, every socket loses packets. Look for a socket with a large "
 	 "queue and no reader first."},
+	{"rcvbuf-stopped",
+	 "The process that reads the socket is stopped, by SIGSTOP or SIGTSTP or by a debugger, "
+	 "while packets come. It reads nothing until it is continued."},
+	{"rcvbuf-quota",
+	 "The cgroup of the reader may use only so much CPU time in each period (cpu.max), and "
+	 "had used it up: the kernel held the process back until the next period, however idle "
+	 "the CPUs were. In a container this is its CPU limit."},
+	{"rcvbuf-cpu",
+	 "The reader wanted to run and got no CPU for a good part of the time: other processes, "
+	 "interrupts or the hypervisor had them. Pinning the reader to a CPU of its own, a higher "
+	 "priority, or moving other work away helps; a larger buffer bridges short waits."},
+	{"rcvbuf-busy",
+	 "The reader ran all the time and still read less than came. Only less work for each "
+	 "packet helps: recvmmsg() or UDP GRO instead of a call for each, work moved to other "
+	 "threads, or several readers on the port with SO_REUSEPORT."},
+	{"rcvbuf-asleep",
+	 "The reader slept while packets waited in its queue: it was busy with something else "
+	 "that sleeps, such as a disk, a lock or a timer. The function of the kernel in which it "
+	 "slept is named. A thread that does nothing but read the socket is the usual answer."},
+	{"rcvbuf-bursts",
+	 "The queue was nearly empty most of the time and the reader had time to spare: packets "
+	 "came in bursts longer than the buffer holds. Here a larger buffer is the right cure."},
 	{"rcvbuf-burst",
 	 "The socket's receive buffer was full for a short time: a burst was longer than the "
 	 "buffer holds. The buffer is counted in memory, not in payload: a small packet takes "

@@ -19,7 +19,7 @@
 	"up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more delay"
 
 #define READER_EVIDENCE                                                                            \
-	RCVBUF_EVIDENCE "; in {window} with losses the reader ran {ran} of the time, waited for "  \
+	RCVBUF_EVIDENCE "; in {watched} with losses the reader ran {ran} of the time, waited for "  \
 			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; the queue was {fill} " \
 			"full in the mean]"
 
