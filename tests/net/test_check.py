@@ -3,6 +3,7 @@
 """`check`: hosts made sick on purpose in namespaces; it names the cause first. And healthy ones."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_valid, case, main, pktledger, require, require_root, skip, table)
+from lib import (assert_valid, case, main, pktledger, require, require_root, skip, started, table,
+                 until)
 
 NAME = f"pl-check-{os.getpid()}"
 PORT = 28779
@@ -120,6 +122,12 @@ def first(*args, **kwargs):
     found = findings(*args, **kwargs)
     assert found, "nothing was found"
     return found[0]
+
+
+def begun_watching(pid):
+    """It waits for a signal or the end of its window."""
+    where = Path(f"/proc/{pid}/wchan").read_text()
+    return "sigtimedwait" in where
 
 
 @case
@@ -243,6 +251,23 @@ def bridge_of_two_mtus():
             ip("rx", "link", "set", name, "mtu", mtu, "master", "br0", "up")
         f = first()
         assert f["id"] == "mtu-mismatch" and f["subject"] == "p1", f
+
+
+@case
+def interface_that_goes_away():
+    with Lab():
+        ip("rx", "link", "add", "gone", "type", "veth", "peer", "name", "gone-too")
+        ip("rx", "link", "set", "gone", "up")
+        ip("rx", "link", "set", "gone-too", "up")
+        require(os.path.exists("/proc/self/wchan"), "needs /proc/PID/wchan")
+        with started("check", "-j", "-t", "1.5", "--netns", f"{NAME}-rx") as process:
+            until(lambda: begun_watching(process.pid), 5, "check does not watch")
+            ip("rx", "link", "del", "gone")
+            out, err = process.communicate(timeout=30)
+        assert process.returncode == 0, err
+        end = json.loads(out)["end"]
+        assert {u["what"] for u in end["unread"]} == {"gone", "gone-too"}, end["unread"]
+        assert [i["ifname"] for i in end["interfaces"]] == ["v-rx"], end["interfaces"]
 
 
 @case

@@ -12,8 +12,7 @@ const struct finding_row finding_states[] = {
 		"nic-port",
 		.severity = SEVERITY_WARNING,
 		.text = "The NIC {ifname} lost frames before its rings: its own buffer overflowed "
-			"while the bus "
-			"or the rings did not take them.",
+			"while the bus or the rings did not take them.",
 		.evidence = MOVED,
 		.current = "[flow control: tx {pause_tx}]",
 		.wanted = "[flow control tx {pause_wanted}: the partner holds frames back; else "
@@ -35,8 +34,7 @@ const struct finding_row finding_states[] = {
 		"nic-crc",
 		.severity = SEVERITY_ERROR,
 		.text = "Frames arrive damaged at {ifname}: a cable, a transceiver, or a speed "
-			"that does not "
-			"hold.",
+			"that does not hold.",
 		.evidence = MOVED,
 		.wanted = "a link without errors",
 		.command = "ethtool {ifname}",
@@ -46,8 +44,7 @@ const struct finding_row finding_states[] = {
 		"nic-allowance",
 		.severity = SEVERITY_WARNING,
 		.text = "The cloud queued or dropped packets of {ifname}: this machine's size is "
-			"allowed less "
-			"than was sent or received.",
+			"allowed less than was sent or received.",
 		.evidence = MOVED,
 		.wanted = "less traffic, or a larger machine",
 		.command = "ethtool -S {ifname}",
@@ -56,8 +53,8 @@ const struct finding_row finding_states[] = {
 		STAGE_TX_DEVICE,
 		"nic-paused",
 		.severity = SEVERITY_INFO,
-		.text = "The link's partner asks {ifname} to pause: what is sent waits, then fills "
-			"the qdisc.",
+		.text = "Pause frames on the link of {ifname}: one end asks the other to wait, and "
+			"what waits may overflow the queue before it.",
 		.evidence = MOVED,
 		.current = "[flow control: rx {pause_rx}]",
 		.wanted = "a receiver or a switch that takes what is sent",
@@ -67,8 +64,7 @@ const struct finding_row finding_states[] = {
 		"nic-queues",
 		.severity = SEVERITY_WARNING,
 		.text = "One CPU does the receive work of {ifname} and is at its limit, although "
-			"the NIC has more "
-			"queues.",
+			"the NIC has more queues.",
 		.evidence = SOFTIRQ,
 		.current = "{queues} of {queues_max} queues, {cpus} CPUs",
 		.wanted = "{queues_wanted} queues",
@@ -80,8 +76,7 @@ const struct finding_row finding_states[] = {
 		"nic-rss",
 		.severity = SEVERITY_WARNING,
 		.text = "RSS spreads the packets of {ifname} over {rss_used} of its {queues} "
-			"queues, and a CPU is "
-			"at its limit.",
+			"queues, and a CPU is at its limit.",
 		.evidence = SOFTIRQ,
 		.current = "{rss_used} of {queues} queues in the indirection table",
 		.wanted = "all queues",
@@ -93,8 +88,7 @@ const struct finding_row finding_states[] = {
 		"nic-irq",
 		.severity = SEVERITY_WARNING,
 		.text = "CPU {cpu} serves {irqs} queues of {ifname} and is at its limit, while CPU "
-			"{idle_cpu} is "
-			"idle.",
+			"{idle_cpu} is idle.",
 		.evidence = SOFTIRQ "; interrupts {irq_list}",
 		.current = "interrupt {irq} on CPU {cpu}",
 		.wanted = "each queue on a CPU of its own",
@@ -106,8 +100,7 @@ const struct finding_row finding_states[] = {
 		"nic-rps",
 		.severity = SEVERITY_WARNING,
 		.text = "One CPU does the receive work of {ifname} and is at its limit; the NIC "
-			"has no more "
-			"queues, and RPS is off.",
+			"has no more queues, and RPS is off.",
 		.evidence = SOFTIRQ,
 		.current = "queues/rx-0/rps_cpus {rps}",
 		.wanted = "RPS to the other CPUs",
@@ -120,8 +113,7 @@ const struct finding_row finding_states[] = {
 		"cpu-softirq",
 		.severity = SEVERITY_WARNING,
 		.text = "CPU {cpu} is busy with receive work alone: what comes beyond it is lost "
-			"in a ring or a "
-			"backlog.",
+			"in a ring or a backlog.",
 		.evidence = SOFTIRQ,
 		.wanted = "fewer packets, or less work for each: offloads, fewer rules and taps",
 		.command = "cat /proc/softirqs",
@@ -131,8 +123,7 @@ const struct finding_row finding_states[] = {
 		"nic-coalesce",
 		.severity = SEVERITY_WARNING,
 		.text = "{ifname} waits {rx_usecs} us before it interrupts: at this rate more than "
-			"half of its "
-			"ring fills meanwhile.",
+			"half of its ring fills meanwhile.",
 		.evidence = "{arrival} packets/s; the ring of {ring} takes {ring_time}",
 		.current = "rx-usecs {rx_usecs}",
 		.wanted = "rx-usecs {rx_usecs_wanted}",
@@ -145,8 +136,7 @@ const struct finding_row finding_states[] = {
 		"cpu-budget",
 		.severity = SEVERITY_WARNING,
 		.text = "The kernel ended its receive work early while packets still waited, and "
-			"packets were "
-			"lost.",
+			"packets were lost.",
 		.evidence = "softnet time_squeeze +{squeezed} in {window}",
 		.current = "net.core.netdev_budget {budget}",
 		.wanted = "{budget_wanted}",
@@ -170,8 +160,7 @@ const struct finding_row finding_states[] = {
 		"cpu-idle",
 		.severity = SEVERITY_WARNING,
 		.text = "A CPU that sleeps deeply needs {latency} us to wake: at this rate more "
-			"than half of the "
-			"ring of {ifname} fills meanwhile.",
+			"than half of the ring of {ifname} fills meanwhile.",
 		.evidence = "{arrival} packets/s; the ring of {ring} takes {ring_time}",
 		.current = "deepest idle state {idle_state}: {latency} us",
 		.wanted = "no state deeper than {latency_wanted} us",
@@ -183,8 +172,7 @@ const struct finding_row finding_states[] = {
 		"cpu-steal",
 		.severity = SEVERITY_WARNING,
 		.text = "The hypervisor gave this machine's CPU time to others: nobody empties "
-			"rings and sockets "
-			"meanwhile.",
+			"rings and sockets meanwhile.",
 		.evidence = "{steal} % of {window} stolen",
 		.wanted = "CPUs of its own, or a less crowded host",
 	},
@@ -193,8 +181,7 @@ const struct finding_row finding_states[] = {
 		"xdp-generic",
 		.severity = SEVERITY_INFO,
 		.text = "An XDP program runs on {ifname} in generic mode, although the driver "
-			"{driver} has a "
-			"native one: each packet is made an skb first.",
+			"{driver} has a native one: each packet is made an skb first.",
 		.evidence = "attached mode generic",
 		.current = "generic",
 		.wanted = "native mode: attach it with xdpdrv",
@@ -205,8 +192,7 @@ const struct finding_row finding_states[] = {
 		"mtu-mismatch",
 		.severity = SEVERITY_WARNING,
 		.text = "{ifname} and {other} are ports of one bridge with different MTUs: what is "
-			"larger than the "
-			"smaller one is dropped without a message.",
+			"larger than the smaller one is dropped without a message.",
 		.evidence = "MTU {mtu} and {other_mtu}",
 		.current = "{ifname} {mtu}, {other} {other_mtu}",
 		.wanted = "the same MTU",
@@ -325,8 +311,7 @@ const struct finding_row finding_states[] = {
 		"udp-mem-near",
 		.severity = SEVERITY_WARNING,
 		.text = "The memory for all UDP sockets of the host is nearly used up; then all of "
-			"them lose "
-			"packets.",
+			"them lose packets.",
 		.evidence = "{share} % used",
 		.current = "{udp_pages} pages, net.ipv4.udp_mem {udp_mem}",
 		.wanted = "{udp_mem_wanted}",
@@ -365,8 +350,7 @@ const struct finding_row finding_states[] = {
 		"rcvbuf-capped",
 		.severity = SEVERITY_WARNING,
 		.text = "The socket of {process} on port {port} got the largest buffer that the "
-			"host allows, "
-			"perhaps less than it asked for, and it was full.",
+			"host allows, perhaps less than it asked for, and it was full.",
 		.evidence = "{lost} packets lost in {window}, {loss_rate} a second[, {total} since "
 			    "it was opened]; "
 			    "{queued} of {rcvbuf} bytes queued",
@@ -381,8 +365,7 @@ const struct finding_row finding_states[] = {
 		"rcvbuf-filling",
 		.severity = SEVERITY_WARNING,
 		.text = "{process} does not read port {port} in time: its receive buffer is more "
-			"than half full "
-			"all the time.",
+			"than half full all the time.",
 		.evidence = "{queued} of {rcvbuf} bytes queued[, {queued_before} {window} before]",
 		.wanted = "a faster reader",
 		.command = "ss -uampn sport = :{port}",
@@ -392,8 +375,7 @@ const struct finding_row finding_states[] = {
 		"group-throttled",
 		.severity = SEVERITY_WARNING,
 		.text = "{process} reads port {port} in a control group that was stopped for "
-			"having used its CPU "
-			"time.",
+			"having used its CPU time.",
 		.evidence = "stopped {throttled} of {periods} periods of the last {window}, for "
 			    "{throttled_time}",
 		.current = "cpu.max of {group}",

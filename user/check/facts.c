@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "check/facts_queue.h"
 #include "host/caps.h"
+#include "host/nl.h"
 
 /* What has two samples. */
 struct moment {
@@ -311,6 +312,30 @@ static int read_once(struct reader *r)
 	return ret;
 }
 
+/* Interfaces of containers come and go: without a second sample there is nothing to judge. */
+static void forget_gone(struct reader *r)
+{
+	struct facts *f = r->f;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->n_links; i++) {
+		if (nl_ifindex(r->spec->ns, r->name[i]) != (int)f->link[i].dev.ifindex) {
+			unread(f, r->name[i], "the interface went away meanwhile");
+			nic_sample_free(&r->before.nic[i]);
+			continue;
+		}
+		if (n != i) {
+			memcpy(r->name[n], r->name[i], sizeof(r->name[0]));
+			f->link[n] = f->link[i];
+			r->before.nic[n] = r->before.nic[i];
+			r->before.nic[i] = (struct nic_sample){0};
+		}
+		n++;
+	}
+	r->names[n] = NULL;
+	f->n_links = n;
+}
+
 static int read_all(struct reader *r)
 {
 	int ret = read_once(r);
@@ -323,6 +348,7 @@ static int read_all(struct reader *r)
 	add_groups(r, &r->before.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.before);
 	wait_window(r->spec);
+	forget_gone(r);
 	ret = take_moment(r, &r->after);
 	stack_sample_read(r->spec->ns, &r->f->stack.after);
 	return ret ? ret : join(r);

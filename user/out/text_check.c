@@ -35,7 +35,6 @@ static void put_finding(struct page *p, const struct check_finding *c, const cha
 		 c->loss_pps > 0 ? fmt_rate(rate, sizeof(rate), c->loss_pps) : "");
 	text_finding(p, label, &c->finding, true);
 	put_changes(p, c, netns);
-	fputc('\n', p->out);
 }
 
 static void put_note(struct page *p, const struct check_finding *c)
@@ -156,6 +155,8 @@ void text_check(FILE *out, const struct facts *f, const struct check_findings *l
 		likely += !c->losing;
 		put_finding(&p, c, netns);
 	}
+	if (losing || likely)
+		page_end(&p);
 	put_verdict(&p, f, losing, likely);
 	if (verbosity < 0)
 		return;
