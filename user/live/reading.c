@@ -143,22 +143,20 @@ static uint64_t age_ns(const struct readings *r, pid_t pid, uint64_t now)
 }
 
 /* The reader, or another one than before; then all begins anew. */
-static bool find_reader(struct readings *r, struct sock *s)
+static void find_reader(struct readings *r, struct sock *s)
 {
 	struct owner who;
 	uint64_t age;
 
-	if (owners_socket(r->owners, s->id.inode, s->id.netns, s->id.cgroup, &who))
-		return false;
-	if (who.pid == s->threads.pid)
-		return true;
+	if (owners_socket(r->owners, s->id.inode, s->id.netns, s->id.cgroup, &who) ||
+	    who.pid == s->threads.pid)
+		return;
 	age = age_ns(r, who.pid, clock_ns(CLOCK_BOOTTIME));
 	threads_init(&s->threads, r->root, who.pid, who.fd, age);
 	memcpy(s->process, who.process, sizeof(s->process));
 	s->beginning = age ? clock_ns(CLOCK_MONOTONIC) - age : 0;
 	s->sum = s->now = (struct sums){};
 	s->n_levels = 0;
-	return true;
 }
 
 static void open_queue(struct readings *r, struct sock *s)
@@ -296,15 +294,11 @@ static void end_interval(struct readings *r, struct sock *s)
 	s->noted = false;
 }
 
-/* Until then their readers are not known. */
+/* To ask is to have them looked for. */
 static void find_readers(struct readings *r)
 {
-	bool unknown = false;
-
 	for (unsigned i = 0; i < r->socks.n; i++)
-		unknown |= !find_reader(r, r->socks.at[i].object);
-	if (!unknown)
-		return;
+		find_reader(r, r->socks.at[i].object);
 	owners_tick(r->owners);
 	for (unsigned i = 0; i < r->socks.n; i++)
 		find_reader(r, r->socks.at[i].object);

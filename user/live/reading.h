@@ -85,7 +85,7 @@ void readings_sample(struct readings *r);
 /* The socket has lost packets in the interval that ends now. */
 void readings_note(struct readings *r, const struct reading_socket *s);
 
-/* Ends the interval. Calls owners_tick() if there are new sockets. */
+/* Ends the interval. Calls owners_tick(). */
 void readings_interval(struct readings *r);
 
 /* -ENOENT: no process was found, or no interval had a beginning and an end. */
