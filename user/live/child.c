@@ -166,7 +166,7 @@ static void reap(struct child *c, int flags)
 	if (c->status != -EAGAIN)
 		return;
 	do
-		ret = waitid(P_PIDFD, (id_t)c->fd[FD_PID], &info, WEXITED | flags);
+		ret = waitid(P_PID, (id_t)c->pid, &info, WEXITED | flags);
 	while (ret && errno == EINTR);
 	if (ret)
 		c->status = CHILD_OURS;
@@ -228,7 +228,7 @@ void child_free(struct child *c)
 		return;
 	if (c->fd[FD_GO] >= 0) {
 		close_fd(&c->fd[FD_GO]);
-		if (c->fd[FD_PID] >= 0)
+		if (c->pid > 0)
 			reap(c, 0);
 	}
 	for (int i = 0; i < FDS; i++)
