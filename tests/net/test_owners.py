@@ -1,0 +1,399 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`trace`: whose packets were lost, why the reader of a socket did not keep up, which rule dropped,
+and the command behind `--`."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import case, main, pktledger, require, require_root, started, table, until
+from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing,
+                    udp)
+
+ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
+
+
+# A receiver in a process of its own
+
+
+RECEIVER = """
+import os, socket, sys, threading, time
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 5000)
+sock.bind(("", int(sys.argv[1])))
+
+def sleeps():
+    time.sleep(60)
+
+def spins():
+    while True:
+        pass
+
+def reads():
+    while True:
+        sock.recv(2048)
+
+def inherits():
+    for i in range(2):
+        if not os.fork():
+            sys.stdout.write(f"{os.getpid()} ")
+            sys.stdout.flush()
+            open("/proc/self/comm", "w").write(f"worker-{i}")
+            (sleeps, reads)[i]()
+    sleeps()
+
+def in_a_thread():
+    threading.Thread(target=reads, daemon=True).start()
+    spins()
+
+if sys.argv[2] != "inherits":
+    print("ready", flush=True)
+globals()[sys.argv[2]]()
+"""
+
+
+@contextlib.contextmanager
+def receiver(does, port=PORT):
+    """A process in the receiver's namespace that has a socket with a small buffer."""
+    with inside(RX):
+        process = subprocess.Popen([sys.executable, "-c", RECEIVER, str(port), does],
+                                   stdout=subprocess.PIPE, start_new_session=True)
+    with process:
+        try:
+            assert process.stdout.read(5)
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def process_name(pid):
+    return f"{Path(f'/proc/{pid}/comm').read_text().strip()}[{pid}]"
+
+
+@contextlib.contextmanager
+def cgroup(mount, *parts):
+    """Makes cgroups one in another; yields the innermost."""
+    made = []
+    path = Path(mount)
+    try:
+        for part in parts:
+            path = path / part
+            try:
+                path.mkdir()
+            except OSError:
+                require(False, f"no cgroup can be made in {mount}")
+            made.append(path)
+        yield path
+    finally:
+        for path in reversed(made):
+            until(lambda path=path: not os.path.isdir(path) or remove(path), 10, f"rmdir {path}")
+
+
+def remove(path):
+    with contextlib.suppress(OSError):
+        path.rmdir()
+    return not path.exists()
+
+
+def cgroup2():
+    for mount in re.findall(r"^\S+ (\S+) cgroup2 ", Path("/proc/mounts").read_text(), re.M):
+        return mount
+    require(False, "needs cgroup version 2")
+
+
+# Whose
+
+
+def fill(times=1):
+    """More than the receiver's buffer holds."""
+    for _ in range(times):
+        send(V4, 30)
+
+
+def drops(*args, wait=0.0):
+    """The document of a trace in which a full socket loses packets."""
+    with tracing(*args, f"udp port {PORT}") as t:
+        fill()
+        time.sleep(wait)
+        return t.stop()
+
+
+def the_row(document):
+    rows = causes(document)
+    assert list(rows) == ["rcvbuf"], document["end"]
+    assert len(rows["rcvbuf"]["causes"]) == 1, rows
+    return rows["rcvbuf"]["causes"][0]
+
+
+@case
+def process_and_namespace():
+    with lab(), receiver("sleeps") as process:
+        row = the_row(drops("--by", "socket,process,netns"))
+        assert row["process"] == process_name(process.pid), row
+        assert row["netns"] == RX, row
+        assert row["socket"] == f"*:{PORT}", row
+
+
+@case
+def reader_of_an_inherited_socket():
+    """Three processes have it; one waits in recv()."""
+    with lab(), receiver("inherits") as process:
+        text = process.stdout.read1().decode()
+        workers = until(lambda: workers_of(process), 10, f"two workers ({text})")
+        reader = next(pid for pid, name in workers.items() if name == "worker-1")
+        until(lambda: Path(f"/proc/{reader}/syscall").read_text().split()[0] != "running", 10,
+              "the worker waits")
+        os.kill(reader, signal.SIGSTOP)  # it stays in its recv()
+        row = the_row(drops("--by", "process"))
+        assert row["process"] == f"worker-1[{reader}]", (row, workers)
+
+
+def workers_of(process):
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    names = {int(pid): Path(f"/proc/{pid}/comm").read_text().strip()
+             for pid in path.read_text().split()}
+    return names if sorted(names.values()) == ["worker-0", "worker-1"] else None
+
+
+@case
+def container_by_the_cgroup_of_the_socket():
+    with lab(), cgroup(cgroup2(), NAME, f"docker-{ID}.scope") as group:
+        script = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
+        with inside(RX):
+            process = subprocess.Popen(["sh", "-c", script, "sh", sys.executable, "-c", RECEIVER,
+                                        str(PORT), "sleeps"], stdout=subprocess.PIPE)
+        with process:
+            try:
+                assert process.stdout.read(5)
+                row = the_row(drops("--by", "cgroup,container,process"))
+            finally:
+                process.kill()
+        assert row["container"] == ID[:12], row
+        assert row["cgroup"] == f"/{NAME}/docker-{ID}.scope", row
+        assert row["process"].startswith("python"), row
+
+
+@case
+def socket_that_nobody_has_any_more():
+    """Its process ends before anybody can look: the loss is told all the same."""
+    with lab():
+        with tracing("--by", "socket,process", f"udp port {PORT}") as t:
+            with receiver("sleeps"):
+                fill()
+            row = the_row(t.stop())
+        assert row["socket"] == f"*:{PORT}", row
+
+
+# Why a socket was full
+
+
+def finding(document, stage):
+    found = [f for f in document["end"]["findings"] if f["stage"] == stage]
+    assert len(found) == 1, document["end"]["findings"]
+    return found[0]
+
+
+def while_losing(process, prepare=None):
+    """A trace of some intervals with losses in each of them."""
+    if prepare:
+        prepare(process)
+    with tracing(f"udp port {PORT}") as t:
+        intervals = 0
+        while intervals < 6:
+            fill()
+            line = t.read_line()
+            intervals += line["event"] == "interval" and line["data"]["dropped"] > 0
+        return finding(t.stop(), "rcvbuf")
+
+
+def stop(process):
+    os.kill(process.pid, signal.SIGSTOP)
+
+
+@table([
+    # On a host with other work the same loop may have to wait for a CPU.
+    ("runs", "spins", None, {"rcvbuf-busy", "rcvbuf-cpu"}, "the reader ran"),
+    ("sleeps", "sleeps", None, {"rcvbuf-asleep"}, "nanosleep"),
+    ("is stopped", "spins", stop, {"rcvbuf-stopped"}, "the reader ran 0 %"),
+])
+def full_because_its_reader(does, prepare, ids, evidence):
+    with lab(), receiver(does) as process:
+        found = while_losing(process, prepare)
+        assert found["id"] in ids, found
+        assert evidence in found["evidence"], found
+        assert process_name(process.pid) in found["text"], found
+
+
+@case
+def full_because_the_thread_that_reads_waits():
+    """Another thread of the process uses the CPU."""
+    with lab(), receiver("in_a_thread") as process:
+        found = while_losing(process)
+        assert f"of {process_name(process.pid)}" in found["text"] or \
+            "busiest" in found["text"], found
+
+
+@contextlib.contextmanager
+def cpu_quota():
+    """A cgroup whose processes get 5 % of a CPU."""
+    mounts = Path("/proc/mounts").read_text()
+    v1 = re.search(r"^\S+ (\S+) cgroup \S*\bcpu\b", mounts, re.M)
+    if v1:
+        with cgroup(v1[1], NAME) as group:
+            (group / "cpu.cfs_quota_us").write_text("5000")
+            yield group
+        return
+    top = Path(cgroup2())
+    require("cpu" in (top / "cgroup.subtree_control").read_text().split(),
+            "no cgroup may have a CPU quota here")
+    with cgroup(top, NAME) as group:
+        (group / "cpu.max").write_text("5000 100000")
+        yield group
+
+
+@case
+def full_because_of_a_quota():
+    with lab(), cpu_quota() as group, receiver("spins") as process:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        found = while_losing(process)
+        assert found["id"] == "rcvbuf-quota", found
+        assert "the quota withheld" in found["evidence"], found
+
+
+# Which rule dropped
+
+
+@contextlib.contextmanager
+def rules(text):
+    require(shell(RX, "nft", "--version").returncode == 0, "needs nft")
+    done = shell(RX, "nft", "-f", "-", stdin=text)
+    require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+    yield
+
+
+def handle(chain, words):
+    listed = shell(RX, "nft", "-a", "list", "chain", *chain.split()).stdout
+    return next((re.search(r"# handle (\d+)", line)[1] for line in listed.splitlines()
+                 if words in line), None)
+
+
+def dropped_by_rules(text):
+    with lab(), rules(text):
+        with tracing(f"udp port {PORT}") as t:
+            time.sleep(0.3)  # the first list is made meanwhile
+            send(V4, 40)
+            document = t.stop()
+        assert_only(document, "netfilter", 40, netns=RX)
+        return finding(document, "netfilter"), handle("inet t c", "9000")
+
+
+@case
+def rule_with_a_counter():
+    found, number = dropped_by_rules(
+        "table inet t { chain c { type filter hook input priority 0;"
+        " udp dport 9001 counter drop; udp dport 9000 counter drop comment \"no voice\"; }; }")
+    assert found["id"] == "netfilter-rule", found
+    assert f"rule {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
+    assert found["command"] == "nft -a list chain inet t c", found
+
+
+@case
+def rule_without_a_counter():
+    found, number = dropped_by_rules(
+        "table inet t { chain c { type filter hook input priority 0; udp dport 9000 drop; }; }")
+    assert found["id"] == "netfilter", found
+    assert f"no counter tells which: rule {number} of chain inet t c" in found["evidence"], found
+
+
+@case
+def policy_of_a_chain():
+    found, _ = dropped_by_rules(
+        "table inet t { chain c { type filter hook input priority 0; policy drop; }; }")
+    assert "no counter tells which: the policy of chain inet t c" in found["evidence"], found
+
+
+# The command behind --
+
+
+@table([
+    ("success", ["true"], 0),
+    ("its own", ["sh", "-c", "exit 3"], 3),
+    ("killed", ["sh", "-c", "kill -KILL $$"], 137),
+    ("not found", ["no-such-command-pktledger"], 127),
+    ("not executable", ["/dev/null"], 126),
+])
+def status_of_the_command(command, status):
+    require_root()
+    for options in ([], ["-j"]):
+        result = pktledger("trace", *options, "--", *command)
+        assert result.status == status, result
+        if options:
+            assert result.json["schema"] == "pktledger/trace/1", result
+            assert ("error" in result.json) == (status in (126, 127)), result
+
+
+@case
+def output_of_the_command():
+    require_root()
+    result = pktledger("trace", "-q", "--", "echo", "from the command")
+    assert "from the command" in result.out, result
+    result = pktledger("trace", "-j", "--", "echo", "from the command")
+    assert "from the command" in result.err, result
+    assert result.json["end"], result
+
+
+@case
+def command_sees_all_it_loses():
+    """Tracing has begun when the command does."""
+    with lab():
+        script = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                  "s.bind(('127.0.0.1', 0)); s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)\n"
+                  "for _ in range(100): s.sendto(b'x', s.getsockname())\n"
+                  "s.setblocking(False)\n"
+                  "n = 0\n"
+                  "try:\n"
+                  "    while s.recv(10): n += 1\n"
+                  "except BlockingIOError: pass\n"
+                  "print(n)")
+        result = pktledger("trace", "-j", "--stage", "rcvbuf", "--by", "process", "--",
+                           "ip", "netns", "exec", RX, sys.executable, "-c", script)
+        assert result.status == 0, result
+        received = int(re.search(r"^(\d+)$", result.err, re.M)[1])
+        assert result.json["end"]["dropped"] == 100 - received, result
+
+
+@table([("SIGINT", signal.SIGINT), ("SIGTERM", signal.SIGTERM)])
+def signal_to_both(number):
+    """As Ctrl-C at a terminal; the command ends, and the summary comes."""
+    require_root()
+    with started("trace", "--json-lines", "--", "sh", "-c", "echo ready >&2; exec sleep 60") as p:
+        until(lambda: "ready" in p.stderr.readline(), 30, "the command runs")
+        os.killpg(p.pid, number)
+        out, err = p.communicate(timeout=30)
+        assert p.returncode == 128 + number, (p.returncode, err)
+        assert '"event":"end"' in out.replace(" ", ""), out
+
+
+@case
+def signal_to_us_alone():
+    """It is passed on, and what the command does then is waited for."""
+    require_root()
+    script = "trap 'echo asked >&2; exit 9' TERM; echo ready >&2; while :; do sleep 0.05; done"
+    with started("trace", "-q", "--", "sh", "-c", script) as p:
+        until(lambda: "ready" in p.stderr.readline(), 30, "the command runs")
+        os.kill(p.pid, signal.SIGTERM)
+        _, err = p.communicate(timeout=30)
+        assert p.returncode == 9, (p.returncode, err)
+        assert "asked" in err, err
+
+
+if __name__ == "__main__":
+    main()
