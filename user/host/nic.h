@@ -54,12 +54,11 @@ enum nic_cause {
  * is to be subtracted, or the counter left out, where events are counted too.
  */
 enum nic_events {
-	NIC_EV_KFREE = 1,     /* skb:kfree_skb at one of the row's places */
-	NIC_EV_EXCEPTION = 2, /* xdp:xdp_exception */
-	NIC_EV_REDIRECT = 4,  /* xdp:xdp_redirect_err */
-	NIC_EV_DEVMAP = 8,    /* xdp:xdp_devmap_xmit, as the target */
-	NIC_EV_BULK = 16,     /* xdp:xdp_bulk_tx */
-	NIC_EV_ALL = 32,      /* all of its packets, at whatever place: it is a second book only */
+	NIC_EV_KFREE = 1,	 /* skb:kfree_skb (or consume_skb) at one of the row's places */
+	NIC_EV_EXCEPTION = 2,	 /* xdp:xdp_exception: aborted, or no verdict at all */
+	NIC_EV_EXCEPTION_TX = 4, /* xdp:xdp_exception: XDP_TX failed */
+	NIC_EV_REDIRECT = 8,	 /* xdp:xdp_redirect_err */
+	NIC_EV_ALL = 16,	 /* all of its packets, at whatever place: only a second book */
 };
 
 /*
@@ -76,9 +75,12 @@ struct nic_row {
 	 * owner; this one repeats it and must not be added.
 	 */
 	const char *repeats;
-	const char *less; /* counter of the same queue that is contained in this one: subtracted */
-	uint8_t bits;	  /* at which it wraps; 0: it does not */
-	uint8_t events;	  /* enum nic_events */
+	/* Counter of the same queue that is contained in this one and to be subtracted; where this
+	   one is of the device, those of all queues. */
+	const char *less;
+	bool largest; /* of such rows only the one that moved most counts: they may tell the same */
+	uint8_t bits; /* at which it wraps; 0: it does not */
+	uint8_t events;	    /* enum nic_events */
 	const char *places; /* NIC_EV_KFREE: functions, `*` allowed, divided by blanks */
 	const char *what;   /* one clause, for people; in parentheses what decides, if not the row's
 			       driver */
@@ -119,17 +121,28 @@ int nic_sample_link(struct nic_sample *s, const struct rtnl_link_stats64 *st);
 /* `ethtool -S` in `ns` (NULL: the calling thread's). None is no error. 0 or -errno. */
 int nic_sample_ethtool(struct nic_sample *s, const struct netns *ns, const char *ifname);
 
-/* All of the above and qstats, of one device. -ENODEV and so on. */
+struct qstats; /* host/qstats.h */
+int nic_sample_qstats(struct nic_sample *s, const struct qstats *q);
+
+/* All of the above, of one device. -ENODEV and so on. */
 int nic_sample_read(struct nic_sample *s, const struct netns *ns, const char *ifname);
+
+/*
+ * Where queues have come or gone: `before` with the counters of `after`, in their order, so that
+ * both can be compared. A counter that is new has not moved. *out: zero-initialised. -ENOMEM.
+ */
+int nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
+		     struct nic_sample *out);
 
 void nic_sample_free(struct nic_sample *s);
 
 /* A counter that the table knows something about. */
 struct nic_item {
 	const struct nic_row *row;
-	unsigned at;   /* in the sample */
-	int less;      /* in the sample, what is contained in it; -1: nothing */
-	int queue;     /* -1: of the device */
+	unsigned at;	      /* in the sample */
+	int queue;	      /* -1: of the device */
+	const unsigned *less; /* in the sample, what is contained in it */
+	unsigned less_count;
 	bool repeated; /* its packets are told by another counter of this device */
 };
 
