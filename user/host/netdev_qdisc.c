@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "host/netdev.h"
+#include "host/netdev_qdisc.h"
 
 #include <errno.h>
 #include <linux/gen_stats.h>
@@ -189,7 +189,7 @@ static void read_known(void *to, size_t size, const struct nlattr *a)
 	memcpy(to, mnl_attr_get_payload(a), len < size ? len : size);
 }
 
-static void add_stats2(const struct nlattr *stats2, struct netdev_qdisc_stats *st)
+void netdev_qdisc_add(struct netdev_qdisc_stats *st, const struct nlattr *stats2)
 {
 	struct gnet_stats_basic basic = {.packets = 0};
 	struct gnet_stats_queue queue = {.qlen = 0};
@@ -232,7 +232,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	mnl_attr_for_each(a, nlh, sizeof(*tc))
 	{
 		if (mnl_attr_get_type(a) == TCA_STATS2)
-			add_stats2(a, sum->st);
+			netdev_qdisc_add(sum->st, a);
 	}
 	return MNL_CB_OK;
 }

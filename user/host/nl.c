@@ -83,6 +83,40 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 	return nl_query_bus(ns, NETLINK_ROUTE, nlh, cb, arg);
 }
 
+void *nl_rows_add(struct nl_rows *r)
+{
+	if (r->n == r->cap) {
+		unsigned cap = r->cap ? r->cap * 2 : 64;
+		void *more = reallocarray(r->at, cap, r->size);
+
+		if (!more) {
+			r->no_memory = true;
+			return NULL;
+		}
+		r->at = more;
+		r->cap = cap;
+	}
+	return memset((char *)r->at + r->n++ * r->size, 0, r->size);
+}
+
+int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
+	    struct nl_rows *r)
+{
+	int ret;
+
+	do {
+		r->n = 0;
+		ret = nl_query_bus(ns, protocol, nlh, cb, r);
+	} while (ret == -EINTR);
+	if (r->no_memory)
+		ret = -ENOMEM;
+	if (!ret)
+		return (int)r->n;
+	free(r->at);
+	*r = (struct nl_rows){.size = r->size};
+	return ret;
+}
+
 int nl_request(const struct netns *ns, struct nlmsghdr *nlh)
 {
 	return nl_query(ns, nlh, NULL, NULL);

@@ -7,6 +7,8 @@
 #define PKTLEDGER_NL_H
 
 #include <libmnl/libmnl.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "host/netns.h"
 
@@ -27,6 +29,24 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 /* The same over another netlink protocol: NETLINK_GENERIC (host/genl.h), NETLINK_SOCK_DIAG. */
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
+
+/* What the answers of a dump are put into. Initialise with the size of a row; free `at`. */
+struct nl_rows {
+	void *at;
+	size_t size; /* of a row, bytes */
+	unsigned n, cap;
+	bool no_memory;
+};
+
+/* Another row, zeroed; NULL: no memory, which is noted, so that the callback can stop. */
+void *nl_rows_add(struct nl_rows *r);
+
+/*
+ * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, again if the tables changed
+ * meanwhile. Returns how many rows there are, or -errno; no rows are left then.
+ */
+int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
+	    struct nl_rows *r);
 
 /* Index of an interface in the namespace, or -errno (-ENODEV). */
 int nl_ifindex(const struct netns *ns, const char *ifname);

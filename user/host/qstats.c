@@ -54,30 +54,6 @@ const char *qstat_name(enum qstat q)
 	return known[q].name;
 }
 
-/* What the answers of a dump are put into. */
-struct rows {
-	void *at;
-	size_t size; /* of one */
-	unsigned n, cap;
-	bool no_memory;
-};
-
-static void *rows_add(struct rows *r)
-{
-	if (r->n == r->cap) {
-		unsigned cap = r->cap ? r->cap * 2 : 64;
-		void *more = reallocarray(r->at, cap, r->size);
-
-		if (!more) {
-			r->no_memory = true;
-			return NULL;
-		}
-		r->at = more;
-		r->cap = cap;
-	}
-	return memset((char *)r->at + r->n++ * r->size, 0, r->size);
-}
-
 /* Netlink's "uint": 32 or 64 bits, as the value needs. */
 static uint64_t attr_uint(const struct nlattr *a)
 {
@@ -115,7 +91,7 @@ static void put_qstat(struct qstats *q, const struct nlattr *a)
 
 static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 {
-	struct qstats *q = rows_add(arg);
+	struct qstats *q = nl_rows_add(arg);
 	const struct nlattr *a;
 
 	if (!q)
@@ -131,7 +107,7 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 
 static int on_features(const struct nlmsghdr *nlh, void *arg)
 {
-	struct xdp_features *f = rows_add(arg);
+	struct xdp_features *f = nl_rows_add(arg);
 	const struct nlattr *a;
 
 	if (!f)
@@ -163,40 +139,31 @@ static int on_features(const struct nlmsghdr *nlh, void *arg)
 
 /* One dump into `r`. How many rows, or -errno; a kernel without the family or command has none. */
 static int dump(const struct netns *ns, uint8_t command, uint32_t scope, mnl_cb_t cb,
-		struct rows *r)
+		struct nl_rows *r)
 {
 	int family = genl_family(ns, NETDEV_FAMILY), ret;
 	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh;
 
-	if (family == -ENOENT)
-		return 0;
 	if (family < 0)
-		return family;
-	do {
-		struct nlmsghdr *nlh = genl_header(buf, family, command, NLM_F_DUMP);
-
-		if (scope)
-			mnl_attr_put_u32(nlh, NETDEV_A_QSTATS_SCOPE, scope);
-		r->n = 0;
-		ret = genl_query(ns, nlh, cb, r);
-	} while (ret == -EINTR);
-	if (ret == -EOPNOTSUPP || ret == -EINVAL)
-		return 0;
-	if (r->no_memory)
-		return -ENOMEM;
-	return ret ? ret : (int)r->n;
+		return family == -ENOENT ? 0 : family;
+	nlh = genl_header(buf, family, command, NLM_F_DUMP);
+	if (scope)
+		mnl_attr_put_u32(nlh, NETDEV_A_QSTATS_SCOPE, scope);
+	ret = nl_dump(ns, NETLINK_GENERIC, nlh, cb, r);
+	return ret == -EOPNOTSUPP || ret == -EINVAL ? 0 : ret;
 }
 
 int qstats_read(const struct netns *ns, bool queues, struct qstats **list)
 {
-	struct rows device = {.size = sizeof(**list)}, queue = device;
+	struct nl_rows device = {.size = sizeof(**list)}, queue = device;
 	int ret = dump(ns, NETDEV_CMD_QSTATS_GET, 0, on_qstats, &device);
 
 	*list = NULL;
 	if (ret > 0 && queues)
 		ret = dump(ns, NETDEV_CMD_QSTATS_GET, NETDEV_QSTATS_SCOPE_QUEUE, on_qstats, &queue);
 	for (unsigned i = 0; ret >= 0 && i < queue.n; i++) {
-		struct qstats *q = rows_add(&device);
+		struct qstats *q = nl_rows_add(&device);
 
 		if (!q)
 			ret = -ENOMEM;
@@ -214,13 +181,11 @@ int qstats_read(const struct netns *ns, bool queues, struct qstats **list)
 
 int xdp_features_read(const struct netns *ns, struct xdp_features **list)
 {
-	struct rows rows = {.size = sizeof(**list)};
+	struct nl_rows rows = {.size = sizeof(**list)};
 	int ret = dump(ns, NETDEV_CMD_DEV_GET, 0, on_features, &rows);
 
 	*list = NULL;
-	if (ret < 0)
-		free(rows.at);
-	else
+	if (ret >= 0)
 		*list = rows.at;
 	return ret;
 }
