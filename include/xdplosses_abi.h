@@ -22,8 +22,8 @@ enum xdploss_kind {
 
 /* Why another event tells the same packet. */
 enum xdploss_flag {
-	XDPLOSS_GENERIC = 1, /* generic mode: it is an skb, and kfree_skb follows */
-	XDPLOSS_SKB = 2,     /* native, but on an skb (veth): kfree_skb follows */
+	XDPLOSS_GENERIC = 1,  /* generic mode: it is an skb, and kfree_skb follows */
+	XDPLOSS_SKB = 2,      /* native, but on an skb (veth): kfree_skb follows */
 	XDPLOSS_MAP_PROG = 4, /* of a map's program: counted by DEVMAP or CPUMAP_PROGRAM, too */
 };
 
