@@ -86,11 +86,6 @@ struct socket_alloc {
 	struct inode vfs_inode;
 };
 
-struct sock;
-struct socket {
-	struct sock *sk;
-};
-
 struct numa_drop_counters {
 	atomic_t drops0, drops1;
 };

@@ -18,7 +18,6 @@
 #define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
 #define SKB_GSO_UDP_L4 (1 << 17)
 #define SKB_GSO_TCP    (1 << 0 | 1 << 4) /* SKB_GSO_TCPV4, SKB_GSO_TCPV6 */
-#define FLAG(f)	       ((__u64)(f) << 56)
 
 const volatile struct watch_config cfg;
 
@@ -51,6 +50,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct watch_loss);
 } losses SEC(".maps");
+
+#define LOSS(field, n)                                                                             \
+	({                                                                                         \
+		__u32 zero_key = 0;                                                                \
+		struct watch_loss *of_cpu = bpf_map_lookup_elem(&losses, &zero_key);               \
+		if (of_cpu)                                                                        \
+			of_cpu->field += (n);                                                      \
+	})
 
 /*
  * A drop on its way to the table. It begins as struct watch_flow_key, with the key as four words,
@@ -97,7 +104,7 @@ static __always_inline struct watch_count *claim(struct watch_slot *slot, const 
 static __always_inline struct watch_count *merge(struct drop *d)
 {
 	d->word[1] = 0;
-	d->word[3] |= (__u64)WATCH_OTHERS << 56;
+	d->word[3] |= (__u64)WATCH_OTHERS << WATCH_FLAGS_SHIFT;
 	__builtin_memset(&d->flow, 0, sizeof(d->flow));
 	for (__u32 i = 0; i < WATCH_OTHERS_SLOTS; i++) {
 		__u32 at = d->cpu * WATCH_OTHERS_SLOTS + (d->slot + i) % WATCH_OTHERS_SLOTS;
@@ -119,7 +126,7 @@ static __always_inline void note(const struct drop *d)
 		note_dev((__u32)d->word[3], d->word[2] >> 32, d->dev);
 	if (d->sk)
 		note_sock(d->word[1], d->sk);
-	else if (d->word[3] >> 56 & WATCH_PORT)
+	else if (d->word[3] >> WATCH_FLAGS_SHIFT & WATCH_PORT)
 		note_port(d->word[1], &d->flow);
 }
 
@@ -164,6 +171,18 @@ static __noinline struct watch_count *elsewhere(struct drop *d)
 	if (same(second, d->word, &d->flow, cfg.by_flow))
 		return &second->count;
 	return overflow(d, loss);
+}
+
+/*
+ * The program on consume_skb may interrupt the one on kfree_skb, so it has no slots: its keys are
+ * all in the hash map.
+ */
+static __noinline struct watch_count *consumed_event(struct drop *d)
+{
+	__u32 zero = 0;
+	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
+
+	return loss ? overflow(d, loss) : NULL;
 }
 
 /* Headers that each segment of a merged skb has: IP and UDP or TCP; 0 if unknown. */
@@ -274,8 +293,9 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 
 static __always_inline bool matches(struct sk_buff *skb)
 {
-	const struct packet_place at = place_of(skb);
+	struct packet_place at = place_of(skb);
 
+	at.tag = filter_tag(skb);
 	return filter_matches(&at, skb->len);
 }
 
@@ -291,104 +311,196 @@ static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *fl
 	return sum * 0x9e3779b97f4a7c15 >> 40;
 }
 
-/* `flows`: tell them apart. Both are constants, so that each program has only what it needs. */
-static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
-{
-	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
-	__u32 reason = cfg.has_reason ? ctx[2] : 0, netns = 0, ifindex, slot, cpu;
-	struct sock *rx_sk = cfg.has_rx_sk ? (void *)ctx[3] : NULL, *sk = NULL, *sender;
-	struct sk_buff *skb = (void *)ctx[0];
-	__u64 aux = 0, flags = 0, word[4];
-	struct watch_count *sum;
-	struct watch_slot *first;
+/* What is known of a packet that was freed, before it has its key. */
+struct freed {
+	struct sk_buff *skb;
+	struct sock *rx_sk;  /* that dropped it, as the kernel tells */
+	struct sock *sender; /* skb->sk */
+	struct sock *sk;     /* the one whose cookie is `aux` */
 	struct net_device *dev;
-	struct drop d;
-	__u8 pkt_type;
+	__u32 reason, netns, ifindex;
+	__u64 flags, aux;
+};
 
-	/*
-	 * While it was in a queue of UDP, skb->dev was `dev_scratch`, no address; while in a tree
-	 * of TCP part of a node, whose namespace then is not the socket's.
-	 */
-	sender = skb->sk;
-	dev = skb->dev;
+static __always_inline void find_sender(struct freed *f)
+{
+	struct sock *sk = f->skb->sk;
+
+	/* Of a fragment in its queue it is `ip_defrag_offset`, no address. */
+	if (!sk)
+		return;
+	barrier_var(sk); /* two tests: the verifier wants the first for itself */
+	if ((__s64)sk < 0)
+		f->sender = sk;
+}
+
+/*
+ * While it was in a queue of UDP, skb->dev was `dev_scratch`, no address; while in a tree of TCP
+ * part of a node, whose namespace then is not the socket's.
+ */
+static __always_inline void find_place(struct freed *f)
+{
+	struct net_device *dev = f->skb->dev;
+	struct sock *sk = f->rx_sk;
+
 	if ((__s64)dev < 0) {
 		struct net *net = dev->nd_net.net;
 
-		if (!rx_sk || net == rx_sk->__sk_common.skc_net.net) {
-			ifindex = dev->ifindex;
-			netns = net->ns.inum;
+		if (!sk || net == sk->__sk_common.skc_net.net) {
+			f->dev = dev;
+			f->ifindex = dev->ifindex;
+			f->netns = net->ns.inum;
 		}
 	}
-	if (netns < NETNS_INUM_MIN) {
-		flags = WATCH_NO_DEV;
-		ifindex = skb->skb_iif;
-		netns = rx_sk	 ? rx_sk->__sk_common.skc_net.net->ns.inum
-			: sender ? sender->__sk_common.skc_net.net->ns.inum
-				 : 0;
-	}
-	if (cfg.is_filtered) {
-		if ((cfg.has_reasons && !wanted_reason(reason)) ||
-		    (cfg.socket_only && !rx_sk && !sender) || (cfg.netns && netns != cfg.netns) ||
-		    (cfg.ifindex && ifindex != cfg.ifindex))
-			return 0;
-		if (cfg.has_expr && !matches(skb))
-			return 0;
-	}
+	if (f->netns >= NETNS_INUM_MIN)
+		return;
+	f->dev = NULL;
+	f->flags |= WATCH_NO_DEV;
+	f->ifindex = f->skb->skb_iif;
+	f->netns = sk	       ? sk->__sk_common.skc_net.net->ns.inum
+		   : f->sender ? f->sender->__sk_common.skc_net.net->ns.inum
+			       : 0;
+}
 
-	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-	if (sender)
-		flags |= WATCH_SK;
-	if (pkt_type == PACKET_OTHERHOST && BPF_CORE_READ_BITFIELD(skb, cloned))
-		flags |= WATCH_COPY;
-	if (rx_sk) {
-		sk = rx_sk;
-		flags |= WATCH_SOCKET;
-		aux = cookie_of(sk);
-	} else if (reason == cfg.reason_netfilter) {
-		struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+static __always_inline bool is_wanted(const struct freed *f)
+{
+	if (!cfg.is_filtered)
+		return true;
+	if (cfg.has_reasons && !wanted_reason(f->reason))
+		return false;
+	if (cfg.socket_only && !f->rx_sk && !f->sender)
+		return false;
+	if (cfg.ifindex && f->ifindex != cfg.ifindex)
+		return false;
+	if (cfg.has_expr && !matches(f->skb))
+		return false;
+	if (cfg.netns && !f->netns)
+		LOSS(unplaced, 1);
+	return !cfg.netns || f->netns == cfg.netns;
+}
+
+/* Which socket, or what else tells packets apart that were dropped at one place. `to`: scratch. */
+static __always_inline void find_socket(struct freed *f, struct watch_flow *to)
+{
+	if (f->rx_sk) {
+		f->sk = f->rx_sk;
+		f->flags |= WATCH_SOCKET;
+		f->aux = cookie_of(f->sk);
+	} else if (!(f->flags & WATCH_CONSUMED) && f->reason == cfg.reason_netfilter) {
+		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
 		if (dst) {
-			flags |= WATCH_DST;
-			aux = (__u64)BPF_CORE_READ(dst, input);
+			f->flags |= WATCH_DST;
+			f->aux = (__u64)BPF_CORE_READ(dst, input);
 		}
-	} else if (cfg.by_sender && sender) {
-		sk = sender;
-		flags |= WATCH_SENDER;
-		aux = sender_id(skb, sk);
-	} else if ((flags & WATCH_NO_DEV && !sender) || (!cfg.has_rx_sk && is_of_socket(reason))) {
-		flow_read(skb, skb_l3(skb), &d.flow);
-		if (d.flow.dst_port) {
-			flags |= WATCH_PORT;
-			aux = port_id(&d.flow);
+	} else if (cfg.by_sender && f->sender) {
+		f->sk = f->sender;
+		f->flags |= WATCH_SENDER;
+		f->aux = sender_id(f->skb, f->sk);
+	} else if ((f->flags & WATCH_NO_DEV && !f->sender) ||
+		   (!cfg.has_rx_sk && is_of_socket(f->reason))) {
+		flow_read(f->skb, skb_l3(f->skb), to);
+		if (to->dst_port) {
+			f->flags |= WATCH_PORT;
+			f->aux = port_id(to);
 		}
 	}
+}
+
+/* A copy of a flood, or of something else that was not the packet itself. */
+static __always_inline bool is_copy(const struct freed *f, __u8 pkt_type)
+{
+	return (pkt_type == PACKET_OTHERHOST || f->flags & WATCH_CONSUMED) &&
+	       BPF_CORE_READ_BITFIELD(f->skb, cloned);
+}
+
+/*
+ * An skb that was freed at ctx[1]. `flows`: tell them apart. `cast`, `flows` and the flags in `f`
+ * are constants, so that each program has only what it needs.
+ */
+static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool cast, bool flows)
+{
+	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
+	struct sk_buff *skb = f->skb;
+	struct watch_count *sum;
+	struct watch_slot *first;
+	__u32 slot, cpu;
+	struct drop d;
+	__u64 word[4];
+	__u8 pkt_type;
+
+	find_sender(f);
+	find_place(f);
+	if (!is_wanted(f))
+		return 0;
+	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
+	if (f->sender)
+		f->flags |= WATCH_SK;
+	if (is_copy(f, pkt_type))
+		f->flags |= WATCH_COPY;
+	find_socket(f, &d.flow);
 	if (flows && cast)
 		flow_load(skb, skb_l3(skb), &d.flow);
 	else if (flows)
 		flow_read(skb, skb_l3(skb), &d.flow);
 
 	word[0] = ctx[1];
-	word[1] = aux;
-	word[2] = reason | (__u64)ifindex << 32;
-	word[3] = netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << 48 | flags << 56;
+	word[1] = f->aux;
+	word[2] = f->reason | (__u64)f->ifindex << 32;
+	word[3] = f->netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << WATCH_PKT_TYPE_SHIFT |
+		  f->flags << WATCH_FLAGS_SHIFT;
 	cpu = watch_base + bpf_get_smp_processor_id();
 	slot = cpu * of_a_cpu + (hash(word, &d.flow, flows) & (of_a_cpu - 1));
 	first = bpf_map_lookup_elem(&slots, &slot);
 	if (!first)
 		return 0;
 	sum = &first->count;
-	if (!same(first, word, &d.flow, flows)) {
+	if (f->flags & WATCH_CONSUMED || !same(first, word, &d.flow, flows)) {
 		__builtin_memcpy(d.word, word, sizeof(d.word));
-		d.sk = sk;
-		d.dev = flags & WATCH_NO_DEV ? NULL : dev;
+		d.sk = f->sk;
+		d.dev = f->dev;
 		d.cpu = cpu;
 		d.slot = slot;
-		sum = elsewhere(&d);
+		sum = f->flags & WATCH_CONSUMED ? consumed_event(&d) : elsewhere(&d);
 		if (!sum)
 			return 0;
 	}
 	weigh(skb, cast, sum);
 	return 0;
+}
+
+static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
+{
+	struct freed f = {.skb = (void *)ctx[0]};
+
+	if (cfg.has_reason)
+		f.reason = ctx[2];
+	if (cfg.has_rx_sk)
+		f.rx_sk = (void *)ctx[3];
+	return count_skb(ctx, &f, cast, flows);
+}
+
+static __always_inline bool is_in(const volatile struct watch_range *r, __u64 location)
+{
+	return location - r->start < r->len;
+}
+
+/*
+ * Few of the packets that the kernel frees as used up are losses: those at known places. All others
+ * leave after one compare, or at most as many as there are places.
+ */
+static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
+{
+	struct freed f = {.skb = (void *)ctx[0], .flags = WATCH_CONSUMED};
+	__u64 location = ctx[1];
+	bool found = false;
+
+	if (!is_in(&cfg.consumed_within, location))
+		return 0;
+#pragma unroll
+	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
+		found |= is_in(&cfg.consumed[i], location);
+	return found ? count_skb(ctx, &f, cast, flows) : 0;
 }
 
 SEC("?tp_btf/kfree_skb")
@@ -403,7 +515,20 @@ int watch_flows(__u64 *ctx)
 	return count_drop(ctx, true, true);
 }
 
+SEC("?tp_btf/consume_skb")
+int watch_used(__u64 *ctx)
+{
+	return count_consumed(ctx, true, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used_flows(__u64 *ctx)
+{
+	return count_consumed(ctx, true, true);
+}
+
 /* Before Linux 6.2. */
+
 SEC("?tp_btf/kfree_skb")
 int watch_drops_old(__u64 *ctx)
 {
@@ -414,6 +539,18 @@ SEC("?tp_btf/kfree_skb")
 int watch_flows_old(__u64 *ctx)
 {
 	return count_drop(ctx, false, true);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used_old(__u64 *ctx)
+{
+	return count_consumed(ctx, false, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int watch_used_flows_old(__u64 *ctx)
+{
+	return count_consumed(ctx, false, true);
 }
 
 _Static_assert(__builtin_offsetof(struct drop, dev) == sizeof(struct watch_flow_key), "a key");

@@ -15,6 +15,7 @@
 
 #define WATCH_SETS	   2
 #define WATCH_IFNAME	   16 /* IFNAMSIZ */
+#define WATCH_CONSUMED_MAX 8  /* places */
 #define WATCH_REASONS	   256
 #define WATCH_SLOTS	   256	/* of a CPU, a power of two */
 #define WATCH_FLOW_SLOTS   1024 /* the same with flows */
@@ -30,6 +31,7 @@ enum watch_flag {
 	WATCH_SOCKET = 32,  /* aux is the cookie of the socket that dropped it */
 	WATCH_SENDER = 64,  /* aux is the cookie of the socket that sent it; only if asked for */
 	WATCH_OTHERS = 128, /* no room: aux and flow are left out, several keys are one */
+	WATCH_CONSUMED = 256, /* freed as used up (consume_skb), at a place where that is a loss */
 };
 
 /* 32 bytes, compared as four words. */
@@ -40,9 +42,12 @@ struct watch_key {
 	__u32 ifindex;	 /* 0 unknown */
 	__u32 netns;	 /* inode number; 0 unknown */
 	__be16 protocol; /* skb->protocol: ETH_P_IP ...; 0 unknown */
-	__u8 pkt_type;	 /* PACKET_HOST, PACKET_BROADCAST ... */
-	__u8 flags;	 /* enum watch_flag */
+	__u16 pkt_type : 3; /* PACKET_HOST, PACKET_BROADCAST ... */
+	__u16 flags : 13;   /* enum watch_flag */
 };
+
+#define WATCH_PKT_TYPE_SHIFT 48 /* where they are in the fourth word */
+#define WATCH_FLAGS_SHIFT    51
 
 struct watch_count {
 	__u64 events; /* skbs */
@@ -113,7 +118,14 @@ struct watch_dev {
 struct watch_loss {
 	__u64 overflow; /* events that found no slot, counted in the hash map (no loss, but slow) */
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
+	__u64 unplaced; /* events whose namespace is not known, not counted because one was asked
+			   for */
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
+};
+
+/* Addresses of a function. */
+struct watch_range {
+	__u64 start, len;
 };
 
 /* In rodata: what is asked for. A part that is not, is no code. */
@@ -136,6 +148,8 @@ struct watch_config {
 	__u32 ifindex;	  /* only this device of it; 0: all */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
+	struct watch_range consumed_within; /* all of: */
+	struct watch_range consumed[WATCH_CONSUMED_MAX];
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

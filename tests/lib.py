@@ -283,8 +283,12 @@ def run_case(number, name, function, args):
 
 
 def main():
-    """Runs the cases whose names contain one of the arguments; all without arguments."""
-    wanted = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
+    """Runs the cases whose names contain one of the arguments; all without arguments.
+
+    Those of a program that was imported for its helpers are not its importer's.
+    """
+    wanted = [c for c in cases if c[1].__module__ == "__main__"
+              and (not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:]))]
     sys.stdout.reconfigure(line_buffering=True)
     print(f"1..{len(wanted)}")
     failed = [run_case(i, *c) for i, c in enumerate(wanted, 1)]

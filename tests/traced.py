@@ -15,7 +15,7 @@ from lib import PATIENCE, assert_valid, pktledger, require_root, started
 NAME = f"pl-test-{os.getpid()}"
 TX, RX = f"{NAME}-tx", f"{NAME}-rx"
 V4, V6 = "198.18.0.2", "2001:2::2"
-PORT = 9000
+PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
 BROKEN = 4  # exit status
 CLONE_NEWNET = 0x40000000
@@ -102,7 +102,8 @@ class Tracing:
 
     def stop(self):
         """The document of a run that ends by a signal."""
-        self.process.send_signal(signal.SIGINT)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=30 * PATIENCE)
         self.lines += [json.loads(line) for line in out.splitlines()]
         assert self.process.returncode in (0, BROKEN), (self.process.returncode, err)

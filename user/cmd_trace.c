@@ -13,9 +13,12 @@
 #include "live/child.h"
 #include "live/limits.h"
 #include "live/session.h"
+#include "live/sources.h"
 #include "options.h"
 #include "options_trace.h"
+#include "out/json_rates.h"
 #include "out/json_trace.h"
+#include "out/text_rates.h"
 #include "out/text_trace.h"
 
 struct trace_options {
@@ -65,6 +68,8 @@ struct trace {
 	struct text_trace text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
+	struct why *why;
+	struct sources *sources;
 };
 
 static uint64_t realtime_ns(void)
@@ -99,6 +104,27 @@ static void tell_gaps(const struct live *l)
 		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11)");
 }
 
+static int on_open(void *arg, struct live *l, struct error *err)
+{
+	struct trace *t = arg;
+	int rc = why_open(&t->why, t->spec.owners, err);
+
+	if (!rc)
+		rc = live_add_source(l, why_source(t->why));
+	if (!rc)
+		rc = sources_open(&t->sources, &t->spec, l, err);
+	if (!rc && *sources_gaps(t->sources))
+		log_warn("%s", sources_gaps(t->sources));
+	return rc;
+}
+
+static void on_tick(void *arg)
+{
+	const struct trace *t = arg;
+
+	why_tick(t->why);
+}
+
 static void on_start(void *arg, const struct live *l)
 {
 	struct trace *t = arg;
@@ -127,6 +153,16 @@ static void tell_limit(const struct trace *t, const struct limit *limit, double 
 			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
 }
 
+static void tell_interval(const struct trace *t, const struct live_table *now, uint64_t time,
+			  uint64_t length)
+{
+	struct json_object *o = json_trace_interval(now, t->spec.by, time, length);
+
+	if (t->o->view.counters && sources_rates(t->sources))
+		json_put(o, "counters", json_rates(sources_rates(t->sources), t->o->view.all));
+	json_out_each(t->json, "interval", o);
+}
+
 /* False ends the session. */
 static bool on_interval(void *arg, const struct live *l)
 {
@@ -138,10 +174,11 @@ static bool on_interval(void *arg, const struct live *l)
 
 	log_progress_clear();
 	if (t->json)
-		json_out_each(t->json, "interval",
-			      json_trace_interval(now, t->spec.by, time, length));
+		tell_interval(t, now, time, length);
 	else if (!t->o->global.quiet)
 		text_trace_interval(&t->text, now, realtime_ns(), length);
+	if (!t->json && t->o->view.counters && sources_rates(t->sources))
+		text_rates(stdout, sources_rates(t->sources), t->text.colour, t->o->view.all);
 	fflush(stdout);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, now, live_total(l), length)) {
@@ -161,7 +198,7 @@ static void on_end(struct trace *t, const struct live *l, bool interrupted)
 
 	if (!s)
 		return;
-	live_summarise(l, s);
+	live_summarise(l, t->why, s);
 	s->interrupted = interrupted;
 	log_progress_clear();
 	if (t->json)
@@ -214,7 +251,9 @@ static int trace(struct trace *t, struct error *err)
 		.duration_ns = o->duration_ns,
 		.command = o->command,
 		.stdout_to_stderr = t->json != NULL,
+		.on_open = on_open,
 		.on_start = on_start,
+		.on_tick = on_tick,
 		.on_interval = on_interval,
 		.arg = t,
 	};
@@ -230,6 +269,8 @@ static int trace(struct trace *t, struct error *err)
 	if (done.live)
 		on_end(t, done.live, done.interrupted);
 	live_close(done.live);
+	why_close(t->why);
+	sources_close(t->sources);
 	owners_close(t->spec.owners);
 	if (o->command && (done.command_status || rc))
 		return done.command_status ? done.command_status : CHILD_OURS;

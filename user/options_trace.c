@@ -36,6 +36,9 @@ const struct opt trace_filter_opts[] = {
 	 .default_text = "all", .help = "only losses at these stages"},
 	{"reason", 0, OPT_STRING, offsetof(struct trace_filters, reasons), .metavar = "LIST",
 	 .default_text = "all", .help = "only these drop reasons of the kernel; `help` lists them"},
+	{"consumed", 0, OPT_FLAG, offsetof(struct trace_filters, consumed), .excludes = "reason",
+	 .help = "losses too that the kernel frees as used up: tc STOLEN, overlapping fragments; "
+		 "costs a look at each packet freed"},
 	{0},
 };
 
@@ -45,6 +48,8 @@ const struct opt trace_view_opts[] = {
 	 .help = "tell losses of a stage apart by these"},
 	{"all", 0, OPT_FLAG, offsetof(struct trace_view, all),
 	 .help = "show benign drops too, not only their sum: what nobody misses"},
+	{"counters", 0, OPT_FLAG, offsetof(struct trace_view, counters),
+	 .help = "every interface, queue and counter of the namespace as rates, too"},
 	{"interval", 'I', OPT_TIME, offsetof(struct trace_view, interval_ns), .min = 100000000,
 	 .help = "time from one table to the next"},
 	{0},
@@ -64,6 +69,7 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 		.reasons = f->reasons,
 		.pid = (pid_t)f->pid,
 		.cgroup = f->cgroup,
+		.consumed = f->consumed,
 	};
 	for (unsigned i = 0; i < f->stages.n; i++)
 		spec->stages |= 1ULL << f->stages.at[i];

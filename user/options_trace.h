@@ -11,11 +11,12 @@ struct trace_filters {
 	uint64_t pid;
 	struct opt_enums stages;
 	const char *reasons;
+	bool consumed;
 };
 
 struct trace_view {
 	struct opt_enums by; /* enum live_field */
-	bool all;
+	bool all, counters;
 	uint64_t interval_ns;
 };
 

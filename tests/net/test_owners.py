@@ -292,14 +292,15 @@ def dropped_by_rules(text):
             send(V4, 40)
             document = t.stop()
         assert_only(document, "netfilter", 40, netns=RX)
-        return finding(document, "netfilter"), handle("inet t c", "9000")
+        return finding(document, "netfilter"), handle("inet t c", str(PORT))
 
 
 @case
 def rule_with_a_counter():
     found, number = dropped_by_rules(
         "table inet t { chain c { type filter hook input priority 0;"
-        " udp dport 9001 counter drop; udp dport 9000 counter drop comment \"no voice\"; }; }")
+        f" udp dport {PORT + 1} counter drop;"
+        f" udp dport {PORT} counter drop comment \"no voice\"; }}; }}")
     assert found["id"] == "netfilter-rule", found
     assert f"rule {number} of chain inet t c (no voice): 40 packets" in found["evidence"], found
     assert found["command"] == "nft -a list chain inet t c", found
@@ -308,7 +309,8 @@ def rule_with_a_counter():
 @case
 def rule_without_a_counter():
     found, number = dropped_by_rules(
-        "table inet t { chain c { type filter hook input priority 0; udp dport 9000 drop; }; }")
+        "table inet t { chain c { type filter hook input priority 0;"
+        f" udp dport {PORT} drop; }}; }}")
     assert found["id"] == "netfilter", found
     assert f"no counter tells which: rule {number} of chain inet t c" in found["evidence"], found
 

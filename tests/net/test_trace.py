@@ -5,9 +5,7 @@ process that lost it, and every packet of it."""
 
 import contextlib
 import ctypes
-import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -16,143 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
-                 skip, started, table, until)
+                 started, table, until)
+from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, inside, lab, libc,
+                    read_all, send, shell, tracing, udp)
 
-NAME = f"pl-test-{os.getpid()}"
-TX, RX = f"{NAME}-tx", f"{NAME}-rx"
-V4, V6 = "198.18.0.2", "2001:2::2"
-PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
-PACKETS = 500
 ROUNDS = 10 if EVERYTHING else 1
-USAGE, UNABLE, BROKEN = 2, 3, 4
-CLONE_NEWNET = 0x40000000
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-# Namespaces and sockets
-
-
-@contextlib.contextmanager
-def lab():
-    require_root()
-    result = pktledger("lab", "up", NAME)
-    try:
-        assert result.status == 0, result
-        yield
-    finally:
-        pktledger("lab", "down", NAME)
-
-
-@contextlib.contextmanager
-def inside(name):
-    """This thread is in the namespace; sockets made there stay there."""
-    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{name}") as there:
-        assert not libc.setns(there.fileno(), CLONE_NEWNET), os.strerror(ctypes.get_errno())
-        try:
-            yield
-        finally:
-            assert not libc.setns(home.fileno(), CLONE_NEWNET)
-
-
-def udp(name, family, bind=None, rcvbuf=None):
-    with inside(name):
-        sock = socket.socket(family, socket.SOCK_DGRAM)
-    if rcvbuf:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-    if bind is not None:
-        sock.bind(bind)
-    return sock
-
-
-def shell(name, *command, stdin=None):
-    return subprocess.run(["ip", "netns", "exec", name, *command], input=stdin, text=True,
-                          capture_output=True, check=False)
-
-
-def send(to, packets=PACKETS, port=PORT, size=100):
-    """How many the kernel took; it refuses where the sender's own hooks drop."""
-    family = socket.AF_INET6 if ":" in to else socket.AF_INET
-    taken = 0
-    with udp(TX, family) as sock:
-        for _ in range(packets):
-            with contextlib.suppress(OSError):
-                sock.sendto(b"x" * size, (to, port))
-            taken += 1
-            if taken % 50 == 0:
-                time.sleep(0.001)  # the other end works in a thread of its own
-    return taken
-
-
-def read_all(sock):
-    sock.settimeout(0.2)
-    received = 0
-    with contextlib.suppress(TimeoutError):
-        while sock.recv(65536):
-            received += 1
-    return received
-
-
-# The tracer
-
-
-class Tracing:
-    def __init__(self, process):
-        self.process = process
-        self.lines = []
-        self.end = None
-
-    def read_line(self):
-        line = self.process.stdout.readline()
-        assert line, f"trace ended: {self.process.stderr.read()}"
-        self.lines.append(json.loads(line))
-        return self.lines[-1]
-
-    def stop(self):
-        """The document of a run that ends by a signal."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=30 * PATIENCE)
-        self.lines += [json.loads(line) for line in out.splitlines()]
-        assert self.process.returncode in (0, BROKEN), (self.process.returncode, err)
-        document = {"schema": self.lines[0]["schema"]}
-        for line in self.lines:
-            if line["event"] in ("start", "end"):
-                document[line["event"]] = line["data"]
-            else:
-                document.setdefault(line["event"] + "s", []).append(line["data"])
-        assert_valid(document)
-        self.end = document["end"]
-        assert self.end["own_losses"]["without_cause"] == 0, self.end["own_losses"]
-        return document
-
-
-@contextlib.contextmanager
-def tracing(*args):
-    with started("trace", "--json-lines", "-I", "100ms", *args) as process:
-        t = Tracing(process)
-        while t.read_line()["event"] != "start":
-            pass
-        yield t
-
-
-def causes(document, kind="stages"):
-    return {row["stage"]: row for row in document["end"][kind]}
-
-
-def assert_only(document, stage, packets, kind="stages", **fields):
-    """All loss is at one stage, and each of its causes says so of `fields`."""
-    rows = causes(document, kind)
-    text = json.dumps(document["end"])[:2000]
-    assert list(rows) == [stage], f"not only {stage}: {text}"
-    assert rows[stage]["packets"] == packets, f"{rows[stage]['packets']}, not {packets}: {text}"
-    assert sum(c["packets"] for c in rows[stage]["causes"]) == packets, text
-    for row in rows[stage]["causes"]:
-        for key, value in fields.items():
-            assert row[key] == value, f"{key} is {row[key]}, not {value}: {text}"
-    if kind == "stages":
-        assert document["end"]["dropped"] == packets, text
-    intervals = sum(i["dropped"] for i in document["intervals"])
-    assert intervals == document["end"]["dropped"], f"{intervals} in the intervals: {text}"
 
 
 # Faults. Each is a context in which packets to the receiver are lost; it yields what is known.
@@ -197,19 +63,19 @@ def unread_at_close(address):
 
 
 @contextlib.contextmanager
-def nft(hook, netns, address, **fields):
+def nft(hook, place, address, **fields):
     require(subprocess.run(["which", "nft"], capture_output=True, check=False).returncode == 0,
             "needs nft")
     family = "ip6" if ":" in address else "ip"
     rules = (f"table {family} t {{ chain c {{ type filter hook {hook} priority 0;"
              f" udp dport {PORT} drop; }}; }}")
-    done = shell(netns, "nft", "-f", "-", stdin=rules)
+    done = shell(place, "nft", "-f", "-", stdin=rules)
     require(done.returncode == 0, f"nft: {done.stderr.strip()}")
     try:
         yield {"stage": "netfilter", "reason": "NETFILTER_DROP", "hook": hook, "socket": None,
                **fields}
     finally:
-        shell(netns, "nft", "delete", "table", family, "t")
+        shell(place, "nft", "delete", "table", family, "t")
 
 
 @contextlib.contextmanager

@@ -52,6 +52,24 @@ static void places(void **state)
 	ksyms_free(k);
 }
 
+static void ranges(void **state)
+{
+	struct ksyms *k = open_small();
+	struct ksym_range at = ksym_range(k, "udp_recvmsg");
+
+	(void)state;
+	assert_int_equal(at.start, 0xffffffff81003000);
+	assert_int_equal(at.end, 0xffffffff81004000);
+	/* of a name that was cut, as of any other */
+	at = ksym_range(k, "ip_rcv");
+	assert_int_equal(at.start, 0xffffffff81001000);
+	assert_true(at.end > at.start && at.end <= 0xffffffff81002000);
+	at = ksym_range(k, "no_such_function");
+	assert_int_equal(at.start, 0);
+	assert_int_equal(at.end, 0);
+	ksyms_free(k);
+}
+
 static void parts(void **state)
 {
 	struct ksyms *k = open_small();
@@ -135,9 +153,10 @@ static void running_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places),    cmocka_unit_test(parts),
-		cmocka_unit_test(addresses), cmocka_unit_test(hidden),
-		cmocka_unit_test(missing),   cmocka_unit_test(running_kernel),
+		cmocka_unit_test(places),	  cmocka_unit_test(parts),
+		cmocka_unit_test(addresses),	  cmocka_unit_test(hidden),
+		cmocka_unit_test(missing),	  cmocka_unit_test(ranges),
+		cmocka_unit_test(running_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct step {
 	uint64_t factor;
@@ -181,4 +182,16 @@ char *fmt_bytes(char *buf, size_t size, uint64_t bytes)
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
 
 	return fmt_scaled(buf, size, bytes, 1024, 3, units);
+}
+
+char *fmt_short(char *buf, size_t size, double v)
+{
+	static const char *const units[] = {"", "k", "M", "G", "T", NULL};
+	char *blank;
+
+	fmt_scaled(buf, size, v, 1000, 3, units);
+	blank = strchr(buf, ' ');
+	if (blank)
+		memmove(blank, blank + 1, strlen(blank));
+	return buf;
 }

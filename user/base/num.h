@@ -91,11 +91,12 @@ char *num_text_rate(char *buf, size_t size, const struct rate *rate);
 char *num_text_limit(char *buf, size_t size, const struct limit *limit);
 char *num_text_endpoint(char *buf, size_t size, const struct endpoint *ep);
 
-/* For people: 1,000,000 - 812.3 kpps - 1.500 Gbit/s - 1.24 ms - 64.0 KiB. */
+/* For people: 1,000,000 - 812.3 kpps - 1.500 Gbit/s - 1.24 ms - 64.0 KiB - 812k. */
 char *fmt_count(char *buf, size_t size, uint64_t v);
 char *fmt_rate(char *buf, size_t size, double pps);
 char *fmt_bps(char *buf, size_t size, double bps);
 char *fmt_ns(char *buf, size_t size, uint64_t ns);
 char *fmt_bytes(char *buf, size_t size, uint64_t bytes);
+char *fmt_short(char *buf, size_t size, double v); /* at most 5 characters below 10^15: in columns */
 
 #endif

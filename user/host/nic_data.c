@@ -161,6 +161,7 @@ const struct nic_row nic_unknown_rows[] = {
 	NIC_ROW("link:rx_over_errors", LOSS, NIC_RING, RING, "the device had no room",
 		.largest = true),
 	NIC_ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
-		"the device had no room, the driver no memory, or the stack dropped it"),
+		"the device had no room, or the driver no memory", .events = NIC_EV_KFREE,
+		.places = NIC_STACK_PLACES),
 	NIC_END,
 };

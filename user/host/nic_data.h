@@ -38,6 +38,9 @@
 	NIC_ROW(counter_, LOSS, NIC_RING, RING, "the same packets again", .repeats = (owners),     \
 		##__VA_ARGS__)
 
+/* Where the core adds to a device's rx_dropped what it drops itself (netdev_core_stats). */
+#define NIC_STACK_PLACES "__netif_receive_skb* enqueue_to_backlog netif_rx* __netif_rx*"
+
 extern const struct nic_row nic_rows_ixgbe[], nic_rows_i40e[], nic_rows_ice[], nic_rows_iavf[],
 	nic_rows_igb[], nic_rows_e1000[];
 extern const struct nic_row nic_rows_mlx5[], nic_rows_mlx4[], nic_rows_bnxt[], nic_rows_tg3[],

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/consumed.h"
 #include "trace_abi.h"
 
 static bool is_any(const void *address, int family)
@@ -139,6 +140,22 @@ static const char *find_dev(struct describer *d, const struct watch_key *key)
 	return d->dev[at].dev.name;
 }
 
+/* It is freed as used up: the place says what was lost. */
+static enum noise judge_consumed(const struct described_cause *c, struct verdict *v)
+{
+	const struct consumed_row *row = consumed_find(c->location);
+
+	if (!row)
+		return NOISE_NOTHING; /* a symbol beside the one that was meant */
+	*v = (struct verdict){
+		.stage = row->stage,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+	return c->key.flags & WATCH_COPY ? row->cloned : row->noise;
+}
+
 static void judge(const struct describer *d, struct described_cause *c)
 {
 	const struct watch_key *key = &c->key;
@@ -153,13 +170,17 @@ static void judge(const struct describer *d, struct described_cause *c)
 					  ntohs(key->protocol)};
 	struct ksym sym = {}, aux = {};
 
-	reasons_name(d->reasons, (uint32_t)key->reason, c->reason, sizeof(c->reason));
+	if (key->flags & WATCH_CONSUMED)
+		snprintf(c->reason, sizeof(c->reason), "CONSUMED");
+	else
+		reasons_name(d->reasons, (uint32_t)key->reason, c->reason, sizeof(c->reason));
 	if (d->ksyms && !ksym_find(d->ksyms, key->location, &sym))
 		snprintf(c->location, sizeof(c->location), "%s", sym.name);
 	if (d->ksyms && key->flags & WATCH_DST && !ksym_find(d->ksyms, key->aux, &aux))
 		e.aux = aux.name;
 	c->verdict = stagemap_judge(&e);
-	c->noise = noise_judge(&noise, &c->verdict);
+	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, &c->verdict)
+					       : noise_judge(&noise, &c->verdict);
 }
 
 /* A tap's copy is told by its socket or its kind: no reason has to be known for that. */
@@ -178,7 +199,7 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	key.ifindex = key.netns = 0;
 	if (has_socket(from) || from->flags & WATCH_OTHERS)
 		key.aux = 0;
-	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV;
+	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED;
 	if (is_copy(from, sock))
 		key.flags |= WATCH_COPY;
 	c = &d->cause[(key.location ^ key.location >> 8 ^ (uint32_t)key.reason ^ key.flags << 3 ^
@@ -219,13 +240,20 @@ static void put_owner(struct describer *d, const struct watch_key *key, struct d
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
 }
 
+char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
+{
+	*buf = '\0';
+	if (netns && owners)
+		owners_netns(owners, netns, buf);
+	else if (netns)
+		snprintf(buf, OWNER_NETNS, "%u", netns);
+	return buf;
+}
+
 static void put_netns(const struct describer *d, const struct watch_key *key, struct described *out)
 {
 	out->row.netns = key->netns;
-	if (key->netns && d->owners)
-		owners_netns(d->owners, key->netns, out->netns);
-	else if (key->netns)
-		snprintf(out->netns, sizeof(out->netns), "%u", key->netns);
+	describe_netns(d->owners, key->netns, out->netns);
 }
 
 static void put_cause(const struct described_cause *c, struct live_row *row)

@@ -65,6 +65,9 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 /* "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000"; "packet" for AF_PACKET ... */
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size);
 
+/* A namespace by its name, or its number; "" for 0. `buf` of OWNER_NETNS bytes; returned. */
+char *describe_netns(struct owners *owners, uint32_t netns, char *buf);
+
 /* "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports where there are none; "" if unknown. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);
 

@@ -9,6 +9,7 @@
 #include "live/describe.h"
 #include "live/inodes.h"
 #include "live/resolve.h"
+#include "trace/consumed.h"
 #include "trace/filter.h"
 
 #define SEARCH_TRIES 3
@@ -87,6 +88,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (!rc) {
 		watch.filter = l->filter;
+		if (spec->consumed && l->ksyms)
+			watch.consumed_n = consumed_ranges(l->ksyms, watch.consumed);
 		rc = watch_open(&l->watch, &watch, l->reasons, err);
 	}
 	if (rc) {
@@ -115,16 +118,16 @@ int live_add_source(struct live *l, const struct live_source *s)
 
 int live_start(struct live *l, struct error *err)
 {
-	for (unsigned i = 0; i < l->sources; i++) {
-		const struct live_source *s = &l->source[i];
-		int rc = s->start ? s->start(s->arg, err) : 0;
+	int rc;
 
-		if (rc)
-			return rc;
-	}
 	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	l->start_ns = l->end_ns = clock_ns(CLOCK_MONOTONIC);
-	return watch_attach(l->watch, err);
+	rc = watch_attach(l->watch, err);
+	for (unsigned i = 0; i < l->sources && !rc; i++) {
+		if (l->source[i].start)
+			rc = l->source[i].start(l->source[i].arg, err);
+	}
+	return rc;
 }
 
 void live_add(struct live *l, const struct live_row *row)
@@ -211,6 +214,18 @@ static void add_uncounted(struct live *l)
 	l->uncounted = *now;
 }
 
+static bool is_claimed(const struct live *l, const struct watch_entry *e, const struct live_row *row)
+{
+	bool claimed = false;
+
+	for (unsigned i = 0; i < l->sources; i++) {
+		const struct live_source *s = &l->source[i];
+
+		claimed |= s->claims && s->claims(s->arg, e, row);
+	}
+	return claimed;
+}
+
 static void add_entries(struct live *l, struct described *d)
 {
 	for (unsigned n = 0; n < l->entries; n++) {
@@ -218,7 +233,7 @@ static void add_entries(struct live *l, struct described *d)
 		l->own.events += d->row.counts.events;
 		if (d->row.noise == NOISE_NOTHING)
 			l->own.ignored += d->row.counts.events;
-		else if (is_wanted(l, d))
+		else if (!is_claimed(l, &l->entry[n], &d->row) && is_wanted(l, d))
 			live_add(l, &d->row);
 	}
 	l->entries = 0;
@@ -256,6 +271,10 @@ int live_collect(struct live *l, struct error *err)
 	l->rc = 0;
 	if (l->inodes)
 		inodes_read(l->inodes);
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].sample)
+			l->source[i].sample(l->source[i].arg);
+	}
 	rc = watch_collect(l->watch, keep_entry, l);
 	l->interval_ns = now - l->end_ns;
 	l->end_ns = now;
@@ -265,8 +284,10 @@ int live_collect(struct live *l, struct error *err)
 	free(d);
 	watch_state(l->watch, &l->own.watch);
 	add_uncounted(l);
-	for (unsigned i = 0; i < l->sources; i++)
-		l->source[i].collect(l->source[i].arg, l);
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].collect)
+			l->source[i].collect(l->source[i].arg, l);
+	}
 	if (!rc)
 		rc = l->rc;
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped: %s",

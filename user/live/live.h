@@ -26,6 +26,7 @@ struct live;
 struct live_spec {
 	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
+	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
 	const char *expr;    /* libpcap filter; NULL: none */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
@@ -48,10 +49,17 @@ struct live_own {
 	bool no_sockets;      /* the kernel does not tell the socket that dropped (before 6.11) */
 };
 
-/* Another teller of losses, e.g. counters of NICs. */
+/*
+ * Another teller of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
+ * sample() of all sources, then the drops of the observer, each shown to claims(), then collect().
+ * So a counter that was read by sample() does not know of packets that no event has told yet.
+ */
 struct live_source {
-	int (*start)(void *arg, struct error *err); /* just before drops are counted; or NULL */
-	void (*collect)(void *arg, struct live *l); /* an interval ends: rows go to live_add() */
+	int (*start)(void *arg, struct error *err); /* just after drops are counted */
+	void (*sample)(void *arg);
+	/* True: this source tells these packets, so they are left out here. */
+	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
+	void (*collect)(void *arg, struct live *l); /* rows go to live_add() */
 	void *arg;
 };
 

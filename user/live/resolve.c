@@ -53,7 +53,7 @@ static int resolve_reasons(const char *list, const struct reasons *r, struct wat
 	}
 }
 
-static int open_netns(const struct live_spec *spec, struct netns *ns, struct error *err)
+int resolve_netns(const struct live_spec *spec, struct netns *ns, struct error *err)
 {
 	struct error quiet = {};
 	uint64_t inum;
@@ -79,7 +79,7 @@ static int open_netns(const struct live_spec *spec, struct netns *ns, struct err
 static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
 {
 	struct netns ns = NETNS_NONE;
-	int rc = open_netns(spec, &ns, err), saved;
+	int rc = resolve_netns(spec, &ns, err), saved;
 
 	if (rc)
 		return rc;

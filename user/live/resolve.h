@@ -12,4 +12,7 @@
 int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct watch_spec *out,
 		 struct error *err);
 
+/* The namespace of `spec`, or the thread's own; to be closed with netns_close(). As above. */
+int resolve_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
+
 #endif

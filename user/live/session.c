@@ -110,6 +110,7 @@ static int run_intervals(struct session *s, struct error *err)
 		}
 		wait_until(s, earlier(earlier(next, end), now + TICK_NS));
 		live_tick(s->live);
+		spec->on_tick(spec->arg);
 	}
 	/* ended before the command: it is waited for */
 	while (s->child && !s->command_ended)
@@ -122,11 +123,12 @@ static int run(struct session *s, struct session_result *res, struct error *err)
 	const struct session_spec *spec = s->spec;
 	int rc = open_signals(s, err);
 
-	if (!rc && spec->command) {
+	if (!rc && spec->command)
 		rc = child_prepare(&s->child, spec->command, spec->stdout_to_stderr, err);
-	}
 	if (!rc)
 		rc = live_open(&s->live, spec->live, err);
+	if (!rc)
+		rc = spec->on_open(spec->arg, s->live, err);
 	if (!rc)
 		rc = live_start(s->live, err);
 	if (rc)

@@ -10,10 +10,12 @@
 
 struct session_spec {
 	const struct live_spec *live;
-	uint64_t interval_ns, duration_ns;		      /* duration 0: no limit */
-	char *const *command;				      /* NULL: none */
-	bool stdout_to_stderr;				      /* of the command */
-	void (*on_start)(void *arg, const struct live *l);    /* drops are counted */
+	uint64_t interval_ns, duration_ns;			      /* duration 0: no limit */
+	char *const *command;					      /* NULL: none */
+	bool stdout_to_stderr;					      /* of the command */
+	int (*on_open)(void *arg, struct live *l, struct error *err); /* sources may be added */
+	void (*on_start)(void *arg, const struct live *l);	      /* drops are counted */
+	void (*on_tick)(void *arg);				      /* some times a second */
 	bool (*on_interval)(void *arg, const struct live *l); /* one has ended; false: stop */
 	void *arg;
 };

@@ -8,6 +8,8 @@
 
 #include "host/netns.h"
 
+#define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
+
 static uint64_t read_sysctl(const char *path)
 {
 	char buf[64];
@@ -51,7 +53,7 @@ static const char *known(const char *text)
 	return *text ? text : NULL;
 }
 
-static void advise(const struct live *l, struct live_summary *s)
+static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	struct finding_facts host = {};
 
@@ -75,12 +77,14 @@ static void advise(const struct live *l, struct live_summary *s)
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;
 		}
+		if (why)
+			why_fill(why, l, row, RULES_PATIENCE_MS, &f);
 		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings]))
 			s->n_findings++;
 	}
 }
 
-void live_summarise(const struct live *l, struct live_summary *out)
+void live_summarise(const struct live *l, struct why *why, struct live_summary *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->duration_ns = live_time(l, NULL);
@@ -95,5 +99,5 @@ void live_summarise(const struct live *l, struct live_summary *out)
 			live_counts_add(&out->stage[row->stage], &row->counts);
 	}
 	live_own(l, &out->own);
-	advise(l, out);
+	advise(l, why, out);
 }

@@ -5,6 +5,7 @@
 
 #include "books/findings.h"
 #include "live/live.h"
+#include "live/why.h"
 
 struct live_summary {
 	uint64_t duration_ns;
@@ -17,6 +18,7 @@ struct live_summary {
 	bool interrupted; /* by a signal; set by the caller */
 };
 
-void live_summarise(const struct live *l, struct live_summary *out);
+/* `why`: more about the losses; NULL: that is not known. It may take a second. */
+void live_summarise(const struct live *l, struct why *why, struct live_summary *out);
 
 #endif

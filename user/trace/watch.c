@@ -17,8 +17,8 @@
 
 struct watch {
 	struct watch_bpf *skel;
-	struct bpf_program *prog;
-	struct bpf_link *link;
+	struct bpf_program *prog, *used; /* used: on consume_skb; NULL: not wanted */
+	struct bpf_link *link, *used_link;
 	bool by_flow, has_rx_sk, has_filter;
 	unsigned cpus;	   /* of a set: the highest number + 1 */
 	unsigned possible; /* values of a per-CPU map */
@@ -60,6 +60,24 @@ static int reason_value(const struct reasons *r, const char *name)
 	return value < 0 ? -1 : value;
 }
 
+/* The places, and the stretch that they all lie in. */
+static void put_consumed(struct watch_config *cfg, const struct watch_spec *spec)
+{
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (unsigned i = 0; i < spec->consumed_n; i++) {
+		const struct watch_range *r = &spec->consumed[i];
+
+		cfg->consumed[i] = *r;
+		if (r->start < start)
+			start = r->start;
+		if (r->start + r->len > end)
+			end = r->start + r->len;
+	}
+	if (spec->consumed_n)
+		cfg->consumed_within = (struct watch_range){start, end - start};
+}
+
 static int configure(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		     struct error *err)
 {
@@ -90,6 +108,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	cfg->is_filtered = cfg->has_expr || spec->has_reasons || spec->socket_only || spec->netns ||
 			   spec->ifindex;
 	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
+	put_consumed(cfg, spec);
 	w->has_rx_sk = args > 3;
 	return 0;
 }
@@ -119,6 +138,15 @@ static struct bpf_program *program_for(const struct watch *w, bool cast)
 	return cast ? s->progs.watch_drops : s->progs.watch_drops_old;
 }
 
+static struct bpf_program *used_program_for(const struct watch *w, bool cast)
+{
+	const struct watch_bpf *s = w->skel;
+
+	if (w->by_flow)
+		return cast ? s->progs.watch_used_flows : s->progs.watch_used_flows_old;
+	return cast ? s->progs.watch_used : s->progs.watch_used_old;
+}
+
 /* `cast`: with bpf_rdonly_cast(), which kernels have since 6.2. */
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r, bool cast,
 		struct error *err)
@@ -137,6 +165,9 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	if (!rc) {
 		w->prog = program_for(w, cast);
 		bpf_program__set_autoload(w->prog, true);
+		w->used = spec->consumed_n ? used_program_for(w, cast) : NULL;
+		if (w->used)
+			bpf_program__set_autoload(w->used, true);
 		rc = watch_bpf__load(w->skel);
 	}
 	if (!rc)
@@ -219,7 +250,9 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 int watch_attach(struct watch *w, struct error *err)
 {
 	w->link = bpf_program__attach(w->prog);
-	return w->link ? 0 : trace_load_error(err, -errno);
+	if (w->link && w->used)
+		w->used_link = bpf_program__attach(w->used);
+	return w->link && (w->used_link || !w->used) ? 0 : trace_load_error(err, -errno);
 }
 
 struct reader {
@@ -359,6 +392,7 @@ static void read_losses(const struct watch *w, struct watch_loss *sum)
 		for (unsigned i = 0; i < w->possible; i++) {
 			sum->overflow += each[i].overflow;
 			sum->merged += each[i].merged;
+			sum->unplaced += each[i].unplaced;
 			sum->uncounted.events += each[i].uncounted.events;
 			sum->uncounted.more += each[i].uncounted.more;
 			sum->uncounted.bytes += each[i].uncounted.bytes;
@@ -424,6 +458,7 @@ void watch_close(struct watch *w)
 	if (w->inner_map >= 0)
 		close(w->inner_map);
 	bpf_link__destroy(w->link);
+	bpf_link__destroy(w->used_link);
 	watch_bpf__destroy(w->skel);
 	free(w->batch_keys);
 	free(w->batch_values);

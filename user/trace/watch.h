@@ -31,6 +31,12 @@ struct watch_spec {
 	bool by_flow;		     /* tell flows apart */
 	bool by_sender;		     /* tell sending sockets apart */
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
+	/*
+	 * Where packets freed as used up are losses (trace/consumed.h); consumed_n 0: those are
+	 * not looked at, which each packet that is freed would pay for.
+	 */
+	struct watch_range consumed[WATCH_CONSUMED_MAX];
+	unsigned consumed_n;
 };
 
 /* What was counted for one key on one CPU in an interval. */

@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`trace`: losses that kfree_skb does not tell. XDP without an skb, AF_XDP rings, tc STOLEN and
+overlapping fragments; each packet once, and the counters of the path as rates."""
+
+import contextlib
+import ctypes
+import json
+import os
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (EVERYTHING, assert_valid, case, lost, main, pktledger, require, require_root,
+                 table)
+from test_trace import (NAME, PORT, RX, TX, V4, assert_only, bpf, causes, inside, lab, send, shell,
+                        tracing, udp)
+
+PACKETS = 300
+DEVICES = 100 if EVERYTHING else 20
+XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX = range(4)
+XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
+BPF_REDIRECT = 23  # BPF_FUNC_redirect
+NO_DEVICE = 4242
+V4_SENDER = "198.18.0.1"
+
+
+# XDP programs
+
+
+def insn(code, register=0, immediate=0):
+    return struct.pack("<BBhi", code, register, 0, immediate)
+
+
+def verdict(value):
+    return insn(0xb7, 0, value) + insn(0x95)
+
+
+def redirect(ifindex):
+    return (insn(0xb7, 1, ifindex) + insn(0xb7, 2, 0) + insn(0x85, 0, BPF_REDIRECT) + insn(0x95))
+
+
+@contextlib.contextmanager
+def xdp(netns, ifname, code, mode):
+    """The program at the device, by a link."""
+    require(os.uname().machine == "x86_64", "the number of bpf() is that of x86-64")
+    text, gpl = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"GPL")
+    load = struct.pack("<IIQQ", 6, len(code) // 8, ctypes.addressof(text), ctypes.addressof(gpl))
+    program = bpf(5, ctypes.create_string_buffer(load + bytes(48), 72))
+    try:
+        with inside(netns):
+            index = socket.if_nametoindex(ifname)
+            link = bpf(28, ctypes.create_string_buffer(
+                struct.pack("<IIII", program, index, 37, mode) + bytes(32), 48))
+        try:
+            yield
+        finally:
+            os.close(link)
+    finally:
+        os.close(program)
+
+
+# Under trace
+
+
+def interval_sums(document, key):
+    return sum(i[key] for i in document["intervals"])
+
+
+def traced(*args, packets=PACKETS):
+    """The document of a trace of the receiving namespace while packets are sent to it."""
+    send(V4, 1)  # resolves the neighbour
+    time.sleep(0.05)
+    with tracing("--netns", RX, *args) as t:
+        sent = send(V4, packets)
+        time.sleep(0.2)
+        return sent, t.stop()
+
+
+@table([
+    ("native", XDP_NATIVE),
+    ("generic", XDP_GENERIC),
+])
+def redirect_to_no_device(mode):
+    """Told by errno; in generic mode kfree_skb tells it too, and is left out."""
+    require_root()
+    with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), mode):
+        sent, document = traced()
+        assert_only(document, "xdp", sent, reason="EINVAL", ifname="v-rx", netns=RX,
+                    source="event", scope="interface")
+        location = causes(document)["xdp"]["causes"][0]["location"]
+        assert location.startswith("xdp_redirect_err program ["), location
+
+
+@case
+def packet_filter_and_generic_redirect():
+    """Only kfree_skb knows which packet it was: it tells them, and XDP's event does not."""
+    require_root()
+    with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_GENERIC):
+        sent, document = traced(f"udp port {PORT}")
+        assert_only(document, "xdp", sent, reason="XDP", location="do_xdp_generic", scope="flow")
+        assert not document["end"]["suspect"], document["end"]["suspect"]
+
+
+@case
+def packet_filter_and_native_redirect():
+    """What was lost at the device may have been others' packets."""
+    require_root()
+    with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_NATIVE):
+        sent, document = traced(f"udp port {PORT}")
+        assert not document["end"]["stages"], document["end"]["stages"]
+        rows = [c for c in causes(document, "suspect")["xdp"]["causes"] if c["netns"] == RX]
+        assert [c["packets"] for c in rows] == [sent], rows
+
+
+@table([
+    ("native drop", verdict(XDP_DROP), XDP_NATIVE),
+    ("native aborted", verdict(XDP_ABORTED), XDP_NATIVE),
+    ("generic aborted", verdict(XDP_ABORTED), XDP_GENERIC),
+])
+def verdict_on_an_skb(code, mode):
+    """kfree_skb tells it; neither xdp_exception nor the driver's counter is added."""
+    require_root()
+    with lab(), xdp(RX, "v-rx", code, mode):
+        sent, document = traced()
+        assert_only(document, "xdp", sent, reason="NOT_SPECIFIED", ifname="v-rx", source="event",
+                    scope="flow")
+
+
+@table([
+    ("drop", XDP_DROP, "counter", "rx_queue_0_xdp_drops"),
+    ("aborted", XDP_ABORTED, "event", "xdp_exception"),
+])
+def verdict_on_a_frame(value, source, location):
+    """What XDP_TX sends back comes as a frame, and the kernel frees it without a word: only the
+    driver counts it. Aborted, an event tells it, and the counter is not added."""
+    require_root()
+    with lab(), xdp(TX, "v-tx", verdict(XDP_TX), XDP_NATIVE), \
+            xdp(RX, "v-rx", verdict(value), XDP_NATIVE), udp(RX, socket.AF_INET) as sock:
+        time.sleep(0.05)
+        with tracing("--netns", RX) as t:
+            for _ in range(PACKETS):
+                sock.sendto(b"x" * 100, (V4_SENDER, PORT))
+            time.sleep(0.2)
+            document = t.stop()
+        assert_only(document, "xdp", PACKETS, ifname="v-rx", source=source, scope="interface")
+        place = causes(document)["xdp"]["causes"][0]["location"]
+        assert place.startswith(location), place
+
+
+def run_under_trace(*options, tracing_options=()):
+    """The ledger of `run` in the lab, and what trace saw of the receiver's namespace meanwhile."""
+    result = pktledger("trace", "--json-lines", "-I", "200ms", "--netns", RX, *tracing_options,
+                       "--", "sh", "-c", 'exec "$@" > "$0"', f"/tmp/{NAME}.json",
+                       os.fspath(Path(os.environ.get("B", "build"), "pktledger").absolute()),
+                       "run", "-j", "--lab", NAME, *options)
+    path = Path(f"/tmp/{NAME}.json")
+    try:
+        require(result.status != 3, path.read_text()[:200])
+        assert result.status == 0, result
+        ledger = json.loads(path.read_text())
+    finally:
+        path.unlink(missing_ok=True)
+    lines = [json.loads(line) for line in result.out.splitlines()]
+    document = {"schema": lines[0]["schema"], "start": lines[0]["data"],
+                "intervals": [x["data"] for x in lines if x["event"] == "interval"],
+                "end": lines[-1]["data"]}
+    assert_valid(document)
+    return ledger, document
+
+
+@table([
+    ("AF_XDP ring full", "xsk", ["--rx", "xsk", "--fault", "xsk:ring"]),
+    ("AF_XDP ring full, both sides", "xsk", ["--tx", "xsk", "--rx", "xsk", "--fault", "xsk:ring"]),
+    ("ring of a veth", "tx_device", ["--rx", "xsk", "--fault", "tx_device"]),
+])
+def as_many_as_in_the_ledger(stage, options):
+    """`run` knows the fate of each number, and trace, which does not, says the same."""
+    require_root()
+    with lab():
+        ledger, document = run_under_trace("-c", "20k", *options)
+        assert lost(ledger)[stage] > 0, lost(ledger)
+        rows = causes(document)[stage]
+        assert rows["packets"] == lost(ledger)[stage], (lost(ledger), rows)
+        assert {c["source"] for c in rows["causes"]} == {"event"}, rows
+        assert interval_sums(document, "dropped") == document["end"]["dropped"]
+
+
+# What is freed as used up
+
+
+@contextlib.contextmanager
+def stolen(netns, ifname, side):
+    done = shell(netns, "tc", "qdisc", "add", "dev", ifname, "clsact")
+    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+    done = shell(netns, "tc", "filter", "add", "dev", ifname, side, "protocol", "ip", "bpf",
+                 "direct-action", "bytecode", "1,6 0 0 4")  # TC_ACT_STOLEN
+    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+    yield
+
+
+@table([
+    ("ingress", RX, "v-rx", "ingress", "__netif_receive_skb_core"),
+    ("egress", TX, "v-tx", "egress", "__dev_queue_xmit"),
+])
+def tc_stolen(netns, ifname, side, place):
+    require_root()
+    with lab():
+        send(V4, 1)
+        with stolen(netns, ifname, side), tracing("--consumed", f"udp port {PORT}") as t:
+            sent = send(V4, PACKETS)
+            time.sleep(0.2)
+            document = t.stop()
+        assert_only(document, f"tc_{side}", sent, reason="CONSUMED", location=place, ifname=ifname)
+
+
+@case
+def not_consumed_unless_asked_for():
+    require_root()
+    with lab():
+        send(V4, 1)
+        with stolen(RX, "v-rx", "ingress"), tracing(f"udp port {PORT}") as t:
+            send(V4, PACKETS)
+            document = t.stop()
+        assert not document["end"]["stages"], document["end"]["stages"]
+
+
+def fragment(number, offset, more, size):
+    """An IPv4 fragment of a UDP datagram, from 198.18.0.1; the kernel adds the checksum."""
+    flags = (0x2000 if more else 0) | offset // 8
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + size, number, flags, 64, 17, 0,
+                       socket.inet_aton(V4_SENDER), socket.inet_aton(V4))
+    payload = struct.pack("!HHHH", 1234, PORT, 4000, 0) if not offset else b""
+    return head + payload.ljust(size, b"x")
+
+
+@case
+def overlapping_fragments():
+    """Three of a datagram: the third overlaps the others, which all are dropped for it."""
+    require_root()
+    datagrams = 20
+    with lab():
+        send(V4, 1)
+        with inside(TX):
+            raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        # in their queue they lose the device, and with it the namespace
+        with raw, tracing("--consumed", f"src host {V4_SENDER} and ip[6:2] & 0x3fff != 0") as t:
+            for number in range(1, datagrams + 1):
+                for offset in (0, 400, 600):
+                    raw.sendto(fragment(number, offset, True, 400), (V4, 0))
+            time.sleep(0.3)
+            document = t.stop()
+        assert_only(document, "ip_frag", 3 * datagrams)
+        used = [c for c in causes(document)["ip_frag"]["causes"] if c["reason"] == "CONSUMED"]
+        assert sum(c["packets"] for c in used) == 2 * datagrams, causes(document)["ip_frag"]
+
+
+# Counters
+
+
+def counted(document, kind, **fields):
+    """The rows of a kind in all intervals that have these fields."""
+    return [row for i in document["intervals"] for row in i["counters"][kind]
+            if all(row[k] == v for k, v in fields.items())]
+
+
+@case
+def rates_of_devices_queues_and_counters():
+    require_root()
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=1 << 20), \
+            xdp(RX, "v-rx", verdict(XDP_PASS), XDP_NATIVE):  # so that the queue counts
+        send(V4, 1)
+        time.sleep(0.3)
+        with tracing("--counters", "--netns", RX) as t:
+            time.sleep(0.15)
+            sent = send(V4, PACKETS, size=100)
+            time.sleep(0.25)
+            document = t.stop()
+        device = counted(document, "interfaces", ifname="v-rx", netns=RX, driver="veth")
+        assert sum(d["rx_packets"] for d in device) >= sent, device
+        assert sum(d["rx_bytes"] for d in device) >= sent * 128, device  # from IP on
+        for i in document["intervals"]:
+            for d in i["counters"]["interfaces"]:
+                rate = d["rx_packets"] * 1e9 / i["counters"]["interval_ns"]
+                assert abs(d["rx_pps"] - rate) < 0.01, d
+        queue = counted(document, "queues", ifname="v-rx", queue=0)
+        assert sum(q.get("rx_packets", 0) for q in queue) >= sent, queue
+        received = counted(document, "counters", scope="netns", name="Udp:InDatagrams")
+        delivered = counted(document, "counters", scope="netns", name="Ip:InDelivers")
+        assert not received, received  # nobody reads
+        assert sum(c["delta"] for c in delivered) == sent, delivered
+        assert not any(i["dropped"] for i in document["intervals"]), document["end"]
+
+
+@case
+def counter_of_a_driver_with_its_meaning():
+    require_root()
+    with lab(), xdp(RX, "v-rx", verdict(XDP_DROP), XDP_NATIVE):
+        send(V4, 1)
+        time.sleep(0.3)
+        with tracing("--counters", "--netns", RX) as t:
+            sent = send(V4, PACKETS)
+            time.sleep(0.25)
+            document = t.stop()
+        rows = counted(document, "losses", name="rx_queue_0_xdp_drops")
+        assert sum(r["delta"] for r in rows) == sent, rows
+        assert {(r["stage"], r["class"], r["cause"], r["queue"]) for r in rows} == {
+            ("xdp", "loss", "xdp", 0)}, rows
+
+
+@case
+def many_devices():
+    require_root()
+    with lab():
+        for i in range(DEVICES):
+            done = shell(RX, "ip", "link", "add", f"d{i}a", "type", "veth", "peer", "name",
+                         f"d{i}b")
+            assert done.returncode == 0, done.stderr
+        with tracing("--counters", "--all", "--netns", RX) as t:
+            time.sleep(0.5)
+            document = t.stop()
+        last = document["intervals"][-1]["counters"]["interfaces"]
+        assert len(last) == 2 * DEVICES + 2, len(last)  # and v-rx, lo
+        assert {d["driver"] for d in last if d["ifname"] != "lo"} == {"veth"}, last
+
+
+@case
+def text_of_counters():
+    require_root()
+    with lab():
+        send(V4, 1)
+        result = pktledger("trace", "--counters", "--all", "-I", "200ms", "-t", "0.5", "--netns",
+                           RX)
+        assert result.status == 0, result
+        assert "interface" in result.out and "v-rx" in result.out, result
+        assert all(len(line) <= 80 for line in result.out.splitlines()), result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "live/sources.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "live/counterrows.h"
+#include "live/xdprows.h"
+
+struct sources {
+	struct xdprows *xdp;
+	struct counterrows *counters;
+	char gaps[512];
+};
+
+static int open_xdp(struct sources *s, const struct live_spec *spec, struct live *l)
+{
+	struct error none = {.status = STATUS_OK};
+
+	if (xdprows_open(&s->xdp, spec, l, &none)) {
+		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
+			 none.message);
+		return 0;
+	}
+	if (*xdprows_gaps(s->xdp))
+		snprintf(s->gaps, sizeof(s->gaps),
+			 "some losses of XDP are not seen; this kernel has not, or otherwise: %s",
+			 xdprows_gaps(s->xdp));
+	return live_add_source(l, xdprows_source(s->xdp));
+}
+
+int sources_open(struct sources **out, const struct live_spec *spec, struct live *l,
+		 struct error *err)
+{
+	struct sources *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	*out = s;
+	if (spec->pid || spec->cgroup || spec->reasons)
+		return 0;
+	rc = open_xdp(s, spec, l);
+	if (!rc)
+		rc = counterrows_open(&s->counters, spec, s->xdp, err);
+	return rc ? rc : live_add_source(l, counterrows_source(s->counters));
+}
+
+void sources_close(struct sources *s)
+{
+	if (!s)
+		return;
+	counterrows_close(s->counters);
+	xdprows_close(s->xdp);
+	free(s);
+}
+
+const struct rates *sources_rates(const struct sources *s)
+{
+	return s && s->counters ? counterrows_rates(s->counters) : NULL;
+}
+
+const char *sources_gaps(const struct sources *s)
+{
+	return s->gaps;
+}
