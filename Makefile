@@ -32,7 +32,7 @@ SKEL := $(BPF:%=$(B)/%.skel.h)
 SRC  := $(wildcard user/*.c user/*/*.c)
 OBJ  := $(SRC:%.c=$(B)/%.o)
 LIB  := $(filter-out $(B)/user/main.o,$(OBJ))
-UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c tests/bpf/*.c))
+UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(addprefix tests/,unit/*.c bpf/*.c net/*.c)))
 
 .PHONY: all
 all: $(B)/$(NAME)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Programs that make losses happen: they drop at XDP or in a socket's filter, spoil checksums, or
- * take their time. They touch stamped packets of the flow only, and count nothing: what they lose
- * is for the tracer to find.
+ * Programs that make losses happen: they drop at tc, at XDP or in a socket's filter, spoil headers,
+ * or take their time. They touch stamped packets of the flow only, and count nothing: what they
+ * lose is for the tracer to find.
  */
 #include "kernel.h"
 
@@ -11,7 +11,15 @@
 #include "seen.bpf.h"
 
 #define TC_ACT_UNSPEC	 (-1) /* on to the next filter */
+#define TC_ACT_SHOT	 2
+#define ETH_P_ARP	 0x0806
 #define IPPROTO_FRAGMENT 44
+#define IPPROTO_ICMPV6	 58
+#define ND_SOLICIT	 135
+#define IP4_CSUM_OFF	 10
+#define IP6_LENGTH_OFF	 4
+#define IP6_NEXT_OFF	 6
+#define UDP_LENGTH_OFF	 4
 #define UDP_CSUM_OFF	 6
 #define BURN_LOOPS	 (1 << 20) /* the clock ends it long before */
 #define FILTER_KEEP_ALL	 0xffffffff
@@ -44,16 +52,26 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
-/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
-static __always_inline bool is_fragment(void *data, void *data_end)
+/* UDP, whole or in fragments. */
+static __always_inline bool is_udp(void *data, void *data_end, bool fragments_only)
 {
 	__u8 *l3 = data + ETH_HLEN;
 
-	if (!cfg.fragments || (void *)(l3 + 20) > data_end)
+	if ((void *)(l3 + 20) > data_end)
 		return false;
 	if (be16_at(l3 - 2) == ETH_P_IP)
-		return l3[9] == IPPROTO_UDP && be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK);
-	return be16_at(l3 - 2) == ETH_P_IPV6 && l3[6] == IPPROTO_FRAGMENT;
+		return l3[9] == IPPROTO_UDP &&
+		       (!fragments_only || be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK));
+	if (be16_at(l3 - 2) != ETH_P_IPV6)
+		return false;
+	return l3[IP6_NEXT_OFF] == IPPROTO_FRAGMENT ||
+	       (l3[IP6_NEXT_OFF] == IPPROTO_UDP && !fragments_only);
+}
+
+/* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
+static __always_inline bool suffers(void *data, void *data_end)
+{
+	return (fault.any || cfg.fragments) && is_udp(data, data_end, !fault.any);
 }
 
 static __always_inline bool ours(struct __sk_buff *skb)
@@ -61,7 +79,7 @@ static __always_inline bool ours(struct __sk_buff *skb)
 	void *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
 	__u32 payload;
 
-	return packet_word_direct(data, data_end, cfg.port) || is_fragment(data, data_end) ||
+	return suffers(data, data_end) || packet_word_direct(data, data_end, cfg.port) ||
 	       packet_word_loaded(skb, cfg.port, &payload);
 }
 
@@ -78,30 +96,85 @@ int fault_slow(struct __sk_buff *skb)
  * is never 0 modulo 0xffff, so the result is wrong for certain; and it is kept from becoming 0,
  * which would say that there is no checksum.
  */
-SEC("tc")
-int fault_corrupt(struct __sk_buff *skb)
+static __always_inline void spoil_udp_csum(__u8 *csum)
 {
-	__u8 *payload =
-		packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
-	__u32 at;
-	__u8 *csum;
-
-	/* a segment of GSO has its payload in pages */
-	if (!payload && packet_word_loaded(skb, cfg.port, &at) &&
-	    !bpf_skb_pull_data(skb, at + STAMP_LEN))
-		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
-					 cfg.port);
-	if (!payload || !payload_word(payload) || !chance(fault.corrupt_share))
-		return TC_ACT_UNSPEC;
-	csum = payload - UDP_HLEN + UDP_CSUM_OFF;
 	if (!(csum[0] | csum[1]))
-		return TC_ACT_UNSPEC;
+		return;
 	/* Written directly: skb->csum is not to follow. */
 	csum[0] ^= 1;
 	csum[1] ^= 1;
 	if (!(csum[0] | csum[1]))
 		csum[0] = csum[1] = 2;
+}
+
+/* The checksum; IPv6 has none, there the length becomes more than there is. */
+static __always_inline void spoil_ip_header(struct __sk_buff *skb)
+{
+	__u8 *l3 = (void *)(long)skb->data + ETH_HLEN;
+
+	if ((void *)(l3 + 20) > (void *)(long)skb->data_end)
+		return;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		l3[IP4_CSUM_OFF] ^= 1;
+	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		l3[IP6_LENGTH_OFF] |= 0x80;
+}
+
+/* In the linear part; a segment of GSO has its payload in pages. NULL: not ours. */
+static __always_inline __u8 *pull_payload(struct __sk_buff *skb)
+{
+	__u8 *payload =
+		packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
+	__u32 at;
+
+	if (!payload && packet_word_loaded(skb, cfg.port, &at) &&
+	    !bpf_skb_pull_data(skb, at + STAMP_LEN))
+		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
+					 cfg.port);
+	return payload && (fault.any || payload_word(payload)) ? payload : NULL;
+}
+
+SEC("tc")
+int fault_spoil(struct __sk_buff *skb)
+{
+	__u8 *payload = pull_payload(skb);
+
+	if (!payload)
+		return TC_ACT_UNSPEC;
+	if (chance(fault.udp_csum_share))
+		spoil_udp_csum(payload - UDP_HLEN + UDP_CSUM_OFF);
+	if (chance(fault.udp_header_share))
+		payload[-UDP_HLEN + UDP_LENGTH_OFF] |= 0x80; /* more than there is */
+	if (chance(fault.ip_header_share))
+		spoil_ip_header(skb);
 	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int fault_egress(struct __sk_buff *skb)
+{
+	return ours(skb) && chance(fault.egress_share) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int fault_ingress(struct __sk_buff *skb)
+{
+	return ours(skb) && chance(fault.ingress_share) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+/* Nobody hears who asks for an address: ARP, and neighbour solicitations (RFC 4861 4.3). */
+SEC("tc")
+int fault_deaf(struct __sk_buff *skb)
+{
+	__u8 next, type;
+
+	if (skb->protocol == bpf_htons(ETH_P_ARP))
+		return TC_ACT_SHOT;
+	if (skb->protocol != bpf_htons(ETH_P_IPV6) ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_NEXT_OFF, &next, 1) || next != IPPROTO_ICMPV6 ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_HLEN, &type, 1))
+		return TC_ACT_UNSPEC;
+	return type == ND_SOLICIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 SEC("xdp")
@@ -112,11 +185,11 @@ int fault_xdp(struct xdp_md *ctx)
 
 	if (word)
 		mark_seen(word, SEEN_XDP);
-	if (word || is_fragment(data, data_end)) {
+	if (word || suffers(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
 		if (chance(fault.xdp_share))
-			return XDP_DROP;
+			return fault.xdp_verdict;
 	}
 	bpf_tail_call(ctx, &next, 0);
 	return XDP_PASS;

@@ -96,11 +96,17 @@ static __always_inline int filter_run(struct filter_scratch *scratch)
 		constant;                                                                          \
 	})
 
-/* Returns how many bytes could be read. */
-static __always_inline __u32 filter_read(void *to, __u32 room, const void *from, __u32 there)
+/*
+ * Returns how many bytes could be read, at most `room`, a constant. Linux 6.1 does not see that a
+ * copy has the bounds of its original, so the register that is compared must be the one that is
+ * used.
+ */
+static __always_inline __u32 filter_read(void *to, const __u64 room, const void *from, __u64 there)
 {
-	if (there > room)
-		there = room;
+	asm volatile("if %[there] < %[room] goto +1\n"
+		     "%[there] = %[room]\n"
+		     : [there] "+r"(there)
+		     : [room] "i"(room));
 	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
 }
 
@@ -110,7 +116,7 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 {
 	__be32 *at = (void *)scratch->bytes + FILTER_MACS;
 
-	if (filter_read(scratch->bytes, FILTER_MACS, from, there) < FILTER_MACS)
+	if (there < FILTER_MACS || bpf_probe_read_kernel(scratch->bytes, FILTER_MACS, from))
 		return 0;
 	*at++ = bpf_htonl(tag);
 	return FILTER_MACS + sizeof(*at) +

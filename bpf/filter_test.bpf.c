@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Only for tests: the packet filter on a packet that lies in a map. As a tracing program it is
- * given addresses, not a context with bounds; BPF_PROG_RUN returns its verdict.
+ * Only for tests. The packet filter in two programs: one is given a packet that lies in a map, and
+ * BPF_PROG_RUN returns its verdict; the other counts the drops that the filter wants.
  */
 #include "kernel.h"
 
@@ -35,6 +35,27 @@ int matches(void *ctx)
 		.tag = t->tag,
 	};
 	return filter_matches(&at, t->len);
+}
+
+__u64 dropped;
+
+SEC("?tp_btf/kfree_skb")
+int drop(__u64 *ctx)
+{
+	struct sk_buff *skb = (void *)ctx[0];
+	const struct packet_place at = {
+		.head = skb->head,
+		.data = skb->data,
+		.tail = skb->tail,
+		.network_header = skb->network_header,
+		.mac_header = skb->mac_header,
+		.protocol = skb->protocol,
+		.tag = filter_tag(skb),
+	};
+
+	if (filter_matches(&at, skb->len))
+		__sync_fetch_and_add(&dropped, 1);
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -4,13 +4,19 @@
 #define PKTLEDGER_FAULT_ABI_H
 
 struct fault_config {
-	__u64 corrupt_share; /* checksums to spoil */
-	__u64 filter_share;  /* datagrams that the socket filter refuses */
-	__u64 xdp_share;     /* packets that the XDP program drops */
-	__u32 tc_burn_ns;    /* time that a packet costs at tc ingress */
-	__u32 xdp_burn_ns;   /* the same in the XDP program */
+	__u64 udp_csum_share;	/* checksums to spoil */
+	__u64 udp_header_share; /* lengths of UDP to spoil */
+	__u64 ip_header_share;	/* IP headers to spoil */
+	__u64 filter_share;	/* datagrams that the socket filter refuses */
+	__u64 xdp_share;	/* packets that the XDP program drops */
+	__u64 egress_share;	/* packets that the program at tc egress drops */
+	__u64 ingress_share;	/* the same at tc ingress */
+	__u32 xdp_verdict;	/* XDP_DROP or XDP_ABORTED */
+	__u32 tc_burn_ns;	/* time that a packet costs at tc ingress */
+	__u32 xdp_burn_ns;	/* the same in the XDP program */
+	__u32 any;		/* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
-_Static_assert(sizeof(struct fault_config) == 32, "no holes");
+_Static_assert(sizeof(struct fault_config) == 72, "no holes");
 
 #endif

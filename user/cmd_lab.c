@@ -10,6 +10,7 @@
 #include "host/caps.h"
 #include "host/lab.h"
 #include "options.h"
+#include "run/fault.h"
 
 enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };
 
@@ -20,6 +21,7 @@ struct lab_options {
 	int topology;
 	unsigned queues;
 	uint64_t mtu;
+	struct fault_list faults;
 };
 
 static const struct lab_options defaults = {.name = "lab", .queues = 1, .mtu = 1500};
@@ -37,6 +39,11 @@ static const struct opt_value topologies[] = {
 	{0},
 };
 
+static int parse_faults(const char *value, void *field, struct error *err)
+{
+	return fault_parse(value, field, err);
+}
+
 static const struct opt lab_opts[] = {
 	{"topology", 0, OPT_ENUM, offsetof(struct lab_options, topology), .values = topologies,
 	 .help = "what to make"},
@@ -44,6 +51,9 @@ static const struct opt lab_opts[] = {
 	 .help = "queues of each device"},
 	{"mtu", 0, OPT_SIZE, offsetof(struct lab_options, mtu), .min = 1280, .max = 65535,
 	 .help = "MTU of the links"},
+	{"fault", 0, OPT_CUSTOM, offsetof(struct lab_options, faults), .metavar = "LIST",
+	 .values = fault_values, .parse = parse_faults, .default_text = "none",
+	 .help = "lose UDP in it on purpose, as run --fault does"},
 	{0},
 };
 
@@ -122,10 +132,16 @@ static int up(const struct lab_options *o, struct error *err)
 				.queues = o->queues,
 				.mtu = (unsigned)o->mtu,
 				.name = o->name};
+	struct error ignored = {};
 	struct lab lab;
 
-	if (lab_open(&lab, &spec, err))
+	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
 		return err->status;
+	if (fault_lab_apply(&o->faults, &lab, err)) {
+		lab_close(&lab);
+		lab_remove(o->name, &ignored);
+		return err->status;
+	}
 	print_lab(o, &lab);
 	lab_close(&lab);
 	return STATUS_OK;
@@ -170,12 +186,16 @@ static int list(const struct lab_options *o, struct error *err)
 
 static int lab_run(void *options, struct error *err)
 {
-	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN};
+	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF};
 	const struct lab_options *o = options;
 
 	if (o->action == LAB_LIST)
 		return list(o, err);
-	if (caps_require("lab", needed, 2, err))
+	if (o->action != LAB_UP && o->faults.set) {
+		error_set(err, STATUS_USAGE, -EINVAL, NULL, "--fault is for lab up");
+		return err->status;
+	}
+	if (caps_require("lab", needed, o->faults.set ? 3 : 2, err))
 		return err->status;
 	if (o->action == LAB_UP)
 		return up(o, err);
@@ -184,6 +204,7 @@ static int lab_run(void *options, struct error *err)
 
 static const struct opt_example examples[] = {
 	{"lab up", "make a lab called 'lab'"},
+	{"lab up --fault netfilter=5%,tc_ingress", "one that loses UDP, to try trace on"},
 	{"run --lab lab -c 100k", "run an experiment in it"},
 	{"lab down", "remove it"},
 	{0},

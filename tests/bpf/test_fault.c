@@ -15,6 +15,7 @@
 #include "fault.skel.h"
 
 #define UNSPEC	 UINT32_MAX /* TC_ACT_UNSPEC */
+#define SHOT	 2	    /* TC_ACT_SHOT */
 #define KEEP_ALL UINT32_MAX /* of a socket filter */
 #define ALWAYS	 (1ULL << 32)
 #define RUNS	 20000
@@ -71,12 +72,85 @@ static void xdp_drops_the_share(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
-		struct fault_bpf *skel =
-			load((struct fault_config){.xdp_share = share_of(shares[i])});
+		struct fault_bpf *skel = load((struct fault_config){
+			.xdp_share = share_of(shares[i]), .xdp_verdict = XDP_DROP});
 
 		assert_share(count_verdicts(skel->progs.fault_xdp, XDP_DROP, XDP_PASS), shares[i]);
 		fault_bpf__destroy(skel);
 	}
+}
+
+static void tc_drops_the_share(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
+		struct fault_bpf *skel =
+			load((struct fault_config){.egress_share = share_of(shares[i]),
+						   .ingress_share = share_of(1 - shares[i])});
+
+		assert_share(count_verdicts(skel->progs.fault_egress, SHOT, UNSPEC), shares[i]);
+		assert_share(count_verdicts(skel->progs.fault_ingress, SHOT, UNSPEC),
+			     1 - shares[i]);
+		fault_bpf__destroy(skel);
+	}
+}
+
+/* The header is wrong then, and nothing but the field that is meant was touched. */
+static void spoilt_headers(void **state)
+{
+	static const struct {
+		struct fault_config fault;
+		bool six, udp; /* the field is in the UDP header */
+		unsigned at;   /* offset of its high byte */
+		uint8_t flip;
+	} fields[] = {
+		{{.ip_header_share = ALWAYS}, false, false, 10, 0x01}, /* checksum */
+		{{.ip_header_share = ALWAYS}, true, false, 4, 0x80},   /* payload length */
+		{{.udp_header_share = ALWAYS}, false, true, 4, 0x80},  /* length */
+		{{.udp_header_share = ALWAYS}, true, true, 4, 0x80},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(fields); i++) {
+		struct fault_bpf *skel = load(fields[i].fault);
+		struct frame f = frame_make((struct frame_spec){.six = fields[i].six});
+		struct frame expected = f;
+
+		expected.at[(fields[i].udp ? f.udp : f.l3) + fields[i].at] ^= fields[i].flip;
+		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_spoil), &f, f.len),
+				 UNSPEC);
+		assert_memory_equal(f.at, expected.at, sizeof(f.at));
+		if (!fields[i].six && !fields[i].udp)
+			assert_int_not_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
+		fault_bpf__destroy(skel);
+	}
+}
+
+/* Who asks for an address is not heard; all else is. */
+static void deaf_to_questions(void **state)
+{
+	const struct {
+		struct frame_spec spec;
+		uint8_t first; /* byte behind the IP header */
+		int64_t verdict;
+	} frames[] = {
+		{{.ethertype = 0x0806}, 0, SHOT},
+		{{.six = true, .protocol = 58}, 135, SHOT}, /* neighbour solicitation */
+		{{.six = true, .protocol = 58}, 136, UNSPEC},
+		{{.six = true}, 135, UNSPEC},
+		{{.six = false}, 0, UNSPEC},
+	};
+	struct fault_bpf *skel = load((struct fault_config){});
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
+		struct frame f = frame_make(frames[i].spec);
+
+		f.at[f.udp] = frames[i].first;
+		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_deaf), &f, f.len),
+				 frames[i].verdict);
+	}
+	fault_bpf__destroy(skel);
 }
 
 static void filter_refuses_the_share(void **state)
@@ -93,7 +167,8 @@ static void filter_refuses_the_share(void **state)
 
 static void xdp_drops_the_flow_only(void **state)
 {
-	struct fault_bpf *skel = load((struct fault_config){.xdp_share = ALWAYS});
+	struct fault_bpf *skel =
+		load((struct fault_config){.xdp_share = ALWAYS, .xdp_verdict = XDP_DROP});
 	int fd = bpf_program__fd(skel->progs.fault_xdp);
 
 	(void)state;
@@ -147,7 +222,8 @@ static void xdp_goes_on_to_the_next(void **state)
 	};
 	/* A tail call wants the same type of attachment. */
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
-	struct fault_bpf *skel = load((struct fault_config){.xdp_share = share_of(0.5)});
+	struct fault_bpf *skel =
+		load((struct fault_config){.xdp_share = share_of(0.5), .xdp_verdict = XDP_DROP});
 	struct frame other = frame_make((struct frame_spec){.port = 1});
 	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", insn, 2, &opts);
 	const uint32_t slot = 0;
@@ -162,7 +238,7 @@ static void xdp_goes_on_to_the_next(void **state)
 	fault_bpf__destroy(skel);
 }
 
-/* Runs fault_corrupt. Whether it changed the checksum; everything else must be as before. */
+/* Runs fault_spoil. Whether it changed the checksum; everything else must be as before. */
 static bool corrupts(int fd, struct frame *f, unsigned len, const char *name)
 {
 	struct frame before = *f;
@@ -181,8 +257,8 @@ static bool corrupts(int fd, struct frame *f, unsigned len, const char *name)
 
 static void corrupted_checksums_are_wrong(void **state)
 {
-	struct fault_bpf *skel = load((struct fault_config){.corrupt_share = ALWAYS});
-	int fd = bpf_program__fd(skel->progs.fault_corrupt);
+	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_spoil);
 
 	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
@@ -200,8 +276,8 @@ static void corrupted_checksums_are_wrong(void **state)
 /* Every checksum there is: another modulo 0xffff, never "none"; and "none" is left alone. */
 static void every_checksum_becomes_wrong(void **state)
 {
-	struct fault_bpf *skel = load((struct fault_config){.corrupt_share = ALWAYS});
-	int fd = bpf_program__fd(skel->progs.fault_corrupt);
+	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_spoil);
 	struct frame f = frame_make((struct frame_spec){});
 
 	(void)state;
@@ -224,13 +300,13 @@ static void corrupted_share(void **state)
 	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
-			load((struct fault_config){.corrupt_share = share_of(shares[i])});
+			load((struct fault_config){.udp_csum_share = share_of(shares[i])});
 		unsigned n = 0;
 
 		for (unsigned k = 0; k < RUNS; k++) {
 			struct frame f = frame_make((struct frame_spec){});
 
-			n += corrupts(bpf_program__fd(skel->progs.fault_corrupt), &f, f.len, "");
+			n += corrupts(bpf_program__fd(skel->progs.fault_spoil), &f, f.len, "");
 		}
 		assert_share(n, shares[i]);
 		fault_bpf__destroy(skel);
@@ -239,8 +315,8 @@ static void corrupted_share(void **state)
 
 static void truncated_frames_are_not_corrupted(void **state)
 {
-	struct fault_bpf *skel = load((struct fault_config){.corrupt_share = ALWAYS});
-	int fd = bpf_program__fd(skel->progs.fault_corrupt);
+	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_spoil);
 
 	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
@@ -288,6 +364,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(xdp_drops_the_share),
+		cmocka_unit_test(tc_drops_the_share),
+		cmocka_unit_test(spoilt_headers),
+		cmocka_unit_test(deaf_to_questions),
 		cmocka_unit_test(filter_refuses_the_share),
 		cmocka_unit_test(xdp_drops_the_flow_only),
 		cmocka_unit_test(xdp_is_a_checkpoint),

@@ -4,6 +4,7 @@
 
 import contextlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -64,6 +65,60 @@ def run_in_it(options):
         document = run("--count", "50000", *options)
         if "--repeat" not in options:
             assert_balanced(document, attempted=50000)
+
+
+def inside(role, script):
+    return subprocess.Popen(["nsenter", f"--net=/run/netns/{NAME}-{role}", sys.executable, "-c",
+                             "import socket; s = socket.socket(type=socket.SOCK_DGRAM)\n" + script],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def passed():
+    """How many of 100 datagrams of other programs come through the lab."""
+    address = "198.18.1.2" if f"{NAME}-router" in ours() else "198.18.0.2"
+    with inside("rx", "s.bind(('', 9000)); s.settimeout(0.3); print(flush=True); input()\n"
+                      "n = 0\n"
+                      "try:\n"
+                      "  while True: s.recv(2000); n += 1\n"
+                      "except TimeoutError: print(n)") as receiver:
+        receiver.stdout.readline()
+        with inside("tx", f"[s.sendto(b'x' * 100, ('{address}', 9000)) for _ in range(100)]") as sender:
+            sender.wait(10)
+        return int(receiver.communicate("\n", timeout=10)[0])
+
+
+@table([(fault, fault) for fault in (
+    "neigh", "tc_egress=100%", "xdp=100%", "xdp:generic=100%", "xdp:aborted=100%",
+    "tc_ingress=100%", "l2:address", "ip_header=100%", "netfilter=100%",
+    "netfilter:prerouting=100%", "netfilter:forward=100%", "netfilter:postrouting=100%",
+    "ip_route:rp_filter", "ip_route:blackhole", "udp_header=100%", "socket_read:csum=100%")])
+def fault(name):
+    with lab("--fault", name):
+        assert passed() == 0
+
+
+@case
+def without_fault():
+    with lab():
+        assert passed() == 100
+
+
+@case
+def faults_together():
+    with lab("--fault", "netfilter=50%,tc_ingress=50%"):
+        assert 5 < passed() < 55  # 25 in the mean; wrong once in a million times
+
+
+@table([
+    ("of a program", ["up", NAME, "--fault", "rcvbuf"], "run --fault"),
+    ("unknown", ["up", NAME, "--fault", "tc_ingres"], "did you mean tc_ingress?"),
+    ("not up", ["down", NAME, "--fault", "neigh"], "lab up"),
+])
+def fault_refused(args, hint):
+    require_root()
+    result = pktledger("lab", *args)
+    assert result.status == 2 and hint in result.err, result
+    assert not ours()
 
 
 if __name__ == "__main__":

@@ -18,18 +18,21 @@ SEED = int(os.environ.get("PKTLEDGER_SEED", "1"))
 MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "20"))
 
 # udp_mem is left to its own test: it affects every other UDP socket of the host
-FAULTS = ["qdisc", "tx_device", "xdp", "xdp:generic", "xsk:ring", "backlog", "netfilter",
+FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "xdp:aborted",
+          "xdp:generic", "xsk:ring", "backlog", "tc_ingress", "l2:address", "ip_header", "netfilter",
           "netfilter:prerouting", "netfilter:forward", "netfilter:output", "netfilter:postrouting",
-          "ip_forward:ttl", "udp_lookup", "udp_csum", "socket_filter", "rcvbuf",
-          "socket_read:csum", "socket_close"]
+          "ip_route:rp_filter", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup",
+          "udp_header", "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close"]
+SHARED = ("netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
 
 
 def draw(dice):
     """A command line, sensible or not."""
-    args = ["--count", str(dice.randint(10000, 40000)), "--length", str(dice.randint(18, 1452))]
     faults = dice.sample(FAULTS, dice.choice([1, 2, 2, 3, 3, 4]))
+    longest = 6000 if "ip_frag:mem" in faults else 1452
+    args = ["--count", str(dice.randint(10000, 40000)), "--length", str(dice.randint(18, longest))]
     args += ["--fault", ",".join(
-        fault + (f"={dice.randint(1, 60)}%" if fault.split(":")[0] in ("netfilter", "xdp")
+        fault + (f"={dice.randint(1, 60)}%" if fault.split(":")[0] in SHARED
                  and dice.random() < 0.5 else "") for fault in faults)]
     args += ["--tx", dice.choice(["auto", "socket", "xsk"])]
     args += ["--rx", dice.choice(["socket", "socket", "xsk"])]

@@ -40,7 +40,7 @@ static struct fault_list parsed(const char *text)
 /* The list that was given stays as it is, and the message is for the command line. */
 static void refused(const char *text, const char *message, const char *hint)
 {
-	struct fault_list list = {.set = 1U << FAULT_UDP_LOOKUP}, before = list;
+	struct fault_list list = {.set = FAULT_BIT(FAULT_UDP_LOOKUP)}, before = list;
 	struct error err = {0};
 
 	assert_int_equal(fault_parse(text, &list, &err), -EINVAL);
@@ -81,13 +81,14 @@ static void test_parse(void **state)
 	struct fault_list list = parsed("netfilter,rcvbuf,qdisc");
 
 	(void)state;
-	assert_int_equal(list.set, 1U << FAULT_NETFILTER | 1U << FAULT_RCVBUF | 1U << FAULT_QDISC);
+	assert_int_equal(list.set, FAULT_BIT(FAULT_NETFILTER) | FAULT_BIT(FAULT_RCVBUF) |
+					   FAULT_BIT(FAULT_QDISC));
 	assert_true(list.share[FAULT_NETFILTER] == 0.2);
 	assert_int_equal(list.rate.unit, RATE_MAX);
 
 	list = parsed("netfilter:output=0.5%,netfilter=100%,qdisc=50Mbit");
-	assert_int_equal(list.set,
-			 1U << FAULT_NETFILTER_OUTPUT | 1U << FAULT_NETFILTER | 1U << FAULT_QDISC);
+	assert_int_equal(list.set, FAULT_BIT(FAULT_NETFILTER_OUTPUT) | FAULT_BIT(FAULT_NETFILTER) |
+					   FAULT_BIT(FAULT_QDISC));
 	assert_true(list.share[FAULT_NETFILTER_OUTPUT] == 0.005);
 	assert_true(list.share[FAULT_NETFILTER] == 1);
 	assert_int_equal(list.rate.unit, RATE_L2_BPS);
@@ -100,7 +101,7 @@ static void test_parse_adds(void **state)
 
 	(void)state;
 	assert_int_equal(fault_parse("rcvbuf", &list, NULL), 0);
-	assert_int_equal(list.set, 1U << FAULT_XDP | 1U << FAULT_RCVBUF);
+	assert_int_equal(list.set, FAULT_BIT(FAULT_XDP) | FAULT_BIT(FAULT_RCVBUF));
 	assert_true(list.share[FAULT_XDP] == 0.1);
 }
 

@@ -56,6 +56,12 @@ static const struct finding_facts every_fact = {
 	.qdisc_limit = "limit 4294967295p",
 	.ring_now = 4096,
 	.ring_max = 8192,
+	.rp_filter = "1",
+	.window_ns = 999999999999,
+	.total = 18446744073709551615ULL,
+	.since = "it was opened",
+	.counter = "ethtool:fifteen-letters:port_rx_nodesc_drops_and_more",
+	.qdisc_wanted = "pfifo limit 4294967295",
 	.reader = "the busiest thread fifteen-letters of fifteen-letters 4194304",
 	.reader_ns = 18446744073709551615ULL,
 	.reader_run_ns = 1,
@@ -162,6 +168,85 @@ static void whole(const char *field, size_t size)
 	assert_null(strpbrk(field, "{}[]"));
 }
 
+/* Each bracket is closed before the next is opened. */
+static void balanced(const char *text)
+{
+	const char *open = text ? text : "";
+
+	while ((open = strpbrk(open, "{["))) {
+		const char *close = strpbrk(open + 1, *open == '{' ? "}[" : "][");
+
+		assert_non_null(close);
+		assert_int_equal(*close, *open == '{' ? '}' : ']');
+		open++;
+	}
+}
+
+static void row_is_well_formed(const struct finding_row *row)
+{
+	const char *const fields[] = {
+		row->text,	    row->evidence,   row->current,	 row->wanted,
+		row->command,	    row->risk,	     row->change.ifname, row->change.name,
+		row->change.wanted, row->change.old,
+	};
+
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		balanced(fields[i]);
+	assert_true(row->text && *row->text);
+	assert_true(!row->change.name == !row->change.wanted);
+	/* What changes the host says what that may break. */
+	assert_true(!row->change.name || row->risk || row->stage == STAGE_QDISC);
+	assert_ptr_equal(finding_row(row->id), row); /* the id is its own */
+	if (!finding_about(row->id))
+		fail_msg("no paragraph about %s", row->id);
+}
+
+static void rows_and_paragraphs(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < finding_rows_n; i++)
+		row_is_well_formed(&finding_rows[i]);
+	for (unsigned i = 0; i < finding_states_n; i++)
+		row_is_well_formed(&finding_states[i]);
+	assert_int_equal(finding_abouts_n, finding_rows_n + finding_states_n);
+	for (unsigned i = 0; i < finding_abouts_n; i++)
+		assert_non_null(finding_row(finding_abouts[i].id));
+	assert_null(finding_row("pl-none"));
+	assert_null(finding_about("pl-none"));
+}
+
+/* Counters that were watched: what moved, at which rate, and what was there before. */
+static void watched_counters(void **state)
+{
+	struct finding_facts facts = {
+		.lost = 500,
+		.window_ns = 500000000,
+		.total = 7000,
+		.since = "boot",
+		.ifname = "eth1",
+		.reason = "IP_RPFILTER",
+		.rp_filter = "1",
+	};
+	struct finding f;
+	struct change change;
+
+	(void)state;
+	assert_int_equal(findings_with_change(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(f.id, "ip-rpfilter");
+	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7000 since boot");
+	assert_int_equal(change.kind, CHANGE_SYSCTL);
+	assert_string_equal(change.name, "net/ipv4/conf/eth1/rp_filter");
+	assert_string_equal(change.wanted, "2");
+	assert_string_equal(change.old, "1");
+	assert_string_equal(f.command, "sysctl -w net.ipv4.conf.eth1.rp_filter=2");
+
+	facts.ifname = NULL; /* no change of an interface that is not known */
+	assert_int_equal(findings_with_change(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(change.name, "");
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.undo, "");
+}
+
 /* A reader that ran, waited and was throttled for these shares of a second, per mille. */
 static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttled, unsigned fill)
 {
@@ -250,25 +335,6 @@ static void nothing_is_cut(void **state)
 					      "IP_RPFILTER",	 "OTHERHOST", NULL};
 
 	(void)state;
-	for (unsigned i = 0; i < finding_rows_n; i++) {
-		const struct finding_row *row = &finding_rows[i];
-		const char *const fields[] = {row->text,   row->evidence, row->current,
-					      row->wanted, row->command,  row->undo,
-					      row->risk};
-
-		for (unsigned j = 0; j < sizeof(fields) / sizeof(fields[0]); j++) {
-			const char *open = fields[j] ? fields[j] : "";
-
-			while ((open = strpbrk(open, "{["))) {
-				const char *close = strpbrk(open + 1, *open == '{' ? "}[" : "][");
-
-				assert_non_null(close);
-				assert_int_equal(*close, *open == '{' ? '}' : ']');
-				open++;
-			}
-		}
-		assert_true(!row->undo || row->command);
-	}
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		for (unsigned r = 0; r < sizeof(reasons) / sizeof(reasons[0]); r++) {
 			struct finding_facts facts = every_fact;
@@ -339,6 +405,8 @@ int main(void)
 		cmocka_unit_test(no_sysctl_where_none_is_needed),
 		cmocka_unit_test(overload_is_no_burst),
 		cmocka_unit_test(without_facts_no_numbers),
+		cmocka_unit_test(rows_and_paragraphs),
+		cmocka_unit_test(watched_counters),
 		cmocka_unit_test(why_it_was_full),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(nothing_is_cut),

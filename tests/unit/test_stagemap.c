@@ -151,7 +151,16 @@ static void known_places(void **state)
 		n++;
 	}
 	fclose(f);
-	assert_int_equal(n, 129);
+	assert_int_equal(n, 128);
+}
+
+/* A blackhole of IPv6 ends both ways in dst_discard(). */
+static void blackholes(void **state)
+{
+	(void)state;
+	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage,
+			 STAGE_TX_ROUTE);
+	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
 }
 
 static void unknown_places(void **state)
@@ -307,6 +316,7 @@ int main(void)
 		cmocka_unit_test(rows_are_sound),
 		cmocka_unit_test(no_row_is_hidden),
 		cmocka_unit_test(known_places),
+		cmocka_unit_test(blackholes),
 		cmocka_unit_test(unknown_places),
 		cmocka_unit_test(copies),
 		cmocka_unit_test(directions),

@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "books/findings_data.h"
+#include "books/findings_fill.h"
 
 /* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
 #define RCVBUF_SANE (1ULL << 30)
@@ -22,12 +23,23 @@
 #define SAMPLES_LEAST 3
 /* Losses of so many full buffers are no burst: the reader is too slow. */
 #define BURSTS 8
+#define STEADY 0.1
 
 const char *severity_name(enum severity s)
 {
 	static const char *const names[] = {"info", "warning", "error"};
 
 	return names[s];
+}
+
+/* What was watched only for a while may go on: then a steady share of losses is no burst either. */
+static bool is_burst(const struct finding_facts *f)
+{
+	double came = f->arrival_pps * (double)f->window_ns * 1e-9;
+
+	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
+		return false;
+	return !f->window_ns || came <= 0 || (double)f->lost <= STEADY * came;
 }
 
 /*
@@ -39,6 +51,8 @@ static uint64_t rcvbuf_wanted(const struct finding_facts *f)
 {
 	uint64_t bytes;
 
+	if (f->window_ns && !is_burst(f))
+		return 0;
 	if (!f->truesize || !f->rcvbuf || !f->lost || f->lost > RCVBUF_SANE / f->truesize)
 		return 0;
 	bytes = f->rcvbuf + f->lost * f->truesize;
@@ -112,7 +126,7 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	case WHEN_RULES:
 		return f->rule_chain;
 	case WHEN_BURST:
-		return rcvbuf_wanted(f) && f->lost <= BURSTS * (f->rcvbuf / f->truesize);
+		return rcvbuf_wanted(f) && is_burst(f);
 	case WHEN_READER_SLOW:
 		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
 	case WHEN_RING_GROWS:
@@ -130,32 +144,6 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	default:
 		return holds_for_reader(when, f);
 	}
-}
-
-static bool put_string(char *buf, size_t size, const char *s)
-{
-	if (!s || !*s)
-		return false;
-	return snprintf(buf, size, "%s", s) > 0;
-}
-
-static bool put_number(char *buf, size_t size, uint64_t v)
-{
-	if (!v)
-		return false;
-	return snprintf(buf, size, "%" PRIu64, v) > 0;
-}
-
-/* 1234567 as 1.23M: rates are measured, more digits would pretend. */
-static bool put_rate(char *buf, size_t size, double v)
-{
-	if (v <= 0)
-		return false;
-	if (v >= 1e6)
-		return snprintf(buf, size, "%.3gM", v / 1e6) > 0;
-	if (v >= 1e3)
-		return snprintf(buf, size, "%.3gk", v / 1e3) > 0;
-	return snprintf(buf, size, "%.3g", v) > 0;
 }
 
 static bool put_share(char *buf, size_t size, const struct finding_facts *f)
@@ -210,9 +198,21 @@ static bool put_udp_mem_doubled(char *buf, size_t size, const struct finding_fac
 	return put_udp_mem(buf, size, twice);
 }
 
-/* The value of one placeholder; false: not known. */
-static bool put_fact(char *buf, size_t size, const char *name, const struct finding_facts *f)
+/* A window of observation, with and without a loss in it. */
+static bool put_window(char *buf, size_t size, const struct finding_facts *f)
 {
+	return f->window_ns && fmt_ns(buf, size, f->window_ns);
+}
+
+static bool put_loss_rate(char *buf, size_t size, const struct finding_facts *f)
+{
+	return f->window_ns && fact_rate(buf, size, (double)f->lost * 1e9 / (double)f->window_ns);
+}
+
+/* The value of one placeholder; false: not known. */
+static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
+{
+	const struct finding_facts *f = arg;
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -235,6 +235,7 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 		{"backlog_wanted", f->netdev_max_backlog * 2ULL},
 		{"ring", f->ring_now},
 		{"ring_max", f->ring_max},
+		{"total", f->total > f->lost ? f->total : 0},
 	};
 	const struct {
 		const char *name, *value;
@@ -246,6 +247,10 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 		{"hook", f->hook},
 		{"qdisc", f->qdisc},
 		{"qdisc_limit", f->qdisc_limit},
+		{"since", f->since},
+		{"counter", f->counter},
+		{"rp_filter", f->rp_filter},
+		{"qdisc_wanted", f->qdisc_wanted},
 		{"reader", f->reader},
 		{"sleeps_in", f->reader_sleeps_in},
 		{"rules", f->rules},
@@ -254,18 +259,24 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (!strcmp(name, numbers[i].name))
-			return put_number(buf, size, numbers[i].value);
+			return fact_count(buf, size, numbers[i].value);
 	}
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		if (!strcmp(name, strings[i].name))
-			return put_string(buf, size, strings[i].value);
+			return fact_text(buf, size, strings[i].value);
 	}
 	if (!strcmp(name, "share"))
 		return put_share(buf, size, f);
+	if (!strcmp(name, "window"))
+		return put_window(buf, size, f);
+	if (!strcmp(name, "loss_rate"))
+		return put_loss_rate(buf, size, f);
 	if (!strcmp(name, "arrival"))
-		return put_rate(buf, size, f->arrival_pps);
+		return fact_rate(buf, size, f->arrival_pps);
+	if (!strcmp(name, "arrival_alone")) /* where no burst_time tells it */
+		return !f->truesize && fact_rate(buf, size, f->arrival_pps);
 	if (!strcmp(name, "read"))
-		return put_rate(buf, size, f->read_pps);
+		return fact_rate(buf, size, f->read_pps);
 	if (!strcmp(name, "burst_time"))
 		return put_burst_time(buf, size, f);
 	if (!strcmp(name, "ran"))
@@ -274,7 +285,7 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 		return put_reader_share(buf, size, f, f->reader_wait_ns);
 	if (!strcmp(name, "slept"))
 		return put_reader_share(buf, size, f, reader_sleep_ns(f));
-	if (!strcmp(name, "window"))
+	if (!strcmp(name, "watched"))
 		return put_time(buf, size, f->reader_ns);
 	if (!strcmp(name, "throttled"))
 		return put_time(buf, size, f->reader_throttled_ns);
@@ -287,67 +298,6 @@ static bool put_fact(char *buf, size_t size, const char *name, const struct find
 	return false;
 }
 
-struct filling {
-	const struct finding_facts *facts;
-	char *out;
-	size_t size, n;
-};
-
-/* [p, end) without brackets. False: a fact is unknown, and the output as it was before. */
-static bool fill_part(struct filling *w, const char *p, const char *end)
-{
-	size_t start = w->n;
-	char name[32], value[256];
-
-	while (p < end) {
-		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL;
-		size_t len = 1;
-		const char *text = p++;
-
-		if (close) {
-			snprintf(name, sizeof(name), "%.*s", (int)(close - p), p);
-			p = close + 1;
-			if (!put_fact(value, sizeof(value), name, w->facts)) {
-				w->n = start;
-				w->out[w->n] = 0;
-				return false;
-			}
-			text = value;
-			len = strlen(value);
-		}
-		if (w->n + len >= w->size)
-			len = w->size - w->n - 1;
-		memcpy(w->out + w->n, text, len);
-		w->n += len;
-		w->out[w->n] = 0;
-	}
-	return true;
-}
-
-static void fill(char *out, size_t size, const char *template, const struct finding_facts *f)
-{
-	struct filling w = {f, out, size, 0};
-	const char *p = template;
-
-	out[0] = 0;
-	while (p && *p) {
-		if (*p == '[') {
-			const char *end = p + strcspn(p, "]");
-
-			fill_part(&w, p + 1, end);
-			p = *end ? end + 1 : end;
-		} else {
-			const char *end = p + strcspn(p, "[");
-
-			if (!fill_part(&w, p, end)) {
-				out[0] = 0;
-				return;
-			}
-			p = end;
-		}
-	}
-}
-
 static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
 {
 	for (unsigned i = 0; i < finding_rows_n; i++) {
@@ -357,26 +307,77 @@ static const struct finding_row *row_of(enum stage stage, const struct finding_f
 	return NULL;
 }
 
-int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out)
+static void plan_change(struct change *change, const struct finding_change *row, findings_fact fact,
+			const void *arg)
+{
+	memset(change, 0, sizeof(*change));
+	change->kind = row->kind;
+	findings_fill(change->ifname, sizeof(change->ifname), row->ifname, fact, arg);
+	findings_fill(change->wanted, sizeof(change->wanted), row->wanted, fact, arg);
+	findings_fill(change->old, sizeof(change->old), row->old, fact, arg);
+	/* A change that is not known in all its parts is none. */
+	if (change->wanted[0] && (!row->ifname || change->ifname[0]))
+		findings_fill(change->name, sizeof(change->name), row->name, fact, arg);
+}
+
+void finding_write(const struct finding_row *row, findings_fact fact, const void *arg,
+		   struct finding *out, struct change *change)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = row->id;
+	out->stage = row->stage;
+	out->severity = row->severity;
+	findings_fill(out->text, sizeof(out->text), row->text, fact, arg);
+	findings_fill(out->evidence, sizeof(out->evidence), row->evidence, fact, arg);
+	findings_fill(out->current, sizeof(out->current), row->current, fact, arg);
+	findings_fill(out->wanted, sizeof(out->wanted), row->wanted, fact, arg);
+	findings_fill(out->command, sizeof(out->command), row->command, fact, arg);
+	plan_change(change, &row->change, fact, arg);
+	if (change->name[0])
+		change_command(change, out->command, sizeof(out->command));
+	if (change->name[0] && change->old[0])
+		change_undo_command(change, out->undo, sizeof(out->undo));
+	/* A risk belongs to something that can be done. */
+	if (out->command[0] || out->wanted[0])
+		findings_fill(out->risk, sizeof(out->risk), row->risk, fact, arg);
+}
+
+int findings_with_change(enum stage stage, const struct finding_facts *facts, struct finding *out,
+			 struct change *change)
 {
 	const struct finding_row *row = row_of(stage, facts);
 
 	if (!row)
 		return -ENOENT;
-	memset(out, 0, sizeof(*out));
-	out->id = row->id;
-	out->stage = stage;
-	out->severity = row->severity;
-	fill(out->text, sizeof(out->text), row->text, facts);
-	fill(out->evidence, sizeof(out->evidence), row->evidence, facts);
-	fill(out->current, sizeof(out->current), row->current, facts);
-	fill(out->wanted, sizeof(out->wanted), row->wanted, facts);
-	fill(out->command, sizeof(out->command), row->command, facts);
-	fill(out->undo, sizeof(out->undo), row->undo, facts);
-	/* An undo or a risk belongs to a command. */
-	if (!out->command[0])
-		out->undo[0] = 0;
-	if (out->command[0] || out->wanted[0])
-		fill(out->risk, sizeof(out->risk), row->risk, facts);
+	finding_write(row, put_fact, facts, out, change);
 	return 0;
+}
+
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out)
+{
+	struct change change;
+
+	return findings_with_change(stage, facts, out, &change);
+}
+
+const struct finding_row *finding_row(const char *id)
+{
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		if (!strcmp(finding_rows[i].id, id))
+			return &finding_rows[i];
+	}
+	for (unsigned i = 0; i < finding_states_n; i++) {
+		if (!strcmp(finding_states[i].id, id))
+			return &finding_states[i];
+	}
+	return NULL;
+}
+
+const char *finding_about(const char *id)
+{
+	for (unsigned i = 0; i < finding_abouts_n; i++) {
+		if (!strcmp(finding_abouts[i].id, id))
+			return finding_abouts[i].text;
+	}
+	return NULL;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/change.h"
 #include "stages.h"
 
 /* What is known about a loss. Zero or NULL: not known. Strings are borrowed. */
@@ -36,7 +37,15 @@ struct finding_facts {
 	unsigned netdev_max_backlog;
 	const char *qdisc;	     /* kind */
 	const char *qdisc_limit;     /* as tc writes it: "limit 64Kb", "limit 1000p" */
+	const char *qdisc_wanted;    /* a better one of that kind: "pfifo limit 1000" */
 	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
+	const char *rp_filter;	     /* effective value for ifname: "1" */
+
+	/* Where counters were watched for a while instead of packets that were numbered. */
+	uint64_t window_ns;  /* in which `lost` were lost */
+	uint64_t total;	     /* lost since `since` in all */
+	const char *since;   /* "boot", "it was opened" */
+	const char *counter; /* that said so */
 
 	/* What the reader of the socket did while packets were lost (live/reading.h), in ns. */
 	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
@@ -57,21 +66,33 @@ enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
 const char *severity_name(enum severity s); /* "info", "warning", "error" */
 
+#define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
+#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)
+
 /* Self-contained. Empty strings: nothing to say. */
 struct finding {
 	const char *id; /* static, e.g. "rcvbuf-burst" */
 	enum stage stage;
 	enum severity severity;
-	char text[400];	    /* what it means, one or two sentences */
-	char evidence[480]; /* what was measured */
-	char current[128];  /* the setting now */
-	char wanted[128];   /* what it should be */
-	char command[240];  /* a shell command that makes it so */
-	char undo[160];
+	char text[400];		       /* what it means, one or two sentences */
+	char evidence[480];	       /* what was measured */
+	char current[128];	       /* the setting now */
+	char wanted[128];	       /* what it should be */
+	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
+	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
 	char risk[200];
 };
 
-/* 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE). */
+/*
+ * What a loss at this stage means. 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE).
+ */
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out);
+
+/* The same, with the change behind the command; one without a name: there is none. */
+int findings_with_change(enum stage stage, const struct finding_facts *facts, struct finding *out,
+			 struct change *change);
+
+/* The paragraph of the manual about a finding; NULL: no such id. */
+const char *finding_about(const char *id);
 
 #endif

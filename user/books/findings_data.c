@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "books/findings_data.h"
 
-#define LOST "[{lost} packets lost][, {share} of those sent]"
+#define LOST                                                                                       \
+	"[{lost} packets lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
+	"[, {total} since {since}]"
 
 #define RCVBUF_EVIDENCE                                                                            \
 	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
-	     "{burst_time} at {arrival} packets/s][; read {read} packets/s]"
+	     "{burst_time} at {arrival} packets/s][; {arrival_alone} packets/s came][; read "      \
+	     "{read} "                                                                             \
+	     "packets/s]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
+#define RCVBUF_CHANGE                                                                              \
+	{                                                                                          \
+		CHANGE_SYSCTL, NULL, "net/core/rmem_max", "{rmem_max_wanted}", "{rmem_max}"        \
+	}
 #define RCVBUF_RISK                                                                                \
 	"up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more delay"
 
 #define READER_EVIDENCE                                                                            \
-	RCVBUF_EVIDENCE "; in {window} with losses the reader ran {ran} of the time, waited for "  \
+	RCVBUF_EVIDENCE "; in {watched} with losses the reader ran {ran} of the time, waited for "  \
 			"a CPU {waited}, slept {slept}[ (in {sleeps_in})][; the queue was {fill} " \
 			"full in the mean]"
 
@@ -39,7 +47,8 @@ const struct finding_row finding_rows[] = {
 	 "than it lets out. send() succeeded.",
 	 LOST, .current = "[{qdisc}][ {qdisc_limit}]",
 	 .wanted = "a lower sending rate, or a larger rate or limit of the qdisc",
-	 .command = "tc -s qdisc show dev {ifname}"},
+	 .command = "tc -s qdisc show dev {ifname}",
+	 .change = {CHANGE_QDISC, "{ifname}", "root", "{qdisc_wanted}", NULL}},
 	{STAGE_TX_DEVICE, "tx-device", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The transmit side of the device[ {ifname}] had no room: its ring was full, or its peer "
 	 "is down.",
@@ -54,7 +63,7 @@ const struct finding_row finding_rows[] = {
 	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
 	 "time.",
 	 LOST, .current = "ring {ring} of at most {ring_max}", .wanted = "ring {ring_max}",
-	 .command = "ethtool -G {ifname} rx {ring_max}", .undo = "ethtool -G {ifname} rx {ring}",
+	 .change = {CHANGE_RING, "{ifname}", "rx", "{ring_max}", "{ring}"},
 	 .risk = "the link goes down for a moment"},
 	{STAGE_NIC_RING, "nic-ring-busy", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The NIC[ {ifname}] had no free receive descriptor: the kernel did not empty the ring in "
@@ -79,8 +88,8 @@ const struct finding_row finding_rows[] = {
 	 "or one flow had more than its share (flow limit).",
 	 LOST, .current = "net.core.netdev_max_backlog {backlog}",
 	 .wanted = "{backlog_wanted}, or less work per packet on that CPU",
-	 .command = "sysctl -w net.core.netdev_max_backlog={backlog_wanted}",
-	 .undo = "sysctl -w net.core.netdev_max_backlog={backlog}",
+	 .change = {CHANGE_SYSCTL, NULL, "net/core/netdev_max_backlog", "{backlog_wanted}",
+		    "{backlog}"},
 	 .risk = "more delay under load, on all interfaces of the host"},
 	{STAGE_TC_INGRESS, "tc-ingress", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "A tc filter or program at the ingress[ of {ifname}] dropped the packet.", LOST,
@@ -106,7 +115,8 @@ const struct finding_row finding_rows[] = {
 	 "another "
 	 "device than it came by[ ({ifname})].",
 	 LOST, .wanted = "a route back by this device, or loose mode (2)",
-	 .command = "sysctl -w net.ipv4.conf.{ifname}.rp_filter=2",
+	 .current = "[net.ipv4.conf.{ifname}.rp_filter {rp_filter}]",
+	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/conf/{ifname}/rp_filter", "2", "{rp_filter}"},
 	 .risk = "packets with forged sources pass more easily"},
 	{STAGE_IP_ROUTE, "ip-route", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The receiver's routing refused the packet: address not local, martian, or no route.",
@@ -148,8 +158,7 @@ const struct finding_row finding_rows[] = {
 	 "room.",
 	 LOST, .current = "net.ipv4.udp_mem {udp_mem}[ pages, at most {udp_mem_bytes} bytes]",
 	 .wanted = "net.ipv4.udp_mem {udp_mem_wanted}, or smaller queues in all sockets",
-	 .command = "sysctl -w net.ipv4.udp_mem='{udp_mem_wanted}'",
-	 .undo = "sysctl -w net.ipv4.udp_mem='{udp_mem}'",
+	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
 	 .risk = "UDP of the whole host may take twice the memory"},
 	{STAGE_RCVBUF, "rcvbuf-stopped", WHEN_READER_STOPPED, SEVERITY_ERROR,
 	 "The socket's receive buffer was full because {reader} is stopped, by a signal or a "
@@ -173,8 +182,7 @@ const struct finding_row finding_rows[] = {
 	 "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]less work for each "
 	 "packet, "
 	 "recvmmsg(), or more readers (SO_REUSEPORT)",
-	 "sysctl -w net.core.rmem_max={rmem_max_wanted}", "sysctl -w net.core.rmem_max={rmem_max}",
-	 "[" RCVBUF_RISK "]"},
+	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-asleep", WHEN_READER_ASLEEP, SEVERITY_WARNING,
 	 "The socket's receive buffer was full because {reader} did not read it: it slept while "
 	 "packets waited.",
@@ -186,22 +194,21 @@ const struct finding_row finding_rows[] = {
 	 READER_EVIDENCE, RCVBUF_CURRENT,
 	 "[SO_RCVBUF {rcvbuf_request} if all came in one burst, less for many; else ]a larger "
 	 "SO_RCVBUF",
-	 "sysctl -w net.core.rmem_max={rmem_max_wanted}", "sysctl -w net.core.rmem_max={rmem_max}",
-	 "[" RCVBUF_RISK "]"},
+	 .change = RCVBUF_CHANGE, .risk = "[" RCVBUF_RISK "]"},
 	{STAGE_RCVBUF, "rcvbuf-burst", WHEN_BURST, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: bursts were longer than it holds.", RCVBUF_EVIDENCE,
 	 RCVBUF_CURRENT,
 	 "SO_RCVBUF {rcvbuf_request} (gives {rcvbuf_wanted}): what was lost would have fit",
-	 "sysctl -w net.core.rmem_max={rmem_max_wanted}", "sysctl -w net.core.rmem_max={rmem_max}",
-	 RCVBUF_RISK},
+	 .change = RCVBUF_CHANGE, .risk = RCVBUF_RISK},
 	{STAGE_RCVBUF, "rcvbuf-slow", WHEN_READER_SLOW, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: packets came faster than[ {process}] read them. "
 	 "A larger buffer only delays the loss, unless the traffic ends first.",
 	 RCVBUF_EVIDENCE, RCVBUF_CURRENT,
 	 "[SO_RCVBUF {rcvbuf_request} for traffic as long as this, else ]a faster reader",
-	 "sysctl -w net.core.rmem_max={rmem_max_wanted}", "sysctl -w net.core.rmem_max={rmem_max}",
-	 "[up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much more "
-	 "delay]"},
+	 .change = RCVBUF_CHANGE,
+	 .risk = "[up to {rcvbuf_wanted} bytes of kernel memory for this socket, and that much "
+		 "more "
+		 "delay]"},
 	{STAGE_RCVBUF, "rcvbuf", WHEN_ALWAYS, SEVERITY_WARNING,
 	 "The socket's receive buffer was full: packets came faster than they were read.",
 	 RCVBUF_EVIDENCE, .current = RCVBUF_CURRENT,

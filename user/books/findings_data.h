@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The table of findings. Private to findings.c and its test.
- *
- * A text may name facts as {lost}; see findings.c for the names. A part in [brackets] goes
- * away if one of its facts is unknown; outside of brackets an unknown fact empties the field.
+ * The table of findings: what losses mean (findings_data.c), which states of a host will lose
+ * packets (findings_states.c), and the paragraphs of the manual (findings_about.c). Texts as in
+ * findings_fill.h: the names of facts are those of findings.c for losses, and for states those that
+ * its rule in check/ gives.
  */
 #ifndef PKTLEDGER_FINDINGS_DATA_H
 #define PKTLEDGER_FINDINGS_DATA_H
 
 #include "books/findings.h"
+#include "books/findings_fill.h"
 
 enum finding_when {
 	WHEN_ALWAYS,
@@ -29,16 +30,43 @@ enum finding_when {
 	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
 };
 
+/* All but the kind are texts to be filled. */
+struct finding_change {
+	enum change_kind kind;
+	const char *ifname, *name, *wanted, *old;
+};
+
 struct finding_row {
 	enum stage stage;
 	const char *id;
 	enum finding_when when;
 	enum severity severity;
-	const char *text, *evidence, *current, *wanted, *command, *undo, *risk;
+	const char *text, *evidence, *current, *wanted;
+	const char *command; /* that shows more; a change has its own */
+	struct finding_change change;
+	const char *risk;
 };
 
 /* The first row of a stage whose condition holds is taken. */
 extern const struct finding_row finding_rows[];
 extern const unsigned finding_rows_n;
+
+/* Taken by id. */
+extern const struct finding_row finding_states[];
+extern const unsigned finding_states_n;
+
+struct finding_paragraph {
+	const char *id, *text;
+};
+
+extern const struct finding_paragraph finding_abouts[];
+extern const unsigned finding_abouts_n;
+
+/* The row of that id, of a loss or of a state; NULL: none. */
+const struct finding_row *finding_row(const char *id);
+
+/* Fills `out` and `change` from a row. */
+void finding_write(const struct finding_row *row, findings_fact fact, const void *arg,
+		   struct finding *out, struct change *change);
 
 #endif

@@ -2,14 +2,13 @@
 #include "host/counters.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/if_link.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "host/netdev.h"
 #include "host/procnet.h"
 
@@ -87,47 +86,6 @@ bool counters_moved(const struct counters_deltas *d, const char *scope, const ch
 	return false;
 }
 
-/* The whole file; to be freed. NULL with *err == 0: the kernel does not have it, or not for us. */
-static char *read_file(const char *path, size_t *len, int *err)
-{
-	size_t cap = 16384;
-	char *buf = NULL;
-	ssize_t got = 1;
-	int fd;
-
-	*err = 0;
-	*len = 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno != ENOENT && errno != EACCES && errno != EPERM)
-			*err = -errno;
-		return NULL;
-	}
-	while (got) {
-		char *more = *len + 1 < cap && buf ? buf : realloc(buf, cap *= 2);
-
-		if (!more) {
-			*err = -ENOMEM;
-			break;
-		}
-		buf = more;
-		got = read(fd, buf + *len, cap - *len);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			*err = -errno;
-			break;
-		}
-		*len += got;
-	}
-	close(fd);
-	if (*err) {
-		free(buf);
-		buf = NULL;
-	}
-	return buf;
-}
-
 typedef int (*parser)(struct counters *c, const char *scope, const char *text, size_t len);
 
 static int parse_arp(struct counters *c, const char *scope, const char *text, size_t len)
@@ -163,12 +121,16 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 		      size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		char *text;
 		size_t len;
-		int err;
-		char *text = read_file(files[i].path, &len, &err);
+		int err = file_read(files[i].path, &text, &len);
 
-		if (text)
-			err = files[i].parse(c, scope, text, len);
+		/* What the kernel does not have, or not for us, is left out. */
+		if (err == -ENOENT || err == -EACCES || err == -EPERM)
+			continue;
+		if (err)
+			return err;
+		err = files[i].parse(c, scope, text, len);
 		free(text);
 		if (err)
 			return err;
@@ -218,6 +180,7 @@ static int read_qdisc(struct counters *c, const char *role, const char *ifname, 
 {
 	struct netdev_qdisc_stats st = {0};
 	char name[COUNTER_NAME_LEN];
+	size_t first = c->n;
 	int err;
 
 	if (netdev_qdisc_stats(NULL, ifindex, &st))
@@ -231,7 +194,10 @@ static int read_qdisc(struct counters *c, const char *role, const char *ifname, 
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "%s:qdisc:qlen", ifname);
-	return counters_add_level(c, role, name, st.qlen);
+	err = counters_add_level(c, role, name, st.qlen);
+	for (size_t i = first; i < c->n; i++)
+		c->items[i].object = st.handle;
+	return err;
 }
 
 #define ETHTOOL_MAX 8192
@@ -362,9 +328,10 @@ int counters_delta(struct counters *before, struct counters *after, struct count
 		} else if (order > 0) {
 			a++;
 		} else {
+			bool same = before->items[b].object == it->object;
 			uint64_t old = take_sum(before, &b), now = take_sum(after, &a);
 
-			if (!it->level)
+			if (same && !it->level)
 				err = add_delta(out, it, old, now);
 		}
 	}

@@ -39,6 +39,7 @@ struct counter {
 	char name[COUNTER_NAME_LEN];
 	uint64_t value;
 	bool level; /* a queue length, not a count: takes no part in deltas */
+	uint32_t object; /* whose count it is, where that can be replaced (a qdisc); else 0 */
 };
 
 /* Zero-initialise; free with counters_free(). */
@@ -84,7 +85,8 @@ struct counters_deltas {
 };
 
 /*
- * How much every counter that is in both snapshots moved. Entries of one name are summed first.
+ * How much every counter that is in both snapshots moved; what is another object's by now is not
+ * in both. Entries of one name are summed first.
  * softnet (printed with %08x) and socket drops (atomic_t) are 32 bits wide: their difference is
  * taken modulo 2^32. SNMP counters are u64 or unsigned long, link counters u64: they do not wrap
  * on a 64-bit host, so going backwards there means a restart. Both snapshots get sorted. -ENOMEM.

@@ -9,25 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json_put.h"
+#include "host/cgroup.h"
 #include "host/env_parts.h"
-
-#define CGROUP_ROOT "/sys/fs/cgroup"
-
-/* First line of a file without its LF. */
-static bool read_line(const char *path, char *buf, size_t size)
-{
-	FILE *f = fopen(path, "re");
-	bool got;
-
-	if (!f)
-		return false;
-	got = fgets(buf, (int)size, f);
-	fclose(f);
-	if (got)
-		buf[strcspn(buf, "\n")] = '\0';
-	return got;
-}
 
 /* "model name : AMD EPYC" on x86; arm64 has no such line, but tells the part. */
 static void add_cpu_model(struct json_object *env)
@@ -59,9 +44,9 @@ static void add_cpus(struct json_object *env)
 		json_put_u64(env, "cpus", (uint64_t)online);
 	if (!sched_getaffinity(0, sizeof(allowed), &allowed))
 		json_put_u64(env, "cpus_allowed", (uint64_t)CPU_COUNT(&allowed));
-	if (read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", line, sizeof(line)))
+	if (file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", line, sizeof(line)))
 		json_put_text(env, "governor", line);
-	if (read_line("/sys/devices/system/node/online", line, sizeof(line)))
+	if (file_line("/sys/devices/system/node/online", line, sizeof(line)))
 		json_put_text(env, "numa_nodes", line);
 }
 
@@ -72,7 +57,7 @@ static void add_steal(struct json_object *env)
 	long hz = sysconf(_SC_CLK_TCK);
 	char line[256];
 
-	if (hz > 0 && read_line("/proc/stat", line, sizeof(line)) &&
+	if (hz > 0 && file_line("/proc/stat", line, sizeof(line)) &&
 	    sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
 		json_put_u64(env, "steal_ns", steal * (1000000000ULL / (unsigned long)hz));
 }
@@ -85,67 +70,33 @@ static bool group_cpus(const char *dir, bool v2, double *cpus)
 
 	*cpus = 0;
 	snprintf(path, sizeof(path), "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us");
-	if (!read_line(path, line, sizeof(line)))
+	if (!file_line(path, line, sizeof(line)))
 		return false;
 	if (v2)
 		return sscanf(line, "%lf %lf", &quota, &period) != 2 || (*cpus = quota / period);
 	quota = strtod(line, NULL);
 	snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
-	if (quota > 0 && read_line(path, line, sizeof(line)) && strtod(line, NULL) > 0)
+	if (quota > 0 && file_line(path, line, sizeof(line)) && strtod(line, NULL) > 0)
 		*cpus = quota / strtod(line, NULL);
 	return true;
-}
-
-/* Path of this process in the hierarchy that controls the CPU, below CGROUP_ROOT. */
-static bool find_group(char *dir, size_t size, size_t *root, bool *v2)
-{
-	FILE *f = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX];
-	bool found = false;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-		bool unified;
-
-		if (!path)
-			continue;
-		*names++ = *path++ = '\0';
-		path[strcspn(path, "\n")] = '\0';
-		unified = !*names;
-		if (!unified && strcmp(names, "cpu") && strcmp(names, "cpu,cpuacct"))
-			continue;
-		if (unified && found) /* the CPU belongs to a hierarchy of version 1 */
-			continue;
-		*v2 = unified;
-		*root = (size_t)snprintf(dir, size, CGROUP_ROOT "%s%s", unified ? "" : "/", names);
-		snprintf(dir + *root, size - *root, "%s", strcmp(path, "/") ? path : "");
-		found = true;
-	}
-	if (f)
-		fclose(f);
-	return found;
 }
 
 /* The tightest quota from this group up to the root, in CPUs; null: none. */
 static void add_cgroup(struct json_object *env)
 {
-	char dir[PATH_MAX];
+	struct cgroup group;
 	double cpus, least = 0;
-	bool v2, read = false;
-	size_t root;
+	bool read = false;
 
-	if (!find_group(dir, sizeof(dir), &root, &v2))
+	if (!cgroup_of(0, &group))
 		return;
-	for (;;) {
-		if (group_cpus(dir, v2, &cpus)) {
+	do {
+		if (group_cpus(group.dir, group.v2, &cpus)) {
 			read = true;
 			if (cpus > 0 && (least == 0 || cpus < least))
 				least = cpus;
 		}
-		if (strlen(dir) <= root)
-			break;
-		*strrchr(dir, '/') = '\0';
-	}
+	} while (cgroup_up(&group));
 	if (least > 0)
 		json_put_double(env, "cgroup_cpus", least);
 	else if (read)

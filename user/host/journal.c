@@ -12,13 +12,9 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "host/journal_entry.h"
-
-#define WAIT_MS 10000 /* for another run's change */
-#define POLL_MS 20
 
 struct journal_change {
 	struct journal_entry entry;
@@ -117,24 +113,21 @@ static int busy(struct journal_entry *e, struct error *err)
 	}
 	if (ret)
 		return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
-				 "/proc/sys/%s is in use by another run", e->target);
+				 "/proc/sys/%s is in use by another run", e->rec.target);
 	return error_set(err, STATUS_FAILED, -EBUSY, "try again when it is done",
-			 "/proc/sys/%s is in use by pktledger, pid %d", e->target, other.pid);
+			 "/proc/sys/%s is in use by pktledger, pid %d", e->rec.target,
+			 other.rec.pid);
 }
 
 static int wait_for_lock(struct journal_entry *e, struct error *err)
 {
-	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
 	int ret = journal_entry_lock(e, true);
 
-	for (int ms = 0; ret == -EWOULDBLOCK && ms < WAIT_MS; ms += POLL_MS) {
-		if (nanosleep(&pause, NULL))
-			return error_set(err, STATUS_FAILED, -EINTR, NULL,
-					 "interrupted while waiting for /proc/sys/%s", e->target);
-		ret = journal_entry_lock(e, true);
-	}
 	if (ret == -EWOULDBLOCK)
 		return busy(e, err);
+	if (ret == -EINTR)
+		return error_set(err, STATUS_FAILED, ret, NULL,
+				 "interrupted while waiting for /proc/sys/%s", e->rec.target);
 	if (ret)
 		return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
 				 "cannot lock %s: %s", e->path, strerror(-ret));
@@ -147,10 +140,11 @@ static int name_entry(struct journal_entry *e, const char *path)
 	char *name;
 
 	e->file = e->value = -1;
-	snprintf(e->kind, sizeof(e->kind), "%s", JOURNAL_SYSCTL);
-	if (snprintf(e->target, sizeof(e->target), "%s", path) >= (int)sizeof(e->target))
+	snprintf(e->rec.kind, sizeof(e->rec.kind), "%s", JOURNAL_SYSCTL);
+	if (snprintf(e->rec.target, sizeof(e->rec.target), "%s", path) >=
+	    (int)sizeof(e->rec.target))
 		return -ENAMETOOLONG;
-	snprintf(e->path, sizeof(e->path), JOURNAL_DIR "/%s:%s", e->kind, e->target);
+	snprintf(e->path, sizeof(e->path), JOURNAL_DIR "/%s:%s", e->rec.kind, e->rec.target);
 	for (name = e->path + sizeof(JOURNAL_DIR); *name; name++) {
 		if (*name == '/')
 			*name = ':';
@@ -171,11 +165,9 @@ static int settle_left_over(const struct journal_entry *e)
 	return !ret || ret == -ESTALE ? -EAGAIN : ret;
 }
 
-/* Lock, entry, guard, value, in this order: nothing is changed before all can be undone. */
-static int apply(struct journal_change *c, struct error *err)
+/* Locks the target, with nothing left over from others. */
+static int take(struct journal_entry *e, struct error *err)
 {
-	struct journal_entry *e = &c->entry;
-	char now[JOURNAL_VALUE_SIZE];
 	int ret;
 
 	do {
@@ -183,14 +175,27 @@ static int apply(struct journal_change *c, struct error *err)
 		if (ret)
 			return ret;
 		ret = settle_left_over(e);
-		if (ret == -EAGAIN) /* its file is gone, so is the lock */
+		if (ret == -EAGAIN) { /* its file is gone, so is the lock */
 			close(e->file);
+			e->file = -1;
+		}
 	} while (ret == -EAGAIN);
+	return ret;
+}
+
+/* Lock, entry, guard, value, in this order: nothing is changed before all can be undone. */
+static int apply(struct journal_change *c, struct error *err)
+{
+	struct journal_entry *e = &c->entry;
+	char now[JOURNAL_VALUE_SIZE];
+	int ret;
+
+	ret = take(e, err);
 	if (ret)
 		return ret;
-	ret = journal_value_read(e, e->old);
+	ret = journal_value_read(e, e->rec.old);
 	if (!ret)
-		ret = journal_entry_own(e);
+		ret = journal_own(&e->rec);
 	if (!ret)
 		ret = journal_entry_write(e);
 	if (!ret)
@@ -199,11 +204,11 @@ static int apply(struct journal_change *c, struct error *err)
 		unlink(e->path);
 		return ret;
 	}
-	ret = journal_value_write(e, e->new);
+	ret = journal_value_write(e, e->rec.new);
 	if (!ret)
 		ret = journal_value_read(e, now);
-	if (!ret && strcmp(now, e->new)) {
-		journal_value_write(e, e->old);
+	if (!ret && strcmp(now, e->rec.new)) {
+		journal_value_write(e, e->rec.old);
 		ret = -ERANGE;
 	}
 	if (ret)
@@ -220,8 +225,8 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
 	if (!c)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	ret = name_entry(&c->entry, path);
-	if (!ret &&
-	    snprintf(c->entry.new, sizeof(c->entry.new), "%s", value) >= (int)sizeof(c->entry.new))
+	if (!ret && snprintf(c->entry.rec.new, sizeof(c->entry.rec.new), "%s", value) >=
+			    (int)sizeof(c->entry.rec.new))
 		ret = -ENOSPC;
 	if (!ret)
 		ret = journal_value_open(&c->entry);
@@ -252,21 +257,52 @@ int journal_restore(struct journal_change *change, struct error *err)
 		error_set(err, STATUS_FAILED, ret, "check its value",
 			  "/proc/sys/%s was changed by somebody else meanwhile and stays as it is; "
 			  "it had been %s",
-			  e->target, e->old);
+			  e->rec.target, e->rec.old);
 	else if (ret)
 		error_set(err, STATUS_FAILED, ret, "set it by hand",
-			  "cannot put /proc/sys/%s back to %s: %s", e->target, e->old,
+			  "cannot put /proc/sys/%s back to %s: %s", e->rec.target, e->rec.old,
 			  strerror(-ret));
 	journal_entry_close(&change->entry);
 	free(change);
 	return ret;
 }
 
+int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err)
+{
+	struct journal_change *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	ret = name_entry(&c->entry, path);
+	if (!ret)
+		ret = take(&c->entry, err);
+	if (ret) {
+		error_set(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s: %s", path,
+			  strerror(-ret));
+		journal_entry_close(&c->entry);
+		free(c);
+		return ret;
+	}
+	*hold = c;
+	return 0;
+}
+
+void journal_release(struct journal_change *hold)
+{
+	if (!hold)
+		return;
+	unlink(hold->entry.path);
+	journal_entry_close(&hold->entry);
+	free(hold);
+}
+
 /* 1 if the entry was settled, 0 if it is not for us, or -errno. */
 static int repair(struct journal_entry *e,
 		  void (*cb)(void *arg, const struct journal_repaired *entry), void *arg)
 {
-	struct journal_repaired told = {.kind = e->kind, .target = e->target, .old = e->old};
+	struct journal_repaired told = {
+		.kind = e->rec.kind, .target = e->rec.target, .old = e->rec.old};
 	char now[JOURNAL_VALUE_SIZE];
 	int ret = journal_entry_lock(e, false);
 
@@ -275,7 +311,7 @@ static int repair(struct journal_entry *e,
 	ret = journal_entry_read(e);
 	if (ret == -ENODATA) /* its owner died before it changed anything */
 		return unlink(e->path) ? -errno : 0;
-	if (ret || journal_owner_alive(e))
+	if (ret || journal_owner_alive(&e->rec))
 		return ret;
 	ret = journal_value_open(e);
 	if (!ret)
@@ -284,7 +320,7 @@ static int repair(struct journal_entry *e,
 		ret = journal_entry_settle(e);
 	if (ret && ret != -ESTALE)
 		return ret;
-	told.pid = e->pid;
+	told.pid = e->rec.pid;
 	told.current = now;
 	told.restored = !ret;
 	if (cb)

@@ -16,8 +16,9 @@
 
 #include "base/err.h"
 
-#define JOURNAL_DIR	   "/run/pktledger/journal"
-#define JOURNAL_VALUE_SIZE 128 /* longest value that can be changed, with its end */
+#define JOURNAL_HOME	   "/run/pktledger"
+#define JOURNAL_DIR	   JOURNAL_HOME "/journal"
+#define JOURNAL_VALUE_SIZE 512 /* longest value that can be changed, with its end */
 
 struct journal_change;
 
@@ -38,6 +39,13 @@ int journal_change_sysctl(struct journal_change **change, const char *path, cons
  * since: it is left as it is.
  */
 int journal_restore(struct journal_change *change, struct error *err);
+
+/*
+ * Keeps others from such a change of /proc/sys/<path> until journal_release(): for who changes it
+ * to stay, and must not take another's temporary value for the old one. Waits as above.
+ */
+int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err);
+void journal_release(struct journal_change *hold);
 
 struct journal_repaired {
 	pid_t pid;		   /* of the owner that died */

@@ -43,6 +43,13 @@ int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const 
 /* Static (NUD_PERMANENT) neighbour. */
 int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
 		     const uint8_t mac[6]);
+/* -ENOENT: there is no such entry. */
+int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr);
+/*
+ * How many neighbours the kernel is asking for right now (NUD_INCOMPLETE): packets may wait for
+ * each, how many is told nowhere. 0 if it cannot be read.
+ */
+unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
 /* prefix 0: default route. `via` may be NULL. */
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via);
@@ -50,6 +57,8 @@ int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const
  */
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix);
+/* Packets to these addresses are dropped without an answer. */
+int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix);
 /*
  * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
  * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no
@@ -65,15 +74,36 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 int netdev_set_feature(const struct netns *ns, const char *ifname, const char *feature, bool on);
 int netdev_get_feature(const struct netns *ns, const char *ifname, const char *feature, bool *on);
 
-/* Root qdiscs. tbf: rate in bit/s, burst and limit in bytes. pfifo: limit in packets. */
+/* Root qdisc tbf: rate in bit/s, burst and limit in bytes. */
 int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
 		     uint32_t limit);
-int netdev_qdisc_pfifo(const struct netns *ns, unsigned ifindex, uint32_t limit);
+
+struct netdev_qdisc {
+	char kind[16];
+	uint32_t handle; /* as tc writes it: 0x10000 is "1:"; 0: the kernel's own choice */
+	bool limited;	 /* `limit` is known and can be set */
+	uint32_t limit;	 /* packets; bytes of bfifo */
+};
+
+/* The root qdisc. -ENOENT: there is none, as while the device was never up. */
+int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
+
+/* Gives the root qdisc of this kind and handle another limit; all else of it stays. */
+int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
+
+/* Puts one in place of the root qdisc; its handle must not be in use. */
+int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
+
+/* Whether qdiscs of this kind have a limit that is understood here. */
+bool netdev_qdisc_limited(const char *kind);
+
+/* The kernel's own choice comes in its place. */
 int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
 
 struct netdev_qdisc_stats {
 	uint64_t packets, bytes, drops, overlimits, requeues;
 	uint32_t qlen, backlog;
+	uint32_t handle; /* of the root; another one after it was replaced */
 };
 /* Sum over the root qdiscs of the device (without ingress/clsact). */
 int netdev_qdisc_stats(const struct netns *ns, unsigned ifindex, struct netdev_qdisc_stats *st);

@@ -32,19 +32,64 @@ int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const 
 	return nl_request(ns, nlh);
 }
 
-int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
-		     const uint8_t mac[6])
+static struct nlmsghdr *neigh_request(char *buf, uint16_t type, uint16_t flags, unsigned ifindex,
+				      int family, const void *addr, uint16_t state)
 {
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
+	struct nlmsghdr *nlh = nl_header(buf, type, flags);
 	struct ndmsg *nd = mnl_nlmsg_put_extra_header(nlh, sizeof(*nd));
 
 	nd->ndm_family = family;
 	nd->ndm_ifindex = ifindex;
-	nd->ndm_state = NUD_PERMANENT;
+	nd->ndm_state = state;
 	mnl_attr_put(nlh, NDA_DST, addr_len(family), addr);
+	return nlh;
+}
+
+int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		     const uint8_t mac[6])
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = neigh_request(buf, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE,
+					     ifindex, family, addr, NUD_PERMANENT);
+
 	mnl_attr_put(nlh, NDA_LLADDR, 6, mac);
 	return nl_request(ns, nlh);
+}
+
+int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr)
+{
+	char buf[NL_REQUEST_SIZE];
+
+	return nl_request(ns, neigh_request(buf, RTM_DELNEIGH, 0, ifindex, family, addr, 0));
+}
+
+struct asked {
+	unsigned ifindex, n;
+};
+
+static int on_asked(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+	struct asked *asked = arg;
+
+	asked->n += (unsigned)nd->ndm_ifindex == asked->ifindex && nd->ndm_state & NUD_INCOMPLETE;
+	return MNL_CB_OK;
+}
+
+unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex)
+{
+	struct asked asked;
+	char buf[NL_REQUEST_SIZE];
+	int ret;
+
+	do {
+		struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
+
+		mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
+		asked = (struct asked){.ifindex = ifindex};
+		ret = nl_query(ns, nlh, on_asked, &asked);
+	} while (ret == -EINTR);
+	return ret ? 0 : asked.n;
 }
 
 static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
@@ -58,15 +103,16 @@ static int add_route(const struct netns *ns, unsigned ifindex, int family, const
 	rt->rtm_dst_len = prefix;
 	rt->rtm_table = type == RTN_LOCAL ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
 	rt->rtm_protocol = RTPROT_STATIC;
-	rt->rtm_scope = type == RTN_LOCAL	    ? RT_SCOPE_HOST
-			: via || family == AF_INET6 ? RT_SCOPE_UNIVERSE
-						    : RT_SCOPE_LINK;
+	rt->rtm_scope = type == RTN_LOCAL				     ? RT_SCOPE_HOST
+			: via || family == AF_INET6 || type == RTN_BLACKHOLE ? RT_SCOPE_UNIVERSE
+									     : RT_SCOPE_LINK;
 	rt->rtm_type = type;
 	if (prefix)
 		mnl_attr_put(nlh, RTA_DST, addr_len(family), dst);
 	if (via)
 		mnl_attr_put(nlh, RTA_GATEWAY, addr_len(family), via);
-	mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+	if (ifindex)
+		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
 	return nl_request(ns, nlh);
 }
 
@@ -80,6 +126,11 @@ int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const
 		     unsigned prefix)
 {
 	return add_route(ns, ifindex, family, dst, prefix, NULL, RTN_LOCAL);
+}
+
+int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix)
+{
+	return add_route(ns, 0, family, dst, prefix, NULL, RTN_BLACKHOLE);
 }
 
 /* What the kernel answers about the way to an address. */
@@ -165,8 +216,6 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 {
 	char buf[NL_REQUEST_SIZE];
 	struct neigh neigh = {.usable = false};
-	struct nlmsghdr *nlh;
-	struct ndmsg *nd;
 	struct route r;
 	int ret = find_route(ns, family, addr, &r);
 
@@ -179,12 +228,8 @@ int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsign
 		return 0;
 	if (r.type != RTN_UNICAST)
 		return -ENETUNREACH;
-	nlh = nl_header(buf, RTM_GETNEIGH, 0);
-	nd = mnl_nlmsg_put_extra_header(nlh, sizeof(*nd));
-	nd->ndm_family = r.family;
-	nd->ndm_ifindex = r.ifindex;
-	mnl_attr_put(nlh, NDA_DST, addr_len(r.family), r.hop);
-	ret = nl_query(ns, nlh, on_neigh, &neigh);
+	ret = nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop, 0),
+		       on_neigh, &neigh);
 	if (ret)
 		return ret;
 	if (!neigh.usable)

@@ -37,6 +37,18 @@ static int ethtool_do(struct ethtool *et, void *command)
 	return ret < 0 ? -errno : ret;
 }
 
+int netdev_ethtool(const struct netns *ns, const char *ifname, void *command)
+{
+	struct ethtool et;
+	int ret = ethtool_open(&et, ns, ifname);
+
+	if (ret)
+		return ret;
+	ret = ethtool_do(&et, command);
+	close(et.fd);
+	return ret;
+}
+
 static void fill_speed(struct ethtool *et, struct netdev *dev)
 {
 	struct ethtool_link_settings *ls;

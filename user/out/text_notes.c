@@ -141,10 +141,10 @@ static void put_command(struct page *p, const char *label, const char *command)
 	page_end(p);
 }
 
-void text_finding(struct page *p, const struct finding *f, int verbosity)
+void text_finding(struct page *p, const char *label, const struct finding *f, bool undo)
 {
 	page_end(p);
-	page_text(p, 0, STYLE_BOLD, f->stage == STAGE_NONE ? f->id : stage_name(f->stage));
+	page_text(p, 0, STYLE_BOLD, label);
 	p->indent = 2;
 	page_words(p, STYLE_PLAIN, "- %s", f->text);
 	page_end(p);
@@ -152,13 +152,17 @@ void text_finding(struct page *p, const struct finding *f, int verbosity)
 	put_field(p, "now       ", f->current);
 	put_field(p, "wanted    ", f->wanted);
 	put_command(p, "command   ", f->command);
-	if (verbosity > 0)
+	if (undo)
 		put_command(p, "undo      ", f->undo);
 	put_field(p, "risk      ", f->risk);
 }
 
 void text_findings(struct page *p, const struct result *res, int verbosity)
 {
-	for (unsigned i = 0; i < res->n_findings; i++)
-		text_finding(p, &res->finding[i], verbosity);
+	for (unsigned i = 0; i < res->n_findings; i++) {
+		const struct finding *f = &res->finding[i];
+
+		text_finding(p, f->stage == STAGE_NONE ? f->id : stage_name(f->stage), f,
+			     verbosity > 0);
+	}
 }

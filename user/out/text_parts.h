@@ -29,8 +29,10 @@ void text_counts_line(struct page *p, const char *label, enum style style,
 /* Latency, columns of their own, own losses: each only if there is something to tell. */
 void text_beside(struct page *p, const struct result *res);
 
-/* What to change: of one loss, behind an empty line; for each loss. */
-void text_finding(struct page *p, const struct finding *f, int verbosity);
+/* One finding: what it means, what was measured, what to change; `label` is its first word. */
+void text_finding(struct page *p, const char *label, const struct finding *f, bool undo);
+
+/* What to change, for each loss. */
 void text_findings(struct page *p, const struct result *res, int verbosity);
 
 #endif

@@ -273,5 +273,5 @@ void text_trace_end(const struct text_trace *v, const struct live_summary *s)
 		put_total_rows(v, &p, s, NOISE_BENIGN);
 	put_own(v, &p, s);
 	for (unsigned i = 0; v->verbosity >= 0 && i < s->n_findings; i++)
-		text_finding(&p, &s->finding[i], v->verbosity);
+		text_finding(&p, stage_name(s->finding[i].stage), &s->finding[i], v->verbosity > 0);
 }

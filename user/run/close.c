@@ -121,18 +121,35 @@ void books_move_window(struct books *b, struct rig *rig, uint64_t now)
 		newest->next[s] = sender_next(rig->sender, s);
 }
 
+/* The devices that packets are sent by on this host. */
+static unsigned sending_ports(const struct rig *rig, const struct lab_port *port[2])
+{
+	port[0] = &rig->lab.tx;
+	port[1] = &rig->lab.router_rx;
+	return rig->lab.topology == LAB_ROUTER ? 2 : 1;
+}
+
 uint64_t books_in_qdiscs(const struct rig *rig)
 {
-	const struct lab *lab = &rig->lab;
-	const struct lab_port *port[] = {&lab->tx, &lab->router_rx};
+	const struct lab_port *port[2];
 	struct netdev_qdisc_stats st;
 	uint64_t packets = 0;
 
-	for (unsigned i = 0; i < (lab->topology == LAB_ROUTER ? 2 : 1); i++) {
+	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++) {
 		if (!netdev_qdisc_stats(port[i]->ns, port[i]->ifindex, &st))
 			packets += st.qlen;
 	}
 	return packets;
+}
+
+bool books_asking(const struct rig *rig)
+{
+	const struct lab_port *port[2];
+	unsigned asked = 0;
+
+	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++)
+		asked += netdev_asked_neighs(port[i]->ns, port[i]->ifindex);
+	return asked;
 }
 
 uint64_t books_in_reassembly(const struct rig *rig)

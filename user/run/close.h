@@ -38,6 +38,8 @@ uint64_t books_in_qdiscs(const struct rig *rig);
 
 /* Datagrams of which the receiving host has some fragments and waits for the rest. */
 uint64_t books_in_reassembly(const struct rig *rig);
+/* The address of a next hop is being asked for: packets may wait for the answer. */
+bool books_asking(const struct rig *rig);
 
 /* Sums of the receiver, whose threads have ended. */
 void books_take_receiver(struct books *b, struct rig *rig);

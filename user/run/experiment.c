@@ -66,7 +66,7 @@ static bool queues_empty(const struct rig *rig)
 {
 	if (rig->receiver && rig->fx.reader != READER_NEVER && !receiver_idle(rig->receiver))
 		return false;
-	return !books_in_qdiscs(rig) && !books_in_reassembly(rig);
+	return !books_in_qdiscs(rig) && !books_in_reassembly(rig) && !books_asking(rig);
 }
 
 /* Waits until no new fate comes and every known queue is empty, or for --settle at most. */

@@ -26,19 +26,30 @@
 #include "trace_abi.h"
 
 enum fault {
+	FAULT_NEIGH,
+	FAULT_TC_EGRESS,
 	FAULT_QDISC,
+	FAULT_QDISC_REPLACE,
 	FAULT_TX_DEVICE,
 	FAULT_XDP,
+	FAULT_XDP_ABORTED,
 	FAULT_XDP_GENERIC,
 	FAULT_XSK_RING,
 	FAULT_BACKLOG,
+	FAULT_TC_INGRESS,
+	FAULT_L2_ADDRESS,
+	FAULT_IP_HEADER,
 	FAULT_NETFILTER, /* input */
 	FAULT_NETFILTER_PREROUTING,
 	FAULT_NETFILTER_FORWARD,
 	FAULT_NETFILTER_OUTPUT,
 	FAULT_NETFILTER_POSTROUTING,
+	FAULT_IP_ROUTE_RP_FILTER,
+	FAULT_IP_ROUTE_BLACKHOLE,
+	FAULT_IP_FRAG_MEM,
 	FAULT_IP_FORWARD_TTL,
 	FAULT_UDP_LOOKUP,
+	FAULT_UDP_HEADER,
 	FAULT_UDP_CSUM,
 	FAULT_SOCKET_FILTER,
 	FAULT_UDP_MEM,
@@ -50,10 +61,12 @@ enum fault {
 
 /* What was asked for; {0}: nothing. */
 struct fault_list {
-	uint32_t set;		   /* bit of each enum fault */
+	uint64_t set;		   /* bit of each enum fault */
 	double share[FAULT_COUNT]; /* 0 .. 1, of those that take one */
 	struct rate rate;	   /* of qdisc; RATE_MAX: not given */
 };
+
+#define FAULT_BIT(fault) (1ULL << (fault))
 
 static inline bool fault_has(const struct fault_list *list, enum fault fault)
 {
@@ -138,6 +151,15 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
 
 /*
+ * Injects into a named lab, for whatever UDP other programs send there, and for as long as the lab
+ * is there. fault_lab_topology() comes before the lab is made: -EINVAL with STATUS_USAGE for a
+ * fault that only the sending or receiving program can make, *topology is raised to what is needed.
+ */
+int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+		       struct error *err);
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err);
+
+/*
  * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
  * XDP_PASS), which must not be attached itself. *native tells the mode. Attached by a link that
  * fault_close() drops.
@@ -153,7 +175,7 @@ int fault_socket(struct fault_state *state, int fd, struct error *err);
  */
 int fault_begin(struct fault_state *state, struct error *err);
 
-/* May be called more than once, and without fault_begin(). */
+/* May be called more than once, and without fault_begin(); NULL is fine. */
 int fault_end(struct fault_state *state, struct error *err);
 
 /* Ends what was begun and drops programs and links; NULL is fine. */

@@ -2,19 +2,23 @@
 #include "run/fault.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "host/journal.h"
 #include "host/netdev.h"
+#include "run/fault_net.h"
 #include "run/fault_prog.h"
 #include "run/fault_table.h"
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
+#define LAB_PAYLOAD   128  /* of the datagrams that a lab's queues are measured by */
+#define QDISC_AFTER   1000 /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {
 	const struct fault_list *list;
@@ -22,6 +26,7 @@ struct fault_state {
 	struct lab *lab;
 	struct fault_prog *prog;	/* NULL: none is needed */
 	struct journal_change *udp_mem; /* NULL: as it was */
+	bool qdisc_replaced;
 };
 
 static int failed(int ret, const char *what, const struct lab_port *port, struct error *err)
@@ -72,49 +77,47 @@ static int steer(const struct lab_port *port, int cpu, struct error *err)
 	return failed(ret, "set RPS", port, err);
 }
 
-/* A chain of its own for each fault, in one table a namespace. */
-static int drop_at_hook(const struct netns *ns, const char *hook, double share, uint16_t port,
-			struct error *err)
-{
-	char *const argv[] = {"nft", "-f", "-", NULL};
-	char script[256], random[64] = "";
-
-	if (share < 1)
-		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u",
-			 (unsigned)(share * 1000000 + 0.5));
-	snprintf(script, sizeof(script),
-		 "table inet fault { chain %s { type filter hook %s priority 0; "
-		 "udp dport %u %s counter drop; }; }\n",
-		 hook, hook, port, random);
-	return netns_exec(ns, argv, script, err);
-}
-
-static int apply_netfilter(const struct fault_state *s, struct error *err)
-{
-	const struct {
-		enum fault fault;
-		const char *hook;
-		const struct netns *ns;
-	} hooks[] = {
-		{FAULT_NETFILTER, "input", &s->lab->rx_ns},
-		{FAULT_NETFILTER_PREROUTING, "prerouting", &s->lab->rx_ns},
-		{FAULT_NETFILTER_FORWARD, "forward", &s->lab->router_ns},
-		{FAULT_NETFILTER_OUTPUT, "output", &s->lab->tx_ns},
-		{FAULT_NETFILTER_POSTROUTING, "postrouting", &s->lab->tx_ns},
-	};
-	int ret = 0;
-
-	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks) && !ret; i++) {
-		if (fault_has(s->list, hooks[i].fault))
-			ret = drop_at_hook(hooks[i].ns, hooks[i].hook,
-					   s->list->share[hooks[i].fault], s->fx->port, err);
-	}
-	return ret;
-}
-
 static uint64_t of_2_32(double share)
 {
 	return share * (1ULL << 32);
+}
+
+/* The device at which a program runs. */
+static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc which)
+{
+	switch (which) {
+	case FAULT_TC_SLOW:
+		return fault_has(s->list, FAULT_TX_DEVICE) ? lab_next_hop(s->lab) : &s->lab->rx;
+	case FAULT_TC_DEAF:
+		return lab_next_hop(s->lab);
+	case FAULT_TC_EGRESS_DROP:
+		return &s->lab->tx;
+	default:
+		return &s->lab->rx;
+	}
+}
+
+static int load_programs(struct fault_state *s, const struct fault_programs *which,
+			 const struct fault_numbers *numbers, struct error *err)
+{
+	const double *share = s->list->share;
+	/* At most one of exclusive faults has a share. */
+	const struct fault_config cfg = {
+		.udp_csum_share = of_2_32(share[FAULT_UDP_CSUM] + share[FAULT_SOCKET_READ_CSUM]),
+		.udp_header_share = of_2_32(share[FAULT_UDP_HEADER]),
+		.ip_header_share = of_2_32(share[FAULT_IP_HEADER]),
+		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
+		.xdp_share = of_2_32(share[FAULT_XDP] + share[FAULT_XDP_ABORTED] +
+				     share[FAULT_XDP_GENERIC]),
+		.egress_share = of_2_32(share[FAULT_TC_EGRESS]),
+		.ingress_share = of_2_32(share[FAULT_TC_INGRESS]),
+		.xdp_verdict = fault_has(s->list, FAULT_XDP_ABORTED) ? XDP_ABORTED : XDP_DROP,
+		.tc_burn_ns = s->fx->tc_burn_ns,
+		.xdp_burn_ns = s->fx->xdp_burn_ns,
+		.any = !numbers,
+	};
+
+	return fault_prog_load(&s->prog, &cfg, which, numbers, err);
 }
 
 static int apply_programs(struct fault_state *s, const struct fault_numbers *numbers,
@@ -122,32 +125,26 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 {
 	const struct fault_list *list = s->list;
 	const struct fault_effects *fx = s->fx;
-	/* At most one of two exclusive faults has a share. */
-	const struct fault_config cfg = {
-		.corrupt_share =
-			of_2_32(list->share[FAULT_UDP_CSUM] + list->share[FAULT_SOCKET_READ_CSUM]),
-		.filter_share = of_2_32(list->share[FAULT_SOCKET_FILTER]),
-		.xdp_share = of_2_32(list->share[FAULT_XDP] + list->share[FAULT_XDP_GENERIC]),
-		.tc_burn_ns = fx->tc_burn_ns,
-		.xdp_burn_ns = fx->xdp_burn_ns,
-	};
 	const struct fault_programs which = {
-		.slow = fx->tc_burn_ns,
-		.corrupt = fx->tx_csum_off,
+		.tc[FAULT_TC_SLOW] = fx->tc_burn_ns,
+		.tc[FAULT_TC_SPOIL] = fx->tx_csum_off || fault_has(list, FAULT_IP_HEADER) ||
+				      fault_has(list, FAULT_UDP_HEADER),
+		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS),
+		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
+		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS),
 		.xdp = fx->xdp,
 		.filter = fx->socket_filter,
 	};
-	const struct lab_port *slow =
-		fault_has(list, FAULT_TX_DEVICE) ? lab_next_hop(s->lab) : &s->lab->rx;
+	const struct fault_programs none = {.xdp = false};
 	int ret;
 
-	if (!which.slow && !which.corrupt && !which.xdp && !which.filter)
+	if (!memcmp(&which, &none, sizeof(which)))
 		return 0;
-	ret = fault_prog_load(&s->prog, &cfg, &which, numbers, err);
-	if (!ret && which.slow)
-		ret = fault_prog_slow(s->prog, slow, err);
-	if (!ret && which.corrupt)
-		ret = fault_prog_corrupt(s->prog, &s->lab->rx, err);
+	ret = load_programs(s, &which, numbers, err);
+	for (unsigned i = 0; i < FAULT_TC_COUNT && !ret; i++) {
+		if (which.tc[i])
+			ret = fault_prog_tc(s->prog, i, tc_port(s, i), err);
+	}
 	return ret;
 }
 
@@ -184,7 +181,7 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	*s = (struct fault_state){.list = list, .fx = fx, .lab = lab};
 	ret = apply_devices(s, err);
 	if (!ret)
-		ret = apply_netfilter(s, err);
+		ret = fault_net_apply(list, fx, lab, err);
 	if (!ret)
 		ret = apply_programs(s, numbers, err);
 	if (ret) {
@@ -201,6 +198,50 @@ int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error
 
 	*native = !generic;
 	return fault_prog_xdp(state->prog, &state->lab->rx, next_fd, generic, err);
+}
+
+int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+		       struct error *err)
+{
+	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+		if (fault_has(list, i) && fault_rows[i].of_program)
+			return error_set(err, STATUS_USAGE, -EINVAL, "use run --fault",
+					 "--fault %s is not of the lab, but of the programs that "
+					 "send and receive",
+					 fault_values[i].name);
+	}
+	if (fault_has(list, FAULT_NETFILTER_FORWARD) || fault_has(list, FAULT_IP_ROUTE_BLACKHOLE))
+		*topology = LAB_ROUTER;
+	return 0;
+}
+
+/*
+ * Nothing is known of the senders but that they are ordinary sockets, with small datagrams perhaps:
+ * a queue has to be short to overflow within their SO_SNDBUF.
+ */
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
+{
+	const struct fault_request req = {
+		.tx = "socket",
+		.rx = "socket",
+		.family = AF_INET,
+		.payload = fault_has(list, FAULT_IP_FRAG_MEM) ? 2 * lab->rx.mtu : LAB_PAYLOAD,
+		.mtu = lab->rx.mtu,
+		.threads = 1,
+		.count = UINT64_MAX,
+	};
+	struct fault_state *state;
+	struct fault_effects fx;
+	int ret = fault_plan(list, &req, &fx, err);
+
+	if (ret)
+		return ret;
+	ret = fault_apply(list, &fx, lab, NULL, &state, err);
+	if (!ret && fx.xdp)
+		ret = fault_prog_xdp_stay(state->prog, &lab->rx, fault_has(list, FAULT_XDP_GENERIC),
+					  err);
+	fault_close(state);
+	return ret;
 }
 
 int fault_socket(struct fault_state *state, int fd, struct error *err)
@@ -225,10 +266,24 @@ int fault_begin(struct fault_state *state, struct error *err)
 
 int fault_end(struct fault_state *state, struct error *err)
 {
-	struct journal_change *change = state->udp_mem;
+	struct journal_change *change;
+	int ret;
 
+	if (!state)
+		return 0;
+	change = state->udp_mem;
 	state->udp_mem = NULL;
-	return journal_restore(change, err);
+	ret = journal_restore(change, err);
+	if (fault_has(state->list, FAULT_QDISC_REPLACE) && !state->qdisc_replaced) {
+		const struct netdev_qdisc after = {
+			.kind = "pfifo", .limited = true, .limit = QDISC_AFTER};
+		const struct lab_port *tx = &state->lab->tx;
+
+		state->qdisc_replaced = true;
+		return failed(netdev_qdisc_replace(tx->ns, tx->ifindex, &after),
+			      "replace the qdisc", tx, err);
+	}
+	return ret;
 }
 
 void fault_close(struct fault_state *state)

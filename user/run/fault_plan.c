@@ -21,17 +21,20 @@
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
-#define VETH_RING      256	 /* VETH_RING_SIZE */
-#define BURN_NS	       20000	 /* a packet, of a consumer that takes its time: 50 kpps */
-#define SLOW_NS	       20000	 /* a packet, of a reader */
-#define RCVBUF_SMALL   32	 /* packets asked for; the kernel doubles */
-#define RCVBUF_ROOMY   MIB(32)	 /* asked for so that a reader keeps up */
-#define TBF_LIMIT      256	 /* frames; well below QDISC_FLIGHT */
-#define TBF_BURST      64	 /* frames; below VETH_RING, or that would overflow instead */
-#define TBF_SHARE      (2.0 / 3) /* of what is sent gets through */
-#define QDISC_FLIGHT   4096	 /* frames that the sender may have in flight */
-#define PACED_SECONDS  3	 /* a run with a qdisc takes about this long ... */
-#define PACED_MIN      10000.0	 /* ... within these rates: packets/s, which slow hosts reach */
+#define VETH_RING      256	  /* VETH_RING_SIZE */
+#define BURN_NS	       20000	  /* a packet, of a consumer that takes its time: 50 kpps */
+#define SLOW_NS	       20000	  /* a packet, of a reader */
+#define RCVBUF_SMALL   32	  /* packets asked for; the kernel doubles */
+#define RCVBUF_ROOMY   MIB(32)	  /* asked for so that a reader keeps up */
+#define TBF_LIMIT      256	  /* frames; well below QDISC_FLIGHT */
+#define TBF_BURST      64	  /* frames; below VETH_RING, or that would overflow instead */
+#define TBF_SHARE      (2.0 / 3)  /* of what is sent gets through */
+#define QDISC_FLIGHT   4096	  /* frames that the sender may have in flight */
+#define SLOW_BPS       8000000	  /* of a qdisc that is meant to be full in the end */
+#define NEIGH_FLIGHT   4096	  /* more than unres_qlen_bytes has room for by default */
+#define NEIGH_SETTLE   4000000000 /* three questions, a second each (mcast_solicit) */
+#define PACED_SECONDS  3	  /* a run with a qdisc takes about this long ... */
+#define PACED_MIN      10000.0	  /* ... within these rates: packets/s, which slow hosts reach */
 #define PACED_MAX      100000.0
 #define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
 #define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
@@ -139,6 +142,17 @@ static int check_engines(struct plan *p)
 	return 0;
 }
 
+static int check_family(struct plan *p)
+{
+	if (p->req->family == AF_INET6 && has(p, FAULT_IP_ROUTE_RP_FILTER))
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use IPv4",
+				 "--fault ip_route:rp_filter: IPv6 has no rp_filter");
+	if (has(p, FAULT_IP_FRAG_MEM) && p->frames < 2)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
+				 "--fault ip_frag:mem needs datagrams that do not fit the MTU");
+	return 0;
+}
+
 /* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
 static void want_flight(struct plan *p, uint64_t frames)
 {
@@ -211,6 +225,18 @@ static void plan_qdisc(struct plan *p)
 	fx->settle_ns += fx->tbf_limit * 8.0 / fx->tbf_bps * 1e9;
 	fx->threaded_napi = true;
 	want_flight(p, QDISC_FLIGHT);
+}
+
+/* What is queued when sending ends dies with the qdisc: nothing may overflow before. */
+static void plan_qdisc_replace(struct plan *p)
+{
+	struct fault_effects *fx = p->fx;
+
+	fx->tbf_bps = SLOW_BPS;
+	fx->tbf_burst = p->bytes / p->frames;
+	fx->tbf_limit = QDISC_FLIGHT * p->bytes / p->frames;
+	fx->threaded_napi = true; /* as in plan_qdisc() */
+	want_flight(p, 2 * QDISC_FLIGHT);
 }
 
 static int plan_tx_device(struct plan *p)
@@ -354,16 +380,26 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (ret)
 		return ret;
 	measure_datagram(&p);
-	if (has(&p, FAULT_IP_FORWARD_TTL) || has(&p, FAULT_NETFILTER_FORWARD))
+	ret = check_family(&p);
+	if (ret)
+		return ret;
+	if (has(&p, FAULT_IP_FORWARD_TTL) || has(&p, FAULT_NETFILTER_FORWARD) ||
+	    has(&p, FAULT_IP_ROUTE_BLACKHOLE))
 		fx->topology = LAB_ROUTER;
 	if (has(&p, FAULT_IP_FORWARD_TTL))
 		fx->ttl = 1;
-	fx->xdp = has(&p, FAULT_XDP) || has(&p, FAULT_XDP_GENERIC);
+	fx->xdp = has(&p, FAULT_XDP) || has(&p, FAULT_XDP_ABORTED) || has(&p, FAULT_XDP_GENERIC);
 	/* Native XDP brings NAPI and its ring, which must not be what overflows. */
-	if (has(&p, FAULT_XDP))
+	if (has(&p, FAULT_XDP) || has(&p, FAULT_XDP_ABORTED))
 		fx->sndbuf = less_than_ring(&p);
 	if (has(&p, FAULT_QDISC))
 		plan_qdisc(&p);
+	if (has(&p, FAULT_QDISC_REPLACE))
+		plan_qdisc_replace(&p);
+	if (has(&p, FAULT_NEIGH)) {
+		fx->settle_ns += NEIGH_SETTLE;
+		want_flight(&p, NEIGH_FLIGHT);
+	}
 	if (has(&p, FAULT_TX_DEVICE))
 		ret = plan_tx_device(&p);
 	if (!ret && has(&p, FAULT_BACKLOG))

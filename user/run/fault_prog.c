@@ -17,6 +17,25 @@ struct fault_prog {
 	int xdp_link; /* -1: none */
 };
 
+static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_tc which)
+{
+	switch (which) {
+	case FAULT_TC_SLOW:
+		return prog->skel->progs.fault_slow;
+	case FAULT_TC_SPOIL:
+		return prog->skel->progs.fault_spoil;
+	case FAULT_TC_INGRESS_DROP:
+		return prog->skel->progs.fault_ingress;
+	case FAULT_TC_DEAF:
+		return prog->skel->progs.fault_deaf;
+	case FAULT_TC_EGRESS_DROP:
+		return prog->skel->progs.fault_egress;
+	case FAULT_TC_COUNT:
+		break;
+	}
+	return NULL;
+}
+
 int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 		    const struct fault_programs *which, const struct fault_numbers *numbers,
 		    struct error *err)
@@ -34,12 +53,13 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 		goto failed;
 	}
 	prog->skel->rodata->fault = *cfg;
-	memcpy((void *)&prog->skel->rodata->cfg, numbers->config, sizeof(*numbers->config));
-	bpf_program__set_autoload(prog->skel->progs.fault_slow, which->slow);
-	bpf_program__set_autoload(prog->skel->progs.fault_corrupt, which->corrupt);
+	if (numbers)
+		memcpy((void *)&prog->skel->rodata->cfg, numbers->config, sizeof(*numbers->config));
+	for (unsigned i = 0; i < FAULT_TC_COUNT; i++)
+		bpf_program__set_autoload(tc_program(prog, i), which->tc[i]);
 	bpf_program__set_autoload(prog->skel->progs.fault_xdp, which->xdp);
 	bpf_program__set_autoload(prog->skel->progs.fault_filter, which->filter);
-	ret = bpf_map__reuse_fd(prog->skel->maps.seen, numbers->seen_fd);
+	ret = numbers ? bpf_map__reuse_fd(prog->skel->maps.seen, numbers->seen_fd) : 0;
 	if (ret)
 		goto failed;
 	ret = fault_bpf__load(prog->skel);
@@ -56,9 +76,10 @@ failed:
 			 "cannot load the programs of the faults: %s", strerror(-ret));
 }
 
-static int attach_tc(const struct bpf_program *prog, const struct lab_port *port, unsigned priority)
+static int attach_tc(const struct bpf_program *prog, const struct lab_port *port,
+		     enum bpf_tc_attach_point point, unsigned priority)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = port->ifindex, .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = port->ifindex, .attach_point = point);
 	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = priority,
 		    .prog_fd = bpf_program__fd(prog));
 	int saved = netns_push(port->ns);
@@ -73,31 +94,49 @@ static int attach_tc(const struct bpf_program *prog, const struct lab_port *port
 	return ret;
 }
 
-static int tc_error(int ret, const struct lab_port *port, struct error *err)
+int fault_prog_tc(struct fault_prog *prog, enum fault_tc which, const struct lab_port *port,
+		  struct error *err)
 {
+	bool egress = which == FAULT_TC_EGRESS_DROP;
+	int ret = attach_tc(tc_program(prog, which), port, egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,
+			    FAULT_TC_PRIORITY + which);
+
 	return ret ? error_set(err, STATUS_UNABLE, ret, NULL,
-			       "cannot attach a program to tc ingress of %s: %s", port->ifname,
-			       strerror(-ret))
+			       "cannot attach a program to tc %s of %s: %s",
+			       egress ? "egress" : "ingress", port->ifname, strerror(-ret))
 		   : 0;
 }
 
-int fault_prog_slow(struct fault_prog *prog, const struct lab_port *port, struct error *err)
+static int xdp_error(int ret, const struct lab_port *port, struct error *err)
 {
-	return tc_error(attach_tc(prog->skel->progs.fault_slow, port, FAULT_TC_PRIORITY), port,
-			err);
+	return ret < 0 ? error_set(err, STATUS_UNABLE, ret, NULL,
+				   "cannot attach an XDP program to %s: %s", port->ifname,
+				   strerror(-ret))
+		       : 0;
 }
 
-int fault_prog_corrupt(struct fault_prog *prog, const struct lab_port *port, struct error *err)
+static unsigned xdp_mode(bool generic)
 {
-	return tc_error(attach_tc(prog->skel->progs.fault_corrupt, port, FAULT_TC_PRIORITY + 1),
-			port, err);
+	return generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+}
+
+int fault_prog_xdp_stay(struct fault_prog *prog, const struct lab_port *port, bool generic,
+			struct error *err)
+{
+	int saved = netns_push(port->ns), ret;
+
+	if (saved < 0)
+		return xdp_error(saved, port, err);
+	ret = bpf_xdp_attach((int)port->ifindex, bpf_program__fd(prog->skel->progs.fault_xdp),
+			     xdp_mode(generic), NULL);
+	netns_pop(saved);
+	return xdp_error(ret, port, err);
 }
 
 int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int next_fd, bool generic,
 		   struct error *err)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		    .flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = xdp_mode(generic));
 	const uint32_t slot = 0;
 	int saved;
 
@@ -107,16 +146,11 @@ int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int nex
 				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
 	saved = netns_push(port->ns);
 	if (saved < 0)
-		return error_set(err, STATUS_FAILED, saved, NULL,
-				 "cannot enter the receiver's namespace: %s", strerror(-saved));
+		return xdp_error(saved, port, err);
 	prog->xdp_link = bpf_link_create(bpf_program__fd(prog->skel->progs.fault_xdp),
 					 port->ifindex, BPF_XDP, &opts);
 	netns_pop(saved);
-	if (prog->xdp_link < 0)
-		return error_set(err, STATUS_UNABLE, prog->xdp_link, NULL,
-				 "cannot attach an XDP program to %s: %s", port->ifname,
-				 strerror(-prog->xdp_link));
-	return 0;
+	return xdp_error(prog->xdp_link, port, err);
 }
 
 int fault_prog_filter(struct fault_prog *prog, int socket, struct error *err)

@@ -14,20 +14,35 @@
 /* tc filters of faults; those of others with a smaller number run before them. */
 #define FAULT_TC_PRIORITY 100
 
+/* Programs at tc; each has a priority of its own, in this order. */
+enum fault_tc {
+	FAULT_TC_SLOW, /* takes its time; at ingress, as all but one */
+	FAULT_TC_SPOIL,
+	FAULT_TC_INGRESS_DROP,
+	FAULT_TC_DEAF, /* answers nobody who asks for an address */
+	FAULT_TC_EGRESS_DROP,
+	FAULT_TC_COUNT,
+};
+
 struct fault_programs {
-	bool slow, corrupt; /* at tc ingress */
+	bool tc[FAULT_TC_COUNT];
 	bool xdp, filter;
 };
 
 struct fault_prog;
 
+/* `numbers`: NULL where all UDP is to suffer. */
 int fault_prog_load(struct fault_prog **prog, const struct fault_config *cfg,
 		    const struct fault_programs *which, const struct fault_numbers *numbers,
 		    struct error *err);
 
-/* At tc ingress of the port, for as long as its namespace lives. */
-int fault_prog_slow(struct fault_prog *prog, const struct lab_port *port, struct error *err);
-int fault_prog_corrupt(struct fault_prog *prog, const struct lab_port *port, struct error *err);
+/* At the port, for as long as its namespace lives. */
+int fault_prog_tc(struct fault_prog *prog, enum fault_tc which, const struct lab_port *port,
+		  struct error *err);
+
+/* Until the namespace goes, whatever becomes of `prog`. */
+int fault_prog_xdp_stay(struct fault_prog *prog, const struct lab_port *port, bool generic,
+			struct error *err);
 
 /* By a link, until fault_prog_close(). next_fd: XDP program to end in, -1: XDP_PASS. */
 int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int next_fd, bool generic,

@@ -20,6 +20,7 @@ struct fault_row {
 	enum fault_value value;
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
+	bool of_program;     /* made by, or depending on, the program that sends or receives */
 };
 
 extern const struct fault_row fault_rows[FAULT_COUNT];

@@ -9,9 +9,10 @@
 #include "run/experiment.h"
 #include "trace/stagemap.h"
 
-#define PORT	28779
-#define PAYLOAD 512
-#define TRIES	3 /* where tracing was suppressed under the packets, which is no disagreement */
+#define PORT	   28779
+#define PAYLOAD	   512
+#define FRAGMENTED 4000
+#define TRIES	   3 /* where tracing was suppressed under the packets, which is no disagreement */
 
 const char *selftest_verdict_name(enum selftest_verdict v)
 {
@@ -77,6 +78,12 @@ static uint64_t lost_elsewhere(const struct result *res, enum stage injected)
 	return packets;
 }
 
+/* An event is about a packet; of a datagram in fragments each is one. */
+static uint64_t events_due(const struct result *res, const struct selftest_row *row)
+{
+	return res->fragments.made ? res->fragments.dropped : row->settled;
+}
+
 static void judge(const struct result *res, struct selftest_row *row)
 {
 	const struct result_stage *stage = &res->stage[row->stage];
@@ -95,7 +102,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 			 res->losses.suppressed ? ": " : "", res->losses.suppressed_evidence);
 	else if (!row->injected)
 		snprintf(row->note, sizeof(row->note), "nothing was lost");
-	else if (row->settled == row->injected && row->events == row->settled &&
+	else if (row->settled == row->injected && row->events == events_due(res, row) &&
 		 row->agreeing == row->counters)
 		row->verdict = SELFTEST_AGREES;
 	else if (row->settled != row->injected && !*row->note)
@@ -119,7 +126,7 @@ int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct se
 		.tx = &tx_socket,
 		.rx = fault == FAULT_XSK_RING ? &rx_xsk : &rx_socket,
 		.count = spec->count,
-		.payload = PAYLOAD,
+		.payload = fault == FAULT_IP_FRAG_MEM ? FRAGMENTED : PAYLOAD,
 		.port = PORT,
 		.ipv6 = spec->ipv6,
 		.flows = 1,

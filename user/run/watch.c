@@ -22,6 +22,14 @@ void watch_block_signals(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+void watch_unblock_signals(void)
+{
+	sigset_t set;
+
+	ending_signals(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 bool watch_tick(void)
 {
 	const struct timespec ts = {.tv_nsec = TICK_NS};
@@ -30,6 +38,6 @@ bool watch_tick(void)
 	ending_signals(&set);
 	if (sigtimedwait(&set, NULL, &ts) <= 0)
 		return false;
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	watch_unblock_signals();
 	return true;
 }

@@ -11,6 +11,9 @@
  */
 void watch_block_signals(void);
 
+/* They kill again, as where nothing is left half done by it. */
+void watch_unblock_signals(void);
+
 /* Waits for some milliseconds at most. True if one of the signals came; the next one kills. */
 bool watch_tick(void);
 

@@ -59,21 +59,20 @@ static int translate(struct filter *f)
 	return n < 0 ? n : 0;
 }
 
-static int refusal(const char *expr, int rc, const char *why, struct error *err)
+static int refuse(int rc, const char *why, struct error *err)
 {
 	switch (rc) {
 	case -EINVAL:
 		return error_set(err, STATUS_USAGE, rc, "man pcap-filter describes the language",
-				 "filter '%.100s': %s", expr, why);
+				 "bad filter: %s", why);
 	case -E2BIG:
 		return error_set(err, STATUS_USAGE, rc,
 				 "shorten it, for example with networks in place of hosts",
-				 "filter '%.100s...' is too long for the kernel", expr);
+				 "the filter is too long for the kernel");
 	case -ENODATA: /* where `geneve` has not matched, libpcap has lost the offsets */
 		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, behind 'or'",
-				 "filter '%.100s': libpcap does not know where headers are when "
-				 "'geneve' is tried first and does not match",
-				 expr);
+				 "bad filter: libpcap does not know where headers are when "
+				 "'geneve' is tried first and does not match");
 	}
 	return error_set(err, STATUS_FAILED, rc, NULL, "cannot compile the filter: %s",
 			 strerror(-rc));
@@ -93,7 +92,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		rc = translate(f);
 	if (rc) {
 		filter_free(f);
-		return refusal(expr, rc, why, err);
+		return refuse(rc, why, err);
 	}
 	f->tags = asks_for_tags(expr);
 	*out = f;

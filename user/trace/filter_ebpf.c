@@ -168,8 +168,6 @@ static int load(struct translation *t, const struct sock_filter *f)
 		return 0;
 	case BPF_LD | BPF_MEM:
 	case BPF_LDX | BPF_MEM:
-		if (f->k >= FILTER_MEMORY)
-			return -EINVAL;
 		load_field(t, reg, AT(memory) + 4 * f->k);
 		return 0;
 	}
@@ -178,7 +176,7 @@ static int load(struct translation *t, const struct sock_filter *f)
 
 static int store(struct translation *t, const struct sock_filter *f)
 {
-	if (f->k >= FILTER_MEMORY || BPF_CLASS(f->code) != f->code)
+	if (BPF_CLASS(f->code) != f->code)
 		return -EINVAL;
 	store_field(t, AT(memory) + 4 * f->k, f->code == BPF_ST ? A : X);
 	return 0;
@@ -402,11 +400,22 @@ static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set, bool 
 	return 0;
 }
 
+/* Follows the word of memory that an instruction uses. `load`: it reads, else it writes. */
+static int use_memory(const struct sock_filter *f, bool load, uint16_t *set)
+{
+	if (f->k >= FILTER_MEMORY)
+		return -EINVAL;
+	if (load)
+		return *set >> f->k & 1 ? 0 : -ENODATA;
+	*set |= (uint16_t)(1 << f->k);
+	return 0;
+}
+
 static int reach_next(struct translation *t, struct layer *l, unsigned i, bool *again)
 {
 	const struct sock_filter *f = &l->in[i];
 	uint16_t set = l->set[i];
-	int rc;
+	int rc = 0;
 
 	switch (BPF_CLASS(f->code)) {
 	case BPF_RET:
@@ -420,14 +429,14 @@ static int reach_next(struct translation *t, struct layer *l, unsigned i, bool *
 		return rc ? rc : reach(l, i, f->jf, set, again);
 	case BPF_ST:
 	case BPF_STX:
-		set |= (uint16_t)(1 << f->k % FILTER_MEMORY);
+		rc = use_memory(f, false, &set);
 		break;
 	case BPF_LD:
 	case BPF_LDX:
-		if (BPF_MODE(f->code) == BPF_MEM && !(set >> f->k % FILTER_MEMORY & 1))
-			return -ENODATA;
+		if (BPF_MODE(f->code) == BPF_MEM)
+			rc = use_memory(f, true, &set);
 	}
-	return reach(l, i, 0, set, again);
+	return rc ? rc : reach(l, i, 0, set, again);
 }
 
 static int prepare(struct translation *t, struct layer *l, const struct filter_source *source)

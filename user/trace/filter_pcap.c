@@ -70,6 +70,19 @@ static int keep(struct filter_code *code, const struct bpf_program *program)
 	return rc;
 }
 
+/* Whether a program asks for what only the kernel knows of a packet that it captures. */
+static bool is_live(const struct filter_code *code)
+{
+	for (unsigned i = 0; i < code->n; i++) {
+		const struct sock_filter *f = &code->insns[i];
+
+		if (BPF_CLASS(f->code) == BPF_LD && BPF_MODE(f->code) == BPF_ABS &&
+		    f->k - (uint32_t)SKF_AD_OFF < SKF_AD_MAX)
+			return true;
+	}
+	return false;
+}
+
 static int compile(pcap_t *pcap, struct filter_code *code, const char *expr)
 {
 	struct bpf_program program;
@@ -104,7 +117,11 @@ int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_
 	if (rc == -EINVAL)
 		snprintf(why, size, "%s", pcap_geterr(pcap));
 	pcap_close(pcap);
-	return rc;
+	if (rc || !is_live(code))
+		return rc;
+	filter_pcap_free(code);
+	snprintf(why, size, "inbound, outbound and ifindex are known in a live capture only");
+	return -EINVAL;
 }
 
 void filter_pcap_free(struct filter_code *code)

@@ -27,8 +27,8 @@ struct filter_code {
 };
 
 /*
- * 0, -ENOMEM, -E2BIG, or -EINVAL with libpcap's message in `why`. No instruction asks for what only
- * a live capture in the kernel has (SKF_AD_OFF). `layer`: what the packets begin with.
+ * 0, -ENOMEM, -E2BIG, or -EINVAL with libpcap's message in `why`, also for what only a live capture
+ * knows (SKF_AD_OFF). `layer`: what the packets begin with.
  */
 int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,
 			char *why, size_t size);

@@ -115,6 +115,9 @@ static struct verdict judge_kfree(const struct stagemap_event *e)
 		v.stage = row->stage;
 		v.class = row->class;
 	}
+	/* A blackhole of IPv6 ends both ways in dst_discard(); who sends still has its socket. */
+	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
+		v.stage = STAGE_IP_ROUTE;
 	v.note = row ? row->note : "dropped at a place that the map does not know";
 	if (v.class == VERDICT_LOSS && (e->flags & CAUSE_COPY))
 		v.class = VERDICT_COPY;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The packet filter in a tracing program: the kernel's own drops, between two namespaces. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "bpf/filter_run.h"
+#include "bpf/helpers.h"
+#include "host/lab.h"
+
+#define PATIENCE 10 /* seconds for what takes microseconds */
+#define OURS	 40471
+#define OTHERS	 40472
+#define EACH	 20
+
+static struct lab lab;
+static struct loaded tracer;
+static struct bpf_link *attached;
+
+static int open_lab(void **state)
+{
+	const struct lab_spec spec = {.topology = LAB_PAIR};
+	struct error err = {};
+
+	(void)state;
+	if (!lab_open(&lab, &spec, &err))
+		return 0;
+	print_error("%s\n", err.message);
+	return -1;
+}
+
+static int close_lab(void **state)
+{
+	(void)state;
+	lab_close(&lab);
+	return 0;
+}
+
+static void trace(const char *expr)
+{
+	struct filter *f = NULL;
+	struct error err = {};
+
+	if (filter_compile(&f, expr, &err))
+		fail_msg("%s", err.message);
+	tracer.skel = filter_test_bpf__open();
+	assert_non_null(tracer.skel);
+	bpf_program__set_autoload(tracer.skel->progs.drop, true);
+	assert_int_equal(filter_install(f, tracer.skel->obj, &err), 0);
+	assert_int_equal(load(&tracer), 0);
+	attached = bpf_program__attach(tracer.skel->progs.drop);
+	assert_non_null(attached);
+	filter_free(f);
+}
+
+static int end_trace(void **state)
+{
+	(void)state;
+	bpf_link__destroy(attached);
+	attached = NULL;
+	if (tracer.skel)
+		unload(&tracer);
+	tracer.skel = NULL;
+	return 0;
+}
+
+/* Packets end in order: when the last that counts is seen, those before it have ended too. */
+static void await_drops(uint64_t n)
+{
+	const volatile typeof(tracer.skel->bss->dropped) *dropped = &tracer.skel->bss->dropped;
+	time_t begin = time(NULL);
+
+	while (*dropped < n && time(NULL) - begin <= PATIENCE)
+		poll(NULL, 0, 1);
+	assert_int_equal(*dropped, n);
+	assert_int_equal(unread(&tracer), 0);
+}
+
+static int raw_socket(void)
+{
+	int saved = netns_push(&lab.tx_ns), fd;
+
+	assert_true(saved >= 0);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	netns_pop(saved);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* To ports where nobody listens; each of OTHERS before one of OURS. */
+static void send_frames(struct frame_spec spec)
+{
+	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.tx.ifindex};
+	int fd = raw_socket();
+
+	for (unsigned i = 0; i < 2 * EACH; i++) {
+		struct frame f;
+
+		spec.port = i % 2 ? OURS : OTHERS;
+		f = frame_make(spec);
+		memcpy(f.at, lab.rx.mac, 6);
+		assert_int_equal(sendto(fd, f.at, f.len, 0, (const void *)&to, sizeof(to)), f.len);
+	}
+	close(fd);
+}
+
+static void drops_are_filtered(void **state)
+{
+	(void)state;
+	trace("udp dst port 40471");
+	send_frames((struct frame_spec){});
+	await_drops(EACH);
+}
+
+static void drops_are_filtered_by_both_layers(void **state)
+{
+	(void)state;
+	trace("ether src 02:70:6b:00:00:01 and len = 80 and udp dst port 40471");
+	send_frames((struct frame_spec){});
+	await_drops(EACH);
+}
+
+/* Drops all that arrives at the receiver's device, before VLAN devices are looked for. */
+static void shoot_at_ingress(struct bpf_tc_hook *hook)
+{
+	const struct bpf_insn shot[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = TC_ACT_SHOT},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, NULL, "GPL", shot, 2, NULL);
+	int saved = netns_push(&lab.rx_ns), rc;
+	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = fd);
+
+	assert_true(fd >= 0 && saved >= 0);
+	rc = bpf_tc_hook_create(hook);
+	if (!rc)
+		rc = bpf_tc_attach(hook, &opts);
+	netns_pop(saved);
+	close(fd);
+	assert_int_equal(rc, 0);
+}
+
+static void stop_shooting(struct bpf_tc_hook *hook)
+{
+	int saved = netns_push(&lab.rx_ns);
+
+	assert_true(saved >= 0);
+	bpf_tc_hook_destroy(hook);
+	netns_pop(saved);
+}
+
+/* The kernel has taken the tag out of the packet by then. */
+static void tags_are_filtered(void **state)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)lab.rx.ifindex,
+		    .attach_point = BPF_TC_INGRESS);
+
+	(void)state;
+	shoot_at_ingress(&hook);
+	trace("vlan 0x45 and udp dst port 40471");
+	send_frames((struct frame_spec){});
+	send_frames((struct frame_spec){.tags = 1});
+	await_drops(EACH);
+	end_trace(NULL);
+
+	trace("udp dst port 40471");
+	send_frames((struct frame_spec){});
+	send_frames((struct frame_spec){.tags = 1});
+	await_drops(2 * EACH);
+	stop_shooting(&hook);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(drops_are_filtered, end_trace),
+		cmocka_unit_test_teardown(drops_are_filtered_by_both_layers, end_trace),
+		cmocka_unit_test_teardown(tags_are_filtered, end_trace),
+	};
+
+	skip_unless_privileged();
+	return cmocka_run_group_tests(tests, open_lab, close_lab);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * For test_change.py: any change, not only those that `check` advises.
+ *
+ *	change apply UNDO-FILE (KIND IFNAME NAME VALUE)...
+ *	change undo UNDO-FILE
+ *	change command (KIND IFNAME NAME VALUE)...	how it is made and undone, a line each
+ *	change read KIND IFNAME NAME
+ *
+ * KIND is the word of the journal; IFNAME "-" is none. A line for each that change.h tells:
+ * outcome, title, value now, why. The exit status is that of the error.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/change_parts.h"
+
+static const char *const outcomes[] = {
+	[CHANGE_DONE] = "done", [CHANGE_NOTHING] = "nothing", [CHANGE_FOREIGN] = "foreign",
+	[CHANGE_GONE] = "gone", [CHANGE_KEPT] = "kept",	      [CHANGE_FAILED] = "failed",
+	[CHANGE_BACK] = "back",
+};
+
+static void tell(void *arg, const struct change_told *told)
+{
+	(void)arg;
+	printf("%s|%s|%s|%s\n", outcomes[told->outcome], told->title, told->current, told->why);
+}
+
+static int fail(const struct error *err)
+{
+	fprintf(stderr, "%s: %s\n", err->message, err->hint);
+	return err->status;
+}
+
+static enum change_kind kind_of(const char *word)
+{
+	for (unsigned k = 0; k < CHANGE_KINDS; k++) {
+		if (!strcmp(change_ops[k].word, word))
+			return k;
+	}
+	fprintf(stderr, "no kind '%s'\n", word);
+	exit(STATUS_USAGE);
+}
+
+static const char *device(const char *arg)
+{
+	return strcmp(arg, "-") ? arg : "";
+}
+
+/* Plans argv in fours. Those that are so already are left out, and told. */
+static unsigned plan(struct change *c, char **argv, struct error *err)
+{
+	unsigned n = 0;
+
+	for (; argv[0] && argv[1] && argv[2] && argv[3]; argv += 4) {
+		int ret = change_plan(&c[n], NULL, kind_of(argv[0]), device(argv[1]), argv[2],
+				      argv[3], err);
+
+		if (ret == -EALREADY)
+			printf("already|%s\n", argv[2]);
+		else if (ret)
+			exit(fail(err));
+		else
+			n++;
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	struct change *changes = calloc(argc, sizeof(*changes));
+	char value[JOURNAL_VALUE_SIZE], buf[CHANGE_COMMAND_SIZE];
+	struct error err = {};
+	int ret = -EINVAL;
+
+	setlinebuf(stdout);
+	if (!changes || argc < 3)
+		return STATUS_USAGE;
+	if (!strcmp(argv[1], "apply")) {
+		unsigned n = plan(changes, argv + 3, &err);
+
+		ret = change_apply(changes, n, argv[2], tell, NULL, &err);
+	} else if (!strcmp(argv[1], "undo")) {
+		ret = change_undo(argv[2], tell, NULL, &err);
+	} else if (!strcmp(argv[1], "command")) {
+		unsigned n = plan(changes, argv + 2, &err);
+
+		for (unsigned i = 0; i < n; i++) {
+			puts(change_command(&changes[i], buf, sizeof(buf)));
+			puts(change_undo_command(&changes[i], buf, sizeof(buf)));
+		}
+		ret = 0;
+	} else if (!strcmp(argv[1], "read") && argc == 5) {
+		ret = change_read(NULL, kind_of(argv[2]), device(argv[3]), argv[4], value);
+		if (!ret)
+			puts(value);
+		else
+			error_set(&err, STATUS_FAILED, ret, NULL, "%s", strerror(-ret));
+	}
+	free(changes);
+	return ret ? fail(&err) : 0;
+}

@@ -1,0 +1,431 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Changes of settings, made, undone to the byte, and never half: tests/net/change.c does them."""
+
+import contextlib
+import fcntl
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import BINARY, EVERYTHING, case, main, require, require_root, table
+from settings import assert_same, settings, shell
+
+TOOL = BINARY.parent / "tests/net/change"
+NAME = f"pl-chg-{os.getpid()}"
+TTL = ["sysctl", "-", "net/ipv4/ip_default_ttl"]
+RPS = ["sysfs", "v0", "queues/rx-0/rps_cpus", "1"]
+
+def ip(*args):
+    subprocess.run(["ip", *args], check=True)
+
+
+@contextlib.contextmanager
+def netns(name=NAME):
+    require_root()
+    for tool in ("ip", "ethtool", "tc"):
+        require(shutil.which(tool), f"needs {tool}")
+    ip("netns", "add", name)
+    try:
+        require(not shell(name, "true").returncode, "ip netns exec does not work here")
+        ip("-n", name, "link", "add", "v0", "numtxqueues", "2", "numrxqueues", "2",
+           "type", "veth", "peer", "name", "v1")
+        for dev in ("lo", "v0", "v1"):
+            ip("-n", name, "link", "set", dev, "up")
+        shell(name, "ethtool -L v0 rx 1")
+        yield
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+@contextlib.contextmanager
+def scene():
+    """The namespace, an undo file, and its settings as they must be again in the end."""
+    with netns(), tempfile.TemporaryDirectory() as directory:
+        before = settings(NAME)
+        yield Path(directory, "undo")
+        assert_same(before, settings(NAME))
+        assert not os.listdir(directory), os.listdir(directory)
+
+
+class Told:
+    def __init__(self, result):
+        self.status, self.err, self.out = result.returncode, result.stderr, result.stdout
+        self.lines = [line.split("|") for line in result.stdout.splitlines()]
+        self.outcomes = [line[0] for line in self.lines]
+
+    def __str__(self):
+        return f"status {self.status}\n{self.err}{self.out}"
+
+
+def tool(*args, name=NAME):
+    return Told(shell(name, shlex.join([str(TOOL), *(str(a) for a in args)])))
+
+
+def undo(file, *outcomes):
+    """Undoes from outside, as each entry knows its namespace; all the outcomes, in order."""
+    result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
+                                 check=False))
+    assert result.outcomes == list(outcomes), result
+    return result
+
+
+def apply(file, *changes):
+    result = tool("apply", file, *changes)
+    assert result.status == 0 and set(result.outcomes) == {"done"}, result
+    return result
+
+
+def value(path):
+    return shell(NAME, f"cat {path}").stdout.strip()
+
+
+def ttl():
+    return value("/proc/sys/net/ipv4/ip_default_ttl")
+
+
+@table([(" ".join(change[:3]), change, shows) for change, shows in [
+    ([*TTL, "33"], "ip_default_ttl:33"),
+    (["sysctl", "-", "net/ipv4/ping_group_range", "5 6"], "ping_group_range:5\t6"),
+    (["sysctl", "-", "net/ipv4/ip_local_reserved_ports", "8080"], "reserved_ports:8080"),
+    (["sysctl", "-", "net/ipv4/conf/v0/rp_filter", "2"], "conf/v0/rp_filter:2"),
+    (RPS, "rx-0/rps_cpus:"),
+    (["sysfs", "v0", "queues/rx-0/rps_flow_cnt", "1024"], "rx-0/rps_flow_cnt:1024"),
+    (["sysfs", "v0", "queues/tx-0/xps_cpus", "1"], "tx-0/xps_cpus:"),
+    (["sysfs", "v0", "tx_queue_len", "2000"], "tx_queue_len:2000"),
+    (["sysfs", "v0", "napi_defer_hard_irqs", "2"], "napi_defer_hard_irqs:2"),
+    (["sysfs", "v0", "gro_flush_timeout", "20000"], "gro_flush_timeout:20000"),
+    (["channels", "v0", "rx", "2"], "queues/rx-1/rps_cpus"),
+    (["feature", "v0", "rx-gro", "on"], "v0 -k generic-receive-offload: on"),
+    (["feature", "v0", "tx-checksum-ip-generic", "off"], "tx-checksum-ip-generic: off"),
+    (["qdisc", "v0", "root", "pfifo limit 5000"], "limit 5000p"),
+]])
+def made_and_undone(change, shows):
+    with scene() as file:
+        before = settings(NAME)
+        planned = tool("command", *change)
+        require("there is no" not in planned.err, planned.err)
+        assert planned.status == 0 and len(planned.lines) == 2, planned
+        make, take_back = planned.out.splitlines()
+        apply(file, *change)
+        made = settings(NAME)
+        assert any(shows in line for line in made if line not in before), \
+            [line for line in made if line not in before]
+        undo(file, "done")
+        assert_same(before, settings(NAME))
+        # the commands do the very same, if the host has the tool
+        if shutil.which(make.split()[0]) or make.startswith("echo"):
+            assert not shell(NAME, make).stderr
+            assert_same(made, settings(NAME))
+            assert not shell(NAME, take_back).stderr
+
+
+@case
+def threaded_needs_napi():
+    with scene() as file:
+        gro = ["feature", "v0", "rx-gro", "on"]
+        apply(file, *gro)
+        apply(file, "sysfs", "v0", "threaded", "1")
+        assert value("/sys/class/net/v0/threaded") == "1"
+        undo(file, "done", "done")
+
+
+@case
+def coalescing_of_a_tap():
+    with netns(), tempfile.TemporaryDirectory() as directory:
+        require(not shell(NAME, "ip tuntap add t0 mode tap").returncode, "no /dev/net/tun here")
+        before = settings(NAME)
+        file = Path(directory, "undo")
+        apply(file, "coalesce", "t0", "rx-frames", "32")
+        assert "rx-frames: 32" in shell(NAME, "ethtool -c t0").stdout
+        undo(file, "done")
+        assert_same(before, settings(NAME))
+
+
+@case
+def qdisc_that_was_set_up():
+    with netns(), tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "undo")
+        shell(NAME, "tc qdisc add dev v0 root handle 7: pfifo limit 3")
+        before = settings(NAME)
+        apply(file, "qdisc", "v0", "root", "pfifo limit 5000")
+        assert "pfifo 7: root" in shell(NAME, "tc qdisc show dev v0").stdout
+        undo(file, "done")
+        assert_same(before, settings(NAME))
+        other = tool("apply", file, "qdisc", "v0", "root", "bfifo limit 5000")
+        assert other.status == 3 and "by hand" in other.err, other
+
+
+@case
+def several_newest_first():
+    with scene() as file:
+        apply(file, *TTL, "33", *RPS, "channels", "v0", "rx", "2")
+        apply(file, *TTL, "44", "sysfs", "v0", "queues/rx-1/rps_cpus", "1")
+        assert len(file.read_text().split("\n\n")) == 6, file.read_text()
+        assert file.stat().st_mode & 0o777 == 0o600
+        result = undo(file, *["done"] * 5)
+        assert [line[1] for line in result.lines] == [
+            "v0 queues/rx-1/rps_cpus", "net.ipv4.ip_default_ttl", "v0 rx channels",
+            "v0 queues/rx-0/rps_cpus", "net.ipv4.ip_default_ttl"], result
+
+
+@case
+def nothing_to_undo():
+    with scene() as file:
+        undo(file)
+
+
+@case
+def all_or_none():
+    with scene() as file:
+        result = tool("apply", file, *RPS, *TTL, "33", "sysctl", "-",
+                      "net/ipv4/ip_nonlocal_bind", "1", "sysctl", "-", "net/ipv4/tcp_retries1",
+                      "256", "sysctl", "-", "net/ipv4/tcp_retries2", "9")
+        assert result.status == 3 and "net.ipv4.tcp_retries1" in result.err, result
+        assert result.outcomes == ["done"] * 3 + ["failed"] + ["back"] * 3, result
+
+
+@case
+def value_that_does_not_stay():
+    with scene() as file:
+        # rounded up to a power of two
+        result = tool("apply", file, *TTL, "33", "sysfs", "v0", "queues/rx-0/rps_flow_cnt", "1000")
+        assert result.status == 1 and "does not become '1000'" in result.err, result
+        assert result.outcomes == ["done", "failed", "back"], result
+
+
+@table([
+    ("a device that is not there", ["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
+    ("what the driver does not have", ["ring", "v0", "rx", "64"], 3, "does not tell: v0 rx ring"),
+    ("more than there is", ["channels", "v0", "rx", "3"], 1, "it is at most 2"),
+    ("no such setting", ["feature", "v0", "rx-grow", "on"], 3, "there is no v0 rx-grow"),
+    ("no value", ["feature", "v0", "rx-gro", "yes"], 1, "not a value of it"),
+    ("no number", ["sysctl", "-", "net/ipv4/ip_default_ttl", "1x"], 1, "not a value of it"),
+])
+def refused(change, status, words):
+    with scene() as file:
+        result = tool("apply", file, *change)
+        assert result.status == status and words in result.err and not result.out, result
+
+
+@case
+def changed_by_somebody_else():
+    with scene() as file:
+        was = ttl()
+        apply(file, *TTL, "33", *RPS)
+        shell(NAME, "sysctl -qw net.ipv4.ip_default_ttl=77 || "
+              "echo 77 > /proc/sys/net/ipv4/ip_default_ttl")
+        result = undo(file, "done", "foreign")
+        assert result.status == 0 and result.lines[1][2] == "77", result
+        assert ttl() == "77" and not file.exists()
+        shell(NAME, f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
+
+
+@case
+def put_back_by_somebody_else():
+    with scene() as file:
+        was = ttl()
+        apply(file, *TTL, "33")
+        shell(NAME, f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
+        undo(file, "nothing")
+
+
+@case
+def interface_is_gone():
+    with netns(), tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "undo")
+        apply(file, *RPS)
+        ip("-n", NAME, "link", "del", "v0")
+        ip("-n", NAME, "link", "add", "v0", "type", "veth", "peer", "name", "v1")
+        shell(NAME, "echo 1 > /sys/class/net/v0/queues/rx-0/rps_cpus")  # of another v0
+        undo(file, "gone")
+        assert value("/sys/class/net/v0/queues/rx-0/rps_cpus") == "1"
+        assert not file.exists()
+
+
+@case
+def interface_has_another_name():
+    with scene() as file:
+        apply(file, *RPS, *TTL, "33")
+        ip("-n", NAME, "link", "set", "v0", "down", "name", "lan0")
+        result = undo(file, "done", "kept")
+        assert "is called lan0 now" in result.lines[1][3], result
+        ip("-n", NAME, "link", "set", "lan0", "name", "v0", "up")
+        undo(file, "done")
+
+
+@case
+def namespace_is_gone():
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "undo")
+        with netns():
+            apply(file, *TTL, "33")
+        # a new one, with the inode number of the old one if the kernel likes
+        with netns():
+            before = settings(NAME)
+            result = undo(file, "gone")
+            assert "namespace is gone" in result.lines[0][3], result
+            assert_same(before, settings(NAME))
+
+
+@case
+def each_in_its_namespace():
+    with scene() as file, netns(f"{NAME}-2"):
+        before = settings(f"{NAME}-2")
+        apply(file, *TTL, "33", *RPS)
+        other = tool("apply", file, *TTL, "34", *RPS, name=f"{NAME}-2")
+        assert other.status == 0, other
+        undo(file, *["done"] * 4)
+        assert_same(before, settings(f"{NAME}-2"))
+
+
+@case
+def host_was_booted():
+    with scene() as file:
+        was = ttl()
+        apply(file, *TTL, "33")
+        record = file.read_text()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        assert boot in record
+        file.write_text(record.replace(boot, "0" + boot[1:] if boot[0] != "0" else "1" + boot[1:]))
+        undo(file, "gone")
+        assert ttl() == "33"
+        shell(NAME, f"echo {was} > /proc/sys/net/ipv4/ip_default_ttl")
+
+
+@case
+def damaged_file():
+    with scene() as file:
+        apply(file, *TTL, "33")
+        apply(file, *RPS)
+        record = file.read_text()
+        file.write_text(record[:-30])
+        refused_ = tool("apply", file, "sysctl", "-", "net/ipv4/tcp_retries2", "9")
+        assert refused_.status == 1 and "from line 12 on" in refused_.err, refused_
+        result = undo(file, "done")
+        assert result.status == 1 and "from line 12 on" in result.err, result
+        # what could not be read is still there, and can be mended
+        file.write_text(file.read_text() + record[-30:])
+        undo(file, "done")
+
+
+@case
+def entry_of_another_version():
+    with scene() as file:
+        apply(file, *TTL, "33", *RPS)
+        record = file.read_text()
+        file.write_text(record.replace("kind sysctl", "kind thing")
+                        .replace("queues/rx-0/rps_cpus", "../../v0/threaded"))
+        undo(file, "kept", "kept")
+        assert ttl() == "33"
+        file.write_text(record)
+        undo(file, "done", "done")
+
+
+@case
+def read_only_proc_sys():
+    with scene() as file:
+        result = Told(shell(NAME, "unshare -m sh -c 'mount --bind -o ro /proc/sys /proc/sys && "
+                            f"mount -o remount,ro,bind /proc/sys && exec {TOOL} apply {file} "
+                            f"{' '.join(RPS)} {' '.join(TTL)} 33'"))
+        require("mount:" not in result.err, result.err)
+        assert result.status == 3 and "Read-only file system" in result.err, result
+        assert "on the host itself" in result.err and result.outcomes[-1] == "back", result
+
+
+@case
+def value_of_the_host_in_a_namespace():
+    with scene() as file:
+        require("rmem_max" in shell(NAME, "ls /proc/sys/net/core").stdout, "not shown here")
+        result = tool("apply", file, "sysctl", "-", "net/core/rmem_max", "123456")
+        assert result.status == 3 and "network namespace" in result.err, result
+
+
+@case
+def waits_for_a_change_that_ends():
+    """`run` holds a sysctl that it has changed for a while: that is not the old value."""
+    with scene() as file:
+        apply(file, *TTL, "33")  # makes the directory
+        undo(file, "done")
+        path = Path("/run/pktledger/journal/sysctl:net:ipv4:ip_default_ttl")
+        path.touch()
+        with path.open("r+") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            with subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file, *TTL, "33"],
+                                  stdout=subprocess.PIPE) as process:
+                time.sleep(0.2)
+                assert process.poll() is None
+                path.unlink()
+                other.close()
+                assert process.communicate()[0].startswith(b"done") and not process.returncode
+        undo(file, "done")
+
+
+@case
+def two_at_once():
+    with scene() as file:
+        both = [subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file, *TTL, want],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for want in ("33", "44")]
+        told = [process.communicate() for process in both]
+        done = [process for process in both if process.returncode == 0]
+        assert done, told
+        for process, (_, err) in zip(both, told):
+            assert process in done or "is no longer" in err, told
+        undo(file, *["done"] * len(done))
+
+
+@case
+def killed_anywhere():
+    """However far it came: the record was there first."""
+    with scene() as file:
+        before = settings(NAME)
+        changes = [*RPS, "channels", "v0", "rx", "2"]
+        for conf in ("all", "default", "lo", "v0", "v1"):
+            for name in ("rp_filter", "log_martians", "arp_ignore", "arp_announce"):
+                changes += ["sysctl", "-", f"net/ipv4/conf/{conf}/{name}", "1"]
+        undone = []
+        for step in range(200 if EVERYTHING else 24):
+            with subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file, *changes],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                if step % 2:  # right after the record is there
+                    while not file.exists() and process.poll() is None:
+                        pass
+                time.sleep(step // 2 % 12 * 0.0005)
+                process.send_signal(signal.SIGKILL)
+            result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
+                                         check=False))
+            assert result.status == 0, result
+            assert set(result.outcomes) <= {"done", "nothing"}, result
+            undone.append(result.outcomes.count("done"))
+            assert not file.exists()
+            for left in file.parent.iterdir():
+                assert left.name == "undo.new", left
+                left.unlink()
+            assert_same(before, settings(NAME))
+        print(f"# undone of {len(changes) // 4}: {undone}")
+        apply(file, *changes)  # also takes over the locks that were left
+        undo(file, *["done"] * (len(changes) // 4))
+
+
+@case
+def host_global_values_are_read():
+    require_root()
+    for irq in sorted(os.listdir("/proc/irq"))[:3]:
+        path = Path("/proc/irq", irq, "smp_affinity_list")
+        if path.exists():
+            result = subprocess.run([TOOL, "read", "irq", "-", irq], capture_output=True,
+                                    text=True, check=True)
+            assert result.stdout == path.read_text()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`check`: hosts made sick on purpose in namespaces; it names the cause first. And healthy ones."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (assert_valid, case, main, pktledger, require, require_root, skip, started, table,
+                 until)
+
+NAME = f"pl-check-{os.getpid()}"
+PORT = 28779
+
+# Opens a socket, says so, then reads a datagram each PAUSE seconds (negative: never).
+READER = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+if int(sys.argv[3]):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(sys.argv[3]))
+s.bind(("0.0.0.0", int(sys.argv[1])))
+print("ready", flush=True)
+pause = float(sys.argv[2])
+while True:
+    if pause < 0:
+        time.sleep(3600)
+    s.recv(65536)
+    if pause:
+        time.sleep(pause)
+"""
+
+# Sends COUNT datagrams at once, then waits PAUSE seconds, and so on. Errors of send() are ignored.
+SENDER = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 0))
+to, count, pause = (sys.argv[2], int(sys.argv[3])), int(sys.argv[4]), float(sys.argv[5])
+data = bytes(int(sys.argv[6]))
+first = True
+while True:
+    for _ in range(count):
+        try:
+            s.sendto(data, to)
+        except OSError:
+            pass
+    if first:
+        print("ready", flush=True)
+        first = False
+    time.sleep(pause)
+"""
+
+TX, RX = "198.18.0.1", "198.18.0.2"
+
+
+def ip(side, *args):
+    subprocess.run(["ip", "-n", f"{NAME}-{side}", *args], check=True, capture_output=True)
+
+
+def tc(side, *args):
+    subprocess.run(["tc", "-n", f"{NAME}-{side}", *args], check=True, capture_output=True)
+
+
+def inside(side, *args):
+    return ["nsenter", f"--net=/run/netns/{NAME}-{side}", *args]
+
+
+def sysctl(side, path, value):
+    subprocess.run(inside(side, "tee", f"/proc/sys/{path}"), input=str(value), text=True, check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+class Lab(contextlib.ExitStack):
+    def __enter__(self):
+        require_root()
+        require(shutil.which("nsenter"), "needs nsenter (util-linux)")
+        result = pktledger("lab", "up", NAME)
+        assert result.status == 0, result
+        self.callback(pktledger, "lab", "down", NAME)
+        return super().__enter__()
+
+    def start(self, side, script, *args):
+        """A Python script in the namespace; returns when it is ready."""
+        process = subprocess.Popen(inside(side, sys.executable, "-c", script, *map(str, args)),
+                                   stdout=subprocess.PIPE, text=True)
+
+        def stop():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+        self.callback(stop)
+        assert process.stdout.readline() == "ready\n", "the script did not start"
+        return process.pid
+
+    def reader(self, pause, rcvbuf=0):
+        return self.start("rx", READER, PORT, pause, rcvbuf)
+
+    def sender(self, count, pause, port=PORT, size=512, source=TX):
+        return self.start("tx", SENDER, source, RX, port, count, pause, size)
+
+
+def check(*args, side="rx", status=0):
+    if "-t" not in args:
+        args = ("-t", "0.4", *args)
+    result = pktledger("check", "-j", "--netns", f"{NAME}-{side}", *args)
+    assert result.status == status, result
+    assert_valid(result.json)
+    return result.json["end"]
+
+
+def findings(*args, **kwargs):
+    """Those of the namespace: the rest of the host has its own life."""
+    return [f for f in check(*args, **kwargs)["findings"] if f["scope"] != "host"]
+
+
+def first(*args, **kwargs):
+    found = findings(*args, **kwargs)
+    assert found, "nothing was found"
+    return found[0]
+
+
+def begun_watching(pid):
+    """It waits for a signal or the end of its window."""
+    where = Path(f"/proc/{pid}/wchan").read_text()
+    return "sigtimedwait" in where
+
+
+@case
+def healthy():
+    with Lab() as lab:
+        lab.reader(0)
+        lab.sender(5, 0.02)
+        end = check()
+        assert not [f for f in end["findings"] if f["scope"] != "host"], end["findings"]
+        assert [s["port"] for s in end["sockets"]] == [PORT], end["sockets"]
+        assert sum(i["rx_packets"] for i in end["interfaces"]) > 0, end["interfaces"]
+        text = pktledger("check", "-t", "0.1", "--netns", f"{NAME}-rx")
+        assert text.status == 0 and "interface" in text.out, text
+
+
+@case
+def buffer_cut_by_rmem_max():
+    """net.core.rmem_max is the host's, which a namespace can only read: it is left alone here."""
+    with Lab() as lab:
+        limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
+        require(limit <= 16 << 20, f"net.core.rmem_max is {limit}: more is no advice")
+        pid = lab.reader(0.01, rcvbuf=1 << 30)
+        lab.sender(limit // 256, 0.05)
+        f = first()
+        assert f["id"] == "rcvbuf-capped" and f["stage"] == "rcvbuf" and f["losing"], f
+        assert f["subject"] == f"port {PORT}" and "python" in f["text"], f
+        assert str(2 * limit) in f["evidence"] and f["loss_pps"] > 0, f
+        assert f["command"].startswith("sysctl -w net.core.rmem_max="), f
+        assert f["undo"] == f"sysctl -w net.core.rmem_max={limit}", f
+        assert [c["old"] for c in f["changes"]] == [str(limit)], f
+        assert first("--port", str(PORT))["id"] == f["id"]
+        by_pid = pktledger("check", "-j", "-t", "0.2", "--pid", str(pid)).json["end"]
+        assert [s["pid"] for s in by_pid["sockets"]] == [pid], by_pid["sockets"]
+        assert [x["id"] for x in by_pid["findings"] if x["scope"] == "socket"] == [f["id"]]
+
+
+@case
+def slow_reader_with_a_buffer_of_its_choice():
+    with Lab() as lab:
+        lab.reader(0.01, rcvbuf=100000)
+        lab.sender(100, 0.01)
+        f = first("-t", "1")
+        assert f["id"] == "rcvbuf-slow" and f["wanted"] == "a faster reader", f
+        assert "a packet takes" in f["evidence"] and not f["changes"], f
+
+
+@case
+def reader_that_stands_still():
+    with Lab() as lab:
+        lab.reader(-1, rcvbuf=100000)
+        lab.sender(115, 3600)  # some 147 of 200 KB: no loss yet
+        f = first()
+        assert f["id"] == "rcvbuf-filling" and not f["losing"], f
+
+
+@case
+def reverse_path_filter():
+    with Lab() as lab:
+        ip("tx", "addr", "add", "198.19.0.1/32", "dev", "v-tx")
+        ip("rx", "link", "add", "other", "type", "veth", "peer", "name", "elsewhere")
+        ip("rx", "link", "set", "other", "up")
+        ip("rx", "link", "set", "elsewhere", "up")
+        ip("rx", "route", "add", "198.19.0.0/16", "dev", "other")
+        for name in ("all", "other", "elsewhere"):
+            sysctl("rx", f"net/ipv4/conf/{name}/rp_filter", 0)
+        sysctl("rx", "net/ipv4/conf/v-rx/rp_filter", 1)
+        lab.reader(0)
+        lab.sender(10, 0.01, source="198.19.0.1")
+        f = first()
+        assert f["id"] == "ip-rpfilter" and f["stage"] == "ip_route", f
+        assert f["subject"] == "v-rx" and "v-rx.rp_filter=2" in f["command"], f
+        assert "v-rx.rp_filter=1" in f["undo"], f
+
+
+@case
+def qdisc_with_a_small_limit():
+    with Lab() as lab:
+        try:
+            tc("tx", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "1mbit", "burst", "2kb",
+               "limit", "3kb")
+        except subprocess.CalledProcessError:
+            skip("no tbf here")
+        lab.reader(0)
+        lab.sender(100, 0.01)
+        f = first(side="tx")
+        assert f["id"] == "qdisc" and f["subject"] == "v-tx" and "tbf" in f["current"], f
+
+
+@case
+def nobody_on_the_port():
+    with Lab() as lab:
+        f = first("--port", "9", "--fail-on", "error", status=4)
+        assert f["id"] == "port-closed" and not f["losing"], f
+        lab.sender(10, 0.01, port=9)
+        f = first("--fail-on", "error", status=4)
+        assert f["id"] == "udp-lookup" and f["losing"], f
+
+
+@case
+def tap_is_a_note():
+    with Lab() as lab:
+        lab.start("rx", """
+import socket, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+print("ready", flush=True)
+time.sleep(3600)
+""")
+        f = first("--fail-on", "info", status=4)
+        assert f["id"] == "taps" and f["severity"] == "info" and "python" in f["evidence"], f
+
+
+@case
+def bridge_of_two_mtus():
+    with Lab():
+        try:
+            ip("rx", "link", "add", "br0", "type", "bridge")
+        except subprocess.CalledProcessError:
+            skip("no bridge here")
+        for name, mtu in (("p0", "1500"), ("p1", "1400")):
+            ip("rx", "link", "add", name, "type", "veth", "peer", "name", f"{name}-end")
+            ip("rx", "link", "set", name, "mtu", mtu, "master", "br0", "up")
+        f = first()
+        assert f["id"] == "mtu-mismatch" and f["subject"] == "p1", f
+
+
+@case
+def interface_that_goes_away():
+    with Lab():
+        ip("rx", "link", "add", "gone", "type", "veth", "peer", "name", "gone-too")
+        ip("rx", "link", "set", "gone", "up")
+        ip("rx", "link", "set", "gone-too", "up")
+        require(os.path.exists("/proc/self/wchan"), "needs /proc/PID/wchan")
+        with started("check", "-j", "-t", "1.5", "--netns", f"{NAME}-rx") as process:
+            until(lambda: begun_watching(process.pid), 5, "check does not watch")
+            ip("rx", "link", "del", "gone")
+            out, err = process.communicate(timeout=30)
+        assert process.returncode == 0, err
+        end = json.loads(out)["end"]
+        assert {u["what"] for u in end["unread"]} == {"gone", "gone-too"}, end["unread"]
+        assert [i["ifname"] for i in end["interfaces"]] == ["v-rx"], end["interfaces"]
+
+
+@case
+def one_interface():
+    with Lab():
+        assert [i["ifname"] for i in check("-i", "v-rx")["interfaces"]] == ["v-rx"]
+
+
+@table([
+    ("no such interface", ["-i", "pl-none"], 1, "pl-none"),
+    ("no such process", ["--pid", "2147483647"], 1, "2147483647"),
+    ("no such namespace", ["--netns", "pl-none"], None, "pl-none"),
+    ("port 0", ["-p", "0"], 2, "--port"),
+    ("port and process", ["-p", "9", "--pid", "1"], 2, "--pid"),
+    ("no severity", ["--fail-on", "bad"], 2, "--fail-on"),
+    ("too short", ["-t", "1us"], 2, "--duration"),
+    ("no such finding", ["--explain", "pl-none"], 2, "pl-none"),
+    ("a word too much", ["eth0"], 2, "eth0"),
+])
+def bad_input(args, status, word):
+    result = pktledger("check", *args)
+    assert result.status == status or (status is None and result.status in (1, 3)), result
+    assert word in result.err and result.err.count("\n") == 1 and not result.out, result
+
+
+@case
+def explains():
+    one = pktledger("check", "--explain", "rcvbuf-slow")
+    assert one.status == 0 and one.out.startswith("rcvbuf-slow\n"), one
+    every = pktledger("check", "--explain", "all")
+    assert every.status == 0 and one.out in every.out, every
+
+
+@case
+def without_privilege():
+    require_root()
+    require(shutil.which("setpriv"), "needs setpriv (util-linux)")
+    from lib import BINARY
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           str(BINARY), "check", "-j", "-t", "0.1"], capture_output=True, text=True)
+    if done.returncode == 126 or "Permission denied" in done.stderr:
+        skip("the program cannot be reached by others")
+    assert done.returncode == 0, done.stderr
+    assert '"own-capabilities"' in done.stdout
+
+
+if __name__ == "__main__":
+    main()

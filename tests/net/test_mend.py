@@ -1,0 +1,228 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`check --apply`, `--undo`, `--persist`: a host made sick, mended, and as sick as before."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (BINARY, PATIENCE, assert_balanced, assert_valid, case, lost, main, pktledger,
+                 require, require_root, run, table, until)
+from settings import assert_same, settings, shell
+
+NAME = f"pl-mend-{os.getpid()}"
+RX = f"{NAME}-rx"
+RP_FILTER = "net.ipv4.conf.v-rx.rp_filter"
+SICK = f"""
+ip link add other type veth peer name elsewhere
+ip link set other up
+ip link set elsewhere up
+ip route add 198.18.0.1/32 dev other
+for name in all other elsewhere; do echo 0 > /proc/sys/net/ipv4/conf/$name/rp_filter; done
+echo 1 > /proc/sys/{RP_FILTER.replace('.', '/')}
+"""
+
+
+@contextlib.contextmanager
+def sick_host():
+    """The way back to the sender leaves by another device: all that arrives is dropped."""
+    require_root()
+    for tool in ("ip", "ethtool", "tc"):
+        require(shutil.which(tool), f"needs {tool}")
+    with tempfile.TemporaryDirectory() as directory:
+        result = pktledger("lab", "up", NAME)
+        assert result.status == 0, result
+        try:
+            require(not shell(RX, SICK).returncode, "ip netns exec does not work here")
+            before = settings(RX)
+            yield Path(directory, "undo")
+            assert_same(before, settings(RX))
+            assert not os.listdir(directory), os.listdir(directory)
+        finally:
+            pktledger("lab", "down", NAME)
+
+
+SENDER = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    try:
+        s.sendto(bytes(512), ("198.18.0.2", 9))
+    except ConnectionRefusedError:  # once it arrives: there is nobody
+        pass
+    time.sleep(0.002)
+"""
+
+
+def arrived():
+    return int(shell(RX, "cat /sys/class/net/v-rx/statistics/rx_packets").stdout)
+
+
+@contextlib.contextmanager
+def traffic():
+    before = arrived()
+    with subprocess.Popen(["ip", "netns", "exec", f"{NAME}-tx", sys.executable, "-c",
+                           SENDER]) as process:
+        try:
+            until(lambda: arrived() > before + 10, 20, "traffic")
+            yield
+        finally:
+            process.kill()
+
+
+def rp_filter():
+    return shell(RX, f"cat /proc/sys/{RP_FILTER.replace('.', '/')}").stdout.strip()
+
+
+def check(*args):
+    return pktledger("check", "-t", "0.3", "--netns", RX, *args)
+
+
+def small_run():
+    """Few enough to fit the socket's buffer, whatever the reader's CPU does meanwhile."""
+    document = run("--lab", NAME, "-c", "150", "--rate", "1k")
+    assert_balanced(document, attempted=150)
+    return lost(document)
+
+
+def on_terminal(answer, *args):
+    """check, with somebody who types; returns the exit status and what was shown."""
+    pid, fd = pty.fork()
+    if not pid:
+        os.execv(BINARY, [str(BINARY), "check", "-t", "0.3", "--netns", RX, *args])
+    shown, said = "", False
+    end = time.monotonic() + 30 * PATIENCE
+    with contextlib.suppress(OSError):  # EIO: it has ended
+        while time.monotonic() < end:
+            if not select.select([fd], [], [], 0.1)[0]:
+                continue
+            data = os.read(fd, 4096).decode()
+            if not data:
+                break
+            shown += data
+            if not said and shown.endswith("without any: "):
+                os.write(fd, answer.encode())
+                said = True
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+@case
+def mended_and_as_before():
+    with sick_host() as file:
+        assert small_run() == {"ip_route": 150}
+        with traffic():
+            found = check("-j").json["end"]["findings"]
+            found = [f for f in found if f["scope"] != "host"]
+            assert found[0]["id"] == "ip-rpfilter" and found[0]["losing"], found
+            assert rp_filter() == "1"
+            result = check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
+            assert result.status == 0 and f"done     {RP_FILTER}: 2" in result.out, result
+            assert "--undo" in result.err, result
+        assert small_run() == {}
+        result = pktledger("check", "--undo", "--undo-file", str(file))
+        assert result.status == 0 and f"done     {RP_FILTER}: 1" in result.out, result
+        assert small_run() == {"ip_route": 150}
+
+
+@case
+def documents():
+    with sick_host() as file, traffic():
+        args = ["-j", "--undo-file", str(file)]
+        result = check("--apply", "--yes", *args, "ip-rpfilter")
+        assert result.status == 0, result
+        assert_valid(result.json)
+        applied = result.json["end"]["applied"]
+        assert [(c["title"], c["old"], c["wanted"], c["outcome"], c["current"])
+                for c in applied] == [(RP_FILTER, "1", "2", "done", "2")], applied
+        result = pktledger("check", "--undo", *args)
+        assert_valid(result.json)
+        undone = result.json["end"]["undone"]
+        assert [(c["title"], c["outcome"], c["current"])
+                for c in undone] == [(RP_FILTER, "done", "1")], undone
+        result = pktledger("check", "--undo", *args)
+        assert result.status == 0 and result.json["end"]["undone"] == [], result
+
+
+@case
+def asked():
+    with sick_host() as file, traffic():
+        for answers, value in [("y\n", "2"), ("a\n", "2"), ("n\n", "1"), ("\n", "1"),
+                               ("q\n", "1"), ("\x04", "1"), ("\x03", "1"),
+                               ("nope" * 100 + "\n", "1")]:
+            status, shown = on_terminal(answers, "--apply", "--undo-file", str(file), "ip-rpfilter")
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+            assert f"{RP_FILTER}: 1 -> 2" in plain and "  risk " in plain, plain
+            assert plain.count(f"sysctl -w {RP_FILTER}=2") == 2, plain
+            assert status == (-signal.SIGINT if answers == "\x03" else 0), (status, plain)
+            assert rp_filter() == value, (answers, plain)
+            assert file.exists() == (value == "2")
+            assert pktledger("check", "--undo", "--undo-file", str(file)).status == 0
+
+
+@case
+def left_as_somebody_else_set_it():
+    with sick_host() as file, traffic():
+        assert check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter").status == 0
+        shell(RX, f"echo 0 > /proc/sys/{RP_FILTER.replace('.', '/')}")
+        result = pktledger("check", "--undo", "--undo-file", str(file))
+        assert result.status == 1 and "1 of 1 settings are not as they were" in result.err, result
+        assert f"left     {RP_FILTER}: 0" in result.out, result
+        assert f"sysctl -w {RP_FILTER}=1" in result.out, result
+        shell(RX, f"echo 1 > /proc/sys/{RP_FILTER.replace('.', '/')}")
+
+
+@case
+def kept_for_the_next_boot():
+    with sick_host() as file, traffic():
+        args = ["--persist", "--undo-file", str(file)]
+        advised = check(*args, "ip-rpfilter")
+        assert advised.status == 0 and rp_filter() == "1" and not file.exists(), advised
+        # of another namespace: no file keeps it
+        assert f"# sysctl -w {RP_FILTER}=2\n" in advised.out, advised
+        assert pktledger("check", "-t", "0.3", "--netns", RX, "--apply", "--yes", "--undo-file",
+                         str(file), "ip-rpfilter").status == 0
+        # from inside, and it advises it no more: but it was made
+        inside = shell(RX, f"{BINARY} check "
+                           f"-j -t 0.3 {' '.join(args)}")
+        text = json.loads(inside.stdout)["end"]["persist"]
+        assert f"# /etc/sysctl.d/90-pktledger.conf\n{RP_FILTER} = 2\n" in text, text
+        pktledger("check", "--undo", "--undo-file", str(file))
+
+
+@case
+def nothing_to_do():
+    with sick_host() as file:
+        result = pktledger("check", "--undo", "--undo-file", str(file))
+        assert result.status == 0 and "nothing to undo" in result.err, result
+        result = check("--apply", "--yes", "--undo-file", str(file), "ip-rpfilter")
+        assert result.status == 1 and "not among those" in result.err, result
+
+
+@table([
+    ("no terminal", ["--apply"], "no terminal"),
+    ("no such finding", ["--apply", "--yes", "pl-none"], "pl-none"),
+    ("IDs without a purpose", ["ip-rpfilter"], "ip-rpfilter"),
+    ("yes to what", ["--yes"], "--apply"),
+    ("done and undone", ["--apply", "--yes", "--undo"], "--undo"),
+    ("done and printed", ["--persist", "--apply"], "--apply"),
+])
+def bad_input(args, word):
+    result = pktledger("check", *args)
+    assert result.status == 2 and word in result.err, result
+    assert result.err.count("\n") == 1 and not result.out, result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Entries of the journal as text, and the file of those that outlive their owner. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/journal_entry.h"
+#include "host/journal_kept.h"
+
+static char dir[] = "/tmp/pktledger-test-XXXXXX";
+static char path[sizeof(dir) + 8];
+
+static int make_dir(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/undo", dir);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(dir); /* fails if anything else is there */
+}
+
+static struct journal_record sample(void)
+{
+	struct journal_record r = {.pid = 4711, .start = 99, .kind = "sysctl"};
+
+	strcpy(r.target, "net/ipv4/udp_mem");
+	strcpy(r.old, "1 2 3");
+	strcpy(r.new, "4 5 6");
+	return r;
+}
+
+static void record_round_trip(void **state)
+{
+	struct journal_record r = sample(), back = {};
+	char text[JOURNAL_RECORD_SIZE], small[64];
+	const char *at = text;
+	int n;
+
+	(void)state;
+	r.old[0] = '\0'; /* a value may be empty */
+	memset(r.new, 'n', sizeof(r.new) - 1);
+	n = journal_record_print(&r, text, sizeof(text));
+	assert_int_equal(n, strlen(text));
+	assert_int_equal(journal_record_parse(&back, &at), 0);
+	assert_ptr_equal(at, text + n);
+	assert_int_equal(back.pid, r.pid);
+	assert_int_equal(back.start, r.start);
+	assert_string_equal(back.kind, r.kind);
+	assert_string_equal(back.target, r.target);
+	assert_string_equal(back.old, "");
+	assert_string_equal(back.new, r.new);
+	assert_int_equal(journal_record_print(&r, small, sizeof(small)), -ENOSPC);
+	/* however short it is cut */
+	for (int cut = n - 1; cut >= 0; cut--) {
+		text[cut] = '\0';
+		at = text;
+		assert_int_equal(journal_record_parse(&back, &at), -ENODATA);
+	}
+}
+
+static void records_that_are_none(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"\n",
+		"garbage\n",
+		"pid 1\nstart 2\nkind k\ntarget t\nnew n\nold o\n",
+		"pid x\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
+		"pid 0\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
+		"pid -1\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
+		"pid 99999999999\nstart 2\nkind k\ntarget t\nold o\nnew n\n",
+		"pid 1\nstart\nkind k\ntarget t\nold o\nnew n\n",
+		"pid 1\nstart 2\nkind sixteencharacter\ntarget t\nold o\nnew n\n",
+		"pid 1\nstart 2\nkinds k\ntarget t\nold o\nnew n\n",
+		"pid 1\r\nstart 2\r\nkind k\r\ntarget t\r\nold o\r\nnew n\r\n",
+	};
+	struct journal_record r;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *at = bad[i];
+
+		assert_int_equal(journal_record_parse(&r, &at), -ENODATA);
+	}
+}
+
+static void normal_values(void **state)
+{
+	static const char *const rows[][2] = {
+		{"4096\t131072\t6291456\n", "4096 131072 6291456"},
+		{"  1  \n", "1"},
+		{"\n", ""},
+		{"", ""},
+		{"a \t b\nc\n", "a b c"},
+	};
+	char value[JOURNAL_VALUE_SIZE];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		journal_value_normal(value, rows[i][0], strlen(rows[i][0]));
+		assert_string_equal(value, rows[i][1]);
+	}
+}
+
+static struct journal_kept_file *opened(bool create)
+{
+	struct journal_kept_file *f = NULL;
+	struct error err = {};
+
+	if (journal_kept_open(&f, path, create, &err))
+		fail_msg("%s", err.message);
+	return f;
+}
+
+static void fill(unsigned n)
+{
+	struct journal_kept_file *f = opened(true);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct journal_kept k = {.rec = sample(), .netns = UINT64_MAX - i, .ifindex = i};
+
+		sprintf(k.rec.old, "%u", i);
+		assert_int_equal(journal_kept_add(f, &k), 0);
+	}
+	assert_int_equal(journal_kept_save(f), 0);
+	journal_kept_close(f);
+}
+
+static void kept_round_trip(void **state)
+{
+	struct journal_kept_file *f;
+	struct stat st;
+
+	(void)state;
+	fill(3);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	f = opened(false);
+	assert_int_equal(journal_kept_count(f), 3);
+	assert_int_equal(journal_kept_damaged(f), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct journal_kept *k = journal_kept_at(f, i);
+
+		assert_int_equal(atoi(k->rec.old), i);
+		assert_true(k->netns == UINT64_MAX - i);
+		assert_int_equal(k->ifindex, i);
+		assert_int_equal(k->rec.pid, getpid());
+		assert_true(journal_owner_alive(&k->rec));
+		assert_true(journal_kept_this_boot(k));
+		assert_int_equal(k->time[strlen(k->time) - 1], 'Z');
+	}
+	journal_kept_remove(f, 1);
+	assert_int_equal(journal_kept_save(f), 0);
+	journal_kept_close(f);
+	f = opened(false);
+	assert_int_equal(journal_kept_count(f), 2);
+	assert_string_equal(journal_kept_at(f, 1)->rec.old, "2");
+	journal_kept_remove(f, 0);
+	journal_kept_remove(f, 0);
+	assert_int_equal(journal_kept_save(f), 0);
+	journal_kept_close(f);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(journal_kept_open(&f, path, false, NULL), -ENOENT);
+}
+
+static char *slurp(size_t *len)
+{
+	FILE *f = fopen(path, "r");
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	assert_non_null(f);
+	n = getdelim(&text, &size, '\0', f);
+	fclose(f);
+	*len = n < 0 ? 0 : n;
+	return text;
+}
+
+static void write_file(const char *text, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, len, f), len);
+	fclose(f);
+}
+
+/* Cut anywhere: the whole entries are there, and what is left of the next stays in the file. */
+static void cut_files(void **state)
+{
+	struct journal_kept_file *f;
+	size_t len, now, second;
+	char *text, *left;
+
+	(void)state;
+	fill(2);
+	text = slurp(&len);
+	second = strstr(text, "\n\n") + 2 - text;
+	for (size_t cut = 0; cut<len; cut += cut> second - 8 && cut < second + 8 ? 1 : 5) {
+		bool clean = !cut || cut == second;
+
+		write_file(text, cut);
+		f = opened(false);
+		assert_int_equal(journal_kept_count(f), cut >= second);
+		assert_int_equal(journal_kept_damaged(f), clean ? 0 : cut < second ? 1 : 12);
+		if (journal_kept_count(f))
+			journal_kept_remove(f, 0);
+		assert_int_equal(journal_kept_save(f), 0);
+		journal_kept_close(f);
+		if (clean) {
+			assert_int_equal(access(path, F_OK), -1);
+			continue;
+		}
+		left = slurp(&now);
+		assert_int_equal(now, cut < second ? cut : cut - second);
+		assert_memory_equal(left, text + (cut < second ? 0 : second), now);
+		free(left);
+	}
+	free(text);
+	unlink(path);
+}
+
+static void files_that_are_others(void **state)
+{
+	struct journal_kept_file *f = NULL;
+	struct error err = {};
+	char old[sizeof(path) + 4];
+
+	(void)state;
+	write_file("\0\0", 2);
+	assert_int_equal(journal_kept_open(&f, path, true, &err), -EBADMSG);
+	assert_non_null(strstr(err.message, "is not a file of changes"));
+	unlink(path);
+	/* not by a link to somewhere else */
+	snprintf(old, sizeof(old), "%s.old", path);
+	fill(1);
+	assert_int_equal(rename(path, old), 0);
+	assert_int_equal(symlink(old, path), 0);
+	assert_int_equal(journal_kept_open(&f, path, true, NULL), -ELOOP);
+	unlink(path);
+	unlink(old);
+	err = (struct error){};
+	assert_int_equal(journal_kept_open(&f, dir, true, &err), -EISDIR);
+	assert_int_equal(err.status, STATUS_UNABLE);
+}
+
+/* The lock goes with the name, also when the file behind it is replaced. */
+static void locked(void **state)
+{
+	struct journal_kept_file *f;
+	struct journal_kept k = {.rec = sample()};
+
+	(void)state;
+	f = opened(true);
+	assert_int_equal(journal_file_lock(path, false), -EWOULDBLOCK);
+	assert_int_equal(journal_kept_add(f, &k), 0);
+	assert_int_equal(journal_kept_save(f), 0);
+	assert_int_equal(journal_file_lock(path, false), -EWOULDBLOCK);
+	journal_kept_remove(f, 0);
+	assert_int_equal(journal_kept_save(f), 0);
+	journal_kept_close(f);
+	assert_int_equal(journal_file_lock(path, false), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(record_round_trip),
+		cmocka_unit_test(records_that_are_none),
+		cmocka_unit_test(normal_values),
+		cmocka_unit_test(kept_round_trip),
+		cmocka_unit_test(cut_files),
+		cmocka_unit_test(files_that_are_others),
+		cmocka_unit_test(locked),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

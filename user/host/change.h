@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Changes of the host's settings that are meant to stay: what `check` advises, as commands for
+ * people, as text for the next boot, and done and undone by the program itself. All of these come
+ * from one struct change, so that advice and deed cannot differ.
+ *
+ * What is done is in the journal first (host/journal.h), in an entry that outlives the program and
+ * that journal_repair() leaves alone. change_undo() puts it back.
+ *
+ * Values are texts as the kernel or the tool writes them, without a newline at the end.
+ */
+#ifndef PKTLEDGER_CHANGE_H
+#define PKTLEDGER_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "host/journal.h"
+#include "host/netns.h"
+
+/*
+ *		ifname	name				value
+ * SYSCTL		net/core/rmem_max		"8388608", "4096 87380 6291456"
+ * SYSFS	eth1	queues/rx-0/rps_cpus, threaded	"f", "1": as the file has it
+ * IRQ			24				"0-3,8"
+ * RING		eth1	rx, rx-mini, rx-jumbo, tx	"4096", as are the next
+ * CHANNELS	eth1	rx, tx, other, combined
+ * COALESCE	eth1	rx-usecs, adaptive-rx ...	"50"; "on", "off", as are the next
+ * FEATURE	eth1	rx-gro: the kernel's string
+ * PAUSE	eth1	autoneg, rx, tx
+ * RSS		eth1	indirection			"equal 8", "start 2 equal 4", "default"
+ * QDISC	eth1	root				wanted: "fq limit 20000", "mq"; read:
+ *							"default fq_codel limit 10240" if the
+ *							kernel has chosen it, else with its
+ *							handle, "pfifo handle 8001: limit 1000"
+ * GOVERNOR		0: a CPU			"performance"
+ */
+enum change_kind {
+	CHANGE_SYSCTL,
+	CHANGE_SYSFS,
+	CHANGE_IRQ,
+	CHANGE_RING,
+	CHANGE_CHANNELS,
+	CHANGE_COALESCE,
+	CHANGE_FEATURE,
+	CHANGE_PAUSE,
+	CHANGE_RSS,
+	CHANGE_QDISC,
+	CHANGE_GOVERNOR,
+	CHANGE_KINDS,
+};
+
+#define CHANGE_NAME_SIZE 128
+
+struct change {
+	enum change_kind kind;
+	char ifname[16]; /* "": not of an interface */
+	char name[CHANGE_NAME_SIZE];
+	char old[JOURNAL_VALUE_SIZE];	 /* as it was when change_plan() read it */
+	char wanted[JOURNAL_VALUE_SIZE]; /* as it will read when it is made */
+	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
+};
+
+/*
+ * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
+ * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
+ * interface, -EOPNOTSUPP: the driver does not tell, -ENOSPC: longer than a value can be, -EDOM: an
+ * RSS table that could not be put back, -EXDEV: /sys is that of another namespace.
+ */
+int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
+		char value[JOURNAL_VALUE_SIZE]);
+
+/*
+ * Plans the change of one setting to `wanted`: reads the old value, checks the new one, alters
+ * nothing. -EALREADY (nothing in `err`) if the value is the wanted one; -EINVAL if `wanted` is not
+ * a value of the setting; -ERANGE if it is beyond what the device takes; -EDOM if it could not be
+ * undone (a qdisc that was set up by hand keeps its kind); else as change_read().
+ */
+int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
+		const char *ifname, const char *name, const char *wanted, struct error *err);
+
+/*
+ * The shell command that makes the change, and the one that undoes it: "sysctl -w
+ * net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096", "echo f > /sys/class/net/eth1/...". Both
+ * write at most `size` bytes with the end, and return `buf`; CHANGE_COMMAND_SIZE holds any.
+ */
+#define CHANGE_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256)
+char *change_command(const struct change *change, char *buf, size_t size);
+char *change_undo_command(const struct change *change, char *buf, size_t size);
+
+/*
+ * The same with what enters the namespace of the change, which has this name, if it is not the
+ * thread's and the setting is one of a namespace. NULL: as above.
+ */
+char *change_command_in(const struct change *change, bool undo, const char *netns, char *buf,
+			size_t size);
+
+/* What making a change of this kind may break beside its purpose: a phrase, or "" for nothing. */
+const char *change_risk(const struct change *change);
+
+/* "net.core.rmem_max", "eth1 rx ring": for people. */
+#define CHANGE_TITLE_SIZE (CHANGE_NAME_SIZE + 64)
+char *change_title(const struct change *change, char *buf, size_t size);
+
+/*
+ * The text that makes `n` changes stay after the next boot, by files: sysctl.d and udev rules. Each
+ * file's name is a comment line before its content. What no file can keep is a comment that says
+ * so. To be freed. 0 or -ENOMEM.
+ */
+int change_persist(const struct change *changes, unsigned n, char **text);
+
+enum change_outcome {
+	CHANGE_DONE,	/* made, or undone, and read back */
+	CHANGE_NOTHING, /* undo: the old value was in force already */
+	CHANGE_FOREIGN, /* undo: somebody else has changed it; left as it is, and forgotten */
+	CHANGE_GONE,	/* undo: its interface or namespace is gone, or the host was booted
+			 * since; forgotten */
+	CHANGE_KEPT,	/* undo: could not be undone (`why`); its entry is kept */
+	CHANGE_FAILED,	/* apply: could not be made (`why`) */
+	CHANGE_BACK,	/* apply: was made, and put back because another failed */
+};
+
+struct change_told {
+	const struct change *change; /* NULL: undo cannot read its entry */
+	const char *title;	     /* change_title(), or what the entry says */
+	enum change_outcome outcome;
+	const char *current; /* the value as it is now; "" if it could not be read */
+	const char *why;     /* one line; "" with DONE */
+};
+
+typedef void (*change_cb)(void *arg, const struct change_told *told);
+
+/* Gone after a boot, as is what it is about. */
+#define CHANGE_UNDO_FILE JOURNAL_HOME "/undo"
+
+/*
+ * Makes the changes, one after another, all or none: the entries of all are on disk before the
+ * first is made, each is read back, and if one fails those before it are put back. `cb` (may be
+ * NULL) is told of each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
+ * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
+ * value does not read back as it was given.
+ */
+int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
+		 void *arg, struct error *err);
+
+/*
+ * Undoes the changes, newest first, each in its own namespace, and tells `cb` of each, also of
+ * those that it cannot undo. 0, also if there is nothing to undo; -EBUSY as above; -EBADMSG if a
+ * part of the file could not be read: it stays in the file.
+ */
+int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err);
+
+/*
+ * The changes of entries in `ns` and of the host that are in force, oldest first; of several of one
+ * setting the last. To be freed. 0, -EBUSY, or -ENOMEM.
+ */
+int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
+		struct error *err);
+
+/* They are about the same setting in the same place. */
+bool change_same_setting(const struct change *a, const struct change *b);
+
+#endif

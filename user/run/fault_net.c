@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/fault_net.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/netdev.h"
+#include "host/nl.h"
+
+#define HOST4 32 /* prefix lengths of one address */
+#define HOST6 128
+
+struct net_fault {
+	const struct fault_list *list;
+	const struct fault_effects *fx;
+	const struct lab *lab;
+};
+
+static int failed(int ret, const char *what, struct error *err)
+{
+	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot %s in the lab: %s", what,
+			       strerror(-ret))
+		   : 0;
+}
+
+/* A chain of its own for each fault, in one table a namespace. */
+static int drop_at_hook(const struct netns *ns, const char *hook, double share, uint16_t port,
+			struct error *err)
+{
+	char *const argv[] = {"nft", "-f", "-", NULL};
+	char script[256], random[64] = "", match[32] = "meta l4proto udp";
+
+	if (share < 1)
+		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u",
+			 (unsigned)(share * 1000000 + 0.5));
+	if (port)
+		snprintf(match, sizeof(match), "udp dport %u", port);
+	snprintf(script, sizeof(script),
+		 "table inet fault { chain %s { type filter hook %s priority 0; "
+		 "%s %s counter drop; }; }\n",
+		 hook, hook, match, random);
+	return netns_exec(ns, argv, script, err);
+}
+
+static int apply_netfilter(const struct net_fault *f, struct error *err)
+{
+	const struct {
+		enum fault fault;
+		const char *hook;
+		const struct netns *ns;
+	} hooks[] = {
+		{FAULT_NETFILTER, "input", &f->lab->rx_ns},
+		{FAULT_NETFILTER_PREROUTING, "prerouting", &f->lab->rx_ns},
+		{FAULT_NETFILTER_FORWARD, "forward", &f->lab->router_ns},
+		{FAULT_NETFILTER_OUTPUT, "output", &f->lab->tx_ns},
+		{FAULT_NETFILTER_POSTROUTING, "postrouting", &f->lab->tx_ns},
+	};
+	int ret = 0;
+
+	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks) && !ret; i++) {
+		if (fault_has(f->list, hooks[i].fault))
+			ret = drop_at_hook(hooks[i].ns, hooks[i].hook,
+					   f->list->share[hooks[i].fault], f->fx->port, err);
+	}
+	return ret;
+}
+
+/* The static entries go; who asks for the address now is not heard (FAULT_TC_DEAF). */
+static int apply_neigh(const struct net_fault *f, struct error *err)
+{
+	const struct lab_port *tx = &f->lab->tx, *hop = lab_next_hop(f->lab);
+	int ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4);
+
+	if (!ret)
+		ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6);
+	return failed(ret == -ENOENT ? 0 : ret, "forget the neighbour", err);
+}
+
+static int apply_l2_address(const struct net_fault *f, struct error *err)
+{
+	const struct lab_port *tx = &f->lab->tx, *hop = lab_next_hop(f->lab);
+	uint8_t nobody[6];
+	int ret;
+
+	memcpy(nobody, hop->mac, sizeof(nobody));
+	nobody[5] ^= 0x80;
+	ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, nobody);
+	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&hop->ip6))
+		ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, nobody);
+	return failed(ret, "change the neighbour", err);
+}
+
+/* The way back to the sender leads to the receiver's loopback. */
+static int apply_rp_filter(const struct net_fault *f, struct error *err)
+{
+	const struct lab_port *rx = &f->lab->rx;
+	char path[80];
+	int ret, lo;
+
+	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", rx->ifname);
+	ret = netns_sysctl_write(rx->ns, path, "1");
+	lo = nl_ifindex(rx->ns, "lo");
+	if (!ret)
+		ret = lo < 0 ? lo
+			     : netdev_add_route(rx->ns, (unsigned)lo, AF_INET, &f->lab->tx.ip4,
+						HOST4, NULL);
+	return failed(ret, "set rp_filter", err);
+}
+
+static int apply_blackhole(const struct net_fault *f, struct error *err)
+{
+	const struct lab_port *rx = &f->lab->rx;
+	int ret = netdev_add_blackhole(&f->lab->router_ns, AF_INET, &rx->ip4, HOST4);
+
+	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&rx->ip6))
+		ret = netdev_add_blackhole(&f->lab->router_ns, AF_INET6, &rx->ip6, HOST6);
+	return failed(ret, "add a blackhole", err);
+}
+
+/* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
+static int apply_frag_mem(const struct net_fault *f, struct error *err)
+{
+	static const char *const paths[] = {
+		"net/ipv4/ipfrag_low_thresh",
+		"net/ipv4/ipfrag_high_thresh",
+		"net/ipv6/ip6frag_low_thresh",
+		"net/ipv6/ip6frag_high_thresh",
+	};
+	int ret = 0;
+
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(*paths) && !ret; i++) {
+		ret = netns_sysctl_write(&f->lab->rx_ns, paths[i], "0");
+		if (ret == -ENOENT)
+			ret = 0; /* no IPv6 here */
+	}
+	return failed(ret, "limit the memory for fragments", err);
+}
+
+int fault_net_apply(const struct fault_list *list, const struct fault_effects *fx,
+		    const struct lab *lab, struct error *err)
+{
+	static const struct {
+		enum fault fault;
+		int (*apply)(const struct net_fault *f, struct error *err);
+	} settings[] = {
+		{FAULT_NEIGH, apply_neigh},
+		{FAULT_L2_ADDRESS, apply_l2_address},
+		{FAULT_IP_ROUTE_RP_FILTER, apply_rp_filter},
+		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},
+		{FAULT_IP_FRAG_MEM, apply_frag_mem},
+	};
+	const struct net_fault f = {list, fx, lab};
+	int ret = apply_netfilter(&f, err);
+
+	for (unsigned i = 0; i < sizeof(settings) / sizeof(*settings) && !ret; i++) {
+		if (fault_has(list, settings[i].fault))
+			ret = settings[i].apply(&f, err);
+	}
+	return ret;
+}
