@@ -17,8 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_valid, case, lost, main, pktledger, require, require_root,
                  table)
-from test_trace import (NAME, PORT, RX, TX, V4, assert_only, bpf, causes, inside, lab, send, shell,
-                        tracing, udp)
+from test_trace import bpf
+from traced import (NAME, PORT, RX, TX, V4, assert_only, causes, inside, lab, send, shell, tracing,
+                    udp)
 
 PACKETS = 300
 DEVICES = 100 if EVERYTHING else 20
