@@ -87,6 +87,8 @@ const struct stagemap_row stagemap_rows[] = {
 	 STAGE_NONE, COPY, "a raw socket's copy (raw_local_deliver)"},
 	{NULL, "unix_* virtio_transport_* netlink_* __netlink_* nfnetlink_* genl_* nlmsg_*",
 	 STAGE_NONE, IGNORE, "no packet: a message between processes"},
+	{NULL, "netif_napi_add_weight* napi_get_frags_check", STAGE_NONE, IGNORE,
+	 "no packet: a trial of the allocator when queues are made (napi_get_frags_check)"},
 	{"UNIX_*", NULL, STAGE_NONE, IGNORE, "no packet: a message between processes (unix_*)"},
 	{"NOT_SPECIFIED", "tbf_enqueue tbf_segment", STAGE_QDISC, IGNORE,
 	 "whole of a packet whose segments were dropped one by one (tbf_segment)"},
