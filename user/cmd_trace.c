@@ -308,6 +308,7 @@ static const struct opt_example examples[] = {
 	 "of one protocol, while a command runs"},
 	{"trace --by process,netns", "whose packets they are"},
 	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
+	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
 	{"trace -t 60 -j", "a minute, as JSON"},
 	{0},
 };

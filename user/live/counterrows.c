@@ -12,6 +12,8 @@
 #include "live/rates_parts.h"
 #include "live/resolve.h"
 
+#define PLACES_MAX 16 /* different lists of places in the table of counters */
+
 /* What a row of the table has counted at a device, over its queues, and how much of it is told. */
 struct book {
 	const struct nic_row *row; /* NULL: AF_XDP sockets */
@@ -35,6 +37,8 @@ struct counterrows {
 	const struct xdprows *xdp;
 	struct live_source source;
 	struct rates_list books, tolds;
+	const char *places[PLACES_MAX];
+	unsigned places_n;
 	bool broken; /* memory ran short: nothing more is told */
 };
 
@@ -155,15 +159,33 @@ static bool is_place(const char *places, const char *location)
 	return false;
 }
 
-static bool is_any_place(const char *location)
+static bool is_any_place(const struct counterrows *c, const char *location)
 {
-	for (unsigned i = 0; i < nic_driver_count; i++) {
-		for (const struct nic_row *r = nic_drivers[i].rows; r->counter; r++) {
-			if (r->places && is_place(r->places, location))
-				return true;
-		}
+	for (unsigned i = 0; i < c->places_n; i++) {
+		if (is_place(c->places[i], location))
+			return true;
 	}
 	return false;
+}
+
+static void add_places(struct counterrows *c, const struct nic_row *rows)
+{
+	for (const struct nic_row *r = rows; r->counter; r++) {
+		bool known = !r->places;
+
+		for (unsigned i = 0; i < c->places_n && !known; i++)
+			known = !strcmp(c->places[i], r->places);
+		if (!known && c->places_n < PLACES_MAX)
+			c->places[c->places_n++] = r->places;
+	}
+}
+
+/* All places that some row of the table names. */
+static void find_places(struct counterrows *c)
+{
+	add_places(c, nic_unknown_rows);
+	for (unsigned i = 0; i < nic_driver_count; i++)
+		add_places(c, nic_drivers[i].rows);
 }
 
 /* Keeps the books of events that counters repeat; claims none. */
@@ -174,7 +196,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 	struct told *t = c->tolds.at;
 	unsigned i;
 
-	if (!is_any_place(location))
+	if (!is_any_place(c, location))
 		return false;
 	for (i = 0; i < c->tolds.n; i++) {
 		if (t[i].netns == e->key.netns && t[i].ifindex == e->key.ifindex &&
@@ -272,6 +294,7 @@ int counterrows_open(struct counterrows **out, const struct live_spec *spec,
 	c->ns = NETNS_NONE;
 	c->books.size = sizeof(struct book);
 	c->tolds.size = sizeof(struct told);
+	find_places(c);
 	c->source = (struct live_source){start, sample, claims, collect, c};
 	if (spec->netns) {
 		rc = resolve_netns(spec, &c->ns, err);

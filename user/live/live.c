@@ -73,8 +73,9 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 				 "this kernel does not tell where packets are freed as used up "
 				 "(Linux 6.3)");
 	if (!l->ksyms)
-		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-				 "functions of the kernel are hidden: --consumed cannot tell places");
+		return error_set(
+			err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
+			"functions of the kernel are hidden: --consumed cannot tell places");
 	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
 	return 0;
 }
@@ -230,7 +231,8 @@ static void add_uncounted(struct live *l)
 	l->uncounted = *now;
 }
 
-static bool is_claimed(const struct live *l, const struct watch_entry *e, const struct live_row *row)
+static bool is_claimed(const struct live *l, const struct watch_entry *e,
+		       const struct live_row *row)
 {
 	bool claimed = false;
 
