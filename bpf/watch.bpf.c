@@ -380,13 +380,13 @@ static __always_inline bool is_wanted(const struct freed *f)
 }
 
 /* Which socket, or what else tells packets apart that were dropped at one place. `to`: scratch. */
-static __always_inline void find_socket(struct freed *f, struct watch_flow *to)
+static __always_inline void find_socket(struct freed *f, bool consumed, struct watch_flow *to)
 {
 	if (f->rx_sk) {
 		f->sk = f->rx_sk;
 		f->flags |= WATCH_SOCKET;
 		f->aux = cookie_of(f->sk);
-	} else if (!(f->flags & WATCH_CONSUMED) && f->reason == cfg.reason_netfilter) {
+	} else if (!consumed && f->reason == cfg.reason_netfilter) {
 		struct dst_entry *dst = (void *)(f->skb->_skb_refdst & SKB_DST_PTRMASK);
 
 		if (dst) {
@@ -407,18 +407,12 @@ static __always_inline void find_socket(struct freed *f, struct watch_flow *to)
 	}
 }
 
-/* A copy of a flood, or of something else that was not the packet itself. */
-static __always_inline bool is_copy(const struct freed *f, __u8 pkt_type)
-{
-	return (pkt_type == PACKET_OTHERHOST || f->flags & WATCH_CONSUMED) &&
-	       BPF_CORE_READ_BITFIELD(f->skb, cloned);
-}
-
 /*
- * An skb that was freed at ctx[1]. `flows`: tell them apart. `cast`, `flows` and the flags in `f`
+ * An skb that was freed at ctx[1]; `consumed`: by consume_skb. `flows`: tell them apart. All three
  * are constants, so that each program has only what it needs.
  */
-static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool cast, bool flows)
+static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool cast,
+				     bool flows)
 {
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	struct sk_buff *skb = f->skb;
@@ -436,9 +430,11 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool cast, boo
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
 	if (f->sender)
 		f->flags |= WATCH_SK;
-	if (is_copy(f, pkt_type))
-		f->flags |= WATCH_COPY;
-	find_socket(f, &d.flow);
+	if (consumed)
+		f->flags |= WATCH_CONSUMED;
+	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned))
+		f->flags |= WATCH_COPY; /* of a flood, or of what was not the packet itself */
+	find_socket(f, consumed, &d.flow);
 	if (flows && cast)
 		flow_load(skb, skb_l3(skb), &d.flow);
 	else if (flows)
@@ -455,13 +451,13 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool cast, boo
 	if (!first)
 		return 0;
 	sum = &first->count;
-	if (f->flags & WATCH_CONSUMED || !same(first, word, &d.flow, flows)) {
+	if (consumed || !same(first, word, &d.flow, flows)) {
 		__builtin_memcpy(d.word, word, sizeof(d.word));
 		d.sk = f->sk;
 		d.dev = f->dev;
 		d.cpu = cpu;
 		d.slot = slot;
-		sum = f->flags & WATCH_CONSUMED ? consumed_event(&d) : elsewhere(&d);
+		sum = consumed ? consumed_event(&d) : elsewhere(&d);
 		if (!sum)
 			return 0;
 	}
@@ -477,7 +473,7 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
-	return count_skb(ctx, &f, cast, flows);
+	return count_skb(ctx, &f, false, cast, flows);
 }
 
 static __always_inline bool is_in(const volatile struct watch_range *r, __u64 location)
@@ -491,7 +487,7 @@ static __always_inline bool is_in(const volatile struct watch_range *r, __u64 lo
  */
 static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0], .flags = WATCH_CONSUMED};
+	struct freed f = {.skb = (void *)ctx[0]};
 	__u64 location = ctx[1];
 	bool found = false;
 
@@ -500,7 +496,7 @@ static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
 		found |= is_in(&cfg.consumed[i], location);
-	return found ? count_skb(ctx, &f, cast, flows) : 0;
+	return found ? count_skb(ctx, &f, true, cast, flows) : 0;
 }
 
 SEC("?tp_btf/kfree_skb")
