@@ -2,7 +2,7 @@
 /*
  * What the files of change.h have in common: change_data.c has the tables, change_form.c the forms
  * of values; change_file.c, change_ethtool.c and change_qdisc.c read and write them and make
- * commands of them, change_persist.c makes files; change_apply.c does and undoes.
+ * commands of them, change_persist.c makes files; change_apply.c does, change_undo.c undoes.
  */
 #ifndef PKTLEDGER_CHANGE_PARTS_H
 #define PKTLEDGER_CHANGE_PARTS_H
