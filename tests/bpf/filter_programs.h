@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "filter_abi.h"
 
@@ -116,22 +117,44 @@ static inline struct sock_filter program_step(unsigned left)
 	}
 }
 
+/* X has a value on the edge when it is used, and the result of that is the verdict, or a bit of it.
+ */
+static inline void program_edge(struct program *p)
+{
+	static const uint16_t operations[] = {BPF_LSH, BPF_RSH, BPF_DIV, BPF_MOD, BPF_MUL};
+	const struct sock_filter steps[] = {
+		{BPF_LD | BPF_IMM, 0, 0, program_number()},
+		{BPF_LDX | BPF_IMM, 0, 0, program_number()},
+		{BPF_ALU | operations[rand() % 5] | BPF_X, 0, 0, 0},
+		{BPF_ALU | BPF_AND | BPF_K, 0, 0, 1u << rand() % 32},
+		{BPF_RET | BPF_A, 0, 0, 0},
+	};
+	unsigned n = sizeof(steps) / sizeof(steps[0]), skip = rand() % 2;
+
+	memcpy(p->insns + p->n, steps + skip, (n - skip) * sizeof(steps[0]));
+	p->n += n - skip;
+}
+
 /*
  * A program of up to `most` instructions; every second one is short. Memory is written before it is
  * read: the interpreter does not clear it.
  */
 static inline void program_random(struct program *p, unsigned most)
 {
-	const unsigned least = FILTER_MEMORY + 3;
+	const unsigned last = 5, least = FILTER_MEMORY + last + 3;
 	unsigned n = least + (unsigned)rand() % (rand() % 2 ? 12 : most - least);
 
 	p->n = 0;
 	p->insns[p->n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
 	for (uint32_t word = 0; word < FILTER_MEMORY; word++)
 		p->insns[p->n++] = (struct sock_filter){BPF_ST, 0, 0, word};
-	for (; p->n < n - 1; p->n++)
-		p->insns[p->n] = program_step(n - 1 - p->n);
-	p->insns[p->n++] = (struct sock_filter){BPF_RET | (rand() % 2 ? BPF_A : BPF_K), 0, 0, 1};
+	for (; p->n < n - last; p->n++)
+		p->insns[p->n] = program_step(n - last - p->n);
+	if (rand() % 2)
+		program_edge(p);
+	else
+		p->insns[p->n++] =
+			(struct sock_filter){BPF_RET | BPF_K, 0, 0, (uint32_t)rand() % 2};
 }
 
 #endif

@@ -256,10 +256,6 @@ static void branch(struct translation *t, const struct layer *l, unsigned i)
 	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
 	unsigned yes = l->place[i + 1 + f->jt], no = l->place[i + 1 + f->jf];
 
-	if (f->jt == f->jf) {
-		go(t, yes);
-		return;
-	}
 	if (!f->jt && inverse(op)) {
 		go_if(t, BPF_JMP32 | inverse(op) | BPF_SRC(f->code), A, src, src ? 0 : f->k, no);
 		return;
