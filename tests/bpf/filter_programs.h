@@ -9,7 +9,6 @@
 #include <linux/filter.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "filter_abi.h"
 
@@ -20,13 +19,14 @@ struct program {
 	unsigned n;
 };
 
+static const uint32_t program_edges[] = {
+	0,  1,	 2,   3,   4,	5,   6,	    7,	  14,	  17,	      20,	31,	    32,
+	33, 191, 192, 193, 255, 400, 0xfff, 2048, 0xffff, 0x7fffffff, 1u << 31, 0xfffffffe, ~0u,
+};
+
 static inline uint32_t program_number(void)
 {
-	static const uint32_t numbers[] = {0,  1,  2,	3,    4,      5,	6,	    14,
-					   31, 32, 33,	191,  192,    193,	400,	    0xfff,
-					   17, 20, 255, 2048, 0xffff, 1u << 31, 0x7fffffff, ~0u};
-
-	return numbers[(size_t)rand() % (sizeof(numbers) / sizeof(numbers[0]))];
+	return program_edges[(size_t)rand() % (sizeof(program_edges) / sizeof(program_edges[0]))];
 }
 
 static inline struct sock_filter program_load(void)
@@ -54,11 +54,14 @@ static inline struct sock_filter program_load(void)
 	}
 }
 
+static const uint16_t program_operations[] = {
+	BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,  BPF_AND,
+	BPF_LSH, BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR,
+};
+
 static inline struct sock_filter program_arithmetic(void)
 {
-	static const uint16_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR, BPF_AND,
-					      BPF_LSH, BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR};
-	uint16_t op = operations[rand() % 11];
+	uint16_t op = program_operations[rand() % 11];
 	uint32_t k = program_number();
 
 	if (op == BPF_NEG)
@@ -117,44 +120,23 @@ static inline struct sock_filter program_step(unsigned left)
 	}
 }
 
-/* X has a value on the edge when it is used, and the result of that is the verdict, or a bit of it.
- */
-static inline void program_edge(struct program *p)
-{
-	static const uint16_t operations[] = {BPF_LSH, BPF_RSH, BPF_DIV, BPF_MOD, BPF_MUL};
-	const struct sock_filter steps[] = {
-		{BPF_LD | BPF_IMM, 0, 0, program_number()},
-		{BPF_LDX | BPF_IMM, 0, 0, program_number()},
-		{BPF_ALU | operations[rand() % 5] | BPF_X, 0, 0, 0},
-		{BPF_ALU | BPF_AND | BPF_K, 0, 0, 1u << rand() % 32},
-		{BPF_RET | BPF_A, 0, 0, 0},
-	};
-	unsigned n = sizeof(steps) / sizeof(steps[0]), skip = rand() % 2;
-
-	memcpy(p->insns + p->n, steps + skip, (n - skip) * sizeof(steps[0]));
-	p->n += n - skip;
-}
-
 /*
  * A program of up to `most` instructions; every second one is short. Memory is written before it is
  * read: the interpreter does not clear it.
  */
 static inline void program_random(struct program *p, unsigned most)
 {
-	const unsigned last = 5, least = FILTER_MEMORY + last + 3;
+	const unsigned least = FILTER_MEMORY + 3;
 	unsigned n = least + (unsigned)rand() % (rand() % 2 ? 12 : most - least);
 
 	p->n = 0;
-	p->insns[p->n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
+	if (rand() % 2)
+		p->insns[p->n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
 	for (uint32_t word = 0; word < FILTER_MEMORY; word++)
 		p->insns[p->n++] = (struct sock_filter){BPF_ST, 0, 0, word};
-	for (; p->n < n - last; p->n++)
-		p->insns[p->n] = program_step(n - last - p->n);
-	if (rand() % 2)
-		program_edge(p);
-	else
-		p->insns[p->n++] =
-			(struct sock_filter){BPF_RET | BPF_K, 0, 0, (uint32_t)rand() % 2};
+	for (; p->n < n - 1; p->n++)
+		p->insns[p->n] = program_step(n - 1 - p->n);
+	p->insns[p->n++] = (struct sock_filter){BPF_RET | (rand() % 2 ? BPF_A : BPF_K), 0, 0, 1};
 }
 
 #endif
