@@ -16,14 +16,7 @@
 
 const volatile struct sink_config sink;
 
-/* The tracer's: a byte a number. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct trace_page);
-} arrivals SEC(".maps");
+NUMBER_MAP(arrivals); /* the tracer's */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

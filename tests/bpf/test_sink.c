@@ -29,7 +29,7 @@ static const struct trace_config trace = {
 
 struct receiving {
 	struct sink_prog *prog;
-	int arrivals_fd, seen_fd;
+	int arrivals_fd, seen_fd, tails_fd;
 	uint8_t *arrivals, *seen;
 	uint8_t frame[ROOM];
 	unsigned length;
@@ -45,6 +45,28 @@ static uint8_t *make_map(int *fd)
 	at = mmap(NULL, STREAMS * WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	assert_true(at != MAP_FAILED);
 	return at;
+}
+
+/* Numbers of the first stream below `first` have left the window. */
+static void set_tails(int fd, uint64_t first)
+{
+	struct trace_tails tails;
+	const uint32_t zero = 0;
+
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		tails.at[i] = i ? BASE : first;
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &tails, BPF_ANY), 0);
+}
+
+static int make_tails(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tails", 4, sizeof(struct trace_tails), 1,
+				&opts);
+
+	assert_true(fd >= 0);
+	set_tails(fd, BASE);
+	return fd;
 }
 
 static void load(struct receiving *r, bool pass)
@@ -63,6 +85,7 @@ static void load(struct receiving *r, bool pass)
 	r->seen = make_map(&r->seen_fd);
 	cfg.arrivals_fd = r->arrivals_fd;
 	cfg.seen_fd = r->seen_fd;
+	cfg.tails_fd = r->tails_fd = make_tails();
 	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
 }
 
@@ -73,6 +96,7 @@ static void unload(struct receiving *r)
 	munmap(r->seen, STREAMS * WINDOW);
 	close(r->arrivals_fd);
 	close(r->seen_fd);
+	close(r->tails_fd);
 }
 
 static uint8_t *build(struct receiving *r, int family, uint16_t port, unsigned payload)
@@ -197,7 +221,7 @@ static void test_late_numbers_settle_nothing(void **unused)
 
 	(void)unused;
 	load(&r, false);
-	sink_prog_set_tail(r.prog, 0, BASE + 10);
+	set_tails(r.tails_fd, BASE + 10);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9 + WINDOW), XDP_DROP);

@@ -42,7 +42,7 @@ static int begin_known(void **state)
 	begin(false);
 	for (unsigned i = 0; i < 2; i++) {
 		streams.at[i].id = (uint16_t)(STREAM0 + i);
-		streams.at[i].base = BASE;
+		streams.at[i].base = streams.at[i].tail = BASE;
 		streams.at[i].arrivals = arrivals[i];
 	}
 	streams.n = 2;
@@ -148,14 +148,28 @@ static void other_runs_are_foreign(void **state)
 	arrive(STREAM0 - 1, BASE);
 	arrive(STREAM0 + 2, BASE);
 	arrive(STREAM0, BASE - 1);
-	arrive(STREAM0, BASE + (1ULL << 32));
+	arrive(STREAM0, BASE + WINDOW);
 	arrive(STREAM0, 0);
 	assert_int_equal(sink.foreign, 5);
 	assert_int_equal(sink.delivered, 0);
 	assert_int_equal(complaints(), 5);
-	arrive(STREAM0, BASE + UINT32_MAX);
+	arrive(STREAM0, BASE + WINDOW - 1);
 	assert_int_equal(sink.delivered, 1);
 	assert_int_equal(arrivals[0][WINDOW - 1], 1);
+}
+
+/* What left the window settles nothing, and its place is another number's. */
+static void late_numbers_are_told(void **state)
+{
+	(void)state;
+	streams.at[0].tail = BASE + 10;
+	arrive(STREAM0, BASE + 9);
+	assert_int_equal(sink.late, 1);
+	arrive(STREAM0, BASE + 10);
+	arrive(STREAM0, BASE + WINDOW + 9);
+	assert_int_equal(sink.late, 1);
+	assert_int_equal(sink.delivered, 2);
+	assert_int_equal(arrivals[0][9], 1);
 }
 
 /* Damaged is delivered all the same. */
@@ -469,6 +483,7 @@ int main(void)
 		KNOWN(duplicates_are_delivered_once),
 		KNOWN(reordered_as_in_rfc4737),
 		KNOWN(other_runs_are_foreign),
+		KNOWN(late_numbers_are_told),
 		KNOWN(damaged_by_length_and_content),
 		KNOWN(what_is_not_expected_is_not_compared),
 		KNOWN(content_of_a_payload_without_time),

@@ -76,9 +76,13 @@ static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, u
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
 
-static bool is_stream(const struct sink_stream *st, uint16_t id, uint64_t number)
+/* Up to the end of the window: another sender may have drawn the same stream. */
+static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
+		      uint64_t number)
 {
-	return st->id == id && number >= st->base && number - st->base <= UINT32_MAX;
+	uint64_t tail = atomic_load_explicit(&st->tail, memory_order_relaxed);
+
+	return st->id == id && number - st->base < tail - st->base + t->window;
 }
 
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
@@ -88,7 +92,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	void *bytes;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (is_stream(&t->at[i], id, number)) /* another thread was first */
+		if (is_stream(t, &t->at[i], id, number)) /* another thread was first */
 			return (int)i;
 	}
 	if (n == TRACE_STREAMS)
@@ -100,6 +104,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	t->window = LEARNED_WINDOW;
 	st->id = id;
 	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
+	st->tail = st->base;
 	st->arrivals = bytes;
 	atomic_store(&t->n, n + 1);
 	return (int)n;
@@ -112,7 +117,7 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 	uint16_t guess = (uint16_t)(id - t->at[0].id); /* ids of one run follow each other */
 	int index;
 
-	if (guess < n && is_stream(&t->at[guess], id, number))
+	if (guess < n && is_stream(t, &t->at[guess], id, number))
 		return guess;
 	if (!t->learn)
 		return -1;
@@ -149,8 +154,13 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsigned len)
 {
 	struct sink_streams *t = s->streams;
-	uint8_t *arrived = &t->at[l->stream].arrivals[number & (t->window - 1)];
+	struct sink_stream *st = &t->at[l->stream];
+	uint8_t *arrived = &st->arrivals[number & (t->window - 1)];
 
+	if (number < atomic_load_explicit(&st->tail, memory_order_relaxed)) {
+		s->late++;
+		return;
+	}
 	if (*arrived) {
 		s->duplicated++;
 		l->duplicated++;

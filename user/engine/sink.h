@@ -20,7 +20,8 @@ struct shape;
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;
-	uint8_t *arrivals; /* a byte a number, `window` of them */
+	_Atomic uint64_t tail; /* numbers below have left the window */
+	uint8_t *arrivals;     /* a byte a number, `window` of them */
 	atomic_bool ended; /* its end record came: */
 	uint64_t end_sent, end_refused;
 };
@@ -56,6 +57,7 @@ struct sink {
 	uint64_t duplicated;
 	uint64_t damaged;	    /* another length or content than sent */
 	uint64_t invalid;	    /* no valid stamp */
+	uint64_t late;		    /* number already left the window */
 	uint64_t foreign;	    /* stamp of another run, or one stream too many */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last delivery */
 	struct line *line[SINK_LINES];

@@ -29,12 +29,12 @@ static int load(struct sink_prog *prog, const struct sink_prog_config *cfg)
 	prog->skel->rodata->cfg = *cfg->trace;
 	prog->skel->rodata->sink = (struct sink_config){.payload = cfg->payload, .pass = cfg->pass};
 	rc = bpf_map__reuse_fd(prog->skel->maps.arrivals, cfg->arrivals_fd);
+	if (!rc)
+		rc = bpf_map__reuse_fd(prog->skel->maps.tails, cfg->tails_fd);
 	if (!rc && cfg->seen_fd >= 0)
 		rc = bpf_map__reuse_fd(prog->skel->maps.seen, cfg->seen_fd);
 	if (!rc)
 		rc = sink_bpf__load(prog->skel);
-	for (unsigned i = 0; !rc && i < TRACE_STREAMS; i++)
-		prog->skel->bss->tails[i] = cfg->trace->base;
 	return rc;
 }
 
@@ -111,11 +111,6 @@ int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum)
 	for (int i = 0; i < prog->cpus; i++)
 		add(sum, &prog->percpu[i]);
 	return 0;
-}
-
-void sink_prog_set_tail(struct sink_prog *prog, unsigned slot, uint64_t number)
-{
-	prog->skel->bss->tails[slot] = number;
 }
 
 void sink_prog_close(struct sink_prog *prog)

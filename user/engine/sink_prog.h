@@ -16,6 +16,7 @@ struct sink_prog_config {
 	unsigned payload;		  /* expected length; 0: any */
 	bool pass;			  /* a checkpoint, the stack decides */
 	int arrivals_fd;		  /* a BPF map of a byte a number, the tracer's */
+	int tails_fd;			  /* the map `tails`, the same */
 	int seen_fd; /* the same for `pass`; -1: how far packets got is not noted */
 };
 
@@ -30,9 +31,6 @@ bool sink_prog_passes(const struct sink_prog *prog);
 
 /* Sums of all CPUs; `next` and last_ns are the largest, first_ns the smallest but 0. */
 int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum);
-
-/* Numbers below have left the window of the stream. */
-void sink_prog_set_tail(struct sink_prog *prog, unsigned slot, uint64_t number);
 
 /* Detaches and unloads. */
 void sink_prog_close(struct sink_prog *prog);

@@ -63,6 +63,7 @@ struct tx_ops {
 	const char *name;
 	const char *title;
 	bool fragments; /* can send payloads beyond the MTU */
+	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
 	bool paces;  /* keeps to rate_pps and duration_ns itself: send() is asked for all at once */
 	bool shapes; /* knows tx_config.shape */
 	int (*open)(struct tx **tx, const struct tx_config *cfg, struct error *err);

@@ -352,6 +352,7 @@ const struct tx_ops tx_xdp = {
 	.name = "xdp",
 	.title = "live frames of a BPF program",
 	.paces = true,
+	.fastest_pps = 12e6,
 	.open = tx_xdp_open,
 	.send = tx_xdp_send,
 	.next = tx_xdp_next,

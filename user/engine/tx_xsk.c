@@ -410,6 +410,7 @@ const struct tx_ops tx_xsk = {
 	.name = "xsk",
 	.title = "AF_XDP",
 	.shapes = true,
+	.fastest_pps = 15e6,
 	.open = tx_xsk_open,
 	.send = tx_xsk_send,
 	.finish = tx_xsk_finish,

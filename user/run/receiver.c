@@ -108,7 +108,7 @@ static void prepare_streams(struct receiver *r)
 	r->streams.window = f->window;
 	for (unsigned s = 0; s < f->streams; s++) {
 		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
-		r->streams.at[s].base = f->base;
+		r->streams.at[s].base = r->streams.at[s].tail = f->base;
 		r->streams.at[s].arrivals = f->arrivals + s * f->window;
 	}
 	atomic_store(&r->streams.n, f->streams);
@@ -197,6 +197,11 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	return 0;
 }
 
+void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number)
+{
+	atomic_store_explicit(&r->streams.at[stream].tail, number, memory_order_relaxed);
+}
+
 void receiver_resume(struct receiver *r)
 {
 	atomic_store(&r->paused, false);
@@ -269,6 +274,7 @@ void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *a
 		sum->duplicated += one->duplicated;
 		sum->damaged += one->damaged;
 		sum->invalid += one->invalid;
+		sum->late += one->late;
 		sum->foreign += one->foreign;
 		if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
 			sum->first_ns = one->first_ns;

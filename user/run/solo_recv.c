@@ -32,13 +32,16 @@ struct receiving_end {
 static void open_tracer(struct receiving_end *e)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	/* the senders' numbers are not known here: causes are counted, fates not kept */
+	const struct tracer_spec spec = {
+		.streams = 1, .port = e->spec->port, .netns = e->ns.inum};
 	char missing[128], note[256];
 	struct error why = {};
 
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
-	else /* the senders' numbers are not known here: causes are counted, fates not kept */
-		e->traced = !tracer_open(&e->tracer, 1, 0, e->spec->port, false, NULL, NULL, &why);
+	else
+		e->traced = !tracer_open(&e->tracer, &spec, &why);
 	if (e->traced || !e->view->on_note)
 		return;
 	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
