@@ -48,6 +48,7 @@ static void collect_lines(struct sink *sink, const struct sink_count *c)
 	for (unsigned i = 0; i < sink->lines; i++) {
 		if (c->next[i])
 			sink->line[i]->next = c->next[i];
+		__atomic_store_n(&sink->next[i], c->next[i], __ATOMIC_RELAXED);
 	}
 	if (sink->lines)
 		sink->line[0]->order.packets = c->reordered;

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/shape.h"
 #include "stamp.h"
@@ -127,6 +128,21 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 	return index;
 }
 
+/* Who came when a stream was beyond its first 2^32 numbers has taken a later base for its own. */
+static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
+{
+	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
+	int later = -1;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_stream(t, &t->at[i], id, base))
+			return (int)i;
+		if (t->learn && t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
+			later = (int)i;
+	}
+	return later >= 0 ? later : find_stream(t, id, base);
+}
+
 static void note_end(struct sink *s, const void *data, unsigned have)
 {
 	struct end_record end;
@@ -142,10 +158,11 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	refused = be64toh(end.refused);
 	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
 		return;
-	index = find_stream(s->streams, be16toh(end.stream), base);
+	index = find_ended(s->streams, be16toh(end.stream), base);
 	if (index < 0)
 		return;
 	st = &s->streams->at[index];
+	st->end_base = base;
 	st->end_sent = sent;
 	st->end_refused = refused;
 	atomic_store(&st->ended, true);
@@ -169,6 +186,8 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 	*arrived = 1;
 	s->delivered++;
 	s->bytes += len;
+	if (number >= s->next[l->stream])
+		__atomic_store_n(&s->next[l->stream], number + 1, __ATOMIC_RELAXED);
 	line_arrived(l, number, len);
 }
 
@@ -219,6 +238,30 @@ void sink_forget(struct sink *s)
 		line_free(s->line[i]);
 	s->lines = 0;
 	memset(s->recent, 0, sizeof(s->recent));
+}
+
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t upto)
+{
+	struct sink_stream *st = &t->at[stream];
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t number = atomic_load(&st->tail);
+
+	atomic_store_explicit(&st->tail, upto, memory_order_relaxed);
+	while (number < upto) {
+		uint64_t at = number & (t->window - 1), n = upto - number;
+		uint8_t *bytes = st->arrivals + at;
+
+		if (n > t->window - at)
+			n = t->window - at;
+		if (at % page || n < page) {
+			n = n < page - at % page ? n : page - at % page;
+			memset(bytes, 0, n);
+		} else {
+			n -= n % page;
+			madvise(bytes, n, MADV_DONTNEED);
+		}
+		number += n;
+	}
 }
 
 void sink_streams_forget(struct sink_streams *t)

@@ -23,6 +23,7 @@ struct sink_stream {
 	_Atomic uint64_t tail; /* numbers below have left the window */
 	uint8_t *arrivals;     /* a byte a number, `window` of them */
 	atomic_bool ended; /* its end record came: */
+	uint64_t end_base; /* less than `base` if we came late */
 	uint64_t end_sent, end_refused;
 };
 
@@ -60,6 +61,7 @@ struct sink {
 	uint64_t late;		    /* number already left the window */
 	uint64_t foreign;	    /* stamp of another run, or one stream too many */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last delivery */
+	uint64_t next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 	struct line *line[SINK_LINES];
 	unsigned lines;
 	struct line *recent[SINK_RECENT]; /* found by source port and stream */
@@ -70,6 +72,12 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 
 /* Frees the lines of a sink. */
 void sink_forget(struct sink *s);
+
+/*
+ * Numbers of a learned stream below `upto` leave its window: their bytes are emptied, and the
+ * memory given back.
+ */
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t upto);
 
 /* Frees what was learned. */
 void sink_streams_forget(struct sink_streams *t);

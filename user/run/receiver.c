@@ -217,6 +217,24 @@ uint64_t receiver_delivered(const struct receiver *r)
 	return sum;
 }
 
+struct sink_streams *receiver_streams(struct receiver *r)
+{
+	return &r->streams;
+}
+
+uint64_t receiver_next(const struct receiver *r, unsigned stream)
+{
+	uint64_t highest = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		uint64_t next = __atomic_load_n(&r->at[t].sink.next[stream], __ATOMIC_RELAXED);
+
+		if (next > highest)
+			highest = next;
+	}
+	return highest;
+}
+
 bool receiver_all_ended(const struct receiver *r)
 {
 	unsigned n = atomic_load(&r->streams.n);

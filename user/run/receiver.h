@@ -50,6 +50,12 @@ void receiver_resume(struct receiver *r);
 /* Numbers delivered so far. May be called while the threads run. */
 uint64_t receiver_delivered(const struct receiver *r);
 
+/* Those that arrive; with fates they are the run's. */
+struct sink_streams *receiver_streams(struct receiver *r);
+
+/* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
+uint64_t receiver_next(const struct receiver *r, unsigned stream);
+
 /* There are streams, and the end record of each has come. */
 bool receiver_all_ended(const struct receiver *r);
 

@@ -9,6 +9,7 @@
 #include "engine/xsk_prog.h"
 #include "host/caps.h"
 #include "host/netdev.h"
+#include "run/learned.h"
 #include "run/receiver.h"
 #include "run/solo.h"
 #include "run/tracer.h"
@@ -27,6 +28,7 @@ struct receiving_end {
 	struct receiver_config config;
 	struct receiver *receiver;
 	struct ledger ledger;
+	struct learned learned;
 };
 
 static void open_tracer(struct receiving_end *e)
@@ -143,6 +145,7 @@ static bool watch(struct receiving_end *e, struct error *err)
 		if (delivered != last || !receiver_all_ended(e->receiver))
 			quiet = now;
 		last = delivered;
+		learned_move(&e->learned, e->receiver, now);
 		if (delivered >= spec->count ||
 		    (spec->duration_ns && now - start >= spec->duration_ns))
 			return false;
@@ -155,44 +158,6 @@ static bool watch(struct receiving_end *e, struct error *err)
 		}
 		if (watch_tick())
 			return true;
-	}
-}
-
-static void close_streams(const struct sink *sum, struct recv_result *out)
-{
-	const struct sink_streams *t = sum->streams;
-
-	out->streams = atomic_load(&t->n);
-	out->tail_known = out->streams > 0;
-	for (unsigned i = 0; i < out->streams; i++) {
-		const struct sink_stream *st = &t->at[i];
-		struct recv_stream *s = &out->stream[i];
-		uint64_t known, next = out->res.arrivals.next[i], missing = 0;
-
-		*s = (struct recv_stream){
-			.stream = st->id,
-			.base = st->base,
-			.highest = next > st->base ? next - st->base : 0,
-			.ended = atomic_load(&st->ended),
-			.sent = st->end_sent,
-			.refused = st->end_refused,
-		};
-		for (uint64_t n = 0; n < s->highest; n++) {
-			bool arrived = st->arrivals[(st->base + n) & (t->window - 1)];
-
-			s->delivered += arrived;
-			if (arrived) {
-				gaps_note(&out->res.arrivals.gaps, missing);
-				missing = 0;
-			} else {
-				missing++;
-			}
-		}
-		known = s->ended ? s->sent : s->highest;
-		out->lost += known > s->delivered ? known - s->delivered : 0;
-		if (s->ended && s->sent + s->refused > s->highest)
-			out->lost_tail += s->sent + s->refused - s->highest;
-		out->tail_known &= s->ended;
 	}
 }
 
@@ -224,13 +189,14 @@ static void close_books(struct receiving_end *e, struct recv_result *out)
 	receiver_sum(e->receiver, &sum, &res->arrivals);
 	if (e->traced)
 		close_stages(e, res);
-	close_streams(&sum, out);
+	learned_close(&e->learned, e->receiver, out);
 	res->delivered = sum.delivered;
 	res->duplicated = sum.duplicated;
+	res->late += sum.late;
 	res->damaged = sum.damaged;
 	res->invalid = sum.invalid;
 	res->foreign = sum.foreign;
-	out->received = sum.delivered + sum.duplicated;
+	out->received = sum.delivered + sum.duplicated + sum.late;
 	ns = sum.last_ns - sum.first_ns;
 	res->duration_ns = ns;
 	if (ns)
@@ -250,6 +216,7 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	e->spec = spec;
 	e->view = view;
 	e->ns = NETNS_NONE;
+	learned_init(&e->learned);
 	e->flow = (struct flow){
 		.family = spec->ipv6 ? AF_INET6 : AF_INET, .dst_port = spec->port, .time = true};
 	netns_current(&e->ns, err);

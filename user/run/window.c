@@ -12,7 +12,7 @@
 #define CATCH_UP     1.3       /* a paced sender that was late is faster for a while */
 #define GSO_PPS	     12e6      /* many datagrams a call */
 #define COPY_PPS     3e6
-#define BYTES_EACH   3	       /* of a number: fates, arrivals, seen */
+#define BYTES_EACH   3 /* of a number: fates, arrivals, seen */
 #define MEMORY_SHARE 8
 
 static uint64_t step_ns(uint64_t settle_ns)
