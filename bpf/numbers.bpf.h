@@ -37,14 +37,17 @@ static __always_inline bool is_ours(__u64 word)
 	return slot < cfg.streams && STAMP_NUMBER(word) - cfg.base < STAMP_SPAN;
 }
 
-/* The byte of a number, or NULL if it is none of this run's, or left the window: noted in `loss`.
+/*
+ * The byte of a number of the stream in `slot`, or NULL if it is none of this run's, or left the
+ * window: noted in `loss`.
  */
-static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_loss *loss)
+static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
+					    struct trace_loss *loss)
 {
-	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff, key = 0;
-	__u64 number = STAMP_NUMBER(word), index, tail;
+	__u32 key = 0;
 	struct trace_tails *known = bpf_map_lookup_elem(&tails, &key);
 	struct trace_page *page;
+	__u64 index, tail;
 
 	barrier_var(slot); /* so that the verifier sees the bound on what is used as an index */
 	if (slot >= TRACE_STREAMS || slot >= cfg.streams || !known) {
@@ -64,6 +67,13 @@ static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_los
 	key = index >> TRACE_PAGE_BITS;
 	page = bpf_map_lookup_elem(map, &key);
 	return page ? &page->at[index & (TRACE_PAGE_SIZE - 1)] : NULL;
+}
+
+static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_loss *loss)
+{
+	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+
+	return number_byte_of(map, slot, STAMP_NUMBER(word), loss);
 }
 
 #endif

@@ -497,8 +497,9 @@ static void emptied_numbers_are_late(void **state)
 	(void)state;
 	for (uint64_t number = BASE; number < most; number++)
 		arrive(STREAM0, number);
-	sink_streams_empty(&streams, 0, BASE + 10);
-	sink_streams_empty(&streams, 0, upto);
+	sink_streams_set_tail(&streams, 0, upto);
+	sink_streams_empty(&streams, 0, BASE, BASE + 10);
+	sink_streams_empty(&streams, 0, BASE + 10, upto);
 	for (uint64_t i = 0; i < most - BASE; i++)
 		assert_int_equal(streams.at[0].arrivals[i], BASE + i >= upto);
 	arrive(STREAM0, upto - 1);

@@ -62,6 +62,9 @@ struct rx_ops {
 
 extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;
 
+/* A UDP socket at the flow's port, with all that `cfg` asks of one. Returns it or -errno. */
+int rx_socket_bound(const struct rx_config *cfg, struct error *err);
+
 /*
  * How long a reader looks again before it sleeps. A sleeping one costs the sender's CPU a wake-up
  * for almost every packet, several times what the packet itself costs; this is about what a sleep

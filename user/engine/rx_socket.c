@@ -99,7 +99,7 @@ static int set_options(int fd, const struct rx_config *cfg, struct error *err)
 	return rc ? rc : join(fd, cfg, err);
 }
 
-static int open_socket(const struct rx_config *cfg, struct error *err)
+int rx_socket_bound(const struct rx_config *cfg, struct error *err)
 {
 	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
@@ -168,7 +168,7 @@ static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct e
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	prepare_batch(rx);
-	rx->fd = open_socket(cfg, err);
+	rx->fd = rx_socket_bound(cfg, err);
 	if (rx->fd < 0) {
 		int rc = rx->fd;
 

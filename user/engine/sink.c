@@ -137,7 +137,7 @@ static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
 	for (unsigned i = 0; i < n; i++) {
 		if (is_stream(t, &t->at[i], id, base))
 			return (int)i;
-		if (t->learn && t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
+		if (t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
 			later = (int)i;
 	}
 	return later >= 0 ? later : find_stream(t, id, base);
@@ -211,7 +211,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		memcpy(&stamp, data, sizeof(stamp));
 	if (have < sizeof(stamp) || magic_of(data, have) != STAMP_MAGIC ||
 	    stamp.check != ~stamp.word) {
-		if (magic_of(data, have) == END_MAGIC)
+		if (sink_is_end(data, have))
 			note_end(s, data, have);
 		else
 			s->invalid++;
@@ -240,28 +240,39 @@ void sink_forget(struct sink *s)
 	memset(s->recent, 0, sizeof(s->recent));
 }
 
-void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t upto)
+void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
 {
-	struct sink_stream *st = &t->at[stream];
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t number = atomic_load(&st->tail);
+	atomic_store_explicit(&t->at[stream].tail, upto, memory_order_relaxed);
+	if (t->tails)
+		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELAXED);
+}
 
-	atomic_store_explicit(&st->tail, upto, memory_order_relaxed);
-	while (number < upto) {
-		uint64_t at = number & (t->window - 1), n = upto - number;
-		uint8_t *bytes = st->arrivals + at;
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (from < upto) {
+		uint64_t at = from & (t->window - 1), n = upto - from;
+		uint8_t *bytes = t->at[stream].arrivals + at;
 
 		if (n > t->window - at)
 			n = t->window - at;
-		if (at % page || n < page) {
+		if (!t->learn) {
+			memset(bytes, 0, n);
+		} else if (at % page || n < page) {
 			n = n < page - at % page ? n : page - at % page;
 			memset(bytes, 0, n);
 		} else {
 			n -= n % page;
 			madvise(bytes, n, MADV_DONTNEED);
 		}
-		number += n;
+		from += n;
 	}
+}
+
+bool sink_is_end(const void *data, unsigned have)
+{
+	return magic_of(data, have) == END_MAGIC;
 }
 
 void sink_streams_forget(struct sink_streams *t)

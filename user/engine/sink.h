@@ -32,6 +32,7 @@ struct sink_streams {
 	uint64_t window; /* numbers kept per stream, a power of two */
 	bool learn;
 	pthread_mutex_t lock; /* to learn one */
+	uint64_t *tails;      /* of each stream, for a program that receives; NULL: none does */
 	atomic_uint n;
 	struct sink_stream at[TRACE_STREAMS];
 };
@@ -73,11 +74,14 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 /* Frees the lines of a sink. */
 void sink_forget(struct sink *s);
 
-/*
- * Numbers of a learned stream below `upto` leave its window: their bytes are emptied, and the
- * memory given back.
- */
-void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t upto);
+/* Numbers of a stream below `upto` have left its window: what still comes of them is late. */
+void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto);
+
+/* The bytes of numbers that have left the window are made 0, and learned memory given back. */
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto);
+
+/* An end record, or what was to be one. */
+bool sink_is_end(const void *data, unsigned have);
 
 /* Frees what was learned. */
 void sink_streams_forget(struct sink_streams *t);

@@ -9,6 +9,7 @@
 #include "host/netdev.h"
 #include "host/reassembly.h"
 #include "run/advice.h"
+#include "run/bycounter.h"
 
 struct books *books_new(const struct experiment_view *view)
 {
@@ -294,6 +295,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 	}
 	if (!rc) {
 		ledger_compare(second, res);
+		settle_by_counter(second, &deltas, rig, res);
 		confirm_unread(b, res);
 		res->replies = replies(&deltas);
 		secondbooks_free(second);

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "run/learned.h"
 
-void learned_init(struct learned *l)
+void learned_init(struct learned *l, uint64_t settle_ns)
 {
 	*l = (struct learned){};
-	window_init(&l->window, TRACE_STREAMS, LEARNED_SETTLE_NS);
+	window_init(&l->window, TRACE_STREAMS, settle_ns);
 }
 
 static void count(struct learned *l, struct sink_streams *t, unsigned i, uint64_t upto)
 {
 	const struct sink_stream *st = &t->at[i];
 	struct learned_stream *s = &l->at[i];
+	uint64_t from = atomic_load(&st->tail), number;
 
-	if (s->counted < st->base)
-		s->counted = st->base;
-	if (upto <= s->counted)
+	if (!s->counted) { /* numbers before what is looked at were missed */
+		s->missing = from - st->base;
+		s->counted = from;
+	}
+	if (upto <= from)
 		return;
-	for (uint64_t number = s->counted; number < upto; number++) {
+	sink_streams_set_tail(t, i, upto);
+	for (number = from; number < upto; number++) {
 		bool arrived = st->arrivals[number & (t->window - 1)];
 
 		s->delivered += arrived;
@@ -28,7 +32,7 @@ static void count(struct learned *l, struct sink_streams *t, unsigned i, uint64_
 		}
 	}
 	s->counted = upto;
-	sink_streams_empty(t, i, upto);
+	sink_streams_empty(t, i, from, upto);
 }
 
 void learned_move(struct learned *l, struct receiver *r, uint64_t now_ns)

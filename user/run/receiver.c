@@ -102,7 +102,7 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.learn = !f;
+	r->streams.learn = !f && !r->cfg->sink_prog;
 	if (!f)
 		return;
 	r->streams.window = f->window;
@@ -199,7 +199,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 
 void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number)
 {
-	atomic_store_explicit(&r->streams.at[stream].tail, number, memory_order_relaxed);
+	sink_streams_set_tail(&r->streams, stream, number);
 }
 
 void receiver_resume(struct receiver *r)

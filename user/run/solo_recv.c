@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/pace.h"
+#include "engine/sink_prog.h"
 #include "engine/xsk_prog.h"
 #include "host/caps.h"
 #include "host/netdev.h"
@@ -25,6 +26,8 @@ struct receiving_end {
 	struct tracer tracer;
 	bool traced;
 	struct xsk_prog *xsk_prog;
+	struct sink_prog *sink_prog;
+	unsigned xdp_ifindex; /* where a program of ours is attached */
 	struct receiver_config config;
 	struct receiver *receiver;
 	struct ledger ledger;
@@ -50,32 +53,55 @@ static void open_tracer(struct receiving_end *e)
 	e->view->on_note(e->view->arg, note);
 }
 
-static int open_xdp(struct receiving_end *e, struct error *err)
+/* AF_XDP: a program that steers the flow's packets into a socket for each queue. */
+static int open_xsk(struct receiving_end *e, const struct netdev *dev, struct error *err)
 {
 	const struct trace_config any = {.port = e->spec->port};
-	struct netdev dev;
-	int rc;
+	int rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any,
+			       e->traced ? drops_cell_fd(e->tracer.drops) : -1, err);
 
-	if (!e->spec->ifname)
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
-				 "--rx xsk needs the interface to receive at");
-	rc = netdev_get(NULL, e->spec->ifname, &dev);
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
-				 "no interface '%s': %s", e->spec->ifname, strerror(-rc));
-	rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any,
-			   e->traced ? drops_cell_fd(e->tracer.drops) : -1, err);
 	if (!rc)
-		rc = xsk_prog_attach(e->xsk_prog, dev.ifname, dev.rx_queues, false, err);
+		rc = xsk_prog_attach(e->xsk_prog, dev->ifname, dev->rx_queues, false, err);
 	if (rc)
 		return rc;
 	if (e->traced)
 		drops_watch_xskmap(e->tracer.drops, xsk_prog_map_fd(e->xsk_prog));
 	e->config.xsk_map_fd = xsk_prog_map_fd(e->xsk_prog);
 	e->config.xdp_skb_mode = !xsk_prog_native(e->xsk_prog);
-	e->config.ifindex = dev.ifindex;
-	e->config.threads = dev.rx_queues ? dev.rx_queues : 1;
+	e->config.threads = dev->rx_queues ? dev->rx_queues : 1;
 	return 0;
+}
+
+/* A program that takes the packets itself. */
+static int open_sink(struct receiving_end *e, const struct netdev *dev, struct error *err)
+{
+	const struct trace_config any = {.port = e->spec->port};
+	const struct sink_prog_config cfg = {.trace = &any, .learn = true};
+	int rc = sink_prog_open(&e->sink_prog, &cfg, err);
+
+	if (!rc)
+		rc = sink_prog_attach(e->sink_prog, dev->ifname, err);
+	if (rc)
+		return rc;
+	e->config.sink_prog = e->sink_prog;
+	e->config.xdp_skb_mode = !sink_prog_native(e->sink_prog);
+	return 0;
+}
+
+static int open_xdp(struct receiving_end *e, struct error *err)
+{
+	struct netdev dev;
+	int rc;
+
+	if (!e->spec->ifname)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
+				 "--rx %s needs the interface to receive at", e->spec->rx->name);
+	rc = netdev_get(NULL, e->spec->ifname, &dev);
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
+				 "no interface '%s': %s", e->spec->ifname, strerror(-rc));
+	e->config.ifindex = e->xdp_ifindex = dev.ifindex;
+	return e->spec->rx == &rx_xsk ? open_xsk(e, &dev, err) : open_sink(e, &dev, err);
 }
 
 static int open_receiver(struct receiving_end *e, struct error *err)
@@ -94,15 +120,23 @@ static int open_receiver(struct receiving_end *e, struct error *err)
 		.xsk_map_fd = -1,
 		.cpu = -1,
 	};
-	if (e->spec->rx == &rx_xsk)
+	if (e->spec->rx != &rx_socket)
 		rc = open_xdp(e, err);
 	return rc ? rc : receiver_open(&e->receiver, &e->config, err);
+}
+
+/* The verdict of our own program, where the packet was an skb: a delivery. */
+static bool is_taken(const struct receiving_end *e, const struct ledger_cause *c)
+{
+	return e->sink_prog && c->verdict.stage == STAGE_XDP &&
+	       c->raw.cause.observer == OBSERVER_KFREE_SKB &&
+	       c->raw.cause.ifindex == e->xdp_ifindex && strcmp(c->named.reason, "NOMEM");
 }
 
 /* Ends in other namespaces of this host are not this side's. */
 static bool is_here(const struct receiving_end *e, const struct ledger_cause *c)
 {
-	return c->verdict.class == VERDICT_LOSS &&
+	return c->verdict.class == VERDICT_LOSS && !is_taken(e, c) &&
 	       (!c->raw.cause.netns || c->raw.cause.netns == e->ns.inum);
 }
 
@@ -216,7 +250,7 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	e->spec = spec;
 	e->view = view;
 	e->ns = NETNS_NONE;
-	learned_init(&e->learned);
+	learned_init(&e->learned, spec->rx == &rx_xdp ? LEARNED_XDP_NS : LEARNED_SETTLE_NS);
 	e->flow = (struct flow){
 		.family = spec->ipv6 ? AF_INET6 : AF_INET, .dst_port = spec->port, .time = true};
 	netns_current(&e->ns, err);
@@ -230,6 +264,7 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	}
 	receiver_close(e->receiver);
 	xsk_prog_close(e->xsk_prog);
+	sink_prog_close(e->sink_prog);
 	if (e->traced)
 		tracer_close(&e->tracer);
 	netns_close(&e->ns);
