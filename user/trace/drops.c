@@ -81,7 +81,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	rc = map_tails(d, cfg->base);
 	if (rc) {
 		drops_close(d);
-		return load_error(err, rc);
+		return trace_load_error(err, rc);
 	}
 	*out = d;
 	return 0;
