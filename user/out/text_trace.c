@@ -223,6 +223,7 @@ static void put_own(const struct text_trace *v, struct page *p, const struct liv
 		{w->recursion_misses, "missed while another was counted"},
 		{w->loss.merged, "counted without socket or flow, for want of room"},
 		{w->loss.uncounted.events, "counted without anything, for want of room"},
+		{w->loss.unplaced, "not counted: their namespace is not known"},
 		{s->own.rows_merged, "rows told as others"},
 		{w->filter_unread, "that the filter could not read"},
 	};
