@@ -224,9 +224,11 @@ def our_programs():
 def held_programs():
     """Ids of programs that a living process holds, itself or by a link."""
     ids = set()
-    for info in Path("/proc").glob("[0-9]*/fdinfo/*"):
-        with contextlib.suppress(OSError):
-            ids.update(re.findall(r"^prog_id:\s+(\d+)", info.read_text(), re.M))
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            for info in (process / "fdinfo").iterdir():
+                with contextlib.suppress(OSError):
+                    ids.update(re.findall(r"^prog_id:\s+(\d+)", info.read_text(), re.M))
     return ids
 
 
