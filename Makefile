@@ -56,7 +56,7 @@ $(B)/$(NAME): $(OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-$(B)/tests/%: tests/%.c $(LIB)
+$(B)/tests/%: tests/%.c $(LIB) | $(SKEL)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests -MMD -MP -MT $@ -MF $@.d $< $(LIB) $(LDLIBS) -lcmocka -o $@

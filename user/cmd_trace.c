@@ -112,7 +112,7 @@ static int on_open(void *arg, struct live *l, struct error *err)
 	if (!rc)
 		rc = live_add_source(l, why_source(t->why));
 	if (!rc)
-		rc = sources_open(&t->sources, &t->spec, l, err);
+		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
 	if (!rc && *sources_gaps(t->sources))
 		log_warn("%s", sources_gaps(t->sources));
 	return rc;

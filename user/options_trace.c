@@ -39,6 +39,9 @@ const struct opt trace_filter_opts[] = {
 	{"consumed", 0, OPT_FLAG, offsetof(struct trace_filters, consumed), .excludes = "reason",
 	 .help = "losses too that the kernel frees as used up: tc STOLEN, overlapping fragments; "
 		 "costs a look at each packet freed"},
+	{"xdp-verdicts", 0, OPT_FLAG, offsetof(struct trace_filters, xdp_verdicts),
+	 .help = "what XDP programs drop where the driver does not count it (fexit on them); each "
+		 "packet that they see pays some 20 ns"},
 	{0},
 };
 
@@ -70,6 +73,7 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 		.pid = (pid_t)f->pid,
 		.cgroup = f->cgroup,
 		.consumed = f->consumed,
+		.xdp_verdicts = f->xdp_verdicts,
 	};
 	for (unsigned i = 0; i < f->stages.n; i++)
 		spec->stages |= 1ULL << f->stages.at[i];

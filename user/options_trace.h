@@ -11,7 +11,7 @@ struct trace_filters {
 	uint64_t pid;
 	struct opt_enums stages;
 	const char *reasons;
-	bool consumed;
+	bool consumed, xdp_verdicts;
 };
 
 struct trace_view {

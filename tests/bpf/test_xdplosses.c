@@ -26,7 +26,7 @@
 #include "trace/xdplosses.h"
 #include "trace/xsk_walk.h"
 
-#define COUNT	    300
+#define COUNT	    240 /* less than a veth's ring holds, should nobody empty it meanwhile */
 #define NO_VERDICT  9
 #define ANY	    UINT32_MAX
 #define NOT_THERE   4242 /* interface index */
@@ -53,7 +53,7 @@ struct loss_case {
 	int value;
 	bool generic;
 	unsigned by_xdp, by_kfree, by_counter; /* packets; by_xdp ANY: the rest of COUNT */
-	const char *reason;		       /* of those by XDP */
+	const char *reason;		       /* of those by XDP; or another, on older kernels */
 	unsigned instead;		       /* by XDP where it counts instead of kfree_skb */
 };
 
@@ -65,8 +65,8 @@ static const struct loss_case cases[] = {
 	{"redirect to no device", REDIRECT, NOT_THERE, false, COUNT, 0, 0, "EINVAL", COUNT},
 	{"redirect to a device that is down", REDIRECT_DOWN, 0, false, COUNT, 0, 0, "ENETDOWN",
 	 COUNT},
-	{"redirect to a veth without NAPI", REDIRECT_NO_XMIT, 0, false, COUNT, 0, 0, "EOPNOTSUPP",
-	 COUNT},
+	{"redirect to a veth without NAPI", REDIRECT_NO_XMIT, 0, false, COUNT, 0, 0,
+	 "EOPNOTSUPP ENXIO", COUNT},
 	{"empty slot of a map, aborted", EMPTY_SLOT, XDP_ABORTED, false, 0, COUNT, 0, NULL, 0},
 	{"empty slot of a map, drop", EMPTY_SLOT, XDP_DROP, false, 0, COUNT, 0, NULL, 0},
 	{"program of a devmap drops", DEVMAP_PROGRAM, XDP_DROP, false, COUNT, 0, 0, "", COUNT},
@@ -338,7 +338,8 @@ static struct xdp_sum sum_xdp(const struct xdplosses *x, const struct loss_case 
 			s.beside += rows[i].count.packets;
 		if (instead.class == VERDICT_LOSS) {
 			s.instead += rows[i].count.packets;
-			assert_string_equal(xdplosses_reason(key), c->reason);
+			assert_non_null(strstr(c->reason, xdplosses_reason(key)));
+			assert_int_equal(!*c->reason, !*xdplosses_reason(key));
 			assert_int_equal(instead.stage, key->map_type == BPF_MAP_TYPE_XSKMAP
 								? STAGE_XSK
 								: STAGE_XDP);
@@ -459,9 +460,14 @@ static void run_case(void **state)
 	send_all();
 	if (c->way == CPUMAP_FULL)
 		starve(false);
-	usleep(20000); /* what CPUs' queues hold */
-	xdp = sum_xdp(x, c);
-	assert_int_equal(watch_collect(w, on_kfree, &kfree), 0);
+	/* what CPUs' queues hold comes later */
+	for (unsigned tries = 0; tries < 200; tries++) {
+		usleep(10000);
+		xdp = sum_xdp(x, c);
+		assert_int_equal(watch_collect(w, on_kfree, &kfree), 0);
+		if (xdp.beside + kfree.all >= COUNT || c->by_counter)
+			break;
+	}
 	print_message("%s: xdp %llu (%llu) kfree %llu\n", c->name, (unsigned long long)xdp.beside,
 		      (unsigned long long)xdp.instead, (unsigned long long)kfree.all);
 	if (c->by_xdp == ANY) {

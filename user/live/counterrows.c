@@ -259,7 +259,7 @@ static void collect(void *arg, struct live *l)
 }
 
 int counterrows_open(struct counterrows **out, const struct live_spec *spec,
-		     const struct xdprows *xdp, struct error *err)
+		     const struct xdprows *xdp, bool all, struct error *err)
 {
 	struct counterrows *c = calloc(1, sizeof(*c));
 	struct rates_space space = {.name = ""};
@@ -278,7 +278,7 @@ int counterrows_open(struct counterrows **out, const struct live_spec *spec,
 		space = (struct rates_space){&c->ns, spec->netns};
 	}
 	if (!rc)
-		rc = rates_open(&c->rates, &space, 1, err);
+		rc = rates_open(&c->rates, &space, 1, !all, err);
 	if (rc) {
 		counterrows_close(c);
 		return rc;

@@ -15,10 +15,11 @@ struct counterrows;
 
 /*
  * Of the namespace that `spec` names, else the own one. `xdp`: tells what XDP events there were;
- * NULL: none are counted. Both are borrowed.
+ * NULL: none are counted. Both are borrowed. `all`: counterrows_rates() is wanted with all
+ * counters, not only those that the rows need.
  */
 int counterrows_open(struct counterrows **c, const struct live_spec *spec,
-		     const struct xdprows *xdp, struct error *err);
+		     const struct xdprows *xdp, bool all, struct error *err);
 void counterrows_close(struct counterrows *c);
 
 const struct live_source *counterrows_source(struct counterrows *c);

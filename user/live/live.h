@@ -27,6 +27,7 @@ struct live_spec {
 	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
+	bool xdp_verdicts; /* of foreign XDP programs, where a driver does not count: each packet pays */
 	const char *expr;    /* libpcap filter; NULL: none */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */

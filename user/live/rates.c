@@ -20,6 +20,7 @@ struct space {
 struct rates {
 	struct space *spaces;
 	unsigned n;
+	bool devices_only;
 	uint64_t time, interval;
 	struct counters counters; /* of the last sample */
 	struct counters_deltas deltas;
@@ -55,7 +56,8 @@ static uint32_t inum_of(const struct netns *ns)
 	return inum;
 }
 
-int rates_open(struct rates **out, const struct rates_space *spaces, unsigned n, struct error *err)
+int rates_open(struct rates **out, const struct rates_space *spaces, unsigned n, bool devices_only,
+	       struct error *err)
 {
 	struct rates *r = calloc(1, sizeof(*r));
 
@@ -66,6 +68,7 @@ int rates_open(struct rates **out, const struct rates_space *spaces, unsigned n,
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	r->n = n;
+	r->devices_only = devices_only;
 	lists_init(r);
 	for (unsigned i = 0; i < n; i++) {
 		r->spaces[i].at = spaces[i];
@@ -262,7 +265,7 @@ int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 {
 	int ret = sample_devices(r);
 
-	if (!ret)
+	if (!ret && !r->devices_only)
 		ret = sample_counters(r);
 	if (!ret)
 		ret = sample_xsks(r);

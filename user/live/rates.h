@@ -28,8 +28,12 @@ struct rates_space {
 
 #define RATES_HOST (-1) /* instead of the index of a space: counters of the whole host */
 
-/* `spaces` is copied, what it points to is borrowed. */
-int rates_open(struct rates **r, const struct rates_space *spaces, unsigned n, struct error *err);
+/*
+ * `spaces` is copied, what it points to is borrowed. `devices_only`: no SNMP and softnet, for those
+ * who look for losses of devices and AF_XDP sockets.
+ */
+int rates_open(struct rates **r, const struct rates_space *spaces, unsigned n, bool devices_only,
+	       struct error *err);
 void rates_close(struct rates *r);
 
 /*

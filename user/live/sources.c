@@ -6,11 +6,14 @@
 #include <stdlib.h>
 
 #include "live/counterrows.h"
+#include "live/verdictrows.h"
 #include "live/xdprows.h"
 
 struct sources {
 	struct xdprows *xdp;
 	struct counterrows *counters;
+	struct verdictrows *verdicts;
+	struct live_source sampler; /* of counters whose rows are not wanted */
 	char gaps[512];
 };
 
@@ -30,21 +33,43 @@ static int open_xdp(struct sources *s, const struct live_spec *spec, struct live
 	return live_add_source(l, xdprows_source(s->xdp));
 }
 
-int sources_open(struct sources **out, const struct live_spec *spec, struct live *l,
+static int open_verdicts(struct sources *s, const struct live_spec *spec, struct live *l,
+			 struct error *err)
+{
+	int rc = verdictrows_open(&s->verdicts, spec, err);
+
+	if (rc)
+		return rc;
+	if (*verdictrows_gaps(s->verdicts))
+		snprintf(s->gaps, sizeof(s->gaps), "%s", verdictrows_gaps(s->verdicts));
+	return live_add_source(l, verdictrows_source(s->verdicts));
+}
+
+int sources_open(struct sources **out, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err)
 {
 	struct sources *s = calloc(1, sizeof(*s));
+	bool rows;
 	int rc = 0;
 
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	*out = s;
-	if (spec->pid || spec->cgroup || spec->reasons)
-		return 0;
-	rc = open_xdp(s, spec, l);
-	if (!rc)
-		rc = counterrows_open(&s->counters, spec, s->xdp, err);
-	return rc ? rc : live_add_source(l, counterrows_source(s->counters));
+	rows = !spec->pid && !spec->cgroup && !spec->reasons;
+	if (rows)
+		rc = open_xdp(s, spec, l);
+	if (!rc && rows && spec->xdp_verdicts)
+		rc = open_verdicts(s, spec, l, err);
+	if (!rc && (rows || counters))
+		rc = counterrows_open(&s->counters, spec, s->xdp, counters, err);
+	if (rc || !s->counters)
+		return rc;
+	s->sampler = *counterrows_source(s->counters);
+	if (!rows) {
+		s->sampler.claims = NULL;
+		s->sampler.collect = NULL;
+	}
+	return live_add_source(l, &s->sampler);
 }
 
 void sources_close(struct sources *s)
@@ -52,6 +77,7 @@ void sources_close(struct sources *s)
 	if (!s)
 		return;
 	counterrows_close(s->counters);
+	verdictrows_close(s->verdicts);
 	xdprows_close(s->xdp);
 	free(s);
 }

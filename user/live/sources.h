@@ -11,9 +11,9 @@ struct sources;
 /*
  * Opens them for what `spec` looks at, and adds them to `l` before it starts. Where only sockets or
  * reasons are looked at there are none, for neither knows any. What this host does not allow is
- * left out: see sources_gaps().
+ * left out: see sources_gaps(). `counters`: sources_rates() is wanted, with all counters.
  */
-int sources_open(struct sources **s, const struct live_spec *spec, struct live *l,
+int sources_open(struct sources **s, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err);
 
 /* When the collector is closed. NULL is allowed. */

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Verdicts of a foreign XDP program, run without a network; skipped where fexit is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "helpers.h"
+#include "host/netns.h"
+#include "trace/xdpverdicts.h"
+#include "verdict_test.skel.h"
+
+#define RUNS 1000
+#define LO   1 /* interface index that BPF_PROG_RUN gives */
+
+static struct verdict_test_bpf *load(int verdict)
+{
+	struct verdict_test_bpf *s = verdict_test_bpf__open();
+
+	assert_non_null(s);
+	*(int *)&s->rodata->verdict = verdict;
+	assert_int_equal(verdict_test_bpf__load(s), 0);
+	return s;
+}
+
+static uint32_t id_of(int fd)
+{
+	struct bpf_prog_info info = {0};
+	__u32 len = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &len), 0);
+	return info.id;
+}
+
+static void run(int fd)
+{
+	struct frame f = frame_make((struct frame_spec){0});
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f.at, .data_size_in = f.len,
+		    .repeat = RUNS);
+
+	assert_int_equal(bpf_prog_test_run_opts(fd, &opts), 0);
+}
+
+/* What the observer counts for `verdict`, in the namespace of this test. */
+static void counts(int verdict, unsigned as)
+{
+	struct verdict_test_bpf *s = load(verdict);
+	int fd = bpf_program__fd(s->progs.verdict_of_the_test);
+	uint64_t packets[XDPVERDICTS], sum = 0;
+	struct xdpverdicts *v;
+	struct netns own;
+	struct error err = {0};
+
+	assert_int_equal(netns_current(&own, &err), 0);
+	assert_int_equal(xdpverdicts_open(&v, id_of(fd), &err), 0);
+	run(fd);
+	assert_int_equal(xdpverdicts_read(v, own.inum, LO, packets), 0);
+	for (unsigned i = 0; i < XDPVERDICTS; i++)
+		sum += packets[i];
+	assert_int_equal(packets[as], RUNS);
+	assert_int_equal(sum, RUNS);
+	assert_int_equal(xdpverdicts_read(v, own.inum, LO + 1, packets), 0);
+	assert_int_equal(packets[as], 0);
+	xdpverdicts_close(v);
+	run(fd); /* it works without us as well */
+	netns_close(&own);
+	verdict_test_bpf__destroy(s);
+}
+
+static void drop(void **state)
+{
+	(void)state;
+	counts(XDP_DROP, XDP_DROP);
+}
+
+static void pass(void **state)
+{
+	(void)state;
+	counts(XDP_PASS, XDP_PASS);
+}
+
+static void no_verdict(void **state)
+{
+	(void)state;
+	counts(77, XDPVERDICT_INVALID);
+}
+
+static void without_btf(void **state)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_DROP},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", code, 2, NULL);
+	struct xdpverdicts *v;
+	struct error err = {0};
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(xdpverdicts_open(&v, id_of(fd), &err), -ENOENT);
+	assert_int_equal(err.status, STATUS_UNABLE);
+	assert_non_null(strstr(err.message, "BTF"));
+	close(fd);
+}
+
+static void no_such_program(void **state)
+{
+	struct xdpverdicts *v;
+	struct error err = {0};
+
+	(void)state;
+	assert_true(xdpverdicts_open(&v, UINT32_MAX, &err) < 0);
+	assert_int_equal(err.status, STATUS_UNABLE);
+}
+
+/* Some hosts let nobody attach to functions, nor to programs. */
+static void skip_unless_allowed(void)
+{
+	struct verdict_test_bpf *s = verdict_test_bpf__open_and_load();
+	struct xdpverdicts *v = NULL;
+	struct error err = {0};
+	int rc =
+		s ? xdpverdicts_open(&v, id_of(bpf_program__fd(s->progs.verdict_of_the_test)), &err)
+		  : -ENOMEM;
+
+	xdpverdicts_close(v);
+	verdict_test_bpf__destroy(s);
+	if (rc == -EPERM) {
+		printf("%s\n", err.message);
+		exit(SKIPPED);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(drop),
+		cmocka_unit_test(pass),
+		cmocka_unit_test(no_verdict),
+		cmocka_unit_test(without_btf),
+		cmocka_unit_test(no_such_program),
+	};
+
+	skip_unless_privileged();
+	skip_unless_allowed();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
