@@ -7,10 +7,11 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 
-from lib import PATIENCE, assert_valid, pktledger, require_root, started
+from lib import PATIENCE, assert_valid, pktledger, require, require_root, started
 
 NAME = f"pl-test-{os.getpid()}"
 TX, RX = f"{NAME}-tx", f"{NAME}-rx"
@@ -19,6 +20,8 @@ PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
 BROKEN = 4  # exit status
 CLONE_NEWNET = 0x40000000
+XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
+BPF_REDIRECT = 23  # BPF_FUNC_redirect
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -83,6 +86,48 @@ def read_all(sock):
         while sock.recv(65536):
             received += 1
     return received
+
+
+# XDP programs
+
+
+def insn(code, register=0, immediate=0):
+    return struct.pack("<BBhi", code, register, 0, immediate)
+
+
+def verdict(value):
+    return insn(0xb7, 0, value) + insn(0x95)
+
+
+def redirect(ifindex):
+    return (insn(0xb7, 1, ifindex) + insn(0xb7, 2, 0) + insn(0x85, 0, BPF_REDIRECT) + insn(0x95))
+
+
+def bpf(command, attributes):
+    """A descriptor from bpf(2)."""
+    require(os.uname().machine == "x86_64", "the number of bpf() is that of x86-64")
+    fd = libc.syscall(321, command, ctypes.create_string_buffer(attributes, len(attributes)),
+                      len(attributes))
+    require(fd >= 0, f"bpf({command}): {os.strerror(ctypes.get_errno())}")
+    return fd
+
+
+@contextlib.contextmanager
+def xdp(netns, ifname, code, mode):
+    """A program of these instructions at the device, by a link."""
+    text, gpl = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"GPL")
+    load = struct.pack("<IIQQ", 6, len(code) // 8, ctypes.addressof(text), ctypes.addressof(gpl))
+    program = bpf(5, load + bytes(48))
+    try:
+        with inside(netns):
+            index = socket.if_nametoindex(ifname)
+            link = bpf(28, struct.pack("<IIII", program, index, 37, mode) + bytes(32))
+        try:
+            yield
+        finally:
+            os.close(link)
+    finally:
+        os.close(program)
 
 
 # The tracer

@@ -4,7 +4,6 @@
 overlapping fragments; each packet once, and the counters of the path as rates."""
 
 import contextlib
-import ctypes
 import json
 import os
 import socket
@@ -13,55 +12,17 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_valid, case, lost, main, pktledger, require, require_root,
                  table)
-from test_trace import (NAME, PORT, RX, TX, V4, assert_only, bpf, causes, inside, lab, send, shell,
-                        tracing, udp)
+from traced import (NAME, PORT, RX, TX, V4, XDP_GENERIC, XDP_NATIVE, assert_only, causes, inside,
+                    lab, redirect, send, shell, tracing, udp, verdict, xdp)
 
 PACKETS = 300
 DEVICES = 100 if EVERYTHING else 20
 XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX = range(4)
-XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
-BPF_REDIRECT = 23  # BPF_FUNC_redirect
 NO_DEVICE = 4242
 V4_SENDER = "198.18.0.1"
-
-
-# XDP programs
-
-
-def insn(code, register=0, immediate=0):
-    return struct.pack("<BBhi", code, register, 0, immediate)
-
-
-def verdict(value):
-    return insn(0xb7, 0, value) + insn(0x95)
-
-
-def redirect(ifindex):
-    return (insn(0xb7, 1, ifindex) + insn(0xb7, 2, 0) + insn(0x85, 0, BPF_REDIRECT) + insn(0x95))
-
-
-@contextlib.contextmanager
-def xdp(netns, ifname, code, mode):
-    """The program at the device, by a link."""
-    require(os.uname().machine == "x86_64", "the number of bpf() is that of x86-64")
-    text, gpl = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"GPL")
-    load = struct.pack("<IIQQ", 6, len(code) // 8, ctypes.addressof(text), ctypes.addressof(gpl))
-    program = bpf(5, ctypes.create_string_buffer(load + bytes(48), 72))
-    try:
-        with inside(netns):
-            index = socket.if_nametoindex(ifname)
-            link = bpf(28, ctypes.create_string_buffer(
-                struct.pack("<IIII", program, index, 37, mode) + bytes(32), 48))
-        try:
-            yield
-        finally:
-            os.close(link)
-    finally:
-        os.close(program)
 
 
 # Under trace

@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
                  started, table, until)
-from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, inside, lab, libc,
-                    read_all, send, shell, tracing, udp)
+from traced import (BROKEN, PORT, RX, TX, V4, V6, XDP_GENERIC, assert_only, causes, lab,
+                    read_all, send, shell, tracing, udp, verdict, xdp)
 
 ROUNDS = 10 if EVERYTHING else 1
 
@@ -92,34 +92,10 @@ def tc_ingress(address):
         shell(RX, "tc", "qdisc", "del", "dev", "v-rx", "clsact")
 
 
-def bpf(command, attributes):
-    fd = libc.syscall(321, command, attributes, len(attributes))
-    require(fd >= 0, f"bpf({command}): {os.strerror(ctypes.get_errno())}")
-    return fd
-
-
 @contextlib.contextmanager
 def generic_xdp(address):
-    """A program of two instructions, return XDP_DROP, by a link in generic mode."""
-    require(os.uname().machine == "x86_64", "the number of bpf() is that of x86-64")
-    code = ctypes.create_string_buffer(bytes([0xb7, 0, 0, 0, 1, 0, 0, 0, 0x95] + [0] * 7), 16)
-    text = ctypes.create_string_buffer(b"GPL")
-    load = bytearray(72)
-    load[0:8] = (6).to_bytes(4, "little") + (2).to_bytes(4, "little")  # XDP, instructions
-    load[8:16] = ctypes.addressof(code).to_bytes(8, "little")
-    load[16:24] = ctypes.addressof(text).to_bytes(8, "little")
-    program = bpf(5, ctypes.create_string_buffer(bytes(load), 72))
-    try:
-        with inside(RX):
-            index = socket.if_nametoindex("v-rx")
-            link = b"".join(n.to_bytes(4, "little") for n in (program, index, 37, 2))
-            fd = bpf(28, ctypes.create_string_buffer(link + bytes(32), 48))  # XDP_FLAGS_SKB_MODE
-        try:
-            yield {"stage": "xdp"}
-        finally:
-            os.close(fd)
-    finally:
-        os.close(program)
+    with xdp(RX, "v-rx", verdict(1), XDP_GENERIC):  # XDP_DROP
+        yield {"stage": "xdp"}
 
 
 def name_of_this():
