@@ -18,7 +18,7 @@ TX, RX = f"{NAME}-tx", f"{NAME}-rx"
 V4, V6 = "198.18.0.2", "2001:2::2"
 PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
-BROKEN = 4  # exit status
+UNABLE, BROKEN = 3, 4  # exit statuses
 CLONE_NEWNET = 0x40000000
 XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
 BPF_REDIRECT = 23  # BPF_FUNC_redirect
@@ -141,7 +141,10 @@ class Tracing:
 
     def read_line(self):
         line = self.process.stdout.readline()
-        assert line, f"trace ended: {self.process.stderr.read()}"
+        if not line:
+            said = self.process.stderr.read()
+            require(self.process.wait() != UNABLE, said.strip())
+            raise AssertionError(f"trace ended: {said}")
         self.lines.append(json.loads(line))
         return self.lines[-1]
 

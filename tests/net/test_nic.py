@@ -232,8 +232,9 @@ def counted(document, kind, **fields):
 @case
 def rates_of_devices_queues_and_counters():
     require_root()
-    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=1 << 20), \
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, \
             xdp(RX, "v-rx", verdict(XDP_PASS), XDP_NATIVE):  # so that the queue counts
+        sock.setsockopt(socket.SOL_SOCKET, 33, 1 << 20)  # SO_RCVBUFFORCE: room for all
         send(V4, 1)
         time.sleep(0.3)
         with tracing("--counters", "--netns", RX) as t:

@@ -65,6 +65,20 @@ static int open_names(struct live *l, struct error *err)
 	return 0;
 }
 
+/* Where packets freed as used up are losses. The tracepoint tells its caller since Linux 6.3. */
+static int find_consumed(const struct live *l, struct watch_spec *watch, struct error *err)
+{
+	if (reasons_tracepoint_args(l->reasons, "consume_skb") != 2)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --consumed out",
+				 "this kernel does not tell where packets are freed as used up "
+				 "(Linux 6.3)");
+	if (!l->ksyms)
+		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
+				 "functions of the kernel are hidden: --consumed cannot tell places");
+	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
+	return 0;
+}
+
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -88,8 +102,10 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (!rc) {
 		watch.filter = l->filter;
-		if (spec->consumed && l->ksyms)
-			watch.consumed_n = consumed_ranges(l->ksyms, watch.consumed);
+		if (spec->consumed)
+			rc = find_consumed(l, &watch, err);
+	}
+	if (!rc) {
 		rc = watch_open(&l->watch, &watch, l->reasons, err);
 	}
 	if (rc) {
