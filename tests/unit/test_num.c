@@ -464,6 +464,13 @@ static void test_fmt(void **state)
 	IS(fmt_bytes(b, sizeof(b), 1024), "1.00 KiB");
 	IS(fmt_bytes(b, sizeof(b), 65536), "64.0 KiB");
 	IS(fmt_bytes(b, sizeof(b), (1 << 20) - 1), "1.00 MiB");
+	IS(fmt_short(b, sizeof(b), 0), "0");
+	IS(fmt_short(b, sizeof(b), 999), "999");
+	IS(fmt_short(b, sizeof(b), 1000), "1.00k");
+	IS(fmt_short(b, sizeof(b), 99950), "100k");
+	IS(fmt_short(b, sizeof(b), 1.5), "1.50");
+	IS(fmt_short(b, sizeof(b), 999999), "1.00M");
+	IS(fmt_short(b, sizeof(b), 1e12), "1.00T");
 	IS(fmt_count(tiny, sizeof(tiny), 1000000), "1,0");
 #undef IS
 }
