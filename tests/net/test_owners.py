@@ -188,8 +188,8 @@ def socket_that_nobody_has_any_more():
         with tracing("--by", "socket,process", f"udp port {PORT}") as t:
             with receiver("sleeps"):
                 fill()
-            row = the_row(t.stop())
-        assert row["socket"] == f"*:{PORT}", row
+            rows = causes(t.stop())
+        assert rows["rcvbuf"]["causes"][0]["socket"] == f"*:{PORT}", rows
 
 
 # Why a socket was full
@@ -365,7 +365,7 @@ def command_sees_all_it_loses():
                   "    while s.recv(10): n += 1\n"
                   "except BlockingIOError: pass\n"
                   "print(n)")
-        result = pktledger("trace", "-j", "--stage", "rcvbuf", "--by", "process", "--",
+        result = pktledger("trace", "-j", "--netns", RX, "--by", "process", "--",
                            "ip", "netns", "exec", RX, sys.executable, "-c", script)
         assert result.status == 0, result
         received = int(re.search(r"^(\d+)$", result.err, re.M)[1])
