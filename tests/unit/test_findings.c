@@ -69,6 +69,7 @@ static const struct finding_facts every_fact = {
 	.reader_sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
 	.queue_samples = 1000,
 	.queue_bytes = 2147483647,
+	.arrival_most_pps = 123456789,
 	.rules = "a counter of rule 4294967295 in the chain of a long name 18446744073709551615 "
 		 "and so on, "
 		 "as long as a text may be: it ends after 200 characters, which are nearly "
@@ -295,6 +296,12 @@ static void why_it_was_full(void **state)
 		if (cases[i].evidence && !strstr(f.evidence, cases[i].evidence))
 			fail_msg("%s", f.evidence);
 	}
+	/* 166 packets of 1280 bytes, at 100,000 a second and less */
+	facts = reader(990, 5, 0, 950);
+	facts.arrival_pps = 0;
+	facts.arrival_most_pps = 100000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_non_null(strstr(f.evidence, "holds 166: a burst of 1.66 ms at 100k packets/s;"));
 	/* without samples of the queue sleep is no cause */
 	facts = reader(10, 10, 0, 0);
 	facts.queue_samples = 2;

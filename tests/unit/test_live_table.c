@@ -88,7 +88,25 @@ static void what_rows_do_not_share_is_unknown(void **state)
 	assert_int_equal(t.rows[0].cookie, 7);
 	table_add(&t, &b, LIVE_BY_STAGE);
 	assert_null(t.rows[0].note);
-	assert_int_equal(t.rows[0].cookie, 0);
+	table_free(&t);
+}
+
+static void the_socket_that_lost_most_of_it(void **state)
+{
+	static const uint64_t votes[][2] = {{7, 3}, {8, 10}, {9, 2}, {8, 10}, {7, 4}, {9, 6}};
+	struct live_row one = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1);
+	struct live_table t;
+
+	(void)state;
+	table_init(&t, LIVE_ROWS);
+	for (unsigned i = 0; i < sizeof(votes) / sizeof(votes[0]); i++) {
+		one.cookie = votes[i][0];
+		one.counts.packets = votes[i][1];
+		table_add(&t, &one, LIVE_BY_STAGE);
+	}
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.rows[0].counts.packets, 35);
+	assert_int_equal(t.rows[0].cookie, 8); /* 20 of 35 */
 	table_free(&t);
 }
 
@@ -247,6 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_told_apart_by_what_is_asked),
 		cmocka_unit_test(what_rows_do_not_share_is_unknown),
+		cmocka_unit_test(the_socket_that_lost_most_of_it),
 		cmocka_unit_test(texts_are_copied),
 		cmocka_unit_test(grouped_by_fewer_fields),
 		cmocka_unit_test(sorted),

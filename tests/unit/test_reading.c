@@ -222,13 +222,14 @@ static void intervals(void **state)
 	thread(100, "sip", 1000, 0);
 	fake_file("proc/100/task/100/wchan", "futex_do_wait");
 	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 100\n");
+	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 100 5\n");
 	assert_int_equal(owners_open(&o, fake_root, &err), 0);
 	assert_int_equal(readings_open(&r, o, fake_root, &err), 0);
 	readings_begin(r, NULL, 0);
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 
 	/* the first interval with a loss has no beginning: nobody knew of the socket */
-	readings_note(r, &id);
+	readings_note(r, &id, 30);
 	readings_interval(r);
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 
@@ -239,9 +240,10 @@ static void intervals(void **state)
 
 	schedstat(100, 2004, 101);
 	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 2100\n");
+	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 170 5\n");
 	pause_ms(20);
 	readings_sample(r);
-	readings_note(r, &id);
+	readings_note(r, &id, 30);
 	readings_interval(r);
 	assert_int_equal(readings_get(r, 1001, &got), 0);
 	assert_int_equal(got.pid, 100);
@@ -255,15 +257,17 @@ static void intervals(void **state)
 	assert_string_equal(got.sleeps_in, "futex_do_wait");
 	assert_false(got.stopped);
 	assert_false(got.seen);
+	assert_int_equal(got.lost, 30);
+	assert_int_equal(got.received_around, 70);
 
 	/* another process reads it now: all begins anew */
 	fake_process(200, "sip2", 900, 1, "0::/a\n");
 	fake_fd(200, 3, 1001);
 	unlink(fake_path("proc/100/fd/7"));
 	pause_ms(1100); /* so long an owner is believed */
-	readings_note(r, &id);
+	readings_note(r, &id, 30);
 	readings_interval(r);
-	readings_note(r, &id);
+	readings_note(r, &id, 30);
 	readings_interval(r);
 	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
 	readings_close(r);

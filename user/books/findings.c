@@ -177,11 +177,11 @@ static bool put_fill(char *buf, size_t size, const struct finding_facts *f)
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */
-static bool put_burst_time(char *buf, size_t size, const struct finding_facts *f)
+static bool put_burst_time(char *buf, size_t size, const struct finding_facts *f, double pps)
 {
-	if (!f->truesize || f->rcvbuf < f->truesize || f->arrival_pps <= 0)
+	if (!f->truesize || f->rcvbuf < f->truesize || pps <= 0)
 		return false;
-	return snprintf(buf, size, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / f->arrival_pps) > 0;
+	return snprintf(buf, size, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps) > 0;
 }
 
 static bool put_udp_mem(char *buf, size_t size, const uint64_t mem[3])
@@ -278,7 +278,11 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 	if (!strcmp(name, "read"))
 		return fact_rate(buf, size, f->read_pps);
 	if (!strcmp(name, "burst_time"))
-		return put_burst_time(buf, size, f);
+		return put_burst_time(buf, size, f, f->arrival_pps);
+	if (!strcmp(name, "arrival_most"))
+		return fact_rate(buf, size, f->arrival_most_pps);
+	if (!strcmp(name, "burst_least"))
+		return put_burst_time(buf, size, f, f->arrival_most_pps);
 	if (!strcmp(name, "ran"))
 		return put_reader_share(buf, size, f, f->reader_run_ns);
 	if (!strcmp(name, "waited"))

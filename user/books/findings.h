@@ -56,6 +56,7 @@ struct finding_facts {
 	const char *reader_sleeps_in; /* function of the kernel */
 	unsigned queue_samples;	      /* of the socket's queue; 0: not known */
 	uint64_t queue_bytes;	      /* mean over the samples, of `rcvbuf` */
+	double arrival_most_pps; /* at the socket, mean; less if other sockets took packets too */
 
 	/* netfilter: what is known of the rules (live/nftrules.h) */
 	const char *rules;

@@ -7,9 +7,8 @@
 
 #define RCVBUF_EVIDENCE                                                                            \
 	LOST "[; a packet takes {truesize} bytes, so the buffer holds {burst}][: a burst of "      \
-	     "{burst_time} at {arrival} packets/s][; {arrival_alone} packets/s came][; read "      \
-	     "{read} "                                                                             \
-	     "packets/s]"
+	     "{burst_time} at {arrival} packets/s][: a burst of {burst_least} at {arrival_most} "  \
+	     "packets/s][; {arrival_alone} packets/s came][; read {read} packets/s]"
 #define RCVBUF_CURRENT "[SO_RCVBUF {rcvbuf} bytes (doubled)][, net.core.rmem_max {rmem_max}]"
 #define RCVBUF_CHANGE                                                                              \
 	{                                                                                          \

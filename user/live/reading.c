@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/idmap.h"
+#include "host/counters.h"
+#include "host/procnet.h"
 #include "live/cgroup.h"
 #include "live/sockmem.h"
 #include "live/threads.h"
@@ -19,7 +21,7 @@
 
 /* What is summed while packets are lost; `now`: since the last interval. */
 struct sums {
-	uint64_t window_ns, queue_bytes, drops;
+	uint64_t window_ns, queue_bytes, drops, lost, received_around;
 	unsigned samples, sampled, stopped;
 };
 
@@ -38,6 +40,8 @@ struct sock {
 	struct sockmem_row row; /* the last sample of the queue */
 	bool has_row;
 	uint64_t queue_max, rcvbuf;
+	uint64_t in_datagrams; /* of the namespace, as read */
+	bool has_in_datagrams;
 	uint64_t levels[LEVELS], throttled[LEVELS];
 	unsigned n_levels;
 	char sleeps_in[48]; /* majority vote over the samples */
@@ -225,6 +229,28 @@ static void sample_quota(struct readings *r, struct sock *s, bool keep)
 	s->n_levels = n;
 }
 
+/* A process's own /proc/PID/net shows its namespace, usually the socket's. */
+static void sample_received(struct readings *r, struct sock *s)
+{
+	bool v6 = s->id.family == AF_INET6;
+	struct counters c = {};
+	char text[8192];
+	uint64_t value;
+	int n = proc_read(r->root, text, sizeof(text), "proc/%d/net/%s", s->threads.pid,
+			  v6 ? "snmp6" : "snmp");
+
+	if (n > 0 && proc_netns(r->root, s->threads.pid) == s->id.netns &&
+	    !(v6 ? procnet_snmp6(&c, "", text, (size_t)n)
+		 : procnet_snmp(&c, "", text, (size_t)n)) &&
+	    counters_get(&c, "", v6 ? "Udp6InDatagrams" : "Udp:InDatagrams", &value)) {
+		if (s->has_in_datagrams)
+			s->now.received_around = value - s->in_datagrams;
+		s->in_datagrams = value;
+		s->has_in_datagrams = true;
+	}
+	counters_free(&c);
+}
+
 static bool lately(const struct sock *s, uint64_t now)
 {
 	return s->lost_at && now - s->lost_at < LATELY_NS;
@@ -255,7 +281,7 @@ void readings_sample(struct readings *r)
 	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 }
 
-void readings_note(struct readings *r, const struct reading_socket *id)
+void readings_note(struct readings *r, const struct reading_socket *id, uint64_t packets)
 {
 	struct sock *s = get(r, id);
 
@@ -263,6 +289,7 @@ void readings_note(struct readings *r, const struct reading_socket *id)
 		return;
 	s->id = *id;
 	s->noted = true;
+	s->now.lost += packets;
 	s->lost_at = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -271,6 +298,8 @@ static void add(struct sums *to, const struct sums *from)
 	to->window_ns += from->window_ns;
 	to->queue_bytes += from->queue_bytes;
 	to->drops += from->drops;
+	to->lost += from->lost;
+	to->received_around += from->received_around;
 	to->samples += from->samples;
 	to->sampled += from->sampled;
 	to->stopped += from->stopped;
@@ -282,6 +311,8 @@ static void end_interval(struct readings *r, struct sock *s)
 	bool keep = s->noted && s->beginning && s->threads.pid;
 
 	sample(r, s, lately(s, now));
+	if (s->threads.pid)
+		sample_received(r, s);
 	if (keep) {
 		s->now.window_ns = now - s->beginning;
 		add(&s->sum, &s->now);
@@ -393,6 +424,8 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 		.queue_max_bytes = s->queue_max,
 		.rcvbuf = s->rcvbuf,
 		.drops = s->sum.drops,
+		.lost = s->sum.lost,
+		.received_around = s->sum.received_around,
 	};
 	if (th->run_ns + th->wait_ns < s->sum.window_ns)
 		out->sleep_ns = s->sum.window_ns - th->run_ns - th->wait_ns;

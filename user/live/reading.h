@@ -66,6 +66,9 @@ struct reading {
 	uint64_t queue_max_bytes;
 	uint64_t rcvbuf; /* as getsockopt(SO_RCVBUF) tells it; 0: unknown */
 	uint64_t drops;	 /* of the socket (sk_drops) between the samples: a second book */
+
+	uint64_t lost;		  /* packets, as noted */
+	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
 };
 
 /* `owners` is borrowed; `root` as in owners_open(). */
@@ -82,8 +85,8 @@ void readings_begin(struct readings *r, const uint32_t *netns, unsigned n);
 /* A sample of the sockets that have lost packets lately. */
 void readings_sample(struct readings *r);
 
-/* The socket has lost packets in the interval that ends now. */
-void readings_note(struct readings *r, const struct reading_socket *s);
+/* The socket has lost so many packets in the interval that ends now. */
+void readings_note(struct readings *r, const struct reading_socket *s, uint64_t packets);
 
 /* Ends the interval. Calls owners_tick(). */
 void readings_interval(struct readings *r);

@@ -165,12 +165,24 @@ void live_counts_add(struct live_counts *sum, const struct live_counts *one)
 	sum->memory += one->memory;
 }
 
+/* Boyer and Moore: whoever has more than half of all votes is left. */
+static void vote(struct live_row *row, uint64_t cookie, uint64_t packets)
+{
+	if (row->cookie == cookie) {
+		row->votes += packets;
+	} else if (row->votes >= packets) {
+		row->votes -= packets;
+	} else {
+		row->votes = packets - row->votes;
+		row->cookie = cookie;
+	}
+}
+
 static void merge(struct live_row *into, const struct live_row *row)
 {
 	if (into->note != row->note)
 		into->note = NULL;
-	if (into->cookie != row->cookie)
-		into->cookie = 0;
+	vote(into, row->cookie, row->counts.packets);
 	if (into->netns != row->netns)
 		into->netns = 0;
 	live_counts_add(&into->counts, &row->counts);
@@ -193,6 +205,7 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 		return false;
 	new = &t->rows[t->n];
 	*new = *row;
+	new->votes = row->counts.packets;
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		new->text[f] = keep(t->store, has(by, f) ? row->text[f] : "");
 		if (!new->text[f])

@@ -64,7 +64,9 @@ struct live_row {
 	enum stage stage;		    /* as text[LIVE_STAGE] says, if it does */
 	enum noise noise;		    /* class */
 	const char *note; /* what happened, one clause, static; NULL: rows of several kinds */
-	uint64_t cookie;  /* of the socket; 0: none, or several */
+	uint64_t cookie;  /* of the socket; of several one that lost more than half, if one did;
+			     0: none */
+	uint64_t votes;	  /* private: of table_add(), for the cookie */
 	uint32_t netns;	  /* inode number of the namespace; 0: unknown, or several */
 	struct live_counts counts;
 };

@@ -49,7 +49,7 @@ static int start(void *arg, struct error *err)
 	return 0;
 }
 
-static void note_socket(struct why *w, const struct watch_sock *s)
+static void note_socket(struct why *w, const struct watch_sock *s, uint64_t packets)
 {
 	const struct reading_socket id = {.inode = s->inode,
 					  .netns = s->netns,
@@ -58,7 +58,7 @@ static void note_socket(struct why *w, const struct watch_sock *s)
 					  .cgroup = s->cgroup};
 
 	if (s->protocol == IPPROTO_UDP)
-		readings_note(w->readings, &id);
+		readings_note(w->readings, &id, packets);
 }
 
 static void collect(void *arg, struct live *l)
@@ -72,7 +72,7 @@ static void collect(void *arg, struct live *l)
 
 		if (row->stage == STAGE_RCVBUF && row->cookie &&
 		    !live_socket(l, row->cookie, &sock))
-			note_socket(w, &sock);
+			note_socket(w, &sock, row->counts.packets);
 		else if (row->stage == STAGE_NETFILTER && row->netns)
 			note_rules(w, row->netns);
 	}
@@ -123,7 +123,10 @@ uint64_t why_cost(const struct why *w)
 	return readings_cost(w->readings);
 }
 
-/* "sip[812]", "the thread rtp-3 of sip[812]", "sip[812] (its busiest thread, rtp-3)" */
+/*
+ * "sip[812]", "the thread rtp-3 of sip[812]", "sip[812] (its busiest thread, rtp-3)", "sip[812]
+ * (the busiest of its 8 threads)".
+ */
 static void name_reader(struct why *w)
 {
 	const struct reading *r = &w->reading;
@@ -134,9 +137,12 @@ static void name_reader(struct why *w)
 		snprintf(w->reader, sizeof(w->reader), "%s", process);
 	else if (r->seen)
 		snprintf(w->reader, sizeof(w->reader), "the thread %s of %s", r->thread, process);
-	else
+	else if (strcmp(r->thread, r->process))
 		snprintf(w->reader, sizeof(w->reader), "%s (its busiest thread, %s)", process,
 			 r->thread);
+	else
+		snprintf(w->reader, sizeof(w->reader), "%s (the busiest of its %u threads)",
+			 process, r->threads);
 }
 
 static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
@@ -155,6 +161,9 @@ static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
 	f->reader_sleeps_in = r->sleeps_in;
 	f->queue_samples = r->samples;
 	f->queue_bytes = r->queue_bytes;
+	if (r->window_ns)
+		f->arrival_most_pps =
+			(double)(r->lost + r->received_around) * 1e9 / (double)r->window_ns;
 }
 
 static void add_text(char *buf, size_t size, const char *text)
