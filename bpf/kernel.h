@@ -173,6 +173,17 @@ struct bpf_iter_meta {
 	__u64 seq_num;
 };
 
+struct file {
+	struct inode *f_inode;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+
 struct bpf_iter__udp {
 	struct bpf_iter_meta *meta;
 	struct udp_sock *udp_sk;

@@ -6,10 +6,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base/idmap.h"
+#include "live/holders.h"
 #include "live/owners.h"
+#include "trace/files.h"
 #include "fake_root.h"
 
 #define POD_UID	  "0b7632a2-a56e-4278-987a-22de18008dbe"
@@ -287,6 +290,35 @@ static void namespaces(void **state)
 	owners_close(o);
 }
 
+/* A socket of this test, on this host: by a walk in the kernel where that is allowed, and by /proc.
+ */
+static void on_this_host(void **state)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), root = proc_root(NULL);
+	struct files *files = NULL;
+	struct holder who;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	files_open(&files);
+	for (int i = 0; i < 2; i++) {
+		struct holders *h = holders_new(root, i ? NULL : files);
+
+		assert_int_equal(holders_find(h, st.st_ino, 0, 1, &who), -EAGAIN);
+		while (holders_waiting(h))
+			assert_true(holders_pass(h, 1000000, 1) >= 0);
+		assert_int_equal(holders_find(h, st.st_ino, 0, 2, &who), 0);
+		assert_int_equal(who.pid, getpid());
+		assert_int_equal(who.fd, fd);
+		assert_int_equal(who.holders, 1);
+		holders_free(h);
+	}
+	files_close(files);
+	close(root);
+	close(fd);
+}
+
 static void nothing_there(void **state)
 {
 	struct owners *o = open_owners();
@@ -318,6 +350,7 @@ int main(void)
 		test(cgroups),
 		test(a_long_path_keeps_its_end),
 		test(namespaces),
+		cmocka_unit_test(on_this_host),
 		test(nothing_there),
 	};
 

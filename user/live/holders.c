@@ -8,10 +8,12 @@
 #include <time.h>
 
 #include "base/idmap.h"
+#include "trace/files.h"
 
-#define SOCKETS_MAX   4096 /* known at a time; the one not asked for the longest gives way */
-#define HELD_MAX      8	   /* processes of one socket that are weighed against each other */
-#define THREADS_ASKED 64   /* of a process, whether they read */
+#define SOCKETS_MAX FILES_WANTED /* known at a time; the one not asked for the longest gives way   \
+				  */
+#define HELD_MAX      8		 /* processes of one socket that are weighed against each other */
+#define THREADS_ASKED 64	 /* of a process, whether they read */
 #define FRESH_NS      1000000000ULL /* so long an answer is not looked at again */
 #define RETRY_NS      1000000000ULL /* the first time; doubled each time that nobody is found */
 #define RETRY_MOST    60000000000ULL
@@ -40,6 +42,7 @@ struct sock {
 
 struct holders {
 	int root;
+	struct files *files; /* NULL: by /proc */
 	struct idmap socks;
 	unsigned wanted;
 
@@ -49,12 +52,14 @@ struct holders {
 	bool passing;
 };
 
-struct holders *holders_new(int root)
+struct holders *holders_new(int root, struct files *files)
 {
 	struct holders *h = calloc(1, sizeof(*h));
 
-	if (h)
+	if (h) {
 		h->root = root;
+		h->files = files;
+	}
 	return h;
 }
 
@@ -164,6 +169,18 @@ static int add_pid(struct holders *h, pid_t pid)
 	return 0;
 }
 
+/* From here on the wanted ones are looked for. */
+static void seek_all(struct holders *h)
+{
+	for (unsigned i = 0; i < h->socks.n; i++) {
+		struct sock *s = h->socks.at[i].object;
+
+		s->n_found = 0;
+		s->last = 0;
+		s->wanted = s->wanted == SETTLED ? SETTLED : SOUGHT;
+	}
+}
+
 static int begin(struct holders *h)
 {
 	DIR *dir = proc_dir(h->root, "proc");
@@ -182,15 +199,21 @@ static int begin(struct holders *h)
 		}
 	}
 	closedir(dir);
-	for (unsigned i = 0; i < h->socks.n; i++) {
-		struct sock *s = h->socks.at[i].object;
-
-		s->n_found = 0;
-		s->last = 0;
-		s->wanted = s->wanted == SETTLED ? SETTLED : SOUGHT;
-	}
+	seek_all(h);
 	h->passing = !ret;
 	return ret;
+}
+
+static void found(struct holders *h, uint64_t inode, pid_t pid, int fd)
+{
+	struct sock *s = idmap_find(&h->socks, inode);
+
+	if (!s || s->wanted == SETTLED || s->last == pid)
+		return;
+	s->last = pid;
+	if (s->n_found < HELD_MAX)
+		s->found[s->n_found] = (struct held){pid, fd};
+	s->n_found++;
 }
 
 static int64_t look_at(struct holders *h, pid_t pid)
@@ -200,7 +223,6 @@ static int64_t look_at(struct holders *h, pid_t pid)
 	uint64_t fd;
 
 	while (dir && proc_next_number(dir, &fd)) {
-		struct sock *s = NULL;
 		char link[64];
 		uint64_t inode;
 
@@ -209,13 +231,7 @@ static int64_t look_at(struct holders *h, pid_t pid)
 			continue;
 		inode = proc_inode(link, "socket");
 		if (inode)
-			s = idmap_find(&h->socks, inode);
-		if (!s || s->wanted == SETTLED || s->last == pid)
-			continue;
-		s->last = pid;
-		if (s->n_found < HELD_MAX)
-			s->found[s->n_found] = (struct held){pid, (int)fd};
-		s->n_found++;
+			found(h, inode, pid, (int)fd);
 	}
 	if (dir)
 		closedir(dir);
@@ -284,12 +300,56 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static void settle_all(struct holders *h, uint64_t now_ns)
+{
+	h->passing = false;
+	for (unsigned i = 0; i < h->socks.n; i++) {
+		struct sock *s = h->socks.at[i].object;
+
+		if (s->wanted == SOUGHT)
+			settle(h, s, now_ns);
+	}
+}
+
+static void on_file(void *arg, const struct files_holder *f)
+{
+	found(arg, f->inode, (pid_t)f->pid, (int)f->fd);
+}
+
+static int walk(struct holders *h, uint64_t now_ns)
+{
+	uint64_t *inodes = malloc(SOCKETS_MAX * sizeof(*inodes));
+	unsigned n = 0;
+	int ret;
+
+	if (!inodes)
+		return -ENOMEM;
+	seek_all(h);
+	for (unsigned i = 0; i < h->socks.n; i++) {
+		const struct sock *s = h->socks.at[i].object;
+
+		if (s->wanted == SOUGHT)
+			inodes[n++] = s->inode;
+	}
+	ret = files_walk(h->files, inodes, n, on_file, h);
+	free(inodes);
+	if (!ret)
+		settle_all(h, now_ns);
+	return ret;
+}
+
 int64_t holders_pass(struct holders *h, uint64_t budget_ns, uint64_t now_ns)
 {
 	uint64_t end = cpu_ns() + budget_ns;
 	int64_t links = 0;
 	int ret;
 
+	if (h->files) {
+		ret = walk(h, now_ns);
+		if (!ret)
+			return 0;
+		h->files = NULL; /* not permitted any more: as if it never had been */
+	}
 	if (!h->passing) {
 		ret = begin(h);
 		if (ret)
@@ -299,12 +359,6 @@ int64_t holders_pass(struct holders *h, uint64_t budget_ns, uint64_t now_ns)
 		links += look_at(h, h->pids[h->next++]);
 	if (h->next < h->n_pids)
 		return links;
-	h->passing = false;
-	for (unsigned i = 0; i < h->socks.n; i++) {
-		struct sock *s = h->socks.at[i].object;
-
-		if (s->wanted == SOUGHT)
-			settle(h, s, now_ns);
-	}
+	settle_all(h, now_ns);
 	return links;
 }

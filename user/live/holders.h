@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which processes have a socket open: /proc/PID/fd, looked through for the sockets that are wanted.
- * A pass is done in pieces, so that a host of many processes costs no more at once than a small
- * one.
+ * Which processes have a socket open: all open files are looked through for the sockets that are
+ * wanted, by a walk inside the kernel, else by /proc/PID/fd. That takes a while: a pass is done in
+ * pieces, so that a host of many processes costs no more at once than a small one.
  */
 #ifndef PKTLEDGER_HOLDERS_H
 #define PKTLEDGER_HOLDERS_H
@@ -13,6 +13,7 @@
 
 #include "live/proc.h"
 
+struct files;
 struct holders;
 
 struct holder {
@@ -23,8 +24,8 @@ struct holder {
 	unsigned holders; /* processes that have the socket */
 };
 
-/* `root` is borrowed, proc_root(). NULL: no memory. */
-struct holders *holders_new(int root);
+/* `root` (proc_root()) and `files` are borrowed; files NULL: by /proc. NULL: no memory. */
+struct holders *holders_new(int root, struct files *files);
 void holders_free(struct holders *h);
 
 /*
@@ -41,8 +42,8 @@ bool holders_waiting(const struct holders *h);
 
 /*
  * Goes on with the pass, or begins one, until it is through or for `budget_ns` of CPU time.
- * Processes in the namespaces of the sockets come first. Returns the descriptors looked at, or
- * -errno.
+ * Processes in the namespaces of the sockets come first. A walk in the kernel is through at once.
+ * Returns the descriptors looked at (0 with a walk), or -errno.
  */
 int64_t holders_pass(struct holders *h, uint64_t budget_ns, uint64_t now_ns);
 

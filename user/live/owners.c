@@ -15,6 +15,7 @@
 #include "live/holders.h"
 #include "live/nsnames.h"
 #include "live/pods.h"
+#include "trace/files.h"
 
 #define PLACES_MAX 4096
 #define PLACE_NS   10000000000ULL /* so long a path is believed */
@@ -33,6 +34,7 @@ struct place {
 
 struct owners {
 	int root;
+	struct files *files; /* NULL: sockets are looked for in /proc */
 	struct holders *holders;
 	struct nsnames *names;
 	struct idmap cgroups, processes; /* struct place, by id, by pid */
@@ -71,7 +73,9 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 	o = calloc(1, sizeof(*o));
 	if (o) {
 		o->root = fd;
-		o->holders = holders_new(fd);
+		if (!root)
+			files_open(&o->files);
+		o->holders = holders_new(fd, o->files);
 		o->names = nsnames_new(fd);
 		o->savings_ns = SAVINGS_NS;
 		o->ticked = now_ns();
@@ -94,6 +98,7 @@ void owners_close(struct owners *o)
 	idmap_free(&o->cgroups, free);
 	idmap_free(&o->processes, free);
 	holders_free(o->holders);
+	files_close(o->files);
 	nsnames_free(o->names);
 	close(o->root);
 	free(o);
