@@ -151,7 +151,8 @@ static int open_parts(struct top *t, struct error *err)
 
 	if (!rc)
 		rc = caps_require("top", needed, 2, err);
-	if (!rc && (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
+	if (!rc &&
+	    (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
 		rc = owners_open(&t->spec.owners, NULL, err);
