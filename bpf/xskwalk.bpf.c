@@ -14,14 +14,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct inode___xsk {
-	unsigned long i_ino;
-};
-
-struct file {
-	struct inode___xsk *f_inode;
-};
-
 struct socket___xsk {
 	struct sock *sk;
 };
@@ -50,13 +42,6 @@ struct task_struct___xsk {
 	char comm[XSKWALK_COMM];
 };
 
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct___xsk *task;
-	__u32 fd;
-	struct file *file;
-};
-
 #pragma clang attribute pop
 
 /* Counters of a ring; a socket need not have it. */
@@ -73,7 +58,7 @@ static __always_inline __u64 empty(struct xsk_queue *q)
 SEC("iter/task_file")
 int xskwalk(struct bpf_iter__task_file *ctx)
 {
-	struct task_struct___xsk *task = ctx->task;
+	struct task_struct___xsk *task = (void *)ctx->task;
 	struct file *file = ctx->file;
 	struct xskwalk_record r = {};
 	struct socket___xsk *socket;

@@ -9,8 +9,9 @@
 #include "base/log.h"
 #include "commands.h"
 #include "host/caps.h"
-#include "live/rates.h"
 #include "live/session.h"
+#include "live/sources.h"
+#include "live/why.h"
 #include "options.h"
 #include "options_trace.h"
 #include "out/text_trace.h"
@@ -51,7 +52,8 @@ static const struct opt_group top_groups[] = {
 struct top {
 	const struct top_options *o;
 	struct live_spec spec;
-	struct rates *rates;
+	struct why *why;
+	struct sources *sources;
 	struct view view;
 	struct view_input in;
 	struct canvas canvas;
@@ -81,10 +83,7 @@ static bool on_interval(void *arg, const struct live *l)
 {
 	struct top *t = arg;
 	struct view_input last = t->in;
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	rates_sample(t->rates, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, NULL);
 	t->in.now = live_interval(l);
 	t->in.total = live_total(l);
 	t->in.time_ns = live_time(l, &t->in.interval_ns);
@@ -94,16 +93,36 @@ static bool on_interval(void *arg, const struct live *l)
 		t->in = last;
 		return true;
 	}
-	t->in.n_devices = traffic_read(t->rates, &t->in.traffic, t->devices);
+	if (sources_rates(t->sources))
+		t->in.n_devices =
+			traffic_read(sources_rates(t->sources), &t->in.traffic, t->devices);
 	tell_time(t);
 	show(t);
 	return true;
+}
+
+static int on_open(void *arg, struct live *l, struct error *err)
+{
+	struct top *t = arg;
+	int rc = why_open(&t->why, t->spec.owners, err);
+
+	if (!rc)
+		rc = live_add_source(l, why_source(t->why));
+	return rc ? rc : sources_open(&t->sources, &t->spec, true, l, err);
 }
 
 static void on_start(void *arg, const struct live *l)
 {
 	(void)arg;
 	(void)l;
+	trace_give_up_capabilities();
+}
+
+static void on_tick(void *arg)
+{
+	const struct top *t = arg;
+
+	why_tick(t->why);
 }
 
 /* The tables of the collector go on; what the screen shows meanwhile is a copy. */
@@ -146,7 +165,6 @@ static void choose_fields(struct top *t)
 static int open_parts(struct top *t, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON};
-	static const struct rates_space here = {NULL, ""};
 	int rc = trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, &t->spec, err);
 
 	if (!rc)
@@ -156,8 +174,6 @@ static int open_parts(struct top *t, struct error *err)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
 		rc = owners_open(&t->spec.owners, NULL, err);
-	if (!rc)
-		rc = rates_open(&t->rates, &here, 1, err);
 	if (rc)
 		return rc;
 	choose_fields(t);
@@ -178,7 +194,8 @@ static void close_parts(struct top *t)
 {
 	screen_close();
 	canvas_free(&t->canvas);
-	rates_close(t->rates);
+	why_close(t->why);
+	sources_close(t->sources);
 	owners_close(t->spec.owners);
 	table_free(&t->frozen_now);
 	table_free(&t->frozen_total);
@@ -199,7 +216,7 @@ static void print_sum(const struct top *t, const struct live *l)
 
 	if (!s)
 		return;
-	live_summarise(l, s);
+	live_summarise(l, t->why, s);
 	text_trace_end(&text, s);
 	free(s);
 }
@@ -223,7 +240,9 @@ static int top_run(void *options, struct error *err)
 			.live = &t->spec,
 			.interval_ns = o->view.interval_ns,
 			.duration_ns = o->duration_ns,
+			.on_open = on_open,
 			.on_start = on_start,
+			.on_tick = on_tick,
 			.on_interval = on_interval,
 			.on_input = on_input,
 			.arg = t,

@@ -80,16 +80,6 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Only what later intervals need: namespaces and processes of others, and our maps. */
-static void give_up_capabilities(void)
-{
-	static const int kept[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF, CAP_SYS_PTRACE,
-				   CAP_DAC_READ_SEARCH};
-
-	if (caps_drop_but(kept, sizeof(kept) / sizeof(kept[0])))
-		log_debug("cannot give up capabilities that are no longer needed");
-}
-
 static void tell_gaps(const struct live *l)
 {
 	struct live_own own;
@@ -129,7 +119,7 @@ static void on_start(void *arg, const struct live *l)
 {
 	struct trace *t = arg;
 
-	give_up_capabilities();
+	trace_give_up_capabilities();
 	tell_gaps(l);
 	if (t->json)
 		json_out_once(t->json, "start",
