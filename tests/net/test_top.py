@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import BINARY, PATIENCE, case, main, pktledger, require_root, skip, table, until
 from traced import PORT, RX, V4, lab, send, udp
 
-STATUS_USAGE, STATUS_UNABLE = 2, 3
+STATUS_FAILED, STATUS_USAGE, STATUS_UNABLE = 1, 2, 3
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[()][0-9A-B]|[=>78])")
 
 
@@ -144,10 +144,11 @@ def refused(args, status, word):
     assert result.status == status and word in result.err + result.out, result
 
 
-@table([("bad filter", ["prot 7"], "filter"), ("no such namespace", ["--netns", "pl-none"], "pl-none")])
-def refused_on_a_terminal(args, word):
+@table([("bad filter", ["prot 7"], STATUS_USAGE, "filter"),
+        ("no such namespace", ["--netns", "pl-none"], STATUS_FAILED, "pl-none")])
+def refused_on_a_terminal(args, status, word):
     with top(*args) as screen:
-        assert screen.ends() in (1, STATUS_USAGE)
+        assert screen.ends() == status
         assert word in screen.seen.splitlines()[-1], screen.seen
 
 
