@@ -165,6 +165,7 @@ struct skb_shared_info {
 
 struct task_struct {
 	int tgid;
+	char comm[16];
 };
 
 struct bpf_iter_meta {

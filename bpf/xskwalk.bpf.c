@@ -37,11 +37,6 @@ struct xdp_sock {
 	__u64 rx_queue_full;
 };
 
-struct task_struct___xsk {
-	int tgid;
-	char comm[XSKWALK_COMM];
-};
-
 #pragma clang attribute pop
 
 /* Counters of a ring; a socket need not have it. */
@@ -58,7 +53,7 @@ static __always_inline __u64 empty(struct xsk_queue *q)
 SEC("iter/task_file")
 int xskwalk(struct bpf_iter__task_file *ctx)
 {
-	struct task_struct___xsk *task = (void *)ctx->task;
+	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct xskwalk_record r = {};
 	struct socket___xsk *socket;

@@ -177,23 +177,19 @@ def tracing(*args):
 
 
 def causes(document, kind="stages"):
-    """Rows of packets by stage. What counters tell of whole devices obeys no filter: others'."""
-    rows = {}
-    for stage in document["end"][kind]:
-        own = [c for c in stage["causes"] if c["scope"] == "flow"]
-        if own:
-            rows[stage["stage"]] = stage | {"causes": own,
-                                            "packets": sum(c["packets"] for c in own)}
-    return rows
+    return {row["stage"]: row for row in document["end"][kind]}
 
 
-def assert_only(document, stage, packets, kind="stages", **fields):
-    """All loss is at one stage, and each of its causes says so of `fields`."""
-    rows = causes(document, kind)
+def assert_only(document, stage, packets, kind="stages", scope="flow", **fields):
+    """All loss of this scope is at one stage, and each of its causes says so of `fields`. What
+    counters tell of whole devices obeys no filter: it may be others'."""
     text = json.dumps(document["end"])[:2000]
-    assert list(rows) == [stage], f"not only {stage}: {text}"
-    assert rows[stage]["packets"] == packets, f"{rows[stage]['packets']}, not {packets}: {text}"
-    for row in rows[stage]["causes"]:
+    rows = [(s["stage"], c) for s in document["end"][kind] for c in s["causes"]
+            if c["scope"] == scope]
+    assert {name for name, _ in rows} == {stage}, f"not only {stage}: {text}"
+    found = sum(row["packets"] for _, row in rows)
+    assert found == packets, f"{found}, not {packets}: {text}"
+    for _, row in rows:
         for key, value in fields.items():
             assert row[key] == value, f"{key} is {row[key]}, not {value}: {text}"
     assert document["end"]["dropped"] == sum(s["packets"] for s in document["end"]["stages"]), text

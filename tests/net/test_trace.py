@@ -233,7 +233,7 @@ def only(options, found):
         if found:
             assert_only(document, "rcvbuf", sent - read_all(sock))
         else:
-            assert not causes(document), document["end"]
+            assert "rcvbuf" not in causes(document), document["end"]
 
 
 @case
@@ -341,7 +341,6 @@ def neighbour_that_does_not_answer():
             time.sleep(0.2)
             document = t.stop()
         full = causes(document).get("neigh", {"packets": 0})["packets"]  # its queue is short
-        assert list(causes(document, "suspect")) == ["neigh"], document["end"]
         assert causes(document, "suspect")["neigh"]["packets"] + full == sent, document["end"]
 
 
