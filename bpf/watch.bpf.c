@@ -270,7 +270,12 @@ static __always_inline __u64 sender_id(struct sk_buff *skb, struct sock *sk)
 
 static __always_inline bool wanted_reason(__u32 reason)
 {
-	return reason >= WATCH_REASONS || cfg.reasons[reason / 64] >> reason % 64 & 1;
+	__u32 at = reason / 64;
+
+	if (reason >= WATCH_REASONS)
+		return true;
+	barrier_var(at); /* or the compiler leaves out the mask, which the verifier wants to see */
+	return cfg.reasons[at & (WATCH_REASONS / 64 - 1)] >> reason % 64 & 1;
 }
 
 static __always_inline bool is_of_socket(__u32 reason)
