@@ -80,15 +80,19 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	return n;
 }
 
+/* The schedule of all threads; NULL: unthrottled. */
+static const struct profile *profile_of(const struct sender *s)
+{
+	if (s->cfg->shape && s->cfg->shape->scheduled)
+		return &s->cfg->shape->profile;
+	return s->cfg->rate_pps > 0 ? &s->profile : NULL;
+}
+
 static void start_pace(struct sending *me)
 {
 	const struct sender_config *cfg = me->sender->cfg;
-	const struct profile *profile = &me->sender->profile;
+	const struct profile *profile = profile_of(me->sender);
 
-	if (cfg->shape && cfg->shape->scheduled)
-		profile = &cfg->shape->profile;
-	else if (cfg->rate_pps <= 0)
-		profile = NULL;
 	if (profile)
 		pace_start_shared(&me->pace, profile, cfg->shape ? cfg->shape->burst : 1,
 				  me->stream.slot, cfg->threads, me->sender->start_ns);
@@ -196,7 +200,9 @@ static void prepare(struct sender *s, unsigned t)
 		.queue = t,
 		.sndbuf = cfg->sndbuf,
 		.no_wait = cfg->no_wait,
-		.rate_pps = cfg->rate_pps / cfg->threads,
+		.profile = profile_of(s),
+		.burst = cfg->shape && cfg->shape->burst ? cfg->shape->burst : 1,
+		.threads = cfg->threads,
 		.duration_ns = cfg->duration_ns,
 		.batch_fd = cfg->batch_fd,
 		.socket = cfg->tuning->send,
