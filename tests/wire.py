@@ -34,11 +34,16 @@ GOOD = "1"  # of the checksum fields
 
 def require_tshark():
     require_root()
-    require(shutil.which("tshark"), "needs tshark")
+    for program in ("tshark", "ethtool"):
+        require(shutil.which(program), f"needs {program}")
 
 
 def enter(path):
-    if ctypes.CDLL(None, use_errno=True).setns(os.open(path, os.O_RDONLY), CLONE_NEWNET):
+    """Moves this thread into a network namespace."""
+    fd = os.open(path, os.O_RDONLY)
+    failed = ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWNET)
+    os.close(fd)
+    if failed:
         raise OSError(ctypes.get_errno(), "setns")
 
 
@@ -81,18 +86,26 @@ class Packet:
         return self.source, self["udp.srcport"], self.target, self["udp.dstport"]
 
 
+@contextlib.contextmanager
+def inside(netns):
+    """For sockets that are to be of another namespace."""
+    back = os.open(f"/proc/{os.getpid()}/ns/net", os.O_RDONLY)
+    try:
+        enter(netns)
+        yield
+    finally:
+        enter(f"/proc/self/fd/{back}")
+        os.close(back)
+
+
 class Tap:
-    """An AF_PACKET socket in the receiver's namespace."""
+    """An AF_PACKET socket in the receiver's namespace; and one at the port, so that nothing is refused."""
 
     def __init__(self, netns):
-        here = f"/proc/{os.getpid()}/ns/net"
-        back = os.open(here, os.O_RDONLY)
-        try:
-            enter(netns)
+        with inside(netns):
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        finally:
-            enter(f"/proc/self/fd/{back}")
-            os.close(back)
+            self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.port.bind(("::", PORT))
         self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
         self.socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         self.socket.setblocking(False)
@@ -120,11 +133,11 @@ class Tap:
 class Lab:
     """A named lab, so that others can look on; its offloads are off, so that what is sent is whole."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, queues=1):
+        self.name, self.queues = name, queues
 
     def __enter__(self):
-        result = pktledger("lab", "up", self.name)
+        result = pktledger("lab", "up", self.name, "--queues", str(self.queues))
         assert result.status == 0, result
         try:
             self.do("tx", "ethtool", "-K", TX, "tx-checksum-ip-generic", "off",
@@ -144,14 +157,13 @@ class Lab:
     def do(self, side, *argv):
         done = subprocess.run(argv, preexec_fn=lambda: enter(self.netns(side)), timeout=TIMEOUT,
                               capture_output=True, text=True, check=False)
-        require(done.returncode != 127, f"needs {argv[0]}")
         assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
         return done.stdout
 
     def send(self, *args):
         """Runs `send`; returns its document, and every frame that came to the other end."""
         tap = Tap(self.netns("rx"))
-        with tap.socket:
+        with tap.socket, tap.port:
             tap.open(RX)
             done = subprocess.run([BINARY, "send", "-j", "-q", *args], capture_output=True, text=True,
                                   preexec_fn=lambda: enter(self.netns("tx")), timeout=TIMEOUT,
