@@ -32,6 +32,12 @@ def interval_sums(document, key):
     return sum(i[key] for i in document["intervals"])
 
 
+def rows_here(document, kind):
+    """What is told of the receiver's devices; others may lose packets of theirs."""
+    return [c for s in document["end"][kind] for c in s["causes"]
+            if c["netns"] == RX and c["scope"] == "interface"]
+
+
 def traced(*args, packets=PACKETS):
     """The document of a trace of the receiving namespace while packets are sent to it."""
     send(V4, 1)  # resolves the neighbour
@@ -64,7 +70,7 @@ def packet_filter_and_generic_redirect():
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_GENERIC):
         sent, document = traced(f"udp port {PORT}")
         assert_only(document, "xdp", sent, reason="XDP", location="do_xdp_generic", scope="flow")
-        assert not document["end"]["suspect"], document["end"]["suspect"]
+        assert not rows_here(document, "suspect"), document["end"]["suspect"]
 
 
 @case
@@ -74,8 +80,7 @@ def packet_filter_and_native_redirect():
     with lab(), xdp(RX, "v-rx", redirect(NO_DEVICE), XDP_NATIVE):
         sent, document = traced(f"udp port {PORT}")
         assert not document["end"]["stages"], document["end"]["stages"]
-        rows = [c for c in causes(document, "suspect")["xdp"]["causes"] if c["netns"] == RX]
-        assert [c["packets"] for c in rows] == [sent], rows
+        assert [c["packets"] for c in rows_here(document, "suspect")] == [sent], document["end"]
 
 
 @table([
