@@ -91,7 +91,9 @@ static void tell_gaps(const struct live *l)
 	if (own.no_reasons)
 		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
 	if (own.no_sockets)
-		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11)");
+		log_warn(
+			"this kernel does not tell which socket dropped a packet (Linux 6.11): UDP "
+			"sockets are found by the address that packets went to");
 }
 
 static int on_open(void *arg, struct live *l, struct error *err)

@@ -230,7 +230,8 @@ static void add_uncounted(struct live *l)
 	l->uncounted = *now;
 }
 
-static bool is_claimed(const struct live *l, const struct watch_entry *e, const struct live_row *row)
+static bool is_claimed(const struct live *l, const struct watch_entry *e,
+		       const struct live_row *row)
 {
 	bool claimed = false;
 
@@ -328,9 +329,13 @@ const struct live_table *live_total(const struct live *l)
 	return &l->total;
 }
 
-int live_socket(const struct live *l, uint64_t cookie, struct watch_sock *out)
+int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out)
 {
-	return watch_sock(l->watch, cookie, out);
+	int rc = row->cookie ? watch_sock(l->watch, row->cookie, out) : -ENOENT;
+
+	if (!rc && !out->inode && l->spec.owners)
+		describe_bound(l->spec.owners, row->netns, out);
+	return rc;
 }
 
 const struct ksyms *live_ksyms(const struct live *l)

@@ -94,7 +94,7 @@ const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
-int live_socket(const struct live *l, uint64_t cookie, struct watch_sock *out);
+int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 
 /* Names of functions and reasons, for other printers; NULL: not known. */
 const struct ksyms *live_ksyms(const struct live *l);

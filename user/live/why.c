@@ -74,8 +74,7 @@ static void collect(void *arg, struct live *l)
 		const struct live_row *row = &t->rows[i];
 		struct watch_sock sock;
 
-		if (row->stage == STAGE_RCVBUF && row->cookie &&
-		    !live_socket(l, row->cookie, &sock))
+		if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
 			note_socket(w, &sock, row->counts.packets);
 		else if (row->stage == STAGE_NETFILTER && row->netns)
 			note_rules(w, row->netns);
@@ -254,7 +253,7 @@ void why_fill(struct why *w, const struct live *l, const struct live_row *row, i
 {
 	struct watch_sock sock;
 
-	if (row->stage == STAGE_RCVBUF && row->cookie && !live_socket(l, row->cookie, &sock))
+	if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
 		fill_reader(w, sock.inode, f);
 	if (row->stage == STAGE_NETFILTER && row->netns && w->rules)
 		fill_rules(w, row, patience_ms, f);
