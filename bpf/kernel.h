@@ -24,10 +24,16 @@ typedef struct {
 	struct net *net;
 } possible_net_t;
 
+struct rtnl_link_ops {
+	const char *kind;
+};
+
 struct net_device {
 	char name[16];
 	int ifindex;
+	unsigned int flags;
 	possible_net_t nd_net;
+	const struct rtnl_link_ops *rtnl_link_ops;
 };
 
 typedef struct {
@@ -103,6 +109,10 @@ struct sock {
 	__u16 sk_type;
 	struct socket *sk_socket;
 	struct sock_cgroup_data sk_cgrp_data;
+};
+
+struct socket {
+	struct sock *sk;
 };
 
 struct udp_sock {
@@ -190,6 +200,22 @@ struct bpf_iter__udp {
 	struct udp_sock *udp_sk;
 	unsigned int uid;
 	int bucket;
+};
+
+struct file;
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
 };
 
 #pragma clang attribute pop

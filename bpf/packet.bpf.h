@@ -73,9 +73,10 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 	/*
 	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
 	 * veth's copy for XDP) lies before the MAC header, in memory that may hold an old packet.
+	 * Both are the same where there is no MAC header: tun, tunnels.
 	 */
 	if (at->network_header && at->network_header < at->tail &&
-	    !(mac && at->network_header <= at->mac_header)) {
+	    !(mac && at->network_header < at->mac_header)) {
 		*proto = 0; /* by the version nibble */
 		return at->network_header;
 	}

@@ -103,8 +103,10 @@ static int run_intervals(struct session *s, struct error *err)
 		bool over = is_over(s) || now >= end;
 
 		if (over || now >= next) {
-			int rc = live_collect(s->live, err);
+			int rc = over && spec->on_over ? spec->on_over(spec->arg, err) : 0;
 
+			if (!rc)
+				rc = live_collect(s->live, err);
 			if (rc)
 				return rc;
 			go_on = spec->on_interval(spec->arg, s->live) && !over;
