@@ -9,93 +9,18 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "cause.bpf.h"
+#include "cells.bpf.h"
 #include "datagram.bpf.h"
 #include "filter.bpf.h"
+#include "look.bpf.h"
 #include "stream.bpf.h"
 
-#define IFF_LOOPBACK	0x8
 #define PACKET_LOOPBACK 5
 #define MSG_PEEK	0x2
 #define MSG_ERRQUEUE	0x2000
 #define AF_INET		2
 #define AF_INET6	10
-#define MAX_QUEUE	(1 << 22) /* packets walked in a socket's queue */
-
-/* Element n is that of CPU n. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct balance_tally);
-} tallies SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, BALANCE_CELLS);
-	__type(key, __u32);
-	__type(value, struct balance_cell);
-} cells SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, BALANCE_CAUSES);
-	__type(key, struct balance_cause);
-	__type(value, __u32);
-} causes SEC(".maps");
-
-/* Sockets whose queues are looked at. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u32); /* the socket's cell */
-} sockets SEC(".maps");
-
-__u32 cause_next;
-__u8 sides[BALANCE_CAUSES];    /* enum balance_side, written by user space */
-__u64 waiting[BALANCE_CAUSES]; /* datagrams of each cause that came before it was judged */
-__u64 causes_full;	       /* packets whose cause found no room */
-
-__u8 ports[BALANCE_PORT_BITS / 8]; /* to which datagrams of the flow came, in any namespace */
-
-__u32 take_unread; /* balance_sockets: also those that have something unread, whatever the port */
-__u32 look_begun;  /* set to 0 by user space */
-struct balance_look look;
-static struct balance_tally look_before;
-
-__u32 unread_from; /* balance_unread: packets of each queue that were told before */
-
-static __always_inline struct balance_tally *tally(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&tallies, &cpu);
-}
-
-static __always_inline struct balance_cell *cell_of(__u32 netns, __u16 port)
-{
-	__u32 index = balance_cell_index(netns, port);
-
-	return bpf_map_lookup_elem(&cells, &index);
-}
-
-/* By the kind of link, dev->rtnl_link_ops->kind; NICs have none. */
-static __always_inline enum balance_role role_of(struct net_device *dev)
-{
-	union balance_kind kind = {};
-
-	if (dev->flags & IFF_LOOPBACK)
-		return ROLE_INSIDE;
-	if (!dev->rtnl_link_ops)
-		return ROLE_EDGE;
-	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), dev->rtnl_link_ops->kind);
-	for (int i = 0; i < BALANCE_KINDS; i++) {
-		if (cfg.kinds[i].word == kind.word)
-			return i < BALANCE_KINDS_INSIDE ? ROLE_INSIDE : ROLE_STACKED;
-	}
-	return ROLE_EDGE;
-}
 
 /*
  * The filter sees a merged packet as one of its segments, and each packet in the same way wherever
@@ -113,46 +38,6 @@ static __always_inline bool of_flow(const struct skb_view *v, const struct datag
 		len += ETH_HLEN;
 	}
 	return filter_matches(&at, len);
-}
-
-static __always_inline bool has_any(const struct balance_lengths *l)
-{
-	return l->bits[0] | l->bits[1] | l->bits[2];
-}
-
-static __always_inline void length_came(struct balance_lengths *l, __u32 bytes)
-{
-	__u32 bit = balance_length_bit(bytes), word = bit >> 6;
-	__u64 mask = 1ULL << (bit & 63);
-
-	if (word < BALANCE_LENGTH_WORDS && !(l->bits[word] & mask))
-		__sync_fetch_and_or(&l->bits[word], mask);
-}
-
-/* A read may return a segment, the last one, or all of them. */
-static __always_inline void lengths_came(struct balance_cell *cell, struct balance_lengths *l,
-					 const struct datagram *d)
-{
-	length_came(l, d->bytes);
-	if (!d->size) {
-		if (cell->single < d->bytes)
-			cell->single = d->bytes;
-		return;
-	}
-	length_came(l, d->size);
-	length_came(l, d->bytes - (d->segments - 1) * d->size);
-	if (!cell->size_min || cell->size_min > d->size)
-		cell->size_min = d->size;
-	if (cell->size_max < d->size)
-		cell->size_max = d->size;
-}
-
-static __always_inline void port_came(__u16 port)
-{
-	__u8 mask = 1 << (port & 7);
-
-	if (!(ports[port >> 3] & mask))
-		ports[port >> 3] |= mask;
 }
 
 /* IPv4 and IPv6 multicast, IPv4's limited broadcast. */
@@ -231,18 +116,6 @@ int balance_queue(__u64 *ctx)
 	return 0;
 }
 
-/* How many datagrams `bytes` are that one call has read; 0: not known. */
-static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32 bytes)
-{
-	__u32 size = cell->size_min;
-
-	if (!size || bytes <= size)
-		return 1;
-	if (size != cell->size_max || cell->single > size)
-		return 0;
-	return (bytes + size - 1) / size;
-}
-
 static __always_inline void is_read(struct balance_tally *t, const struct balance_cell *cell,
 				    __u32 bytes)
 {
@@ -288,62 +161,6 @@ int balance_read(__u64 *ctx)
 	return 0;
 }
 
-static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock *rx_sk)
-{
-	__u8 type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-
-	if (reason == cfg.reason_packet_sock || type == PACKET_OUTGOING)
-		return true;
-	if (rx_sk && rx_sk->__sk_common.skc_family == AF_PACKET)
-		return true;
-	return reason == cfg.reason_otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
-}
-
-/* In a UDP receive queue skb->dev is `dev_scratch`, no pointer: nothing then tells a namespace. */
-static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
-{
-	struct net_device *dev = skb->dev;
-	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
-	struct net *net = dev ? BPF_CORE_READ(dev, nd_net.net) : NULL;
-	struct sock *sk = skb->sk;
-	bool known = ifindex > 0 && net && BPF_CORE_READ(net, ns.inum);
-
-	cause->role = known ? role_of(dev) : ROLE_INSIDE;
-	if (!known)
-		cause->flags |= BALANCE_NO_DEV;
-	if (!sk)
-		return;
-	cause->flags |= BALANCE_SK;
-	if (!known || BPF_CORE_READ(sk, __sk_common.skc_net.net) == net)
-		cause->flags |= BALANCE_OWN;
-}
-
-static __always_inline void cause_route(struct balance_cause *cause, struct sk_buff *skb)
-{
-	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
-
-	if (!dst)
-		return;
-	cause->flags |= BALANCE_DST;
-	if (cause->reason == cfg.reason_netfilter)
-		cause->aux = (__u64)BPF_CORE_READ(dst, input);
-}
-
-static __always_inline __u32 cause_index(const struct balance_cause *cause)
-{
-	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
-
-	if (known)
-		return *known;
-	index = __sync_fetch_and_add(&cause_next, 1);
-	if (index >= BALANCE_CAUSES)
-		return BALANCE_CAUSES;
-	if (!bpf_map_update_elem(&causes, cause, &index, BPF_NOEXIST))
-		return index;
-	known = bpf_map_lookup_elem(&causes, cause); /* another CPU was first */
-	return known ? *known : BALANCE_CAUSES;
-}
-
 SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
@@ -381,85 +198,6 @@ int balance_drop(__u64 *ctx)
 	if (side != SIDE_NONE)
 		stream_see(skb, &v, &d, t, true);
 	return 0;
-}
-
-/* All counts and queues at once */
-
-static __always_inline void tally_add(struct balance_tally *sum, const struct balance_tally *t)
-{
-	__u64 *to = (void *)sum;
-	const __u64 *from = (const void *)t;
-
-	for (int i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-		to[i] += from[i];
-}
-
-static long look_cpu(__u32 cpu, void *unused)
-{
-	struct balance_tally *t = bpf_map_lookup_elem(&tallies, &cpu);
-
-	if (t)
-		tally_add(&look.sum, t);
-	return 0;
-}
-
-/* What came before its cause was judged is on the side that it was judged to be on. */
-static long look_cause(__u32 index, void *unused)
-{
-	__u32 side;
-
-	if (index >= BALANCE_CAUSES)
-		return 1;
-	side = sides[index];
-	if (side != SIDE_UNJUDGED)
-		look.sum.dropped[side & (SIDES - 1)] += waiting[index];
-	return 0;
-}
-
-static __always_inline void look_sum(void)
-{
-	__builtin_memset(&look.sum, 0, sizeof(look.sum));
-	bpf_loop(cfg.cpus, look_cpu, NULL, 0);
-	bpf_loop(cause_next, look_cause, NULL, 0);
-}
-
-static __always_inline bool tally_same(const struct balance_tally *a, const struct balance_tally *b)
-{
-	const __u64 *x = (const void *)a, *y = (const void *)b;
-	__u64 differ = 0;
-
-	for (int i = 0; i < sizeof(*a) / sizeof(*x); i++)
-		differ |= x[i] ^ y[i];
-	return !differ;
-}
-
-/*
- * Packets that wait for the reader. udp_recvmsg() moves them from the second queue to the first:
- * read in this order, what is just being moved may be missed, but is not seen twice.
- */
-static __always_inline __u32 queue_length(struct sock *sk)
-{
-	struct udp_sock *up = (void *)sk;
-	__u32 first = BPF_CORE_READ(up, reader_queue.qlen);
-
-	barrier();
-	return first + BPF_CORE_READ(sk, sk_receive_queue.qlen);
-}
-
-static __always_inline void look_at(struct sock *sk, __u32 index)
-{
-	struct balance_cell *cell = bpf_map_lookup_elem(&cells, &index);
-	__u32 packets;
-
-	if (!cell || !has_any(&cell->matched))
-		return;
-	packets = queue_length(sk);
-	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed, with its queue, after a grace period */
-		look.dying += packets;
-	if (has_any(&cell->others) || cell->size_min)
-		look.mixed += packets;
-	else
-		look.queued += packets;
 }
 
 /*
@@ -513,61 +251,6 @@ int balance_sockets(struct bpf_iter__task_file *ctx)
 	known = bpf_sk_storage_get(&sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (known)
 		*known = index;
-	return 0;
-}
-
-struct queue_walk {
-	struct seq_file *seq;
-	struct sk_buff *skb;
-	struct sk_buff_head *head;
-	__u32 cell;
-	__u32 n; /* packets passed, of both queues */
-};
-
-/* Too large for the stack; there is one reader. */
-static struct balance_queued queued;
-
-static __always_inline void tell_queued(struct queue_walk *w)
-{
-	struct skb_view v;
-	struct datagram d;
-	__u32 start, layer, have;
-
-	skb_view_probed(&v, w->skb);
-	if (!datagram_parse(&v, &d))
-		return;
-	if (!cfg.frames) {
-		v.at.mac_header = HEADER_UNSET;
-		v.at.network_header = d.l3;
-	}
-	start = filter_start(&v.at, &layer);
-	have = v.at.tail - start;
-	if (have > BALANCE_HEADERS)
-		have = BALANCE_HEADERS;
-	if (bpf_probe_read_kernel(queued.bytes, have, v.at.head + start))
-		return;
-	queued.cell = w->cell;
-	queued.layer = layer;
-	queued.have = have;
-	queued.port = d.dst_port;
-	queued.payload = d.bytes;
-	queued.size = d.size;
-	queued.segments = d.segments;
-	queued.length =
-		d.payload - start + (d.size ? d.size : d.bytes) + (cfg.frames ? 0 : ETH_HLEN);
-	bpf_seq_write(w->seq, &queued, sizeof(queued));
-}
-
-static long queue_step(__u32 i, struct queue_walk *w)
-{
-	struct sk_buff *skb = w->skb;
-
-	if (!skb || (void *)skb == (void *)w->head || w->n >= unread_from + BALANCE_CHUNK)
-		return 1;
-	if (w->n >= unread_from)
-		tell_queued(w);
-	w->n++;
-	w->skb = BPF_CORE_READ(skb, next);
 	return 0;
 }
 

@@ -202,22 +202,6 @@ struct bpf_iter__udp {
 	int bucket;
 };
 
-struct file;
-
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	__u32 fd;
-	struct file *file;
-};
-
-struct bpf_iter__bpf_sk_storage_map {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	struct sock *sk;
-	void *value;
-};
-
 #pragma clang attribute pop
 
 /* Not in UAPI headers, or not to be included beside them. */

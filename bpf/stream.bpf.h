@@ -5,8 +5,8 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "balance_abi.h"
 #include "datagram.bpf.h"
+#include "tally.bpf.h"
 
 #define RTP_VERSION  2
 #define RTP_SEQUENCE 2	 /* offset */
@@ -14,11 +14,6 @@
 #define RTCP_FIRST   192 /* second bytes that are RTCP where it shares the port (RFC 5761) */
 #define RTCP_LAST    223
 #define MAX_SEGMENTS 128 /* UDP_MAX_SEGMENTS since 6.9; 64 before */
-
-const volatile struct balance_config cfg;
-
-/* Of this CPU; whether another task can come in between depends on the kernel. */
-#define TALLY(field, n) __sync_fetch_and_add(&(field), n)
 
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
 			       struct bpf_dynptr *ptr) __ksym __weak;

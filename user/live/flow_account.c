@@ -72,7 +72,7 @@ int flow_account_open(struct flow_account **out, const struct flow_account_spec 
 	if (!a)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	a->spec = *spec;
-	a->source = (struct live_source){start, collect, a};
+	a->source = (struct live_source){.start = start, .collect = collect, .arg = a};
 	rc = filter_compile(&a->filter, spec->expr, err);
 	if (!rc)
 		rc = balance_open(&a->balance, a->filter, &spec->numbering, r, k, err);
