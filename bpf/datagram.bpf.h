@@ -7,9 +7,7 @@
 
 #include "packet.bpf.h"
 
-#define IPPROTO_FRAGMENT 44
-#define FRAG_HLEN	 8
-#define SKB_GSO_UDP	 (1 << 16) /* one datagram, to be fragmented by hardware */
+#define SKB_GSO_UDP (1 << 16) /* one datagram, to be fragmented by hardware */
 
 /* Plain loads from any address; there are kernels with it since 6.2. */
 extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;

@@ -108,6 +108,40 @@ static __always_inline __u32 queue_length(struct sock *sk)
 	return first + BPF_CORE_READ(sk, sk_receive_queue.qlen);
 }
 
+/* Where packets are merged, their datagrams are counted one packet after the other. */
+struct weight_walk {
+	struct sk_buff *skb;
+	struct sk_buff_head *head;
+	__u64 datagrams;
+};
+
+static long weight_step(__u32 i, struct weight_walk *w)
+{
+	struct sk_buff *skb = w->skb;
+	struct skb_shared_info *shared;
+
+	if (!skb || (void *)skb == (void *)w->head)
+		return 1;
+	shared = (void *)(BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, end));
+	w->datagrams += BPF_CORE_READ(shared, gso_size) ? BPF_CORE_READ(shared, gso_segs) : 1;
+	w->skb = BPF_CORE_READ(skb, next);
+	return 0;
+}
+
+static __always_inline __u64 queue_weight(struct sock *sk)
+{
+	struct udp_sock *up = (void *)sk;
+	struct weight_walk w = {};
+
+	w.head = (void *)&up->reader_queue;
+	w.skb = BPF_CORE_READ(up, reader_queue.next);
+	bpf_loop(MAX_QUEUE, weight_step, &w, 0);
+	w.head = (void *)&sk->sk_receive_queue;
+	w.skb = BPF_CORE_READ(sk, sk_receive_queue.next);
+	bpf_loop(MAX_QUEUE, weight_step, &w, 0);
+	return w.datagrams;
+}
+
 static __always_inline void look_at(struct sock *sk, __u32 index)
 {
 	struct balance_cell *cell = bpf_map_lookup_elem(&cells, &index);
@@ -118,10 +152,10 @@ static __always_inline void look_at(struct sock *sk, __u32 index)
 	packets = queue_length(sk);
 	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed, with its queue, after a grace period */
 		look.dying += packets;
-	if (has_any(&cell->others) || cell->size_min)
+	if (has_any(&cell->others))
 		look.mixed += packets;
 	else
-		look.queued += packets;
+		look.queued += cell->size_min ? queue_weight(sk) : packets;
 }
 
 struct queue_walk {

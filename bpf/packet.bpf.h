@@ -16,8 +16,11 @@
 #define HEADER_UNSET  0xffff /* mac_header before skb_reset_mac_header() */
 #define IP6_HLEN      40
 #define UDP_HLEN      8
+#define FRAG_HLEN     8 /* IPv6 fragment header */
 #define VLAN_TAGS_MAX 2
 #define IP_MF	      0x2000
+
+#define IPPROTO_FRAGMENT 44
 
 /* What is needed of an skb to find its headers; offsets count from `head`. */
 struct packet_place {

@@ -7,27 +7,28 @@
  *
  *	entered = left + delivered + dropped inside + growth of the queues + unaccounted
  *
- * Which checkpoint is the entry follows from the role of the device that it passes, and no packet
- * has two:
+ * Which checkpoint is the entry of a packet follows from the role of the device that it passes, and
+ * no packet has two:
  *
- *	EDGE    devices to the outside: NICs, tun, and tunnels, whose inside is another packet than
- *		their outside. netif_receive_skb there is the entry, if the packet was never
- *		received before (skb_iif is 0; what a bridge passes up has one, what crosses a veth
- *		has none, but a veth is no edge). net_dev_queue there is the exit, of a packet that
- *		was forwarded or comes from another namespace.
- *	INSIDE  both ends are on this host: loopback, veth, netkit, macvlan, ipvlan, vrf. The entry
- *		is net_dev_queue of a packet that a socket of the device's own namespace has sent:
- *		skb->sk stays until ip_rcv_core() orphans it, so in the next namespace it is
- *another's. STACKED on top of another device of the same namespace, which will be passed too:
- *bridge, vlan, bond, team, ifb. No checkpoint.
+ * EDGE: devices to the outside. NICs, tun, and tunnels, whose inside is another packet than their
+ * outside. netif_receive_skb there is the entry, unless the packet was received before: skb_iif is
+ * 0, but not of what a bridge passes up. net_dev_queue there is the exit, of what was forwarded or
+ * comes from another namespace.
+ *
+ * INSIDE: both ends are on this host. Loopback, veth, netkit, macvlan, ipvlan, vrf. The entry is
+ * net_dev_queue of a packet that a socket of the device's own namespace has sent. skb->sk stays
+ * until ip_rcv_core() orphans the packet, so in the next namespace it is another namespace's.
+ *
+ * STACKED: on top of another device of the same namespace, which will be passed too. Bridge, vlan,
+ * bond, team, ifb. No checkpoint.
  *
  * A packet that a socket here sends to an EDGE does not enter: it is not for this host. Nor does
  * one that is dropped before its entry. Such drops are losses of this host, but outside of the sum
- * above; both sides of the ledger are the larger by them. See books_side() in user/live/books.h.
+ * above; both sides of the ledger are larger by them (user/trace/side.h).
  *
  * Multicast that ip_mc_output() loops back is a copy of its own, PACKET_LOOPBACK, and enters where
- * it is received. The unit is the datagram: merged packets weigh their segments, of a fragmented
- *one only the first fragment counts.
+ * it is received. The unit is the datagram: merged packets weigh their segments; of one that is
+ * fragmented, the first fragment counts.
  */
 #ifndef PKTLEDGER_BALANCE_ABI_H
 #define PKTLEDGER_BALANCE_ABI_H
@@ -75,7 +76,7 @@ static inline __u32 balance_cell_index(__u32 netns, __u16 port)
 
 static inline __u32 balance_length_bit(__u32 bytes)
 {
-	/* Small ones and sizes of common frames apart; 64 * 3 places. */
+	/* Fibonacci hashing: lengths that differ little fall far apart. */
 	return (__u16)(bytes * 0x9e37u) * (BALANCE_LENGTH_WORDS * 64u) >> 16;
 }
 
@@ -95,7 +96,7 @@ enum balance_side {
 	SIDES,	      /* a power of two */
 };
 
-/* Per CPU; all but `events` are datagrams. Two cache lines, so that CPUs do not share any. */
+/* Per CPU, in datagrams. Two cache lines, so that CPUs do not share any. */
 struct balance_tally {
 	__u64 entered;
 	__u64 left;
@@ -160,7 +161,7 @@ struct balance_stream {
 struct balance_look {
 	struct balance_tally sum; /* over the CPUs; causes judged later than they came are in it */
 	__u64 queued;		  /* datagrams of the flow in sockets' queues */
-	__u64 mixed; /* packets in queues of sockets that have others too, or merged ones */
+	__u64 mixed;		  /* packets in queues of sockets that have others too */
 	__u64 dying; /* packets in queues of sockets that are closed, and not yet freed */
 	__u64 moved; /* not 0: something changed while looking */
 };
@@ -187,8 +188,8 @@ struct balance_config {
 	__u8 numbers;	 /* enum balance_numbers */
 	__u8 frames;	 /* the filter wants frames, not from the IP header on */
 	__u8 pad[3];
-	__u16 offset;	 /* in the payload: where what is read of it begins */
-	__u16 bytes;	 /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
+	__u16 offset; /* in the payload: where what is read of it begins */
+	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
 };
 

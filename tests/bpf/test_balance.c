@@ -21,11 +21,11 @@
 #include "host/lab.h"
 #include "live/flow_books.h"
 
-#define EXPR	  "udp port 40404"
 #define LEN	  100 /* payload */
 #define SETTLE_NS 5000000000ULL
 #define SHORT_NS  300000000ULL /* where the books do not close */
 
+static uint16_t port; /* others may run the same test, and the books are of the whole host */
 static struct lab lab;
 static struct reasons *reasons;
 static struct ksyms *ksyms;
@@ -66,20 +66,23 @@ static int close_lab(void **state)
 	return 0;
 }
 
-static int bound(const struct netns *ns, uint16_t port)
+static int bound(const struct netns *ns, uint16_t to)
 {
-	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(to)};
 	int fd = socket_in(ns, AF_INET, SOCK_DGRAM, 0);
 
 	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
 	return fd;
 }
 
-static void begin_with(const char *expr, const struct balance_numbering *numbering)
+/* `and`: what follows the port in the expression. */
+static void begin_with(const char *and, const struct balance_numbering *numbering)
 {
 	const struct balance_numbering none = {};
 	struct error err = {};
+	char expr[128];
 
+	snprintf(expr, sizeof(expr), "udp port %u%s", port, and);
 	if (filter_compile(&filter, expr, &err) ||
 	    balance_open(&balance, filter, numbering ? numbering : &none, reasons, ksyms, &err) ||
 	    balance_begin(balance, &begun, &err))
@@ -90,7 +93,7 @@ static int open_sockets(void **state)
 {
 	(void)state;
 	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
-	rx = bound(&lab.rx_ns, TEST_PORT);
+	rx = bound(&lab.rx_ns, port);
 	return 0;
 }
 
@@ -110,7 +113,7 @@ static int close_sockets(void **state)
 static void send_from(int fd, unsigned n, unsigned len)
 {
 	const struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(TEST_PORT), .sin_addr = lab.rx.ip4};
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
 	static uint8_t payload[65536];
 
 	for (unsigned i = 0; i < n; i++)
@@ -161,7 +164,7 @@ static void all_delivered(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 50, LEN);
 	assert_int_equal(read_all(rx), 50);
 	b = close_books(0);
@@ -174,7 +177,7 @@ static void nothing_came(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	b = close_books(0);
 	assert_books(&b, 0, 0, 0);
 	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
@@ -188,7 +191,7 @@ static void buffer_too_small(void **state)
 
 	(void)state;
 	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 500, LEN);
 	n = read_all(rx);
 	assert_in_range(n, 1, 499);
@@ -205,7 +208,7 @@ static void unread_before_and_after(void **state)
 
 	(void)state;
 	send_from(tx, 30, LEN);
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(recv(rx, payload, LEN, MSG_DONTWAIT), LEN);
 	send_from(tx, 5, LEN);
@@ -218,7 +221,7 @@ static void unread_stays(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 7, LEN);
 	b = close_books(0);
 	assert_books(&b, 7, 0, 7);
@@ -230,7 +233,7 @@ static void closed_unread(void **state)
 
 	(void)state;
 	send_from(tx, 3, LEN);
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 7, LEN);
 	close(rx);
 	rx = -1;
@@ -246,7 +249,7 @@ static void no_socket(void **state)
 	(void)state;
 	close(rx);
 	rx = -1;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 7, LEN);
 	b = close_books(7);
 	assert_books(&b, 7, 0, 0);
@@ -258,7 +261,7 @@ static void peeked_and_truncated(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 3, LEN);
 	send_from(tx, 1, 0);
 	assert_int_equal(recv(rx, payload, LEN, MSG_DONTWAIT | MSG_PEEK), LEN);
@@ -275,7 +278,7 @@ static void told_by_length(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR " and greater 128", NULL);
+	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
 	send_from(tx, 20, LEN);
 	send_from(tx, 1, 4);
@@ -293,7 +296,7 @@ static void others_before_the_flow(void **state)
 	(void)state;
 	send_from(tx, 4, 4);
 	send_from(tx, 2, LEN);
-	begin_with(EXPR " and greater 128", NULL);
+	begin_with(" and greater 128", NULL);
 	assert_int_equal(read_all(rx), 6);
 	b = close_books(0);
 	assert_books(&b, 0, 2, -2);
@@ -301,11 +304,13 @@ static void others_before_the_flow(void **state)
 
 static void cannot_be_told(void **state)
 {
-	int other = bound(&lab.tx_ns, TEST_PORT + 1);
+	int other = bound(&lab.tx_ns, port + 1);
 	struct flow_books b;
+	char from_other[32];
 
 	(void)state;
-	begin_with(EXPR " and src port 40405", NULL);
+	snprintf(from_other, sizeof(from_other), " and src port %u", port + 1);
+	begin_with(from_other, NULL);
 	send_from(other, 5, LEN);
 	send_from(tx, 5, LEN);
 	assert_int_equal(read_all(rx), 10);
@@ -323,7 +328,7 @@ static void buffer_of_the_reader_too_short(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR " and greater 128", NULL);
+	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
 	send_from(tx, 2, LEN);
 	assert_int_equal(recv(rx, payload, 10, MSG_DONTWAIT), 4);
@@ -347,10 +352,10 @@ static void join(int fd)
 static void multicast(void **state)
 {
 	const struct sockaddr_in to = {.sin_family = AF_INET,
-				       .sin_port = htons(TEST_PORT),
+				       .sin_port = htons(port),
 				       .sin_addr.s_addr = htonl(0xe8010101)};
 	int one = 1, second = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
-	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
 	struct flow_books b;
 	char line[FLOW_SENTENCE];
 
@@ -364,7 +369,7 @@ static void multicast(void **state)
 		assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
 		join(fd);
 	}
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	struct ip_mreqn out = {.imr_ifindex = (int)lab.tx.ifindex};
 	assert_int_equal(setsockopt(tx, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out)), 0);
 	for (int i = 0; i < 5; i++)
@@ -384,7 +389,7 @@ static void fragments(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 10, 5000);
 	assert_int_equal(read_all(rx), 10);
 	b = close_books(0);
@@ -398,7 +403,7 @@ static void merged(int gro, unsigned reads)
 
 	assert_int_equal(setsockopt(tx, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
 	assert_int_equal(setsockopt(rx, SOL_UDP, UDP_GRO, &gro, sizeof(gro)), 0);
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(tx, 1, 200 * 5);
 	send_from(tx, 1, 200 * 3 + 20);
 	assert_int_equal(read_all(rx), reads);
@@ -425,7 +430,7 @@ static void loopback(void **state)
 	struct flow_books b;
 
 	(void)state;
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	send_from(own, 10, LEN);
 	assert_int_equal(read_all(rx), 10);
 	b = close_books(0);
@@ -436,7 +441,7 @@ static void loopback(void **state)
 static void send_rtp(uint16_t number, uint32_t ssrc)
 {
 	const struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(TEST_PORT), .sin_addr = lab.rx.ip4};
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
 	uint8_t rtp[172] = {0x80, 0};
 
 	put16(rtp + 2, number);
@@ -468,7 +473,7 @@ static void rtp_lost_before_and_here(void **state)
 
 	(void)state;
 	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
-	begin_with(EXPR, &rtp);
+	begin_with("", &rtp);
 	for (unsigned i = 0; i < 500; i++) {
 		if (i % 50 != 7)
 			send_rtp((uint16_t)(65000 + i), 1);
@@ -524,7 +529,7 @@ static void flows(unsigned us)
 	assert_int_equal(pthread_create(&sender, NULL, sends, NULL), 0);
 	assert_int_equal(pthread_create(&reader, NULL, reads, NULL), 0);
 	poll(NULL, 0, 20);
-	begin_with(EXPR, NULL);
+	begin_with("", NULL);
 	poll(NULL, 0, 200);
 	b = close_books(0);
 	over = true;
@@ -562,6 +567,7 @@ int main(void)
 		TEST(while_it_flows),	TEST(while_it_floods),
 	};
 
+	port = (uint16_t)(20000 + getpid() % 20000);
 	if (geteuid()) {
 		print_message("needs root\n");
 		return SKIPPED;

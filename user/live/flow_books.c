@@ -2,9 +2,10 @@
 #include "live/flow_books.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/num.h"
 
 static int64_t grown(uint64_t end, uint64_t begin)
 {
@@ -89,23 +90,25 @@ void flow_books_close(struct flow_books *b, const struct flow_facts *facts)
 static void tell_residual(const struct flow_books *b, char *buf, size_t size)
 {
 	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
+	char count[FMT_MAX], many[FMT_MAX];
 
+	fmt_count(count, sizeof(count), b->doubt[DOUBT_RESIDUAL]);
 	if (b->unaccounted > 0)
 		snprintf(buf, size,
-			 "%" PRId64 " datagrams arrived and were seen nowhere after: in a queue "
-			 "below the sockets, taken by a part of the kernel that reads without "
-			 "recv(), or lost where the kernel tells nothing",
-			 b->unaccounted);
+			 "%s datagrams arrived and were seen nowhere after: in a queue below the "
+			 "sockets, taken by a part of the kernel that reads without recv(), or "
+			 "lost where the kernel tells nothing",
+			 count);
 	else if (multicast)
 		snprintf(buf, size,
-			 "%" PRId64 " more ended than were seen coming: %" PRIu64
-			 " of them were multicast, of which each socket gets a copy",
-			 -b->unaccounted, multicast);
+			 "%s more ended than were seen coming: %s were multicast, of which each "
+			 "socket gets a copy",
+			 count, fmt_count(many, sizeof(many), multicast));
 	else
 		snprintf(buf, size,
-			 "%" PRId64 " more ended than were seen coming: copies, or packets that a "
-			 "program has put in behind the checkpoint",
-			 -b->unaccounted);
+			 "%s more ended than were seen coming: copies, or packets that a program "
+			 "has put in behind the checkpoint",
+			 count);
 }
 
 /* What follows the number. */
@@ -134,6 +137,8 @@ static const char *const doubt_text[DOUBTS] = {
 
 static void tell_doubt(const struct flow_books *b, enum flow_doubt doubt, char *buf, size_t size)
 {
+	char count[FMT_MAX];
+
 	switch (doubt) {
 	case DOUBT_RESIDUAL:
 		tell_residual(b, buf, size);
@@ -149,23 +154,28 @@ static void tell_doubt(const struct flow_books *b, enum flow_doubt doubt, char *
 			 "--seq says");
 		break;
 	default:
-		snprintf(buf, size, "%" PRIu64 " %s", b->doubt[doubt], doubt_text[doubt]);
+		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), b->doubt[doubt]),
+			 doubt_text[doubt]);
 	}
 }
 
 static void tell_balance(const struct flow_books *b, char *buf, size_t size)
 {
-	if (!b->arrived)
-		snprintf(buf, size, "nothing of the flow arrived");
-	else if (b->balanced)
-		snprintf(buf, size, "all %" PRId64 " that arrived have their place", b->arrived);
-	else
+	char count[FMT_MAX];
+
+	if (!b->balanced)
 		snprintf(buf, size, "the books of what arrived do not close");
+	else if (b->arrived <= 0)
+		snprintf(buf, size, "nothing of the flow arrived");
+	else
+		snprintf(buf, size, "all %s that arrived have their place",
+			 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
 }
 
 static void tell_before(const struct flow_books *b, char *buf, size_t size)
 {
 	const struct balance_streams *s = &b->facts.streams;
+	char missing[FMT_MAX], all[FMT_MAX];
 
 	if (!b->facts.numbered)
 		snprintf(buf, size, "what was lost before this host is not seen without --seq");
@@ -173,19 +183,22 @@ static void tell_before(const struct flow_books *b, char *buf, size_t size)
 		snprintf(buf, size, "no numbers, so what was lost before this host is not known");
 	else
 		snprintf(buf, size,
-			 "%" PRIu64 " of %" PRIu64 " numbers in %u streams were missing where the "
-			 "flow enters this host",
-			 s->missing, s->missing + s->seen, s->streams);
+			 "%s of %s numbers in %u streams were missing where the flow enters this "
+			 "host",
+			 fmt_count(missing, sizeof(missing), s->missing),
+			 fmt_count(all, sizeof(all), s->missing + s->seen), s->streams);
 }
 
 static void tell_culprit(const struct flow_books *b, char *buf, size_t size)
 {
 	const struct flow_culprit *c = &b->facts.culprit;
 	bool socket = c->socket && *c->socket, process = c->process && *c->process;
+	char count[FMT_MAX], all[FMT_MAX];
 
-	snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " dropped at %s%s%s%s%s", c->packets,
-		 b->dropped, c->stage, socket ? ", socket " : "", socket ? c->socket : "",
-		 process ? " of " : "", process ? c->process : "");
+	snprintf(buf, size, "%s of %s dropped at %s%s%s%s%s",
+		 fmt_count(count, sizeof(count), c->packets),
+		 fmt_count(all, sizeof(all), b->dropped), c->stage, socket ? ", socket " : "",
+		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
 }
 
 int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_t size)

@@ -2,6 +2,7 @@
 #include "out/text_books.h"
 
 #include "base/num.h"
+#include "out/text_parts.h"
 
 static enum style style_of(enum flow_verdict v)
 {
@@ -47,25 +48,22 @@ static void put_sum(struct page *p, const struct flow_books *b)
 static void put_numbers(struct page *p, const struct flow_books *b)
 {
 	const struct balance_streams *s = &b->facts.streams;
-	char count[FMT_MAX];
+	const struct text_count beside[] = {
+		{s->duplicates, "twice"},
+		{s->reordered, "late"},
+		{s->restarts, s->restarts == 1 ? "restart" : "restarts"},
+		{s->stray, "that belong nowhere"},
+	};
 
 	if (!b->facts.numbered || !s->streams)
 		return;
 	page_row(p, s->missing ? STYLE_BAD : STYLE_PLAIN, 0, "lost before", s->missing,
 		 s->missing + s->seen);
-	page_words(p, STYLE_PLAIN, "of the numbers in %u streams", s->streams);
-	if (s->duplicates)
-		page_words(p, STYLE_PLAIN, ", %s twice",
-			   fmt_count(count, sizeof(count), s->duplicates));
-	if (s->reordered)
-		page_words(p, STYLE_PLAIN, ", %s late",
-			   fmt_count(count, sizeof(count), s->reordered));
-	if (s->restarts)
-		page_words(p, STYLE_PLAIN, ", %s restarts",
-			   fmt_count(count, sizeof(count), s->restarts));
-	if (s->stray)
-		page_words(p, STYLE_PLAIN, ", %s that belong nowhere",
-			   fmt_count(count, sizeof(count), s->stray));
+	page_words(p, STYLE_PLAIN, "of the numbers in %u stream%s", s->streams,
+		   s->streams == 1 ? "" : "s");
+	if (s->duplicates + s->reordered + s->restarts + s->stray)
+		page_words(p, STYLE_PLAIN, "-");
+	text_counts(p, STYLE_PLAIN, beside, sizeof(beside) / sizeof(beside[0]));
 	page_end(p);
 }
 

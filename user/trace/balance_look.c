@@ -173,6 +173,7 @@ struct search {
 	struct balance_moment best, last;
 	uint64_t since, changed, sockets;
 	unsigned looks; /* of one moment */
+	bool calm;	/* the last look was as the one before */
 };
 
 static int search_look(struct balance *b, struct search *s)
@@ -189,12 +190,11 @@ static int search_look(struct balance *b, struct search *s)
 		rc = look(b, &m);
 	if (rc)
 		return rc;
-	if (m.moved || !same_counts(&m, &s->last))
+	s->calm = !m.moved && same_counts(&m, &s->last);
+	if (!s->calm)
 		s->changed = now;
 	s->last = m;
-	if (m.moved)
-		return 0;
-	if (!s->looks++ || under_way(&m) <= under_way(&s->best))
+	if (!m.moved && (!s->looks++ || under_way(&m) <= under_way(&s->best)))
 		s->best = m;
 	return 0;
 }
@@ -235,13 +235,9 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	if (!rc)
 		rc = walk_unread(&unread);
 	search_begin(&s);
-	/* Nothing comes: two looks that are the same. */
-	for (unsigned n = 0; !rc && (n < 2 || balance_now() - s.since < BEGIN_NS); n++) {
-		if (n)
-			pause_a_little(n);
+	for (unsigned n = 0; !rc && !s.calm && balance_now() - s.since < BEGIN_NS; n++) {
 		rc = search_look(b, &s);
-		if (n && s.changed < s.last.time_ns && s.changed == s.since && s.looks > 1)
-			break;
+		pause_a_little(n);
 	}
 	if (rc)
 		return iter_error(err, rc);
