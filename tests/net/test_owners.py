@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import case, main, pktledger, require, require_root, started, table, until
-from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing,
-                    udp)
+from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing)
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
 
