@@ -15,7 +15,7 @@ VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' CHANGELOG.md 2>/dev/null
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
-PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap
+PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw
 CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -D_GNU_SOURCE \
 	-DPKTLEDGER_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(B) -pthread \

@@ -34,13 +34,7 @@ struct {
 } batch SEC(".maps");
 
 /* Shared with sink.bpf.c, and mapped by the receiver: numbers that arrived. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct trace_page);
-} arrivals SEC(".maps");
+NUMBER_MAP(arrivals);
 
 __u32 live_ifindex, live_netns; /* the device that live frames leave by; 0: none */
 __u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees their skbs as drops
@@ -48,6 +42,11 @@ __u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees
 __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
+
+static __always_inline bool is_within(const volatile struct trace_range *range, __u64 location)
+{
+	return location - range->start < range->end - range->start;
+}
 
 static __always_inline __u32 netns_of_dev(struct net_device *dev)
 {
@@ -102,6 +101,27 @@ static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock
 	if (rx_sk && rx_sk->__sk_common.skc_family == AF_PACKET)
 		return true;
 	return reason == cfg.reason_otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
+}
+
+/*
+ * For who keeps the books of one namespace: an end in another one. Asked before the packet is looked
+ * at, because a receiver on the same host may end millions a second.
+ */
+static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
+{
+	__u32 netns;
+
+	if (!cfg.netns)
+		return false;
+	netns = skb->dev->nd_net.net->ns.inum; /* 0 if there is no device */
+	if (!netns || netns == cfg.netns)
+		return false;
+#pragma unroll
+	for (int i = 0; i < TRACE_HANDING; i++) {
+		if (is_within(&cfg.handing[i], location))
+			return false;
+	}
+	return true;
 }
 
 struct settle_range {
@@ -175,11 +195,6 @@ static __always_inline int find_stamp(const struct stamp_reader *r, struct packe
 		return found;
 	p->word = stamp_at(r, p->payload);
 	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
-}
-
-static __always_inline bool is_within(const volatile struct trace_range *range, __u64 location)
-{
-	return location - range->start < range->end - range->start;
 }
 
 /*
@@ -288,19 +303,20 @@ static __always_inline int end_of_skb(__u64 *ctx, bool paged)
 SEC("tp_btf/kfree_skb")
 int kfree_skb(__u64 *ctx)
 {
-	return end_of_skb(ctx, false);
+	return is_elsewhere((void *)ctx[0], ctx[1]) ? 0 : end_of_skb(ctx, false);
 }
 
 SEC("?tp_btf/kfree_skb")
 int kfree_skb_paged(__u64 *ctx)
 {
-	return end_of_skb(ctx, true);
+	return is_elsewhere((void *)ctx[0], ctx[1]) ? 0 : end_of_skb(ctx, true);
 }
 
+/* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called. */
 static __always_inline bool is_live(struct net_device *from)
 {
 	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&
-	       netns_of_dev(from) == live_netns;
+	       from->nd_net.net->ns.inum == live_netns;
 }
 
 /* A live frame that never came into the device's batch: the device is down, or cannot. */

@@ -10,13 +10,7 @@
 
 #include "numbers.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct trace_page);
-} fates SEC(".maps");
+NUMBER_MAP(fates);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -12,8 +12,6 @@
 #include "packet.bpf.h"
 #include "trace_abi.h"
 
-#define IPPROTO_FRAGMENT 44
-#define FRAG_HLEN	 8
 
 struct fragment_key {
 	__u8 src[16], dst[16];

@@ -24,6 +24,7 @@
 const volatile struct gen_config gen;
 
 struct gen_state state __attribute__((aligned(64)));
+struct gen_segment segments[GEN_SEGMENTS];
 
 /* The device to leave by. */
 struct {
@@ -41,28 +42,51 @@ struct {
 	__type(value, struct trace_batch);
 } batch SEC(".maps");
 
-/*
- * Absolute deadlines. What this CPU missed is caught up, but not more than the debt: a longer burst
- * would be the generator's doing and not the rate that was asked for.
- */
-static __always_inline bool is_due(void)
+/* The segment of a number, which is the current one or the next. */
+static __always_inline const struct gen_segment *segment_of(__u64 number)
 {
+	const struct gen_segment *s = &segments[state.segment & (GEN_SEGMENTS - 1)];
+
+	if (number < s->until)
+		return s;
+	s = &segments[++state.segment & (GEN_SEGMENTS - 1)];
+	state.due = s->due + state.shift;
+	state.left = 0;
+	return s;
+}
+
+/*
+ * Absolute deadlines. What this CPU missed is caught up as a token bucket allows it, a little faster
+ * than the schedule, but not more than the debt: the rest would be another rate than was asked for.
+ */
+static __always_inline bool is_due(__u64 number)
+{
+	const struct gen_segment *s = segment_of(number);
 	__u64 raw = bpf_ktime_get_ns(), now;
 
+	if (state.left) {
+		state.left--;
+		state.last_ns = raw;
+		return true;
+	}
 	if (!state.start_ns)
 		state.start_ns = raw;
 	if (raw < state.start_ns)
 		return false;
 	now = (raw - state.start_ns) << GEN_PERIOD_SHIFT;
-	if (now < state.due)
+	if (now < state.due || now + gen.depth < state.allowed)
 		return false;
-	if (now - state.due > gen.debt) {
-		__u64 slip = now - state.due - gen.debt;
+	if (now - state.due > gen.debt + s->period) {
+		__u64 slip = now - state.due - gen.debt - s->period;
 
-		state.slipped_ns += slip >> GEN_PERIOD_SHIFT;
+		state.shift += slip;
 		state.due += slip;
 	}
-	state.due += gen.period;
+	if (state.allowed < now)
+		state.allowed = now;
+	state.allowed += s->period - s->period / 5; /* PACE_CATCH_UP */
+	state.due += s->period;
+	state.left = s->group - 1;
 	state.last_ns = raw;
 	return true;
 }
@@ -139,7 +163,7 @@ int gen_stream(struct xdp_md *ctx)
 	struct trace_batch *b;
 	__u32 zero = 0;
 
-	if (number >= state.limit || (gen.period && !is_due()))
+	if (number >= state.limit || (gen.paced && !is_due(number)))
 		return XDP_DROP;
 	b = bpf_map_lookup_elem(&batch, &zero);
 	if (!b || !write_frame(ctx, gen.ipv6 ? PAYLOAD_V6 : PAYLOAD_V4, word))

@@ -24,10 +24,16 @@ typedef struct {
 	struct net *net;
 } possible_net_t;
 
+struct rtnl_link_ops {
+	const char *kind;
+};
+
 struct net_device {
 	char name[16];
 	int ifindex;
+	unsigned int flags;
 	possible_net_t nd_net;
+	const struct rtnl_link_ops *rtnl_link_ops;
 };
 
 typedef struct {
@@ -103,6 +109,10 @@ struct sock {
 	__u16 sk_type;
 	struct socket *sk_socket;
 	struct sock_cgroup_data sk_cgrp_data;
+};
+
+struct socket {
+	struct sock *sk;
 };
 
 struct udp_sock {

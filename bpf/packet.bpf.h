@@ -16,8 +16,11 @@
 #define HEADER_UNSET  0xffff /* mac_header before skb_reset_mac_header() */
 #define IP6_HLEN      40
 #define UDP_HLEN      8
+#define FRAG_HLEN     8 /* IPv6 fragment header */
 #define VLAN_TAGS_MAX 2
 #define IP_MF	      0x2000
+
+#define IPPROTO_FRAGMENT 44
 
 /* What is needed of an skb to find its headers; offsets count from `head`. */
 struct packet_place {
@@ -73,9 +76,10 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 	/*
 	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
 	 * veth's copy for XDP) lies before the MAC header, in memory that may hold an old packet.
+	 * Both are the same where there is no MAC header: tun, tunnels.
 	 */
 	if (at->network_header && at->network_header < at->tail &&
-	    !(mac && at->network_header <= at->mac_header)) {
+	    !(mac && at->network_header < at->mac_header)) {
 		*proto = 0; /* by the version nibble */
 		return at->network_header;
 	}

@@ -10,13 +10,7 @@
 
 #include "numbers.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct trace_page);
-} seen SEC(".maps");
+NUMBER_MAP(seen);
 
 static __always_inline void mark_seen(__u64 word, __u8 where)
 {

@@ -16,14 +16,7 @@
 
 const volatile struct sink_config sink;
 
-/* The tracer's: a byte a number. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct trace_page);
-} arrivals SEC(".maps");
+NUMBER_MAP(arrivals); /* the tracer's */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -32,11 +25,61 @@ struct {
 	__type(value, struct sink_count);
 } sink_counts SEC(".maps");
 
-static __always_inline void note_order(struct sink_count *c, __u64 word)
-{
-	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
-	__u64 number = STAMP_NUMBER(word);
+struct sink_learned learned[SINK_LEARNED];
+__u8 slots[1 << 16]; /* slot + 1 of a stream; 0: not learned */
 
+/* A lock for learning: two CPUs may see a stream for the first time. */
+struct learning {
+	struct bpf_spin_lock lock;
+	__u32 streams;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct learning);
+} learning SEC(".maps");
+
+/* Takes a slot for a stream that was not seen yet. SINK_LEARNED: there is none left. */
+static __noinline __u32 learn(__u64 word)
+{
+	__u64 number = STAMP_NUMBER(word), base = number & ~0xffffffffULL, first;
+	__u32 stream = STAMP_STREAM(word) & 0xffff, slot, zero = 0;
+	struct learning *l = bpf_map_lookup_elem(&learning, &zero);
+	struct trace_tails *t = bpf_map_lookup_elem(&tails, &zero);
+
+	if (!l || !t)
+		return SINK_LEARNED;
+	/* who comes into the middle of a stream cannot go back to its beginning */
+	first = number - base < SINK_WINDOW / 2 ? base : number - SINK_WINDOW / 2;
+	bpf_spin_lock(&l->lock);
+	slot = slots[stream] ? slots[stream] - 1 : l->streams;
+	if (!slots[stream] && slot < SINK_LEARNED) {
+		l->streams = slot + 1;
+		t->at[slot] = first;
+		learned[slot].base = base;
+		learned[slot].first = first;
+		learned[slot].stream = stream;
+		learned[slot].ready = 1;
+		slots[stream] = slot + 1;
+	}
+	bpf_spin_unlock(&l->lock);
+	return slot;
+}
+
+static __always_inline __u32 slot_of(__u64 word)
+{
+	__u32 slot;
+
+	if (!sink.learn)
+		return (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+	slot = slots[STAMP_STREAM(word) & 0xffff];
+	return slot ? slot - 1 : learn(word);
+}
+
+static __always_inline void note_order(struct sink_count *c, __u32 slot, __u64 number)
+{
 	barrier_var(slot);
 	if (slot >= TRACE_STREAMS)
 		return;
@@ -44,6 +87,19 @@ static __always_inline void note_order(struct sink_count *c, __u64 word)
 		c->reordered++;
 	else
 		c->next[slot] = number + 1;
+}
+
+/* A number that has no byte, and why. */
+static __noinline int note_stranger(struct sink_count *c, __u32 slot, __u64 number)
+{
+	struct trace_loss why = {};
+
+	if (!c)
+		return XDP_PASS;
+	number_byte_of(&arrivals, slot, number, &why);
+	c->late += why.late;
+	c->foreign += why.foreign;
+	return XDP_PASS;
 }
 
 static __always_inline void note_time(struct sink_count *c)
@@ -59,8 +115,8 @@ int sink_take(struct xdp_md *ctx)
 {
 	void *end = (void *)(long)ctx->data_end;
 	__u8 *payload = packet_payload((void *)(long)ctx->data, end, cfg.port), *arrived;
+	__u32 zero = 0, length, slot;
 	struct sink_count *c;
-	__u32 zero = 0, length;
 	__u64 word;
 
 	if (!payload)
@@ -77,11 +133,10 @@ int sink_take(struct xdp_md *ctx)
 		mark_seen(word, SEEN_XDP);
 		return XDP_PASS;
 	}
-	arrived = number_byte(&arrivals, word, NULL);
-	if (!arrived) {
-		c->foreign++;
-		return XDP_PASS;
-	}
+	slot = slot_of(word);
+	arrived = number_byte_of(&arrivals, slot, STAMP_NUMBER(word), NULL);
+	if (!arrived)
+		return note_stranger(c, slot, STAMP_NUMBER(word));
 	length = be16_at(payload - 4) - UDP_HLEN;
 	if ((sink.payload && length != sink.payload) || length > (__u64)(end - (void *)payload))
 		c->damaged++;
@@ -91,7 +146,7 @@ int sink_take(struct xdp_md *ctx)
 		return XDP_DROP;
 	}
 	*arrived = 1;
-	note_order(c, word);
+	note_order(c, slot, STAMP_NUMBER(word));
 	c->delivered++;
 	c->bytes += length;
 	note_time(c);

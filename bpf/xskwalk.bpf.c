@@ -14,10 +14,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct socket___xsk {
-	struct sock *sk;
-};
-
 struct xsk_queue {
 	__u64 invalid_descs;
 	__u64 queue_empty_descs;
@@ -56,7 +52,7 @@ int xskwalk(struct bpf_iter__task_file *ctx)
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct xskwalk_record r = {};
-	struct socket___xsk *socket;
+	struct socket *socket;
 	struct xdp_sock *xs;
 	struct net_device *dev;
 	struct sock *sk;

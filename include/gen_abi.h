@@ -7,21 +7,35 @@
 
 #define GEN_HEADER_MAX	 64 /* Ethernet, IPv6, UDP and the stamp's magic */
 #define GEN_PERIOD_SHIFT 16 /* times of the schedule are ns << 16: 78 hours, 1e-7 of 10 Mpps */
+#define GEN_SEGMENTS	 8192
 
 /* In rodata: one program instance sends one stream. */
 struct gen_config {
 	__u64 stream;	     /* stream << 48 */
-	__u64 period;	     /* between two packets, ns << GEN_PERIOD_SHIFT; 0: unthrottled */
-	__u64 debt;	     /* what is caught up at most, same unit */
+	__u64 debt;	     /* of the schedule that is caught up at most, ns << GEN_PERIOD_SHIFT */
+	__u64 depth;	     /* what may leave at once when it is late, same unit */
 	__u32 flows;	     /* source ports in turn, at least 1 */
 	__u16 first_port;    /* of them, host order */
 	__u16 port_free_sum; /* folded sum over all that the UDP checksum covers but the source port
 			      */
 	__u8 ipv6;
-	__u8 time; /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF
-		    */
-	__u8 pad[6];
+	__u8 time;  /* the payload has room for the send time, and the kernel has CLOCK_TAI for BPF
+		     */
+	__u8 paced; /* by the segments; else as fast as it goes */
+	__u8 pad[5];
 	__u64 header[GEN_HEADER_MAX / 8]; /* first bytes of the frame */
+};
+
+/*
+ * A piece of the schedule in which packets are evenly spaced, or groups of packets that leave at
+ * once. In bss, written by user space between calls.
+ */
+struct gen_segment {
+	__u64 until;  /* number with which the next segment begins */
+	__u64 due;    /* first packet, since the start of the schedule, ns << GEN_PERIOD_SHIFT */
+	__u64 period; /* between two groups, same unit */
+	__u32 group;  /* packets of one, at least 1 */
+	__u32 pad;
 };
 
 /* In bss: written by the program while a call runs, by user space between calls. */
@@ -29,15 +43,19 @@ struct gen_state {
 	__u64 next;	  /* number of the next packet */
 	__u64 limit;	  /* numbers from here on are not to be sent by this call */
 	__u64 start_ns;	  /* CLOCK_MONOTONIC at which the schedule begins; 0: at the first run */
-	__u64 due;	  /* next packet, since start_ns, ns << GEN_PERIOD_SHIFT */
-	__u64 slipped_ns; /* schedule given up because the CPU was elsewhere */
+	__u64 due;	  /* next group, since start_ns, ns << GEN_PERIOD_SHIFT */
+	__u64 allowed;	  /* the same, as far as catching up is allowed */
+	__u64 shift;	  /* schedule given up because the CPU was elsewhere, same unit */
 	__u64 first_ns;	  /* CLOCK_MONOTONIC of the first packet */
 	__u64 last_ns;	  /* of the last one; unthrottled: of the last one below limit */
 	__u32 flow;
+	__u32 segment;
+	__u32 left;	  /* of the group that is leaving */
 	__u32 pad;
 };
 
 _Static_assert(sizeof(struct gen_config) == 40 + GEN_HEADER_MAX, "no holes");
-_Static_assert(sizeof(struct gen_state) == 64, "a cache line");
+_Static_assert(sizeof(struct gen_segment) == 32, "no holes");
+_Static_assert(sizeof(struct gen_state) == 80, "no holes");
 
 #endif

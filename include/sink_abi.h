@@ -10,10 +10,23 @@
 
 #define SINK_CLOCK_EVERY 64 /* deliveries between two readings of the clock */
 
+/* What `learn` has room for: streams at a time, and numbers of each until they are counted. */
+#define SINK_LEARNED 8
+#define SINK_WINDOW  (1ULL << 24)
+
 struct sink_config {
 	__u32 payload; /* expected length; 0: any */
 	__u8 pass;     /* a checkpoint only: all goes on to the stack */
-	__u8 pad[3];
+	__u8 learn;    /* streams are learned from what arrives; trace_config tells none */
+	__u8 pad[2];
+};
+
+/* In bss, by slot: streams learned. */
+struct sink_learned {
+	__u64 base;  /* of the numbers */
+	__u64 first; /* below, nothing was looked at */
+	__u32 stream;
+	__u32 ready; /* the fields are written */
 };
 
 /* Per CPU. */
@@ -25,12 +38,13 @@ struct sink_count {
 	__u64 reordered;	 /* number below the highest that this CPU has seen of the stream */
 	__u64 damaged;		 /* another length than sent */
 	__u64 invalid;		 /* on our port without a valid stamp; they go on to the stack */
-	__u64 foreign;		 /* stamp of another run, or too late; the same */
+	__u64 foreign;		 /* stamp of another run; the same */
+	__u64 late;		 /* number that has left the window; the same */
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC; the last one is behind by SINK_CLOCK_EVERY */
 	__u64 next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 };
 
 _Static_assert(sizeof(struct sink_config) == 8, "no holes");
-_Static_assert(sizeof(struct sink_count) == 80 + 8 * TRACE_STREAMS, "no holes");
+_Static_assert(sizeof(struct sink_count) == 88 + 8 * TRACE_STREAMS, "no holes");
 
 #endif

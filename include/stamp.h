@@ -18,6 +18,7 @@
 
 #define STAMP_NUMBER_BITS 48
 #define STAMP_NUMBER_MASK ((1ULL << STAMP_NUMBER_BITS) - 1)
+#define STAMP_SPAN	  (1ULL << 44) /* numbers that one stream may use: ten days at 20 Mpps */
 
 /* word = stream << 48 | number */
 #define STAMP_WORD(stream, number)                                                                 \

@@ -11,6 +11,7 @@
 
 #include <linux/types.h>
 
+#define TRACE_HANDING	 6
 #define TRACE_STREAMS	 64  /* sending threads of one run */
 #define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
 #define TRACE_CAUSE_FULL 255
@@ -20,6 +21,11 @@
 /* One element of the maps `fates`, `arrivals` and `seen`: a byte a packet. */
 struct trace_page {
 	__u8 at[TRACE_PAGE_SIZE];
+};
+
+/* The only element of the map `tails`: numbers below have left the window of their stream. */
+struct trace_tails {
+	__u64 at[TRACE_STREAMS];
 };
 
 enum trace_observer {
@@ -108,12 +114,14 @@ struct trace_config {
 	__s32 reason_packet_sock;
 	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
 	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
-	__u32 pad;
+	__u32 netns;	 /* only what ends in this namespace; 0: in any */
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;
 	struct trace_range {
 		__u64 start, end;
 	} fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
+	/* Of devices that hand over to a peer: what is dropped there carries the peer as its device. */
+	struct trace_range handing[TRACE_HANDING];
 };
 
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
@@ -129,6 +137,6 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 96, "no holes");
+_Static_assert(sizeof(struct trace_config) == 96 + 16 * TRACE_HANDING, "no holes");
 
 #endif

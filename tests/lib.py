@@ -114,9 +114,20 @@ def pktledger(*args, **kwargs):
     return Result(args, process.returncode, out, err)
 
 
+def is_suppressed(result):
+    """The kernel skipped our tracing on top of PID 1, and all that is missing was last seen there."""
+    if result.status != 4:
+        return False
+    end = result.json["end"]
+    return 0 < end["unaccounted"] <= end["own_losses"]["suppressed"]
+
+
 def run(*args):
     """`run -j` that must end well; returns the document. Skips where the host cannot do it."""
-    result = pktledger("run", "-j", *args)
+    for _ in range(3):  # what the host hides now and then is not ours to find
+        result = pktledger("run", "-j", *args)
+        if not is_suppressed(result):
+            break
     require(result.status != 3, result.err.strip() or "exit status 3 without a word")
     assert result.status == 0, result
     assert_valid(result.json)

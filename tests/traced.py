@@ -29,9 +29,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextlib.contextmanager
-def lab():
+def lab(*options):
     require_root()
-    result = pktledger("lab", "up", NAME)
+    result = pktledger("lab", "up", NAME, *options)
     try:
         assert result.status == 0, result
         yield
@@ -79,8 +79,8 @@ def send(to, packets=PACKETS, port=PORT, size=100):
     return taken
 
 
-def read_all(sock):
-    sock.settimeout(0.2)
+def read_all(sock, patience=0.2):
+    sock.settimeout(patience)
     received = 0
     with contextlib.suppress(TimeoutError):
         while sock.recv(65536):

@@ -28,7 +28,7 @@ static const struct opt recv_opts[] = {
 	{"rx", 0, OPT_ENUM, offsetof(struct recv_options, rx), .values = rx_values,
 	 .help = "receiving engine"},
 	{"interface", 'i', OPT_STRING, offsetof(struct recv_options, ifname), .metavar = "IFNAME",
-	 .default_text = "any", .help = "port to receive at; --rx xsk needs it"},
+	 .default_text = "any", .help = "port to receive at; --rx xsk and --rx xdp need it"},
 	{"port", 'p', OPT_U64, offsetof(struct recv_options, port), .min = 1, .max = 65535,
 	 .help = "UDP port"},
 	{"ipv6", '6', OPT_FLAG, offsetof(struct recv_options, ipv6), .help = "use IPv6"},
@@ -121,12 +121,7 @@ static int recv_run(void *options, struct error *err)
 		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 					 "pktledger/recv/1");
 	watch_block_signals();
-	if (o->rx == RX_XDP)
-		rc = error_set(
-			err, STATUS_USAGE, -EINVAL, "use --rx xsk or --rx socket",
-			"--rx xdp is for `run`: its program must know the streams beforehand");
-	else
-		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
+	rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
 	if (!rc)
 		rc = solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
@@ -147,6 +142,7 @@ static const struct opt_example examples[] = {
 	{"recv", "until the senders say that they are done"},
 	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
 	{"recv --rx xsk -i eth1", "take the frames at the device"},
+	{"recv --rx xdp -i eth1", "count and end them there: as fast as it goes"},
 	{0},
 };
 

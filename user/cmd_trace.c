@@ -11,10 +11,12 @@
 #include "host/caps.h"
 #include "host/env.h"
 #include "live/child.h"
+#include "live/flow_account.h"
 #include "live/limits.h"
 #include "live/session.h"
 #include "live/sources.h"
 #include "options.h"
+#include "options_balance.h"
 #include "options_trace.h"
 #include "out/json_rates.h"
 #include "out/json_trace.h"
@@ -24,6 +26,7 @@
 struct trace_options {
 	struct global_options global;
 	struct trace_filters filters;
+	struct balance_options balance;
 	struct trace_view view;
 	struct opt_limits limits;
 	bool until_limit;
@@ -32,7 +35,8 @@ struct trace_options {
 	char *const *command;
 };
 
-static const struct trace_options defaults = {.view = TRACE_VIEW_DEFAULTS};
+static const struct trace_options defaults = {.view = TRACE_VIEW_DEFAULTS,
+					      .balance = BALANCE_DEFAULTS};
 
 static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct trace_options, duration_ns), .min = 1,
@@ -55,6 +59,7 @@ static const struct opt trace_args[] = {
 static const struct opt_group trace_groups[] = {
 	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
 	{"How long", trace_opts, 0},
+	{"Books of a flow", balance_opts, offsetof(struct trace_options, balance)},
 	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
 	{"Output", global_opts, offsetof(struct trace_options, global)},
 	{0},
@@ -70,6 +75,10 @@ struct trace {
 	struct limits limits;
 	struct why *why;
 	struct sources *sources;
+	char flow[FLOW_EXPRESSION]; /* EXPR, of the books */
+	struct flow_account *account;
+	struct flow_books books;
+	struct balance_cost books_cost;
 };
 
 static uint64_t realtime_ns(void)
@@ -78,16 +87,6 @@ static uint64_t realtime_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Only what later intervals need: namespaces and processes of others, and our maps. */
-static void give_up_capabilities(void)
-{
-	static const int kept[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF, CAP_SYS_PTRACE,
-				   CAP_DAC_READ_SEARCH};
-
-	if (caps_drop_but(kept, sizeof(kept) / sizeof(kept[0])))
-		log_debug("cannot give up capabilities that are no longer needed");
 }
 
 static void tell_gaps(const struct live *l)
@@ -101,7 +100,18 @@ static void tell_gaps(const struct live *l)
 	if (own.no_reasons)
 		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
 	if (own.no_sockets)
-		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11)");
+		log_warn(
+			"this kernel does not tell which socket dropped a packet (Linux 6.11): UDP "
+			"sockets are found by the address that packets went to");
+}
+
+static int open_account(struct trace *t, struct live *l, struct error *err)
+{
+	const struct flow_account_spec spec = {t->flow, t->o->balance.seq,
+					       t->o->balance.settle_ns};
+	int rc = flow_account_open(&t->account, &spec, live_reasons(l), live_ksyms(l), err);
+
+	return rc ? rc : live_add_source(l, flow_account_source(t->account));
 }
 
 static int on_open(void *arg, struct live *l, struct error *err)
@@ -115,6 +125,8 @@ static int on_open(void *arg, struct live *l, struct error *err)
 		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
 	if (!rc && *sources_gaps(t->sources))
 		log_warn("%s", sources_gaps(t->sources));
+	if (!rc && t->o->balance.balance)
+		rc = open_account(t, l, err);
 	return rc;
 }
 
@@ -125,19 +137,29 @@ static void on_tick(void *arg)
 	why_tick(t->why);
 }
 
+static int on_over(void *arg, struct error *err)
+{
+	const struct trace *t = arg;
+
+	return t->account ? flow_account_end(t->account, err) : 0;
+}
+
 static void on_start(void *arg, const struct live *l)
 {
 	struct trace *t = arg;
+	struct live_spec shown = t->spec;
 
-	give_up_capabilities();
+	if (shown.expr) /* as it was given */
+		shown.expr = t->o->expr.text;
+	trace_give_up_capabilities();
 	tell_gaps(l);
 	if (t->json)
 		json_out_once(t->json, "start",
-			      json_trace_start(program_argc, program_argv, env_read(NULL), &t->spec,
+			      json_trace_start(program_argc, program_argv, env_read(NULL), &shown,
 					       t->o->view.interval_ns));
 	else
-		log_info("tracing what this host drops%s%s%s", t->spec.expr ? " of: " : "",
-			 t->spec.expr ? t->spec.expr : "",
+		log_info("tracing what this host drops%s%s%s", shown.expr ? " of: " : "",
+			 shown.expr ? shown.expr : "",
 			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
 }
 
@@ -192,7 +214,7 @@ static bool on_interval(void *arg, const struct live *l)
 	return !stdout_gone() && !(broken && t->o->until_limit);
 }
 
-static void on_end(struct trace *t, const struct live *l, bool interrupted)
+static void on_end(struct trace *t, const struct live *l, bool interrupted, struct error *err)
 {
 	struct live_summary *s = malloc(sizeof(*s));
 
@@ -200,6 +222,11 @@ static void on_end(struct trace *t, const struct live *l, bool interrupted)
 		return;
 	live_summarise(l, t->why, s);
 	s->interrupted = interrupted;
+	if (t->account && !flow_account_end(t->account, err)) {
+		flow_account_books(t->account, l, &t->books, &t->books_cost);
+		s->books = &t->books;
+		s->books_cost = &t->books_cost;
+	}
 	log_progress_clear();
 	if (t->json)
 		json_out_once(t->json, "end", json_trace_end(s, t->spec.by));
@@ -234,6 +261,12 @@ static int check(const struct trace_options *o, struct trace *t, struct error *e
 	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->spec, err);
 
 	if (!rc)
+		rc = balance_check(&o->balance, &o->filters, o->expr.text, err);
+	if (!rc && o->balance.balance) {
+		rc = flow_expression(o->expr.text, t->flow, err);
+		t->spec.expr = t->flow;
+	}
+	if (!rc)
 		rc = limits_init(&t->limits, o->limits.at, o->limits.n, err);
 	if (!rc && o->until_limit && !o->limits.n)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
@@ -255,6 +288,7 @@ static int trace(struct trace *t, struct error *err)
 		.on_start = on_start,
 		.on_tick = on_tick,
 		.on_interval = on_interval,
+		.on_over = on_over,
 		.arg = t,
 	};
 	struct session_result done = {};
@@ -267,7 +301,8 @@ static int trace(struct trace *t, struct error *err)
 	if (!rc)
 		rc = session_run(&session, &done, err);
 	if (done.live)
-		on_end(t, done.live, done.interrupted);
+		on_end(t, done.live, done.interrupted, err);
+	flow_account_close(t->account);
 	live_close(done.live);
 	why_close(t->why);
 	sources_close(t->sources);
@@ -276,6 +311,8 @@ static int trace(struct trace *t, struct error *err)
 		return done.command_status ? done.command_status : CHILD_OURS;
 	if (rc)
 		return err->status;
+	if (o->balance.balance && !t->books.balanced)
+		return STATUS_BROKEN;
 	return limits_broken(&t->limits) ? STATUS_BROKEN : STATUS_OK;
 }
 
@@ -307,6 +344,7 @@ static const struct opt_example examples[] = {
 	{"trace udp port 53 -- dig @198.18.0.2 example.org",
 	 "of one protocol, while a command runs"},
 	{"trace --by process,netns", "whose packets they are"},
+	{"trace --balance udp port 5060", "does what arrives for this application reach it?"},
 	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
 	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
 	{"trace -t 60 -j", "a minute, as JSON"},

@@ -11,7 +11,7 @@
 #include "commands.h"
 #include "options.h"
 
-static const struct command *const commands[] = {&cmd_run, &cmd_send,	  &cmd_recv, &cmd_trace, &cmd_check,
+static const struct command *const commands[] = {&cmd_run, &cmd_send,	  &cmd_recv, &cmd_trace, &cmd_top, &cmd_check,
 						 &cmd_lab, &cmd_selftest, NULL};
 
 static int print_version(void)

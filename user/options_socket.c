@@ -128,6 +128,9 @@ int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct r
 		return needs_socket("--busy-poll", "rx", err);
 	if (rx && rx != &rx_socket && t->per_flow)
 		return needs_socket("--per-flow", "rx", err);
+	if (rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns))
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx socket or --rx xsk",
+				 "--work, --pause and --log need a reader, and --rx xdp has none");
 	if (tx && mtu && t->send.gso && payload > room)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --gso out, or use less payload",
 				 "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",

@@ -2,8 +2,12 @@
 #include "options_trace.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/log.h"
+#include "host/caps.h"
 
 static const struct opt_value stage_values[] = {
 #define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
@@ -85,6 +89,16 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 		return error_set(err, STATUS_USAGE, -EINVAL, "see: systemd-cgls",
 				 "--cgroup: '%s' does not begin with /", f->cgroup);
 	return 0;
+}
+
+/* Namespaces and processes of others, and our maps. */
+void trace_give_up_capabilities(void)
+{
+	static const int kept[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF, CAP_SYS_PTRACE,
+				   CAP_DAC_READ_SEARCH};
+
+	if (caps_drop_but(kept, sizeof(kept) / sizeof(kept[0])))
+		log_debug("cannot give up capabilities that are no longer needed");
 }
 
 static int by_name(const void *a, const void *b)

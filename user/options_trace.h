@@ -32,6 +32,9 @@ extern const struct opt trace_view_opts[];   /* of struct trace_view */
 int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
 	       struct live_spec *spec, struct error *err);
 
+/* Once drops are counted: keeps only what later intervals need. */
+void trace_give_up_capabilities(void);
+
 /* `--reason help`: prints the reasons of this kernel. 0 or -errno with `err`. */
 int trace_list_reasons(FILE *out, struct error *err);
 

@@ -19,13 +19,14 @@ struct program {
 	unsigned n;
 };
 
+static const uint32_t program_edges[] = {
+	0,  1,	 2,   3,   4,	5,   6,	    7,	  14,	  17,	      20,	31,	    32,
+	33, 191, 192, 193, 255, 400, 0xfff, 2048, 0xffff, 0x7fffffff, 1u << 31, 0xfffffffe, ~0u,
+};
+
 static inline uint32_t program_number(void)
 {
-	static const uint32_t numbers[] = {0,  1,  2,	3,    4,      5,	6,	    14,
-					   31, 32, 33,	191,  192,    193,	400,	    0xfff,
-					   17, 20, 255, 2048, 0xffff, 1u << 31, 0x7fffffff, ~0u};
-
-	return numbers[(size_t)rand() % (sizeof(numbers) / sizeof(numbers[0]))];
+	return program_edges[(size_t)rand() % (sizeof(program_edges) / sizeof(program_edges[0]))];
 }
 
 static inline struct sock_filter program_load(void)
@@ -53,11 +54,14 @@ static inline struct sock_filter program_load(void)
 	}
 }
 
+static const uint16_t program_operations[] = {
+	BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,  BPF_AND,
+	BPF_LSH, BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR,
+};
+
 static inline struct sock_filter program_arithmetic(void)
 {
-	static const uint16_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR, BPF_AND,
-					      BPF_LSH, BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR};
-	uint16_t op = operations[rand() % 11];
+	uint16_t op = program_operations[rand() % 11];
 	uint32_t k = program_number();
 
 	if (op == BPF_NEG)
@@ -126,7 +130,8 @@ static inline void program_random(struct program *p, unsigned most)
 	unsigned n = least + (unsigned)rand() % (rand() % 2 ? 12 : most - least);
 
 	p->n = 0;
-	p->insns[p->n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
+	if (rand() % 2)
+		p->insns[p->n++] = (struct sock_filter){BPF_LD | BPF_IMM, 0, 0, program_number()};
 	for (uint32_t word = 0; word < FILTER_MEMORY; word++)
 		p->insns[p->n++] = (struct sock_filter){BPF_ST, 0, 0, word};
 	for (; p->n < n - 1; p->n++)

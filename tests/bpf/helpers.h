@@ -17,6 +17,7 @@
 
 #include "engine/flow.h"
 #include "stamp.h"
+#include "trace_abi.h"
 
 #define SKIPPED	    77
 #define TEST_PORT   40404 /* not the program's default: other runs here are not to be seen */
@@ -49,6 +50,18 @@ struct frame {
 	uint8_t at[FRAME_MAX];
 	unsigned len, l3, udp, payload; /* offsets */
 };
+
+/* Numbers of the first stream below `first` have left the window; of the others, below `rest`. */
+static inline void set_tails(int fd, uint64_t first, uint64_t rest)
+{
+	struct trace_tails tails;
+	const uint32_t zero = 0;
+
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		tails.at[i] = i ? rest : first;
+	if (bpf_map_update_elem(fd, &zero, &tails, BPF_ANY))
+		abort();
+}
 
 static inline void put16(uint8_t *at, unsigned value)
 {

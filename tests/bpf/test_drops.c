@@ -63,11 +63,13 @@ static int close_lab(void **state)
 
 static int open_tracer(void **state)
 {
+	const struct tracer_spec spec = {
+		.streams = STREAMS, .window = TRACE_PAGE_SIZE, .port = TEST_PORT};
 	struct error err = {};
 
 	(void)state;
 	memset(&ledger, 0, sizeof(ledger));
-	if (tracer_open(&tracer, STREAMS, TRACE_PAGE_SIZE, TEST_PORT, false, NULL, NULL, &err)) {
+	if (tracer_open(&tracer, &spec, &err)) {
 		print_error("%s\n", err.message);
 		return -1;
 	}
@@ -222,7 +224,7 @@ static void closed_port_ip6(void **state)
 static void other_runs_are_foreign(void **state)
 {
 	(void)state;
-	send_word(word(0, 3) + (1ULL << 32));
+	send_word(word(0, 3) + STAMP_SPAN);
 	send_word(word(0, 3) - (1ULL << 32));
 	send_word(STAMP_WORD(tracer.fates.stream0 - 1, tracer.fates.base));
 	send_word(word(STREAMS, 0));
@@ -276,12 +278,13 @@ static void late_numbers_settle_nothing(void **state)
 
 static void count_all_counts_foreign_ends(void **state)
 {
+	const struct tracer_spec spec = {.streams = STREAMS, .port = TEST_PORT};
 	struct error err = {};
 
 	(void)state;
 	tracer_close(&tracer);
-	assert_int_equal(tracer_open(&tracer, STREAMS, 0, TEST_PORT, false, NULL, NULL, &err), 0);
-	send_word(word(0, 3) + (1ULL << 32));
+	assert_int_equal(tracer_open(&tracer, &spec, &err), 0);
+	send_word(word(0, 3) + STAMP_SPAN);
 	send_marker();
 	assert_int_equal(drops_packets(tracer.drops), 2);
 	assert_int_equal(settled(), 0);

@@ -35,6 +35,7 @@ static struct fault_bpf *load(struct fault_config fault)
 		.port = TEST_PORT,
 	};
 	assert_int_equal(fault_bpf__load(skel), 0);
+	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE, TEST_BASE);
 	return skel;
 }
 

@@ -18,11 +18,10 @@
 #include "host/lab.h"
 
 #define PATIENCE 10 /* seconds for what takes microseconds */
-#define OURS	 40471
-#define OTHERS	 40472
 #define EACH	 20
 
 static struct lab lab;
+static uint16_t ours; /* a port of this process alone: all drops of the host are seen */
 static struct loaded tracer;
 static struct bpf_link *attached;
 
@@ -45,11 +44,14 @@ static int close_lab(void **state)
 	return 0;
 }
 
-static void trace(const char *expr)
+/* Counts drops that match `prefix` with our port behind it. */
+static void trace(const char *prefix)
 {
 	struct filter *f = NULL;
 	struct error err = {};
+	char expr[128];
 
+	snprintf(expr, sizeof(expr), "%s %u", prefix, ours);
 	if (filter_compile(&f, expr, &err))
 		fail_msg("%s", err.message);
 	tracer.skel = filter_test_bpf__open();
@@ -96,7 +98,7 @@ static int raw_socket(void)
 	return fd;
 }
 
-/* To ports where nobody listens; each of OTHERS before one of OURS. */
+/* To ports where nobody listens, one to another port before each to ours. */
 static void send_frames(struct frame_spec spec)
 {
 	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.tx.ifindex};
@@ -105,7 +107,7 @@ static void send_frames(struct frame_spec spec)
 	for (unsigned i = 0; i < 2 * EACH; i++) {
 		struct frame f;
 
-		spec.port = i % 2 ? OURS : OTHERS;
+		spec.port = (uint16_t)(ours + (i % 2 ? 0 : 1));
 		f = frame_make(spec);
 		memcpy(f.at, lab.rx.mac, 6);
 		assert_int_equal(sendto(fd, f.at, f.len, 0, (const void *)&to, sizeof(to)), f.len);
@@ -116,15 +118,47 @@ static void send_frames(struct frame_spec spec)
 static void drops_are_filtered(void **state)
 {
 	(void)state;
-	trace("udp dst port 40471");
+	trace("udp dst port");
 	send_frames((struct frame_spec){});
 	await_drops(EACH);
 }
 
-static void drops_are_filtered_by_both_layers(void **state)
+/* Elements of the map that a program has used. */
+static unsigned slots_used(void)
+{
+	const struct bpf_map *map = tracer.skel->maps.filter_scratch;
+	unsigned cpus = (unsigned)libbpf_num_possible_cpus(), used = 0;
+	struct filter_scratch each[cpus];
+
+	for (__u32 slot = 0; slot < bpf_map__max_entries(map); slot++) {
+		uint64_t sum = 0;
+
+		assert_int_equal(
+			bpf_map__lookup_elem(map, &slot, sizeof(slot), each, sizeof(each), 0), 0);
+		for (unsigned cpu = 0; cpu < cpus; cpu++)
+			sum += each[cpu].length;
+		used += sum > 0;
+	}
+	return used;
+}
+
+/* One program may interrupt the other. */
+static void programs_do_not_share_memory(void **state)
 {
 	(void)state;
-	trace("ether src 02:70:6b:00:00:01 and len = 80 and udp dst port 40471");
+	trace("udp dst port");
+	send_frames((struct frame_spec){});
+	await_drops(EACH);
+	assert_int_equal(slots_used(), 1);
+	*tracer.test = (struct filter_test){.len = 20, .tail = 20};
+	matches(&tracer);
+	assert_int_equal(slots_used(), 2);
+}
+
+static void ethernet_header_is_seen(void **state)
+{
+	(void)state;
+	trace("ether src 02:70:6b:00:00:01 and len = 80 and udp dst port");
 	send_frames((struct frame_spec){});
 	await_drops(EACH);
 }
@@ -166,13 +200,13 @@ static void tags_are_filtered(void **state)
 
 	(void)state;
 	shoot_at_ingress(&hook);
-	trace("vlan 0x45 and udp dst port 40471");
+	trace("vlan 0x45 and udp dst port");
 	send_frames((struct frame_spec){});
 	send_frames((struct frame_spec){.tags = 1});
 	await_drops(EACH);
 	end_trace(NULL);
 
-	trace("udp dst port 40471");
+	trace("udp dst port");
 	send_frames((struct frame_spec){});
 	send_frames((struct frame_spec){.tags = 1});
 	await_drops(2 * EACH);
@@ -183,10 +217,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(drops_are_filtered, end_trace),
-		cmocka_unit_test_teardown(drops_are_filtered_by_both_layers, end_trace),
+		cmocka_unit_test_teardown(ethernet_header_is_seen, end_trace),
+		cmocka_unit_test_teardown(programs_do_not_share_memory, end_trace),
 		cmocka_unit_test_teardown(tags_are_filtered, end_trace),
 	};
 
 	skip_unless_privileged();
+	ours = (uint16_t)(20000 + getpid() % 20000 * 2);
 	return cmocka_run_group_tests(tests, open_lab, close_lab);
 }

@@ -68,6 +68,7 @@ static const struct place_case {
 	{.name = "two tags in the packet", .spec = {.tags = 2}, .mac = -22, .l2 = true},
 	{.name = "made here, no Ethernet header yet", .no_mac = true},
 	{.name = "from a device without link layer", .mac = 0},
+	{.name = "the same in UDP", .data = 28, .mac = 0},
 	{.name = "out of a tunnel, outer MAC header", .mac = -14 - OUTER},
 	{.name = "into a tunnel, inner MAC header", .mac = OUTER},
 	{.name = "nothing set but data and protocol", .no_mac = true, .no_network = true},
@@ -169,6 +170,17 @@ static void unreadable_is_counted(void **state)
 	assert_int_equal(unread(&l), 1);
 	place(l.test, &f);
 	assert_true(matches(&l));
+	assert_int_equal(unread(&l), 1);
+	unload(&l);
+
+	l = load_expression("ether[79] = 0"); /* the last byte, and the first behind it */
+	place(l.test, &f);
+	assert_int_equal(f.len, 80);
+	l.test->tail = HEADROOM + 79;
+	assert_false(matches(&l));
+	assert_int_equal(unread(&l), 1);
+	l.test->len--;
+	assert_false(matches(&l));
 	assert_int_equal(unread(&l), 1);
 	unload(&l);
 }

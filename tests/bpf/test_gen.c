@@ -33,7 +33,7 @@ struct sending {
 	uint8_t template[ROOM], frame[ROOM];
 };
 
-static void load(struct sending *s, int family, unsigned payload, unsigned flows, double rate_pps)
+static void load(struct sending *s, int family, unsigned payload, unsigned flows, bool paced)
 {
 	const struct stream stream = {.id = STREAM, .base = BASE, .next = BASE};
 	__u32 zero = 0, ifindex = LOOPBACK;
@@ -59,7 +59,8 @@ static void load(struct sending *s, int family, unsigned payload, unsigned flows
 	s->skel = gen_bpf__open();
 	assert_non_null(s->skel);
 	tx_xdp_describe((struct gen_config *)&s->skel->rodata->gen, s->template, &s->flow, flows,
-			&stream, rate_pps);
+			&stream);
+	((struct gen_config *)&s->skel->rodata->gen)->paced = paced;
 	((struct gen_config *)&s->skel->rodata->gen)->time = s->flow.time;
 	assert_int_equal(gen_bpf__load(s->skel), 0);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(s->skel->maps.device), &zero, &ifindex, 0),
@@ -133,7 +134,7 @@ static void test_numbers_follow_each_other(void **unused)
 	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
-		load(&s, families[f], 512, 1, 0);
+		load(&s, families[f], 512, 1, false);
 		for (unsigned i = 0; i < 3; i++) {
 			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 			assert_stamped(&s, BASE + i);
@@ -152,7 +153,7 @@ static void test_smallest(void **unused)
 	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
-		load(&s, families[f], STAMP_LEN, 1, 0);
+		load(&s, families[f], STAMP_LEN, 1, false);
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 		assert_stamped(&s, BASE);
 		assert_checksum(&s);
@@ -168,7 +169,7 @@ static void test_carries_the_time(void **unused)
 
 	(void)unused;
 	need_root();
-	load(&s, AF_INET, STAMP_TIME_LEN, 1, 0);
+	load(&s, AF_INET, STAMP_TIME_LEN, 1, false);
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 	clock_gettime(CLOCK_TAI, &now);
 	memcpy(&t, s.frame + proto_payload_offset(AF_INET) + STAMP_TIME_OFF, sizeof(t));
@@ -188,7 +189,7 @@ static void test_writes_spoilt_headers_anew(void **unused)
 	(void)unused;
 	need_root();
 	for (unsigned f = 0; f < 2; f++) {
-		load(&s, families[f], 64, 1, 0);
+		load(&s, families[f], 64, 1, false);
 		memcpy(spoilt, s.template, s.length);
 		memset(spoilt, 0xa5, proto_payload_offset(families[f]) + STAMP_LEN);
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -212,7 +213,7 @@ static void test_flows_take_turns(void **unused)
 	for (unsigned f = 0; f < 2; f++) {
 		unsigned at = proto_payload_offset(families[f]) - 8;
 
-		load(&s, families[f], 100, 3, 0);
+		load(&s, families[f], 100, 3, false);
 		for (unsigned i = 0; i < 7; i++) {
 			assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 			assert_int_equal(s.frame[at] << 8 | s.frame[at + 1], SRC_PORT + i % 3);
@@ -230,7 +231,7 @@ static void test_checksum_of_every_port(void **unused)
 
 	(void)unused;
 	need_root();
-	load(&s, AF_INET, STAMP_LEN, 65536, 0);
+	load(&s, AF_INET, STAMP_LEN, 65536, false);
 	s.state->limit = BASE + 65536;
 	for (unsigned i = 0; i < 65536; i++) {
 		assert_int_equal(run(&s, s.template), XDP_REDIRECT);
@@ -245,7 +246,7 @@ static void test_stops_at_the_limit(void **unused)
 
 	(void)unused;
 	need_root();
-	load(&s, AF_INET, 64, 1, 0);
+	load(&s, AF_INET, 64, 1, false);
 	s.state->limit = BASE + 2;
 	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
 	assert_true(s.state->first_ns && !s.state->last_ns);
@@ -256,30 +257,102 @@ static void test_stops_at_the_limit(void **unused)
 	gen_bpf__destroy(s.skel);
 }
 
-/* What is not due takes no number; what is late is caught up to the debt, the rest is slipped. */
+static void plan(struct sending *s, unsigned i, unsigned packets, uint64_t due_ns,
+		 uint64_t period_ns, unsigned group)
+{
+	s->skel->bss->segments[i] = (struct gen_segment){
+		.until = (i ? s->skel->bss->segments[i - 1].until : BASE) + packets,
+		.due = due_ns << GEN_PERIOD_SHIFT,
+		.period = period_ns << GEN_PERIOD_SHIFT,
+		.group = group,
+	};
+}
+
+static unsigned run_until_dropped(struct sending *s)
+{
+	unsigned n = 0;
+
+	while (run(s, s->template) == XDP_REDIRECT)
+		n++;
+	return n;
+}
+
+#define HOUR 3600000000000ULL
+
+/* What is not due takes no number. */
 static void test_keeps_the_pace(void **unused)
 {
-	const uint64_t uptime = pace_now(), period = uptime / 36;
 	struct sending s;
 
 	(void)unused;
 	need_root();
-	load(&s, AF_INET, 64, 1, 1e9 / (double)period);
-	s.state->start_ns = pace_now() + uptime;
+	load(&s, AF_INET, 64, 1, true);
+	plan(&s, 0, 1000, 0, HOUR, 1);
+	s.state->start_ns = pace_now() + HOUR;
 	assert_int_equal(run(&s, s.template), XDP_DROP);
-	s.state->start_ns = pace_now();
-	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
-	assert_int_equal(run(&s, s.template), XDP_DROP);
+	s.state->start_ns = 0;
+	assert_int_equal(run_until_dropped(&s), 1);
+	assert_true(s.state->start_ns);
 	assert_true(s.state->next == BASE + 1);
-	assert_in_range(s.state->due >> GEN_PERIOD_SHIFT, period - 1, period + 1);
-	assert_int_equal(s.state->slipped_ns, 0);
+	assert_true(s.state->due == HOUR << GEN_PERIOD_SHIFT);
+	assert_int_equal(s.state->shift, 0);
+	gen_bpf__destroy(s.skel);
+}
 
-	/* As far back as the clock goes: 36 are due; the debt allows one, besides the 2 ms. */
-	s.state->start_ns -= uptime;
-	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
-	assert_int_equal(run(&s, s.template), XDP_REDIRECT);
-	assert_int_equal(run(&s, s.template), XDP_DROP);
-	assert_in_range(s.state->slipped_ns, uptime - 3 * period, uptime);
+/*
+ * What is late is caught up: at once as much as two milliseconds hold, the rest faster than the
+ * schedule; and no more than the debt, the rest is given up.
+ */
+static void test_catches_up(void **unused)
+{
+	const uint64_t late = 60000000, period = 500000;
+	struct sending s;
+	uint64_t begin;
+	unsigned n;
+
+	(void)unused;
+	need_root();
+	load(&s, AF_INET, 64, 1, true);
+	plan(&s, 0, 1000, 0, period, 1);
+	begin = pace_now();
+	s.state->start_ns = begin - late;
+	n = run_until_dropped(&s);
+	if (pace_now() - begin < period / 2) /* nothing held us up */
+		assert_in_range(n, PACE_DEPTH_NS / period, 3 * PACE_DEPTH_NS / period);
+	while (s.state->next < BASE + late / period)
+		run(&s, s.template);
+	/* the whole of it takes about 4/5 of the time that it was late */
+	assert_true(pace_now() - begin >= late * 4 / 5 - 2 * PACE_DEPTH_NS);
+	assert_int_equal(s.state->shift, 0);
+
+	s.state->start_ns -= 3 * PACE_DEBT_NS;
+	run(&s, s.template);
+	assert_true(s.state->shift >> GEN_PERIOD_SHIFT >= 2 * (uint64_t)PACE_DEBT_NS - late);
+	gen_bpf__destroy(s.skel);
+}
+
+/* The pieces of a schedule follow each other, in groups and after silences. */
+static void test_follows_the_segments(void **unused)
+{
+	struct sending s;
+
+	(void)unused;
+	need_root();
+	load(&s, AF_INET, 64, 1, true);
+	plan(&s, 0, 7, 0, 0, 1);
+	plan(&s, 1, 6, 0, HOUR, 4); /* four at once, then two of the next four */
+	plan(&s, 2, 5, 2 * HOUR, 0, 5);
+	assert_int_equal(run_until_dropped(&s), 7 + 4);
+	assert_int_equal(s.state->segment, 1);
+	s.state->due = 0; /* an hour later */
+	s.state->allowed = 0;
+	assert_int_equal(run_until_dropped(&s), 2);
+	assert_int_equal(s.state->segment, 2);
+	assert_true(s.state->due == 2 * HOUR << GEN_PERIOD_SHIFT);
+	s.state->due = 0;
+	s.state->allowed = 0;
+	s.state->limit = BASE + 7 + 6 + 5;
+	assert_int_equal(run_until_dropped(&s), 5);
 	gen_bpf__destroy(s.skel);
 }
 
@@ -297,7 +370,7 @@ static void test_leaves_the_words(void **unused)
 		free(each);
 	need_root();
 	assert_non_null(each);
-	load(&s, AF_INET, 64, 1, 0);
+	load(&s, AF_INET, 64, 1, false);
 	for (unsigned i = 0; i < 5; i++)
 		run(&s, s.template);
 	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(s.skel->maps.batch), &zero, each), 0);
@@ -322,6 +395,8 @@ int main(void)
 		cmocka_unit_test(test_checksum_of_every_port),
 		cmocka_unit_test(test_stops_at_the_limit),
 		cmocka_unit_test(test_keeps_the_pace),
+		cmocka_unit_test(test_catches_up),
+		cmocka_unit_test(test_follows_the_segments),
 		cmocka_unit_test(test_leaves_the_words),
 	};
 

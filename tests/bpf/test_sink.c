@@ -24,12 +24,14 @@
 #define PAYLOAD 100
 #define ROOM	2048
 
+#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
+
 static const struct trace_config trace = {
 	.base = BASE, .window = WINDOW, .stream0 = STREAM0, .streams = STREAMS, .port = PORT};
 
 struct receiving {
 	struct sink_prog *prog;
-	int arrivals_fd, seen_fd;
+	int arrivals_fd, seen_fd, tails_fd;
 	uint8_t *arrivals, *seen;
 	uint8_t frame[ROOM];
 	unsigned length;
@@ -45,6 +47,28 @@ static uint8_t *make_map(int *fd)
 	at = mmap(NULL, STREAMS * WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	assert_true(at != MAP_FAILED);
 	return at;
+}
+
+/* Numbers of the first stream below `first` have left the window. */
+static void set_tails(int fd, uint64_t first)
+{
+	struct trace_tails tails;
+	const uint32_t zero = 0;
+
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		tails.at[i] = i ? BASE : first;
+	assert_int_equal(bpf_map_update_elem(fd, &zero, &tails, BPF_ANY), 0);
+}
+
+static int make_tails(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tails", 4, sizeof(struct trace_tails), 1,
+				&opts);
+
+	assert_true(fd >= 0);
+	set_tails(fd, BASE);
+	return fd;
 }
 
 static void load(struct receiving *r, bool pass)
@@ -63,6 +87,7 @@ static void load(struct receiving *r, bool pass)
 	r->seen = make_map(&r->seen_fd);
 	cfg.arrivals_fd = r->arrivals_fd;
 	cfg.seen_fd = r->seen_fd;
+	cfg.tails_fd = r->tails_fd = make_tails();
 	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
 }
 
@@ -73,6 +98,7 @@ static void unload(struct receiving *r)
 	munmap(r->seen, STREAMS * WINDOW);
 	close(r->arrivals_fd);
 	close(r->seen_fd);
+	close(r->tails_fd);
 }
 
 static uint8_t *build(struct receiving *r, int family, uint16_t port, unsigned payload)
@@ -197,13 +223,13 @@ static void test_late_numbers_settle_nothing(void **unused)
 
 	(void)unused;
 	load(&r, false);
-	sink_prog_set_tail(r.prog, 0, BASE + 10);
+	set_tails(r.tails_fd, BASE + 10);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9 + WINDOW), XDP_DROP);
 	assert_int_equal(r.arrivals[9], 1);
 	assert_int_equal(counts(&r).delivered, 2);
-	assert_int_equal(counts(&r).foreign, 1);
+	assert_int_equal(counts(&r).late, 1);
 	unload(&r);
 }
 
@@ -222,6 +248,81 @@ static void test_pass_is_a_checkpoint(void **unused)
 	unload(&r);
 }
 
+static void load_learning(struct receiving *r)
+{
+	const struct trace_config any = {.port = PORT};
+	const struct sink_prog_config cfg = {.trace = &any, .payload = PAYLOAD, .learn = true};
+	struct error err = {};
+
+	if (geteuid())
+		skip();
+	memset(r, 0, sizeof(*r));
+	assert_int_equal(sink_prog_open(&r->prog, &cfg, &err), 0);
+}
+
+static struct sink_learned learned(const struct receiving *r, unsigned i, uint8_t **arrivals)
+{
+	struct sink_learned stream;
+
+	assert_true(sink_prog_learned(r->prog, i, &stream, arrivals));
+	return stream;
+}
+
+/* Streams that nobody told of, two of them in the middle. */
+static void test_learns_streams(void **unused)
+{
+	const uint64_t first[] = {BASE + 3, BASE + 3 * SINK_WINDOW, BASE + (7ULL << 32) + 1};
+	struct receiving r;
+	uint8_t *arrivals;
+
+	(void)unused;
+	load_learning(&r);
+	assert_false(sink_prog_learned(r.prog, 0, &(struct sink_learned){}, &arrivals));
+	for (unsigned i = 0; i < N_ELEMENTS(first); i++) {
+		struct sink_learned s;
+
+		assert_int_equal(arrive(&r, i % 2 ? AF_INET6 : AF_INET, 5 * i, first[i]), XDP_DROP);
+		assert_int_equal(arrive(&r, AF_INET, 5 * i, first[i] + 1), XDP_DROP);
+		assert_int_equal(arrive(&r, AF_INET, 5 * i, first[i]), XDP_DROP);
+		s = learned(&r, i, &arrivals);
+		assert_int_equal(s.stream, STREAM0 + 5 * i);
+		assert_int_equal(s.base, first[i] & ~(uint64_t)UINT32_MAX);
+		assert_true(s.first >= s.base && s.first <= first[i]);
+		assert_int_equal(sink_prog_tails(r.prog)[i], s.first);
+		assert_int_equal(arrivals[first[i] % SINK_WINDOW], 1);
+		assert_int_equal(arrivals[(first[i] + 1) % SINK_WINDOW], 1);
+		assert_int_equal(arrivals[(first[i] + 2) % SINK_WINDOW], 0);
+		assert_int_equal(counts(&r).next[i], first[i] + 2);
+	}
+	assert_false(sink_prog_learned(r.prog, N_ELEMENTS(first), &(struct sink_learned){},
+				       &arrivals));
+	assert_int_equal(counts(&r).delivered, 2 * N_ELEMENTS(first));
+	assert_int_equal(counts(&r).duplicated, N_ELEMENTS(first));
+	sink_prog_close(r.prog);
+}
+
+static void test_learns_no_more_than_it_holds(void **unused)
+{
+	struct receiving r;
+	uint8_t *arrivals;
+
+	(void)unused;
+	load_learning(&r);
+	for (unsigned i = 0; i < SINK_LEARNED; i++)
+		assert_int_equal(arrive(&r, AF_INET, i, BASE), XDP_DROP);
+	assert_int_equal(arrive(&r, AF_INET, SINK_LEARNED, BASE), XDP_PASS);
+	assert_int_equal(counts(&r).foreign, 1);
+	/* what is far behind or ahead of a stream that is known */
+	sink_prog_tails(r.prog)[0] = BASE + 10;
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
+	assert_int_equal(counts(&r).late, 1);
+	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10 + SINK_WINDOW), XDP_PASS);
+	assert_int_equal(counts(&r).foreign, 2);
+	assert_int_equal(learned(&r, SINK_LEARNED - 1, &arrivals).stream,
+			 STREAM0 + SINK_LEARNED - 1);
+	sink_prog_close(r.prog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +332,8 @@ int main(void)
 		cmocka_unit_test(test_leaves_others_alone),
 		cmocka_unit_test(test_late_numbers_settle_nothing),
 		cmocka_unit_test(test_pass_is_a_checkpoint),
+		cmocka_unit_test(test_learns_streams),
+		cmocka_unit_test(test_learns_no_more_than_it_holds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, case, main, require, require_root, table
+from lib import BINARY, EVERYTHING, case, main, require, require_root
 from settings import assert_same, settings, shell
 
 TOOL = BINARY.parent / "tests/net/change"
@@ -91,40 +91,42 @@ def ttl():
     return value("/proc/sys/net/ipv4/ip_default_ttl")
 
 
-@table([(" ".join(change[:3]), change, shows) for change, shows in [
-    ([*TTL, "33"], "ip_default_ttl:33"),
-    (["sysctl", "-", "net/ipv4/ping_group_range", "5 6"], "ping_group_range:5\t6"),
-    (["sysctl", "-", "net/ipv4/ip_local_reserved_ports", "8080"], "reserved_ports:8080"),
-    (["sysctl", "-", "net/ipv4/conf/v0/rp_filter", "2"], "conf/v0/rp_filter:2"),
-    (RPS, "rx-0/rps_cpus:"),
-    (["sysfs", "v0", "queues/rx-0/rps_flow_cnt", "1024"], "rx-0/rps_flow_cnt:1024"),
-    (["sysfs", "v0", "queues/tx-0/xps_cpus", "1"], "tx-0/xps_cpus:"),
-    (["sysfs", "v0", "tx_queue_len", "2000"], "tx_queue_len:2000"),
-    (["sysfs", "v0", "napi_defer_hard_irqs", "2"], "napi_defer_hard_irqs:2"),
-    (["sysfs", "v0", "gro_flush_timeout", "20000"], "gro_flush_timeout:20000"),
-    (["channels", "v0", "rx", "2"], "queues/rx-1/rps_cpus"),
-    (["feature", "v0", "rx-gro", "on"], "v0 -k generic-receive-offload: on"),
-    (["feature", "v0", "tx-checksum-ip-generic", "off"], "tx-checksum-ip-generic: off"),
-    (["qdisc", "v0", "root", "pfifo limit 5000"], "limit 5000p"),
-]])
-def made_and_undone(change, shows):
+@case
+def made_and_undone():
     with scene() as file:
         before = settings(NAME)
-        planned = tool("command", *change)
-        require("there is no" not in planned.err, planned.err)
-        assert planned.status == 0 and len(planned.lines) == 2, planned
-        make, take_back = planned.out.splitlines()
-        apply(file, *change)
-        made = settings(NAME)
-        assert any(shows in line for line in made if line not in before), \
-            [line for line in made if line not in before]
-        undo(file, "done")
-        assert_same(before, settings(NAME))
-        # the commands do the very same, if the host has the tool
-        if shutil.which(make.split()[0]) or make.startswith("echo"):
-            assert not shell(NAME, make).stderr
-            assert_same(made, settings(NAME))
-            assert not shell(NAME, take_back).stderr
+        for shows, *change in [
+                ("ip_default_ttl:33", *TTL, "33"),
+                ("group_range:5\t6", "sysctl", "-", "net/ipv4/ping_group_range", "5 6"),
+                ("ports:8080", "sysctl", "-", "net/ipv4/ip_local_reserved_ports", "8080"),
+                ("conf/v0/rp_filter:2", "sysctl", "-", "net/ipv4/conf/v0/rp_filter", "2"),
+                ("rx-0/rps_cpus:", *RPS),
+                ("flow_cnt:1024", "sysfs", "v0", "queues/rx-0/rps_flow_cnt", "1024"),
+                ("tx-0/xps_cpus:", "sysfs", "v0", "queues/tx-0/xps_cpus", "1"),
+                ("tx_queue_len:2000", "sysfs", "v0", "tx_queue_len", "2000"),
+                ("hard_irqs:2", "sysfs", "v0", "napi_defer_hard_irqs", "2"),
+                ("timeout:20000", "sysfs", "v0", "gro_flush_timeout", "20000"),
+                ("rx-1/rps_cpus", "channels", "v0", "rx", "2"),
+                ("v0 -k generic-receive-offload: on", "feature", "v0", "rx-gro", "on"),
+                ("generic: off", "feature", "v0", "tx-checksum-ip-generic", "off"),
+                ("limit 5000p", "qdisc", "v0", "root", "pfifo limit 5000")]:
+            planned = tool("command", *change)
+            if "there is no" in planned.err:  # on this kernel
+                print("#", planned.err.strip())
+                continue
+            assert planned.status == 0 and len(planned.lines) == 2, planned
+            make, take_back = planned.out.splitlines()
+            apply(file, *change)
+            made = settings(NAME)
+            news = [line for line in made if line not in before]
+            assert any(shows in line for line in news), (change, news)
+            undo(file, "done")
+            assert_same(before, settings(NAME))
+            # the commands do the very same, if the host has the tool
+            if shutil.which(make.split()[0]) or make.startswith("echo"):
+                assert not shell(NAME, make).stderr
+                assert_same(made, settings(NAME))
+                assert not shell(NAME, take_back).stderr
 
 
 @case
@@ -201,18 +203,18 @@ def value_that_does_not_stay():
         assert result.outcomes == ["done", "failed", "back"], result
 
 
-@table([
-    ("a device that is not there", ["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
-    ("what the driver does not have", ["ring", "v0", "rx", "64"], 3, "does not tell: v0 rx ring"),
-    ("more than there is", ["channels", "v0", "rx", "3"], 1, "it is at most 2"),
-    ("no such setting", ["feature", "v0", "rx-grow", "on"], 3, "there is no v0 rx-grow"),
-    ("no value", ["feature", "v0", "rx-gro", "yes"], 1, "not a value of it"),
-    ("no number", ["sysctl", "-", "net/ipv4/ip_default_ttl", "1x"], 1, "not a value of it"),
-])
-def refused(change, status, words):
+@case
+def refused():
     with scene() as file:
-        result = tool("apply", file, *change)
-        assert result.status == status and words in result.err and not result.out, result
+        for change, status, words in [
+                (["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
+                (["ring", "v0", "rx", "64"], 3, "does not tell: v0 rx ring"),
+                (["channels", "v0", "rx", "3"], 1, "it is at most 2"),
+                (["feature", "v0", "rx-grow", "on"], 3, "there is no v0 rx-grow"),
+                (["feature", "v0", "rx-gro", "yes"], 1, "not a value of it"),
+                ([*TTL, "1x"], 1, "not a value of it")]:
+            result = tool("apply", file, *change)
+            assert result.status == status and words in result.err and not result.out, result
 
 
 @case
@@ -393,13 +395,13 @@ def killed_anywhere():
             for name in ("rp_filter", "log_martians", "arp_ignore", "arp_announce"):
                 changes += ["sysctl", "-", f"net/ipv4/conf/{conf}/{name}", "1"]
         undone = []
-        for step in range(200 if EVERYTHING else 24):
+        for step in range(200 if EVERYTHING else 12):
             with subprocess.Popen(["ip", "netns", "exec", NAME, TOOL, "apply", file, *changes],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
                 if step % 2:  # right after the record is there
                     while not file.exists() and process.poll() is None:
                         pass
-                time.sleep(step // 2 % 12 * 0.0005)
+                time.sleep(step // 2 % 12 * 0.0008)
                 process.send_signal(signal.SIGKILL)
             result = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
                                          check=False))

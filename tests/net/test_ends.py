@@ -47,7 +47,7 @@ class Lab:
         """Both documents, of recv and of send."""
         receiver = self.at("rx", "recv", "-j", "-q", "-t", "30", *recv_args)
         try:
-            if "xsk" not in recv_args:
+            if "--rx" not in recv_args:
                 until(lambda: self.listening(port), 10, "recv did not open its socket")
             else:
                 until(lambda: "xdp" in subprocess.run(
@@ -73,6 +73,11 @@ class Lab:
     ("two threads, four flows", [], ["198.18.0.2", "-P", "2", "--flows", "4"]),
     ("AF_XDP sends", [], ["198.18.0.2", "--tx", "xsk", "-i", "v-tx"]),
     ("AF_XDP receives", ["--rx", "xsk", "-i", "v-rx"], ["198.18.0.2"]),
+    ("XDP receives from sockets", ["--rx", "xdp", "-i", "v-rx"], ["198.18.0.2", "-P", "2"]),
+    ("XDP receives IPv6", ["-6", "-p", "9000", "--rx", "xdp", "-i", "v-rx"],
+     ["[2001:2::2]:9000", "--flows", "3"]),
+    ("XDP receives live frames", ["--rx", "xdp", "-i", "v-rx"],
+     ["198.18.0.2", "--tx", "xdp", "-i", "v-tx"]),
 ]])
 def both_agree(recv, send):
     with Lab() as lab:

@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import case, main, pktledger, require, require_root, started, table, until
-from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing,
-                    udp)
+from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing)
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
 
@@ -139,7 +137,7 @@ def process_and_namespace():
         row = the_row(drops("--by", "socket,process,netns"))
         assert row["process"] == process_name(process.pid), row
         assert row["netns"] == RX, row
-        assert row["socket"] == f"*:{PORT}", row
+        assert row["socket"].endswith(f":{PORT}"), row  # before 6.11 where packets went
 
 
 @case
@@ -189,7 +187,7 @@ def socket_that_nobody_has_any_more():
             with receiver("sleeps"):
                 fill()
             rows = causes(t.stop())
-        assert rows["rcvbuf"]["causes"][0]["socket"] == f"*:{PORT}", rows
+        assert rows["rcvbuf"]["causes"][0]["socket"].endswith(f":{PORT}"), rows
 
 
 # Why a socket was full
@@ -288,7 +286,6 @@ def handle(chain, words):
 def dropped_by_rules(text):
     with lab(), rules(text):
         with tracing(f"udp port {PORT}") as t:
-            time.sleep(0.3)  # the first list is made meanwhile
             send(V4, 40)
             document = t.stop()
         assert_only(document, "netfilter", 40, netns=RX)

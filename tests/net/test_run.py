@@ -110,6 +110,29 @@ def fault(name, options):
             assert lost(document) == {stage: document["end"]["sent"]}
 
 
+@table([(" ".join(options), options) for options in (["--rx", "xdp"], ["--rx", "socket", "--ipv6"],
+                                                      ["--rx", "xsk", "--threads", "2"])])
+def live_frames_lost_by_a_foreign_program(options):
+    """No event tells of them: the device's counter does, and says so."""
+    require_root()
+    document = run("--tx", "xdp", "--fault", "xdp", "--count", "100000", "--rate", "200k", *options)
+    assert_balanced(document, attempted=100000)
+    stage = next(s for s in document["end"]["stages"] if s["stage"] == "xdp")
+    assert stage["packets"] > 10000 and stage["source"] == "counter", stage
+    assert_counters_agree(document, "xdp")
+
+
+@case
+def more_numbers_than_the_window():
+    """They leave it while it runs, settled or not, and each is counted once."""
+    require_root()
+    document = run("--tx", "xdp", "--rx", "xdp", "--size", "64", "--rate", "100k", "--settle", "20ms",
+                   "--duration", "2", "--fault", "xdp:generic")
+    assert_balanced(document)
+    end = document["end"]
+    assert end["sent"] > 65536 and lost(document) == {"xdp": end["sent"] - end["delivered"]}, end
+
+
 @table([(names, names) for names in (
     "netfilter,rcvbuf,qdisc",
     "netfilter:output,xdp,socket_filter",

@@ -4,7 +4,6 @@
 process that lost it, and every packet of it."""
 
 import contextlib
-import ctypes
 import os
 import socket
 import subprocess
@@ -15,91 +14,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
                  started, table, until)
-from traced import (BROKEN, PORT, RX, TX, V4, V6, XDP_GENERIC, assert_only, causes, lab,
-                    read_all, send, shell, tracing, udp, verdict, xdp)
+from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, lab, read_all, send, tracing,
+                    udp)
+from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
+                           tiny_rcvbuf, unread_at_close)
 
 ROUNDS = 10 if EVERYTHING else 1
-
-
-# Faults. Each is a context in which packets to the receiver are lost; it yields what is known.
-
-
-@contextlib.contextmanager
-def closed_port(address):
-    yield {"stage": "udp_lookup", "reason": "NO_SOCKET", "socket": None, "process": None}
-
-
-@contextlib.contextmanager
-def tiny_rcvbuf(address):
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with udp(RX, family, ("", PORT), rcvbuf=2304) as sock:
-        yield {"stage": "rcvbuf", "reason": "SOCKET_RCVBUFF", "reader": sock,
-               "socket": f"*:{PORT}", "process": f"{name_of_this()}[{os.getpid()}]"}
-
-
-@contextlib.contextmanager
-def filter_on_socket(address):
-    """SO_ATTACH_FILTER with one instruction: return 0."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    code = ctypes.create_string_buffer(bytes([6, 0, 0, 0, 0, 0, 0, 0]))  # BPF_RET | BPF_K, 0
-    program = ctypes.create_string_buffer(16)
-    ctypes.memmove(program, ctypes.byref(ctypes.c_ushort(1)), 2)
-    ctypes.memmove(ctypes.byref(program, 8),
-                   ctypes.byref(ctypes.c_void_p(ctypes.addressof(code))), 8)
-    with udp(RX, family, (address, PORT)) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, 26, program)
-        name = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
-        yield {"stage": "socket_filter", "reason": "SOCKET_FILTER", "reader": sock,
-               "socket": name, "process": f"{name_of_this()}[{os.getpid()}]"}
-
-
-@contextlib.contextmanager
-def unread_at_close(address):
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    sock = udp(RX, family, (address, PORT))
-    sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
-    name = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
-    yield {"stage": "socket_close", "close": sock, "socket": name}
-
-
-@contextlib.contextmanager
-def nft(hook, place, address, **fields):
-    require(subprocess.run(["which", "nft"], capture_output=True, check=False).returncode == 0,
-            "needs nft")
-    family = "ip6" if ":" in address else "ip"
-    rules = (f"table {family} t {{ chain c {{ type filter hook {hook} priority 0;"
-             f" udp dport {PORT} drop; }}; }}")
-    done = shell(place, "nft", "-f", "-", stdin=rules)
-    require(done.returncode == 0, f"nft: {done.stderr.strip()}")
-    try:
-        yield {"stage": "netfilter", "reason": "NETFILTER_DROP", "hook": hook, "socket": None,
-               **fields}
-    finally:
-        shell(place, "nft", "delete", "table", family, "t")
-
-
-@contextlib.contextmanager
-def tc_ingress(address):
-    done = shell(RX, "tc", "qdisc", "add", "dev", "v-rx", "clsact")
-    require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-    try:
-        number = "ipv6" if ":" in address else "ip"
-        done = shell(RX, "tc", "filter", "add", "dev", "v-rx", "ingress", "protocol", number,
-                     "bpf", "direct-action", "bytecode", "1,6 0 0 2")  # TC_ACT_SHOT
-        require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-        yield {"stage": "tc_ingress", "reason": "TC_INGRESS"}
-    finally:
-        shell(RX, "tc", "qdisc", "del", "dev", "v-rx", "clsact")
-
-
-@contextlib.contextmanager
-def generic_xdp(address):
-    with xdp(RX, "v-rx", verdict(1), XDP_GENERIC):  # XDP_DROP
-        yield {"stage": "xdp"}
-
-
-def name_of_this():
-    return Path("/proc/self/comm").read_text().strip()
 
 
 # Attribution

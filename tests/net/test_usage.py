@@ -82,7 +82,7 @@ def usage(args, words):
 
 
 @table([(" ".join(args), args, status, words) for args, status, words in [
-    (["udp", "prot", "53"], USAGE, ["filter", "syntax error"]),
+    (["udp", "prot", "53"], USAGE, ["bad filter", "syntax error"]),
     (["--by", "procces"], USAGE, ["procces", "did you mean process?"]),
     (["--stage", "rcvbuff"], USAGE, ["rcvbuff", "did you mean rcvbuf?"]),
     (["--reason", "SOCKET_RCVBUF"], USAGE, ["SOCKET_RCVBUF", "did you mean SOCKET_RCVBUFF?"]),

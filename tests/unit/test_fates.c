@@ -84,7 +84,7 @@ static void numbers_are_drawn_apart_from_other_runs(void **state)
 		assert_true(draw.stream0 + TRACE_STREAMS - 1 <= UINT16_MAX);
 		assert_int_not_equal(draw.base, 0);
 		assert_int_equal(draw.base & UINT32_MAX, 0);
-		assert_int_equal((draw.base + UINT32_MAX) & ~STAMP_NUMBER_MASK, 0);
+		assert_int_equal((draw.base + STAMP_SPAN - 1) & ~STAMP_NUMBER_MASK, 0);
 		assert_int_equal(draw.tail[TRACE_STREAMS - 1], draw.base);
 		same_base += draw.base == first.base;
 		same_stream += draw.stream0 == first.stream0;

@@ -74,6 +74,7 @@ static void bad_expressions(void **state)
 	assert_refused("ip and ip6", -EINVAL, "rejects all packets");
 	assert_refused("vlan 5000", -EINVAL, "VLAN tag");
 	assert_refused("len / 0 = 1", -EINVAL, "division by zero");
+	assert_refused("udp prt\n1\t2", -EINVAL, "'udp prt?1?2': ");
 	assert_refused("udp and inbound", -EINVAL, "live capture only");
 }
 
@@ -101,9 +102,9 @@ static const char *many(const char *part, unsigned n)
 static void too_long(void **state)
 {
 	(void)state;
-	assert_refused(many("ether[%u] = %u", 500), -E2BIG, "too long"); /* the text */
-	assert_refused(many("udp[%u]&%u!=0", 470), -E2BIG, "too long");	 /* not optimized */
-	assert_refused(many("udp[len+%u]=%u", 380), -E2BIG, "too long"); /* translated */
+	assert_refused(many("ether[%u] = %u", 500), -E2BIG, "...' is too long"); /* the text */
+	assert_refused(many("udp[%u]&%u!=0", 470), -E2BIG, "too long");		 /* not optimized */
+	assert_refused(many("udp[len+%u]=%u", 380), -E2BIG, "too long");	 /* translated */
 	filter_free(compiled(many("udp[len+%u]=%u", 100)));
 }
 

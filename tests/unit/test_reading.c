@@ -307,6 +307,8 @@ static void queues(void **state)
 		rows[i] = (struct sockmem_row){.inode = st.st_ino};
 	}
 	assert_int_equal(setsockopt(fd[1], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+	if (sendto(fd[0], "x", 1, 0, (struct sockaddr *)&to, sizeof(to)) != 1)
+		skip(); /* loopback is down */
 	for (int i = 0; i < 200; i++)
 		sendto(fd[0], "x", 1, 0, (struct sockaddr *)&to, sizeof(to));
 	got = sockmem_udp(mem, AF_INET, 0, keep_row, rows);
@@ -319,7 +321,7 @@ static void queues(void **state)
 	assert_int_equal(rows[1].port, ntohs(to.sin_port));
 	assert_int_equal(rows[1].rcvbuf, 100000);
 	assert_true(rows[1].rmem > 50000);
-	assert_true(rows[1].drops > 0 && rows[1].drops < 200);
+	assert_true(rows[1].drops > 0 && rows[1].drops < 201);
 
 	/* by the port alone */
 	rows[0].port = 0;

@@ -42,7 +42,7 @@ static int begin_known(void **state)
 	begin(false);
 	for (unsigned i = 0; i < 2; i++) {
 		streams.at[i].id = (uint16_t)(STREAM0 + i);
-		streams.at[i].base = BASE;
+		streams.at[i].base = streams.at[i].tail = BASE;
 		streams.at[i].arrivals = arrivals[i];
 	}
 	streams.n = 2;
@@ -105,8 +105,8 @@ static void in_order(void **state)
 	assert_int_equal(sink.delivered, 11);
 	assert_int_equal(sink.bytes, 11 * LEN);
 	assert_int_equal(complaints(), 0);
-	assert_int_equal(seen()->next[0], BASE + 10);
-	assert_int_equal(seen()->next[1], BASE + 4);
+	assert_int_equal(sink.next[0], BASE + 10);
+	assert_int_equal(sink.next[1], BASE + 4);
 	for (unsigned n = 0; n < WINDOW; n++) {
 		assert_int_equal(arrivals[0][n], n < 10);
 		assert_int_equal(arrivals[1][n], n == 3);
@@ -139,7 +139,7 @@ static void reordered_as_in_rfc4737(void **state)
 	assert_int_equal(seen()->order.packets, 3);
 	assert_int_equal(sink.delivered, 8);
 	assert_int_equal(complaints(), 3);
-	assert_int_equal(seen()->next[0], BASE + 9);
+	assert_int_equal(sink.next[0], BASE + 9);
 }
 
 static void other_runs_are_foreign(void **state)
@@ -148,14 +148,28 @@ static void other_runs_are_foreign(void **state)
 	arrive(STREAM0 - 1, BASE);
 	arrive(STREAM0 + 2, BASE);
 	arrive(STREAM0, BASE - 1);
-	arrive(STREAM0, BASE + (1ULL << 32));
+	arrive(STREAM0, BASE + WINDOW);
 	arrive(STREAM0, 0);
 	assert_int_equal(sink.foreign, 5);
 	assert_int_equal(sink.delivered, 0);
 	assert_int_equal(complaints(), 5);
-	arrive(STREAM0, BASE + UINT32_MAX);
+	arrive(STREAM0, BASE + WINDOW - 1);
 	assert_int_equal(sink.delivered, 1);
 	assert_int_equal(arrivals[0][WINDOW - 1], 1);
+}
+
+/* What left the window settles nothing, and its place is another number's. */
+static void late_numbers_are_told(void **state)
+{
+	(void)state;
+	streams.at[0].tail = BASE + 10;
+	arrive(STREAM0, BASE + 9);
+	assert_int_equal(sink.late, 1);
+	arrive(STREAM0, BASE + 10);
+	arrive(STREAM0, BASE + WINDOW + 9);
+	assert_int_equal(sink.late, 1);
+	assert_int_equal(sink.delivered, 2);
+	assert_int_equal(arrivals[0][9], 1);
 }
 
 /* Damaged is delivered all the same. */
@@ -363,7 +377,7 @@ static void flows_are_told_apart(void **state)
 	assert_int_equal(a->flows, 2);
 	assert_string_equal(a->flow[0].source, "198.0.0.0:1001");
 	assert_int_equal(a->flow[1].delivered, 3);
-	assert_int_equal(a->next[0], BASE + 6);
+	assert_int_equal(sink.next[0], BASE + 6);
 }
 
 /* However many there are, none is lost from the sums. */
@@ -401,8 +415,8 @@ static void streams_of_two_senders_are_learned(void **state)
 	assert_int_equal(sink.delivered, 16);
 	assert_int_equal(sink.duplicated, 1);
 	assert_int_equal(complaints(), 1);
-	assert_int_equal(seen()->next[0], BASE + UINT32_MAX + 1);
-	assert_int_equal(seen()->next[1], other + 10);
+	assert_int_equal(sink.next[0], BASE + UINT32_MAX + 1);
+	assert_int_equal(sink.next[1], other + 10);
 	assert_int_equal(streams.at[0].arrivals[5], 1);
 	assert_int_equal(streams.at[0].arrivals[4], 0);
 	assert_int_equal(streams.at[0].arrivals[UINT32_MAX], 1);
@@ -458,6 +472,42 @@ static void length_by_number(void **state)
 	assert_int_equal(sink.bytes, 3 * LEN);
 }
 
+/* The end record tells where the stream began, long before we came. */
+static void end_of_a_stream_joined_late(void **state)
+{
+	struct end_record e = end_record(STREAM0, BASE, 900000000000, 0);
+
+	(void)state;
+	arrive(STREAM0, BASE + 800000000000);
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	assert_int_equal(streams.n, 1);
+	assert_true(streams.at[0].ended);
+	assert_int_equal(streams.at[0].end_base, BASE);
+	/* another sender's is no stream's that is known already */
+	e = end_record(STREAM0, BASE + STAMP_SPAN, 1, 0);
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	assert_int_equal(streams.n, 2);
+}
+
+/* Emptied numbers are late; the memory of what follows them is as it was. */
+static void emptied_numbers_are_late(void **state)
+{
+	const uint64_t upto = BASE + 100000, most = BASE + 110000;
+
+	(void)state;
+	for (uint64_t number = BASE; number < most; number++)
+		arrive(STREAM0, number);
+	sink_streams_set_tail(&streams, 0, upto);
+	sink_streams_empty(&streams, 0, BASE, BASE + 10);
+	sink_streams_empty(&streams, 0, BASE + 10, upto);
+	for (uint64_t i = 0; i < most - BASE; i++)
+		assert_int_equal(streams.at[0].arrivals[i], BASE + i >= upto);
+	arrive(STREAM0, upto - 1);
+	arrive(STREAM0, upto);
+	assert_int_equal(sink.late, 1);
+	assert_int_equal(sink.duplicated, 1);
+}
+
 #define KNOWN(name) cmocka_unit_test_setup_teardown(name, begin_known, end)
 #define LEARN(name) cmocka_unit_test_setup_teardown(name, begin_learning, end)
 
@@ -469,6 +519,7 @@ int main(void)
 		KNOWN(duplicates_are_delivered_once),
 		KNOWN(reordered_as_in_rfc4737),
 		KNOWN(other_runs_are_foreign),
+		KNOWN(late_numbers_are_told),
 		KNOWN(damaged_by_length_and_content),
 		KNOWN(what_is_not_expected_is_not_compared),
 		KNOWN(content_of_a_payload_without_time),
@@ -482,6 +533,8 @@ int main(void)
 		KNOWN(too_many_flows_share_a_line),
 		LEARN(streams_of_two_senders_are_learned),
 		LEARN(end_record_is_learned_from),
+		LEARN(end_of_a_stream_joined_late),
+		LEARN(emptied_numbers_are_late),
 		LEARN(one_stream_too_many_is_foreign),
 	};
 

@@ -66,12 +66,12 @@ def kill_all_in(namespace):
         time.sleep(0.01)
 
 
-def own_bpffs(libc):
-    """On top of the host's, if the host has one."""
+def own_mounts(libc):
+    """On top of the host's, if the host has them: bpffs for XDP tools, tracefs for tracers."""
     if libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
         return False
-    return (not os.path.isdir("/sys/fs/bpf")
-            or libc.mount(b"bpf", b"/sys/fs/bpf", b"bpf", 0, None) == 0)
+    return all(not os.path.isdir(path) or libc.mount(kind, path, kind, 0, None) == 0
+               for kind, path in ((b"bpf", b"/sys/fs/bpf"), (b"tracefs", b"/sys/kernel/tracing")))
 
 
 def keeper(life):
@@ -84,7 +84,7 @@ def keeper(life):
         for fd in (0, 1, 2):
             os.dup2(null, fd)
         libc = ctypes.CDLL(None)
-        if libc.unshare(CLONE_NEWNS) == 0 and own_bpffs(libc) and libc.unshare(CLONE_NEWNET) == 0:
+        if libc.unshare(CLONE_NEWNS) == 0 and own_mounts(libc) and libc.unshare(CLONE_NEWNET) == 0:
             while os.read(life, 1):
                 pass
             kill_all_in(os.readlink("/proc/self/ns/net"))
@@ -145,6 +145,8 @@ class Lab:
     def __init__(self, queues=1):
         self.processes = []
         self.pids = {}
+        self.scratch_dir = tempfile.TemporaryDirectory(prefix="pktledger-bench-")
+        self.scratch = os.path.join(self.scratch_dir.name, "scratch")
         life_read, self.life = os.pipe()
         try:
             for end in (TX, RX):
@@ -173,6 +175,7 @@ class Lab:
         for process in self.processes:
             process.stop()
         self.pids, self.processes = {}, []
+        self.scratch_dir.cleanup()
 
     def inside(self, end, argv, cpu=None):
         pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
@@ -225,6 +228,9 @@ class Lab:
         return process
 
     def is_ready(self, end, kind, what):
+        if kind == "seconds":  # nothing tells from outside
+            time.sleep(what)
+            return True
         if kind == "xdp":
             return " xdp" in self.do(end, "ip", "link", "show", "dev", DEV[end])
         wanted = f":{what:04X}"
@@ -257,6 +263,17 @@ class Lab:
             process.check()
             return self.is_ready(RX, "xdp", DEV[RX])
         until(there, START_SECONDS, "the sink")
+
+    def hold_port(self, port):
+        """A socket with a small buffer that nobody reads. GRO: live frames need NAPI."""
+        self.do(RX, "ethtool", "-K", DEV[RX], "gro", "on")
+        hold = ("import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); "
+                f"s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1); s.bind(('', {port})); "
+                "sys.stdin.read()")
+        process = Process(self.inside(RX, [sys.executable, "-c", hold]), stdin=subprocess.PIPE)
+        self.processes.append(process)
+        until(lambda: process.check() or self.is_ready(RX, "udp", port), START_SECONDS,
+              "the socket")
 
     def drop_at_tc(self):
         """What arrives ends before IP. It stays as the sender made it: GSO is not segmented."""

@@ -7,6 +7,7 @@ import time
 
 import stats
 from lab import RX, TX, Lab, LabError, until
+from rows import PORT
 
 WARM_PACKETS = 100  # after so many a sender is under way
 WARM_SECONDS = 0.5
@@ -67,7 +68,8 @@ class Bench:
         started = []
         for command in contender.commands:
             name, *args = fill(command.args, pps, payload)
-            args = [arg.replace("{rx}", lab.port(RX)) for arg in args]
+            args = [arg.replace("{rx}", lab.port(RX)).replace("{tmp}", lab.scratch)
+                    for arg in args]
             program = self.ours if name == "pktledger" else self.peers[name]
             started.append(lab.start(command.end, [*program.argv, *args], command.cpu,
                                      program.env, command.ready))
@@ -177,6 +179,21 @@ class Bench:
             raise LabError("loss at every rate")
         return {"value": received, "asked": rate}
 
+    def traced(self, lab, _row, contender, load):
+        """Packets that a full socket buffer drops a second, while somebody looks on."""
+        lab.hold_port(PORT)
+        processes = self.start(lab, contender) + self.start(lab, load)
+        self.warm_up(lab, processes)
+        before, after, elapsed = self.window(lambda: lab.udp(RX), processes, self.seconds)
+        return {"value": (after["RcvbufErrors"] - before["RcvbufErrors"]) / elapsed}
+
+    def passing(self, lab, _row, contender, load):
+        """Datagrams that an ordinary socket is given a second: hardly any is dropped."""
+        processes = self.start(lab, contender) + self.start(lab, load)
+        self.warm_up(lab, processes)
+        before, after, elapsed = self.window(lambda: lab.udp(RX), processes, self.seconds)
+        return {"value": (after["InDatagrams"] - before["InDatagrams"]) / elapsed}
+
     def pacing(self, lab, row, contender):
         """From one step of the counter to another, so that the window adds no error of its own."""
         def edge():
@@ -201,8 +218,8 @@ class Bench:
 
     def sample(self, lab, row, contender, load, samples):
         try:
-            if row.method == "receive":
-                return self.receive(lab, row, contender, load)
+            if row.method in ("receive", "traced", "passing"):
+                return getattr(self, row.method)(lab, row, contender, load)
             if row.method in ("lossless", "run"):
                 hint = max((s["asked"] for s in samples if s.get("asked")), default=None)
                 return getattr(self, row.method)(lab, row, contender, hint)

@@ -142,7 +142,7 @@ class Ours(Program):
         self.engines = {"--tx": parse_engines(self.output(["send", "--tx", "help"])),
                         "--rx": parse_engines(self.output(["recv", "--rx", "help"]))}
         self.help = {command: self.output([command, "--help"])
-                     for command in ("send", "recv", "run")}
+                     for command in ("send", "recv", "run", "trace")}
 
     def lacks(self, command, args):
         """The first option or engine of a command line that this build does not have."""

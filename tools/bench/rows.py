@@ -40,7 +40,7 @@ class Contender:
 class Row:
     id: str
     title: str
-    method: str  # transmit, receive, lossless, run or pacing
+    method: str  # transmit, receive, lossless, run, pacing, traced or passing
     ours: tuple  # of Contender: the first that this build can
     peers: tuple = ()
     load: tuple = ()  # of Contender, as `ours`: what the receivers get
@@ -142,6 +142,26 @@ RECV_SOCKET = Contender(
                   LONG, "-q", ADDR[RX]), 0)))
 
 
+def trace(args=""):
+    """The whole host. A tracer has some seconds to begin."""
+    return (ours("trace", f"-q {args}".strip(), cpu=None, ready=("seconds", 2)),)
+
+
+def untraced(floor, goal):
+    return Contender("no tracer", (), floor=floor, goal=goal)
+
+
+# As people type it: the reason is counted in the kernel, by name in the end.
+BPFTRACE = peer("bpftrace", "bpftrace -e tracepoint:skb:kfree_skb{@[args->reason]=count();}",
+                cpu=None, ready=("seconds", 4))
+PERF = peer("perf record -e skb:kfree_skb", "perf record -q -a -e skb:kfree_skb -o {tmp}",
+            cpu=None, ready=("seconds", 2))
+
+# A socket that nobody reads gets what one thread can make; all but the first few are dropped.
+FLOOD = (send(f"--tx xdp -i {DEV[TX]} --size 64 --rate max"),
+         send("--tx socket -l 18 --rate max"))
+
+
 def run(args):
     return (ours("run", f"--rx socket {args} --rcvbuf 8M --size 64 --rate {{rate}} -j", cpu=None),)
 
@@ -180,5 +200,11 @@ ROWS = (
         floor=1.0e6, goal=1.3e6),
     Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",
         run("--tx socket --gso --gro"), floor=1.3e6, goal=2.0e6),
+    Row("trace", "drops at a full socket buffer, traced", "traced", trace(),
+        (untraced(0.90, 0.94), BPFTRACE, PERF), load=FLOOD, unit="drops/s"),
+    Row("trace-flow", "the same, by flow", "traced", trace("--by flow"),
+        (untraced(0.85, 0.90),), load=FLOOD, unit="drops/s"),
+    Row("trace-quiet", "a path that drops nothing, traced", "passing", trace(),
+        (untraced(0.97, 0.99), BPFTRACE), load=(RECV_SOCKET,), unit="datagrams/s read"),
     pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
 )

@@ -62,7 +62,6 @@ struct arrivals {
 	struct result_latency latency;
 	uint64_t jitter_ns;	      /* RFC 3550, mean of the flows by packets */
 	uint64_t negative;	      /* packets that arrived before they were sent */
-	uint64_t next[TRACE_STREAMS]; /* highest number of each stream + 1 */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];
 	unsigned flows;
 	uint64_t flows_more; /* not in `flow`, but in the sums */

@@ -78,6 +78,7 @@ struct result {
 	double rate_pps;      /* intended; 0: unthrottled */
 	uint64_t duration_ns; /* first to last packet sent */
 	uint64_t slipped_ns;  /* schedule that the generator could not keep */
+	uint64_t held_ns;     /* a sender waited for numbers to settle: the window was full */
 	unsigned payload_bytes, frame_bytes;
 	char tx_mode[32], rx_mode[32];
 	struct arrivals arrivals;

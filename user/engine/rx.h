@@ -62,4 +62,24 @@ struct rx_ops {
 
 extern const struct rx_ops rx_socket, rx_xsk, rx_xdp;
 
+/* A UDP socket at the flow's port, with all that `cfg` asks of one. Returns it or -errno. */
+int rx_socket_bound(const struct rx_config *cfg, struct error *err);
+
+/*
+ * How long a reader looks again before it sleeps. A sleeping one costs the sender's CPU a wake-up
+ * for almost every packet, several times what the packet itself costs; this is about what a sleep
+ * and a wake-up cost. 0 where the sender needs this CPU.
+ */
+uint64_t rx_spin_ns(void);
+
+/* Between two looks: lets the CPU rest for a moment, and the line it looks at with its writer. */
+static inline void rx_spin_rest(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 #endif

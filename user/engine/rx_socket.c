@@ -19,13 +19,13 @@
 #define BUFFER	2048 /* of a datagram, unless larger ones are expected */
 #define MAX_UDP 65536
 #define BUFFERS (1 << 20) /* bytes in all, more does not stay in the cache */
-#define SPIN_NS 50000	  /* about what a sleep and a wake-up cost */
+#define SPIN_NS 50000
 
 struct rx {
 	const struct rx_config *cfg;
 	struct rx_stats stats;
 	int fd;
-	uint64_t spin_ns; /* 0 where the sender needs this CPU */
+	uint64_t spin_ns;
 	unsigned size, batch;
 	uint8_t *buffer;
 	struct iovec iov[BATCH];
@@ -99,7 +99,7 @@ static int set_options(int fd, const struct rx_config *cfg, struct error *err)
 	return rc ? rc : join(fd, cfg, err);
 }
 
-static int open_socket(const struct rx_config *cfg, struct error *err)
+int rx_socket_bound(const struct rx_config *cfg, struct error *err)
 {
 	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
@@ -161,14 +161,14 @@ static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct e
 	rx->size = cfg->socket.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
 	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
 	rx->fd = -1;
-	rx->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
+	rx->spin_ns = rx_spin_ns();
 	rx->buffer = malloc((size_t)rx->batch * rx->size);
 	if (!rx->buffer) {
 		rx_socket_close(rx);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	prepare_batch(rx);
-	rx->fd = open_socket(cfg, err);
+	rx->fd = rx_socket_bound(cfg, err);
 	if (rx->fd < 0) {
 		int rc = rx->fd;
 
@@ -187,10 +187,11 @@ static int take(struct rx *rx)
 	return recvmmsg(rx->fd, rx->msg, rx->batch, MSG_DONTWAIT | MSG_TRUNC, NULL);
 }
 
-/*
- * A sleeping reader costs the sender's CPU a wake-up for almost every packet, several times what
- * the packet itself costs. So the reader looks again for a while before it sleeps.
- */
+uint64_t rx_spin_ns(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
+}
+
 static int take_or_wait(struct rx *rx, int timeout_ms)
 {
 	struct pollfd p = {.fd = rx->fd, .events = POLLIN};

@@ -4,9 +4,11 @@
  * whatever CPUs the packets come; the one thread only looks at its sums.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "engine/rx.h"
 #include "engine/sink_prog.h"
@@ -15,8 +17,11 @@
 
 struct rx {
 	struct rx_config cfg;
+	int end_fd; /* a socket for what the program passes on: end records; -1: none is needed */
 	uint64_t calls;
 };
+
+#define END_ROOM 64
 
 static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct error *err)
 {
@@ -25,8 +30,49 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct erro
 	if (!rx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	rx->cfg = *cfg;
+	rx->end_fd = -1;
+	if (sink_prog_learns(cfg->sink_prog)) {
+		rx->end_fd = rx_socket_bound(cfg, err);
+		if (rx->end_fd < 0) {
+			int rc = rx->end_fd;
+
+			free(rx);
+			return rc;
+		}
+	}
 	*out = rx;
 	return 0;
+}
+
+/* Streams that the program has learned since the last time. */
+static void collect_streams(const struct rx *rx)
+{
+	struct sink_streams *t = rx->cfg.sink->streams;
+	struct sink_learned learned;
+	uint8_t *arrivals;
+
+	for (unsigned n = atomic_load(&t->n);
+	     sink_prog_learned(rx->cfg.sink_prog, n, &learned, &arrivals); n++) {
+		t->at[n].id = (uint16_t)learned.stream;
+		t->at[n].base = learned.base;
+		t->at[n].tail = learned.first;
+		t->at[n].arrivals = arrivals;
+		t->window = SINK_WINDOW;
+		t->tails = sink_prog_tails(rx->cfg.sink_prog);
+		atomic_store(&t->n, n + 1);
+	}
+}
+
+/* Reads what came by the stack. What else the program let pass has been counted there. */
+static void read_ends(struct rx *rx)
+{
+	uint8_t data[END_ROOM];
+	ssize_t n;
+
+	while ((n = recv(rx->end_fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
+		if (sink_is_end(data, (unsigned)n))
+			sink_packet(rx->cfg.sink, data, (unsigned)n, (unsigned)n, 0);
+	}
 }
 
 /*
@@ -48,6 +94,7 @@ static void collect_lines(struct sink *sink, const struct sink_count *c)
 	for (unsigned i = 0; i < sink->lines; i++) {
 		if (c->next[i])
 			sink->line[i]->next = c->next[i];
+		__atomic_store_n(&sink->next[i], c->next[i], __ATOMIC_RELAXED);
 	}
 	if (sink->lines)
 		sink->line[0]->order.packets = c->reordered;
@@ -59,6 +106,8 @@ static void rx_xdp_collect(struct rx *rx)
 	struct sink *sink = rx->cfg.sink;
 	struct sink_count c;
 
+	if (rx->end_fd >= 0)
+		collect_streams(rx);
 	if (sink_prog_read(rx->cfg.sink_prog, &c))
 		return;
 	sink->bytes = c.bytes;
@@ -66,6 +115,7 @@ static void rx_xdp_collect(struct rx *rx)
 	sink->damaged = c.damaged;
 	sink->invalid = c.invalid;
 	sink->foreign = c.foreign;
+	sink->late = c.late;
 	sink->first_ns = c.first_ns;
 	sink->last_ns = c.last_ns;
 	collect_lines(sink, &c);
@@ -74,13 +124,14 @@ static void rx_xdp_collect(struct rx *rx)
 
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
-	const struct timespec pause = {.tv_nsec = (timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS) *
-						  1000000L};
+	struct pollfd p = {.fd = rx->end_fd, .events = POLLIN}; /* ignored if it is -1 */
 
 	(void)err;
-	nanosleep(&pause, NULL);
+	poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
 	rx->calls++;
 	rx_xdp_collect(rx);
+	if (rx->end_fd >= 0)
+		read_ends(rx);
 	return 0;
 }
 
@@ -116,6 +167,8 @@ static int rx_xdp_fd(const struct rx *rx)
 
 static void rx_xdp_close(struct rx *rx)
 {
+	if (rx->end_fd >= 0)
+		close(rx->end_fd);
 	free(rx);
 }
 

@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <linux/if_ether.h>
 
+#include "engine/pace.h"
 #include "engine/proto.h"
 #include "engine/xsk_socket.h"
 
@@ -20,6 +21,7 @@ _Static_assert(RX_XSK_FRAMES == 2 * XSK_RX_RING, "see rx_xsk.h");
 struct rx {
 	struct rx_config cfg;
 	struct xsk_port port;
+	uint64_t spin_ns;
 	uint64_t packets, calls;
 };
 
@@ -59,6 +61,7 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *cfg, struct erro
 	if (!rx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	rx->cfg = *cfg;
+	rx->spin_ns = rx_spin_ns();
 	ret = xsk_port_open(&rx->port, &port, err);
 	if (ret) {
 		free(rx);
@@ -91,6 +94,10 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 	}
 	if (!timeout_ms)
 		return 0;
+	for (uint64_t end = pace_now() + rx->spin_ns; pace_now() < end; rx_spin_rest()) {
+		if (xsk_cons_nb_avail(&rx->port.rx, 1))
+			return 0;
+	}
 	rx->calls++;
 	ret = poll(&pfd, 1, timeout_ms);
 	if (ret > 0 && pfd.revents & POLLIN)

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/shape.h"
 #include "stamp.h"
@@ -76,9 +77,13 @@ static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, u
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
 
-static bool is_stream(const struct sink_stream *st, uint16_t id, uint64_t number)
+/* Up to the end of the window: another sender may have drawn the same stream. */
+static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
+		      uint64_t number)
 {
-	return st->id == id && number >= st->base && number - st->base <= UINT32_MAX;
+	uint64_t tail = atomic_load_explicit(&st->tail, memory_order_relaxed);
+
+	return st->id == id && number - st->base < tail - st->base + t->window;
 }
 
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
@@ -88,7 +93,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	void *bytes;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (is_stream(&t->at[i], id, number)) /* another thread was first */
+		if (is_stream(t, &t->at[i], id, number)) /* another thread was first */
 			return (int)i;
 	}
 	if (n == TRACE_STREAMS)
@@ -100,6 +105,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	t->window = LEARNED_WINDOW;
 	st->id = id;
 	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
+	st->tail = st->base;
 	st->arrivals = bytes;
 	atomic_store(&t->n, n + 1);
 	return (int)n;
@@ -112,7 +118,7 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 	uint16_t guess = (uint16_t)(id - t->at[0].id); /* ids of one run follow each other */
 	int index;
 
-	if (guess < n && is_stream(&t->at[guess], id, number))
+	if (guess < n && is_stream(t, &t->at[guess], id, number))
 		return guess;
 	if (!t->learn)
 		return -1;
@@ -120,6 +126,21 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 	index = learn(t, id, number);
 	pthread_mutex_unlock(&t->lock);
 	return index;
+}
+
+/* Who came when a stream was beyond its first 2^32 numbers has taken a later base for its own. */
+static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
+{
+	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
+	int later = -1;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_stream(t, &t->at[i], id, base))
+			return (int)i;
+		if (t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
+			later = (int)i;
+	}
+	return later >= 0 ? later : find_stream(t, id, base);
 }
 
 static void note_end(struct sink *s, const void *data, unsigned have)
@@ -137,10 +158,11 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 	refused = be64toh(end.refused);
 	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
 		return;
-	index = find_stream(s->streams, be16toh(end.stream), base);
+	index = find_ended(s->streams, be16toh(end.stream), base);
 	if (index < 0)
 		return;
 	st = &s->streams->at[index];
+	st->end_base = base;
 	st->end_sent = sent;
 	st->end_refused = refused;
 	atomic_store(&st->ended, true);
@@ -149,8 +171,13 @@ static void note_end(struct sink *s, const void *data, unsigned have)
 static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsigned len)
 {
 	struct sink_streams *t = s->streams;
-	uint8_t *arrived = &t->at[l->stream].arrivals[number & (t->window - 1)];
+	struct sink_stream *st = &t->at[l->stream];
+	uint8_t *arrived = &st->arrivals[number & (t->window - 1)];
 
+	if (number < atomic_load_explicit(&st->tail, memory_order_relaxed)) {
+		s->late++;
+		return;
+	}
 	if (*arrived) {
 		s->duplicated++;
 		l->duplicated++;
@@ -159,6 +186,8 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 	*arrived = 1;
 	s->delivered++;
 	s->bytes += len;
+	if (number >= s->next[l->stream])
+		__atomic_store_n(&s->next[l->stream], number + 1, __ATOMIC_RELAXED);
 	line_arrived(l, number, len);
 }
 
@@ -182,7 +211,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		memcpy(&stamp, data, sizeof(stamp));
 	if (have < sizeof(stamp) || magic_of(data, have) != STAMP_MAGIC ||
 	    stamp.check != ~stamp.word) {
-		if (magic_of(data, have) == END_MAGIC)
+		if (sink_is_end(data, have))
 			note_end(s, data, have);
 		else
 			s->invalid++;
@@ -209,6 +238,41 @@ void sink_forget(struct sink *s)
 		line_free(s->line[i]);
 	s->lines = 0;
 	memset(s->recent, 0, sizeof(s->recent));
+}
+
+void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
+{
+	atomic_store_explicit(&t->at[stream].tail, upto, memory_order_relaxed);
+	if (t->tails)
+		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELAXED);
+}
+
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (from < upto) {
+		uint64_t at = from & (t->window - 1), n = upto - from;
+		uint8_t *bytes = t->at[stream].arrivals + at;
+
+		if (n > t->window - at)
+			n = t->window - at;
+		if (!t->learn) {
+			memset(bytes, 0, n);
+		} else if (at % page || n < page) {
+			n = n < page - at % page ? n : page - at % page;
+			memset(bytes, 0, n);
+		} else {
+			n -= n % page;
+			madvise(bytes, n, MADV_DONTNEED);
+		}
+		from += n;
+	}
+}
+
+bool sink_is_end(const void *data, unsigned have)
+{
+	return magic_of(data, have) == END_MAGIC;
 }
 
 void sink_streams_forget(struct sink_streams *t)

@@ -20,8 +20,10 @@ struct shape;
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;
-	uint8_t *arrivals; /* a byte a number, `window` of them */
+	_Atomic uint64_t tail; /* numbers below have left the window */
+	uint8_t *arrivals;     /* a byte a number, `window` of them */
 	atomic_bool ended; /* its end record came: */
+	uint64_t end_base; /* less than `base` if we came late */
 	uint64_t end_sent, end_refused;
 };
 
@@ -30,6 +32,7 @@ struct sink_streams {
 	uint64_t window; /* numbers kept per stream, a power of two */
 	bool learn;
 	pthread_mutex_t lock; /* to learn one */
+	uint64_t *tails;      /* of each stream, for a program that receives; NULL: none does */
 	atomic_uint n;
 	struct sink_stream at[TRACE_STREAMS];
 };
@@ -56,8 +59,10 @@ struct sink {
 	uint64_t duplicated;
 	uint64_t damaged;	    /* another length or content than sent */
 	uint64_t invalid;	    /* no valid stamp */
+	uint64_t late;		    /* number already left the window */
 	uint64_t foreign;	    /* stamp of another run, or one stream too many */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last delivery */
+	uint64_t next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 	struct line *line[SINK_LINES];
 	unsigned lines;
 	struct line *recent[SINK_RECENT]; /* found by source port and stream */
@@ -68,6 +73,15 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 
 /* Frees the lines of a sink. */
 void sink_forget(struct sink *s);
+
+/* Numbers of a stream below `upto` have left its window: what still comes of them is late. */
+void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto);
+
+/* The bytes of numbers that have left the window are made 0, and learned memory given back. */
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto);
+
+/* An end record, or what was to be one. */
+bool sink_is_end(const void *data, unsigned have);
 
 /* Frees what was learned. */
 void sink_streams_forget(struct sink_streams *t);

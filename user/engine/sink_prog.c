@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/xdp_attach.h"
@@ -16,26 +17,56 @@ struct sink_prog {
 	struct xdp_attached attached;
 	struct sink_count *percpu; /* scratch, one a CPU */
 	int cpus;
-	bool pass;
+	bool pass, learn;
+	uint8_t *arrivals; /* with `learn`: mapped */
+	struct trace_tails *tails;
 };
+
+#define LEARN_BYTES (SINK_LEARNED * SINK_WINDOW)
+
+/* The maps that are shared with the tracer. */
+static int share_maps(struct sink_prog *prog, const struct sink_prog_config *cfg)
+{
+	int rc = bpf_map__reuse_fd(prog->skel->maps.arrivals, cfg->arrivals_fd);
+
+	if (!rc)
+		rc = bpf_map__reuse_fd(prog->skel->maps.tails, cfg->tails_fd);
+	if (!rc && cfg->seen_fd >= 0)
+		rc = bpf_map__reuse_fd(prog->skel->maps.seen, cfg->seen_fd);
+	return rc;
+}
+
+static void *map_it(const struct bpf_map *map, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
 
 static int load(struct sink_prog *prog, const struct sink_prog_config *cfg)
 {
-	int rc;
+	int rc = 0;
 
 	prog->skel = sink_bpf__open();
 	if (!prog->skel)
 		return -errno;
 	prog->skel->rodata->cfg = *cfg->trace;
-	prog->skel->rodata->sink = (struct sink_config){.payload = cfg->payload, .pass = cfg->pass};
-	rc = bpf_map__reuse_fd(prog->skel->maps.arrivals, cfg->arrivals_fd);
-	if (!rc && cfg->seen_fd >= 0)
-		rc = bpf_map__reuse_fd(prog->skel->maps.seen, cfg->seen_fd);
+	prog->skel->rodata->sink = (struct sink_config){
+		.payload = cfg->payload, .pass = cfg->pass, .learn = cfg->learn};
+	if (cfg->learn) {
+		prog->skel->rodata->cfg.streams = SINK_LEARNED;
+		prog->skel->rodata->cfg.window = SINK_WINDOW;
+		bpf_map__set_max_entries(prog->skel->maps.arrivals, LEARN_BYTES >> TRACE_PAGE_BITS);
+	} else {
+		rc = share_maps(prog, cfg);
+	}
 	if (!rc)
 		rc = sink_bpf__load(prog->skel);
-	for (unsigned i = 0; !rc && i < TRACE_STREAMS; i++)
-		prog->skel->bss->tails[i] = cfg->trace->base;
-	return rc;
+	if (rc || !cfg->learn)
+		return rc;
+	prog->arrivals = map_it(prog->skel->maps.arrivals, LEARN_BYTES);
+	prog->tails = map_it(prog->skel->maps.tails, sizeof(*prog->tails));
+	return prog->arrivals && prog->tails ? 0 : -ENOMEM;
 }
 
 int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, struct error *err)
@@ -46,6 +77,7 @@ int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, s
 	if (prog) {
 		prog->attached.link = -1;
 		prog->pass = cfg->pass;
+		prog->learn = cfg->learn;
 		prog->cpus = libbpf_num_possible_cpus();
 		prog->percpu = calloc((size_t)prog->cpus, sizeof(*prog->percpu));
 		if (prog->percpu)
@@ -81,6 +113,28 @@ bool sink_prog_passes(const struct sink_prog *prog)
 	return prog->pass;
 }
 
+bool sink_prog_learns(const struct sink_prog *prog)
+{
+	return prog->learn;
+}
+
+bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
+		       uint8_t **arrivals)
+{
+	const struct sink_learned *known = prog->skel->bss->learned;
+
+	if (i >= SINK_LEARNED || !__atomic_load_n(&known[i].ready, __ATOMIC_ACQUIRE))
+		return false;
+	*stream = known[i];
+	*arrivals = prog->arrivals + i * SINK_WINDOW;
+	return true;
+}
+
+uint64_t *sink_prog_tails(const struct sink_prog *prog)
+{
+	return (uint64_t *)prog->tails->at;
+}
+
 static void add(struct sink_count *sum, const struct sink_count *one)
 {
 	sum->taken += one->taken;
@@ -91,6 +145,7 @@ static void add(struct sink_count *sum, const struct sink_count *one)
 	sum->damaged += one->damaged;
 	sum->invalid += one->invalid;
 	sum->foreign += one->foreign;
+	sum->late += one->late;
 	if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
 		sum->first_ns = one->first_ns;
 	if (one->last_ns > sum->last_ns)
@@ -113,17 +168,16 @@ int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum)
 	return 0;
 }
 
-void sink_prog_set_tail(struct sink_prog *prog, unsigned slot, uint64_t number)
-{
-	prog->skel->bss->tails[slot] = number;
-}
-
 void sink_prog_close(struct sink_prog *prog)
 {
 	if (!prog)
 		return;
 	if (prog->attached.link >= 0)
 		close(prog->attached.link);
+	if (prog->arrivals)
+		munmap(prog->arrivals, LEARN_BYTES);
+	if (prog->tails)
+		munmap(prog->tails, sizeof(*prog->tails));
 	sink_bpf__destroy(prog->skel);
 	free(prog->percpu);
 	free(prog);

@@ -12,10 +12,12 @@
 struct sink_prog;
 
 struct sink_prog_config {
-	const struct trace_config *trace; /* which numbers are this run's */
+	const struct trace_config *trace; /* which numbers are this run's; learn: the port only */
 	unsigned payload;		  /* expected length; 0: any */
 	bool pass;			  /* a checkpoint, the stack decides */
-	int arrivals_fd;		  /* a BPF map of a byte a number, the tracer's */
+	bool learn;	 /* streams are not known, and the maps are the program's own */
+	int arrivals_fd; /* a BPF map of a byte a number, the tracer's */
+	int tails_fd;	 /* the map `tails`, the same */
 	int seen_fd; /* the same for `pass`; -1: how far packets got is not noted */
 };
 
@@ -28,11 +30,20 @@ int sink_prog_fd(const struct sink_prog *prog);	     /* for a tail call from ano
 bool sink_prog_native(const struct sink_prog *prog); /* as granted by attach; false before */
 bool sink_prog_passes(const struct sink_prog *prog);
 
+/*
+ * With `learn`: the i-th stream that arrived (from 0), and its SINK_WINDOW bytes of arrivals. False:
+ * there are not so many yet. There is room for SINK_LEARNED; what arrives of others goes on to the
+ * stack and is counted as foreign.
+ */
+bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
+		       uint8_t **arrivals);
+bool sink_prog_learns(const struct sink_prog *prog);
+
+/* With `learn`: numbers below have left the window of the i-th stream. To be written. */
+uint64_t *sink_prog_tails(const struct sink_prog *prog);
+
 /* Sums of all CPUs; `next` and last_ns are the largest, first_ns the smallest but 0. */
 int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum);
-
-/* Numbers below have left the window of the stream. */
-void sink_prog_set_tail(struct sink_prog *prog, unsigned slot, uint64_t number);
 
 /* Detaches and unloads. */
 void sink_prog_close(struct sink_prog *prog);

@@ -20,6 +20,7 @@
 #define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
 #define TX_ERRNO_GAP  254 /* left out on purpose (engine/shape.h): not attempted */
 
+struct profile;
 struct shape;
 
 struct tx_config {
@@ -30,7 +31,10 @@ struct tx_config {
 	unsigned queue;	      /* for xsk */
 	int sndbuf;	      /* bytes; 0: the default */
 	bool no_wait;	      /* a full send buffer refuses instead of waiting */
-	double rate_pps;      /* engines that pace themselves: of this thread; 0: unthrottled */
+	/* engines that pace themselves: when packets are due, and how many at once, of all threads
+	 * together; NULL: unthrottled */
+	const struct profile *profile;
+	unsigned burst, threads;
 	uint64_t duration_ns; /* the same: after so long send() ends early; 0: no limit */
 	int batch_fd;	      /* xdp: the tracer's map of struct trace_batch; -1: none */
 	struct socket_send socket;
@@ -63,7 +67,8 @@ struct tx_ops {
 	const char *name;
 	const char *title;
 	bool fragments; /* can send payloads beyond the MTU */
-	bool paces;  /* keeps to rate_pps and duration_ns itself: send() is asked for all at once */
+	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
+	bool paces;  /* keeps to profile and duration_ns itself: send() is asked for all at once */
 	bool shapes; /* knows tx_config.shape */
 	int (*open)(struct tx **tx, const struct tx_config *cfg, struct error *err);
 	/*

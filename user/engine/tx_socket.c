@@ -346,6 +346,7 @@ const struct tx_ops tx_socket = {
 	.name = "socket",
 	.title = "UDP sockets, sendmmsg()",
 	.fragments = true,
+	.fastest_pps = 3e6,
 	.shapes = true,
 	.open = tx_socket_open,
 	.send = tx_socket_send,

@@ -371,6 +371,7 @@ const struct tx_ops tx_socket_shaped = {
 	.name = "socket",
 	.title = "UDP sockets, sendmmsg(), shaped traffic",
 	.fragments = true,
+	.fastest_pps = 3e6,
 	.shapes = true,
 	.open = tx_open,
 	.send = tx_send,

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "engine/pace.h"
 #include "engine/proto.h"
+#include "engine/tx_xdp_plan.h"
 #include "gen.skel.h"
 #include "host/netdev.h"
 
@@ -31,6 +33,8 @@ struct tx {
 	bool has_timer, proven;
 	uint64_t deadline_ns; /* unthrottled; 0: none */
 	uint64_t quota;	      /* packets still to be sent, as far as the time tells */
+	struct plan plan;     /* of the schedule, if there is one */
+	uint64_t origin;      /* number with which it begins */
 	uint64_t calls;
 	unsigned length;
 	uint8_t frame[FRAME_ROOM];
@@ -50,7 +54,7 @@ static uint16_t sum_without_port(const uint8_t *payload)
 }
 
 void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
-		     unsigned flows, const struct stream *stream, double rate_pps)
+		     unsigned flows, const struct stream *stream)
 {
 	const uint8_t *payload = frame + proto_payload_offset(flow->family);
 
@@ -60,12 +64,10 @@ void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct 
 		.first_port = get16(payload - 8),
 		.port_free_sum = sum_without_port(payload),
 		.ipv6 = flow->family == AF_INET6,
+		.debt = (uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT,
+		.depth = (uint64_t)PACE_DEPTH_NS << GEN_PERIOD_SHIFT,
 	};
 	memcpy(gen->header, frame, GEN_HEADER_MAX);
-	if (rate_pps <= 0)
-		return;
-	gen->period = (uint64_t)(1e9 / rate_pps * (1 << GEN_PERIOD_SHIFT) + 0.5);
-	gen->debt = ((uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT) + gen->period;
 }
 
 /* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
@@ -92,7 +94,8 @@ static int load(struct tx *tx)
 	if (!tx->skel)
 		return -errno;
 	gen = (struct gen_config *)&tx->skel->rodata->gen;
-	tx_xdp_describe(gen, tx->frame, cfg->flow, cfg->flows, cfg->stream, cfg->rate_pps);
+	tx_xdp_describe(gen, tx->frame, cfg->flow, cfg->flows, cfg->stream);
+	gen->paced = cfg->profile != NULL;
 	gen->time = carry_time(tx);
 	rc = cfg->batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, cfg->batch_fd) : 0;
 	if (!rc)
@@ -242,19 +245,49 @@ static int prove(struct tx *tx, struct error *err)
 	return 0;
 }
 
+static bool is_paced(const struct tx *tx)
+{
+	return tx->cfg.profile;
+}
+
 /* The schedule begins with the program's next run; a time is so many packets of it. */
 static void begin(struct tx *tx)
 {
-	uint64_t period = tx->skel->rodata->gen.period, ns = tx->cfg.duration_ns;
+	const struct tx_config *cfg = &tx->cfg;
 	struct gen_state *st = tx->state;
 
-	st->start_ns = st->due = 0;
-	st->first_ns = st->last_ns = st->slipped_ns = 0;
+	st->start_ns = st->shift = st->allowed = 0;
+	st->first_ns = st->last_ns = 0;
+	tx->origin = st->next;
 	tx->quota = UINT64_MAX;
-	if (ns && period)
-		tx->quota = (uint64_t)((double)ns * (1 << GEN_PERIOD_SHIFT) / (double)period) + 1;
-	else if (ns)
-		tx->deadline_ns = pace_now() + ns;
+	tx->plan = (struct plan){cfg->profile, cfg->burst, cfg->stream->slot, cfg->threads, 0};
+	if (cfg->duration_ns && is_paced(tx)) {
+		tx->quota = plan_packets(&tx->plan, cfg->duration_ns);
+		tx->quota -= tx->quota > 0; /* the first packet has left already */
+	} else if (cfg->duration_ns) {
+		tx->deadline_ns = pace_now() + cfg->duration_ns;
+	}
+}
+
+/* Plans at most n packets. Returns how many that are. */
+static uint64_t plan_call(struct tx *tx, uint64_t n)
+{
+	struct gen_state *st = tx->state;
+	struct gen_segment *segments = tx->skel->bss->segments;
+	uint64_t k = st->next - tx->origin;
+	double from = plan_seconds(&tx->plan, k);
+
+	if (from == HUGE_VAL)
+		return 0;
+	if (st->start_ns) {
+		st->start_ns += (uint64_t)((from - tx->plan.origin_s) * 1e9 + 0.5);
+		tx->plan.origin_s = from;
+	}
+	st->allowed = 0;
+	n = plan_segments(&tx->plan, k, n, st->next, segments);
+	st->segment = st->left = 0;
+	st->due = segments[0].due + st->shift;
+	return n;
 }
 
 /*
@@ -264,24 +297,32 @@ static void begin(struct tx *tx)
  */
 static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 {
-	uint64_t period = tx->skel->rodata->gen.period;
+	const struct gen_state *st = tx->state;
+	uint64_t due;
 
-	if (!period)
+	if (!is_paced(tx))
 		return tx->deadline_ns;
-	return pace_now() + (packets * period >> GEN_PERIOD_SHIFT) + SLACK_NS;
+	due = plan_due(&tx->plan, st->next + packets - 1 - tx->origin) + st->shift;
+	return (st->start_ns ? st->start_ns : pace_now()) + (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 
 static int send_many(struct tx *tx, uint64_t n, struct error *err)
 {
-	bool paced = tx->skel->rodata->gen.period;
-	uint64_t end = end_of_call(tx, n);
+	uint64_t end;
 	int rc;
 
+	if (is_paced(tx))
+		n = plan_call(tx, n);
+	if (!n) { /* the profile is silent from here on */
+		pace_wait(SLACK_NS);
+		return 0;
+	}
+	end = end_of_call(tx, n);
 	tx->state->limit = tx->state->next + n;
 	tx->state->last_ns = 0;
 	if (end)
 		set_timer(tx, end);
-	rc = call(tx, paced ? INT32_MAX : n);
+	rc = call(tx, is_paced(tx) ? INT32_MAX : n);
 	if (end)
 		set_timer(tx, 0);
 	return rc && rc != -EINTR ? call_error(tx, rc, err) : 0;
@@ -338,7 +379,7 @@ static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
 		.calls = tx->calls,
 		.first_ns = tx->proven ? tx->state->first_ns : 0,
 		.last_ns = tx->proven ? tx->state->last_ns : 0,
-		.slipped_ns = tx->state->slipped_ns,
+		.slipped_ns = tx->state->shift >> GEN_PERIOD_SHIFT,
 	};
 }
 
@@ -352,6 +393,7 @@ const struct tx_ops tx_xdp = {
 	.name = "xdp",
 	.title = "live frames of a BPF program",
 	.paces = true,
+	.fastest_pps = 12e6,
 	.open = tx_xdp_open,
 	.send = tx_xdp_send,
 	.next = tx_xdp_next,

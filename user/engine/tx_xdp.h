@@ -28,6 +28,6 @@
  * GEN_HEADER_MAX bytes.
  */
 void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
-		     unsigned flows, const struct stream *stream, double rate_pps);
+		     unsigned flows, const struct stream *stream);
 
 #endif

@@ -17,7 +17,8 @@
 #define XDP_MAX_TX_SKB_BUDGET 9 /* since 6.17, which also brought the exact consumer index */
 #endif
 
-#define BATCH		 64
+#define BATCH		 512
+#define BATCH_TIMED	 64 /* all of a batch carry the time at which it was made */
 #define BATCH_OLD_KERNEL 32 /* TX_BATCH_SIZE: descriptors that one sendto() takes at most */
 #define PAUSE_FIRST_NS	 20000L
 #define PAUSE_MAX_NS	 1000000L
@@ -220,7 +221,7 @@ static void set_options(struct tx *tx)
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 
-	tx->batch = tx->cfg.batch ? tx->cfg.batch : BATCH;
+	tx->batch = tx->cfg.batch ? tx->cfg.batch : tx->cfg.flow->time ? BATCH_TIMED : BATCH;
 	if (tx->batch > XSK_TX_RING)
 		tx->batch = XSK_TX_RING;
 	if (tx->port.zero_copy)
@@ -410,6 +411,7 @@ const struct tx_ops tx_xsk = {
 	.name = "xsk",
 	.title = "AF_XDP",
 	.shapes = true,
+	.fastest_pps = 15e6,
 	.open = tx_xsk_open,
 	.send = tx_xsk_send,
 	.finish = tx_xsk_finish,

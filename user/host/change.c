@@ -6,10 +6,13 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/change_parts.h"
 #include "host/nl.h"
+
+#define POLL_MS 100
 
 /* Names become part of paths: they stay below the directory of their kind. */
 static bool is_name(enum change_kind kind, const char *name)
@@ -94,6 +97,7 @@ int change_read(const struct netns *ns, enum change_kind kind, const char *ifnam
 
 int change_set(const struct change *c, const char *value)
 {
+	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
 	const struct change_at at = change_place(c);
 	char now[JOURNAL_VALUE_SIZE];
 	int ret = read_at(&at, now);
@@ -103,6 +107,11 @@ int change_set(const struct change *c, const char *value)
 	ret = change_ops[c->kind].write(&at, value);
 	if (!ret)
 		ret = read_at(&at, now);
+	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < change_ops[c->kind].wait_ms;
+	     ms += POLL_MS) {
+		nanosleep(&pause, NULL);
+		ret = read_at(&at, now);
+	}
 	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;
 }
 
@@ -163,7 +172,9 @@ static int no_value(const struct change *c, const char *wanted, uint64_t max, in
 			"%s is %s: to put that back as it is takes more than is known here", title,
 			c->old);
 	return error_set(err, STATUS_FAILED, code, NULL, "%s cannot be '%s': %s", title, wanted,
-			 code == -EINVAL ? "not a value of it" : strerror(-code));
+			 code == -EINVAL   ? "not a value of it"
+			 : code == -ERANGE ? "out of range"
+					   : strerror(-code));
 }
 
 static int check_wanted(struct change *c, const struct change_at *at, const char *wanted,

@@ -29,7 +29,8 @@ static int cannot(const struct change *c, int code, struct error *err)
 				 "%s is no longer '%s'; nothing was changed", title, c->old);
 	if (code == -ERANGE)
 		return error_set(err, STATUS_FAILED, code, NULL,
-				 "%s does not become '%s': the kernel makes another value of it",
+				 "%s does not become '%s': the kernel or the device makes another "
+				 "value of it",
 				 title, c->wanted);
 	return error_set(err, STATUS_UNABLE, code, change_hint(code), "cannot set %s to '%s': %s",
 			 title, c->wanted, strerror(-code));

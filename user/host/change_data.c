@@ -34,6 +34,7 @@ const struct change_ops change_ops[CHANGE_KINDS] = {
 			    .write = change_feature_write, .command = change_ethtool_command},
 	[CHANGE_PAUSE] = {"pause", .before = "", .after = " pause frames",
 			  .risk = "the link may be negotiated anew, and is down meanwhile",
+			  .wait_ms = 3000,
 			  .ethtool = {ETHTOOL_GPAUSEPARAM, ETHTOOL_SPAUSEPARAM, 'A'}, ETHTOOL_OPS},
 	[CHANGE_RSS] = {"rss", true, true, "RSS ", "", "flows move to other CPUs: some reordering",
 			.read = change_rss_read, .write = change_rss_write,

@@ -38,7 +38,7 @@ static int check_sysfs(const struct change_at *at)
 	snprintf(path, sizeof(path), "class/net/%s/ifindex", at->ifname);
 	ret = netns_sysfs_read(at->ns, path, text, sizeof(text));
 	if (ret)
-		return ret == -ENOENT ? -EXDEV : ret;
+		return ret == -ENOENT || ret == -EOPNOTSUPP ? -EXDEV : ret;
 	return num_u64(text, 0, INT_MAX, &there) || there != (uint64_t)ifindex ? -EXDEV : 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * What the files of change.h have in common: change_data.c has the tables, change_form.c the forms
  * of values; change_file.c, change_ethtool.c and change_qdisc.c read and write them and make
- * commands of them, change_persist.c makes files; change_apply.c does and undoes.
+ * commands of them, change_persist.c makes files; change_apply.c does, change_undo.c undoes.
  */
 #ifndef PKTLEDGER_CHANGE_PARTS_H
 #define PKTLEDGER_CHANGE_PARTS_H
@@ -55,6 +55,7 @@ struct change_ops {
 	const char *after;
 	const char *risk;
 	struct change_ethtool ethtool;
+	unsigned wait_ms; /* that it may take until it reads as it was written */
 
 	int (*read)(const struct change_at *at, char value[JOURNAL_VALUE_SIZE]);
 	int (*write)(const struct change_at *at, const char *value);
@@ -85,8 +86,8 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 		char value[JOURNAL_VALUE_SIZE]);
 
 /*
- * Writes the value and reads it back; one that is so already is not written. -ERANGE: the kernel
- * has made another of it.
+ * Writes the value and reads it back; one that is so already is not written. -ERANGE: the kernel or
+ * the device has made another of it.
  */
 int change_set(const struct change *c, const char *value);
 

@@ -213,6 +213,27 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	return c;
 }
 
+/* Where the kernel has told only where packets went, the socket is looked up. -EAGAIN: it will be.
+ */
+int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock)
+{
+	struct ports_key key = {.netns = netns, .family = sock->family, .port = sock->local_port};
+	struct ports_row row;
+	int rc;
+
+	if (sock->inode || !netns || sock->protocol != IPPROTO_UDP ||
+	    (sock->family != AF_INET && sock->family != AF_INET6))
+		return 0;
+	memcpy(key.address, sock->local, sizeof(key.address));
+	rc = owners_bound(owners, &key, &row);
+	if (rc)
+		return rc;
+	sock->inode = row.inode;
+	sock->rcvbuf = row.rcvbuf;
+	sock->netns = netns;
+	return 0;
+}
+
 static int find_owner(struct describer *d, const struct watch_key *key,
 		      const struct watch_sock *sock, struct owner *out)
 {
@@ -224,9 +245,13 @@ static int find_owner(struct describer *d, const struct watch_key *key,
 
 bool describe_searching(struct describer *d, const struct watch_entry *e)
 {
+	struct watch_sock sock = *find_sock(d, &e->key);
 	struct owner owner;
 
-	return find_owner(d, &e->key, find_sock(d, &e->key), &owner) == -EAGAIN;
+	if (d->owners && e->key.flags & WATCH_PORT &&
+	    describe_bound(d->owners, e->key.netns, &sock) == -EAGAIN)
+		return true;
+	return find_owner(d, &e->key, &sock, &owner) == -EAGAIN;
 }
 
 static void put_owner(struct describer *d, const struct watch_key *key, struct described *out)
@@ -278,8 +303,10 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 
 	memset(out, 0, sizeof(*out));
 	out->sock = *find_sock(d, &e->key);
-	if (has_socket(&e->key) && !(e->key.flags & WATCH_PORT))
+	if (has_socket(&e->key))
 		row->cookie = e->key.aux;
+	if (d->owners && e->key.flags & WATCH_PORT)
+		describe_bound(d->owners, e->key.netns, &out->sock);
 	if (out->sock.family)
 		describe_socket(&out->sock, out->socket, sizeof(out->socket));
 	put_netns(d, &e->key, out);

@@ -62,6 +62,12 @@ bool describe_searching(struct describer *d, const struct watch_entry *e);
 /* Texts of the row point into `out` and `d`: they hold until the next call. */
 void describe(struct describer *d, const struct watch_entry *e, struct described *out);
 
+/*
+ * Completes what is known of a socket by its address alone (inode 0): inode, rcvbuf, netns. 0, also
+ * where there is nothing to do; -ENOENT: there is none; -EAGAIN: ask again after owners_tick().
+ */
+int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock);
+
 /* "198.18.0.1:5000", "*:5000" for any address, "[2001:2::1]:5000"; "packet" for AF_PACKET ... */
 char *describe_socket(const struct watch_sock *s, char *buf, size_t size);
 

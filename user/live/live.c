@@ -73,9 +73,8 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 				 "this kernel does not tell where packets are freed as used up "
 				 "(Linux 6.3)");
 	if (!l->ksyms)
-		return error_set(
-			err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-			"functions of the kernel are hidden: --consumed cannot tell places");
+		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
+				 "functions of the kernel are hidden: --consumed cannot tell places");
 	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
 	return 0;
 }
@@ -330,9 +329,13 @@ const struct live_table *live_total(const struct live *l)
 	return &l->total;
 }
 
-int live_socket(const struct live *l, uint64_t cookie, struct watch_sock *out)
+int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out)
 {
-	return watch_sock(l->watch, cookie, out);
+	int rc = row->cookie ? watch_sock(l->watch, row->cookie, out) : -ENOENT;
+
+	if (!rc && !out->inode && l->spec.owners)
+		describe_bound(l->spec.owners, row->netns, out);
+	return rc;
 }
 
 const struct ksyms *live_ksyms(const struct live *l)

@@ -27,7 +27,7 @@ struct live_spec {
 	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
-	bool xdp_verdicts; /* of foreign programs, where a driver does not count */
+	bool xdp_verdicts; /* of foreign XDP programs, where a driver does not count: each packet pays */
 	const char *expr;    /* libpcap filter; NULL: none */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
@@ -94,7 +94,7 @@ const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
-int live_socket(const struct live *l, uint64_t cookie, struct watch_sock *out);
+int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 
 /* Names of functions and reasons, for other printers; NULL: not known. */
 const struct ksyms *live_ksyms(const struct live *l);

@@ -21,7 +21,7 @@
 
 struct place {
 	uint32_t inum;
-	struct netns ns;
+	struct netns ns; /* while there is work */
 	struct nftlist before, after;
 	bool has_before, wants_after, failed; /* failed: there is no first list to compare with */
 	uint64_t after_at;		      /* CLOCK_MONOTONIC, ns */
@@ -110,6 +110,7 @@ static void do_work(struct nftrules *n, struct place *p)
 		p->has_before = true;
 		p->failed = failed;
 	}
+	netns_close(&p->ns);
 	p->legacy = legacy;
 	memcpy(p->problem, problem, sizeof(p->problem));
 	pthread_cond_broadcast(&n->done);
@@ -189,10 +190,19 @@ static struct place *find(const struct nftrules *n, uint32_t inum)
 	return NULL;
 }
 
+static int hold(struct place *p, const struct netns *ns)
+{
+	if (!ns || ns->fd < 0)
+		return 0;
+	p->ns.fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
+	return p->ns.fd < 0 ? -errno : 0;
+}
+
 /* With the lock. */
 static int add(struct nftrules *n, uint32_t inum, const struct netns *ns)
 {
 	struct place *p;
+	int ret;
 
 	if (find(n, inum))
 		return 0;
@@ -203,12 +213,10 @@ static int add(struct nftrules *n, uint32_t inum, const struct netns *ns)
 		return -ENOMEM;
 	p->inum = inum;
 	p->ns = NETNS_NONE;
-	if (ns && ns->fd >= 0) {
-		p->ns.fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
-		if (p->ns.fd < 0) {
-			free(p);
-			return -errno;
-		}
+	ret = hold(p, ns);
+	if (ret) {
+		free(p);
+		return ret;
 	}
 	n->place[n->n++] = p;
 	pthread_cond_signal(&n->work);
@@ -235,25 +243,57 @@ bool nftrules_known(struct nftrules *n, uint32_t inum)
 	return known;
 }
 
-/* With the lock. Waits until both lists are there. */
-static int wait_for_lists(struct nftrules *n, struct place *p, int timeout_ms)
+static bool has_first_lists(const struct nftrules *n)
 {
-	uint64_t end = now_ns() + (uint64_t)timeout_ms * 1000000;
-	struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
-				 .tv_nsec = (long)(end % 1000000000)};
+	for (unsigned i = 0; i < n->n; i++) {
+		if (!n->place[i]->has_before)
+			return false;
+	}
+	return true;
+}
+
+static struct timespec time_in(int ms)
+{
+	uint64_t end = now_ns() + (uint64_t)ms * 1000000;
+
+	return (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+}
+
+bool nftrules_wait(struct nftrules *n, int timeout_ms)
+{
+	struct timespec until = time_in(timeout_ms);
+	int ret = 0;
+	bool all;
+
+	pthread_mutex_lock(&n->lock);
+	while (!ret && !has_first_lists(n))
+		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
+	all = has_first_lists(n);
+	pthread_mutex_unlock(&n->lock);
+	return all;
+}
+
+/* With the lock. Waits until both lists are there. */
+static int get_lists(struct nftrules *n, struct place *p, const struct netns *ns, int timeout_ms)
+{
+	struct timespec until = time_in(timeout_ms);
 	int ret = 0;
 
-	if (!p->failed && (!p->after_at || now_ns() - p->after_at > FRESH_NS)) {
-		p->wants_after = true;
+	while (!ret && !p->has_before)
+		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
+	if (!ret && !p->failed && !p->wants_after &&
+	    (!p->after_at || now_ns() - p->after_at > FRESH_NS)) {
+		ret = -hold(p, ns);
+		p->wants_after = !ret;
 		pthread_cond_signal(&n->work);
 	}
-	while (!ret && (!p->has_before || p->wants_after))
+	while (!ret && p->wants_after)
 		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
 	return -ret;
 }
 
-int nftrules_compare(struct nftrules *n, uint32_t inum, enum netfilter_hook hook, int timeout_ms,
-		     struct nft_result *out)
+int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
+		     enum netfilter_hook hook, int timeout_ms, struct nft_result *out)
 {
 	struct place *p;
 	int ret = 0;
@@ -263,7 +303,7 @@ int nftrules_compare(struct nftrules *n, uint32_t inum, enum netfilter_hook hook
 	p = find(n, inum);
 	if (!p) {
 		ret = -ENOENT;
-	} else if (wait_for_lists(n, p, timeout_ms)) {
+	} else if (get_lists(n, p, ns, timeout_ms)) {
 		snprintf(out->problem, sizeof(out->problem), "no list of the rules within %d ms",
 			 timeout_ms);
 	} else {

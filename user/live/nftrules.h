@@ -54,18 +54,22 @@ int nftrules_open(struct nftrules **n, const char *nft);
 /*
  * Takes the first list of this namespace, now and in the thread; nothing is done if it has one. The
  * best time is before the first packet; with a namespace that appears later, its first drop.
- * `ns` is duplicated. -ENOSPC: too many namespaces.
+ * `ns` is duplicated, and held until the list is there: no longer, for that keeps it alive.
+ * -ENOSPC: too many namespaces.
  */
 int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
 
 bool nftrules_known(struct nftrules *n, uint32_t inum); /* was noted */
 
+/* Waits until all first lists are there, at most so long. False: they are not. */
+bool nftrules_wait(struct nftrules *n, int timeout_ms);
+
 /*
  * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the
  * first list. The result is the caller's, nftrules_result_free().
  */
-int nftrules_compare(struct nftrules *n, uint32_t inum, enum netfilter_hook hook, int timeout_ms,
-		     struct nft_result *out);
+int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
+		     enum netfilter_hook hook, int timeout_ms, struct nft_result *out);
 void nftrules_result_free(struct nft_result *r);
 
 void nftrules_close(struct nftrules *n);

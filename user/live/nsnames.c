@@ -153,7 +153,7 @@ static int read_processes(struct nsnames *n)
 	while (proc_next_number(dir, &pid)) {
 		struct entry *e = seen(n, proc_netns(n->root, (pid_t)pid));
 
-		if (e && !e->name.pid && (pid_t)pid != getpid())
+		if (e && (!e->name.pid || (pid_t)pid < e->name.pid) && (pid_t)pid != getpid())
 			read_process(n, e, (pid_t)pid);
 	}
 	closedir(dir);

@@ -37,6 +37,7 @@ struct owners {
 	struct files *files; /* NULL: sockets are looked for in /proc */
 	struct holders *holders;
 	struct nsnames *names;
+	struct ports *ports;
 	struct idmap cgroups, processes; /* struct place, by id, by pid */
 	struct owners_cost cost;
 	int64_t savings_ns;
@@ -77,10 +78,11 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 			files_open(&o->files);
 		o->holders = holders_new(fd, o->files);
 		o->names = nsnames_new(fd);
+		o->ports = ports_new();
 		o->savings_ns = SAVINGS_NS;
 		o->ticked = now_ns();
 	}
-	if (!o || !o->holders || !o->names) {
+	if (!o || !o->holders || !o->names || !o->ports) {
 		if (o)
 			owners_close(o);
 		else
@@ -100,8 +102,33 @@ void owners_close(struct owners *o)
 	holders_free(o->holders);
 	files_close(o->files);
 	nsnames_free(o->names);
+	ports_free(o->ports);
 	close(o->root);
 	free(o);
+}
+
+/* One namespace after the other; one that is not known yet is looked for first. */
+static void look_up_ports(struct owners *o, uint64_t now)
+{
+	uint32_t inum;
+
+	while ((inum = ports_wanted(o->ports))) {
+		struct error err = {};
+		struct netns ns;
+		int ret = owners_netns_open(o, inum, &ns, &err);
+
+		if (ret == -EAGAIN) {
+			o->cost.scans++;
+			nsnames_pass(o->names, now);
+			ret = owners_netns_open(o, inum, &ns, &err);
+		}
+		if (ret) {
+			ports_give_up(o->ports, inum, now);
+			continue;
+		}
+		ports_look_up(o->ports, inum, &ns, now);
+		netns_close(&ns);
+	}
 }
 
 void owners_tick(struct owners *o)
@@ -112,6 +139,8 @@ void owners_tick(struct owners *o)
 	if (o->savings_ns > SAVINGS_NS)
 		o->savings_ns = SAVINGS_NS;
 	o->ticked = now;
+	if (o->savings_ns > 0 && ports_wanted(o->ports))
+		look_up_ports(o, now);
 	if (o->savings_ns > 0 && holders_waiting(o->holders)) {
 		int64_t links = holders_pass(o->holders, PIECE_NS, now);
 
@@ -238,6 +267,11 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	    !nsnames_find(o->names, netns, now_ns(), &name) && !name.host)
 		out->container = name.container;
 	return ret;
+}
+
+int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
+{
+	return ports_find(o->ports, key, now_ns(), out);
 }
 
 int owners_process(struct owners *o, pid_t pid, struct owner *out)

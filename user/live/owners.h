@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "host/netns.h"
 #include "live/container.h"
+#include "live/ports.h"
 
 #define OWNER_CGROUP 256 /* bytes of a path; a longer one loses its beginning, marked by "..." */
 #define OWNER_NETNS  160 /* bytes that hold any name of a namespace */
@@ -64,7 +65,13 @@ void owners_tick(struct owners *o);
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
 
-/* The same without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
+/*
+ * The UDP socket that packets to an address come to, where the kernel has not told it. 0, -ENOENT
+ * or -EAGAIN as ports_find(); owners_tick() looks it up.
+ */
+int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
+
+/* As owners_socket() without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
 
 /* The one of this process: name, cgroup and container. 0 or -ESRCH. */

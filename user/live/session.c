@@ -20,7 +20,7 @@ struct session {
 	struct child *child;
 	int signal_fd;
 	sigset_t signals;
-	bool interrupted, command_ended;
+	bool interrupted, command_ended, left; /* left: on_input() said so */
 };
 
 static uint64_t now_ns(void)
@@ -63,21 +63,26 @@ static void wait_until(struct session *s, uint64_t until)
 	struct pollfd fds[] = {
 		{.fd = s->signal_fd, .events = POLLIN},
 		{.fd = s->child ? child_fd(s->child) : -1, .events = POLLIN},
+		{.fd = s->spec->on_input ? STDIN_FILENO : -1, .events = POLLIN},
 	};
 	uint64_t now = now_ns(), left = until > now ? until - now : 0;
 	const struct timespec timeout = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	int ready;
 
 	if (s->command_ended)
 		fds[1].fd = -1;
-	if (ppoll(fds, 2, &timeout, NULL) > 0 && fds[0].revents)
+	ready = ppoll(fds, 3, &timeout, NULL);
+	if (ready > 0 && fds[0].revents)
 		take_signal(s);
+	if (s->spec->on_input && (ready < 0 || fds[2].revents) && !s->spec->on_input(s->spec->arg))
+		s->left = true;
 	if (s->child && !s->command_ended)
 		s->command_ended = child_poll(s->child);
 }
 
 static bool is_over(const struct session *s)
 {
-	return s->child ? s->command_ended : s->interrupted;
+	return s->left || (s->child ? s->command_ended : s->interrupted);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -98,8 +103,10 @@ static int run_intervals(struct session *s, struct error *err)
 		bool over = is_over(s) || now >= end;
 
 		if (over || now >= next) {
-			int rc = live_collect(s->live, err);
+			int rc = over && spec->on_over ? spec->on_over(spec->arg, err) : 0;
 
+			if (!rc)
+				rc = live_collect(s->live, err);
 			if (rc)
 				return rc;
 			go_on = spec->on_interval(spec->arg, s->live) && !over;

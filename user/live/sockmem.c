@@ -7,6 +7,7 @@
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define ANSWER_SIZE 32768
@@ -64,9 +65,11 @@ static int on_socket(const struct nlmsghdr *nlh, void *data)
 	const struct reading_rows *to = data;
 	struct sockmem_row row = {.inode = m->idiag_inode,
 				  .family = m->idiag_family,
-				  .port = ntohs(m->id.idiag_sport)};
+				  .port = ntohs(m->id.idiag_sport),
+				  .connected = m->id.idiag_dport};
 	const struct nlattr *attr;
 
+	memcpy(row.address, m->id.idiag_src, sizeof(row.address));
 	mnl_attr_for_each(attr, nlh, sizeof(*m))
 	{
 		const uint32_t *mem = mnl_attr_get_payload(attr);

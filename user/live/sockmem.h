@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_SOCKMEM_H
 #define PKTLEDGER_SOCKMEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/netns.h"
@@ -13,12 +14,14 @@
 struct sockmem;
 
 struct sockmem_row {
-	uint64_t inode;	 /* 0: closed */
-	int family;	 /* AF_INET or AF_INET6 */
-	uint16_t port;	 /* local, host order */
-	uint32_t rmem;	 /* truesize waiting */
-	uint32_t rcvbuf; /* as getsockopt(SO_RCVBUF) tells it */
-	uint32_t drops;	 /* sk_drops, modulo 2^32 */
+	uint64_t inode;	     /* 0: closed */
+	int family;	     /* AF_INET or AF_INET6 */
+	uint8_t address[16]; /* local; IPv4: the first four bytes */
+	uint16_t port;	     /* local, host order */
+	bool connected;	     /* to one peer */
+	uint32_t rmem;	     /* truesize waiting */
+	uint32_t rcvbuf;     /* as getsockopt(SO_RCVBUF) tells it */
+	uint32_t drops;	     /* sk_drops, modulo 2^32 */
 };
 
 /* A socket to ask with, in the namespace. 0 or -errno. */

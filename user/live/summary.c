@@ -73,7 +73,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		f.ifname = known(row->text[LIVE_IFNAME]);
 		f.hook = known(row->text[LIVE_HOOK]);
 		f.process = known(row->text[LIVE_PROCESS]);
-		if (row->cookie && !live_socket(l, row->cookie, &sock)) {
+		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;
 		}

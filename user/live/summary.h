@@ -4,6 +4,7 @@
 #define PKTLEDGER_LIVE_SUMMARY_H
 
 #include "books/findings.h"
+#include "live/flow_books.h"
 #include "live/live.h"
 #include "live/why.h"
 
@@ -15,7 +16,10 @@ struct live_summary {
 	struct live_own own;
 	struct finding finding[STAGE_COUNT];
 	unsigned n_findings;
-	bool interrupted; /* by a signal; set by the caller */
+	/* Set by the caller: */
+	bool interrupted;		/* by a signal */
+	const struct flow_books *books; /* NULL: none were asked for */
+	const struct balance_cost *books_cost;
 };
 
 /* `why`: more about the losses; NULL: that is not known. It may take a second. */

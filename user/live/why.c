@@ -11,7 +11,8 @@
 #include "live/reading.h"
 
 #define RULES_TOLD  3
-#define START_NETNS 16 /* namespaces looked at before there is any loss */
+#define START_NETNS 16	/* namespaces looked at before there is any loss */
+#define START_MS    500 /* that this may delay the start */
 
 struct why {
 	struct owners *owners;
@@ -46,6 +47,9 @@ static int start(void *arg, struct error *err)
 	readings_begin(w->readings, netns, n);
 	for (unsigned i = 0; i < n; i++)
 		note_rules(w, netns[i]);
+	/* what is lost before the first list cannot be told from what was lost long ago */
+	if (w->rules)
+		nftrules_wait(w->rules, START_MS);
 	return 0;
 }
 
@@ -70,8 +74,7 @@ static void collect(void *arg, struct live *l)
 		const struct live_row *row = &t->rows[i];
 		struct watch_sock sock;
 
-		if (row->stage == STAGE_RCVBUF && row->cookie &&
-		    !live_socket(l, row->cookie, &sock))
+		if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
 			note_socket(w, &sock, row->counts.packets);
 		else if (row->stage == STAGE_NETFILTER && row->netns)
 			note_rules(w, row->netns);
@@ -229,18 +232,29 @@ static enum netfilter_hook hook_of(const char *name)
 	return HOOK_NONE;
 }
 
-void why_fill(struct why *w, const struct live *l, const struct live_row *row, int patience_ms,
-	      struct finding_facts *f)
+static void fill_rules(struct why *w, const struct live_row *row, int patience_ms,
+		       struct finding_facts *f)
 {
 	struct nft_result result;
-	struct watch_sock sock;
+	struct error err = {};
+	struct netns ns;
 
-	if (row->stage == STAGE_RCVBUF && row->cookie && !live_socket(l, row->cookie, &sock))
-		fill_reader(w, sock.inode, f);
-	if (row->stage != STAGE_NETFILTER || !row->netns || !w->rules)
+	if (owners_netns_open(w->owners, row->netns, &ns, &err))
 		return;
-	if (!nftrules_compare(w->rules, row->netns, hook_of(row->text[LIVE_HOOK]), patience_ms,
+	if (!nftrules_compare(w->rules, row->netns, &ns, hook_of(row->text[LIVE_HOOK]), patience_ms,
 			      &result))
 		tell_rules(w, &result, f);
 	nftrules_result_free(&result);
+	netns_close(&ns);
+}
+
+void why_fill(struct why *w, const struct live *l, const struct live_row *row, int patience_ms,
+	      struct finding_facts *f)
+{
+	struct watch_sock sock;
+
+	if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
+		fill_reader(w, sock.inode, f);
+	if (row->stage == STAGE_NETFILTER && row->netns && w->rules)
+		fill_rules(w, row, patience_ms, f);
 }

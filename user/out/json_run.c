@@ -340,6 +340,7 @@ void json_put_sending(struct json_object *o, const struct result *res)
 	json_put_double(o, "tx_pps", res->tx_pps);
 	json_put_u64(o, "duration_ns", res->duration_ns);
 	json_put_u64(o, "slipped_ns", res->slipped_ns);
+	json_put_u64(o, "held_ns", res->held_ns);
 }
 
 void json_put_receiving(struct json_object *o, const struct result *res)

@@ -28,6 +28,14 @@ static void put_mode(struct json_object *o, const char *side, const char *mode)
 	json_put(o, "granted_mode", granted);
 }
 
+/* null: until the time is over */
+static struct json_object *stream_count(const struct experiment_streams *streams, unsigned i)
+{
+	uint64_t count = streams->count / streams->streams + (i < streams->count % streams->streams);
+
+	return streams->count == UINT64_MAX ? NULL : json_object_new_uint64(count);
+}
+
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
 				    const char *tx, const struct result *res,
 				    const struct experiment_streams *streams)
@@ -42,9 +50,7 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 
 		json_put_u64(s, "stream", (uint16_t)(streams->stream0 + i));
 		json_put_u64(s, "base", streams->base);
-		json_put_u64(s, "count",
-			     streams->count / streams->streams +
-				     (i < streams->count % streams->streams));
+		json_put(s, "count", stream_count(streams, i));
 		json_object_array_add(list, s);
 	}
 	json_put(o, "streams", list);
@@ -99,6 +105,7 @@ struct json_object *json_recv_end(const struct recv_result *r)
 
 	json_put_u64(o, "received", r->received);
 	json_put_receiving(o, &r->res);
+	json_put_u64(o, "late", r->res.late);
 	json_put_u64(o, "lost", r->lost);
 	json_put(o, "lost_tail", r->tail_known ? json_object_new_uint64(r->lost_tail) : NULL);
 	json_put_u64(o, "duration_ns", r->res.duration_ns);

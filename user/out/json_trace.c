@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out/json_books.h"
 #include "out/json_solo.h"
 
 static struct json_object *field_names(unsigned by)
@@ -187,6 +188,8 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 
 	json_put_u64(o, "duration_ns", s->duration_ns);
 	put_classes(o, s->total, by);
+	if (s->books)
+		json_put_books(o, s->books, s->books_cost);
 	json_put(o, "own_losses", own_losses(&s->own));
 	json_put(o, "own_cost", own_cost(&s->own));
 	for (unsigned i = 0; i < s->n_findings; i++)

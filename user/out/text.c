@@ -98,6 +98,9 @@ static void put_sent(struct page *p, const struct result *res)
 	if (res->slipped_ns)
 		page_words(p, STYLE_WARN, "%s\vbehind\vschedule",
 			   page_glue(fmt_ns(time, sizeof(time), res->slipped_ns)));
+	if (res->held_ns)
+		page_words(p, STYLE_WARN, "held\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
+			   page_glue(fmt_ns(time, sizeof(time), res->held_ns)));
 	put_deliberate(p, res);
 	page_end(p);
 }

@@ -91,6 +91,7 @@ void text_recv(FILE *out, const struct recv_result *r)
 	stages(out, res);
 	line_if(out, "duplicated", res->duplicated);
 	line_if(out, "reordered", res->arrivals.order.packets);
+	line_if(out, "late", res->late);
 	line_if(out, "damaged", res->damaged);
 	line_if(out, "invalid", res->invalid);
 	text_delays(out, &res->arrivals);

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "out/page.h"
+#include "out/text_books.h"
 #include "out/text_parts.h"
 
 #define ROWS_MAX      24 /* of a class in an interval's table; the rest is one line */
@@ -272,6 +273,8 @@ void text_trace_end(const struct text_trace *v, const struct live_summary *s)
 	if (v->all)
 		put_total_rows(v, &p, s, NOISE_BENIGN);
 	put_own(v, &p, s);
+	if (s->books)
+		text_books(&p, s->books, s->books_cost);
 	for (unsigned i = 0; v->verbosity >= 0 && i < s->n_findings; i++)
 		text_finding(&p, stage_name(s->finding[i].stage), &s->finding[i], v->verbosity > 0);
 }

@@ -86,8 +86,6 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 			sum_line(&sums, l);
 			reordering_add(&out->order, &l->order);
 			out->negative += l->negative;
-			if (l->next > out->next[l->stream])
-				out->next[l->stream] = l->next;
 		}
 	}
 	for (unsigned i = 0; i < found; i++) {

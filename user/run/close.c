@@ -9,8 +9,7 @@
 #include "host/netdev.h"
 #include "host/reassembly.h"
 #include "run/advice.h"
-
-#define MARK_NS 100000000 /* between two marks */
+#include "run/bycounter.h"
 
 struct books *books_new(const struct experiment_view *view)
 {
@@ -96,29 +95,26 @@ static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
 
 void books_move_window(struct books *b, struct rig *rig, uint64_t now)
 {
-	struct books_mark *newest = &b->mark[(b->oldest + b->marks - 1) % BOOKS_MARKS];
-	struct books_mark *oldest = &b->mark[b->oldest];
+	uint64_t next[TRACE_STREAMS];
+	const uint64_t *leaving;
 
-	if (b->marks && now - newest->time_ns < MARK_NS)
+	if (!b->window.streams)
+		window_init(&b->window, rig->spec->threads, rig->spec->settle_ns);
+	if (!window_is_due(&b->window, now))
 		return;
-	if (b->marks && now - oldest->time_ns >= rig->spec->settle_ns) {
-		name_causes(b, rig);
-		for (unsigned s = 0; s < rig->spec->threads; s++) {
-			tracer_set_tail(&rig->tracer, s, oldest->next[s]);
-			if (rig->sink_prog)
-				sink_prog_set_tail(rig->sink_prog, s, oldest->next[s]);
-			fold(b, rig, s, oldest->next[s]);
-			sender_allow(rig->sender, s, oldest->next[s] + rig->tracer.fates.window);
-		}
-		b->oldest = (b->oldest + 1) % BOOKS_MARKS;
-		b->marks--;
-	}
-	if (b->marks == BOOKS_MARKS)
-		return;
-	newest = &b->mark[(b->oldest + b->marks++) % BOOKS_MARKS];
-	newest->time_ns = now;
 	for (unsigned s = 0; s < rig->spec->threads; s++)
-		newest->next[s] = sender_next(rig->sender, s);
+		next[s] = sender_next(rig->sender, s);
+	leaving = window_move(&b->window, now, next);
+	if (!leaving)
+		return;
+	name_causes(b, rig);
+	for (unsigned s = 0; s < rig->spec->threads; s++) {
+		tracer_set_tail(&rig->tracer, s, leaving[s]);
+		if (rig->receiver)
+			receiver_set_tail(rig->receiver, s, leaving[s]);
+		fold(b, rig, s, leaving[s]);
+		sender_allow(rig->sender, s, leaving[s] + rig->tracer.fates.window);
+	}
 }
 
 /* The devices that packets are sent by on this host. */
@@ -180,6 +176,7 @@ static void close_sender(const struct rig *rig, struct result *res)
 	sender_stats(rig->sender, &st);
 	res->waits = st.tx.waits;
 	res->wait_ns = st.tx.wait_ns;
+	res->held_ns = st.held_ns;
 	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
 	res->slipped_ns = st.slipped_ns;
 	res->deliberate.asked = rig->spec->shape && shape_has_faults(rig->spec->shape);
@@ -195,6 +192,7 @@ static void close_receiver(const struct books *b, struct result *res)
 	struct gaps gaps;
 
 	res->duplicated = b->sink.duplicated;
+	res->late = b->sink.late;
 	res->damaged = b->sink.damaged;
 	res->invalid = b->sink.invalid;
 	res->foreign = b->sink.foreign;
@@ -297,6 +295,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 	}
 	if (!rc) {
 		ledger_compare(second, res);
+		settle_by_counter(second, &deltas, rig, res);
 		confirm_unread(b, res);
 		res->replies = replies(&deltas);
 		secondbooks_free(second);

@@ -5,8 +5,7 @@
 
 #include "books/ledger.h"
 #include "run/rig.h"
-
-#define BOOKS_MARKS 256
+#include "run/window.h"
 
 struct books {
 	const struct experiment_view *view;
@@ -18,16 +17,15 @@ struct books {
 	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */
 	uint64_t unread_confirmed; /* events of the kernel freeing them */
 	uint64_t in_socket;	   /* waiting in a socket's queue when time to settle was over */
-	struct books_mark {	   /* how far the streams were at a time; a ring */
-		uint64_t time_ns, next[TRACE_STREAMS];
-	} mark[BOOKS_MARKS];
-	unsigned marks, oldest;
+	struct window window;
 };
 
 struct books *books_new(const struct experiment_view *view);
 void books_free(struct books *b);
 
-/* Folds numbers older than the time to settle, and lets the sender use their places. */
+/* Folds numbers older than the time to settle, and lets the sender use their places. To be called
+ * often where rig->moving is set.
+ */
 void books_move_window(struct books *b, struct rig *rig, uint64_t now);
 
 /* Ends seen so far by stage. */

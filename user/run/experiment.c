@@ -34,9 +34,8 @@ static bool show(const struct rig *rig, struct books *books, uint64_t start, uin
 /* Numbers older than the time to settle leave the window; the sender may go on behind it. */
 static void move_window(struct rig *rig, struct books *books, uint64_t now)
 {
-	if (rig->spec->count != UINT64_MAX)
-		return;
-	books_move_window(books, rig, now);
+	if (rig->moving)
+		books_move_window(books, rig, now);
 }
 
 /* Watches until sending is over. Returns true if a signal ended it. */

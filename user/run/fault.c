@@ -71,8 +71,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
 	[FAULT_QDISC_REPLACE] = {.tx = "socket", .of_program = true},
 	[FAULT_TX_DEVICE] = {.of_program = true}, /* it takes a large SO_SNDBUF */
-	/* a native drop of a frame that is no skb has no event */
-	[FAULT_XDP] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
+	[FAULT_XDP] = {FAULT_VALUE_SHARE},
 	[FAULT_XDP_ABORTED] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
 	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},

@@ -144,6 +144,7 @@ struct fault_state;
 struct fault_numbers {
 	const struct trace_config *config;
 	int seen_fd;
+	int tails_fd; /* map `tails`, the tracer's */
 };
 
 /* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */

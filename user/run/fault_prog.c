@@ -60,6 +60,8 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 	bpf_program__set_autoload(prog->skel->progs.fault_xdp, which->xdp);
 	bpf_program__set_autoload(prog->skel->progs.fault_filter, which->filter);
 	ret = numbers ? bpf_map__reuse_fd(prog->skel->maps.seen, numbers->seen_fd) : 0;
+	if (!ret && numbers)
+		ret = bpf_map__reuse_fd(prog->skel->maps.tails, numbers->tails_fd);
 	if (ret)
 		goto failed;
 	ret = fault_bpf__load(prog->skel);

@@ -102,13 +102,13 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.learn = !f;
+	r->streams.learn = !f && !r->cfg->sink_prog;
 	if (!f)
 		return;
 	r->streams.window = f->window;
 	for (unsigned s = 0; s < f->streams; s++) {
 		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
-		r->streams.at[s].base = f->base;
+		r->streams.at[s].base = r->streams.at[s].tail = f->base;
 		r->streams.at[s].arrivals = f->arrivals + s * f->window;
 	}
 	atomic_store(&r->streams.n, f->streams);
@@ -197,6 +197,11 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	return 0;
 }
 
+void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number)
+{
+	sink_streams_set_tail(&r->streams, stream, number);
+}
+
 void receiver_resume(struct receiver *r)
 {
 	atomic_store(&r->paused, false);
@@ -210,6 +215,24 @@ uint64_t receiver_delivered(const struct receiver *r)
 	for (unsigned t = 0; t < r->cfg->threads; t++)
 		sum += __atomic_load_n(&r->at[t].sink.delivered, __ATOMIC_RELAXED);
 	return sum;
+}
+
+struct sink_streams *receiver_streams(struct receiver *r)
+{
+	return &r->streams;
+}
+
+uint64_t receiver_next(const struct receiver *r, unsigned stream)
+{
+	uint64_t highest = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		uint64_t next = __atomic_load_n(&r->at[t].sink.next[stream], __ATOMIC_RELAXED);
+
+		if (next > highest)
+			highest = next;
+	}
+	return highest;
 }
 
 bool receiver_all_ended(const struct receiver *r)
@@ -269,6 +292,7 @@ void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *a
 		sum->duplicated += one->duplicated;
 		sum->damaged += one->damaged;
 		sum->invalid += one->invalid;
+		sum->late += one->late;
 		sum->foreign += one->foreign;
 		if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
 			sum->first_ns = one->first_ns;

@@ -41,11 +41,20 @@ struct receiver;
 /* Starts the threads and opens the engines: packets arriving from here on are received. */
 int receiver_open(struct receiver **r, const struct receiver_config *cfg, struct error *err);
 
+/* Numbers of a stream below have left the window: what still comes of them is late. */
+void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number);
+
 /* Ends `paused` and `work_ns`. */
 void receiver_resume(struct receiver *r);
 
 /* Numbers delivered so far. May be called while the threads run. */
 uint64_t receiver_delivered(const struct receiver *r);
+
+/* Those that arrive; with fates they are the run's. */
+struct sink_streams *receiver_streams(struct receiver *r);
+
+/* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
+uint64_t receiver_next(const struct receiver *r, unsigned stream);
 
 /* There are streams, and the end record of each has come. */
 bool receiver_all_ended(const struct receiver *r);

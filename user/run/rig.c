@@ -8,6 +8,7 @@
 #include "host/netdev.h"
 #include "host/reassembly.h"
 #include "run/ports.h"
+#include "run/window.h"
 #include "stamp.h"
 
 #define SRC_PORT	   40000
@@ -18,13 +19,26 @@ static int open_tracer(struct rig *rig, struct error *err)
 	const struct run_spec *spec = rig->spec;
 	const struct checkpoint_place tx = {&rig->lab.tx_ns, rig->lab.tx.ifindex};
 	const struct checkpoint_place rx = {&rig->lab.rx_ns, rig->lab.rx.ifindex};
+	double fastest = window_pps(spec->tx, spec->tuning.send.gso, !spec->port_a);
+	double pps = rig->rate_pps / spec->threads;
 	uint64_t count = spec->count == UINT64_MAX
 				 ? UINT64_MAX
 				 : (spec->count + spec->threads - 1) / spec->threads;
+	struct tracer_spec tracer = {
+		.streams = spec->threads,
+		.window = window_size(count, pps > 0 ? pps : fastest, spec->settle_ns,
+				      spec->threads),
+		.port = rig->flow.dst_port,
+		.fragments = rig->fragments,
+	};
 
+	rig->moving = tracer.window < count;
 	/* checkpoints only in labs: what is attached by tc outlives us on a device of the host */
-	return tracer_open(&rig->tracer, spec->threads, count, rig->flow.dst_port, rig->fragments,
-			   spec->port_a ? NULL : &tx, spec->port_a ? NULL : &rx, err);
+	if (!spec->port_a) {
+		tracer.tx = &tx;
+		tracer.rx = &rx;
+	}
+	return tracer_open(&rig->tracer, &tracer, err);
 }
 
 static void plan_flow(struct rig *rig)
@@ -63,6 +77,7 @@ static int open_sink(struct rig *rig, struct error *err)
 		.payload = rig->flow.payload,
 		.pass = rig->spec->pass,
 		.arrivals_fd = drops_arrivals_fd(t->drops),
+		.tails_fd = drops_tails_fd(t->drops),
 		.seen_fd = t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
 	};
 	int rc = sink_prog_open(&rig->sink_prog, &cfg, err);
@@ -288,7 +303,7 @@ static int open_routes(struct rig *rig, struct error *err)
 
 static int open_both_ends(struct rig *rig, struct error *err)
 {
-	struct fault_numbers numbers = {&rig->tracer.config, -1};
+	struct fault_numbers numbers = {&rig->tracer.config, -1, -1};
 	int rc;
 
 	plan_flow(rig);
@@ -297,6 +312,7 @@ static int open_both_ends(struct rig *rig, struct error *err)
 		rc = open_tracer(rig, err);
 	if (rc)
 		return rc;
+	numbers.tails_fd = drops_tails_fd(rig->tracer.drops);
 	if (rig->tracer.checkpoints)
 		numbers.seen_fd = checkpoints_seen_fd(rig->tracer.checkpoints);
 	rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &numbers, &rig->faults, err);

@@ -20,6 +20,7 @@ struct rig {
 	struct lab lab;
 	bool lab_open;
 	bool fragments; /* datagrams are larger than the MTU */
+	bool moving;	/* more numbers than the window holds: it has to be moved */
 	double rate_pps;
 	struct fault_effects fx;
 	struct fault_state *faults;

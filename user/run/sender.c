@@ -14,6 +14,7 @@
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
 #define INTERRUPT_MS 20
+#define HELD_NS	     1000000 /* between two looks whether the window has moved */
 
 struct sending {
 	struct sender *sender;
@@ -25,6 +26,7 @@ struct sending {
 	struct pace pace;
 	uint64_t allowed; /* numbers below may be used */
 	uint64_t start_ns, end_ns;
+	uint64_t held_ns; /* waited for numbers to be allowed */
 	struct error error;
 	atomic_bool done;
 };
@@ -61,7 +63,9 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	if (room >= left) /* of which nothing is sent early */
 		early = 0;
 	if (room <= early) {
-		pace_wait(1000000);
+		now = pace_now();
+		pace_wait(HELD_NS);
+		me->held_ns += pace_now() - now;
 		return 0;
 	}
 	room -= early;
@@ -76,15 +80,19 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	return n;
 }
 
+/* The schedule of all threads; NULL: unthrottled. */
+static const struct profile *profile_of(const struct sender *s)
+{
+	if (s->cfg->shape && s->cfg->shape->scheduled)
+		return &s->cfg->shape->profile;
+	return s->cfg->rate_pps > 0 ? &s->profile : NULL;
+}
+
 static void start_pace(struct sending *me)
 {
 	const struct sender_config *cfg = me->sender->cfg;
-	const struct profile *profile = &me->sender->profile;
+	const struct profile *profile = profile_of(me->sender);
 
-	if (cfg->shape && cfg->shape->scheduled)
-		profile = &cfg->shape->profile;
-	else if (cfg->rate_pps <= 0)
-		profile = NULL;
 	if (profile)
 		pace_start_shared(&me->pace, profile, cfg->shape ? cfg->shape->burst : 1,
 				  me->stream.slot, cfg->threads, me->sender->start_ns);
@@ -192,7 +200,9 @@ static void prepare(struct sender *s, unsigned t)
 		.queue = t,
 		.sndbuf = cfg->sndbuf,
 		.no_wait = cfg->no_wait,
-		.rate_pps = cfg->rate_pps / cfg->threads,
+		.profile = profile_of(s),
+		.burst = cfg->shape && cfg->shape->burst ? cfg->shape->burst : 1,
+		.threads = cfg->threads,
 		.duration_ns = cfg->duration_ns,
 		.batch_fd = cfg->batch_fd,
 		.socket = cfg->tuning->send,
@@ -319,6 +329,8 @@ static void add_times(struct sender_stats *st, const struct sending *me, const s
 		st->end_ns = end;
 	if (slipped > st->slipped_ns)
 		st->slipped_ns = slipped;
+	if (me->held_ns > st->held_ns)
+		st->held_ns = me->held_ns;
 }
 
 void sender_stats(const struct sender *s, struct sender_stats *st)

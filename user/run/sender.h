@@ -38,6 +38,7 @@ struct sender_stats {
 	struct tx_stats tx;	   /* summed */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first and last call of any thread */
 	uint64_t slipped_ns;	   /* schedule given up, largest of the threads */
+	uint64_t held_ns;	   /* waited for sender_allow(), the same */
 };
 
 /* Starts the threads and opens the engines; nothing is sent yet. `cfg` is borrowed. */

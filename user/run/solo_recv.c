@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "engine/pace.h"
+#include "engine/sink_prog.h"
 #include "engine/xsk_prog.h"
 #include "host/caps.h"
 #include "host/netdev.h"
+#include "run/learned.h"
 #include "run/receiver.h"
 #include "run/solo.h"
 #include "run/tracer.h"
@@ -24,53 +26,82 @@ struct receiving_end {
 	struct tracer tracer;
 	bool traced;
 	struct xsk_prog *xsk_prog;
+	struct sink_prog *sink_prog;
+	unsigned xdp_ifindex; /* where a program of ours is attached */
 	struct receiver_config config;
 	struct receiver *receiver;
 	struct ledger ledger;
+	struct learned learned;
 };
 
 static void open_tracer(struct receiving_end *e)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	/* the senders' numbers are not known here: causes are counted, fates not kept */
+	const struct tracer_spec spec = {
+		.streams = 1, .port = e->spec->port, .netns = e->ns.inum};
 	char missing[128], note[256];
 	struct error why = {};
 
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
-	else /* the senders' numbers are not known here: causes are counted, fates not kept */
-		e->traced = !tracer_open(&e->tracer, 1, 0, e->spec->port, false, NULL, NULL, &why);
+	else
+		e->traced = !tracer_open(&e->tracer, &spec, &why);
 	if (e->traced || !e->view->on_note)
 		return;
 	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
 	e->view->on_note(e->view->arg, note);
 }
 
-static int open_xdp(struct receiving_end *e, struct error *err)
+/* AF_XDP: a program that steers the flow's packets into a socket for each queue. */
+static int open_xsk(struct receiving_end *e, const struct netdev *dev, struct error *err)
 {
 	const struct trace_config any = {.port = e->spec->port};
-	struct netdev dev;
-	int rc;
+	int rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any,
+			       e->traced ? drops_cell_fd(e->tracer.drops) : -1, err);
 
-	if (!e->spec->ifname)
-		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
-				 "--rx xsk needs the interface to receive at");
-	rc = netdev_get(NULL, e->spec->ifname, &dev);
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
-				 "no interface '%s': %s", e->spec->ifname, strerror(-rc));
-	rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any,
-			   e->traced ? drops_cell_fd(e->tracer.drops) : -1, err);
 	if (!rc)
-		rc = xsk_prog_attach(e->xsk_prog, dev.ifname, dev.rx_queues, false, err);
+		rc = xsk_prog_attach(e->xsk_prog, dev->ifname, dev->rx_queues, false, err);
 	if (rc)
 		return rc;
 	if (e->traced)
 		drops_watch_xskmap(e->tracer.drops, xsk_prog_map_fd(e->xsk_prog));
 	e->config.xsk_map_fd = xsk_prog_map_fd(e->xsk_prog);
 	e->config.xdp_skb_mode = !xsk_prog_native(e->xsk_prog);
-	e->config.ifindex = dev.ifindex;
-	e->config.threads = dev.rx_queues ? dev.rx_queues : 1;
+	e->config.threads = dev->rx_queues ? dev->rx_queues : 1;
 	return 0;
+}
+
+/* A program that takes the packets itself. */
+static int open_sink(struct receiving_end *e, const struct netdev *dev, struct error *err)
+{
+	const struct trace_config any = {.port = e->spec->port};
+	const struct sink_prog_config cfg = {.trace = &any, .learn = true};
+	int rc = sink_prog_open(&e->sink_prog, &cfg, err);
+
+	if (!rc)
+		rc = sink_prog_attach(e->sink_prog, dev->ifname, err);
+	if (rc)
+		return rc;
+	e->config.sink_prog = e->sink_prog;
+	e->config.xdp_skb_mode = !sink_prog_native(e->sink_prog);
+	return 0;
+}
+
+static int open_xdp(struct receiving_end *e, struct error *err)
+{
+	struct netdev dev;
+	int rc;
+
+	if (!e->spec->ifname)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example -i eth1",
+				 "--rx %s needs the interface to receive at", e->spec->rx->name);
+	rc = netdev_get(NULL, e->spec->ifname, &dev);
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, "ip link tells which there are",
+				 "no interface '%s': %s", e->spec->ifname, strerror(-rc));
+	e->config.ifindex = e->xdp_ifindex = dev.ifindex;
+	return e->spec->rx == &rx_xsk ? open_xsk(e, &dev, err) : open_sink(e, &dev, err);
 }
 
 static int open_receiver(struct receiving_end *e, struct error *err)
@@ -89,15 +120,23 @@ static int open_receiver(struct receiving_end *e, struct error *err)
 		.xsk_map_fd = -1,
 		.cpu = -1,
 	};
-	if (e->spec->rx == &rx_xsk)
+	if (e->spec->rx != &rx_socket)
 		rc = open_xdp(e, err);
 	return rc ? rc : receiver_open(&e->receiver, &e->config, err);
+}
+
+/* The verdict of our own program, where the packet was an skb: a delivery. */
+static bool is_taken(const struct receiving_end *e, const struct ledger_cause *c)
+{
+	return e->sink_prog && c->verdict.stage == STAGE_XDP &&
+	       c->raw.cause.observer == OBSERVER_KFREE_SKB &&
+	       c->raw.cause.ifindex == e->xdp_ifindex && strcmp(c->named.reason, "NOMEM");
 }
 
 /* Ends in other namespaces of this host are not this side's. */
 static bool is_here(const struct receiving_end *e, const struct ledger_cause *c)
 {
-	return c->verdict.class == VERDICT_LOSS &&
+	return c->verdict.class == VERDICT_LOSS && !is_taken(e, c) &&
 	       (!c->raw.cause.netns || c->raw.cause.netns == e->ns.inum);
 }
 
@@ -140,6 +179,7 @@ static bool watch(struct receiving_end *e, struct error *err)
 		if (delivered != last || !receiver_all_ended(e->receiver))
 			quiet = now;
 		last = delivered;
+		learned_move(&e->learned, e->receiver, now);
 		if (delivered >= spec->count ||
 		    (spec->duration_ns && now - start >= spec->duration_ns))
 			return false;
@@ -152,44 +192,6 @@ static bool watch(struct receiving_end *e, struct error *err)
 		}
 		if (watch_tick())
 			return true;
-	}
-}
-
-static void close_streams(const struct sink *sum, struct recv_result *out)
-{
-	const struct sink_streams *t = sum->streams;
-
-	out->streams = atomic_load(&t->n);
-	out->tail_known = out->streams > 0;
-	for (unsigned i = 0; i < out->streams; i++) {
-		const struct sink_stream *st = &t->at[i];
-		struct recv_stream *s = &out->stream[i];
-		uint64_t known, next = out->res.arrivals.next[i], missing = 0;
-
-		*s = (struct recv_stream){
-			.stream = st->id,
-			.base = st->base,
-			.highest = next > st->base ? next - st->base : 0,
-			.ended = atomic_load(&st->ended),
-			.sent = st->end_sent,
-			.refused = st->end_refused,
-		};
-		for (uint64_t n = 0; n < s->highest; n++) {
-			bool arrived = st->arrivals[(st->base + n) & (t->window - 1)];
-
-			s->delivered += arrived;
-			if (arrived) {
-				gaps_note(&out->res.arrivals.gaps, missing);
-				missing = 0;
-			} else {
-				missing++;
-			}
-		}
-		known = s->ended ? s->sent : s->highest;
-		out->lost += known > s->delivered ? known - s->delivered : 0;
-		if (s->ended && s->sent + s->refused > s->highest)
-			out->lost_tail += s->sent + s->refused - s->highest;
-		out->tail_known &= s->ended;
 	}
 }
 
@@ -221,13 +223,14 @@ static void close_books(struct receiving_end *e, struct recv_result *out)
 	receiver_sum(e->receiver, &sum, &res->arrivals);
 	if (e->traced)
 		close_stages(e, res);
-	close_streams(&sum, out);
+	learned_close(&e->learned, e->receiver, out);
 	res->delivered = sum.delivered;
 	res->duplicated = sum.duplicated;
+	res->late += sum.late;
 	res->damaged = sum.damaged;
 	res->invalid = sum.invalid;
 	res->foreign = sum.foreign;
-	out->received = sum.delivered + sum.duplicated;
+	out->received = sum.delivered + sum.duplicated + sum.late;
 	ns = sum.last_ns - sum.first_ns;
 	res->duration_ns = ns;
 	if (ns)
@@ -247,6 +250,7 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	e->spec = spec;
 	e->view = view;
 	e->ns = NETNS_NONE;
+	learned_init(&e->learned, spec->rx == &rx_xdp ? LEARNED_XDP_NS : LEARNED_SETTLE_NS);
 	e->flow = (struct flow){
 		.family = spec->ipv6 ? AF_INET6 : AF_INET, .dst_port = spec->port, .time = true};
 	netns_current(&e->ns, err);
@@ -260,6 +264,7 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	}
 	receiver_close(e->receiver);
 	xsk_prog_close(e->xsk_prog);
+	sink_prog_close(e->sink_prog);
 	if (e->traced)
 		tracer_close(&e->tracer);
 	netns_close(&e->ns);

@@ -16,13 +16,13 @@
 #include "run/solo.h"
 #include "run/tracer.h"
 #include "run/watch.h"
+#include "run/window.h"
 #include "stamp.h"
 
 #define END_RECORDS 3
 #define END_GAP_NS  20000000
 #define QUIET_NS    200000000
-#define FAST_PPS    5e6 /* no sender here is faster: bounds the numbers of an unthrottled timed run \
-			 */
+#define SETTLE_NS   5000000000 /* in which losses on this side are seen: a neighbour not found takes 3 s */
 
 struct sending_end {
 	const struct send_spec *spec;
@@ -33,6 +33,9 @@ struct sending_end {
 	struct tracer tracer;
 	bool traced;
 	struct fates fates; /* without a tracer: plain memory */
+	bool moving;	    /* more numbers than the window holds */
+	struct window window;
+	uint64_t refused[TRACE_STREAMS]; /* of the numbers folded so far */
 	struct sender_config config;
 	struct sender *sender;
 	struct ledger ledger;
@@ -73,43 +76,42 @@ static int plan_frames(struct sending_end *e, struct error *err)
 	return 0;
 }
 
-static void open_tracer(struct sending_end *e, uint64_t each)
+static void open_tracer(struct sending_end *e, uint64_t window)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	const struct tracer_spec spec = {
+		.streams = e->spec->threads,
+		.window = window,
+		.port = e->spec->to.port,
+		.netns = e->ns.inum,
+	};
 	char missing[128], note[256];
 	struct error why = {};
 
 	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
 		snprintf(why.message, sizeof(why.message), "missing %s", missing);
 	else
-		e->traced = !tracer_open(&e->tracer, e->spec->threads, each, e->spec->to.port,
-					 false, NULL, NULL, &why);
+		e->traced = !tracer_open(&e->tracer, &spec, &why);
 	if (e->traced || !e->view->on_note)
 		return;
 	snprintf(note, sizeof(note), "losses on this side are not traced: %.200s", why.message);
 	e->view->on_note(e->view->arg, note);
 }
 
-/* Numbers that may be needed: the count, or what the time allows. */
-static uint64_t most_numbers(const struct send_spec *spec)
-{
-	double pps = spec->rate_pps > 0 ? spec->rate_pps : FAST_PPS, most;
-
-	if (spec->count != UINT64_MAX)
-		return spec->count;
-	most = pps * (double)spec->duration_ns * 1e-9 * 1.01 + 1000;
-	return most < UINT32_MAX ? (uint64_t)most : UINT32_MAX;
-}
-
 static int open_sender(struct sending_end *e, struct error *err)
 {
 	const struct send_spec *spec = e->spec;
-	uint64_t most = most_numbers(spec), each = most / spec->threads + 1;
+	double fastest = window_pps(spec->tx, spec->tuning.send.gso, false);
+	double pps = spec->rate_pps > 0 ? spec->rate_pps / spec->threads : fastest;
+	uint64_t each = spec->count == UINT64_MAX ? UINT64_MAX : spec->count / spec->threads + 1;
+	uint64_t window = window_size(each, pps, SETTLE_NS, spec->threads);
 	int rc;
 
-	open_tracer(e, each);
+	e->moving = window < each;
+	window_init(&e->window, spec->threads, SETTLE_NS);
+	open_tracer(e, window);
 	if (!e->traced) {
-		rc = fates_init(&e->fates, (uint16_t)spec->threads, fates_window(each), err);
+		rc = fates_init(&e->fates, (uint16_t)spec->threads, window, err);
 		if (!rc)
 			rc = fates_map(&e->fates, -1, -1, -1, err);
 		if (rc)
@@ -122,7 +124,7 @@ static int open_sender(struct sending_end *e, struct error *err)
 		.ifindex = e->ifindex,
 		.threads = spec->threads,
 		.fates = fates_of(e),
-		.count = most,
+		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = spec->rate_pps,
 		.shape = spec->shape,
@@ -144,6 +146,16 @@ static bool is_numbered(const struct send_spec *spec)
 	return !spec->shape || !spec->shape->capture || spec->shape->capture->payload;
 }
 
+/* Numbers that are not folded yet whose send call failed. */
+static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = f->tail[slot]; i < upto; i++)
+		n += f->failed[fates_index(f, (uint16_t)slot, i)] != 0;
+	return n;
+}
+
 /* So that a lone receiver knows where each stream ended. Best effort, hence several. */
 static void say_end(const struct sending_end *e)
 {
@@ -160,14 +172,12 @@ static void say_end(const struct sending_end *e)
 	for (int n = 0; n < END_RECORDS; n++) {
 		for (unsigned t = 0; t < e->spec->threads; t++) {
 			const struct fates *f = e->config.fates;
-			uint64_t sent = sender_next(e->sender, t) - f->base, refused = 0;
+			uint64_t sent = sender_next(e->sender, t) - f->base;
+			uint64_t refused = e->refused[t] + failed_since(f, t, f->base + sent);
 			struct end_record end = {.magic = htobe16(END_MAGIC),
 						 .stream = htobe16((uint16_t)(f->stream0 + t)),
 						 .base = htobe64(f->base)};
 
-			for (uint64_t i = f->base; i < f->base + sent && i < f->base + f->window;
-			     i++)
-				refused += f->failed[fates_index(f, (uint16_t)t, i)] != 0;
 			end.sent = htobe64(sent - refused);
 			end.refused = htobe64(refused);
 			end.check = htobe64(~((uint64_t)(f->stream0 + t) ^ f->base ^
@@ -189,25 +199,6 @@ static bool show(const struct sending_end *e, uint64_t start)
 	if (e->traced)
 		i.dropped = drops_packets(e->tracer.drops);
 	return !e->view->on_interval || e->view->on_interval(e->view->arg, &i);
-}
-
-static bool watch(struct sending_end *e, struct error *err)
-{
-	uint64_t start = pace_now(), next = start + e->spec->interval_ns;
-	bool interrupted = false;
-
-	sender_start(e->sender);
-	while (!interrupted && !sender_done(e->sender)) {
-		interrupted = watch_tick();
-		if (pace_now() < next)
-			continue;
-		interrupted |= !show(e, start);
-		next += e->spec->interval_ns;
-	}
-	if (interrupted)
-		sender_stop(e->sender);
-	sender_join(e->sender, err);
-	return interrupted;
 }
 
 /* Drops that come late: of a queueing discipline, of a neighbour that is not found. */
@@ -233,29 +224,85 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 					: e->flow.payload);
 }
 
-static void close_books(struct sending_end *e, struct result *res)
+/* Names the losses; those elsewhere on this host are not this side's: the receiver's namespace. */
+static void name_causes(struct sending_end *e)
 {
 	struct ledger_place here = {e->ns.inum, 0, "tx", ""};
+
+	if (!e->traced)
+		return;
+	tracer_name(&e->tracer, &here, 1, &e->ledger);
+	for (int i = 0; i < e->ledger.n; i++) {
+		const struct ledger_cause *c = &e->ledger.cause[i];
+
+		if (c->raw.cause.netns != e->ns.inum && c->verdict.direction != DIRECTION_TX)
+			e->ledger.ignored[c->raw.index] = 1;
+	}
+}
+
+static void fold(struct sending_end *e, unsigned slot, uint64_t upto)
+{
+	bool shaped = e->spec->shape && e->spec->shape->n_payload;
+	struct fates *f = fates_of(e);
+
+	f->l3_bytes = shaped ? l3_bytes_of : NULL;
+	f->l3_arg = e;
+	e->refused[slot] += failed_since(f, slot, upto);
+	fates_fold(f, (uint16_t)slot, upto, e->ledger.ignored, &e->ledger.tally, NULL);
+}
+
+/* Folds numbers old enough, and lets the sender use their places. */
+static void move_window(struct sending_end *e, uint64_t now)
+{
+	uint64_t next[TRACE_STREAMS];
+	const uint64_t *leaving;
+
+	if (!e->moving || !window_is_due(&e->window, now))
+		return;
+	for (unsigned t = 0; t < e->spec->threads; t++)
+		next[t] = sender_next(e->sender, t);
+	leaving = window_move(&e->window, now, next);
+	if (!leaving)
+		return;
+	name_causes(e);
+	for (unsigned t = 0; t < e->spec->threads; t++) {
+		if (e->traced)
+			tracer_set_tail(&e->tracer, t, leaving[t]);
+		fold(e, t, leaving[t]);
+		sender_allow(e->sender, t, leaving[t] + fates_of(e)->window);
+	}
+}
+
+static bool watch(struct sending_end *e, struct error *err)
+{
+	uint64_t start = pace_now(), next = start + e->spec->interval_ns;
+	bool interrupted = false;
+
+	sender_start(e->sender);
+	while (!interrupted && !sender_done(e->sender)) {
+		interrupted = watch_tick();
+		move_window(e, pace_now());
+		if (pace_now() < next)
+			continue;
+		interrupted |= !show(e, start);
+		next += e->spec->interval_ns;
+	}
+	if (interrupted)
+		sender_stop(e->sender);
+	sender_join(e->sender, err);
+	return interrupted;
+}
+
+static void close_books(struct sending_end *e, struct result *res)
+{
 	bool shaped = e->spec->shape && e->spec->shape->n_payload;
 	struct sender_stats st;
 
-	fates_of(e)->l3_bytes = shaped ? l3_bytes_of : NULL;
-	fates_of(e)->l3_arg = e;
-	if (e->traced) {
+	if (e->traced)
 		settle(e);
-		tracer_name(&e->tracer, &here, 1, &e->ledger);
-		/* drops elsewhere on this host are not this side's: the receiving namespace's */
-		for (int i = 0; i < e->ledger.n; i++) {
-			const struct ledger_cause *c = &e->ledger.cause[i];
-
-			if (c->raw.cause.netns != e->ns.inum &&
-			    c->verdict.direction != DIRECTION_TX)
-				e->ledger.ignored[c->raw.index] = 1;
-		}
-	}
+	name_causes(e);
 	for (unsigned t = 0; t < e->spec->threads; t++)
-		fates_fold(fates_of(e), (uint16_t)t, sender_next(e->sender, t), e->ledger.ignored,
-			   &e->ledger.tally, NULL);
+		fold(e, t, sender_next(e->sender, t));
 	ledger_close(&e->ledger, 0, fates_of(e)->stream0, shaped ? 0 : l3_bytes_of(e, 0, 0), res);
 	if (e->traced)
 		tracer_losses(&e->tracer, &e->ledger, res);
@@ -263,6 +310,7 @@ static void close_books(struct sending_end *e, struct result *res)
 	res->waits = st.tx.waits;
 	res->wait_ns = st.tx.wait_ns;
 	res->slipped_ns = st.slipped_ns;
+	res->held_ns = st.held_ns;
 	res->deliberate.asked = e->spec->shape && shape_has_faults(e->spec->shape);
 	res->deliberate.duplicates = st.tx.duplicates;
 	res->deliberate.reordered = st.tx.displaced;

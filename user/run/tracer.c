@@ -6,13 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_OPEN (1ULL << 25) /* numbers kept in all where the count is not known beforehand */
-
 static int reason_value(const struct tracer *t, const char *name)
 {
 	int value = reasons_value(t->reasons, name);
 
 	return value < 0 ? -1 : value;
+}
+
+static struct trace_range range_of(const struct tracer *t, const char *name)
+{
+	struct ksym_range at = ksym_range(t->ksyms, name);
+
+	return (struct trace_range){at.start, at.end};
 }
 
 /*
@@ -21,20 +26,21 @@ static int reason_value(const struct tracer *t, const char *name)
  */
 static void find_ranges(struct tracer *t)
 {
+	static const char *const handing[TRACE_HANDING] = {
+		"veth_xmit",   "veth_xmit.cold", "veth_forward_skb",
+		"veth_xdp_rx", "netkit_xmit",	 "netkit_xmit.cold",
+	};
 	struct trace_config *c = &t->config;
-	struct ksym_range at = ksym_range(t->ksyms, "skb_release_data");
 
-	c->ignore_start = at.start;
-	c->ignore_end = at.end;
-	at = ksym_range(t->ksyms, "ip_do_fragment");
-	c->fragmenting[0].start = at.start;
-	c->fragmenting[0].end = at.end;
-	at = ksym_range(t->ksyms, "ip6_fragment");
-	c->fragmenting[1].start = at.start;
-	c->fragmenting[1].end = at.end;
+	c->ignore_start = range_of(t, "skb_release_data").start;
+	c->ignore_end = range_of(t, "skb_release_data").end;
+	c->fragmenting[0] = range_of(t, "ip_do_fragment");
+	c->fragmenting[1] = range_of(t, "ip6_fragment");
+	for (unsigned i = 0; i < TRACE_HANDING; i++)
+		c->handing[i] = range_of(t, handing[i]);
 }
 
-static int configure(struct tracer *t, uint16_t port, bool count_all, struct error *err)
+static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
 	int args = reasons_kfree_args(t->reasons);
 
@@ -47,23 +53,22 @@ static int configure(struct tracer *t, uint16_t port, bool count_all, struct err
 		.window = t->fates.window,
 		.stream0 = t->fates.stream0,
 		.streams = t->fates.streams,
-		.port = port,
+		.port = spec->port,
 		.has_reason = args > 2,
 		.has_rx_sk = args > 3,
 		.reason_netfilter = reason_value(t, "NETFILTER_DROP"),
 		.reason_otherhost = reason_value(t, "OTHERHOST"),
 		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
-		.count_all = count_all,
+		.count_all = !spec->window,
+		.fragments = spec->fragments,
+		.netns = spec->netns,
 	};
 	find_ranges(t);
 	return 0;
 }
 
-int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port, bool fragments,
-		const struct checkpoint_place *tx, const struct checkpoint_place *rx,
-		struct error *err)
+int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
-	uint64_t window = count == UINT64_MAX ? WINDOW_OPEN / streams : count;
 	bool xdp;
 	int rc;
 
@@ -72,16 +77,17 @@ int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t por
 	if (!rc)
 		rc = ksyms_open(&t->ksyms, NULL, err);
 	if (!rc)
-		rc = fates_init(&t->fates, (uint16_t)streams, fates_window(window), err);
+		rc = fates_init(&t->fates, (uint16_t)spec->streams, fates_window(spec->window),
+				err);
 	if (!rc)
-		rc = configure(t, port, !count, err);
-	t->config.fragments = fragments;
+		rc = configure(t, spec, err);
 	if (!rc) {
 		xdp = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0;
 		rc = drops_open(&t->drops, &t->config, xdp, err);
 	}
-	if (!rc && tx)
-		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, tx, rx, err);
+	if (!rc && spec->tx)
+		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->tx, spec->rx,
+				      err);
 	if (!rc)
 		rc = fates_map(&t->fates, drops_fates_fd(t->drops),
 			       t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
@@ -114,7 +120,7 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 	struct drops_losses l = {};
 
 	drops_read_losses(t->drops, &l);
-	res->late = l.bpf.late;
+	res->late += l.bpf.late;
 	out->causes_full = l.bpf.causes_full;
 	out->stamp_unreadable = l.bpf.stamp_unreadable;
 	out->recursion_misses = l.recursion_misses;
@@ -132,8 +138,6 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
 {
 	drops_set_tail(t->drops, slot, number);
-	if (t->checkpoints)
-		checkpoints_set_tail(t->checkpoints, slot, number);
 }
 
 void tracer_close(struct tracer *t)

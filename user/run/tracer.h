@@ -19,14 +19,20 @@ struct tracer {
 	struct checkpoints *checkpoints; /* NULL: none */
 };
 
+struct tracer_spec {
+	unsigned streams;
+	uint64_t window; /* numbers kept per stream; 0: they are others', so that causes are counted
+			  * but no fates kept */
+	uint16_t port;
+	bool fragments;				 /* datagrams are larger than the MTU */
+	uint32_t netns;				 /* only losses in this namespace; 0: in any */
+	const struct checkpoint_place *tx, *rx; /* both NULL: no checkpoints */
+};
+
 /*
- * Draws the numbers, loads and attaches the observers, maps the fates. `count`: numbers of one
- * stream, UINT64_MAX if that is not known; 0: the numbers are others', so that causes are counted
- * but no fates kept. `tx`, `rx`: checkpoints, both NULL for none. On failure all is undone.
+ * Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone.
  */
-int tracer_open(struct tracer *t, unsigned streams, uint64_t count, uint16_t port, bool fragments,
-		const struct checkpoint_place *tx, const struct checkpoint_place *rx,
-		struct error *err);
+int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
 
 /* Reads the causes seen so far and names them. */
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,

@@ -74,7 +74,9 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		goto fail;
 	memcpy((void *)&c->skel->rodata->cfg, cfg, sizeof(*cfg));
 	bpf_map__set_max_entries(c->skel->maps.seen, (__u32)pages);
-	rc = bpf_map__reuse_fd(c->skel->maps.fragments, drops_fragments_fd(drops));
+	rc = bpf_map__reuse_fd(c->skel->maps.tails, drops_tails_fd(drops));
+	if (!rc)
+		rc = bpf_map__reuse_fd(c->skel->maps.fragments, drops_fragments_fd(drops));
 	if (!rc)
 		rc = bpf_map__reuse_fd(c->skel->maps.fragment_counts,
 				       drops_fragment_counts_fd(drops));
@@ -82,8 +84,6 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		rc = checkpoint_bpf__load(c->skel);
 	if (rc)
 		goto fail;
-	for (unsigned i = 0; i < TRACE_STREAMS; i++)
-		c->skel->bss->tails[i] = cfg->base;
 	rc = attach(&c->at[0], tx, BPF_TC_EGRESS, bpf_program__fd(c->skel->progs.tx_device));
 	if (!rc)
 		rc = attach(&c->at[1], rx, BPF_TC_INGRESS,
@@ -101,11 +101,6 @@ fail:
 int checkpoints_seen_fd(const struct checkpoints *c)
 {
 	return bpf_map__fd(c->skel->maps.seen);
-}
-
-void checkpoints_set_tail(struct checkpoints *c, unsigned slot, uint64_t number)
-{
-	c->skel->bss->tails[slot] = number;
 }
 
 void checkpoints_close(struct checkpoints *c)

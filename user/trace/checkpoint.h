@@ -29,9 +29,6 @@ int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 /* The map of enum trace_seen bytes, to be mapped. */
 int checkpoints_seen_fd(const struct checkpoints *c);
 
-/* Numbers below have left the window of the stream. */
-void checkpoints_set_tail(struct checkpoints *c, unsigned slot, uint64_t number);
-
 void checkpoints_close(struct checkpoints *c);
 
 #endif

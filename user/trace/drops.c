@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "drops.skel.h"
@@ -16,6 +17,7 @@ struct drops {
 	bool paged;
 	int cpus;
 	struct trace_count *percpu; /* scratch, one a CPU */
+	struct trace_tails *tails;  /* mapped; NULL: not yet */
 };
 
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
@@ -47,6 +49,19 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	return rc;
 }
 
+static int map_tails(struct drops *d, uint64_t base)
+{
+	void *at = mmap(NULL, sizeof(*d->tails), PROT_READ | PROT_WRITE, MAP_SHARED,
+			drops_tails_fd(d), 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	d->tails = at;
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		d->tails->at[i] = base;
+	return 0;
+}
+
 int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
 {
 	struct drops *d = calloc(1, sizeof(*d));
@@ -63,8 +78,11 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 		drops_close(d);
 		return trace_load_error(err, rc);
 	}
-	for (unsigned i = 0; i < TRACE_STREAMS; i++)
-		d->skel->bss->tails[i] = cfg->base;
+	rc = map_tails(d, cfg->base);
+	if (rc) {
+		drops_close(d);
+		return trace_load_error(err, rc);
+	}
 	*out = d;
 	return 0;
 }
@@ -124,6 +142,11 @@ int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
 	return rc;
 }
 
+int drops_tails_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.tails);
+}
+
 int drops_cell_fd(const struct drops *d)
 {
 	return bpf_map__fd(d->skel->maps.cell);
@@ -172,7 +195,7 @@ int drops_watch_xskmap(struct drops *d, int map_fd)
 
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
 {
-	d->skel->bss->tails[slot] = number;
+	__atomic_store_n(&d->tails->at[slot], number, __ATOMIC_RELAXED);
 }
 
 static int read_count(const struct drops *d, __u32 index, struct trace_count *sum)
@@ -303,6 +326,8 @@ void drops_close(struct drops *d)
 {
 	if (!d)
 		return;
+	if (d->tails)
+		munmap(d->tails, sizeof(*d->tails));
 	drops_bpf__destroy(d->skel);
 	free(d->percpu);
 	free(d);

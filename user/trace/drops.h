@@ -45,6 +45,9 @@ int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
 
 int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
 
+/* The map `tails`, for reuse by all programs that find bytes of numbers. */
+int drops_tails_fd(const struct drops *d);
+
 int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
 int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
 
@@ -60,7 +63,7 @@ void drops_expect_sink(struct drops *d);
 /* Redirects into this XSKMAP are the flow's. */
 int drops_watch_xskmap(struct drops *d, int map_fd);
 
-/* Numbers below have left the window of the stream. */
+/* Numbers below have left the window of the stream: for all programs that share the map. */
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
 
 /* Weighted packets of all causes so far; cheap enough for every interval. */

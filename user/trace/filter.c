@@ -59,20 +59,36 @@ static int translate(struct filter *f)
 	return n < 0 ? n : 0;
 }
 
-static int refuse(int rc, const char *why, struct error *err)
+/* Enough of an expression to know it by, in one line. */
+static void quote(char *quoted, size_t size, const char *expr)
 {
+	size_t n = 0;
+
+	for (; n + 1 < size && expr[n]; n++)
+		quoted[n] = isprint((unsigned char)expr[n]) ? expr[n] : '?';
+	quoted[n] = '\0';
+	if (expr[n])
+		memset(quoted + n - 3, '.', 3);
+}
+
+static int refuse(const char *expr, int rc, const char *why, struct error *err)
+{
+	char quoted[100];
+
+	quote(quoted, sizeof(quoted), expr);
 	switch (rc) {
 	case -EINVAL:
 		return error_set(err, STATUS_USAGE, rc, "man pcap-filter describes the language",
-				 "bad filter: %s", why);
+				 "bad filter '%s': %s", quoted, why);
 	case -E2BIG:
 		return error_set(err, STATUS_USAGE, rc,
 				 "shorten it, for example with networks in place of hosts",
-				 "the filter is too long for the kernel");
+				 "the filter '%s' is too long for the kernel", quoted);
 	case -ENODATA: /* where `geneve` has not matched, libpcap has lost the offsets */
 		return error_set(err, STATUS_USAGE, rc, "put 'geneve' last, behind 'or'",
-				 "bad filter: libpcap does not know where headers are when "
-				 "'geneve' is tried first and does not match");
+				 "bad filter '%s': libpcap does not know where headers are when "
+				 "'geneve' is tried first and does not match",
+				 quoted);
 	}
 	return error_set(err, STATUS_FAILED, rc, NULL, "cannot compile the filter: %s",
 			 strerror(-rc));
@@ -92,7 +108,7 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 		rc = translate(f);
 	if (rc) {
 		filter_free(f);
-		return refuse(rc, why, err);
+		return refuse(expr, rc, why, err);
 	}
 	f->tags = asks_for_tags(expr);
 	*out = f;

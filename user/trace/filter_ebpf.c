@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the kernel's verifier asks for shapes this code:
- * - It refuses code that no edge of the control flow leads to. So classic code that is never
- * reached is left out, and what is never executed hangs on a branch whose outcome only the verifier
- * knows.
- * - It follows each path until it meets a state that it has seen. So that paths meet, values of the
- *   filter are plain numbers to it: its memory is in a map, and an index goes through it.
+ * What the kernel's verifier asks for shapes this code. It refuses instructions that no edge of the
+ * control flow leads to: so what is never reached is left out, and what is never executed hangs on
+ * a branch whose outcome only the verifier knows. It follows each path until it meets a state that
+ * it has seen: so that paths meet, all values of the filter are plain numbers to it; its memory is
+ * in a map, and an index goes through it.
  */
 #include "trace/filter_ebpf.h"
 
@@ -13,7 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "trace/filter_reach.h"
 
 #define SCRATCH	 BPF_REG_1
 #define A	 BPF_REG_2
@@ -32,9 +32,7 @@ struct translation {
 	struct layer {
 		const struct sock_filter *in;
 		unsigned n;
-		bool live[FILTER_ROOM]; /* reached from the first instruction */
-		uint16_t
-			set[FILTER_ROOM]; /* words of memory that are written by then, a bit each */
+		struct filter_reach reach;
 		uint16_t place[FILTER_ROOM];
 	} layers[2];
 };
@@ -256,10 +254,6 @@ static void branch(struct translation *t, const struct layer *l, unsigned i)
 	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
 	unsigned yes = l->place[i + 1 + f->jt], no = l->place[i + 1 + f->jf];
 
-	if (f->jt == f->jf) {
-		go(t, yes);
-		return;
-	}
 	if (!f->jt && inverse(op)) {
 		go_if(t, BPF_JMP32 | inverse(op) | BPF_SRC(f->code), A, src, src ? 0 : f->k, no);
 		return;
@@ -337,7 +331,7 @@ static int translate_layer(struct translation *t, struct layer *l)
 		end(t, FILTER_NO);
 	for (unsigned i = 0; !rc && i < l->n; i++) {
 		l->place[i] = (uint16_t)t->at;
-		if (l->live[i])
+		if (l->reach.live[i])
 			rc = instruction(t, l, i);
 	}
 	return rc;
@@ -383,76 +377,11 @@ static int pass(struct translation *t)
 	return rc;
 }
 
-/*
- * The instruction that `step` leads to from `i` is live, and of the memory no more than `set` is
- * written when it is reached. A jump back that brings news asks for another pass.
- */
-static int reach(struct layer *l, unsigned i, uint32_t step, uint16_t set, bool *again)
+static int prepare(struct layer *l, const struct filter_source *source)
 {
-	uint32_t to = i + 1 + step;
-
-	if (to >= l->n)
-		return -EINVAL;
-	if (to <= i && (!l->live[to] || l->set[to] & ~set))
-		*again = true;
-	l->set[to] = l->live[to] ? l->set[to] & set : set;
-	l->live[to] = true;
-	return 0;
-}
-
-/* Follows the word of memory that an instruction uses. `load`: it reads, else it writes. */
-static int use_memory(const struct sock_filter *f, bool load, uint16_t *set)
-{
-	if (f->k >= FILTER_MEMORY)
-		return -EINVAL;
-	if (load)
-		return *set >> f->k & 1 ? 0 : -ENODATA;
-	*set |= (uint16_t)(1 << f->k);
-	return 0;
-}
-
-static int reach_next(struct translation *t, struct layer *l, unsigned i, bool *again)
-{
-	const struct sock_filter *f = &l->in[i];
-	uint16_t set = l->set[i];
-	int rc = 0;
-
-	switch (BPF_CLASS(f->code)) {
-	case BPF_RET:
-		return 0;
-	case BPF_JMP:
-		if (BPF_OP(f->code) == BPF_JA) {
-			t->loops |= (int32_t)f->k < 0;
-			return reach(l, i, f->k, set, again);
-		}
-		rc = reach(l, i, f->jt, set, again);
-		return rc ? rc : reach(l, i, f->jf, set, again);
-	case BPF_ST:
-	case BPF_STX:
-		rc = use_memory(f, false, &set);
-		break;
-	case BPF_LD:
-	case BPF_LDX:
-		if (BPF_MODE(f->code) == BPF_MEM)
-			rc = use_memory(f, true, &set);
-	}
-	return rc ? rc : reach(l, i, 0, set, again);
-}
-
-static int prepare(struct translation *t, struct layer *l, const struct filter_source *source)
-{
-	bool again = source->n;
-	int rc = 0;
-
 	l->in = source->insns;
 	l->n = source->n;
-	l->live[0] = true;
-	while (!rc && again) {
-		again = false;
-		for (unsigned i = 0; !rc && i < l->n; i++)
-			rc = l->live[i] ? reach_next(t, l, i, &again) : 0;
-	}
-	return rc;
+	return l->n <= FILTER_ROOM ? filter_reach(&l->reach, l->in, l->n) : -E2BIG;
 }
 
 int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room)
@@ -461,8 +390,10 @@ int filter_translate(const struct filter_source layers[2], struct bpf_insn *out,
 	unsigned used;
 	int rc = 0;
 
-	for (int i = 0; !rc && i < 2; i++)
-		rc = layers[i].n <= FILTER_ROOM ? prepare(&t, &t.layers[i], &layers[i]) : -E2BIG;
+	for (int i = 0; !rc && i < 2; i++) {
+		rc = prepare(&t.layers[i], &layers[i]);
+		t.loops |= t.layers[i].reach.loops;
+	}
 	for (int i = 0; !rc && i < 2; i++)
 		rc = pass(&t);
 	if (rc)

@@ -7,4 +7,7 @@
 /* Why a tracing program could not be loaded or attached; `rc`: -errno, returned. */
 int trace_load_error(struct error *err, int rc);
 
+/* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
+unsigned trace_cpus(void);
+
 #endif

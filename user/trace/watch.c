@@ -32,21 +32,6 @@ struct watch {
 	struct watch_count *batch_values;
 };
 
-/* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */
-static unsigned highest_cpu(void)
-{
-	FILE *f = fopen("/sys/devices/system/cpu/possible", "r");
-	unsigned cpu = 0;
-	int c;
-
-	if (!f)
-		return (unsigned)sysconf(_SC_NPROCESSORS_CONF) - 1;
-	while (fscanf(f, "%u", &cpu) == 1 && (c = fgetc(f)) != EOF && c != '\n')
-		;
-	fclose(f);
-	return cpu;
-}
-
 static size_t mapped_size(const struct watch *w, unsigned slots)
 {
 	return WATCH_SETS * w->cpus * slots * w->slot_size;
@@ -226,7 +211,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->slot = w->other = MAP_FAILED;
 	w->by_flow = spec->by_flow;
 	w->has_filter = spec->filter != NULL;
-	w->cpus = highest_cpu() + 1;
+	w->cpus = trace_cpus();
 	w->possible = (unsigned)libbpf_num_possible_cpus();
 	w->slots = w->by_flow ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	w->keys = w->by_flow ? WATCH_FLOW_OVERFLOW : WATCH_OVERFLOW;

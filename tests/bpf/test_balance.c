@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The checkpoints of a flow's books, on real traffic between two namespaces: what arrives is
+ * delivered, dropped or waits, whatever happens to it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+
+#include "bpf/helpers.h"
+#include "host/lab.h"
+#include "live/flow_books.h"
+
+#define LEN	  100 /* payload */
+#define SETTLE_NS 5000000000ULL
+#define IDLE_MS	  300
+#define SHORT_NS  300000000ULL /* where the books do not close */
+
+static uint16_t port; /* others may run the same test, and the books are of the whole host */
+static struct lab lab;
+static struct reasons *reasons;
+static struct ksyms *ksyms;
+static struct filter *filter;
+static struct balance *balance;
+static struct balance_moment begun;
+static int tx = -1, rx = -1;
+
+static int socket_in(const struct netns *ns, int domain, int type, int protocol)
+{
+	int saved = netns_push(ns), fd;
+
+	assert_true(saved >= 0);
+	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
+	netns_pop(saved);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static int open_lab(void **state)
+{
+	const struct lab_spec spec = {.topology = LAB_PAIR};
+	struct error err = {};
+
+	(void)state;
+	if (!lab_open(&lab, &spec, &err) && !ksyms_open(&ksyms, NULL, &err))
+		return 0;
+	print_error("%s\n", err.message);
+	return -1;
+}
+
+static int close_lab(void **state)
+{
+	(void)state;
+	ksyms_free(ksyms);
+	reasons_free(reasons);
+	lab_close(&lab);
+	return 0;
+}
+
+static int bound(const struct netns *ns, uint16_t to)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(to)};
+	int fd = socket_in(ns, AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+/* `and`: what follows the port in the expression. */
+static void begin_with(const char *and, const struct balance_numbering *numbering)
+{
+	const struct balance_numbering none = {};
+	struct error err = {};
+	char expr[128];
+
+	snprintf(expr, sizeof(expr), "udp port %u%s", port, and);
+	if (filter_compile(&filter, expr, &err) ||
+	    balance_open(&balance, filter, numbering ? numbering : &none, reasons, ksyms, &err) ||
+	    balance_begin(balance, &begun, &err))
+		fail_msg("%s", err.message);
+}
+
+static int open_sockets(void **state)
+{
+	(void)state;
+	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
+	rx = bound(&lab.rx_ns, port);
+	return 0;
+}
+
+static int close_sockets(void **state)
+{
+	(void)state;
+	close(tx);
+	if (rx >= 0)
+		close(rx);
+	balance_close(balance);
+	filter_free(filter);
+	balance = NULL;
+	filter = NULL;
+	return 0;
+}
+
+static void send_from(int fd, unsigned n, unsigned len)
+{
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
+	static uint8_t payload[65536];
+
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(sendto(fd, payload, len, 0, (const void *)&to, sizeof(to)), len);
+}
+
+/* One datagram, as long as `size`; waits until it is there. -1: none came. */
+static int read_one(int fd, unsigned size, int flags)
+{
+	static uint8_t payload[65536];
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, IDLE_MS) > 0 ? (int)recv(fd, payload, size, flags | MSG_DONTWAIT) : -1;
+}
+
+/* What was sent has arrived: the queue has not grown for a while. */
+static void await_arrival(int fd)
+{
+	uint32_t mem[SK_MEMINFO_VARS], before = 0;
+	socklen_t len = sizeof(mem);
+
+	for (int i = 0; i < 100; i++) {
+		poll(NULL, 0, 20);
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len), 0);
+		if (before && mem[SK_MEMINFO_RMEM_ALLOC] == before)
+			return;
+		before = mem[SK_MEMINFO_RMEM_ALLOC];
+	}
+	fail_msg("nothing arrived");
+}
+
+/* Until none has come for a while, or `want` have. Returns how many it read. */
+static unsigned read_upto(int fd, unsigned want)
+{
+	unsigned n = 0;
+
+	while (n < want && read_one(fd, 65536, 0) >= 0)
+		n++;
+	return n;
+}
+
+static struct flow_books close_within(uint64_t settle_ns, uint64_t dropped)
+{
+	struct flow_facts facts = {.begin = begun, .dropped = dropped};
+	struct flow_books books;
+	struct error err = {};
+
+	if (balance_end(balance, &begun, settle_ns, &facts.end, &err))
+		fail_msg("%s", err.message);
+	flow_books_close(&books, &facts);
+	return books;
+}
+
+/* `dropped` is what the rows of the tracer would tell. */
+static struct flow_books close_books(uint64_t dropped)
+{
+	return close_within(SETTLE_NS, dropped);
+}
+
+static void assert_books(const struct flow_books *b, int64_t arrived, uint64_t delivered,
+			 int64_t in_flight)
+{
+	assert_int_equal(b->arrived, arrived);
+	assert_int_equal(b->delivered, delivered);
+	assert_int_equal(b->in_flight, in_flight);
+	assert_int_equal(b->unaccounted, 0);
+	for (unsigned i = 0; i < DOUBT_BALANCE; i++)
+		assert_int_equal(b->doubt[i], 0);
+	assert_true(b->balanced);
+}
+
+static void all_delivered(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with("", NULL);
+	send_from(tx, 50, LEN);
+	assert_int_equal(read_upto(rx, 50), 50);
+	b = close_books(0);
+	assert_books(&b, 50, 50, 0);
+	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
+}
+
+static void nothing_came(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with("", NULL);
+	b = close_books(0);
+	assert_books(&b, 0, 0, 0);
+	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
+}
+
+static void buffer_too_small(void **state)
+{
+	int tiny = 4096;
+	struct flow_books b;
+	unsigned n;
+
+	(void)state;
+	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
+	begin_with("", NULL);
+	send_from(tx, 500, LEN);
+	n = read_upto(rx, 500);
+	assert_in_range(n, 1, 499);
+	b = close_books(500 - n);
+	assert_books(&b, 500, n, 0);
+	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 500 - n);
+	assert_int_equal(b.verdict, FLOW_THIS_HOST);
+}
+
+static void unread_before_and_after(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	send_from(tx, 30, LEN);
+	await_arrival(rx);
+	begin_with("", NULL);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(read_one(rx, LEN, 0), LEN);
+	send_from(tx, 5, LEN);
+	b = close_books(0);
+	assert_books(&b, 5, 10, -5);
+}
+
+static void unread_stays(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with("", NULL);
+	send_from(tx, 7, LEN);
+	b = close_books(0);
+	assert_books(&b, 7, 0, 7);
+}
+
+static void closed_unread(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	send_from(tx, 3, LEN);
+	await_arrival(rx);
+	begin_with("", NULL);
+	send_from(tx, 7, LEN);
+	close(rx);
+	rx = -1;
+	b = close_books(10);
+	assert_books(&b, 7, 0, -3);
+	assert_int_equal(b.facts.end.sum.dropped[SIDE_INSIDE], 10);
+}
+
+static void no_socket(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	close(rx);
+	rx = -1;
+	begin_with("", NULL);
+	send_from(tx, 7, LEN);
+	b = close_books(7);
+	assert_books(&b, 7, 0, 0);
+}
+
+static void peeked_and_truncated(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with("", NULL);
+	send_from(tx, 3, LEN);
+	send_from(tx, 1, 0);
+	assert_int_equal(read_one(rx, LEN, MSG_PEEK), LEN);
+	assert_int_equal(read_one(rx, 10, 0), 10);
+	assert_int_equal(read_one(rx, 10, MSG_TRUNC), LEN);
+	assert_int_equal(read_upto(rx, 2), 2);
+	b = close_books(0);
+	assert_books(&b, 4, 4, 0);
+}
+
+/* A handshake of another length is no part of the flow, and lies in the same queue. */
+static void told_by_length(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with(" and greater 128", NULL);
+	send_from(tx, 1, 4);
+	send_from(tx, 20, LEN);
+	send_from(tx, 1, 4);
+	assert_int_equal(read_upto(rx, 22), 22);
+	send_from(tx, 3, LEN);
+	send_from(tx, 2, 4);
+	b = close_books(0);
+	assert_books(&b, 23, 20, 3);
+}
+
+static void others_before_the_flow(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	send_from(tx, 4, 4);
+	send_from(tx, 2, LEN);
+	await_arrival(rx);
+	begin_with(" and greater 128", NULL);
+	assert_int_equal(read_upto(rx, 6), 6);
+	b = close_books(0);
+	assert_books(&b, 0, 2, -2);
+}
+
+static void cannot_be_told(void **state)
+{
+	int other = bound(&lab.tx_ns, port + 1);
+	struct flow_books b;
+	char from_other[32];
+
+	(void)state;
+	snprintf(from_other, sizeof(from_other), " and src port %u", port + 1);
+	begin_with(from_other, NULL);
+	send_from(other, 5, LEN);
+	send_from(tx, 5, LEN);
+	assert_int_equal(read_upto(rx, 10), 10);
+	b = close_within(SHORT_NS, 0);
+	assert_int_equal(b.doubt[DOUBT_AMBIGUOUS], 10);
+	assert_false(b.balanced);
+	assert_int_equal(b.verdict, FLOW_UNKNOWN);
+	close(other);
+}
+
+/* A read that is shorter than all that came: whose it was is not known. */
+static void buffer_of_the_reader_too_short(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with(" and greater 128", NULL);
+	send_from(tx, 1, 4);
+	send_from(tx, 2, LEN);
+	assert_int_equal(read_one(rx, 10, 0), 4);
+	assert_int_equal(read_one(rx, 10, 0), 10);
+	assert_int_equal(read_one(rx, LEN, 0), LEN);
+	b = close_within(SHORT_NS, 0);
+	assert_int_equal(b.doubt[DOUBT_UNPLACED], 1);
+	assert_int_equal(b.delivered, 1);
+	assert_int_equal(b.verdict, FLOW_UNKNOWN);
+}
+
+static void join(int fd)
+{
+	struct ip_mreqn group = {.imr_multiaddr.s_addr = htonl(0xe8010101), /* 232.1.1.1 */
+				 .imr_ifindex = (int)lab.rx.ifindex};
+
+	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)), 0);
+}
+
+/* Each of two sockets gets a copy: more is delivered than arrived, and that is said. */
+static void multicast(void **state)
+{
+	const struct sockaddr_in to = {.sin_family = AF_INET,
+				       .sin_port = htons(port),
+				       .sin_addr.s_addr = htonl(0xe8010101)};
+	int one = 1, second = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct flow_books b;
+	char line[FLOW_SENTENCE];
+
+	(void)state;
+	close(rx);
+	rx = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+	for (int i = 0; i < 2; i++) {
+		int fd = i ? second : rx;
+
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+		assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
+		join(fd);
+	}
+	begin_with("", NULL);
+	struct ip_mreqn out = {.imr_ifindex = (int)lab.tx.ifindex};
+	assert_int_equal(setsockopt(tx, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out)), 0);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(sendto(tx, "12345", 5, 0, (const void *)&to, sizeof(to)), 5);
+	assert_int_equal(read_upto(rx, 5), 5);
+	assert_int_equal(read_upto(second, 5), 5);
+	b = close_within(SHORT_NS, 0);
+	assert_int_equal(b.delivered, 10);
+	assert_int_equal(b.unaccounted, -5);
+	assert_int_equal(b.verdict, FLOW_UNKNOWN);
+	assert_int_equal(flow_books_rests_on(&b, 1, line, sizeof(line)), 0);
+	assert_non_null(strstr(line, "multicast"));
+	close(second);
+}
+
+static void fragments(void **state)
+{
+	struct flow_books b;
+
+	(void)state;
+	begin_with("", NULL);
+	send_from(tx, 10, 5000);
+	assert_int_equal(read_upto(rx, 10), 10);
+	b = close_books(0);
+	assert_books(&b, 10, 10, 0);
+}
+
+static void merged(int gro, unsigned reads)
+{
+	int size = 200;
+	struct flow_books b;
+
+	assert_int_equal(setsockopt(tx, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)), 0);
+	assert_int_equal(setsockopt(rx, SOL_UDP, UDP_GRO, &gro, sizeof(gro)), 0);
+	begin_with("", NULL);
+	send_from(tx, 1, 200 * 5);
+	send_from(tx, 1, 200 * 3 + 20);
+	assert_int_equal(read_upto(rx, reads), reads);
+	send_from(tx, 1, 200 * 2);
+	b = close_books(0);
+	assert_books(&b, 11, 9, 2);
+}
+
+static void merged_and_cut(void **state)
+{
+	(void)state;
+	merged(0, 9);
+}
+
+static void merged_and_read_whole(void **state)
+{
+	(void)state;
+	merged(1, 2);
+}
+
+static void loopback(void **state)
+{
+	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+	struct flow_books b;
+
+	(void)state;
+	begin_with("", NULL);
+	send_from(own, 10, LEN);
+	assert_int_equal(read_upto(rx, 10), 10);
+	b = close_books(0);
+	assert_books(&b, 10, 10, 0);
+	close(own);
+}
+
+static void send_rtp(uint16_t number, uint32_t ssrc)
+{
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = lab.rx.ip4};
+	uint8_t rtp[172] = {0x80, 0};
+
+	put16(rtp + 2, number);
+	memcpy(rtp + 8, &ssrc, sizeof(ssrc));
+	sendto(tx, rtp, sizeof(rtp), 0, (const void *)&to, sizeof(to));
+}
+
+static struct flow_books close_numbered(uint64_t dropped, struct balance_streams *streams)
+{
+	struct flow_facts facts = {.begin = begun, .dropped = dropped, .numbered = true};
+	struct flow_books books;
+	struct error err = {};
+
+	assert_int_equal(balance_end(balance, &begun, SETTLE_NS, &facts.end, &err), 0);
+	assert_int_equal(balance_read_streams(balance, streams), 0);
+	facts.streams = *streams;
+	flow_books_close(&books, &facts);
+	return books;
+}
+
+/* Skipped by the sender, and lost in the buffer of the socket: two numbers, both exact. */
+static void rtp_lost_before_and_here(void **state)
+{
+	const struct balance_numbering rtp = {.kind = NUMBERS_RTP};
+	struct balance_streams streams;
+	struct flow_books b;
+	int tiny = 4096;
+	unsigned n;
+
+	(void)state;
+	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
+	begin_with("", &rtp);
+	for (unsigned i = 0; i < 500; i++) {
+		if (i % 50 != 7)
+			send_rtp((uint16_t)(65000 + i), 1);
+		if (i % 100 != 9)
+			send_rtp((uint16_t)(60000 + i), 2);
+	}
+	n = read_upto(rx, 985);
+	b = close_numbered(985 - n, &streams);
+	assert_books(&b, 985, n, 0);
+	assert_int_equal(streams.streams, 2);
+	assert_int_equal(streams.missing, 15);
+	assert_int_equal(streams.seen, 985);
+	assert_int_equal(streams.duplicates, 0);
+	assert_int_equal(b.verdict, FLOW_BOTH);
+}
+
+static atomic_bool over;
+static unsigned pause_us;
+
+static void *sends(void *arg)
+{
+	const struct timespec pause = {.tv_nsec = pause_us * 1000};
+
+	(void)arg;
+	while (!over) {
+		send_from(tx, 1, LEN);
+		if (pause_us)
+			nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static void *reads(void *arg)
+{
+	static uint8_t payload[LEN];
+
+	(void)arg;
+	while (!over)
+		recv(rx, payload, sizeof(payload), 0);
+	return NULL;
+}
+
+/* The books begin and end in the middle of a flow. */
+static void flows(unsigned us)
+{
+	struct timeval patience = {.tv_usec = 100000};
+	pthread_t sender, reader;
+	struct flow_books b;
+
+	pause_us = us;
+	over = false;
+	setsockopt(rx, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_int_equal(pthread_create(&sender, NULL, sends, NULL), 0);
+	assert_int_equal(pthread_create(&reader, NULL, reads, NULL), 0);
+	poll(NULL, 0, 20);
+	begin_with("", NULL);
+	poll(NULL, 0, 200);
+	b = close_books(0);
+	over = true;
+	pthread_join(sender, NULL);
+	pthread_join(reader, NULL);
+	assert_int_equal(b.unaccounted, 0);
+}
+
+static void while_it_flows(void **state)
+{
+	(void)state;
+	flows(50);
+}
+
+static void while_it_floods(void **state)
+{
+	(void)state;
+	flows(0);
+}
+
+int main(void)
+{
+	struct error err = {};
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_sockets, close_sockets)
+	const struct CMUnitTest tests[] = {
+		TEST(all_delivered),	TEST(nothing_came),
+		TEST(buffer_too_small), TEST(unread_before_and_after),
+		TEST(unread_stays),	TEST(closed_unread),
+		TEST(no_socket),	TEST(peeked_and_truncated),
+		TEST(told_by_length),	TEST(others_before_the_flow),
+		TEST(cannot_be_told),	TEST(buffer_of_the_reader_too_short),
+		TEST(multicast),	TEST(fragments),
+		TEST(merged_and_cut),	TEST(merged_and_read_whole),
+		TEST(loopback),		TEST(rtp_lost_before_and_here),
+		TEST(while_it_flows),	TEST(while_it_floods),
+	};
+
+	port = (uint16_t)(20000 + getpid() % 20000);
+	if (geteuid()) {
+		print_message("needs root\n");
+		return SKIPPED;
+	}
+	if (reasons_open(&reasons, NULL, &err) ||
+	    reasons_tracepoint_args(reasons, "sock_recv_length") < 0) {
+		print_message("needs Linux 6.3 with BTF\n");
+		reasons_free(reasons);
+		return SKIPPED;
+	}
+	return cmocka_run_group_tests(tests, open_lab, close_lab);
+}

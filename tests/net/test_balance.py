@@ -1,0 +1,406 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`trace --balance`: the books of a flow close, whatever happens to its packets."""
+
+import contextlib
+import fcntl
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import EVERYTHING, TIMEOUT, case, main, pktledger, require, table
+from traced import (BROKEN, PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
+from traced_faults import (closed_port, filter_on_socket, generic_xdp, nft, tc_ingress,
+                           tiny_rcvbuf, unread_at_close)
+
+EXPR = f"udp port {PORT}"
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
+
+
+def thorough(function):
+    """A case of `make test-all` only."""
+    return case(function) if EVERYTHING else function
+
+
+def lost(end):
+    """Of the flow; counters of interfaces know no flow."""
+    rows = {}
+    for stage in end["stages"] + end["suspect"]:
+        packets = sum(c["packets"] for c in stage["causes"] if c["scope"] == "flow")
+        if packets:
+            rows[stage["stage"]] = rows.get(stage["stage"], 0) + packets
+    return rows
+
+
+def assert_books(document, arrived, delivered, in_flight=0, **stages):
+    """From the numbers alone; the program's own verdict has to agree."""
+    end = document["end"]
+    text = json.dumps({k: v for k, v in end.items() if k != "findings"})[:2500]
+    assert end["arrived"] == (end["delivered"] + sum(lost(end).values()) + end["in_flight"]
+                              + end["unaccounted"]), text
+    assert end["unaccounted"] == 0 and end["balanced"] is True, text
+    assert (end["arrived"], end["delivered"], end["in_flight"]) == (arrived, delivered,
+                                                                    in_flight), text
+    assert lost(end) == stages, f"not {stages}: {text}"
+    return end
+
+
+def require_recv_length(result):
+    require("sock_recv_length" not in result.err, "needs Linux 6.3")
+
+
+# What happens to packets
+
+
+@case
+def all_delivered():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        with tracing("--balance", EXPR) as t:
+            sent = 0
+            for _ in range(10):
+                sent += send(V4, 100)
+                assert read_all(sock, 0.02) == 100
+            end = assert_books(t.stop(), sent, sent)
+        assert end["verdict"] == "none_seen", end["verdict"]
+        assert end["culprit"] is None, end["culprit"]
+        assert end["checkpoints"]["runs"] >= 3 * sent, end["checkpoints"]
+
+
+HERE = [
+    ("receive buffer", tiny_rcvbuf, V4),
+    ("nft input, IPv6", lambda a: nft("input", RX, a), V6),
+    ("nft output", lambda a: nft("output", TX, a), V4),
+    ("generic XDP", generic_xdp, V4),
+]
+MORE = [
+    ("closed port", closed_port, V4),
+    ("receive buffer, IPv6", tiny_rcvbuf, V6),
+    ("socket filter", filter_on_socket, V4),
+    ("nft input", lambda a: nft("input", RX, a), V4),
+    ("nft prerouting, IPv6", lambda a: nft("prerouting", RX, a), V6),
+    ("nft postrouting, IPv6", lambda a: nft("postrouting", TX, a), V6),
+    ("tc ingress", tc_ingress, V4),
+]
+
+
+@table(HERE + MORE if EVERYTHING else HERE)
+def lost_here(fault, address):
+    with lab(), fault(address) as about, tracing("--balance", EXPR) as t:
+        sent = send(address)
+        received = read_all(about["reader"]) if "reader" in about else 0
+        end = assert_books(t.stop(), sent, received, **{about["stage"]: sent - received})
+        assert end["verdict"] == "this_host", end["verdict"]
+        assert end["culprit"]["stage"] == about["stage"], end["culprit"]
+        assert end["culprit"]["packets"] == sent - received, end["culprit"]
+        if about.get("process") and not end["own_losses"]["no_sockets"]:
+            assert end["culprit"]["process"] == about["process"], end["culprit"]
+            assert end["culprit"]["socket"] == about["socket"], end["culprit"]
+
+
+@case
+def closed_with_unread_packets():
+    with lab(), unread_at_close(V4) as about:
+        before = send(V4, 20)
+        with tracing("--balance", EXPR) as t:
+            sent = send(V4)
+            about["close"].close()
+            assert_books(t.stop(), sent, 0, -before, socket_close=sent + before)
+
+
+@thorough
+def left_unread():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        before = send(V4, 20)
+        with tracing("--balance", EXPR) as t:
+            sent = send(V4, 50)
+            for _ in range(30):
+                sock.recv(65536)
+            assert_books(t.stop(), sent, 30, before + sent - 30 - before)
+
+
+@case
+def queueing_discipline_of_the_sender():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "2mbit",
+                     "burst", "2k", "limit", "20k")
+        require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+        with tracing("--balance", EXPR) as t:
+            sent = send(V4, size=500)
+            received = read_all(sock, 0.5)
+            assert 0 < received < sent
+            assert_books(t.stop(), sent, received, qdisc=sent - received)
+
+
+@thorough
+def fragments():
+    """Some datagrams lack a fragment: a datagram counts once, however many parts it has."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        with tracing("--balance", EXPR) as t:
+            sent = send(V4, 100, size=4000)
+            received = read_all(sock)
+            assert_books(t.stop(), sent, received,
+                         **({"rcvbuf": sent - received} if received < sent else {}))
+
+
+# Ways through the host
+
+
+@case
+def past_a_router():
+    """Through five devices, a packet arrives once."""
+    with lab("--topology", "router"), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        with tracing("--balance", EXPR) as t:
+            sent = send("198.18.1.2")
+            received = read_all(sock)
+            with udp(TX, socket.AF_INET) as short:
+                short.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)
+                for _ in range(20):
+                    short.sendto(b"x", ("198.18.1.2", PORT))
+            assert_books(t.stop(), sent + 20, received, ip_forward=20,
+                         **({"rcvbuf": sent - received} if received < sent else {}))
+
+
+@contextlib.contextmanager
+def tun(name):
+    """A device whose other end is no part of the host: this process."""
+    require(Path("/dev/net/tun").exists(), "needs /dev/net/tun")
+    with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
+        for line in ("addr add 198.18.5.1/24 dev t0", "link set t0 up"):
+            done = shell(name, "ip", *line.split())
+            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
+        os.set_blocking(device.fileno(), False)
+        yield device
+
+
+def datagram(port, payload):
+    """From the other end of the tun to this one, without checksum."""
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 1, 0, 64, socket.IPPROTO_UDP,
+                         0, socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1"))
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xffff) + (total >> 16)
+    checksum = struct.pack("!H", ~((total & 0xffff) + (total >> 16)) & 0xffff)
+    return (header[:10] + checksum + header[12:]
+            + struct.pack("!HHHH", 1234, port, 8 + len(payload), 0) + payload)
+
+
+@case
+def into_the_host():
+    with lab(), tun(RX) as device, udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        with tracing("--balance", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
+            for _ in range(50):
+                device.write(datagram(PORT, b"x" * 100))
+            for _ in range(20):
+                device.write(datagram(PORT + 1, b"x" * 100))
+            assert read_all(sock) == 50
+            assert_books(t.stop(), 70, 50, udp_lookup=20)
+
+
+@case
+def out_of_the_host():
+    """What leaves again is not in the sum; what was lost on its way out is."""
+    with lab(), tun(RX) as device:
+        for place, line in ((RX, "sysctl -q -w net.ipv4.ip_forward=1"),
+                            (RX, "ip link set t0 txqueuelen 100"),
+                            (TX, f"ip route add 198.18.5.0/24 via {V4}")):
+            done = shell(place, *line.split())
+            require(done.returncode == 0, f"{line}: {done.stderr.strip()}")
+        with tracing("--balance", EXPR) as t:
+            sent = send("198.18.5.9")
+            left = 0
+            with contextlib.suppress(BlockingIOError):
+                while device.read(2048) is not None:
+                    left += 1
+            document = t.stop()
+        assert 0 < left < sent, (left, sent)
+        end = assert_books(document, sent - left, 0, tx_device=sent - left)
+        assert end["checkpoints"]["left"] == sent, end["checkpoints"]  # at the device's queue
+
+
+# Whose packets they are
+
+
+@thorough
+def told_apart_by_length():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        send(V4, 3, size=4)
+        with tracing("--balance", f"{EXPR} and greater 100") as t:
+            sent = 0
+            for _ in range(5):
+                sent += send(V4, 50)
+                send(V4, 1, size=4)
+                read_all(sock, 0.02)
+            send(V4, 2, size=4)
+            last = send(V4, 7)
+            assert_books(t.stop(), sent + last, sent, last)
+
+
+@case
+def cannot_be_told_apart():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, \
+            udp(TX, socket.AF_INET, ("", PORT + 1)) as other:
+        with tracing("--balance", "--settle", "300ms", f"{EXPR} and src port {PORT + 1}") as t:
+            send(V4, 10)
+            for _ in range(10):
+                other.sendto(b"x" * 100, (V4, PORT))
+            assert read_all(sock) == 20
+            end = t.stop()["end"]
+        assert t.process.returncode == BROKEN, t.process.returncode
+        assert end["verdict"] == "unknown" and not end["balanced"], end
+        assert any("may be the flow's or others'" in line for line in end["rests_on"]), end
+
+
+@case
+def taken_without_a_word():
+    """What the kernel frees as used (TC_ACT_STOLEN) is missing, and not made up for."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        for line in ("qdisc add dev v-rx clsact", "filter add dev v-rx ingress protocol ip bpf "
+                     "direct-action bytecode 1,6_0_0_4"):
+            done = shell(RX, "tc", *(word.replace("_", " ") for word in line.split()))
+            require(done.returncode == 0, f"tc: {done.stderr.strip()}")
+        with tracing("--balance", "--settle", "300ms", EXPR) as t:
+            sent = send(V4, 50)
+            assert read_all(sock) == 0
+            end = t.stop()["end"]
+        assert t.process.returncode == BROKEN, t.process.returncode
+        assert end["arrived"] == end["unaccounted"] == sent and not lost(end), end
+        assert end["verdict"] == "unknown" and not end["balanced"], end
+
+
+# The application's numbers
+
+
+def rtp(number, ssrc, size=160):
+    return (b"\x80\x00" + (number & 0xffff).to_bytes(2, "big") + bytes(4)
+            + ssrc.to_bytes(4, "big") + bytes(size))
+
+
+def send_numbered(payloads):
+    with udp(TX, socket.AF_INET) as sock:
+        for payload in payloads:
+            sock.sendto(payload, (V4, PORT))
+
+
+@case
+def rtp_lost_before_and_here():
+    """Two streams that wrap, with numbers that the sender skips, late and twice."""
+    skipped = {1: set(random.Random(1).sample(range(20, 980), 40)),
+               2: set(random.Random(2).sample(range(20, 980), 15))}
+    payloads = [rtp(65000 + n, ssrc) for n in range(1000) for ssrc in (1, 2)
+                if n not in skipped[ssrc]]
+    payloads[500], payloads[510] = payloads[510], payloads[500]
+    payloads.insert(700, payloads[699])
+    with lab(), tiny_rcvbuf(V4) as about, tracing("--balance", "--seq", "rtp", EXPR) as t:
+        send_numbered(payloads)
+        received = read_all(about["reader"])
+        end = assert_books(t.stop(), len(payloads), received, rcvbuf=len(payloads) - received)
+    assert end["lost_before"] == 55, end["sequence"]
+    assert end["verdict"] == "both", end["verdict"]
+    assert end["sequence"]["streams"] == 2 and end["sequence"]["duplicated"] == 1, end["sequence"]
+    assert end["sequence"]["reordered"] >= 1 and end["sequence"]["stray"] == 0, end["sequence"]
+
+
+@case
+def counter_lost_before():
+    payloads = [b"head" + (1000 * n).to_bytes(4, "big") + bytes(20) for n in range(400)
+                if n % 40 != 7]
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
+        with tracing("--balance", "--seq", "4:4:1000", EXPR) as t:
+            send_numbered(payloads)
+            assert read_all(sock) == len(payloads)
+            end = assert_books(t.stop(), len(payloads), len(payloads))
+    assert end["lost_before"] == 10 and end["verdict"] == "before_this_host", end
+
+
+@case
+def dropped_before_it_entered():
+    """What the sender's own hook drops is a loss here, and no gap from before."""
+    payloads = [n.to_bytes(8, "big") + bytes(50 if n % 10 else 200) for n in range(300)]
+    rules = (f"table ip t {{ chain c {{ type filter hook output priority 0;"
+             f" udp dport {PORT} meta length > 200 drop; }}; }}")
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        require(shutil.which("nft"), "needs nft")
+        done = shell(TX, "nft", "-f", "-", stdin=rules)
+        require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+        sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
+        with tracing("--balance", "--seq", "0:8", EXPR) as t:
+            with udp(TX, socket.AF_INET) as tx:
+                for payload in payloads:
+                    with contextlib.suppress(PermissionError):
+                        tx.sendto(payload, (V4, PORT))
+            assert read_all(sock) == 270
+            end = assert_books(t.stop(), 300, 270, netfilter=30)
+    assert end["lost_before"] == 0 and end["verdict"] == "this_host", end
+
+
+@thorough
+def no_numbers():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        with tracing("--balance", "--seq", "rtp", EXPR) as t:
+            sent = send(V4, 50)
+            read_all(sock)
+            end = assert_books(t.stop(), sent, sent)
+        assert end["lost_before"] is None and end["verdict"] == "unknown", end
+
+
+# A program of others
+
+
+@case
+def iperf3():
+    """Our loss is that of iperf3 and what it left unread."""
+    require(shutil.which("iperf3"), "needs iperf3")
+    with lab():
+        server = subprocess.Popen(["ip", "netns", "exec", RX, "iperf3", "-s", "-1", "-p",
+                                   str(PORT)], stdout=subprocess.DEVNULL)
+        try:
+            time.sleep(0.3)
+            result = pktledger("trace", "-j", "--balance", f"{EXPR} and greater 128", "--", "ip",
+                               "netns", "exec", TX, "iperf3", "-J", "-c", V4, "-p", str(PORT),
+                               "-u", "-b", "0", "-l", "100", "-t", "1")
+        finally:
+            server.terminate()
+            server.wait(timeout=TIMEOUT)
+        require_recv_length(result)
+        assert result.status == 0, result
+        end = result.json["end"]
+        theirs = json.loads(result.err[result.err.index("{"):result.err.rindex("}") + 1])["end"]
+        sent, seen = theirs["sum_sent"]["packets"], theirs["sum_received"]["packets"]
+        dropped = sum(lost(end).values())
+        assert end["unaccounted"] == 0 and end["balanced"], end
+        assert end["arrived"] == sent, (end["arrived"], sent)
+        # of what it never saw: lost after the last number that it read, or unread when it closed
+        tail = sent - seen
+        assert dropped == theirs["sum_received"]["lost_packets"] + tail, (dropped, theirs, tail)
+
+
+# Usage
+
+
+@table([
+    ("no EXPR", ["--balance"], 2, "EXPR"),
+    ("not UDP", ["--balance", "tcp", "port", "80"], 2, "UDP"),
+    ("no expression", ["--balance", "udp", "prot", "80"], 2, "syntax error"),
+    ("a part of the losses", ["--balance", "--stage", "rcvbuf", "udp"], 2, "--stage"),
+    ("--seq alone", ["--seq", "rtp", "udp"], 2, "--balance"),
+    ("--seq of nothing", ["--balance", "--seq", "mpeg", "udp"], 2, "rtp"),
+    ("--seq of no bytes", ["--balance", "--seq", "4:0", "udp"], 2, "1 to 8"),
+    ("--seq too far", ["--balance", "--seq", "65526:4", "udp"], 2, "beyond"),
+])
+def usage(args, status, word):
+    result = pktledger("trace", *args)
+    assert result.status == status and word in result.err, result
+    assert result.err.count("\n") == 1, result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`top` on a terminal of our own: what it draws, its keys, its size, and how it leaves."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import BINARY, PATIENCE, case, main, pktledger, require_root, skip, table, until
+from traced import PORT, RX, V4, lab, send, udp
+
+STATUS_FAILED, STATUS_USAGE, STATUS_UNABLE = 1, 2, 3
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[()][0-9A-B]|[=>78])")
+
+
+class Screen:
+    def __init__(self, *args, size=(24, 80)):
+        try:
+            self.pid, self.fd = pty.fork()
+        except OSError as error:
+            skip(f"no terminal can be made: {error.strerror}")
+        if not self.pid:
+            os.environ.update(TERM="xterm", LC_ALL="C.UTF-8")
+            os.execv(BINARY, [BINARY, "top", *args])
+        self.seen = ""
+        self.resize(*size)
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def read(self):
+        while select.select([self.fd], [], [], 0.05)[0]:
+            try:
+                text = os.read(self.fd, 65536)
+            except OSError:
+                return
+            if not text:
+                return
+            self.seen += ESCAPES.sub("", text.decode(errors="replace"))
+
+    def shows(self, what):
+        def there():
+            self.read()
+            return what in self.seen
+        until(there, 10, f"{what!r} in {self.seen[-2000:]!r}")
+
+    def type(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def ends(self):
+        """Its exit status."""
+        end = time.monotonic() + 10 * PATIENCE
+        while time.monotonic() < end:
+            self.read()
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = 0
+                return os.waitstatus_to_exitcode(status)
+        raise AssertionError("does not end")
+
+
+@contextlib.contextmanager
+def top(*args, **kwargs):
+    require_root()
+    screen = Screen(*args, **kwargs)
+    try:
+        yield screen
+    finally:
+        os.close(screen.fd)
+        if screen.pid:
+            os.kill(screen.pid, signal.SIGKILL)
+            os.waitpid(screen.pid, 0)
+
+
+@case
+def shows_the_path_and_the_loss():
+    with lab(), top("--netns", RX, "-I", "0.2", f"udp port {PORT}") as screen:
+        screen.shows("nic_ring")
+        with udp(RX, 2, (V4, PORT), rcvbuf=1):
+            until(lambda: send(V4, 200) and (screen.read() or "▼" in screen.seen), 10, "a loss")
+        screen.shows("rcvbuf")
+        screen.type("g")
+        screen.shows("SOCKET_RCVBUFF")
+        screen.type("h")
+        screen.shows("group by sockets")
+        screen.type("q")
+        assert screen.ends() == 0
+        assert "rcvbuf" in screen.seen.rpartition("group by sockets")[2]  # the sum stays
+
+
+@case
+def pauses():
+    with top("-I", "0.1") as screen:
+        screen.shows("nic_ring")
+        screen.type(" ")
+        screen.type("d")
+        screen.shows("interface")
+        screen.type(" q")
+        assert screen.ends() == 0
+
+
+@case
+def another_size():
+    with top("-I", "0.1", size=(10, 40)) as screen:
+        screen.shows("too small")
+        screen.resize(60, 200)
+        screen.shows("socket_close")
+        screen.type("q")
+        assert screen.ends() == 0
+
+
+@table([(signal.Signals(number).name, number) for number in (signal.SIGINT, signal.SIGTERM,
+                                                              signal.SIGHUP)])
+def ends_by(number):
+    with top("-I", "0.1") as screen:
+        screen.shows("nic_ring")
+        os.kill(screen.pid, number)
+        assert screen.ends() == 0
+
+
+@case
+def ends_in_time():
+    with top("-t", "0.3") as screen:
+        assert screen.ends() == 0
+
+
+@table([
+    ("no terminal", ["top"], STATUS_UNABLE, "use trace"),
+    ("JSON", ["top", "-j"], STATUS_USAGE, "use trace"),
+])
+def refused(args, status, word):
+    require_root()
+    result = pktledger(*args)
+    assert result.status == status and word in result.err + result.out, result
+
+
+@table([("bad filter", ["prot 7"], STATUS_USAGE, "filter"),
+        ("no such namespace", ["--netns", "pl-none"], STATUS_FAILED, "pl-none")])
+def refused_on_a_terminal(args, status, word):
+    with top(*args) as screen:
+        assert screen.ends() == status
+        assert word in screen.seen.splitlines()[-1], screen.seen
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What is really on the wire: each shape and engine, captured at the other end and read by tshark.
+
+A rate is checked in the only way that no busy host can upset: by the send times in the stamps, which
+are never earlier than the schedule plus what may be caught up.
+"""
+
+import os
+import struct
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import EVERYTHING, case, main, table
+from wire import PORT, TARGET, TX, Lab, datagrams, dissect, require_tshark, write_pcap
+
+NAME = f"pl-wire-{os.getpid()}"
+COUNT = 1200
+DEBT = 0.1  # seconds of the schedule that a late sender may catch up: pace.h
+SIGMAS = 6
+IMIX = {64: 7, 594: 4, 1518: 1}
+RAW = {"xsk", "xdp"}  # engines that make whole frames
+
+
+def options(engine, ipv6=False):
+    """Of `send` for an engine; the rate is low enough for any host."""
+    device = ["-i", TX] if engine in RAW else []
+    return ["--tx", engine, *device, "--rate", "20k", TARGET[ipv6]]
+
+
+def sent(*args, count=COUNT, defects=0):
+    """Sends `count` packets; the document, and the numbered packets in the order of their arrival."""
+    require_tshark()
+    with Lab(NAME, queues=args.count("--threads") + 1) as lab:
+        document, frames = lab.send("--count", str(count), *args)
+    packets, ends = datagrams(frames)
+    assert ends == 3 * len({p.stream for p in packets}), f"{ends} end records"
+    if not defects:
+        assert document["end"]["sent"] == count == len(packets), (document["end"], len(packets))
+        assert_in_order(packets)
+    return document, packets
+
+
+def assert_in_order(packets):
+    """Each stream's numbers follow each other without a gap."""
+    for stream in {p.stream for p in packets}:
+        numbers = [p.number for p in packets if p.stream == stream]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "order"
+        assert numbers[0] % (1 << 32) == 0, numbers[0]
+
+
+def assert_atomic(packets):
+    """As RFC 6864 wants frames that are never fragmented."""
+    for packet in packets:
+        if packet["ip.src"]:
+            assert packet["ip.flags.df"] == "1" and int(packet["ip.id"], 16) == 0, packet.fields
+
+
+def every(rows, short=1):
+    """The first rows in `make test`, all of them in `make test-all`."""
+    return rows if EVERYTHING else rows[:short]
+
+
+@table(every([
+    ("xdp", "xdp", False, ["--size", "64"]),
+    ("socket, GSO, IPv6", "socket", True, ["--gso", "--length", "200"]),
+    ("xdp, IPv6, flows", "xdp", True, ["--size", "100", "--flows", "7"]),
+    ("xdp, with time", "xdp", False, ["--length", "512"]),
+    ("xdp, two threads", "xdp", True, ["--size", "1518", "--threads", "2"]),
+    ("xsk", "xsk", False, ["--size", "64"]),
+    ("xsk, IPv6", "xsk", True, ["--size", "84"]),
+    ("xsk, two threads", "xsk", False, ["--size", "1518", "--threads", "2"]),
+    ("socket", "socket", False, ["--length", "18"]),
+    ("socket, unconnected", "socket", True, ["--length", "1452", "--unconnected"]),
+    ("socket, GSO", "socket", False, ["--gso", "--length", "1472"]),
+], short=2))
+def engine(name, ipv6, args):
+    document, packets = sent(*args, *options(name, ipv6))
+    assert {p.size for p in packets} == {document["start"]["frame_bytes"]}
+    assert {len(p.payload) for p in packets} == {document["start"]["payload_bytes"]}
+    assert {p.target for p in packets} == {TARGET[ipv6]}
+    assert {p["udp.dstport"] for p in packets} == {str(PORT)}
+    assert {p["ip.ttl"] or p["ipv6.hlim"] for p in packets} == {"64"}
+    assert all(p.tai for p in packets) or document["start"]["payload_bytes"] < 34, "no send time"
+    if name in RAW:
+        assert_atomic(packets)
+    if "--flows" in args:
+        assert len({p.flow for p in packets}) == int(args[args.index("--flows") + 1])
+
+
+@table(every([
+    ("in turn", "xsk", False, []),
+    ("by chance", "xsk", True, ["--random", "--imix", "84:7,594:4,1518:1"]),
+    ("in turn, by sockets", "socket", False, []),
+]))
+def mix_of_sizes(name, ipv6, args):
+    _, packets = sent("--imix", "simple", *args, *options(name, ipv6))
+    found = Counter(p.size for p in packets)
+    weights = {max(size, 84 if ipv6 else 64): weight for size, weight in IMIX.items()}
+    assert set(found) == set(weights), found
+    for size, weight in weights.items():
+        expected = COUNT * weight / 12
+        spread = SIGMAS * (expected * (1 - weight / 12)) ** 0.5 if "--random" in args else 0
+        assert abs(found[size] - expected) <= spread, (size, found)
+
+
+@table(every([
+    ("by chance, IPv6", "xsk", True, ["--src-addr", "2001:2::1000/124", "--src-port", "5000..5002",
+                                        "--random"], 48),
+    ("in turn", "xsk", False, ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5002"], 48),
+    ("of destinations", "xsk", False, ["--dst-addr", "198.18.64.0/30", "--dst-port", "7..9"], 12),
+    ("by sockets", "socket", False, ["--src-port", "5000..5011"], 12),
+]))
+def flows(name, ipv6, args, number):
+    """All of them, in turn or as often as chance has it; and the same seed sends the same."""
+    first, second, other = ([p.flow for p in sent("--seed", seed, *args, *options(name, ipv6))[1]]
+                            for seed in ("5", "5", "6"))
+    assert first == second and len(set(first)) == number
+    if "--random" in args:
+        assert first != other
+        expected = COUNT / number
+        assert max(abs(n - expected) for n in Counter(first).values()) < SIGMAS * expected ** 0.5
+    else:
+        assert first == other
+        assert all(flow == first[i % number] for i, flow in enumerate(first)), "not in turn"
+
+
+@table(every([
+    ("VLAN, TOS, TTL", False),
+    ("VLAN, traffic class, hop limit", True),
+]))
+def headers(ipv6):
+    _, packets = sent("--vlan", "77", "--tos", "184", "--ttl", "9", *options("xsk", ipv6))
+    for packet in packets:
+        assert packet["vlan.id"] == "77", packet.fields
+        tos = packet["ip.dsfield"] or packet["ipv6.tclass"]
+        assert int(tos, 0) == 184, packet.fields
+        assert (packet["ip.ttl"] or packet["ipv6.hlim"]) == "9", packet.fields
+    assert_atomic(packets)
+
+
+@table(every([
+    ("xsk", "xsk", False),
+    ("socket, IPv6", "socket", True),
+]))
+def faults_on_purpose(name, ipv6):
+    document, packets = sent("--dup", "3%", "--reorder", "2%:3", "--gap", "2%", *options(name, ipv6),
+                             defects=True)
+    made, numbers = document["end"]["deliberate"], [p.number for p in packets]
+    base = document["start"]["streams"][0]["base"]
+    assert made["duplicates"] and made["reordered"] and made["gaps"], made
+    assert set(numbers) <= set(range(base, base + COUNT))
+    assert COUNT - len(set(numbers)) == made["gaps"], (len(set(numbers)), made)
+    assert len(numbers) - len(set(numbers)) == made["duplicates"], made
+    firsts = list(dict.fromkeys(numbers))  # in the order of their first arrival
+    late = [n for i, n in enumerate(firsts) if n < max(firsts[:i + 1])]
+    assert len(late) == made["reordered"], (len(late), made)
+    for number in late:  # behind the next three, of which some may be left out
+        behind = [n for n in firsts[:firsts.index(number)] if n > number]
+        assert behind and max(behind) <= number + 3, (number, behind)
+
+
+@table(every([
+    ("xsk", "xsk", "5k"),
+    ("xdp", "xdp", "5k"),
+    ("socket", "socket", "5k"),
+    ("bursts", "xsk", "5k", "--burst", "16"),
+    ("bursts, xdp", "xdp", "5k", "--burst", "16"),
+    ("bit/s", "xsk", "22.8Mbit"),
+    ("ramp", "xsk", None),
+    ("ramp, xdp", "xdp", None),
+]))
+def rate(name, text, *extra):
+    """Never ahead of the schedule, of which 5,000 a second take 240 ms here."""
+    asked = ["--rate", text] if text else ["--profile", "ramp:1k..9k/1"]
+    device = ["-i", TX] if name in RAW else []
+    _, packets = sent("--size", "570", *asked, *extra, "--tx", name, *device, TARGET[False])
+    for i, packet in enumerate(packets):
+        # of the ramp from 1k by 8k a second: t + 4 t^2 = i / 1000
+        due = i / 5000 if text else ((1 + 16 * i / 1000) ** 0.5 - 1) / 8
+        at = (packet.tai - packets[0].tai) * 1e-9
+        assert at >= due - DEBT - 0.002, f"packet {i} after {at} s, {due - at} s too early"
+
+
+@table(every([
+    ("IPv4", False),
+    ("IPv6", True),
+], short=0))
+def fragments(ipv6):
+    """Put together again by tshark, each is the datagram that was sent."""
+    _, packets = sent("--length", "4000", *options("socket", ipv6))
+    assert {len(p.payload) for p in packets} == {4000}
+    fill = packets[0].payload[34:]
+    assert all(p.payload[34:] == fill for p in packets)
+
+
+def capture():
+    """Frames of all kinds, some of them no IP at all."""
+    frames = []
+    for i in range(60):
+        payload = bytes((i + n) % 256 for n in range(18 + 20 * i))
+        udp = struct.pack(">HHHH", 1000 + i, 53, 8 + len(payload), 0) + payload
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 4 * i, 20 + len(udp), i, 0, 9, 17, 0,
+                         bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+        frames.append(b"\2\0\0\0\0\2\2\0\0\0\0\1\x08\x00" + ip + udp)
+    return frames
+
+
+@case
+def replay():
+    """As captured, byte by byte; stamped, right again and towards the receiver."""
+    require_tshark()
+    original = capture()
+    odd = [b"\xff" * 12 + b"\x88\xb5" + bytes(range(50 + i)) for i in range(20)]
+    with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
+        path = os.path.join(directory, "capture.pcap")
+        write_pcap(path, original + odd)
+        args = ["--tx", "xsk", "-i", TX, "--rate", "2k", TARGET[False]]
+        _, frames = lab.send("--pcap", path, *args)
+        mine = [f for f in frames if f[:6] in (b"\2\0\0\0\0\2", b"\xff" * 6)]
+        assert mine == [f.ljust(60, b"\0") for f in original + odd], "not what was captured"
+
+        write_pcap(path, original)
+        document, frames = lab.send("--pcap", path, "--stamp", "--count", "150", *args)
+    packets, _ = datagrams(frames)
+    assert document["end"]["sent"] == len(packets) == 150
+    assert_in_order(packets)
+    for i, packet in enumerate(packets):
+        assert len(packet.frame) == max(60, len(original[i % 60])), (i, packet.fields)
+        assert packet.target == TARGET[False] and packet["udp.srcport"] == str(1000 + i % 60)
+        assert int(packet["ip.dsfield"], 0) == 4 * (i % 60) and packet["ip.ttl"] == "9"
+
+
+@table(every([("three times",)], short=0))
+def end_record():
+    """What was sent, told to whoever looks on."""
+    require_tshark()
+    with Lab(NAME) as lab:
+        document, frames = lab.send("--count", "50", *options("socket"))
+    ends = [p.payload for p in dissect(frames) if p.payload[:2] == b"\x70\x65"]
+    stream, base, number, refused, check = struct.unpack(">HQQQQ", ends[0][2:36])
+    assert ends == 3 * [ends[0]]
+    start = document["start"]["streams"][0]
+    assert (stream, base, number, refused) == (start["stream"], start["base"], 50, 0)
+    assert check == (stream ^ base ^ number ^ refused) ^ (1 << 64) - 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Losses of which no event tells, but a counter does. */
+#ifndef PKTLEDGER_BYCOUNTER_H
+#define PKTLEDGER_BYCOUNTER_H
+
+#include "books/secondbooks.h"
+#include "run/rig.h"
+
+/*
+ * A frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program drops
+ * in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What that
+ * counter moved beyond our own program's verdicts settles as many of the numbers that are still
+ * open, all of which entered the receiver's device. Only if it received nothing but this flow: by
+ * number the loss is not known. The stage's source is `counter` then.
+ */
+void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
+		       const struct rig *rig, struct result *res);
+
+#endif
