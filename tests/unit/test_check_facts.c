@@ -69,8 +69,10 @@ static void cpu_that_came(void **state)
 	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
 
 	(void)state;
-	cpu_sample_parse(before, "cpu 1 1 1 1 1 1 1 1\ncpu0 0 0 0 100 0 0 0 0 0 0\n");
-	cpu_sample_parse(after, "cpu0 0 0 0 150 0 0 0 50 0 0\ncpu3 1 1 1 1 1 1 1 1 0 0\n"
+	/* a host that was just booted */
+	cpu_sample_parse(before, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 0 0 0 100 0 0 0 0 0 0\n");
+	cpu_sample_parse(after, "cpu  9 9 9 9 9 9 9 9 0 0\n"
+				"cpu0 0 0 0 150 0 0 0 50 0 0\ncpu3 1 1 1 1 1 1 1 1 0 0\n"
 				"cpu9999 1 1 1 1 1 1 1 1 0 0\ncpu1 1 2\nintr 5\n");
 	facts_cpus_rates(cpus, before, after);
 	assert_int_equal(cpus->n, 4);

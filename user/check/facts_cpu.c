@@ -18,8 +18,12 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 		unsigned cpu;
 
 		line += *line == '\n';
-		/* Guest time is contained in user and nice. */
-		if (sscanf(line,
+		/*
+		 * Guest time is contained in user and nice. Of the line of all CPUs the user time
+		 * would be taken for the number of a CPU.
+		 */
+		if (strncmp(line, "cpu ", 4) == 0 ||
+		    sscanf(line,
 			   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 			   " %" SCNu64 " %" SCNu64 " %" SCNu64,
 			   &cpu, &user, &nice, &system, &idle, &iowait, &irq, &softirq,
