@@ -388,6 +388,9 @@ static void commands(void **state)
 	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
 	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=2000");
 	assert_string_equal(f.undo, "sysctl -w net.core.netdev_max_backlog=1000");
+	facts.netdev_max_backlog = 1; /* twice that would lose nearly as many */
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=1000");
 	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f), 0);
 	assert_string_equal(f.command, "sysctl -w net.ipv4.udp_mem='200 400 600'");
 	assert_string_equal(f.undo, "sysctl -w net.ipv4.udp_mem='100 200 300'");

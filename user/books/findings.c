@@ -25,6 +25,8 @@
 #define BURSTS 8
 #define STEADY 0.1
 
+#define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
+
 const char *severity_name(enum severity s)
 {
 	static const char *const names[] = {"info", "warning", "error"};
@@ -198,6 +200,14 @@ static bool put_udp_mem_doubled(char *buf, size_t size, const struct finding_fac
 	return put_udp_mem(buf, size, twice);
 }
 
+/* What the kernel has at boot, or twice what somebody gave it. 0 is not known. */
+static uint64_t backlog_wanted(const struct finding_facts *f)
+{
+	if (f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG)
+		return KERNEL_BACKLOG;
+	return f->netdev_max_backlog * 2ULL;
+}
+
 /* A window of observation, with and without a loss in it. */
 static bool put_window(char *buf, size_t size, const struct finding_facts *f)
 {
@@ -232,7 +242,7 @@ static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
 		{"burst", f->truesize ? f->rcvbuf / f->truesize : 0},
 		{"udp_mem_bytes", f->udp_mem[2] * f->page_bytes},
 		{"backlog", f->netdev_max_backlog},
-		{"backlog_wanted", f->netdev_max_backlog * 2ULL},
+		{"backlog_wanted", backlog_wanted(f)},
 		{"ring", f->ring_now},
 		{"ring_max", f->ring_max},
 		{"total", f->total > f->lost ? f->total : 0},
