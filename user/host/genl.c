@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/genetlink.h>
+#include <string.h>
 
 #include "host/nl.h"
 
@@ -21,26 +22,40 @@ int genl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *
 	return nl_query_bus(ns, NETLINK_GENERIC, nlh, cb, arg);
 }
 
+struct family {
+	const char *name;
+	int id;
+};
+
 static int on_family(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nlattr *a;
-	int *id = arg;
+	struct family *family = arg;
+	bool found = false;
+	int id = -ENOENT;
 
 	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
 	{
 		if (mnl_attr_get_type(a) == CTRL_ATTR_FAMILY_ID)
-			*id = mnl_attr_get_u16(a);
+			id = mnl_attr_get_u16(a);
+		if (mnl_attr_get_type(a) == CTRL_ATTR_FAMILY_NAME)
+			found = !strcmp(mnl_attr_get_str(a), family->name);
 	}
+	if (found)
+		family->id = id;
 	return MNL_CB_OK;
 }
 
+/*
+ * Asked for by its name, a family that is missing is loaded (ctrl_getfamily()), and with Open
+ * vSwitch connection tracking: whoever only looks would change the host. So all are asked for.
+ */
 int genl_family(const struct netns *ns, const char *name)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = genl_header(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0);
-	int id = -ENOENT, ret;
+	struct nlmsghdr *nlh = genl_header(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_DUMP);
+	struct family family = {name, -ENOENT};
+	int ret = genl_query(ns, nlh, on_family, &family);
 
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
-	ret = genl_query(ns, nlh, on_family, &id);
-	return ret ? ret : id;
+	return ret ? ret : family.id;
 }

@@ -7,7 +7,7 @@
 
 #include "host/netns.h"
 
-/* Number of the family of that name, or -errno; -ENOENT: this kernel does not have it. */
+/* Number of the family of that name, or -errno; -ENOENT: not here. Loads no module. */
 int genl_family(const struct netns *ns, const char *name);
 
 /* Puts the headers of a request into `buf` of NL_REQUEST_SIZE bytes (host/nl.h). */
