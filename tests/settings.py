@@ -18,9 +18,10 @@ done
 
 
 def shell(name, script):
-    """Runs a script in the namespace of this name."""
-    return subprocess.run(["ip", "netns", "exec", name, "sh", "-c", script], check=False,
-                          capture_output=True, text=True)
+    """Runs a script in the namespace of this name; None: in this one."""
+    inside = ["ip", "netns", "exec", name] if name else []
+    return subprocess.run([*inside, "sh", "-c", script], check=False, capture_output=True,
+                          text=True)
 
 
 def settings(name):

@@ -2,7 +2,8 @@
 """Runs a command on another kernel: in a QEMU guest, by software emulation.
 
 The guest sees this machine's files, read-only below a file system in memory: what it writes there
-is gone after it. /out is a directory of the host. So a program is built here and run there.
+is gone after it. /out is a directory of the host. So a program is built here and run there. It
+has two NICs of each model in NICS, with a link between, which are down.
 """
 
 import os
@@ -18,11 +19,13 @@ NEEDED = (QEMU, "busybox", "cpio", "modprobe", "xz", "zstd")
 MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
 PACKAGES = "qemu-system-x86 busybox-static cpio kmod xz-utils zstd"
 UNPACK = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-qdc"], ".gz": ["gzip", "-dc"]}
+NICS = ("vmxnet3", "rtl8139")  # two of each; they count what their rings lose
 TAIL = 30  # lines of the console that are shown
 
-# tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read.
+# tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read. no_timer_check: an emulator
+# that has to wait for a CPU looks like a machine without a timer, and 6.12 panics.
 COMMAND_LINE = ("console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable"
-                " random.trust_cpu=on net.ifnames=0")
+                " no_timer_check random.trust_cpu=on net.ifnames=0")
 
 INIT = """#!/bin/sh
 b=/bin/busybox
@@ -111,6 +114,14 @@ def make_initramfs(kernel):
     return made
 
 
+def pair(model):
+    """Two NICs of a model and what is between them. Their ROMs would be asked to boot from."""
+    options = [["-netdev", f"hubport,id={model}{i},hubid={NICS.index(model)}",
+                "-device", f"{model},netdev={model}{i},mac=52:54:00:00:{NICS.index(model):02}:0{i},"
+                           "romfile="] for i in (0, 1)]
+    return [word for words in options for word in words]
+
+
 def qemu(kernel, out, cpus, memory):
     return [QEMU, "-name", "guest", "-nodefaults", "-display", "none", "-no-reboot",
             "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
@@ -125,7 +136,8 @@ def qemu(kernel, out, cpus, memory):
             "-device", "virtio-serial-pci",
             # no stdio: the end of its input would close the port to the guest, too
             "-chardev", "file,id=output,path=/proc/self/fd/1",
-            "-device", "virtserialport,chardev=output,name=guest.output"]
+            "-device", "virtserialport,chardev=output,name=guest.output",
+            *(word for model in NICS for word in pair(model))]
 
 
 def console_tail(out):

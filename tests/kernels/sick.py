@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`check` on a machine of its own, made sick: settings of the whole host, and rings of real NICs.
+
+Each case counts on its own what was sent and what arrived: it loses, `check` names the cause
+first, nothing is lost once that finding is applied, and after --undo all settings are as before.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import PATIENCE, assert_valid, case, main, pktledger, require, until  # noqa: E402
+from settings import assert_same, settings, shell  # noqa: E402
+
+NAME = "pl-sick"
+PORT = 28780
+ROUNDS = 3  # without a loss, once it is mended
+
+# Rounds of: COUNT datagrams at once, a pause of the reader, all read. A line "sent received" each.
+# With STALL, nothing else runs on CPU 1 while they are sent: who empties a ring there is late.
+TRAFFIC = """
+import ctypes, os, socket, sys, time
+
+tx, rx, to, port, count, size, rcvbuf, pause, stall = sys.argv[1:]
+port, count, rcvbuf, pause, stall = int(port), int(count), int(rcvbuf), float(pause), float(stall)
+
+def open_in(netns):
+    if netns:
+        fd = os.open(f"/run/netns/{netns}", os.O_RDONLY)
+        assert not ctypes.CDLL(None).setns(fd, 0x40000000)
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+os.sched_setaffinity(0, {0})
+receiver = open_in(rx)
+if rcvbuf:
+    receiver.setsockopt(socket.SOL_SOCKET, 33 if stall else socket.SO_RCVBUF, rcvbuf)
+receiver.bind((to, port))
+receiver.setblocking(False)
+sender = open_in(tx)
+
+def hog(asked, done):
+    os.sched_setaffinity(0, {1})
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+    while os.read(asked, 1):
+        end = time.monotonic() + stall
+        while time.monotonic() < end:
+            pass
+        os.write(done, b"x")
+
+if stall:
+    asked, done = os.pipe(), os.pipe()
+    if not os.fork():
+        os.close(asked[1])
+        hog(asked[0], done[1])
+        os._exit(0)
+
+def read_all():
+    n = 0
+    while True:
+        try:
+            receiver.recv(65536)
+            n += 1
+        except BlockingIOError:
+            return n
+
+def send(n):
+    for _ in range(n):
+        sender.sendto(bytes(int(size)), (to, port))
+
+for _ in range(20):  # the neighbour
+    send(1)
+    time.sleep(0.1)
+    if read_all():
+        break
+time.sleep(0.3)
+read_all()
+while True:
+    if stall:
+        os.write(asked[1], b"x")
+        time.sleep(0.02)
+    send(count)
+    if stall:
+        os.read(done[0], 1)
+    time.sleep(pause)
+    print(count, read_all(), flush=True)
+"""
+
+
+class Traffic:
+    """A socket that asks for RCVBUF bytes (0: for none) is sent `count` datagrams at once."""
+
+    def __init__(self, tx, rx, to, count, size=512, rcvbuf=0, pause=0.1, stall=0):
+        self.args = [str(a) for a in (tx, rx, to, PORT, count, size, rcvbuf, pause, stall)]
+
+    def __enter__(self):
+        self.process = subprocess.Popen([sys.executable, "-c", TRAFFIC, *self.args],
+                                        stdout=subprocess.PIPE, bufsize=0)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def round(self):
+        line = self.process.stdout.readline()
+        assert line, "the traffic ended"
+        sent, received = map(int, line.split())
+        return sent - received
+
+    def lost(self):
+        """In ROUNDS that begin after now: what the pipe holds is older."""
+        fd = self.process.stdout.fileno()
+        os.set_blocking(fd, False)
+        with contextlib.suppress(BlockingIOError):
+            while os.read(fd, 65536):
+                pass
+        os.set_blocking(fd, True)
+        self.round()
+        return sum(self.round() for _ in range(ROUNDS))
+
+
+def require_guest():
+    """Nobody else's settings are touched. (guest.py has put that file there.)"""
+    require(Path("/out/init").exists(), "only in a guest: tests/kernels/vmrun")
+
+
+def setting(path, value):
+    Path("/proc/sys", path).write_text(f"{value}\n")
+
+
+def check(netns, *args):
+    where = ["--netns", netns] if netns else []
+    return pktledger("check", "-t", f"{PATIENCE}", *where, *args)
+
+
+def first(netns):
+    result = check(netns, "-j")
+    assert result.status == 0, result
+    assert_valid(result.json)
+    found = result.json["end"]["findings"]
+    assert found, "nothing was found"
+    return found[0]
+
+
+def assert_mended(traffic, netns, wanted, again=False):
+    """`wanted`: the finding's id. `again`: only a socket that is opened after it has it."""
+    before = settings(netns)
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        undo = ["--undo-file", f"{directory}/undo"]
+        running = stack.enter_context(traffic)
+        assert running.lost(), "nothing was lost"
+        f = first(netns)
+        assert f["id"] == wanted and f["losing"], f
+        result = check(netns, "--apply", "--yes", *undo, wanted)
+        assert result.status == 0 and "done " in result.out, result
+        if again:
+            stack.close()
+            running = stack.enter_context(traffic)
+        else:
+            running.round()
+        lost = running.lost()
+        assert not lost, f"{lost} lost after\n{result}"
+        f = [f for f in check(netns, "-j").json["end"]["findings"] if f["id"] == wanted]
+        assert not f, f
+        result = pktledger("check", "--undo", *undo)
+        assert result.status == 0, result
+        assert_same(before, settings(netns))
+        if again:
+            stack.close()
+            running = stack.enter_context(traffic)
+        assert running.lost(), "nothing is lost any more after --undo"
+
+
+# Settings of the whole host
+
+
+@contextlib.contextmanager
+def lab(*paths):
+    """A sender and a receiver; the host's settings of these paths are as before at the end."""
+    require_guest()
+    kept = {path: Path("/proc/sys", path).read_text().strip() for path in paths}
+    result = pktledger("lab", "up", NAME)
+    assert result.status == 0, result
+    try:
+        yield f"{NAME}-tx", f"{NAME}-rx"
+    finally:
+        for path, value in kept.items():
+            setting(path, value)
+        pktledger("lab", "down", NAME)
+
+
+@case
+def backlog_of_one():
+    require(os.cpu_count() > 1, "needs two CPUs")
+    with lab("net/core/netdev_max_backlog") as (tx, rx):
+        rps = "/sys/class/net/v-rx/queues/rx-0/rps_cpus"
+        require(not shell(rx, f"echo 2 > {rps}").returncode, "no RPS here")
+        setting("net/core/netdev_max_backlog", 1)
+        assert_mended(Traffic(tx, rx, "198.18.0.2", 150, 64), rx, "backlog")
+
+
+@case
+def small_udp_mem():
+    """The kernel counts this memory per CPU, in lots of 256 pages."""
+    with lab("net/ipv4/udp_mem", "net/core/rmem_max") as (tx, rx):
+        setting("net/core/rmem_max", 64 << 20)
+        setting("net/ipv4/udp_mem", "1000 1000 1000")
+        assert_mended(Traffic(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20, 0.3), rx, "udp-mem")
+
+
+@case
+def small_default_buffer():
+    with lab("net/core/rmem_default") as (tx, rx):
+        setting("net/core/rmem_default", 4096)
+        assert_mended(Traffic(tx, rx, "198.18.0.2", 60), rx, "rcvbuf-default", again=True)
+
+
+@case
+def small_largest_buffer():
+    with lab("net/core/rmem_max") as (tx, rx):
+        setting("net/core/rmem_max", 4096)
+        assert_mended(Traffic(tx, rx, "198.18.0.2", 100, rcvbuf=400000), rx, "rcvbuf-capped",
+                      again=True)
+
+
+@case
+def reverse_path():
+    """The way back to the sender leaves by another device."""
+    with lab() as (tx, rx):
+        shell(tx, "ip addr add 198.19.0.1/32 dev v-tx; "
+                  "ip route add 198.18.0.2/32 dev v-tx src 198.19.0.1")
+        shell(rx, "ip link add other type veth peer name elsewhere; ip link set other up; "
+                  "ip link set elsewhere up; ip route add 198.19.0.0/16 dev other; "
+                  "for i in all other elsewhere v-rx; do "
+                  "echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done; "
+                  "echo 1 > /proc/sys/net/ipv4/conf/v-rx/rp_filter")
+        assert_mended(Traffic(tx, rx, "198.18.0.2", 50), rx, "ip-rpfilter")
+
+
+# Rings of NICs: two of a model are one link
+
+
+@contextlib.contextmanager
+def link(driver):
+    """The receiving NIC, emptied by a thread on CPU 1; its partner is in a namespace."""
+    require_guest()
+    require(os.cpu_count() > 1, "needs two CPUs")
+    nics = sorted(path.name for path in Path("/sys/class/net").iterdir()
+                  if (path / "device/driver").resolve().name == driver)
+    require(len(nics) == 2, f"needs two {driver} with a link between")
+    script = f"""
+set -e
+ip netns add {NAME}
+ip link set {nics[1]} netns {NAME}
+ip -n {NAME} addr add 198.18.1.1/24 dev {nics[1]}
+ip -n {NAME} link set {nics[1]} up
+ip addr add 198.18.1.2/24 dev {nics[0]}
+ip link set {nics[0]} up
+echo 1 > /sys/class/net/{nics[0]}/threaded
+"""
+    try:
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        for comm in Path("/proc").glob("[0-9]*/comm"):
+            if comm.read_text().startswith(f"napi/{nics[0]}"):
+                os.sched_setaffinity(int(comm.parent.name), {1})
+        up = Path("/sys/class/net", nics[0], "operstate")
+        until(lambda: up.read_text().strip() in ("up", "unknown"), 20, f"the link of {nics[0]}")
+        yield nics[0]
+    finally:
+        subprocess.run(["sh", "-c", f"""
+ip -n {NAME} link set {nics[1]} down; ip -n {NAME} link set {nics[1]} netns 1
+ip netns del {NAME}
+ip link set {nics[0]} down; ip addr flush dev {nics[0]}
+"""], capture_output=True, check=False)
+
+
+@case
+def small_ring():
+    with link("vmxnet3") as nic:
+        done = subprocess.run(["ethtool", "-G", nic, "rx", "64"], capture_output=True, text=True,
+                              check=False)
+        assert not done.returncode, done.stderr
+        assert_mended(Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3, stall=0.4),
+                      None, "nic-ring")
+
+
+@case
+def ring_that_cannot_grow():
+    """All that is left to say is who should have emptied it."""
+    with link("8139cp") as nic:
+        traffic = Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3, stall=0.4)
+        with traffic as running:
+            assert running.lost(), "nothing was lost"
+            f = first(None)
+            assert f["id"] == "nic-ring-busy" and f["losing"] and f["subject"] == nic, f
+            assert not f["changes"], f
+
+
+if __name__ == "__main__":
+    if Path("/out/init").exists():  # no udev there; before the cases: devices come with them
+        for module in ("vmxnet3", "8139cp"):
+            subprocess.run(["modprobe", module], check=False, capture_output=True)
+    main()
