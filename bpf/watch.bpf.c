@@ -13,6 +13,7 @@
 #include "filter.bpf.h"
 #include "flow.bpf.h"
 #include "note.bpf.h"
+#include "sample.bpf.h"
 #include "watch_abi.h"
 
 #define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
@@ -467,6 +468,8 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 			return 0;
 	}
 	weigh(skb, cast, sum);
+	if (cfg.snaplen && !sample_take(skb, word, cfg.snaplen, consumed))
+		LOSS(unsampled, 1);
 	return 0;
 }
 

@@ -120,6 +120,7 @@ struct watch_loss {
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
 	__u64 unplaced; /* events whose namespace is not known, not counted because one was asked
 			   for */
+	__u64 unsampled; /* counted, but no sample of it: the ring was full */
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
 
@@ -146,6 +147,7 @@ struct watch_config {
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
 	__u32 netns;	  /* only this namespace; 0: all */
 	__u32 ifindex;	  /* only this device of it; 0: all */
+	__u32 snaplen;	  /* bytes of a sample (include/sample_abi.h); 0: none are taken */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
 	struct watch_range consumed_within; /* all of: */

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "commands.h"
+#include "events.h"
 #include "host/caps.h"
 #include "host/env.h"
 #include "live/child.h"
@@ -28,6 +29,7 @@ struct trace_options {
 	struct trace_filters filters;
 	struct balance_options balance;
 	struct trace_view view;
+	struct events_options events;
 	struct opt_limits limits;
 	bool until_limit;
 	uint64_t duration_ns;
@@ -60,6 +62,7 @@ static const struct opt_group trace_groups[] = {
 	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
 	{"How long", trace_opts, 0},
 	{"Books of a flow", balance_opts, offsetof(struct trace_options, balance)},
+	{"Single packets", events_opts, offsetof(struct trace_options, events)},
 	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
 	{"Output", global_opts, offsetof(struct trace_options, global)},
 	{0},
@@ -79,6 +82,8 @@ struct trace {
 	struct flow_account *account;
 	struct flow_books books;
 	struct balance_cost books_cost;
+	struct events *events;
+	bool incomplete; /* a capture that was asked for */
 };
 
 static uint64_t realtime_ns(void)
@@ -114,6 +119,18 @@ static int open_account(struct trace *t, struct live *l, struct error *err)
 	return rc ? rc : live_add_source(l, flow_account_source(t->account));
 }
 
+static int begin_events(struct trace *t, struct live *l, struct error *err)
+{
+	const struct events_view view = {
+		.json = t->json,
+		.document = t->o->global.json,
+		.all = t->o->view.all,
+		.netns = t->netns,
+	};
+
+	return events_begin(t->events, l, &view, err);
+}
+
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct trace *t = arg;
@@ -123,6 +140,8 @@ static int on_open(void *arg, struct live *l, struct error *err)
 		rc = live_add_source(l, why_source(t->why));
 	if (!rc)
 		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
+	if (!rc)
+		rc = begin_events(t, l, err);
 	if (!rc && *sources_gaps(t->sources))
 		log_warn("%s", sources_gaps(t->sources));
 	if (!rc && t->o->balance.balance)
@@ -135,6 +154,7 @@ static void on_tick(void *arg)
 	const struct trace *t = arg;
 
 	why_tick(t->why);
+	events_read(t->events, false);
 }
 
 static int on_over(void *arg, struct error *err)
@@ -194,6 +214,7 @@ static bool on_interval(void *arg, const struct live *l)
 	char number[FMT_MAX];
 	bool broken = false;
 
+	events_read(t->events, false);
 	log_progress_clear();
 	if (t->json)
 		tell_interval(t, now, time, length);
@@ -217,9 +238,12 @@ static bool on_interval(void *arg, const struct live *l)
 static void on_end(struct trace *t, const struct live *l, bool interrupted, struct error *err)
 {
 	struct live_summary *s = malloc(sizeof(*s));
+	struct json_object *end;
 
 	if (!s)
 		return;
+	events_read(t->events, true);
+	t->incomplete = !events_finish(t->events);
 	live_summarise(l, t->why, s);
 	s->interrupted = interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
@@ -228,10 +252,13 @@ static void on_end(struct trace *t, const struct live *l, bool interrupted, stru
 		s->books_cost = &t->books_cost;
 	}
 	log_progress_clear();
-	if (t->json)
-		json_out_once(t->json, "end", json_trace_end(s, t->spec.by));
-	else
+	if (t->json) {
+		end = json_trace_end(s, t->spec.by);
+		events_json_end(t->events, end);
+		json_out_once(t->json, "end", end);
+	} else {
 		text_trace_end(&t->text, s);
+	}
 	free(s);
 }
 
@@ -271,7 +298,12 @@ static int check(const struct trace_options *o, struct trace *t, struct error *e
 	if (!rc && o->until_limit && !o->limits.n)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
 			       "--until-limit needs a --limit");
-	return rc ? rc : caps_require("trace", needed, 2, err);
+	if (!rc)
+		rc = caps_require("trace", needed, 2, err);
+	if (!rc)
+		rc = events_open(&t->events, &o->events, err);
+	t->spec.snaplen = events_snaplen(t->events);
+	return rc;
 }
 
 /* Runs the whole; returns the exit status. */
@@ -306,14 +338,15 @@ static int trace(struct trace *t, struct error *err)
 	live_close(done.live);
 	why_close(t->why);
 	sources_close(t->sources);
+	events_close(t->events);
 	owners_close(t->spec.owners);
 	if (o->command && (done.command_status || rc))
 		return done.command_status ? done.command_status : CHILD_OURS;
 	if (rc)
 		return err->status;
-	if (o->balance.balance && !t->books.balanced)
+	if (limits_broken(&t->limits) || (o->balance.balance && !t->books.balanced))
 		return STATUS_BROKEN;
-	return limits_broken(&t->limits) ? STATUS_BROKEN : STATUS_OK;
+	return !t->incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
 }
 
 static int trace_run(void *options, struct error *err)
@@ -347,6 +380,7 @@ static const struct opt_example examples[] = {
 	{"trace --balance udp port 5060", "does what arrives for this application reach it?"},
 	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
 	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
+	{"trace --events -w lost.pcapng udp port 5060", "each packet, for people and Wireshark"},
 	{"trace -t 60 -j", "a minute, as JSON"},
 	{0},
 };

@@ -102,6 +102,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (!rc) {
 		watch.filter = l->filter;
+		watch.snaplen = spec->snaplen;
 		if (spec->consumed)
 			rc = find_consumed(l, &watch, err);
 	}
@@ -120,6 +121,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	l->describer.by = l->spec.by;
 	if (spec->cgroup)
 		l->describer.by |= LIVE_BIT(LIVE_CGROUP);
+	if (spec->snaplen)
+		l->describer.by |= LIVE_BIT(LIVE_PROCESS);
 	*out = l;
 	return 0;
 }
@@ -336,6 +339,27 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
 	if (!rc && !out->inode && l->spec.owners)
 		describe_bound(l->spec.owners, row->netns, out);
 	return rc;
+}
+
+uint64_t live_started(const struct live *l)
+{
+	return l->start_ns;
+}
+
+int live_samples(const struct live *l)
+{
+	return watch_samples(l->watch);
+}
+
+bool live_describe(struct live *l, const struct watch_entry *e, struct described *out)
+{
+	if (l->spec.owners && describe_searching(&l->describer, e))
+		owners_tick(l->spec.owners);
+	describe(&l->describer, e, out);
+	if (out->row.noise == NOISE_NOTHING || is_claimed(l, e, &out->row) || !is_wanted(l, out))
+		return false;
+	return !l->spec.stages ||
+	       (out->row.stage < STAGE_COUNT && l->spec.stages >> out->row.stage & 1);
 }
 
 const struct ksyms *live_ksyms(const struct live *l)

@@ -28,6 +28,7 @@ struct live_spec {
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
 	bool xdp_verdicts; /* of foreign XDP programs, where a driver does not count: each packet pays */
+	uint32_t snaplen;    /* samples of drops are wanted, live/dropfeed.h; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
@@ -95,6 +96,19 @@ const struct live_table *live_total(const struct live *l);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
+
+/* ns of CLOCK_MONOTONIC at live_start(). */
+uint64_t live_started(const struct live *l);
+
+/* The ring of samples, if spec.snaplen asks for them; else -1. */
+int live_samples(const struct live *l);
+
+/*
+ * One drop as a row of the model, with its texts. False: it is not among those that are told, by
+ * the filters of `spec` or because it is none.
+ */
+struct described;
+bool live_describe(struct live *l, const struct watch_entry *e, struct described *out);
 
 /* Names of functions and reasons, for other printers; NULL: not known. */
 const struct ksyms *live_ksyms(const struct live *l);

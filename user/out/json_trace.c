@@ -153,6 +153,7 @@ static struct json_object *own_losses(const struct live_own *own)
 	json_put_u64(o, "without_socket_or_flow", w->loss.merged);
 	json_put_u64(o, "without_cause", w->loss.uncounted.events);
 	json_put_u64(o, "without_netns", w->loss.unplaced);
+	json_put_u64(o, "without_sample", w->loss.unsampled);
 	json_put_u64(o, "rows_merged", own->rows_merged);
 	json_put_u64(o, "filter_unread", w->filter_unread);
 	json_put_bool(o, "no_places", own->no_places);

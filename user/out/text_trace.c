@@ -225,6 +225,7 @@ static void put_own(const struct text_trace *v, struct page *p, const struct liv
 		{w->loss.merged, "counted without socket or flow, for want of room"},
 		{w->loss.uncounted.events, "counted without anything, for want of room"},
 		{w->loss.unplaced, "not counted: their namespace is not known"},
+		{w->loss.unsampled, "counted, but neither shown nor written: they came too fast"},
 		{s->own.rows_merged, "rows told as others"},
 		{w->filter_unread, "that the filter could not read"},
 	};

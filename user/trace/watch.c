@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "trace/load.h"
+#include "trace/samples.h"
 #include "watch.skel.h"
 
 #define BATCH 128 /* keys read from a hash map at a time */
@@ -86,6 +87,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		.socket_only = spec->socket_only,
 		.netns = spec->netns,
 		.ifindex = spec->ifindex,
+		.snaplen = spec->snaplen,
 	};
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
 		cfg->socket_reasons[i] = reason_value(r, of_socket[i]);
@@ -112,6 +114,18 @@ static void size_maps(const struct watch *w)
 	}
 	bpf_map__set_max_entries(w->skel->maps.socks, WATCH_SOCKS);
 	bpf_map__set_max_entries(w->skel->maps.devs, WATCH_DEVS);
+}
+
+/* Without samples there is no code that would need the maps. */
+static void size_samples(const struct watch *w, uint32_t snaplen)
+{
+	struct bpf_map *ring = w->skel->maps.samples, *room = w->skel->maps.sample_room;
+
+	bpf_map__set_autocreate(ring, snaplen != 0);
+	bpf_map__set_autocreate(room, snaplen != 0);
+	bpf_map__set_max_entries(ring, SAMPLES_RING);
+	bpf_map__set_max_entries(room, w->cpus * SAMPLE_PROGRAMS);
+	bpf_map__set_value_size(room, (__u32)sizeof(struct sample) + snaplen);
 }
 
 static struct bpf_program *program_for(const struct watch *w, bool cast)
@@ -144,6 +158,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	rc = configure(w, spec, r, err);
 	if (!rc) {
 		size_maps(w);
+		size_samples(w, spec->snaplen);
 		if (spec->filter)
 			rc = filter_install(spec->filter, w->skel->obj, err);
 	}
@@ -378,6 +393,7 @@ static void read_losses(const struct watch *w, struct watch_loss *sum)
 			sum->overflow += each[i].overflow;
 			sum->merged += each[i].merged;
 			sum->unplaced += each[i].unplaced;
+			sum->unsampled += each[i].unsampled;
 			sum->uncounted.events += each[i].uncounted.events;
 			sum->uncounted.more += each[i].uncounted.more;
 			sum->uncounted.bytes += each[i].uncounted.bytes;
@@ -424,6 +440,13 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->overflow = w->keys;
 	s->overflow_used = w->overflow_used;
 	bpf_object__for_each_map(map, w->skel->obj) s->map_bytes += map_memory(bpf_map__fd(map));
+}
+
+int watch_samples(const struct watch *w)
+{
+	int fd = bpf_map__fd(w->skel->maps.samples);
+
+	return fd < 0 ? -1 : fd;
 }
 
 static void unmap(char *at, size_t size)

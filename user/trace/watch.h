@@ -30,6 +30,7 @@ struct watch_spec {
 	bool socket_only;	     /* only packets that a socket sent or dropped */
 	bool by_flow;		     /* tell flows apart */
 	bool by_sender;		     /* tell sending sockets apart */
+	uint32_t snaplen;	     /* samples, up to so many bytes of a packet; 0: none */
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 	/*
 	 * Where packets freed as used up are losses (trace/consumed.h); consumed_n 0: those are
@@ -85,6 +86,9 @@ void watch_each_sock(const struct watch *w,
 bool watch_knows_sockets(const struct watch *w);
 
 void watch_state(const struct watch *w, struct watch_state *s);
+
+/* The ring of samples, for samples_open(); -1: none were asked for. */
+int watch_samples(const struct watch *w);
 
 /* Detaches and frees. NULL is allowed. */
 void watch_close(struct watch *w);

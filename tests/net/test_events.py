@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`trace --events` and `trace -w`: each drop is shown once, and a capture of them can be read by
+others, with what befell each packet in its comment."""
+
+import collections
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import PATIENCE, assert_valid, case, main, pktledger, require, require_root, table
+from traced import (PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
+
+PACKETS = 200
+HEADERS = 14 + 20 + 8
+SENDER = """
+import socket, sys, time
+to, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+s = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(count):
+    try:
+        s.sendto(b"secret" * 20, (to, port))
+    except OSError:
+        s.sendto(b"secret" * 20, (to, port))
+    if i % 50 == 0:
+        time.sleep(0.001)
+"""
+
+
+def sender(to=V4, packets=PACKETS):
+    return ["ip", "netns", "exec", TX, sys.executable, "-c", SENDER, to, str(PORT), str(packets)]
+
+
+def trace(*args, to=V4):
+    return pktledger("trace", *args, "udp", "port", str(PORT), "--", *sender(to))
+
+
+@contextlib.contextmanager
+def directory():
+    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
+        yield Path(path)
+
+
+@contextlib.contextmanager
+def tiny():
+    """A file system that is soon full."""
+    with directory() as path:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(path)],
+                              check=False)
+        require(done.returncode == 0, "cannot mount a tmpfs")
+        try:
+            yield path
+        finally:
+            subprocess.run(["umount", str(path)], check=True)
+
+
+def tshark(path, *fields):
+    """What tshark says of the packets: lists of these fields."""
+    require(shutil.which("tshark"), "needs tshark")
+    names = [word for field in fields for word in ("-e", field)]
+    done = subprocess.run(["tshark", "-n", "-r", str(path), "-T", "fields", *names], text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+@table([("IPv4", V4), ("IPv6", V6)])
+def test_capture_is_read_by_tshark(address):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with lab(), directory() as path, udp(RX, family, ("", PORT), rcvbuf=2304) as sock:
+        with inside(RX):
+            ifname = next(name for _, name in socket.if_nameindex() if name != "lo")
+        result = trace("-j", "-w", str(path / "f.pcapng"), to=address)
+        received = read_all(sock)
+        document = result.json
+        assert result.status == 0, result
+        assert_valid(document)
+        assert "drops" not in document
+        lost = PACKETS - received
+        assert lost > 0 and document["end"]["dropped"] == lost, (lost, document["end"])
+        assert document["end"]["own_losses"]["without_sample"] == 0
+        assert document["end"]["capture"]["packets"] == lost, document["end"]["capture"]
+        assert stat.S_IMODE((path / "f.pcapng").stat().st_mode) == 0o600
+        rows = tshark(path / "f.pcapng", "frame.comment", "udp.dstport", "frame.len",
+                      "frame.cap_len", "frame.interface_name", "frame.packet_flags_direction")
+    assert len(rows) == lost, (len(rows), lost)
+    kinds = collections.Counter(map(tuple, rows))
+    assert len(kinds) == 1, kinds
+    said, port, length, kept, interface, direction = rows[0]
+    for word in ("pktledger: stage=rcvbuf ", "reason=SOCKET_RCVBUFF ", f"socket=*:{PORT} ",
+                 f"netns={RX} ", "location=udp", f"[{os.getpid()}]"):
+        assert word in said, (word, said)
+    headers = HEADERS + (20 if family == socket.AF_INET6 else 0)
+    assert [int(port), int(length), int(kept)] == [PORT, headers + 120, headers], rows[0]
+    assert interface == ifname and direction in ("1", "0x00000001"), rows[0]
+
+
+@case
+def test_events_are_the_drops():
+    with lab():
+        with tracing("--events", "udp", "port", str(PORT)) as t:
+            sent = send(V4, PACKETS)
+            document = t.stop()
+    drops = document["drops"]
+    assert len(drops) == sent == document["end"]["dropped"], (len(drops), sent)
+    for drop in drops:
+        assert drop["stage"] == "udp_lookup" and drop["reason"] == "NO_SOCKET", drop
+        assert drop["netns"] == RX and drop["packets"] == 1, drop
+        assert drop["captured_bytes"] == HEADERS and drop["bytes"] == HEADERS + 100, drop
+        assert drop["packet"].endswith(f"> {V4}.{PORT}: UDP, length 100"), drop
+        assert "hex" not in drop
+    times = [drop["time_ns"] for drop in drops]
+    assert max(times) < document["end"]["duration_ns"], max(times)
+
+
+@case
+def test_lines_for_people_and_hex():
+    with lab():
+        result = trace("--events", "--hex", "--snaplen", "512", "-q")
+    assert result.status == 0, result
+    lines = result.out.splitlines()
+    events = [line for line in lines if f"> {V4}.{PORT}: UDP, length 120" in line]
+    assert len(events) == PACKETS, (len(events), result)
+    assert "udp_lookup NO_SOCKET" in events[0] and f" in {RX} " in events[0], events[0]
+    ends = [line for line in lines if line.startswith("    0x00a0:")]
+    assert len(ends) == PACKETS and ends[0].endswith("et"), ends[:1]
+
+
+@case
+def test_netfilter_has_its_hook_and_no_ethernet_header():
+    """The sender's own OUTPUT: the packet has no Ethernet header yet."""
+    require(shutil.which("nft"), "needs nft")
+    rules = (f"table ip t {{ chain c {{ type filter hook output priority 0;"
+             f" udp dport {PORT} drop; }}; }}")
+    with lab(), directory() as path:
+        done = shell(TX, "nft", "-f", "-", stdin=rules)
+        require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+        with tracing("-w", str(path / "f.pcapng"), "udp", "port", str(PORT)) as t:
+            send(V4, 20)
+            document = t.stop()
+        assert document["end"]["dropped"] == 20, document["end"]
+        rows = tshark(path / "f.pcapng", "frame.comment", "ip.dst", "udp.dstport",
+                      "frame.packet_flags_direction")
+    assert len(rows) == 20, rows
+    assert "stage=netfilter reason=NETFILTER_DROP" in rows[0][0], rows[0]
+    assert "hook=output" in rows[0][0] and f"netns={TX}" in rows[0][0], rows[0]
+    assert rows[0][1:3] == [V4, str(PORT)] and int(rows[0][3], 0) == 2, rows[0]
+
+
+@table([("no directory", "/nonexistent/f.pcapng", "No such file or directory"),
+        ("a directory", "/", "Is a directory"), ("full", "/dev/full", "No space left on device")])
+def test_file_that_cannot_be_made(path, why):
+    require_root()
+    result = pktledger("trace", "-w", path, "-t", "1")
+    assert result.status == 1 and why in result.err and path in result.err, result
+
+
+@table([("hex alone", ["--hex"], "--events"),
+        ("nothing to keep", ["--snaplen", "100"], "--events or -w"),
+        ("stdout", ["-w", "-"], "stdout is for the tables"),
+        ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])
+def test_usage(words, said):
+    require_root()
+    result = pktledger("trace", *words)
+    assert result.status == 2 and said in result.err, result
+
+
+@case
+def test_disk_full():
+    """The trace goes on, and what was written can be read."""
+    with lab(), tiny() as path:
+        result = trace("-j", "-w", str(path / "f.pcapng"))
+        rows = tshark(path / "f.pcapng", "frame.comment")
+    end = result.json["end"]
+    assert end["dropped"] == PACKETS, end
+    assert result.err.count("No space left on device") == 1, result
+    assert result.status == 125, result  # we failed, not the command
+    assert end["capture"]["error"] and 0 < end["capture"]["packets"] < PACKETS, end["capture"]
+    assert len(rows) == end["capture"]["packets"], (len(rows), end["capture"])
+
+
+@case
+def test_disk_full_without_a_command():
+    with lab(), tiny() as path:
+        with tracing("-w", str(path / "f.pcapng"), "udp", "port", str(PORT)) as t:
+            send(V4, PACKETS)
+            t.process.send_signal(signal.SIGINT)
+            out, err = t.process.communicate(timeout=30 * PATIENCE)
+    assert t.process.returncode == 1, (t.process.returncode, err)
+    assert json.loads(out.splitlines()[-1])["data"]["dropped"] == PACKETS, out
+    assert err.count("No space left on device") == 1, err
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "live/dropfeed.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "filter_abi.h"
+#include "trace/samples.h"
+
+struct dropfeed {
+	struct live *live;
+	struct samples *samples;
+	bool payload, all;
+	uint64_t realtime_off; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	dropfeed_each *each;
+	void *arg;
+	struct described what;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
+{
+	struct packet_view p = {
+		.bytes = bytes,
+		.len = s->len,
+		.wire_len = s->wire_len,
+		.ethernet = s->layer == FILTER_L2,
+		.protocol = ntohs(s->key.protocol),
+	};
+
+	if (!p.protocol && !p.ethernet && p.len)
+		p.protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
+	return p;
+}
+
+static void take(void *arg, const struct sample *s, const uint8_t *bytes)
+{
+	const struct watch_entry e = {
+		.key = s->key,
+		.count = {.events = 1, .more = s->segments - 1u, .bytes = s->wire_len},
+		.cpu = s->cpu,
+	};
+	struct dropfeed *f = arg;
+	struct live_drop drop = {
+		.what = &f->what,
+		.key = &s->key,
+		.time_ns = s->time_ns - live_started(f->live),
+		.realtime_ns = s->time_ns + f->realtime_off,
+		.packet = view_of(s, bytes),
+	};
+
+	if (!live_describe(f->live, &e, &f->what))
+		return;
+	if (f->what.row.noise == NOISE_BENIGN && !f->all)
+		return;
+	if (!f->payload)
+		drop.packet.len = packet_headers(&drop.packet);
+	f->each(f->arg, &drop);
+}
+
+int dropfeed_open(struct dropfeed **out, struct live *l, bool payload, bool all,
+		  dropfeed_each *each, void *arg, struct error *err)
+{
+	struct dropfeed *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	f->live = l;
+	f->payload = payload;
+	f->all = all;
+	f->each = each;
+	f->arg = arg;
+	rc = samples_open(&f->samples, live_samples(l), take, f, err);
+	if (rc) {
+		free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns)
+{
+	f->realtime_off = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	return samples_read(f->samples, budget_ns);
+}
+
+void dropfeed_close(struct dropfeed *f)
+{
+	if (!f)
+		return;
+	samples_close(f->samples);
+	free(f);
+}
