@@ -203,10 +203,10 @@ static void say_addresses(struct decode *d, bool ports)
 	const char *name = d->family == AF_INET6 ? "IP6" : "IP";
 
 	if (ports)
-		say(d, "%s %s.%u > %s.%u: ", name, d->src, be16(here(d)), d->dst,
+		say(d, "%s %s.%u > %s.%u:", name, d->src, be16(here(d)), d->dst,
 		    be16(here(d) + 2));
 	else
-		say(d, "%s %s > %s: ", name, d->src, d->dst);
+		say(d, "%s %s > %s:", name, d->src, d->dst);
 }
 
 /* A stamp, and the send time behind it, if both are what they must be. */
@@ -227,16 +227,16 @@ static void udp(struct decode *d)
 
 	if (!have(d, UDP_LEN, "udp")) {
 		say_addresses(d, have(d, 4, "udp"));
-		say(d, "UDP");
+		say(d, " UDP");
 		d->broken = "udp";
 		return;
 	}
 	say_addresses(d, true);
 	len = be16(here(d) + 4);
 	if (len >= UDP_LEN)
-		say(d, "UDP, length %u", len - UDP_LEN);
+		say(d, " UDP, length %u", len - UDP_LEN);
 	else
-		say(d, "UDP, bad length %u", len);
+		say(d, " UDP, bad length %u", len);
 	d->at += UDP_LEN;
 	d->at += stamp_len(d);
 }
@@ -250,7 +250,7 @@ static void tcp(struct decode *d)
 
 	if (!have(d, TCP_MIN, "tcp")) {
 		say_addresses(d, have(d, 4, "tcp"));
-		say(d, "TCP");
+		say(d, " TCP");
 		d->broken = "tcp";
 		return;
 	}
@@ -261,7 +261,7 @@ static void tcp(struct decode *d)
 			flags[n++] = letters[i];
 	}
 	header = (b[12] >> 4) * 4u;
-	say(d, "Flags [%s], seq %u", n ? flags : "none", be32(b + 4));
+	say(d, " Flags [%s], seq %u", n ? flags : "none", be32(b + 4));
 	if (b[13] & 0x10)
 		say(d, ", ack %u", be32(b + 8));
 	say(d, ", win %u, length %u", be16(b + 14), d->payload > header ? d->payload - header : 0);
@@ -301,7 +301,7 @@ static void icmp(struct decode *d)
 
 	say_addresses(d, false);
 	if (!have(d, ICMP_LEN, "icmp")) {
-		say(d, "%s", title);
+		say(d, " %s", title);
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(icmp_names) / sizeof(icmp_names[0]); i++) {
@@ -309,11 +309,11 @@ static void icmp(struct decode *d)
 			name = &icmp_names[i];
 	}
 	if (name && name->numbered)
-		say(d, "%s %s, id %u, seq %u", title, name->name, be16(b + 4), be16(b + 6));
+		say(d, " %s %s, id %u, seq %u", title, name->name, be16(b + 4), be16(b + 6));
 	else if (name)
-		say(d, "%s %s, code %u", title, name->name, b[1]);
+		say(d, " %s %s, code %u", title, name->name, b[1]);
 	else
-		say(d, "%s type %u, code %u", title, b[0], b[1]);
+		say(d, " %s type %u, code %u", title, b[0], b[1]);
 	say(d, ", length %u", d->payload);
 	d->at += ICMP_LEN;
 }
@@ -337,9 +337,9 @@ static void other(struct decode *d)
 	}
 	say_addresses(d, ports);
 	if (name)
-		say(d, "%s", name);
+		say(d, " %s", name);
 	else
-		say(d, "protocol %u", d->proto);
+		say(d, " protocol %u", d->proto);
 	if (!d->fragment)
 		say(d, ", length %u", d->payload);
 	if (ports)
