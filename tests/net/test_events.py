@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import PATIENCE, assert_valid, case, main, pktledger, require, require_root, table
+from lib import PATIENCE, assert_valid, case, main, pktledger, require, require_root, table, until
 from traced import (PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
 
 PACKETS = 200
@@ -120,6 +120,24 @@ def test_events_are_the_drops():
         assert "hex" not in drop
     times = [drop["time_ns"] for drop in drops]
     assert max(times) < document["end"]["duration_ns"], max(times)
+
+
+@case
+def test_what_finds_no_room_is_said():
+    """Nobody reads the ring meanwhile: 16 MiB, for 15,000 packets of 1,400 bytes."""
+    with lab(), directory() as path:
+        with tracing("-w", str(path / "f.pcapng"), "--snaplen", "65535", "udp", "port",
+                     str(PORT)) as t:
+            stat_file = Path(f"/proc/{t.process.pid}/stat")
+            t.process.send_signal(signal.SIGSTOP)
+            until(lambda: stat_file.read_text().rpartition(")")[2].split()[0] == "T", 10,
+                  "trace stops")
+            sent = send(V4, 15000, size=1400)
+            t.process.send_signal(signal.SIGCONT)
+            end = t.stop()["end"]
+    missed = end["own_losses"]["without_sample"]
+    assert end["dropped"] == sent, end
+    assert missed > 0 and end["capture"]["packets"] == sent - missed, end
 
 
 @case
