@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "trace/packet_text.h"
+#include "trace/protocol.h"
 
 #define ETHER(type)                                                                                \
 	"020000000002"                                                                             \
@@ -271,6 +273,24 @@ static void test_small_buffers(void **state)
 	}
 }
 
+static void test_names_are_told_once(void **state)
+{
+	(void)state;
+	assert_string_equal(protocol_find(17)->name, "udp");
+	assert_string_equal(protocol_find(50)->title, "ESP");
+	assert_null(protocol_find(253));
+	assert_string_equal(icmp_kind_find(58, 128)->title, "echo request");
+	assert_true(icmp_kind_find(1, 8)->numbered);
+	assert_null(icmp_kind_find(1, 128));
+	assert_null(icmp_kind_find(17, 8));
+	for (int i = 0; i < 256; i++) {
+		const struct protocol *p = protocol_find((uint8_t)i);
+
+		if (p)
+			assert_int_equal(strcasecmp(p->name, p->title), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_cut_everywhere),
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_small_buffers),
+		cmocka_unit_test(test_names_are_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

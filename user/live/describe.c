@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/consumed.h"
+#include "trace/protocol.h"
 #include "trace_abi.h"
 
 static bool is_any(const void *address, int family)
@@ -59,29 +60,10 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 	return buf;
 }
 
-static const char *protocol_name(uint8_t proto, char *buf, size_t size)
-{
-	static const struct {
-		uint8_t proto;
-		const char *name;
-	} known[] = {
-		{IPPROTO_UDP, "udp"},	   {IPPROTO_TCP, "tcp"},   {IPPROTO_ICMP, "icmp"},
-		{IPPROTO_ICMPV6, "icmp6"}, {IPPROTO_SCTP, "sctp"}, {IPPROTO_UDPLITE, "udplite"},
-		{IPPROTO_DCCP, "dccp"},	   {IPPROTO_GRE, "gre"},   {IPPROTO_ESP, "esp"},
-		{IPPROTO_IGMP, "igmp"},	   {IPPROTO_IPIP, "ipip"},
-	};
-
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (known[i].proto == proto)
-			return known[i].name;
-	}
-	snprintf(buf, size, "proto %u", proto);
-	return buf;
-}
-
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 {
-	char src[SOCKET_TEXT], dst[SOCKET_TEXT], proto[16];
+	const struct protocol *known = protocol_find(f->proto);
+	char src[SOCKET_TEXT], dst[SOCKET_TEXT], number[16];
 
 	if (!f->family) {
 		*buf = '\0';
@@ -89,7 +71,8 @@ char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
 	}
 	put_address(src, sizeof(src), f->family, f->src, ntohs(f->src_port));
 	put_address(dst, sizeof(dst), f->family, f->dst, ntohs(f->dst_port));
-	snprintf(buf, size, "%s %s > %s", protocol_name(f->proto, proto, sizeof(proto)), src, dst);
+	snprintf(number, sizeof(number), "proto %u", f->proto);
+	snprintf(buf, size, "%s %s > %s", known ? known->name : number, src, dst);
 	return buf;
 }
 

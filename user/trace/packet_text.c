@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stamp.h"
+#include "trace/protocol.h"
 
 #define IP_MIN	   20
 #define IP6_LEN	   40
@@ -203,8 +204,7 @@ static void say_addresses(struct decode *d, bool ports)
 	const char *name = d->family == AF_INET6 ? "IP6" : "IP";
 
 	if (ports)
-		say(d, "%s %s.%u > %s.%u:", name, d->src, be16(here(d)), d->dst,
-		    be16(here(d) + 2));
+		say(d, "%s %s.%u > %s.%u:", name, d->src, be16(here(d)), d->dst, be16(here(d) + 2));
 	else
 		say(d, "%s %s > %s:", name, d->src, d->dst);
 }
@@ -271,73 +271,35 @@ static void tcp(struct decode *d)
 		d->at += header;
 }
 
-static const struct icmp_name {
-	uint8_t proto, type;
-	const char *name;
-	bool numbered; /* has id and seq */
-} icmp_names[] = {
-	{IPPROTO_ICMP, 0, "echo reply", true},
-	{IPPROTO_ICMP, 3, "unreachable", false},
-	{IPPROTO_ICMP, 5, "redirect", false},
-	{IPPROTO_ICMP, 8, "echo request", true},
-	{IPPROTO_ICMP, 11, "time exceeded", false},
-	{IPPROTO_ICMPV6, 1, "unreachable", false},
-	{IPPROTO_ICMPV6, 2, "packet too big", false},
-	{IPPROTO_ICMPV6, 3, "time exceeded", false},
-	{IPPROTO_ICMPV6, 128, "echo request", true},
-	{IPPROTO_ICMPV6, 129, "echo reply", true},
-	{IPPROTO_ICMPV6, 133, "router solicitation", false},
-	{IPPROTO_ICMPV6, 134, "router advertisement", false},
-	{IPPROTO_ICMPV6, 135, "neighbor solicitation", false},
-	{IPPROTO_ICMPV6, 136, "neighbor advertisement", false},
-	{IPPROTO_ICMPV6, 143, "multicast listener report", false},
-};
-
 static void icmp(struct decode *d)
 {
-	const char *title = d->proto == IPPROTO_ICMP ? "ICMP" : "ICMP6";
-	const struct icmp_name *name = NULL;
+	const char *title = protocol_find(d->proto)->title;
 	const uint8_t *b = here(d);
+	const struct icmp_kind *kind;
 
 	say_addresses(d, false);
-	if (!have(d, ICMP_LEN, "icmp")) {
-		say(d, " %s", title);
+	say(d, " %s", title);
+	if (!have(d, ICMP_LEN, "icmp"))
 		return;
-	}
-	for (unsigned i = 0; i < sizeof(icmp_names) / sizeof(icmp_names[0]); i++) {
-		if (icmp_names[i].proto == d->proto && icmp_names[i].type == b[0])
-			name = &icmp_names[i];
-	}
-	if (name && name->numbered)
-		say(d, " %s %s, id %u, seq %u", title, name->name, be16(b + 4), be16(b + 6));
-	else if (name)
-		say(d, " %s %s, code %u", title, name->name, b[1]);
+	kind = icmp_kind_find(d->proto, b[0]);
+	if (kind && kind->numbered)
+		say(d, " %s, id %u, seq %u", kind->title, be16(b + 4), be16(b + 6));
+	else if (kind)
+		say(d, " %s, code %u", kind->title, b[1]);
 	else
-		say(d, " %s type %u, code %u", title, b[0], b[1]);
+		say(d, " type %u, code %u", b[0], b[1]);
 	say(d, ", length %u", d->payload);
 	d->at += ICMP_LEN;
 }
 
 static void other(struct decode *d)
 {
-	static const struct {
-		uint8_t proto;
-		const char *name;
-	} known[] = {
-		{IPPROTO_UDP, "UDP"},	{IPPROTO_TCP, "TCP"},	   {IPPROTO_ICMP, "ICMP"},
-		{IPPROTO_GRE, "GRE"},	{IPPROTO_ICMPV6, "ICMP6"}, {IPPROTO_ESP, "ESP"},
-		{IPPROTO_IGMP, "IGMP"}, {IPPROTO_IPIP, "IPIP"},	   {IPPROTO_SCTP, "SCTP"},
-	};
 	bool ports = d->proto == IPPROTO_SCTP && !d->fragment && have(d, SCTP_LEN, "sctp");
-	const char *name = NULL;
+	const struct protocol *known = protocol_find(d->proto);
 
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (known[i].proto == d->proto)
-			name = known[i].name;
-	}
 	say_addresses(d, ports);
-	if (name)
-		say(d, " %s", name);
+	if (known)
+		say(d, " %s", known->title);
 	else
 		say(d, " protocol %u", d->proto);
 	if (!d->fragment)
