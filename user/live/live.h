@@ -103,11 +103,12 @@ uint64_t live_started(const struct live *l);
 /* The ring of samples, if spec.snaplen asks for them; else -1. */
 int live_samples(const struct live *l);
 
+struct described; /* live/describe.h */
+
 /*
  * One drop as a row of the model, with its texts. False: it is not among those that are told, by
  * the filters of `spec` or because it is none.
  */
-struct described;
 bool live_describe(struct live *l, const struct watch_entry *e, struct described *out);
 
 /* Names of functions and reasons, for other printers; NULL: not known. */
