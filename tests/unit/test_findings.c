@@ -62,7 +62,8 @@ static const struct finding_facts every_fact = {
 	.since = "it was opened",
 	.counter = "ethtool:fifteen-letters:port_rx_nodesc_drops_and_more",
 	.qdisc_wanted = "pfifo limit 4294967295",
-	.reader = "the busiest thread fifteen-letters of fifteen-letters 4194304",
+	.reader = "the thread fifteen-letters of fifteen-letters 4194304 (one of 4294967295 "
+		  "processes that have the socket)",
 	.reader_ns = 18446744073709551615ULL,
 	.reader_run_ns = 1,
 	.reader_throttled_ns = 18446744073709551615ULL,

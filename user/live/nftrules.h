@@ -32,11 +32,9 @@ struct nft_rule {
 	char table[NFT_NAME], chain[NFT_NAME];
 	uint64_t handle; /* 0 for a policy */
 	char comment[NFT_NAME];
-	const char *verdict; /* "drop", "reject", "queue"; static */
-	uint64_t packets,
-		bytes; /* by how much its counter moved; as netfilter counts, a GSO skb is one */
-	bool exact;    /* the verdict follows its counter at once; else it counts what it does not
-			  drop, too */
+	const char *verdict;	 /* "drop", "reject", "queue"; static */
+	uint64_t packets, bytes; /* that its counter has moved by; a GSO skb is one packet to it */
+	bool exact; /* the verdict follows its counter; else it counts what is not dropped, too */
 };
 
 struct nft_result {
@@ -44,8 +42,7 @@ struct nft_result {
 	unsigned n;
 	unsigned more;	   /* rules that fit and are not in the list */
 	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
-	char problem[160]; /* why nothing or not all is known, e.g. "nft is not installed"; else ""
-			    */
+	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
 };
 
 /* Starts the thread. `nft`: the program, NULL: "nft" from PATH. -ENOMEM, -errno. */

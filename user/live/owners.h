@@ -20,7 +20,7 @@
 #include "live/ports.h"
 
 #define OWNER_CGROUP 256 /* bytes of a path; a longer one loses its beginning, marked by "..." */
-#define OWNER_NETNS  160 /* bytes that hold any name of a namespace */
+#define OWNER_NETNS  (CONTAINER_K8S_NS + CONTAINER_POD) /* hold any name of a namespace */
 
 struct owners;
 

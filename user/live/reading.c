@@ -129,7 +129,7 @@ void readings_sample(struct readings *r)
 		struct reading_sock *s = r->socks.at[i].object;
 
 		if (lately(s, now))
-			reading_sock_sample(s, r->root, r->owners, true);
+			reading_sock_sample(s, r->root, r->owners);
 	}
 	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 }
@@ -166,8 +166,9 @@ void readings_interval(struct readings *r)
 		struct reading_sock *s = r->socks.at[i].object;
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-		reading_sock_sample(s, r->root, r->owners, lately(s, now));
-		reading_sock_end_interval(s, r->root, now);
+		if (lately(s, now))
+			reading_sock_sample(s, r->root, r->owners);
+		reading_sock_end_interval(s, r->root, now, lately(s, now));
 	}
 	r->interval_end = clock_ns(CLOCK_BOOTTIME);
 	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;

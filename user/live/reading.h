@@ -7,9 +7,9 @@
  * SK_MEMINFO of the socket by sock_diag. All are samples.
  *
  * The kernel could tell it without samples, at sched_switch and sched_wakeup; but these come for
- * every task of the host, some 100,000 times a second on a busy one, loss or not. A sample costs
- * some microseconds for each thread, and those between intervals are taken only while a socket
- * loses packets.
+ * every task of the host, some 100,000 times a second on a busy one, loss or not. Here an interval
+ * costs some microseconds for each thread, and a sample between as much for each socket that loses
+ * packets.
  *
  *	readings_open() .. readings_begin()
  *	every 100 ms or so: readings_sample()
@@ -24,9 +24,8 @@
 
 #include "live/owners.h"
 
-#define READING_SOCKETS                                                                            \
-	64 /* known at a time; who has not lost packets for the longest gives way                  \
-	    */
+/* Known at a time; the one that has lost nothing for longest gives way. */
+#define READING_SOCKETS 64
 
 struct readings;
 
@@ -48,6 +47,7 @@ struct reading {
 	pid_t pid;
 	char process[16], thread[16]; /* names; the same in most processes */
 	unsigned threads;	      /* of the process */
+	unsigned holders;	      /* processes that have the socket; the others may read too */
 	bool seen; /* the thread was seen in a receiving call; else it is a guess if threads > 1 */
 
 	uint64_t window_ns;

@@ -24,6 +24,7 @@ void reading_sock_set_reader(struct reading_sock *s, int root, const struct owne
 {
 	threads_init(&s->threads, root, who->pid, who->fd, beginning);
 	memcpy(s->process, who->process, sizeof(s->process));
+	s->holders = who->holders;
 	s->beginning = beginning;
 	s->sum = s->now = (struct reading_sums){};
 	s->n_levels = 0;
@@ -116,9 +117,9 @@ static void sample_received(struct reading_sock *s, int root)
 	counters_free(&c);
 }
 
-void reading_sock_sample(struct reading_sock *s, int root, struct owners *owners, bool full)
+void reading_sock_sample(struct reading_sock *s, int root, struct owners *owners)
 {
-	if (!s->threads.pid || threads_sample(&s->threads, full) || !full)
+	if (!s->threads.pid)
 		return;
 	sample_state(s, root);
 	if (!s->mem)
@@ -139,12 +140,14 @@ static void add(struct reading_sums *to, const struct reading_sums *from)
 	to->stopped += from->stopped;
 }
 
-void reading_sock_end_interval(struct reading_sock *s, int root, uint64_t now)
+void reading_sock_end_interval(struct reading_sock *s, int root, uint64_t now, bool lately)
 {
 	bool known = s->threads.pid, keep = known && s->noted && s->beginning;
 
-	if (known)
+	if (known) {
+		threads_sample(&s->threads, lately);
 		sample_received(s, root);
+	}
 	if (keep) {
 		s->now.window_ns = now - s->beginning;
 		add(&s->sum, &s->now);
@@ -179,6 +182,7 @@ int reading_sock_get(const struct reading_sock *s, struct reading *out)
 	*out = (struct reading){
 		.pid = s->threads.pid,
 		.threads = s->threads.all,
+		.holders = s->holders,
 		.seen = th->receives,
 		.window_ns = s->sum.window_ns,
 		.run_ns = th->run_ns,

@@ -19,6 +19,7 @@ struct reading_sock {
 	struct reading_socket id;
 	struct threads threads; /* pid 0: the reader is not known */
 	char process[PROC_NAME];
+	unsigned holders;
 	struct sockmem *mem;
 
 	uint64_t lost_at;   /* CLOCK_MONOTONIC; 0: never */
@@ -42,12 +43,14 @@ struct reading_sock {
 void reading_sock_set_reader(struct reading_sock *s, int root, const struct owner *who,
 			     uint64_t beginning);
 
-/* `full`: the queue and what the reader waits for, not only the times of its threads. */
-void reading_sock_sample(struct reading_sock *s, int root, struct owners *owners, bool full);
+/* How full the queue is, and what the reader waits for. */
+void reading_sock_sample(struct reading_sock *s, int root, struct owners *owners);
 
-/* Ends the interval: what came since the last one is summed if packets were lost, else forgotten.
+/*
+ * Ends the interval, with the times of the threads: what came since the last one is summed if
+ * packets were lost, else forgotten. lately: the socket has lost some in the last intervals.
  */
-void reading_sock_end_interval(struct reading_sock *s, int root, uint64_t now);
+void reading_sock_end_interval(struct reading_sock *s, int root, uint64_t now, bool lately);
 
 /* -ENOENT: no interval had a beginning and an end, or nothing is known of the threads. */
 int reading_sock_get(const struct reading_sock *s, struct reading *out);

@@ -21,7 +21,7 @@ struct why {
 	struct live_source source;
 
 	struct reading reading;
-	char reader[80], rules_text[256], chain[2 * NFT_NAME + 16];
+	char reader[128], rules_text[256], chain[2 * NFT_NAME + 16];
 };
 
 /* The rules of a namespace as they are now. */
@@ -126,16 +126,11 @@ uint64_t why_cost(const struct why *w)
 	return readings_cost(w->readings);
 }
 
-/*
- * "sip[812]", "the thread rtp-3 of sip[812]", "sip[812] (its busiest thread, rtp-3)", "sip[812]
- * (the busiest of its 8 threads)".
- */
-static void name_reader(struct why *w)
+/* Which thread, if there are several. */
+static void name_thread(struct why *w, const char *process)
 {
 	const struct reading *r = &w->reading;
-	char process[32];
 
-	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
 	if (r->threads == 1)
 		snprintf(w->reader, sizeof(w->reader), "%s", process);
 	else if (r->seen)
@@ -146,6 +141,21 @@ static void name_reader(struct why *w)
 	else
 		snprintf(w->reader, sizeof(w->reader), "%s (the busiest of its %u threads)",
 			 process, r->threads);
+}
+
+/* "sip[812]", "the thread rtp-3 of sip[812] (one of 4 processes that have the socket)" */
+static void name_reader(struct why *w)
+{
+	const struct reading *r = &w->reading;
+	char process[32];
+	size_t n;
+
+	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
+	name_thread(w, process);
+	n = strlen(w->reader);
+	if (r->holders > 1)
+		snprintf(w->reader + n, sizeof(w->reader) - n,
+			 " (one of %u processes that have the socket)", r->holders);
 }
 
 static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
