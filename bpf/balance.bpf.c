@@ -22,6 +22,16 @@
 #define AF_INET		2
 #define AF_INET6	10
 
+static __always_inline bool is_datagram(const struct skb_view *v, struct datagram *d,
+					struct balance_tally *t)
+{
+	enum datagram_result found = datagram_parse(v, d);
+
+	if (found == DATAGRAM_HIDDEN)
+		TALLY(t->hidden, 1);
+	return found == DATAGRAM_HERE;
+}
+
 /*
  * The filter sees a merged packet as one of its segments, and each packet in the same way wherever
  * it is: from its IP header on, as long as its frame is without VLAN tags. Only an expression that
@@ -69,7 +79,7 @@ int balance_receive(__u64 *ctx)
 	bool ours;
 
 	skb_view(&v, skb);
-	if (!t || !datagram_parse(&v, &d))
+	if (!t || !is_datagram(&v, &d, t))
 		return 0;
 	cell = cell_of(dev->nd_net.net->ns.inum, d.dst_port);
 	if (!cell)
@@ -104,7 +114,7 @@ int balance_queue(__u64 *ctx)
 	struct datagram d;
 
 	skb_view(&v, skb);
-	if (!t || !datagram_parse(&v, &d) || !of_flow(&v, &d))
+	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
 		return 0;
 	role = role_of(dev);
 	if (role == ROLE_STACKED)
@@ -173,7 +183,7 @@ int balance_drop(__u64 *ctx)
 	__u32 index, side;
 
 	skb_view(&v, skb);
-	if (!t || !datagram_parse(&v, &d) || !of_flow(&v, &d))
+	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
 		return 0;
 	if (cfg.has_reason)
 		cause.reason = (int)ctx[2];

@@ -105,8 +105,14 @@ static __always_inline void datagram_segments(struct datagram *d, const struct s
 	d->segments = segments;
 }
 
-/* False: it is no datagram, or a fragment without its header. */
-static __always_inline bool datagram_parse(const struct skb_view *v, struct datagram *d)
+enum datagram_result {
+	DATAGRAM_NONE, /* not UDP, or a fragment but the first, or cut short */
+	DATAGRAM_HERE,
+	DATAGRAM_HIDDEN, /* its header is in pages: a driver has not pulled it (napi_gro_frags) */
+};
+
+static __always_inline enum datagram_result datagram_parse(const struct skb_view *v,
+							   struct datagram *d)
 {
 	const struct packet_place *at = &v->at;
 	__u8 b[DATAGRAM_HEADERS], udp[UDP_HLEN];
@@ -115,10 +121,12 @@ static __always_inline bool datagram_parse(const struct skb_view *v, struct data
 	int l3 = packet_l3(at, &proto);
 
 	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
-		return false;
+		return DATAGRAM_NONE;
 	l4 = datagram_l4(b, proto);
 	if (!l4)
-		return false;
+		return DATAGRAM_NONE;
+	if (l3 + l4 + UDP_HLEN > at->tail)
+		return v->len > at->tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
 	switch (l4) {
 	case 20:
 		__builtin_memcpy(udp, b + 20, UDP_HLEN);
@@ -128,7 +136,7 @@ static __always_inline bool datagram_parse(const struct skb_view *v, struct data
 		break;
 	default:
 		if (bpf_probe_read_kernel(udp, UDP_HLEN, at->head + l3 + l4))
-			return false;
+			return DATAGRAM_NONE;
 	}
 	__builtin_memcpy(d->headers_at, b, IP6_HLEN);
 	d->src_port = be16_at(udp);
@@ -140,7 +148,7 @@ static __always_inline bool datagram_parse(const struct skb_view *v, struct data
 	d->size = 0;
 	d->segments = 1;
 	datagram_segments(d, v);
-	return true;
+	return DATAGRAM_HERE;
 }
 
 #endif

@@ -167,7 +167,7 @@ static __always_inline void tell_queued(struct queue_walk *w)
 	__u32 start, layer, have;
 
 	skb_view_probed(&v, w->skb);
-	if (!datagram_parse(&v, &d))
+	if (datagram_parse(&v, &d) != DATAGRAM_HERE)
 		return;
 	if (!cfg.frames) {
 		v.at.mac_header = HEADER_UNSET;

@@ -108,11 +108,11 @@ struct balance_tally {
 	__u64 unsized;	 /* reads of several merged datagrams, their number not known */
 	__u64 elsewhere; /* read in a namespace into which none was seen coming */
 	__u64 multicast; /* entered, and may be delivered to several sockets */
+	__u64 hidden;	 /* UDP packets, of anybody, with their UDP header in pages */
 	/* Of --seq. */
 	__u64 unread;	  /* numbers in pages that could not be read */
 	__u64 unnumbered; /* packets without a number: too short, or no RTP */
 	__u64 crowded;	  /* packets of streams that found no room */
-	__u64 pad;
 };
 
 /* A cause of drops: what its side follows from. */

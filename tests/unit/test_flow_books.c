@@ -149,7 +149,8 @@ static void verdicts(void **state)
 /* Each doubt about the balance alone makes the verdict unknown. */
 static void doubts_about_the_balance(void **state)
 {
-	struct flow_facts f[] = {facts(), facts(), facts(), facts(), facts(), facts(), facts()};
+	struct flow_facts f[] = {facts(), facts(), facts(), facts(),
+				 facts(), facts(), facts(), facts()};
 
 	(void)state;
 	f[0].end.sum.ambiguous++;
@@ -159,6 +160,7 @@ static void doubts_about_the_balance(void **state)
 	f[4].end.moved = true;
 	f[5].end.unjudged = 1;
 	f[6].end.filter_unread = 1;
+	f[7].end.sum.hidden++;
 	for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
 		struct flow_books b = closed(&f[i]);
 

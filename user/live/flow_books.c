@@ -42,7 +42,8 @@ static void find_doubts(struct flow_books *b)
 	doubt[DOUBT_ELSEWHERE] = to->elsewhere - from->elsewhere;
 	doubt[DOUBT_MOVED] = f->begin.moved || f->end.moved;
 	doubt[DOUBT_UNJUDGED] = f->end.unjudged;
-	doubt[DOUBT_FILTER] = f->end.filter_unread - f->begin.filter_unread;
+	doubt[DOUBT_FILTER] =
+		f->end.filter_unread - f->begin.filter_unread + to->hidden - from->hidden;
 	if (b->unaccounted) /* else they were others' */
 		doubt[DOUBT_MISSED] = f->missed;
 	if (!f->numbered)
@@ -124,7 +125,7 @@ static const char *const doubt_text[DOUBTS] = {
 			    "something moves packets past the checkpoints",
 	[DOUBT_UNJUDGED] = "causes of drops are not in the stage map: whether their packets had "
 			   "arrived is not sure",
-	[DOUBT_FILTER] = "packets had headers that EXPR could not read",
+	[DOUBT_FILTER] = "packets, of this flow or another, could not be read as far as EXPR asks",
 	[DOUBT_MISSED] = "packets, of this flow or another, were not seen because a checkpoint was "
 			 "busy on that CPU",
 	[DOUBT_NUMBERS] = "packets had their number in a page that could not be read, which takes "

@@ -74,7 +74,7 @@ int balance_open(struct balance **b, const struct filter *f,
 
 /*
  * Attaches, looks for what lies unread in sockets, and chooses the moment at which the books begin.
- * Takes some ms, 100 at most.
+ * Takes some ms, 250 where the flow goes on.
  */
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
 

@@ -11,11 +11,12 @@
 
 #define MS 1000000ULL
 
-#define BEGIN_NS   (100 * MS) /* to find a quiet moment to begin at */
+#define BEGIN_NS   (250 * MS) /* to find a moment to begin at */
 #define QUIET_NS   (200 * MS) /* nothing came for so long: the flow has ended */
 #define BUSY_NS	   (500 * MS) /* a flow that goes on is looked at for so long at least */
 #define SOCKETS_NS (50 * MS)  /* between two searches for sockets */
 #define LOOKS_MIN  20	      /* of one moment, before a flow that goes on is believed to balance */
+#define FIRM_MIN   4	      /* times that as little was under way, with packets read in between */
 
 static int iter_error(struct error *err, int rc)
 {
@@ -173,8 +174,27 @@ struct search {
 	struct balance_moment best, last;
 	uint64_t since, changed, sockets;
 	unsigned looks; /* of one moment */
-	bool calm;	/* the last look was as the one before */
+	/*
+	 * How often as little was under way as in the best look, with packets read in between: a
+	 * reader may have taken a packet and then lost the CPU for a long time.
+	 */
+	unsigned firm;
+	uint64_t firm_delivered;
 };
+
+static void search_judge(struct search *s, const struct balance_moment *m)
+{
+	int64_t now = under_way(m), best = under_way(&s->best);
+
+	if (!s->looks++ || now < best)
+		s->firm = 0;
+	else if (now > best)
+		return;
+	if (!s->firm || m->sum.delivered != s->firm_delivered)
+		s->firm++;
+	s->firm_delivered = m->sum.delivered;
+	s->best = *m;
+}
 
 static int search_look(struct balance *b, struct search *s)
 {
@@ -190,12 +210,11 @@ static int search_look(struct balance *b, struct search *s)
 		rc = look(b, &m);
 	if (rc)
 		return rc;
-	s->calm = !m.moved && same_counts(&m, &s->last);
-	if (!s->calm)
+	if (m.moved || !same_counts(&m, &s->last))
 		s->changed = now;
 	s->last = m;
-	if (!m.moved && (!s->looks++ || under_way(&m) <= under_way(&s->best)))
-		s->best = m;
+	if (!m.moved)
+		search_judge(s, &m);
 	return 0;
 }
 
@@ -223,6 +242,14 @@ static void search_begin(struct search *s)
 	s->since = s->changed = balance_now();
 }
 
+/* Nothing of the flow came or was read since the checkpoints are there. */
+static bool is_idle(const struct balance_moment *m)
+{
+	const struct balance_tally zero = {};
+
+	return !memcmp(&m->sum, &zero, sizeof(zero));
+}
+
 int balance_begin(struct balance *b, struct balance_moment *m, struct error *err)
 {
 	struct unread unread = {.b = b, .note = true};
@@ -235,8 +262,10 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	if (!rc)
 		rc = walk_unread(&unread);
 	search_begin(&s);
-	for (unsigned n = 0; !rc && !s.calm && balance_now() - s.since < BEGIN_NS; n++) {
+	for (unsigned n = 0; !rc && balance_now() - s.since < BEGIN_NS; n++) {
 		rc = search_look(b, &s);
+		if (s.looks && (s.firm >= FIRM_MIN || is_idle(&s.last)))
+			break;
 		pause_a_little(n);
 	}
 	if (rc)
