@@ -323,7 +323,8 @@ static void test_catches_up(void **unused)
 		run(&s, s.template);
 	/* the whole of it takes about 4/5 of the time that it was late */
 	assert_true(pace_now() - begin >= late * 4 / 5 - 2 * PACE_DEPTH_NS);
-	assert_int_equal(s.state->shift, 0);
+	if (pace_now() - begin + late < PACE_DEBT_NS)
+		assert_int_equal(s.state->shift, 0);
 
 	s.state->start_ns -= 3 * PACE_DEBT_NS;
 	run(&s, s.template);

@@ -14,6 +14,8 @@
 #include "engine/capture.h"
 #include "engine/proto.h"
 
+#define SPOILT 4000 /* files */
+
 struct file {
 	uint8_t at[8192];
 	unsigned n;
@@ -115,25 +117,33 @@ static void test_pcap(void **state)
 	capture_free(c);
 }
 
-static void test_pcapng(void **state)
+/* Three datagrams of 60 bytes, which need no padding in the file, 500 us apart. */
+static void put_pcapng(struct file *f)
 {
 	uint8_t frame[2048];
-	unsigned a = datagram(frame, AF_INET, 18); /* 60 bytes: no padding in the file */
+	unsigned a = datagram(frame, AF_INET, 18);
+
+	*f = (struct file){};
+	put32(f, 0x0a0d0d0a), put32(f, 28), put32(f, 0x1a2b3c4d), put16(f, 1), put16(f, 0);
+	put32(f, 0xffffffff), put32(f, 0xffffffff), put32(f, 28);
+	put32(f, 1), put32(f, 20), put16(f, 1), put16(f, 0), put32(f, 0), put32(f, 20);
+	for (unsigned i = 0; i < 3; i++) {
+		put32(f, 6), put32(f, 32 + a), put32(f, 0), put32(f, 0), put32(f, 500 * i);
+		put32(f, a), put32(f, a);
+		memcpy(f->at + f->n, frame, a);
+		f->n += a;
+		put32(f, 32 + a);
+	}
+}
+
+static void test_pcapng(void **state)
+{
 	struct capture *c;
 	struct error err;
-	struct file f = {};
+	struct file f;
 
 	(void)state;
-	put32(&f, 0x0a0d0d0a), put32(&f, 28), put32(&f, 0x1a2b3c4d), put16(&f, 1), put16(&f, 0);
-	put32(&f, 0xffffffff), put32(&f, 0xffffffff), put32(&f, 28);
-	put32(&f, 1), put32(&f, 20), put16(&f, 1), put16(&f, 0), put32(&f, 0), put32(&f, 20);
-	for (unsigned i = 0; i < 3; i++) {
-		put32(&f, 6), put32(&f, 32 + a), put32(&f, 0), put32(&f, 0), put32(&f, 500 * i);
-		put32(&f, a), put32(&f, a);
-		memcpy(f.at + f.n, frame, a);
-		f.n += a;
-		put32(&f, 32 + a);
-	}
+	put_pcapng(&f);
 	assert_int_equal(open_file(&c, &f, &err), 0);
 	assert_int_equal(c->packets, 3);
 	assert_int_equal(c->due_ns[2], 1000000);
@@ -168,6 +178,52 @@ static void test_refused(void **state)
 	put_packet(&f, 1, 0, frame, a, a);
 	f.n -= 20;
 	assert_refused(&f, "after 1 packets");
+}
+
+/* Whatever is in a file: it is refused in words, or each of its packets is whole. */
+static void open_and_stamp(const struct file *f)
+{
+	const struct flow to = {.family = AF_INET, .dst_port = 28779};
+	struct capture *c = NULL;
+	struct error err;
+	unsigned length;
+
+	if (open_file(&c, f, &err)) {
+		assert_true(strlen(err.message) > 5);
+		assert_null(strchr(err.message, '\n'));
+		return;
+	}
+	assert_true(c->packets > 0 && c->pass_ns > c->due_ns[c->packets - 1]);
+	for (uint32_t i = 0; i < c->packets; i++) {
+		capture_frame(c, i, &length);
+		assert_true(length >= 14 && length <= c->longest);
+		assert_true(!i || c->due_ns[i] >= c->due_ns[i - 1]);
+	}
+	if (!capture_measure(c, AF_INET, &err))
+		capture_stamp(c, &to);
+	capture_free(c);
+}
+
+static void test_spoilt_files(void **state)
+{
+	uint8_t frame[2048];
+	unsigned a = datagram(frame, AF_INET, 100);
+	struct file whole[2], f;
+
+	(void)state;
+	put_pcap(&whole[0], 1);
+	for (unsigned i = 0; i < 3; i++)
+		put_packet(&whole[0], i, 0, frame, a, a);
+	put_pcapng(&whole[1]);
+	srandom(1);
+	for (unsigned i = 0; i < SPOILT; i++) {
+		f = whole[i % 2];
+		for (unsigned n = random() % 4; n; n--)
+			f.at[(unsigned)random() % f.n] = (uint8_t)(random() % 3 ? random() : 255);
+		if (random() % 4 == 0)
+			f.n = (unsigned)random() % f.n;
+		open_and_stamp(&f);
+	}
 }
 
 static void test_stamped(void **state)
@@ -235,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_pcap),
 		cmocka_unit_test(test_pcapng),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_spoilt_files),
 		cmocka_unit_test(test_stamped),
 		cmocka_unit_test(test_not_to_be_stamped),
 	};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/proto.h"
+#include "host/netdev.h"
 #include "stamp.h"
 
 #define FCS	      4
@@ -132,6 +133,25 @@ void frames_close(struct frames *f)
 		return;
 	free(f->sum);
 	free(f);
+}
+
+int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char *engine,
+		   struct error *err)
+{
+	unsigned header = 14 + (tagged ? TAG : 0);
+	struct netdev dev;
+	int rc = netdev_get(NULL, ifname, &dev);
+
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read the MTU of %s: %s", ifname,
+				 strerror(-rc));
+	if (length <= dev.mtu + header)
+		return 0;
+	return error_set(err, STATUS_USAGE, -EMSGSIZE,
+			 "send less, raise the MTU, or use the engine socket",
+			 "a packet of %u bytes exceeds the MTU of %s, %u, and the engine %s cannot "
+			 "fragment",
+			 length - header, ifname, dev.mtu, engine);
 }
 
 void frames_prepare(const struct frames *f, void *buffer)

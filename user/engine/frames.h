@@ -25,6 +25,13 @@ void frames_close(struct frames *f);
 /* Longest frame without FCS. */
 unsigned frames_longest(const struct flow *flow, const struct shape *shape);
 
+/*
+ * A frame of `length` bytes without FCS, with or without a VLAN tag, fits the MTU of a device of this
+ * thread's namespace. STATUS_USAGE if not: `engine` makes no fragments.
+ */
+int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char *engine,
+		   struct error *err);
+
 /* Once for each buffer. */
 void frames_prepare(const struct frames *f, void *buffer);
 

@@ -19,6 +19,14 @@ uint64_t pace_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t pace_tai(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_TAI, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 void pace_start(struct pace *p, double rate_pps, uint64_t now_ns)
 {
 	*p = (struct pace){.rate_pps = rate_pps,

@@ -53,6 +53,9 @@ void pace_sent(struct pace *p, unsigned n);
 /* CLOCK_MONOTONIC, ns. */
 uint64_t pace_now(void);
 
+/* CLOCK_TAI, ns: the time that packets carry. */
+uint64_t pace_tai(void);
+
 /* Sleeps if there is time for it, else spins a little: returns at or shortly before the due time.
  */
 void pace_wait(uint64_t wait_ns);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/pace.h"
@@ -266,7 +265,6 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
 	int n = take_or_wait(rx, timeout_ms);
 	unsigned packets = 0;
-	struct timespec ts;
 	uint64_t tai = 0;
 
 	if (n < 0)
@@ -274,10 +272,8 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 			       ? 0
 			       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
 					   strerror(errno));
-	if (rx->cfg->sink->timed) {
-		clock_gettime(CLOCK_TAI, &ts);
-		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	}
+	if (rx->cfg->sink->timed)
+		tai = pace_tai();
 	for (int i = 0; i < n; i++)
 		packets += deliver(rx, (unsigned)i, tai);
 	rx->stats.packets += packets;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <bpf/bpf.h>
 #include <linux/if_ether.h>
 
 #include "engine/pace.h"
 #include "engine/proto.h"
 #include "engine/xsk_socket.h"
+#include "host/netdev.h"
 
 _Static_assert(RX_XSK_FRAMES == 2 * XSK_RX_RING, "see rx_xsk.h");
 
@@ -49,13 +49,14 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *cfg, struct erro
 		.copy_only = cfg->xdp_skb_mode,
 		.stop = cfg->stop,
 	};
+	struct netdev dev;
 	struct rx *rx;
-	int ret;
+	int ret = netdev_get(NULL, cfg->ifname, &dev);
 
-	ret = xsk_port_mtu(cfg->ifname, err);
-	if (ret < 0)
-		return ret;
-	port.packet_bytes = longest_packet(ret);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s: %s",
+				 cfg->ifname, strerror(-ret));
+	port.packet_bytes = longest_packet(dev.mtu);
 
 	rx = calloc(1, sizeof(*rx));
 	if (!rx)
@@ -115,11 +116,8 @@ static void take(struct rx *rx, uint32_t at, unsigned n)
 	struct xsk_port *port = &rx->port;
 	const struct flow *flow = rx->cfg.flow;
 	const uint64_t frame_mask = ~(uint64_t)(port->umem.frame_size - 1);
-	struct timespec now;
-	uint64_t tai_ns;
+	uint64_t tai_ns = rx->cfg.sink->timed ? pace_tai() : 0;
 
-	clock_gettime(CLOCK_TAI, &now);
-	tai_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	for (unsigned i = 0; i < n; i++) {
 		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&port->rx, at + i);
 		unsigned length = 0;

@@ -9,20 +9,13 @@
  * closed as failed and never used again; an observer decides. The socket blocks, so that a full
  * send buffer is never such an early end.
  */
-#include <endian.h>
 #include <errno.h>
-#include <linux/sockios.h>
-#include <netinet/udp.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/pace.h"
-#include "engine/tx.h"
+#include "engine/tx_socket_parts.h"
 #include "stamp.h"
 
 #define BATCH	    64	      /* messages a call */
@@ -30,8 +23,6 @@
 #define BATCH_BYTES (1 << 18) /* of payload a call: more does not stay in the cache */
 #define BATCH_FLOWS 16	      /* shorter runs of one flow where there are several */
 #define MAX_SOCKETS 4096
-#define GIVE_UP	    1000 /* sends in a row that fail with the same error */
-#define WAIT_MS	    100
 
 struct tx {
 	const struct tx_config *cfg;
@@ -41,107 +32,12 @@ struct tx {
 	unsigned batch;	      /* datagrams a call */
 	unsigned segments;    /* datagrams a message */
 	int sndbuf;
-	unsigned failures; /* in a row */
-	int last_error;
+	struct failures failures;
 	uint8_t *payload; /* batch x cfg->flow->payload */
-	struct sockaddr_storage to;
+	union address to;
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
-
-static int set_sndbuf(int fd, int bytes)
-{
-	if (!setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
-		return 0;
-	return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) ? -errno : 0;
-}
-
-unsigned socket_segments(int family, unsigned payload)
-{
-	unsigned room = UINT16_MAX - 8 - (family == AF_INET6 ? 0 : 20);
-	unsigned n = payload ? room / payload : 1;
-
-	return n < 1 ? 1 : n < SOCKET_SEGMENTS ? n : SOCKET_SEGMENTS;
-}
-
-static socklen_t address_of(struct sockaddr_storage *out, const struct flow *f, bool source,
-			    uint16_t port)
-{
-	struct sockaddr_in6 *six = (void *)out;
-	struct sockaddr_in *four = (void *)out;
-
-	memset(out, 0, sizeof(*out));
-	if (f->family == AF_INET6) {
-		six->sin6_family = AF_INET6;
-		six->sin6_port = htobe16(port);
-		six->sin6_addr = source ? f->src6 : f->dst6;
-		return sizeof(*six);
-	}
-	four->sin_family = AF_INET;
-	four->sin_port = htobe16(port);
-	four->sin_addr = source ? f->src4 : f->dst4;
-	return sizeof(*four);
-}
-
-static int bind_and_connect(int fd, const struct tx_config *cfg, uint16_t src_port)
-{
-	struct sockaddr_storage a;
-	socklen_t len = address_of(&a, cfg->flow, true, src_port);
-
-	if (bind(fd, (void *)&a, len))
-		return -errno;
-	if (cfg->socket.unconnected)
-		return 0;
-	len = address_of(&a, cfg->flow, false, cfg->flow->dst_port);
-	return connect(fd, (void *)&a, len) ? -errno : 0;
-}
-
-static int set_segment(int fd, const struct tx_config *cfg, struct error *err)
-{
-	int bytes = (int)cfg->flow->payload;
-
-	if (!cfg->socket.gso || !setsockopt(fd, SOL_UDP, UDP_SEGMENT, &bytes, sizeof(bytes)))
-		return 0;
-	return error_set(err, STATUS_UNABLE, -errno, "leave --gso out",
-			 "this kernel has no UDP segmentation: %s", strerror(errno));
-}
-
-static int open_socket(const struct tx_config *cfg, unsigned flow, struct error *err)
-{
-	const struct flow *f = cfg->flow;
-	uint16_t port = f->src_port ? (uint16_t)(f->src_port + flow) : 0;
-	int fd = socket(f->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc, ttl = (int)f->ttl;
-
-	if (fd < 0)
-		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
-	if (cfg->sndbuf && (rc = set_sndbuf(fd, cfg->sndbuf))) {
-		error_set(err, STATUS_FAILED, rc, NULL, "cannot set a send buffer of %d bytes: %s",
-			  cfg->sndbuf, strerror(-rc));
-		goto fail;
-	}
-	if (ttl &&
-	    setsockopt(fd, f->family == AF_INET6 ? SOL_IPV6 : SOL_IP,
-		       f->family == AF_INET6 ? IPV6_UNICAST_HOPS : IP_TTL, &ttl, sizeof(ttl))) {
-		rc = error_set(err, STATUS_FAILED, -errno, NULL, "cannot set a TTL of %d", ttl);
-		goto fail;
-	}
-	rc = set_segment(fd, cfg, err);
-	if (rc)
-		goto fail;
-	rc = bind_and_connect(fd, cfg, port);
-	if (rc == -EADDRINUSE) {
-		error_set(err, STATUS_FAILED, rc, "free the port, or choose others",
-			  "source port %u is in use", port);
-	} else if (rc) {
-		error_set(err, STATUS_FAILED, rc, "check the address and the route to it",
-			  "cannot send to port %u of the target: %s", f->dst_port, strerror(-rc));
-	} else {
-		return fd;
-	}
-fail:
-	close(fd);
-	return rc;
-}
 
 static void tx_socket_close(struct tx *tx)
 {
@@ -172,7 +68,7 @@ static void prepare_batch(struct tx *tx)
 {
 	const struct tx_config *cfg = tx->cfg;
 	unsigned len = cfg->flow->payload;
-	socklen_t to = address_of(&tx->to, cfg->flow, false, cfg->flow->dst_port);
+	socklen_t to = address_of(cfg->flow, false, &tx->to);
 
 	for (unsigned i = 0; i < tx->batch; i++)
 		flow_fill(tx->payload + (size_t)i * len, len);
@@ -188,10 +84,19 @@ static void prepare_batch(struct tx *tx)
 	}
 }
 
+/* The kernel chooses the source port if the flow has none. */
+static int open_flow(const struct tx_config *cfg, unsigned index, struct error *err)
+{
+	struct flow f = *cfg->flow;
+
+	if (f.src_port)
+		f.src_port = (uint16_t)(f.src_port + index);
+	return sender_socket(cfg, &f, false, false, err);
+}
+
 static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
 	unsigned flows = cfg->flows ? cfg->flows : 1;
-	socklen_t size = sizeof(int);
 	struct tx *tx;
 
 	if (flows > MAX_SOCKETS)
@@ -210,7 +115,7 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	for (unsigned i = 0; i < flows; i++) {
-		int fd = open_socket(cfg, cfg->first_flow + i, err);
+		int fd = open_flow(cfg, cfg->first_flow + i, err);
 
 		if (fd < 0) {
 			tx_socket_close(tx);
@@ -218,31 +123,10 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 		}
 		tx->fd[tx->sockets++] = fd;
 	}
-	getsockopt(tx->fd[0], SOL_SOCKET, SO_SNDBUF, &tx->sndbuf, &size);
+	tx->sndbuf = sender_socket_room(tx->fd[0]);
 	prepare_batch(tx);
 	*out = tx;
 	return 0;
-}
-
-/* Waits while the send buffer is half full or more, as poll() means "writable". */
-static bool wait_for_room(struct tx *tx, int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	uint64_t from;
-	int queued = 0;
-
-	if (ioctl(fd, SIOCOUTQ, &queued) || queued < tx->sndbuf / 2)
-		return true;
-	from = pace_now();
-	tx->stats.waits++;
-	poll(&p, 1, WAIT_MS);
-	tx->stats.wait_ns += pace_now() - from;
-	return p.revents & POLLOUT;
-}
-
-static bool is_device_gone(int error)
-{
-	return error == ENODEV || error == ENXIO || error == ENETDOWN;
 }
 
 /*
@@ -252,20 +136,12 @@ static bool is_device_gone(int error)
 static int close_failed(struct tx *tx, unsigned n, int error, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
+	int rc;
 
 	for (unsigned i = 0; i < n; i++)
 		cfg->fail(cfg->fail_arg, cfg->stream->next++, error);
-	if (is_device_gone(error))
-		return error_set(err, STATUS_FAILED, -error,
-				 "look at the interface (ip link) and run again",
-				 "sending stopped: %s", strerror(error));
-	if (error != tx->last_error)
-		tx->failures = 0;
-	tx->last_error = error;
-	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN)
-		return (int)n;
-	return error_set(err, STATUS_FAILED, -error, "check the route to the target",
-			 "sending stopped: %u sends in a row failed: %s", GIVE_UP, strerror(error));
+	rc = note_failure(&tx->failures, error, err);
+	return rc ? rc : (int)n;
 }
 
 static void stamp_batch(struct tx *tx, unsigned n)
@@ -273,13 +149,8 @@ static void stamp_batch(struct tx *tx, unsigned n)
 	const struct flow *f = tx->cfg->flow;
 	const struct stream *s = tx->cfg->stream;
 	uint8_t *at = tx->payload;
-	struct timespec ts;
-	uint64_t tai = 0;
+	uint64_t tai = f->time ? pace_tai() : 0;
 
-	if (f->time) {
-		clock_gettime(CLOCK_TAI, &ts);
-		tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	}
 	for (unsigned i = 0; i < n; i++, at += f->payload)
 		flow_stamp(at, f->payload, STAMP_WORD(s->id, s->next + i), tai);
 }
@@ -299,7 +170,7 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 
 	if (n > tx->batch)
 		n = tx->batch;
-	if (!cfg->no_wait && !wait_for_room(tx, fd))
+	if (!cfg->no_wait && !wait_for_room(fd, tx->sndbuf, &tx->stats))
 		return 0;
 	stamp_batch(tx, n);
 	messages = (n + tx->segments - 1) / tx->segments;
@@ -312,14 +183,14 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 	tx->at = (tx->at + 1) % tx->sockets;
 	if (sent == (int)messages) {
 		s->next += n;
-		tx->failures = 0;
+		tx->failures.n = 0;
 		return (int)n;
 	}
 	if (sent < 0)
 		return error == EINTR ? 0 : close_failed(tx, datagrams_in(tx, 1, n), error, err);
 	done = datagrams_in(tx, (unsigned)sent, n);
 	s->next += done;
-	tx->failures = 0;
+	tx->failures.n = 0;
 	error = close_failed(tx, datagrams_in(tx, (unsigned)sent + 1, n) - done, TX_ERRNO_LOST,
 			     err);
 	return error < 0 ? error : (int)done + error;

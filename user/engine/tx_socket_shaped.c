@@ -4,25 +4,19 @@
  * out of order. One connected socket per 5-tuple, as in tx_socket.c; a call carries the packets of
  * one flow that follow each other, so many flows that take turns cost a call per packet.
  */
-#include <endian.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/pace.h"
 #include "engine/shape.h"
-#include "engine/tx.h"
+#include "engine/tx_socket_parts.h"
 #include "stamp.h"
 
 #define BATCH	    64
 #define MAX_SOCKETS 16384
-#define GIVE_UP	    1000 /* sends in a row that fail with the same error */
-#define WAIT_MS	    100
 
 struct message {
 	uint64_t number; /* absolute */
@@ -38,104 +32,20 @@ struct tx {
 	unsigned longest;
 	int *fd;
 	unsigned sockets;
-	unsigned failures; /* in a row */
-	int last_error;
+	int sndbuf;
+	struct failures failures;
 	uint8_t *payload; /* BATCH x longest */
 	struct message what[BATCH];
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
 
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-static socklen_t address_of(const struct flow *f, bool source, union address *a)
-{
-	uint16_t port = htobe16(source ? f->src_port : f->dst_port);
-
-	memset(a, 0, sizeof(*a));
-	if (f->family == AF_INET6) {
-		a->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-					      .sin6_port = port,
-					      .sin6_addr = source ? f->src6 : f->dst6};
-		return sizeof(a->v6);
-	}
-	a->v4 = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = port, .sin_addr = source ? f->src4 : f->dst4};
-	return sizeof(a->v4);
-}
-
-static int set_int(int fd, int level, int option, int value)
-{
-	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
-}
-
-static int set_options(int fd, const struct tx_config *cfg, struct error *err)
-{
-	const struct flow *f = cfg->flow;
-	bool six = f->family == AF_INET6;
-	int rc = 0;
-
-	if (cfg->sndbuf && set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, cfg->sndbuf))
-		rc = set_int(fd, SOL_SOCKET, SO_SNDBUF, cfg->sndbuf);
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL,
-				 "cannot set a send buffer of %d bytes: %s", cfg->sndbuf,
-				 strerror(-rc));
-	if (f->ttl)
-		rc = set_int(fd, six ? SOL_IPV6 : SOL_IP, six ? IPV6_UNICAST_HOPS : IP_TTL,
-			     (int)f->ttl);
-	if (!rc && f->tos)
-		rc = set_int(fd, six ? SOL_IPV6 : SOL_IP, six ? IPV6_TCLASS : IP_TOS, f->tos);
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot set TTL or TOS: %s",
-				 strerror(-rc));
-	/* sockets of one port may differ in the destination only */
-	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (cfg->shape->src_addr.n)
-		rc = set_int(fd, six ? SOL_IPV6 : SOL_IP, six ? IPV6_TRANSPARENT : IP_TRANSPARENT,
-			     1);
-	return rc ? error_set(err, STATUS_UNABLE, rc,
-			      "run as root, or give the host these addresses",
-			      "cannot send from addresses that are not this host's: %s",
-			      strerror(-rc))
-		  : 0;
-}
-
 static int open_flow(const struct tx_config *cfg, uint64_t index, struct error *err)
 {
-	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
-	union address address;
-	socklen_t len;
 	struct flow f;
 
-	if (fd < 0)
-		return error_set(err, STATUS_FAILED, -errno, errno == EMFILE ? "ulimit -n" : NULL,
-				 "socket: %s", strerror(errno));
 	shape_tuple(cfg->shape, cfg->flow, index, &f);
-	rc = set_options(fd, cfg, err);
-	if (rc)
-		goto fail;
-	len = address_of(&f, true, &address);
-	if (bind(fd, &address.any, len)) {
-		rc = error_set(err, STATUS_FAILED, -errno, "choose others: --src-port, --src-addr",
-			       "cannot use source port %u: %s", f.src_port, strerror(errno));
-		goto fail;
-	}
-	len = address_of(&f, false, &address);
-	if (connect(fd, &address.any, len)) {
-		rc = error_set(err, STATUS_FAILED, -errno, "check the address and the route to it",
-			       "cannot send to port %u of the target: %s", f.dst_port,
-			       strerror(errno));
-		goto fail;
-	}
-	return fd;
-fail:
-	close(fd);
-	return rc;
+	return sender_socket(cfg, &f, true, cfg->shape->src_addr.n, err);
 }
 
 static void tx_close(struct tx *tx)
@@ -180,6 +90,10 @@ static int tx_open(struct tx **out, const struct tx_config *cfg, struct error *e
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
 				 "--tx socket cannot send %s: the kernel makes its frames",
 				 cfg->flow->vlan ? "VLAN tags" : "captured frames");
+	if (cfg->socket.gso || cfg->socket.unconnected)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave one of them out",
+				 "%s is for packets that are all alike, and a shape was asked for",
+				 cfg->socket.gso ? "--gso" : "--unconnected");
 	if (flows > MAX_SOCKETS)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk for more",
 				 "%llu flows a thread are too many for --tx socket (at most %u)",
@@ -200,6 +114,7 @@ static int tx_open(struct tx **out, const struct tx_config *cfg, struct error *e
 		tx_close(tx);
 		return rc;
 	}
+	tx->sndbuf = sender_socket_room(tx->fd[0]);
 	for (unsigned i = 0; i < BATCH; i++) {
 		tx->iov[i].iov_base = tx->payload + (size_t)i * tx->longest;
 		tx->msg[i].msg_hdr = (struct msghdr){.msg_iov = &tx->iov[i], .msg_iovlen = 1};
@@ -258,24 +173,6 @@ static unsigned gather(struct tx *tx, unsigned n, uint64_t tai, int *fd)
 	return messages;
 }
 
-static void wait_for_room(struct tx *tx, int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	uint64_t from;
-
-	if (poll(&p, 1, 0) > 0)
-		return;
-	from = pace_now();
-	tx->stats.waits++;
-	poll(&p, 1, WAIT_MS);
-	tx->stats.wait_ns += pace_now() - from;
-}
-
-static bool is_device_gone(int error)
-{
-	return error == ENODEV || error == ENXIO || error == ENETDOWN;
-}
-
 /* The call stopped at this message. Returns 0, or -errno if going on makes no sense. */
 static int failed(struct tx *tx, const struct message *m, int error, struct error *err)
 {
@@ -285,17 +182,7 @@ static int failed(struct tx *tx, const struct message *m, int error, struct erro
 	if (!m->copy)
 		cfg->fail(cfg->fail_arg, m->number, error);
 	tx->position = m->behind;
-	if (is_device_gone(error))
-		return error_set(err, STATUS_FAILED, -error,
-				 "look at the interface (ip link) and run again",
-				 "sending stopped: %s", strerror(error));
-	if (error != tx->last_error)
-		tx->failures = 0;
-	tx->last_error = error;
-	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
-		return 0;
-	return error_set(err, STATUS_FAILED, -error, "check the route to the target",
-			 "sending stopped: %u sends in a row failed: %s", GIVE_UP, strerror(error));
+	return note_failure(&tx->failures, error, err);
 }
 
 static void note_sent(struct tx *tx, unsigned sent)
@@ -319,24 +206,21 @@ static int close_numbers(struct tx *tx)
 static int tx_send(struct tx *tx, unsigned n, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
-	uint64_t from = tx->position, tai = 0;
-	struct timespec ts;
+	uint64_t from = tx->position;
 	unsigned messages;
 	int fd = -1, sent, error, rc = 0;
 
-	clock_gettime(CLOCK_TAI, &ts);
-	tai = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	messages = gather(tx, n, tai, &fd);
+	messages = gather(tx, n, pace_tai(), &fd);
 	if (!messages)
 		return close_numbers(tx);
 	if (!cfg->no_wait)
-		wait_for_room(tx, fd);
+		wait_for_room(fd, tx->sndbuf, &tx->stats);
 	sent = sendmmsg(fd, tx->msg, messages, cfg->no_wait ? MSG_DONTWAIT : 0);
 	error = errno;
 	tx->stats.calls++;
 	if (sent == (int)messages) {
 		note_sent(tx, messages);
-		tx->failures = 0;
+		tx->failures.n = 0;
 	} else if (sent < 0 && error == EINTR) {
 		tx->position = from; /* nothing was sent: gaps are found again */
 	} else if (sent < 0) {

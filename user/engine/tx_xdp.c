@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/frames.h"
 #include "engine/pace.h"
 #include "engine/proto.h"
 #include "engine/tx_xdp_plan.h"
@@ -39,36 +40,6 @@ struct tx {
 	unsigned length;
 	uint8_t frame[FRAME_ROOM];
 };
-
-static uint16_t get16(const uint8_t *at)
-{
-	return (uint16_t)(at[0] << 8 | at[1]);
-}
-
-/* One's complement: taking the port out of the sum is adding its complement. */
-static uint16_t sum_without_port(const uint8_t *payload)
-{
-	uint32_t sum = (uint16_t)~get16(payload - 2) + (uint16_t)~get16(payload - 8);
-
-	return (uint16_t)((sum & 0xffff) + (sum >> 16));
-}
-
-void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
-		     unsigned flows, const struct stream *stream)
-{
-	const uint8_t *payload = frame + proto_payload_offset(flow->family);
-
-	*gen = (struct gen_config){
-		.stream = STAMP_WORD(stream->id, 0),
-		.flows = flows ? flows : 1,
-		.first_port = get16(payload - 8),
-		.port_free_sum = sum_without_port(payload),
-		.ipv6 = flow->family == AF_INET6,
-		.debt = (uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT,
-		.depth = (uint64_t)PACE_DEPTH_NS << GEN_PERIOD_SHIFT,
-	};
-	memcpy(gen->header, frame, GEN_HEADER_MAX);
-}
 
 /* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
 static bool carry_time(struct tx *tx)
@@ -141,6 +112,19 @@ static void tx_xdp_close(struct tx *tx)
 	free(tx);
 }
 
+/* The frame that all others are like. */
+static int build(struct tx *tx, struct error *err)
+{
+	const struct tx_config *cfg = &tx->cfg;
+	int rc = proto_build(tx->frame, sizeof(tx->frame), cfg->flow, cfg->first_flow);
+
+	if (rc < 0)
+		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
+				 "%u bytes of payload do not fit a live frame", cfg->flow->payload);
+	tx->length = (unsigned)rc;
+	return frame_fits_mtu(cfg->ifname, tx->length, false, "xdp", err);
+}
+
 static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
 	struct tx *tx = calloc(1, sizeof(*tx));
@@ -149,11 +133,12 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 	if (!tx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	tx->cfg = *cfg;
-	rc = proto_build(tx->frame, sizeof(tx->frame), cfg->flow, cfg->first_flow);
-	if (rc >= 0) {
-		tx->length = (unsigned)rc;
-		rc = load(tx);
+	rc = build(tx, err);
+	if (rc) {
+		tx_xdp_close(tx);
+		return rc;
 	}
+	rc = load(tx);
 	if (!rc)
 		rc = make_timer(tx);
 	if (!rc) {
@@ -161,9 +146,6 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 		return 0;
 	}
 	tx_xdp_close(tx);
-	if (rc == -EMSGSIZE)
-		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
-				 "%u bytes of payload do not fit a live frame", cfg->flow->payload);
 	return error_set(err, STATUS_UNABLE, rc,
 			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
 			 "cannot load the sending BPF program: %s", strerror(-rc));

@@ -9,6 +9,7 @@
 #include <linux/if_ether.h>
 
 #include "engine/frames.h"
+#include "engine/pace.h"
 #include "engine/proto.h"
 #include "engine/tx_xsk_shaped.h"
 #include "engine/xsk_socket.h"
@@ -38,14 +39,6 @@ struct tx {
 	long pause_ns;		   /* next pause, while nothing moves */
 	struct tx_stats stats;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static bool stopped(const struct tx *tx)
 {
@@ -125,7 +118,7 @@ static void submit(struct tx *tx, unsigned n)
 	const struct stream *stream = tx->cfg.stream;
 	uint64_t number = tx->base + tx->submitted;
 	uint64_t left = stream->limit - (number - stream->base);
-	uint64_t tai_ns = tx->cfg.flow->time ? clock_ns(CLOCK_TAI) : 0;
+	uint64_t tai_ns = tx->cfg.flow->time ? pace_tai() : 0;
 	uint32_t at;
 
 	if (n > left)
@@ -153,20 +146,18 @@ static void submit(struct tx *tx, unsigned n)
  */
 static void pause_a_while(struct tx *tx)
 {
-	struct timespec pause = {0, tx->pause_ns};
-
-	nanosleep(&pause, NULL);
+	nanosleep(&(struct timespec){0, tx->pause_ns}, NULL);
 	if (tx->pause_ns < PAUSE_MAX_NS)
 		tx->pause_ns *= 2;
 }
 
 static void wait_for_room(struct tx *tx)
 {
-	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	uint64_t start = pace_now();
 
 	pause_a_while(tx);
 	tx->stats.waits++;
-	tx->stats.wait_ns += clock_ns(CLOCK_MONOTONIC) - start;
+	tx->stats.wait_ns += pace_now() - start;
 }
 
 static int device_error(const struct tx *tx, int ret, struct error *err)
@@ -239,24 +230,12 @@ static unsigned longest_frame(const struct tx_config *cfg)
 
 static int check(const struct tx_config *cfg, struct error *err)
 {
-	unsigned header = ETH_HLEN + (cfg->flow->vlan ? 4 : 0), length = longest_frame(cfg);
-	int mtu;
-
 	if (!cfg->flows || cfg->flows > TX_XSK_FLOWS_MAX)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "use more threads or the engine socket",
 				 "the engine xsk sends 1 to %d flows a thread, not %u",
 				 TX_XSK_FLOWS_MAX, cfg->flows);
-	mtu = xsk_port_mtu(cfg->ifname, err);
-	if (mtu < 0)
-		return mtu;
-	if (length > (unsigned)mtu + header)
-		return error_set(err, STATUS_USAGE, -EMSGSIZE,
-				 "send less, raise the MTU, or use the engine socket",
-				 "a packet of %u bytes exceeds the MTU of %s, %d, and the engine "
-				 "xsk cannot fragment",
-				 length - header, cfg->ifname, mtu);
-	return 0;
+	return frame_fits_mtu(cfg->ifname, longest_frame(cfg), cfg->flow->vlan, "xsk", err);
 }
 
 static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct error *err)
@@ -344,7 +323,7 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 /* Waits until *count is *wanted: a bounded time, and only as long as it moves. */
 static int await(struct tx *tx, const uint64_t *count, const uint64_t *wanted)
 {
-	uint64_t start = clock_ns(CLOCK_MONOTONIC), since = start, now;
+	uint64_t start = pace_now(), since = start, now;
 	uint64_t last = *count;
 	int ret;
 
@@ -353,7 +332,7 @@ static int await(struct tx *tx, const uint64_t *count, const uint64_t *wanted)
 		recycle(tx);
 		if (ret || *count == *wanted)
 			return ret;
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = pace_now();
 		if (*count != last) {
 			last = *count;
 			since = now;

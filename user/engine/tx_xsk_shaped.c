@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "engine/frames.h"
+#include "engine/pace.h"
 
 struct handed {
 	uint64_t number; /* absolute */
@@ -82,12 +82,9 @@ unsigned xsk_shaped_submit(struct xsk_shaped *x, unsigned n)
 	const struct stream *stream = cfg->stream;
 	/* no more descriptors than numbers: one call is to finish them (tx_xsk.c) */
 	unsigned most = n < 2 ? 2 : n;
-	uint64_t before = x->submitted, tai_ns;
-	struct timespec now;
+	uint64_t before = x->submitted, tai_ns = pace_tai();
 	uint32_t at;
 
-	clock_gettime(CLOCK_TAI, &now);
-	tai_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	for (; n && x->position < stream->limit; n--, x->position++) {
 		struct shape_step step;
 

@@ -32,7 +32,7 @@ struct frame_pool {
 
 struct umem {
 	void *area;
-	size_t bytes;
+	size_t bytes, mapped; /* of the frames; of the mapping */
 	unsigned frame_size;
 	struct frame_pool rx, tx; /* frames of the first part of the area, and of the second */
 };
@@ -44,7 +44,8 @@ struct umem {
 unsigned umem_frame_size(unsigned length, bool receive);
 
 /*
- * Maps and touches the area; all frames are free. Raises RLIMIT_MEMLOCK if it may, because the
+ * Maps and touches the area, in huge pages if there are any; all frames are free. Raises
+ * RLIMIT_MEMLOCK if it may, because the
  * kernel accounts the area to it unless CAP_IPC_LOCK is held. -ENOMEM.
  */
 int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigned frame_size,

@@ -2,12 +2,12 @@
 #include "engine/xsk_socket.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "host/netdev.h"
 
 #define REBIND_NS	1000000000L
 #define REBIND_FIRST_NS 1000000L
@@ -104,8 +104,29 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 	return 0;
 }
 
+/* A queue that does not exist is -EINVAL, as much else is. */
+static int queue_error(const struct xsk_port_config *cfg, struct error *err)
+{
+	struct netdev dev;
+	unsigned queues;
+
+	if (netdev_get(NULL, cfg->ifname, &dev))
+		return 0;
+	queues = cfg->tx_frames ? dev.tx_queues : dev.rx_queues;
+	if (cfg->queue < queues)
+		return 0;
+	return error_set(err, STATUS_UNABLE, -EINVAL,
+			 "use fewer threads (-P), or give it more (ethtool -L)",
+			 "%s has no queue %u: %u of them to %s by, and each thread needs its own",
+			 cfg->ifname, cfg->queue, queues, cfg->tx_frames ? "send" : "receive");
+}
+
 static int open_error(const struct xsk_port_config *cfg, int ret, struct error *err)
 {
+	int rc = ret == -EINVAL ? queue_error(cfg, err) : 0;
+
+	if (rc)
+		return rc;
 	switch (ret) {
 	case -EPERM:
 		return error_set(err, STATUS_UNABLE, ret, "run as root or with CAP_NET_RAW",
@@ -168,21 +189,6 @@ void xsk_port_close(struct xsk_port *port)
 		xsk_umem__delete(port->xsk_umem);
 	umem_close(&port->umem);
 	*port = (struct xsk_port){.fd = -1};
-}
-
-int xsk_port_mtu(const char *ifname, struct error *err)
-{
-	struct ifreq ifr = {0};
-	int fd, ret = 0;
-
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	strncpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name) - 1);
-	if (fd < 0 || ioctl(fd, SIOCGIFMTU, &ifr))
-		ret = error_set(err, STATUS_FAILED, -errno, NULL, "cannot read the MTU of %s: %s",
-				ifname, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return ret ? ret : ifr.ifr_mtu;
 }
 
 struct xdp_statistics xsk_port_statistics(const struct xsk_port *port)

@@ -48,9 +48,6 @@ struct xsk_port {
 int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, struct error *err);
 void xsk_port_close(struct xsk_port *port);
 
-/* MTU of a device of this thread's namespace, or -errno with the error told. */
-int xsk_port_mtu(const char *ifname, struct error *err);
-
 /* XDP_STATISTICS since open; all zero if the kernel does not tell. */
 struct xdp_statistics xsk_port_statistics(const struct xsk_port *port);
 

@@ -105,6 +105,9 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 		rc = open_port(spec->port_b, family, &lab->rx_ns, &lab->rx, &rx_address, err);
 	if (rc)
 		return rc;
+	if (lab->tx_ns.inum == lab->rx_ns.inum && lab->tx.ifindex == lab->rx.ifindex)
+		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
+				 "both ports are %s", lab->tx.ifname);
 	if (lab->tx_ns.inum == lab->rx_ns.inum && spec->tx == &tx_socket)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",

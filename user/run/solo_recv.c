@@ -235,7 +235,6 @@ static void close_books(struct receiving_end *e, struct recv_result *out)
 	res->duration_ns = ns;
 	if (ns)
 		res->rx_pps = (double)sum.delivered * 1e9 / (double)ns;
-	snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(e->receiver));
 }
 
 int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
@@ -256,6 +255,8 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	netns_current(&e->ns, err);
 	rc = open_receiver(e, err);
 	if (!rc) {
+		snprintf(out->res.rx_mode, sizeof(out->res.rx_mode), "%s",
+			 receiver_mode(e->receiver));
 		if (view->on_start)
 			view->on_start(view->arg, NULL, NULL, &out->res, NULL);
 		out->res.interrupted = watch(e, err);

@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the devices and files of this host do not allow: one clear line, the right exit status, and
+nothing left attached (which lib.py checks after each case)."""
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import BINARY, TIMEOUT, Result, case, main, pktledger, require, require_root, table
+from wire import RX, TARGET, TX, Lab, enter, write_pcap
+
+NAME = f"pl-refused-{os.getpid()}"
+FAILED, USAGE, UNABLE = 1, 2, 3
+
+
+def at(lab, side, *args, prefix=()):
+    done = subprocess.run([*prefix, BINARY, *args], preexec_fn=lambda: enter(lab.netns(side)),
+                          capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                          stdin=subprocess.DEVNULL)
+    return Result(args, done.returncode, done.stdout, done.stderr)
+
+
+def assert_refused(result, status, *words):
+    """One line of error, and nothing said twice; the plan of `send` may be told before it."""
+    assert result.status == status, result
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result
+    for word in words:
+        assert word in errors[0], f"no word of {word!r}: {result}"
+    assert "programs" not in result.err and "libbpf" not in result.err, result
+
+
+def attached(lab, side, ifname):
+    """Whatever is attached to the device: XDP, or filters of tc."""
+    return ("xdp" in lab.do(side, "ip", "link", "show", ifname)
+            or lab.do(side, "tc", "filter", "show", "dev", ifname, "egress").strip())
+
+
+SEND = ["send", TARGET[False], "-c", "10", "-r", "1k"]
+
+
+DEVICES = [
+    # more threads than queues
+    ("tx", [*SEND, "--tx", "xsk", "-i", TX, "-P", "2"], UNABLE,
+     ["no queue 1", "-P"]),
+    # peer without NAPI
+    ("tx", [*SEND, "--tx", "xdp", "-i", TX], UNABLE,
+     ["without NAPI", "ethtool -K"]),
+    # MTU exceeded, AF_XDP
+    ("tx", [*SEND, "--tx", "xsk", "-i", TX, "-l", "1473"], USAGE,
+     ["MTU", "1500"]),
+    # MTU exceeded, live frames
+    ("tx", [*SEND, "--tx", "xdp", "-i", TX, "-l", "1473"], USAGE,
+     ["MTU", "1500"]),
+    # frame for no page
+    ("tx", [*SEND, "--tx", "xdp", "-i", TX, "-l", "5000"], USAGE, ["5000"]),
+    # no such interface
+    ("tx", [*SEND, "--tx", "xsk", "-i", "nosuch0"], FAILED, ["nosuch0"]),
+    # another interface's target
+    ("tx", [*SEND, "--tx", "xsk", "-i", "lo"], FAILED, ["next hop"]),
+    # no route
+    ("tx", ["send", "203.0.113.1", "-c", "1", "-r", "1k"], FAILED, ["unreachable"]),
+    # no neighbour
+    ("tx", ["send", "198.18.0.77", "-c", "1", "-r", "1k", "--tx", "xsk", "-i", TX],
+     FAILED, ["next hop"]),
+    # rate of nothing
+    ("tx", ["send", TARGET[False], "-c", "1", "-r", "0"], USAGE, ["--rate", "'0'"]),
+    # rate of nothing, bits
+    ("tx", ["send", TARGET[False], "-c", "1", "-r", "0Mbit"], USAGE,
+     ["--rate"]),
+    # reader for nothing to read
+    ("rx", ["recv", "--rx", "xdp", "-i", RX, "--work", "1us"], USAGE,
+     ["--work"]),
+    # receiver without interface
+    ("rx", ["recv", "--rx", "xdp", "-t", "1"], USAGE, ["interface"]),
+    # one port twice
+    ("rx", ["run", "-i", f"{RX},{RX}", "-r", "1k", "-c", "1"], USAGE, ["both"]),
+]
+
+
+@case
+def by_device():
+    """In one lab, since it is to stay as it was: nothing is attached after any of them."""
+    require_root()
+    with Lab(NAME) as lab:
+        lab.do("rx", "ethtool", "-K", RX, "gro", "off")
+        for side, args, status, words in DEVICES:
+            assert_refused(at(lab, side, *args), status, *words)
+            assert not attached(lab, "tx", TX) and not attached(lab, "rx", RX), args
+
+
+@case
+def another_program_is_attached():
+    """It stays, and ours comes and goes only where there is room."""
+    require_root()
+    with Lab(NAME) as lab:
+        sink = Path(__file__).resolve().parent.parent.parent / "tools/bench/sink.py"
+        with subprocess.Popen([sys.executable, sink, RX], stdin=subprocess.PIPE, text=True,
+                              stdout=subprocess.PIPE, preexec_fn=lambda: enter(lab.netns("rx"))) as it:
+            assert it.stdout.readline() == "ready\n"
+            for engine in ("xsk", "xdp"):
+                assert_refused(at(lab, "rx", "recv", "--rx", engine, "-i", RX, "-t", "1"), UNABLE,
+                               "another XDP program", RX)
+            assert attached(lab, "rx", RX), "theirs was taken off"
+            it.stdin.close()
+
+
+@case
+def mode_of_a_device_without_xdp():
+    """Generic XDP serves, and the result says so."""
+    require_root()
+    with Lab(NAME) as lab:
+        lab.do("rx", "ip", "link", "add", "pl-br", "type", "bridge")
+        lab.do("rx", "ip", "link", "set", "pl-br", "up")
+        for engine in ("xsk", "xdp"):
+            result = at(lab, "rx", "recv", "-j", "-q", "--rx", engine, "-i", "pl-br", "-t", "100ms")
+            assert result.status == 0, result
+            assert result.json["start"]["granted_mode"]["rx"] == "skb", result.json["start"]
+
+
+@case
+def memory_lock_too_small():
+    require_root()
+    require(shutil.which("setpriv") and shutil.which("prlimit"), "needs setpriv and prlimit")
+    caps = "-ipc_lock,-sys_resource"
+    with Lab(NAME) as lab:
+        result = at(lab, "tx", *SEND, "--tx", "xsk", "-i", TX,
+                    prefix=["prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set", caps,
+                            "--inh-caps", caps])
+        assert_refused(result, UNABLE, "RLIMIT_MEMLOCK", "ulimit -l")
+
+
+def udp_frame(payload):
+    udp = struct.pack(">HHHH", 1234, 53, 8 + len(payload), 0) + payload
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
+                     bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+    return bytes(12) + b"\x08\x00" + ip + udp
+
+
+def pcap_bytes(n=3, cut=0, link=1):
+    frame = udp_frame(bytes(100))
+    data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, link)
+    return data + n * (struct.pack("<IIII", 1, 0, len(frame) - cut, len(frame))
+                       + frame[:len(frame) - cut])
+
+
+@table([
+    ("not there", None, FAILED, ["No such file"]),
+    ("directory", "directory", FAILED, ["Is a directory"]),
+    ("empty", b"", FAILED, ["truncated"]),
+    ("text", b"#!/bin/sh\n" * 10, FAILED, ["unknown file format"]),
+    ("no packets", pcap_bytes(0), FAILED, ["no packets"]),
+    ("header cut", pcap_bytes()[:20], FAILED, ["truncated"]),
+    ("packet header cut", pcap_bytes()[:-150], FAILED, ["after 2 packets"]),
+    ("packet cut", pcap_bytes()[:-10], FAILED, ["after 2 packets"]),
+    ("snaplen", pcap_bytes(cut=20), FAILED, ["packet 1 is cut", "tcpdump -s 0"]),
+    ("no Ethernet", pcap_bytes(link=113), FAILED, ["no Ethernet"]),
+    ("pcapng, block cut", b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\1\0\0\0", FAILED, ["read"]),
+    ("pcapng, length wrong", struct.pack("<IIIHHqI", 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0, -1, 29), FAILED,
+     ["read"]),
+])
+def capture(content, status, words):
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "capture")
+        if content == "directory":
+            path = directory
+        elif content is not None:
+            Path(path).write_bytes(content)
+        result = pktledger("run", "--pcap", path, "--stamp", "--rx", "xsk", "--rate", "1k")
+        assert_refused(result, status, *words)
+
+
+@case
+def spoilt_captures():
+    """Whatever is in the file: refused in a line, or sent and balanced."""
+    require_root()
+    dice = random.Random(int(os.environ.get("PKTLEDGER_SEED", "1")))
+    with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
+        path = os.path.join(directory, "capture.pcap")
+        for _ in range(6):
+            data = bytearray(pcap_bytes(20))
+            for _ in range(dice.randint(1, 3)):
+                data[dice.randrange(len(data))] = dice.randrange(256)
+            Path(path).write_bytes(bytes(data))
+            result = at(lab, "tx", "send", "-j", "-q", TARGET[False], "--tx", "xsk", "-i", TX,
+                        "--rate", "10k", "--pcap", path, "--stamp")
+            if result.status:
+                assert_refused(result, result.status)
+                assert result.status in (FAILED, USAGE), result
+            else:
+                assert result.json["end"]["attempted"] == result.json["end"]["sent"] > 0, result
+
+
+@case
+def unreadable_capture():
+    """By who is not root."""
+    require_root()
+    require(shutil.which("setpriv"), "needs setpriv")
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "capture.pcap")
+        write_pcap(path, [udp_frame(bytes(50))])
+        os.chmod(path, 0)
+        done = subprocess.run(["setpriv", "--bounding-set", "-dac_override,-dac_read_search", BINARY,
+                               "send", "127.0.0.1", "--pcap", path, "--tx", "xsk", "-i", "lo"],
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        assert_refused(Result(["send"], done.returncode, done.stdout, done.stderr), FAILED,
+                       "Permission denied")
+
+
+if __name__ == "__main__":
+    main()

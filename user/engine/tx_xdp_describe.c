@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <string.h>
+
+#include "engine/pace.h"
+#include "engine/proto.h"
+#include "engine/tx_xdp.h"
+
+static uint16_t get16(const uint8_t *at)
+{
+	return (uint16_t)(at[0] << 8 | at[1]);
+}
+
+/* One's complement: taking the port out of the sum is adding its complement. */
+static uint16_t sum_without_port(const uint8_t *payload)
+{
+	uint32_t sum = (uint16_t)~get16(payload - 2) + (uint16_t)~get16(payload - 8);
+
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
+		     unsigned flows, const struct stream *stream)
+{
+	const uint8_t *payload = frame + proto_payload_offset(flow->family);
+
+	*gen = (struct gen_config){
+		.stream = STAMP_WORD(stream->id, 0),
+		.flows = flows ? flows : 1,
+		.first_port = get16(payload - 8),
+		.port_free_sum = sum_without_port(payload),
+		.ipv6 = flow->family == AF_INET6,
+		.debt = (uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT,
+		.depth = (uint64_t)PACE_DEPTH_NS << GEN_PERIOD_SHIFT,
+	};
+	memcpy(gen->header, frame, GEN_HEADER_MAX);
+}
