@@ -89,9 +89,12 @@ int balance_receive(__u64 *ctx)
 	if (!ours)
 		return 0;
 	port_came(d.dst_port);
-	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK ||
-	    (!skb->skb_iif && role_of(dev) == ROLE_EDGE))
+	if (BPF_CORE_READ_BITFIELD(skb, pkt_type) == PACKET_LOOPBACK) {
 		enter(skb, &v, &d, t, true);
+	} else if (!skb->skb_iif && role_of(dev) == ROLE_EDGE) {
+		enter(skb, &v, &d, t, true);
+		TALLY(t->received, d.segments);
+	}
 	return 0;
 }
 

@@ -96,9 +96,10 @@ enum balance_side {
 	SIDES,	      /* a power of two */
 };
 
-/* Per CPU, in datagrams. Two cache lines, so that CPUs do not share any. */
+/* Per CPU, in datagrams. Whole cache lines, so that CPUs do not share any. */
 struct balance_tally {
 	__u64 entered;
+	__u64 received; /* of those, by an EDGE: not sent by a socket of this host */
 	__u64 left;
 	__u64 delivered;
 	__u64 dropped[SIDES]; /* of SIDE_UNJUDGED: events */
@@ -113,6 +114,7 @@ struct balance_tally {
 	__u64 unread;	  /* numbers in pages that could not be read */
 	__u64 unnumbered; /* packets without a number: too short, or no RTP */
 	__u64 crowded;	  /* packets of streams that found no room */
+	__u64 pad[7];
 };
 
 /* A cause of drops: what its side follows from. */
@@ -210,7 +212,7 @@ struct balance_queued {
 };
 
 _Static_assert(sizeof(struct balance_cell) == 64, "a cache line");
-_Static_assert(sizeof(struct balance_tally) == 128, "two cache lines");
+_Static_assert(sizeof(struct balance_tally) == 192, "three cache lines");
 _Static_assert(sizeof(struct balance_cause) == 24, "no holes: it is a hash key");
 _Static_assert(sizeof(struct balance_stream_key) == 40, "no holes: it is a hash key");
 _Static_assert(sizeof(struct balance_queued) == 212, "no holes");

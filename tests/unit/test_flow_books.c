@@ -203,6 +203,8 @@ static void doubts_about_the_numbers(void **state)
 	f.streams = (struct balance_streams){.streams = 1, .missing = 2};
 	assert_int_equal(closed(&f).verdict, FLOW_BEFORE);
 	f.lost_by_interfaces = 5;
+	assert_int_equal(closed(&f).verdict, FLOW_BEFORE);
+	f.end.sum.received++;
 	assert_int_equal(closed(&f).verdict, FLOW_UNKNOWN);
 }
 

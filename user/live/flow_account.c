@@ -106,19 +106,26 @@ static bool is_scope(const struct live_row *row, const char *scope)
 	return !strcmp(row->text[LIVE_SCOPE], scope);
 }
 
+/* Where packets end before an skb tells of them. */
+static bool is_before_entry(const struct live_row *row)
+{
+	return row->noise == NOISE_LOSS &&
+	       (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP || row->stage == STAGE_XSK);
+}
+
 /* The rows, and which of them lost most. */
 static void add_rows(const struct live_table *t, struct flow_facts *f)
 {
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (!is_ended(row))
-			continue;
 		if (!is_scope(row, "flow")) {
-			if (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP)
+			if (is_before_entry(row))
 				f->lost_by_interfaces += row->counts.packets;
 			continue;
 		}
+		if (!is_ended(row))
+			continue;
 		f->dropped += row->counts.packets;
 		if (row->counts.packets <= f->culprit.packets)
 			continue;

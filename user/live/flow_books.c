@@ -51,7 +51,8 @@ static void find_doubts(struct flow_books *b)
 	doubt[DOUBT_NUMBERS] = to->unread - from->unread;
 	doubt[DOUBT_CROWDED] = to->crowded - from->crowded;
 	doubt[DOUBT_NO_STREAM] = !f->streams.streams && to->entered > from->entered;
-	if (f->streams.missing)
+	/* What a socket here has sent came by no interface. */
+	if (f->streams.missing && to->received > from->received)
 		doubt[DOUBT_INTERFACES] = f->lost_by_interfaces;
 }
 
