@@ -97,17 +97,17 @@ static __noinline int note_stranger(struct sink_count *c, __u32 slot, __u64 numb
 	if (!c)
 		return XDP_PASS;
 	number_byte_of(&arrivals, slot, number, &why);
-	c->late += why.late;
-	c->foreign += why.foreign;
+	c->sums.late += why.late;
+	c->sums.foreign += why.foreign;
 	return XDP_PASS;
 }
 
 static __always_inline void note_time(struct sink_count *c)
 {
-	if (!c->first_ns)
-		c->first_ns = c->last_ns = bpf_ktime_get_ns();
-	else if (!(c->delivered % SINK_CLOCK_EVERY))
-		c->last_ns = bpf_ktime_get_ns();
+	if (!c->sums.first_ns)
+		c->sums.first_ns = c->sums.last_ns = bpf_ktime_get_ns();
+	else if (!(c->sums.delivered % SINK_CLOCK_EVERY))
+		c->sums.last_ns = bpf_ktime_get_ns();
 }
 
 SEC("xdp")
@@ -126,7 +126,7 @@ int sink_take(struct xdp_md *ctx)
 		return XDP_PASS;
 	word = payload_word(payload);
 	if (!word) {
-		c->invalid += be16_at(payload) != END_MAGIC;
+		c->sums.invalid += be16_at(payload) != END_MAGIC;
 		return XDP_PASS;
 	}
 	if (sink.pass) {
@@ -139,16 +139,16 @@ int sink_take(struct xdp_md *ctx)
 		return note_stranger(c, slot, STAMP_NUMBER(word));
 	length = be16_at(payload - 4) - UDP_HLEN;
 	if ((sink.payload && length != sink.payload) || length > (__u64)(end - (void *)payload))
-		c->damaged++;
+		c->sums.damaged++;
 	c->taken++;
 	if (*arrived) {
-		c->duplicated++;
+		c->sums.duplicated++;
 		return XDP_DROP;
 	}
 	*arrived = 1;
 	note_order(c, slot, STAMP_NUMBER(word));
-	c->delivered++;
-	c->bytes += length;
+	c->sums.delivered++;
+	c->sums.bytes += length;
 	note_time(c);
 	return XDP_DROP;
 }

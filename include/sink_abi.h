@@ -29,18 +29,23 @@ struct sink_learned {
 	__u32 ready; /* the fields are written */
 };
 
-/* Per CPU. */
-struct sink_count {
-	__u64 taken; /* frames ended here by XDP_DROP: deliveries and their duplicates */
-	__u64 delivered;
-	__u64 bytes; /* UDP payload of the delivered */
+/* What every receiver counts, be it a thread or this program on one CPU. */
+struct sink_sums {
+	__u64 delivered; /* numbers, each once */
+	__u64 bytes;	 /* UDP payload of the delivered */
 	__u64 duplicated;
-	__u64 reordered;	 /* number below the highest that this CPU has seen of the stream */
-	__u64 damaged;		 /* another length than sent */
-	__u64 invalid;		 /* on our port without a valid stamp; they go on to the stack */
-	__u64 foreign;		 /* stamp of another run; the same */
-	__u64 late;		 /* number that has left the window; the same */
-	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC; the last one is behind by SINK_CLOCK_EVERY */
+	__u64 damaged;		 /* another length, or content as far as it is looked at */
+	__u64 invalid;		 /* on our port without a valid stamp */
+	__u64 foreign;		 /* stamp of another run, or one stream too many */
+	__u64 late;		 /* number that has left the window */
+	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC of the first and the last delivery; 0: none */
+};
+
+/* Per CPU. What is invalid, foreign or late goes on to the stack. */
+struct sink_count {
+	struct sink_sums sums;	   /* last_ns is behind by SINK_CLOCK_EVERY */
+	__u64 taken;		   /* frames ended here by XDP_DROP: deliveries and duplicates */
+	__u64 reordered;	   /* number below the highest that this CPU has seen of the stream */
 	__u64 next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 };
 

@@ -147,11 +147,11 @@ static void test_settles_each_number_once(void **unused)
 		assert_int_equal(r.arrivals[i], i == 0 || i == WINDOW + 7);
 	c = counts(&r);
 	assert_int_equal(c.taken, 3);
-	assert_int_equal(c.delivered, 2);
-	assert_int_equal(c.bytes, 2 * PAYLOAD);
-	assert_int_equal(c.duplicated, 1);
-	assert_int_equal(c.reordered + c.damaged + c.invalid + c.foreign, 0);
-	assert_true(c.first_ns && c.last_ns >= c.first_ns);
+	assert_int_equal(c.sums.delivered, 2);
+	assert_int_equal(c.sums.bytes, 2 * PAYLOAD);
+	assert_int_equal(c.sums.duplicated, 1);
+	assert_int_equal(c.reordered + c.sums.damaged + c.sums.invalid + c.sums.foreign, 0);
+	assert_true(c.sums.first_ns && c.sums.last_ns >= c.sums.first_ns);
 	unload(&r);
 }
 
@@ -166,7 +166,7 @@ static void test_counts_disorder(void **unused)
 		assert_int_equal(arrive(&r, AF_INET, 0, BASE + order[i]), XDP_DROP);
 	arrive(&r, AF_INET, 1, BASE); /* another stream has its own order */
 	assert_int_equal(counts(&r).reordered, 2);
-	assert_int_equal(counts(&r).delivered, 6);
+	assert_int_equal(counts(&r).sums.delivered, 6);
 	assert_true(counts(&r).next[0] == BASE + 5);
 	unload(&r);
 }
@@ -184,8 +184,8 @@ static void test_counts_damage(void **unused)
 	flow_stamp(build(&r, AF_INET, PORT, PAYLOAD), PAYLOAD, STAMP_WORD(STREAM0, BASE + 2), 0);
 	r.length -= 10; /* cut on the way */
 	assert_int_equal(run(&r), XDP_DROP);
-	assert_int_equal(counts(&r).damaged, 2);
-	assert_int_equal(counts(&r).delivered, 3);
+	assert_int_equal(counts(&r).sums.damaged, 2);
+	assert_int_equal(counts(&r).sums.delivered, 3);
 	unload(&r);
 }
 
@@ -209,8 +209,8 @@ static void test_leaves_others_alone(void **unused)
 	assert_int_equal(run(&r), XDP_PASS);
 	c = counts(&r);
 	assert_int_equal(c.taken, 0);
-	assert_int_equal(c.foreign, 2);
-	assert_int_equal(c.invalid, 2);
+	assert_int_equal(c.sums.foreign, 2);
+	assert_int_equal(c.sums.invalid, 2);
 	for (unsigned i = 0; i < STREAMS * WINDOW; i++)
 		assert_int_equal(r.arrivals[i], 0);
 	unload(&r);
@@ -228,8 +228,8 @@ static void test_late_numbers_settle_nothing(void **unused)
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9 + WINDOW), XDP_DROP);
 	assert_int_equal(r.arrivals[9], 1);
-	assert_int_equal(counts(&r).delivered, 2);
-	assert_int_equal(counts(&r).late, 1);
+	assert_int_equal(counts(&r).sums.delivered, 2);
+	assert_int_equal(counts(&r).sums.late, 1);
 	unload(&r);
 }
 
@@ -296,8 +296,8 @@ static void test_learns_streams(void **unused)
 	}
 	assert_false(sink_prog_learned(r.prog, N_ELEMENTS(first), &(struct sink_learned){},
 				       &arrivals));
-	assert_int_equal(counts(&r).delivered, 2 * N_ELEMENTS(first));
-	assert_int_equal(counts(&r).duplicated, N_ELEMENTS(first));
+	assert_int_equal(counts(&r).sums.delivered, 2 * N_ELEMENTS(first));
+	assert_int_equal(counts(&r).sums.duplicated, N_ELEMENTS(first));
 	sink_prog_close(r.prog);
 }
 
@@ -311,13 +311,13 @@ static void test_learns_no_more_than_it_holds(void **unused)
 	for (unsigned i = 0; i < SINK_LEARNED; i++)
 		assert_int_equal(arrive(&r, AF_INET, i, BASE), XDP_DROP);
 	assert_int_equal(arrive(&r, AF_INET, SINK_LEARNED, BASE), XDP_PASS);
-	assert_int_equal(counts(&r).foreign, 1);
+	assert_int_equal(counts(&r).sums.foreign, 1);
 	/* what is far behind or ahead of a stream that is known */
 	sink_prog_tails(r.prog)[0] = BASE + 10;
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
-	assert_int_equal(counts(&r).late, 1);
+	assert_int_equal(counts(&r).sums.late, 1);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10 + SINK_WINDOW), XDP_PASS);
-	assert_int_equal(counts(&r).foreign, 2);
+	assert_int_equal(counts(&r).sums.foreign, 2);
 	assert_int_equal(learned(&r, SINK_LEARNED - 1, &arrivals).stream,
 			 STREAM0 + SINK_LEARNED - 1);
 	sink_prog_close(r.prog);

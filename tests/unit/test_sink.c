@@ -93,7 +93,7 @@ static const struct arrivals *seen(void)
 /* All that is counted besides deliveries. */
 static uint64_t complaints(void)
 {
-	return sink.duplicated + seen()->order.packets + sink.damaged + sink.invalid + sink.foreign;
+	return sink.sums.duplicated + seen()->order.packets + sink.sums.damaged + sink.sums.invalid + sink.sums.foreign;
 }
 
 static void in_order(void **state)
@@ -102,8 +102,8 @@ static void in_order(void **state)
 	for (unsigned n = 0; n < 10; n++)
 		arrive(STREAM0, BASE + n);
 	arrive(STREAM0 + 1, BASE + 3);
-	assert_int_equal(sink.delivered, 11);
-	assert_int_equal(sink.bytes, 11 * LEN);
+	assert_int_equal(sink.sums.delivered, 11);
+	assert_int_equal(sink.sums.bytes, 11 * LEN);
 	assert_int_equal(complaints(), 0);
 	assert_int_equal(sink.next[0], BASE + 10);
 	assert_int_equal(sink.next[1], BASE + 4);
@@ -121,9 +121,9 @@ static void duplicates_are_delivered_once(void **state)
 	arrive(STREAM0, BASE);
 	arrive(STREAM0, BASE);
 	arrive(STREAM0 + 1, BASE); /* the same number of another stream is another packet */
-	assert_int_equal(sink.delivered, 3);
-	assert_int_equal(sink.bytes, 3 * LEN);
-	assert_int_equal(sink.duplicated, 2);
+	assert_int_equal(sink.sums.delivered, 3);
+	assert_int_equal(sink.sums.bytes, 3 * LEN);
+	assert_int_equal(sink.sums.duplicated, 2);
 	assert_int_equal(complaints(), 2);
 }
 
@@ -137,7 +137,7 @@ static void reordered_as_in_rfc4737(void **state)
 		arrive(STREAM0, BASE + order[i]);
 	arrive(STREAM0 + 1, BASE + 1);
 	assert_int_equal(seen()->order.packets, 3);
-	assert_int_equal(sink.delivered, 8);
+	assert_int_equal(sink.sums.delivered, 8);
 	assert_int_equal(complaints(), 3);
 	assert_int_equal(sink.next[0], BASE + 9);
 }
@@ -150,11 +150,11 @@ static void other_runs_are_foreign(void **state)
 	arrive(STREAM0, BASE - 1);
 	arrive(STREAM0, BASE + WINDOW);
 	arrive(STREAM0, 0);
-	assert_int_equal(sink.foreign, 5);
-	assert_int_equal(sink.delivered, 0);
+	assert_int_equal(sink.sums.foreign, 5);
+	assert_int_equal(sink.sums.delivered, 0);
 	assert_int_equal(complaints(), 5);
 	arrive(STREAM0, BASE + WINDOW - 1);
-	assert_int_equal(sink.delivered, 1);
+	assert_int_equal(sink.sums.delivered, 1);
 	assert_int_equal(arrivals[0][WINDOW - 1], 1);
 }
 
@@ -164,11 +164,11 @@ static void late_numbers_are_told(void **state)
 	(void)state;
 	streams.at[0].tail = BASE + 10;
 	arrive(STREAM0, BASE + 9);
-	assert_int_equal(sink.late, 1);
+	assert_int_equal(sink.sums.late, 1);
 	arrive(STREAM0, BASE + 10);
 	arrive(STREAM0, BASE + WINDOW + 9);
-	assert_int_equal(sink.late, 1);
-	assert_int_equal(sink.delivered, 2);
+	assert_int_equal(sink.sums.late, 1);
+	assert_int_equal(sink.sums.delivered, 2);
 	assert_int_equal(arrivals[0][9], 1);
 }
 
@@ -181,19 +181,19 @@ static void damaged_by_length_and_content(void **state)
 	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
 	p[LEN] = 0;
 	sink_packet(&sink, p, LEN - 1, LEN - 1, 0);
-	assert_int_equal(sink.damaged, 1);
+	assert_int_equal(sink.sums.damaged, 1);
 	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 1), TAI);
 	sink_packet(&sink, p, LEN, LEN + 1, 0);
-	assert_int_equal(sink.damaged, 2);
+	assert_int_equal(sink.sums.damaged, 2);
 	for (unsigned at = STAMP_TIME_LEN; at < LEN; at++) {
 		flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + at), TAI);
 		p[at] ^= 0x20;
 		sink_packet(&sink, p, LEN, LEN, 0);
 		p[at] ^= 0x20;
 	}
-	assert_int_equal(sink.damaged, 2 + LEN - STAMP_TIME_LEN);
-	assert_int_equal(sink.delivered, sink.damaged);
-	assert_int_equal(complaints(), sink.damaged);
+	assert_int_equal(sink.sums.damaged, 2 + LEN - STAMP_TIME_LEN);
+	assert_int_equal(sink.sums.delivered, sink.sums.damaged);
+	assert_int_equal(complaints(), sink.sums.damaged);
 }
 
 static void what_is_not_expected_is_not_compared(void **state)
@@ -207,13 +207,13 @@ static void what_is_not_expected_is_not_compared(void **state)
 	sink.fill = NULL;
 	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 1), TAI);
 	sink_packet(&sink, p, LEN, LEN, 0);
-	assert_int_equal(sink.damaged, 0);
+	assert_int_equal(sink.sums.damaged, 0);
 	sink.payload = 0;
 	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 2), TAI);
 	sink_packet(&sink, p, 50, 50, 0);
-	assert_int_equal(sink.damaged, 0);
-	assert_int_equal(sink.delivered, 3);
-	assert_int_equal(sink.bytes, 2 * LEN + 50);
+	assert_int_equal(sink.sums.damaged, 0);
+	assert_int_equal(sink.sums.delivered, 3);
+	assert_int_equal(sink.sums.bytes, 2 * LEN + 50);
 }
 
 /* Too short for a time, the pattern begins right behind the stamp. */
@@ -226,12 +226,12 @@ static void content_of_a_payload_without_time(void **state)
 	flow_fill(p, sink.payload);
 	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE), 0);
 	sink_packet(&sink, p, sink.payload, sink.payload, 0);
-	assert_int_equal(sink.damaged, 0);
+	assert_int_equal(sink.sums.damaged, 0);
 	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE + 1), 0);
 	p[STAMP_LEN] ^= 1;
 	sink_packet(&sink, p, sink.payload, sink.payload, 0);
-	assert_int_equal(sink.damaged, 1);
-	assert_int_equal(sink.delivered, 2);
+	assert_int_equal(sink.sums.damaged, 1);
+	assert_int_equal(sink.sums.delivered, 2);
 }
 
 /* Every flipped bit of a stamp, every length that does not hold one. */
@@ -246,14 +246,14 @@ static void no_valid_stamp(void **state)
 		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		sink_packet(&sink, p, LEN, LEN, 0);
 		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_equal(sink.invalid, ++expected);
+		assert_int_equal(sink.sums.invalid, ++expected);
 	}
 	for (unsigned len = 0; len < STAMP_LEN; len++) {
 		sink_packet(&sink, p, len, len, 0);
-		assert_int_equal(sink.invalid, ++expected);
+		assert_int_equal(sink.sums.invalid, ++expected);
 	}
 	assert_int_equal(complaints(), expected);
-	assert_int_equal(sink.delivered, 0);
+	assert_int_equal(sink.sums.delivered, 0);
 }
 
 static struct end_record end_record(uint16_t stream, uint64_t base, uint64_t sent, uint64_t refused)
@@ -278,7 +278,7 @@ static void end_record_tells_the_tail(void **state)
 	assert_true(streams.at[1].ended);
 	assert_int_equal(streams.at[1].end_sent, 1000);
 	assert_int_equal(streams.at[1].end_refused, 7);
-	assert_int_equal(sink.delivered + sink.bytes + complaints(), 0);
+	assert_int_equal(sink.sums.delivered + sink.sums.bytes + complaints(), 0);
 }
 
 static void bad_end_records_tell_nothing(void **state)
@@ -300,7 +300,7 @@ static void bad_end_records_tell_nothing(void **state)
 	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
 	assert_false(streams.at[0].ended);
 	assert_false(streams.at[1].ended);
-	assert_int_equal(sink.delivered, 0);
+	assert_int_equal(sink.sums.delivered, 0);
 }
 
 /* Only a whole time that lies in the past says anything. */
@@ -324,7 +324,7 @@ static void delay_is_measured(void **state)
 	p[STAMP_TIME_OFF] ^= 1;
 	sink_packet(&sink, p, LEN, LEN, TAI + 5);
 	assert_int_equal(hist_count(sink.line[0]->delay), 2);
-	assert_int_equal(sink.delivered, 6);
+	assert_int_equal(sink.sums.delivered, 6);
 	assert_int_equal(seen()->negative, 1);
 	assert_non_null(arrivals_clock_doubt(seen()));
 }
@@ -388,7 +388,7 @@ static void too_many_flows_share_a_line(void **state)
 		sink.source.port = (uint16_t)(1 + n);
 		arrive(STREAM0, BASE + n);
 	}
-	assert_int_equal(sink.delivered, 2 * SINK_LINES);
+	assert_int_equal(sink.sums.delivered, 2 * SINK_LINES);
 	assert_true(sink.lines < SINK_LINES);
 	assert_int_equal(seen()->flows, ARRIVALS_FLOWS);
 	assert_int_equal(seen()->flows + seen()->flows_more, sink.lines);
@@ -412,8 +412,8 @@ static void streams_of_two_senders_are_learned(void **state)
 	assert_int_equal(streams.at[1].base, other);
 	assert_int_equal(streams.at[1].id, STREAM0);
 	assert_int_equal(streams.at[2].id, 9);
-	assert_int_equal(sink.delivered, 16);
-	assert_int_equal(sink.duplicated, 1);
+	assert_int_equal(sink.sums.delivered, 16);
+	assert_int_equal(sink.sums.duplicated, 1);
 	assert_int_equal(complaints(), 1);
 	assert_int_equal(sink.next[0], BASE + UINT32_MAX + 1);
 	assert_int_equal(sink.next[1], other + 10);
@@ -435,7 +435,7 @@ static void end_record_is_learned_from(void **state)
 	assert_int_equal(streams.at[0].base, BASE);
 	arrive(STREAM0, BASE + 1);
 	assert_int_equal(streams.n, 1);
-	assert_int_equal(sink.delivered, 1);
+	assert_int_equal(sink.sums.delivered, 1);
 }
 
 static void one_stream_too_many_is_foreign(void **state)
@@ -446,10 +446,10 @@ static void one_stream_too_many_is_foreign(void **state)
 	assert_int_equal(streams.n, TRACE_STREAMS);
 	assert_int_equal(complaints(), 0);
 	arrive(STREAM0 + 1, BASE);
-	assert_int_equal(sink.foreign, 1);
+	assert_int_equal(sink.sums.foreign, 1);
 	arrive(STREAM0 + 3 * (TRACE_STREAMS - 1), BASE + 1);
 	assert_int_equal(streams.n, TRACE_STREAMS);
-	assert_int_equal(sink.delivered, TRACE_STREAMS + 1);
+	assert_int_equal(sink.sums.delivered, TRACE_STREAMS + 1);
 	assert_int_equal(complaints(), 1);
 	sink_streams_forget(&streams);
 	assert_int_equal(streams.n, 0);
@@ -465,11 +465,11 @@ static void length_by_number(void **state)
 	sink.shape = &shape;
 	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI);
 	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI);
-	assert_int_equal(sink.damaged, 0);
+	assert_int_equal(sink.sums.damaged, 0);
 	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, TAI);
-	assert_int_equal(sink.damaged, 1);
-	assert_int_equal(sink.delivered, 3);
-	assert_int_equal(sink.bytes, 3 * LEN);
+	assert_int_equal(sink.sums.damaged, 1);
+	assert_int_equal(sink.sums.delivered, 3);
+	assert_int_equal(sink.sums.bytes, 3 * LEN);
 }
 
 /* The end record tells where the stream began, long before we came. */
@@ -504,8 +504,8 @@ static void emptied_numbers_are_late(void **state)
 		assert_int_equal(streams.at[0].arrivals[i], BASE + i >= upto);
 	arrive(STREAM0, upto - 1);
 	arrive(STREAM0, upto);
-	assert_int_equal(sink.late, 1);
-	assert_int_equal(sink.duplicated, 1);
+	assert_int_equal(sink.sums.late, 1);
+	assert_int_equal(sink.sums.duplicated, 1);
 }
 
 #define KNOWN(name) cmocka_unit_test_setup_teardown(name, begin_known, end)

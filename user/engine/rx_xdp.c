@@ -110,16 +110,8 @@ static void rx_xdp_collect(struct rx *rx)
 		collect_streams(rx);
 	if (sink_prog_read(rx->cfg.sink_prog, &c))
 		return;
-	sink->bytes = c.bytes;
-	sink->duplicated = c.duplicated;
-	sink->damaged = c.damaged;
-	sink->invalid = c.invalid;
-	sink->foreign = c.foreign;
-	sink->late = c.late;
-	sink->first_ns = c.first_ns;
-	sink->last_ns = c.last_ns;
 	collect_lines(sink, &c);
-	__atomic_store_n(&sink->delivered, c.delivered, __ATOMIC_RELAXED);
+	sink->sums = c.sums;
 }
 
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)

@@ -175,17 +175,17 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 	uint8_t *arrived = &st->arrivals[number & (t->window - 1)];
 
 	if (number < atomic_load_explicit(&st->tail, memory_order_relaxed)) {
-		s->late++;
+		s->sums.late++;
 		return;
 	}
 	if (*arrived) {
-		s->duplicated++;
+		s->sums.duplicated++;
 		l->duplicated++;
 		return;
 	}
 	*arrived = 1;
-	s->delivered++;
-	s->bytes += len;
+	s->sums.delivered++;
+	s->sums.bytes += len;
 	if (number >= s->next[l->stream])
 		__atomic_store_n(&s->next[l->stream], number + 1, __ATOMIC_RELAXED);
 	line_arrived(l, number, len);
@@ -214,22 +214,37 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		if (sink_is_end(data, have))
 			note_end(s, data, have);
 		else
-			s->invalid++;
+			s->sums.invalid++;
 		return;
 	}
 	word = be64toh(stamp.word);
 	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
 	line = index < 0 ? NULL : line_of(s, (uint16_t)index);
 	if (!line) {
-		s->foreign++;
+		s->sums.foreign++;
 		return;
 	}
 	if (!is_whole(s, data, have, len, expected_length(s, index, STAMP_NUMBER(word))))
-		s->damaged++;
+		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, data, have, now_tai);
 	if (s->work)
 		s->work(s->work_arg, STAMP_STREAM(word), STAMP_NUMBER(word), len);
+}
+
+void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
+{
+	sum->delivered += one->delivered;
+	sum->bytes += one->bytes;
+	sum->duplicated += one->duplicated;
+	sum->damaged += one->damaged;
+	sum->invalid += one->invalid;
+	sum->foreign += one->foreign;
+	sum->late += one->late;
+	if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
+		sum->first_ns = one->first_ns;
+	if (one->last_ns > sum->last_ns)
+		sum->last_ns = one->last_ns;
 }
 
 void sink_forget(struct sink *s)

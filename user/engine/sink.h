@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "engine/line.h"
+#include "sink_abi.h"
 #include "trace_abi.h"
 
 struct shape;
@@ -54,14 +55,7 @@ struct sink {
 	struct line_source source; /* of the next packet; set by engines that tell flows apart */
 
 	/* results; written by the receiving thread only */
-	uint64_t delivered; /* numbers, each once */
-	uint64_t bytes;	    /* UDP payload of the delivered */
-	uint64_t duplicated;
-	uint64_t damaged;	    /* another length or content than sent */
-	uint64_t invalid;	    /* no valid stamp */
-	uint64_t late;		    /* number already left the window */
-	uint64_t foreign;	    /* stamp of another run, or one stream too many */
-	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last delivery */
+	struct sink_sums sums;
 	uint64_t next[TRACE_STREAMS]; /* highest number seen of each stream + 1; 0: none */
 	struct line *line[SINK_LINES];
 	unsigned lines;
@@ -70,6 +64,9 @@ struct sink {
 
 /* A UDP payload of `len` bytes, of which `have` are at `data`. now_tai: CLOCK_TAI, 0 if unknown. */
 void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai);
+
+/* Adds what another thread or CPU counted. */
+void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one);
 
 /* Frees the lines of a sink. */
 void sink_forget(struct sink *s);

@@ -137,19 +137,9 @@ uint64_t *sink_prog_tails(const struct sink_prog *prog)
 
 static void add(struct sink_count *sum, const struct sink_count *one)
 {
+	sink_sums_add(&sum->sums, &one->sums);
 	sum->taken += one->taken;
-	sum->delivered += one->delivered;
-	sum->bytes += one->bytes;
-	sum->duplicated += one->duplicated;
 	sum->reordered += one->reordered;
-	sum->damaged += one->damaged;
-	sum->invalid += one->invalid;
-	sum->foreign += one->foreign;
-	sum->late += one->late;
-	if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
-		sum->first_ns = one->first_ns;
-	if (one->last_ns > sum->last_ns)
-		sum->last_ns = one->last_ns;
 	for (unsigned i = 0; i < TRACE_STREAMS; i++) {
 		if (one->next[i] > sum->next[i])
 			sum->next[i] = one->next[i];

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "engine/sink.h"
 #include "sink_abi.h"
 
 struct sink_prog;

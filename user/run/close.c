@@ -188,19 +188,19 @@ static void close_sender(const struct rig *rig, struct result *res)
 
 static void close_receiver(const struct books *b, struct result *res)
 {
-	uint64_t ns = b->sink.last_ns - b->sink.first_ns;
+	uint64_t ns = b->sink.sums.last_ns - b->sink.sums.first_ns;
 	struct gaps gaps;
 
-	res->duplicated = b->sink.duplicated;
-	res->late = b->sink.late;
-	res->damaged = b->sink.damaged;
-	res->invalid = b->sink.invalid;
-	res->foreign = b->sink.foreign;
+	res->duplicated = b->sink.sums.duplicated;
+	res->late = b->sink.sums.late;
+	res->damaged = b->sink.sums.damaged;
+	res->invalid = b->sink.sums.invalid;
+	res->foreign = b->sink.sums.foreign;
 	gaps = res->arrivals.gaps; /* of the fates */
 	res->arrivals = b->arrivals;
 	res->arrivals.gaps = gaps;
 	if (ns)
-		res->rx_pps = (double)b->sink.delivered * 1e9 / (double)ns;
+		res->rx_pps = (double)b->sink.sums.delivered * 1e9 / (double)ns;
 }
 
 static uint64_t replies(const struct counters_deltas *d)

@@ -72,9 +72,9 @@ static void receive_all(struct receiving *me)
 		}
 		if (!n)
 			continue;
-		me->sink.last_ns = pace_now();
-		if (!me->sink.first_ns)
-			me->sink.first_ns = me->sink.last_ns;
+		me->sink.sums.last_ns = pace_now();
+		if (!me->sink.sums.first_ns)
+			me->sink.sums.first_ns = me->sink.sums.last_ns;
 		if (atomic_load_explicit(&r->slow, memory_order_relaxed))
 			work(r->cfg->work_ns * (unsigned)n);
 	}
@@ -213,7 +213,7 @@ uint64_t receiver_delivered(const struct receiver *r)
 	uint64_t sum = 0;
 
 	for (unsigned t = 0; t < r->cfg->threads; t++)
-		sum += __atomic_load_n(&r->at[t].sink.delivered, __ATOMIC_RELAXED);
+		sum += __atomic_load_n(&r->at[t].sink.sums.delivered, __ATOMIC_RELAXED);
 	return sum;
 }
 
@@ -287,17 +287,7 @@ void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *a
 
 		if (r->cfg->ops->collect)
 			r->cfg->ops->collect(r->at[t].rx);
-		sum->delivered += one->delivered;
-		sum->bytes += one->bytes;
-		sum->duplicated += one->duplicated;
-		sum->damaged += one->damaged;
-		sum->invalid += one->invalid;
-		sum->late += one->late;
-		sum->foreign += one->foreign;
-		if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
-			sum->first_ns = one->first_ns;
-		if (one->last_ns > sum->last_ns)
-			sum->last_ns = one->last_ns;
+		sink_sums_add(&sum->sums, &one->sums);
 	}
 	arrivals_sum(arrivals, sink, r->cfg->threads);
 }

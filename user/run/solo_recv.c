@@ -224,17 +224,17 @@ static void close_books(struct receiving_end *e, struct recv_result *out)
 	if (e->traced)
 		close_stages(e, res);
 	learned_close(&e->learned, e->receiver, out);
-	res->delivered = sum.delivered;
-	res->duplicated = sum.duplicated;
-	res->late += sum.late;
-	res->damaged = sum.damaged;
-	res->invalid = sum.invalid;
-	res->foreign = sum.foreign;
-	out->received = sum.delivered + sum.duplicated + sum.late;
-	ns = sum.last_ns - sum.first_ns;
+	res->delivered = sum.sums.delivered;
+	res->duplicated = sum.sums.duplicated;
+	res->late += sum.sums.late;
+	res->damaged = sum.sums.damaged;
+	res->invalid = sum.sums.invalid;
+	res->foreign = sum.sums.foreign;
+	out->received = sum.sums.delivered + sum.sums.duplicated + sum.sums.late;
+	ns = sum.sums.last_ns - sum.sums.first_ns;
 	res->duration_ns = ns;
 	if (ns)
-		res->rx_pps = (double)sum.delivered * 1e9 / (double)ns;
+		res->rx_pps = (double)sum.sums.delivered * 1e9 / (double)ns;
 }
 
 int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
