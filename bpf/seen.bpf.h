@@ -12,15 +12,21 @@
 
 NUMBER_MAP(seen);
 
+/* Whether this is processed on top of PID 1. A pointer that the verifier knows is read directly. */
+static __always_inline bool is_on_init(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	return task->tgid == 1;
+}
+
 static __always_inline void mark_seen(__u64 word, __u8 where)
 {
 	__u8 *byte = number_byte(&seen, word, NULL);
-	struct task_struct *task;
 
 	if (!byte)
 		return;
-	task = (void *)bpf_get_current_task();
-	if (BPF_CORE_READ(task, tgid) == 1)
+	if (is_on_init())
 		where |= SEEN_ON_INIT;
 	if ((*byte & SEEN_MASK) < (where & SEEN_MASK))
 		*byte = where | (*byte & SEEN_ON_INIT);

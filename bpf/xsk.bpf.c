@@ -10,11 +10,10 @@
 #include "kernel.h"
 
 #include "packet.bpf.h"
+#include "seen.bpf.h"
 #include "trace_abi.h"
 
 #define XSK_QUEUES_MAX 64
-
-const volatile struct trace_config cfg;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -55,6 +54,9 @@ int xsk_steer(struct xdp_md *ctx)
 	slot = bpf_map_lookup_elem(&cell, &zero);
 	if (slot)
 		*slot = word;
+	/* a full ring is told by a tracepoint, and who hears nothing there has to be known */
+	if (word && is_on_init())
+		mark_seen(word, SEEN_XDP);
 	return bpf_redirect_map(&xsks, ctx->rx_queue_index, XDP_PASS);
 }
 

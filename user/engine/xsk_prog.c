@@ -16,24 +16,30 @@ struct xsk_prog {
 	struct xdp_attached attached;
 };
 
-static int load(struct xsk_prog *prog, const struct trace_config *trace, int cell_fd)
+static int share(struct bpf_map *map, int fd)
+{
+	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
+}
+
+static int load(struct xsk_prog *prog, const struct trace_config *trace,
+		const struct xsk_prog_maps *maps)
 {
 	int ret;
 
 	prog->skel = xsk_bpf__open();
 	if (!prog->skel)
 		return -errno;
-	prog->skel->rodata->cfg = *trace;
-	if (cell_fd >= 0) {
-		ret = bpf_map__reuse_fd(prog->skel->maps.cell, cell_fd);
-		if (ret)
-			return ret;
-	}
-	return xsk_bpf__load(prog->skel);
+	memcpy((void *)&prog->skel->rodata->cfg, trace, sizeof(*trace));
+	ret = share(prog->skel->maps.cell, maps->cell);
+	if (!ret)
+		ret = share(prog->skel->maps.seen, maps->seen);
+	if (!ret)
+		ret = share(prog->skel->maps.tails, maps->tails);
+	return ret ? ret : xsk_bpf__load(prog->skel);
 }
 
-int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace, int cell_fd,
-		  struct error *err)
+int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
+		  const struct xsk_prog_maps *maps, struct error *err)
 {
 	struct xsk_prog *prog = calloc(1, sizeof(*prog));
 	int ret;
@@ -41,7 +47,7 @@ int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace, int c
 	if (!prog)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	prog->attached.link = -1;
-	ret = load(prog, trace, cell_fd);
+	ret = load(prog, trace, maps);
 	if (!ret) {
 		*out = prog;
 		return 0;

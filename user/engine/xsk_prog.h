@@ -13,12 +13,16 @@
 
 struct xsk_prog;
 
-/*
- * Loads the program for the flow in `trace`. cell_fd: a per-CPU array of one __u64 to leave the
- * number of the packet under way in (the tracer's map `cell`); -1: one of its own.
- */
-int xsk_prog_open(struct xsk_prog **prog, const struct trace_config *trace, int cell_fd,
-		  struct error *err);
+/* Maps of the tracer; -1: the program has one of its own, which nobody reads. */
+struct xsk_prog_maps {
+	int cell;  /* the number of the packet under way is left there */
+	int seen;  /* packets that came on top of PID 1 are marked there */
+	int tails; /* needed with `seen` */
+};
+
+/* Loads the program for the flow in `trace`. */
+int xsk_prog_open(struct xsk_prog **prog, const struct trace_config *trace,
+		  const struct xsk_prog_maps *maps, struct error *err);
 
 /*
  * Attaches it to a device of this thread's namespace, native if the driver can (it may take the

@@ -69,40 +69,6 @@ static void plan_flow(struct rig *rig)
 		capture_stamp(spec->shape->capture, &rig->flow);
 }
 
-static int open_sink(struct rig *rig, struct error *err)
-{
-	const struct tracer *t = &rig->tracer;
-	const struct sink_prog_config cfg = {
-		.trace = &t->config,
-		.payload = rig->flow.payload,
-		.pass = rig->spec->pass,
-		.arrivals_fd = drops_arrivals_fd(t->drops),
-		.tails_fd = drops_tails_fd(t->drops),
-		.seen_fd = t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
-	};
-	int rc = sink_prog_open(&rig->sink_prog, &cfg, err);
-
-	rig->receiver_config.sink_prog = rig->sink_prog;
-	if (!rc && !cfg.pass)
-		drops_expect_sink(t->drops);
-	return rc;
-}
-
-/* Attaches the XDP program of the receiver, whichever it is. */
-static int attach_xdp(struct rig *rig, bool *native, struct error *err)
-{
-	const struct lab_port *port = &rig->lab.rx;
-	int saved = netns_push(&rig->lab.rx_ns), rc;
-
-	if (rig->xsk_prog)
-		rc = xsk_prog_attach(rig->xsk_prog, port->ifname, port->queues, false, err);
-	else
-		rc = sink_prog_attach(rig->sink_prog, port->ifname, err);
-	netns_pop(saved);
-	*native = rig->xsk_prog ? xsk_prog_native(rig->xsk_prog) : sink_prog_native(rig->sink_prog);
-	return rc;
-}
-
 /*
  * Datagrams that need fragments. What is lost with one of them is known when the rest has been
  * given up: in a lab of our own that shall not take longer than closing the books.
@@ -118,36 +84,6 @@ static int plan_fragments(struct rig *rig, struct error *err)
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
 			      "cannot set the time for reassembly: %s", strerror(-rc))
 		  : 0;
-}
-
-/* The XDP side of the receiver: our program, and that of a fault before it. */
-static int open_xdp(struct rig *rig, struct error *err)
-{
-	bool xsk = rig->spec->rx == &rx_xsk, sink = rig->spec->rx == &rx_xdp, native = false;
-	int rc = 0;
-
-	if (xsk) {
-		rc = xsk_prog_open(&rig->xsk_prog, &rig->tracer.config,
-				   drops_cell_fd(rig->tracer.drops), err);
-		if (rc)
-			return rc;
-		drops_watch_xskmap(rig->tracer.drops, xsk_prog_map_fd(rig->xsk_prog));
-		rig->receiver_config.xsk_map_fd = xsk_prog_map_fd(rig->xsk_prog);
-	}
-	if (sink)
-		rc = open_sink(rig, err);
-	if (rc)
-		return rc;
-	if (rig->fx.xdp)
-		rc = fault_xdp(rig->faults,
-			       xsk    ? xsk_prog_fd(rig->xsk_prog)
-			       : sink ? sink_prog_fd(rig->sink_prog)
-				      : -1,
-			       &native, err);
-	else if (xsk || sink)
-		rc = attach_xdp(rig, &native, err);
-	rig->receiver_config.xdp_skb_mode = !native;
-	return rc;
 }
 
 /* With --pass the program only looks, and a socket behind it receives. */
@@ -182,7 +118,7 @@ static int open_receiver(struct rig *rig, struct error *err)
 		.work_ns = fx->reader == READER_SLOW ? fx->reader_ns : 0,
 		.cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1,
 	};
-	rc = open_xdp(rig, err);
+	rc = rig_open_xdp(rig, err);
 	if (rc || fx->no_receiver)
 		return rc;
 	rc = receiver_open(&rig->receiver, &rig->receiver_config, err);

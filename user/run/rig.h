@@ -40,6 +40,9 @@ struct rig {
 int rig_open(struct rig *rig, const struct run_spec *spec, const struct experiment_view *view,
 	     struct error *err);
 
+/* For rig_open(): attaches the receiver's XDP program, and that of a fault before it. */
+int rig_open_xdp(struct rig *rig, struct error *err);
+
 /* Reads the kernel's counters of all namespaces on the path, and those of our sockets. */
 int rig_read_counters(struct rig *rig, struct counters *c, struct error *err);
 

@@ -57,8 +57,8 @@ static void open_tracer(struct receiving_end *e)
 static int open_xsk(struct receiving_end *e, const struct netdev *dev, struct error *err)
 {
 	const struct trace_config any = {.port = e->spec->port};
-	int rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any,
-			       e->traced ? drops_cell_fd(e->tracer.drops) : -1, err);
+	const struct xsk_prog_maps maps = {e->traced ? drops_cell_fd(e->tracer.drops) : -1, -1, -1};
+	int rc = xsk_prog_open(&e->xsk_prog, e->traced ? &e->tracer.config : &any, &maps, err);
 
 	if (!rc)
 		rc = xsk_prog_attach(e->xsk_prog, dev->ifname, dev->rx_queues, false, err);
