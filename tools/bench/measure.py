@@ -126,9 +126,7 @@ class Bench:
                 counters["overflow"] = lab.device(TX)["tx_dropped"]
             return counters
 
-        processes = self.start(lab, contender)
-        if not contender.sends:
-            processes += self.start(lab, load)
+        processes = self.start(lab, contender) + self.start(lab, load)
         self.warm_up(lab, processes)
         before, after, elapsed = self.window(read, processes, self.seconds)
         moved = {key: after[key] - before[key] for key in after}

@@ -29,7 +29,6 @@ class Contender:
     help: str = None  # an option that its --help must know
     floor: float = None  # least ratio of ours to it
     goal: float = None
-    sends: bool = False  # a receiver that needs no load, for it sends itself
 
     @property
     def program(self):
@@ -117,12 +116,6 @@ def receiver(engine):
     return (ours("recv", f"--rx {engine} -i {DEV[RX]} --stay -q", RX, 1, ("xdp", DEV[RX])),)
 
 
-# Its program has to know the streams beforehand, so `recv` alone cannot have it.
-RUN_XDP = Contender("pktledger run --tx xdp --rx xdp", (
-    Command(TX, ("pktledger", "run", "--tx", "xdp", "--rx", "xdp", "-i", f"{DEV[TX]},{{rx}}",
-                 "--size", "64", "--rate", "max", "-t", str(2 * SECONDS_MAX), "-q")),), sends=True)
-
-
 def xdp_peer(name, text, **more):
     return peer(name, text, RX, 1, ("xdp", DEV[RX]), **more)
 
@@ -183,7 +176,7 @@ ROWS = (
         (send("--tx socket --gso -l 512 --rate max"),),
         (iperf3("-b 0", floor=4, goal=8), iperf3("-b 0 --gsro", "iperf3 -u --gsro", help="--gsro")),
         sink="tc", payload=512, note="counted in datagrams"),
-    Row("rx-xdp", "receive by an XDP program, settling fates", "receive", (RUN_XDP,),
+    Row("rx-xdp", "receive by an XDP program, settling fates", "receive", receiver("xdp"),
         (xdp_peer("xdp-bench drop", f"xdp-bench drop {DEV[RX]}", floor=0.95, goal=1.0),),
         load=STAMPED),
     Row("rx-xsk", "receive by AF_XDP, settling fates", "receive", receiver("xsk"),
