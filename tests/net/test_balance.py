@@ -4,6 +4,7 @@
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from traced_faults import (closed_port, filter_on_socket, generic_xdp, nft, tc_i
                            tiny_rcvbuf, unread_at_close)
 
 EXPR = f"udp port {PORT}"
+UNABLE = 3  # exit status
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
 
 
@@ -53,8 +55,16 @@ def assert_books(document, arrived, delivered, in_flight=0, **stages):
     return end
 
 
-def require_recv_length(result):
-    require("sock_recv_length" not in result.err, "needs Linux 6.3")
+@functools.cache
+def refusal():
+    """Why this kernel cannot do it, or None."""
+    result = pktledger("trace", "-q", "--balance", "-t", "10ms", EXPR)
+    return result.err.strip() if result.status == UNABLE else None
+
+
+def balancing(*args):
+    require(not refusal(), refusal())
+    return tracing("--balance", *args)
 
 
 # What happens to packets
@@ -63,7 +73,7 @@ def require_recv_length(result):
 @case
 def all_delivered():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = 0
             for _ in range(10):
                 sent += send(V4, 100)
@@ -93,7 +103,7 @@ MORE = [
 
 @table(HERE + MORE if EVERYTHING else HERE)
 def lost_here(fault, address):
-    with lab(), fault(address) as about, tracing("--balance", EXPR) as t:
+    with lab(), fault(address) as about, balancing(EXPR) as t:
         sent = send(address)
         received = read_all(about["reader"]) if "reader" in about else 0
         end = assert_books(t.stop(), sent, received, **{about["stage"]: sent - received})
@@ -109,7 +119,7 @@ def lost_here(fault, address):
 def closed_with_unread_packets():
     with lab(), unread_at_close(V4) as about:
         before = send(V4, 20)
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = send(V4)
             about["close"].close()
             assert_books(t.stop(), sent, 0, -before, socket_close=sent + before)
@@ -119,7 +129,7 @@ def closed_with_unread_packets():
 def left_unread():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
         before = send(V4, 20)
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = send(V4, 50)
             for _ in range(30):
                 sock.recv(65536)
@@ -132,7 +142,7 @@ def queueing_discipline_of_the_sender():
         done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "2mbit",
                      "burst", "2k", "limit", "20k")
         require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = send(V4, size=500)
             received = read_all(sock, 0.5)
             assert 0 < received < sent
@@ -143,7 +153,7 @@ def queueing_discipline_of_the_sender():
 def fragments():
     """Some datagrams lack a fragment: a datagram counts once, however many parts it has."""
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = send(V4, 100, size=4000)
             received = read_all(sock)
             assert_books(t.stop(), sent, received,
@@ -157,7 +167,7 @@ def fragments():
 def past_a_router():
     """Through five devices, a packet arrives once."""
     with lab("--topology", "router"), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = send("198.18.1.2")
             received = read_all(sock)
             with udp(TX, socket.AF_INET) as short:
@@ -195,7 +205,7 @@ def datagram(port, payload):
 @case
 def into_the_host():
     with lab(), tun(RX) as device, udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with tracing("--balance", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
+        with balancing(f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
             for _ in range(50):
                 device.write(datagram(PORT, b"x" * 100))
             for _ in range(20):
@@ -213,7 +223,7 @@ def out_of_the_host():
                             (TX, f"ip route add 198.18.5.0/24 via {V4}")):
             done = shell(place, *line.split())
             require(done.returncode == 0, f"{line}: {done.stderr.strip()}")
-        with tracing("--balance", EXPR) as t:
+        with balancing(EXPR) as t:
             sent = send("198.18.5.9")
             left = 0
             with contextlib.suppress(BlockingIOError):
@@ -232,7 +242,7 @@ def out_of_the_host():
 def told_apart_by_length():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
         send(V4, 3, size=4)
-        with tracing("--balance", f"{EXPR} and greater 100") as t:
+        with balancing(f"{EXPR} and greater 100") as t:
             sent = 0
             for _ in range(5):
                 sent += send(V4, 50)
@@ -247,7 +257,7 @@ def told_apart_by_length():
 def cannot_be_told_apart():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, \
             udp(TX, socket.AF_INET, ("", PORT + 1)) as other:
-        with tracing("--balance", "--settle", "300ms", f"{EXPR} and src port {PORT + 1}") as t:
+        with balancing("--settle", "300ms", f"{EXPR} and src port {PORT + 1}") as t:
             send(V4, 10)
             for _ in range(10):
                 other.sendto(b"x" * 100, (V4, PORT))
@@ -266,7 +276,7 @@ def taken_without_a_word():
                      "direct-action bytecode 1,6_0_0_4"):
             done = shell(RX, "tc", *(word.replace("_", " ") for word in line.split()))
             require(done.returncode == 0, f"tc: {done.stderr.strip()}")
-        with tracing("--balance", "--settle", "300ms", EXPR) as t:
+        with balancing("--settle", "300ms", EXPR) as t:
             sent = send(V4, 50)
             assert read_all(sock) == 0
             end = t.stop()["end"]
@@ -298,7 +308,7 @@ def rtp_lost_before_and_here():
                 if n not in skipped[ssrc]]
     payloads[500], payloads[510] = payloads[510], payloads[500]
     payloads.insert(700, payloads[699])
-    with lab(), tiny_rcvbuf(V4) as about, tracing("--balance", "--seq", "rtp", EXPR) as t:
+    with lab(), tiny_rcvbuf(V4) as about, balancing("--seq", "rtp", EXPR) as t:
         send_numbered(payloads)
         received = read_all(about["reader"])
         end = assert_books(t.stop(), len(payloads), received, rcvbuf=len(payloads) - received)
@@ -314,7 +324,7 @@ def counter_lost_before():
                 if n % 40 != 7]
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
         sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
-        with tracing("--balance", "--seq", "4:4:1000", EXPR) as t:
+        with balancing("--seq", "4:4:1000", EXPR) as t:
             send_numbered(payloads)
             assert read_all(sock) == len(payloads)
             end = assert_books(t.stop(), len(payloads), len(payloads))
@@ -332,7 +342,7 @@ def dropped_before_it_entered():
         done = shell(TX, "nft", "-f", "-", stdin=rules)
         require(done.returncode == 0, f"nft: {done.stderr.strip()}")
         sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
-        with tracing("--balance", "--seq", "0:8", EXPR) as t:
+        with balancing("--seq", "0:8", EXPR) as t:
             with udp(TX, socket.AF_INET) as tx:
                 for payload in payloads:
                     with contextlib.suppress(PermissionError):
@@ -345,7 +355,7 @@ def dropped_before_it_entered():
 @thorough
 def no_numbers():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        with tracing("--balance", "--seq", "rtp", EXPR) as t:
+        with balancing("--seq", "rtp", EXPR) as t:
             sent = send(V4, 50)
             read_all(sock)
             end = assert_books(t.stop(), sent, sent)
@@ -360,6 +370,7 @@ def iperf3():
     """Our loss is that of iperf3 and what it left unread."""
     require(shutil.which("iperf3"), "needs iperf3")
     with lab():
+        require(not refusal(), refusal())
         server = subprocess.Popen(["ip", "netns", "exec", RX, "iperf3", "-s", "-1", "-p",
                                    str(PORT)], stdout=subprocess.DEVNULL)
         try:
@@ -370,7 +381,6 @@ def iperf3():
         finally:
             server.terminate()
             server.wait(timeout=TIMEOUT)
-        require_recv_length(result)
         assert result.status == 0, result
         end = result.json["end"]
         theirs = json.loads(result.err[result.err.index("{"):result.err.rindex("}") + 1])["end"]
