@@ -7,57 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/tc_first.h"
+
 #include "checkpoint.skel.h"
-
-#define PRIORITY 1 /* before any other tc program on the same hook */
-
-struct checkpoint {
-	struct checkpoint_place place;
-	enum bpf_tc_attach_point point;
-	bool attached;
-};
 
 struct checkpoints {
 	struct checkpoint_bpf *skel;
-	struct checkpoint at[2];
+	struct tc_first tx, rx;
 };
-
-static int attach(struct checkpoint *c, const struct checkpoint_place *place,
-		  enum bpf_tc_attach_point point, int prog_fd)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)place->ifindex,
-			    .attach_point = point);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = prog_fd, .handle = 1,
-			    .priority = PRIORITY);
-	int saved = netns_push(place->ns), rc;
-
-	if (saved < 0)
-		return saved;
-	rc = bpf_tc_hook_create(&hook);
-	if (!rc || rc == -EEXIST)
-		rc = bpf_tc_attach(&hook, &opts);
-	netns_pop(saved);
-	c->place = *place;
-	c->point = point;
-	c->attached = !rc;
-	return rc;
-}
-
-static void detach(struct checkpoint *c)
-{
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)c->place.ifindex,
-			    .attach_point = c->point);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = PRIORITY);
-	int saved;
-
-	if (!c->attached)
-		return;
-	saved = netns_push(c->place.ns);
-	if (saved < 0)
-		return;
-	bpf_tc_detach(&hook, &opts);
-	netns_pop(saved);
-}
 
 int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place *tx,
@@ -69,6 +26,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 
 	if (!c)
 		return error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
+	c->tx = c->rx = (struct tc_first)TC_FIRST_INIT;
 	c->skel = checkpoint_bpf__open();
 	if (!c->skel)
 		goto fail;
@@ -84,10 +42,11 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		rc = checkpoint_bpf__load(c->skel);
 	if (rc)
 		goto fail;
-	rc = attach(&c->at[0], tx, BPF_TC_EGRESS, bpf_program__fd(c->skel->progs.tx_device));
+	rc = tc_first_attach(&c->tx, tx->ns, tx->ifindex, BPF_TC_EGRESS,
+			     bpf_program__fd(c->skel->progs.tx_device));
 	if (!rc)
-		rc = attach(&c->at[1], rx, BPF_TC_INGRESS,
-			    bpf_program__fd(c->skel->progs.rx_device));
+		rc = tc_first_attach(&c->rx, rx->ns, rx->ifindex, BPF_TC_INGRESS,
+				     bpf_program__fd(c->skel->progs.rx_device));
 	if (!rc) {
 		*out = c;
 		return 0;
@@ -107,8 +66,8 @@ void checkpoints_close(struct checkpoints *c)
 {
 	if (!c)
 		return;
-	detach(&c->at[0]);
-	detach(&c->at[1]);
+	tc_first_detach(&c->tx);
+	tc_first_detach(&c->rx);
 	checkpoint_bpf__destroy(c->skel);
 	free(c);
 }

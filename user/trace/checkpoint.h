@@ -20,8 +20,7 @@ struct checkpoint_place {
 	unsigned ifindex;
 };
 
-/* Loads and attaches both; fragments become known to `drops`. They live until checkpoints_close()
- * or as long as the devices. */
+/* Loads and attaches both; fragments become known to `drops`. */
 int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 		     const struct drops *drops, const struct checkpoint_place *tx,
 		     const struct checkpoint_place *rx, struct error *err);
