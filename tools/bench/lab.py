@@ -9,6 +9,7 @@ goes too: each namespace has a BPF file system of its own.
 
 import contextlib
 import ctypes
+import errno
 import os
 import re
 import signal
@@ -68,10 +69,13 @@ def kill_all_in(namespace):
 
 def own_mounts(libc):
     """On top of the host's, if the host has them: bpffs for XDP tools, tracefs for tracers."""
+    def mount(kind, path):
+        # there is one tracefs only, and it is not mounted twice at one place
+        return (not os.path.isdir(path) or libc.mount(kind, path, kind, 0, None) == 0
+                or ctypes.get_errno() == errno.EBUSY)
     if libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
         return False
-    return all(not os.path.isdir(path) or libc.mount(kind, path, kind, 0, None) == 0
-               for kind, path in ((b"bpf", b"/sys/fs/bpf"), (b"tracefs", b"/sys/kernel/tracing")))
+    return mount(b"bpf", b"/sys/fs/bpf") and mount(b"tracefs", b"/sys/kernel/tracing")
 
 
 def keeper(life):
@@ -83,7 +87,7 @@ def keeper(life):
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
-        libc = ctypes.CDLL(None)
+        libc = ctypes.CDLL(None, use_errno=True)
         if libc.unshare(CLONE_NEWNS) == 0 and own_mounts(libc) and libc.unshare(CLONE_NEWNET) == 0:
             while os.read(life, 1):
                 pass
