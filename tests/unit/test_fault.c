@@ -190,7 +190,7 @@ static void test_each(void **state)
 
 		assert_true(is_stage(v->name, strcspn(v->name, ":")));
 		assert_int_equal(v->value, i);
-		assert_int_equal(list.set, 1U << i);
+		assert_int_equal(list.set, FAULT_BIT(i));
 		assert_true(strlen(v->title) > 0);
 	}
 	assert_null(fault_values[FAULT_COUNT].name);

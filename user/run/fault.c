@@ -10,134 +10,6 @@
 
 #define ITEM_LEN 64
 
-const struct opt_value fault_values[FAULT_COUNT + 1] = {
-	[FAULT_NEIGH] = {"neigh", FAULT_NEIGH, "nobody answers for the next hop's address"},
-	[FAULT_TC_EGRESS] = {"tc_egress", FAULT_TC_EGRESS,
-			     "a tc program of the sender drops a share"},
-	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device"},
-	[FAULT_QDISC_REPLACE] = {"qdisc:replace", FAULT_QDISC_REPLACE,
-				 "the sender's qdisc is replaced with its queue full"},
-	[FAULT_TX_DEVICE] = {"tx_device", FAULT_TX_DEVICE,
-			     "the next device's ring is full: it takes its time"},
-	[FAULT_XDP] = {"xdp", FAULT_XDP, "an XDP program drops a share"},
-	[FAULT_XDP_ABORTED] = {"xdp:aborted", FAULT_XDP_ABORTED,
-			       "an XDP program aborts on a share"},
-	[FAULT_XDP_GENERIC] = {"xdp:generic", FAULT_XDP_GENERIC, "the same in generic (skb) mode"},
-	[FAULT_XSK_RING] = {"xsk:ring", FAULT_XSK_RING, "the reader of the AF_XDP rings pauses"},
-	[FAULT_BACKLOG] = {"backlog", FAULT_BACKLOG, "RPS to a CPU that takes its time"},
-	[FAULT_TC_INGRESS] = {"tc_ingress", FAULT_TC_INGRESS,
-			      "a tc program of the receiver drops a share"},
-	[FAULT_L2_ADDRESS] = {"l2:address", FAULT_L2_ADDRESS,
-			      "frames go to an address that is nobody's"},
-	[FAULT_IP_HEADER] = {"ip_header", FAULT_IP_HEADER,
-			     "spoilt IP headers: checksum, with IPv6 the length"},
-	[FAULT_NETFILTER] = {"netfilter", FAULT_NETFILTER,
-			     "nftables drops a share, receiver's input hook"},
-	[FAULT_NETFILTER_PREROUTING] = {"netfilter:prerouting", FAULT_NETFILTER_PREROUTING,
-					"the same, receiver's prerouting"},
-	[FAULT_NETFILTER_FORWARD] = {"netfilter:forward", FAULT_NETFILTER_FORWARD,
-				     "the same, forward hook of a router"},
-	[FAULT_NETFILTER_OUTPUT] = {"netfilter:output", FAULT_NETFILTER_OUTPUT,
-				    "the same, sender's output hook: EPERM"},
-	[FAULT_NETFILTER_POSTROUTING] = {"netfilter:postrouting", FAULT_NETFILTER_POSTROUTING,
-					 "the same, sender's postrouting: EPERM"},
-	[FAULT_IP_ROUTE_RP_FILTER] = {"ip_route:rp_filter", FAULT_IP_ROUTE_RP_FILTER,
-				      "the way back leads elsewhere (IPv4)"},
-	[FAULT_IP_ROUTE_BLACKHOLE] = {"ip_route:blackhole", FAULT_IP_ROUTE_BLACKHOLE,
-				      "a router's route is a blackhole"},
-	[FAULT_IP_FRAG_MEM] = {"ip_frag:mem", FAULT_IP_FRAG_MEM,
-			       "no memory for fragments at the receiver"},
-	[FAULT_IP_FORWARD_TTL] = {"ip_forward:ttl", FAULT_IP_FORWARD_TTL,
-				  "TTL 1, and a router between"},
-	[FAULT_UDP_LOOKUP] = {"udp_lookup", FAULT_UDP_LOOKUP, "no socket on the port"},
-	[FAULT_UDP_HEADER] = {"udp_header", FAULT_UDP_HEADER, "spoilt lengths of UDP"},
-	[FAULT_UDP_CSUM] = {"udp_csum", FAULT_UDP_CSUM,
-			    "spoilt checksums, verified early for a socket filter"},
-	[FAULT_SOCKET_FILTER] = {"socket_filter", FAULT_SOCKET_FILTER,
-				 "a filter on the socket refuses a share"},
-	[FAULT_UDP_MEM] = {"udp_mem", FAULT_UDP_MEM,
-			   "hardly any memory for UDP, on this whole host"},
-	[FAULT_RCVBUF] = {"rcvbuf", FAULT_RCVBUF, "a small receive buffer, a slow reader"},
-	[FAULT_SOCKET_READ_CSUM] = {"socket_read:csum", FAULT_SOCKET_READ_CSUM,
-				    "spoilt checksums, verified by recv()"},
-	[FAULT_SOCKET_CLOSE] = {"socket_close", FAULT_SOCKET_CLOSE,
-				"the socket closes with its queue unread"},
-	[FAULT_COUNT] = {0},
-};
-
-const struct fault_row fault_rows[FAULT_COUNT] = {
-	[FAULT_NEIGH] = {.tx = "socket"},
-	[FAULT_TC_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
-	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
-	[FAULT_QDISC_REPLACE] = {.tx = "socket", .of_program = true},
-	[FAULT_TX_DEVICE] = {.of_program = true}, /* it takes a large SO_SNDBUF */
-	[FAULT_XDP] = {FAULT_VALUE_SHARE},
-	[FAULT_XDP_ABORTED] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
-	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
-	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},
-	[FAULT_BACKLOG] = {.rx = "socket", .of_program = true},
-	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_L2_ADDRESS] = {.tx = "socket", .rx = "socket"},
-	[FAULT_IP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_NETFILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_NETFILTER_PREROUTING] = {FAULT_VALUE_SHARE, .rx = "socket"},
-	[FAULT_NETFILTER_FORWARD] = {FAULT_VALUE_SHARE},
-	[FAULT_NETFILTER_OUTPUT] = {FAULT_VALUE_SHARE, .tx = "socket"},
-	[FAULT_NETFILTER_POSTROUTING] = {FAULT_VALUE_SHARE, .tx = "socket"},
-	[FAULT_IP_ROUTE_RP_FILTER] = {.rx = "socket"},
-	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
-	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
-	[FAULT_UDP_LOOKUP] = {.rx = "socket", .of_program = true},
-	[FAULT_UDP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
-	/* GRO, which live frames need, has verified the checksum before it is spoilt */
-	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp", .of_program = true},
-	[FAULT_SOCKET_FILTER] = {FAULT_VALUE_SHARE, .rx = "socket", .of_program = true},
-	[FAULT_UDP_MEM] = {.rx = "socket", .of_program = true},
-	[FAULT_RCVBUF] = {.rx = "socket", .of_program = true},
-	[FAULT_SOCKET_READ_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp"},
-	[FAULT_SOCKET_CLOSE] = {.rx = "socket", .of_program = true},
-};
-
-#define BIT(fault) FAULT_BIT(FAULT_##fault)
-#define AT_SOCKET                                                                                  \
-	(BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
-	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
-#define IN_IP                                                                                      \
-	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
-	 BIT(IP_FRAG_MEM) | AT_SOCKET)
-#define AT_RECEIVER                                                                                \
-	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | BIT(XSK_RING) | BIT(BACKLOG) |           \
-	 BIT(TC_INGRESS) | IN_IP)
-#define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
-
-/* Any of `a` with any other of `b` is a contradiction. */
-static const struct {
-	uint64_t a, b;
-	const char *why;
-} conflicts[] = {
-	{BIT(NEIGH), ~(BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
-	 "no packet leaves the sender"},
-	{BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE),
-	 BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE) | BIT(NETFILTER_FORWARD) | AT_RECEIVER,
-	 "no packet comes past the router"},
-	{BIT(L2_ADDRESS),
-	 BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE) | BIT(NETFILTER_FORWARD) | IN_IP,
-	 "no frame is taken"},
-	{BIT(IP_ROUTE_RP_FILTER), BIT(NETFILTER) | BIT(IP_FRAG_MEM) | AT_SOCKET,
-	 "no packet comes past the routing"},
-	{BIT(IP_FRAG_MEM), BIT(NETFILTER) | AT_SOCKET, "no datagram is put together"},
-	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},
-	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
-	{BIT(BACKLOG),
-	 BIT(XDP) | BIT(XDP_ABORTED) | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
-	 "with NAPI on the veth no backlog is used"},
-	{BIT(QDISC), BIT(QDISC_REPLACE), "a device has one qdisc"},
-	{BIT(TX_DEVICE), BIT(QDISC) | BIT(QDISC_REPLACE), "a qdisc waits for a full ring"},
-	{BIT(RCVBUF), BIT(UDP_MEM) | BIT(SOCKET_CLOSE), "one needs a small buffer, one a large"},
-	{BIT(SOCKET_READ_CSUM), BIT(UDP_CSUM) | BIT(SOCKET_FILTER),
-	 "with a socket filter checksums are verified early"},
-};
-
 static int bad(struct error *err, const char *hint, const char *what, const char *item)
 {
 	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: %s", item, what);
@@ -210,15 +82,16 @@ static const char *first_name(uint64_t set)
 
 static int check_conflicts(const struct fault_list *list, struct error *err)
 {
-	for (unsigned i = 0; i < sizeof(conflicts) / sizeof(*conflicts); i++) {
-		uint64_t a = list->set & conflicts[i].a, b = list->set & conflicts[i].b;
+	for (unsigned i = 0; i < fault_conflict_count; i++) {
+		const struct fault_conflict *c = &fault_conflicts[i];
+		uint64_t a = list->set & c->a, b = list->set & c->b;
 
 		a &= -a; /* the first of them */
 		b &= ~a;
 		if (a && b)
 			return error_set(err, STATUS_USAGE, -EINVAL, "inject them one by one",
 					 "%s and %s contradict each other: %s", first_name(a),
-					 first_name(b), conflicts[i].why);
+					 first_name(b), c->why);
 	}
 	return 0;
 }

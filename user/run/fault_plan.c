@@ -16,19 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/xsk_socket.h"
-#include "run/fault_table.h"
-
-#define MIB(n) ((uint64_t)(n) << 20)
+#include "run/fault_plan_parts.h"
 
 #define VETH_RING      256	  /* VETH_RING_SIZE */
 #define BURN_NS	       20000	  /* a packet, of a consumer that takes its time: 50 kpps */
-#define SLOW_NS	       20000	  /* a packet, of a reader */
-#define RCVBUF_SMALL   32	  /* packets asked for; the kernel doubles */
-#define RCVBUF_ROOMY   MIB(32)	  /* asked for so that a reader keeps up */
 #define TBF_LIMIT      256	  /* frames; well below QDISC_FLIGHT */
 #define TBF_BURST      64	  /* frames; below VETH_RING, or that would overflow instead */
-#define TBF_SHARE      (2.0 / 3)  /* of what is sent gets through */
 #define QDISC_FLIGHT   4096	  /* frames that the sender may have in flight */
 #define SLOW_BPS       8000000	  /* of a qdisc that is meant to be full in the end */
 #define NEIGH_FLIGHT   4096	  /* more than unres_qlen_bytes has room for by default */
@@ -39,23 +32,6 @@
 #define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
 #define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
 #define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
-
-struct plan {
-	const struct fault_list *list;
-	const struct fault_request *req;
-	struct fault_effects *fx;
-	struct error *err;
-
-	unsigned frames;   /* of one datagram */
-	unsigned segments; /* datagrams of one packet */
-	uint64_t bytes;	   /* of its frames, without FCS */
-	uint64_t truesize; /* what it is charged to a socket */
-};
-
-static bool has(const struct plan *p, enum fault fault)
-{
-	return fault_has(p->list, fault);
-}
 
 static void measure_datagram(struct plan *p)
 {
@@ -93,7 +69,7 @@ char *fault_cpu_mask(char *buf, size_t size, unsigned cpu)
 	return buf;
 }
 
-static int ask(uint64_t bytes)
+int plan_ask(uint64_t bytes)
 {
 	return bytes < INT_MAX / 2 ? bytes : INT_MAX / 2; /* the kernel doubles it */
 }
@@ -104,8 +80,7 @@ static int cannot(struct plan *p, enum fault fault, const char *hint, const char
 			 fault_values[fault].name, why);
 }
 
-/* Twice as many must come as the queue holds. */
-static int need_count(struct plan *p, enum fault fault, uint64_t frames, const char *what)
+int plan_need_count(struct plan *p, enum fault fault, uint64_t frames, const char *what)
 {
 	uint64_t queue = frames / p->frames * p->segments + 1;
 	char hint[96];
@@ -123,7 +98,7 @@ static int check_engines(struct plan *p)
 	for (unsigned i = 0; i < FAULT_COUNT; i++) {
 		const struct fault_row *row = &fault_rows[i];
 
-		if (!has(p, i))
+		if (!plan_has(p, i))
 			continue;
 		if (row->tx && strcmp(row->tx, p->req->tx))
 			return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
@@ -144,10 +119,10 @@ static int check_engines(struct plan *p)
 
 static int check_family(struct plan *p)
 {
-	if (p->req->family == AF_INET6 && has(p, FAULT_IP_ROUTE_RP_FILTER))
+	if (p->req->family == AF_INET6 && plan_has(p, FAULT_IP_ROUTE_RP_FILTER))
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "use IPv4",
 				 "--fault ip_route:rp_filter: IPv6 has no rp_filter");
-	if (has(p, FAULT_IP_FRAG_MEM) && p->frames < 2)
+	if (plan_has(p, FAULT_IP_FRAG_MEM) && p->frames < 2)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
 				 "--fault ip_frag:mem needs datagrams that do not fit the MTU");
 	return 0;
@@ -156,7 +131,7 @@ static int check_family(struct plan *p)
 /* Lets each sending thread have this many frames in flight; forced, wmem_max is less. */
 static void want_flight(struct plan *p, uint64_t frames)
 {
-	int bytes = ask(frames * (p->truesize / p->frames) * p->segments);
+	int bytes = plan_ask(frames * (p->truesize / p->frames) * p->segments);
 
 	if (bytes > p->fx->sndbuf)
 		p->fx->sndbuf = bytes;
@@ -172,7 +147,7 @@ static int less_than_ring(const struct plan *p)
 	return (frames > p->frames ? frames : p->frames) * (p->truesize / p->frames);
 }
 
-static uint64_t host_sysctl(const char *path, uint64_t otherwise)
+uint64_t plan_host_sysctl(const char *path, uint64_t otherwise)
 {
 	char text[64];
 	uint64_t value;
@@ -252,13 +227,13 @@ static int plan_tx_device(struct plan *p)
 	}
 	fx->threaded_napi = true;
 	want_flight(p, 8 * VETH_RING);
-	return need_count(p, FAULT_TX_DEVICE, 2 * VETH_RING, "the ring of the device");
+	return plan_need_count(p, FAULT_TX_DEVICE, 2 * VETH_RING, "the ring of the device");
 }
 
 /* The sender's CPU and the one that RPS steers to have to differ. */
 static int plan_backlog(struct plan *p)
 {
-	uint64_t queue = host_sysctl("net/core/netdev_max_backlog", 1000);
+	uint64_t queue = plan_host_sysctl("net/core/netdev_max_backlog", 1000);
 	struct fault_effects *fx = p->fx;
 	cpu_set_t cpus;
 
@@ -276,95 +251,7 @@ static int plan_backlog(struct plan *p)
 		return cannot(p, FAULT_BACKLOG, NULL, "it takes two CPUs");
 	fx->tc_burn_ns = BURN_NS;
 	want_flight(p, 4 * queue);
-	return need_count(p, FAULT_BACKLOG, queue, "the backlog of a CPU");
-}
-
-/*
- * What a CPU charges to UDP shows in the sum only by the MiB (sk_memory_allocated_add()), so the
- * queue has to grow beyond the limit and that.
- */
-static int plan_udp_mem(struct plan *p)
-{
-	uint64_t reserve = host_sysctl("net/core/mem_pcpu_rsv", 0) * sysconf(_SC_PAGESIZE);
-	uint64_t cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct fault_effects *fx = p->fx;
-
-	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, where it cannot be set */
-		reserve = MIB(1);
-	fx->reader = READER_PAUSED;
-	fx->rcvbuf = ask(cpus * 8 * reserve);
-	fx->rcvbuf_force = true;
-	fx->notes[fx->n_notes++] =
-		"udp_mem: all UDP of this host is short of memory while the sender runs";
-	return need_count(p, FAULT_UDP_MEM, (MIB(1) + 2 * reserve) / p->truesize * p->frames,
-			  "what is left of the memory");
-}
-
-/* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
-static int plan_socket_close(struct plan *p)
-{
-	uint64_t room = host_sysctl("net/ipv4/udp_mem", INT_MAX) * sysconf(_SC_PAGESIZE) / 4 * 3;
-	uint64_t max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
-	struct fault_effects *fx = p->fx;
-	char hint[96];
-
-	if (p->req->count > max) {
-		snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or less", max);
-		return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
-				 "--fault socket_close: the packets have to fit in the receive "
-				 "buffer");
-	}
-	fx->reader = READER_NEVER;
-	fx->rcvbuf = ask(p->req->count * p->truesize + MIB(1));
-	fx->rcvbuf_force = true;
-	return 0;
-}
-
-/* A third as fast as packets come; if that is not known, slower than any sender. */
-static void plan_rcvbuf(struct plan *p)
-{
-	struct fault_effects *fx = p->fx;
-	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
-
-	if (has(p, FAULT_QDISC))
-		pps = TBF_SHARE * pps;
-	for (unsigned i = 0; i < FAULT_COUNT; i++)
-		pps *= 1 - p->list->share[i];
-	fx->reader = READER_SLOW;
-	fx->reader_ns = pps ? 3e9 / pps : SLOW_NS;
-	if (fx->reader_ns < SLOW_NS)
-		fx->reader_ns = SLOW_NS;
-	fx->rcvbuf = ask(RCVBUF_SMALL * p->truesize);
-	fx->rcvbuf_force = true;
-}
-
-static int plan_receiver(struct plan *p)
-{
-	struct fault_effects *fx = p->fx;
-	int ret = 0;
-
-	fx->no_receiver = has(p, FAULT_UDP_LOOKUP);
-	fx->socket_filter = has(p, FAULT_SOCKET_FILTER) || has(p, FAULT_UDP_CSUM);
-	fx->tx_csum_off = has(p, FAULT_UDP_CSUM) || has(p, FAULT_SOCKET_READ_CSUM);
-	if (!strcmp(p->req->rx, "socket")) {
-		fx->rcvbuf = RCVBUF_ROOMY;
-		fx->rcvbuf_force = true;
-	}
-	if (has(p, FAULT_RCVBUF))
-		plan_rcvbuf(p);
-	if (has(p, FAULT_XSK_RING)) {
-		fx->reader = READER_PAUSED;
-		ret = need_count(p, FAULT_XSK_RING, XSK_RX_RING, "the ring of the socket");
-	}
-	if (!ret && has(p, FAULT_UDP_MEM))
-		ret = plan_udp_mem(p);
-	if (!ret && has(p, FAULT_SOCKET_CLOSE))
-		ret = plan_socket_close(p);
-	/* __udp4_lib_rcv() verifies a datagram of up to 76 bytes at once (CHECKSUM_BREAK). */
-	if (!ret && has(p, FAULT_SOCKET_READ_CSUM) && p->req->payload <= 68)
-		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 69 or more",
-				 "--fault socket_read:csum needs more than 68 bytes of payload");
-	return ret;
+	return plan_need_count(p, FAULT_BACKLOG, queue, "the backlog of a CPU");
 }
 
 int fault_plan(const struct fault_list *list, const struct fault_request *req,
@@ -383,26 +270,26 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	ret = check_family(&p);
 	if (ret)
 		return ret;
-	if (has(&p, FAULT_IP_FORWARD_TTL) || has(&p, FAULT_NETFILTER_FORWARD) ||
-	    has(&p, FAULT_IP_ROUTE_BLACKHOLE))
+	if (plan_has(&p, FAULT_IP_FORWARD_TTL) || plan_has(&p, FAULT_NETFILTER_FORWARD) ||
+	    plan_has(&p, FAULT_IP_ROUTE_BLACKHOLE))
 		fx->topology = LAB_ROUTER;
-	if (has(&p, FAULT_IP_FORWARD_TTL))
+	if (plan_has(&p, FAULT_IP_FORWARD_TTL))
 		fx->ttl = 1;
-	fx->xdp = has(&p, FAULT_XDP) || has(&p, FAULT_XDP_ABORTED) || has(&p, FAULT_XDP_GENERIC);
+	fx->xdp = plan_has(&p, FAULT_XDP) || plan_has(&p, FAULT_XDP_ABORTED) || plan_has(&p, FAULT_XDP_GENERIC);
 	/* Native XDP brings NAPI and its ring, which must not be what overflows. */
-	if (has(&p, FAULT_XDP) || has(&p, FAULT_XDP_ABORTED))
+	if (plan_has(&p, FAULT_XDP) || plan_has(&p, FAULT_XDP_ABORTED))
 		fx->sndbuf = less_than_ring(&p);
-	if (has(&p, FAULT_QDISC))
+	if (plan_has(&p, FAULT_QDISC))
 		plan_qdisc(&p);
-	if (has(&p, FAULT_QDISC_REPLACE))
+	if (plan_has(&p, FAULT_QDISC_REPLACE))
 		plan_qdisc_replace(&p);
-	if (has(&p, FAULT_NEIGH)) {
+	if (plan_has(&p, FAULT_NEIGH)) {
 		fx->settle_ns += NEIGH_SETTLE;
 		want_flight(&p, NEIGH_FLIGHT);
 	}
-	if (has(&p, FAULT_TX_DEVICE))
+	if (plan_has(&p, FAULT_TX_DEVICE))
 		ret = plan_tx_device(&p);
-	if (!ret && has(&p, FAULT_BACKLOG))
+	if (!ret && plan_has(&p, FAULT_BACKLOG))
 		ret = plan_backlog(&p);
 	return ret ? ret : plan_receiver(&p);
 }

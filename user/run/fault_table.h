@@ -25,6 +25,15 @@ struct fault_row {
 
 extern const struct fault_row fault_rows[FAULT_COUNT];
 
+/* Any of `a` with any other of `b` is a contradiction. */
+struct fault_conflict {
+	uint64_t a, b;
+	const char *why;
+};
+
+extern const struct fault_conflict fault_conflicts[];
+extern const unsigned fault_conflict_count;
+
 /*
  * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of
  * FAULT_MASK_LEN holds any.
