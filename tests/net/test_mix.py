@@ -19,10 +19,11 @@ MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "20"))
 
 # udp_mem is left to its own test: it affects every other UDP socket of the host
 FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "xdp:aborted",
-          "xdp:generic", "xsk:ring", "backlog", "tc_ingress", "l2:address", "ip_header", "netfilter",
-          "netfilter:prerouting", "netfilter:forward", "netfilter:output", "netfilter:postrouting",
-          "ip_route:rp_filter", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup",
-          "udp_header", "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close"]
+          "xdp:generic", "xsk:ring", "backlog", "tc_ingress", "l2:address", "ip_header",
+          "netfilter", "netfilter:ingress", "netfilter:egress", "netfilter:prerouting",
+          "netfilter:forward", "netfilter:output", "netfilter:postrouting", "ip_route:rp_filter",
+          "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup", "udp_header",
+          "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close"]
 SHARED = ("netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
 
 

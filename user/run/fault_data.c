@@ -25,6 +25,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			     "spoilt IP headers: checksum, with IPv6 the length"},
 	[FAULT_NETFILTER] = {"netfilter", FAULT_NETFILTER,
 			     "nftables drops a share, receiver's input hook"},
+	[FAULT_NETFILTER_INGRESS] = {"netfilter:ingress", FAULT_NETFILTER_INGRESS,
+				     "the same, ingress hook of the receiver's device"},
 	[FAULT_NETFILTER_PREROUTING] = {"netfilter:prerouting", FAULT_NETFILTER_PREROUTING,
 					"the same, receiver's prerouting"},
 	[FAULT_NETFILTER_FORWARD] = {"netfilter:forward", FAULT_NETFILTER_FORWARD,
@@ -33,6 +35,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				    "the same, sender's output hook: EPERM"},
 	[FAULT_NETFILTER_POSTROUTING] = {"netfilter:postrouting", FAULT_NETFILTER_POSTROUTING,
 					 "the same, sender's postrouting: EPERM"},
+	[FAULT_NETFILTER_EGRESS] = {"netfilter:egress", FAULT_NETFILTER_EGRESS,
+				    "the same, egress hook of the sender's device"},
 	[FAULT_IP_ROUTE_RP_FILTER] = {"ip_route:rp_filter", FAULT_IP_ROUTE_RP_FILTER,
 				      "the way back leads elsewhere (IPv4)"},
 	[FAULT_IP_ROUTE_BLACKHOLE] = {"ip_route:blackhole", FAULT_IP_ROUTE_BLACKHOLE,
@@ -72,10 +76,12 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_L2_ADDRESS] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_NETFILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_NETFILTER_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_NETFILTER_PREROUTING] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_NETFILTER_FORWARD] = {FAULT_VALUE_SHARE},
 	[FAULT_NETFILTER_OUTPUT] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_NETFILTER_POSTROUTING] = {FAULT_VALUE_SHARE, .tx = "socket"},
+	[FAULT_NETFILTER_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_IP_ROUTE_RP_FILTER] = {.rx = "socket"},
 	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
@@ -99,7 +105,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	 BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
 	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | BIT(XSK_RING) | BIT(BACKLOG) |           \
-	 BIT(TC_INGRESS) | IN_IP)
+	 BIT(TC_INGRESS) | BIT(NETFILTER_INGRESS) | IN_IP)
 #define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
 
 const struct fault_conflict fault_conflicts[] = {

@@ -24,44 +24,51 @@ static int failed(int ret, const char *what, struct error *err)
 		   : 0;
 }
 
-/* A chain of its own for each fault, in one table a namespace. */
-static int drop_at_hook(const struct netns *ns, const char *hook, double share, uint16_t port,
-			struct error *err)
+struct hook {
+	enum fault fault;
+	const char *name;
+	const struct netns *ns;
+	const char *device; /* the hook is of this device; NULL: of the IP layer */
+};
+
+/* A chain of its own for each fault, in one table a family and namespace. */
+static int drop_at_hook(const struct hook *hook, double share, uint16_t port, struct error *err)
 {
 	char *const argv[] = {"nft", "-f", "-", NULL};
-	char script[256], random[64] = "", match[32] = "meta l4proto udp";
+	char script[256], random[64] = "", match[32] = "meta l4proto udp", device[32] = "";
 
 	if (share < 1)
 		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u",
 			 (unsigned)(share * 1000000 + 0.5));
 	if (port)
 		snprintf(match, sizeof(match), "udp dport %u", port);
+	if (hook->device)
+		snprintf(device, sizeof(device), "device \"%s\"", hook->device);
 	snprintf(script, sizeof(script),
-		 "table inet fault { chain %s { type filter hook %s priority 0; "
+		 "table %s fault { chain %s { type filter hook %s %s priority 0; "
 		 "%s %s counter drop; }; }\n",
-		 hook, hook, match, random);
-	return netns_exec(ns, argv, script, err);
+		 hook->device ? "netdev" : "inet", hook->name, hook->name, device, match, random);
+	return netns_exec(hook->ns, argv, script, err);
 }
 
 static int apply_netfilter(const struct net_fault *f, struct error *err)
 {
-	const struct {
-		enum fault fault;
-		const char *hook;
-		const struct netns *ns;
-	} hooks[] = {
-		{FAULT_NETFILTER, "input", &f->lab->rx_ns},
-		{FAULT_NETFILTER_PREROUTING, "prerouting", &f->lab->rx_ns},
-		{FAULT_NETFILTER_FORWARD, "forward", &f->lab->router_ns},
-		{FAULT_NETFILTER_OUTPUT, "output", &f->lab->tx_ns},
-		{FAULT_NETFILTER_POSTROUTING, "postrouting", &f->lab->tx_ns},
+	const struct lab_port *tx = &f->lab->tx, *rx = &f->lab->rx;
+	const struct hook hooks[] = {
+		{FAULT_NETFILTER_EGRESS, "egress", tx->ns, tx->ifname},
+		{FAULT_NETFILTER_INGRESS, "ingress", rx->ns, rx->ifname},
+		{FAULT_NETFILTER, "input", &f->lab->rx_ns, NULL},
+		{FAULT_NETFILTER_PREROUTING, "prerouting", &f->lab->rx_ns, NULL},
+		{FAULT_NETFILTER_FORWARD, "forward", &f->lab->router_ns, NULL},
+		{FAULT_NETFILTER_OUTPUT, "output", &f->lab->tx_ns, NULL},
+		{FAULT_NETFILTER_POSTROUTING, "postrouting", &f->lab->tx_ns, NULL},
 	};
 	int ret = 0;
 
 	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks) && !ret; i++) {
 		if (fault_has(f->list, hooks[i].fault))
-			ret = drop_at_hook(hooks[i].ns, hooks[i].hook,
-					   f->list->share[hooks[i].fault], f->fx->port, err);
+			ret = drop_at_hook(&hooks[i], f->list->share[hooks[i].fault], f->fx->port,
+					   err);
 	}
 	return ret;
 }
