@@ -34,6 +34,7 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["ip_header"],
     ["ip_header", "--ipv6"],
     ["ip_route:rp_filter"],
+    ["ip_route:martian"],
     ["ip_route:blackhole"],
     ["ip_route:blackhole", "--ipv6"],
     ["ip_frag:mem", "--length", "4000"],
@@ -41,8 +42,8 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
-LOSES_ALL = ("neigh", "l2:address", "ip_route:rp_filter", "ip_route:blackhole", "ip_frag:mem",
-             "ip_forward:ttl", "udp_lookup", "socket_close")
+LOSES_ALL = ("neigh", "l2:address", "ip_route:rp_filter", "ip_route:martian",
+             "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5
 
 

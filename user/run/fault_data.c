@@ -2,6 +2,8 @@
 /* The faults: what they are called, what they need, which of them contradict each other. */
 #include "run/fault_table.h"
 
+#include <sys/socket.h>
+
 const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_NEIGH] = {"neigh", FAULT_NEIGH, "nobody answers for the next hop's address"},
 	[FAULT_TC_EGRESS] = {"tc_egress", FAULT_TC_EGRESS,
@@ -39,6 +41,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				    "the same, egress hook of the sender's device"},
 	[FAULT_IP_ROUTE_RP_FILTER] = {"ip_route:rp_filter", FAULT_IP_ROUTE_RP_FILTER,
 				      "the way back leads elsewhere (IPv4)"},
+	[FAULT_IP_ROUTE_MARTIAN] = {"ip_route:martian", FAULT_IP_ROUTE_MARTIAN,
+				    "the receiver has the sender's address too (IPv4)"},
 	[FAULT_IP_ROUTE_BLACKHOLE] = {"ip_route:blackhole", FAULT_IP_ROUTE_BLACKHOLE,
 				      "a router's route is a blackhole"},
 	[FAULT_IP_FRAG_MEM] = {"ip_frag:mem", FAULT_IP_FRAG_MEM,
@@ -82,7 +86,8 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_NETFILTER_OUTPUT] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_NETFILTER_POSTROUTING] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_NETFILTER_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
-	[FAULT_IP_ROUTE_RP_FILTER] = {.rx = "socket"},
+	[FAULT_IP_ROUTE_RP_FILTER] = {.rx = "socket", .family = AF_INET},
+	[FAULT_IP_ROUTE_MARTIAN] = {.rx = "socket", .family = AF_INET},
 	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
 	[FAULT_UDP_LOOKUP] = {.rx = "socket", .of_program = true},
@@ -102,6 +107,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
+	 BIT(IP_ROUTE_MARTIAN) |                                                                   \
 	 BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
 	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | BIT(XSK_RING) | BIT(BACKLOG) |           \
@@ -117,7 +123,9 @@ const struct fault_conflict fault_conflicts[] = {
 	{BIT(L2_ADDRESS),
 	 BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE) | BIT(NETFILTER_FORWARD) | IN_IP,
 	 "no frame is taken"},
-	{BIT(IP_ROUTE_RP_FILTER), BIT(NETFILTER) | BIT(IP_FRAG_MEM) | AT_SOCKET,
+	{BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN),
+	 BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN) | BIT(NETFILTER) | BIT(IP_FRAG_MEM) |
+		 AT_SOCKET,
 	 "no packet comes past the routing"},
 	{BIT(IP_FRAG_MEM), BIT(NETFILTER) | AT_SOCKET, "no datagram is put together"},
 	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},

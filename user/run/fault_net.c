@@ -115,6 +115,17 @@ static int apply_rp_filter(const struct net_fault *f, struct error *err)
 	return failed(ret, "set rp_filter", err);
 }
 
+/* Who has an address himself takes nothing from it (fib_validate_source()). */
+static int apply_martian(const struct net_fault *f, struct error *err)
+{
+	const struct lab_port *rx = &f->lab->rx;
+	int lo = nl_ifindex(rx->ns, "lo");
+	int ret = lo < 0 ? lo
+			 : netdev_add_addr(rx->ns, (unsigned)lo, AF_INET, &f->lab->tx.ip4, HOST4);
+
+	return failed(ret, "give the receiver the sender's address", err);
+}
+
 static int apply_blackhole(const struct net_fault *f, struct error *err)
 {
 	const struct lab_port *rx = &f->lab->rx;
@@ -154,6 +165,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_NEIGH, apply_neigh},
 		{FAULT_L2_ADDRESS, apply_l2_address},
 		{FAULT_IP_ROUTE_RP_FILTER, apply_rp_filter},
+		{FAULT_IP_ROUTE_MARTIAN, apply_martian},
 		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},
 		{FAULT_IP_FRAG_MEM, apply_frag_mem},
 	};

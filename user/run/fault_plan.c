@@ -119,9 +119,15 @@ static int check_engines(struct plan *p)
 
 static int check_family(struct plan *p)
 {
-	if (p->req->family == AF_INET6 && plan_has(p, FAULT_IP_ROUTE_RP_FILTER))
-		return error_set(p->err, STATUS_USAGE, -EINVAL, "use IPv4",
-				 "--fault ip_route:rp_filter: IPv6 has no rp_filter");
+	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+		int family = fault_rows[i].family;
+
+		if (plan_has(p, i) && family && family != p->req->family)
+			return error_set(p->err, STATUS_USAGE, -EINVAL,
+					 family == AF_INET ? "leave --ipv6 out" : "use --ipv6",
+					 "--fault %s: IPv%c has no such loss", fault_values[i].name,
+					 family == AF_INET ? '6' : '4');
+	}
 	if (plan_has(p, FAULT_IP_FRAG_MEM) && p->frames < 2)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
 				 "--fault ip_frag:mem needs datagrams that do not fit the MTU");

@@ -19,6 +19,7 @@ enum fault_value {
 struct fault_row {
 	enum fault_value value;
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
+	int family;	     /* the only one in which it can happen: AF_INET, AF_INET6; 0: any */
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
 	bool of_program;     /* made by, or depending on, the program that sends or receives */
 };
