@@ -15,7 +15,11 @@
 #define ETH_P_ARP	 0x0806
 #define IPPROTO_FRAGMENT 44
 #define IPPROTO_ICMPV6	 58
+#define IPPROTO_ICMP	 1
 #define ND_SOLICIT	 135
+#define ICMP_UNREACH	 3
+#define ICMP_FRAG_NEEDED 4
+#define ICMP6_TOO_BIG	 2
 #define IP4_CSUM_OFF	 10
 #define IP6_LENGTH_OFF	 4
 #define IP6_NEXT_OFF	 6
@@ -175,6 +179,24 @@ int fault_deaf(struct __sk_buff *skb)
 	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_HLEN, &type, 1))
 		return TC_ACT_UNSPEC;
 	return type == ND_SOLICIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+/* Of a smaller MTU on the way: ICMP's "fragmentation needed", ICMPv6's "packet too big". */
+SEC("tc")
+int fault_untold(struct __sk_buff *skb)
+{
+	__u8 l3[20], type[2];
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3)))
+		return TC_ACT_UNSPEC;
+	if (skb->protocol == bpf_htons(ETH_P_IP) && l3[9] == IPPROTO_ICMP &&
+	    !bpf_skb_load_bytes(skb, ETH_HLEN + (l3[0] & 0x0f) * 4, type, sizeof(type)))
+		return type[0] == ICMP_UNREACH && type[1] == ICMP_FRAG_NEEDED ? TC_ACT_SHOT
+									      : TC_ACT_UNSPEC;
+	if (skb->protocol == bpf_htons(ETH_P_IPV6) && l3[IP6_NEXT_OFF] == IPPROTO_ICMPV6 &&
+	    !bpf_skb_load_bytes(skb, ETH_HLEN + IP6_HLEN, type, sizeof(type)))
+		return type[0] == ICMP6_TOO_BIG ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return TC_ACT_UNSPEC;
 }
 
 SEC("xdp")

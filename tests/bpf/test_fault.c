@@ -154,6 +154,37 @@ static void deaf_to_questions(void **state)
 	fault_bpf__destroy(skel);
 }
 
+/* Whoever sends does not hear that his packets are too large. */
+static void untold_of_the_mtu(void **state)
+{
+	const struct {
+		struct frame_spec spec;
+		uint8_t type, code;
+		int64_t verdict;
+	} frames[] = {
+		{{.protocol = 1}, 3, 4, SHOT}, /* fragmentation needed */
+		{{.protocol = 1, .options = 8}, 3, 4, SHOT},
+		{{.protocol = 1}, 3, 3, UNSPEC},
+		{{.protocol = 1}, 11, 4, UNSPEC},
+		{{.six = true, .protocol = 58}, 2, 0, SHOT}, /* packet too big */
+		{{.six = true, .protocol = 58}, 1, 4, UNSPEC},
+		{{.six = true}, 2, 0, UNSPEC},
+		{{.six = false}, 3, 4, UNSPEC},
+	};
+	struct fault_bpf *skel = load((struct fault_config){});
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
+		struct frame f = frame_make(frames[i].spec);
+
+		f.at[f.udp] = frames[i].type;
+		f.at[f.udp + 1] = frames[i].code;
+		assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_untold), &f, f.len),
+				 frames[i].verdict);
+	}
+	fault_bpf__destroy(skel);
+}
+
 static void filter_refuses_the_share(void **state)
 {
 	(void)state;
@@ -368,6 +399,7 @@ int main(void)
 		cmocka_unit_test(tc_drops_the_share),
 		cmocka_unit_test(spoilt_headers),
 		cmocka_unit_test(deaf_to_questions),
+		cmocka_unit_test(untold_of_the_mtu),
 		cmocka_unit_test(filter_refuses_the_share),
 		cmocka_unit_test(xdp_drops_the_flow_only),
 		cmocka_unit_test(xdp_is_a_checkpoint),

@@ -37,13 +37,15 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["ip_route:martian"],
     ["ip_route:blackhole"],
     ["ip_route:blackhole", "--ipv6"],
+    ["ip_forward:mtu", "--length", "1400"],
     ["ip_frag:mem", "--length", "4000"],
     ["ip_frag:mem", "--length", "4000", "--ipv6"],
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
 LOSES_ALL = ("neigh", "l2:address", "ip_route:rp_filter", "ip_route:martian",
-             "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup", "socket_close")
+             "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
+             "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5
 
 
@@ -95,6 +97,7 @@ def duration():
     ["ip_forward:ttl"],
     ["ip_forward:ttl", "--ipv6"],
     ["ip_forward:ttl", "--tx", "xdp"],
+    ["ip_forward:mtu", "--length", "1400", "--ipv6"],
     ["udp_lookup"],
     ["udp_lookup", "--tx", "xsk"],
     ["udp_csum"],

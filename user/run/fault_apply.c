@@ -18,6 +18,7 @@
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
 #define LAB_PAYLOAD   128  /* of the datagrams that a lab's queues are measured by */
+#define LAB_HEADERS   48   /* of the largest of them: IPv6 and UDP */
 #define QDISC_AFTER   1000 /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {
@@ -90,6 +91,7 @@ static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc
 		return fault_has(s->list, FAULT_TX_DEVICE) ? lab_next_hop(s->lab) : &s->lab->rx;
 	case FAULT_TC_DEAF:
 		return lab_next_hop(s->lab);
+	case FAULT_TC_UNTOLD:
 	case FAULT_TC_EGRESS_DROP:
 		return &s->lab->tx;
 	default:
@@ -131,6 +133,7 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 				      fault_has(list, FAULT_UDP_HEADER),
 		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS),
 		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
+		.tc[FAULT_TC_UNTOLD] = fault_has(list, FAULT_IP_FORWARD_MTU),
 		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS),
 		.xdp = fx->xdp,
 		.filter = fx->socket_filter,
@@ -210,8 +213,8 @@ int fault_lab_topology(const struct fault_list *list, enum lab_topology *topolog
 					 "send and receive",
 					 fault_values[i].name);
 	}
-	if (fault_has(list, FAULT_NETFILTER_FORWARD) || fault_has(list, FAULT_IP_ROUTE_BLACKHOLE))
-		*topology = LAB_ROUTER;
+	if (fault_topology(list) != LAB_PAIR)
+		*topology = fault_topology(list);
 	return 0;
 }
 
@@ -225,7 +228,9 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 		.tx = "socket",
 		.rx = "socket",
 		.family = AF_INET,
-		.payload = fault_has(list, FAULT_IP_FRAG_MEM) ? 2 * lab->rx.mtu : LAB_PAYLOAD,
+		.payload = fault_has(list, FAULT_IP_FRAG_MEM)	   ? 2 * lab->rx.mtu
+			   : fault_has(list, FAULT_IP_FORWARD_MTU) ? lab->tx.mtu - LAB_HEADERS
+								   : LAB_PAYLOAD,
 		.mtu = lab->rx.mtu,
 		.threads = 1,
 		.count = UINT64_MAX,

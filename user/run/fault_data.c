@@ -49,6 +49,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			       "no memory for fragments at the receiver"},
 	[FAULT_IP_FORWARD_TTL] = {"ip_forward:ttl", FAULT_IP_FORWARD_TTL,
 				  "TTL 1, and a router between"},
+	[FAULT_IP_FORWARD_MTU] = {"ip_forward:mtu", FAULT_IP_FORWARD_MTU,
+				  "a link behind a router has a small MTU, and nobody says so"},
 	[FAULT_UDP_LOOKUP] = {"udp_lookup", FAULT_UDP_LOOKUP, "no socket on the port"},
 	[FAULT_UDP_HEADER] = {"udp_header", FAULT_UDP_HEADER, "spoilt lengths of UDP"},
 	[FAULT_UDP_CSUM] = {"udp_csum", FAULT_UDP_CSUM,
@@ -117,11 +119,13 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 const struct fault_conflict fault_conflicts[] = {
 	{BIT(NEIGH), ~(BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
 	 "no packet leaves the sender"},
-	{BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE),
-	 BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE) | BIT(NETFILTER_FORWARD) | AT_RECEIVER,
+	{BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE),
+	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |
+		 BIT(NETFILTER_FORWARD) | AT_RECEIVER,
 	 "no packet comes past the router"},
 	{BIT(L2_ADDRESS),
-	 BIT(IP_FORWARD_TTL) | BIT(IP_ROUTE_BLACKHOLE) | BIT(NETFILTER_FORWARD) | IN_IP,
+	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |
+		 BIT(NETFILTER_FORWARD) | IN_IP,
 	 "no frame is taken"},
 	{BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN),
 	 BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN) | BIT(NETFILTER) | BIT(IP_FRAG_MEM) |

@@ -7,6 +7,7 @@
 
 #include "host/netdev.h"
 #include "host/nl.h"
+#include "run/fault_table.h"
 
 #define HOST4 32 /* prefix lengths of one address */
 #define HOST6 128
@@ -136,6 +137,14 @@ static int apply_blackhole(const struct net_fault *f, struct error *err)
 	return failed(ret, "add a blackhole", err);
 }
 
+/* Who would be told of it does not hear it (FAULT_TC_UNTOLD). */
+static int apply_mtu(const struct net_fault *f, struct error *err)
+{
+	const struct lab_port *out = &f->lab->router_rx;
+
+	return failed(netdev_set_mtu(out->ns, out->ifname, FAULT_MTU), "set the MTU", err);
+}
+
 /* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
 static int apply_frag_mem(const struct net_fault *f, struct error *err)
 {
@@ -168,6 +177,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_IP_ROUTE_MARTIAN, apply_martian},
 		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},
 		{FAULT_IP_FRAG_MEM, apply_frag_mem},
+		{FAULT_IP_FORWARD_MTU, apply_mtu},
 	};
 	const struct net_fault f = {list, fx, lab};
 	int ret = apply_netfilter(&f, err);

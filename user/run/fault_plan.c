@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/if_ether.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static void measure_datagram(struct plan *p)
 		fragment = (mtu - ip) & ~7U;
 		p->frames = (udp + fragment - 1) / fragment;
 	}
-	p->bytes = udp + (uint64_t)p->frames * (14 + ip);
+	p->bytes = udp + (uint64_t)p->frames * (ETH_HLEN + ip);
 	frame = p->frames > 1 ? mtu : ip + udp;
 	need = frame + SKB_OVERHEAD;
 	alloc = SKB_SMALL_HEAD;
@@ -58,6 +59,15 @@ static void measure_datagram(struct plan *p)
 	}
 	p->truesize = p->frames * (alloc + SKB_STRUCT);
 	p->segments = req->segments ? req->segments : 1;
+}
+
+enum lab_topology fault_topology(const struct fault_list *list)
+{
+	const uint64_t routed = FAULT_BIT(FAULT_IP_FORWARD_TTL) | FAULT_BIT(FAULT_IP_FORWARD_MTU) |
+				FAULT_BIT(FAULT_NETFILTER_FORWARD) |
+				FAULT_BIT(FAULT_IP_ROUTE_BLACKHOLE);
+
+	return list->set & routed ? LAB_ROUTER : LAB_PAIR;
 }
 
 char *fault_cpu_mask(char *buf, size_t size, unsigned cpu)
@@ -128,6 +138,12 @@ static int check_family(struct plan *p)
 					 "--fault %s: IPv%c has no such loss", fault_values[i].name,
 					 family == AF_INET ? '6' : '4');
 	}
+	if (plan_has(p, FAULT_IP_FORWARD_MTU) &&
+	    (p->frames > 1 || p->bytes - ETH_HLEN <= FAULT_MTU))
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 1400, for example",
+				 "--fault ip_forward:mtu needs packets of more than %d bytes that "
+				 "fit the first link",
+				 FAULT_MTU);
 	if (plan_has(p, FAULT_IP_FRAG_MEM) && p->frames < 2)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
 				 "--fault ip_frag:mem needs datagrams that do not fit the MTU");
@@ -276,9 +292,7 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	ret = check_family(&p);
 	if (ret)
 		return ret;
-	if (plan_has(&p, FAULT_IP_FORWARD_TTL) || plan_has(&p, FAULT_NETFILTER_FORWARD) ||
-	    plan_has(&p, FAULT_IP_ROUTE_BLACKHOLE))
-		fx->topology = LAB_ROUTER;
+	fx->topology = fault_topology(list);
 	if (plan_has(&p, FAULT_IP_FORWARD_TTL))
 		fx->ttl = 1;
 	fx->xdp = plan_has(&p, FAULT_XDP) || plan_has(&p, FAULT_XDP_ABORTED) || plan_has(&p, FAULT_XDP_GENERIC);

@@ -28,6 +28,8 @@ static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_
 		return prog->skel->progs.fault_ingress;
 	case FAULT_TC_DEAF:
 		return prog->skel->progs.fault_deaf;
+	case FAULT_TC_UNTOLD:
+		return prog->skel->progs.fault_untold;
 	case FAULT_TC_EGRESS_DROP:
 		return prog->skel->progs.fault_egress;
 	case FAULT_TC_COUNT:

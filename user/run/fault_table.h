@@ -24,6 +24,8 @@ struct fault_row {
 	bool of_program;     /* made by, or depending on, the program that sends or receives */
 };
 
+#define FAULT_MTU 1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5) */
+
 extern const struct fault_row fault_rows[FAULT_COUNT];
 
 /* Any of `a` with any other of `b` is a contradiction. */
@@ -34,6 +36,9 @@ struct fault_conflict {
 
 extern const struct fault_conflict fault_conflicts[];
 extern const unsigned fault_conflict_count;
+
+/* What the faults' packets have to go through. */
+enum lab_topology fault_topology(const struct fault_list *list);
 
 /*
  * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of

@@ -11,6 +11,7 @@
 
 #define PORT	   28779
 #define PAYLOAD	   512
+#define LARGE	   1400 /* more than FAULT_MTU, less than the other links' */
 #define FRAGMENTED 4000
 #define TRIES	   3 /* where tracing was suppressed under the packets, which is no disagreement */
 
@@ -119,6 +120,18 @@ static void skip(struct selftest_row *row, const char *why)
 	snprintf(row->note, sizeof(row->note), "%s", why);
 }
 
+static unsigned payload_for(enum fault fault)
+{
+	switch (fault) {
+	case FAULT_IP_FRAG_MEM:
+		return FRAGMENTED;
+	case FAULT_IP_FORWARD_MTU:
+		return LARGE;
+	default:
+		return PAYLOAD;
+	}
+}
+
 int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row)
 {
 	const struct experiment_view nobody = {};
@@ -126,7 +139,7 @@ int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct se
 		.tx = &tx_socket,
 		.rx = fault == FAULT_XSK_RING ? &rx_xsk : &rx_socket,
 		.count = spec->count,
-		.payload = fault == FAULT_IP_FRAG_MEM ? FRAGMENTED : PAYLOAD,
+		.payload = payload_for(fault),
 		.port = PORT,
 		.ipv6 = spec->ipv6,
 		.flows = 1,
