@@ -242,11 +242,10 @@ static __always_inline int find_number(const struct stamp_reader *r, __u64 locat
 	return found == PACKET_OTHER ? find_stamp(r, p) : found;
 }
 
-static __always_inline int end_of_skb(__u64 *ctx, bool paged)
+/* `cause`: with what the tracepoint tells. */
+static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
+				      struct sock *rx_sk, bool paged)
 {
-	struct sk_buff *skb = (void *)ctx[0];
-	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_KFREE_SKB};
-	struct sock *rx_sk = NULL;
 	struct packet_place at = {
 		.head = skb->head,
 		.data = skb->data,
@@ -261,9 +260,7 @@ static __always_inline int end_of_skb(__u64 *ctx, bool paged)
 	struct packet p = {};
 	__u32 index;
 
-	if (cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
-		return 0;
-	switch (find_number(&reader, cause.location, &p)) {
+	switch (find_number(&reader, cause->location, &p)) {
 	case PACKET_OTHER:
 	case PACKET_NONE:
 		return 0;
@@ -277,17 +274,13 @@ static __always_inline int end_of_skb(__u64 *ctx, bool paged)
 	}
 	if (sink_takes && has_arrived(p.word))
 		return 0;
-	if (cfg.has_reason)
-		cause.reason = (int)ctx[2];
-	if (cfg.has_rx_sk)
-		rx_sk = (void *)ctx[3];
-	cause_place(&cause, skb, rx_sk);
-	if (cause.reason == cfg.reason_netfilter)
-		cause_route(&cause, skb);
-	if (is_copy(skb, cause.reason, rx_sk))
-		cause.flags |= CAUSE_COPY;
+	cause_place(cause, skb, rx_sk);
+	if (cause->reason == cfg.reason_netfilter)
+		cause_route(cause, skb);
+	if (is_copy(skb, cause->reason, rx_sk))
+		cause->flags |= CAUSE_COPY;
 
-	index = cause_index(&cause);
+	index = cause_index(cause);
 	shared = (void *)(at.head + skb->end);
 	size = BPF_CORE_READ(shared, gso_size);
 	if (size)
@@ -300,16 +293,61 @@ static __always_inline int end_of_skb(__u64 *ctx, bool paged)
 	return 0;
 }
 
+static __always_inline int dropped(__u64 *ctx, bool paged)
+{
+	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_KFREE_SKB};
+	struct sk_buff *skb = (void *)ctx[0];
+	struct sock *rx_sk = NULL;
+
+	if (is_elsewhere(skb, cause.location) ||
+	    cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
+		return 0;
+	if (cfg.has_reason)
+		cause.reason = (int)ctx[2];
+	if (cfg.has_rx_sk)
+		rx_sk = (void *)ctx[3];
+	return end_of_skb(skb, &cause, rx_sk, paged);
+}
+
 SEC("tp_btf/kfree_skb")
 int kfree_skb(__u64 *ctx)
 {
-	return is_elsewhere((void *)ctx[0], ctx[1]) ? 0 : end_of_skb(ctx, false);
+	return dropped(ctx, false);
 }
 
 SEC("?tp_btf/kfree_skb")
 int kfree_skb_paged(__u64 *ctx)
 {
-	return is_elsewhere((void *)ctx[0], ctx[1]) ? 0 : end_of_skb(ctx, true);
+	return dropped(ctx, true);
+}
+
+/* Freed as if it had been used up. Of a clone nothing is known: another one may have gone on. */
+static __always_inline int consumed(__u64 *ctx, bool paged)
+{
+	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_CONSUME_SKB};
+	struct sk_buff *skb = (void *)ctx[0];
+	bool found = false;
+
+#pragma unroll
+	for (int i = 0; i < TRACE_CONSUMING; i++)
+		found |= is_within(&cfg.consuming[i], cause.location);
+	if (!found)
+		return 0;
+	if (BPF_CORE_READ_BITFIELD(skb, cloned))
+		cause.flags = CAUSE_COPY;
+	return end_of_skb(skb, &cause, NULL, paged);
+}
+
+SEC("?tp_btf/consume_skb")
+int consume_skb(__u64 *ctx)
+{
+	return consumed(ctx, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int consume_skb_paged(__u64 *ctx)
+{
+	return consumed(ctx, true);
 }
 
 /* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called. */

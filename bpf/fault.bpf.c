@@ -157,13 +157,13 @@ int fault_spoil(struct __sk_buff *skb)
 SEC("tc")
 int fault_egress(struct __sk_buff *skb)
 {
-	return ours(skb) && chance(fault.egress_share) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return ours(skb) && chance(fault.egress_share) ? fault.egress_verdict : TC_ACT_UNSPEC;
 }
 
 SEC("tc")
 int fault_ingress(struct __sk_buff *skb)
 {
-	return ours(skb) && chance(fault.ingress_share) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return ours(skb) && chance(fault.ingress_share) ? fault.ingress_verdict : TC_ACT_UNSPEC;
 }
 
 /* Nobody hears who asks for an address: ARP, and neighbour solicitations (RFC 4861 4.3). */

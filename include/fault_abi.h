@@ -14,9 +14,11 @@ struct fault_config {
 	__u32 xdp_verdict;	/* XDP_DROP or XDP_ABORTED */
 	__u32 tc_burn_ns;	/* time that a packet costs at tc ingress */
 	__u32 xdp_burn_ns;	/* the same in the XDP program */
+	__u32 egress_verdict;	/* of tc: "shot" or "stolen" */
+	__u32 ingress_verdict;
 	__u32 any;		/* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
-_Static_assert(sizeof(struct fault_config) == 72, "no holes");
+_Static_assert(sizeof(struct fault_config) == 80, "no holes");
 
 #endif

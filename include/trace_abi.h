@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #define TRACE_HANDING	 6
+#define TRACE_CONSUMING	 3
 #define TRACE_STREAMS	 64  /* sending threads of one run */
 #define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
 #define TRACE_CAUSE_FULL 255
@@ -35,6 +36,7 @@ enum trace_observer {
 	OBSERVER_DEVMAP_XMIT,	/* xdp:xdp_devmap_xmit */
 	OBSERVER_BULK_TX,	/* xdp:xdp_bulk_tx */
 	OBSERVER_CPUMAP,	/* xdp:xdp_cpumap_enqueue */
+	OBSERVER_CONSUME_SKB,	/* skb:consume_skb, at places where it is a loss */
 	OBSERVER_SOCKET_QUEUE,	/* seen in the receive queue just before the socket closed */
 	OBSERVER_COUNT,
 };
@@ -122,6 +124,7 @@ struct trace_config {
 	} fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
 	/* Of devices that hand over to a peer: what is dropped there carries the peer as its device. */
 	struct trace_range handing[TRACE_HANDING];
+	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
 };
 
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
@@ -137,6 +140,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 96 + 16 * TRACE_HANDING, "no holes");
+_Static_assert(sizeof(struct trace_config) == 96 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+	       "no holes");
 
 #endif

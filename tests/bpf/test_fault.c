@@ -16,6 +16,7 @@
 
 #define UNSPEC	 UINT32_MAX /* TC_ACT_UNSPEC */
 #define SHOT	 2	    /* TC_ACT_SHOT */
+#define STOLEN	 4	    /* TC_ACT_STOLEN */
 #define KEEP_ALL UINT32_MAX /* of a socket filter */
 #define ALWAYS	 (1ULL << 32)
 #define RUNS	 20000
@@ -87,10 +88,12 @@ static void tc_drops_the_share(void **state)
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
 			load((struct fault_config){.egress_share = share_of(shares[i]),
-						   .ingress_share = share_of(1 - shares[i])});
+						   .ingress_share = share_of(1 - shares[i]),
+						   .egress_verdict = SHOT,
+						   .ingress_verdict = STOLEN});
 
 		assert_share(count_verdicts(skel->progs.fault_egress, SHOT, UNSPEC), shares[i]);
-		assert_share(count_verdicts(skel->progs.fault_ingress, SHOT, UNSPEC),
+		assert_share(count_verdicts(skel->progs.fault_ingress, STOLEN, UNSPEC),
 			     1 - shares[i]);
 		fault_bpf__destroy(skel);
 	}

@@ -6,11 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/consumed.h"
+
 static void name_reason(struct ledger_cause *c, const struct reasons *r)
 {
 	const struct trace_cause *raw = &c->raw.cause;
 	const char *name;
 
+	if (raw->observer == OBSERVER_CONSUME_SKB) {
+		snprintf(c->named.reason, sizeof(c->named.reason), "CONSUMED");
+		return;
+	}
 	if (raw->observer == OBSERVER_KFREE_SKB) {
 		reasons_name(r, (uint32_t)raw->reason, c->named.reason, sizeof(c->named.reason));
 		return;
@@ -53,15 +59,39 @@ static void name_place(struct ledger_cause *c, const struct ledger_place *places
 	}
 }
 
+/* It was freed as if used up: the place says what was lost. */
+static bool judge_consumed(struct ledger_cause *c)
+{
+	const struct consumed_row *row = consumed_find(c->named.location);
+
+	if (c->raw.cause.observer != OBSERVER_CONSUME_SKB || !row)
+		return false;
+	c->verdict = (struct verdict){
+		.stage = row->stage,
+		.class = c->raw.cause.flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+	return true;
+}
+
+static bool is_xdp(const struct trace_cause *raw)
+{
+	return raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_CONSUME_SKB &&
+	       raw->observer != OBSERVER_SOCKET_QUEUE;
+}
+
 static void judge(struct ledger_cause *c, const struct ksyms *k)
 {
 	const struct trace_cause *raw = &c->raw.cause;
-	bool xdp = raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_SOCKET_QUEUE;
+	bool xdp = is_xdp(raw);
 	struct ksym aux = {};
 
 	if (!xdp && raw->aux)
 		ksym_find(k, raw->aux, &aux);
-	c->verdict = stagemap_judge(&(struct stagemap_event){
+	if (!judge_consumed(c))
+		c->verdict = stagemap_judge(&(struct stagemap_event){
 		.reason = c->named.reason,
 		.location = c->named.location,
 		.aux = aux.name,

@@ -37,7 +37,7 @@ enum book_force {
 
 struct book_member {
 	enum stage stage;     /* STAGE_NONE ends the set */
-	const char *reason;   /* NULL: any; a|b: one of */
+	const char *reason;   /* NULL: any; a|b: one of; !a|b: none of */
 	const char *location; /* NULL: any; a|b: one of; !a|b: none of */
 	enum book_relation relation;
 	enum book_force force;

@@ -28,6 +28,7 @@
 enum fault {
 	FAULT_NEIGH,
 	FAULT_TC_EGRESS,
+	FAULT_TC_EGRESS_STOLEN,
 	FAULT_QDISC,
 	FAULT_QDISC_REPLACE,
 	FAULT_TX_DEVICE,
@@ -37,6 +38,7 @@ enum fault {
 	FAULT_XSK_RING,
 	FAULT_BACKLOG,
 	FAULT_TC_INGRESS,
+	FAULT_TC_INGRESS_STOLEN,
 	FAULT_L2_ADDRESS,
 	FAULT_IP_HEADER,
 	FAULT_NETFILTER, /* input */
@@ -123,6 +125,7 @@ struct fault_effects {
 	int busy_cpu;			 /* made busy in softirq, keep senders off it; -1: none */
 	bool socket_filter;		 /* fault_socket() must be called */
 	bool xdp;			 /* fault_xdp() must be called */
+	bool consumed;			 /* some is freed as if used up: tracer_spec */
 	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
 	const char *notes[FAULT_NOTES];	 /* for stderr, one line each */
 	unsigned n_notes;

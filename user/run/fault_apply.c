@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,12 @@ static int load_programs(struct fault_state *s, const struct fault_programs *whi
 		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
 		.xdp_share = of_2_32(share[FAULT_XDP] + share[FAULT_XDP_ABORTED] +
 				     share[FAULT_XDP_GENERIC]),
-		.egress_share = of_2_32(share[FAULT_TC_EGRESS]),
-		.ingress_share = of_2_32(share[FAULT_TC_INGRESS]),
+		.egress_share = of_2_32(share[FAULT_TC_EGRESS] + share[FAULT_TC_EGRESS_STOLEN]),
+		.ingress_share = of_2_32(share[FAULT_TC_INGRESS] + share[FAULT_TC_INGRESS_STOLEN]),
+		.egress_verdict = fault_has(s->list, FAULT_TC_EGRESS_STOLEN) ? TC_ACT_STOLEN
+									     : TC_ACT_SHOT,
+		.ingress_verdict = fault_has(s->list, FAULT_TC_INGRESS_STOLEN) ? TC_ACT_STOLEN
+									       : TC_ACT_SHOT,
 		.xdp_verdict = fault_has(s->list, FAULT_XDP_ABORTED) ? XDP_ABORTED : XDP_DROP,
 		.tc_burn_ns = s->fx->tc_burn_ns,
 		.xdp_burn_ns = s->fx->xdp_burn_ns,
@@ -131,10 +136,12 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 		.tc[FAULT_TC_SLOW] = fx->tc_burn_ns,
 		.tc[FAULT_TC_SPOIL] = fx->tx_csum_off || fault_has(list, FAULT_IP_HEADER) ||
 				      fault_has(list, FAULT_UDP_HEADER),
-		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS),
+		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS) ||
+					     fault_has(list, FAULT_TC_INGRESS_STOLEN),
 		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
 		.tc[FAULT_TC_UNTOLD] = fault_has(list, FAULT_IP_FORWARD_MTU),
-		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS),
+		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS) ||
+					    fault_has(list, FAULT_TC_EGRESS_STOLEN),
 		.xdp = fx->xdp,
 		.filter = fx->socket_filter,
 	};

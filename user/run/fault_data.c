@@ -8,6 +8,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_NEIGH] = {"neigh", FAULT_NEIGH, "nobody answers for the next hop's address"},
 	[FAULT_TC_EGRESS] = {"tc_egress", FAULT_TC_EGRESS,
 			     "a tc program of the sender drops a share"},
+	[FAULT_TC_EGRESS_STOLEN] = {"tc_egress:stolen", FAULT_TC_EGRESS_STOLEN,
+				    "the same program says \"stolen\" and keeps nothing"},
 	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device"},
 	[FAULT_QDISC_REPLACE] = {"qdisc:replace", FAULT_QDISC_REPLACE,
 				 "the sender's qdisc is replaced with its queue full"},
@@ -21,6 +23,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_BACKLOG] = {"backlog", FAULT_BACKLOG, "RPS to a CPU that takes its time"},
 	[FAULT_TC_INGRESS] = {"tc_ingress", FAULT_TC_INGRESS,
 			      "a tc program of the receiver drops a share"},
+	[FAULT_TC_INGRESS_STOLEN] = {"tc_ingress:stolen", FAULT_TC_INGRESS_STOLEN,
+				     "the same program says \"stolen\" and keeps nothing"},
 	[FAULT_L2_ADDRESS] = {"l2:address", FAULT_L2_ADDRESS,
 			      "frames go to an address that is nobody's"},
 	[FAULT_IP_HEADER] = {"ip_header", FAULT_IP_HEADER,
@@ -70,6 +74,7 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_NEIGH] = {.tx = "socket"},
 	[FAULT_TC_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
+	[FAULT_TC_EGRESS_STOLEN] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
 	[FAULT_QDISC_REPLACE] = {.tx = "socket", .of_program = true},
 	[FAULT_TX_DEVICE] = {.of_program = true}, /* it takes a large SO_SNDBUF */
@@ -79,6 +84,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},
 	[FAULT_BACKLOG] = {.rx = "socket", .of_program = true},
 	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_TC_INGRESS_STOLEN] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_L2_ADDRESS] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_NETFILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
@@ -113,7 +119,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	 BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
 	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | BIT(XSK_RING) | BIT(BACKLOG) |           \
-	 BIT(TC_INGRESS) | BIT(NETFILTER_INGRESS) | IN_IP)
+	 BIT(TC_INGRESS) | BIT(TC_INGRESS_STOLEN) | BIT(NETFILTER_INGRESS) | IN_IP)
 #define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
 
 const struct fault_conflict fault_conflicts[] = {
@@ -133,6 +139,8 @@ const struct fault_conflict fault_conflicts[] = {
 	 "no packet comes past the routing"},
 	{BIT(IP_FRAG_MEM), BIT(NETFILTER) | AT_SOCKET, "no datagram is put together"},
 	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},
+	{BIT(TC_EGRESS), BIT(TC_EGRESS_STOLEN), "one program says one thing"},
+	{BIT(TC_INGRESS), BIT(TC_INGRESS_STOLEN), "one program says one thing"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
 	{BIT(BACKLOG),
 	 BIT(XDP) | BIT(XDP_ABORTED) | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),

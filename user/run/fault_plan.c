@@ -293,6 +293,7 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (ret)
 		return ret;
 	fx->topology = fault_topology(list);
+	fx->consumed = plan_has(&p, FAULT_TC_EGRESS_STOLEN) || plan_has(&p, FAULT_TC_INGRESS_STOLEN);
 	if (plan_has(&p, FAULT_IP_FORWARD_TTL))
 		fx->ttl = 1;
 	fx->xdp = plan_has(&p, FAULT_XDP) || plan_has(&p, FAULT_XDP_ABORTED) || plan_has(&p, FAULT_XDP_GENERIC);

@@ -30,6 +30,7 @@ static int open_tracer(struct rig *rig, struct error *err)
 				      spec->threads),
 		.port = rig->flow.dst_port,
 		.fragments = rig->fragments,
+		.consumed = rig->fx.consumed,
 	};
 
 	rig->moving = tracer.window < count;

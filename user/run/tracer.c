@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/consumed.h"
+
 static int reason_value(const struct tracer *t, const char *name)
 {
 	int value = reasons_value(t->reasons, name);
@@ -40,6 +42,26 @@ static void find_ranges(struct tracer *t)
 		c->handing[i] = range_of(t, handing[i]);
 }
 
+/*
+ * Where packets freed as used up are losses. On the busiest of tracepoints, so only if asked for;
+ * it tells its caller since Linux 6.3.
+ */
+static int find_consumed(struct tracer *t, struct error *err)
+{
+	struct watch_range range[WATCH_CONSUMED_MAX];
+	unsigned n;
+
+	if (reasons_tracepoint_args(t->reasons, "consume_skb") != 2)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.3 or newer",
+				 "this kernel does not tell where packets are freed as used up: "
+				 "such losses could not be seen");
+	n = consumed_ranges(t->ksyms, range);
+	for (unsigned i = 0; i < n && i < TRACE_CONSUMING; i++)
+		t->config.consuming[i] =
+			(struct trace_range){range[i].start, range[i].start + range[i].len};
+	return 0;
+}
+
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
 	int args = reasons_kfree_args(t->reasons);
@@ -64,7 +86,7 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 		.netns = spec->netns,
 	};
 	find_ranges(t);
-	return 0;
+	return spec->consumed ? find_consumed(t, err) : 0;
 }
 
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)

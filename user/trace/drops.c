@@ -26,6 +26,7 @@ struct drops {
 static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
+	bool consumes = cfg->consuming[0].end;
 	int rc;
 
 	d->skel = drops_bpf__open();
@@ -40,6 +41,8 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
 	bpf_program__set_autoload(d->skel->progs.kfree_skb, !paged);
 	bpf_program__set_autoload(d->skel->progs.kfree_skb_paged, paged);
+	bpf_program__set_autoload(d->skel->progs.consume_skb, consumes && !paged);
+	bpf_program__set_autoload(d->skel->progs.consume_skb_paged, consumes && paged);
 	d->paged = paged;
 	rc = drops_bpf__load(d->skel);
 	if (!rc)
@@ -92,13 +95,24 @@ static struct bpf_program *kfree_program(const struct drops *d)
 	return d->paged ? d->skel->progs.kfree_skb_paged : d->skel->progs.kfree_skb;
 }
 
+static struct bpf_program *consume_program(const struct drops *d)
+{
+	return d->paged ? d->skel->progs.consume_skb_paged : d->skel->progs.consume_skb;
+}
+
 int drops_attach(struct drops *d, struct error *err)
 {
 	struct drops_bpf *s = d->skel;
+	struct bpf_program *consume = consume_program(d);
 
 	s->links.kfree_skb = bpf_program__attach(kfree_program(d));
 	if (!s->links.kfree_skb)
 		return trace_load_error(err, -errno);
+	if (bpf_program__autoload(consume)) {
+		s->links.consume_skb = bpf_program__attach(consume);
+		if (!s->links.consume_skb)
+			return trace_load_error(err, -errno);
+	}
 	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
 		return 0;
 	s->links.xdp_redirect_err = bpf_program__attach(s->progs.xdp_redirect_err);
@@ -286,7 +300,7 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 		l->bpf.gso_split += each[i].gso_split;
 	}
 	free(each);
-	l->recursion_misses = misses_of(kfree_program(d)) +
+	l->recursion_misses = misses_of(kfree_program(d)) + misses_of(consume_program(d)) +
 			      misses_of(d->skel->progs.xdp_redirect_err) +
 			      misses_of(d->skel->progs.xdp_devmap_xmit);
 	return rc;

@@ -28,8 +28,8 @@ struct drops_cause {
 };
 
 /*
- * Loads the programs for the numbers in `cfg` (copied). `xdp`: follow xdp_redirect_err
- * and xdp_devmap_xmit too. STATUS_UNABLE where the kernel
+ * Loads the programs for the numbers in `cfg` (copied); consume_skb is followed if that names
+ * places. `xdp`: follow xdp_redirect_err and xdp_devmap_xmit too. STATUS_UNABLE where the kernel
  * or a capability does not allow it.
  */
 int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struct error *err);
