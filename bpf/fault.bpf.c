@@ -27,6 +27,8 @@
 #define UDP_CSUM_OFF	 6
 #define BURN_LOOPS	 (1 << 20) /* the clock ends it long before */
 #define FILTER_KEEP_ALL	 0xffffffff
+#define CGROUP_DROP	 0
+#define CGROUP_PASS	 1
 
 const volatile struct fault_config fault;
 
@@ -215,6 +217,16 @@ int fault_xdp(struct xdp_md *ctx)
 	}
 	bpf_tail_call(ctx, &next, 0);
 	return XDP_PASS;
+}
+
+/* The cgroup is not the experiment's own: others send from it too. */
+SEC("cgroup_skb/egress")
+int fault_cgroup(struct __sk_buff *skb)
+{
+	__u32 payload;
+	__u64 word = packet_word_loaded_at(skb, 0, cfg.port, &payload);
+
+	return word && is_ours(word) && chance(fault.cgroup_share) ? CGROUP_DROP : CGROUP_PASS;
 }
 
 /* Whatever reaches the socket is the flow's. A share of 0 accepts all. */

@@ -207,20 +207,21 @@ static __always_inline __u64 packet_word_direct(void *data, void *data_end, __u1
 
 /*
  * The same where the payload may be in pages, as that of a GSO message is. The word, or 0;
- * `payload`: its offset in the packet. No VLAN tags.
+ * `at`: offset of the IP header; `payload`: that of the payload. No VLAN tags.
  */
-static __always_inline __u64 packet_word_loaded(struct __sk_buff *skb, __u16 port, __u32 *payload)
+static __always_inline __u64 packet_word_loaded_at(struct __sk_buff *skb, __u32 at, __u16 port,
+						   __u32 *payload)
 {
-	__u32 l4 = ETH_HLEN + IP6_HLEN;
+	__u32 l4 = at + IP6_HLEN;
 	struct stamp stamp;
 	__u8 l3[IP6_HLEN], udp[UDP_HLEN];
 
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3)))
+	if (bpf_skb_load_bytes(skb, at, l3, sizeof(l3)))
 		return 0;
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
 		if (l3[9] != IPPROTO_UDP || be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK))
 			return 0;
-		l4 = ETH_HLEN + (l3[0] & 0x0f) * 4;
+		l4 = at + (l3[0] & 0x0f) * 4;
 	} else if (skb->protocol != bpf_htons(ETH_P_IPV6) || l3[6] != IPPROTO_UDP) {
 		return 0;
 	}
@@ -231,6 +232,11 @@ static __always_inline __u64 packet_word_loaded(struct __sk_buff *skb, __u16 por
 	    stamp.magic != bpf_htons(STAMP_MAGIC) || stamp.check != ~stamp.word)
 		return 0;
 	return bpf_be64_to_cpu(stamp.word);
+}
+
+static __always_inline __u64 packet_word_loaded(struct __sk_buff *skb, __u16 port, __u32 *payload)
+{
+	return packet_word_loaded_at(skb, ETH_HLEN, port, payload);
 }
 
 #endif

@@ -6,6 +6,7 @@
 struct fault_config {
 	__u64 udp_csum_share;	/* checksums to spoil */
 	__u64 udp_header_share; /* lengths of UDP to spoil */
+	__u64 cgroup_share;	/* packets that the cgroup's egress program refuses */
 	__u64 ip_header_share;	/* IP headers to spoil */
 	__u64 filter_share;	/* datagrams that the socket filter refuses */
 	__u64 xdp_share;	/* packets that the XDP program drops */
@@ -19,6 +20,6 @@ struct fault_config {
 	__u32 any;		/* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
-_Static_assert(sizeof(struct fault_config) == 80, "no holes");
+_Static_assert(sizeof(struct fault_config) == 88, "no holes");
 
 #endif

@@ -76,6 +76,8 @@ def duration():
 
 
 @table([(" ".join([name, *options]), name, options) for name, *options in [
+    ["tx_socket"],
+    ["tx_socket", "--ipv6"],
     ["qdisc"],
     ["tx_device"],
     ["tx_device", "--rx", "xsk"],

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "host/cgroup.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,55 @@ bool cgroup_of(pid_t pid, struct cgroup *group)
 		found |= read_line(line, group, found);
 	free(text);
 	return found;
+}
+
+/* "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": the whole hierarchy, or not. */
+static bool mounted_v2(const char *line, char *dir, size_t size)
+{
+	const char *type = strstr(line, " - ");
+	char root[256], at[256];
+
+	return type && !strncmp(type, " - cgroup2 ", 11) &&
+	       sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 && !strcmp(root, "/") &&
+	       snprintf(dir, size, "%s", at) < (int)size;
+}
+
+/* The first line of the file that `fits` takes: what it made of it is in `out`. */
+static int find_line(const char *path, bool (*fits)(const char *line, char *out, size_t size),
+		     char *out, size_t size)
+{
+	char *text, *save = NULL;
+	int ret = file_read(path, &text, NULL);
+
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	for (char *line = strtok_r(text, "\n", &save); line && ret;
+	     line = strtok_r(NULL, "\n", &save)) {
+		if (fits(line, out, size))
+			ret = 0;
+	}
+	free(text);
+	return ret;
+}
+
+static bool path_v2(const char *line, char *path, size_t size)
+{
+	return !strncmp(line, "0::/", 4) && snprintf(path, size, "%s", line + 3) < (int)size;
+}
+
+int cgroup_open_v2(void)
+{
+	char dir[256], path[512], whole[sizeof(dir) + sizeof(path)];
+	int ret = find_line("/proc/self/mountinfo", mounted_v2, dir, sizeof(dir));
+
+	if (!ret)
+		ret = find_line("/proc/self/cgroup", path_v2, path, sizeof(path));
+	if (ret)
+		return ret;
+	snprintf(whole, sizeof(whole), "%s%s", dir, path);
+	ret = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return ret < 0 ? -errno : ret;
 }
 
 bool cgroup_up(struct cgroup *group)

@@ -18,6 +18,12 @@ struct cgroup {
 /* The group of a process, 0: the caller's. False: not known. */
 bool cgroup_of(pid_t pid, struct cgroup *group);
 
+/*
+ * The caller's group in the unified hierarchy, wherever that is mounted: a descriptor of its
+ * directory, or -errno. -ENOENT: it is mounted nowhere.
+ */
+int cgroup_open_v2(void);
+
 /* Goes up by one; false: it was the hierarchy's root. */
 bool cgroup_up(struct cgroup *group);
 

@@ -26,6 +26,7 @@
 #include "trace_abi.h"
 
 enum fault {
+	FAULT_TX_SOCKET,
 	FAULT_NEIGH,
 	FAULT_TC_EGRESS,
 	FAULT_TC_EGRESS_STOLEN,

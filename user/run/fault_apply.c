@@ -108,6 +108,7 @@ static int load_programs(struct fault_state *s, const struct fault_programs *whi
 	const struct fault_config cfg = {
 		.udp_csum_share = of_2_32(share[FAULT_UDP_CSUM] + share[FAULT_SOCKET_READ_CSUM]),
 		.udp_header_share = of_2_32(share[FAULT_UDP_HEADER]),
+		.cgroup_share = of_2_32(share[FAULT_TX_SOCKET]),
 		.ip_header_share = of_2_32(share[FAULT_IP_HEADER]),
 		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
 		.xdp_share = of_2_32(share[FAULT_XDP] + share[FAULT_XDP_ABORTED] +
@@ -143,6 +144,7 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS) ||
 					    fault_has(list, FAULT_TC_EGRESS_STOLEN),
 		.xdp = fx->xdp,
+		.cgroup = fault_has(list, FAULT_TX_SOCKET),
 		.filter = fx->socket_filter,
 	};
 	const struct fault_programs none = {.xdp = false};
@@ -155,6 +157,8 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 		if (which.tc[i])
 			ret = fault_prog_tc(s->prog, i, tc_port(s, i), err);
 	}
+	if (!ret && which.cgroup)
+		ret = fault_prog_cgroup(s->prog, err);
 	return ret;
 }
 

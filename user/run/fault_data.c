@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 
 const struct opt_value fault_values[FAULT_COUNT + 1] = {
+	[FAULT_TX_SOCKET] = {"tx_socket", FAULT_TX_SOCKET,
+			     "an egress program of the cgroup refuses a share: EPERM"},
 	[FAULT_NEIGH] = {"neigh", FAULT_NEIGH, "nobody answers for the next hop's address"},
 	[FAULT_TC_EGRESS] = {"tc_egress", FAULT_TC_EGRESS,
 			     "a tc program of the sender drops a share"},
@@ -72,6 +74,7 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 };
 
 const struct fault_row fault_rows[FAULT_COUNT] = {
+	[FAULT_TX_SOCKET] = {FAULT_VALUE_SHARE, .tx = "socket", .of_program = true},
 	[FAULT_NEIGH] = {.tx = "socket"},
 	[FAULT_TC_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_TC_EGRESS_STOLEN] = {FAULT_VALUE_SHARE, .tx = "socket"},
@@ -123,7 +126,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
 
 const struct fault_conflict fault_conflicts[] = {
-	{BIT(NEIGH), ~(BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
+	{BIT(NEIGH), ~(BIT(TX_SOCKET) | BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
 	 "no packet leaves the sender"},
 	{BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE),
 	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |

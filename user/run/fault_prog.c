@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include "fault.skel.h"
+#include "host/cgroup.h"
 
 struct fault_prog {
 	struct fault_bpf *skel;
-	int xdp_link; /* -1: none */
+	int xdp_link, cgroup_link; /* -1: none */
 };
 
 static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_tc which)
@@ -48,7 +49,7 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 	*out = NULL;
 	if (!prog)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
-	prog->xdp_link = -1;
+	prog->xdp_link = prog->cgroup_link = -1;
 	prog->skel = fault_bpf__open();
 	if (!prog->skel) {
 		ret = -errno;
@@ -61,6 +62,7 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 		bpf_program__set_autoload(tc_program(prog, i), which->tc[i]);
 	bpf_program__set_autoload(prog->skel->progs.fault_xdp, which->xdp);
 	bpf_program__set_autoload(prog->skel->progs.fault_filter, which->filter);
+	bpf_program__set_autoload(prog->skel->progs.fault_cgroup, which->cgroup);
 	ret = numbers ? bpf_map__reuse_fd(prog->skel->maps.seen, numbers->seen_fd) : 0;
 	if (!ret && numbers)
 		ret = bpf_map__reuse_fd(prog->skel->maps.tails, numbers->tails_fd);
@@ -157,6 +159,27 @@ int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int nex
 	return xdp_error(prog->xdp_link, port, err);
 }
 
+int fault_prog_cgroup(struct fault_prog *prog, struct error *err)
+{
+	int fd = cgroup_open_v2();
+
+	if (fd < 0)
+		return error_set(err, STATUS_UNABLE, fd,
+				 "mount the hierarchy: mount -t cgroup2 none /sys/fs/cgroup",
+				 "cannot open this process's group of the unified hierarchy "
+				 "(cgroup v2): %s",
+				 strerror(-fd));
+	prog->cgroup_link = bpf_link_create(bpf_program__fd(prog->skel->progs.fault_cgroup), fd,
+					    BPF_CGROUP_INET_EGRESS, NULL);
+	close(fd);
+	if (prog->cgroup_link < 0)
+		return error_set(err, STATUS_UNABLE, prog->cgroup_link,
+				 "the kernel needs CONFIG_CGROUP_BPF",
+				 "cannot attach a program to the egress of the cgroup: %s",
+				 strerror(-prog->cgroup_link));
+	return 0;
+}
+
 int fault_prog_filter(struct fault_prog *prog, int socket, struct error *err)
 {
 	int fd = bpf_program__fd(prog->skel->progs.fault_filter);
@@ -174,6 +197,8 @@ void fault_prog_close(struct fault_prog *prog)
 		return;
 	if (prog->xdp_link >= 0)
 		close(prog->xdp_link);
+	if (prog->cgroup_link >= 0)
+		close(prog->cgroup_link);
 	fault_bpf__destroy(prog->skel);
 	free(prog);
 }

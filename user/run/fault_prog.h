@@ -27,7 +27,7 @@ enum fault_tc {
 
 struct fault_programs {
 	bool tc[FAULT_TC_COUNT];
-	bool xdp, filter;
+	bool xdp, filter, cgroup;
 };
 
 struct fault_prog;
@@ -48,6 +48,9 @@ int fault_prog_xdp_stay(struct fault_prog *prog, const struct lab_port *port, bo
 /* By a link, until fault_prog_close(). next_fd: XDP program to end in, -1: XDP_PASS. */
 int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int next_fd, bool generic,
 		   struct error *err);
+
+/* To the group that this process is in, by a link, until fault_prog_close(). */
+int fault_prog_cgroup(struct fault_prog *prog, struct error *err);
 
 int fault_prog_filter(struct fault_prog *prog, int socket, struct error *err);
 
