@@ -47,7 +47,7 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
 ]
 LOSES_ALL = ("neigh", "l2:address", "ip_route:rp_filter", "ip_route:martian",
              "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
-             "udp_lookup", "socket_close")
+             "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5
 
 
@@ -103,6 +103,8 @@ def duration():
     ["ip_forward:ttl", "--ipv6"],
     ["ip_forward:ttl", "--tx", "xdp"],
     ["ip_forward:mtu", "--length", "1400", "--ipv6"],
+    ["tunnel"],
+    ["tunnel", "--ipv6"],
     ["udp_lookup"],
     ["udp_lookup", "--tx", "xsk"],
     ["udp_csum"],

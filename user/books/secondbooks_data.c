@@ -353,6 +353,7 @@ const struct book_silent book_silents[] = {
 	{STAGE_L2, "a bridge counts no drops"},
 	{STAGE_NETFILTER, "behind the sender's host only a rule's own counter knows it"},
 	{STAGE_IP_ROUTE, "martians, blackholes and groups not joined are not counted"},
+	{STAGE_TUNNEL, "Udp:InDatagrams counts it as delivered, to the tunnel"},
 	{STAGE_SOCKET_CLOSE, "no counter knows what was unread at close"},
 	{STAGE_OTHER, "a place that is not in the map has no counter in it either"},
 };

@@ -170,6 +170,25 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 	return nl_request(NULL, nlh);
 }
 
+int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
+	struct nlattr *info, *data;
+
+	if (strlen(ifname) >= IFNAMSIZ)
+		return -EINVAL;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
+	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vxlan");
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
+	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
+	mnl_attr_nest_end(nlh, data);
+	mnl_attr_nest_end(nlh, info);
+	return nl_request(ns, nlh);
+}
+
 int netdev_del(const struct netns *ns, const char *ifname)
 {
 	char buf[NL_REQUEST_SIZE];

@@ -34,6 +34,11 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
 		    unsigned queues);
+/*
+ * A VXLAN device on this UDP port, down, for any network (collect_metadata): its sockets are there
+ * while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
+ */
+int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port);
 int netdev_del(const struct netns *ns, const char *ifname);
 int netdev_set_up(const struct netns *ns, const char *ifname, bool up);
 int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);

@@ -57,6 +57,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				  "TTL 1, and a router between"},
 	[FAULT_IP_FORWARD_MTU] = {"ip_forward:mtu", FAULT_IP_FORWARD_MTU,
 				  "a link behind a router has a small MTU, and nobody says so"},
+	[FAULT_TUNNEL] = {"tunnel", FAULT_TUNNEL,
+			  "a VXLAN device has the port, and what comes is none"},
 	[FAULT_UDP_LOOKUP] = {"udp_lookup", FAULT_UDP_LOOKUP, "no socket on the port"},
 	[FAULT_UDP_HEADER] = {"udp_header", FAULT_UDP_HEADER, "spoilt lengths of UDP"},
 	[FAULT_UDP_CSUM] = {"udp_csum", FAULT_UDP_CSUM,
@@ -101,6 +103,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_IP_ROUTE_MARTIAN] = {.rx = "socket", .family = AF_INET},
 	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
+	[FAULT_TUNNEL] = {.rx = "socket", .of_program = true},
 	[FAULT_UDP_LOOKUP] = {.rx = "socket", .of_program = true},
 	[FAULT_UDP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	/* GRO, which live frames need, has verified the checksum before it is spoilt */
@@ -114,7 +117,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 
 #define BIT(fault) FAULT_BIT(FAULT_##fault)
 #define AT_SOCKET                                                                                  \
-	(BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
+	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
 	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
@@ -142,6 +145,7 @@ const struct fault_conflict fault_conflicts[] = {
 	 "no packet comes past the routing"},
 	{BIT(IP_FRAG_MEM), BIT(NETFILTER) | AT_SOCKET, "no datagram is put together"},
 	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},
+	{BIT(TUNNEL), AT_SOCKET & ~BIT(UDP_HEADER), "the port is a tunnel's"},
 	{BIT(TC_EGRESS), BIT(TC_EGRESS_STOLEN), "one program says one thing"},
 	{BIT(TC_INGRESS), BIT(TC_INGRESS_STOLEN), "one program says one thing"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},

@@ -12,6 +12,8 @@
 #define HOST4 32 /* prefix lengths of one address */
 #define HOST6 128
 
+#define TUNNEL_DEVICE "v-vxlan"
+
 struct net_fault {
 	const struct fault_list *list;
 	const struct fault_effects *fx;
@@ -164,6 +166,20 @@ static int apply_frag_mem(const struct net_fault *f, struct error *err)
 	return failed(ret, "limit the memory for fragments", err);
 }
 
+/* Our stamp is no header of VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
+static int apply_tunnel(const struct net_fault *f, struct error *err)
+{
+	const struct netns *ns = &f->lab->rx_ns;
+	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, f->fx->port);
+
+	if (ret == -EOPNOTSUPP)
+		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_VXLAN",
+				 "this kernel makes no VXLAN device");
+	if (!ret)
+		ret = netdev_set_up(ns, TUNNEL_DEVICE, true);
+	return failed(ret, "set up a tunnel", err);
+}
+
 int fault_net_apply(const struct fault_list *list, const struct fault_effects *fx,
 		    const struct lab *lab, struct error *err)
 {
@@ -178,6 +194,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},
 		{FAULT_IP_FRAG_MEM, apply_frag_mem},
 		{FAULT_IP_FORWARD_MTU, apply_mtu},
+		{FAULT_TUNNEL, apply_tunnel},
 	};
 	const struct net_fault f = {list, fx, lab};
 	int ret = apply_netfilter(&f, err);

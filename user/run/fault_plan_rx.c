@@ -78,7 +78,7 @@ int plan_receiver(struct plan *p)
 	struct fault_effects *fx = p->fx;
 	int ret = 0;
 
-	fx->no_receiver = plan_has(p, FAULT_UDP_LOOKUP);
+	fx->no_receiver = plan_has(p, FAULT_UDP_LOOKUP) || plan_has(p, FAULT_TUNNEL);
 	fx->socket_filter = plan_has(p, FAULT_SOCKET_FILTER) || plan_has(p, FAULT_UDP_CSUM);
 	fx->tx_csum_off = plan_has(p, FAULT_UDP_CSUM) || plan_has(p, FAULT_SOCKET_READ_CSUM);
 	if (!strcmp(p->req->rx, "socket")) {
