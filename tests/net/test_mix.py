@@ -25,7 +25,7 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup", "udp_header",
           "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close",
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
-          "tx_socket", "tunnel"]
+          "tx_socket", "tunnel", "xsk:fill", "xsk:oversize"]
 SHARED = ("tx_socket", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
 
 

@@ -27,6 +27,8 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["tc_egress:stolen"],
     ["qdisc:replace"],
     ["xdp:aborted"],
+    ["xsk:fill", "--tx", "xsk", "--rx", "xsk", "--ipv6"],
+    ["xsk:oversize", "--tx", "xsk", "--rx", "xsk"],
     ["tc_ingress"],
     ["tc_ingress:stolen", "--ipv6"],
     ["netfilter:ingress", "--ipv6"],
@@ -45,7 +47,7 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
-LOSES_ALL = ("neigh", "l2:address", "ip_route:rp_filter", "ip_route:martian",
+LOSES_ALL = ("neigh", "xsk:oversize", "l2:address", "ip_route:rp_filter", "ip_route:martian",
              "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5
@@ -89,6 +91,8 @@ def duration():
     ["xdp:generic"],
     ["xsk:ring", "--rx", "xsk"],
     ["xsk:ring", "--tx", "xsk", "--rx", "xsk"],
+    ["xsk:fill", "--rx", "xsk"],
+    ["xsk:oversize", "--rx", "xsk", "--ipv6"],
     ["backlog"],
     ["tc_ingress:stolen"],
     ["netfilter"],

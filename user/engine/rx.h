@@ -27,6 +27,8 @@ struct rx_config {
 	struct socket_receive socket;
 	bool per_flow;			   /* tells the sink where each packet came from */
 	int xsk_map_fd;			   /* xsk: XSKMAP to enter the socket in */
+	unsigned xsk_frames; /* xsk: to be filled; a power of two; 0: RX_XSK_FRAMES */
+	unsigned xsk_room;   /* xsk: bytes that a frame has room for; 0: the longest packet */
 	const struct sink_prog *sink_prog; /* xdp: the program that receives; borrowed */
 	bool xdp_skb_mode;		   /* xsk, xdp: the program is attached as generic XDP */
 	const atomic_bool *stop;

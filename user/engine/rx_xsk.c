@@ -45,7 +45,8 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *cfg, struct erro
 	struct xsk_port_config port = {
 		.ifname = cfg->ifname,
 		.queue = cfg->queue,
-		.rx_frames = RX_XSK_FRAMES,
+		.rx_frames = cfg->xsk_frames ? cfg->xsk_frames : RX_XSK_FRAMES,
+		.room = cfg->xsk_room,
 		.copy_only = cfg->xdp_skb_mode,
 		.stop = cfg->stop,
 	};

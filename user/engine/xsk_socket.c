@@ -65,13 +65,23 @@ static bool can_wake_up(const struct xsk_port *port)
 	       (errno != ENXIO && errno != EINVAL && errno != EOPNOTSUPP);
 }
 
+/* What is left of a frame behind this much is the room. */
+static uint32_t headroom(uint32_t frame_size, unsigned room)
+{
+	return room && room < frame_size - XDP_PACKET_HEADROOM
+		       ? frame_size - XDP_PACKET_HEADROOM - room
+		       : 0;
+}
+
 static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		    const struct rung *rung, unsigned frame_size, struct error *err)
 {
+	const uint32_t size = frame_size > rung->frame_size ? frame_size : rung->frame_size;
 	const struct xsk_umem_config umem_cfg = {
 		.fill_size = ring_size(cfg->rx_frames),
 		.comp_size = ring_size(cfg->tx_frames),
-		.frame_size = frame_size > rung->frame_size ? frame_size : rung->frame_size,
+		.frame_size = size,
+		.frame_headroom = headroom(size, cfg->room),
 	};
 	const struct xsk_socket_config xsk_cfg = {
 		.rx_size = XSK_RX_RING,

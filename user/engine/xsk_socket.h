@@ -22,6 +22,7 @@ struct xsk_port_config {
 	const char *ifname;
 	unsigned queue;
 	unsigned packet_bytes;	 /* longest packet that must fit a frame, without FCS */
+	unsigned room;		 /* bytes that a frame takes, on purpose; 0: all that it can */
 	unsigned rx_frames;	 /* 0: does not receive; the fill ring stays empty */
 	unsigned tx_frames;	 /* 0: does not send; else >= XSK_TX_RING */
 	bool copy_only;		 /* zero copy is impossible (generic XDP) or not wanted */

@@ -37,6 +37,8 @@ enum fault {
 	FAULT_XDP_ABORTED,
 	FAULT_XDP_GENERIC,
 	FAULT_XSK_RING,
+	FAULT_XSK_FILL,
+	FAULT_XSK_OVERSIZE,
 	FAULT_BACKLOG,
 	FAULT_TC_INGRESS,
 	FAULT_TC_INGRESS_STOLEN,
@@ -119,6 +121,8 @@ struct fault_effects {
 	bool no_receiver; /* no socket is opened on the port */
 	enum fault_reader reader;
 	uint64_t reader_ns;
+	unsigned xsk_frames;		 /* that an AF_XDP receiver has; 0: its own number */
+	unsigned xsk_room;		 /* bytes that its frames have room for; 0: for any packet */
 	int rcvbuf, sndbuf;		 /* bytes to ask for, each socket; 0: no wish */
 	bool rcvbuf_force, sndbuf_force; /* SO_RCVBUFFORCE, SO_SNDBUFFORCE */
 	int ttl;			 /* TTL or hop limit to send with: flow.ttl */

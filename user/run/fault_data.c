@@ -22,6 +22,10 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			       "an XDP program aborts on a share"},
 	[FAULT_XDP_GENERIC] = {"xdp:generic", FAULT_XDP_GENERIC, "the same in generic (skb) mode"},
 	[FAULT_XSK_RING] = {"xsk:ring", FAULT_XSK_RING, "the reader of the AF_XDP rings pauses"},
+	[FAULT_XSK_FILL] = {"xsk:fill", FAULT_XSK_FILL,
+			    "the same, and it has few frames to be filled"},
+	[FAULT_XSK_OVERSIZE] = {"xsk:oversize", FAULT_XSK_OVERSIZE,
+				"the packets are longer than the frames of AF_XDP"},
 	[FAULT_BACKLOG] = {"backlog", FAULT_BACKLOG, "RPS to a CPU that takes its time"},
 	[FAULT_TC_INGRESS] = {"tc_ingress", FAULT_TC_INGRESS,
 			      "a tc program of the receiver drops a share"},
@@ -87,6 +91,8 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_XDP_ABORTED] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
 	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},
+	[FAULT_XSK_FILL] = {.rx = "xsk", .of_program = true},
+	[FAULT_XSK_OVERSIZE] = {.rx = "xsk", .of_program = true},
 	[FAULT_BACKLOG] = {.rx = "socket", .of_program = true},
 	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_TC_INGRESS_STOLEN] = {FAULT_VALUE_SHARE, .rx = "socket"},
@@ -119,12 +125,13 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define AT_SOCKET                                                                                  \
 	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
 	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
+#define AT_XSK (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
 	 BIT(IP_ROUTE_MARTIAN) |                                                                   \
 	 BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
-	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | BIT(XSK_RING) | BIT(BACKLOG) |           \
+	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | AT_XSK | BIT(BACKLOG) |                  \
 	 BIT(TC_INGRESS) | BIT(TC_INGRESS_STOLEN) | BIT(NETFILTER_INGRESS) | IN_IP)
 #define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
 
@@ -148,6 +155,7 @@ const struct fault_conflict fault_conflicts[] = {
 	{BIT(TUNNEL), AT_SOCKET & ~BIT(UDP_HEADER), "the port is a tunnel's"},
 	{BIT(TC_EGRESS), BIT(TC_EGRESS_STOLEN), "one program says one thing"},
 	{BIT(TC_INGRESS), BIT(TC_INGRESS_STOLEN), "one program says one thing"},
+	{AT_XSK, AT_XSK, "the socket has one way to lose"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
 	{BIT(BACKLOG),
 	 BIT(XDP) | BIT(XDP_ABORTED) | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),

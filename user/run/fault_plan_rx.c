@@ -12,6 +12,7 @@
 
 #define SLOW_NS	     20000   /* a packet, of a reader */
 #define RCVBUF_SMALL 32	     /* packets asked for; the kernel doubles */
+#define XSK_FEW_FRAMES 256   /* of a receiver that runs out of them; less than XSK_RX_RING */
 #define RCVBUF_ROOMY MIB(32) /* asked for so that a reader keeps up */
 
 /*
@@ -87,10 +88,16 @@ int plan_receiver(struct plan *p)
 	}
 	if (plan_has(p, FAULT_RCVBUF))
 		plan_rcvbuf(p);
-	if (plan_has(p, FAULT_XSK_RING)) {
+	if (plan_has(p, FAULT_XSK_RING) || plan_has(p, FAULT_XSK_FILL))
 		fx->reader = READER_PAUSED;
+	if (plan_has(p, FAULT_XSK_RING))
 		ret = plan_need_count(p, FAULT_XSK_RING, XSK_RX_RING, "the ring of the socket");
+	if (plan_has(p, FAULT_XSK_FILL)) {
+		fx->xsk_frames = XSK_FEW_FRAMES;
+		ret = plan_need_count(p, FAULT_XSK_FILL, fx->xsk_frames, "the frames of the socket");
 	}
+	if (plan_has(p, FAULT_XSK_OVERSIZE))
+		fx->xsk_room = p->bytes - 1;
 	if (!ret && plan_has(p, FAULT_UDP_MEM))
 		ret = plan_udp_mem(p);
 	if (!ret && plan_has(p, FAULT_SOCKET_CLOSE))

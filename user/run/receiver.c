@@ -144,6 +144,8 @@ static void prepare(struct receiver *r, unsigned t)
 		.rcvbuf_force = cfg->rcvbuf_force,
 		.reuseport = cfg->threads > 1,
 		.xsk_map_fd = cfg->xsk_map_fd,
+		.xsk_frames = cfg->xsk_frames,
+		.xsk_room = cfg->xsk_room,
 		.sink_prog = cfg->sink_prog,
 		.xdp_skb_mode = cfg->xdp_skb_mode,
 		.socket = cfg->tuning->receive,

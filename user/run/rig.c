@@ -115,6 +115,8 @@ static int open_receiver(struct rig *rig, struct error *err)
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
 		.xsk_map_fd = -1,
+		.xsk_frames = fx->xsk_frames,
+		.xsk_room = fx->xsk_room,
 		.paused = fx->reader == READER_PAUSED || fx->reader == READER_NEVER,
 		.work_ns = fx->reader == READER_SLOW ? fx->reader_ns : 0,
 		.cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run/experiment.h"
+#include "run/fault_table.h"
 #include "trace/stagemap.h"
 
 #define PORT	   28779
@@ -134,10 +135,12 @@ static unsigned payload_for(enum fault fault)
 
 int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row)
 {
+	const char *rx = fault_rows[fault].rx;
+	const bool needs_xsk = rx && !strcmp(rx, rx_xsk.name);
 	const struct experiment_view nobody = {};
 	struct run_spec run = {
 		.tx = &tx_socket,
-		.rx = fault == FAULT_XSK_RING ? &rx_xsk : &rx_socket,
+		.rx = needs_xsk ? &rx_xsk : &rx_socket,
 		.count = spec->count,
 		.payload = payload_for(fault),
 		.port = PORT,
