@@ -27,7 +27,7 @@ static const struct opt selftest_opts[] = {
 	 .max = 1000000, .metavar = "N", .help = "packets for each fault"},
 	{"ipv6", '6', OPT_FLAG, offsetof(struct selftest_options, ipv6), .help = "use IPv6"},
 	{"host-global", 0, OPT_FLAG, offsetof(struct selftest_options, host_global),
-	 .help = "also what affects the whole host while it runs (udp_mem)"},
+	 .help = "also what affects the whole host while it runs (udp_mem, backlog:flow_limit)"},
 	{0},
 };
 

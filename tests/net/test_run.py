@@ -94,6 +94,7 @@ def duration():
     ["xsk:fill", "--rx", "xsk"],
     ["xsk:oversize", "--rx", "xsk", "--ipv6"],
     ["backlog"],
+    ["backlog:flow_limit"],
     ["tc_ingress:stolen"],
     ["netfilter"],
     ["netfilter", "--ipv6"],
@@ -278,6 +279,26 @@ def nothing_left_after_SIGKILL():
         process.kill()
         process.communicate()
         host.assert_same(1)
+
+
+@case
+def the_flow_limit_makes_the_losses():
+    """It has a counter of its own for as long as it is in force; after that all is as before."""
+    require_root()
+    path = "net/core/flow_limit_cpu_bitmap"
+    before = sysctl(path)
+    require(before, "needs CONFIG_NET_FLOW_LIMIT and the first network namespace of the host")
+
+    def limited():
+        return sum(int(line.split()[10], 16)
+                   for line in Path("/proc/net/softnet_stat").read_text().splitlines())
+
+    with started("run", "--count", "10M", "--fault", "backlog:flow_limit") as process:
+        until(lambda: process.poll() is not None or limited(), 20, "a flow is limited")
+        assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert sysctl(path) == before
 
 
 @case

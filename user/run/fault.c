@@ -10,6 +10,11 @@
 
 #define ITEM_LEN 64
 
+bool fault_is_host_global(enum fault fault)
+{
+	return fault_rows[fault].host_global;
+}
+
 static int bad(struct error *err, const char *hint, const char *what, const char *item)
 {
 	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: %s", item, what);

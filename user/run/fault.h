@@ -11,7 +11,7 @@
  *	fault_begin()  just before the first packet; fault_end() just after the last
  *	fault_close()
  *
- * All but udp_mem lives in the lab's namespaces and dies with them.
+ * All but udp_mem and backlog:flow_limit lives in the lab's namespaces and dies with them.
  */
 #ifndef PKTLEDGER_FAULT_H
 #define PKTLEDGER_FAULT_H
@@ -40,6 +40,7 @@ enum fault {
 	FAULT_XSK_FILL,
 	FAULT_XSK_OVERSIZE,
 	FAULT_BACKLOG,
+	FAULT_BACKLOG_FLOW_LIMIT,
 	FAULT_TC_INGRESS,
 	FAULT_TC_INGRESS_STOLEN,
 	FAULT_L2_ADDRESS,
@@ -183,9 +184,13 @@ int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error
 /* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);
 
+/* True if it changes something of the whole host while it runs. */
+bool fault_is_host_global(enum fault fault);
+
 /*
- * udp_mem: changes the host's limit, under the journal's lock, until fault_end() or until this
- * process dies. To be called in the initial network namespace.
+ * What is the whole host's is changed under the journal's lock, until this process dies, or:
+ * udp_mem until fault_end(), the flow limit until fault_close(), because its counter goes with it.
+ * To be called in the initial network namespace.
  */
 int fault_begin(struct fault_state *state, struct error *err);
 

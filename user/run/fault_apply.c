@@ -27,7 +27,7 @@ struct fault_state {
 	const struct fault_effects *fx;
 	struct lab *lab;
 	struct fault_prog *prog;	/* NULL: none is needed */
-	struct journal_change *udp_mem; /* NULL: as it was */
+	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
 	bool qdisc_replaced;
 };
 
@@ -265,6 +265,39 @@ int fault_socket(struct fault_state *state, int fd, struct error *err)
 	return state->fx->socket_filter ? fault_prog_filter(state->prog, fd, err) : 0;
 }
 
+/* A mask as the kernel wrote it, with this CPU alone in it. False: it has no place for the CPU. */
+static bool only_cpu(char *mask, unsigned cpu)
+{
+	char *digit = NULL;
+
+	for (char *c = mask + strlen(mask); c-- > mask;) {
+		if (*c == ',')
+			continue;
+		if (cpu < 4 && !digit)
+			digit = c;
+		else
+			cpu -= digit ? 0 : 4;
+		*c = '0';
+	}
+	if (digit)
+		*digit = "1248"[cpu];
+	return digit;
+}
+
+static int limit_flows(struct fault_state *state, struct error *err)
+{
+	char mask[JOURNAL_VALUE_SIZE];
+	int ret;
+
+	if (!fault_has(state->list, FAULT_BACKLOG_FLOW_LIMIT) || state->flow_limit)
+		return 0;
+	ret = netns_sysctl_read(NULL, FAULT_FLOW_LIMIT_PATH, mask, sizeof(mask));
+	if (ret || !only_cpu(mask, (unsigned)state->fx->busy_cpu))
+		return error_set(err, STATUS_UNABLE, ret ? ret : -ERANGE, NULL,
+				 "cannot read /proc/sys/" FAULT_FLOW_LIMIT_PATH);
+	return journal_change_sysctl(&state->flow_limit, FAULT_FLOW_LIMIT_PATH, mask, err);
+}
+
 /*
  * All three limits alike: UDP has no memory pressure, so above the first a socket gets no more
  * than udp_rmem_min, and above the last nothing (__sk_mem_raise_allocated()).
@@ -273,9 +306,10 @@ int fault_begin(struct fault_state *state, struct error *err)
 {
 	unsigned long pages = UDP_MEM_BYTES / sysconf(_SC_PAGESIZE);
 	char triple[64];
+	int ret = limit_flows(state, err);
 
-	if (!fault_has(state->list, FAULT_UDP_MEM) || state->udp_mem)
-		return 0;
+	if (ret || !fault_has(state->list, FAULT_UDP_MEM) || state->udp_mem)
+		return ret;
 	snprintf(triple, sizeof(triple), "%lu %lu %lu", pages, pages, pages);
 	return journal_change_sysctl(&state->udp_mem, UDP_MEM_PATH, triple, err);
 }
@@ -307,6 +341,7 @@ void fault_close(struct fault_state *state)
 	if (!state)
 		return;
 	fault_end(state, NULL);
+	journal_restore(state->flow_limit, NULL);
 	fault_prog_close(state->prog);
 	free(state);
 }

@@ -27,6 +27,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_XSK_OVERSIZE] = {"xsk:oversize", FAULT_XSK_OVERSIZE,
 				"the packets are longer than the frames of AF_XDP"},
 	[FAULT_BACKLOG] = {"backlog", FAULT_BACKLOG, "RPS to a CPU that takes its time"},
+	[FAULT_BACKLOG_FLOW_LIMIT] = {"backlog:flow_limit", FAULT_BACKLOG_FLOW_LIMIT,
+				      "the same, and this host limits a flow's share of the queue"},
 	[FAULT_TC_INGRESS] = {"tc_ingress", FAULT_TC_INGRESS,
 			      "a tc program of the receiver drops a share"},
 	[FAULT_TC_INGRESS_STOLEN] = {"tc_ingress:stolen", FAULT_TC_INGRESS_STOLEN,
@@ -94,6 +96,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_XSK_FILL] = {.rx = "xsk", .of_program = true},
 	[FAULT_XSK_OVERSIZE] = {.rx = "xsk", .of_program = true},
 	[FAULT_BACKLOG] = {.rx = "socket", .of_program = true},
+	[FAULT_BACKLOG_FLOW_LIMIT] = {.rx = "socket", .of_program = true, .host_global = true},
 	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_TC_INGRESS_STOLEN] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_L2_ADDRESS] = {.tx = "socket", .rx = "socket"},
@@ -115,7 +118,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	/* GRO, which live frames need, has verified the checksum before it is spoilt */
 	[FAULT_UDP_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp", .of_program = true},
 	[FAULT_SOCKET_FILTER] = {FAULT_VALUE_SHARE, .rx = "socket", .of_program = true},
-	[FAULT_UDP_MEM] = {.rx = "socket", .of_program = true},
+	[FAULT_UDP_MEM] = {.rx = "socket", .of_program = true, .host_global = true},
 	[FAULT_RCVBUF] = {.rx = "socket", .of_program = true},
 	[FAULT_SOCKET_READ_CSUM] = {FAULT_VALUE_SHARE, .rx = "socket", .not_tx = "xdp"},
 	[FAULT_SOCKET_CLOSE] = {.rx = "socket", .of_program = true},
@@ -126,12 +129,13 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
 	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
 #define AT_XSK (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
+#define AT_BACKLOG (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
 	 BIT(IP_ROUTE_MARTIAN) |                                                                   \
 	 BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
-	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | AT_XSK | BIT(BACKLOG) |                  \
+	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | AT_XSK | AT_BACKLOG |                    \
 	 BIT(TC_INGRESS) | BIT(TC_INGRESS_STOLEN) | BIT(NETFILTER_INGRESS) | IN_IP)
 #define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
 
@@ -157,7 +161,8 @@ const struct fault_conflict fault_conflicts[] = {
 	{BIT(TC_INGRESS), BIT(TC_INGRESS_STOLEN), "one program says one thing"},
 	{AT_XSK, AT_XSK, "the socket has one way to lose"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
-	{BIT(BACKLOG),
+	{AT_BACKLOG, AT_BACKLOG, "a flow's share is used up before the whole queue is"},
+	{AT_BACKLOG,
 	 BIT(XDP) | BIT(XDP_ABORTED) | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
 	 "with NAPI on the veth no backlog is used"},
 	{BIT(QDISC), BIT(QDISC_REPLACE), "a device has one qdisc"},

@@ -253,14 +253,14 @@ static int plan_tx_device(struct plan *p)
 }
 
 /* The sender's CPU and the one that RPS steers to have to differ. */
-static int plan_backlog(struct plan *p)
+static int plan_backlog(struct plan *p, enum fault fault)
 {
 	uint64_t queue = plan_host_sysctl("net/core/netdev_max_backlog", 1000);
 	struct fault_effects *fx = p->fx;
 	cpu_set_t cpus;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
-		return cannot(p, FAULT_BACKLOG, NULL, "the CPUs of this process are not known");
+		return cannot(p, fault, NULL, "the CPUs of this process are not known");
 	for (int cpu = 0; cpu < CPU_SETSIZE && fx->busy_cpu < 0; cpu++) {
 		if (!CPU_ISSET(cpu, &cpus))
 			continue;
@@ -270,10 +270,17 @@ static int plan_backlog(struct plan *p)
 			fx->busy_cpu = cpu;
 	}
 	if (fx->busy_cpu < 0)
-		return cannot(p, FAULT_BACKLOG, NULL, "it takes two CPUs");
+		return cannot(p, fault, "give this process two CPUs", "it takes two CPUs");
+	if (fault == FAULT_BACKLOG_FLOW_LIMIT) {
+		if (access("/proc/sys/" FAULT_FLOW_LIMIT_PATH, F_OK))
+			return cannot(p, fault, "the kernel needs CONFIG_NET_FLOW_LIMIT",
+				      "this kernel does not limit a flow's share of the backlog");
+		fx->notes[fx->n_notes++] = "backlog:flow_limit: all flows of this host that come "
+					   "to that CPU are limited while it runs";
+	}
 	fx->tc_burn_ns = BURN_NS;
 	want_flight(p, 4 * queue);
-	return plan_need_count(p, FAULT_BACKLOG, queue, "the backlog of a CPU");
+	return plan_need_count(p, fault, queue, "the backlog of a CPU");
 }
 
 int fault_plan(const struct fault_list *list, const struct fault_request *req,
@@ -311,6 +318,8 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (plan_has(&p, FAULT_TX_DEVICE))
 		ret = plan_tx_device(&p);
 	if (!ret && plan_has(&p, FAULT_BACKLOG))
-		ret = plan_backlog(&p);
+		ret = plan_backlog(&p, FAULT_BACKLOG);
+	if (!ret && plan_has(&p, FAULT_BACKLOG_FLOW_LIMIT))
+		ret = plan_backlog(&p, FAULT_BACKLOG_FLOW_LIMIT);
 	return ret ? ret : plan_receiver(&p);
 }

@@ -21,8 +21,11 @@ struct fault_row {
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
 	int family;	     /* the only one in which it can happen: AF_INET, AF_INET6; 0: any */
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
+	bool host_global;    /* changes something of the whole host while it runs */
 	bool of_program;     /* made by, or depending on, the program that sends or receives */
 };
+
+#define FAULT_FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
 #define FAULT_MTU 1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5) */
 

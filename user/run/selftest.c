@@ -154,8 +154,8 @@ int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct se
 	int rc = 0;
 
 	*row = (struct selftest_row){.fault = fault, .stage = stage_of(fault)};
-	if (fault == FAULT_UDP_MEM && !spec->host_global) {
-		skip(row, "affects all UDP of this host: --host-global");
+	if (fault_is_host_global(fault) && !spec->host_global) {
+		skip(row, "affects this whole host: --host-global");
 	} else if (!res || fault_parse(fault_values[fault].name, &run.faults, &err)) {
 		skip(row, res ? err.message : "out of memory");
 	} else {
