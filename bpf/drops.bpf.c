@@ -37,6 +37,9 @@ struct {
 NUMBER_MAP(arrivals);
 
 __u32 live_ifindex, live_netns; /* the device that live frames leave by; 0: none */
+__u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no device, */
+__u32 redirect_target;			/* to this one, where every frame is refused, */
+__u32 redirect_cpumap;			/* or to CPUs by the map with this id; 0: not */
 __u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees their skbs as drops
 		   */
 __u32 xsk_map_id; /* redirects into this map are ours */
@@ -377,6 +380,12 @@ static __always_inline int live_redirect_err(struct trace_cause *cause)
 	return 0;
 }
 
+static __always_inline bool is_followed(struct net_device *dev)
+{
+	return redirect_ifindex && dev->ifindex == redirect_ifindex &&
+	       dev->nd_net.net->ns.inum == redirect_netns;
+}
+
 SEC("tp_btf/xdp_redirect_err")
 int xdp_redirect_err(__u64 *ctx)
 {
@@ -390,7 +399,8 @@ int xdp_redirect_err(__u64 *ctx)
 		cause.aux = (__u32)ctx[4];
 		return live_redirect_err(&cause);
 	}
-	if ((__u32)ctx[5] != xsk_map_id)
+	if ((__u32)ctx[5] != xsk_map_id &&
+	    ((__u32)ctx[4] != BPF_MAP_TYPE_UNSPEC || !is_followed(dev)))
 		return 0;
 	word = bpf_map_lookup_elem(&cell, &zero);
 	if (!word || !*word) {
@@ -410,21 +420,21 @@ int xdp_redirect_err(__u64 *ctx)
 
 /*
  * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in
- * order, when 16 wait and one more comes (it is stamped already, but not among them), and at the
- * end of a run. So with fewer than 16 nothing is left behind, which also finds the place again
+ * order, when `bulk` wait and one more comes (it is stamped already, but not among them), and at
+ * the end of a run. So with fewer than that nothing is left behind, which also finds the place again
  * after a batch that this program missed. False: not known.
  */
-static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 *first)
+static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 bulk, __u32 *first)
 {
 	__u32 waiting = b->tail - b->head;
 
-	if (n < TRACE_BULK) {
+	if (n < bulk) {
 		b->lost = 0;
 		*first = b->tail - n;
 		b->head = b->tail;
 		return true;
 	}
-	b->lost |= n != TRACE_BULK || waiting - n > 1;
+	b->lost |= n != bulk || waiting - n > 1;
 	*first = b->head;
 	b->head += n;
 	return !b->lost;
@@ -441,35 +451,59 @@ static long tail_step(__u32 n, struct tail_walk *w)
 	return 0;
 }
 
-/* The device took the first `sent` frames of a batch; the tail died. */
-SEC("tp_btf/xdp_devmap_xmit")
-int xdp_devmap_xmit(__u64 *ctx)
+/* The first `sent` frames of a batch were taken; the tail died. */
+static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 sent, __u32 drops,
+					__u32 bulk)
 {
-	struct net_device *from = (void *)ctx[0], *to = (void *)ctx[1];
-	struct trace_cause cause = {.observer = OBSERVER_DEVMAP_XMIT, .flags = CAUSE_LIVE};
-	__u32 sent = ctx[2], drops = ctx[3], zero = 0, first;
-	struct trace_batch *b;
+	__u32 zero = 0, first;
+	struct trace_batch *b = bpf_map_lookup_elem(&batch, &zero);
 	struct tail_walk walk;
 
-	if (to->ifindex != live_ifindex || !is_live(from))
-		return 0;
-	b = bpf_map_lookup_elem(&batch, &zero);
 	if (!b)
 		return 0;
-	if (!batch_begin(b, sent + drops, &first)) {
+	if (!batch_begin(b, sent + drops, bulk, &first)) {
 		LOSS(cell_empty, drops);
 		return 0;
 	}
 	if (!drops)
 		return 0;
-	cause.reason = (int)ctx[4];
-	cause.ifindex = live_ifindex;
-	cause.netns = live_netns;
-	walk = (struct tail_walk){b, first + sent, cause_index(&cause)};
+	walk = (struct tail_walk){b, first + sent, cause_index(cause)};
 	/* a loop written out would take the verifier 0.2 s */
-	bpf_loop(drops < TRACE_BULK ? drops : TRACE_BULK, tail_step, &walk, 0);
+	bpf_loop(drops < bulk ? drops : bulk, tail_step, &walk, 0);
 	count_frames(walk.index, drops);
 	return 0;
+}
+
+SEC("tp_btf/xdp_devmap_xmit")
+int xdp_devmap_xmit(__u64 *ctx)
+{
+	struct net_device *from = (void *)ctx[0], *to = (void *)ctx[1];
+	struct trace_cause cause = {.observer = OBSERVER_DEVMAP_XMIT, .reason = (int)ctx[4]};
+
+	if (to->ifindex == live_ifindex && is_live(from)) {
+		cause.flags = CAUSE_LIVE;
+		cause.netns = live_netns;
+	} else if (to->ifindex == redirect_target && is_followed(from)) {
+		cause.netns = redirect_netns;
+	} else {
+		return 0;
+	}
+	cause.ifindex = to->ifindex;
+	return end_of_batch(&cause, ctx[2], ctx[3], TRACE_BULK);
+}
+
+/* Here `processed` contains the drops. The device that it came by is not told. */
+SEC("tp_btf/xdp_cpumap_enqueue")
+int xdp_cpumap_enqueue(__u64 *ctx)
+{
+	struct trace_cause cause = {.observer = OBSERVER_CPUMAP};
+	__u32 processed = ctx[1], drops = ctx[2];
+
+	if (!redirect_cpumap || (__u32)ctx[0] != redirect_cpumap || drops > processed)
+		return 0;
+	cause.ifindex = redirect_ifindex;
+	cause.netns = redirect_netns;
+	return end_of_batch(&cause, processed - drops, drops, TRACE_BULK_CPU);
 }
 
 struct queue_walk {

@@ -27,6 +27,7 @@
 #define UDP_CSUM_OFF	 6
 #define BURN_LOOPS	 (1 << 20) /* the clock ends it long before */
 #define FILTER_KEEP_ALL	 0xffffffff
+#define NOWHERE		 0x7fffffff /* an ifindex */
 #define CGROUP_DROP	 0
 #define CGROUP_PASS	 1
 
@@ -39,6 +40,37 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } next SEC(".maps");
+
+/* Shared with the tracer: the word of the packet that is being redirected on this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} cell SEC(".maps");
+
+/* Shared with the tracer: words of what waits in the batch of a device or CPU, on this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct trace_batch);
+} batch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} devices SEC(".maps");
+
+/* User space sets how many. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CPUMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bpf_cpumap_val);
+} cpus SEC(".maps");
 
 /* True in `share` of 2^32 cases; a share of 2^32 is always true. */
 static __always_inline bool chance(__u64 share)
@@ -201,6 +233,59 @@ int fault_untold(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
+static __always_inline void leave_in_cell(__u64 word)
+{
+	__u32 zero = 0;
+	__u64 *slot = bpf_map_lookup_elem(&cell, &zero);
+
+	if (slot)
+		*slot = word;
+}
+
+static __always_inline void leave_in_batch(__u64 word)
+{
+	__u32 zero = 0;
+	struct trace_batch *b = bpf_map_lookup_elem(&batch, &zero);
+
+	if (b)
+		b->word[b->tail++ % TRACE_BATCH] = word;
+}
+
+/*
+ * The thread that a CPU map has on this very CPU does not run before its queue has got the whole
+ * batch: so what the queue refuses is the batch's tail, for certain.
+ */
+static __always_inline int lose(__u64 word)
+{
+	switch (fault.xdp_way) {
+	case FAULT_XDP_TO_NOWHERE:
+		leave_in_cell(word);
+		return bpf_redirect(NOWHERE, 0);
+	case FAULT_XDP_TO_DEVICE:
+		leave_in_batch(word);
+		return bpf_redirect_map(&devices, 0, 0);
+	case FAULT_XDP_TO_CPU:
+		leave_in_batch(word);
+		return bpf_redirect_map(&cpus, bpf_get_smp_processor_id(), 0);
+	default:
+		return fault.xdp_verdict;
+	}
+}
+
+/* A packet whose loss no event shows has to have a number, which is left for the tracer. */
+static __always_inline bool can_be_lost(__u64 word)
+{
+	return word || fault.any || fault.xdp_way == FAULT_XDP_VERDICT;
+}
+
+/* Behind a CPU map. */
+SEC("xdp/cpumap")
+int fault_cpu(struct xdp_md *ctx)
+{
+	burn(fault.cpu_burn_ns);
+	return XDP_PASS;
+}
+
 SEC("xdp")
 int fault_xdp(struct xdp_md *ctx)
 {
@@ -212,8 +297,8 @@ int fault_xdp(struct xdp_md *ctx)
 	if (word || suffers(data, data_end)) {
 		if (fault.xdp_burn_ns)
 			burn(fault.xdp_burn_ns);
-		if (chance(fault.xdp_share))
-			return fault.xdp_verdict;
+		if (can_be_lost(word) && chance(fault.xdp_share))
+			return lose(word);
 	}
 	bpf_tail_call(ctx, &next, 0);
 	return XDP_PASS;

@@ -3,6 +3,14 @@
 #ifndef PKTLEDGER_FAULT_ABI_H
 #define PKTLEDGER_FAULT_ABI_H
 
+/* What the XDP program does with a packet that it is to lose. */
+enum fault_xdp_way {
+	FAULT_XDP_VERDICT,    /* returns xdp_verdict */
+	FAULT_XDP_TO_NOWHERE, /* redirects to a device that does not exist */
+	FAULT_XDP_TO_DEVICE,  /* to the one in the map `devices` */
+	FAULT_XDP_TO_CPU,     /* to the CPU that it runs on, by the map `cpus` */
+};
+
 struct fault_config {
 	__u64 udp_csum_share;	/* checksums to spoil */
 	__u64 udp_header_share; /* lengths of UDP to spoil */
@@ -15,11 +23,13 @@ struct fault_config {
 	__u32 xdp_verdict;	/* XDP_DROP or XDP_ABORTED */
 	__u32 tc_burn_ns;	/* time that a packet costs at tc ingress */
 	__u32 xdp_burn_ns;	/* the same in the XDP program */
+	__u32 xdp_way;		/* enum fault_xdp_way */
+	__u32 cpu_burn_ns;	/* time that a packet costs behind the map `cpus` */
 	__u32 egress_verdict;	/* of tc: "shot" or "stolen" */
 	__u32 ingress_verdict;
 	__u32 any;		/* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
-_Static_assert(sizeof(struct fault_config) == 88, "no holes");
+_Static_assert(sizeof(struct fault_config) == 96, "no holes");
 
 #endif

@@ -69,11 +69,12 @@ struct trace_count {
 };
 
 #define TRACE_BULK	 16 /* DEV_MAP_BULK_SIZE: frames that a device gets at once, at most */
+#define TRACE_BULK_CPU	 8  /* CPU_MAP_BULK_SIZE: the same, of a CPU in a map */
 #define TRACE_BATCH	 32 /* a power of two above it */
 #define LOOPBACK_IFINDEX 1  /* live frames come from there */
 
 /*
- * Per CPU: words of the frames redirected to the device, in order, that have not been handed to it.
+ * Per CPU: words of the frames redirected to the device or CPU, in order, that have not been handed to it.
  * `tail` is moved by the sending program, `head` by the tracer.
  */
 struct trace_batch {

@@ -88,7 +88,7 @@ def passed():
 
 
 FAULTS = (
-    "neigh", "tc_egress=100%", "xdp=100%", "xdp:generic=100%", "xdp:aborted=100%",
+    "neigh", "tc_egress=100%", "xdp=100%", "xdp:generic=100%", "xdp:aborted=100%", "xdp:redirect=100%", "xdp:devmap=100%",
     "tc_ingress=100%", "tc_ingress:stolen=100%",
     "l2:address", "ip_header=100%", "netfilter=100%",
     "netfilter:prerouting=100%", "netfilter:forward=100%", "netfilter:postrouting=100%",

@@ -25,7 +25,8 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup", "udp_header",
           "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close",
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
-          "tx_socket", "tunnel", "xsk:fill", "xsk:oversize"]
+          "tx_socket", "tunnel", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
+          "xdp:cpumap"]
 SHARED = ("tx_socket", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
 
 
@@ -36,7 +37,7 @@ def draw(dice):
     args = ["--count", str(dice.randint(10000, 40000)), "--length", str(dice.randint(18, longest))]
     args += ["--fault", ",".join(
         fault + (f"={dice.randint(1, 60)}%" if fault.split(":")[0] in SHARED
-                 and dice.random() < 0.5 else "") for fault in faults)]
+                 and fault != "xdp:cpumap" and dice.random() < 0.5 else "") for fault in faults)]
     args += ["--tx", dice.choice(["auto", "socket", "xsk"])]
     args += ["--rx", dice.choice(["socket", "socket", "xsk"])]
     if dice.random() < 0.5:

@@ -23,6 +23,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "host/lab.h"
+#include "trace/drops.h"
 #include "trace_abi.h"
 
 enum fault {
@@ -36,6 +37,9 @@ enum fault {
 	FAULT_XDP,
 	FAULT_XDP_ABORTED,
 	FAULT_XDP_GENERIC,
+	FAULT_XDP_REDIRECT,
+	FAULT_XDP_DEVMAP,
+	FAULT_XDP_CPUMAP,
 	FAULT_XSK_RING,
 	FAULT_XSK_FILL,
 	FAULT_XSK_OVERSIZE,
@@ -158,7 +162,7 @@ struct fault_state;
 struct fault_numbers {
 	const struct trace_config *config;
 	int seen_fd;
-	int tails_fd; /* map `tails`, the tracer's */
+	int tails_fd, cell_fd, batch_fd; /* maps of the tracer */
 };
 
 /* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
@@ -180,6 +184,9 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
  * fault_close() drops.
  */
 int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
+
+/* What that program redirects in vain, for drops_watch_redirects(). False: nothing. */
+bool fault_redirects(const struct fault_state *state, struct drops_redirects *r);
 
 /* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);

@@ -2,8 +2,6 @@
 #include "run/fault.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
-#include <linux/pkt_cls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +10,9 @@
 
 #include "host/journal.h"
 #include "host/netdev.h"
+#include "run/fault_config.h"
 #include "run/fault_net.h"
-#include "run/fault_prog.h"
+#include "run/fault_redirect.h"
 #include "run/fault_table.h"
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
@@ -28,6 +27,7 @@ struct fault_state {
 	struct lab *lab;
 	struct fault_prog *prog;	/* NULL: none is needed */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
+	struct drops_redirects redirects;
 	bool qdisc_replaced;
 };
 
@@ -79,11 +79,6 @@ static int steer(const struct lab_port *port, int cpu, struct error *err)
 	return failed(ret, "set RPS", port, err);
 }
 
-static uint64_t of_2_32(double share)
-{
-	return share * (1ULL << 32);
-}
-
 /* The device at which a program runs. */
 static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc which)
 {
@@ -100,65 +95,24 @@ static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc
 	}
 }
 
-static int load_programs(struct fault_state *s, const struct fault_programs *which,
-			 const struct fault_numbers *numbers, struct error *err)
-{
-	const double *share = s->list->share;
-	/* At most one of exclusive faults has a share. */
-	const struct fault_config cfg = {
-		.udp_csum_share = of_2_32(share[FAULT_UDP_CSUM] + share[FAULT_SOCKET_READ_CSUM]),
-		.udp_header_share = of_2_32(share[FAULT_UDP_HEADER]),
-		.cgroup_share = of_2_32(share[FAULT_TX_SOCKET]),
-		.ip_header_share = of_2_32(share[FAULT_IP_HEADER]),
-		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
-		.xdp_share = of_2_32(share[FAULT_XDP] + share[FAULT_XDP_ABORTED] +
-				     share[FAULT_XDP_GENERIC]),
-		.egress_share = of_2_32(share[FAULT_TC_EGRESS] + share[FAULT_TC_EGRESS_STOLEN]),
-		.ingress_share = of_2_32(share[FAULT_TC_INGRESS] + share[FAULT_TC_INGRESS_STOLEN]),
-		.egress_verdict = fault_has(s->list, FAULT_TC_EGRESS_STOLEN) ? TC_ACT_STOLEN
-									     : TC_ACT_SHOT,
-		.ingress_verdict = fault_has(s->list, FAULT_TC_INGRESS_STOLEN) ? TC_ACT_STOLEN
-									       : TC_ACT_SHOT,
-		.xdp_verdict = fault_has(s->list, FAULT_XDP_ABORTED) ? XDP_ABORTED : XDP_DROP,
-		.tc_burn_ns = s->fx->tc_burn_ns,
-		.xdp_burn_ns = s->fx->xdp_burn_ns,
-		.any = !numbers,
-	};
-
-	return fault_prog_load(&s->prog, &cfg, which, numbers, err);
-}
-
 static int apply_programs(struct fault_state *s, const struct fault_numbers *numbers,
 			  struct error *err)
 {
-	const struct fault_list *list = s->list;
-	const struct fault_effects *fx = s->fx;
-	const struct fault_programs which = {
-		.tc[FAULT_TC_SLOW] = fx->tc_burn_ns,
-		.tc[FAULT_TC_SPOIL] = fx->tx_csum_off || fault_has(list, FAULT_IP_HEADER) ||
-				      fault_has(list, FAULT_UDP_HEADER),
-		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS) ||
-					     fault_has(list, FAULT_TC_INGRESS_STOLEN),
-		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
-		.tc[FAULT_TC_UNTOLD] = fault_has(list, FAULT_IP_FORWARD_MTU),
-		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS) ||
-					    fault_has(list, FAULT_TC_EGRESS_STOLEN),
-		.xdp = fx->xdp,
-		.cgroup = fault_has(list, FAULT_TX_SOCKET),
-		.filter = fx->socket_filter,
-	};
-	const struct fault_programs none = {.xdp = false};
+	const struct fault_config cfg = fault_config(s->list, s->fx, !numbers);
+	const struct fault_programs which = fault_programs(s->list, s->fx), none = {.xdp = false};
 	int ret;
 
 	if (!memcmp(&which, &none, sizeof(which)))
 		return 0;
-	ret = load_programs(s, &which, numbers, err);
+	ret = fault_prog_load(&s->prog, &cfg, &which, numbers, err);
 	for (unsigned i = 0; i < FAULT_TC_COUNT && !ret; i++) {
 		if (which.tc[i])
 			ret = fault_prog_tc(s->prog, i, tc_port(s, i), err);
 	}
 	if (!ret && which.cgroup)
 		ret = fault_prog_cgroup(s->prog, err);
+	if (!ret && fault_redirect_wanted(s->list))
+		ret = fault_redirect_open(s->list, s->lab, s->prog, &s->redirects, err);
 	return ret;
 }
 
@@ -258,6 +212,12 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 					  err);
 	fault_close(state);
 	return ret;
+}
+
+bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
+{
+	*r = state->redirects;
+	return fault_redirect_wanted(state->list);
 }
 
 int fault_socket(struct fault_state *state, int fd, struct error *err)

@@ -21,6 +21,12 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_XDP_ABORTED] = {"xdp:aborted", FAULT_XDP_ABORTED,
 			       "an XDP program aborts on a share"},
 	[FAULT_XDP_GENERIC] = {"xdp:generic", FAULT_XDP_GENERIC, "the same in generic (skb) mode"},
+	[FAULT_XDP_REDIRECT] = {"xdp:redirect", FAULT_XDP_REDIRECT,
+				"an XDP program redirects a share to a device that is not there"},
+	[FAULT_XDP_DEVMAP] = {"xdp:devmap", FAULT_XDP_DEVMAP,
+			      "... to a device, by a map, that takes no frames"},
+	[FAULT_XDP_CPUMAP] = {"xdp:cpumap", FAULT_XDP_CPUMAP,
+			      "... all to a CPU, by a map, that takes its time"},
 	[FAULT_XSK_RING] = {"xsk:ring", FAULT_XSK_RING, "the reader of the AF_XDP rings pauses"},
 	[FAULT_XSK_FILL] = {"xsk:fill", FAULT_XSK_FILL,
 			    "the same, and it has few frames to be filled"},
@@ -92,6 +98,10 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_XDP] = {FAULT_VALUE_SHARE},
 	[FAULT_XDP_ABORTED] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
+	[FAULT_XDP_REDIRECT] = {FAULT_VALUE_SHARE},
+	/* live frames wait in batches too, of the same CPU */
+	[FAULT_XDP_DEVMAP] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
+	[FAULT_XDP_CPUMAP] = {.rx = "socket", .not_tx = "xdp", .of_program = true},
 	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},
 	[FAULT_XSK_FILL] = {.rx = "xsk", .of_program = true},
 	[FAULT_XSK_OVERSIZE] = {.rx = "xsk", .of_program = true},
@@ -128,6 +138,9 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define AT_SOCKET                                                                                  \
 	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
 	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
+#define BY_NATIVE_XDP                                                                              \
+	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_REDIRECT) | BIT(XDP_DEVMAP) | BIT(XDP_CPUMAP))
+#define BY_XDP (BY_NATIVE_XDP | BIT(XDP_GENERIC))
 #define AT_XSK (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
 #define AT_BACKLOG (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
 #define IN_IP                                                                                      \
@@ -135,9 +148,8 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	 BIT(IP_ROUTE_MARTIAN) |                                                                   \
 	 BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
-	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC) | AT_XSK | AT_BACKLOG |                    \
+	(BY_XDP | AT_XSK | AT_BACKLOG |                                                            \
 	 BIT(TC_INGRESS) | BIT(TC_INGRESS_STOLEN) | BIT(NETFILTER_INGRESS) | IN_IP)
-#define BY_XDP (BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_GENERIC))
 
 const struct fault_conflict fault_conflicts[] = {
 	{BIT(NEIGH), ~(BIT(TX_SOCKET) | BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
@@ -163,7 +175,7 @@ const struct fault_conflict fault_conflicts[] = {
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
 	{AT_BACKLOG, AT_BACKLOG, "a flow's share is used up before the whole queue is"},
 	{AT_BACKLOG,
-	 BIT(XDP) | BIT(XDP_ABORTED) | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
+	 BY_NATIVE_XDP | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
 	 "with NAPI on the veth no backlog is used"},
 	{BIT(QDISC), BIT(QDISC_REPLACE), "a device has one qdisc"},
 	{BIT(TX_DEVICE), BIT(QDISC) | BIT(QDISC_REPLACE), "a qdisc waits for a full ring"},

@@ -303,9 +303,9 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	fx->consumed = plan_has(&p, FAULT_TC_EGRESS_STOLEN) || plan_has(&p, FAULT_TC_INGRESS_STOLEN);
 	if (plan_has(&p, FAULT_IP_FORWARD_TTL))
 		fx->ttl = 1;
-	fx->xdp = plan_has(&p, FAULT_XDP) || plan_has(&p, FAULT_XDP_ABORTED) || plan_has(&p, FAULT_XDP_GENERIC);
+	fx->xdp = fault_is_native_xdp(list) || plan_has(&p, FAULT_XDP_GENERIC);
 	/* Native XDP brings NAPI and its ring, which must not be what overflows. */
-	if (plan_has(&p, FAULT_XDP) || plan_has(&p, FAULT_XDP_ABORTED))
+	if (fault_is_native_xdp(list))
 		fx->sndbuf = less_than_ring(&p);
 	if (plan_has(&p, FAULT_QDISC))
 		plan_qdisc(&p);
@@ -315,7 +315,10 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 		fx->settle_ns += NEIGH_SETTLE;
 		want_flight(&p, NEIGH_FLIGHT);
 	}
-	if (plan_has(&p, FAULT_TX_DEVICE))
+	if (plan_has(&p, FAULT_XDP_CPUMAP))
+		ret = plan_need_count(&p, FAULT_XDP_CPUMAP, FAULT_CPUMAP_QUEUE,
+				      "the queue of the CPU");
+	if (!ret && plan_has(&p, FAULT_TX_DEVICE))
 		ret = plan_tx_device(&p);
 	if (!ret && plan_has(&p, FAULT_BACKLOG))
 		ret = plan_backlog(&p, FAULT_BACKLOG);

@@ -81,7 +81,9 @@ int plan_receiver(struct plan *p)
 
 	fx->no_receiver = plan_has(p, FAULT_UDP_LOOKUP) || plan_has(p, FAULT_TUNNEL);
 	fx->socket_filter = plan_has(p, FAULT_SOCKET_FILTER) || plan_has(p, FAULT_UDP_CSUM);
-	fx->tx_csum_off = plan_has(p, FAULT_UDP_CSUM) || plan_has(p, FAULT_SOCKET_READ_CSUM);
+	/* A frame of XDP carries no note that its checksum is still to be made. */
+	fx->tx_csum_off = plan_has(p, FAULT_UDP_CSUM) || plan_has(p, FAULT_SOCKET_READ_CSUM) ||
+			  plan_has(p, FAULT_XDP_CPUMAP);
 	if (!strcmp(p->req->rx, "socket")) {
 		fx->rcvbuf = RCVBUF_ROOMY;
 		fx->rcvbuf_force = true;

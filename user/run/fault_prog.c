@@ -39,6 +39,17 @@ static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_
 	return NULL;
 }
 
+static int share_maps(struct fault_bpf *skel, const struct fault_numbers *numbers)
+{
+	int ret = bpf_map__reuse_fd(skel->maps.seen, numbers->seen_fd);
+
+	if (!ret)
+		ret = bpf_map__reuse_fd(skel->maps.tails, numbers->tails_fd);
+	if (!ret)
+		ret = bpf_map__reuse_fd(skel->maps.cell, numbers->cell_fd);
+	return ret ? ret : bpf_map__reuse_fd(skel->maps.batch, numbers->batch_fd);
+}
+
 int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 		    const struct fault_programs *which, const struct fault_numbers *numbers,
 		    struct error *err)
@@ -63,9 +74,10 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 	bpf_program__set_autoload(prog->skel->progs.fault_xdp, which->xdp);
 	bpf_program__set_autoload(prog->skel->progs.fault_filter, which->filter);
 	bpf_program__set_autoload(prog->skel->progs.fault_cgroup, which->cgroup);
-	ret = numbers ? bpf_map__reuse_fd(prog->skel->maps.seen, numbers->seen_fd) : 0;
-	if (!ret && numbers)
-		ret = bpf_map__reuse_fd(prog->skel->maps.tails, numbers->tails_fd);
+	bpf_program__set_autoload(prog->skel->progs.fault_cpu, which->cpu);
+	if (which->cpu)
+		bpf_map__set_max_entries(prog->skel->maps.cpus, (__u32)libbpf_num_possible_cpus());
+	ret = numbers ? share_maps(prog->skel, numbers) : 0;
 	if (ret)
 		goto failed;
 	ret = fault_bpf__load(prog->skel);
@@ -189,6 +201,21 @@ int fault_prog_filter(struct fault_prog *prog, int socket, struct error *err)
 				 "cannot attach a filter to the receiving socket: %s",
 				 strerror(errno));
 	return 0;
+}
+
+int fault_prog_devices_fd(const struct fault_prog *prog)
+{
+	return bpf_map__fd(prog->skel->maps.devices);
+}
+
+int fault_prog_cpus_fd(const struct fault_prog *prog)
+{
+	return bpf_map__fd(prog->skel->maps.cpus);
+}
+
+int fault_prog_cpu_fd(const struct fault_prog *prog)
+{
+	return bpf_program__fd(prog->skel->progs.fault_cpu);
 }
 
 void fault_prog_close(struct fault_prog *prog)

@@ -27,7 +27,7 @@ enum fault_tc {
 
 struct fault_programs {
 	bool tc[FAULT_TC_COUNT];
-	bool xdp, filter, cgroup;
+	bool xdp, cpu, filter, cgroup;
 };
 
 struct fault_prog;
@@ -53,6 +53,11 @@ int fault_prog_xdp(struct fault_prog *prog, const struct lab_port *port, int nex
 int fault_prog_cgroup(struct fault_prog *prog, struct error *err);
 
 int fault_prog_filter(struct fault_prog *prog, int socket, struct error *err);
+
+/* The maps by which the XDP program redirects, and the program behind that of CPUs. */
+int fault_prog_devices_fd(const struct fault_prog *prog);
+int fault_prog_cpus_fd(const struct fault_prog *prog);
+int fault_prog_cpu_fd(const struct fault_prog *prog);
 
 void fault_prog_close(struct fault_prog *prog);
 

@@ -27,6 +27,8 @@ struct fault_row {
 
 #define FAULT_FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
 
+#define FAULT_CPUMAP_QUEUE 64 /* frames */
+
 #define FAULT_MTU 1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5) */
 
 extern const struct fault_row fault_rows[FAULT_COUNT];
@@ -42,6 +44,14 @@ extern const unsigned fault_conflict_count;
 
 /* What the faults' packets have to go through. */
 enum lab_topology fault_topology(const struct fault_list *list);
+
+/* Of an XDP program in the driver. */
+static inline bool fault_is_native_xdp(const struct fault_list *list)
+{
+	return fault_has(list, FAULT_XDP) || fault_has(list, FAULT_XDP_ABORTED) ||
+	       fault_has(list, FAULT_XDP_REDIRECT) || fault_has(list, FAULT_XDP_DEVMAP) ||
+	       fault_has(list, FAULT_XDP_CPUMAP);
+}
 
 /*
  * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of

@@ -242,7 +242,8 @@ static int open_routes(struct rig *rig, struct error *err)
 
 static int open_both_ends(struct rig *rig, struct error *err)
 {
-	struct fault_numbers numbers = {&rig->tracer.config, -1, -1};
+	struct fault_numbers numbers = {&rig->tracer.config, -1, -1, -1, -1};
+	struct drops_redirects redirects;
 	int rc;
 
 	plan_flow(rig);
@@ -252,9 +253,13 @@ static int open_both_ends(struct rig *rig, struct error *err)
 	if (rc)
 		return rc;
 	numbers.tails_fd = drops_tails_fd(rig->tracer.drops);
+	numbers.cell_fd = drops_cell_fd(rig->tracer.drops);
+	numbers.batch_fd = drops_batch_fd(rig->tracer.drops);
 	if (rig->tracer.checkpoints)
 		numbers.seen_fd = checkpoints_seen_fd(rig->tracer.checkpoints);
 	rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &numbers, &rig->faults, err);
+	if (!rc && fault_redirects(rig->faults, &redirects))
+		rc = drops_watch_redirects(rig->tracer.drops, &redirects, err);
 	if (!rc)
 		rc = open_routes(rig, err);
 	if (!rc)

@@ -39,6 +39,7 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 		bpf_map__set_max_entries(d->skel->maps.fragments, FRAGMENTS);
 	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
 	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
+	bpf_program__set_autoload(d->skel->progs.xdp_cpumap_enqueue, xdp);
 	bpf_program__set_autoload(d->skel->progs.kfree_skb, !paged);
 	bpf_program__set_autoload(d->skel->progs.kfree_skb_paged, paged);
 	bpf_program__set_autoload(d->skel->progs.consume_skb, consumes && !paged);
@@ -191,6 +192,42 @@ int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct e
 	return s->links.xdp_devmap_xmit ? 0 : trace_load_error(err, -errno);
 }
 
+static int map_id(int fd, __u32 *id)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	*id = info.id;
+	return 0;
+}
+
+/* A tracepoint without which losses by redirects could not be seen. */
+static int follow(struct bpf_program *prog, struct bpf_link **link, struct error *err)
+{
+	if (!bpf_program__autoload(prog))
+		return error_set(err, STATUS_UNABLE, -ENOENT, NULL,
+				 "this kernel has no tracepoints for XDP redirects: losses there "
+				 "could not be seen");
+	*link = bpf_program__attach(prog);
+	return *link ? 0 : trace_load_error(err, -errno);
+}
+
+int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err)
+{
+	struct drops_bpf *s = d->skel;
+
+	if (r->cpumap_fd >= 0 && map_id(r->cpumap_fd, &s->bss->redirect_cpumap))
+		return trace_load_error(err, -errno);
+	s->bss->redirect_ifindex = r->ifindex;
+	s->bss->redirect_netns = r->netns;
+	s->bss->redirect_target = r->target;
+	if (r->cpumap_fd >= 0)
+		return follow(s->progs.xdp_cpumap_enqueue, &s->links.xdp_cpumap_enqueue, err);
+	return r->target ? follow(s->progs.xdp_devmap_xmit, &s->links.xdp_devmap_xmit, err) : 0;
+}
+
 void drops_expect_sink(struct drops *d)
 {
 	d->skel->bss->sink_takes = 1;
@@ -198,13 +235,7 @@ void drops_expect_sink(struct drops *d)
 
 int drops_watch_xskmap(struct drops *d, int map_fd)
 {
-	struct bpf_map_info info = {};
-	__u32 len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(map_fd, &info, &len))
-		return -errno;
-	d->skel->bss->xsk_map_id = info.id;
-	return 0;
+	return map_id(map_fd, &d->skel->bss->xsk_map_id);
 }
 
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
@@ -302,7 +333,8 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 	free(each);
 	l->recursion_misses = misses_of(kfree_program(d)) + misses_of(consume_program(d)) +
 			      misses_of(d->skel->progs.xdp_redirect_err) +
-			      misses_of(d->skel->progs.xdp_devmap_xmit);
+			      misses_of(d->skel->progs.xdp_devmap_xmit) +
+			      misses_of(d->skel->progs.xdp_cpumap_enqueue);
 	return rc;
 }
 

@@ -57,6 +57,20 @@ int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
  */
 int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err);
 
+struct drops_redirects {
+	unsigned ifindex; /* where the program runs */
+	uint32_t netns;	  /* inode number */
+	unsigned target;  /* the device in its devmap; 0: none */
+	int cpumap_fd;	  /* -1: none */
+};
+
+/*
+ * From here on packets are settled that a program of a fault redirects in vain: to no device, to
+ * one that refuses, to a CPU whose queue is full. Their words are in the maps of drops_cell_fd()
+ * and drops_batch_fd().
+ */
+int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err);
+
 /* sink.bpf.c ends packets as delivered: what the kernel then frees as dropped is no loss. */
 void drops_expect_sink(struct drops *d);
 
