@@ -21,6 +21,13 @@
 #define ICMP_FRAG_NEEDED 4
 #define ICMP6_TOO_BIG	 2
 #define IP4_CSUM_OFF	 10
+#define IP4_FRAG_OFF	 6
+#define IP4_SOURCE_END	 16
+#define IP6_SOURCE_END	 24
+#define IP6_FRAG_OFF	 (IP6_HLEN + 2)
+#define IP6_MF		 1
+#define OTHER_SENDER	 0x80 /* in the last byte of the address */
+#define CLONED		 0x706b
 #define IP6_LENGTH_OFF	 4
 #define IP6_NEXT_OFF	 6
 #define UDP_LENGTH_OFF	 4
@@ -198,6 +205,76 @@ SEC("tc")
 int fault_ingress(struct __sk_buff *skb)
 {
 	return ours(skb) && chance(fault.ingress_share) ? fault.ingress_verdict : TC_ACT_UNSPEC;
+}
+
+/* The last one, or the first, of a datagram that is chosen. No field: it is no fragment. */
+static __always_inline bool is_hurt(__u16 field, bool last)
+{
+	bool wanted = fault.frag_way == FAULT_FRAG_DUPLICATE ? !last && !(field & ~(IP_MF | IP6_MF))
+							     : last;
+
+	return field && wanted && chance(fault.frag_share);
+}
+
+/* The clone comes here again; its mark says so. */
+static __always_inline void come_twice(struct __sk_buff *skb)
+{
+	skb->mark = CLONED;
+	bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
+	skb->mark = 0;
+}
+
+static __always_inline void hurt_fragment4(struct __sk_buff *skb, const __u8 *l3)
+{
+	__be16 field = bpf_htons(be16_at(l3 + IP4_FRAG_OFF));
+	__be16 earlier = bpf_htons(be16_at(l3 + IP4_FRAG_OFF) - 1);
+	__be16 from = bpf_htons(be16_at(l3 + IP4_SOURCE_END - 2));
+	__be16 other = from ^ bpf_htons(OTHER_SENDER);
+
+	if (fault.frag_way == FAULT_FRAG_OVERLAP) {
+		bpf_l3_csum_replace(skb, ETH_HLEN + IP4_CSUM_OFF, field, earlier, sizeof(field));
+		bpf_skb_store_bytes(skb, ETH_HLEN + IP4_FRAG_OFF, &earlier, sizeof(earlier), 0);
+	} else if (fault.frag_way == FAULT_FRAG_MISSING) {
+		bpf_l3_csum_replace(skb, ETH_HLEN + IP4_CSUM_OFF, from, other, sizeof(from));
+		bpf_skb_store_bytes(skb, ETH_HLEN + IP4_SOURCE_END - 2, &other, sizeof(other), 0);
+	} else {
+		come_twice(skb);
+	}
+}
+
+static __always_inline void hurt_fragment6(struct __sk_buff *skb, __u16 field, __u8 host)
+{
+	__be16 earlier = bpf_htons(field - 8);
+
+	host ^= OTHER_SENDER;
+	if (fault.frag_way == FAULT_FRAG_OVERLAP)
+		bpf_skb_store_bytes(skb, ETH_HLEN + IP6_FRAG_OFF, &earlier, sizeof(earlier), 0);
+	else if (fault.frag_way == FAULT_FRAG_MISSING)
+		bpf_skb_store_bytes(skb, ETH_HLEN + IP6_SOURCE_END - 1, &host, sizeof(host), 0);
+	else
+		come_twice(skb);
+}
+
+/* Of datagrams that came in fragments, one fragment each. */
+SEC("tc")
+int fault_fragment(struct __sk_buff *skb)
+{
+	__u8 l3[IP6_HLEN + FRAG_HLEN];
+	__u16 field;
+
+	if (skb->mark == CLONED || bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
+		return TC_ACT_UNSPEC;
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		field = be16_at(l3 + IP4_FRAG_OFF) & (IP_MF | IP_OFFSET_MASK);
+		if (l3[9] == IPPROTO_UDP && is_hurt(field, !(field & IP_MF)))
+			hurt_fragment4(skb, l3);
+	} else if (skb->protocol == bpf_htons(ETH_P_IPV6) && l3[IP6_NEXT_OFF] == IPPROTO_FRAGMENT &&
+		   !bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3))) {
+		field = be16_at(l3 + IP6_FRAG_OFF);
+		if (l3[IP6_HLEN] == IPPROTO_UDP && is_hurt(field, !(field & IP6_MF)))
+			hurt_fragment6(skb, field, l3[IP6_SOURCE_END - 1]);
+	}
+	return TC_ACT_UNSPEC;
 }
 
 /* Nobody hears who asks for an address: ARP, and neighbour solicitations (RFC 4861 4.3). */

@@ -11,9 +11,17 @@ enum fault_xdp_way {
 	FAULT_XDP_TO_CPU,     /* to the CPU that it runs on, by the map `cpus` */
 };
 
+/* What the program at tc ingress does to fragments. */
+enum fault_frag_way {
+	FAULT_FRAG_MISSING,   /* the last one becomes another sender's */
+	FAULT_FRAG_OVERLAP,   /* the last one begins 8 bytes earlier */
+	FAULT_FRAG_DUPLICATE, /* the first one comes twice: nothing is lost by that */
+};
+
 struct fault_config {
 	__u64 udp_csum_share;	/* checksums to spoil */
 	__u64 udp_header_share; /* lengths of UDP to spoil */
+	__u64 frag_share;	/* fragmented datagrams of which one fragment suffers */
 	__u64 cgroup_share;	/* packets that the cgroup's egress program refuses */
 	__u64 ip_header_share;	/* IP headers to spoil */
 	__u64 filter_share;	/* datagrams that the socket filter refuses */
@@ -25,11 +33,13 @@ struct fault_config {
 	__u32 xdp_burn_ns;	/* the same in the XDP program */
 	__u32 xdp_way;		/* enum fault_xdp_way */
 	__u32 cpu_burn_ns;	/* time that a packet costs behind the map `cpus` */
-	__u32 egress_verdict;	/* of tc: "shot" or "stolen" */
+	__u32 frag_way;		/* enum fault_frag_way */
+	__u32 pad;
+	__u32 egress_verdict; /* of tc: "shot" or "stolen" */
 	__u32 ingress_verdict;
-	__u32 any;		/* all UDP, whoever sent it; else stamped packets of the flow */
+	__u32 any; /* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
-_Static_assert(sizeof(struct fault_config) == 96, "no holes");
+_Static_assert(sizeof(struct fault_config) == 112, "no holes");
 
 #endif

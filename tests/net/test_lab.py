@@ -88,11 +88,11 @@ def passed():
 
 
 FAULTS = (
-    "neigh", "tc_egress=100%", "xdp=100%", "xdp:generic=100%", "xdp:aborted=100%", "xdp:redirect=100%", "xdp:devmap=100%",
-    "tc_ingress=100%", "tc_ingress:stolen=100%",
-    "l2:address", "ip_header=100%", "netfilter=100%",
-    "netfilter:prerouting=100%", "netfilter:forward=100%", "netfilter:postrouting=100%",
-    "ip_route:rp_filter", "ip_route:martian",
+    "neigh", "tc_egress=100%", "xdp=100%", "xdp:generic=100%", "xdp:aborted=100%",
+    "xdp:redirect=100%", "xdp:devmap=100%", "tc_ingress=100%", "tc_ingress:stolen=100%",
+    "l2:address", "ip_header=100%", "netfilter=100%", "netfilter:ingress=100%",
+    "netfilter:egress=100%", "netfilter:prerouting=100%", "netfilter:forward=100%",
+    "netfilter:postrouting=100%", "ip_route:rp_filter", "ip_route:martian",
     "ip_route:blackhole", "udp_header=100%", "socket_read:csum=100%")
 
 

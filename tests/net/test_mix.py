@@ -26,18 +26,18 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close",
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
           "tx_socket", "tunnel", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
-          "xdp:cpumap"]
-SHARED = ("tx_socket", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
+          "xdp:cpumap", "ip_frag:missing", "ip_frag:overlap", "ip_frag:duplicate"]
+SHARED = ("tx_socket", "ip_frag", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
 
 
 def draw(dice):
     """A command line, sensible or not."""
     faults = dice.sample(FAULTS, dice.choice([1, 2, 2, 3, 3, 4]))
-    longest = 6000 if "ip_frag:mem" in faults else 1452
+    longest = 6000 if any("ip_frag" in fault for fault in faults) else 1452
     args = ["--count", str(dice.randint(10000, 40000)), "--length", str(dice.randint(18, longest))]
     args += ["--fault", ",".join(
         fault + (f"={dice.randint(1, 60)}%" if fault.split(":")[0] in SHARED
-                 and fault != "xdp:cpumap" and dice.random() < 0.5 else "") for fault in faults)]
+                 and fault not in ("xdp:cpumap", "ip_frag:mem") and dice.random() < 0.5 else "") for fault in faults)]
     args += ["--tx", dice.choice(["auto", "socket", "xsk"])]
     args += ["--rx", dice.choice(["socket", "socket", "xsk"])]
     if dice.random() < 0.5:

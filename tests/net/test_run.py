@@ -48,6 +48,8 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["ip_route:blackhole"],
     ["ip_route:blackhole", "--ipv6"],
     ["ip_forward:mtu", "--length", "1400"],
+    ["ip_frag:missing", "--length", "4000", "--ipv6"],
+    ["ip_frag:overlap", "--length", "4000"],
     ["ip_frag:mem", "--length", "4000"],
     ["ip_frag:mem", "--length", "4000", "--ipv6"],
     ["udp_header"],
@@ -113,6 +115,8 @@ def duration():
     ["netfilter:forward"],
     ["netfilter:output"],
     ["netfilter:postrouting"],
+    ["ip_frag:missing", "--length", "4000"],
+    ["ip_frag:overlap", "--length", "4000", "--ipv6"],
     ["ip_forward:ttl"],
     ["ip_forward:ttl", "--ipv6"],
     ["ip_forward:ttl", "--tx", "xdp"],
@@ -139,6 +143,16 @@ def fault(name, options):
         assert_counters_agree(document, stage)
         if name in LOSES_ALL:
             assert lost(document) == {stage: document["end"]["sent"]}
+
+
+@table([("IPv4", []), ("IPv6", ["--ipv6"])])
+def fragments_that_come_twice(options):
+    """The kernel drops the second, which is no loss of a datagram."""
+    require_root()
+    document = run("--count", "10000", "--fault", "ip_frag:duplicate", "--length", "4000", *options)
+    assert_balanced(document, attempted=10000)
+    assert document["end"]["fragments_dropped"] > 0, document["end"]
+    assert "ip_frag" not in lost(document), lost(document)
 
 
 @table([(" ".join(options), options) for options in (["--rx", "xdp"], ["--rx", "socket", "--ipv6"],

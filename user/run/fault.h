@@ -59,6 +59,9 @@ enum fault {
 	FAULT_IP_ROUTE_RP_FILTER,
 	FAULT_IP_ROUTE_MARTIAN,
 	FAULT_IP_ROUTE_BLACKHOLE,
+	FAULT_IP_FRAG_MISSING,
+	FAULT_IP_FRAG_OVERLAP,
+	FAULT_IP_FRAG_DUPLICATE,
 	FAULT_IP_FRAG_MEM,
 	FAULT_IP_FORWARD_TTL,
 	FAULT_IP_FORWARD_MTU,
@@ -126,9 +129,9 @@ struct fault_effects {
 	bool no_receiver; /* no socket is opened on the port */
 	enum fault_reader reader;
 	uint64_t reader_ns;
-	unsigned xsk_frames;		 /* that an AF_XDP receiver has; 0: its own number */
-	unsigned xsk_room;		 /* bytes that its frames have room for; 0: for any packet */
-	int rcvbuf, sndbuf;		 /* bytes to ask for, each socket; 0: no wish */
+	unsigned xsk_frames; /* that an AF_XDP receiver has; 0: its own number */
+	unsigned xsk_room;   /* bytes that its frames have room for; 0: for any packet */
+	int rcvbuf, sndbuf;  /* bytes to ask for, each socket; 0: no wish */
 	bool rcvbuf_force, sndbuf_force; /* SO_RCVBUFFORCE, SO_SNDBUFFORCE */
 	int ttl;			 /* TTL or hop limit to send with: flow.ttl */
 	double rate_pps;		 /* to pace all threads together, if the user set no rate */

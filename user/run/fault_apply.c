@@ -25,7 +25,7 @@ struct fault_state {
 	const struct fault_list *list;
 	const struct fault_effects *fx;
 	struct lab *lab;
-	struct fault_prog *prog;	/* NULL: none is needed */
+	struct fault_prog *prog;		     /* NULL: none is needed */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
 	struct drops_redirects redirects;
 	bool qdisc_replaced;
@@ -193,7 +193,7 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 		.tx = "socket",
 		.rx = "socket",
 		.family = AF_INET,
-		.payload = fault_has(list, FAULT_IP_FRAG_MEM)	   ? 2 * lab->rx.mtu
+		.payload = list->set & FAULTS_OF_FRAGMENTS	   ? 2 * lab->rx.mtu
 			   : fault_has(list, FAULT_IP_FORWARD_MTU) ? lab->tx.mtu - LAB_HEADERS
 								   : LAB_PAYLOAD,
 		.mtu = lab->rx.mtu,

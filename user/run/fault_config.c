@@ -32,6 +32,13 @@ static enum fault_xdp_way xdp_way(const struct fault_list *list)
 	return fault_has(list, FAULT_XDP_CPUMAP) ? FAULT_XDP_TO_CPU : FAULT_XDP_VERDICT;
 }
 
+static enum fault_frag_way frag_way(const struct fault_list *list)
+{
+	if (fault_has(list, FAULT_IP_FRAG_OVERLAP))
+		return FAULT_FRAG_OVERLAP;
+	return fault_has(list, FAULT_IP_FRAG_DUPLICATE) ? FAULT_FRAG_DUPLICATE : FAULT_FRAG_MISSING;
+}
+
 static uint32_t tc_verdict(bool stolen)
 {
 	return stolen ? TC_ACT_STOLEN : TC_ACT_SHOT;
@@ -45,6 +52,9 @@ struct fault_config fault_config(const struct fault_list *list, const struct fau
 	return (struct fault_config){
 		.udp_csum_share = of_2_32(share[FAULT_UDP_CSUM] + share[FAULT_SOCKET_READ_CSUM]),
 		.udp_header_share = of_2_32(share[FAULT_UDP_HEADER]),
+		.frag_share = of_2_32(share[FAULT_IP_FRAG_MISSING] + share[FAULT_IP_FRAG_OVERLAP] +
+				      share[FAULT_IP_FRAG_DUPLICATE]),
+		.frag_way = frag_way(list),
 		.cgroup_share = of_2_32(share[FAULT_TX_SOCKET]),
 		.ip_header_share = of_2_32(share[FAULT_IP_HEADER]),
 		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
@@ -66,15 +76,19 @@ struct fault_programs fault_programs(const struct fault_list *list, const struct
 {
 	return (struct fault_programs){
 		.tc[FAULT_TC_SLOW] = fx->tc_burn_ns,
-		.tc[FAULT_TC_SPOIL] =
-			fault_has(list, FAULT_UDP_CSUM) || fault_has(list, FAULT_SOCKET_READ_CSUM) ||
-			fault_has(list, FAULT_IP_HEADER) || fault_has(list, FAULT_UDP_HEADER),
+		.tc[FAULT_TC_SPOIL] = fault_has(list, FAULT_UDP_CSUM) ||
+				      fault_has(list, FAULT_SOCKET_READ_CSUM) ||
+				      fault_has(list, FAULT_IP_HEADER) ||
+				      fault_has(list, FAULT_UDP_HEADER),
 		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS) ||
 					     fault_has(list, FAULT_TC_INGRESS_STOLEN),
+		.tc[FAULT_TC_FRAGMENT] = fault_has(list, FAULT_IP_FRAG_MISSING) ||
+					 fault_has(list, FAULT_IP_FRAG_OVERLAP) ||
+					 fault_has(list, FAULT_IP_FRAG_DUPLICATE),
 		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
 		.tc[FAULT_TC_UNTOLD] = fault_has(list, FAULT_IP_FORWARD_MTU),
-		.tc[FAULT_TC_EGRESS_DROP] = fault_has(list, FAULT_TC_EGRESS) ||
-					    fault_has(list, FAULT_TC_EGRESS_STOLEN),
+		.tc[FAULT_TC_EGRESS_DROP] =
+			fault_has(list, FAULT_TC_EGRESS) || fault_has(list, FAULT_TC_EGRESS_STOLEN),
 		.xdp = fx->xdp,
 		.cpu = fault_has(list, FAULT_XDP_CPUMAP),
 		.cgroup = fault_has(list, FAULT_TX_SOCKET),

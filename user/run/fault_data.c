@@ -63,6 +63,12 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				    "the receiver has the sender's address too (IPv4)"},
 	[FAULT_IP_ROUTE_BLACKHOLE] = {"ip_route:blackhole", FAULT_IP_ROUTE_BLACKHOLE,
 				      "a router's route is a blackhole"},
+	[FAULT_IP_FRAG_MISSING] = {"ip_frag:missing", FAULT_IP_FRAG_MISSING,
+				   "the last fragment of a share never comes"},
+	[FAULT_IP_FRAG_OVERLAP] = {"ip_frag:overlap", FAULT_IP_FRAG_OVERLAP,
+				   "... overlaps the one before it"},
+	[FAULT_IP_FRAG_DUPLICATE] = {"ip_frag:duplicate", FAULT_IP_FRAG_DUPLICATE,
+				     "the first comes twice: nothing is lost by that"},
 	[FAULT_IP_FRAG_MEM] = {"ip_frag:mem", FAULT_IP_FRAG_MEM,
 			       "no memory for fragments at the receiver"},
 	[FAULT_IP_FORWARD_TTL] = {"ip_forward:ttl", FAULT_IP_FORWARD_TTL,
@@ -120,6 +126,10 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_NETFILTER_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_IP_ROUTE_RP_FILTER] = {.rx = "socket", .family = AF_INET},
 	[FAULT_IP_ROUTE_MARTIAN] = {.rx = "socket", .family = AF_INET},
+	[FAULT_IP_FRAG_MISSING] = {FAULT_VALUE_SHARE, .tx = "socket", .rx = "socket"},
+	[FAULT_IP_FRAG_OVERLAP] = {FAULT_VALUE_SHARE, .tx = "socket", .rx = "socket"},
+	[FAULT_IP_FRAG_DUPLICATE] = {FAULT_VALUE_SHARE, .tx = "socket", .rx = "socket",
+				     .harmless = true},
 	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
 	[FAULT_TUNNEL] = {.rx = "socket", .of_program = true},
@@ -136,20 +146,20 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 
 #define BIT(fault) FAULT_BIT(FAULT_##fault)
 #define AT_SOCKET                                                                                  \
-	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) |   \
-	 BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
+	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) |    \
+	 BIT(UDP_MEM) | BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
 #define BY_NATIVE_XDP                                                                              \
 	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_REDIRECT) | BIT(XDP_DEVMAP) | BIT(XDP_CPUMAP))
-#define BY_XDP (BY_NATIVE_XDP | BIT(XDP_GENERIC))
-#define AT_XSK (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
-#define AT_BACKLOG (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
+#define BY_XDP	     (BY_NATIVE_XDP | BIT(XDP_GENERIC))
+#define AT_XSK	     (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
+#define AT_BACKLOG   (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
+#define OF_FRAGMENTS (BIT(IP_FRAG_MISSING) | BIT(IP_FRAG_OVERLAP) | BIT(IP_FRAG_DUPLICATE))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
-	 BIT(IP_ROUTE_MARTIAN) |                                                                   \
-	 BIT(IP_FRAG_MEM) | AT_SOCKET)
+	 BIT(IP_ROUTE_MARTIAN) | OF_FRAGMENTS | BIT(IP_FRAG_MEM) | AT_SOCKET)
 #define AT_RECEIVER                                                                                \
-	(BY_XDP | AT_XSK | AT_BACKLOG |                                                            \
-	 BIT(TC_INGRESS) | BIT(TC_INGRESS_STOLEN) | BIT(NETFILTER_INGRESS) | IN_IP)
+	(BY_XDP | AT_XSK | AT_BACKLOG | BIT(TC_INGRESS) | BIT(TC_INGRESS_STOLEN) |                 \
+	 BIT(NETFILTER_INGRESS) | IN_IP)
 
 const struct fault_conflict fault_conflicts[] = {
 	{BIT(NEIGH), ~(BIT(TX_SOCKET) | BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
@@ -163,10 +173,12 @@ const struct fault_conflict fault_conflicts[] = {
 		 BIT(NETFILTER_FORWARD) | IN_IP,
 	 "no frame is taken"},
 	{BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN),
-	 BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN) | BIT(NETFILTER) | BIT(IP_FRAG_MEM) |
-		 AT_SOCKET,
+	 BIT(IP_ROUTE_RP_FILTER) | BIT(IP_ROUTE_MARTIAN) | BIT(NETFILTER) | OF_FRAGMENTS |
+		 BIT(IP_FRAG_MEM) | AT_SOCKET,
 	 "no packet comes past the routing"},
-	{BIT(IP_FRAG_MEM), BIT(NETFILTER) | AT_SOCKET, "no datagram is put together"},
+	{OF_FRAGMENTS, OF_FRAGMENTS, "one program does one thing"},
+	{BIT(IP_FRAG_MEM), OF_FRAGMENTS | BIT(NETFILTER) | AT_SOCKET,
+	 "no datagram is put together"},
 	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},
 	{BIT(TUNNEL), AT_SOCKET & ~BIT(UDP_HEADER), "the port is a tunnel's"},
 	{BIT(TC_EGRESS), BIT(TC_EGRESS_STOLEN), "one program says one thing"},
@@ -174,8 +186,7 @@ const struct fault_conflict fault_conflicts[] = {
 	{AT_XSK, AT_XSK, "the socket has one way to lose"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
 	{AT_BACKLOG, AT_BACKLOG, "a flow's share is used up before the whole queue is"},
-	{AT_BACKLOG,
-	 BY_NATIVE_XDP | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
+	{AT_BACKLOG, BY_NATIVE_XDP | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
 	 "with NAPI on the veth no backlog is used"},
 	{BIT(QDISC), BIT(QDISC_REPLACE), "a device has one qdisc"},
 	{BIT(TX_DEVICE), BIT(QDISC) | BIT(QDISC_REPLACE), "a qdisc waits for a full ring"},

@@ -12,6 +12,7 @@
 #define HOST4 32 /* prefix lengths of one address */
 #define HOST6 128
 
+#define FRAG_ROOM     "134217728" /* bytes, of a namespace, for a second at most */
 #define TUNNEL_DEVICE "v-vxlan"
 
 struct net_fault {
@@ -147,6 +148,16 @@ static int apply_mtu(const struct net_fault *f, struct error *err)
 	return failed(netdev_set_mtu(out->ns, out->ifname, FAULT_MTU), "set the MTU", err);
 }
 
+/* What waits for fragments that do not come fills the usual 4 MiB, and then all are refused. */
+static int apply_frag_missing(const struct net_fault *f, struct error *err)
+{
+	int ret = netns_sysctl_write(&f->lab->rx_ns, "net/ipv4/ipfrag_high_thresh", FRAG_ROOM);
+
+	if (!ret)
+		ret = netns_sysctl_write(&f->lab->rx_ns, "net/ipv6/ip6frag_high_thresh", FRAG_ROOM);
+	return failed(ret == -ENOENT ? 0 : ret, "give fragments memory", err);
+}
+
 /* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
 static int apply_frag_mem(const struct net_fault *f, struct error *err)
 {
@@ -192,6 +203,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_IP_ROUTE_RP_FILTER, apply_rp_filter},
 		{FAULT_IP_ROUTE_MARTIAN, apply_martian},
 		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},
+		{FAULT_IP_FRAG_MISSING, apply_frag_missing},
 		{FAULT_IP_FRAG_MEM, apply_frag_mem},
 		{FAULT_IP_FORWARD_MTU, apply_mtu},
 		{FAULT_TUNNEL, apply_tunnel},

@@ -144,9 +144,9 @@ static int check_family(struct plan *p)
 				 "--fault ip_forward:mtu needs packets of more than %d bytes that "
 				 "fit the first link",
 				 FAULT_MTU);
-	if (plan_has(p, FAULT_IP_FRAG_MEM) && p->frames < 2)
+	if (p->list->set & FAULTS_OF_FRAGMENTS && p->frames < 2)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
-				 "--fault ip_frag:mem needs datagrams that do not fit the MTU");
+				 "--fault ip_frag needs datagrams that do not fit the MTU");
 	return 0;
 }
 
@@ -300,7 +300,8 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (ret)
 		return ret;
 	fx->topology = fault_topology(list);
-	fx->consumed = plan_has(&p, FAULT_TC_EGRESS_STOLEN) || plan_has(&p, FAULT_TC_INGRESS_STOLEN);
+	fx->consumed =
+		plan_has(&p, FAULT_TC_EGRESS_STOLEN) || plan_has(&p, FAULT_TC_INGRESS_STOLEN);
 	if (plan_has(&p, FAULT_IP_FORWARD_TTL))
 		fx->ttl = 1;
 	fx->xdp = fault_is_native_xdp(list) || plan_has(&p, FAULT_XDP_GENERIC);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the plan have in common: fault_plan.c the way there, fault_plan_rx.c the end. */
+/* What the files of the plan have in common: fault_plan.c the way there, fault_plan_rx.c the end.
+ */
 #ifndef PKTLEDGER_FAULT_PLAN_PARTS_H
 #define PKTLEDGER_FAULT_PLAN_PARTS_H
 

@@ -10,10 +10,10 @@
 #include "engine/xsk_socket.h"
 #include "run/fault_plan_parts.h"
 
-#define SLOW_NS	     20000   /* a packet, of a reader */
-#define RCVBUF_SMALL 32	     /* packets asked for; the kernel doubles */
-#define XSK_FEW_FRAMES 256   /* of a receiver that runs out of them; less than XSK_RX_RING */
-#define RCVBUF_ROOMY MIB(32) /* asked for so that a reader keeps up */
+#define SLOW_NS	       20000   /* a packet, of a reader */
+#define RCVBUF_SMALL   32      /* packets asked for; the kernel doubles */
+#define XSK_FEW_FRAMES 256     /* of a receiver that runs out of them; less than XSK_RX_RING */
+#define RCVBUF_ROOMY   MIB(32) /* asked for so that a reader keeps up */
 
 /*
  * What a CPU charges to UDP shows in the sum only by the MiB (sk_memory_allocated_add()), so the
@@ -33,13 +33,14 @@ static int plan_udp_mem(struct plan *p)
 	fx->notes[fx->n_notes++] =
 		"udp_mem: all UDP of this host is short of memory while the sender runs";
 	return plan_need_count(p, FAULT_UDP_MEM, (MIB(1) + 2 * reserve) / p->truesize * p->frames,
-			  "what is left of the memory");
+			       "what is left of the memory");
 }
 
 /* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
 static int plan_socket_close(struct plan *p)
 {
-	uint64_t room = plan_host_sysctl("net/ipv4/udp_mem", INT_MAX) * sysconf(_SC_PAGESIZE) / 4 * 3;
+	uint64_t room =
+		plan_host_sysctl("net/ipv4/udp_mem", INT_MAX) * sysconf(_SC_PAGESIZE) / 4 * 3;
 	uint64_t max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
 	struct fault_effects *fx = p->fx;
 	char hint[96];
@@ -96,7 +97,8 @@ int plan_receiver(struct plan *p)
 		ret = plan_need_count(p, FAULT_XSK_RING, XSK_RX_RING, "the ring of the socket");
 	if (plan_has(p, FAULT_XSK_FILL)) {
 		fx->xsk_frames = XSK_FEW_FRAMES;
-		ret = plan_need_count(p, FAULT_XSK_FILL, fx->xsk_frames, "the frames of the socket");
+		ret = plan_need_count(p, FAULT_XSK_FILL, fx->xsk_frames,
+				      "the frames of the socket");
 	}
 	if (plan_has(p, FAULT_XSK_OVERSIZE))
 		fx->xsk_room = p->bytes - 1;

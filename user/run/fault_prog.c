@@ -27,6 +27,8 @@ static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_
 		return prog->skel->progs.fault_spoil;
 	case FAULT_TC_INGRESS_DROP:
 		return prog->skel->progs.fault_ingress;
+	case FAULT_TC_FRAGMENT:
+		return prog->skel->progs.fault_fragment;
 	case FAULT_TC_DEAF:
 		return prog->skel->progs.fault_deaf;
 	case FAULT_TC_UNTOLD:

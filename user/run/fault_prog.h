@@ -19,6 +19,7 @@ enum fault_tc {
 	FAULT_TC_SLOW, /* takes its time; at ingress, as all but one */
 	FAULT_TC_SPOIL,
 	FAULT_TC_INGRESS_DROP,
+	FAULT_TC_FRAGMENT,
 	FAULT_TC_DEAF,	 /* answers nobody who asks for an address */
 	FAULT_TC_UNTOLD, /* hears nothing of a smaller MTU on the way */
 	FAULT_TC_EGRESS_DROP,

@@ -21,6 +21,7 @@ struct fault_row {
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
 	int family;	     /* the only one in which it can happen: AF_INET, AF_INET6; 0: any */
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
+	bool harmless;	     /* nothing is lost by it */
 	bool host_global;    /* changes something of the whole host while it runs */
 	bool of_program;     /* made by, or depending on, the program that sends or receives */
 };
@@ -29,7 +30,8 @@ struct fault_row {
 
 #define FAULT_CPUMAP_QUEUE 64 /* frames */
 
-#define FAULT_MTU 1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5) */
+#define FAULT_MTU 1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5)  \
+			*/
 
 extern const struct fault_row fault_rows[FAULT_COUNT];
 
@@ -44,6 +46,10 @@ extern const unsigned fault_conflict_count;
 
 /* What the faults' packets have to go through. */
 enum lab_topology fault_topology(const struct fault_list *list);
+
+#define FAULTS_OF_FRAGMENTS                                                                        \
+	(FAULT_BIT(FAULT_IP_FRAG_MISSING) | FAULT_BIT(FAULT_IP_FRAG_OVERLAP) |                     \
+	 FAULT_BIT(FAULT_IP_FRAG_DUPLICATE) | FAULT_BIT(FAULT_IP_FRAG_MEM))
 
 /* Of an XDP program in the driver. */
 static inline bool fault_is_native_xdp(const struct fault_list *list)
