@@ -18,11 +18,20 @@ struct selftest_options {
 	struct global_options global;
 	uint64_t count;
 	bool ipv6, host_global;
+	struct fault_list faults;
 };
 
 static const struct selftest_options defaults = {.count = 10000};
 
+static int parse_faults(const char *value, void *field, struct error *err)
+{
+	return fault_parse_each(value, field, err);
+}
+
 static const struct opt selftest_opts[] = {
+	{"fault", 0, OPT_CUSTOM, offsetof(struct selftest_options, faults), .metavar = "LIST",
+	 .values = fault_values, .parse = parse_faults, .default_text = "all",
+	 .help = "only these, by comma"},
 	{"count", 'c', OPT_COUNT, offsetof(struct selftest_options, count), .min = 10000,
 	 .max = 1000000, .metavar = "N", .help = "packets for each fault"},
 	{"ipv6", '6', OPT_FLAG, offsetof(struct selftest_options, ipv6), .help = "use IPv6"},
@@ -76,7 +85,7 @@ static void print_row(const struct selftest_row *row)
 
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
-	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global};
+	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
 	struct json_object *rows = json_object_new_array(), *end;
 	unsigned seen[SELFTEST_SKIPPED + 1] = {};
 	struct selftest_row row;
@@ -86,6 +95,8 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 		printf("%-22s %9s %9s  %-10s  %s\n", "fault", "injected", "events", "counters",
 		       "verdict");
 	for (int f = 0; f < FAULT_COUNT && !rc; f++) {
+		if (o->faults.set && !fault_has(&o->faults, f))
+			continue;
 		log_progress("%d of %d: %s", f + 1, (int)FAULT_COUNT, fault_values[f].name);
 		rc = selftest_fault(&spec, f, &row);
 		if (rc)

@@ -6,10 +6,19 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_valid, main, pktledger, require, require_root, table
+from lib import EVERYTHING, assert_valid, case, main, pktledger, require, require_root, table
+from test_run import ALONE_IN_SELFTEST
+
+HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
+# the others are test_run's, which has more to say of them
+FEW = ["--fault", ",".join(sorted({row[0] for row in ALONE_IN_SELFTEST} | HOST_GLOBAL))]
 
 
-@table([("IPv4", []), ("IPv6", ["--ipv6"])] if EVERYTHING else [("IPv4", [])])
+def name(row):
+    return row["stage"] + (f":{row['variant']}" if row["variant"] else "")
+
+
+@table([("IPv4", []), ("IPv6", ["--ipv6"])] if EVERYTHING else [("IPv4", FEW)])
 def agrees(options):
     require_root()
     result = pktledger("selftest", "-j", *options)
@@ -29,8 +38,26 @@ def agrees(options):
         elif row["variant"] == "mem":  # its datagrams have three fragments, each of which is lost
             assert row["events"] == row["settled"] * 3, row
     # nothing that touches the rest of the host unless asked for
-    assert [row["verdict"] for row in rows if row["stage"] == "udp_mem" or
-            row["variant"] == "flow_limit"] == ["skipped", "skipped"], rows
+    skipped = {name(row) for row in rows if row["verdict"] == "skipped"}
+    assert HOST_GLOBAL <= skipped, skipped
+
+
+@case
+def only_what_was_asked_for():
+    """By its value too; faults that exclude each other are injected one by one."""
+    require_root()
+    result = pktledger("selftest", "-j", "--fault", "xdp=100%,udp_lookup,xdp:generic")
+    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+    assert result.status == 0, result
+    rows = result.json["end"]["rows"]
+    assert [name(row) for row in rows] == ["xdp", "xdp:generic", "udp_lookup"], rows
+    assert rows[0]["injected"] == 10000 > rows[1]["injected"] > 0, rows
+
+
+@case
+def no_such_fault():
+    result = pktledger("selftest", "--fault", "tunel")
+    assert result.status == 2 and "did you mean tunnel?" in result.err, result
 
 
 if __name__ == "__main__":

@@ -101,9 +101,9 @@ static int check_conflicts(const struct fault_list *list, struct error *err)
 	return 0;
 }
 
-int fault_parse(const char *text, struct fault_list *list, struct error *err)
+/* Those of the text by comma, whether they go together or not. */
+static int add_all(const char *text, struct fault_list *list, struct error *err)
 {
-	struct fault_list copy = *list;
 	char item[ITEM_LEN];
 	size_t len;
 	int ret;
@@ -119,13 +119,29 @@ int fault_parse(const char *text, struct fault_list *list, struct error *err)
 					 "there is no fault with so long a name");
 		memcpy(item, text, len);
 		item[len] = '\0';
-		ret = add(&copy, item, err);
-		if (ret)
+		ret = add(list, item, err);
+		if (ret || !text[len])
 			return ret;
-		if (!text[len])
-			break;
 	}
-	ret = check_conflicts(&copy, err);
+}
+
+int fault_parse(const char *text, struct fault_list *list, struct error *err)
+{
+	struct fault_list copy = *list;
+	int ret = add_all(text, &copy, err);
+
+	if (!ret)
+		ret = check_conflicts(&copy, err);
+	if (!ret)
+		*list = copy;
+	return ret;
+}
+
+int fault_parse_each(const char *text, struct fault_list *list, struct error *err)
+{
+	struct fault_list copy = *list;
+	int ret = add_all(text, &copy, err);
+
 	if (!ret)
 		*list = copy;
 	return ret;

@@ -97,6 +97,9 @@ static inline bool fault_has(const struct fault_list *list, enum fault fault)
  */
 int fault_parse(const char *text, struct fault_list *list, struct error *err);
 
+/* The same for faults that are to be injected one by one: they may exclude each other. */
+int fault_parse_each(const char *text, struct fault_list *list, struct error *err);
+
 /* Every fault by its name, in path order: the values of --fault. */
 extern const struct opt_value fault_values[FAULT_COUNT + 1];
 

@@ -150,6 +150,19 @@ static unsigned payload_for(enum fault fault)
 	}
 }
 
+/* With the value that was given, or its default. */
+static int take_fault(const struct selftest_spec *spec, enum fault fault, struct fault_list *list,
+		      struct error *err)
+{
+	if (!fault_has(spec->values, fault))
+		return fault_parse(fault_values[fault].name, list, err);
+	*list = *spec->values;
+	list->set = FAULT_BIT(fault);
+	for (int f = 0; f < FAULT_COUNT; f++)
+		list->share[f] = f == (int)fault ? list->share[f] : 0;
+	return 0;
+}
+
 int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row)
 {
 	const char *rx = fault_rows[fault].rx;
@@ -173,7 +186,7 @@ int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct se
 	*row = (struct selftest_row){.fault = fault, .stage = stage_of(fault)};
 	if (fault_is_host_global(fault) && !spec->host_global) {
 		skip(row, "affects this whole host: --host-global");
-	} else if (!res || fault_parse(fault_values[fault].name, &run.faults, &err)) {
+	} else if (!res || take_fault(spec, fault, &run.faults, &err)) {
 		skip(row, res ? err.message : "out of memory");
 	} else {
 		for (int n = 0; n < TRIES; n++) {

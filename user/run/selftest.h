@@ -36,7 +36,8 @@ struct selftest_row {
 struct selftest_spec {
 	uint64_t count; /* packets for each fault */
 	bool ipv6;
-	bool host_global; /* also what affects the whole host while it runs */
+	bool host_global;		 /* also what affects the whole host while it runs */
+	const struct fault_list *values; /* given with faults, as in `xdp=5%` */
 };
 
 /*
