@@ -40,13 +40,16 @@ static __noinline void weigh_segments(struct sk_buff *skb, struct watch_count *s
 	sum->bytes += (__u64)more * headers_of(skb, BPF_CORE_READ(shared, gso_type));
 }
 
-/* L3 bytes: from the network header on, if it is set and was not moved unset (packet_l3()). */
+/*
+ * L3 bytes: from the network header on, if it is set and was not moved unset (packet_l3()). Where
+ * there is no MAC header both are the same: tun, tunnels.
+ */
 static __always_inline __u32 bytes_of(struct sk_buff *skb)
 {
 	__u16 l3 = skb->network_header, mac = skb->mac_header;
 	__u32 tail = skb->tail;
 
-	if (!l3 || l3 >= tail || (l3 <= mac && mac != HEADER_UNSET))
+	if (!l3 || l3 >= tail || (l3 < mac && mac != HEADER_UNSET))
 		return skb->len;
 	return tail - l3 + skb->data_len;
 }

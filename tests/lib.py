@@ -50,6 +50,11 @@ def case(function):
     return function
 
 
+def thorough(function):
+    """A case of `make test-all` only."""
+    return case(function) if EVERYTHING else function
+
+
 def table(rows):
     """Each row is (name, *arguments of the function)."""
 

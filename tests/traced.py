@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
 PACKETS = 500
 UNABLE, BROKEN = 3, 4  # exit statuses
 CLONE_NEWNET = 0x40000000
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
 XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
 BPF_REDIRECT = 23  # BPF_FUNC_redirect
 libc = ctypes.CDLL(None, use_errno=True)
@@ -86,6 +88,33 @@ def read_all(sock, patience=0.2):
         while sock.recv(65536):
             received += 1
     return received
+
+
+# A tun device
+
+
+@contextlib.contextmanager
+def tun(name):
+    """A device whose other end is no part of the host: this process."""
+    require(os.path.exists("/dev/net/tun"), "needs /dev/net/tun")
+    with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
+        for line in ("addr add 198.18.5.1/24 dev t0", "link set t0 up"):
+            done = shell(name, "ip", *line.split())
+            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
+        os.set_blocking(device.fileno(), False)
+        yield device
+
+
+def datagram(port, payload):
+    """From the other end of the tun to this one, without checksum."""
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 1, 0, 64, socket.IPPROTO_UDP,
+                         0, socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1"))
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xffff) + (total >> 16)
+    checksum = struct.pack("!H", ~((total & 0xffff) + (total >> 16)) & 0xffff)
+    return (header[:10] + checksum + header[12:]
+            + struct.pack("!HHHH", 1234, port, 8 + len(payload), 0) + payload)
 
 
 # XDP programs

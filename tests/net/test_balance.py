@@ -3,33 +3,25 @@
 """`trace --balance`: the books of a flow close, whatever happens to its packets."""
 
 import contextlib
-import fcntl
 import functools
 import json
-import os
 import random
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, TIMEOUT, case, main, pktledger, require, table
-from traced import (BROKEN, PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
+from lib import EVERYTHING, TIMEOUT, case, main, pktledger, require, table, thorough
+from traced import (BROKEN, PORT, RX, TX, V4, V6, datagram, lab, read_all, send, shell, tracing,
+                    tun, udp)
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, nft, tc_ingress,
                            tiny_rcvbuf, unread_at_close)
 
 EXPR = f"udp port {PORT}"
 UNABLE = 3  # exit status
-TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
-
-
-def thorough(function):
-    """A case of `make test-all` only."""
-    return case(function) if EVERYTHING else function
 
 
 def lost(end):
@@ -176,30 +168,6 @@ def past_a_router():
                     short.sendto(b"x", ("198.18.1.2", PORT))
             assert_books(t.stop(), sent + 20, received, ip_forward=20,
                          **({"rcvbuf": sent - received} if received < sent else {}))
-
-
-@contextlib.contextmanager
-def tun(name):
-    """A device whose other end is no part of the host: this process."""
-    require(Path("/dev/net/tun").exists(), "needs /dev/net/tun")
-    with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
-        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
-        for line in ("addr add 198.18.5.1/24 dev t0", "link set t0 up"):
-            done = shell(name, "ip", *line.split())
-            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
-        os.set_blocking(device.fileno(), False)
-        yield device
-
-
-def datagram(port, payload):
-    """From the other end of the tun to this one, without checksum."""
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 1, 0, 64, socket.IPPROTO_UDP,
-                         0, socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1"))
-    total = sum(struct.unpack("!10H", header))
-    total = (total & 0xffff) + (total >> 16)
-    checksum = struct.pack("!H", ~((total & 0xffff) + (total >> 16)) & 0xffff)
-    return (header[:10] + checksum + header[12:]
-            + struct.pack("!HHHH", 1234, port, 8 + len(payload), 0) + payload)
 
 
 @case

@@ -14,8 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
                  started, table, until)
-from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, lab, read_all, send, tracing,
-                    udp)
+from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, datagram, lab, read_all, send,
+                    tracing, tun, udp)
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
                            tiny_rcvbuf, unread_at_close)
 
@@ -205,6 +205,29 @@ def read_now(sock):
         while sock.recv(65536):
             received += 1
     return received
+
+
+# Devices without Ethernet
+
+
+@case
+def tun_device():
+    """Its packets begin with the IP header: so are their flow and their bytes found."""
+    with lab(), tun(RX) as device, udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        with tracing("--by", "flow,ifname", f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
+            for _ in range(50):
+                device.write(datagram(PORT, b"x" * 100))
+            for _ in range(20):
+                device.write(datagram(PORT + 1, b"x" * 300))
+            document = t.stop()
+        full = 50 - read_all(sock)
+        for stage, port, packets, size in (("rcvbuf", PORT, full, 128),
+                                           ("udp_lookup", PORT + 1, 20, 328)):
+            rows = causes(document)[stage]["causes"]
+            assert len(rows) == 1, rows
+            assert rows[0]["flow"] == f"udp 198.18.5.9:1234 > 198.18.5.1:{port}", rows
+            assert rows[0]["ifname"] == "t0", rows
+            assert (rows[0]["packets"], rows[0]["bytes"]) == (packets, packets * size), rows
 
 
 # The command, limits, ends
