@@ -167,6 +167,7 @@ static int on_over(void *arg, struct error *err)
 static void on_start(void *arg, const struct live *l)
 {
 	struct trace *t = arg;
+	struct json_object *env = t->json ? env_read(NULL) : NULL; /* while we may load programs */
 	struct live_spec shown = t->spec;
 
 	if (shown.expr) /* as it was given */
@@ -175,7 +176,7 @@ static void on_start(void *arg, const struct live *l)
 	tell_gaps(l);
 	if (t->json)
 		json_out_once(t->json, "start",
-			      json_trace_start(program_argc, program_argv, env_read(NULL), &shown,
+			      json_trace_start(program_argc, program_argv, env, &shown,
 					       t->o->view.interval_ns));
 	else
 		log_info("tracing what this host drops%s%s%s", shown.expr ? " of: " : "",

@@ -39,6 +39,25 @@ static void tells_the_host(void **state)
 	json_object_put(env);
 }
 
+/* Those that need no capability are known everywhere. */
+static void tells_quirks(void **state)
+{
+	struct json_object *env = env_read(NULL), *quirks = get(env, "quirks");
+	struct utsname u;
+
+	(void)state;
+	uname(&u);
+	assert_int_equal(json_object_get_boolean(get(quirks, "preempt_rt")),
+			 strstr(u.version, "PREEMPT_RT") != NULL);
+	json_object_object_foreach (quirks, name, value) {
+		assert_true(*name);
+		assert_true(json_object_is_type(value, json_type_boolean));
+	}
+	if (!access("/sys/kernel/btf/vmlinux", R_OK))
+		get(quirks, "no_rx_sk");
+	json_object_put(env);
+}
+
 static void sysctls_have_their_types(void **state)
 {
 	struct json_object *env = env_read(NULL), *sysctls = get(env, "sysctls"), *v;
@@ -65,6 +84,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_the_host),
+		cmocka_unit_test(tells_quirks),
 		cmocka_unit_test(sysctls_have_their_types),
 	};
 

@@ -13,6 +13,7 @@
 #include "base/json_put.h"
 #include "host/cgroup.h"
 #include "host/env_parts.h"
+#include "trace/quirks.h"
 
 /* "model name : AMD EPYC" on x86; arm64 has no such line, but tells the part. */
 static void add_cpu_model(struct json_object *env)
@@ -103,6 +104,20 @@ static void add_cgroup(struct json_object *env)
 		json_put(env, "cgroup_cpus", NULL);
 }
 
+/* What is not known is left out. */
+static void add_quirks(struct json_object *env)
+{
+	struct json_object *quirks = json_object_new_object();
+	enum quirk_state state[QUIRK_COUNT];
+
+	quirks_find(state);
+	for (int q = 0; q < QUIRK_COUNT; q++) {
+		if (state[q] != QUIRK_UNKNOWN)
+			json_put_bool(quirks, quirk_name(q), state[q] == QUIRK_FOUND);
+	}
+	json_put(env, "quirks", quirks);
+}
+
 struct json_object *env_read(const struct lab *lab)
 {
 	struct json_object *env = json_object_new_object();
@@ -117,6 +132,7 @@ struct json_object *env_read(const struct lab *lab)
 	add_cpus(env);
 	add_steal(env);
 	add_cgroup(env);
+	add_quirks(env);
 	env_read_network(env, lab);
 	return env;
 }
