@@ -49,19 +49,32 @@ static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *fr
 	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
 }
 
-/* `word`: the four words of the key. False: the ring is full. */
-static __always_inline bool sample_take(struct sk_buff *skb, const __u64 *word, __u32 snaplen,
-					bool consumed)
+/* How many frames of the stack were read. */
+static __always_inline __u16 sample_stack(void *ctx, void *to)
+{
+	long bytes = bpf_get_stack(ctx, to, SAMPLE_FRAMES * sizeof(__u64), 0);
+
+	return bytes > 0 ? bytes / sizeof(__u64) : 0;
+}
+
+/* `word`: the four words of the key; `frames_room`: constant, see struct sample. False: the ring is
+ * full. */
+static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __u64 *word,
+					__u32 snaplen, __u32 frames_room, bool consumed)
 {
 	const struct packet_place at = place_of(skb);
 	__u32 slot = bpf_get_smp_processor_id() * SAMPLE_PROGRAMS + consumed, start, layer;
 	struct sample *s = bpf_map_lookup_elem(&sample_room, &slot);
+	const __u32 stack = frames_room * sizeof(__u64);
 	__u64 len;
 
 	if (!s)
 		return false;
 	start = filter_start(&at, &layer);
-	len = sample_read(s + 1, snaplen, at.head + start, start < at.tail ? at.tail - start : 0);
+	s->frames = frames_room ? sample_stack(ctx, s + 1) : 0;
+	s->frames_room = frames_room;
+	len = sample_read((void *)(s + 1) + stack, snaplen, at.head + start,
+			  start < at.tail ? at.tail - start : 0);
 	s->time_ns = bpf_ktime_get_ns();
 	__builtin_memcpy(&s->key, word, sizeof(s->key));
 	s->len = len;
@@ -71,7 +84,7 @@ static __always_inline bool sample_take(struct sk_buff *skb, const __u64 *word, 
 	s->layer = layer;
 	s->cpu = slot / SAMPLE_PROGRAMS;
 	/* User space looks some times a second: nobody is woken up. */
-	return !bpf_ringbuf_output(&samples, s, sizeof(*s) + len, BPF_RB_NO_WAKEUP);
+	return !bpf_ringbuf_output(&samples, s, sizeof(*s) + stack + len, BPF_RB_NO_WAKEUP);
 }
 
 #endif

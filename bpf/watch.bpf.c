@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "burst.bpf.h"
 #include "filter.bpf.h"
 #include "flow.bpf.h"
 #include "sample.bpf.h"
@@ -187,9 +188,9 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	struct sk_buff *skb = f->skb;
 	struct watch_count *sum;
 	struct watch_slot *first;
+	__u64 word[4], before = 0;
 	__u32 slot, cpu;
 	struct drop d;
-	__u64 word[4];
 	__u8 pkt_type;
 
 	find_sender(f);
@@ -230,8 +231,14 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		if (!sum)
 			return 0;
 	}
+	if (cfg.burst_ns)
+		before = sum->events + sum->more;
 	weigh(skb, cast, sum);
-	if (cfg.snaplen && !sample_take(skb, word, cfg.snaplen, consumed))
+	if (cfg.burst_ns)
+		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0),
+			    sum->events + sum->more - before);
+	if (cfg.snaplen &&
+	    !sample_take(ctx, skb, word, cfg.snaplen, cfg.stack ? SAMPLE_FRAMES : 0, consumed))
 		LOSS(unsampled, 1);
 	return 0;
 }

@@ -13,17 +13,21 @@
 #define SAMPLE_SNAPLEN_MAX 65535
 #define SAMPLE_PROGRAMS	   2 /* one on kfree_skb, one on consume_skb, which it may interrupt */
 
-/* `len` bytes of the packet follow. */
+#define SAMPLE_FRAMES 32 /* of a stack */
+
+/* Room for `frames_room` addresses of the kernel's stack follows, and then `len` bytes of the
+ * packet. */
 struct sample {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	struct watch_key key;
-	__u32 len;	/* bytes that follow, all from the linear part */
+	__u32 len;	/* bytes of the packet, all from the linear part */
 	__u32 wire_len; /* of the packet from the same header on */
 	__u32 tag;	/* VLAN tag kept beside the packet: TPID << 16 | TCI; 0: none */
 	__u16 segments; /* of a merged packet; 1: it was none */
 	__u16 layer;	/* enum filter_layer: what the bytes begin with */
 	__u32 cpu;
-	__u32 pad;
+	__u16 frames;	   /* addresses of the stack, innermost first */
+	__u16 frames_room; /* SAMPLE_FRAMES; 0: stacks are not asked for */
 };
 
 _Static_assert(sizeof(struct sample) == 64, "no holes");

@@ -121,6 +121,8 @@ struct watch_loss {
 	__u64 unplaced; /* events whose namespace is not known, not counted because one was asked
 			   for */
 	__u64 unsampled; /* counted, but no sample of it: the ring was full */
+	__u64 unwindowed; /* packets that were counted, but not when (include/burst_abi.h): the list
+			     of windows was full */
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
 
@@ -140,6 +142,7 @@ struct watch_config {
 	__u8 has_rx_sk;	 /* kfree_skb has its 4th argument */
 	__u8 by_flow;
 	__u8 by_sender; /* the sending socket too, where none dropped the packet */
+	__u8 stack;	/* samples have the kernel's stack */
 	/* Filters: */
 	__u8 is_filtered; /* any of these */
 	__u8 has_reasons; /* only reasons in the set */
@@ -148,6 +151,8 @@ struct watch_config {
 	__u32 netns;	  /* only this namespace; 0: all */
 	__u32 ifindex;	  /* only this device of it; 0: all */
 	__u32 snaplen;	  /* bytes of a sample (include/sample_abi.h); 0: none are taken */
+	__u32 burst_room; /* of a list (include/burst_abi.h), a power of two */
+	__u64 burst_ns;	  /* length of a window; 0: they are not told apart */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
 	struct watch_range consumed_within; /* all of: */

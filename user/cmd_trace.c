@@ -19,6 +19,7 @@
 #include "options.h"
 #include "options_balance.h"
 #include "options_trace.h"
+#include "out/json_bursts.h"
 #include "out/json_rates.h"
 #include "out/json_trace.h"
 #include "out/text_rates.h"
@@ -32,7 +33,7 @@ struct trace_options {
 	struct events_options events;
 	struct opt_limits limits;
 	bool until_limit;
-	uint64_t duration_ns;
+	uint64_t duration_ns, burst_ns;
 	struct opt_words expr;
 	char *const *command;
 };
@@ -47,6 +48,9 @@ static const struct opt trace_opts[] = {
 	 .help = "exit with 4 if more is lost: loss or a stage, in all or per second"},
 	{"until-limit", 0, OPT_FLAG, offsetof(struct trace_options, until_limit),
 	 .help = "end as soon as a limit is broken"},
+	{"microburst", 0, OPT_TIME, offsetof(struct trace_options, burst_ns), .min = BURST_NS_MIN,
+	 .max = BURST_NS_MAX, .default_text = "off",
+	 .help = "tell in which windows of so long packets were lost, and which were the worst"},
 	{0},
 };
 
@@ -92,22 +96,6 @@ static uint64_t realtime_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void tell_gaps(const struct live *l)
-{
-	struct live_own own;
-
-	live_own(l, &own);
-	if (own.no_places)
-		log_warn("functions of the kernel are hidden: places and some stages are not known "
-			 "(CAP_SYSLOG)");
-	if (own.no_reasons)
-		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
-	if (own.no_sockets)
-		log_warn(
-			"this kernel does not tell which socket dropped a packet (Linux 6.11): UDP "
-			"sockets are found by the address that packets went to");
 }
 
 static int open_account(struct trace *t, struct live *l, struct error *err)
@@ -173,7 +161,7 @@ static void on_start(void *arg, const struct live *l)
 	if (shown.expr) /* as it was given */
 		shown.expr = t->o->expr.text;
 	trace_give_up_capabilities();
-	tell_gaps(l);
+	trace_tell_gaps(l);
 	if (t->json)
 		json_out_once(t->json, "start",
 			      json_trace_start(program_argc, program_argv, env, &shown,
@@ -196,11 +184,14 @@ static void tell_limit(const struct trace *t, const struct limit *limit, double 
 			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
 }
 
-static void tell_interval(const struct trace *t, const struct live_table *now, uint64_t time,
-			  uint64_t length)
+static void tell_interval(const struct trace *t, const struct live *l)
 {
-	struct json_object *o = json_trace_interval(now, t->spec.by, time, length);
+	struct burst_report bursts;
+	uint64_t length, time = live_time(l, &length);
+	struct json_object *o = json_trace_interval(live_interval(l), t->spec.by, time, length);
 
+	if (live_bursts(l, &bursts, NULL))
+		json_put(o, "microbursts", json_bursts(&bursts));
 	if (t->o->view.counters && sources_rates(t->sources))
 		json_put(o, "counters", json_rates(sources_rates(t->sources), t->o->view.all));
 	json_out_each(t->json, "interval", o);
@@ -212,15 +203,18 @@ static bool on_interval(void *arg, const struct live *l)
 	struct trace *t = arg;
 	const struct live_table *now = live_interval(l);
 	uint64_t length, time = live_time(l, &length);
+	struct burst_report bursts;
 	char number[FMT_MAX];
 	bool broken = false;
 
 	events_read(t->events, false);
 	log_progress_clear();
 	if (t->json)
-		tell_interval(t, now, time, length);
+		tell_interval(t, l);
 	else if (!t->o->global.quiet)
 		text_trace_interval(&t->text, now, realtime_ns(), length);
+	if (!t->json && !t->o->global.quiet && live_bursts(l, &bursts, NULL))
+		text_trace_bursts(&t->text, &bursts);
 	if (!t->json && t->o->view.counters && sources_rates(t->sources))
 		text_rates(stdout, sources_rates(t->sources), t->text.colour, t->o->view.all);
 	fflush(stdout);
@@ -304,6 +298,8 @@ static int check(const struct trace_options *o, struct trace *t, struct error *e
 	if (!rc)
 		rc = events_open(&t->events, &o->events, err);
 	t->spec.snaplen = events_snaplen(t->events);
+	t->spec.stack = o->events.stack;
+	t->spec.burst_ns = o->burst_ns;
 	return rc;
 }
 
@@ -382,6 +378,7 @@ static const struct opt_example examples[] = {
 	{"trace --stage rcvbuf,backlog --limit loss=100/s --until-limit", "wait for it to happen"},
 	{"trace --counters -i eth0", "the rates of devices, queues and counters beside it"},
 	{"trace --events -w lost.pcapng udp port 5060", "each packet, for people and Wireshark"},
+	{"trace --microburst 1ms udp port 5060", "did it come all at once, and when?"},
 	{"trace -t 60 -j", "a minute, as JSON"},
 	{0},
 };

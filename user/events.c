@@ -17,6 +17,8 @@ const struct opt events_opts[] = {
 	 .help = "a line for each packet that is lost"},
 	{"hex", 0, OPT_FLAG, offsetof(struct events_options, hex),
 	 .help = "its bytes below the line"},
+	{"stack", 0, OPT_FLAG, offsetof(struct events_options, stack),
+	 .help = "the functions of the kernel that led to it, below the line"},
 	{"write", 'w', OPT_STRING, offsetof(struct events_options, file), .metavar = "FILE",
 	 .default_text = "none",
 	 .help = "lost packets as pcapng, each with what befell it as its comment"},
@@ -55,7 +57,7 @@ static void show(struct events *e, const struct live_drop *drop)
 		return;
 	}
 	if (v->json)
-		json_out_each(v->json, "drop", drop_json(drop, e->o->hex));
+		json_out_each(v->json, "drop", drop_json(drop, e->o->hex, e->o->stack));
 	else
 		drop_text(stdout, drop, v->netns, e->o->hex);
 	e->shown++;
@@ -80,6 +82,9 @@ int events_open(struct events **out, const struct events_options *o, struct erro
 	if (o->hex && !o->shown)
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --events",
 				 "--hex needs --events");
+	if (o->stack && !o->shown)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --events",
+				 "--stack needs --events");
 	if (o->file && !strcmp(o->file, "-"))
 		return error_set(err, STATUS_USAGE, -EINVAL, "name a file, or a pipe by mkfifo",
 				 "-w -: stdout is for the tables");

@@ -8,7 +8,7 @@
 #include "out/json.h"
 
 struct events_options {
-	bool shown, hex, snaplen_set;
+	bool shown, hex, stack, snaplen_set;
 	uint64_t snaplen;
 	const char *file;
 };

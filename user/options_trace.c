@@ -101,6 +101,21 @@ void trace_give_up_capabilities(void)
 		log_debug("cannot give up capabilities that are no longer needed");
 }
 
+void trace_tell_gaps(const struct live *l)
+{
+	struct live_own own;
+
+	live_own(l, &own);
+	if (own.no_places)
+		log_warn("functions of the kernel are hidden: places and some stages are not known "
+			 "(CAP_SYSLOG)");
+	if (own.no_reasons)
+		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
+	if (own.no_sockets)
+		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11): "
+			 "UDP sockets are found by the address that packets went to");
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

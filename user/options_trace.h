@@ -35,6 +35,9 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 /* Once drops are counted: keeps only what later intervals need. */
 void trace_give_up_capabilities(void);
 
+/* Warns of what this host does not tell. */
+void trace_tell_gaps(const struct live *l);
+
 /* `--reason help`: prints the reasons of this kernel. 0 or -errno with `err`. */
 int trace_list_reasons(FILE *out, struct error *err);
 

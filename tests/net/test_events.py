@@ -7,6 +7,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import PATIENCE, assert_valid, case, main, pktledger, require, require_root, table, until
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, main, pktledger, require,
+                 require_root, skip, table, until)
 from traced import (PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
 
 PACKETS = 200
@@ -156,6 +158,47 @@ def test_lines_for_people_and_hex():
 
 
 @case
+def test_stack_begins_where_the_packet_was_dropped():
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        with tracing("--events", "--stack", "udp", "port", str(PORT)) as t:
+            sent = send(V4, 50)
+            document = t.stop()
+        lost = sent - read_all(sock)
+    drops = document["drops"]
+    assert len(drops) == lost > 0, (len(drops), lost)
+    for drop in drops:
+        first, *callers = drop["stack"]
+        assert first.startswith(drop["location"] + "+0x"), drop
+        assert any(frame.startswith("ip_local_deliver_finish+0x") for frame in callers), drop
+        for frame in drop["stack"]:  # no addresses
+            assert frame == "?" or re.fullmatch(r"[A-Za-z0-9_.]+\+0x[0-9a-f]+( \[\w+\])?", frame), frame
+
+
+@case
+def test_stack_in_text():
+    with lab():
+        result = trace("--events", "--stack", "-q")
+    assert result.status == 0, result
+    lines = result.out.splitlines()
+    at = [i for i, line in enumerate(lines) if "udp_lookup NO_SOCKET" in line and "UDP" in line]
+    assert len(at) == PACKETS, (len(at), result)
+    for i in at:
+        assert re.match(r"    __udp4_lib_rcv\+0x[0-9a-f]+$", lines[i + 1]), lines[i:i + 3]
+
+
+@case
+def test_stack_without_names_of_functions():
+    require_root()
+    require(shutil.which("setpriv"), "needs setpriv")
+    done = subprocess.run(["setpriv", "--bounding-set", "-syslog", "--inh-caps", "-syslog",
+                           BINARY, "trace", "--events", "--stack", "-t", "1"], text=True,
+                          capture_output=True, check=False, timeout=TIMEOUT)
+    if done.returncode == 0:
+        skip("kernel.kptr_restrict does not hide them")
+    assert done.returncode == 3 and "--stack" in done.stderr and "CAP_SYSLOG" in done.stderr, done
+
+
+@case
 def test_netfilter_has_its_hook_and_no_ethernet_header():
     """The sender's own OUTPUT: the packet has no Ethernet header yet."""
     require(shutil.which("nft"), "needs nft")
@@ -184,7 +227,7 @@ def test_file_that_cannot_be_made(path, why):
     assert result.status == 1 and why in result.err and path in result.err, result
 
 
-@table([("hex alone", ["--hex"], "--events"),
+@table([("hex alone", ["--hex"], "--events"), ("stack alone", ["--stack"], "--events"),
         ("nothing to keep", ["--snaplen", "100"], "--events or -w"),
         ("stdout", ["-w", "-"], "stdout is for the tables"),
         ("too long", ["--events", "--snaplen", "65536"], "--snaplen")])

@@ -4,6 +4,7 @@
 process that lost it, and every packet of it."""
 
 import contextlib
+import datetime
 import os
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
-                 started, table, until)
+                 started, table, thorough, until)
 from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, datagram, lab, read_all, send,
                     tracing, tun, udp)
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -228,6 +229,110 @@ def tun_device():
             assert rows[0]["flow"] == f"udp 198.18.5.9:1234 > 198.18.5.1:{port}", rows
             assert rows[0]["ifname"] == "t0", rows
             assert (rows[0]["packets"], rows[0]["bytes"]) == (packets, packets * size), rows
+
+
+# When it was lost
+
+
+def windows(part, stage="rcvbuf"):
+    """What --microburst tells of a stage."""
+    rows = [row for row in part["microbursts"]["stages"] if row["stage"] == stage]
+    return rows[0] if rows else {"packets": 0, "worst": []}
+
+
+def seconds(window):
+    return datetime.datetime.fromisoformat(window["time"].replace("Z", "+00:00")).timestamp()
+
+
+@case
+def microburst_among_spread_losses():
+    """Sums are exact, and the worst windows are those of the burst."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock, \
+            udp(TX, socket.AF_INET) as out:
+        with tracing("--microburst", "1ms", f"udp port {PORT}") as t:
+            for i in range(200):
+                out.sendto(b"x" * 100, (V4, PORT))
+                time.sleep(0.002)
+                if i == 100:
+                    begin = time.time()
+                    for _ in range(2000):
+                        out.sendto(b"x" * 100, (V4, PORT))
+                    time.sleep(0.05)  # the other end works in a thread of its own
+                    end = time.time()
+            document = t.stop()
+        lost = 2200 - read_all(sock)
+    assert_only(document, "rcvbuf", lost)
+    told = windows(document["end"])
+    assert document["end"]["own_losses"]["without_window"] == 0
+    assert document["end"]["microbursts"]["window_ns"] == 1000000
+    assert told["packets"] == lost, told
+    assert sum(windows(i)["packets"] for i in document["intervals"]) == lost
+    assert begin - 0.001 <= seconds(told["worst"][0]) <= end, (begin, end, told)
+    assert told["peak_pps"] == told["worst"][0]["packets"] * 1000
+    assert 0.9 * lost <= told["dense_packets"] <= lost
+    assert told["dense_windows"] < told["windows"], told  # 10 % are at least 100 spread ones
+    packets = [w["packets"] for w in told["worst"]]
+    assert packets == sorted(packets, reverse=True) and sum(packets) <= lost, packets
+
+
+@case
+def windows_longer_than_intervals():
+    """A window is told once, when it has ended; the last one at the end."""
+    with lab():
+        with tracing("--microburst", "1s", f"udp port {PORT}") as t:
+            sent = send(V4, 100)
+            time.sleep(0.25)
+            sent += send(V4, 50)
+            document = t.stop()
+    told = windows(document["end"], "udp_lookup")
+    assert told["packets"] == sent == document["end"]["dropped"], document["end"]
+    assert told["windows"] in (1, 2) and len(told["worst"]) == told["windows"], told
+    assert sum(windows(i, "udp_lookup")["packets"] for i in document["intervals"]) == sent
+
+
+@thorough
+def windows_of_a_long_interval():
+    """More of them than the kernel's list holds: it is read in parts meanwhile."""
+    packets = 20000
+    with lab(), udp(TX, socket.AF_INET) as out:
+        with tracing("--microburst", "100us", "-I", "1h", f"udp port {PORT}") as t:
+            for _ in range(packets):
+                out.sendto(b"x" * 100, (V4, PORT))
+                time.sleep(0.0001)
+            document = t.stop()
+    assert len(document["intervals"]) == 1
+    assert_only(document, "udp_lookup", packets)
+    told = windows(document["end"], "udp_lookup")
+    assert told["windows"] > 8192, told  # BURST_LIST
+    assert told["packets"] + document["end"]["own_losses"]["without_window"] == packets, told
+
+
+@thorough
+def windows_without_room():
+    """What finds no place in the list is counted, and it is said that its time is not known."""
+    number = 3000
+    with lab(), contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(udp(RX, socket.AF_INET, ("", 10000 + i), rcvbuf=2304))
+                 for i in range(number)]
+        with tracing("--netns", RX, "--microburst", "1s", "-I", "1h", "udp") as t, \
+                udp(TX, socket.AF_INET) as out:
+            for _ in range(20):
+                for i in range(number):
+                    out.sendto(b"x" * 1000, (V4, 10000 + i))
+                    if i % 50 == 0:
+                        time.sleep(0.001)
+            document = t.stop()
+        require(not document["end"]["own_losses"]["no_sockets"], "needs Linux 6.11")
+        lost = number * 20 - sum(read_now(sock) for sock in socks)
+    assert_only(document, "rcvbuf", lost)
+    missed = document["end"]["own_losses"]["without_window"]
+    assert missed > 0 and windows(document["end"])["packets"] + missed == lost, document["end"]
+
+
+@table([("too short", "99us"), ("too long", "2s"), ("no time", "fast")])
+def no_length_of_windows(value):
+    result = pktledger("trace", "--microburst", value)
+    assert result.status == 2 and "--microburst" in result.err, result
 
 
 # The command, limits, ends

@@ -238,6 +238,43 @@ static void end(void **state)
 	has_not("The buffer was full.");
 }
 
+static const struct burst_report bursts = {
+	.window_ns = 1000000,
+	.length_ns = SECOND,
+	.start_ns = 5 * SECOND,
+	.stage[STAGE_RCVBUF] = {.packets = 2900,
+				.windows = 41,
+				.dense_windows = 3,
+				.dense_packets = 2784,
+				.worst = {{5123, 1500}, {5124, 900}, {4999, 1}},
+				.n_worst = 3},
+};
+
+static void windows(void **state)
+{
+	struct text_trace v = view(begin());
+
+	(void)state;
+	text_trace_bursts(&v, &bursts);
+	fclose(v.out);
+	is_narrow(PAGE_WIDTH);
+	has("microburst    rcvbuf 2,900, 96 % in 3ms of 1.00 s; at most 1,500 in");
+	has("1.500 Mpps, at ");
+	has(":05.123\n");
+	has_not("netfilter");
+	v = view(begin());
+	summary.bursts = bursts;
+	summary.stage[STAGE_RCVBUF].packets = 3000;
+	summary.stage[STAGE_NETFILTER].packets = 40;
+	text_trace_end(&v, &summary);
+	fclose(v.out);
+	is_narrow(PAGE_WIDTH);
+	has("microburst      losses in windows of 1ms");
+	has("40 more, whose time is not known");
+	has("96 % in 3ms of 1.00 s; 100 more, whose time is\n");
+	has("00:00:05.124    900  31.03 %  900.0 kpps");
+}
+
 static char *document(bool with_end)
 {
 	const char *const argv[] = {"pktledger", "trace"};
@@ -250,6 +287,7 @@ static char *document(bool with_end)
 		      json_trace_start(2, (char *const *)argv, env_read(NULL), &spec, SECOND));
 	json_out_each(o, "interval", json_trace_interval(&table, spec.by, 5, SECOND));
 	json_out_limit(o, &limit, 7, true);
+	summary.bursts = bursts;
 	if (with_end)
 		json_out_once(o, "end", json_trace_end(&summary, spec.by | LIVE_BIT(LIVE_CPU)));
 	assert_int_equal(json_out_finish(o), 0);
@@ -287,6 +325,17 @@ static void json(void **state)
 	assert_int_equal(json_object_get_uint64(get(cause, "cpu")), 3);
 	assert_null(get(cause, "hook"));
 	assert_false(json_object_object_get_ex(cause, "flow", NULL));
+	stage = json_object_array_get_idx(get(get(last, "microbursts"), "stages"), 0);
+	assert_int_equal(json_object_get_uint64(get(stage, "dense_windows")), 3);
+	assert_int_equal(json_object_array_length(get(stage, "worst")), 3);
+	stage = json_object_array_get_idx(get(stage, "worst"), 0);
+	assert_int_equal(json_object_get_uint64(get(stage, "time_ns")), 123000000);
+	assert_string_equal(json_object_get_string(get(stage, "time")),
+			    "1970-01-01T00:00:05.123000Z");
+	stage = json_object_array_get_idx(
+		get(json_object_array_get_idx(get(get(last, "microbursts"), "stages"), 0), "worst"),
+		2);
+	assert_int_equal(json_object_get_uint64(get(stage, "time_ns")), 0); /* begun before */
 	json_object_put(doc);
 }
 
@@ -351,6 +400,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(quiet_interval, fill, empty),
 		cmocka_unit_test_setup_teardown(many_rows, fill, empty),
 		cmocka_unit_test_setup_teardown(other_groups, fill, empty),
+		cmocka_unit_test_setup_teardown(windows, fill, empty),
 		cmocka_unit_test_setup_teardown(end, fill, empty),
 		cmocka_unit_test_setup_teardown(json, fill, empty),
 		cmocka_unit_test_setup_teardown(matches_schema, fill, empty),

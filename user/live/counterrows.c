@@ -188,8 +188,8 @@ static void find_places(struct counterrows *c)
 		add_places(c, nic_drivers[i].rows);
 }
 
-/* Keeps the books of events that counters repeat; claims none. */
-static bool claims(void *arg, const struct watch_entry *e, const struct live_row *row)
+/* Keeps the books of events that counters repeat. */
+static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
 	struct counterrows *c = arg;
 	const char *location = row->text[LIVE_LOCATION];
@@ -197,7 +197,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 	unsigned i;
 
 	if (!is_any_place(c, location))
-		return false;
+		return;
 	for (i = 0; i < c->tolds.n; i++) {
 		if (t[i].netns == e->key.netns && t[i].ifindex == e->key.ifindex &&
 		    !strcmp(t[i].location, location))
@@ -207,7 +207,7 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 		t = rates_list_add(&c->tolds);
 		if (!t) {
 			c->broken = true;
-			return false;
+			return;
 		}
 		t->netns = e->key.netns;
 		t->ifindex = e->key.ifindex;
@@ -215,7 +215,6 @@ static bool claims(void *arg, const struct watch_entry *e, const struct live_row
 		t = c->tolds.at;
 	}
 	t[i].packets += row->counts.packets;
-	return false;
 }
 
 static uint64_t told_of(const struct counterrows *c, const struct book *b)
@@ -295,7 +294,8 @@ int counterrows_open(struct counterrows **out, const struct live_spec *spec,
 	c->books.size = sizeof(struct book);
 	c->tolds.size = sizeof(struct told);
 	find_places(c);
-	c->source = (struct live_source){start, sample, claims, collect, c};
+	c->source = (struct live_source){
+		.start = start, .sample = sample, .note = note, .collect = collect, .arg = c};
 	if (spec->netns) {
 		rc = resolve_netns(spec, &c->ns, err);
 		space = (struct rates_space){&c->ns, spec->netns};

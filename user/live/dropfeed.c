@@ -43,7 +43,20 @@ static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
 	return p;
 }
 
-static void take(void *arg, const struct sample *s, const uint8_t *bytes)
+/* Without what lies below the place of the drop: the tracepoint, and our own program. */
+static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned frames)
+{
+	unsigned i = 0;
+
+	while (i < frames && stack[i] != drop->key->location)
+		i++;
+	if (i == frames)
+		i = 0;
+	drop->stack = stack + i;
+	drop->frames = frames - i;
+}
+
+static void take(void *arg, const struct sample *s, const uint64_t *stack, const uint8_t *bytes)
 {
 	const struct watch_entry e = {
 		.key = s->key,
@@ -57,12 +70,14 @@ static void take(void *arg, const struct sample *s, const uint8_t *bytes)
 		.time_ns = s->time_ns - live_started(f->live),
 		.realtime_ns = s->time_ns + f->realtime_off,
 		.packet = view_of(s, bytes),
+		.ksyms = live_ksyms(f->live),
 	};
 
 	if (!live_describe(f->live, &e, &f->what))
 		return;
 	if (f->what.row.noise == NOISE_BENIGN && !f->all)
 		return;
+	put_stack(&drop, stack, s->frames);
 	if (!f->payload)
 		drop.packet.len = packet_headers(&drop.packet);
 	f->each(f->arg, &drop);

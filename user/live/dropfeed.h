@@ -22,6 +22,9 @@ struct live_drop {
 	uint64_t time_ns;     /* since live_started() */
 	uint64_t realtime_ns; /* CLOCK_REALTIME */
 	struct packet_view packet;
+	const uint64_t *stack; /* return addresses, from the place of the drop outwards */
+	unsigned frames;       /* 0: not asked for, or not known */
+	const struct ksyms *ksyms;
 };
 
 /* What it points to lives until it returns. */

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "live/bursts.h"
 #include "live/owners.h"
 #include "live/table.h"
 #include "trace/watch.h"
@@ -29,6 +30,8 @@ struct live_spec {
 	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
 	bool xdp_verdicts; /* of foreign XDP programs, where a driver does not count: each packet pays */
 	uint32_t snaplen;    /* samples of drops are wanted, live/dropfeed.h; 0: not */
+	bool stack;	     /* the kernel's stack in samples */
+	uint64_t burst_ns;   /* windows of so long are told apart, live/bursts.h; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
@@ -53,14 +56,17 @@ struct live_own {
 
 /*
  * Another teller of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
- * sample() of all sources, then the drops of the observer, each shown to claims(), then collect().
- * So a counter that was read by sample() does not know of packets that no event has told yet.
+ * sample() of all sources, then the drops of the observer, each shown to claims() and note(), then
+ * collect(). So a counter that was read by sample() does not know of packets that no event has told
+ * yet.
  */
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* just after drops are counted */
 	void (*sample)(void *arg);
-	/* True: this source tells these packets, so they are left out here. */
+	/* True: this source tells these packets, so they are left out here. May be asked again. */
 	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
+	/* Once for each packet: for those that keep the books of what counters repeat. */
+	void (*note)(void *arg, const struct watch_entry *e, const struct live_row *row);
 	void (*collect)(void *arg, struct live *l); /* rows go to live_add() */
 	void *arg;
 };
@@ -84,6 +90,9 @@ void live_tick(struct live *l);
 /* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */
 int live_collect(struct live *l, struct error *err);
 
+/* The next live_collect() is the last: windows that have not ended are told, too. */
+void live_last(struct live *l);
+
 /* Adds to this interval and the sum; from sources. Texts are copied. */
 void live_add(struct live *l, const struct live_row *row);
 
@@ -93,6 +102,9 @@ uint64_t live_time(const struct live *l, uint64_t *interval_ns);
 /* The last interval, and the sum of all. The rows live until the next live_collect(). */
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
+
+/* When packets were lost in the last interval, and in all. False: spec.burst_ns did not ask. */
+bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);

@@ -105,6 +105,8 @@ static int run_intervals(struct session *s, struct error *err)
 		if (over || now >= next) {
 			int rc = over && spec->on_over ? spec->on_over(spec->arg, err) : 0;
 
+			if (over)
+				live_last(s->live);
 			if (!rc)
 				rc = live_collect(s->live, err);
 			if (rc)

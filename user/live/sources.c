@@ -66,7 +66,7 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		return rc;
 	s->sampler = *counterrows_source(s->counters);
 	if (!rows) {
-		s->sampler.claims = NULL;
+		s->sampler.note = NULL;
 		s->sampler.collect = NULL;
 	}
 	return live_add_source(l, &s->sampler);

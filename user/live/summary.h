@@ -14,6 +14,7 @@ struct live_summary {
 	struct live_counts stage[STAGE_COUNT]; /* losses */
 	const struct live_table *total;	       /* lives as long as the collector */
 	struct live_own own;
+	struct burst_report bursts; /* window_ns 0: they were not asked for */
 	struct finding finding[STAGE_COUNT];
 	unsigned n_findings;
 	/* Set by the caller: */

@@ -136,7 +136,7 @@ int verdictrows_open(struct verdictrows **out, const struct live_spec *spec, str
 	if (!v)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	v->spec = *spec;
-	v->source = (struct live_source){start, NULL, NULL, collect, v};
+	v->source = (struct live_source){.start = start, .collect = collect, .arg = v};
 	rc = resolve_netns(spec, &ns, err);
 	if (rc) {
 		free(v);

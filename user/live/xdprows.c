@@ -167,7 +167,8 @@ int xdprows_open(struct xdprows **out, const struct live_spec *spec, const struc
 		free(x);
 		return rc;
 	}
-	x->source = (struct live_source){start, NULL, claims, collect, x};
+	x->source = (struct live_source){
+		.start = start, .claims = claims, .collect = collect, .arg = x};
 	*out = x;
 	return 0;
 }

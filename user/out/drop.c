@@ -57,7 +57,7 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 {
 	const struct live_row *row = &drop->what->row;
 	const time_t seconds = (time_t)(drop->realtime_ns / 1000000000);
-	char clock[16], packet[PACKET_TEXT];
+	char clock[16], packet[PACKET_TEXT], frame[KSYM_NAME];
 	struct tm tm;
 
 	localtime_r(&seconds, &tm);
@@ -74,6 +74,9 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 	if (row->counts.packets > 1)
 		fprintf(out, ", merged of %llu", (unsigned long long)row->counts.packets);
 	fputc('\n', out);
+	for (unsigned i = 0; i < drop->frames; i++)
+		fprintf(out, "    %s\n",
+			ksym_format(drop->ksyms, drop->stack[i], frame, sizeof(frame)));
 	if (hex)
 		put_hex(out, &drop->packet);
 }
@@ -92,7 +95,18 @@ static void json_put_hex(struct json_object *o, const struct packet_view *p)
 	json_put_text(o, "hex", text);
 }
 
-struct json_object *drop_json(const struct live_drop *drop, bool hex)
+static struct json_object *json_stack(const struct live_drop *drop)
+{
+	struct json_object *list = json_object_new_array();
+	char frame[KSYM_NAME];
+
+	for (unsigned i = 0; i < drop->frames; i++)
+		json_object_array_add(list, json_text(ksym_format(drop->ksyms, drop->stack[i],
+								  frame, sizeof(frame))));
+	return list;
+}
+
+struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack)
 {
 	const struct live_row *row = &drop->what->row;
 	struct json_object *o = json_object_new_object();
@@ -109,6 +123,8 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex)
 	json_put_u64(o, "bytes", drop->packet.wire_len);
 	json_put_u64(o, "captured_bytes", drop->packet.len);
 	json_put_text(o, "packet", packet_text(&drop->packet, text, sizeof(text)));
+	if (stack)
+		json_put(o, "stack", json_stack(drop));
 	if (hex)
 		json_put_hex(o, &drop->packet);
 	return o;

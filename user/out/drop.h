@@ -9,11 +9,11 @@
 #include "out/json.h"
 #include "out/pcapng.h"
 
-/* `netns`: the own namespace, not told. `hex`: the bytes below the line. */
+/* `netns`: the own namespace, not told. `hex`: the bytes below the line. The stack as well. */
 void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex);
 
-/* `hex`: with the bytes. */
-struct json_object *drop_json(const struct live_drop *drop, bool hex);
+/* `hex`: with the bytes; `stack`: with the stack. */
+struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack);
 
 /*
  * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.

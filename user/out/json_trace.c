@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "out/json_books.h"
+#include "out/json_bursts.h"
 #include "out/json_solo.h"
 
 static struct json_object *field_names(unsigned by)
@@ -154,6 +155,7 @@ static struct json_object *own_losses(const struct live_own *own)
 	json_put_u64(o, "without_cause", w->loss.uncounted.events);
 	json_put_u64(o, "without_netns", w->loss.unplaced);
 	json_put_u64(o, "without_sample", w->loss.unsampled);
+	json_put_u64(o, "without_window", w->loss.unwindowed);
 	json_put_u64(o, "rows_merged", own->rows_merged);
 	json_put_u64(o, "filter_unread", w->filter_unread);
 	json_put_bool(o, "no_places", own->no_places);
@@ -191,6 +193,8 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 	put_classes(o, s->total, by);
 	if (s->books)
 		json_put_books(o, s->books, s->books_cost);
+	if (s->bursts.window_ns)
+		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "own_losses", own_losses(&s->own));
 	json_put(o, "own_cost", own_cost(&s->own));
 	for (unsigned i = 0; i < s->n_findings; i++)

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "out/page.h"
 #include "out/text_books.h"
+#include "out/text_bursts.h"
 #include "out/text_parts.h"
 
 #define ROWS_MAX      24 /* of a class in an interval's table; the rest is one line */
@@ -168,6 +169,14 @@ void text_trace_interval(const struct text_trace *v, const struct live_table *t,
 		put_interval_rows(v, &p, t, NOISE_BENIGN, interval_ns);
 }
 
+void text_trace_bursts(const struct text_trace *v, const struct burst_report *r)
+{
+	struct page p = page_open(v->out, v->colour, 0);
+
+	p.width = v->width;
+	text_bursts(&p, r);
+}
+
 /* The rows of one class, each with its share of all losses. */
 static void put_total_rows(const struct text_trace *v, struct page *p, const struct live_summary *s,
 			   enum noise noise)
@@ -226,6 +235,7 @@ static void put_own(const struct text_trace *v, struct page *p, const struct liv
 		{w->loss.uncounted.events, "counted without anything, for want of room"},
 		{w->loss.unplaced, "not counted: their namespace is not known"},
 		{w->loss.unsampled, "counted, but neither shown nor written: they came too fast"},
+		{w->loss.unwindowed, "counted, but not in a window: those came too fast"},
 		{s->own.rows_merged, "rows told as others"},
 		{w->filter_unread, "that the filter could not read"},
 	};
@@ -273,6 +283,7 @@ void text_trace_end(const struct text_trace *v, const struct live_summary *s)
 		put_benign(&p, s);
 	if (v->all)
 		put_total_rows(v, &p, s, NOISE_BENIGN);
+	text_bursts_end(&p, s);
 	put_own(v, &p, s);
 	if (s->books)
 		text_books(&p, s->books, s->books_cost);

@@ -23,6 +23,9 @@ struct text_trace {
 void text_trace_interval(const struct text_trace *v, const struct live_table *t, uint64_t time_ns,
 			 uint64_t interval_ns);
 
+/* Below it: when in the interval that was. */
+void text_trace_bursts(const struct text_trace *v, const struct burst_report *r);
+
 void text_trace_end(const struct text_trace *v, const struct live_summary *s);
 
 /* Columns of the terminal at `out`, PAGE_WIDTH where there is none. */

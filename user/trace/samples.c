@@ -33,7 +33,8 @@ static uint64_t now_ns(void)
 }
 
 /* The frame as it was on the wire. */
-static void tell_tagged(struct samples *s, const struct sample *from, const uint8_t *bytes)
+static void tell_tagged(struct samples *s, const struct sample *from, const uint64_t *stack,
+			const uint8_t *bytes)
 {
 	const uint32_t tag = htonl(from->tag);
 	struct sample sample = *from;
@@ -43,22 +44,25 @@ static void tell_tagged(struct samples *s, const struct sample *from, const uint
 	memcpy(s->tagged + TAG_AT + TAG_LEN, bytes + TAG_AT, from->len - TAG_AT);
 	sample.len += TAG_LEN;
 	sample.wire_len += TAG_LEN;
-	s->each(s->arg, &sample, s->tagged);
+	s->each(s->arg, &sample, stack, s->tagged);
 }
 
 static int take(void *arg, void *data, size_t size)
 {
 	const struct sample *sample = data;
-	const uint8_t *bytes = (const uint8_t *)(sample + 1);
+	const uint64_t *stack = (const uint64_t *)(sample + 1);
 	struct samples *s = arg;
+	const uint8_t *bytes;
 
-	if (size < sizeof(*sample) || sample->len > size - sizeof(*sample) ||
-	    sample->len > SAMPLE_SNAPLEN_MAX)
+	if (size < sizeof(*sample) || sample->frames > sample->frames_room ||
+	    sample->len > SAMPLE_SNAPLEN_MAX ||
+	    sizeof(*sample) + sample->frames_room * sizeof(*stack) + sample->len > size)
 		return -EBADMSG;
+	bytes = (const uint8_t *)(stack + sample->frames_room);
 	if (sample->tag && sample->layer == FILTER_L2 && sample->len >= TAG_AT)
-		tell_tagged(s, sample, bytes);
+		tell_tagged(s, sample, stack, bytes);
 	else
-		s->each(s->arg, sample, bytes);
+		s->each(s->arg, sample, stack, bytes);
 	s->read++;
 	if (!s->deadline_ns)
 		return s->read >= SAMPLES_RING / SMALLEST ? -ETIME : 0;

@@ -12,8 +12,12 @@
 
 struct samples;
 
-/* `bytes`: sample->len of the packet, with its VLAN tag in place. Both live until it returns. */
-typedef void samples_each(void *arg, const struct sample *sample, const uint8_t *bytes);
+/*
+ * `stack`: sample->frames addresses; `bytes`: sample->len of the packet, with its VLAN tag in
+ * place. All live until it returns.
+ */
+typedef void samples_each(void *arg, const struct sample *sample, const uint64_t *stack,
+			  const uint8_t *bytes);
 
 /* `fd`: watch_samples(), borrowed. 0 or -errno. */
 int samples_open(struct samples **s, int fd, samples_each *each, void *arg, struct error *err);

@@ -69,6 +69,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		.netns = spec->netns,
 		.ifindex = spec->ifindex,
 		.snaplen = spec->snaplen,
+		.stack = spec->stack,
 	};
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
 		cfg->socket_reasons[i] = reason_value(r, of_socket[i]);
@@ -98,15 +99,16 @@ static void size_maps(const struct watch *w)
 }
 
 /* Without samples there is no code that would need the maps. */
-static void size_samples(const struct watch *w, uint32_t snaplen)
+static void size_samples(const struct watch *w, const struct watch_spec *spec)
 {
+	const size_t stack = spec->stack ? SAMPLE_FRAMES * sizeof(__u64) : 0;
 	struct bpf_map *ring = w->skel->maps.samples, *room = w->skel->maps.sample_room;
 
-	bpf_map__set_autocreate(ring, snaplen != 0);
-	bpf_map__set_autocreate(room, snaplen != 0);
+	bpf_map__set_autocreate(ring, spec->snaplen != 0);
+	bpf_map__set_autocreate(room, spec->snaplen != 0);
 	bpf_map__set_max_entries(ring, SAMPLES_RING);
 	bpf_map__set_max_entries(room, w->cpus * SAMPLE_PROGRAMS);
-	bpf_map__set_value_size(room, (__u32)sizeof(struct sample) + snaplen);
+	bpf_map__set_value_size(room, (__u32)(sizeof(struct sample) + stack + spec->snaplen));
 }
 
 static struct bpf_program *program_for(const struct watch *w, bool cast)
@@ -139,14 +141,15 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	rc = configure(w, spec, r, err);
 	if (!rc) {
 		size_maps(w);
-		size_samples(w, spec->snaplen);
+		size_samples(w, spec);
+		w->used = spec->consumed_n ? used_program_for(w, cast) : NULL;
+		watch_bursts_prepare(w, spec->burst_ns);
 		if (spec->filter)
 			rc = filter_install(spec->filter, w->skel->obj, err);
 	}
 	if (!rc) {
 		w->prog = program_for(w, cast);
 		bpf_program__set_autoload(w->prog, true);
-		w->used = spec->consumed_n ? used_program_for(w, cast) : NULL;
 		if (w->used)
 			bpf_program__set_autoload(w->used, true);
 		rc = watch_bpf__load(w->skel);
@@ -158,13 +161,19 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	return rc;
 }
 
+/* `fd` -1: there is no such map. */
+static char *map_shared(int fd, size_t size)
+{
+	return fd < 0 ? NULL : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
 static int map_slots(struct watch *w)
 {
-	w->slot = mmap(NULL, mapped_size(w, w->slots), PROT_READ | PROT_WRITE, MAP_SHARED,
-		       bpf_map__fd(w->skel->maps.slots), 0);
-	w->other = mmap(NULL, mapped_size(w, WATCH_OTHERS_SLOTS), PROT_READ | PROT_WRITE,
-			MAP_SHARED, bpf_map__fd(w->skel->maps.others), 0);
-	if (w->slot == MAP_FAILED || w->other == MAP_FAILED)
+	w->slot = map_shared(bpf_map__fd(w->skel->maps.slots), mapped_size(w, w->slots));
+	w->other =
+		map_shared(bpf_map__fd(w->skel->maps.others), mapped_size(w, WATCH_OTHERS_SLOTS));
+	w->burst = map_shared(bpf_map__fd(w->skel->maps.bursts), watch_bursts_size(w));
+	if (w->slot == MAP_FAILED || w->other == MAP_FAILED || w->burst == MAP_FAILED)
 		return -errno;
 	w->batch_keys = calloc(WATCH_BATCH, w->key_size);
 	w->batch_values = calloc((size_t)WATCH_BATCH * w->possible, sizeof(*w->batch_values));
@@ -193,7 +202,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	if (!w)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	w->rcu_map = w->inner_map = -1;
-	w->slot = w->other = MAP_FAILED;
+	w->slot = w->other = w->burst = MAP_FAILED;
 	w->by_flow = spec->by_flow;
 	w->has_filter = spec->filter != NULL;
 	w->cpus = trace_cpus();
@@ -227,7 +236,7 @@ int watch_attach(struct watch *w, struct error *err)
 
 static void unmap(char *at, size_t size)
 {
-	if (at != MAP_FAILED)
+	if (at && at != MAP_FAILED)
 		munmap(at, size);
 }
 
@@ -237,6 +246,7 @@ void watch_close(struct watch *w)
 		return;
 	unmap(w->slot, mapped_size(w, w->slots));
 	unmap(w->other, mapped_size(w, WATCH_OTHERS_SLOTS));
+	unmap(w->burst, watch_bursts_size(w));
 	if (w->rcu_map >= 0)
 		close(w->rcu_map);
 	if (w->inner_map >= 0)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "burst_abi.h"
 #include "trace/filter.h"
 #include "trace/reason.h"
 #include "watch_abi.h"
@@ -31,6 +32,8 @@ struct watch_spec {
 	bool by_flow;		     /* tell flows apart */
 	bool by_sender;		     /* tell sending sockets apart */
 	uint32_t snaplen;	     /* samples, up to so many bytes of a packet; 0: none */
+	bool stack;		     /* samples have the kernel's stack */
+	uint64_t burst_ns;	     /* windows of so long are told apart; 0: they are not */
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 	/*
 	 * Where packets freed as used up are losses (trace/consumed.h); consumed_n 0: those are
@@ -72,6 +75,15 @@ int watch_attach(struct watch *w, struct error *err);
  * the maps for the next call.
  */
 int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg);
+
+/*
+ * When the packets of the last watch_collect() were lost, to be called after it. A key may come
+ * more than once with the same window. Nothing without spec.burst_ns.
+ */
+void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
+
+/* Some list of windows will be full soon: the interval should end, or a part of it be read. */
+bool watch_bursts_fill(const struct watch *w);
 
 /* What was noted of a socket or a device. 0 or -ENOENT. */
 int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);

@@ -18,11 +18,16 @@ struct watch {
 	unsigned slots;	   /* of a CPU */
 	uint32_t keys;	   /* that a hash map holds */
 	size_t slot_size, key_size;
-	char *slot, *other; /* mapped */
+	char *slot, *other, *burst; /* mapped */
+	uint32_t burst_room;	    /* of a list of windows; 0: there are none */
 	int rcu_map, inner_map;
 	uint64_t slots_used, overflow_used;
 	void *batch_keys;
 	struct watch_count *batch_values;
 };
+
+/* Bytes of all lists of windows; they and the settings of the map. */
+size_t watch_bursts_size(const struct watch *w);
+void watch_bursts_prepare(struct watch *w, uint64_t burst_ns);
 
 #endif

@@ -158,6 +158,7 @@ static void read_losses(const struct watch *w, struct watch_loss *sum)
 			sum->merged += each[i].merged;
 			sum->unplaced += each[i].unplaced;
 			sum->unsampled += each[i].unsampled;
+			sum->unwindowed += each[i].unwindowed;
 			sum->uncounted.events += each[i].uncounted.events;
 			sum->uncounted.more += each[i].uncounted.more;
 			sum->uncounted.bytes += each[i].uncounted.bytes;
