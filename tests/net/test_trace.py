@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
                  started, table, thorough, until)
-from traced import (BROKEN, PORT, RX, TX, V4, V6, assert_only, causes, datagram, lab, read_all, send,
-                    tracing, tun, udp)
+from traced import (BROKEN, NAME, PORT, RX, TX, V4, V6, assert_only, causes, datagram, lab,
+                    read_all, send, tracing, tun, udp)
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
                            tiny_rcvbuf, unread_at_close)
 
@@ -78,6 +78,49 @@ def attribution(fault, address, known):
     with lab():
         for _ in range(ROUNDS):
             attributed(fault, address, **known)
+
+
+LAB_FAULTS = [
+    ("netfilter=30%", {"stage": "netfilter", "hook": "input"}),
+    ("socket_read:csum=30%", {"stage": "socket_read", "reason": "UDP_CSUM", "ifname": None,
+                              "netns": None}),
+    ("tc_egress=30%", {"stage": "tc_egress", "direction": "tx", "netns": TX, "ifname": "v-tx"}),
+    ("xdp=30%", {"stage": "xdp", "location": "veth_xdp_rcv_skb"}),
+    ("xdp:generic=30%", {"stage": "xdp", "location": "do_xdp_generic"}),
+    ("xdp:aborted=30%", {"stage": "xdp", "location": "veth_xdp_rcv_skb"}),
+    ("tc_ingress=30%", {"stage": "tc_ingress"}),
+    ("l2:address", {"stage": "l2", "reason": "OTHERHOST"}),
+    ("ip_header=30%", {"stage": "ip_header", "reason": "IP_CSUM"}),
+    ("netfilter:prerouting=30%", {"stage": "netfilter", "hook": "prerouting"}),
+    ("netfilter:forward=30%", {"stage": "netfilter", "hook": "forward", "direction": "forward",
+                               "netns": f"{NAME}-router", "ifname": "v-r0"}),
+    ("netfilter:postrouting=30%", {"stage": "netfilter", "hook": "postrouting", "direction": "tx",
+                                   "netns": TX, "ifname": "v-tx"}),
+    ("netfilter:output=30%", {"stage": "netfilter", "hook": "output", "direction": "tx",
+                              "netns": TX, "ifname": None}),
+    ("ip_route:rp_filter", {"stage": "ip_route", "reason": "IP_RPFILTER"}),
+    ("ip_route:blackhole", {"stage": "ip_route", "netns": f"{NAME}-router", "ifname": "v-r0"}),
+    ("udp_header=30%", {"stage": "udp_header", "reason": "PKT_TOO_SMALL"}),
+]
+
+
+@table([(name, name, known) for name, known in (LAB_FAULTS if EVERYTHING else LAB_FAULTS[:2])])
+def fault_of_a_lab(name, known):
+    """`lab up --fault`: the packets are those of any program."""
+    known = {"netns": RX, "direction": "rx", "ifname": "v-rx", **known}
+    known = {key: value for key, value in known.items() if value is not None}
+    stage = known.pop("stage")
+    with lab("--fault", name), udp(RX, socket.AF_INET, ("", PORT)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, 33, 4 << 20)  # SO_RCVBUFFORCE
+        address = "198.18.1.2" if os.path.exists(f"/run/netns/{NAME}-router") else V4
+        send(address, 1)  # resolves the neighbours before tracing
+        time.sleep(0.05)
+        read_all(sock)
+        for _ in range(ROUNDS):
+            with tracing(f"udp port {PORT}") as t:
+                lost = send(address) - read_all(sock)
+                document = t.stop()
+            assert_only(document, stage, lost, "suspect" if stage == "l2" else "stages", **known)
 
 
 # Filters and groups
