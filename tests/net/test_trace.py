@@ -205,6 +205,23 @@ def only(options, found):
             assert "rcvbuf" not in causes(document), document["end"]
 
 
+@table([
+    ("process", ["--pid", "4194304"], 1, "there is no process"),
+    ("namespace", ["--netns", "pl-none"], 1, "no network namespace pl-none"),
+    ("interface", ["-i", "pl-none"], 1, "no interface pl-none"),
+    ("cgroup", ["--cgroup", "/pl-none"], 1, "no cgroup /pl-none"),
+    ("reason", ["--reason", "SOCKET_RCVBUF"], 2, "did you mean SOCKET_RCVBUFF?"),
+    ("stage", ["--stage", "rcvbuff"], 2, "did you mean rcvbuf?"),
+    ("group", ["--by", "sock"], 2, "did you mean socket?"),
+    ("filter", ["udp porrt 5"], 2, "syntax error"),
+])
+def none_such(options, status, said):
+    require_root()
+    result = pktledger("trace", "-t", "1", *options)
+    assert result.status == status and said in result.err, result
+    assert result.err.count("\n") == 1, result
+
+
 @case
 def flows():
     """As many rows as flows, also where the sockets of all are one."""

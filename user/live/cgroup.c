@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -149,6 +149,36 @@ static bool next_line(char **text, struct line *l)
 		return true;
 	}
 	return false;
+}
+
+static bool is_directory(int dir, const char *path)
+{
+	struct stat st;
+
+	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
+}
+
+bool cgroup_exists(int root, const char *path)
+{
+	int fd = openat(root, mounts[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char below[PATH_MAX];
+	const struct dirent *e;
+	bool found;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return true;
+	}
+	path += strspn(path, "/");
+	found = !*path || is_directory(fd, path);
+	while (!found && (e = readdir(dir))) { /* a hierarchy each */
+		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
+		found = *e->d_name != '.' && is_directory(fd, below);
+	}
+	closedir(dir);
+	return found;
 }
 
 int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)

@@ -4,9 +4,10 @@
  * both hierarchies (v1 and `unified`) a container may be in version 1 alone: then only its
  * processes tell, not the id of a packet. `root`: proc_root().
  */
-#ifndef PKTLEDGER_CGROUP_H
-#define PKTLEDGER_CGROUP_H
+#ifndef PKTLEDGER_LIVE_CGROUP_H
+#define PKTLEDGER_LIVE_CGROUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,6 +25,9 @@ int cgroup_path(int root, uint64_t id, char *buf, size_t size);
  * -errno.
  */
 int cgroup_of_process(int root, pid_t pid, char *buf, size_t size);
+
+/* There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted. */
+bool cgroup_exists(int root, const char *path);
 
 /*
  * How long a cgroup has been without CPU because its quota was used up, ns: throttled_usec of

@@ -6,9 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "base/opt.h"
+#include "live/cgroup.h"
+#include "live/proc.h"
 
 #define NETNS_TRIES 3 /* passes over /proc */
 
@@ -99,6 +102,18 @@ static int resolve_places(const struct live_spec *spec, struct watch_spec *out, 
 	return rc;
 }
 
+static int check_cgroup(const char *path, struct error *err)
+{
+	int root = proc_root(NULL);
+	bool found = root < 0 || cgroup_exists(root, path);
+
+	if (root >= 0)
+		close(root);
+	return found ? 0
+		     : error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
+				 "there is no cgroup %s", path);
+}
+
 int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct watch_spec *out,
 		 struct error *err)
 {
@@ -116,5 +131,7 @@ int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct w
 	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
 		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 			       (int)spec->pid);
+	if (!rc && spec->cgroup)
+		rc = check_cgroup(spec->cgroup, err);
 	return rc;
 }
