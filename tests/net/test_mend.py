@@ -201,6 +201,76 @@ def kept_for_the_next_boot():
         pktledger("check", "--undo", "--undo-file", str(file))
 
 
+# Loses nearly all: a socket without a reader. The kernel may have been too slow for it.
+UNREAD = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.bind(("198.18.0.2", 9))
+print("ready", flush=True)
+time.sleep(3600)
+"""
+
+
+@contextlib.contextmanager
+def losing_host():
+    require_root()
+    require(shutil.which("unshare"), "needs unshare (util-linux)")
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        assert pktledger("lab", "up", NAME).status == 0
+        stack.callback(pktledger, "lab", "down", NAME)
+        process = stack.enter_context(subprocess.Popen(
+            ["ip", "netns", "exec", RX, sys.executable, "-c", UNREAD], stdout=subprocess.PIPE))
+        stack.callback(process.kill)
+        require(process.stdout.readline() == b"ready\n", "ip netns exec does not work here")
+        stack.enter_context(traffic())
+        yield Path(directory)
+
+
+def slow_cpus(tree):
+    """CPUs with a governor that saves power, as files. Returns those with the governors."""
+    real = Path("/sys/devices/system/cpu")
+    tree.mkdir()
+    for name in ("online", "possible", "present"):
+        shutil.copy(real / name, tree)
+    governors = []
+    for cpu in real.glob("cpu[0-9]*"):
+        directory = tree / cpu.name / "cpufreq"
+        directory.mkdir(parents=True)
+        (directory / "scaling_cur_freq").write_text("800000\n")
+        (directory / "cpuinfo_max_freq").write_text("3000000\n")
+        (directory / "scaling_governor").write_text("powersave")
+        governors.append(directory / "scaling_governor")
+    return governors
+
+
+@case
+def governor():
+    """The CPUs are files that only this command sees: what they really do is left alone."""
+    with losing_host() as directory:
+        governors = slow_cpus(directory / "cpu")
+
+        def check_there(*args):
+            done = subprocess.run(
+                ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /sys/devices/system/cpu && '
+                 'exec "$@"', directory / "cpu", BINARY, "check", "-j", "-t", "0.3", *args],
+                capture_output=True, text=True, check=False)
+            require("mount:" not in done.stderr, done.stderr.strip())
+            assert done.returncode == 0, done.stderr
+            return json.loads(done.stdout)["end"]
+
+        f = [f for f in check_there("--netns", RX)["findings"] if f["id"] == "cpu-governor"]
+        assert f and f[0]["scope"] == "host" and "800 of 3000 MHz" in f[0]["evidence"], f
+        assert len(f[0]["changes"]) == len(governors), f
+        undo = ["--undo-file", str(directory / "undo")]
+        check_there("--netns", RX, "--apply", "--yes", *undo, "cpu-governor")
+        assert {g.read_text() for g in governors} == {"performance"}
+        undone = check_there("--undo", *undo)["undone"]
+        assert {c["outcome"] for c in undone} == {"done"} and len(undone) == len(governors), undone
+        assert {g.read_text() for g in governors} == {"powersave"}
+
+
 @case
 def nothing_to_do():
     with sick_host() as file:

@@ -205,12 +205,14 @@ static void row_is_well_formed(const struct finding_row *row)
 
 static void rows_and_paragraphs(void **state)
 {
+	unsigned states;
+
 	(void)state;
 	for (unsigned i = 0; i < finding_rows_n; i++)
 		row_is_well_formed(&finding_rows[i]);
-	for (unsigned i = 0; i < finding_states_n; i++)
-		row_is_well_formed(&finding_states[i]);
-	assert_int_equal(finding_abouts_n, finding_rows_n + finding_states_n);
+	for (states = 0; finding_state(states); states++)
+		row_is_well_formed(finding_state(states));
+	assert_int_equal(finding_abouts_n, finding_rows_n + states);
 	for (unsigned i = 0; i < finding_abouts_n; i++)
 		assert_non_null(finding_row(finding_abouts[i].id));
 	assert_null(finding_row("pl-none"));

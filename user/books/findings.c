@@ -2,30 +2,9 @@
 #include "books/findings.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "books/findings_data.h"
-#include "books/findings_fill.h"
-
-/* A larger buffer is not advised: sk_rcvbuf is an int, and so much queue is only delay. */
-#define RCVBUF_SANE (1ULL << 30)
-/* Shares of the time with losses, from which on they are the cause. */
-#define THROTTLED 0.1
-#define WAITED	  0.25
-#define BUSY	  0.75
-#define ASLEEP	  0.5
-/* The queue was more full than empty. So few samples tell nothing. */
-#define FULL	      0.5
-#define SAMPLES_LEAST 3
-/* Losses of so many full buffers are no burst: the reader is too slow. */
-#define BURSTS 8
-#define STEADY 0.1
-
-#define KERNEL_BACKLOG 1000 /* net_hotdata.max_backlog */
 
 const char *severity_name(enum severity s)
 {
@@ -34,288 +13,10 @@ const char *severity_name(enum severity s)
 	return names[s];
 }
 
-/* What was watched only for a while may go on: then a steady share of losses is no burst either. */
-static bool is_burst(const struct finding_facts *f)
-{
-	double came = f->arrival_pps * (double)f->window_ns * 1e-9;
-
-	if (!f->truesize || f->lost > BURSTS * (f->rcvbuf / f->truesize))
-		return false;
-	return !f->window_ns || came <= 0 || (double)f->lost <= STEADY * came;
-}
-
-/*
- * The buffer that would have held all that was lost, as getsockopt tells it; 0: not known, or
- * beyond reason. The socket takes packets until their truesize exceeds the buffer
- * (__udp_enqueue_schedule_skb()).
- */
-static uint64_t rcvbuf_wanted(const struct finding_facts *f)
-{
-	uint64_t bytes;
-
-	if (f->window_ns && !is_burst(f))
-		return 0;
-	if (!f->truesize || !f->rcvbuf || !f->lost || f->lost > RCVBUF_SANE / f->truesize)
-		return 0;
-	bytes = f->rcvbuf + f->lost * f->truesize;
-	return bytes <= RCVBUF_SANE ? bytes : 0;
-}
-
-/* setsockopt(SO_RCVBUF) takes half of what it then reserves, at most rmem_max (sk_setsockopt()). */
-static uint64_t rcvbuf_request(const struct finding_facts *f)
-{
-	return (rcvbuf_wanted(f) + 1) / 2;
-}
-
-static bool reason_is(const struct finding_facts *f, const char *reason)
-{
-	return f->reason && !strcmp(f->reason, reason);
-}
-
-/* 0: nothing is known of the reader. */
-static double share_of_reader(const struct finding_facts *f, uint64_t ns)
-{
-	return f->reader_ns ? (double)ns / (double)f->reader_ns : 0;
-}
-
-static uint64_t reader_sleep_ns(const struct finding_facts *f)
-{
-	uint64_t awake = f->reader_run_ns + f->reader_wait_ns;
-
-	return awake < f->reader_ns ? f->reader_ns - awake : 0;
-}
-
-/* How full the queue was, of 1; negative: not known. */
-static double queue_fill(const struct finding_facts *f)
-{
-	if (f->queue_samples < SAMPLES_LEAST || !f->rcvbuf)
-		return -1;
-	return (double)f->queue_bytes / (double)f->rcvbuf;
-}
-
-static bool slept(const struct finding_facts *f)
-{
-	return share_of_reader(f, reader_sleep_ns(f)) >= ASLEEP;
-}
-
-static bool holds_for_reader(enum finding_when when, const struct finding_facts *f)
-{
-	double fill = queue_fill(f);
-
-	switch (when) {
-	case WHEN_READER_STOPPED:
-		return f->reader_ns && f->reader_stopped;
-	case WHEN_READER_THROTTLED:
-		return share_of_reader(f, f->reader_throttled_ns) >= THROTTLED;
-	case WHEN_READER_WAITS:
-		return share_of_reader(f, f->reader_wait_ns) >= WAITED;
-	case WHEN_READER_BUSY:
-		return share_of_reader(f, f->reader_run_ns) >= BUSY;
-	case WHEN_READER_ASLEEP:
-		return slept(f) && fill >= FULL;
-	case WHEN_READER_RESTED:
-		return slept(f) && fill >= 0 && fill < FULL;
-	default:
-		return false;
-	}
-}
-
-static bool holds(enum finding_when when, const struct finding_facts *f)
-{
-	switch (when) {
-	case WHEN_ALWAYS:
-		return true;
-	case WHEN_RULES:
-		return f->rule_chain;
-	case WHEN_BURST:
-		return rcvbuf_wanted(f) && is_burst(f);
-	case WHEN_READER_SLOW:
-		return f->read_pps > 0 && f->arrival_pps > f->read_pps;
-	case WHEN_RING_GROWS:
-		return f->ring_now && f->ring_now < f->ring_max;
-	case WHEN_NEIGH_QUEUE:
-		return reason_is(f, "NEIGH_QUEUEFULL");
-	case WHEN_TTL:
-		return reason_is(f, "IP_INHDR");
-	case WHEN_TOO_BIG:
-		return reason_is(f, "PKT_TOO_BIG");
-	case WHEN_RPFILTER:
-		return reason_is(f, "IP_RPFILTER");
-	case WHEN_OTHERHOST:
-		return reason_is(f, "OTHERHOST");
-	default:
-		return holds_for_reader(when, f);
-	}
-}
-
-static bool put_share(char *buf, size_t size, const struct finding_facts *f)
-{
-	if (!f->sent || !f->lost)
-		return false;
-	return snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
-}
-
-static bool put_reader_share(char *buf, size_t size, const struct finding_facts *f, uint64_t ns)
-{
-	double share = share_of_reader(f, ns);
-
-	if (!f->reader_ns)
-		return false;
-	return snprintf(buf, size, "%.0f %%", 100 * (share < 1 ? share : 1)) > 0;
-}
-
-static bool put_time(char *buf, size_t size, uint64_t ns)
-{
-	if (!ns)
-		return false;
-	return fmt_ns(buf, size, ns);
-}
-
-static bool put_fill(char *buf, size_t size, const struct finding_facts *f)
-{
-	double fill = queue_fill(f);
-
-	return fill >= 0 && snprintf(buf, size, "%.0f %%", 100 * (fill < 1 ? fill : 1)) > 0;
-}
-
-/* How long packets can come at this rate, with nobody reading, until the buffer is full. */
-static bool put_burst_time(char *buf, size_t size, const struct finding_facts *f, double pps)
-{
-	if (!f->truesize || f->rcvbuf < f->truesize || pps <= 0)
-		return false;
-	return snprintf(buf, size, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps) > 0;
-}
-
-static bool put_udp_mem(char *buf, size_t size, const uint64_t mem[3])
-{
-	if (!mem[2])
-		return false;
-	return snprintf(buf, size, "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0], mem[1], mem[2]) > 0;
-}
-
-static bool put_udp_mem_doubled(char *buf, size_t size, const struct finding_facts *f)
-{
-	uint64_t twice[3] = {f->udp_mem[0] * 2, f->udp_mem[1] * 2, f->udp_mem[2] * 2};
-
-	return put_udp_mem(buf, size, twice);
-}
-
-/* What the kernel has at boot, or twice what somebody gave it. 0 is not known. */
-static uint64_t backlog_wanted(const struct finding_facts *f)
-{
-	if (f->netdev_max_backlog && f->netdev_max_backlog < KERNEL_BACKLOG)
-		return KERNEL_BACKLOG;
-	return f->netdev_max_backlog * 2ULL;
-}
-
-/* A window of observation, with and without a loss in it. */
-static bool put_window(char *buf, size_t size, const struct finding_facts *f)
-{
-	return f->window_ns && fmt_ns(buf, size, f->window_ns);
-}
-
-static bool put_loss_rate(char *buf, size_t size, const struct finding_facts *f)
-{
-	return f->window_ns && fact_rate(buf, size, (double)f->lost * 1e9 / (double)f->window_ns);
-}
-
-/* The value of one placeholder; false: not known. */
-static bool put_fact(const void *arg, const char *name, char *buf, size_t size)
-{
-	const struct finding_facts *f = arg;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} numbers[] = {
-		{"lost", f->lost},
-		{"port", f->port},
-		{"ttl", f->ttl},
-		{"mtu", f->mtu},
-		{"rcvbuf", f->rcvbuf},
-		{"rcvbuf_wanted", rcvbuf_wanted(f)},
-		{"rcvbuf_request", rcvbuf_request(f)},
-		/* only where the request would be cut */
-		{"rmem_max_wanted",
-		 f->rmem_max && f->rmem_max < rcvbuf_request(f) ? rcvbuf_request(f) : 0},
-		{"rmem_max", f->rmem_max},
-		{"truesize", f->truesize},
-		{"burst", f->truesize ? f->rcvbuf / f->truesize : 0},
-		{"udp_mem_bytes", f->udp_mem[2] * f->page_bytes},
-		{"backlog", f->netdev_max_backlog},
-		{"backlog_wanted", backlog_wanted(f)},
-		{"ring", f->ring_now},
-		{"ring_max", f->ring_max},
-		{"total", f->total > f->lost ? f->total : 0},
-	};
-	const struct {
-		const char *name, *value;
-	} strings[] = {
-		{"reason", f->reason},
-		{"location", f->location},
-		{"ifname", f->ifname},
-		{"process", f->process},
-		{"hook", f->hook},
-		{"qdisc", f->qdisc},
-		{"qdisc_limit", f->qdisc_limit},
-		{"since", f->since},
-		{"counter", f->counter},
-		{"rp_filter", f->rp_filter},
-		{"qdisc_wanted", f->qdisc_wanted},
-		{"reader", f->reader},
-		{"sleeps_in", f->reader_sleeps_in},
-		{"rules", f->rules},
-		{"rule_chain", f->rule_chain},
-	};
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (!strcmp(name, numbers[i].name))
-			return fact_count(buf, size, numbers[i].value);
-	}
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-		if (!strcmp(name, strings[i].name))
-			return fact_text(buf, size, strings[i].value);
-	}
-	if (!strcmp(name, "share"))
-		return put_share(buf, size, f);
-	if (!strcmp(name, "window"))
-		return put_window(buf, size, f);
-	if (!strcmp(name, "loss_rate"))
-		return put_loss_rate(buf, size, f);
-	if (!strcmp(name, "arrival"))
-		return fact_rate(buf, size, f->arrival_pps);
-	if (!strcmp(name, "arrival_alone")) /* where no burst_time tells it */
-		return !f->truesize && fact_rate(buf, size, f->arrival_pps);
-	if (!strcmp(name, "read"))
-		return fact_rate(buf, size, f->read_pps);
-	if (!strcmp(name, "burst_time"))
-		return put_burst_time(buf, size, f, f->arrival_pps);
-	if (!strcmp(name, "arrival_most"))
-		return fact_rate(buf, size, f->arrival_most_pps);
-	if (!strcmp(name, "burst_least"))
-		return put_burst_time(buf, size, f, f->arrival_most_pps);
-	if (!strcmp(name, "ran"))
-		return put_reader_share(buf, size, f, f->reader_run_ns);
-	if (!strcmp(name, "waited"))
-		return put_reader_share(buf, size, f, f->reader_wait_ns);
-	if (!strcmp(name, "slept"))
-		return put_reader_share(buf, size, f, reader_sleep_ns(f));
-	if (!strcmp(name, "watched"))
-		return put_time(buf, size, f->reader_ns);
-	if (!strcmp(name, "throttled"))
-		return put_time(buf, size, f->reader_throttled_ns);
-	if (!strcmp(name, "fill"))
-		return put_fill(buf, size, f);
-	if (!strcmp(name, "udp_mem"))
-		return put_udp_mem(buf, size, f->udp_mem);
-	if (!strcmp(name, "udp_mem_wanted"))
-		return put_udp_mem_doubled(buf, size, f);
-	return false;
-}
-
 static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
 {
 	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (finding_rows[i].stage == stage && holds(finding_rows[i].when, f))
+		if (finding_rows[i].stage == stage && finding_loss_holds(finding_rows[i].when, f))
 			return &finding_rows[i];
 	}
 	return NULL;
@@ -363,7 +64,7 @@ int findings_with_change(enum stage stage, const struct finding_facts *facts, st
 
 	if (!row)
 		return -ENOENT;
-	finding_write(row, put_fact, facts, out, change);
+	finding_write(row, finding_loss_fact, facts, out, change);
 	return 0;
 }
 
@@ -374,15 +75,25 @@ int findings_for_stage(enum stage stage, const struct finding_facts *facts, stru
 	return findings_with_change(stage, facts, out, &change);
 }
 
+const struct finding_row *finding_state(unsigned i)
+{
+	if (i < finding_states_nic_n)
+		return &finding_states_nic[i];
+	i -= finding_states_nic_n;
+	return i < finding_states_stack_n ? &finding_states_stack[i] : NULL;
+}
+
 const struct finding_row *finding_row(const char *id)
 {
+	const struct finding_row *row;
+
 	for (unsigned i = 0; i < finding_rows_n; i++) {
 		if (!strcmp(finding_rows[i].id, id))
 			return &finding_rows[i];
 	}
-	for (unsigned i = 0; i < finding_states_n; i++) {
-		if (!strcmp(finding_states[i].id, id))
-			return &finding_states[i];
+	for (unsigned i = 0; (row = finding_state(i)); i++) {
+		if (!strcmp(row->id, id))
+			return row;
 	}
 	return NULL;
 }

@@ -198,7 +198,8 @@ const struct finding_paragraph finding_abouts[] = {
 	 "send() that must not wait fails with EAGAIN when it is full, and the kernel counts "
 	 "that as if a packet had been lost, although there was none. The counter is shown "
 	 "only while no queue behind it lost packets, since those are counted here a second "
-	 "time."},
+	 "time. A setting is advised only where a socket has the default of the host and that "
+	 "is less than kernels have it, or exactly the largest that net.core.wmem_max allows."},
 	{"socket-read",
 	 "The packet was already in the application's queue, and recv() found that its "
 	 "checksum was wrong or that the given buffer was not writable."},
@@ -252,8 +253,8 @@ const struct finding_paragraph finding_abouts[] = {
 	{"cpu-budget",
 	 "The kernel processes a limited number of packets (net.core.netdev_budget) for a "
 	 "limited time (netdev_budget_usecs) before it lets others run. It ended with work "
-	 "left while packets were lost. Without losses this counter is no reason to do "
-	 "anything."},
+	 "left while packets were lost; which of the two ended it is not counted, so both are "
+	 "raised. Without losses this counter is no reason to do anything."},
 	{"cpu-governor",
 	 "Packets were lost because something was too slow, and CPUs ran below their highest "
 	 "speed under a governor that saves power."},
@@ -270,6 +271,10 @@ const struct finding_paragraph finding_abouts[] = {
 	{"mtu-mismatch",
 	 "A bridge forwards a frame only if it fits the MTU of the port, and otherwise drops "
 	 "it without a message to the sender."},
+	{"mtu-peer",
+	 "The two ends of a veth link were given different MTUs. A frame that is larger than "
+	 "the MTU of the end at which it arrives is dropped there, and no message tells the "
+	 "sender: small packets get through and large ones never do."},
 	{"rfs-half",
 	 "Receive Flow Steering needs two settings: the queue's rps_flow_cnt, which is set, "
 	 "and the host's net.core.rps_sock_flow_entries, which is 0. Without it nothing is "
@@ -293,6 +298,10 @@ const struct finding_paragraph finding_abouts[] = {
 	 "Datagrams larger than the MTU arrive in fragments. It works, but a lost fragment "
 	 "loses all of its datagram, RSS often puts fragments on another queue, and firewalls "
 	 "treat them badly."},
+	{"frag-leaving",
+	 "Programs send datagrams that are larger than the MTU of the route, and the kernel "
+	 "cuts them into fragments. It works, but a lost fragment loses all of its datagram, "
+	 "receivers often put fragments on one queue, and firewalls treat them badly."},
 	{"neigh-full",
 	 "The table of neighbours reached gc_thresh3, one limit for the host and all its "
 	 "namespaces. Packets to neighbours that are not in it are dropped. Large flat "

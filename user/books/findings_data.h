@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The table of findings: what losses mean (findings_data.c), which states of a host will lose
- * packets (findings_states.c), and the paragraphs of the manual (findings_about.c). Texts as in
- * findings_fill.h: the names of facts are those of findings.c for losses, and for states those that
- * its rule in check/ gives.
+ * packets (findings_states_*.c), and the paragraphs of the manual (findings_about.c). Texts as in
+ * findings_fill.h: the names of facts are those of findings_loss.c for losses, and for states those
+ * that its rule in check/ gives.
  */
 #ifndef PKTLEDGER_FINDINGS_DATA_H
 #define PKTLEDGER_FINDINGS_DATA_H
@@ -36,6 +36,10 @@ struct finding_change {
 	const char *ifname, *name, *wanted, *old;
 };
 
+/* Evidence: a counter that moved while it was watched. */
+#define FINDING_MOVED                                                                              \
+	"{counter} +{lost}[ in {window}][, {loss_rate} a second][, {total} since boot]"
+
 struct finding_row {
 	enum stage stage;
 	const char *id;
@@ -52,8 +56,11 @@ extern const struct finding_row finding_rows[];
 extern const unsigned finding_rows_n;
 
 /* Taken by id. */
-extern const struct finding_row finding_states[];
-extern const unsigned finding_states_n;
+extern const struct finding_row finding_states_nic[], finding_states_stack[];
+extern const unsigned finding_states_nic_n, finding_states_stack_n;
+
+/* One of all of them; NULL: there are fewer. */
+const struct finding_row *finding_state(unsigned i);
 
 struct finding_paragraph {
 	const char *id, *text;
@@ -61,6 +68,10 @@ struct finding_paragraph {
 
 extern const struct finding_paragraph finding_abouts[];
 extern const unsigned finding_abouts_n;
+
+/* Whether this is known of the loss, and its facts (findings_fact; `arg`: struct finding_facts). */
+bool finding_loss_holds(enum finding_when when, const struct finding_facts *f);
+bool finding_loss_fact(const void *arg, const char *name, char *buf, size_t size);
 
 /* The row of that id, of a loss or of a state; NULL: none. */
 const struct finding_row *finding_row(const char *id);

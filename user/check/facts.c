@@ -2,7 +2,6 @@
 #include "check/facts.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,9 +12,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "check/facts_holder.h"
 #include "check/facts_queue.h"
-#include "host/caps.h"
+#include "check/facts_reads.h"
 #include "host/nl.h"
+#include "live/proc.h"
+
+#define TICK_NS 100000000
 
 /* What has two samples. */
 struct moment {
@@ -31,6 +34,9 @@ struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
 	struct netns host; /* NETNS_NONE: the thread's */
+	int root;	   /* proc_root() */
+	struct facts_watch *watch;
+	struct facts_reads *reads; /* NULL: not here */
 	struct moment before, after;
 	char name[FACTS_LINKS][16];
 	const char *names[FACTS_LINKS + 1];
@@ -133,84 +139,38 @@ static int take_moment(struct reader *r, struct moment *m)
 	return ret;
 }
 
-/* Each owner once for all sockets, then the groups of all owners. */
-static void find_owners(struct reader *r, struct facts_socks *socks)
+static void name_owners(struct reader *r, struct facts_socks *socks)
 {
-	struct facts_owner *owner = calloc(FACTS_SOCKS, sizeof(*owner));
-	int ret;
-
-	if (!owner)
-		return;
-	for (unsigned i = 0; i < socks->n; i++)
-		owner[i].inode = socks->at[i].inode;
-	ret = facts_owners_find(owner, socks->n, r->spec->pid);
-	if (ret == -EACCES)
+	if (facts_holders_find(socks, r->spec->pid) == -EACCES)
 		unread(r->f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
-	for (unsigned i = 0; i < socks->n; i++) {
-		const struct facts_owner *o = facts_owner_of(owner, socks->n, socks->at[i].inode);
-
-		if (!o || !o->pid)
-			continue;
-		socks->at[i].pid = o->pid;
-		snprintf(socks->at[i].process, sizeof(socks->at[i].process), "%s", o->process);
-	}
-	free(owner);
 }
 
-static void add_groups(struct reader *r, const struct facts_socks *socks)
+/*
+ * The window, or less if a signal ends it: what was seen until then is judged. Readers are looked
+ * at meanwhile.
+ */
+static void wait_window(const struct facts_spec *spec, struct facts_watch *watch)
 {
-	for (unsigned i = 0; i < socks->n; i++) {
-		struct cgroup group;
-
-		if (socks->at[i].pid && cgroup_of(socks->at[i].pid, &group))
-			facts_groups_add(&r->f->groups, &group);
-	}
-}
-
-static void judge_groups(struct facts *f)
-{
-	facts_groups_sample(&f->groups);
-	for (unsigned i = 0; i < f->socks.n; i++) {
-		struct facts_sock *s = &f->socks.at[i];
-		const struct facts_group *worst;
-		struct cgroup group;
-
-		if (!s->pid || !cgroup_of(s->pid, &group))
-			continue;
-		worst = facts_groups_worst(&f->groups, &group);
-		if (!worst)
-			continue;
-		snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
-			 worst->dir + group.root);
-		s->throttled_known = true;
-		s->periods = worst->after.periods - worst->before.periods;
-		s->throttled = worst->after.throttled - worst->before.throttled;
-		s->throttled_ns = worst->after.throttled_ns - worst->before.throttled_ns;
-	}
-}
-
-/* The window, or less if a signal ends it: what was seen until then is judged. */
-static void wait_window(const struct facts_spec *spec)
-{
-	struct timespec left = {.tv_sec = (time_t)(spec->window_ns / 1000000000),
-				.tv_nsec = (long)(spec->window_ns % 1000000000)};
+	uint64_t end = now_ns() + spec->window_ns;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	sigtimedwait(&set, NULL, &left);
-}
+	for (;;) {
+		uint64_t now = now_ns(), left = now < end ? end - now : 0;
+		struct timespec t = {.tv_nsec = TICK_NS};
 
-static void read_self(struct facts *f)
-{
-	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
-				     CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE};
-
-	f->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
-	caps_missing(wanted, sizeof(wanted) / sizeof(wanted[0]), f->missing_caps,
-		     sizeof(f->missing_caps));
+		if (left < TICK_NS)
+			t.tv_nsec = (long)left;
+		if (sigtimedwait(&set, NULL, &t) >= 0)
+			return;
+		if (watch)
+			facts_watch_tick(watch);
+		if (left <= TICK_NS)
+			return;
+	}
 }
 
 static void unread_link(struct facts *f, const struct facts_link *link)
@@ -252,6 +212,7 @@ static void join_links(struct reader *r)
 		if (n && r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
+		irq_affinities(r->root, link->irq, link->n_irqs);
 		unread_link(f, link);
 	}
 	if (!r->before.interrupts)
@@ -280,15 +241,17 @@ static int join(struct reader *r)
 	f->after = r->after.counters; /* taken over */
 	r->after.counters = (struct counters){0};
 	facts_cpus_rates(&f->cpus, &r->before.cpus, &r->after.cpus);
-	facts_cpus_read(&f->cpus);
+	facts_cpus_read(r->root, &f->cpus);
 	join_links(r);
 	facts_socks_rates(&r->before.socks, &r->after.socks);
 	count_packets(r, &r->after.socks);
 	f->socks = r->after.socks;
-	find_owners(r, &f->socks);
+	name_owners(r, &f->socks);
 	if (r->spec->pid)
 		facts_socks_only(&f->socks, r->spec->pid);
-	judge_groups(f);
+	if (r->watch)
+		facts_watch_get(r->watch, &f->socks, &f->readers);
+	facts_holders_throttled(&f->groups, &f->socks);
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");
 	if (f->socks.more)
@@ -308,7 +271,7 @@ static int read_once(struct reader *r)
 	if (!f->stack.max_backlog)
 		unread(f, "settings of the host", "not shown in this network namespace");
 	unread_if(f, facts_taps_read(r->spec->ns, &f->taps), "owners of packet sockets");
-	read_self(f);
+	facts_self_read(r->spec->ns, &f->self);
 	return ret;
 }
 
@@ -340,16 +303,22 @@ static int read_all(struct reader *r)
 {
 	int ret = read_once(r);
 
-	if (!ret)
-		ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;
-	find_owners(r, &r->before.socks);
-	add_groups(r, &r->before.socks);
+	unread_if(r->f, facts_watch_open(&r->watch, r->spec->ns, r->spec->port),
+		  "readers of sockets");
+	facts_reads_open(&r->reads);
+	ret = take_moment(r, &r->before);
+	if (ret)
+		return ret;
+	name_owners(r, &r->before.socks);
+	facts_holders_groups(&r->f->groups, &r->before.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.before);
-	wait_window(r->spec);
+	wait_window(r->spec, r->watch);
 	forget_gone(r);
 	ret = take_moment(r, &r->after);
+	if (r->reads && !ret)
+		facts_reads_get(r->reads, &r->after.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.after);
 	return ret ? ret : join(r);
 }
@@ -370,7 +339,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	memset(facts, 0, sizeof(*facts));
 	if (!r)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	*r = (struct reader){.spec = spec, .f = facts};
+	*r = (struct reader){.spec = spec, .f = facts, .root = proc_root(NULL)};
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	open_host(r);
@@ -383,7 +352,11 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	}
 	free_moment(&r->before);
 	free_moment(&r->after);
+	facts_watch_close(r->watch);
+	facts_reads_close(r->reads);
 	netns_close(&r->host);
+	if (r->root >= 0)
+		close(r->root);
 	free(r);
 	return ret;
 }

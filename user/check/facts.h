@@ -9,6 +9,8 @@
 #include "check/facts_cpu.h"
 #include "check/facts_group.h"
 #include "check/facts_link.h"
+#include "check/facts_reader.h"
+#include "check/facts_self.h"
 #include "check/facts_sock.h"
 #include "check/facts_stack.h"
 #include "check/facts_tap.h"
@@ -37,11 +39,11 @@ struct facts {
 	unsigned n_links;
 	struct facts_stack stack;
 	struct facts_socks socks; /* those asked for */
+	struct facts_readers readers;
 	struct facts_groups groups;
 	struct facts_taps taps;
 
-	bool btf;
-	char missing_caps[96]; /* "" none */
+	struct facts_self self;
 
 	struct facts_unread unread[FACTS_UNREAD];
 	unsigned n_unread;

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/num.h"
+#include "live/proc.h"
 
-#define CPU_DIR "/sys/devices/system/cpu/cpu%u/"
+#define CPU_DIR "sys/devices/system/cpu/cpu%u/"
 
 void cpu_sample_parse(struct cpu_sample *s, const char *text)
 {
@@ -85,46 +87,53 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 	cpus->steal = all ? (double)stolen / (double)all : 0;
 }
 
-static unsigned read_mhz(unsigned cpu, const char *file)
+static bool read_number(int root, unsigned cpu, const char *file, uint64_t *value)
 {
-	char path[96];
+	char text[24];
+
+	return proc_read(root, text, sizeof(text), CPU_DIR "%s", cpu, file) > 0 &&
+	       !num_u64(text, 0, UINT64_MAX, value);
+}
+
+static unsigned read_mhz(int root, unsigned cpu, const char *file)
+{
 	uint64_t khz;
 
-	snprintf(path, sizeof(path), CPU_DIR "cpufreq/%s", cpu, file);
-	return file_number(path, &khz) ? (unsigned)(khz / 1000) : 0;
+	return read_number(root, cpu, file, &khz) ? (unsigned)(khz / 1000) : 0;
 }
 
 /* States are in the order of their depth; the last that is enabled is the deepest. */
-static void read_idle(struct facts_cpu *cpu, unsigned n)
+static void read_idle(int root, struct facts_cpu *cpu, unsigned n)
 {
 	for (unsigned state = 0; state < 16; state++) {
-		char path[96];
 		uint64_t latency, disabled = 0;
+		char file[32];
 
-		snprintf(path, sizeof(path), CPU_DIR "cpuidle/state%u/latency", n, state);
-		if (!file_number(path, &latency))
+		snprintf(file, sizeof(file), "cpuidle/state%u/latency", state);
+		if (!read_number(root, n, file, &latency))
 			break;
-		snprintf(path, sizeof(path), CPU_DIR "cpuidle/state%u/disable", n, state);
-		if (file_number(path, &disabled) && disabled)
+		snprintf(file, sizeof(file), "cpuidle/state%u/disable", state);
+		if (read_number(root, n, file, &disabled) && disabled)
 			continue;
 		cpu->idle_latency_us = (unsigned)latency;
-		snprintf(path, sizeof(path), CPU_DIR "cpuidle/state%u/name", n, state);
-		file_line(path, cpu->idle_state, sizeof(cpu->idle_state));
+		if (proc_read(root, cpu->idle_state, sizeof(cpu->idle_state),
+			      CPU_DIR "cpuidle/state%u/name", n, state) < 0)
+			cpu->idle_state[0] = '\0';
 	}
 }
 
-void facts_cpus_read(struct facts_cpus *cpus)
+void facts_cpus_read(int root, struct facts_cpus *cpus)
 {
 	for (unsigned i = 0; i < cpus->n; i++) {
 		struct facts_cpu *cpu = &cpus->at[i];
-		char path[96];
 
 		if (!cpu->online)
 			continue;
-		snprintf(path, sizeof(path), CPU_DIR "cpufreq/scaling_governor", i);
-		file_line(path, cpu->governor, sizeof(cpu->governor));
-		cpu->mhz = read_mhz(i, "scaling_cur_freq");
-		cpu->mhz_max = read_mhz(i, "cpuinfo_max_freq");
-		read_idle(cpu, i);
+		if (proc_read(root, cpu->governor, sizeof(cpu->governor),
+			      CPU_DIR "cpufreq/scaling_governor", i) < 0)
+			cpu->governor[0] = '\0';
+		cpu->mhz = read_mhz(root, i, "cpufreq/scaling_cur_freq");
+		cpu->mhz_max = read_mhz(root, i, "cpufreq/cpuinfo_max_freq");
+		read_idle(root, cpu, i);
 	}
 }

@@ -44,7 +44,7 @@ struct facts_cpus {
 void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		      const struct cpu_sample *after);
 
-/* Governor, speed and idle states of the CPUs that are online, from sysfs. */
-void facts_cpus_read(struct facts_cpus *cpus);
+/* Governor, speed and idle states of the CPUs that are online, from sysfs. `root`: proc_root(). */
+void facts_cpus_read(int root, struct facts_cpus *cpus);
 
 #endif

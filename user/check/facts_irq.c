@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "check/facts_cpu.h"
+#include "live/proc.h"
 
 /* msi_irqs has a file for each interrupt, called by its number. */
 static unsigned list_directory(int root, const char *path, unsigned *irq, unsigned max)
@@ -148,9 +149,34 @@ unsigned irq_rates(const char *before, const char *after, const unsigned *irq, u
 	for (unsigned i = 0; i < n && found < FACTS_IRQS; i++) {
 		struct facts_irq *o = &out[found];
 
-		*o = (struct facts_irq){.irq = irq[i], .cpu = -1};
+		*o = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
 		found += rate_of(o, find_line(before, irq[i]), find_line(after, irq[i]), columns,
 				 cpu);
 	}
 	return found;
+}
+
+/* The effective one is where it goes; older kernels have it for some chips only. */
+void irq_affinities(int root, struct facts_irq *irq, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct facts_irq *q = &irq[i];
+		char list[sizeof(q->allowed)];
+		uint64_t cpu;
+
+		if (proc_read(root, q->allowed, sizeof(q->allowed), "proc/irq/%u/smp_affinity_list",
+			      q->irq) < 0)
+			q->allowed[0] = '\0';
+		if (proc_read(root, list, sizeof(list), "proc/irq/%u/effective_affinity_list",
+			      q->irq) <= 0)
+			strcpy(list, q->allowed);
+		q->target = num_u64(list, 0, FACTS_CPUS - 1, &cpu) ? -1 : (int)cpu;
+	}
+}
+
+/* "eth0-TxRx-3", "eth0-rx-0", "virtio1-input.0", "mlx5_comp3@pci:0000:01:00.0" */
+bool irq_receives(const struct facts_irq *irq)
+{
+	return strcasestr(irq->name, "rx") || strstr(irq->name, "input") ||
+	       strstr(irq->name, "comp");
 }

@@ -64,6 +64,12 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 		case IFLA_MASTER:
 			link->master = mnl_attr_get_u32(a);
 			break;
+		case IFLA_LINK:
+			link->peer = mnl_attr_get_u32(a);
+			break;
+		case IFLA_LINK_NETNSID:
+			link->peer_netnsid = (int)mnl_attr_get_u32(a);
+			break;
 		case IFLA_XDP:
 			link->xdp = xdp_mode(a);
 			break;
@@ -82,7 +88,39 @@ static int read_rtnetlink(const struct netns *ns, struct facts_link *link)
 	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 
 	ifi->ifi_index = (int)link->dev.ifindex;
+	link->peer_netnsid = -1;
 	return nl_query(ns, nlh, on_link, link);
+}
+
+static int on_peer(const struct nlmsghdr *nlh, void *arg)
+{
+	unsigned *mtu = arg;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(a) == IFLA_MTU)
+			*mtu = mnl_attr_get_u32(a);
+	}
+	return MNL_CB_OK;
+}
+
+/* The other end of a veth may be in a namespace that we have no right to look into. */
+static void read_peer(const struct netns *ns, struct facts_link *link)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh;
+	struct ifinfomsg *ifi;
+
+	if (strcmp(link->dev.driver, "veth") || !link->peer)
+		return;
+	nlh = nl_header(buf, RTM_GETLINK, 0);
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = (int)link->peer;
+	if (link->peer_netnsid >= 0)
+		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)link->peer_netnsid);
+	if (nl_query(ns, nlh, on_peer, &link->peer_mtu))
+		link->peer_mtu = 0;
 }
 
 static void read_master_name(const struct netns *ns, struct facts_link *link)
@@ -178,6 +216,7 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	if (ret)
 		return ret;
 	read_master_name(ns, link);
+	read_peer(ns, link);
 	read_xdp_features(ns, link);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
@@ -193,6 +232,8 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	link->gro = feature(ns, ifname, "rx-gro");
 	link->gro_hw = feature(ns, ifname, "rx-gro-hw");
 	link->lro = feature(ns, ifname, "rx-lro");
+	link->gso = feature(ns, ifname, "tx-generic-segmentation");
+	link->udp_gso = feature(ns, ifname, "tx-udp-segmentation");
 	link->rx_csum = feature(ns, ifname, "rx-checksum");
 	return 0;
 }

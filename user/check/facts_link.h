@@ -27,6 +27,8 @@ struct facts_link {
 	struct netdev_settings set;
 	unsigned master; /* ifindex of its bridge, bond ...; 0: none */
 	char master_name[16];
+	unsigned peer, peer_mtu; /* other end of a veth: ifindex in its namespace; 0: not known */
+	int peer_netnsid;	 /* of that namespace; -1: the same one */
 	bool bridge_port;
 	enum link_xdp xdp;
 	bool features_known;
@@ -39,7 +41,7 @@ struct facts_link {
 	char rps_cpus[128], xps_cpus[128];
 	unsigned rps_flow_cnt;
 	char rp_filter[8]; /* effective: the larger of the interface's and all's; "" unknown */
-	bool gro, gro_hw, lro, rx_csum;
+	bool gro, gro_hw, lro, gso, udp_gso, rx_csum;
 
 	struct facts_irq irq[FACTS_IRQS]; /* those that have a line in /proc/interrupts */
 	unsigned n_irqs;

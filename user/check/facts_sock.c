@@ -50,6 +50,7 @@ static int on_socket(const struct nlmsghdr *nlh, void *arg)
 			continue;
 		s->queued = m[SK_MEMINFO_RMEM_ALLOC];
 		s->rcvbuf = m[SK_MEMINFO_RCVBUF];
+		s->sndbuf = m[SK_MEMINFO_SNDBUF];
 		s->drops = m[SK_MEMINFO_DROPS];
 	}
 	return MNL_CB_OK;

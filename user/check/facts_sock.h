@@ -21,8 +21,11 @@ struct facts_sock {
 	uint64_t queued_before; /* a window ago */
 	uint64_t truesize;	/* bytes that a waiting packet takes, of the mean; 0: not known */
 	uint64_t rcvbuf;	/* as getsockopt(SO_RCVBUF) tells; 0: not known */
+	uint64_t sndbuf;	/* as getsockopt(SO_SNDBUF) tells; 0: not known */
 	uint32_t drops;		/* since it was opened */
 	uint32_t lost;		/* in the window */
+	bool reads_known;
+	uint64_t reads; /* calls that took one from it in the window; merged by UDP_GRO are one */
 
 	/* Its owner; pid 0: not found. */
 	pid_t pid;

@@ -100,12 +100,21 @@ static uint64_t sysctl_number(const struct netns *ns, const char *path)
 		       : v;
 }
 
+/* Older kernels have it for the whole host only. */
+static uint64_t either(const struct netns *ns, const struct netns *host, const char *path)
+{
+	uint64_t v = sysctl_number(ns, path);
+
+	return v ? v : sysctl_number(host, path);
+}
+
 static void read_host(const struct netns *host, struct facts_stack *s)
 {
 	char text[96];
 
 	s->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
 	s->budget = sysctl_number(host, "net/core/netdev_budget");
+	s->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
 	if (netns_sysctl_read(host, "net/core/rps_sock_flow_entries", text, sizeof(text)) >= 0)
 		s->flow_entries_known = !num_u64(text, 0, UINT64_MAX, &s->flow_entries);
 	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", s->flow_limit_cpus,
@@ -156,13 +165,10 @@ void facts_stack_read(const struct netns *ns, const struct netns *host, struct f
 
 	stack->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	read_host(host, stack);
-	/* Older kernels have these two for the whole host only. */
-	stack->rmem_default = sysctl_number(ns, "net/core/rmem_default");
-	if (!stack->rmem_default)
-		stack->rmem_default = sysctl_number(host, "net/core/rmem_default");
-	stack->rmem_max = sysctl_number(ns, "net/core/rmem_max");
-	if (!stack->rmem_max)
-		stack->rmem_max = sysctl_number(host, "net/core/rmem_max");
+	stack->rmem_default = either(ns, host, "net/core/rmem_default");
+	stack->rmem_max = either(ns, host, "net/core/rmem_max");
+	stack->wmem_default = either(ns, host, "net/core/wmem_default");
+	stack->wmem_max = either(ns, host, "net/core/wmem_max");
 	stack->conntrack = sysctl_number(ns, "net/netfilter/nf_conntrack_count");
 	stack->conntrack_max = sysctl_number(ns, "net/netfilter/nf_conntrack_max");
 	stack->frag_high[STACK_V4] = sysctl_number(ns, "net/ipv4/ipfrag_high_thresh");

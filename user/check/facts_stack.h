@@ -18,10 +18,10 @@ struct stack_sample {
 enum { STACK_V4, STACK_V6, STACK_FAMILIES };
 
 struct facts_stack {
-	uint64_t rmem_default, rmem_max;
+	uint64_t rmem_default, rmem_max, wmem_default, wmem_max;
 	uint64_t udp_mem[3], udp_pages; /* pages; limits and use, both of the whole host */
 	uint64_t page_bytes;
-	uint64_t max_backlog, budget;
+	uint64_t max_backlog, budget, budget_usecs;
 	uint64_t flow_entries; /* rps_sock_flow_entries */
 	bool flow_entries_known;
 	char flow_limit_cpus[128]; /* flow_limit_cpu_bitmap */

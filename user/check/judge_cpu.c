@@ -11,21 +11,39 @@
 #define SLOW_CLOCK 0.9	/* of the highest frequency */
 #define IRQ_SHARE  0.1	/* of an interface's interrupts: a queue that carries something */
 
+static uint64_t all_fired(const struct facts_link *link)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < link->n_irqs; i++)
+		all += link->irq[i].fired;
+	return all;
+}
+
+/*
+ * A queue that is never empty is polled without end, and its interrupt stays off: then where it
+ * would go tells who polls it.
+ */
+static bool polled_on(const struct facts_link *link, const struct facts_irq *irq, unsigned cpu)
+{
+	return !irq->fired && link->rx_packets && irq->target == (int)cpu &&
+	       (link->n_irqs == 1 || irq_receives(irq));
+}
+
 /* Queues of a link that a CPU serves, and the least busy of them. */
 static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struct facts_irq **least,
 			char *list, size_t size)
 {
-	uint64_t all = 0;
+	uint64_t all = all_fired(link);
 	unsigned n = 0;
 	size_t at = 0;
 
 	list[0] = '\0';
-	for (unsigned i = 0; i < link->n_irqs; i++)
-		all += link->irq[i].fired;
 	for (unsigned i = 0; i < link->n_irqs; i++) {
 		const struct facts_irq *irq = &link->irq[i];
 
-		if (irq->cpu != (int)cpu || (double)irq->fired < IRQ_SHARE * (double)all)
+		if (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_SHARE * (double)all
+			: !polled_on(link, irq, cpu))
 			continue;
 		if (!n || irq->fired < (*least)->fired)
 			*least = irq;
@@ -35,6 +53,23 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 					       irq->irq);
 	}
 	return n;
+}
+
+/* The interface that this CPU polls without end; of several the busiest. */
+static const struct facts_link *polled_by(const struct facts *f, unsigned cpu)
+{
+	const struct facts_link *best = NULL;
+
+	for (unsigned i = 0; i < f->n_links; i++) {
+		const struct facts_link *l = &f->link[i];
+
+		for (unsigned j = 0; j < l->n_irqs; j++) {
+			if (polled_on(l, &l->irq[j], cpu) &&
+			    (!best || l->rx_packets > best->rx_packets))
+				best = l;
+		}
+	}
+	return best;
 }
 
 /* The hardware interface whose interrupts this CPU serves; NULL: none. */
@@ -53,7 +88,7 @@ static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 			}
 		}
 	}
-	return best;
+	return best ? best : polled_by(f, cpu);
 }
 
 static int idlest(const struct facts *f)
@@ -182,7 +217,9 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 {
 	const struct about about = {.scope = CHECK_HOST};
 	uint64_t squeezed = judge_softnet(f, "time_squeeze", false);
+	struct change time = {.kind = CHANGE_SYSCTL};
 	struct binds b = {.n = 0};
+	struct check_finding *c;
 
 	if (!squeezed || !f->stack.budget || !kernel_was_late(f))
 		return;
@@ -190,7 +227,16 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	bind_time(&b, "window", f->window_ns);
 	bind_count(&b, "budget", f->stack.budget);
 	bind_count(&b, "budget_wanted", f->stack.budget * 2);
-	judge_state(out, f, "cpu-budget", &about, &b);
+	bind_count(&b, "budget_usecs", f->stack.budget_usecs);
+	bind_count(&b, "budget_usecs_wanted", f->stack.budget_usecs * 2);
+	c = judge_state(out, f, "cpu-budget", &about, &b);
+	if (!f->stack.budget_usecs)
+		return;
+	/* Either of the two may have ended it (net_rx_action()). */
+	snprintf(time.name, sizeof(time.name), "net/core/netdev_budget_usecs");
+	snprintf(time.old, sizeof(time.old), "%" PRIu64, f->stack.budget_usecs);
+	snprintf(time.wanted, sizeof(time.wanted), "%" PRIu64, f->stack.budget_usecs * 2);
+	judge_add_change(out, c, &time);
 }
 
 /* Every CPU that is slowed down gets its change. */

@@ -9,6 +9,7 @@
 #include "base/num.h"
 
 #define KERNEL_QUEUE 1000 /* DEFAULT_TX_QUEUE_LEN */
+#define VLAN_HLEN    4
 
 static struct about about_link(const struct facts_link *link, uint64_t lost)
 {
@@ -268,6 +269,22 @@ static void judge_mtu(const struct facts *f, struct check_findings *out,
 	judge_state(out, f, "mtu-mismatch", &about, &b);
 }
 
+/* A VLAN tag may come on top (__is_skb_forwardable()). */
+static void judge_peer(const struct facts *f, struct check_findings *out,
+		       const struct facts_link *link)
+{
+	const struct about about = about_link(link, 0);
+	struct binds b = {.n = 0};
+
+	if (!link->peer_mtu || (link->dev.mtu <= link->peer_mtu + VLAN_HLEN &&
+				link->peer_mtu <= link->dev.mtu + VLAN_HLEN))
+		return;
+	bind_text(&b, "ifname", link->dev.ifname);
+	bind_count(&b, "mtu", link->dev.mtu);
+	bind_count(&b, "other_mtu", link->peer_mtu);
+	judge_state(out, f, "mtu-peer", &about, &b);
+}
+
 void judge_links(const struct facts *f, struct check_findings *out)
 {
 	for (unsigned i = 0; i < f->n_links; i++) {
@@ -281,5 +298,6 @@ void judge_links(const struct facts *f, struct check_findings *out)
 		judge_xdp(f, out, link);
 		judge_rfs(f, out, link);
 		judge_mtu(f, out, link);
+		judge_peer(f, out, link);
 	}
 }

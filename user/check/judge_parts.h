@@ -50,6 +50,18 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
 		   uint64_t total);
 
+/* SK_RMEM_MAX and SK_WMEM_MAX of 64-bit kernels: what every socket has unless that was changed. */
+#define KERNEL_MEM 212992
+#define MEM_SANE   (64ULL << 20) /* beyond it a buffer is only delay */
+
+/* What to raise a default or a limit of socket buffers to. */
+uint64_t judge_larger_mem(uint64_t now);
+
+#define PROCESS_SIZE 32
+
+/* Who has the socket: "name (pid)". Static, or in `buf`. */
+const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE]);
+
 /* Sum of a counter of softnet over all CPUs: "dropped", in the window and in all. */
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total);
 

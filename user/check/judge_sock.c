@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* SK_RMEM_MAX of 64-bit kernels: what every socket has unless somebody has changed it. */
-#define KERNEL_RMEM	212992
-#define RMEM_SANE	(64ULL << 20) /* beyond it a buffer is only delay */
-#define FULL_SHARE	0.5	      /* of the buffer: the reader is behind */
+#include "live/reading_told.h"
+
+#define FULL_SHARE	0.5 /* of the buffer: the reader is behind */
 #define UDP_MEM_USED_UP 0.95
 
 static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
@@ -44,9 +43,7 @@ static enum stage stage_of_drops(const struct facts *f)
 	return rest ? STAGE_SOCKET_FILTER : STAGE_RCVBUF;
 }
 
-#define PROCESS_SIZE 32
-
-static const char *process_of(const struct facts_sock *s, char buf[PROCESS_SIZE])
+const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
 {
 	if (!s->pid)
 		return "an unknown process";
@@ -59,7 +56,7 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 	char process[PROCESS_SIZE];
 
 	bind_loss(b, f, NULL, s->lost, s->drops);
-	bind_text(b, "process", process_of(s, process));
+	bind_text(b, "process", judge_process(s, process));
 	bind_count(b, "port", s->port);
 	bind_zero(b, "queued", s->queued);
 	bind_count(b, "queued_before", s->queued_before);
@@ -68,14 +65,15 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 	bind_count(b, "rmem_max", f->stack.rmem_max);
 }
 
-/* What the application read can be told only where no other socket reads. */
+/* Before Linux 6.3 it can be told only where no other socket reads. */
 static void add_rates(const struct facts *f, const struct facts_sock *s,
 		      struct finding_facts *facts)
 {
-	uint64_t read = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
+	uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
+	uint64_t read = s->reads_known ? s->reads : all;
 	double seconds = (double)f->window_ns * 1e-9;
 
-	if (f->socks.all != 1 || seconds <= 0)
+	if ((!s->reads_known && f->socks.all != 1) || seconds <= 0)
 		return;
 	facts->read_pps = (double)read / seconds;
 	facts->arrival_pps = (double)(read + s->lost) / seconds;
@@ -89,16 +87,16 @@ static const char *buffer_state(const struct facts *f, const struct facts_sock *
 {
 	if (!s->rcvbuf)
 		return NULL;
-	if (s->rcvbuf == 2 * f->stack.rmem_max && 4 * f->stack.rmem_max <= RMEM_SANE)
+	if (s->rcvbuf == 2 * f->stack.rmem_max && 4 * f->stack.rmem_max <= MEM_SANE)
 		return "rcvbuf-capped";
-	if (s->rcvbuf == f->stack.rmem_default && s->rcvbuf < KERNEL_RMEM)
+	if (s->rcvbuf == f->stack.rmem_default && s->rcvbuf < KERNEL_MEM)
 		return "rcvbuf-default";
 	return NULL;
 }
 
-static uint64_t larger(uint64_t now)
+uint64_t judge_larger_mem(uint64_t now)
 {
-	return now < KERNEL_RMEM / 4 ? KERNEL_RMEM : 4 * now;
+	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
 }
 
 static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
@@ -108,23 +106,29 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 	struct finding_facts facts = {
 		.total = s->drops,
 		.since = "it was opened",
-		.process = process_of(s, process),
+		.process = judge_process(s, process),
 		.port = s->port,
 		.rcvbuf = s->rcvbuf,
 		.rmem_max = f->stack.rmem_max,
 	};
+	const struct reading *reading = facts_reader_of(&f->readers, s->inode);
 	const char *state = buffer_state(f, s);
+	char reader[READING_TOLD];
 	struct binds b = {.n = 0};
 
 	if (!state) {
 		facts.truesize = s->truesize;
 		add_rates(f, s, &facts);
+		if (reading)
+			reading_tell(reading, reader, &facts);
+		if (s->throttled) /* said already */
+			facts.reader_throttled_ns = 0;
 		judge_loss(out, f, STAGE_RCVBUF, about, &facts);
 		return;
 	}
 	bind_sock(&b, f, s);
-	bind_count(&b, "rmem_default_wanted", larger(f->stack.rmem_default));
-	bind_count(&b, "rmem_max_wanted", larger(f->stack.rmem_max));
+	bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
+	bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
 	judge_state(out, f, state, about, &b);
 }
 
@@ -157,7 +161,7 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 	struct finding_facts other = {
 		.total = s->drops,
 		.since = "it was opened",
-		.process = process_of(s, process),
+		.process = judge_process(s, process),
 		.port = s->port,
 		.page_bytes = f->stack.page_bytes,
 	};

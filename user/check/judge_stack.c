@@ -49,6 +49,18 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 	judge_state(out, f, lost ? "neigh-full" : "neigh-near", &about, &b);
 }
 
+static void judge_fragments_made(const struct facts *f, struct check_findings *out, unsigned family)
+{
+	static const char *const counters[] = {"Ip:FragCreates", "Ip6FragCreates"};
+	const struct about about = {.scope = CHECK_NAMESPACE};
+	uint64_t made = facts_moved(f, FACTS_HERE, counters[family]);
+	struct binds b = {.n = 0};
+
+	bind_loss(&b, f, counters[family], made, facts_total(f, FACTS_HERE, counters[family]));
+	if (made)
+		judge_state(out, f, "frag-leaving", &about, &b);
+}
+
 static void judge_fragments(const struct facts *f, struct check_findings *out, unsigned family)
 {
 	static const char *const counters[] = {"Ip:ReasmReqds", "Ip6ReasmReqds"};
@@ -63,6 +75,7 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 	bind_loss(&b, f, counters[family], came, facts_total(f, FACTS_HERE, counters[family]));
 	if (came)
 		judge_state(out, f, "frag-arriving", &about, &b);
+	judge_fragments_made(f, out, family);
 	if (used < NEAR)
 		return;
 	bind_percent(&b, "share", used);
@@ -173,6 +186,29 @@ static bool lost_behind_sockets(const struct facts *f)
 	return judge_softnet(f, "dropped", false);
 }
 
+/* A socket whose send buffer the host made small, and what would let it be larger. */
+static void bind_small_sndbuf(struct binds *b, const struct facts *f)
+{
+	const struct facts_stack *s = &f->stack;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		const struct facts_sock *sock = &f->socks.at[i];
+		bool usual = sock->sndbuf == s->wmem_default && s->wmem_default < KERNEL_MEM;
+		bool capped = sock->sndbuf == 2 * s->wmem_max && 4 * s->wmem_max <= MEM_SANE;
+		uint64_t now = usual ? s->wmem_default : s->wmem_max;
+		char process[PROCESS_SIZE];
+
+		if (!sock->sndbuf || (!usual && !capped))
+			continue;
+		bind_text(b, "process", judge_process(sock, process));
+		bind_count(b, "sndbuf", sock->sndbuf);
+		bind_text(b, "wmem", usual ? "wmem_default" : "wmem_max");
+		bind_count(b, "wmem_now", now);
+		bind_count(b, "wmem_wanted", judge_larger_mem(now));
+		return;
+	}
+}
+
 static void judge_senders(const struct facts *f, struct check_findings *out)
 {
 	static const char *const counters[] = {"Udp:SndbufErrors", "Udp6SndbufErrors"};
@@ -185,6 +221,7 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 		if (!failed)
 			continue;
 		bind_loss(&b, f, counters[i], failed, facts_total(f, FACTS_HERE, counters[i]));
+		bind_small_sndbuf(&b, f);
 		judge_state(out, f, "sndbuf", &about, &b);
 	}
 }
@@ -194,10 +231,10 @@ static void judge_self(const struct facts *f, struct check_findings *out)
 	const struct about about = {.scope = CHECK_HOST};
 	struct binds b = {.n = 0};
 
-	bind_text(&b, "missing", f->missing_caps);
-	if (!f->btf)
+	bind_text(&b, "missing", f->self.missing_caps);
+	if (!f->self.btf)
 		judge_state(out, f, "own-btf", &about, &b);
-	if (*f->missing_caps)
+	if (*f->self.missing_caps)
 		judge_state(out, f, "own-capabilities", &about, &b);
 }
 

@@ -11,8 +11,8 @@ char *check_command(const struct check_finding *c, unsigned i, bool undo, const 
 }
 
 /*
- * Other namespaces than the first show some settings of the host without a right to write them,
- * and the others not at all.
+ * What belongs to the host is written from outside of namespaces. Other ones than the first show
+ * some of its settings without a right to write them, and the others not at all.
  */
 static bool writable(const struct netns *ns, const struct change *change)
 {
@@ -20,6 +20,8 @@ static bool writable(const struct netns *ns, const struct change *change)
 	struct stat st = {.st_mode = 0};
 	int saved;
 
+	if (!change_of_namespace(change->kind))
+		return !ns;
 	if (change->kind != CHANGE_SYSCTL)
 		return true;
 	saved = netns_push(ns);

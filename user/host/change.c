@@ -39,6 +39,11 @@ const struct change_setting *change_setting(enum change_kind kind, const char *n
 	return NULL;
 }
 
+bool change_of_namespace(enum change_kind kind)
+{
+	return change_ops[kind].of_namespace;
+}
+
 struct change_at change_place(const struct change *c)
 {
 	return (struct change_at){.ns = c->ns,

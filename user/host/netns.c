@@ -244,7 +244,7 @@ static int open_sysfs(const struct netns *ns, const char *path, int flags)
 
 int netns_sysfs_write(const struct netns *ns, const char *path, const char *value)
 {
-	int fd = open_sysfs(ns, path, O_WRONLY);
+	int fd = open_sysfs(ns, path, O_WRONLY | O_TRUNC); /* as a shell's > */
 
 	return fd < 0 ? fd : write_and_close(fd, value);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "live/nftrules.h"
-#include "live/reading.h"
+#include "live/reading_told.h"
 
 #define RULES_TOLD  3
 #define START_NETNS 16	/* namespaces looked at before there is any loss */
@@ -21,7 +21,7 @@ struct why {
 	struct live_source source;
 
 	struct reading reading;
-	char reader[128], rules_text[256], chain[2 * NFT_NAME + 16];
+	char reader[READING_TOLD], rules_text[256], chain[2 * NFT_NAME + 16];
 };
 
 /* The rules of a namespace as they are now. */
@@ -126,57 +126,10 @@ uint64_t why_cost(const struct why *w)
 	return readings_cost(w->readings);
 }
 
-/* Which thread, if there are several. */
-static void name_thread(struct why *w, const char *process)
-{
-	const struct reading *r = &w->reading;
-
-	if (r->threads == 1)
-		snprintf(w->reader, sizeof(w->reader), "%s", process);
-	else if (r->seen)
-		snprintf(w->reader, sizeof(w->reader), "the thread %s of %s", r->thread, process);
-	else if (strcmp(r->thread, r->process))
-		snprintf(w->reader, sizeof(w->reader), "%s (its busiest thread, %s)", process,
-			 r->thread);
-	else
-		snprintf(w->reader, sizeof(w->reader), "%s (the busiest of its %u threads)",
-			 process, r->threads);
-}
-
-/* "sip[812]", "the thread rtp-3 of sip[812] (one of 4 processes that have the socket)" */
-static void name_reader(struct why *w)
-{
-	const struct reading *r = &w->reading;
-	char process[32];
-	size_t n;
-
-	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
-	name_thread(w, process);
-	n = strlen(w->reader);
-	if (r->holders > 1)
-		snprintf(w->reader + n, sizeof(w->reader) - n,
-			 " (one of %u processes that have the socket)", r->holders);
-}
-
 static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
 {
-	const struct reading *r = &w->reading;
-
-	if (readings_get(w->readings, inode, &w->reading))
-		return;
-	name_reader(w);
-	f->reader = w->reader;
-	f->reader_ns = r->window_ns;
-	f->reader_run_ns = r->run_ns;
-	f->reader_wait_ns = r->wait_ns;
-	f->reader_throttled_ns = r->throttled_ns;
-	f->reader_stopped = r->stopped;
-	f->reader_sleeps_in = r->sleeps_in;
-	f->queue_samples = r->samples;
-	f->queue_bytes = r->queue_bytes;
-	if (r->window_ns)
-		f->arrival_most_pps =
-			(double)(r->lost + r->received_around) * 1e9 / (double)r->window_ns;
+	if (!readings_get(w->readings, inode, &w->reading))
+		reading_tell(&w->reading, w->reader, f);
 }
 
 static void add_text(char *buf, size_t size, const char *text)

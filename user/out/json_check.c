@@ -74,6 +74,9 @@ static struct json_object *irqs_array(const struct facts_link *l)
 		json_put_text(o, "name", l->irq[i].name);
 		json_put_u64(o, "fired", l->irq[i].fired);
 		json_put(o, "cpu", l->irq[i].cpu < 0 ? NULL : json_object_new_int(l->irq[i].cpu));
+		json_put(o, "target",
+			 l->irq[i].target < 0 ? NULL : json_object_new_int(l->irq[i].target));
+		json_put_text(o, "affinity", l->irq[i].allowed);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -88,6 +91,7 @@ static struct json_object *link_object(const struct facts_link *l)
 	json_put_text(o, "ifname", l->dev.ifname);
 	json_put_text(o, "driver", l->dev.driver);
 	json_put_u64(o, "mtu", l->dev.mtu);
+	json_put(o, "peer_mtu", l->peer_mtu ? json_object_new_uint64(l->peer_mtu) : NULL);
 	json_put_text(o, "master", l->master_name);
 	json_put(o, "queues", queues_object(l));
 	put_settings(o, &l->set);
@@ -101,6 +105,8 @@ static struct json_object *link_object(const struct facts_link *l)
 	json_put_bool(o, "gro", l->gro);
 	json_put_bool(o, "gro_hw", l->gro_hw);
 	json_put_bool(o, "lro", l->lro);
+	json_put_bool(o, "gso", l->gso);
+	json_put_bool(o, "udp_gso", l->udp_gso);
 	json_put_bool(o, "rx_checksum", l->rx_csum);
 	json_put_text(o, "xdp", xdp[l->xdp]);
 	json_put_text(o, "af_xdp", l->features_known ? af_xdp : NULL);
@@ -119,8 +125,10 @@ static struct json_object *sock_object(const struct facts_sock *s)
 	json_put(o, "pid", s->pid ? json_object_new_int(s->pid) : NULL);
 	json_put_u64(o, "queued_bytes", s->queued);
 	json_put(o, "rcvbuf_bytes", s->rcvbuf ? json_object_new_uint64(s->rcvbuf) : NULL);
+	json_put(o, "sndbuf_bytes", s->sndbuf ? json_object_new_uint64(s->sndbuf) : NULL);
 	json_put_u64(o, "drops", s->drops);
 	json_put_u64(o, "lost", s->lost);
+	json_put(o, "reads", s->reads_known ? json_object_new_uint64(s->reads) : NULL);
 	return o;
 }
 
@@ -158,8 +166,13 @@ static struct json_object *abilities_object(const struct facts *f)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_put_bool(o, "btf", f->btf);
-	json_put_text(o, "missing_capabilities", f->missing_caps);
+	json_put_bool(o, "btf", f->self.btf);
+	json_put_text(o, "missing_capabilities", f->self.missing_caps);
+	json_put_u64(o, "drop_reasons", f->self.reasons);
+	json_put_bool(o, "drop_socket", f->self.drop_socket);
+	json_put_bool(o, "af_xdp", f->self.af_xdp);
+	json_put_bool(o, "xdp_features", f->self.xdp_features);
+	json_put_bool(o, "udp_diag", !f->socks.no_buffer);
 	return o;
 }
 

@@ -108,9 +108,9 @@ static void put_link(struct page *p, const struct facts_link *l)
 	page_words(p, STYLE_PLAIN, "qdisc\v%s,", *l->qdisc ? l->qdisc : "none");
 	if (*l->rp_filter)
 		page_words(p, STYLE_PLAIN, "rp_filter\v%s,", l->rp_filter);
-	page_words(p, STYLE_PLAIN, "GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s", on_off(l->gro),
-		   l->gro_hw ? "\vin\vhardware" : "", l->lro ? ", LRO\von" : "",
-		   l->threaded ? "threads" : "softirq", xdp[l->xdp],
+	page_words(p, STYLE_PLAIN, "GSO\v%s, GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s",
+		   on_off(l->gso), on_off(l->gro), l->gro_hw ? "\vin\vhardware" : "",
+		   l->lro ? ", LRO\von" : "", l->threaded ? "threads" : "softirq", xdp[l->xdp],
 		   !l->features_known ? "unknown"
 		   : l->zero_copy     ? "zero-copy"
 		   : l->native_xdp    ? "native"
@@ -120,6 +120,22 @@ static void put_link(struct page *p, const struct facts_link *l)
 			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%d", l->irq[i].irq,
 				   l->irq[i].cpu);
 	}
+	page_end(p);
+}
+
+/* What pktledger can use of this kernel. */
+static void put_self(struct page *p, const struct facts *f)
+{
+	const struct facts_self *s = &f->self;
+
+	page_text(p, 0, STYLE_BOLD, "pktledger");
+	p->indent = 2;
+	page_words(p, STYLE_PLAIN, "BTF\v%s, drop\vreasons\v%u%s, AF_XDP\v%s,", on_off(s->btf),
+		   s->reasons, s->drop_socket ? "\vwith\vsocket" : "", on_off(s->af_xdp));
+	page_words(p, STYLE_PLAIN, "features of drivers\v%s, buffers of sockets\v%s",
+		   on_off(s->xdp_features), on_off(!f->socks.no_buffer));
+	if (*s->missing_caps)
+		page_words(p, STYLE_PLAIN, "; without %s", s->missing_caps);
 	page_end(p);
 }
 
@@ -168,6 +184,8 @@ void text_check(FILE *out, const struct facts *f, const struct check_findings *l
 	put_unread(&p, f);
 	for (unsigned i = 0; verbosity > 0 && i < f->n_links; i++)
 		put_link(&p, &f->link[i]);
+	if (verbosity > 0)
+		put_self(&p, f);
 }
 
 void text_about(FILE *out, const char *id, const char *about, bool colour)
