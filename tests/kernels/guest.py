@@ -3,7 +3,8 @@
 
 The guest sees this machine's files, read-only below a file system in memory: what it writes there
 is gone after it. /out is a directory of the host. So a program is built here and run there. It
-has two NICs of each model in NICS, with a link between, which are down.
+has two NICs of each model in NICS, with a link between, which are down; and, where this machine
+lets us make taps, two of virtio, of which the second has two queues.
 """
 
 import os
@@ -21,6 +22,22 @@ PACKAGES = "qemu-system-x86 busybox-static cpio kmod xz-utils zstd"
 UNPACK = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-qdc"], ".gz": ["gzip", "-dc"]}
 NICS = ("vmxnet3", "rtl8139")  # two of each; they count what their rings lose
 TAIL = 30  # lines of the console that are shown
+
+# Queues are a matter of taps, a hub has none. They are joined in a network namespace that QEMU has
+# for itself, and that ends with it.
+NETWORK = """
+set -e
+ipv6=/proc/sys/net/ipv6/conf/default/disable_ipv6
+[ ! -e $ipv6 ] || echo 1 > $ipv6
+ip link add joint type bridge
+ip tuntap add dev one mode tap
+ip tuntap add dev two mode tap multi_queue
+for dev in one two; do ip link set $dev master joint up; done
+ip link set joint up
+exec "$@"
+"""
+IN_NETWORK = ["unshare", "--net", "sh", "-c", NETWORK, "sh"]
+TAPS = (("one", "queues=1", "mq=off"), ("two", "queues=2", "mq=on,vectors=6"))
 
 # tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read. no_timer_check: an emulator
 # that has to wait for a CPU looks like a machine without a timer, and 6.12 panics.
@@ -122,8 +139,22 @@ def pair(model):
     return [word for words in options for word in words]
 
 
+def taps_work():
+    """They need root, /dev/net/tun and a bridge."""
+    if not shutil.which("unshare") or not shutil.which("ip", path=os.environ["PATH"] + ":/sbin"):
+        return False
+    return not subprocess.run([*IN_NETWORK, "true"], capture_output=True, check=False).returncode
+
+
+def tapped(i):
+    name, queues, options = TAPS[i]
+    return ["-netdev", f"tap,id={name},ifname={name},script=no,downscript=no,vhost=off,{queues}",
+            "-device", f"virtio-net-pci,netdev={name},mac=52:54:00:00:0f:0{i},romfile=,{options}"]
+
+
 def qemu(kernel, out, cpus, memory):
-    return [QEMU, "-name", "guest", "-nodefaults", "-display", "none", "-no-reboot",
+    taps = taps_work()
+    return [*(IN_NETWORK if taps else []), QEMU, "-name", "guest", "-nodefaults", "-display", "none", "-no-reboot",
             "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
             "-smp", str(cpus), "-m", memory,
             "-kernel", str(kernel.image), "-initrd", str(make_initramfs(kernel)),
@@ -137,7 +168,8 @@ def qemu(kernel, out, cpus, memory):
             # no stdio: the end of its input would close the port to the guest, too
             "-chardev", "file,id=output,path=/proc/self/fd/1",
             "-device", "virtserialport,chardev=output,name=guest.output",
-            *(word for model in NICS for word in pair(model))]
+            *(word for model in NICS for word in pair(model)),
+            *(word for i in range(len(TAPS) if taps else 0) for word in tapped(i))]
 
 
 def console_tail(out):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`check` on a machine of its own, made sick: settings of the whole host, and rings of real NICs.
+"""`check` on a machine of its own, made sick: settings of the whole host, and real NICs.
 
 Each case counts on its own what was sent and what arrived: it loses, `check` names the cause
 first, nothing is lost once that finding is applied, and after --undo all settings are as before.
@@ -8,6 +8,7 @@ first, nothing is lost once that finding is applied, and after --undo all settin
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,14 +21,18 @@ from settings import assert_same, settings, shell  # noqa: E402
 NAME = "pl-sick"
 PORT = 28780
 ROUNDS = 3  # without a loss, once it is mended
+TABLE = "pl_sick"
+RULES, JUMPS = 400, 40  # of a firewall
 
-# Rounds of: COUNT datagrams at once, a pause of the reader, all read. A line "sent received" each.
-# With STALL, nothing else runs on CPU 1 while they are sent: who empties a ring there is late.
+# Rounds of: COUNT datagrams at once, of FLOWS in turn; all read, until none comes for PAUSE
+# seconds. A line "sent received" each. With STALL, nothing else runs on CPU 1 while they are sent:
+# who empties a ring there is late.
 TRAFFIC = """
 import ctypes, os, socket, sys, time
 
-tx, rx, to, port, count, size, rcvbuf, pause, stall = sys.argv[1:]
-port, count, rcvbuf, pause, stall = int(port), int(count), int(rcvbuf), float(pause), float(stall)
+tx, rx, to, port, count, size, rcvbuf, force, pause, stall, flows = sys.argv[1:]
+port, count, flows, rcvbuf, force = int(port), int(count), int(flows), int(rcvbuf), int(force)
+pause, stall = float(pause), float(stall)
 
 def open_in(netns):
     if netns:
@@ -38,10 +43,10 @@ def open_in(netns):
 os.sched_setaffinity(0, {0})
 receiver = open_in(rx)
 if rcvbuf:
-    receiver.setsockopt(socket.SOL_SOCKET, 33 if stall else socket.SO_RCVBUF, rcvbuf)
+    receiver.setsockopt(socket.SOL_SOCKET, 33 if force else socket.SO_RCVBUF, rcvbuf)
 receiver.bind((to, port))
 receiver.setblocking(False)
-sender = open_in(tx)
+senders = [open_in(tx) for _ in range(flows)]
 
 def hog(asked, done):
     os.sched_setaffinity(0, {1})
@@ -68,9 +73,19 @@ def read_all():
         except BlockingIOError:
             return n
 
+def read_until_quiet():
+    n, quiet = 0, time.monotonic()
+    while time.monotonic() < quiet + pause:
+        time.sleep(0.02)
+        came = read_all()
+        n += came
+        if came:
+            quiet = time.monotonic()
+    return n
+
 def send(n):
-    for _ in range(n):
-        sender.sendto(bytes(int(size)), (to, port))
+    for i in range(n):
+        senders[i % flows].sendto(bytes(int(size)), (to, port))
 
 for _ in range(20):  # the neighbour
     send(1)
@@ -86,16 +101,16 @@ while True:
     send(count)
     if stall:
         os.read(done[0], 1)
-    time.sleep(pause)
-    print(count, read_all(), flush=True)
+    print(count, read_until_quiet(), flush=True)
 """
 
 
 class Traffic:
     """A socket that asks for RCVBUF bytes (0: for none) is sent `count` datagrams at once."""
 
-    def __init__(self, tx, rx, to, count, size=512, rcvbuf=0, pause=0.1, stall=0):
-        self.args = [str(a) for a in (tx, rx, to, PORT, count, size, rcvbuf, pause, stall)]
+    def __init__(self, tx, rx, to, count, size=512, rcvbuf=0, force=0, pause=0.1, stall=0, flows=1):
+        self.args = [str(a) for a in (tx, rx, to, PORT, count, size, rcvbuf, force, pause, stall,
+                                      flows)]
 
     def __enter__(self):
         self.process = subprocess.Popen([sys.executable, "-c", TRAFFIC, *self.args],
@@ -148,15 +163,18 @@ def first(netns):
     return found[0]
 
 
-def assert_mended(traffic, netns, wanted, again=False):
-    """`wanted`: the finding's id. `again`: only a socket that is opened after it has it."""
+def assert_mended(traffic, netns, wanted, again=False, counted=True):
+    """
+    `wanted`: the finding's id. `again`: only a socket that is opened after it has it. `counted`:
+    this machine has a counter for what it loses.
+    """
     before = settings(netns)
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
         undo = ["--undo-file", f"{directory}/undo"]
         running = stack.enter_context(traffic)
         assert running.lost(), "nothing was lost"
         f = first(netns)
-        assert f["id"] == wanted and f["losing"], f
+        assert f["id"] == wanted and f["losing"] == counted, f
         result = check(netns, "--apply", "--yes", *undo, wanted)
         assert result.status == 0 and "done " in result.out, result
         if again:
@@ -211,7 +229,8 @@ def small_udp_mem():
     with lab("net/ipv4/udp_mem", "net/core/rmem_max") as (tx, rx):
         setting("net/core/rmem_max", 64 << 20)
         setting("net/ipv4/udp_mem", "1000 1000 1000")
-        assert_mended(Traffic(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20, 0.3), rx, "udp-mem")
+        assert_mended(Traffic(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20, pause=0.3), rx,
+                      "udp-mem")
 
 
 @case
@@ -243,59 +262,69 @@ def reverse_path():
         assert_mended(Traffic(tx, rx, "198.18.0.2", 50), rx, "ip-rpfilter")
 
 
-# Rings of NICs: two of a model are one link
+# NICs: two of a model are one link
 
 
 @contextlib.contextmanager
 def link(driver):
-    """The receiving NIC, emptied by a thread on CPU 1; its partner is in a namespace."""
+    """The receiving NIC, of the two the one with more queues; its partner is in a namespace."""
     require_guest()
     require(os.cpu_count() > 1, "needs two CPUs")
-    nics = sorted(path.name for path in Path("/sys/class/net").iterdir()
+    nics = sorted((-len(list(path.glob("queues/rx-*"))), path.name)
+                  for path in Path("/sys/class/net").iterdir()
                   if (path / "device/driver").resolve().name == driver)
     require(len(nics) == 2, f"needs two {driver} with a link between")
+    (_, here), (_, there) = nics
     script = f"""
 set -e
 ip netns add {NAME}
-ip link set {nics[1]} netns {NAME}
-ip -n {NAME} addr add 198.18.1.1/24 dev {nics[1]}
-ip -n {NAME} link set {nics[1]} up
-ip addr add 198.18.1.2/24 dev {nics[0]}
-ip link set {nics[0]} up
-echo 1 > /sys/class/net/{nics[0]}/threaded
+ip link set {there} netns {NAME}
+ip -n {NAME} addr add 198.18.1.1/24 dev {there}
+ip -n {NAME} link set {there} up
+ip addr add 198.18.1.2/24 dev {here}
+ip link set {here} up
 """
     try:
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
         assert not done.returncode, done.stderr
-        for comm in Path("/proc").glob("[0-9]*/comm"):
-            if comm.read_text().startswith(f"napi/{nics[0]}"):
-                os.sched_setaffinity(int(comm.parent.name), {1})
-        up = Path("/sys/class/net", nics[0], "operstate")
-        until(lambda: up.read_text().strip() in ("up", "unknown"), 20, f"the link of {nics[0]}")
-        yield nics[0]
+        up = Path("/sys/class/net", here, "operstate")
+        until(lambda: up.read_text().strip() in ("up", "unknown"), 20, f"the link of {here}")
+        yield here
     finally:
         subprocess.run(["sh", "-c", f"""
-ip -n {NAME} link set {nics[1]} down; ip -n {NAME} link set {nics[1]} netns 1
+ip -n {NAME} link set {there} down; ip -n {NAME} link set {there} netns 1
 ip netns del {NAME}
-ip link set {nics[0]} down; ip addr flush dev {nics[0]}
+ip link set {here} down; ip addr flush dev {here}
 """], capture_output=True, check=False)
+
+
+def poll_in_thread(nic):
+    """A thread on CPU 1 empties its ring."""
+    Path("/sys/class/net", nic, "threaded").write_text("1")
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(FileNotFoundError):
+            if comm.read_text().startswith(f"napi/{nic}"):
+                os.sched_setaffinity(int(comm.parent.name), {1})
 
 
 @case
 def small_ring():
     with link("vmxnet3") as nic:
+        poll_in_thread(nic)
         done = subprocess.run(["ethtool", "-G", nic, "rx", "64"], capture_output=True, text=True,
                               check=False)
         assert not done.returncode, done.stderr
-        assert_mended(Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3, stall=0.4),
-                      None, "nic-ring")
+        assert_mended(Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, force=1, pause=0.3,
+                              stall=0.4), None, "nic-ring")
 
 
 @case
 def ring_that_cannot_grow():
     """All that is left to say is who should have emptied it."""
     with link("8139cp") as nic:
-        traffic = Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3, stall=0.4)
+        poll_in_thread(nic)
+        traffic = Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, force=1, pause=0.3,
+                          stall=0.4)
         with traffic as running:
             assert running.lost(), "nothing was lost"
             f = first(None)
@@ -303,8 +332,90 @@ def ring_that_cannot_grow():
             assert not f["changes"], f
 
 
+# Queues. Each of a virtio NIC holds some 750 packets, most of them in a tap outside of the guest,
+# which drops the rest: nothing in the guest counts that. Two queues hold twice as many, so that no
+# load has to be made to the measure of CPUs whose speed is not known.
+
+
+def rules(nic):
+    """A firewall whose work for each packet is what keeps the CPU busy: some milliseconds."""
+    require(shutil.which("nft"), "needs nft")
+    ports = range(PORT + 1, PORT + 1 + RULES)
+    lines = [f"add table ip {TABLE}", f"add chain ip {TABLE} inner",
+             f"add chain ip {TABLE} outer {{ type filter hook prerouting priority raw; }}",
+             f'add rule ip {TABLE} outer iifname != "{nic}" accept',
+             *[f"add rule ip {TABLE} inner udp dport {port} drop" for port in ports],
+             *[f"add rule ip {TABLE} outer jump inner"] * JUMPS]
+    done = subprocess.run(["nft", "-f", "-"], input="\n".join(lines) + "\n", capture_output=True,
+                          text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+@contextlib.contextmanager
+def slow_link():
+    """
+    A NIC of two queues; what it receives takes a CPU some milliseconds. Yields it, and the files
+    with the affinity of the interrupts of its queues.
+    """
+    with link("virtio_net") as nic:
+        device = Path("/sys/class/net", nic, "device").resolve().name
+        require(len(list(Path("/sys/class/net", nic, "queues").glob("rx-*"))) > 1,
+                "needs a NIC of two queues: root, /dev/net/tun and a bridge outside of the guest")
+        try:
+            rules(nic)
+            yield nic, [next(Path("/proc/irq").glob(f"*/{device}-input.{i}")).parent
+                        / "smp_affinity_list" for i in range(2)]
+        finally:
+            subprocess.run(["nft", "delete", "table", "ip", TABLE], capture_output=True,
+                           check=False)
+
+
+def flood():
+    return Traffic(NAME, "", "198.18.1.2", 1200, 64, rcvbuf=32 << 20, force=1, pause=0.3, flows=256)
+
+
+def set_queues(nic, n):
+    done = subprocess.run(["ethtool", "-L", nic, "combined", str(n)], capture_output=True,
+                          text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+@case
+def one_queue():
+    with slow_link() as (nic, irqs):
+        set_queues(nic, 1)
+        try:
+            irqs[0].write_text("1")
+            assert_mended(flood(), None, "nic-queues", counted=False)
+        finally:
+            set_queues(nic, 2)
+
+
+@case
+def two_queues_of_one_CPU():
+    """Whether that loses packets is a matter of speed, of which nothing is known here."""
+    with slow_link() as (nic, irqs), tempfile.TemporaryDirectory() as directory, flood() as running:
+        undo = ["--undo-file", f"{directory}/undo"]
+        for irq in irqs:
+            irq.write_text("1")
+        running.round()
+        before = settings(None), [irq.read_text() for irq in irqs]
+        f = first(None)
+        assert f["id"] == "nic-irq" and f["subject"] == nic and not f["losing"], f
+        result = check(None, "--apply", "--yes", *undo, "nic-irq")
+        assert result.status == 0 and "done " in result.out, result
+        assert sorted(irq.read_text() for irq in irqs) == ["0\n", "1\n"], result
+        running.round()
+        found = [f["id"] for f in check(None, "-j").json["end"]["findings"]]
+        assert "nic-irq" not in found, found
+        result = pktledger("check", "--undo", *undo)
+        assert result.status == 0, result
+        assert [irq.read_text() for irq in irqs] == before[1]
+        assert_same(before[0], settings(None))
+
+
 if __name__ == "__main__":
     if Path("/out/init").exists():  # no udev there; before the cases: devices come with them
-        for module in ("vmxnet3", "8139cp"):
+        for module in ("vmxnet3", "8139cp", "virtio_net"):
             subprocess.run(["modprobe", module], check=False, capture_output=True)
     main()
