@@ -25,8 +25,8 @@ TABLE = "pl_sick"
 RULES, JUMPS = 400, 40  # of a firewall
 
 # Rounds of: COUNT datagrams at once, of FLOWS in turn; all read, until none comes for PAUSE
-# seconds. A line "sent received" each. With STALL, nothing else runs on CPU 1 while they are sent:
-# who empties a ring there is late.
+# seconds and no CPU has work. A line "sent received" each. With STALL, nothing else runs on CPU 1
+# while they are sent: who empties a ring there is late.
 TRAFFIC = """
 import ctypes, os, socket, sys, time
 
@@ -73,14 +73,21 @@ def read_all():
         except BlockingIOError:
             return n
 
+def idle():
+    with open("/proc/stat") as stat:
+        return [int(line.split()[4]) for line in stat if line.startswith("cpu")][1:]
+
+def rested(since):
+    return all(now >= then + 5 for now, then in zip(idle(), since))
+
 def read_until_quiet():
-    n, quiet = 0, time.monotonic()
-    while time.monotonic() < quiet + pause:
+    n, quiet, since = 0, time.monotonic(), idle()
+    while time.monotonic() < quiet + pause or not rested(since):
         time.sleep(0.02)
         came = read_all()
         n += came
         if came:
-            quiet = time.monotonic()
+            quiet, since = time.monotonic(), idle()
     return n
 
 def send(n):
@@ -332,7 +339,7 @@ def ring_that_cannot_grow():
             assert not f["changes"], f
 
 
-# Queues. Each of a virtio NIC holds some 750 packets, most of them in a tap outside of the guest,
+# Queues. Each of a virtio NIC holds some 500 packets, half of them in a tap outside of the guest,
 # which drops the rest: nothing in the guest counts that. Two queues hold twice as many, so that no
 # load has to be made to the measure of CPUs whose speed is not known.
 
@@ -371,7 +378,7 @@ def slow_link():
 
 
 def flood():
-    return Traffic(NAME, "", "198.18.1.2", 1200, 64, rcvbuf=32 << 20, force=1, pause=0.3, flows=256)
+    return Traffic(NAME, "", "198.18.1.2", 768, 64, rcvbuf=32 << 20, force=1, flows=256)
 
 
 def set_queues(nic, n):

@@ -370,5 +370,22 @@ def without_privilege():
     assert '"own-capabilities"' in done.stdout
 
 
+@case
+def container_without_sys():
+    """What cannot be read is said, and the rest judged."""
+    require_root()
+    require(shutil.which("unshare"), "needs unshare (util-linux)")
+    from lib import BINARY
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"',
+                           "-", str(BINARY), "check", "-j", "-t", "0.1"], capture_output=True,
+                          text=True)
+    if "mount:" in done.stderr:
+        skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    end = json.loads(done.stdout)["end"]
+    assert "/sys" in [u["what"] for u in end["unread"]], end["unread"]
+    assert "own-btf" in [f["id"] for f in end["findings"]], end["findings"]
+
+
 if __name__ == "__main__":
     main()

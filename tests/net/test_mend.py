@@ -184,6 +184,18 @@ def left_as_somebody_else_set_it():
 
 
 @case
+def settings_that_cannot_be_written():
+    """As in most containers."""
+    with sick_host() as file, traffic():
+        result = shell(RX, f"""
+unshare -m sh -c 'mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys &&
+exec "$@"' - {BINARY} check -t 0.3 --apply --yes --undo-file {file} ip-rpfilter""")
+        require("mount:" not in result.stderr, result.stderr.strip())
+        assert result.returncode == 1 and "Read-only" in result.stdout + result.stderr, result
+        assert rp_filter() == "1", result
+
+
+@case
 def kept_for_the_next_boot():
     with sick_host() as file, traffic():
         args = ["--persist", "--undo-file", str(file)]

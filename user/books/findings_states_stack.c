@@ -242,7 +242,7 @@ const struct finding_row finding_states_stack[] = {
 		STAGE_NONE,
 		"own-btf",
 		.severity = SEVERITY_INFO,
-		.text = "This kernel has no BTF: pktledger cannot trace drops.",
+		.text = "No BTF of the kernel is to be found: pktledger cannot trace drops.",
 		.evidence = "no /sys/kernel/btf/vmlinux",
 		.wanted = "a kernel with CONFIG_DEBUG_INFO_BTF",
 	},

@@ -268,6 +268,8 @@ static int read_once(struct reader *r)
 	for (unsigned i = 0; i < f->n_links && !ret; i++)
 		ret = facts_link_read(r->spec->ns, r->name[i], &f->link[i]);
 	facts_stack_read(r->spec->ns, &r->host, &f->stack);
+	if (access("/sys/class/net", F_OK))
+		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
 	if (!f->stack.max_backlog)
 		unread(f, "settings of the host", "not shown in this network namespace");
 	unread_if(f, facts_taps_read(r->spec->ns, &f->taps), "owners of packet sockets");

@@ -99,6 +99,17 @@ uint64_t judge_larger_mem(uint64_t now)
 	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
 }
 
+static void judge_buffer(const struct facts *f, struct check_findings *out,
+			 const struct facts_sock *s, const struct about *about, const char *state)
+{
+	struct binds b = {.n = 0};
+
+	bind_sock(&b, f, s);
+	bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
+	bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
+	judge_state(out, f, state, about, &b);
+}
+
 static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 			 const struct facts_sock *s, const struct about *about)
 {
@@ -110,26 +121,23 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 		.port = s->port,
 		.rcvbuf = s->rcvbuf,
 		.rmem_max = f->stack.rmem_max,
+		.truesize = s->truesize,
 	};
 	const struct reading *reading = facts_reader_of(&f->readers, s->inode);
 	const char *state = buffer_state(f, s);
 	char reader[READING_TOLD];
-	struct binds b = {.n = 0};
 
-	if (!state) {
-		facts.truesize = s->truesize;
-		add_rates(f, s, &facts);
-		if (reading)
-			reading_tell(reading, reader, &facts);
-		if (s->throttled) /* said already */
-			facts.reader_throttled_ns = 0;
-		judge_loss(out, f, STAGE_RCVBUF, about, &facts);
+	/* No buffer is large enough for a reader that stands still. */
+	if (state && !(reading && reading->stopped)) {
+		judge_buffer(f, out, s, about, state);
 		return;
 	}
-	bind_sock(&b, f, s);
-	bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
-	bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
-	judge_state(out, f, state, about, &b);
+	add_rates(f, s, &facts);
+	if (reading)
+		reading_tell(reading, reader, &facts);
+	if (s->throttled) /* said already */
+		facts.reader_throttled_ns = 0;
+	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
 }
 
 static void judge_group(const struct facts *f, struct check_findings *out,
