@@ -9,6 +9,7 @@
 #include "host/caps.h"
 #include "host/env.h"
 #include "options.h"
+#include "out/catalogue.h"
 #include "out/json_solo.h"
 #include "run/selftest.h"
 #include "run/watch.h"
@@ -17,7 +18,7 @@
 struct selftest_options {
 	struct global_options global;
 	uint64_t count;
-	bool ipv6, host_global;
+	bool ipv6, host_global, catalogue;
 	struct fault_list faults;
 };
 
@@ -37,6 +38,9 @@ static const struct opt selftest_opts[] = {
 	{"ipv6", '6', OPT_FLAG, offsetof(struct selftest_options, ipv6), .help = "use IPv6"},
 	{"host-global", 0, OPT_FLAG, offsetof(struct selftest_options, host_global),
 	 .help = "also what affects the whole host while it runs (udp_mem, backlog:flow_limit)"},
+	{"catalogue", 0, OPT_FLAG, offsetof(struct selftest_options, catalogue),
+	 .excludes = "fault",
+	 .help = "tell of each stage what loses packets there, and test nothing"},
 	{0},
 };
 
@@ -91,6 +95,7 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	struct selftest_row row;
 	int rc = 0;
 
+	watch_block_signals();
 	if (!json)
 		printf("%-22s %9s %9s  %-10s  %s\n", "fault", "injected", "events", "counters",
 		       "verdict");
@@ -122,6 +127,22 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	return seen[SELFTEST_AGREES] ? STATUS_OK : STATUS_UNABLE;
 }
 
+static int show_catalogue(struct json_out *json)
+{
+	struct json_object *end;
+
+	if (!json) {
+		catalogue_text(stdout);
+		return STATUS_OK;
+	}
+	end = json_object_new_object();
+	json_put(end, "rows", json_object_new_array());
+	json_put_bool(end, "interrupted", false);
+	json_put(end, "catalogue", catalogue_json());
+	json_out_once(json, "end", end);
+	return STATUS_OK;
+}
+
 static int selftest_run(void *options, struct error *err)
 {
 	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW,
@@ -135,16 +156,15 @@ static int selftest_run(void *options, struct error *err)
 	if (output != OUTPUT_TEXT)
 		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				    "pktledger/selftest/1");
-	if (caps_require("selftest", needed, 6, err)) {
+	if (!o->catalogue && caps_require("selftest", needed, 6, err)) {
 		status = err->status;
 		if (json)
 			json_out_error(json, err);
 	} else {
-		watch_block_signals();
 		if (json)
 			json_out_once(json, "start",
 				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
-		status = run_all(o, json);
+		status = o->catalogue ? show_catalogue(json) : run_all(o, json);
 	}
 	if (json)
 		json_out_finish(json);
@@ -153,6 +173,7 @@ static int selftest_run(void *options, struct error *err)
 
 static const struct opt_example examples[] = {
 	{"selftest", "does this host lose packets where pktledger says, and only there?"},
+	{"selftest --catalogue", "every stage: mechanism, hook, counters, faults, limits"},
 	{"selftest --host-global -6", "IPv6, and what affects the whole host too"},
 	{0},
 };

@@ -12,7 +12,6 @@ import lib  # noqa: E402
 def judge(row):
     if row["verdict"] == "skipped":
         lib.skip(row["note"])
-    assert row["injected"], "nothing was lost"
     assert row["verdict"] == "agrees", f"{row['note'] or 'no note'}: {row}"
 
 

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`selftest`: what both ends know, the events and the counters say the same of every fault."""
 
+import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_valid, case, main, pktledger, require, require_root, table
+from lib import (BINARY, EVERYTHING, ROOT, assert_valid, case, main, pktledger, require,
+                 require_root, table)
 from test_run import ALONE_IN_SELFTEST
 
 HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
@@ -58,6 +62,44 @@ def only_what_was_asked_for():
 def no_such_fault():
     result = pktledger("selftest", "--fault", "tunel")
     assert result.status == 2 and "did you mean tunnel?" in result.err, result
+
+
+@case
+def catalogue():
+    """Every stage, with every fault at its own; it needs no privilege."""
+    result = pktledger("selftest", "--catalogue", "-j")
+    assert result.status == 0, result
+    assert_valid(result.json)
+    stages = result.json["end"]["catalogue"]
+    for stage in stages:
+        assert stage["mechanism"] and stage["hook"], stage
+        # what no fault injects is said to be so
+        assert stage["faults"] or stage["limit"] or stage["stage"] == "other", stage
+    help_ = pktledger("run", "--fault", "help").out
+    named = [fault["name"] for stage in stages for fault in stage["faults"]]
+    assert set(named) == set(re.findall(r"^ *(\S+)  ", help_, re.M)) and \
+        len(named) == len(set(named)), (named, help_)
+    text = pktledger("selftest", "--catalogue").out
+    assert all(f"{stage['stage']}: {stage['title']}" in text for stage in stages), text
+
+
+@case
+def catalogue_as_a_table():
+    """A kernel is named where every result of it says so."""
+    with tempfile.NamedTemporaryFile("w", suffix=".md") as kernels:
+        kernels.write("| case | 6.1 | 6.12 | 7.0 |\n|---|---|---|---|\n"
+                      "| stages: IPv4, tunnel | not here | ok | ok |\n"
+                      "| stages: IPv6, tunnel | not here | ok | disagrees |\n"
+                      "| stages: IPv4, xsk:fill | ok | - | - |\n")
+        kernels.flush()
+        table_ = subprocess.run([ROOT / "tools/catalogue", BINARY, kernels.name], check=True,
+                                capture_output=True, text=True).stdout
+    rows = {line.split("`")[1]: [c.strip() for c in re.split(r"(?<!\\)\|", line)][1:-1]
+            for line in table_.splitlines()[2:]}
+    assert rows["tunnel"][5] == "6.12, 7.0 (not tunnel)", rows["tunnel"]
+    assert rows["xsk"][5] == "6.1 (1 of 3)", rows["xsk"]
+    assert rows["rcvbuf"][5] == "-", rows["rcvbuf"]
+    assert all(len(row) == 7 for row in rows.values()), rows
 
 
 if __name__ == "__main__":

@@ -117,6 +117,13 @@ bool secondbooks_agree(const struct secondbooks *b, enum stage stage);
  */
 const char *secondbooks_silent(enum stage stage);
 
+/*
+ * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there
+ * are two; those that may know some, if none knows them for certain. Returns how many, at most
+ * `max`.
+ */
+unsigned secondbooks_counters(enum stage stage, const char **names, unsigned max);
+
 void secondbooks_free(struct secondbooks *b);
 
 #endif

@@ -7,8 +7,21 @@
 
 #include "base/opt.h"
 #include "run/fault_table.h"
+#include "trace/stagemap.h"
 
 #define ITEM_LEN 64
+
+enum stage fault_stage(enum fault fault)
+{
+	const char *name = fault_values[fault].name;
+	size_t len = strcspn(name, ":");
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (strlen(stage_name(s)) == len && !strncmp(stage_name(s), name, len))
+			return s;
+	}
+	return STAGE_OTHER;
+}
 
 bool fault_is_host_global(enum fault fault)
 {

@@ -23,6 +23,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "host/lab.h"
+#include "stages.h"
 #include "trace/drops.h"
 #include "trace_abi.h"
 
@@ -196,6 +197,9 @@ bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
 
 /* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
 int fault_socket(struct fault_state *state, int fd, struct error *err);
+
+/* At which it loses packets: its name begins with it. */
+enum stage fault_stage(enum fault fault);
 
 /* True if it changes something of the whole host while it runs. */
 bool fault_is_host_global(enum fault fault);

@@ -23,19 +23,6 @@ const char *selftest_verdict_name(enum selftest_verdict v)
 	return names[v];
 }
 
-/* A fault is called STAGE or STAGE:VARIANT. */
-static enum stage stage_of(enum fault fault)
-{
-	const char *name = fault_values[fault].name;
-	size_t len = strcspn(name, ":");
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (strlen(stage_name(s)) == len && !strncmp(stage_name(s), name, len))
-			return s;
-	}
-	return STAGE_OTHER;
-}
-
 static void count_counters(const struct result *res, struct selftest_row *row)
 {
 	for (unsigned i = 0; i < res->n_counters; i++) {
@@ -183,7 +170,7 @@ int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct se
 	struct error err = {};
 	int rc = 0;
 
-	*row = (struct selftest_row){.fault = fault, .stage = stage_of(fault)};
+	*row = (struct selftest_row){.fault = fault, .stage = fault_stage(fault)};
 	if (fault_is_host_global(fault) && !spec->host_global) {
 		skip(row, "affects this whole host: --host-global");
 	} else if (!res || take_fault(spec, fault, &run.faults, &err)) {
