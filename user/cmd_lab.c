@@ -33,19 +33,13 @@ static const struct opt_value actions[] = {
 	{0},
 };
 
-static const struct opt_value topologies[] = {
-	{"pair", LAB_PAIR, "two namespaces, one link"},
-	{"router", LAB_ROUTER, "a third namespace between them forwards"},
-	{0},
-};
-
 static int parse_faults(const char *value, void *field, struct error *err)
 {
 	return fault_parse(value, field, err);
 }
 
 static const struct opt lab_opts[] = {
-	{"topology", 0, OPT_ENUM, offsetof(struct lab_options, topology), .values = topologies,
+	{"topology", 0, OPT_ENUM, offsetof(struct lab_options, topology), .values = lab_topologies,
 	 .help = "what to make"},
 	{"queues", 0, OPT_UINT, offsetof(struct lab_options, queues), .min = 1, .max = 64,
 	 .help = "queues of each device"},
@@ -153,7 +147,7 @@ static int add_json(void *arg, const struct lab_info *info)
 
 	json_object_object_add(o, "name", json_object_new_string(info->name));
 	json_object_object_add(o, "topology",
-			       json_object_new_string(topologies[info->topology].name));
+			       json_object_new_string(lab_topologies[info->topology].name));
 	json_object_object_add(o, "queues", json_object_new_int((int)info->queues));
 	json_object_object_add(o, "mtu", json_object_new_int((int)info->mtu));
 	json_object_object_add(o, "whole", json_object_new_boolean(info->whole));
@@ -164,7 +158,7 @@ static int add_json(void *arg, const struct lab_info *info)
 static int print_row(void *arg, const struct lab_info *info)
 {
 	(void)arg;
-	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name, topologies[info->topology].name,
+	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name, lab_topologies[info->topology].name,
 	       info->queues, info->queues == 1 ? " " : "s", info->mtu,
 	       info->whole ? "" : "  (a namespace is missing: remove it)");
 	return 0;

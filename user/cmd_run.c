@@ -60,6 +60,9 @@ static const struct opt run_opts[] = {
 	{"lab", 0, OPT_STRING, offsetof(struct run_options, lab), .metavar = "NAME",
 	 .excludes = "interface", .default_text = "one of its own",
 	 .help = "run in a lab made by `lab up`"},
+	{"topology", 0, OPT_ENUM, offsetof(struct run_options, topology), .values = lab_topologies,
+	 .set_offset = OPT_SET(struct run_options, topology_set), .excludes = "interface",
+	 .default_text = "pair, or what the faults need", .help = "of the lab that run makes"},
 	{"interface", 'i', OPT_STRINGS, offsetof(struct run_options, ports), .metavar = "A,B",
 	 .max = 2, .default_text = "none",
 	 .help = "run between two ports of this host, [NETNS/]IFNAME each; needs --rate"},
@@ -102,6 +105,9 @@ static enum tx_choice choose_tx(const struct run_options *o)
 
 static int check_ports(const struct run_options *o, struct error *err)
 {
+	if (o->lab && o->topology_set)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
+				 "lab '%s' has its topology already", o->lab);
 	if (!o->ports.n)
 		return 0;
 	if (o->ports.n != 2)
@@ -179,6 +185,8 @@ static int plan(struct run_options *o, struct run_spec *spec, struct shape_plan 
 		.interval_ns = o->interval_ns,
 		.faults = o->faults,
 		.lab = o->lab,
+		.topology = o->topology,
+		.topology_set = o->topology_set,
 		.tuning = o->tuning,
 	};
 	if (o->ports.n) {

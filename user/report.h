@@ -16,6 +16,8 @@ struct run_options {
 	bool pass;
 	struct fault_list faults;
 	const char *fault_text;
+	int topology;
+	bool topology_set;
 	struct opt_limits limits;
 	uint64_t settle_ns, interval_ns;
 	unsigned repeat;

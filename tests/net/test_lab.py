@@ -29,7 +29,8 @@ def ours():
     return {name for name in listing("/run/netns") if name.startswith(NAME)}
 
 
-@table([("pair", "pair", {"tx", "rx"}), ("router", "router", {"tx", "rx", "router"})])
+@table([("pair", "pair", {"tx", "rx"}), ("router", "router", {"tx", "rx", "router"}),
+        ("bridge", "bridge", {"tx", "rx", "bridge"})])
 def up_and_down(topology, roles):
     with lab("--topology", topology):
         assert ours() == {f"{NAME}-{role}" for role in roles}
@@ -51,6 +52,14 @@ def nothing_to_remove():
     require_root()
     result = pktledger("lab", "down", NAME)
     assert result.status == 1 and NAME in result.err, result
+
+
+@table([("router", "router"), ("bridge", "bridge")])
+def run_in_a_topology(topology):
+    with lab("--topology", topology):
+        document = run("--count", "50000", "--lab", NAME)
+        assert_balanced(document, attempted=50000)
+        assert document["start"]["lab"]["topology"] == topology
 
 
 @table([(name, options) for name, options in [
@@ -90,7 +99,7 @@ def passed():
 FAULTS = (
     "neigh", "tc_egress=100%", "xdp=100%", "xdp:generic=100%", "xdp:aborted=100%",
     "xdp:redirect=100%", "xdp:devmap=100%", "tc_ingress=100%", "tc_ingress:stolen=100%",
-    "l2:address", "ip_header=100%", "netfilter=100%", "netfilter:ingress=100%",
+    "l2:address", "l2:blocked", "l2:flood", "ip_header=100%", "netfilter=100%", "netfilter:ingress=100%",
     "netfilter:egress=100%", "netfilter:prerouting=100%", "netfilter:forward=100%",
     "netfilter:postrouting=100%", "ip_route:rp_filter", "ip_route:martian",
     "ip_route:blackhole", "udp_header=100%", "socket_read:csum=100%")

@@ -26,7 +26,8 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close",
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
           "tx_socket", "tunnel", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
-          "xdp:cpumap", "ip_frag:missing", "ip_frag:overlap", "ip_frag:duplicate"]
+          "xdp:cpumap", "ip_frag:missing", "ip_frag:overlap", "ip_frag:duplicate", "l2:blocked",
+          "l2:flood"]
 SHARED = ("tx_socket", "ip_frag", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header", "udp_header")
 
 
@@ -44,6 +45,8 @@ def draw(dice):
         args += ["--rate", str(dice.choice([15000, 50000, 200000]))]
     if dice.random() < 0.4:
         args += ["--ipv6"]
+    if dice.random() < 0.2:
+        args += ["--topology", dice.choice(["router", "bridge"])]
     if dice.random() < 0.3:
         args += ["--threads", "2"]
     if dice.random() < 0.3:

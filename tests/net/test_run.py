@@ -48,6 +48,10 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["tc_ingress:stolen", "--ipv6"],
     ["l2:address"],
     ["l2:address", "--ipv6"],
+    ["l2:blocked"],
+    ["l2:blocked", "--tx", "xsk", "--ipv6"],
+    ["l2:flood"],
+    ["l2:flood", "--tx", "xdp", "--ipv6"],
     ["ip_header"],
     ["ip_header", "--ipv6"],
     ["netfilter:ingress"],
@@ -71,8 +75,8 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
-LOSES_ALL = ("neigh", "xsk:oversize", "l2:address", "ip_route:rp_filter", "ip_route:martian",
-             "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
+LOSES_ALL = ("neigh", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
+             "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5
 

@@ -147,6 +147,13 @@ static void test_contradictions(void **state)
 		{"ip_forward:ttl", "rcvbuf"},
 		{"ip_forward:ttl", "netfilter"},
 		{"ip_forward:ttl", "udp_lookup"},
+		{"l2:blocked", "netfilter:forward"},
+		{"l2:flood", "rcvbuf"},
+		{"tunnel", "socket_filter"},
+		{"tc_ingress", "tc_ingress:stolen"},
+		{"xdp:devmap", "xdp:redirect"},
+		{"xsk:fill", "xsk:ring"},
+		{"ip_frag:overlap", "ip_frag:mem"},
 	};
 
 	(void)state;
@@ -261,6 +268,26 @@ static void test_router(void **state)
 	assert_int_equal(fx.topology, LAB_ROUTER);
 	assert_int_equal(fx.ttl, 0);
 	assert_int_equal(planned("netfilter", &plain).topology, LAB_PAIR);
+}
+
+/* The user's choice, if there is one; the faults' need, if there is none. */
+static void test_topology(void **state)
+{
+	struct fault_request req = plain;
+	struct fault_list none = {0};
+	struct fault_effects fx;
+
+	(void)state;
+	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
+	assert_int_equal(planned("l2:flood,qdisc", &req).topology, LAB_BRIDGE);
+	req.topology_fixed = true;
+	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "need the topology bridge");
+	req.topology = LAB_BRIDGE;
+	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
+	assert_int_equal(planned("rcvbuf", &req).topology, LAB_BRIDGE);
+	assert_int_equal(fault_plan(&none, &req, &fx, NULL), 0);
+	assert_int_equal(fx.topology, LAB_BRIDGE);
+	not_planned("ip_forward:ttl", &req, -EINVAL, STATUS_USAGE, "need the topology router");
 }
 
 /* The limit is well below what the sender may have in flight, at any size. */
@@ -404,6 +431,7 @@ int main(void)
 		cmocka_unit_test(test_each),	      cmocka_unit_test(test_no_fault_no_effect),
 		cmocka_unit_test(test_engines),	      cmocka_unit_test(test_tx_device_place),
 		cmocka_unit_test(test_router),	      cmocka_unit_test(test_qdisc),
+		cmocka_unit_test(test_topology),
 		cmocka_unit_test(test_readers),	      cmocka_unit_test(test_checksums),
 		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_backlog_needs_two_cpus),
 		cmocka_unit_test(test_cpu_mask),

@@ -192,14 +192,15 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 
 void env_read_network(struct json_object *env, const struct lab *lab)
 {
+	const char *middle = lab ? lab_middle(lab->topology) : NULL;
 	struct json_object *list;
 
 	if (lab) {
 		list = json_object_new_array();
 		json_object_array_add(list, read_port("tx", &lab->tx));
-		if (lab->topology == LAB_ROUTER) {
-			json_object_array_add(list, read_port("router", &lab->router_tx));
-			json_object_array_add(list, read_port("router", &lab->router_rx));
+		if (middle) {
+			json_object_array_add(list, read_port(middle, &lab->router_tx));
+			json_object_array_add(list, read_port(middle, &lab->router_rx));
 		}
 		json_object_array_add(list, read_port("rx", &lab->rx));
 		json_put(env, "interfaces", list);

@@ -9,10 +9,12 @@
 
 #include "host/lab_parts.h"
 #include "host/netdev.h"
+#include "host/nl.h"
 
-#define QUEUES_MAX 256
-#define MTU_MIN	   1280	 /* IPv6 does not work below (RFC 8200, section 5) */
-#define MTU_MAX	   65535 /* of a veth */
+#define BRIDGE_LINK 2 /* in the MAC addresses of its ports */
+#define QUEUES_MAX  256
+#define MTU_MIN	    1280  /* IPv6 does not work below (RFC 8200, section 5) */
+#define MTU_MAX	    65535 /* of a veth */
 
 struct setting {
 	const char *path, *value;
@@ -91,15 +93,25 @@ static void plan_port(struct lab_port *p, struct netns *ns, const char *ifname, 
 		memcpy(&p->ip6, ip6, sizeof(ip6));
 }
 
+static void plan_bridge_port(struct lab_port *p, struct netns *ns, const char *ifname, unsigned n)
+{
+	plan_port(p, ns, ifname, BRIDGE_LINK, n);
+	p->ip4.s_addr = INADDR_ANY;
+	p->ip6 = in6addr_any;
+}
+
 void lab_plan(struct lab *lab, enum lab_topology topology)
 {
 	memset(lab, 0, sizeof(*lab));
 	lab->tx_ns = lab->rx_ns = lab->router_ns = NETNS_NONE;
 	lab->topology = topology;
 	plan_port(&lab->tx, &lab->tx_ns, "v-tx", 0, 1);
-	if (topology == LAB_PAIR) {
+	if (topology != LAB_ROUTER)
 		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 0, 2);
-	} else {
+	if (topology == LAB_BRIDGE) {
+		plan_bridge_port(&lab->router_tx, &lab->router_ns, "v-b0", 0);
+		plan_bridge_port(&lab->router_rx, &lab->router_ns, "v-b1", 1);
+	} else if (topology == LAB_ROUTER) {
 		plan_port(&lab->router_tx, &lab->router_ns, "v-r0", 0, 254);
 		plan_port(&lab->router_rx, &lab->router_ns, "v-r1", 1, 254);
 		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 1, 2);
@@ -238,6 +250,51 @@ static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct e
 	return ret;
 }
 
+/*
+ * Nothing of its own: no snooping, which would join a group and report it, no spanning tree, and
+ * no netfilter of IP, which would put fragments together.
+ */
+static int make_bridge(const struct lab *lab, struct error *err)
+{
+	static const char *const netfilter[] = {
+		"net/bridge/bridge-nf-call-iptables",
+		"net/bridge/bridge-nf-call-ip6tables",
+		"net/bridge/bridge-nf-call-arptables",
+	};
+	const struct netns *ns = &lab->router_ns;
+	int ret = netdev_add_bridge(ns, LAB_BRIDGE_NAME), index;
+
+	if (ret == -EOPNOTSUPP)
+		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_BRIDGE",
+				 "this kernel makes no bridge");
+	for (unsigned i = 0; i < sizeof(netfilter) / sizeof(*netfilter) && !ret; i++) {
+		ret = netns_sysctl_write(ns, netfilter[i], "0");
+		ret = ret == -ENOENT ? 0 : ret;
+	}
+	if (!ret)
+		ret = netdev_set_up(ns, LAB_BRIDGE_NAME, true);
+	index = ret ? ret : nl_ifindex(ns, LAB_BRIDGE_NAME);
+	ret = index < 0 ? index : netdev_set_master(ns, lab->router_tx.ifname, (unsigned)index);
+	if (!ret)
+		ret = netdev_set_master(ns, lab->router_rx.ifname, (unsigned)index);
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot make a bridge: %s",
+			       strerror(-ret))
+		   : 0;
+}
+
+static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
+{
+	int ret = make_namespace(&lab->router_ns, false, err);
+
+	if (!ret)
+		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
+	if (!ret)
+		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
+	if (!ret)
+		ret = make_bridge(lab, err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+}
+
 static int wait_quiet(struct lab *lab, struct error *err)
 {
 	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
@@ -247,6 +304,12 @@ static int wait_quiet(struct lab *lab, struct error *err)
 		ret = lab_wait_quiet(ports[i], err);
 	return ret;
 }
+
+static int (*const build[])(struct lab *lab, unsigned queues, unsigned mtu, struct error *err) = {
+	[LAB_PAIR] = build_pair,
+	[LAB_ROUTER] = build_router,
+	[LAB_BRIDGE] = build_bridge,
+};
 
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 {
@@ -267,8 +330,7 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (!ret)
 		ret = make_namespace(&lab->rx_ns, false, err);
 	if (!ret)
-		ret = lab->topology == LAB_ROUTER ? build_router(lab, queues, mtu, err)
-						  : build_pair(lab, queues, mtu, err);
+		ret = build[lab->topology](lab, queues, mtu, err);
 	if (!ret)
 		ret = wait_quiet(lab, err);
 	if (!ret && spec->name)
@@ -276,11 +338,6 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (ret)
 		lab_close(lab);
 	return ret;
-}
-
-const struct lab_port *lab_next_hop(const struct lab *lab)
-{
-	return lab->topology == LAB_ROUTER ? &lab->router_tx : &lab->rx;
 }
 
 void lab_close(struct lab *lab)

@@ -4,6 +4,7 @@
  *
  *   pair:    tx [v-tx]======[v-rx] rx
  *   router:  tx [v-tx]==[v-r0] router [v-r1]==[v-rx] rx
+ *   bridge:  tx [v-tx]==[v-b0] bridge [v-b1]==[v-rx] rx
  *
  * Addresses: 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Neighbours are static and
  * the kernel sends nothing of its own once lab_open() is back, so that counters carry the flow
@@ -21,17 +22,27 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/opt.h"
 #include "host/netns.h"
 
 #define LAB_DIR "/run/pktledger/labs"
 
-enum lab_topology { LAB_PAIR, LAB_ROUTER };
+enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE };
+
+#define LAB_BRIDGE_NAME "br0"
+
+/* Their names, in the order of the enum. */
+extern const struct opt_value lab_topologies[];
+
+/* What the namespace between the ends is: "router", "bridge"; NULL: there is none. */
+const char *lab_middle(enum lab_topology topology);
 
 struct lab_spec {
 	enum lab_topology topology;
-	unsigned queues;  /* per veth, at most 256; 0: 1 */
-	unsigned mtu;	  /* 1280 to 65535; 0: 1500 */
-	const char *name; /* NULL: anonymous; else namespaces NAME-tx, NAME-rx (, NAME-router) */
+	unsigned queues; /* per veth, at most 256; 0: 1 */
+	unsigned mtu;	 /* 1280 to 65535; 0: 1500 */
+	/* NULL: anonymous; else namespaces NAME-tx, NAME-rx (, NAME-router or NAME-bridge) */
+	const char *name;
 };
 
 /* One device at one end of a link. */
@@ -49,9 +60,10 @@ struct lab_port {
 /* Stays where it is while it is open: the ports point into it. */
 struct lab {
 	enum lab_topology topology;
-	struct netns tx_ns, rx_ns, router_ns; /* router_ns: NETNS_NONE in a pair */
+	struct netns tx_ns, rx_ns, router_ns; /* router_ns: the middle; NETNS_NONE in a pair */
 	struct lab_port tx, rx;		      /* the ends */
-	struct lab_port router_tx, router_rx; /* the router's ports towards tx and rx */
+	struct lab_port router_tx, router_rx; /* the middle's ports towards tx and rx; those of a
+						 bridge have no addresses */
 	char name[32];			      /* empty: anonymous */
 };
 
@@ -68,11 +80,17 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
  */
 const struct lab_port *lab_next_hop(const struct lab *lab);
 
+/* The device that the sender's frames come to: at the other end of its link. */
+const struct lab_port *lab_link_peer(const struct lab *lab);
+
 /*
  * Attaches to the lab that another process opened by this name. -ENOENT if there is none. Undone by
  * lab_close().
  */
 int lab_open_named(struct lab *lab, const char *name, struct error *err);
+
+/* The topology of a named lab. -ENOENT if there is none. */
+int lab_topology_of(const char *name, enum lab_topology *topology, struct error *err);
 
 /* Closes the descriptors; an anonymous lab is gone after it, a named one stays. */
 void lab_close(struct lab *lab);

@@ -17,9 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum role { ROLE_TX, ROLE_RX, ROLE_ROUTER, ROLES };
+enum role { ROLE_TX, ROLE_RX, ROLE_MIDDLE, ROLES };
 
-static const char *const role_name[ROLES] = {"tx", "rx", "router"};
+static const char *role_name(enum lab_topology topology, enum role role)
+{
+	static const char *const ends[] = {"tx", "rx"};
+
+	return role == ROLE_MIDDLE ? lab_middle(topology) : ends[role];
+}
 
 struct mark {
 	struct lab_info info;
@@ -28,12 +33,12 @@ struct mark {
 
 static unsigned roles(enum lab_topology topology)
 {
-	return topology == LAB_ROUTER ? ROLES : ROLE_ROUTER;
+	return lab_middle(topology) ? ROLES : ROLE_MIDDLE;
 }
 
-static void ns_path(char path[PATH_MAX], const char *name, enum role role)
+static void ns_path(char path[PATH_MAX], const char *name, const char *role)
 {
-	snprintf(path, PATH_MAX, NETNS_DIR "/%s-%s", name, role_name[role]);
+	snprintf(path, PATH_MAX, NETNS_DIR "/%s-%s", name, role);
 }
 
 static void mark_path(char path[PATH_MAX], const char *name)
@@ -89,16 +94,25 @@ static int write_mark(const struct mark *m)
 	f = fopen(path, "wxe");
 	if (!f)
 		return -errno;
-	fprintf(f, "topology %s\nqueues %u\nmtu %u\n",
-		m->info.topology == LAB_ROUTER ? "router" : "pair", m->info.queues, m->info.mtu);
+	fprintf(f, "topology %s\nqueues %u\nmtu %u\n", lab_topologies[m->info.topology].name,
+		m->info.queues, m->info.mtu);
 	for (unsigned i = 0; i < roles(m->info.topology); i++)
-		fprintf(f, "%s %u\n", role_name[i], m->inum[i]);
+		fprintf(f, "%s %u\n", role_name(m->info.topology, i), m->inum[i]);
 	if (fflush(f))
 		ret = -errno;
 	fclose(f);
 	if (ret)
 		unlink(path);
 	return ret;
+}
+
+static enum lab_topology topology_named(const char *name)
+{
+	for (unsigned i = 0; lab_topologies[i].name; i++) {
+		if (!strcmp(lab_topologies[i].name, name))
+			return i;
+	}
+	return LAB_PAIR;
 }
 
 /* A mark that was cut short reads as a lab that is not whole. -ENOENT if there is none. */
@@ -115,12 +129,13 @@ static int read_mark(const char *name, struct mark *m)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "topology %15s", word) == 1)
-			m->info.topology = strcmp(word, "router") ? LAB_PAIR : LAB_ROUTER;
+			m->info.topology = topology_named(word);
 		sscanf(line, "queues %u", &m->info.queues);
 		sscanf(line, "mtu %u", &m->info.mtu);
 		sscanf(line, "tx %u", &m->inum[ROLE_TX]);
 		sscanf(line, "rx %u", &m->inum[ROLE_RX]);
-		sscanf(line, "router %u", &m->inum[ROLE_ROUTER]);
+		sscanf(line, "router %u", &m->inum[ROLE_MIDDLE]);
+		sscanf(line, "bridge %u", &m->inum[ROLE_MIDDLE]);
 	}
 	fclose(f);
 	return 0;
@@ -132,7 +147,7 @@ static bool is_ours(const struct mark *m, enum role role)
 	char path[PATH_MAX];
 	struct stat st;
 
-	ns_path(path, m->info.name, role);
+	ns_path(path, m->info.name, role_name(m->info.topology, role));
 	return m->inum[role] && !stat(path, &st) && st.st_ino == m->inum[role];
 }
 
@@ -147,6 +162,7 @@ static bool is_whole(const struct mark *m)
 
 int lab_check_free(const char *name, struct error *err)
 {
+	static const char *const taken[] = {"tx", "rx", "router", "bridge"};
 	char path[PATH_MAX];
 	int ret = check_name(name, err);
 
@@ -157,13 +173,13 @@ int lab_check_free(const char *name, struct error *err)
 		return error_set(err, STATUS_FAILED, -EEXIST,
 				 "take another name, or remove it: pktledger lab down",
 				 "there is a lab '%s' already", name);
-	for (unsigned i = 0; i < ROLES; i++) {
-		ns_path(path, name, i);
+	for (unsigned i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
+		ns_path(path, name, taken[i]);
 		if (!access(path, F_OK))
 			return error_set(err, STATUS_FAILED, -EEXIST, "take another name",
 					 "there is a network namespace '%s-%s' already, not of a "
 					 "lab",
-					 name, role_name[i]);
+					 name, taken[i]);
 	}
 	return 0;
 }
@@ -183,7 +199,7 @@ static int share_netns_dir(void)
 	return 0;
 }
 
-static int bind_namespace(const struct netns *ns, const char *name, enum role role)
+static int bind_namespace(const struct netns *ns, const char *name, const char *role)
 {
 	char from[64], path[PATH_MAX];
 	int ret, fd;
@@ -215,7 +231,7 @@ static int remove_names(const struct mark *m)
 	char path[PATH_MAX];
 
 	for (unsigned i = 0; i < roles(m->info.topology); i++) {
-		ns_path(path, m->info.name, i);
+		ns_path(path, m->info.name, role_name(m->info.topology, i));
 		if (is_ours(m, i) && umount2(path, MNT_DETACH))
 			return -errno;
 		if (is_stub(path) && unlink(path))
@@ -244,7 +260,7 @@ int lab_publish(struct lab *lab, const char *name, struct error *err)
 		if (!ret)
 			ret = write_mark(&m);
 		for (unsigned i = 0; i < roles(lab->topology) && !ret; i++)
-			ret = bind_namespace(ns[i], name, i);
+			ret = bind_namespace(ns[i], name, role_name(lab->topology, i));
 		if (ret) {
 			remove_names(&m);
 			error_set(err, STATUS_FAILED, ret, NULL, "cannot name the lab '%s': %s",
@@ -292,6 +308,15 @@ int lab_remove(const char *name, struct error *err)
 	return ret;
 }
 
+int lab_topology_of(const char *name, enum lab_topology *topology, struct error *err)
+{
+	struct mark m;
+	int ret = find_mark(name, &m, err);
+
+	*topology = ret ? LAB_PAIR : m.info.topology;
+	return ret;
+}
+
 int lab_open_named(struct lab *lab, const char *name, struct error *err)
 {
 	struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
@@ -311,7 +336,7 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	lab_plan(lab, m.info.topology);
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++) {
-		ns_path(path, name, i);
+		ns_path(path, name, role_name(lab->topology, i));
 		ret = netns_open(ns[i], path, err);
 	}
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {

@@ -18,7 +18,7 @@ static inline bool lab_has_ip6(const struct lab_port *port)
 
 static inline unsigned lab_ports(const struct lab *lab)
 {
-	return lab->topology == LAB_ROUTER ? 4 : 2;
+	return lab_middle(lab->topology) ? 4 : 2;
 }
 
 /* Waits until the link has its carrier. -ETIMEDOUT. */

@@ -2,6 +2,7 @@
 #include "host/netdev.h"
 
 #include <errno.h>
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -185,6 +186,43 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
 	mnl_attr_nest_end(nlh, data);
+	mnl_attr_nest_end(nlh, info);
+	return nl_request(ns, nlh);
+}
+
+int netdev_add_bridge(const struct netns *ns, const char *ifname)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
+	struct nlattr *info, *data;
+
+	if (strlen(ifname) >= IFNAMSIZ)
+		return -EINVAL;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
+	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "bridge");
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	mnl_attr_put_u8(nlh, IFLA_BR_MCAST_SNOOPING, 0);
+	mnl_attr_put_u32(nlh, IFLA_BR_STP_STATE, 0);
+	mnl_attr_nest_end(nlh, data);
+	mnl_attr_nest_end(nlh, info);
+	return nl_request(ns, nlh);
+}
+
+int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
+			   const struct netdev_bridge_port *port)
+{
+	const struct ifinfomsg which = {.ifi_family = AF_BRIDGE, .ifi_index = (int)ifindex};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = link_header(buf, RTM_SETLINK, 0, &which);
+	struct nlattr *info = mnl_attr_nest_start(nlh, IFLA_PROTINFO);
+
+	mnl_attr_put_u8(nlh, IFLA_BRPORT_STATE,
+			port->blocked ? BR_STATE_DISABLED : BR_STATE_FORWARDING);
+	mnl_attr_put_u8(nlh, IFLA_BRPORT_UNICAST_FLOOD, port->floods);
+	mnl_attr_put_u8(nlh, IFLA_BRPORT_LEARNING, port->learns);
+	if (!port->learns)
+		mnl_attr_put(nlh, IFLA_BRPORT_FLUSH, 0, NULL);
 	mnl_attr_nest_end(nlh, info);
 	return nl_request(ns, nlh);
 }

@@ -39,6 +39,17 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
  * while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
  */
 int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port);
+/* A bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
+int netdev_add_bridge(const struct netns *ns, const char *ifname);
+
+/* Settings of a port of a bridge. */
+struct netdev_bridge_port {
+	bool blocked; /* takes no frames: BR_STATE_DISABLED, as the bridge itself undoes blocking */
+	bool floods;  /* sends frames whose address is at no port that is known */
+	bool learns;  /* notes which addresses are there; if not, it forgets those it knows */
+};
+int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
+			   const struct netdev_bridge_port *port);
 int netdev_del(const struct netns *ns, const char *ifname);
 int netdev_set_up(const struct netns *ns, const char *ifname, bool up);
 int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);

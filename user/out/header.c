@@ -38,7 +38,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 
 	*h = (struct run_header){
 		.in_lab = !spec->port_a,
-		.router = lab->topology == LAB_ROUTER,
+		.topology = lab->topology,
 		.tx = spec->tx->name,
 		.rx = spec->rx->name,
 		.port = spec->port,

@@ -21,7 +21,8 @@ struct run_header {
 	char *const *argv; /* borrowed; NULL: not told */
 	int argc;
 	char lab[32]; /* "" anonymous */
-	bool in_lab, router;
+	bool in_lab;
+	enum lab_topology topology;
 	const char *tx, *rx;	       /* engines */
 	char tx_mode[32], rx_mode[32]; /* as granted; "" where it has no meaning */
 	struct header_port tx_port, rx_port;

@@ -24,7 +24,7 @@ static struct json_object *lab_object(const struct run_header *h)
 		return NULL;
 	o = json_object_new_object();
 	json_put_text(o, "name", h->lab);
-	json_put_text(o, "topology", h->router ? "router" : "pair");
+	json_put_text(o, "topology", lab_topologies[h->topology].name);
 	return o;
 }
 

@@ -45,7 +45,10 @@ static void put_header(struct page *p, const struct run_header *h)
 		page_words(p, STYLE_PLAIN, "| %u\vflows", h->flows);
 	page_end(p);
 	put_port(p, &h->tx_port);
-	page_words(p, STYLE_PLAIN, h->router ? "-> router ->" : "->");
+	if (lab_middle(h->topology))
+		page_words(p, STYLE_PLAIN, "-> %s ->", lab_middle(h->topology));
+	else
+		page_words(p, STYLE_PLAIN, "->");
 	put_port(p, &h->rx_port);
 	page_words(p, STYLE_PLAIN, "port\v%u", h->port);
 	if (h->faults)

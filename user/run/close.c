@@ -29,8 +29,9 @@ static unsigned known_places(const struct rig *rig, struct ledger_place *out)
 {
 	const struct lab *lab = &rig->lab;
 	const struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
-	const char *role[] = {"tx", "rx", "router", "router"};
-	unsigned n = lab->topology == LAB_ROUTER ? 4 : 2;
+	const char *middle = lab_middle(lab->topology);
+	const char *role[] = {"tx", "rx", middle, middle};
+	unsigned n = middle ? 4 : 2;
 
 	for (unsigned i = 0; i < n; i++)
 		out[i] = (struct ledger_place){port[i]->ns->inum, port[i]->ifindex, role[i],
@@ -122,7 +123,7 @@ static unsigned sending_ports(const struct rig *rig, const struct lab_port *port
 {
 	port[0] = &rig->lab.tx;
 	port[1] = &rig->lab.router_rx;
-	return rig->lab.topology == LAB_ROUTER ? 2 : 1;
+	return lab_middle(rig->lab.topology) ? 2 : 1;
 }
 
 uint64_t books_in_qdiscs(const struct rig *rig)
@@ -224,11 +225,11 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 			 struct engine_facts *f, struct book_link link[2])
 {
 	const struct lab *lab = &rig->lab;
-	bool router = lab->topology == LAB_ROUTER;
+	const char *middle = lab_middle(lab->topology);
 
-	link[0] = (struct book_link){"tx", lab->tx.ifname, router ? "router" : "rx",
-				     lab_next_hop(lab)->ifname};
-	link[1] = (struct book_link){"router", lab->router_rx.ifname, "rx", lab->rx.ifname};
+	link[0] = (struct book_link){"tx", lab->tx.ifname, middle ? middle : "rx",
+				     lab_link_peer(lab)->ifname};
+	link[1] = (struct book_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
 	*f = (struct engine_facts){
 		.family = rig->flow.family,
 		.private_ns = !rig->spec->port_a,
@@ -244,7 +245,7 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
 		.tx_qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
 		.links = link,
-		.n_links = router ? 2 : 1,
+		.n_links = middle ? 2 : 1,
 	};
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		if (res->refused_by[i].error == EAGAIN)

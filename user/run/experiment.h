@@ -40,6 +40,8 @@ struct run_spec {
 	struct fault_list faults;
 	const char *port_a, *port_b; /* [NETNS/]IFNAME; NULL: an anonymous lab */
 	const char *lab;	     /* a lab made by `lab up`; NULL: none */
+	enum lab_topology topology;  /* of the lab to be made, if `topology_set`; */
+	bool topology_set;	     /* else what the faults need */
 };
 
 struct experiment_interval {

@@ -49,6 +49,8 @@ enum fault {
 	FAULT_TC_INGRESS,
 	FAULT_TC_INGRESS_STOLEN,
 	FAULT_L2_ADDRESS,
+	FAULT_L2_BLOCKED,
+	FAULT_L2_FLOOD,
 	FAULT_IP_HEADER,
 	FAULT_NETFILTER, /* input */
 	FAULT_NETFILTER_INGRESS,
@@ -110,11 +112,13 @@ struct fault_request {
 	int family;	     /* AF_INET or AF_INET6 */
 	unsigned payload;    /* of a datagram, bytes */
 	unsigned mtu;
-	unsigned segments; /* datagrams that are one packet in every queue (GSO); 0: 1 */
-	unsigned threads;  /* that send */
-	uint64_t count;	   /* datagrams in all; UINT64_MAX: not known */
-	double rate_pps;   /* of all threads; 0: unthrottled */
-	uint16_t port;	   /* destination, host order */
+	unsigned segments;	    /* datagrams that are one packet in every queue (GSO); 0: 1 */
+	unsigned threads;	    /* that send */
+	uint64_t count;		    /* datagrams in all; UINT64_MAX: not known */
+	double rate_pps;	    /* of all threads; 0: unthrottled */
+	uint16_t port;		    /* destination, host order */
+	bool topology_fixed;	    /* it has to be this one, */
+	enum lab_topology topology; /* else the faults may choose */
 };
 
 enum fault_reader {

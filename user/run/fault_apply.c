@@ -84,7 +84,7 @@ static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc
 {
 	switch (which) {
 	case FAULT_TC_SLOW:
-		return fault_has(s->list, FAULT_TX_DEVICE) ? lab_next_hop(s->lab) : &s->lab->rx;
+		return fault_has(s->list, FAULT_TX_DEVICE) ? lab_link_peer(s->lab) : &s->lab->rx;
 	case FAULT_TC_DEAF:
 		return lab_next_hop(s->lab);
 	case FAULT_TC_UNTOLD:
@@ -127,7 +127,7 @@ static int apply_devices(const struct fault_state *s, struct error *err)
 			netdev_set_feature(tx->ns, tx->ifname, "tx-checksum-ip-generic", false),
 			"switch off checksum offload", tx, err);
 	if (!ret && fx->threaded_napi)
-		ret = threaded_napi(tx, lab_next_hop(s->lab), err);
+		ret = threaded_napi(tx, lab_link_peer(s->lab), err);
 	if (!ret && fx->busy_cpu >= 0)
 		ret = steer(&s->lab->rx, fx->busy_cpu, err);
 	if (!ret && fx->tbf_bps)

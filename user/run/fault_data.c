@@ -41,6 +41,10 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				     "the same program says \"stolen\" and keeps nothing"},
 	[FAULT_L2_ADDRESS] = {"l2:address", FAULT_L2_ADDRESS,
 			      "frames go to an address that is nobody's"},
+	[FAULT_L2_BLOCKED] = {"l2:blocked", FAULT_L2_BLOCKED,
+			      "the sender's port of a bridge is blocked"},
+	[FAULT_L2_FLOOD] = {"l2:flood", FAULT_L2_FLOOD,
+			    "a bridge knows no address and floods, but not to the receiver"},
 	[FAULT_IP_HEADER] = {"ip_header", FAULT_IP_HEADER,
 			     "spoilt IP headers: checksum, with IPv6 the length"},
 	[FAULT_NETFILTER] = {"netfilter", FAULT_NETFILTER,
@@ -154,6 +158,10 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define AT_XSK	     (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
 #define AT_BACKLOG   (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
 #define OF_FRAGMENTS (BIT(IP_FRAG_MISSING) | BIT(IP_FRAG_OVERLAP) | BIT(IP_FRAG_DUPLICATE))
+#define BRIDGED	     (BIT(L2_BLOCKED) | BIT(L2_FLOOD))
+#define ROUTED                                                                                     \
+	(BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(NETFILTER_FORWARD) |                      \
+	 BIT(IP_ROUTE_BLACKHOLE))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
 	 BIT(IP_ROUTE_MARTIAN) | OF_FRAGMENTS | BIT(IP_FRAG_MEM) | AT_SOCKET)
@@ -168,6 +176,8 @@ const struct fault_conflict fault_conflicts[] = {
 	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |
 		 BIT(NETFILTER_FORWARD) | AT_RECEIVER,
 	 "no packet comes past the router"},
+	{ROUTED, BRIDGED, "one needs a router, one a bridge"},
+	{BRIDGED, BRIDGED | BIT(L2_ADDRESS) | AT_RECEIVER, "no frame comes past the bridge"},
 	{BIT(L2_ADDRESS),
 	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |
 		 BIT(NETFILTER_FORWARD) | IN_IP,

@@ -88,6 +88,38 @@ static int apply_neigh(const struct net_fault *f, struct error *err)
 	return failed(ret == -ENOENT ? 0 : ret, "forget the neighbour", err);
 }
 
+static int apply_l2_blocked(const struct net_fault *f, struct error *err)
+{
+	const struct netdev_bridge_port port = {.blocked = true, .floods = true, .learns = true};
+
+	return failed(netdev_set_bridge_port(&f->lab->router_ns, f->lab->router_tx.ifindex, &port),
+		      "block a port", err);
+}
+
+/*
+ * The bridge forgets where the receiver is and may not send to that port what it floods: it sends
+ * to a third one only, whose owner drops it as another host's.
+ */
+static int apply_l2_flood(const struct net_fault *f, struct error *err)
+{
+	static const uint8_t mac[2][6] = {{2, 0x70, 0x6b, 2, 0, 1}, {2, 0x70, 0x6b, 2, 0, 2}};
+	const struct netdev_bridge_port deaf = {.learns = false};
+	const struct netns *ns = &f->lab->router_ns;
+	int bridge = nl_ifindex(ns, LAB_BRIDGE_NAME);
+	int ret =
+		bridge < 0 ? bridge : netdev_add_veth(ns, "v-b2", mac[0], ns, "v-third", mac[1], 1);
+
+	if (!ret)
+		ret = netdev_set_master(ns, "v-b2", (unsigned)bridge);
+	if (!ret)
+		ret = netdev_set_up(ns, "v-third", true);
+	if (!ret)
+		ret = netdev_set_up(ns, "v-b2", true);
+	if (!ret)
+		ret = netdev_set_bridge_port(ns, f->lab->router_rx.ifindex, &deaf);
+	return failed(ret, "keep the bridge from flooding", err);
+}
+
 static int apply_l2_address(const struct net_fault *f, struct error *err)
 {
 	const struct lab_port *tx = &f->lab->tx, *hop = lab_next_hop(f->lab);
@@ -200,6 +232,8 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 	} settings[] = {
 		{FAULT_NEIGH, apply_neigh},
 		{FAULT_L2_ADDRESS, apply_l2_address},
+		{FAULT_L2_BLOCKED, apply_l2_blocked},
+		{FAULT_L2_FLOOD, apply_l2_flood},
 		{FAULT_IP_ROUTE_RP_FILTER, apply_rp_filter},
 		{FAULT_IP_ROUTE_MARTIAN, apply_martian},
 		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},

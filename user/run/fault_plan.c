@@ -61,13 +61,29 @@ static void measure_datagram(struct plan *p)
 	p->segments = req->segments ? req->segments : 1;
 }
 
+/* Packets have to come past what loses them. */
+static int plan_topology(struct plan *p)
+{
+	enum lab_topology needed = fault_topology(p->list);
+
+	p->fx->topology = p->req->topology_fixed ? p->req->topology : needed;
+	if (needed == LAB_PAIR || needed == p->fx->topology)
+		return 0;
+	return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --lab and --topology out",
+			 "these faults need the topology %s, not %s", lab_topologies[needed].name,
+			 lab_topologies[p->fx->topology].name);
+}
+
 enum lab_topology fault_topology(const struct fault_list *list)
 {
 	const uint64_t routed = FAULT_BIT(FAULT_IP_FORWARD_TTL) | FAULT_BIT(FAULT_IP_FORWARD_MTU) |
 				FAULT_BIT(FAULT_NETFILTER_FORWARD) |
 				FAULT_BIT(FAULT_IP_ROUTE_BLACKHOLE);
+	const uint64_t bridged = FAULT_BIT(FAULT_L2_BLOCKED) | FAULT_BIT(FAULT_L2_FLOOD);
 
-	return list->set & routed ? LAB_ROUTER : LAB_PAIR;
+	if (list->set & routed)
+		return LAB_ROUTER;
+	return list->set & bridged ? LAB_BRIDGE : LAB_PAIR;
 }
 
 char *fault_cpu_mask(char *buf, size_t size, unsigned cpu)
@@ -290,8 +306,9 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	int ret;
 
 	*fx = (struct fault_effects){.port = req->port, .tx_cpu = -1, .busy_cpu = -1};
-	if (!list->set)
-		return 0;
+	ret = plan_topology(&p);
+	if (ret || !list->set)
+		return ret;
 	ret = check_engines(&p);
 	if (ret)
 		return ret;
@@ -299,7 +316,6 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	ret = check_family(&p);
 	if (ret)
 		return ret;
-	fx->topology = fault_topology(list);
 	fx->consumed =
 		plan_has(&p, FAULT_TC_EGRESS_STOLEN) || plan_has(&p, FAULT_TC_INGRESS_STOLEN);
 	if (plan_has(&p, FAULT_IP_FORWARD_TTL))

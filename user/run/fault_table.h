@@ -30,8 +30,9 @@ struct fault_row {
 
 #define FAULT_CPUMAP_QUEUE 64 /* frames */
 
-#define FAULT_MTU 1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5)  \
-			*/
+#define FAULT_MTU                                                                                  \
+	1280 /* of the small link: the least that IPv6 works with (RFC 8200, section 5)            \
+	      */
 
 extern const struct fault_row fault_rows[FAULT_COUNT];
 

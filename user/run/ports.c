@@ -145,19 +145,12 @@ int ports_open(const struct run_spec *spec, enum lab_topology topology, struct l
 		.topology = topology,
 		.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1,
 	};
-	int rc;
 
 	if (spec->port_a)
 		return open_host(spec, lab, err);
 	if (!spec->lab)
 		return lab_open(lab, &lab_spec, err);
-	rc = lab_open_named(lab, spec->lab, err);
-	if (!rc && lab->topology != topology) {
-		lab_close(lab);
-		rc = error_set(err, STATUS_USAGE, -EINVAL, "leave --lab out: run makes its own",
-			       "lab '%s' has not the topology that this fault needs", spec->lab);
-	}
-	return rc;
+	return lab_open_named(lab, spec->lab, err);
 }
 
 /* Speed of the sending port in Mbit/s; -1: unknown, as of every lab. */

@@ -26,8 +26,8 @@ static int open_tracer(struct rig *rig, struct error *err)
 				 : (spec->count + spec->threads - 1) / spec->threads;
 	struct tracer_spec tracer = {
 		.streams = spec->threads,
-		.window = window_size(count, pps > 0 ? pps : fastest, spec->settle_ns,
-				      spec->threads),
+		.window =
+			window_size(count, pps > 0 ? pps : fastest, spec->settle_ns, spec->threads),
 		.port = rig->flow.dst_port,
 		.fragments = rig->fragments,
 		.consumed = rig->fx.consumed,
@@ -136,7 +136,7 @@ static int open_receiver(struct rig *rig, struct error *err)
  */
 static int give_napi(struct rig *rig, struct error *err)
 {
-	const struct lab_port *peer = lab_next_hop(&rig->lab);
+	const struct lab_port *peer = lab_link_peer(&rig->lab);
 	bool on = true;
 	int rc;
 
@@ -201,9 +201,13 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 		.count = spec->count,
 		.rate_pps = rig->rate_pps,
 		.port = spec->port,
+		.topology = spec->topology,
+		.topology_fixed = spec->topology_set || spec->lab || spec->port_a,
 	};
-	int rc;
+	int rc = spec->lab ? lab_topology_of(spec->lab, &req.topology, err) : 0;
 
+	if (rc)
+		return rc;
 	rig->fx.tx_cpu = rig->fx.busy_cpu = -1;
 	rc = fault_plan(&spec->faults, &req, &rig->fx, err);
 	if (rc)
@@ -316,13 +320,13 @@ int rig_read_counters(struct rig *rig, struct counters *c, struct error *err)
 {
 	struct lab *lab = &rig->lab;
 	const char *tx[] = {lab->tx.ifname, NULL}, *rx[] = {lab->rx.ifname, NULL};
-	const char *router[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
+	const char *middle[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
 	struct counters_scope scope[] = {
 		{"tx", &lab->tx_ns, tx},
 		{"rx", &lab->rx_ns, rx},
-		{"router", &lab->router_ns, router},
+		{lab_middle(lab->topology), &lab->router_ns, middle},
 	};
-	int rc = counters_read(c, scope, lab->topology == LAB_ROUTER ? 3 : 2);
+	int rc = counters_read(c, scope, lab_middle(lab->topology) ? 3 : 2);
 
 	if (rc)
 		return error_set(err, STATUS_FAILED, rc,

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stddef.h>
+
+#include "host/lab.h"
+
+const struct opt_value lab_topologies[] = {
+	{"pair", LAB_PAIR, "two namespaces, one link"},
+	{"router", LAB_ROUTER, "a third namespace between them forwards"},
+	{"bridge", LAB_BRIDGE, "a third namespace between them bridges"},
+	{0},
+};
+
+const char *lab_middle(enum lab_topology topology)
+{
+	return topology == LAB_PAIR ? NULL : lab_topologies[topology].name;
+}
+
+const struct lab_port *lab_next_hop(const struct lab *lab)
+{
+	return lab->topology == LAB_ROUTER ? &lab->router_tx : &lab->rx;
+}
+
+const struct lab_port *lab_link_peer(const struct lab *lab)
+{
+	return lab_middle(lab->topology) ? &lab->router_tx : &lab->rx;
+}
