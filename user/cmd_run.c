@@ -19,13 +19,7 @@
 #define MAX_REPEAT 1000
 #define MAX_SETTLE 3600000000000ULL
 
-static const struct run_options defaults = {
-	.traffic = TRAFFIC_DEFAULTS,
-	.shape = SHAPE_DEFAULTS,
-	.settle_ns = 5000000000,
-	.interval_ns = 1000000000,
-	.repeat = 1,
-};
+static const struct run_options defaults = RUN_DEFAULTS;
 
 static int parse_faults(const char *value, void *field, struct error *err)
 {
@@ -35,7 +29,7 @@ static int parse_faults(const char *value, void *field, struct error *err)
 	return fault_parse(value, field, err);
 }
 
-static const struct opt run_opts[] = {
+const struct opt run_opts[] = {
 	{"tx", 0, OPT_ENUM, offsetof(struct run_options, tx), .values = tx_values,
 	 .help = "sending engine"},
 	{"rx", 0, OPT_ENUM, offsetof(struct run_options, rx), .values = rx_values,
@@ -69,16 +63,7 @@ static const struct opt run_opts[] = {
 	{0},
 };
 
-static const struct opt_group run_groups[] = {
-	{"Experiment", run_opts, 0},
-	{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},
-	{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},
-	{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},
-	{"Receiving", socket_recv_opts, offsetof(struct run_options, tuning)},
-	{"Threads", both_opts, offsetof(struct run_options, tuning)},
-	{"Output", global_opts, offsetof(struct run_options, global)},
-	{0},
-};
+static const struct opt_group run_groups[] = {RUN_GROUPS, {0}};
 
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
@@ -169,8 +154,8 @@ static int plan_shape(struct run_options *o, struct run_spec *spec, struct shape
 	return 0;
 }
 
-static int plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
-		struct error *err)
+int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
+	     struct error *err)
 {
 	int rc = check_ports(o, err);
 
@@ -223,22 +208,33 @@ static void tell_repair(void *arg, const struct journal_repaired *e)
 			 e->current, (int)e->pid);
 }
 
-static int run_run(void *options, struct error *err)
+int run_require(const char *command, struct error *err)
 {
 	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW,
 				     CAP_BPF,	    CAP_PERFMON,   CAP_SYSLOG};
+
+	return caps_require(command, needed, 6, err);
+}
+
+void run_prepare(struct error *err)
+{
+	watch_block_signals();
+	journal_repair(tell_repair, NULL, err);
+}
+
+static int run_run(void *options, struct error *err)
+{
 	struct run_options *o = options;
 	struct shape_plan shape = {};
 	struct report *report;
 	struct run_spec spec;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
-	report = report_new(o, err);
+	report = report_new(o, NULL, err);
 	if (!report)
 		return err->status;
-	if (!plan(o, &spec, &shape, err) && !caps_require("run", needed, 6, err)) {
-		watch_block_signals();
-		journal_repair(tell_repair, NULL, err);
+	if (!run_plan(o, &spec, &shape, err) && !run_require("run", err)) {
+		run_prepare(err);
 		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
 			report_trial(report, &spec, err);
 	}

@@ -16,29 +16,34 @@
 
 struct report {
 	const struct run_options *o;
+	const char *schema;
+	bool own; /* run's: trials are shown here */
+	char title[96];
 	struct json_out *json; /* NULL: text */
 	struct ledgerfile *ledger;
 	struct run_header head;
 	struct result *res;
 	struct trials *trials; /* NULL: one trial only */
 	unsigned shown;
-	bool ended, broken;
+	bool ended, interrupted, broken, booked;
 };
 
-struct report *report_new(const struct run_options *o, struct error *err)
+struct report *report_new(const struct run_options *o, const char *schema, struct error *err)
 {
 	struct report *r = calloc(1, sizeof(*r));
 	enum output output = global_output(&o->global);
 
 	if (r) {
 		r->o = o;
+		r->own = !schema;
+		r->schema = schema ? schema : SCHEMA;
 		r->res = calloc(1, sizeof(*r->res));
-		r->trials = o->repeat > 1 ? trials_new(o->repeat) : NULL;
+		r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
 		if (output != OUTPUT_TEXT)
 			r->json = json_out_new(
-				stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, SCHEMA);
+				stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, r->schema);
 	}
-	if (!r || !r->res || (o->repeat > 1 && !r->trials) || (output != OUTPUT_TEXT && !r->json)) {
+	if (!r || !r->res || (r->own && o->repeat > 1 && !r->trials) || (output != OUTPUT_TEXT && !r->json)) {
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 		goto fail;
 	}
@@ -76,11 +81,11 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		ledgerfile_start(r->ledger, SCHEMA, start);
 		json_object_put(start);
 	}
-	if (r->json && !r->shown)
+	if (r->json && r->own && !r->shown)
 		json_out_start(r->json, &r->head, env_read(lab));
 }
 
-static void show_progress(const struct experiment_interval *now)
+static void show_progress(const struct report *r, const struct experiment_interval *now)
 {
 	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], rate[FMT_MAX];
 	double seconds = (double)now->time_ns * 1e-9;
@@ -90,21 +95,21 @@ static void show_progress(const struct experiment_interval *now)
 	fmt_count(dropped, sizeof(dropped), now->dropped);
 	fmt_rate(rate, sizeof(rate), seconds > 0 ? (double)now->sent / seconds : 0);
 	if (now->settling)
-		log_progress("waiting for packets under way: %s sent, %s delivered, %s dropped",
-			     sent, delivered, dropped);
+		log_progress("%swaiting for packets under way: %s sent, %s delivered, %s dropped",
+			     r->title, sent, delivered, dropped);
 	else
-		log_progress("%.1f s: %s sent (%s), %s delivered, %s dropped", seconds, sent, rate,
-			     delivered, dropped);
+		log_progress("%s%.1f s: %s sent (%s), %s delivered, %s dropped", r->title, seconds,
+			     sent, rate, delivered, dropped);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	struct report *r = arg;
 
-	show_progress(now);
+	show_progress(r, now);
 	if (now->settling)
 		return true;
-	if (r->json)
+	if (r->json && r->own)
 		json_out_interval(r->json, now);
 	if (r->ledger) {
 		struct json_object *interval = json_interval(now);
@@ -172,7 +177,9 @@ static void show(struct report *r)
 	if (r->ledger)
 		keep_end(r);
 	log_progress_clear();
-	if (r->trials) {
+	if (!r->own) {
+		/* by the caller */
+	} else if (r->trials) {
 		trials_add(r->trials, r->res);
 		if (r->json)
 			json_out_each(r->json, "trial", json_end(r->res));
@@ -200,11 +207,36 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 	};
 	int rc = experiment_run(spec, &view, r->res, err);
 
+	r->booked = !rc || r->res->attempted;
 	/* an engine that died early leaves books that close all the same */
-	if (!rc || r->res->attempted)
+	if (r->booked)
 		show(r);
 	r->broken |= r->res->attempted && !r->res->balanced;
-	r->ended = rc || r->res->interrupted;
+	r->interrupted = rc == -EINTR || r->res->interrupted;
+	r->ended = rc || r->interrupted;
+}
+
+void report_next(struct report *r, const struct run_options *o, const char *title)
+{
+	r->o = o;
+	snprintf(r->title, sizeof(r->title), "%s%s", title, *title ? ": " : "");
+	if (*title)
+		log_progress("%s", title);
+}
+
+bool report_interrupted(const struct report *r)
+{
+	return r->interrupted;
+}
+
+const struct result *report_result(const struct report *r)
+{
+	return r->booked ? r->res : NULL;
+}
+
+struct json_out *report_json(const struct report *r)
+{
+	return r->json;
 }
 
 bool report_ended(const struct report *r)

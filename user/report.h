@@ -25,16 +25,62 @@ struct run_options {
 	struct opt_strings ports;
 };
 
+#define RUN_DEFAULTS                                                                               \
+	{                                                                                          \
+		.traffic = TRAFFIC_DEFAULTS, .shape = SHAPE_DEFAULTS, .settle_ns = 5000000000,     \
+		.interval_ns = 1000000000, .repeat = 1                                             \
+	}
+
+/* The groups of run's options, in a command whose struct begins with struct run_options. */
+#define RUN_GROUPS                                                                                 \
+	{"Experiment", run_opts, 0},                                                               \
+		{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},                  \
+		{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},                \
+		{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},               \
+		{"Receiving", socket_recv_opts, offsetof(struct run_options, tuning)},             \
+		{"Threads", both_opts, offsetof(struct run_options, tuning)},                      \
+		{"Output", global_opts, offsetof(struct run_options, global)}
+
+extern const struct opt run_opts[];
+
+/*
+ * What the options of run mean. `spec` borrows from `o` and `shape`, which is to be freed with
+ * shape_plan_free(), also after an error.
+ */
+int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
+	     struct error *err);
+
+/* The capabilities that a run needs; `command`: whose name is told if one is missing. */
+int run_require(const char *command, struct error *err);
+
+/* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
+void run_prepare(struct error *err);
+
 struct report;
 
-/* Opens the outputs that the options ask for. NULL with `err`. */
-struct report *report_new(const struct run_options *o, struct error *err);
+/*
+ * Opens the outputs that the options ask for. NULL with `err`. `schema`: of another command, which
+ * shows its trials itself; NULL: the report is that of run.
+ */
+struct report *report_new(const struct run_options *o, const char *schema, struct error *err);
+
+/* The options of the trials that follow, and what their progress is headed by ("": nothing). */
+void report_next(struct report *r, const struct run_options *o, const char *title);
 
 /* Runs one trial and shows it. */
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err);
 
 /* True after an error or a signal: no further trial makes sense. */
 bool report_ended(const struct report *r);
+
+/* True after a signal, or if the reader of stdout has gone. */
+bool report_interrupted(const struct report *r);
+
+/* The books of the last trial; NULL: it came to none. */
+const struct result *report_result(const struct report *r);
+
+/* NULL: text is asked for. */
+struct json_out *report_json(const struct report *r);
 
 /* Ends the outputs, with `err` in them if there is one. Returns the exit status. Frees `r`. */
 int report_finish(struct report *r, struct error *err);

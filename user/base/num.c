@@ -151,6 +151,7 @@ static double read_si_prefix(const char **s)
 	case 'K':
 		++*s;
 		return 1e3;
+	case 'm':
 	case 'M':
 		++*s;
 		return 1e6;

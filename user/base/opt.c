@@ -311,6 +311,25 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 	return NULL;
 }
 
+int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref, struct error *err)
+{
+	const char *names[OPTIONS_MAX];
+	char more[160], quoted[OPT_QUOTE_MAX], hint[96];
+	unsigned n = 0;
+
+	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
+		for (const struct opt *o = g->opts; o->name && n < OPTIONS_MAX; o++) {
+			*ref = (struct opt_ref){o, g->base + o->offset};
+			if (!strcmp(o->name, name))
+				return 0;
+			names[n++] = o->name;
+		}
+	}
+	snprintf(hint, sizeof(hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "unknown option %s%s",
+			 opt_quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
+}
+
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
 	unsigned m = a < b ? a : b;

@@ -153,6 +153,15 @@ int opt_parse(const struct command *cmd, int argc, char *const argv[], void *opt
 const struct command *opt_command(const struct command *const *cmds, const char *name,
 				  struct error *err);
 
+/* An option, and where its field is in the command's struct. */
+struct opt_ref {
+	const struct opt *opt;
+	size_t offset;
+};
+
+/* The option of that long name, without --. -EINVAL with STATUS_USAGE, the nearest is suggested. */
+int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref, struct error *err);
+
 /* The name nearest to a mistyped word, by edit distance or as its beginning; NULL: none is near. */
 const char *opt_nearest(const char *word, const char *const names[], unsigned n);
 

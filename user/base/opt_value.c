@@ -357,3 +357,13 @@ void opt_value_text(const struct opt *opt, const void *field, char *buf, size_t 
 		snprintf(buf, size, "%s", *(const char *const *)field);
 	}
 }
+
+int opt_value_number(const struct opt *opt, const char *text, uint64_t *v)
+{
+	return types[opt->type].number ? types[opt->type].number(text, v) : -ENOTSUP;
+}
+
+void opt_value_number_text(const struct opt *opt, uint64_t v, char *buf, size_t size)
+{
+	types[opt->type].text(buf, size, v);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The types of options: text to field and back. Shared by opt.c and opt_help.c only. */
+/* The types of options: text to field and back. Shared by the files opt*.c only. */
 #ifndef PKTLEDGER_OPT_VALUE_H
 #define PKTLEDGER_OPT_VALUE_H
 
@@ -21,6 +21,13 @@ const char *opt_metavar(const struct opt *opt);
  */
 int opt_value_parse(const struct opt *opt, const char *who, const char *text, void *field,
 		    bool again, struct error *err);
+
+/*
+ * Whole numbers in the field's unit, for types that are such numbers: else -ENOTSUP. Range and row
+ * are not looked at.
+ */
+int opt_value_number(const struct opt *opt, const char *text, uint64_t *v);
+void opt_value_number_text(const struct opt *opt, uint64_t v, char *buf, size_t size);
 
 /* The field as text that reads back as the same; "" where it is empty, zero or has no text. */
 void opt_value_text(const struct opt *opt, const void *field, char *buf, size_t size);

@@ -4,16 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_put.h"
 #include "base/num.h"
 #include "trace/stagemap.h"
 
-enum measure { TX_PPS, RX_PPS, DELIVERED, DROPPED, MEASURES };
-
-static const char *const names[MEASURES] = {"tx_pps", "rx_pps", "delivered", "dropped"};
+static const char *const names[TRIALS_MEASURES] = {"tx_pps", "rx_pps", "delivered", "dropped",
+						   "lost_share"};
 
 struct trials {
 	unsigned n, max, balanced;
-	double *value[MEASURES];
+	double *value[TRIALS_MEASURES];
+	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
 };
 
 struct trials *trials_new(unsigned max)
@@ -23,7 +24,7 @@ struct trials *trials_new(unsigned max)
 	if (!t)
 		return NULL;
 	t->max = max;
-	for (int m = 0; m < MEASURES; m++) {
+	for (int m = 0; m < TRIALS_MEASURES; m++) {
 		t->value[m] = calloc(max, sizeof(double));
 		if (!t->value[m]) {
 			trials_free(t);
@@ -37,7 +38,7 @@ void trials_free(struct trials *t)
 {
 	if (!t)
 		return;
-	for (int m = 0; m < MEASURES; m++)
+	for (int m = 0; m < TRIALS_MEASURES; m++)
 		free(t->value[m]);
 	free(t);
 }
@@ -46,30 +47,72 @@ void trials_add(struct trials *t, const struct result *res)
 {
 	if (t->n == t->max)
 		return;
-	t->value[TX_PPS][t->n] = res->tx_pps;
-	t->value[RX_PPS][t->n] = res->rx_pps;
-	t->value[DELIVERED][t->n] = (double)res->delivered;
-	t->value[DROPPED][t->n] = (double)res->dropped;
+	t->value[TRIALS_TX_PPS][t->n] = res->tx_pps;
+	t->value[TRIALS_RX_PPS][t->n] = res->rx_pps;
+	t->value[TRIALS_DELIVERED][t->n] = (double)res->delivered;
+	t->value[TRIALS_DROPPED][t->n] = (double)res->dropped;
+	t->value[TRIALS_LOST][t->n] = result_lost_share(res);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		t->stage[s] += res->stage[s].packets;
 	t->balanced += res->balanced;
 	t->n++;
 }
 
-/* The stage that lost most. */
-static const char *worst_stage(const struct result *res)
+void trials_clear(struct trials *t)
 {
-	int worst = -1;
+	t->n = t->balanced = 0;
+	memset(t->stage, 0, sizeof(t->stage));
+}
+
+unsigned trials_count(const struct trials *t)
+{
+	return t->n;
+}
+
+unsigned trials_balanced(const struct trials *t)
+{
+	return t->balanced;
+}
+
+static enum stage worst_of(const uint64_t packets[STAGE_COUNT])
+{
+	enum stage worst = STAGE_NONE;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets &&
-		    (worst < 0 || res->stage[s].packets > res->stage[worst].packets))
+		if (packets[s] && (worst == STAGE_NONE || packets[s] > packets[worst]))
 			worst = s;
 	}
-	return worst < 0 ? "" : stage_name(worst);
+	return worst;
+}
+
+enum stage trials_stage(const struct trials *t)
+{
+	return worst_of(t->stage);
+}
+
+const char *trials_stage_name(enum stage stage)
+{
+	return stage == STAGE_NONE ? "" : stage_name(stage);
+}
+
+double result_lost_share(const struct result *res)
+{
+	return res->sent ? (double)(res->sent - res->delivered) / (double)res->sent : 0;
+}
+
+enum stage result_worst_stage(const struct result *res)
+{
+	uint64_t packets[STAGE_COUNT];
+
+	for (int s = 0; s < STAGE_COUNT; s++)
+		packets[s] = res->stage[s].packets;
+	return worst_of(packets);
 }
 
 void trials_print_row(FILE *out, const struct trials *t, const struct result *res)
 {
 	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], tx[FMT_MAX], rx[FMT_MAX];
+	const char *where = trials_stage_name(result_worst_stage(res));
 
 	if (t->n == 1)
 		fprintf(out, "%5s %13s %13s %13s %14s %14s  %s\n", "trial", "sent", "delivered",
@@ -78,17 +121,9 @@ void trials_print_row(FILE *out, const struct trials *t, const struct result *re
 		fmt_count(sent, sizeof(sent), res->sent),
 		fmt_count(delivered, sizeof(delivered), res->delivered),
 		fmt_count(dropped, sizeof(dropped), res->dropped),
-		fmt_rate(tx, sizeof(tx), res->tx_pps), fmt_rate(rx, sizeof(rx), res->rx_pps),
-		worst_stage(res),
-		res->balanced	    ? ""
-		: *worst_stage(res) ? ", "
-				    : "",
-		res->balanced ? "" : "NOT BALANCED");
+		fmt_rate(tx, sizeof(tx), res->tx_pps), fmt_rate(rx, sizeof(rx), res->rx_pps), where,
+		res->balanced || !*where ? "" : ", ", res->balanced ? "" : "NOT BALANCED");
 }
-
-struct summary {
-	double median, min, max, spread;
-};
 
 static int by_value(const void *a, const void *b)
 {
@@ -97,20 +132,30 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct summary summarise(const struct trials *t, enum measure m)
+struct trials_summary trials_summary_of(double *values, unsigned n)
 {
-	double *sorted = t->value[m];
-	struct summary s;
+	struct trials_summary s;
 
-	qsort(sorted, t->n, sizeof(*sorted), by_value);
-	s.min = sorted[0];
-	s.max = sorted[t->n - 1];
-	s.median = (sorted[(t->n - 1) / 2] + sorted[t->n / 2]) / 2;
+	qsort(values, n, sizeof(*values), by_value);
+	s.min = values[0];
+	s.max = values[n - 1];
+	s.median = (values[(n - 1) / 2] + values[n / 2]) / 2;
 	s.spread = s.median > 0 ? (s.max - s.min) / s.median : 0;
 	return s;
 }
 
-static void print_rate(FILE *out, const char *title, struct summary s)
+struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m)
+{
+	return trials_summary_of(t->value[m], t->n);
+}
+
+bool trials_steady(const struct trials *t)
+{
+	return trials_summarise(t, TRIALS_TX_PPS).spread <= TRIALS_SPREAD &&
+	       trials_summarise(t, TRIALS_RX_PPS).spread <= TRIALS_SPREAD;
+}
+
+static void print_rate(FILE *out, const char *title, struct trials_summary s)
 {
 	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
 
@@ -122,27 +167,41 @@ static void print_rate(FILE *out, const char *title, struct summary s)
 
 void trials_print_end(FILE *out, const struct trials *t)
 {
+	struct trials_summary lost = trials_summarise(t, TRIALS_LOST);
+
 	fprintf(out, "\n");
-	print_rate(out, "sent at    ", summarise(t, TX_PPS));
-	print_rate(out, "received at", summarise(t, RX_PPS));
+	print_rate(out, "sent at    ", trials_summarise(t, TRIALS_TX_PPS));
+	print_rate(out, "received at", trials_summarise(t, TRIALS_RX_PPS));
+	fprintf(out, "lost       : median %.3g %%, lowest %.3g %%, highest %.3g %%\n",
+		lost.median * 100, lost.min * 100, lost.max * 100);
 	fprintf(out, "%u of %u balanced\n", t->balanced, t->n);
+}
+
+struct json_object *trials_summary_json(struct trials_summary s)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "median", json_object_new_double(s.median));
+	json_object_object_add(o, "min", json_object_new_double(s.min));
+	json_object_object_add(o, "max", json_object_new_double(s.max));
+	json_object_object_add(o, "spread", json_object_new_double(s.spread));
+	return o;
+}
+
+void trials_put(struct json_object *o, const struct trials *t)
+{
+	json_put_u64(o, "trials", t->n);
+	json_put_bool(o, "balanced", t->balanced == t->n);
+	if (t->n)
+		json_put_bool(o, "steady", trials_steady(t));
+	for (int m = 0; m < TRIALS_MEASURES && t->n; m++)
+		json_put(o, names[m], trials_summary_json(trials_summarise(t, m)));
 }
 
 struct json_object *trials_json(const struct trials *t)
 {
 	struct json_object *end = json_object_new_object();
 
-	json_object_object_add(end, "trials", json_object_new_int((int)t->n));
-	json_object_object_add(end, "balanced", json_object_new_boolean(t->balanced == t->n));
-	for (int m = 0; m < MEASURES; m++) {
-		struct summary s = summarise(t, m);
-		struct json_object *o = json_object_new_object();
-
-		json_object_object_add(o, "median", json_object_new_double(s.median));
-		json_object_object_add(o, "min", json_object_new_double(s.min));
-		json_object_object_add(o, "max", json_object_new_double(s.max));
-		json_object_object_add(o, "spread", json_object_new_double(s.spread));
-		json_object_object_add(end, names[m], o);
-	}
+	trials_put(end, t);
 	return end;
 }

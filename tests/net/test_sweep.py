@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`sweep` and `run --repeat`: every point is measured and told, whatever became of the others."""
+
+import csv
+import io
+import json
+import math
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (EVERYTHING, ROOT, assert_balanced, assert_valid, case, lost, main, pktledger, require,
+                 require_root, run, started, table)
+
+QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
+NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
+
+
+def thorough(function):
+    """A case of `make test-all` only."""
+    return case(function) if EVERYTHING else function
+
+
+def sweep(*args, status=0):
+    result = pktledger("sweep", "-j", *args)
+    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+    assert result.status == status, result
+    assert_valid(result.json)
+    return result.json
+
+
+def lost_share(trial):
+    return (trial["sent"] - trial["delivered"]) / trial["sent"]
+
+
+def assert_whole(trial):
+    """A trial is the end of a run, with its parameters."""
+    assert_balanced({"end": trial}, attempted=1000)
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    schema = json.loads((ROOT / "tools/schema/run.schema.json").read_text())
+    jsonschema.validate(trial, {"$defs": schema["$defs"], "$ref": "#/$defs/end"})
+
+
+@case
+def every_combination():
+    require_root()
+    document = sweep(*QUICK, "--vary", "fault=netfilter=50%,socket_filter=50%",
+                     "--vary", "length=64..128/64")
+    wanted = [{"fault": f, "length": l} for f in ("netfilter=50%", "socket_filter=50%")
+              for l in ("64", "128")]
+    assert [t["parameters"] for t in document["trials"]] == wanted
+    assert [p["parameters"] for p in document["end"]["points"]] == wanted
+    for trial, point in zip(document["trials"], document["end"]["points"]):
+        stage = trial["parameters"]["fault"].partition("=")[0]
+        assert_whole(trial)
+        assert set(lost({"end": trial})) == {stage}, lost({"end": trial})
+        assert point["stage"] == stage and point["trials"] == 1 and point["balanced"]
+        assert point["lost_share"]["median"] == lost_share(trial)
+
+
+@case
+def a_trial_that_fails_loses_no_other():
+    require_root()
+    document = sweep(*QUICK, "--vary", f"rx-cpu={NO_CPU},default", status=1)
+    failed, whole = document["trials"]
+    assert_whole(whole)
+    assert failed["parameters"] == {"rx-cpu": NO_CPU} and "attempted" not in failed
+    assert failed["error"]["status"] in (1, 3)
+    assert document["end"]["failed"] == 1 and document["end"]["trials"] == 2
+    assert "1 of 2" in document["error"]["message"], document["error"]
+
+
+@thorough
+def csv_with_repeat():
+    require_root()
+    result = pktledger("sweep", "--csv", *QUICK, "--repeat", "2", "--vary", f"rx-cpu={NO_CPU},0")
+    require(result.status != 3, result.err)
+    rows = list(csv.DictReader(io.StringIO(result.out)))
+    assert [(r["rx-cpu"], r["trial"]) for r in rows] == [(NO_CPU, "1"), (NO_CPU, "2"), ("0", "1"),
+                                                        ("0", "2")], result
+    assert all(not r["sent"] and NO_CPU in r["error"] for r in rows[:2]), result
+    assert all(r["sent"] == "1000" and r["balanced"] == "true" and not r["error"]
+               for r in rows[2:]), result
+    assert result.status == 1
+
+
+@case
+def interrupted():
+    """What was measured until then is told."""
+    require_root()
+    with started("sweep", "--json-lines", "-c", "1M", "-r", "1k", "--vary", "settle=1..9/1",
+                 "--vary", "length=64,128") as process:
+        assert json.loads(process.stdout.readline())["event"] == "start", process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    events = [json.loads(line) for line in out.splitlines()]
+    end = events[-1]["data"]
+    assert events[-1]["event"] == "end" and end["interrupted"] is True
+    assert [e["event"] for e in events[:-1]] == ["trial"] * end["trials"] and end["trials"] <= 1
+
+
+@thorough
+def repeat():
+    require_root()
+    document = run(*QUICK, "--repeat", "3")
+    assert len(document["trials"]) == 3 and document["end"]["trials"] == 3
+    for measure in ("tx_pps", "rx_pps", "delivered"):
+        values = sorted(t[measure] for t in document["trials"])
+        told = document["end"][measure]
+        wanted = [*values, (values[2] - values[0]) / values[1]]
+        for value, name in zip(wanted, ("min", "median", "max", "spread")):
+            assert math.isclose(told[name], value, rel_tol=1e-4, abs_tol=1e-6), (told, values)
+    spread = max(document["end"][m]["spread"] for m in ("tx_pps", "rx_pps"))
+    assert document["end"]["steady"] == (spread <= 0.05)
+
+
+@table([(text, text, message) for text, message in (
+    ("rat=1k", "did you mean rate?"),
+    ("rate=9k..1k/1k", "runs backwards"),
+    ("rate=1k..9k", "needs a step"),
+    ("rate=", "is empty"),
+    ("rate=1k,12abc", "'12abc' is not a rate"),
+    ("threads=1,99999", "out of range"),
+    ("length=5", "no room for the stamp"),
+    ("json=on,off", "cannot vary"),
+    ("repeat=1,2", "cannot vary"),
+    ("gro=maybe", "not on or off"),
+)])
+def refused(text, message):
+    """Before anything is sent, and as JSON if that is asked for."""
+    result = pktledger("sweep", "-j", "--vary", text)
+    assert result.status == 2 and message in result.json["error"]["message"], result
+    assert result.json["error"]["status"] == 2 and "trials" not in result.json
+
+
+@case
+def nothing_varies():
+    result = pktledger("sweep")
+    assert result.status == 2 and "nothing varies" in result.err and not result.out, result
+
+
+@case
+def too_many_points():
+    result = pktledger("sweep", "--vary", "seed=1..200/1", "--vary", "tos=1..200/1")
+    assert result.status == 2 and "combinations" in result.err, result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "out/rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/num.h"
+
+void rows_column(struct rows *r, const char *title, unsigned width)
+{
+	unsigned least = (unsigned)strlen(title);
+
+	r->title[r->columns] = title;
+	r->width[r->columns++] = width > least ? width : least;
+}
+
+static void print_texts(const struct rows *r, const char *const *text)
+{
+	for (unsigned i = 0; i < r->columns; i++)
+		fprintf(r->out, "%-*s  ", (int)r->width[i], text[i]);
+}
+
+void rows_heading(const struct rows *r)
+{
+	print_texts(r, r->title);
+	fprintf(r->out, "%12s  %12s  %8s  %s\n", "sent at", "received at", "lost", "where");
+}
+
+static const char *share_text(char *buf, size_t size, double share)
+{
+	if (share > 0 && share < 0.0001)
+		snprintf(buf, size, "< 0.01 %%");
+	else if (share < 1 && share > 0.9999)
+		snprintf(buf, size, "> 99.99 %%");
+	else
+		snprintf(buf, size, "%.*f %%", share > 0 && share < 1 ? 2 : 0, share * 100);
+	return buf;
+}
+
+/* Appends to what stands there already, by comma. */
+static void remark(char *buf, size_t size, const char *text)
+{
+	size_t at = strlen(buf);
+
+	snprintf(buf + at, size - at, "%s%s", at ? ", " : "", text);
+}
+
+static void add_spread(char *buf, size_t size, const struct trials *t)
+{
+	struct trials_summary tx = trials_summarise(t, TRIALS_TX_PPS);
+	struct trials_summary rx = trials_summarise(t, TRIALS_RX_PPS);
+	double spread = tx.spread > rx.spread ? tx.spread : rx.spread;
+	char text[64];
+
+	snprintf(text, sizeof(text), "spread %.1f %%%s", spread * 100,
+		 trials_steady(t) ? "" : " (more than 5 %)");
+	remark(buf, size, text);
+}
+
+void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
+		const struct error *failed)
+{
+	char sent[FMT_MAX], received[FMT_MAX], lost[FMT_MAX], where[512] = "";
+
+	print_texts(r, text);
+	if (!trials_count(t)) {
+		fprintf(r->out, "%12s  %12s  %8s  failed: %s\n", "-", "-", "-", failed->message);
+		return;
+	}
+	remark(where, sizeof(where), trials_stage_name(trials_stage(t)));
+	if (r->repeated)
+		add_spread(where, sizeof(where), t);
+	if (trials_balanced(t) != trials_count(t))
+		remark(where, sizeof(where), "NOT BALANCED");
+	if (failed) {
+		remark(where, sizeof(where), "failed: ");
+		strncat(where, failed->message, sizeof(where) - strlen(where) - 1);
+	}
+	fmt_rate(sent, sizeof(sent), trials_summarise(t, TRIALS_TX_PPS).median);
+	fmt_rate(received, sizeof(received), trials_summarise(t, TRIALS_RX_PPS).median);
+	share_text(lost, sizeof(lost), trials_summarise(t, TRIALS_LOST).median);
+	fprintf(r->out, "%12s  %12s  %8s%s%s\n", sent, received, lost, *where ? "  " : "", where);
+}
+
+static void csv_field(FILE *out, const char *s)
+{
+	if (!s[strcspn(s, ",\"\n\r")]) {
+		fputs(s, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *s; s++)
+		fprintf(out, *s == '"' ? "\"\"" : "%c", *s);
+	fputc('"', out);
+}
+
+void rows_csv_heading(const struct rows *r)
+{
+	for (unsigned i = 0; i < r->columns; i++) {
+		csv_field(r->out, r->title[i]);
+		fputc(',', r->out);
+	}
+	fputs("trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,stage,"
+	      "balanced,error\n",
+	      r->out);
+}
+
+void rows_csv_trial(const struct rows *r, const char *const *text, unsigned trial,
+		    const struct result *res, const struct error *failed)
+{
+	for (unsigned i = 0; i < r->columns; i++) {
+		csv_field(r->out, text[i]);
+		fputc(',', r->out);
+	}
+	fprintf(r->out, "%u,", trial);
+	if (res)
+		fprintf(r->out,
+			"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			",%.9g,%.3f,%.3f,%s,%s,",
+			res->attempted, res->refused, res->sent, res->delivered, res->dropped,
+			result_lost_share(res), res->tx_pps, res->rx_pps,
+			trials_stage_name(result_worst_stage(res)),
+			res->balanced ? "true" : "false");
+	else
+		fputs(",,,,,,,,,,", r->out);
+	csv_field(r->out, failed ? failed->message : "");
+	fputc('\n', r->out);
+}
