@@ -12,7 +12,7 @@
 #include "options.h"
 
 static const struct command *const commands[] = {
-	&cmd_run, &cmd_sweep, &cmd_send, &cmd_recv,     &cmd_trace,
+	&cmd_run, &cmd_sweep, &cmd_search, &cmd_send, &cmd_recv,     &cmd_trace,
 	&cmd_top, &cmd_check, &cmd_lab,	   &cmd_selftest, NULL};
 
 static int print_version(void)

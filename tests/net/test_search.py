@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`search`: finds the bottleneck that was put in the way, and what is to blame for it.
+
+A bottleneck with a rate and a buffer lets rate + buffer / duration through in a trial. Nothing that
+is faster can hold, however slow this host is; that nothing slower fails needs a host with time to
+spare, so it is asserted by `make test-all` only, where a rate has many trials.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (EVERYTHING, ROOT, assert_balanced, assert_valid, case, main, pktledger, require,
+                 require_root, started, table)
+
+NAME = f"pl-test-{os.getpid()}"
+TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
+NEAR = 0.01
+
+
+def thorough(function):
+    """A case of `make test-all` only."""
+    return case(function) if EVERYTHING else function
+
+
+def search(*args, status=0):
+    result = pktledger("search", "-j", *args)
+    require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+    assert result.status == status, result
+    assert_valid(result.json)
+    return result.json
+
+
+def assert_log(document):
+    """Each trial's loss follows from its books, what was not sent included."""
+    warm_up, *trials = document["trials"]
+    assert warm_up["parameters"]["phase"] == "warm-up"
+    for t in trials:
+        assert_balanced({"end": t})
+        seconds = t["parameters"]["duration_ns"] / 1e9
+        assert t["intended"] == int(t["parameters"]["rate_pps"] * seconds + 1e-6), t
+        assert t["sent"] <= t["intended"] and t["unsent"] >= t["intended"] - t["sent"]
+        bad = t["sent"] - t["delivered"] + t["unsent"]
+        assert abs(t["loss_share"] - min(1, bad / t["intended"])) < 1e-9, t
+        assert t["parameters"]["rate_pps"] <= document["end"]["max_rate_pps"] * (1 + 1e-6)
+
+
+@case
+def a_known_bottleneck():
+    """A token bucket on the way out."""
+    require_root()
+    document = search("--fault", "qdisc=10k", "-t", "500ms", "--sum", "500ms", "--precision", "20%",
+                      "--warmup", "100ms", "--min-rate", "5k", "--max-rate", "20k")
+    assert_log(document)
+    end = document["end"]
+    ndr, capacity = end["ndr"], 10000 + TBF_FRAMES / 0.5
+    assert ndr["done"] and ndr["lower_pps"] <= capacity * (1 + NEAR), ndr
+    assert ndr["lower_pps"] < ndr["upper_pps"] <= ndr["lower_pps"] / (1 - 0.2) * (1 + NEAR)
+    assert (ndr["stage"], ndr["limited_by"]) == ("qdisc", "path") \
+        or ndr["limited_by"] == "generator", ndr
+    assert end["pdr"]["lower_pps"] >= ndr["lower_pps"]
+
+
+@case
+def the_lowest_rate_fails():
+    """What was measured is told all the same."""
+    require_root()
+    document = search("--fault", "netfilter=20%", "-t", "200ms", "--sum", "200ms", "--warmup",
+                      "100ms", "--min-rate", "5k", "--max-rate", "5500", "--precision", "20%",
+                      status=1)
+    assert_log(document)
+    assert "lowest rate" in document["error"]["message"], document["error"]
+    assert "netfilter" in document["error"]["message"]
+    ndr = document["end"]["ndr"]
+    assert ndr["lower_pps"] is None and ndr["upper_pps"] == 5000 and ndr["stage"] == "netfilter"
+
+
+@contextlib.contextmanager
+def policed(rate, burst):
+    """A lab whose receiving device drops what is faster, by XDP in generic mode."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = f"{directory}/police.o"
+        built = subprocess.run(
+            ["clang", "-O2", "-g", "-target", "bpf", f"-DRATE={rate}", f"-DBURST={burst}",
+             "-idirafter", f"/usr/include/{os.uname().machine}-linux-gnu", "-c",
+             ROOT / "tests/net/police.bpf.c", "-o", program], capture_output=True, check=False)
+        require(not built.returncode, f"needs clang: {built.stderr.decode()}")
+        assert pktledger("lab", "up", NAME).status == 0
+        try:
+            done = subprocess.run(["ip", "-n", f"{NAME}-rx", "link", "set", "v-rx", "xdpgeneric",
+                                   "obj", program, "sec", "xdp"], capture_output=True, check=False)
+            require(not done.returncode, f"needs ip with libbpf: {done.stderr.decode()}")
+            yield
+        finally:
+            pktledger("lab", "down", NAME)
+
+
+def assert_found(rate, capacity, stage):
+    """Both bounds are within 1 % of what gets through."""
+    assert rate["done"] and (rate["stage"], rate["limited_by"]) == (stage, "path"), rate
+    assert capacity * (1 - NEAR) <= rate["lower_pps"] <= capacity * (1 + NEAR), (capacity, rate)
+    assert capacity * (1 - NEAR) <= rate["upper_pps"] <= capacity * (1 + NEAR), (capacity, rate)
+
+
+LONG = ["-t", "2", "--sum", "10", "--min-rate", "1k", "--max-rate", "30k", "-q"]
+
+
+@thorough
+def tbf_within_1_percent():
+    """The partial drop rate is above it by the loss that is allowed."""
+    require_root()
+    document = search("--fault", "qdisc=10k", *LONG)
+    assert_log(document)
+    capacity = 10000 + TBF_FRAMES / 2
+    assert_found(document["end"]["ndr"], capacity, "qdisc")
+    assert_found(document["end"]["pdr"], capacity / (1 - 0.005), "qdisc")
+
+
+@thorough
+def xdp_within_1_percent():
+    require_root()
+    with policed(10000, 400):
+        document = search("--lab", NAME, *LONG)
+    assert_log(document)
+    capacity = 10000 + 400 / 2
+    assert_found(document["end"]["ndr"], capacity, "xdp")
+    assert_found(document["end"]["pdr"], capacity / (1 - 0.005), "xdp")
+
+
+@thorough
+def mrr():
+    require_root()
+    document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%")
+    assert_log(document)
+    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"] + ["mrr"] * 10
+    end = document["end"]
+    assert end["ndr"] is None and end["pdr"] is None
+    assert 0 < end["mrr"]["lower_pps"] <= end["mrr"]["upper_pps"] < 20000
+    assert end["mrr"]["stage"] == "netfilter"
+
+
+@thorough
+def interrupted():
+    require_root()
+    with started("search", "--json-lines", "-t", "100ms", "--max-rate", "5k") as process:
+        events = []
+        while len(events) < 3:  # start, warm-up, the first trial
+            events.append(json.loads(process.stdout.readline())["event"])
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    end = json.loads(out.splitlines()[-1])
+    assert end["event"] == "end" and end["data"]["interrupted"] is True
+    assert not end["data"]["ndr"]["done"]
+
+
+@thorough
+def out_of_time():
+    require_root()
+    document = search("-t", "100ms", "--max-rate", "5k", "--time-limit", "1ms", status=1)
+    assert document["end"]["out_of_time"] and "in time" in document["error"]["message"]
+    assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"]
+
+
+@table([(" ".join(options), options, message) for options, message in (
+    (["--rate", "10k"], "picks the rates itself"),
+    (["-c", "100"], "cannot count packets"),
+    (["--profile", "ramp:1k..2k/1s"], "--profile sets rates"),
+    (["--gap", "1%"], "takes for loss"),
+    (["--rfc2544", "--mrr"], "exclude each other"),
+    (["--rfc2544", "--pdr", "1%"], "no partial drop rate"),
+    (["--pdr", "100%"], "no share below"),
+    (["--precision", "x"], "no share below"),
+    (["--sum", "100ms"], "shorter than a trial"),
+    (["--max-rate", "max"], "need numbers"),
+    (["--min-rate", "20k", "--max-rate", "10k"], "--max-rate has to be above --min-rate"),
+    (["-i", "a,b"], "no highest rate of its own"),
+    (["--min-rat", "1k"], "did you mean --min-rate"),
+)])
+def refused(options, message):
+    result = pktledger("search", "-j", *options)
+    require(result.status != 3, result.err)
+    assert result.status == 2 and message in result.json["error"]["message"], result
+    assert "trials" not in result.json
+
+
+if __name__ == "__main__":
+    main()
