@@ -85,8 +85,9 @@ bench: all
 .PHONY: install
 install: all
 	install -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
-	install -d $(DESTDIR)$(DATADIR)/schema
+	install -d $(DESTDIR)$(DATADIR)/schema $(DESTDIR)$(DATADIR)/presets
 	install -m644 $(wildcard tools/schema/*.json) $(DESTDIR)$(DATADIR)/schema
+	install -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
 
 .PHONY: help
 help:

@@ -12,6 +12,7 @@
 #include "host/journal.h"
 #include "options.h"
 #include "options_socket.h"
+#include "preset_run.h"
 #include "report.h"
 #include "run/watch.h"
 
@@ -63,7 +64,14 @@ const struct opt run_opts[] = {
 	{0},
 };
 
-static const struct opt_group run_groups[] = {RUN_GROUPS, {0}};
+static const struct opt preset_opts[] = {
+	{"preset", 0, OPT_STRING, offsetof(struct run_options, preset), .metavar = "NAME",
+	 .default_text = "none",
+	 .help = "run the lines of a preset, with the other options behind each; help lists them"},
+	{0},
+};
+
+static const struct opt_group run_groups[] = {{"Preset", preset_opts, 0}, RUN_GROUPS, {0}};
 
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
@@ -230,6 +238,8 @@ static int run_run(void *options, struct error *err)
 	struct run_spec spec;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (o->preset)
+		return preset_run(o, err);
 	report = report_new(o, NULL, err);
 	if (!report)
 		return err->status;
@@ -249,6 +259,7 @@ static const struct opt_example examples[] = {
 	{"run --fault netfilter,rcvbuf,qdisc -c 500k", "three losses at once, each counted"},
 	{"run --imix simple --rate 100k --reorder 1%",
 	 "several sizes, some packets late on purpose"},
+	{"run --preset million -t 2", "the ladder to a million packets a second, two seconds each"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };

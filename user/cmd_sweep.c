@@ -90,10 +90,12 @@ static int parse_all(const struct sweep_options *o, struct opt_vary **vary, stru
 }
 
 /* A flag that is given beside --vary cannot be off. */
-static int check_flags(const struct point *point, const void *options, struct error *err)
+static int check_flags(const void *arg, const struct point *point, const void *options,
+		       struct error *err)
 {
 	const struct sweep_options *o = options;
 
+	(void)arg;
 	for (unsigned i = 0; i < o->n_vary; i++) {
 		char name[OPT_ITEM_LEN];
 		struct opt_ref ref;

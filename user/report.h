@@ -21,7 +21,7 @@ struct run_options {
 	struct opt_limits limits;
 	uint64_t settle_ns, interval_ns;
 	unsigned repeat;
-	const char *ledger, *lab;
+	const char *ledger, *lab, *preset;
 	struct opt_strings ports;
 };
 

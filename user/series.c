@@ -43,7 +43,7 @@ static int plan_point(const struct series *s, const struct point *point, struct 
 		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
 			       "help and version are no values to run with");
 	if (!rc && s->check)
-		rc = s->check(point, p->options, err);
+		rc = s->check(s->arg, point, p->options, err);
 	return rc ? rc : run_plan(p->options, &p->spec, &p->shape, err);
 }
 

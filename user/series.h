@@ -14,7 +14,9 @@ struct series {
 	const struct command *cmd;
 	const struct points *points;
 	/* Looks at a point that was parsed; NULL: nothing to be seen. */
-	int (*check)(const struct point *point, const void *options, struct error *err);
+	int (*check)(const void *arg, const struct point *point, const void *options,
+		     struct error *err);
+	const void *arg;
 	bool csv;
 };
 

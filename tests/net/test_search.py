@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, ROOT, assert_balanced, assert_valid, case, main, pktledger, require,
+from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main, pktledger, require,
                  require_root, started, table)
 
 NAME = f"pl-test-{os.getpid()}"
@@ -30,8 +30,10 @@ def thorough(function):
     return case(function) if EVERYTHING else function
 
 
-def search(*args, status=0):
-    result = pktledger("search", "-j", *args)
+def search(*args, status=0, seconds=60):
+    with started("search", "-j", *args) as process:
+        out, err = process.communicate(timeout=seconds * PATIENCE)
+    result = Result(args, process.returncode, out, err)
     require(result.status != 3, result.err.strip() or "exit status 3 without a word")
     assert result.status == status, result
     assert_valid(result.json)
@@ -116,7 +118,7 @@ LONG = ["-t", "2", "--sum", "10", "--min-rate", "1k", "--max-rate", "30k", "-q"]
 def tbf_within_1_percent():
     """The partial drop rate is above it by the loss that is allowed."""
     require_root()
-    document = search("--fault", "qdisc=10k", *LONG)
+    document = search("--fault", "qdisc=10k", *LONG, seconds=600)
     assert_log(document)
     capacity = 10000 + TBF_FRAMES / 2
     assert_found(document["end"]["ndr"], capacity, "qdisc")
@@ -127,7 +129,7 @@ def tbf_within_1_percent():
 def xdp_within_1_percent():
     require_root()
     with policed(10000, 400):
-        document = search("--lab", NAME, *LONG)
+        document = search("--lab", NAME, *LONG, seconds=600)
     assert_log(document)
     capacity = 10000 + 400 / 2
     assert_found(document["end"]["ndr"], capacity, "xdp")

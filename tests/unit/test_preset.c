@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "preset.h"
+#include "report.h"
+
+#define SHIPPED "tools/presets"
+
+static struct preset *parsed(const char *text)
+{
+	struct preset *p = NULL;
+	struct error err = {};
+
+	if (preset_parse(&p, "test", text, &err))
+		fail_msg("%s", err.message);
+	return p;
+}
+
+static void test_lines(void **state)
+{
+	char *words[] = {"-t", "2", NULL};
+	struct preset *p = parsed("A title\n\nProse of\ntwo lines.\n\nMore.\n\n"
+				  "    run -c 10   --size 64    # first one\n\n"
+				  "\trun #  no options \n");
+	struct points points;
+	struct error err = {};
+	static const char *const first[] = {"run", "-c", "10", "--size", "64", "-t", "2"};
+
+	(void)state;
+	assert_string_equal(preset_title(p), "A title");
+	assert_string_equal(preset_prose(p), "Prose of\ntwo lines.\n\nMore.");
+	assert_int_equal(preset_points(p, 2, words, &points, &err), 0);
+	assert_int_equal(points.n, 2);
+	assert_int_equal(points.columns, 1);
+	assert_string_equal(points.column[0], "trial");
+	assert_string_equal(points.at[0].text[0], "first one");
+	assert_int_equal(points.at[0].argc, 7);
+	for (int i = 0; i < 7; i++)
+		assert_string_equal(points.at[0].argv[i], first[i]);
+	assert_null(points.at[0].argv[7]);
+	assert_int_equal(points.at[1].argc, 3);
+	assert_string_equal(points.at[1].argv[0], "run");
+	assert_string_equal(points.at[1].argv[1], "-t");
+	assert_string_equal(points.at[1].text[0], "no options");
+	points_free(&points);
+	preset_free(p);
+}
+
+static void test_bad_texts(void **state)
+{
+	static const char *const table[][2] = {
+		{"", "line 1: the first line has to be a title"},
+		{"\n    run # x\n", "line 1: the first line has to be a title"},
+		{"    run # x\n", "line 1: the first line has to be a title"},
+		{"Title\n\nprose\n", "there is no command"},
+		{"Title\n\n    run -c 10\n", "line 3: a command needs a remark"},
+		{"Title\n\n    run -c 10 # \n", "line 3: a command needs a remark"},
+		{"Title\n\n    rm -rf x # x\n", "line 3: a command has to begin with run"},
+		{"Title\n\n    runs # x\n", "line 3: a command has to begin with run"},
+		{"Title\n\n     # x\n", "line 3: a command has to begin with run"},
+		{"Title\n\n    run --lab 'a b' # x\n", "line 3: there are no quotes"},
+		{"Title\n\n    run --lab a\\ b # x\n", "line 3: there are no quotes"},
+		{"Title\n\n    run --preset x # x\n", "line 3: a preset cannot use another"},
+		{"Title\n\n    run --preset=x # x\n", "line 3: a preset cannot use another"},
+		{"Title\n\n    run # x\nprose\n", "line 4: prose has to stand before"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		struct preset *p = NULL;
+		struct error err = {};
+
+		if (!preset_parse(&p, "test", table[i][0], &err))
+			fail_msg("'%s' is taken", table[i][0]);
+		assert_null(p);
+		assert_int_equal(err.status, STATUS_FAILED);
+		if (!strstr(err.message, table[i][1]))
+			fail_msg("'%s': %s", table[i][0], err.message);
+	}
+}
+
+static void test_too_much(void **state)
+{
+	char text[8192] = "Title\n\n";
+	struct preset *p = NULL;
+	struct error err = {};
+
+	(void)state;
+	for (int i = 0; i < 65; i++)
+		strcat(text, "    run # x\n");
+	assert_int_not_equal(preset_parse(&p, "test", text, &err), 0);
+	assert_non_null(strstr(err.message, "more commands"));
+	err = (struct error){};
+	strcpy(text, "Title\n\n    run");
+	for (int i = 0; i < 48; i++)
+		strcat(text, " -v");
+	strcat(text, " # x\n");
+	assert_int_not_equal(preset_parse(&p, "test", text, &err), 0);
+	assert_non_null(strstr(err.message, "too many words"));
+}
+
+/* Each line of a preset is one that run takes. */
+static unsigned check_shipped(const char *path)
+{
+	struct preset *p;
+	struct points points;
+	struct error err = {};
+	unsigned n;
+
+	if (preset_open(&p, path, &err) || preset_points(p, 0, NULL, &points, &err))
+		fail_msg("%s", err.message);
+	assert_true(strlen(preset_title(p)) < 60 && *preset_prose(p));
+	for (unsigned i = 0; i < points.n; i++) {
+		const struct opt *asked;
+		struct run_options o;
+		struct shape_plan shape = {};
+		struct run_spec spec;
+
+		if (opt_parse(&cmd_run, points.at[i].argc, points.at[i].argv, &o, &asked, &err) ||
+		    run_plan(&o, &spec, &shape, &err))
+			fail_msg("%s: %s: %s", path, points.at[i].text[0], err.message);
+		shape_plan_free(&shape);
+	}
+	n = points.n;
+	points_free(&points);
+	preset_free(p);
+	return n;
+}
+
+static void test_shipped(void **state)
+{
+	DIR *dir = opendir(SHIPPED);
+	unsigned files = 0, lines = 0;
+	struct dirent *e;
+
+	(void)state;
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		char path[300];
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), SHIPPED "/%s", e->d_name);
+		lines += check_shipped(path);
+		files++;
+	}
+	closedir(dir);
+	assert_true(files >= 8 && lines >= 40);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_bad_texts),
+		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_shipped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
