@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main, pktledger, require,
-                 require_root, started, table)
+from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
+                 pktledger, require, require_root, started, table)
 
 NAME = f"pl-test-{os.getpid()}"
 TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
