@@ -64,6 +64,19 @@ const struct opt run_opts[] = {
 	{0},
 };
 
+const struct opt lab_opts[] = {
+	{"queues", 0, OPT_UINT, offsetof(struct lab_wish, queues), .min = 1, .max = 256,
+	 .default_text = "as many as are used", .help = "queues of the lab's devices"},
+	{"device-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro),
+	 .help = "GRO of the receiving device, so NAPI; datagrams are merged if --gro, too"},
+	{"threaded-napi", 0, OPT_FLAG, offsetof(struct lab_wish, threaded_napi),
+	 .help = "NAPI of the receiving device in a kernel thread"},
+	{"rps", 0, OPT_UINT, offsetof(struct lab_wish, rps_cpu),
+	 .set_offset = OPT_SET(struct lab_wish, rps_set), .max = 8191, .metavar = "CPU",
+	 .default_text = "off", .help = "CPU to which the receiving device hands its packets"},
+	{0},
+};
+
 static const struct opt preset_opts[] = {
 	{"preset", 0, OPT_STRING, offsetof(struct run_options, preset), .metavar = "NAME",
 	 .default_text = "none",
@@ -98,9 +111,15 @@ static enum tx_choice choose_tx(const struct run_options *o)
 
 static int check_ports(const struct run_options *o, struct error *err)
 {
+	static const struct lab_wish none;
+
 	if (o->lab && o->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "lab '%s' has its topology already", o->lab);
+	if ((o->ports.n || o->lab) && memcmp(&o->wish, &none, sizeof(none)))
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i and --lab out",
+				 "--queues, --device-gro, --threaded-napi and --rps are for the lab "
+				 "that run makes");
 	if (!o->ports.n)
 		return 0;
 	if (o->ports.n != 2)
@@ -180,6 +199,7 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 		.lab = o->lab,
 		.topology = o->topology,
 		.topology_set = o->topology_set,
+		.wish = o->wish,
 		.tuning = o->tuning,
 	};
 	if (o->ports.n) {

@@ -23,6 +23,7 @@ struct run_options {
 	unsigned repeat;
 	const char *ledger, *lab, *preset;
 	struct opt_strings ports;
+	struct lab_wish wish;
 };
 
 #define RUN_DEFAULTS                                                                               \
@@ -39,9 +40,12 @@ struct run_options {
 		{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},               \
 		{"Receiving", socket_recv_opts, offsetof(struct run_options, tuning)},             \
 		{"Threads", both_opts, offsetof(struct run_options, tuning)},                      \
-		{"Output", global_opts, offsetof(struct run_options, global)}
+		{"Lab", lab_opts, offsetof(struct run_options, wish)},                             \
+	{                                                                                          \
+		"Output", global_opts, offsetof(struct run_options, global)                        \
+	}
 
-extern const struct opt run_opts[];
+extern const struct opt run_opts[], lab_opts[];
 
 /*
  * What the options of run mean. `spec` borrows from `o` and `shape`, which is to be freed with

@@ -51,9 +51,9 @@ def assert_whole(trial):
 def every_combination():
     require_root()
     document = sweep(*QUICK, "--vary", "fault=netfilter=50%,socket_filter=50%",
-                     "--vary", "length=64..128/64")
-    wanted = [{"fault": f, "length": l} for f in ("netfilter=50%", "socket_filter=50%")
-              for l in ("64", "128")]
+                     "--vary", "threaded-napi=off,on")
+    wanted = [{"fault": f, "threaded-napi": n} for f in ("netfilter=50%", "socket_filter=50%")
+              for n in ("off", "on")]
     assert [t["parameters"] for t in document["trials"]] == wanted
     assert [p["parameters"] for p in document["end"]["points"]] == wanted
     for trial, point in zip(document["trials"], document["end"]["points"]):
@@ -104,6 +104,28 @@ def interrupted():
     end = events[-1]["data"]
     assert events[-1]["event"] == "end" and end["interrupted"] is True
     assert [e["event"] for e in events[:-1]] == ["trial"] * end["trials"] and end["trials"] <= 1
+
+
+@case
+def settings_of_the_lab():
+    require_root()
+    document = run(*QUICK, "--queues", "3", "--threaded-napi", "--rps", "0")
+    assert_balanced(document, attempted=1000)
+    tx, rx = document["start"]["env"]["interfaces"]
+    assert tx["rx_queues"] == rx["rx_queues"] == rx["tx_queues"] == 3
+    assert rx["threaded_napi"] is True and tx["threaded_napi"] is False
+    assert rx["offloads"]["rx-gro"] and not tx["offloads"]["rx-gro"]
+    assert int(rx["rps_cpus"].replace(",", ""), 16) == 1 and int(tx["rps_cpus"].replace(",", ""), 16) == 0
+
+
+@table([(" ".join(o), o, message) for o, message in (
+    (["--lab", "x", "--queues", "2"], "for the lab that run makes"),
+    (["--rps", "99999"], "out of range"),
+    (["--queues", "0"], "out of range"),
+)])
+def settings_refused(options, message):
+    result = pktledger("run", *options)
+    assert result.status == 2 and message in result.err, result
 
 
 @thorough

@@ -165,6 +165,19 @@ static struct json_object *read_offloads(const struct lab_port *port)
 	return o;
 }
 
+/* Who does the work of receiving: softirq or a thread, and on which CPUs (of the first queue). */
+static void add_receiving(struct json_object *o, const struct lab_port *port)
+{
+	char path[96], text[128];
+
+	snprintf(path, sizeof(path), "class/net/%s/threaded", port->ifname);
+	if (netns_sysfs_read(port->ns, path, text, sizeof(text)) >= 0)
+		json_put_bool(o, "threaded_napi", strcmp(text, "0") != 0);
+	snprintf(path, sizeof(path), "class/net/%s/queues/rx-0/rps_cpus", port->ifname);
+	if (netns_sysfs_read(port->ns, path, text, sizeof(text)) >= 0)
+		json_put_text(o, "rps_cpus", text);
+}
+
 static struct json_object *read_port(const char *role, const struct lab_port *port)
 {
 	struct json_object *o = json_object_new_object();
@@ -184,6 +197,7 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 	}
 	add_link(o, port);
 	json_put(o, "offloads", read_offloads(port));
+	add_receiving(o, port);
 	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", port->ifname);
 	if (netns_sysctl_read(port->ns, path, rp_filter, sizeof(rp_filter)) >= 0)
 		json_put(o, "rp_filter", sysctl_value(rp_filter));

@@ -238,7 +238,8 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 									  : BOOK_YES,
 		.tx_socket = rig->spec->tx == &tx_socket,
 		.rx_in_sender = rig->fx.threaded_napi || rig->spec->rx != &rx_socket ||
-						rig->spec->tx == &tx_xdp || rig->fx.xdp
+						rig->spec->tx == &tx_xdp || rig->fx.xdp ||
+						lab_wish_moves(&rig->spec->wish)
 					? BOOK_NO
 					: BOOK_YES,
 		/* generic XDP counts its drops nowhere */

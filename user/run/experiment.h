@@ -15,6 +15,7 @@
 #include "engine/rx.h"
 #include "engine/tx.h"
 #include "run/fault.h"
+#include "run/lab_tune.h"
 #include "run/tuning.h"
 
 /* What is asked for. Borrowed strings live as long as the experiment. */
@@ -42,6 +43,7 @@ struct run_spec {
 	const char *lab;	     /* a lab made by `lab up`; NULL: none */
 	enum lab_topology topology;  /* of the lab to be made, if `topology_set`; */
 	bool topology_set;	     /* else what the faults need */
+	struct lab_wish wish;	     /* of an anonymous lab only */
 };
 
 struct experiment_interval {

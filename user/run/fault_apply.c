@@ -14,6 +14,7 @@
 #include "run/fault_net.h"
 #include "run/fault_redirect.h"
 #include "run/fault_table.h"
+#include "run/lab_tune.h"
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
@@ -36,47 +37,6 @@ static int failed(int ret, const char *what, const struct lab_port *port, struct
 	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot %s of %s: %s", what,
 			       port->ifname, strerror(-ret))
 		   : 0;
-}
-
-/*
- * GRO gives a veth its NAPI, but packets go there only if the sending side does no TSO
- * (veth_skb_is_eligible_for_gro()). UDP is not merged by it unless a socket asks.
- */
-static int threaded_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
-{
-	static const char *const tso[] = {
-		"tx-tcp-segmentation",
-		"tx-tcp6-segmentation",
-		"tx-tcp-ecn-segmentation",
-		"tx-tcp-mangleid-segmentation",
-	};
-	char path[64];
-	int ret = 0;
-
-	for (unsigned i = 0; i < sizeof(tso) / sizeof(*tso) && !ret; i++)
-		ret = netdev_set_feature(from->ns, from->ifname, tso[i], false);
-	if (ret)
-		return failed(ret, "switch off TSO", from, err);
-	ret = netdev_set_feature(to->ns, to->ifname, "rx-gro", true);
-	if (ret)
-		return failed(ret, "switch on GRO", to, err);
-	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
-	return failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
-}
-
-/* All queues of the port to one CPU. */
-static int steer(const struct lab_port *port, int cpu, struct error *err)
-{
-	char path[96], mask[FAULT_MASK_LEN];
-	int ret = 0;
-
-	fault_cpu_mask(mask, sizeof(mask), cpu);
-	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
-		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,
-			 queue);
-		ret = netns_sysfs_write(port->ns, path, mask);
-	}
-	return failed(ret, "set RPS", port, err);
 }
 
 /* The device at which a program runs. */
@@ -127,9 +87,9 @@ static int apply_devices(const struct fault_state *s, struct error *err)
 			netdev_set_feature(tx->ns, tx->ifname, "tx-checksum-ip-generic", false),
 			"switch off checksum offload", tx, err);
 	if (!ret && fx->threaded_napi)
-		ret = threaded_napi(tx, lab_link_peer(s->lab), err);
+		ret = lab_thread_napi(tx, lab_link_peer(s->lab), err);
 	if (!ret && fx->busy_cpu >= 0)
-		ret = steer(&s->lab->rx, fx->busy_cpu, err);
+		ret = lab_steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
 	if (!ret && fx->tbf_bps)
 		ret = failed(netdev_qdisc_tbf(tx->ns, tx->ifindex, fx->tbf_bps, fx->tbf_burst,
 					      fx->tbf_limit),

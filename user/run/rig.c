@@ -288,7 +288,9 @@ int rig_open(struct rig *rig, const struct run_spec *spec, const struct experime
 	if (rc)
 		return rc;
 	rig->lab_open = true;
-	rc = open_both_ends(rig, err);
+	rc = lab_tune(&rig->lab, &spec->wish, err);
+	if (!rc)
+		rc = open_both_ends(rig, err);
 	if (rc)
 		rig_close(rig);
 	return rc;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/lab_tune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/netdev.h"
+#include "run/fault_table.h"
+
+static int failed(int ret, const char *what, const struct lab_port *port, struct error *err)
+{
+	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot %s of %s: %s", what,
+			       port->ifname, strerror(-ret))
+		   : 0;
+}
+
+static int switch_off_tso(const struct lab_port *port, struct error *err)
+{
+	static const char *const tso[] = {
+		"tx-tcp-segmentation",
+		"tx-tcp6-segmentation",
+		"tx-tcp-ecn-segmentation",
+		"tx-tcp-mangleid-segmentation",
+	};
+	int ret = 0;
+
+	for (unsigned i = 0; i < sizeof(tso) / sizeof(*tso) && !ret; i++)
+		ret = netdev_set_feature(port->ns, port->ifname, tso[i], false);
+	return failed(ret, "switch off TSO", port, err);
+}
+
+static int give_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
+{
+	int ret = switch_off_tso(from, err);
+
+	return ret ? ret
+		   : failed(netdev_set_feature(to->ns, to->ifname, "rx-gro", true), "switch on GRO",
+			    to, err);
+}
+
+int lab_thread_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
+{
+	char path[64];
+	int ret = give_napi(from, to, err);
+
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
+	return failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
+}
+
+int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)
+{
+	char path[96], mask[FAULT_MASK_LEN];
+	int ret = 0;
+
+	fault_cpu_mask(mask, sizeof(mask), cpu);
+	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
+		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,
+			 queue);
+		ret = netns_sysfs_write(port->ns, path, mask);
+	}
+	return failed(ret, "set RPS", port, err);
+}
+
+int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err)
+{
+	const struct lab_port *from = lab->topology == LAB_PAIR ? &lab->tx : &lab->router_rx;
+	int ret = 0;
+
+	if (wish->threaded_napi)
+		ret = lab_thread_napi(from, &lab->rx, err);
+	else if (wish->gro)
+		ret = give_napi(from, &lab->rx, err);
+	if (!ret && wish->rps_set)
+		ret = lab_steer(&lab->rx, wish->rps_cpu, err);
+	return ret;
+}
