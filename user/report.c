@@ -12,7 +12,8 @@
 #include "out/text.h"
 #include "out/trials.h"
 
-#define SCHEMA "pktledger/run/1"
+#define SCHEMA	"pktledger/run/1"
+#define LINE_NS 10000000000ULL
 
 struct report {
 	const struct run_options *o;
@@ -25,6 +26,7 @@ struct report {
 	struct result *res;
 	struct trials *trials; /* NULL: one trial only */
 	unsigned shown;
+	struct experiment_interval told; /* the last one that was told in a line */
 	bool ended, interrupted, broken, booked;
 };
 
@@ -102,6 +104,26 @@ static void show_progress(const struct report *r, const struct experiment_interv
 			     sent, rate, delivered, dropped);
 }
 
+/*
+ * Long intervals are lines that stay, with what both ends cost in each: a soak is read when it is
+ * over.
+ */
+static void tell_interval(struct report *r, const struct experiment_interval *now)
+{
+	const struct experiment_interval *last = &r->told;
+	char sent[FMT_MAX], dropped[FMT_MAX], memory[FMT_MAX];
+	double ns = (double)(now->time_ns - last->time_ns);
+
+	log_info("%s%.0f s: %s sent, %s lost, CPU of the sender %.0f %%, of the receiver %.0f %%, %s",
+		 r->title, (double)now->time_ns * 1e-9,
+		 fmt_count(sent, sizeof(sent), now->sent - last->sent),
+		 fmt_count(dropped, sizeof(dropped), now->dropped - last->dropped),
+		 (double)(now->tx_cpu_ns - last->tx_cpu_ns) / ns * 100,
+		 (double)(now->rx_cpu_ns - last->rx_cpu_ns) / ns * 100,
+		 fmt_bytes(memory, sizeof(memory), now->memory_bytes));
+	r->told = *now;
+}
+
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	struct report *r = arg;
@@ -109,6 +131,8 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	show_progress(r, now);
 	if (now->settling)
 		return true;
+	if (r->o->interval_ns >= LINE_NS)
+		tell_interval(r, now);
 	if (r->json && r->own)
 		json_out_interval(r->json, now);
 	if (r->ledger) {
@@ -205,8 +229,10 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 		.on_fates = r->ledger ? on_fates : NULL,
 		.arg = r,
 	};
-	int rc = experiment_run(spec, &view, r->res, err);
+	int rc;
 
+	r->told = (struct experiment_interval){};
+	rc = experiment_run(spec, &view, r->res, err);
 	r->booked = !rc || r->res->attempted;
 	/* an engine that died early leaves books that close all the same */
 	if (r->booked)

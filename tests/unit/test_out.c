@@ -23,8 +23,13 @@ static struct result res;
 static char *print(enum json_mode mode, const struct run_header *head, const struct result *r,
 		   const struct error *err)
 {
-	struct experiment_interval interval = {
-		.time_ns = 5, .sent = 4, .delivered = 3, .dropped = 1};
+	struct experiment_interval interval = {.time_ns = 5,
+					       .sent = 4,
+					       .delivered = 3,
+					       .dropped = 1,
+					       .tx_cpu_ns = 21,
+					       .rx_cpu_ns = 22,
+					       .memory_bytes = 4096};
 	const struct limit limit = {STAGE_NONE, LIMIT_SHARE, 0.5};
 	struct json_out *o;
 	char *text = NULL;
@@ -110,6 +115,9 @@ static void start_tells_the_plan(void **state)
 	is_text(doc, "start.env.version", PKTLEDGER_VERSION);
 	assert_int_equal(json_object_array_length(at(doc, "intervals")), 3);
 	is_u64(doc, "intervals.2.time_ns", 7);
+	is_u64(doc, "intervals.2.tx_cpu_ns", 21);
+	is_u64(doc, "intervals.2.rx_cpu_ns", 22);
+	is_u64(doc, "intervals.2.memory_bytes", 4096);
 	json_object_put(doc);
 	free(text);
 }

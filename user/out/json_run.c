@@ -119,6 +119,9 @@ struct json_object *json_interval(const struct experiment_interval *now)
 	json_put_u64(o, "sent", now->sent);
 	json_put_u64(o, "delivered", now->delivered);
 	json_put_u64(o, "dropped", now->dropped);
+	json_put_u64(o, "tx_cpu_ns", now->tx_cpu_ns);
+	json_put_u64(o, "rx_cpu_ns", now->rx_cpu_ns);
+	json_put_u64(o, "memory_bytes", now->memory_bytes);
 	json_put(o, "stages", stages);
 	json_put_bool(o, "settling", now->settling);
 	return o;

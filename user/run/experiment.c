@@ -2,9 +2,12 @@
 #include "run/experiment.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "engine/pace.h"
 #include "host/netdev.h"
 #include "run/close.h"
@@ -14,6 +17,17 @@
 #define QUIET_NS   200000000  /* no new fate for so long: the books may close */
 #define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more   \
 			       */
+
+static uint64_t memory_in_use(void)
+{
+	unsigned long all, resident;
+	char text[64];
+
+	if (!file_line("/proc/self/statm", text, sizeof(text)) ||
+	    sscanf(text, "%lu %lu", &all, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 static bool show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
 		 bool settling)
@@ -27,6 +41,9 @@ static bool show(const struct rig *rig, struct books *books, uint64_t start, uin
 		i.sent += sender_next(rig->sender, t) - rig->tracer.fates.base;
 	i.delivered = rig->receiver ? receiver_delivered(rig->receiver) : 0;
 	i.dropped = drops_packets(rig->tracer.drops);
+	i.tx_cpu_ns = sender_cpu_ns(rig->sender);
+	i.rx_cpu_ns = rig->receiver ? receiver_cpu_ns(rig->receiver) : 0;
+	i.memory_bytes = memory_in_use();
 	books_stages(books, rig, i.stage);
 	return view->on_interval(view->arg, &i);
 }

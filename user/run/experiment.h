@@ -49,6 +49,8 @@ struct run_spec {
 struct experiment_interval {
 	uint64_t time_ns;		       /* since the first packet */
 	uint64_t sent, delivered, dropped;     /* since the first packet */
+	uint64_t tx_cpu_ns, rx_cpu_ns;	       /* that both ends used until now */
+	uint64_t memory_bytes;		       /* of the process */
 	bool settling;			       /* sending is over, the books are being closed */
 	struct trace_count stage[STAGE_COUNT]; /* ends seen since the first packet */
 };

@@ -20,6 +20,7 @@ struct receiving {
 	struct receiver *receiver;
 	pthread_t thread;
 	bool started;
+	uint64_t cpu_ns; /* as last asked for */
 	unsigned slot;
 	struct rx_config rx_config;
 	struct rx *rx;
@@ -216,6 +217,20 @@ uint64_t receiver_delivered(const struct receiver *r)
 
 	for (unsigned t = 0; t < r->cfg->threads; t++)
 		sum += __atomic_load_n(&r->at[t].sink.sums.delivered, __ATOMIC_RELAXED);
+	return sum;
+}
+
+uint64_t receiver_cpu_ns(struct receiver *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		struct receiving *me = &r->at[t];
+		uint64_t now = me->started ? worker_cpu_ns(me->thread) : 0;
+
+		me->cpu_ns = now ? now : me->cpu_ns;
+		sum += me->cpu_ns;
+	}
 	return sum;
 }
 

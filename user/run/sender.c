@@ -20,6 +20,7 @@ struct sending {
 	struct sender *sender;
 	pthread_t thread;
 	bool started;
+	uint64_t cpu_ns; /* as last asked for */
 	struct stream stream;
 	struct tx_config tx_config;
 	struct tx *tx;
@@ -298,6 +299,20 @@ int sender_join(struct sender *s, struct error *err)
 			*err = s->at[t].error;
 	}
 	return err->status == STATUS_OK ? 0 : -EIO;
+}
+
+uint64_t sender_cpu_ns(struct sender *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned t = 0; t < s->cfg->threads; t++) {
+		struct sending *me = &s->at[t];
+		uint64_t now = me->started ? worker_cpu_ns(me->thread) : 0;
+
+		me->cpu_ns = now ? now : me->cpu_ns;
+		sum += me->cpu_ns;
+	}
+	return sum;
 }
 
 uint64_t sender_next(const struct sender *s, unsigned slot)

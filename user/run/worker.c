@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -106,6 +107,16 @@ int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *
 			pin(cpu); /* our guess: without it all is slower */
 	}
 	return grant(wish, tuning, slot, err);
+}
+
+uint64_t worker_cpu_ns(pthread_t thread)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 static void on_interrupt(int signal)

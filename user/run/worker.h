@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "host/netns.h"
@@ -42,6 +43,9 @@ struct tuning;
  */
 int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
 		     const struct tuning *tuning, unsigned slot, struct error *err);
+
+/* CPU time of a thread that is not joined yet, ns; 0 if it has ended. */
+uint64_t worker_cpu_ns(pthread_t thread);
 
 /* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
 void worker_allow_interrupts(void);
