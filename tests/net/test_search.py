@@ -72,14 +72,15 @@ def a_known_bottleneck():
 
 @case
 def the_lowest_rate_fails():
-    """What was measured is told all the same."""
+    """What was measured is told all the same; duplicates do not cancel losses."""
     require_root()
-    document = search("--fault", "netfilter=20%", "-t", "200ms", "--sum", "200ms", "--warmup",
-                      "100ms", "--min-rate", "5k", "--max-rate", "5500", "--precision", "20%",
+    document = search("--fault", "netfilter=20%", "--dup", "30%", "-t", "200ms", "--sum", "200ms",
+                      "--warmup", "100ms", "--min-rate", "5k", "--max-rate", "5500", "--precision", "20%",
                       status=1)
     assert_log(document)
     assert "lowest rate" in document["error"]["message"], document["error"]
     assert "netfilter" in document["error"]["message"]
+    assert all(t["duplicated"] for t in document["trials"])
     ndr = document["end"]["ndr"]
     assert ndr["lower_pps"] is None and ndr["upper_pps"] == 5000 and ndr["stage"] == "netfilter"
 
@@ -112,7 +113,7 @@ def police():
         built = subprocess.run(
             ["clang", "-O2", "-g", "-target", "bpf", f"-DRATE={RATE}", f"-DBURST={BUFFER}",
              "-idirafter", f"/usr/include/{os.uname().machine}-linux-gnu", "-c",
-             ROOT / "tests/net/police.bpf.c", "-o", program], capture_output=True, check=False)
+             ROOT / "tests/fixtures/search/police.bpf.c", "-o", program], capture_output=True, check=False)
         require(not built.returncode, f"needs clang: {built.stderr.decode()}")
         configure("rx", "ip", "link", "set", "v-rx", "xdpgeneric", "obj", program, "sec", "xdp")
 
