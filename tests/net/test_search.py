@@ -56,18 +56,19 @@ def assert_log(document):
 
 @case
 def a_known_bottleneck():
-    """A token bucket on the way out."""
+    """A token bucket on the way out. The lowest rate is no more than its burst."""
     require_root()
-    document = search("--fault", "qdisc=10k", "-t", "500ms", "--sum", "500ms", "--precision", "20%",
-                      "--warmup", "100ms", "--min-rate", "5k", "--max-rate", "20k", "--rcvbuf", "4m")
+    document = search("--fault", "qdisc=10k", "-t", "200ms", "--sum", "200ms", "--precision", "20%",
+                      "--warmup", "100ms", "--min-rate", "100", "--max-rate", "20k",
+                      "--rcvbuf", "4m")
     assert_log(document)
-    end = document["end"]
-    ndr, capacity = end["ndr"], 10000 + TBF_FRAMES / 0.5
+    ndr, pdr, mrr = (document["end"][name] for name in ("ndr", "pdr", "mrr"))
+    capacity = 10000 + TBF_FRAMES / 0.2
     assert ndr["done"] and ndr["lower_pps"] <= capacity * (1 + NEAR), ndr
-    assert ndr["lower_pps"] < ndr["upper_pps"] <= ndr["lower_pps"] / (1 - 0.2) * (1 + NEAR)
-    assert (ndr["stage"], ndr["limited_by"]) == ("qdisc", "path") \
-        or ndr["limited_by"] == "generator", ndr
-    assert end["pdr"]["lower_pps"] >= ndr["lower_pps"]
+    assert ndr["lower_pps"] < ndr["upper_pps"] <= ndr["lower_pps"] / (1 - 0.2) * (1 + NEAR), ndr
+    assert pdr["done"] and pdr["lower_pps"] >= ndr["lower_pps"], (ndr, pdr)
+    assert mrr["upper_pps"] <= capacity * (1 + NEAR), mrr
+    assert mrr["limited_by"] == "generator" or mrr["stage"] == "qdisc", mrr
 
 
 @case
@@ -75,14 +76,15 @@ def the_lowest_rate_fails():
     """What was measured is told all the same; duplicates do not cancel losses."""
     require_root()
     document = search("--fault", "netfilter=20%", "--dup", "30%", "-t", "200ms", "--sum", "200ms",
-                      "--warmup", "100ms", "--min-rate", "5k", "--max-rate", "5500", "--precision", "20%",
-                      status=1)
+                      "--warmup", "300ms", "--min-rate", "1k", "--max-rate", "3k",
+                      "--precision", "40%", status=1)
     assert_log(document)
     assert "lowest rate" in document["error"]["message"], document["error"]
-    assert "netfilter" in document["error"]["message"]
     assert all(t["duplicated"] for t in document["trials"])
     ndr = document["end"]["ndr"]
-    assert ndr["lower_pps"] is None and ndr["upper_pps"] == 5000 and ndr["stage"] == "netfilter"
+    assert ndr["lower_pps"] is None and ndr["upper_pps"] == 1000, ndr
+    assert ndr["limited_by"] == "generator" or (
+        ndr["stage"] == "netfilter" and "netfilter" in document["error"]["message"]), document
 
 
 @contextlib.contextmanager
@@ -113,7 +115,8 @@ def police():
         built = subprocess.run(
             ["clang", "-O2", "-g", "-target", "bpf", f"-DRATE={RATE}", f"-DBURST={BUFFER}",
              "-idirafter", f"/usr/include/{os.uname().machine}-linux-gnu", "-c",
-             ROOT / "tests/fixtures/search/police.bpf.c", "-o", program], capture_output=True, check=False)
+             ROOT / "tests/fixtures/search/police.bpf.c", "-o", program],
+            capture_output=True, check=False)
         require(not built.returncode, f"needs clang: {built.stderr.decode()}")
         configure("rx", "ip", "link", "set", "v-rx", "xdpgeneric", "obj", program, "sec", "xdp")
 
