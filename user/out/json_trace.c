@@ -145,7 +145,41 @@ struct json_object *json_trace_interval(const struct live_table *t, unsigned by,
 	return o;
 }
 
-static struct json_object *own_losses(const struct live_own *own)
+static struct json_object *flow_rows(const struct live_table *t)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < t->n; i++) {
+		struct json_object *o;
+
+		if (!*t->rows[i].text[LIVE_FLOW]) /* a counter told it */
+			continue;
+		o = json_object_new_object();
+		json_put_text(o, "stage", t->rows[i].text[LIVE_STAGE]);
+		json_put_text(o, "flow", t->rows[i].text[LIVE_FLOW]);
+		put_counts(o, &t->rows[i].counts);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+struct json_object *json_trace_kept(const struct live_table *t, const struct live_table *flows,
+				    unsigned by, uint64_t realtime_ns, uint64_t time_ns,
+				    uint64_t interval_ns)
+{
+	struct json_object *o = json_object_new_object();
+	char time[32];
+
+	json_put_u64(o, "time_ns", time_ns);
+	json_put_u64(o, "interval_ns", interval_ns);
+	json_put_text(o, "time", json_time(time, sizeof(time), realtime_ns));
+	put_classes(o, t, by);
+	if (flows)
+		json_put(o, "flows", flow_rows(flows));
+	return o;
+}
+
+struct json_object *json_trace_losses(const struct live_own *own)
 {
 	const struct watch_state *w = &own->watch;
 	struct json_object *o = json_object_new_object();
@@ -195,7 +229,7 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 		json_put_books(o, s->books, s->books_cost);
 	if (s->bursts.window_ns)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
-	json_put(o, "own_losses", own_losses(&s->own));
+	json_put(o, "own_losses", json_trace_losses(&s->own));
 	json_put(o, "own_cost", own_cost(&s->own));
 	for (unsigned i = 0; i < s->n_findings; i++)
 		json_object_array_add(findings, json_finding(&s->finding[i]));

@@ -14,6 +14,17 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 struct json_object *json_trace_interval(const struct live_table *t, unsigned by, uint64_t time_ns,
 					uint64_t interval_ns);
 
+/*
+ * The same for a ledger: when it was, and the worst flows, by stage and flow; NULL: flows were not
+ * told apart.
+ */
+struct json_object *json_trace_kept(const struct live_table *t, const struct live_table *flows,
+				    unsigned by, uint64_t realtime_ns, uint64_t time_ns,
+				    uint64_t interval_ns);
+
+/* What the collector itself lost until now. */
+struct json_object *json_trace_losses(const struct live_own *own);
+
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
 
 #endif

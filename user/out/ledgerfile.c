@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/json_put.h"
+#include "base/when.h"
 #include "out/crc32.h"
+#include "out/ledgerkeep.h"
 #include "trace/stagemap.h"
 
 #define WAITING 65536
@@ -33,6 +35,9 @@ struct ledgerfile {
 	int fd;
 	int rc; /* -errno of the first write that failed */
 	char *path;
+	bool is_file;
+	off_t size;		 /* of the file */
+	struct ledgerkeep *keep; /* NULL: everything is kept */
 	char *waiting;
 	size_t n_waiting;
 	struct outcome *outcome;
@@ -42,50 +47,78 @@ struct ledgerfile {
 	unsigned n_ranges;
 };
 
-static int write_all(int fd, const char *p, size_t n)
+/* Bytes of whole lines. */
+static size_t whole_lines(const char *p, size_t n)
 {
-	while (n) {
-		ssize_t done = write(fd, p, n);
+	const char *last = memrchr(p, '\n', n);
 
-		if (done < 0 && errno == EINTR)
+	return last ? (size_t)(last - p) + 1 : 0;
+}
+
+/* What of a line did not find room is taken back. */
+static int write_lines(struct ledgerfile *lf, const char *p, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t now = write(lf->fd, p + done, n - done);
+
+		if (now < 0 && errno == EINTR)
 			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
+		if (now < 0) {
+			int rc = -errno;
+
+			lf->size += (off_t)whole_lines(p, done);
+			if (lf->is_file && ftruncate(lf->fd, lf->size))
+				return rc; /* then it is cut: the reader can tell */
+			return rc;
+		}
+		done += (size_t)now;
 	}
+	lf->size += (off_t)n;
 	return 0;
 }
 
 static int flush(struct ledgerfile *lf)
 {
 	if (!lf->rc && lf->n_waiting)
-		lf->rc = write_all(lf->fd, lf->waiting, lf->n_waiting);
+		lf->rc = write_lines(lf, lf->waiting, lf->n_waiting);
 	lf->n_waiting = 0;
+	return lf->rc;
+}
+
+/* Into `to`, which has room. */
+static void put_line(char *to, const char *json, size_t len)
+{
+	snprintf(to, 10, "%08" PRIx32 " ", crc32_ieee(json, len));
+	memcpy(to + 9, json, len);
+	to[9 + len] = '\n';
+}
+
+static int write_long(struct ledgerfile *lf, const char *json, size_t len)
+{
+	char *line = malloc(len + 10);
+
+	if (!line)
+		return -ENOMEM;
+	put_line(line, json, len);
+	lf->rc = write_lines(lf, line, len + 10);
+	free(line);
 	return lf->rc;
 }
 
 static int append(struct ledgerfile *lf, const char *json, size_t len)
 {
-	char crc[10];
-
-	snprintf(crc, sizeof(crc), "%08" PRIx32 " ", crc32_ieee(json, len));
-	if (lf->n_waiting + 9 + len + 1 > WAITING)
+	if (lf->n_waiting + len + 10 > WAITING)
 		flush(lf);
 	if (lf->rc)
 		return lf->rc;
-	if (9 + len + 1 > WAITING) {
-		lf->rc = write_all(lf->fd, crc, 9);
-		if (!lf->rc)
-			lf->rc = write_all(lf->fd, json, len);
-		if (!lf->rc)
-			lf->rc = write_all(lf->fd, "\n", 1);
-		return lf->rc;
-	}
-	memcpy(lf->waiting + lf->n_waiting, crc, 9);
-	memcpy(lf->waiting + lf->n_waiting + 9, json, len);
-	lf->n_waiting += 9 + len;
-	lf->waiting[lf->n_waiting++] = '\n';
+	if (lf->keep)
+		ledgerkeep_line(lf->keep, json, len, lf->size + (off_t)lf->n_waiting);
+	if (len + 10 > WAITING)
+		return write_long(lf, json, len);
+	put_line(lf->waiting + lf->n_waiting, json, len);
+	lf->n_waiting += len + 10;
 	return 0;
 }
 
@@ -210,10 +243,35 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 	return append_event(lf, "start", schema, data);
 }
 
+/* A file that cannot be replaced just now grows on. */
+static void drop_old(struct ledgerfile *lf)
+{
+	struct ledgerkeep_mark cut;
+	int fd;
+
+	if (lf->rc || !ledgerkeep_due(lf->keep, when_now(), &cut))
+		return;
+	fd = ledgerkeep_rewrite(lf->keep, lf->path, lf->fd, &lf->size, &cut);
+	if (fd < 0)
+		return;
+	close(lf->fd);
+	lf->fd = fd;
+}
+
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 {
 	append_ranges(lf);
 	append_event(lf, "interval", NULL, data);
+	flush(lf);
+	if (lf->keep)
+		drop_old(lf);
+	return lf->rc;
+}
+
+int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data)
+{
+	append_ranges(lf);
+	append_event(lf, "limit", NULL, data);
 	return flush(lf);
 }
 
@@ -251,7 +309,9 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	if (fstat(lf->fd, &st))
 		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot read %s: %s", lf->path,
 				 strerror(errno));
-	if (!S_ISREG(st.st_mode) || !st.st_size)
+	lf->is_file = S_ISREG(st.st_mode);
+	lf->size = st.st_size;
+	if (!lf->is_file || !st.st_size)
 		return 0;
 	rc = ledgerfile_read(lf->path, first_only, &ours, &state, err);
 	if (rc < 0)
@@ -263,21 +323,36 @@ static int check_old(struct ledgerfile *lf, struct error *err)
 	if (pread(lf->fd, &last, 1, st.st_size - 1) != 1)
 		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", lf->path);
 	if (last != '\n')
-		lf->rc = write_all(lf->fd, "\n", 1);
+		lf->rc = write_lines(lf, "\n", 1);
 	return lf->rc ? error_set(err, STATUS_FAILED, lf->rc, NULL, "cannot write %s: %s", lf->path,
 				  strerror(-lf->rc))
 		      : 0;
 }
 
+/* Locked, and still the file of that name: --keep may have put another in its place. */
+static bool is_same(const struct ledgerfile *lf)
+{
+	struct stat opened, named;
+
+	return !fstat(lf->fd, &opened) && !stat(lf->path, &named) &&
+	       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 static int open_locked(struct ledgerfile *lf, struct error *err)
 {
-	lf->fd = open(lf->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	if (lf->fd < 0)
-		return error_set(err, STATUS_FAILED, -errno, "name a file that can be written",
-				 "cannot open %s: %s", lf->path, strerror(errno));
-	if (flock(lf->fd, LOCK_EX | LOCK_NB))
-		return error_set(err, STATUS_FAILED, -EBUSY, "give each run a file of its own",
-				 "another run writes %s", lf->path);
+	do {
+		if (lf->fd >= 0)
+			close(lf->fd);
+		lf->fd = open(lf->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+		if (lf->fd < 0)
+			return error_set(err, STATUS_FAILED, -errno,
+					 "name a file that can be written", "cannot open %s: %s",
+					 lf->path, strerror(errno));
+		if (flock(lf->fd, LOCK_EX | LOCK_NB))
+			return error_set(err, STATUS_FAILED, -EBUSY,
+					 "give each run a file of its own",
+					 "another run writes %s", lf->path);
+	} while (!is_same(lf));
 	return check_old(lf, err);
 }
 
@@ -287,6 +362,7 @@ static void ledgerfile_free(struct ledgerfile *lf)
 		close(lf->fd);
 	free(lf->outcome);
 	free(lf->waiting);
+	free(lf->keep);
 	free(lf->path);
 	free(lf);
 }
@@ -310,6 +386,50 @@ int ledgerfile_open(struct ledgerfile **out, const char *path, struct error *err
 	else
 		*out = lf;
 	return rc;
+}
+
+struct scan {
+	struct ledgerkeep *keep;
+	struct ledgerfile_state state;
+};
+
+static int scan_line(void *arg, const char *json, size_t len)
+{
+	struct scan *s = arg;
+
+	ledgerkeep_line(s->keep, json, len, (off_t)s->state.at);
+	return 0;
+}
+
+int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err)
+{
+	struct scan scan = {};
+	char *path;
+	int rc;
+
+	if (!lf->is_file)
+		return 0;
+	path = realpath(lf->path, NULL); /* a link stays one */
+	scan.keep = malloc(sizeof(*scan.keep));
+	if (!path || !scan.keep) {
+		free(path);
+		free(scan.keep);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	free(lf->path);
+	lf->path = path;
+	ledgerkeep_init(scan.keep, keep_ns);
+	rc = ledgerfile_read(path, scan_line, &scan, &scan.state, err);
+	if (!rc && scan.keep->others)
+		rc = error_set(err, STATUS_USAGE, -EEXIST, "name a new file",
+			       "%s holds more than traces, which --keep would drop", path);
+	if (rc) {
+		free(scan.keep);
+		return rc;
+	}
+	ledgerkeep_tidy(path);
+	lf->keep = scan.keep;
+	return 0;
 }
 
 int ledgerfile_close(struct ledgerfile *lf, struct error *err)

@@ -15,7 +15,7 @@
  *	{"event":"fate","data":{"id":2,"fate":"dropped","stage":"rcvbuf","reason":..,"location":..,
  *	                        "ifname":..,"netns":..,"direction":..,"hook":..}}
  *	{"event":"fates","data":{"stream":7,"ranges":[[first,last,id],..]}}
- *	{"event":"error","data":{..}}, {"event":"end","data":{..}}
+ *	{"event":"limit","data":{..}}, {"event":"error","data":{..}}, {"event":"end","data":{..}}
  *
  * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
  * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
@@ -44,12 +44,20 @@ struct ledgerfile;
 int ledgerfile_open(struct ledgerfile **lf, const char *path, struct error *err);
 
 /*
+ * Keeps intervals of traces for so long, and no longer: from time to time the file is replaced by
+ * one without the oldest. It is whole at any moment. STATUS_USAGE: it holds something else, which
+ * would be lost.
+ */
+int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
+
+/*
  * All return 0 or the -errno of the first write that failed (-ENOSPC); after that nothing more is
  * written, and what was is whole. `data` is borrowed. Lines reach the kernel with interval and end,
  * or when 64 KiB wait.
  */
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data);
 int ledgerfile_error(struct ledgerfile *lf, struct json_object *data);
 int ledgerfile_end(struct ledgerfile *lf, struct json_object *data);
 
@@ -63,6 +71,8 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err);
 struct ledgerfile_state {
 	uint64_t lines;	   /* whole */
 	uint64_t bad;	   /* cut or changed, the tail included */
+	uint64_t bad_line; /* the number of the first of them, from 1; 0: none */
+	uint64_t at;	   /* offset of the line that is told, in bytes */
 	bool cut;	   /* the file ends in a line that is not whole */
 	uint64_t cut_at;   /* its offset in bytes, */
 	uint64_t cut_line; /* its number, from 1 */

@@ -51,11 +51,14 @@ int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, s
 	while (!rc && (n = getline(&buf, &size, f)) > 0) {
 		size_t len = (size_t)n - (buf[n - 1] == '\n');
 
+		state->at = offset;
 		state->cut = !is_whole(buf, len);
 		if (state->cut) {
 			state->bad++;
 			state->cut_at = offset;
 			state->cut_line = state->lines + state->bad;
+			if (!state->bad_line)
+				state->bad_line = state->cut_line;
 		} else {
 			state->lines++;
 			if (line)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The fates of all numbers in a ledger file, added up: out/ledgerfile.h has the lines. */
+#ifndef PKTLEDGER_REPORT_FATESUM_H
+#define PKTLEDGER_REPORT_FATESUM_H
+
+#include "base/json_get.h"
+
+struct fatesum;
+
+struct fatesum *fatesum_new(void); /* NULL: no memory */
+void fatesum_free(struct fatesum *f);
+
+/* The data of a `fate` line. -EINVAL: out of order; -ENOMEM. */
+int fatesum_name(struct fatesum *f, struct json_object *data);
+
+/* The JSON of a whole `fates` line, not terminated. -EINVAL: it is not as it should be. */
+int fatesum_ranges(struct fatesum *f, const char *json, size_t len);
+
+/*
+ * A list of {"fate","stage",..,"packets","ranges","longest"}: packets, runs of neighbouring
+ * numbers, and the longest of them. NULL: there were no fates. To be given away.
+ */
+struct json_object *fatesum_json(const struct fatesum *f);
+
+/* Packets of a fate; `stage` if it is "dropped", else NULL. */
+uint64_t fatesum_packets(const struct fatesum *f, const char *fate, const char *stage);
+
+#endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json_put.h"
+#include "base/when.h"
+#include "out/ledgerline.h"
+#include "report/fatesum.h"
+#include "report/rows.h"
+#include "report/series.h"
+
+struct ledgers {
+	struct ledgers_file *file;
+	unsigned files;
+	struct ledgers_document *document;
+	unsigned documents;
+};
+
+/* The document that is being read. */
+struct reading {
+	struct ledgers *l;
+	const struct load_spec *spec;
+	struct ledgers_file *file;
+	struct json_tokener *tokener;
+	struct json_object *document; /* NULL: no start has come */
+	struct series *series;
+	struct fatesum *fates;
+	char command[16];
+	bool is_trace;
+	uint64_t started_ns, from_ns, to_ns; /* from_ns: of the first interval that is kept */
+	uint64_t intervals;		     /* of it, whenever they were */
+	uint64_t bad;			     /* lines of the file that were bad before it */
+	int rc;
+};
+
+/* "run" of "pktledger/run/1". */
+static bool command_of(const char *schema, char command[16])
+{
+	return sscanf(schema, "pktledger/%15[a-z]/1", command) == 1;
+}
+
+static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns >= spec->since_ns && from_ns <= spec->until_ns;
+}
+
+static struct json_object *covers(const struct series *s, uint64_t from_ns, uint64_t to_ns)
+{
+	struct json_object *o = json_object_new_object();
+	uint64_t count, first, last;
+	char time[32];
+
+	count = series_count(s, &first, &last);
+	json_put_text(o, "from", json_time(time, sizeof(time), from_ns));
+	json_put_text(o, "to", json_time(time, sizeof(time), to_ns));
+	json_put_u64(o, "intervals", count);
+	json_put_u64(o, "joined", series_joined(s));
+	return o;
+}
+
+/* What is in it of the time that was asked for. */
+static bool is_wanted(const struct reading *r, uint64_t *from_ns, uint64_t *to_ns)
+{
+	*from_ns = r->from_ns;
+	*to_ns = r->to_ns;
+	if (r->is_trace && r->intervals)
+		return series_count(r->series, from_ns, to_ns);
+	return in_window(r->spec, *from_ns, *to_ns);
+}
+
+static int add_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
+{
+	struct ledgers *l = r->l;
+	struct ledgers_document *more;
+
+	more = realloc(l->document, (l->documents + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->document = more;
+	more += l->documents++;
+	*more = (struct ledgers_document){
+		.json = json_object_get(r->document),
+		.path = r->file->path,
+		.number = r->file->documents,
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.fates_whole = r->file->state.bad == r->bad && !r->file->odd,
+	};
+	memcpy(more->command, r->command, sizeof(more->command));
+	return 0;
+}
+
+/* The next start has come, or the end of the file. */
+static void end_document(struct reading *r)
+{
+	uint64_t from_ns, to_ns;
+
+	if (!r->document)
+		return;
+	if (r->to_ns > r->file->to_ns)
+		r->file->to_ns = r->to_ns;
+	if (!r->file->from_ns || r->from_ns < r->file->from_ns)
+		r->file->from_ns = r->from_ns;
+	if (!r->rc && is_wanted(r, &from_ns, &to_ns)) {
+		json_put(r->document, "intervals", series_intervals(r->series));
+		json_put(r->document, "covers", covers(r->series, from_ns, to_ns));
+		json_put(r->document, "worst", series_worst(r->series));
+		if (r->is_trace)
+			json_put(r->document, "sum", series_sum(r->series));
+		if (!strcmp(r->command, "run"))
+			json_put(r->document, "fates", fatesum_json(r->fates));
+		r->rc = add_document(r, from_ns, to_ns);
+	}
+	json_object_put(r->document);
+	series_free(r->series);
+	fatesum_free(r->fates);
+	r->document = NULL;
+	r->series = NULL;
+	r->fates = NULL;
+}
+
+static struct json_object *parse(struct reading *r, const char *json, size_t len)
+{
+	json_tokener_reset(r->tokener);
+	return len <= INT32_MAX ? json_tokener_parse_ex(r->tokener, json, (int)len) : NULL;
+}
+
+static void begin_document(struct reading *r, struct json_object *line)
+{
+	const char *schema = json_get_text(line, "schema");
+	struct json_object *start = json_get(line, "data");
+
+	end_document(r);
+	if (!command_of(schema, r->command) || !json_object_is_type(start, json_type_object) ||
+	    when_date(json_get_text(start, "time"), &r->started_ns)) {
+		r->file->odd++;
+		return;
+	}
+	r->is_trace = !strcmp(r->command, "trace");
+	r->from_ns = r->to_ns = r->started_ns;
+	r->intervals = 0;
+	r->bad = r->file->state.bad;
+	r->file->documents++;
+	r->document = json_object_new_object();
+	r->series = series_new(r->is_trace ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start));
+	r->fates = fatesum_new();
+	if (!r->document || !r->series || !r->fates) {
+		r->rc = -ENOMEM;
+		return;
+	}
+	json_put_text(r->document, "schema", schema);
+	json_put_text(r->document, "file", r->file->path);
+	json_put_u64(r->document, "number", r->file->documents);
+	json_put(r->document, "start", json_object_get(start));
+}
+
+/* When an interval began and ended: most are not asked for, so it is not parsed for that. */
+static void interval_time(const struct reading *r, const struct ledgerline *peek, uint64_t *from_ns,
+			  uint64_t *to_ns)
+{
+	*to_ns = peek->realtime_ns ? peek->realtime_ns : r->started_ns + peek->time_ns;
+	*from_ns = *to_ns > peek->length_ns ? *to_ns - peek->length_ns : 0;
+}
+
+static void take_interval(struct reading *r, const struct ledgerline *peek, const char *json,
+			  size_t len)
+{
+	struct json_object *line, *data;
+	uint64_t from_ns, to_ns;
+
+	interval_time(r, peek, &from_ns, &to_ns);
+	if (to_ns > r->to_ns)
+		r->to_ns = to_ns;
+	if (r->is_trace && !r->intervals++)
+		r->from_ns = from_ns;
+	if (r->is_trace && !in_window(r->spec, from_ns, to_ns))
+		return;
+	line = parse(r, json, len);
+	data = json_get(line, "data");
+	if (json_object_is_type(data, json_type_object))
+		r->rc = series_add(r->series, json_object_get(data), from_ns, to_ns);
+	else
+		r->file->odd++;
+	json_object_put(line);
+}
+
+/* When a limit was crossed; those of run are told in the end. */
+static bool limit_in_window(const struct reading *r, const struct json_object *data)
+{
+	uint64_t ns;
+
+	return when_date(json_get_text(data, "time"), &ns) || in_window(r->spec, ns, ns);
+}
+
+static void take_limit(struct reading *r, struct json_object *data)
+{
+	struct json_object *list = json_get(r->document, "limits");
+
+	if (!list) {
+		list = json_object_new_array();
+		json_put(r->document, "limits", list);
+	}
+	if (limit_in_window(r, data) && json_object_array_length(list) < LOAD_LIMITS)
+		json_object_array_add(list, json_object_get(data));
+}
+
+static void take_end(struct reading *r, struct json_object *data)
+{
+	uint64_t to_ns = r->started_ns + json_get_u64(data, "duration_ns");
+
+	json_put(r->document, "end", json_object_get(data));
+	if (to_ns > r->to_ns)
+		r->to_ns = to_ns;
+}
+
+static void take_event(struct reading *r, const char *json, size_t len)
+{
+	struct json_object *line = parse(r, json, len), *data = json_get(line, "data");
+	const char *event = json_get_text(line, "event");
+
+	if (!strcmp(event, "start"))
+		begin_document(r, line);
+	else if (!*event || !json_object_is_type(data, json_type_object))
+		r->file->odd++;
+	else if (!r->document)
+		r->file->headless++;
+	else if (!strcmp(event, "end"))
+		take_end(r, data);
+	else if (!strcmp(event, "error"))
+		json_put(r->document, "error", json_object_get(data));
+	else if (!strcmp(event, "limit"))
+		take_limit(r, data);
+	else if (!strcmp(event, "fate") && fatesum_name(r->fates, data))
+		r->file->odd++;
+	json_object_put(line); /* events of later versions tell what is not asked for here */
+}
+
+static int take_line(void *arg, const char *json, size_t len)
+{
+	struct reading *r = arg;
+	struct ledgerline peek;
+
+	if (!ledgerline_peek(json, len, &peek))
+		r->file->odd++;
+	else if (peek.kind != LEDGERLINE_INTERVAL && peek.kind != LEDGERLINE_FATES)
+		take_event(r, json, len);
+	else if (!r->document)
+		r->file->headless++;
+	else if (peek.kind == LEDGERLINE_INTERVAL)
+		take_interval(r, &peek, json, len);
+	else
+		r->file->odd += fatesum_ranges(r->fates, json, len) != 0;
+	return r->rc;
+}
+
+/* Ours begin with a CRC and an object; so does what is left of one that was cut in its first line.
+ */
+static bool looks_like_ledger(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char head[11] = "";
+	unsigned crc;
+	char brace;
+	bool ours;
+
+	if (!f)
+		return true; /* whoever reads it says why */
+	ours = fread(head, 1, sizeof(head) - 1, f) < 10 ||
+	       (strspn(head, "0123456789abcdef") == 8 &&
+		sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{');
+	fclose(f);
+	return ours;
+}
+
+static int check_kind(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
+				 "%s is a directory", path);
+	if (!looks_like_ledger(path))
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "report reads what `run --ledger` or `trace --ledger` wrote",
+				 "%s is no ledger", path);
+	return 0;
+}
+
+static int read_file(struct ledgers *l, const struct load_spec *spec, const char *path,
+		     struct error *err)
+{
+	struct reading r = {.l = l, .spec = spec, .file = &l->file[l->files++]};
+	int rc;
+
+	r.file->path = path;
+	rc = check_kind(path, err);
+	if (rc)
+		return rc;
+	r.tokener = json_tokener_new();
+	if (!r.tokener)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = ledgerfile_read(path, take_line, &r, &r.file->state, err);
+	end_document(&r);
+	json_tokener_free(r.tokener);
+	if (!rc)
+		rc = r.rc;
+	if (!rc && !r.file->documents)
+		return error_set(err, STATUS_FAILED, -ENODATA,
+				 r.file->state.bad ? "it was cut before its first line was whole"
+						   : NULL,
+				 "%s tells of nothing", path);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", path,
+			      strerror(-rc))
+		  : 0;
+}
+
+int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct error *err)
+{
+	struct ledgers *l = calloc(1, sizeof(*l));
+	int rc = 0;
+
+	*out = NULL;
+	if (l)
+		l->file = calloc(spec->n + 1, sizeof(*l->file));
+	if (!l || !l->file)
+		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (unsigned i = 0; i < spec->n && !rc; i++)
+		rc = read_file(l, spec, spec->path[i], err);
+	if (rc)
+		ledgers_free(l);
+	else
+		*out = l;
+	return rc;
+}
+
+void ledgers_free(struct ledgers *l)
+{
+	if (!l)
+		return;
+	for (unsigned i = 0; i < l->documents; i++)
+		json_object_put(l->document[i].json);
+	free(l->document);
+	free(l->file);
+	free(l);
+}
+
+const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n)
+{
+	*n = l->documents;
+	return l->document;
+}
+
+const struct ledgers_file *ledgers_files(const struct ledgers *l, unsigned *n)
+{
+	*n = l->files;
+	return l->file;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ledger files, read: a document for each run, trace, send or recv in them. A document is that of
+ * the command's own -j (tools/schema), put together of the lines that are whole, and bounded:
+ *
+ *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
+ *	  "start":{..}, "intervals":[..], "limits":[..], "error":{..}, "end":{..},
+ *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "fates":[..] }
+ *
+ * start	always there
+ * end		absent if the command was killed, or still writes
+ * intervals	at most SERIES_MAX: each stands for up to covers.joined of those in the file. Of
+ *run, send and recv they are counts since the start, of trace counts of the interval (interval_ns,
+ *up to time_ns from the start; the wall clock is in "time") worst	the intervals that lost most
+ *packets a second, worst first (report/series.h) sum		trace only: all intervals that were
+ *asked for, as one limits	those that were crossed; at most LOAD_LIMITS of them fates	run
+ *only, if it kept them: report/fatesum.h number	in its file, from 1
+ */
+#ifndef PKTLEDGER_REPORT_LOAD_H
+#define PKTLEDGER_REPORT_LOAD_H
+
+#include "base/err.h"
+#include "base/json_get.h"
+#include "out/ledgerfile.h"
+
+#define LOAD_LIMITS 1000
+
+struct ledgers;
+
+struct load_spec {
+	const char *const *path;
+	unsigned n;
+	/*
+	 * CLOCK_REALTIME: traces are cut to the intervals that touch this time, other documents are
+	 * there if they do. 0 and UINT64_MAX: everything.
+	 */
+	uint64_t since_ns, until_ns;
+};
+
+struct ledgers_file {
+	const char *path;
+	struct ledgerfile_state state;
+	unsigned documents;	 /* in it, whenever they were */
+	uint64_t headless;	 /* lines before the first start, which tell nothing */
+	uint64_t odd;		 /* whole lines that are not as they should be */
+	uint64_t from_ns, to_ns; /* what it covers */
+};
+
+struct ledgers_document {
+	struct json_object *json; /* as above, borrowed */
+	char command[16];	  /* of the schema: "run", "trace" */
+	const char *path;
+	unsigned number;
+	uint64_t from_ns, to_ns; /* CLOCK_REALTIME, of what is in it */
+	bool fates_whole;	 /* no line of the file is lost, so its fates must add up */
+};
+
+/*
+ * Reads all files. STATUS_USAGE: one is no ledger. STATUS_FAILED: it cannot be read. Lines that are
+ * cut or spoilt are no error: see ledgers_files().
+ */
+int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
+void ledgers_free(struct ledgers *l); /* NULL is fine */
+
+/* In the order of the command line, and of the files. */
+const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);
+const struct ledgers_file *ledgers_files(const struct ledgers *l, unsigned *n);
+
+#endif

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/when.h"
+#include "live/worst.h"
+#include "out/json_trace.h"
+#include "report/rows.h"
+
+#define FLOWS_MAX 32 /* in a sum; the rest is told as others */
+
+/* Several parts, added up. */
+struct heap {
+	struct live_table rows, flows;
+	uint64_t time_ns, length_ns, to_ns;
+	bool any, has_flows;
+	struct json_object *losses; /* the last own_losses, borrowed reference held */
+};
+
+struct worst {
+	double pps;
+	struct json_object *o;
+};
+
+struct series {
+	enum series_kind kind;
+	unsigned by;
+	struct json_object *list[SERIES_MAX];
+	unsigned n;
+	unsigned stride, in_open; /* each item is of `stride`; the newest has so many by now */
+	struct heap open, sum;
+	struct json_object *last; /* SERIES_COUNTERS: the one before */
+	struct worst worst[SERIES_WORST];
+	unsigned worsts;
+	uint64_t count, from_ns, to_ns;
+};
+
+static int heap_open(struct heap *h)
+{
+	return table_init(&h->rows, LIVE_ROWS) | table_init(&h->flows, LIVE_ROWS) ? -ENOMEM : 0;
+}
+
+static void heap_close(struct heap *h)
+{
+	table_free(&h->rows);
+	table_free(&h->flows);
+	json_object_put(h->losses);
+}
+
+static void heap_clear(struct heap *h)
+{
+	table_clear(&h->rows);
+	table_clear(&h->flows);
+	json_object_put(h->losses);
+	h->losses = NULL;
+	h->any = h->has_flows = false;
+	h->length_ns = 0;
+}
+
+static void heap_add(struct heap *h, const struct json_object *interval, unsigned by,
+		     uint64_t to_ns)
+{
+	uint64_t time_ns = json_get_u64(interval, "time_ns");
+	uint64_t length_ns = json_get_u64(interval, "interval_ns");
+	struct json_object *losses = json_get(interval, "own_losses");
+
+	rows_add(&h->rows, interval, by);
+	rows_add_flows(&h->flows, interval);
+	h->has_flows |= json_get(interval, "flows") != NULL;
+	/* from the begin of the first to the end of the last */
+	if (h->any && time_ns > h->time_ns)
+		h->length_ns += time_ns - h->time_ns;
+	else
+		h->length_ns += length_ns;
+	h->time_ns = time_ns;
+	h->to_ns = to_ns;
+	h->any = true;
+	if (losses) {
+		json_object_put(h->losses);
+		h->losses = json_object_get(losses);
+	}
+}
+
+static struct json_object *heap_json(const struct heap *h, unsigned by)
+{
+	struct live_table flows = {};
+	struct json_object *o;
+
+	if (h->has_flows && worst_rows(&flows, &h->flows, ROWS_BY_FLOW, 0, FLOWS_MAX))
+		return NULL;
+	o = json_trace_kept(&h->rows, h->has_flows ? &flows : NULL, by, h->to_ns, h->time_ns,
+			    h->length_ns);
+	if (h->losses)
+		json_put(o, "own_losses", json_object_get(h->losses));
+	table_free(&flows);
+	return o;
+}
+
+struct series *series_new(enum series_kind kind, unsigned by)
+{
+	struct series *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->kind = kind;
+	s->by = by;
+	s->stride = 1;
+	if (heap_open(&s->open) || heap_open(&s->sum)) {
+		series_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void series_free(struct series *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->n; i++)
+		json_object_put(s->list[i]);
+	for (unsigned i = 0; i < s->worsts; i++)
+		json_object_put(s->worst[i].o);
+	json_object_put(s->last);
+	heap_close(&s->open);
+	heap_close(&s->sum);
+	free(s);
+}
+
+/* When it ended, as it says itself; 0: it does not. */
+static uint64_t time_of(const struct json_object *interval)
+{
+	uint64_t ns;
+
+	return when_date(json_get_text(interval, "time"), &ns) ? 0 : ns;
+}
+
+/* Two and two become one. */
+static int halve(struct series *s)
+{
+	for (unsigned i = 0; i + 1 < s->n; i += 2) {
+		struct json_object *one = s->list[i], *two = s->list[i + 1], *both = two;
+
+		if (s->kind == SERIES_PARTS) {
+			heap_clear(&s->open);
+			heap_add(&s->open, one, s->by, 0);
+			heap_add(&s->open, two, s->by, time_of(two));
+			both = heap_json(&s->open, s->by);
+			if (!both)
+				return -ENOMEM;
+			json_object_put(two);
+		}
+		json_object_put(one);
+		s->list[i] = s->list[i + 1] = NULL;
+		s->list[i / 2] = both;
+	}
+	s->n /= 2;
+	s->stride *= 2;
+	heap_clear(&s->open);
+	return 0;
+}
+
+/* Ends the item that is being put together. */
+static int close_open(struct series *s)
+{
+	struct json_object *o;
+
+	if (s->kind != SERIES_PARTS || s->stride == 1 || !s->in_open)
+		return 0;
+	o = heap_json(&s->open, s->by);
+	if (!o)
+		return -ENOMEM;
+	heap_clear(&s->open);
+	s->list[s->n++] = o;
+	s->in_open = 0;
+	return 0;
+}
+
+/* Of counters only the last of each item matters, and it is the newest there is. */
+static void replace_newest(struct series *s, struct json_object *interval)
+{
+	if (s->in_open) {
+		json_object_put(s->list[s->n - 1]);
+		s->n--;
+	}
+	s->list[s->n++] = json_object_get(interval);
+	s->in_open = (s->in_open + 1) % s->stride;
+}
+
+static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
+{
+	int rc = 0;
+
+	if (s->n == SERIES_MAX && !s->in_open)
+		rc = halve(s);
+	if (rc)
+		return rc;
+	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
+		replace_newest(s, interval);
+		return 0;
+	}
+	heap_add(&s->open, interval, s->by, to_ns);
+	return ++s->in_open == s->stride ? close_open(s) : 0;
+}
+
+/* What happened between two readings of counters, as an interval of its own. */
+static struct json_object *difference(const struct json_object *now, const struct json_object *last)
+{
+	static const char *const counts[] = {"sent", "delivered", "dropped"};
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "time_ns", json_get_u64(now, "time_ns"));
+	json_put_u64(o, "interval_ns",
+		     json_get_u64(now, "time_ns") - json_get_u64(last, "time_ns"));
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		json_put_u64(o, counts[i],
+			     json_get_u64(now, counts[i]) - json_get_u64(last, counts[i]));
+	return o;
+}
+
+/* `o` is copied if it is one of the worst. */
+static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
+{
+	uint64_t lost = json_get_u64(o, "dropped"), length_ns = json_get_u64(o, "interval_ns");
+	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
+	struct json_object *copy = NULL;
+	unsigned at = s->worsts;
+	char time[32];
+
+	while (at && s->worst[at - 1].pps < pps)
+		at--;
+	if (!lost || lost > INT64_MAX || at == SERIES_WORST || /* negative: counters began anew */
+	    json_object_deep_copy(o, &copy, NULL))
+		return;
+	if (s->worsts == SERIES_WORST)
+		json_object_put(s->worst[--s->worsts].o);
+	memmove(&s->worst[at + 1], &s->worst[at], (s->worsts - at) * sizeof(s->worst[0]));
+	s->worsts++;
+	s->worst[at] = (struct worst){pps, copy};
+	json_put_text(copy, "time", json_time(time, sizeof(time), to_ns));
+	json_put_double(copy, "dropped_pps", pps);
+}
+
+static void judge(struct series *s, struct json_object *interval, uint64_t to_ns)
+{
+	struct json_object *part = interval;
+
+	if (s->kind == SERIES_COUNTERS)
+		part = difference(interval, s->last);
+	rank(s, part, to_ns);
+	if (s->kind == SERIES_COUNTERS) {
+		json_object_put(part);
+		json_object_put(s->last);
+		s->last = json_object_get(interval);
+	}
+}
+
+int series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns)
+{
+	int rc;
+
+	if (!s->count++)
+		s->from_ns = from_ns;
+	s->to_ns = to_ns;
+	judge(s, interval, to_ns);
+	if (s->kind == SERIES_PARTS)
+		heap_add(&s->sum, interval, s->by, to_ns);
+	rc = keep(s, interval, to_ns);
+	json_object_put(interval);
+	return rc;
+}
+
+uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns)
+{
+	*from_ns = s->from_ns;
+	*to_ns = s->to_ns;
+	return s->count;
+}
+
+unsigned series_joined(const struct series *s)
+{
+	return s->stride;
+}
+
+struct json_object *series_intervals(struct series *s)
+{
+	struct json_object *list = json_object_new_array();
+
+	close_open(s);
+	for (unsigned i = 0; i < s->n; i++)
+		json_object_array_add(list, json_object_get(s->list[i]));
+	return list;
+}
+
+struct json_object *series_worst(struct series *s)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < s->worsts; i++)
+		json_object_array_add(list, json_object_get(s->worst[i].o));
+	return list;
+}
+
+struct json_object *series_sum(struct series *s)
+{
+	return s->kind == SERIES_PARTS ? heap_json(&s->sum, s->by) : NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The intervals of one run or trace, as many as there are, in bounded memory: neighbours are put
+ * together, always two and two, so that at most SERIES_MAX are left. The worst are kept as they
+ * were.
+ */
+#ifndef PKTLEDGER_REPORT_SERIES_H
+#define PKTLEDGER_REPORT_SERIES_H
+
+#include "base/json_get.h"
+
+#define SERIES_MAX   1024
+#define SERIES_WORST 10
+
+struct series;
+
+enum series_kind {
+	SERIES_COUNTERS, /* of run, send, recv: counts since the start */
+	SERIES_PARTS,	 /* of trace: counts of each interval */
+};
+
+/* `by`: of the rows of SERIES_PARTS, as in struct live_spec. NULL: no memory. */
+struct series *series_new(enum series_kind kind, unsigned by);
+void series_free(struct series *s); /* NULL is fine */
+
+/* `interval` is taken, when it was in `from_ns` .. `to_ns` of CLOCK_REALTIME. 0 or -ENOMEM. */
+int series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns);
+
+/* How many were added, and the time that they cover; 0 without any. */
+uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns);
+
+/* How many of them one item of series_intervals() stands for, at most. */
+unsigned series_joined(const struct series *s);
+
+/*
+ * What was added, in its order, as a list; SERIES_PARTS that were put together carry the sums and
+ * the whole length. When no more comes; to be given away.
+ */
+struct json_object *series_intervals(struct series *s);
+
+/*
+ * Those that lost most packets a second, worst first: {"time","time_ns","interval_ns","dropped",
+ * "dropped_pps"} and for SERIES_PARTS all of the interval.
+ */
+struct json_object *series_worst(struct series *s);
+
+/* SERIES_PARTS: all in one, as an interval; else NULL. */
+struct json_object *series_sum(struct series *s);
+
+#endif
