@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/when.h"
 #include "commands.h"
 #include "events.h"
 #include "host/caps.h"
@@ -24,6 +25,7 @@
 #include "out/json_trace.h"
 #include "out/text_rates.h"
 #include "out/text_trace.h"
+#include "trace_ledger.h"
 
 struct trace_options {
 	struct global_options global;
@@ -31,6 +33,7 @@ struct trace_options {
 	struct balance_options balance;
 	struct trace_view view;
 	struct events_options events;
+	struct trace_ledger_options ledger;
 	struct opt_limits limits;
 	bool until_limit;
 	uint64_t duration_ns, burst_ns;
@@ -38,8 +41,8 @@ struct trace_options {
 	char *const *command;
 };
 
-static const struct trace_options defaults = {.view = TRACE_VIEW_DEFAULTS,
-					      .balance = BALANCE_DEFAULTS};
+static const struct trace_options defaults = {
+	.view = TRACE_VIEW_DEFAULTS, .balance = BALANCE_DEFAULTS, .ledger = TRACE_LEDGER_DEFAULTS};
 
 static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct trace_options, duration_ns), .min = 1,
@@ -67,6 +70,7 @@ static const struct opt_group trace_groups[] = {
 	{"How long", trace_opts, 0},
 	{"Books of a flow", balance_opts, offsetof(struct trace_options, balance)},
 	{"Single packets", events_opts, offsetof(struct trace_options, events)},
+	{"For days", trace_ledger_opts, offsetof(struct trace_options, ledger)},
 	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
 	{"Output", global_opts, offsetof(struct trace_options, global)},
 	{0},
@@ -76,6 +80,7 @@ static const struct opt_group trace_groups[] = {
 struct trace {
 	const struct trace_options *o;
 	struct live_spec spec;
+	unsigned by;	       /* of what is shown */
 	struct json_out *json; /* NULL: text */
 	struct text_trace text;
 	char netns[OWNER_NETNS];
@@ -87,21 +92,13 @@ struct trace {
 	struct flow_books books;
 	struct balance_cost books_cost;
 	struct events *events;
-	bool incomplete; /* a capture that was asked for */
+	struct trace_ledger *ledger;
+	bool incomplete; /* a file that was asked for */
 };
-
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int open_account(struct trace *t, struct live *l, struct error *err)
 {
-	const struct flow_account_spec spec = {t->flow, t->o->balance.seq,
-					       t->o->balance.settle_ns};
+	const struct flow_account_spec spec = {t->flow, t->o->balance.seq, t->o->balance.settle_ns};
 	int rc = flow_account_open(&t->account, &spec, live_reasons(l), live_ksyms(l), err);
 
 	return rc ? rc : live_add_source(l, flow_account_source(t->account));
@@ -155,40 +152,48 @@ static int on_over(void *arg, struct error *err)
 static void on_start(void *arg, const struct live *l)
 {
 	struct trace *t = arg;
-	struct json_object *env = t->json ? env_read(NULL) : NULL; /* while we may load programs */
+	/* while we may load programs */
+	struct json_object *env = t->json || t->ledger ? env_read(NULL) : NULL;
 	struct live_spec shown = t->spec;
+	struct json_object *start;
 
 	if (shown.expr) /* as it was given */
 		shown.expr = t->o->expr.text;
 	trace_give_up_capabilities();
 	trace_tell_gaps(l);
+	shown.by = t->by;
+	start = json_trace_start(program_argc, program_argv, env, &shown, t->o->view.interval_ns);
+	trace_ledger_start(t->ledger, json_object_get(start));
 	if (t->json)
-		json_out_once(t->json, "start",
-			      json_trace_start(program_argc, program_argv, env, &shown,
-					       t->o->view.interval_ns));
+		json_out_once(t->json, "start", json_object_get(start));
 	else
 		log_info("tracing what this host drops%s%s%s", shown.expr ? " of: " : "",
 			 shown.expr ? shown.expr : "",
 			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
+	json_object_put(start);
 }
 
-static void tell_limit(const struct trace *t, const struct limit *limit, double measured)
+static void tell_limit(const struct trace *t, const struct live *l, const struct limit *limit,
+		       double measured)
 {
+	struct json_object *o = json_limit(limit, measured, true);
 	char text[FMT_MAX];
 
 	log_progress_clear();
+	trace_ledger_limit(t->ledger, l, o);
 	if (t->json)
-		json_out_each(t->json, "limit", json_limit(limit, measured, true));
+		json_out_each(t->json, "limit", json_object_get(o));
 	else
 		log_warn("limit %s is broken: %.0f%s", num_text_limit(text, sizeof(text), limit),
 			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
+	json_object_put(o);
 }
 
 static void tell_interval(const struct trace *t, const struct live *l)
 {
 	struct burst_report bursts;
 	uint64_t length, time = live_time(l, &length);
-	struct json_object *o = json_trace_interval(live_interval(l), t->spec.by, time, length);
+	struct json_object *o = json_trace_interval(live_interval(l), t->by, time, length);
 
 	if (live_bursts(l, &bursts, NULL))
 		json_put(o, "microbursts", json_bursts(&bursts));
@@ -212,15 +217,16 @@ static bool on_interval(void *arg, const struct live *l)
 	if (t->json)
 		tell_interval(t, l);
 	else if (!t->o->global.quiet)
-		text_trace_interval(&t->text, now, realtime_ns(), length);
+		text_trace_interval(&t->text, now, when_now(), length);
 	if (!t->json && !t->o->global.quiet && live_bursts(l, &bursts, NULL))
 		text_trace_bursts(&t->text, &bursts);
 	if (!t->json && t->o->view.counters && sources_rates(t->sources))
 		text_rates(stdout, sources_rates(t->sources), t->text.colour, t->o->view.all);
 	fflush(stdout);
+	trace_ledger_interval(t->ledger, l);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, now, live_total(l), length)) {
-			tell_limit(t, &t->limits.at[i].limit, t->limits.at[i].measured);
+			tell_limit(t, l, &t->limits.at[i].limit, t->limits.at[i].measured);
 			broken = true;
 		}
 	}
@@ -247,8 +253,9 @@ static void on_end(struct trace *t, const struct live *l, bool interrupted, stru
 		s->books_cost = &t->books_cost;
 	}
 	log_progress_clear();
+	trace_ledger_end(t->ledger, l, s);
 	if (t->json) {
-		end = json_trace_end(s, t->spec.by);
+		end = json_trace_end(s, t->by);
 		events_json_end(t->events, end);
 		json_out_once(t->json, "end", end);
 	} else {
@@ -270,7 +277,7 @@ static void prepare_text(struct trace *t)
 		.out = stdout,
 		.colour = log_colour(STDOUT_FILENO),
 		.width = text_trace_width(stdout),
-		.by = t->spec.by,
+		.by = t->by,
 		.all = t->o->view.all,
 		.verbosity = t->o->global.quiet ? -1 : (int)t->o->global.verbose,
 		.netns = t->netns,
@@ -300,7 +307,8 @@ static int check(const struct trace_options *o, struct trace *t, struct error *e
 	t->spec.snaplen = events_snaplen(t->events);
 	t->spec.stack = o->events.stack;
 	t->spec.burst_ns = o->burst_ns;
-	return rc;
+	t->by = t->spec.by;
+	return rc ? rc : trace_ledger_open(&t->ledger, &o->ledger, o->view.by.n, &t->spec, err);
 }
 
 /* Runs the whole; returns the exit status. */
@@ -336,6 +344,7 @@ static int trace(struct trace *t, struct error *err)
 	why_close(t->why);
 	sources_close(t->sources);
 	events_close(t->events);
+	t->incomplete |= !trace_ledger_close(t->ledger);
 	owners_close(t->spec.owners);
 	if (o->command && (done.command_status || rc))
 		return done.command_status ? done.command_status : CHILD_OURS;

@@ -69,6 +69,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
 	l->spec.by |= LIVE_BY_STAGE;
+	l->spec.total_by = l->spec.total_by ? l->spec.total_by | LIVE_BY_STAGE : l->spec.by;
 	rc = open_names(l, err);
 	if (!rc && table_init(&l->interval, LIVE_ROWS) | table_init(&l->total, LIVE_ROWS))
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");

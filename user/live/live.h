@@ -26,6 +26,7 @@ struct live;
 /* What to look at, and how fine. Strings are borrowed. Zero-initialised: all drops. */
 struct live_spec {
 	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
+	unsigned total_by;   /* of those, in live_total(): less memory for long; 0: as `by` */
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
 	bool xdp_verdicts; /* of foreign XDP programs, where a driver does not count: each packet pays */

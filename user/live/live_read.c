@@ -15,7 +15,7 @@ void live_add(struct live *l, const struct live_row *row)
 	if (l->spec.stages && (row->stage >= STAGE_COUNT || !(l->spec.stages >> row->stage & 1)))
 		return;
 	table_add(&l->interval, row, l->spec.by);
-	if (!table_add(&l->total, row, l->spec.by))
+	if (!table_add(&l->total, row, l->spec.total_by))
 		l->own.rows_merged++;
 }
 
