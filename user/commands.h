@@ -5,6 +5,6 @@
 #include "base/opt.h"
 
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check, cmd_trace,
-	cmd_top, cmd_sweep, cmd_search;
+	cmd_top, cmd_sweep, cmd_search, cmd_report;
 
 #endif

@@ -7,13 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json_put.h"
+#include "base/when.h"
 #include "out/crc32.h"
 #include "out/ledgerfile.h"
 
@@ -21,7 +24,7 @@
 
 static char dir[] = "/tmp/pktledger-test-XXXXXX";
 static char path[64];
-static char seen[65536]; /* the JSON of all whole lines, a line each */
+static char seen[262144]; /* the JSON of all whole lines, a line each */
 
 static int collect(void *arg, const char *json, size_t len)
 {
@@ -249,6 +252,167 @@ static void much_is_kept(void **state)
 	json_object_put(data);
 }
 
+#define S 1000000000ULL
+
+/* An interval of a second that ended at `ns`, CLOCK_REALTIME. */
+static void put_interval(struct ledgerfile *lf, uint64_t ns, uint64_t n)
+{
+	struct json_object *data = json_object_new_object();
+	char time[32];
+
+	json_put_u64(data, "time_ns", n * S);
+	json_put_u64(data, "interval_ns", S);
+	json_put_text(data, "time", json_time(time, sizeof(time), ns));
+	json_put_u64(data, "n", n);
+	assert_int_equal(ledgerfile_interval(lf, data), 0);
+	json_object_put(data);
+}
+
+static void put_start(struct ledgerfile *lf, const char *schema, uint64_t ns)
+{
+	struct json_object *data = json_object_new_object();
+	char time[32];
+
+	json_put_text(data, "time", json_time(time, sizeof(time), ns));
+	assert_int_equal(ledgerfile_start(lf, schema, data), 0);
+	json_object_put(data);
+}
+
+/* What is in the file: `starts` lines of that event, then intervals without a gap up to `last`. */
+static uint64_t first_of(uint64_t last, unsigned starts)
+{
+	struct ledgerfile_state st = read_back();
+	unsigned found = 0;
+	uint64_t first = 0, n, next = 0;
+
+	assert_int_equal(st.bad, 0);
+	for (const char *p = seen; (p = strstr(p, "\"event\":\"start\"")); p++)
+		found++;
+	assert_int_equal(found, starts);
+	assert_int_equal(strncmp(seen, "{\"event\":\"start\"", 16), 0);
+	for (const char *p = seen; (p = strstr(p, "\"n\":")); p++) {
+		n = strtoull(p + 4, NULL, 10);
+		if (!next)
+			first = n;
+		else
+			assert_int_equal(n, next);
+		next = n + 1;
+	}
+	assert_int_equal(next, last + 1);
+	return first;
+}
+
+/* 200 seconds that end now, and 32 are kept: those and at most an eighth more. */
+static void the_old_is_dropped(void **state)
+{
+	uint64_t now = when_now(), then = now - 200 * S;
+	struct ledgerfile *lf;
+	struct error err = {0};
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	put_start(lf, "pktledger/trace/1", then);
+	for (unsigned i = 1; i <= 150; i++)
+		put_interval(lf, then + i * S, i);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(chmod(path, 0640), 0);
+	first_of(150, 1);
+	/* the next trace looks at what the last one left */
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	put_start(lf, "pktledger/trace/1", then + 150 * S);
+	for (unsigned i = 151; i <= 200; i++) {
+		put_interval(lf, then + i * S, i);
+		if (i == 151) /* one start line, and not two */
+			assert_int_equal(first_of(151, 1), 151);
+	}
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(first_of(200, 1), 151);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	put_interval(lf, now, 201);
+	assert_in_range(first_of(201, 1), 165, 169);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_mode & 0777, 0640);
+}
+
+/* Lines of a trace that goes on stay behind its start line, though that is old. */
+static void a_start_line_stays(void **state)
+{
+	uint64_t then = when_now() - 1000 * S;
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	put_start(lf, "pktledger/trace/1", then);
+	for (unsigned i = 1; i <= 990; i++)
+		put_interval(lf, then + i * S, i);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 100 * S, &err), 0);
+	put_interval(lf, then + 991 * S, 991);
+	assert_in_range(first_of(991, 1), 890, 901);
+	put_start(lf, "pktledger/trace/1", then + 991 * S);
+	put_interval(lf, then + 992 * S, 992);
+	first_of(992, 2);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+}
+
+static void others_are_not_dropped(void **state)
+{
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	(void)state;
+	write_run(1);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, S, &err), -EEXIST);
+	assert_int_equal(err.status, STATUS_USAGE);
+	assert_int_equal(ledgerfile_close(lf, NULL), 0);
+	assert_int_equal(read_back().lines, 9);
+}
+
+static void write_for_ever(void)
+{
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	if (ledgerfile_open(&lf, path, &err) || ledgerfile_keep(lf, S / 1000, &err))
+		_exit(1);
+	put_start(lf, "pktledger/trace/1", when_now());
+	for (uint64_t i = 1;; i++) {
+		put_interval(lf, when_now() + S, i);
+		usleep(20);
+	}
+}
+
+/* It replaces the file thousands of times; whenever it is killed, what is there is a ledger. */
+static void killed_at_any_moment(void **state)
+{
+	char beside[96];
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		pid_t child = fork();
+		struct ledgerfile_state st;
+
+		if (!child)
+			write_for_ever();
+		usleep(3000 + i * 1700);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		st = read_back();
+		assert_true(st.bad <= st.cut);
+		assert_true(st.lines < 1000);
+		assert_true(!st.lines || !strncmp(seen, "{\"event\":\"start\"", 16));
+	}
+	snprintf(beside, sizeof(beside), "%s.pktledger~", path);
+	unlink(beside);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -280,6 +444,10 @@ int main(void)
 		cmocka_unit_test_teardown(only_one_writes, remove_file),
 		cmocka_unit_test(full_disk_is_told),
 		cmocka_unit_test_teardown(much_is_kept, remove_file),
+		cmocka_unit_test_teardown(the_old_is_dropped, remove_file),
+		cmocka_unit_test_teardown(a_start_line_stays, remove_file),
+		cmocka_unit_test_teardown(others_are_not_dropped, remove_file),
+		cmocka_unit_test_teardown(killed_at_any_moment, remove_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

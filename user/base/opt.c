@@ -175,7 +175,7 @@ static int take_word(struct parser *p, char *options, const char *text, struct e
 	if (!p->next_arg || !p->next_arg->name || p->next_arg->type == OPT_COMMAND)
 		return usage(p, err, "unexpected argument", text, "");
 	s = make_slot(p->next_arg, options);
-	if (s.opt->type != OPT_WORDS)
+	if (s.opt->type != OPT_WORDS && s.opt->type != OPT_ARGS)
 		p->next_arg++;
 	if (s.set)
 		*s.set = true;
@@ -202,7 +202,12 @@ static int refuse(struct parser *p, int c, const char *word, struct error *err)
 	return usage(p, err, "unknown option", word, more);
 }
 
-static int check_complete(struct parser *p, struct error *err)
+static bool has_args(const struct opt *arg, const char *options)
+{
+	return arg->type == OPT_ARGS && ((const struct opt_args *)(options + arg->offset))->n;
+}
+
+static int check_complete(struct parser *p, const char *options, struct error *err)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct opt *o = p->slot[i].opt;
@@ -213,7 +218,8 @@ static int check_complete(struct parser *p, struct error *err)
 						 "--%s and --%s exclude each other", o->name,
 						 o->excludes);
 	}
-	if (p->next_arg && p->next_arg->name && p->next_arg->required)
+	if (p->next_arg && p->next_arg->name && p->next_arg->required &&
+	    !has_args(p->next_arg, options))
 		return usage(p, err, p->next_arg->name, "is missing", "");
 	return OPT_NEXT_RUN;
 }
@@ -271,7 +277,7 @@ static int parse(struct parser *p, int argc, char *const argv[], char *options, 
 		if (next)
 			return next;
 	}
-	return check_complete(p, err);
+	return check_complete(p, options, err);
 }
 
 int opt_parse(const struct command *cmd, int argc, char *const argv[], void *options,

@@ -44,6 +44,7 @@ enum opt_type {		      /* field */
 		OPT_LIMITS,   /* struct opt_limits: by comma */
 		OPT_CUSTOM,   /* what parse() says */
 		OPT_WORDS,    /* positional, last but for OPT_COMMAND: struct opt_words */
+		OPT_ARGS,     /* positional, last: struct opt_args, one at least if `required` */
 		OPT_COMMAND,  /* positional, last: char *const *, the words behind `--` */
 		OPT_TYPES,
 };
@@ -76,6 +77,13 @@ struct opt_limits {
 #define OPT_WORDS_LEN 2048
 struct opt_words {
 	char text[OPT_WORDS_LEN]; /* "": none */
+};
+
+/* All words that are left, one by one: names of files. Borrowed from argv. */
+#define OPT_ARGS_MAX 64
+struct opt_args {
+	unsigned n;
+	const char *at[OPT_ARGS_MAX];
 };
 
 /* One of a closed set. The word `help` in its place lists the set. Ends with a NULL name. */

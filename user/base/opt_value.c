@@ -52,6 +52,7 @@ static const struct type {
 			"loss=0.1%, rcvbuf=12, qdisc=100/s"},
 	[OPT_CUSTOM] = {.name = "custom", "VALUE"},
 	[OPT_WORDS] = {.name = "words", "WORD ..."},
+	[OPT_ARGS] = {.name = "args", "WORD ..."},
 	[OPT_COMMAND] = {.name = "command", "COMMAND"},
 };
 
@@ -260,6 +261,15 @@ static int add_word(const char *who, const char *text, struct opt_words *words, 
 	return 0;
 }
 
+static int add_arg(const char *who, const char *text, struct opt_args *args, struct error *err)
+{
+	if (args->n == OPT_ARGS_MAX)
+		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %u", who,
+				 OPT_ARGS_MAX);
+	args->at[args->n++] = text;
+	return 0;
+}
+
 static int parse_custom(const struct opt *opt, const char *who, const char *text, void *field,
 			struct error *err)
 {
@@ -289,6 +299,8 @@ int opt_value_parse(const struct opt *opt, const char *who, const char *text, vo
 	switch (opt->type) {
 	case OPT_WORDS:
 		return add_word(who, text, field, err);
+	case OPT_ARGS:
+		return add_arg(who, text, field, err);
 	case OPT_CUSTOM:
 		return parse_custom(opt, who, text, field, err);
 	case OPT_ENUM:

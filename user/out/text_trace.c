@@ -259,14 +259,21 @@ static void put_own(const struct text_trace *v, struct page *p, const struct liv
 	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
 }
 
-void text_trace_end(const struct text_trace *v, const struct live_summary *s)
+static struct page open_page(const struct text_trace *v, const struct live_summary *s)
 {
 	struct page p = page_open(v->out, v->colour,
 				  s->lost.packets > s->benign.packets ? s->lost.packets
 								      : s->benign.packets);
-	char rate[FMT_MAX], time[FMT_MAX];
 
 	p.width = v->width;
+	return p;
+}
+
+void text_trace_total(const struct text_trace *v, const struct live_summary *s)
+{
+	struct page p = open_page(v, s);
+	char rate[FMT_MAX], time[FMT_MAX];
+
 	page_row(&p, STYLE_BOLD, 0, "lost", s->lost.packets, 0);
 	page_words(&p, STYLE_PLAIN, "%s in %s",
 		   page_glue(fmt_rate(rate, sizeof(rate),
@@ -283,6 +290,13 @@ void text_trace_end(const struct text_trace *v, const struct live_summary *s)
 		put_benign(&p, s);
 	if (v->all)
 		put_total_rows(v, &p, s, NOISE_BENIGN);
+}
+
+void text_trace_end(const struct text_trace *v, const struct live_summary *s)
+{
+	struct page p = open_page(v, s);
+
+	text_trace_total(v, s);
 	text_bursts_end(&p, s);
 	put_own(v, &p, s);
 	if (s->books)

@@ -26,6 +26,10 @@ void text_trace_interval(const struct text_trace *v, const struct live_table *t,
 /* Below it: when in the interval that was. */
 void text_trace_bursts(const struct text_trace *v, const struct burst_report *r);
 
+/* What was lost in all, and where; of `s` the table and the sums of its classes. */
+void text_trace_total(const struct text_trace *v, const struct live_summary *s);
+
+/* The same, with own losses, cost, and what to do. */
 void text_trace_end(const struct text_trace *v, const struct live_summary *s);
 
 /* Columns of the terminal at `out`, PAGE_WIDTH where there is none. */

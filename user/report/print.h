@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Documents of ledgers for people. */
+#ifndef PKTLEDGER_REPORT_PRINT_H
+#define PKTLEDGER_REPORT_PRINT_H
+
+#include <stdio.h>
+
+#include "report/load.h"
+
+struct print_view {
+	FILE *out;
+	bool colour;
+	unsigned width; /* columns */
+	int verbosity;	/* as in text_result() */
+};
+
+/* Whose it is and when it was; what happened in time; its books, or sums; what it means. */
+void print_document(const struct print_view *v, const struct ledgers_document *d);
+
+#endif
