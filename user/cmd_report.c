@@ -11,6 +11,7 @@
 #include "options.h"
 #include "out/json_solo.h"
 #include "out/text_trace.h"
+#include "report/compare.h"
 #include "report/load.h"
 #include "report/print.h"
 
@@ -50,7 +51,7 @@ struct report_command {
 	struct json_out *json; /* NULL: text */
 	struct load_spec window;
 	struct ledgers *ledgers;
-	bool broken;
+	const struct ledgers_document *a, *b; /* to be compared; NULL: not so */
 };
 
 static int parse_moment(const char *option, const char *text, uint64_t now, uint64_t after,
@@ -137,11 +138,56 @@ static int count_chosen(const struct report_command *c, unsigned *chosen, struct
 		if (first && strcmp(first->command, d[i].command))
 			return error_set(err, STATUS_USAGE, -EINVAL,
 					 "report them apart, or choose by --number",
-					 "%s has a %s and %s a %s", first->path, first->command,
+					 "%s has a %s, and %s a %s", first->path, first->command,
 					 d[i].path, d[i].command);
 		if (!first)
 			first = &d[i];
 		++*chosen;
+	}
+	return 0;
+}
+
+/* The only one of a file. */
+static const struct ledgers_document *only(const struct report_command *c, const char *path,
+					   struct error *err)
+{
+	const struct ledgers_document *d, *found = NULL;
+	unsigned n, chosen = 0;
+
+	d = ledgers_documents(c->ledgers, &n);
+	for (unsigned i = 0; i < n; i++) {
+		if (d[i].path != path || !is_chosen(c, &d[i]))
+			continue;
+		found = &d[i];
+		chosen++;
+	}
+	if (chosen != 1)
+		error_set(err, STATUS_USAGE, -EINVAL, "choose one by --number, or by --since",
+			  "%s holds %u, and two files are compared, with one each", path, chosen);
+	return chosen == 1 ? found : NULL;
+}
+
+/* Two ledgers of runs are compared; traces of several hosts are told one by one. */
+static int choose_pair(struct report_command *c, struct error *err)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+
+	d = ledgers_documents(c->ledgers, &n);
+	if (c->window.n < 2 || !strcmp(d->command, "trace"))
+		return 0;
+	if (c->window.n > 2)
+		return error_set(err, STATUS_USAGE, -EINVAL, "name two of them",
+				 "two ledgers of %s are compared, not %u", d->command, c->window.n);
+	c->a = only(c, c->window.path[0], err);
+	c->b = c->a ? only(c, c->window.path[1], err) : NULL;
+	if (!c->b)
+		return -EINVAL;
+	for (unsigned i = 0; i < 2; i++) {
+		d = i ? c->b : c->a;
+		if (!json_get(d->json, "end"))
+			return error_set(err, STATUS_FAILED, -ENODATA, "report it alone",
+					 "%s has no end to compare", d->path);
 	}
 	return 0;
 }
@@ -163,29 +209,68 @@ static int nothing(const struct report_command *c, struct error *err)
 	return error_set(err, STATUS_FAILED, -ENODATA, hint, "nothing is of this time");
 }
 
-static void show(struct report_command *c, const struct ledgers_document *d, bool first)
+static struct print_view print_view(const struct report_command *c)
 {
-	const struct print_view view = {
+	return (struct print_view){
 		.out = stdout,
 		.colour = log_colour(STDOUT_FILENO),
 		.width = text_trace_width(stdout),
 		.verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose,
 	};
-
-	if (c->json) {
-		json_out_each(c->json, "document", json_object_get(d->json));
-		return;
-	}
-	if (!first)
-		fputc('\n', stdout);
-	print_document(&view, d);
 }
 
-static void show_all(struct report_command *c)
+static void show_documents(const struct report_command *c)
+{
+	const struct print_view view = print_view(c);
+	const struct ledgers_document *d;
+	bool first = true;
+	unsigned n;
+
+	d = ledgers_documents(c->ledgers, &n);
+	for (unsigned i = 0; i < n; i++) {
+		if (!is_chosen(c, &d[i]))
+			continue;
+		if (c->json) {
+			json_out_each(c->json, "document", json_object_get(d[i].json));
+			continue;
+		}
+		if (!first)
+			fputc('\n', stdout);
+		print_document(&view, &d[i]);
+		first = false;
+	}
+}
+
+static void show_comparison(const struct report_command *c)
+{
+	const struct print_view view = print_view(c);
+	struct json_object *o = compare_documents(c->a, c->b);
+
+	if (c->json)
+		json_out_once(c->json, "comparison", json_object_get(o));
+	else
+		compare_print(&view, c->a, c->b, o);
+	json_object_put(o);
+}
+
+/* The fates of the numbers say something else than the books. */
+static bool is_broken(const struct report_command *c)
 {
 	const struct ledgers_document *d;
+	unsigned n;
+
+	d = ledgers_documents(c->ledgers, &n);
+	for (unsigned i = 0; i < n; i++) {
+		if (is_chosen(c, &d[i]) && json_get(d[i].json, "fates_agree") &&
+		    !json_get_bool(d[i].json, "fates_agree"))
+			return true;
+	}
+	return false;
+}
+
+static void show(const struct report_command *c)
+{
 	const struct ledgers_file *f;
-	bool first = true;
 	unsigned n;
 
 	if (c->json) {
@@ -194,13 +279,10 @@ static void show_all(struct report_command *c)
 		for (unsigned i = 0; i < n; i++)
 			json_out_each(c->json, "file", file_object(&f[i]));
 	}
-	d = ledgers_documents(c->ledgers, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (!is_chosen(c, &d[i]))
-			continue;
-		show(c, &d[i], first);
-		first = false;
-	}
+	if (c->json || !c->a)
+		show_documents(c);
+	if (c->a)
+		show_comparison(c);
 }
 
 static int report(struct report_command *c, struct error *err)
@@ -223,8 +305,10 @@ static int report(struct report_command *c, struct error *err)
 		return rc;
 	if (!chosen)
 		return nothing(c, err);
-	show_all(c);
-	return 0;
+	rc = choose_pair(c, err);
+	if (!rc)
+		show(c);
+	return rc;
 }
 
 static int report_run(void *options, struct error *err)
@@ -232,25 +316,28 @@ static int report_run(void *options, struct error *err)
 	const struct report_options *o = options;
 	enum output output = global_output(&o->global);
 	struct report_command c = {.o = o};
+	int status = STATUS_FAILED;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (output != OUTPUT_TEXT)
 		c.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				      "pktledger/report/1");
-	report(&c, err);
+	if (!report(&c, err))
+		status = is_broken(&c) ? STATUS_BROKEN : STATUS_OK;
 	if (c.json) {
 		if (err->status != STATUS_OK)
 			json_out_error(c.json, err);
 		json_out_finish(c.json);
 	}
 	ledgers_free(c.ledgers);
-	return err->status != STATUS_OK ? (int)err->status : c.broken ? STATUS_BROKEN : STATUS_OK;
+	return err->status != STATUS_OK ? (int)err->status : status;
 }
 
 static const struct opt_example examples[] = {
 	{"report run.ledger", "the books of a run that kept them"},
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
+	{"report before.ledger after.ledger", "what was different, and what came of it"},
 	{0},
 };
 

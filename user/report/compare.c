@@ -6,6 +6,7 @@
 
 #include "base/json_put.h"
 #include "base/num.h"
+#include "base/when.h"
 #include "out/page.h"
 #include "report/rows.h"
 #include "trace/stagemap.h"
@@ -140,8 +141,30 @@ static void compare(struct json_object *list, const char *name, struct json_obje
 		add_difference(list, name, a, b);
 }
 
-static void add_result(struct json_object *list, const char *name, struct json_object *a,
-		       struct json_object *b)
+/* Both ends, for shares of what they sent. */
+struct pair {
+	struct json_object *list;
+	const struct json_object *a, *b;
+};
+
+static void put_share(struct json_object *o, const char *key, const struct json_object *end,
+		      struct json_object *packets)
+{
+	double sent = json_get_double(end, "sent");
+
+	if (sent > 0 && packets)
+		json_put(o, key, json_object_new_double(json_object_get_double(packets) / sent));
+}
+
+static void add_share(struct json_object *o, const struct pair *of, struct json_object *a,
+		      struct json_object *b)
+{
+	put_share(o, "a_share", of->a, a);
+	put_share(o, "b_share", of->b, b);
+}
+
+static struct json_object *add_result(struct json_object *list, const char *name,
+				      struct json_object *a, struct json_object *b)
 {
 	double from = json_object_get_double(a), to = json_object_get_double(b);
 	struct json_object *o = json_object_new_object();
@@ -151,6 +174,7 @@ static void add_result(struct json_object *list, const char *name, struct json_o
 	json_put(o, "b", json_object_get(b));
 	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
 	json_object_array_add(list, o);
+	return o;
 }
 
 static struct json_object *stage_of(const struct json_object *end, enum stage stage)
@@ -165,48 +189,63 @@ static struct json_object *stage_of(const struct json_object *end, enum stage st
 }
 
 /* Losses of both, in the order of the path. */
-static void add_stages(struct json_object *list, const struct json_object *a,
-		       const struct json_object *b)
+static void add_stages(const struct pair *of)
 {
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *of_a = stage_of(a, s), *of_b = stage_of(b, s), *zero;
+		struct json_object *a = json_get(stage_of(of->a, s), "packets");
+		struct json_object *b = json_get(stage_of(of->b, s), "packets");
+		struct json_object *zero;
 
-		if (!json_get_u64(of_a, "packets") && !json_get_u64(of_b, "packets"))
+		if (!json_object_get_uint64(a) && !json_object_get_uint64(b))
 			continue;
 		zero = json_object_new_int(0);
-		add_result(list, stage_name(s), of_a ? json_get(of_a, "packets") : zero,
-			   of_b ? json_get(of_b, "packets") : zero);
+		a = a ? a : zero;
+		b = b ? b : zero;
+		add_share(add_result(of->list, stage_name(s), a, b), of, a, b);
 		json_object_put(zero);
 	}
 }
 
+/* Those that both tell. */
+static void add_named(const struct pair *of, const char *const *name, unsigned n, bool shares)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *a = json_get(of->a, name[i]), *b = json_get(of->b, name[i]), *o;
+
+		if (!a || !b)
+			continue;
+		o = add_result(of->list, name[i], a, b);
+		if (shares)
+			add_share(o, of, a, b);
+	}
+}
+
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+
 static struct json_object *results(const struct json_object *a, const struct json_object *b)
 {
 	static const char *const before[] = {"attempted", "refused", "sent"};
-	static const char *const after[] = {"delivered",   "received",	 "lost",       "in_flight",
-					    "unaccounted", "impossible", "duplicated", "reordered",
-					    "damaged",	   "tx_pps",	 "rx_pps",     "jitter_ns"};
+	static const char *const ends[] = {"delivered", "received", "lost", "in_flight",
+					   "unaccounted"};
+	static const char *const beside[] = {"impossible", "duplicated", "reordered", "late",
+					     "damaged",	   "tx_pps",	 "rx_pps",    "jitter_ns"};
 	static const char *const delays[] = {"p50", "p99", "p9999", "max"};
-	struct json_object *list = json_object_new_array();
 	const struct json_object *delay_a = json_get(a, "latency_ns");
 	const struct json_object *delay_b = json_get(b, "latency_ns");
+	const struct pair of = {json_object_new_array(), a, b};
 
-	for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
-		if (json_get(a, before[i]) && json_get(b, before[i]))
-			add_result(list, before[i], json_get(a, before[i]), json_get(b, before[i]));
-	}
-	add_stages(list, a, b);
-	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
-		if (json_get(a, after[i]) && json_get(b, after[i]))
-			add_result(list, after[i], json_get(a, after[i]), json_get(b, after[i]));
-	}
-	for (unsigned i = 0; delay_a && delay_b && i < sizeof(delays) / sizeof(delays[0]); i++) {
+	add_named(&of, before, LENGTH(before), false);
+	add_stages(&of);
+	add_named(&of, ends, LENGTH(ends), true);
+	add_named(&of, beside, LENGTH(beside), false);
+	for (unsigned i = 0; delay_a && delay_b && i < LENGTH(delays); i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "latency_%s_ns", delays[i]);
-		add_result(list, name, json_get(delay_a, delays[i]), json_get(delay_b, delays[i]));
+		add_result(of.list, name, json_get(delay_a, delays[i]),
+			   json_get(delay_b, delays[i]));
 	}
-	return list;
+	return of.list;
 }
 
 struct json_object *compare_documents(const struct ledgers_document *a,
@@ -240,7 +279,7 @@ static void print_differences(const struct print_view *v, const char *title,
 	page_end(&p);
 	page_text(&p, 0, STYLE_BOLD, title);
 	if (!n)
-		page_words(&p, STYLE_DIM, " the same");
+		page_verbatim(&p, ": the same");
 	page_end(&p);
 	for (size_t i = 0; i < n; i++) {
 		const struct json_object *o = json_get_item(comparison, key, i);
@@ -269,21 +308,54 @@ static const char *amount(char *buf, size_t size, const char *name, const struct
 	return buf;
 }
 
-void compare_print(const struct print_view *v, const struct json_object *comparison)
+static const char *percent(char *buf, size_t size, const char *format, const struct json_object *o,
+			   const char *key)
 {
+	*buf = '\0';
+	if (json_get(o, key))
+		snprintf(buf, size, format, json_get_double(o, key) * 100);
+	return buf;
+}
+
+static void print_result(const struct print_view *v, const struct json_object *o)
+{
+	struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
+	const char *name = json_get_text(o, "name");
+	char of_a[FMT_MAX], of_b[FMT_MAX], share_a[FMT_MAX], share_b[FMT_MAX], change[FMT_MAX];
+
+	if (!json_object_get_double(a) && !json_object_get_double(b) && strcmp(name, "unaccounted"))
+		return;
+	percent(change, sizeof(change), "%+.1f %%", o, "change");
+	percent(share_a, sizeof(share_a), "%.2f %%", o, "a_share");
+	percent(share_b, sizeof(share_b), "%.2f %%", o, "b_share");
+	fprintf(v->out, "  %-16s%15s%9s%15s%*s", name, amount(of_a, sizeof(of_a), name, a), share_a,
+		amount(of_b, sizeof(of_b), name, b), *share_b || *change ? 9 : 0, share_b);
+	fprintf(v->out, "%*s\n", *change ? 11 : 0, change);
+}
+
+static void print_title(const struct print_view *v, const char *name,
+			const struct ledgers_document *d)
+{
+	struct page p = page_open(v->out, v->colour, 0);
+	char text[WHEN_TEXT];
+
+	p.width = v->width;
+	page_text(&p, 0, STYLE_BOLD, name);
+	page_words(&p, STYLE_PLAIN, "%s on %s, %s", d->command,
+		   json_get_text(json_get(d->json, "start"), "host"),
+		   when_text(text, sizeof(text), d->from_ns, true));
+	page_words(&p, STYLE_DIM, "(%s, %u)", d->path, d->number);
+	page_end(&p);
+}
+
+void compare_print(const struct print_view *v, const struct ledgers_document *a,
+		   const struct ledgers_document *b, const struct json_object *comparison)
+{
+	print_title(v, "A ", a);
+	print_title(v, "B ", b);
 	print_differences(v, "hosts", comparison, "env");
 	print_differences(v, "what was done", comparison, "setup");
-	fprintf(v->out, "\n%-20s%16s%16s%12s\n", "results", "A", "B", "change");
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++) {
-		const struct json_object *o = json_get_item(comparison, "results", i);
-		const char *name = json_get_text(o, "name");
-		char a[FMT_MAX], b[FMT_MAX], change[FMT_MAX] = "";
-
-		if (json_get(o, "change"))
-			snprintf(change, sizeof(change), "%+.1f %%",
-				 json_get_double(o, "change") * 100);
-		fprintf(v->out, "  %-18s%16s%16s%12s\n", name,
-			amount(a, sizeof(a), name, json_get(o, "a")),
-			amount(b, sizeof(b), name, json_get(o, "b")), change);
-	}
+	fprintf(v->out, "\n%-18s%15s%9s%15s%9s%11s\n", "results", "A", "", "B", "", "change");
+	for (size_t i = 0; i < json_get_length(comparison, "results"); i++)
+		print_result(v, json_get_item(comparison, "results", i));
 }

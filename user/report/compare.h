@@ -13,11 +13,12 @@
  *
  * env and setup list what differs, by the way to it ("sysctls.net.core.rmem_max"), null is absent.
  * results list what is told of both, and the stages at which either lost something; change is
- * (b - a) / a, null where a is 0.
+ * (b - a) / a, null where a is 0; a_share and b_share are of the packets sent, where that is told.
  */
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b);
 
-void compare_print(const struct print_view *v, const struct json_object *comparison);
+void compare_print(const struct print_view *v, const struct ledgers_document *a,
+		   const struct ledgers_document *b, const struct json_object *comparison);
 
 #endif

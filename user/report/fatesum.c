@@ -126,16 +126,22 @@ struct json_object *fatesum_json(const struct fatesum *f)
 	return list;
 }
 
-uint64_t fatesum_packets(const struct fatesum *f, const char *fate, const char *stage)
+static uint64_t packets_of(const struct fatesum *f, const char *fate)
 {
 	uint64_t packets = 0;
 
 	for (unsigned i = 0; i < f->n; i++) {
-		const struct outcome *o = &f->outcome[i];
-
-		if (!strcmp(json_get_text(o->data, "fate"), fate) &&
-		    (!stage || !strcmp(json_get_text(o->data, "stage"), stage)))
-			packets += o->packets;
+		if (!strcmp(json_get_text(f->outcome[i].data, "fate"), fate))
+			packets += f->outcome[i].packets;
 	}
 	return packets;
+}
+
+bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
+{
+	return packets_of(f, "delivered") == json_get_u64(end, "delivered") &&
+	       packets_of(f, "refused") == json_get_u64(end, "refused") &&
+	       packets_of(f, "dropped") + packets_of(f, "unaccounted") ==
+		       json_get_u64(end, "dropped") + json_get_u64(end, "in_flight") +
+			       json_get_u64(end, "unaccounted");
 }

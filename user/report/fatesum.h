@@ -22,7 +22,10 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len);
  */
 struct json_object *fatesum_json(const struct fatesum *f);
 
-/* Packets of a fate; `stage` if it is "dropped", else NULL. */
-uint64_t fatesum_packets(const struct fatesum *f, const char *fate, const char *stage);
+/*
+ * Whether they add up to the books in `end`: as many delivered and refused, and as many that were
+ * not delivered. What only a counter has settled has no fate of its own.
+ */
+bool fatesum_agrees(const struct fatesum *f, const struct json_object *end);
 
 #endif

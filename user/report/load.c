@@ -89,10 +89,20 @@ static int add_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
 		.number = r->file->documents,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
-		.fates_whole = r->file->state.bad == r->bad && !r->file->odd,
 	};
 	memcpy(more->command, r->command, sizeof(more->command));
 	return 0;
+}
+
+/* They can be judged only where no line is lost. */
+static void put_fates(struct reading *r)
+{
+	struct json_object *fates = fatesum_json(r->fates), *end = json_get(r->document, "end");
+	bool whole = fates && end && r->file->state.bad == r->bad && !r->file->odd;
+
+	json_put(r->document, "fates", fates);
+	json_put(r->document, "fates_agree",
+		 whole ? json_object_new_boolean(fatesum_agrees(r->fates, end)) : NULL);
 }
 
 /* The next start has come, or the end of the file. */
@@ -113,7 +123,7 @@ static void end_document(struct reading *r)
 		if (r->is_trace)
 			json_put(r->document, "sum", series_sum(r->series));
 		if (!strcmp(r->command, "run"))
-			json_put(r->document, "fates", fatesum_json(r->fates));
+			put_fates(r);
 		r->rc = add_document(r, from_ns, to_ns);
 	}
 	json_object_put(r->document);

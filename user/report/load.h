@@ -5,7 +5,8 @@
  *
  *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
  *	  "start":{..}, "intervals":[..], "limits":[..], "error":{..}, "end":{..},
- *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "fates":[..] }
+ *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "fates":[..],
+ *	  "fates_agree":true }
  *
  * start	always there
  * end		absent if the command was killed, or still writes
@@ -52,7 +53,6 @@ struct ledgers_document {
 	const char *path;
 	unsigned number;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME, of what is in it */
-	bool fates_whole;	 /* no line of the file is lost, so its fates must add up */
 };
 
 /*

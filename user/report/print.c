@@ -45,6 +45,29 @@ static void put_joined(struct page *p, const struct json_object *document)
 	page_end(p);
 }
 
+/* Where what is told is not all of it: --since, or --keep. */
+static void put_begin(struct page *p, const struct ledgers_document *d,
+		      const struct json_object *start)
+{
+	char text[WHEN_TEXT];
+	uint64_t ns;
+
+	if (when_date(json_get_text(start, "time"), &ns) || d->from_ns < ns + 2000000000)
+		return;
+	page_text(p, 2, STYLE_DIM, "began     ");
+	page_words(p, STYLE_PLAIN, "%s", when_text(text, sizeof(text), ns, true));
+	page_end(p);
+}
+
+static void put_fates(struct page *p, const struct json_object *document)
+{
+	if (!json_get(document, "fates_agree") || json_get_bool(document, "fates_agree"))
+		return;
+	page_text(p, 2, STYLE_BAD, "fates     ");
+	page_words(p, STYLE_BAD, "those of the numbers do not add up to the books");
+	page_end(p);
+}
+
 static void put_error(struct page *p, const struct json_object *error)
 {
 	if (!error)
@@ -72,7 +95,9 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	page_words(&p, STYLE_DIM, "(%s, %u)", d->path, d->number);
 	page_end(&p);
 	put_command(&p, start);
+	put_begin(&p, d, start);
 	put_joined(&p, d->json);
+	put_fates(&p, d->json);
 	put_error(&p, json_get(d->json, "error"));
 	if (!json_get(d->json, "end") && strcmp(d->command, "capture")) {
 		page_text(&p, 2, STYLE_WARN, "no end    ");

@@ -10,31 +10,31 @@
 #define WORST_SHOWN 5
 #define DAY	    86400000000000ULL
 
-/* "rcvbuf 12,000, netfilter 345", most first; those of less than a share of 1000 are left out. */
+/* Those of a thousandth at least, most first. Returns how many. */
+static unsigned rank_stages(const uint64_t stage[STAGE_COUNT], uint64_t all, int rank[STAGE_COUNT])
+{
+	unsigned n = 0, at;
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (!stage[s] || stage[s] < all / 1000)
+			continue;
+		for (at = n++; at && stage[rank[at - 1]] < stage[s]; at--)
+			rank[at] = rank[at - 1];
+		rank[at] = s;
+	}
+	return n;
+}
+
+/* "rcvbuf 12,000, netfilter 345" */
 static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
 {
-	uint64_t last = UINT64_MAX;
+	int rank[STAGE_COUNT];
+	unsigned n = rank_stages(stage, all, rank);
 	char count[FMT_MAX];
-	bool any = false;
 
-	for (;;) {
-		uint64_t most = 0;
-
-		for (int s = 0; s < STAGE_COUNT; s++) {
-			if (stage[s] > most && stage[s] < last)
-				most = stage[s];
-		}
-		if (!most || most < all / 1000)
-			break;
-		for (int s = 0; s < STAGE_COUNT; s++) {
-			if (stage[s] != most)
-				continue;
-			page_words(p, STYLE_PLAIN, "%s%s\v%s", any ? ", " : "", stage_name(s),
-				   fmt_count(count, sizeof(count), most));
-			any = true;
-		}
-		last = most;
-	}
+	for (unsigned i = 0; i < n; i++)
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
+			   fmt_count(count, sizeof(count), stage[rank[i]]), i + 1 < n ? "," : "");
 }
 
 static void put_number(struct page *p, unsigned width, const char *text)
@@ -51,7 +51,7 @@ static void put_head(struct page *p, const struct steps *s, bool sums, bool day)
 
 	snprintf(each, sizeof(each), "each %s",
 		 num_text_time(length, sizeof(length), s->length_ns));
-	snprintf(head, sizeof(head), "%-*s", day ? 20 : 10, each);
+	snprintf(head, sizeof(head), "%-*s ", day ? 20 : 12, each);
 	page_text(p, 0, STYLE_DIM, head);
 	p->indent = 0;
 	if (sums) {
@@ -65,10 +65,13 @@ static void put_head(struct page *p, const struct steps *s, bool sums, bool day)
 
 static void put_step(struct page *p, const struct step *step, bool sums, bool day)
 {
-	char text[WHEN_TEXT], line[WHEN_TEXT + 8], number[FMT_MAX];
+	char text[WHEN_TEXT], line[WHEN_TEXT + 16], number[FMT_MAX];
 
-	snprintf(line, sizeof(line), "%-*s", day ? 20 : 10,
-		 when_text(text, sizeof(text), step->from_ns, day));
+	when_text(text, sizeof(text), step->from_ns, day);
+	if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
+		snprintf(text + strlen(text), 8, ".%03u",
+			 (unsigned)(step->from_ns % 1000000000 / 1000000));
+	snprintf(line, sizeof(line), "%-*s ", day ? 20 : 12, text);
 	page_text(p, 0, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
 	p->indent = 0;
 	if (sums) {

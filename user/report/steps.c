@@ -136,4 +136,8 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 		add_growth(step, &now, &last);
 		last = now;
 	}
+	if (!parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
+		read_counters(&now, json_get(d->json, "end"));
+		add_growth(step_of(s, d->to_ns), &now, &last);
+	}
 }
