@@ -9,16 +9,16 @@
 #include "base/when.h"
 #include "commands.h"
 #include "options.h"
-#include "out/json_solo.h"
 #include "out/text_trace.h"
-#include "report/compare.h"
+#include "report/choose.h"
 #include "report/load.h"
-#include "report/print.h"
+#include "report/show.h"
 
 struct report_options {
 	struct global_options global;
 	const char *since, *until;
 	uint64_t number;
+	bool csv, redact;
 	struct opt_args files;
 };
 
@@ -32,6 +32,14 @@ static const struct opt report_opts[] = {
 	{0},
 };
 
+static const struct opt form_opts[] = {
+	{"csv", 0, OPT_FLAG, offsetof(struct report_options, csv), .excludes = "json",
+	 .help = "print a table for spreadsheets: a row for each interval and cause"},
+	{"redact", 0, OPT_FLAG, offsetof(struct report_options, redact),
+	 .help = "other names for hosts, addresses, namespaces, processes, cgroups, pods"},
+	{0},
+};
+
 static const struct opt report_args[] = {
 	{"FILE", 0, OPT_ARGS, offsetof(struct report_options, files), .required = true,
 	 .default_text = "", .help = "what --ledger wrote"},
@@ -40,6 +48,7 @@ static const struct opt report_args[] = {
 
 static const struct opt_group report_groups[] = {
 	{"What", report_opts, 0},
+	{"Form", form_opts, 0},
 	{"Output", global_opts, offsetof(struct report_options, global)},
 	{0},
 };
@@ -51,7 +60,6 @@ struct report_command {
 	struct json_out *json; /* NULL: text */
 	struct load_spec window;
 	struct ledgers *ledgers;
-	const struct ledgers_document *a, *b; /* to be compared; NULL: not so */
 };
 
 static int parse_moment(const char *option, const char *text, uint64_t now, uint64_t after,
@@ -101,97 +109,6 @@ static void tell_damage(const struct ledgers_file *f)
 			 (unsigned long long)f->headless);
 }
 
-static struct json_object *file_object(const struct ledgers_file *f)
-{
-	struct json_object *o = json_object_new_object(), *cut = NULL;
-
-	json_put_text(o, "file", f->path);
-	json_put_u64(o, "lines", f->state.lines);
-	json_put_u64(o, "bad", f->state.bad);
-	if (f->state.cut) {
-		cut = json_object_new_object();
-		json_put_u64(cut, "line", f->state.cut_line);
-		json_put_u64(cut, "offset", f->state.cut_at);
-	}
-	json_put(o, "cut", cut);
-	json_put_u64(o, "odd", f->odd);
-	json_put_u64(o, "headless", f->headless);
-	return o;
-}
-
-static bool is_chosen(const struct report_command *c, const struct ledgers_document *d)
-{
-	return !c->o->number || c->o->number == d->number;
-}
-
-/* How many are to be shown; all are of one kind. */
-static int count_chosen(const struct report_command *c, unsigned *chosen, struct error *err)
-{
-	const struct ledgers_document *d, *first = NULL;
-	unsigned n;
-
-	d = ledgers_documents(c->ledgers, &n);
-	*chosen = 0;
-	for (unsigned i = 0; i < n; i++) {
-		if (!is_chosen(c, &d[i]))
-			continue;
-		if (first && strcmp(first->command, d[i].command))
-			return error_set(err, STATUS_USAGE, -EINVAL,
-					 "report them apart, or choose by --number",
-					 "%s has a %s, and %s a %s", first->path, first->command,
-					 d[i].path, d[i].command);
-		if (!first)
-			first = &d[i];
-		++*chosen;
-	}
-	return 0;
-}
-
-/* The only one of a file. */
-static const struct ledgers_document *only(const struct report_command *c, const char *path,
-					   struct error *err)
-{
-	const struct ledgers_document *d, *found = NULL;
-	unsigned n, chosen = 0;
-
-	d = ledgers_documents(c->ledgers, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (d[i].path != path || !is_chosen(c, &d[i]))
-			continue;
-		found = &d[i];
-		chosen++;
-	}
-	if (chosen != 1)
-		error_set(err, STATUS_USAGE, -EINVAL, "choose one by --number, or by --since",
-			  "%s holds %u, and two files are compared, with one each", path, chosen);
-	return chosen == 1 ? found : NULL;
-}
-
-/* Two ledgers of runs are compared; traces of several hosts are told one by one. */
-static int choose_pair(struct report_command *c, struct error *err)
-{
-	const struct ledgers_document *d;
-	unsigned n;
-
-	d = ledgers_documents(c->ledgers, &n);
-	if (c->window.n < 2 || !strcmp(d->command, "trace"))
-		return 0;
-	if (c->window.n > 2)
-		return error_set(err, STATUS_USAGE, -EINVAL, "name two of them",
-				 "two ledgers of %s are compared, not %u", d->command, c->window.n);
-	c->a = only(c, c->window.path[0], err);
-	c->b = c->a ? only(c, c->window.path[1], err) : NULL;
-	if (!c->b)
-		return -EINVAL;
-	for (unsigned i = 0; i < 2; i++) {
-		d = i ? c->b : c->a;
-		if (!json_get(d->json, "end"))
-			return error_set(err, STATUS_FAILED, -ENODATA, "report it alone",
-					 "%s has no end to compare", d->path);
-	}
-	return 0;
-}
-
 /* Says what there is instead. */
 static int nothing(const struct report_command *c, struct error *err)
 {
@@ -209,88 +126,24 @@ static int nothing(const struct report_command *c, struct error *err)
 	return error_set(err, STATUS_FAILED, -ENODATA, hint, "nothing is of this time");
 }
 
-static struct print_view print_view(const struct report_command *c)
-{
-	return (struct print_view){
-		.out = stdout,
-		.colour = log_colour(STDOUT_FILENO),
-		.width = text_trace_width(stdout),
-		.verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose,
-	};
-}
-
-static void show_documents(const struct report_command *c)
-{
-	const struct print_view view = print_view(c);
-	const struct ledgers_document *d;
-	bool first = true;
-	unsigned n;
-
-	d = ledgers_documents(c->ledgers, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (!is_chosen(c, &d[i]))
-			continue;
-		if (c->json) {
-			json_out_each(c->json, "document", json_object_get(d[i].json));
-			continue;
-		}
-		if (!first)
-			fputc('\n', stdout);
-		print_document(&view, &d[i]);
-		first = false;
-	}
-}
-
-static void show_comparison(const struct report_command *c)
-{
-	const struct print_view view = print_view(c);
-	struct json_object *o = compare_documents(c->a, c->b);
-
-	if (c->json)
-		json_out_once(c->json, "comparison", json_object_get(o));
-	else
-		compare_print(&view, c->a, c->b, o);
-	json_object_put(o);
-}
-
-/* The fates of the numbers say something else than the books. */
-static bool is_broken(const struct report_command *c)
-{
-	const struct ledgers_document *d;
-	unsigned n;
-
-	d = ledgers_documents(c->ledgers, &n);
-	for (unsigned i = 0; i < n; i++) {
-		if (is_chosen(c, &d[i]) && json_get(d[i].json, "fates_agree") &&
-		    !json_get_bool(d[i].json, "fates_agree"))
-			return true;
-	}
-	return false;
-}
-
-static void show(const struct report_command *c)
-{
-	const struct ledgers_file *f;
-	unsigned n;
-
-	if (c->json) {
-		json_out_once(c->json, "start", json_solo_origin(program_argc, program_argv, NULL));
-		f = ledgers_files(c->ledgers, &n);
-		for (unsigned i = 0; i < n; i++)
-			json_out_each(c->json, "file", file_object(&f[i]));
-	}
-	if (c->json || !c->a)
-		show_documents(c);
-	if (c->a)
-		show_comparison(c);
-}
-
 static int report(struct report_command *c, struct error *err)
 {
 	const struct ledgers_file *f;
-	unsigned n, chosen;
+	struct show_view view = {
+		.json = c->json,
+		.argc = program_argc,
+		.argv = program_argv,
+		.csv = c->o->csv,
+		.redact = c->o->redact,
+		.text = {.out = stdout,
+			 .colour = log_colour(STDOUT_FILENO),
+			 .width = text_trace_width(stdout),
+			 .verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose},
+	};
+	unsigned n;
 	int rc = parse_window(c, err);
 
+	c->window.number = c->o->number;
 	c->window.path = c->o->files.at;
 	c->window.n = c->o->files.n;
 	if (!rc)
@@ -300,15 +153,11 @@ static int report(struct report_command *c, struct error *err)
 	f = ledgers_files(c->ledgers, &n);
 	for (unsigned i = 0; i < n; i++)
 		tell_damage(&f[i]);
-	rc = count_chosen(c, &chosen, err);
-	if (rc)
-		return rc;
-	if (!chosen)
+	ledgers_documents(c->ledgers, &n);
+	if (!n)
 		return nothing(c, err);
-	rc = choose_pair(c, err);
-	if (!rc)
-		show(c);
-	return rc;
+	rc = choose_pair(c->ledgers, &view.a, &view.b, err);
+	return rc ? rc : show_ledgers(&view, c->ledgers, err);
 }
 
 static int report_run(void *options, struct error *err)
@@ -323,7 +172,7 @@ static int report_run(void *options, struct error *err)
 		c.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				      "pktledger/report/1");
 	if (!report(&c, err))
-		status = is_broken(&c) ? STATUS_BROKEN : STATUS_OK;
+		status = show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
 	if (c.json) {
 		if (err->status != STATUS_OK)
 			json_out_error(c.json, err);

@@ -344,7 +344,7 @@ static void print_title(const struct print_view *v, const char *name,
 	page_words(&p, STYLE_PLAIN, "%s on %s, %s", d->command,
 		   json_get_text(json_get(d->json, "start"), "host"),
 		   when_text(text, sizeof(text), d->from_ns, true));
-	page_words(&p, STYLE_DIM, "(%s, %u)", d->path, d->number);
+	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(&p);
 }
 

@@ -68,6 +68,8 @@ static bool is_wanted(const struct reading *r, uint64_t *from_ns, uint64_t *to_n
 {
 	*from_ns = r->from_ns;
 	*to_ns = r->to_ns;
+	if (r->spec->number && r->spec->number != r->file->documents)
+		return false;
 	if (r->is_trace && r->intervals)
 		return series_count(r->series, from_ns, to_ns);
 	return in_window(r->spec, *from_ns, *to_ns);

@@ -36,6 +36,7 @@ struct load_spec {
 	 * there if they do. 0 and UINT64_MAX: everything.
 	 */
 	uint64_t since_ns, until_ns;
+	uint64_t number; /* only this one of each file, from 1; 0: all */
 };
 
 struct ledgers_file {

@@ -92,7 +92,7 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	if (*json_get_text(start, "host"))
 		page_words(&p, STYLE_BOLD, "on %s,", json_get_text(start, "host"));
 	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
-	page_words(&p, STYLE_DIM, "(%s, %u)", d->path, d->number);
+	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(&p);
 	put_command(&p, start);
 	put_begin(&p, d, start);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/csv.h"
+
+#include <string.h>
+
+#include "base/json_put.h"
+#include "base/when.h"
+
+/* Members of causes, as they are called in JSON and in the first line. */
+static const char *const fields[] = {"reason", "location", "ifname",  "netns",	"direction",
+				     "hook",   "socket",   "process", "cgroup", "container",
+				     "pod",    "flow",	   "cpu",     "source", "scope"};
+static const char *const counts[] = {"packets", "bytes", "events"};
+
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+
+/* What all rows of an interval begin with. */
+struct row {
+	FILE *out;
+	const struct ledgers_document *d;
+	const char *kind;
+	char time[32];
+	uint64_t length_ns;
+	const char *class;
+};
+
+static void put_text(FILE *out, const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+void csv_head(FILE *out)
+{
+	fputs("file,number,command,host,time,interval_ns,kind,class,stage", out);
+	for (unsigned i = 0; i < LENGTH(fields); i++)
+		fprintf(out, ",%s", fields[i]);
+	for (unsigned i = 0; i < LENGTH(counts); i++)
+		fprintf(out, ",%s", counts[i]);
+	fputs(",sent,delivered\n", out);
+}
+
+static void begin_row(const struct row *r, const char *stage)
+{
+	put_text(r->out, json_get_text(r->d->json, "file"));
+	fprintf(r->out, ",%u,%s,", r->d->number, r->d->command);
+	put_text(r->out, json_get_text(json_get(r->d->json, "start"), "host"));
+	fprintf(r->out, ",%s,%llu,%s,%s,%s", r->time, (unsigned long long)r->length_ns, r->kind,
+		r->class, stage);
+}
+
+/* A cause, a flow or a stage; members that it does not have are empty. */
+static void put_row(const struct row *r, const char *stage, const struct json_object *o)
+{
+	begin_row(r, stage);
+	for (unsigned i = 0; i < LENGTH(fields); i++) {
+		struct json_object *member = json_get(o, fields[i]);
+
+		fputc(',', r->out);
+		if (member)
+			put_text(r->out, json_object_get_string(member));
+	}
+	for (unsigned i = 0; i < LENGTH(counts); i++) {
+		struct json_object *member = json_get(o, counts[i]);
+
+		fprintf(r->out, ",%s", member ? json_object_get_string(member) : "");
+	}
+	fputs(",,\n", r->out);
+}
+
+/* All of an interval or a run. */
+static void put_whole(const struct row *r, const struct json_object *o)
+{
+	begin_row(r, "");
+	for (unsigned i = 0; i < LENGTH(fields); i++)
+		fputc(',', r->out);
+	fprintf(r->out, ",%llu,,", (unsigned long long)json_get_u64(o, "dropped"));
+	if (json_get(o, "sent"))
+		fprintf(r->out, ",%llu,%llu\n", (unsigned long long)json_get_u64(o, "sent"),
+			(unsigned long long)json_get_u64(o, "delivered"));
+	else
+		fputs(",,\n", r->out);
+}
+
+static void put_stages(const struct row *r, const struct json_object *o, const char *list)
+{
+	for (size_t i = 0; i < json_get_length(o, list); i++) {
+		const struct json_object *stage = json_get_item(o, list, i);
+		const char *name = json_get_text(stage, "stage");
+		size_t causes = json_get_length(stage, "causes");
+
+		if (!causes)
+			put_row(r, name, stage);
+		for (size_t k = 0; k < causes; k++)
+			put_row(r, name, json_get_item(stage, "causes", k));
+	}
+}
+
+static void put_part(struct row *r, const struct json_object *interval)
+{
+	static const char *const classes[][2] = {
+		{"stages", "loss"}, {"suspect", "suspect"}, {"benign", "benign"}};
+
+	snprintf(r->time, sizeof(r->time), "%s", json_get_text(interval, "time"));
+	r->length_ns = json_get_u64(interval, "interval_ns");
+	r->kind = "interval";
+	r->class = "";
+	put_whole(r, interval);
+	for (unsigned i = 0; i < LENGTH(classes); i++) {
+		r->class = classes[i][1];
+		put_stages(r, interval, classes[i][0]);
+	}
+	r->kind = "flow";
+	r->class = "loss";
+	for (size_t i = 0; i < json_get_length(interval, "flows"); i++) {
+		const struct json_object *flow = json_get_item(interval, "flows", i);
+
+		put_row(r, json_get_text(flow, "stage"), flow);
+	}
+}
+
+static uint64_t grown(const struct json_object *now, const struct json_object *last,
+		      const char *key)
+{
+	uint64_t a = json_get_u64(last, key), b = json_get_u64(now, key);
+
+	return b > a ? b - a : 0;
+}
+
+static const struct json_object *same_stage(const struct json_object *o, const char *name)
+{
+	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
+		const struct json_object *stage = json_get_item(o, "stages", i);
+
+		if (!strcmp(json_get_text(stage, "stage"), name))
+			return stage;
+	}
+	return NULL;
+}
+
+/* Counts since the start: what has been added since the last. */
+static void put_growth(struct row *r, const struct json_object *now, const struct json_object *last,
+		       uint64_t started_ns)
+{
+	static const char *const sums[] = {"dropped", "sent", "delivered"};
+	struct json_object *whole = json_object_new_object();
+
+	json_time(r->time, sizeof(r->time), started_ns + json_get_u64(now, "time_ns"));
+	r->length_ns = grown(now, last, "time_ns");
+	r->kind = "interval";
+	for (unsigned i = 0; i < LENGTH(sums); i++)
+		json_put_u64(whole, sums[i], grown(now, last, sums[i]));
+	put_whole(r, whole);
+	json_object_put(whole);
+	for (size_t i = 0; i < json_get_length(now, "stages"); i++) {
+		const struct json_object *stage = json_get_item(now, "stages", i);
+		const char *name = json_get_text(stage, "stage");
+		struct json_object *row = json_object_new_object();
+
+		for (unsigned k = 0; k < LENGTH(counts); k++)
+			json_put_u64(row, counts[k],
+				     grown(stage, same_stage(last, name), counts[k]));
+		put_row(r, name, row);
+		json_object_put(row);
+	}
+}
+
+static void put_end(struct row *r, const struct json_object *end)
+{
+	json_time(r->time, sizeof(r->time), r->d->to_ns);
+	r->length_ns = r->d->to_ns - r->d->from_ns;
+	r->kind = "end";
+	put_whole(r, end);
+	put_stages(r, end, "stages");
+}
+
+void csv_document(FILE *out, const struct ledgers_document *d)
+{
+	bool parts = !strcmp(d->command, "trace") || !strcmp(d->command, "capture");
+	struct row r = {.out = out, .d = d, .class = parts ? "" : "loss"};
+	const struct json_object *last = NULL, *end = json_get(d->json, "end");
+	uint64_t started_ns = 0;
+
+	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
+	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
+		const struct json_object *interval = json_get_item(d->json, "intervals", i);
+
+		if (parts)
+			put_part(&r, interval);
+		else
+			put_growth(&r, interval, last, started_ns);
+		last = interval;
+	}
+	if (!parts && end)
+		put_end(&r, end);
+}

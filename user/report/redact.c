@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/redact.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_get.h"
+#include "base/json_put.h"
+
+/* Members that are a secret as a whole, and what it is then called. */
+static const struct {
+	const char *key, *kind;
+} secrets[] = {
+	{"host", "host"},     {"netns", "netns"},	  {"process", "process"},
+	{"cgroup", "cgroup"}, {"container", "container"}, {"pod", "pod"},
+	{"file", "file"},     {"expression", "filter"},
+};
+
+/* Members that are sentences, or names put together: any secret may be in them. */
+static const char *const sentences[] = {
+	"text",
+	"evidence",
+	"current",
+	"wanted",
+	"command",
+	"undo",
+	"risk",
+	"name",
+	"note",
+	"in_flight_where",
+	"suppressed_evidence",
+	"message",
+	"hint",
+	"rests_on",
+	"source",
+};
+
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+#define SHORT	     3 /* shorter words are too common to be looked for in sentences */
+#define NAME_MAX_LEN 32
+
+struct redact {
+	struct json_object *names; /* secret to its other name */
+	unsigned n[LENGTH(secrets)], addresses;
+};
+
+struct redact *redact_new(void)
+{
+	struct redact *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->names = json_object_new_object();
+	if (!r->names) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void redact_free(struct redact *r)
+{
+	if (!r)
+		return;
+	json_object_put(r->names);
+	free(r);
+}
+
+/* A text that grows; what does not fit is cut. */
+struct text {
+	char at[4096];
+	size_t n;
+};
+
+static void append(struct text *t, const char *from, size_t len)
+{
+	if (len > sizeof(t->at) - 1 - t->n)
+		len = sizeof(t->at) - 1 - t->n;
+	memcpy(t->at + t->n, from, len);
+	t->n += len;
+	t->at[t->n] = '\0';
+}
+
+/* The other name of a secret, which gets one. */
+static const char *name_of(struct redact *r, const char *secret, const char *kind, unsigned *count)
+{
+	struct json_object *known;
+	char name[NAME_MAX_LEN];
+
+	if (!json_object_object_get_ex(r->names, secret, &known)) {
+		snprintf(name, sizeof(name), "%s-%u", kind, ++*count);
+		known = json_object_new_string(name);
+		json_object_object_add(r->names, secret, known);
+	}
+	return json_object_get_string(known);
+}
+
+static int secret_index(const char *key)
+{
+	for (unsigned i = 0; key && i < LENGTH(secrets); i++) {
+		if (!strcmp(secrets[i].key, key))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* What pktledger itself calls so: roles in a lab, numbers of namespaces. */
+static bool is_common(const char *text)
+{
+	static const char *const roles[] = {"", "tx", "rx", "router", "others"};
+
+	for (unsigned i = 0; i < LENGTH(roles); i++) {
+		if (!strcmp(text, roles[i]))
+			return true;
+	}
+	return !text[strspn(text, "0123456789")];
+}
+
+/* "python3" of "python3[123]" */
+static size_t name_length(const char *text, const char *kind)
+{
+	const char *pid = strcmp(kind, "process") ? NULL : strrchr(text, '[');
+
+	return pid ? (size_t)(pid - text) : strlen(text);
+}
+
+static void learn_text(struct redact *r, int secret, const char *text)
+{
+	char name[4096];
+
+	snprintf(name, sizeof(name), "%.*s", (int)name_length(text, secrets[secret].kind), text);
+	if (!is_common(name))
+		name_of(r, name, secrets[secret].kind, &r->n[secret]);
+}
+
+static void learn(struct redact *r, const char *key, const struct json_object *o)
+{
+	int secret = secret_index(key);
+
+	if (json_object_is_type(o, json_type_object)) {
+		json_object_object_foreach (o, name, member)
+			learn(r, name, member);
+	} else if (json_object_is_type(o, json_type_array)) {
+		for (size_t i = 0; i < json_object_array_length(o); i++)
+			learn(r, key, json_object_array_get_idx(o, i));
+	} else if (secret >= 0 && json_object_is_type(o, json_type_string)) {
+		learn_text(r, secret, json_object_get_string((struct json_object *)o));
+	}
+}
+
+void redact_learn(struct redact *r, const struct json_object *document)
+{
+	learn(r, NULL, document);
+}
+
+static bool is_mac(const char *text)
+{
+	for (int i = 0; i < 17; i++) {
+		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return !text[17];
+}
+
+/* An address that is somebody's. */
+static bool is_address(const char *text)
+{
+	struct in6_addr v6;
+	struct in_addr v4;
+
+	if (inet_pton(AF_INET, text, &v4) == 1)
+		return v4.s_addr && v4.s_addr != htonl(INADDR_LOOPBACK);
+	if (inet_pton(AF_INET6, text, &v6) == 1)
+		return !IN6_IS_ADDR_UNSPECIFIED(&v6) && !IN6_IS_ADDR_LOOPBACK(&v6);
+	return is_mac(text);
+}
+
+/* Addresses in a text: with a port, in brackets, at the end of a sentence. */
+static void hide_addresses(struct redact *r, const char *text, struct text *to)
+{
+	static const char letters[] = "0123456789abcdefABCDEF:.";
+
+	to->n = 0;
+	to->at[0] = '\0';
+	while (*text) {
+		size_t len = strspn(text, letters), used = len;
+		char word[64] = "";
+
+		if (!len) { /* a word of other letters goes as a whole */
+			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
+				len++;
+			append(to, text, len);
+			text += len;
+			continue;
+		}
+		if (len < sizeof(word) && !isalnum((unsigned char)text[len]))
+			memcpy(word, text, len);
+		while (used && strchr(".:", word[used - 1]) && !is_address(word))
+			word[--used] = '\0';
+		if (strchr(word, '.') && strchr(word, ':') && !is_address(word)) {
+			used = strcspn(word, ":");
+			word[used] = '\0';
+		}
+		if (is_address(word)) {
+			const char *name = name_of(r, word, "addr", &r->addresses);
+
+			append(to, name, strlen(name));
+		} else {
+			used = len;
+			append(to, text, len);
+		}
+		text += used;
+	}
+}
+
+static bool is_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* All places of one secret in a text, as a word of its own. */
+static void hide_word(const char *text, const char *secret, const char *name, struct text *to)
+{
+	size_t len = strlen(secret);
+	const char *begin = text, *at;
+
+	to->n = 0;
+	to->at[0] = '\0';
+	while ((at = strstr(text, secret))) {
+		bool whole = (at == begin || !is_word_char(at[-1])) && !is_word_char(at[len]);
+
+		append(to, text, (size_t)(at - text));
+		append(to, whole ? name : secret, whole ? strlen(name) : len);
+		text = at + len;
+	}
+	append(to, text, strlen(text));
+}
+
+static void hide_words(struct redact *r, struct text *text)
+{
+	static struct text other;
+
+	json_object_object_foreach (r->names, secret, name) {
+		if (strlen(secret) < SHORT || !strstr(text->at, secret))
+			continue;
+		hide_word(text->at, secret, json_object_get_string(name), &other);
+		*text = other;
+	}
+}
+
+static bool is_sentence(const char *key)
+{
+	for (unsigned i = 0; key && i < LENGTH(sentences); i++) {
+		if (!strcmp(sentences[i], key))
+			return true;
+	}
+	return false;
+}
+
+static void apply_text(struct redact *r, const char *key, struct json_object *o)
+{
+	const char *text = json_object_get_string(o);
+	int secret = secret_index(key);
+	static struct text out;
+	struct json_object *name;
+	char known[4096];
+	size_t len;
+
+	if (secret >= 0) {
+		len = name_length(text, secrets[secret].kind);
+		snprintf(known, sizeof(known), "%.*s", (int)len, text);
+		if (!json_object_object_get_ex(r->names, known, &name))
+			return;
+		out.n = 0;
+		append(&out, json_object_get_string(name), strlen(json_object_get_string(name)));
+		append(&out, text + len, strlen(text + len));
+	} else {
+		hide_addresses(r, text, &out);
+		if (is_sentence(key))
+			hide_words(r, &out);
+	}
+	json_object_set_string(o, out.at);
+}
+
+/* Of a command line the program and the command. */
+static void cut_command(struct json_object *words)
+{
+	size_t n = json_object_array_length(words);
+
+	if (n)
+		json_object_array_put_idx(words, 0, json_object_new_string("pktledger"));
+	if (n > 2) {
+		json_object_array_del_idx(words, 2, n - 2);
+		json_object_array_add(words, json_object_new_string("..."));
+	}
+}
+
+static void apply(struct redact *r, const char *key, struct json_object *o)
+{
+	if (json_object_is_type(o, json_type_object)) {
+		json_object_object_foreach (o, name, member)
+			apply(r, name, member);
+	} else if (json_object_is_type(o, json_type_array)) {
+		if (key && !strcmp(key, "command"))
+			cut_command(o);
+		for (size_t i = 0; i < json_object_array_length(o); i++)
+			apply(r, key, json_object_array_get_idx(o, i));
+	} else if (json_object_is_type(o, json_type_string) && key && strcmp(key, "time")) {
+		apply_text(r, key, o);
+	}
+}
+
+void redact_apply(struct redact *r, struct json_object *document)
+{
+	apply(r, NULL, document);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/show.h"
+
+#include <errno.h>
+
+#include "out/json_solo.h"
+#include "report/compare.h"
+#include "report/csv.h"
+#include "report/redact.h"
+
+static struct json_object *file_object(const struct ledgers_file *f)
+{
+	struct json_object *o = json_object_new_object(), *cut = NULL;
+
+	json_put_text(o, "file", f->path);
+	json_put_u64(o, "lines", f->state.lines);
+	json_put_u64(o, "bad", f->state.bad);
+	if (f->state.cut) {
+		cut = json_object_new_object();
+		json_put_u64(cut, "line", f->state.cut_line);
+		json_put_u64(cut, "offset", f->state.cut_at);
+	}
+	json_put(o, "cut", cut);
+	json_put_u64(o, "odd", f->odd);
+	json_put_u64(o, "headless", f->headless);
+	return o;
+}
+
+/* What comes before the documents. */
+static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
+{
+	struct json_object *start = json_solo_origin(v->argc, v->argv, NULL);
+	const struct ledgers_file *f;
+	unsigned n;
+
+	if (r) {
+		redact_learn(r, start);
+		redact_apply(r, start);
+	}
+	json_out_once(v->json, "start", start);
+	f = ledgers_files(l, &n);
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *o = file_object(&f[i]);
+
+		if (r)
+			redact_apply(r, o);
+		json_out_each(v->json, "file", o);
+	}
+}
+
+/* Other names in all that is shown, one set of them. */
+static int hide_names(const struct ledgers *l, struct redact **r, struct error *err)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+
+	*r = redact_new();
+	if (!*r)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	d = ledgers_documents(l, &n);
+	for (unsigned i = 0; i < n; i++)
+		redact_learn(*r, d[i].json);
+	for (unsigned i = 0; i < n; i++)
+		redact_apply(*r, d[i].json);
+	return 0;
+}
+
+static void show_documents(const struct show_view *v, const struct ledgers *l)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+
+	d = ledgers_documents(l, &n);
+	for (unsigned i = 0; i < n; i++) {
+		if (v->json) {
+			json_out_each(v->json, "document", json_object_get(d[i].json));
+		} else if (v->csv) {
+			csv_document(v->text.out, &d[i]);
+		} else {
+			if (i)
+				fputc('\n', v->text.out);
+			print_document(&v->text, &d[i]);
+		}
+	}
+}
+
+static void show_comparison(const struct show_view *v)
+{
+	struct json_object *o = compare_documents(v->a, v->b);
+
+	if (v->json)
+		json_out_once(v->json, "comparison", json_object_get(o));
+	else
+		compare_print(&v->text, v->a, v->b, o);
+	json_object_put(o);
+}
+
+int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
+{
+	struct redact *r = NULL;
+	int rc = v->redact ? hide_names(l, &r, err) : 0;
+
+	if (rc)
+		return rc;
+	if (v->json)
+		show_files(v, l, r);
+	if (v->csv)
+		csv_head(v->text.out);
+	if (v->json || v->csv || !v->a)
+		show_documents(v, l);
+	if (v->a && !v->csv)
+		show_comparison(v);
+	redact_free(r);
+	return 0;
+}
+
+bool show_disagrees(const struct ledgers *l)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+
+	d = ledgers_documents(l, &n);
+	for (unsigned i = 0; i < n; i++) {
+		if (json_get(d[i].json, "fates_agree") && !json_get_bool(d[i].json, "fates_agree"))
+			return true;
+	}
+	return false;
+}

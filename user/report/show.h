@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Documents of ledgers in the form that was asked for. */
+#ifndef PKTLEDGER_REPORT_SHOW_H
+#define PKTLEDGER_REPORT_SHOW_H
+
+#include "out/json.h"
+#include "report/print.h"
+
+struct show_view {
+	struct json_out *json; /* NULL: text or a table */
+	int argc;
+	char *const *argv; /* for the record */
+	bool csv;
+	bool redact; /* the documents are changed */
+	struct print_view text;
+	const struct ledgers_document *a, *b; /* to be compared; NULL: nothing is */
+};
+
+/* 0, or -ENOMEM. */
+int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
+
+/* In one of them the fates of the numbers say something else than the books. */
+bool show_disagrees(const struct ledgers *l);
+
+#endif
