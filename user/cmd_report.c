@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "options.h"
 #include "out/text_trace.h"
+#include "report/capfile.h"
 #include "report/choose.h"
 #include "report/load.h"
 #include "report/show.h"
@@ -19,7 +20,7 @@ struct report_options {
 	const char *since, *until;
 	uint64_t number;
 	bool csv, redact;
-	struct opt_args files;
+	struct opt_args words;
 };
 
 static const struct opt report_opts[] = {
@@ -41,8 +42,10 @@ static const struct opt form_opts[] = {
 };
 
 static const struct opt report_args[] = {
-	{"FILE", 0, OPT_ARGS, offsetof(struct report_options, files), .required = true,
-	 .default_text = "", .help = "what --ledger wrote"},
+	{"FILE", 0, OPT_ARGS, offsetof(struct report_options, words), .required = true,
+	 .default_text = "",
+	 .help = "what --ledger wrote, or `trace -w`; behind captures EXPR may follow, in the "
+		 "language of pcap-filter(7)"},
 	{0},
 };
 
@@ -59,6 +62,7 @@ struct report_command {
 	const struct report_options *o;
 	struct json_out *json; /* NULL: text */
 	struct load_spec window;
+	struct opt_words expr;
 	struct ledgers *ledgers;
 };
 
@@ -85,6 +89,35 @@ static int parse_window(struct report_command *c, struct error *err)
 	if (!rc && c->window.since_ns > c->window.until_ns)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
 	return rc;
+}
+
+/* Words up to the first that is no file; behind captures the rest is an expression. */
+static int split_words(struct report_command *c, struct error *err)
+{
+	const struct opt_args *words = &c->o->words;
+	unsigned n = 1;
+	size_t used = 0;
+
+	while (n < words->n && !access(words->at[n], F_OK))
+		n++;
+	c->window.path = words->at;
+	c->window.n = n;
+	if (n == words->n)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (!capfile_is(words->at[i]))
+			return error_set(err, STATUS_FAILED, -ENOENT, NULL, "cannot open %s: %s",
+					 words->at[n], strerror(ENOENT));
+	}
+	for (; n < words->n; n++) {
+		if (used + strlen(words->at[n]) + 2 > sizeof(c->expr.text))
+			return error_set(err, STATUS_USAGE, -E2BIG, NULL,
+					 "the expression is too long");
+		used += (size_t)snprintf(c->expr.text + used, sizeof(c->expr.text) - used, "%s%s",
+					 used ? " " : "", words->at[n]);
+	}
+	c->window.expr = c->expr.text;
+	return 0;
 }
 
 /* What is not in the file any more, or not as it was written. */
@@ -123,7 +156,9 @@ static int nothing(const struct report_command *c, struct error *err)
 	if (c->o->number)
 		return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no number %llu",
 				 (unsigned long long)c->o->number);
-	return error_set(err, STATUS_FAILED, -ENODATA, hint, "nothing is of this time");
+	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
+			 *c->expr.text ? "no packet of this time matches"
+				       : "nothing is of this time");
 }
 
 static int report(struct report_command *c, struct error *err)
@@ -144,8 +179,8 @@ static int report(struct report_command *c, struct error *err)
 	int rc = parse_window(c, err);
 
 	c->window.number = c->o->number;
-	c->window.path = c->o->files.at;
-	c->window.n = c->o->files.n;
+	if (!rc)
+		rc = split_words(c, err);
 	if (!rc)
 		rc = ledgers_load(&c->ledgers, &c->window, err);
 	if (rc)
@@ -187,12 +222,14 @@ static const struct opt_example examples[] = {
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
 	{"report before.ledger after.ledger", "what was different, and what came of it"},
+	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{0},
 };
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "renders ledgers that run and trace have kept",
+	.summary = "renders ledgers that run and trace have kept, and captures",
+	.synopsis = "[options] FILE ... [EXPR]",
 	.description = "Reads what `run --ledger` or `trace --ledger` have written and prints what "
 		       "they would have printed, and what happened when. Lines that are cut or "
 		       "spoilt are named, and the rest is used.",

@@ -3,7 +3,8 @@
 """Ledgers that `trace` and `run` keep, and what `report` tells of them."""
 
 import contextlib
-import json
+import csv
+import io
 import os
 import random
 import signal
@@ -17,10 +18,11 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root, run,
-                 started, table, until)
+from lib import (EVERYTHING, PATIENCE, assert_valid, case, lost, main, pktledger, require,
+                 require_root, started, table, until)
 from traced import PORT, RX, TX, V4, lab, read_all, send, tracing, udp
 
+thorough = case if EVERYTHING else lambda function: function
 FAILED, USAGE, BROKEN, OURS = 1, 2, 4, 125  # exit statuses
 SENDER = """
 import socket, sys, time
@@ -44,7 +46,7 @@ def directory():
 
 
 def report(*args):
-    """The document; what it says beside it is in `said`."""
+    """The document."""
     result = pktledger("report", "-j", *map(str, args))
     assert result.status == 0, result
     assert_valid(result.json)
@@ -110,10 +112,10 @@ def test_what_trace_told():
         assert nothing.status == FAILED and "nothing is of this time" in nothing.err, nothing
 
 
-@case
+@thorough
 def test_killed_at_any_moment():
     """SIGKILL, again and again: all before is there, and the next trace goes on behind it."""
-    rounds = 20 if EVERYTHING else 3
+    rounds = 10
     with lab(), directory() as path:
         file = path / "ledger"
         for _ in range(rounds):
@@ -165,7 +167,7 @@ def test_full_disk():
             subprocess.run(["umount", str(path)], check=True)
 
 
-@case
+@thorough
 def test_keep_is_shorter_than_the_trace():
     with lab(), directory() as path:
         file = path / "ledger"
@@ -182,6 +184,140 @@ def test_keep_is_shorter_than_the_trace():
         assert kept["sum"]["dropped"] == sum(i["dropped"] for i in told["intervals"][first:])
         assert kept["end"]["dropped"] == told["end"]["dropped"]
         assert os.listdir(path) == ["ledger"], os.listdir(path)
+
+
+# run --ledger
+
+
+@case
+def test_what_run_printed():
+    """To the byte; the fates of all numbers add up to the books, unless a line is lost."""
+    require_root()
+    with directory() as path:
+        file = path / "ledger"
+        result = pktledger("run", "-c", "20k", "--rate", "100k", "--fault", "netfilter=10%", "-I",
+                           "50ms", "--ledger", str(file))
+        require(result.status != 3, result.err)
+        assert result.status == 0, result
+        text = pktledger("report", str(file))
+        assert text.status == 0 and text.out.endswith("\n" + result.out), (text.out, result.out)
+        whole = only(report(file))
+        assert_valid(whole)
+        assert whole["fates_agree"] is True
+        fates = {f.get("stage", f["fate"]): f["packets"] for f in whole["fates"]}
+        assert fates["delivered"] == whole["end"]["delivered"], (fates, whole["end"])
+        assert fates["netfilter"] == lost(whole)["netfilter"], (fates, whole["end"])
+        assert sum(fates.values()) == 20000, fates
+        lines = file.read_bytes().splitlines(keepends=True)
+        at = next(i for i, line in enumerate(lines) if b'"event":"fates"' in line)
+        file.write_bytes(b"".join(lines[:at] + [lines[at].replace(b",", b";", 1)] + lines[at + 1:]))
+        spoilt = pktledger("report", "-j", str(file))
+        assert spoilt.status == 0 and f"line {at + 1}" in spoilt.err, spoilt.err
+        assert only(spoilt.json)["fates_agree"] is None
+        file.write_bytes(b"".join(lines[:at] + lines[at + 1:]))  # gone without a trace
+        missing = pktledger("report", str(file))
+        assert missing.status == BROKEN and "do not add up" in missing.out, missing
+
+
+@thorough
+def test_two_runs():
+    require_root()
+    with directory() as path:
+        a, b, t = (str(path / name) for name in "abt")
+        for file, *options in ((a, "--rate", "50k"), (b, "--rate", "50k", "--fault", "netfilter"),
+                               (b, "--rate", "20k")):
+            result = pktledger("run", "-q", "-c", "2k", "--tx", "socket", "--ledger", file, *options)
+            require(result.status != 3, result.err)
+            assert result.status == 0, result
+        assert pktledger("trace", "-q", "--ledger", t, "--", "true").status == 0
+        document = report("--number", "1", a, b)["comparison"]
+        assert document["env"] == [], document["env"]  # one host
+        assert [d["name"] for d in document["setup"]] == ["faults"], document["setup"]
+        results = {r["name"]: r for r in document["results"]}
+        assert results["sent"]["a"] == results["sent"]["b"] == 2000 and not results["sent"]["change"]
+        assert results["netfilter"]["a"] == 0 and 300 < results["netfilter"]["b"] < 500, results
+        assert results["delivered"]["b_share"] == 1 - results["netfilter"]["b"] / 2000, results
+        text = pktledger("report", "--number", "1", a, b)
+        assert text.status == 0 and "netfilter" in text.out and "hosts: the same" in text.out, text
+        assert len(report(b)["documents"]) == 2
+        for args, said in (([a, b], "holds 2"), ([a, t], "t of trace"), ([a, b, a], "two ledgers")):
+            result = pktledger("report", *args)
+            assert result.status == USAGE and said in result.err, result
+
+
+# Captures
+
+
+@thorough
+def test_capture_of_lost_packets():
+    with lab(), directory() as path, udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        file = path / "lost.pcapng"
+        with tracing("-w", str(file), "udp", "portrange", f"{PORT}-{PORT + 1}") as t:
+            full = send(V4, 300) - read_all(sock)
+            closed = send(V4, 70, port=PORT + 1)
+            time.sleep(0.3)
+            told = t.stop()
+        require(not told["end"]["own_losses"]["without_sample"], "some were too fast to be written")
+        document = only(report(file))
+        rows = {s["stage"]: s for s in document["sum"]["stages"]}
+        assert {name: row["packets"] for name, row in rows.items()} == \
+            {"rcvbuf": full, "udp_lookup": closed}, rows
+        assert rows["udp_lookup"]["bytes"] == closed * 128, rows
+        assert rows["udp_lookup"]["causes"][0]["reason"] == "NO_SOCKET", rows
+        assert sum(f["packets"] for f in document["sum"]["flows"]) == full + closed
+        some = only(report(file, "udp", "dst", "port", str(PORT + 1)))
+        assert some["sum"]["dropped"] == closed, some["sum"]
+        none = pktledger("report", str(file), "tcp")
+        assert none.status == FAILED and "no packet" in none.err, none
+        bad = pktledger("report", str(file), "udp", "port")
+        assert bad.status == USAGE and "syntax error" in bad.err, bad
+        size = file.stat().st_size
+        os.truncate(file, size - 30)
+        cut = pktledger("report", "-j", str(file))
+        assert cut.status == 0 and "is cut" in cut.err, cut
+        assert only(cut.json)["sum"]["dropped"] == full + closed - 1, cut.json
+
+
+# Forms
+
+
+@thorough
+def test_private_names():
+    """No name of this host, of a namespace or a process, and no address, in any form."""
+    with lab(), directory() as path, udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304):
+        file = path / "ledger"
+        with tracing("--ledger", str(file), "udp", "port", str(PORT)) as t:
+            send(V4, 100)
+            told = t.stop()
+        private = [told["start"]["host"], RX, TX, "198.18.0.", str(path)]
+        private += [c["process"].split("[")[0] for c in told["end"]["stages"][0]["causes"]
+                    if c["process"]]
+        for form in ([], ["-j"], ["--csv"], ["-v"]):
+            plain = pktledger("report", *form, str(file))
+            hidden = pktledger("report", "--redact", *form, str(file))
+            assert plain.status == hidden.status == 0, (plain, hidden)
+            assert RX in plain.out and "rcvbuf" in hidden.out and f":{PORT}" in hidden.out
+            words = hidden.out.replace("ip netns exec", "")
+            for word in private:
+                assert word not in words, (word, hidden.out)
+
+
+@thorough
+def test_table_for_spreadsheets():
+    with lab(), directory() as path:
+        file = path / "ledger"
+        with tracing("--ledger", str(file), "udp", "port", str(PORT)) as t:
+            sent = send(V4, 100)
+            time.sleep(0.3)
+            t.stop()
+        result = pktledger("report", "--csv", str(file))
+        rows = list(csv.DictReader(io.StringIO(result.out)))
+        assert result.status == 0 and rows and not any(None in row for row in rows), result
+        whole = [int(r["packets"]) for r in rows if r["kind"] == "interval" and not r["stage"]]
+        causes = [int(r["packets"]) for r in rows if r["kind"] == "interval" and r["stage"]
+                  and r["class"] == "loss"]
+        flows = [int(r["packets"]) for r in rows if r["kind"] == "flow"]
+        assert sum(whole) == sum(causes) == sum(flows) == sent, (whole, causes, flows)
 
 
 @table([

@@ -10,7 +10,9 @@
 #include "base/json_put.h"
 #include "base/when.h"
 #include "out/ledgerline.h"
+#include "report/capfile.h"
 #include "report/fatesum.h"
+#include "report/lostcap.h"
 #include "report/rows.h"
 #include "report/series.h"
 
@@ -75,25 +77,33 @@ static bool is_wanted(const struct reading *r, uint64_t *from_ns, uint64_t *to_n
 	return in_window(r->spec, *from_ns, *to_ns);
 }
 
-static int add_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
+/* Takes its JSON. */
+static int add_document(struct ledgers *l, const struct ledgers_document *d)
 {
-	struct ledgers *l = r->l;
 	struct ledgers_document *more;
 
 	more = realloc(l->document, (l->documents + 1) * sizeof(*more));
-	if (!more)
+	if (!more) {
+		json_object_put(d->json);
 		return -ENOMEM;
+	}
 	l->document = more;
-	more += l->documents++;
-	*more = (struct ledgers_document){
+	more[l->documents++] = *d;
+	return 0;
+}
+
+static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
+{
+	struct ledgers_document d = {
 		.json = json_object_get(r->document),
 		.path = r->file->path,
 		.number = r->file->documents,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
 	};
-	memcpy(more->command, r->command, sizeof(more->command));
-	return 0;
+
+	memcpy(d.command, r->command, sizeof(d.command));
+	return add_document(r->l, &d);
 }
 
 /* They can be judged only where no line is lost. */
@@ -126,7 +136,7 @@ static void end_document(struct reading *r)
 			json_put(r->document, "sum", series_sum(r->series));
 		if (!strcmp(r->command, "run"))
 			put_fates(r);
-		r->rc = add_document(r, from_ns, to_ns);
+		r->rc = keep_document(r, from_ns, to_ns);
 	}
 	json_object_put(r->document);
 	series_free(r->series);
@@ -303,6 +313,17 @@ static int check_kind(const char *path, struct error *err)
 	return 0;
 }
 
+static int read_capture(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
+			struct error *err)
+{
+	struct ledgers_document d;
+	int rc = lostcap_read(file->path, spec, &d, file, err);
+
+	if (!rc && d.json && add_document(l, &d))
+		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	return rc;
+}
+
 static int read_file(struct ledgers *l, const struct load_spec *spec, const char *path,
 		     struct error *err)
 {
@@ -310,6 +331,8 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 	int rc;
 
 	r.file->path = path;
+	if (capfile_is(path))
+		return read_capture(l, spec, r.file, err);
 	rc = check_kind(path, err);
 	if (rc)
 		return rc;

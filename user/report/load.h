@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ledger files, read: a document for each run, trace, send or recv in them. A document is that of
- * the command's own -j (tools/schema), put together of the lines that are whole, and bounded:
+ * Ledger files, and captures of lost packets (report/lostcap.h), read: a document for each run,
+ *trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
+ *together of the lines that are whole, and bounded:
  *
  *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
  *	  "start":{..}, "intervals":[..], "limits":[..], "error":{..}, "end":{..},
@@ -36,7 +37,8 @@ struct load_spec {
 	 * there if they do. 0 and UINT64_MAX: everything.
 	 */
 	uint64_t since_ns, until_ns;
-	uint64_t number; /* only this one of each file, from 1; 0: all */
+	uint64_t number;  /* only this one of each file, from 1; 0: all */
+	const char *expr; /* of the packets in captures; NULL or "": all */
 };
 
 struct ledgers_file {
@@ -57,7 +59,7 @@ struct ledgers_document {
 };
 
 /*
- * Reads all files. STATUS_USAGE: one is no ledger. STATUS_FAILED: it cannot be read. Lines that are
+ * Reads all files. STATUS_USAGE: one is neither. STATUS_FAILED: it cannot be read. Lines that are
  * cut or spoilt are no error: see ledgers_files().
  */
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
