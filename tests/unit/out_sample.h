@@ -146,6 +146,8 @@ static inline void sample_wrong(struct result *r)
 	r->slipped_ns = 12000000;
 	r->arrivals.latency =
 		(struct result_latency){true, 3100, 12000, 18000, 99000, 1200000, 2500000, 3400000};
+	r->arrivals.delay[40] = 400000;
+	r->arrivals.delay[43] = 67605;
 	r->losses.suppressed = 25;
 	snprintf(r->in_flight_where, sizeof(r->in_flight_where), "3 in the queue, 2 in the socket");
 	snprintf(r->losses.suppressed_evidence, sizeof(r->losses.suppressed_evidence),

@@ -186,6 +186,29 @@ static void latency_of_a_result(void **state)
 	assert_close(l.p999, 999000);
 }
 
+static void quarters_hold_everything_once(void **state)
+{
+	static const uint64_t values[] = {0, 1, 15, 16, 63, 64, 79, 80, 1000, 1 << 20, UINT64_MAX};
+	struct hist *h = *state;
+	uint64_t count[HIST_QUARTERS], sum = 0;
+
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		hist_add(h, values[i]);
+	hist_quarters(h, count);
+	for (unsigned i = 0; i < HIST_QUARTERS; i++) {
+		uint64_t from = hist_quarter_from(i), to = hist_quarter_to(i), within = 0;
+
+		assert_true(from <= to);
+		assert_true(!i || from == hist_quarter_to(i - 1) + 1);
+		for (unsigned k = 0; k < sizeof(values) / sizeof(values[0]); k++)
+			within += values[k] >= from && values[k] <= to;
+		assert_int_equal(count[i], within);
+		sum += count[i];
+	}
+	assert_int_equal(sum, hist_count(h));
+	assert_true(hist_quarter_to(HIST_QUARTERS - 1) == UINT64_MAX);
+}
+
 #define HIST_TEST(name) cmocka_unit_test_setup_teardown(name, open_hist, close_hist)
 
 int main(void)
@@ -199,6 +222,7 @@ int main(void)
 		HIST_TEST(never_above_the_maximum),
 		HIST_TEST(merging_is_adding),
 		HIST_TEST(latency_of_a_result),
+		HIST_TEST(quarters_hold_everything_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,9 @@ static void end_tells_what_is_wrong(void **state)
 	is_u64(end, "unaccounted_last_seen.tx_device", 20);
 	is_u64(end, "replies", UINT64_MAX);
 	is_u64(end, "latency_ns.p999", 1200000);
+	is_u64(end, "latency_histogram.0.from_ns", 32768);
+	is_u64(end, "latency_histogram.1.to_ns", 65535);
+	is_u64(end, "latency_histogram.1.packets", 67605);
 	is_u64(end, "own_losses.suppressed", 25);
 	is_u64(end, "slipped_ns", 12000000);
 	assert_false(json_object_get_boolean(at(end, "balanced")));

@@ -60,6 +60,7 @@ struct arrivals {
 	struct reordering order;
 	struct gaps gaps;
 	struct result_latency latency;
+	uint64_t delay[HIST_QUARTERS]; /* packets by one-way delay: hist_quarters() */
 	uint64_t jitter_ns;	      /* RFC 3550, mean of the flows by packets */
 	uint64_t negative;	      /* packets that arrived before they were sent */
 	struct arrivals_flow flow[ARRIVALS_FLOWS];

@@ -6,6 +6,9 @@
 #define SUB_BITS 6 /* 64 sub-buckets per power of two */
 #define SUB	 (1u << SUB_BITS)
 #define BUCKETS	 ((64 - SUB_BITS + 1) * SUB)
+#define QUARTER	 (SUB / 4)
+
+_Static_assert(HIST_QUARTERS == BUCKETS / QUARTER, "all buckets are in a quarter");
 
 struct hist {
 	uint64_t count, min, max;
@@ -96,4 +99,23 @@ uint64_t hist_quantile(const struct hist *h, double q)
 		}
 	}
 	return h->max;
+}
+
+void hist_quarters(const struct hist *h, uint64_t count[HIST_QUARTERS])
+{
+	for (unsigned i = 0; i < HIST_QUARTERS; i++) {
+		count[i] = 0;
+		for (unsigned k = 0; k < QUARTER; k++)
+			count[i] += h->bucket[i * QUARTER + k];
+	}
+}
+
+uint64_t hist_quarter_from(unsigned i)
+{
+	return i ? bucket_top(i * QUARTER - 1) + 1 : 0;
+}
+
+uint64_t hist_quarter_to(unsigned i)
+{
+	return bucket_top(i * QUARTER + QUARTER - 1);
 }

@@ -20,4 +20,10 @@ uint64_t hist_max(const struct hist *h); /* exact; 0 if empty */
 /* Smallest value v such that a share q (0..1) of all is <= v; upper edge of its bucket. */
 uint64_t hist_quantile(const struct hist *h, double q);
 
+/* Counts by quarters of a power of two: count[i] are the values from .. to of the i-th. */
+#define HIST_QUARTERS 236
+void hist_quarters(const struct hist *h, uint64_t count[HIST_QUARTERS]);
+uint64_t hist_quarter_from(unsigned i);
+uint64_t hist_quarter_to(unsigned i);
+
 #endif

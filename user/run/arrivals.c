@@ -100,6 +100,8 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 	}
 	out->jitter_ns = mean_jitter(&sums);
 	result_latency_fill(&out->latency, sums.delay);
+	if (sums.delay)
+		hist_quarters(sums.delay, out->delay);
 	hist_free(sums.delay);
 	free(lines);
 }
