@@ -7,39 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
+
 void json_put(struct json_object *o, const char *key, struct json_object *value)
 {
 	json_object_object_add(o, key, value);
-}
-
-/* Bytes of the well-formed sequence at `s` (RFC 3629), 0 if there is none. */
-static unsigned utf8_length(const unsigned char *s)
-{
-	static const struct {
-		unsigned char first, last, low, high; /* of the first byte, of the second */
-		unsigned length;
-	} forms[] = {
-		{0x01, 0x7f, 0, 0, 1},	     {0xc2, 0xdf, 0x80, 0xbf, 2},
-		{0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-		{0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
-		{0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (*s < forms[i].first || *s > forms[i].last)
-			continue;
-		if (forms[i].length == 1)
-			return 1;
-		if (s[1] < forms[i].low || s[1] > forms[i].high)
-			return 0;
-		for (unsigned k = 2; k < forms[i].length; k++) {
-			if ((s[k] & 0xc0) != 0x80)
-				return 0;
-		}
-		return forms[i].length;
-	}
-	return 0;
 }
 
 struct json_object *json_text(const char *s)
@@ -54,9 +26,9 @@ struct json_object *json_text(const char *s)
 	if (!clean)
 		return NULL;
 	while (*s) {
-		unsigned length = utf8_length((const unsigned char *)s);
+		unsigned length = utf8_length(s);
 
-		memcpy(clean + n, length ? s : "\xef\xbf\xbd", length ? length : 3);
+		memcpy(clean + n, length ? s : UTF8_REPLACEMENT, length ? length : 3);
 		n += length ? length : 3;
 		s += length ? length : 1;
 	}
