@@ -29,6 +29,7 @@ BPFFLAGS := -O2 -g -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
 
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 SKEL := $(BPF:%=$(B)/%.skel.h)
+TEXT := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css))
 SRC  := $(wildcard user/*.c user/*/*.c)
 OBJ  := $(SRC:%.c=$(B)/%.o)
 LIB  := $(filter-out $(B)/user/main.o,$(OBJ))
@@ -47,7 +48,13 @@ $(B)/%.skel.h: $(B)/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-$(B)/user/%.o: user/%.c | $(SKEL)
+# Text that is part of the program, as a string of C.
+$(B)/%.css.h: user/%.css
+	$(call say,TEXT,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
+
+$(B)/user/%.o: user/%.c | $(SKEL) $(TEXT)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@

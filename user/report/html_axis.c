@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/html_axis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define WANTED_TICKS 5
+#define LARGEST	     1e18 /* what is beyond is no measurement, and would not fit a label */
+
+/* Seconds in what the labels count. */
+static double seconds_of_unit(const struct html_axis *a)
+{
+	return a->max >= 3 * 3600 ? 3600 : a->max >= 180 ? 60 : 1;
+}
+
+/* 1, 2 or 5 of a decade, so that `range` has at most `steps` of them. */
+static double step_of(double range, unsigned steps)
+{
+	static const double of_decade[] = {1, 2, 5, 10};
+	double decade = pow(10, floor(log10(range / steps)));
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (range / (decade * of_decade[i]) <= steps + 1e-9)
+			return decade * of_decade[i];
+	}
+	return decade * 10;
+}
+
+struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
+{
+	struct html_axis a = {.unit = unit, .min = min, .max = max};
+	double step, scale, first;
+
+	if (!(min >= 0) || !(max > min) || !(max < LARGEST)) {
+		a.min = 0;
+		a.max = 1;
+	}
+	scale = unit == HTML_SECONDS ? seconds_of_unit(&a) : 1;
+	step = scale * step_of((a.max - a.min) / scale, WANTED_TICKS);
+	first = ceil(a.min / step - 1e-9);
+	if (unit != HTML_SECONDS) {
+		a.max = step * ceil(a.max / step - 1e-9);
+		first = floor(a.min / step + 1e-9);
+		a.min = step * first;
+	}
+	for (unsigned i = 0; i < HTML_TICKS; i++) {
+		double v = (first + i) * step;
+
+		if (v > a.max * (1 + 1e-9))
+			break;
+		a.tick[a.ticks++] = v;
+	}
+	return a;
+}
+
+/* The nearest of 1, 2, 5 of a decade that is not above (`up`: not below) the value. */
+static double round_125(double value, bool up)
+{
+	static const double of_decade[] = {1, 2, 5, 10};
+	double decade = pow(10, floor(log10(value) + 1e-9)), best = up ? decade * 10 : decade;
+
+	for (unsigned i = 0; i < 4; i++) {
+		double v = decade * of_decade[i];
+
+		if (!up && v <= value * (1 + 1e-9))
+			best = v;
+		if (up && v >= value * (1 - 1e-9))
+			return v;
+	}
+	return best;
+}
+
+struct html_axis html_axis_log(enum html_unit unit, double min, double max)
+{
+	struct html_axis a = {.unit = unit, .log = true, .min = 1, .max = 10};
+	double decades, by = 1;
+
+	if (min > 0 && max >= min && max < LARGEST && min > 1 / LARGEST) {
+		a.min = round_125(min, false);
+		a.max = round_125(max, true);
+		if (a.max <= a.min * (1 + 1e-9))
+			a.max = round_125(a.min * 1.5, true);
+	}
+	decades = log10(a.max / a.min);
+	if (decades >= 3) {
+		a.min = pow(10, floor(log10(a.min) + 1e-9));
+		a.max = pow(10, ceil(log10(a.max) - 1e-9));
+		by = ceil(log10(a.max / a.min) / (WANTED_TICKS + 1) - 1e-9);
+	}
+	for (double v = a.min; v <= a.max * (1 + 1e-9) && a.ticks < HTML_TICKS;) {
+		a.tick[a.ticks++] = v;
+		v = decades >= 3 ? v * pow(10, by) : round_125(v * 1.5, true);
+	}
+	return a;
+}
+
+double html_axis_at(const struct html_axis *a, double value)
+{
+	double at;
+
+	if (a->log)
+		at = value > 0 ? log(value / a->min) / log(a->max / a->min) : 0;
+	else
+		at = (value - a->min) / (a->max - a->min);
+	return isfinite(at) ? fmin(fmax(at, 0), 1) : 0;
+}
+
+/* "10.0 us" is "10 us", "50.0k" is "50k". */
+static char *without_zeros(char *text)
+{
+	char *point = strchr(text, '.'), *end = text + strspn(text, "0123456789."), *from = end;
+
+	if (!point || point > end)
+		return text;
+	while (from[-1] == '0')
+		from--;
+	from -= from[-1] == '.';
+	memmove(from, end, strlen(end) + 1);
+	return text;
+}
+
+char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size)
+{
+	switch (a->unit) {
+	case HTML_COUNT:
+		if (value >= 10 || value == 0)
+			return without_zeros(fmt_short(buf, size, value));
+		snprintf(buf, size, "%.3g", value);
+		return buf;
+	case HTML_SECONDS:
+		snprintf(buf, size, "%.4g", value / seconds_of_unit(a));
+		return buf;
+	case HTML_NS:
+		return without_zeros(
+			fmt_ns(buf, size, (uint64_t)llround(fmin(fmax(value, 0), LARGEST))));
+	case HTML_SHARE:
+		snprintf(buf, size, "%.4g %%", value * 100);
+		return buf;
+	case HTML_NINES:
+		snprintf(buf, size, "%.8g %%", 100 - 100 / fmax(value, 1));
+		return buf;
+	}
+	return strcpy(buf, "");
+}
+
+const char *html_axis_unit(const struct html_axis *a)
+{
+	double seconds = seconds_of_unit(a);
+
+	if (a->unit != HTML_SECONDS)
+		return "";
+	return seconds > 60 ? "h" : seconds > 1 ? "min" : "s";
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the HTML report have in common. Each html_*() below writes a part of the page;
+ * a part whose facts the document lacks is left out. */
+#ifndef PKTLEDGER_REPORT_HTML_PARTS_H
+#define PKTLEDGER_REPORT_HTML_PARTS_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/json_get.h"
+#include "base/num.h"
+#include "report/html_put.h"
+
+#define HTML_STAGES  48
+#define HTML_COLOURS 8
+
+struct html {
+	FILE *out;
+	const char *stage[HTML_STAGES]; /* that lose something anywhere on the page, borrowed */
+	unsigned stages;
+	unsigned ids; /* given so far: each is unique on the page */
+	int rc;	      /* first -errno */
+};
+
+/* A class for what belongs to a stage: "c0" .. "c7", the same all over the page. */
+const char *html_colour(const struct html *h, const char *stage);
+
+/* "receive buffer of the socket"; "" for a stage that this version does not know. */
+const char *html_stage_title(const char *stage);
+
+/* "0.29 %"; "<0.01 %" and ">99.99 %" as in the text. `whole` 0: "". Returns `buf`. */
+char *html_share(char *buf, size_t size, uint64_t part, uint64_t whole);
+
+/* Of a list; what is none has no items. */
+size_t html_length(struct json_object *list);
+struct json_object *html_at(struct json_object *list, size_t i);
+
+/* Whether members can be gone through: json_object_object_foreach() does not ask. */
+bool html_has_members(struct json_object *o);
+
+/* Sum of a member of all objects of a list; UINT64_MAX if it is more. */
+uint64_t html_sum(struct json_object *list, const char *key);
+
+void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
+void html_section_end(struct html *h);
+
+/* The parts of a run: `start` and `end` as in its document. */
+void html_path(struct html *h, struct json_object *start, struct json_object *end);
+void html_books(struct html *h, struct json_object *end);
+void html_time(struct html *h, struct json_object *intervals);
+void html_delay(struct html *h, struct json_object *end);
+void html_findings(struct html *h, struct json_object *end);
+void html_beside(struct html *h, struct json_object *end);
+void html_env(struct html *h, struct json_object *start);
+
+/* Several trials: of run --repeat, sweep, search. */
+void html_trials(struct html *h, struct json_object *doc);
+void html_search(struct html *h, struct json_object *doc);
+
+#endif

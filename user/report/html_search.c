@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a search found: the trials by load and loss, and the bounds between which the answer is. */
+#include "report/html_chart.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LEAST_LOSS 1e-7 /* what is drawn at the bottom, with no loss at all */
+
+static const struct goal {
+	const char *key, *name, *what, *class;
+} goals[] = {
+	{"ndr", "NDR", "no drop", "good"},
+	{"pdr", "PDR", "partial drop", "warn"},
+	{"mrr", "MRR", "as fast as it goes", "dim"},
+};
+
+#define GOALS (sizeof(goals) / sizeof(goals[0]))
+
+/* What was asked for, packets/s. */
+static double load_of(struct json_object *trial)
+{
+	double load = json_get_double(trial, "rate_pps");
+
+	return load > 0 ? load : json_get_double(trial, "tx_pps");
+}
+
+/* Share of what was asked for that did not arrive: unsent is loss. */
+static double loss_of(struct json_object *trial)
+{
+	double wanted = fmax(json_get_double(trial, "attempted"), json_get_double(trial, "sent"));
+	struct json_object *ratio = json_get(trial, "loss_ratio");
+
+	if (ratio)
+		return json_get_double(trial, "loss_ratio");
+	if (!(wanted > 0))
+		return 0;
+	return fmax(1 - json_get_double(trial, "delivered") / wanted, 0);
+}
+
+static const char *worst_stage(struct json_object *trial)
+{
+	const char *name = "";
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
+		struct json_object *stage = json_get_item(trial, "stages", i);
+
+		if (json_get_u64(stage, "packets") > most) {
+			most = json_get_u64(stage, "packets");
+			name = json_get_text(stage, "stage");
+		}
+	}
+	return name;
+}
+
+static void put_answers(struct html *h, struct json_object *end)
+{
+	char lower[FMT_MAX], upper[FMT_MAX];
+
+	html_put(h->out, "<dl class=\"figures\">");
+	for (unsigned i = 0; i < GOALS; i++) {
+		struct json_object *goal = json_get(end, goals[i].key);
+		const char *stage = json_get_text(goal, "stage");
+
+		if (!goal)
+			continue;
+		html_put(h->out, "<div><dt>%s, %s</dt><dd class=\"%s\">%s", goals[i].name,
+			 goals[i].what, goals[i].class,
+			 fmt_rate(lower, sizeof(lower), json_get_double(goal, "lower_pps")));
+		if (json_get_double(goal, "upper_pps") > 0)
+			html_put(
+				h->out, " <small>not %s</small>",
+				fmt_rate(upper, sizeof(upper), json_get_double(goal, "upper_pps")));
+		if (*stage)
+			html_put(h->out, "<small><i class=\"key %s\"></i>%s breaks</small>",
+				 html_colour(h, stage), stage);
+		html_put(h->out, "</dd></div>");
+	}
+	html_put(h->out, "</dl>");
+}
+
+static void put_legend(struct html *h, struct json_object *trials, struct json_object *end)
+{
+	char rate[FMT_MAX];
+
+	html_chart_legend(h, "flow", "no loss", "");
+	for (unsigned s = 0; s < h->stages; s++) {
+		for (size_t i = 0; i < html_length(trials); i++) {
+			if (strcmp(worst_stage(html_at(trials, i)), h->stage[s]))
+				continue;
+			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s], "");
+			break;
+		}
+	}
+	for (unsigned i = 0; i < GOALS; i++) {
+		double lower = json_get_double(json_get(end, goals[i].key), "lower_pps");
+		char class[32];
+
+		snprintf(class, sizeof(class), "line mark-%s", goals[i].class);
+		if (lower > 0)
+			html_chart_legend(h, class, goals[i].name,
+					  fmt_rate(rate, sizeof(rate), lower));
+	}
+}
+
+static void put_marks(struct html *h, const struct html_chart *c, struct json_object *end)
+{
+	for (unsigned i = 0; i < GOALS; i++) {
+		double lower = json_get_double(json_get(end, goals[i].key), "lower_pps");
+		char class[32];
+
+		snprintf(class, sizeof(class), "mark-%s", goals[i].class);
+		if (lower > 0)
+			html_chart_mark(h, c, class, lower, goals[i].name);
+	}
+}
+
+static void put_dots(struct html *h, const struct html_chart *c, struct json_object *trials)
+{
+	for (size_t i = 0; i < html_length(trials); i++) {
+		struct json_object *trial = html_at(trials, i);
+		const char *stage = worst_stage(trial);
+		char rate[FMT_MAX], tip[160];
+
+		snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", i + 1,
+			 fmt_rate(rate, sizeof(rate), load_of(trial)), 100 * loss_of(trial),
+			 *stage ? ", most at " : "", stage);
+		html_chart_dot(h, c, *stage ? html_colour(h, stage) : "flow", load_of(trial),
+			       fmax(loss_of(trial), LEAST_LOSS), tip);
+	}
+}
+
+static void put_chart(struct html *h, struct json_object *trials, struct json_object *end)
+{
+	struct html_chart c = {
+		.title = "Trials by load",
+		.note = "at the bottom: nothing was lost",
+		.x_title = "load, packets/s",
+		.y_title = "share that was lost",
+	};
+	double least = 1, most = LEAST_LOSS, load = 0;
+
+	for (size_t i = 0; i < html_length(trials); i++) {
+		double loss = loss_of(html_at(trials, i));
+
+		load = fmax(load, load_of(html_at(trials, i)));
+		if (loss > LEAST_LOSS) {
+			least = fmin(least, loss);
+			most = fmax(most, loss);
+		}
+	}
+	c.x = html_axis_linear(HTML_COUNT, 0, load);
+	c.y = html_axis_log(HTML_SHARE, fmin(least / 10, most / 100), most);
+	html_chart_begin(h, &c);
+	put_legend(h, trials, end);
+	html_chart_plot(h, &c);
+	put_marks(h, &c, end);
+	put_dots(h, &c, trials);
+	html_chart_end(h, &c);
+}
+
+void html_search(struct html *h, struct json_object *doc)
+{
+	struct json_object *trials = json_get(doc, "trials"), *end = json_get(doc, "end");
+	bool any = false;
+
+	for (unsigned i = 0; i < GOALS; i++)
+		any |= json_get(end, goals[i].key) != NULL;
+	if (!any)
+		return;
+	html_section(h, "What this path can take", "");
+	put_answers(h, end);
+	if (html_length(trials))
+		put_chart(h, trials, end);
+	html_section_end(h);
+}

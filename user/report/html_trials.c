@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Trials of run --repeat, sweep and search: a bar each, and each in full to be unfolded. */
+#include "report/html_chart.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BARS	400 /* shown */
+#define IN_FULL 100 /* shown with their own path and books */
+#define LABEL	160 /* bytes */
+
+/* "rcvbuf=64k rate=100k", or the number of the trial. */
+static char *label_of(struct json_object *trial, size_t i, char *buf, size_t size)
+{
+	struct json_object *parameters = json_get(trial, "parameters");
+	size_t n = 0;
+
+	snprintf(buf, size, "trial %zu", i + 1);
+	if (!html_has_members(parameters))
+		return buf;
+	json_object_object_foreach (parameters, name, value) {
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s%s=%s", n ? " " : "",
+				      name, value ? json_object_get_string(value) : "");
+		if (n >= size)
+			break;
+	}
+	return buf;
+}
+
+static void put_segment(struct html *h, const char *class, const char *name, uint64_t packets,
+			uint64_t whole, double width)
+{
+	char count[FMT_MAX], share[24];
+
+	if (!packets || !whole)
+		return;
+	html_put(h->out, "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s packets, %s\"></i>",
+		 class, 100 * width * fmin((double)packets / (double)whole, 1), name,
+		 fmt_count(count, sizeof(count), packets),
+		 html_share(share, sizeof(share), packets, whole));
+}
+
+/* As long as packets were sent a second, split by where they went. */
+static void put_bar(struct html *h, struct json_object *trial, const struct html_axis *axis)
+{
+	double width = html_axis_at(axis, json_get_double(trial, "tx_pps"));
+	uint64_t sent = json_get_u64(trial, "sent");
+	size_t n = json_get_length(trial, "stages");
+
+	html_put(h->out, "<span class=\"bar\">");
+	put_segment(h, "flow", "delivered", json_get_u64(trial, "delivered"), sent, width);
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *stage = json_get_item(trial, "stages", i);
+		const char *name = json_get_text(stage, "stage");
+
+		put_segment(h, html_colour(h, name), name, json_get_u64(stage, "packets"), sent,
+			    width);
+	}
+	put_segment(h, "waiting", "in flight", json_get_u64(trial, "in_flight"), sent, width);
+	put_segment(h, "unknown", "unaccounted", json_get_u64(trial, "unaccounted"), sent, width);
+	html_put(h->out, "</span>");
+}
+
+static uint64_t lost_in(struct json_object *trial)
+{
+	uint64_t sent = json_get_u64(trial, "sent"), delivered = json_get_u64(trial, "delivered");
+
+	return sent > delivered ? sent - delivered : 0;
+}
+
+static void put_row(struct html *h, struct json_object *trial, size_t i,
+		    const struct html_axis *axis)
+{
+	uint64_t sent = json_get_u64(trial, "sent");
+	char label[LABEL], rate[FMT_MAX], share[24];
+
+	html_put(h->out, "<span>%s</span>", label_of(trial, i, label, sizeof(label)));
+	if (json_get(trial, "error")) {
+		html_put(h->out, "<span class=\"bad\">failed: %s</span><span></span>",
+			 json_get_text(json_get(trial, "error"), "message"));
+		return;
+	}
+	put_bar(h, trial, axis);
+	html_put(h->out, "<span class=\"n\">%s <span class=\"dim\">%s lost</span>%s</span>",
+		 fmt_rate(rate, sizeof(rate), json_get_double(trial, "tx_pps")),
+		 html_share(share, sizeof(share), lost_in(trial), sent),
+		 json_get_bool(trial, "balanced") ? "" : " ✗ not balanced");
+}
+
+static void put_axis(struct html *h, const struct html_axis *axis)
+{
+	char label[FMT_MAX];
+
+	html_put(h->out, "<span></span><span class=\"x\">");
+	for (unsigned i = 0; i < axis->ticks; i++)
+		html_put(h->out, "<span style=\"left:%.2f%%\">%s</span>",
+			 100 * html_axis_at(axis, axis->tick[i]),
+			 html_axis_label(axis, axis->tick[i], label, sizeof(label)));
+	html_put(h->out, "</span><span class=\"dim\">packets/s</span>");
+}
+
+static void put_legend(struct html *h, struct json_object *trials)
+{
+	char count[FMT_MAX];
+
+	html_put(h->out, "<ul class=\"legend\">");
+	html_chart_legend(h, "flow", "delivered", "");
+	for (unsigned s = 0; s < h->stages; s++) {
+		uint64_t packets = 0;
+
+		for (size_t i = 0; i < html_length(trials); i++) {
+			struct json_object *trial = html_at(trials, i);
+
+			for (size_t k = 0; k < json_get_length(trial, "stages"); k++) {
+				struct json_object *stage = json_get_item(trial, "stages", k);
+
+				if (!strcmp(json_get_text(stage, "stage"), h->stage[s]))
+					packets += json_get_u64(stage, "packets");
+			}
+		}
+		if (packets)
+			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s],
+					  fmt_count(count, sizeof(count), packets));
+	}
+	html_put(h->out, "</ul>");
+}
+
+static void put_bars(struct html *h, struct json_object *trials)
+{
+	size_t n = html_length(trials);
+	struct html_axis axis;
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, json_get_double(html_at(trials, i), "tx_pps"));
+	axis = html_axis_linear(HTML_COUNT, 0, most);
+	put_legend(h, trials);
+	html_put(h->out, "<div class=\"bars trials\">");
+	for (size_t i = 0; i < n && i < BARS; i++)
+		put_row(h, html_at(trials, i), i, &axis);
+	put_axis(h, &axis);
+	html_put(h->out, "</div>");
+	if (n > BARS)
+		html_put(h->out,
+			 "<p class=\"hint\">The first %u of %lu trials; all are in the data."
+			 "</p>",
+			 BARS, n);
+}
+
+static void put_summary(struct html *h, const char *name, struct json_object *s)
+{
+	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
+	double spread = json_get_double(s, "spread");
+
+	if (!s)
+		return;
+	html_put(h->out,
+		 "<tr><th>%s<td class=\"n\">%s<td class=\"n\">%s<td class=\"n\">%s<td class=\"n "
+		 "%s\">%.1f %%",
+		 name, fmt_rate(median, sizeof(median), json_get_double(s, "median")),
+		 fmt_rate(min, sizeof(min), json_get_double(s, "min")),
+		 fmt_rate(max, sizeof(max), json_get_double(s, "max")), spread > 0.05 ? "warn" : "",
+		 100 * spread);
+}
+
+static void put_summaries(struct html *h, struct json_object *end)
+{
+	if (!json_get(end, "tx_pps"))
+		return;
+	html_put(h->out, "<div class=\"scroll\"><table class=\"facts\"><thead><tr><th><th "
+			 "class=\"n\">median<th class=\"n\">lowest<th class=\"n\">highest<th "
+			 "class=\"n\">spread</thead><tbody>");
+	put_summary(h, "sent at", json_get(end, "tx_pps"));
+	put_summary(h, "received at", json_get(end, "rx_pps"));
+	html_put(h->out, "</tbody></table></div>");
+}
+
+static void put_in_full(struct html *h, struct json_object *start, struct json_object *trial,
+			size_t i)
+{
+	char label[LABEL], share[24];
+
+	html_put(h->out, "<details><summary>%s: %s lost</summary>",
+		 label_of(trial, i, label, sizeof(label)),
+		 html_share(share, sizeof(share), lost_in(trial), json_get_u64(trial, "sent")));
+	html_path(h, start, trial);
+	html_books(h, trial);
+	html_put(h->out, "</details>");
+}
+
+void html_trials(struct html *h, struct json_object *doc)
+{
+	struct json_object *trials = json_get(doc, "trials"), *end = json_get(doc, "end");
+	struct json_object *start = json_get(doc, "start");
+
+	if (!html_length(trials))
+		return;
+	html_section(h, "Trials",
+		     "as long as packets were sent a second, split by where they went");
+	put_summaries(h, end);
+	put_bars(h, trials);
+	for (size_t i = 0; i < html_length(trials) && i < IN_FULL; i++) {
+		if (json_get_u64(html_at(trials, i), "attempted"))
+			put_in_full(h, start, html_at(trials, i), i);
+	}
+	html_section_end(h);
+}
