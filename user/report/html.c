@@ -150,6 +150,9 @@ static void put_headline(struct html *h, struct json_object *end)
 	else if (!lost && delivered == sent)
 		html_put(h->out, "All %s packets were delivered",
 			 fmt_count(count, sizeof(count), sent));
+	else if (!delivered && n == 1)
+		html_put(h->out, "Nothing arrived: all is lost at %s",
+			 json_get_text(worst, "stage"));
 	else if (!lost)
 		html_put(h->out, "%s of the packets were delivered",
 			 html_share(share, sizeof(share), delivered, sent));
@@ -157,6 +160,33 @@ static void put_headline(struct html *h, struct json_object *end)
 		html_put(h->out, "%s lost, %s at %s", html_share(share, sizeof(share), lost, sent),
 			 n > 1 ? "most" : "all", json_get_text(worst, "stage"));
 	html_put(h->out, "</h1>");
+}
+
+/* "No drop up to 120.3 kpps" of a search, else "5 trials, 0.10 to 12.00 % lost" */
+static void put_trials_headline(struct html *h, struct json_object *trials, struct json_object *ndr)
+{
+	size_t n = html_length(trials);
+	double least = 1, most = 0;
+	char rate[FMT_MAX];
+
+	if (json_get_double(ndr, "lower_pps") > 0) {
+		html_put(h->out, "<h1>No drop up to %s</h1>",
+			 fmt_rate(rate, sizeof(rate), json_get_double(ndr, "lower_pps")));
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *trial = html_at(trials, i);
+		double sent = json_get_double(trial, "sent");
+		double lost = 1 - json_get_double(trial, "delivered") / sent;
+
+		if (!(sent > 0))
+			continue;
+		least = lost < least ? lost : least;
+		most = lost > most ? lost : most;
+	}
+	if (least <= most)
+		html_put(h->out, "<h1>%lu trials, %.2f to %.2f %% lost</h1>", n, 100 * least,
+			 100 * most);
 }
 
 static void put_verdict(struct html *h, struct json_object *end)
@@ -297,6 +327,8 @@ static void put_document(struct html *h, const struct html_document *d)
 	html_put(h->out, "%s%s</p>", d->name && *d->name ? " · " : "", d->name ? d->name : "");
 	if (one)
 		put_headline(h, end);
+	else
+		put_trials_headline(h, json_get(d->doc, "trials"), json_get(end, "ndr"));
 	if (json_get(end, "balanced"))
 		put_verdict(h, end);
 	put_error(h, d->doc);
@@ -312,7 +344,8 @@ static void put_document(struct html *h, const struct html_document *d)
 	}
 	html_trials(h, d->doc);
 	html_findings(h, end);
-	html_time(h, json_get(d->doc, "intervals"));
+	if (!json_get(d->doc, "trials")) /* else they are of many, each from its own beginning */
+		html_time(h, json_get(d->doc, "intervals"));
 	html_delay(h, end);
 	html_books(h, end);
 	html_beside(h, end);

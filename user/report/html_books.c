@@ -49,11 +49,24 @@ static uint64_t cause_packets(struct json_object *causes, size_t i)
 	return packets;
 }
 
+/* What is not empty, a blank before it. */
+static void put_words(struct html *h, struct json_object *o, const char *const *keys, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const char *word = json_get_text(o, keys[i]);
+
+		if (*word)
+			html_put(h->out, " %s", word);
+	}
+}
+
 static void put_cause(struct html *h, struct json_object *cause, uint64_t packets)
 {
+	static const char *const where[] = {"netns",  "ifname", "process", "socket",
+					    "cgroup", "pod",	"flow"};
 	const char *place = json_get_text(cause, "location"), *hook = json_get_text(cause, "hook");
+	const char *direction = json_get_text(cause, "direction");
 	const char *note = json_get_text(cause, "note");
-	static const char *const owners[] = {"process", "socket", "cgroup", "pod", "flow"};
 	char count[FMT_MAX];
 
 	html_put(h->out, "<li><b>%s</b> <code>%s</code>", fmt_count(count, sizeof(count), packets),
@@ -62,10 +75,10 @@ static void put_cause(struct html *h, struct json_object *cause, uint64_t packet
 		html_put(h->out, " in <code>%s</code>", place);
 	if (*hook)
 		html_put(h->out, ", %s hook", hook);
-	html_put(h->out, " <span class=\"dim\">%s %s %s", json_get_text(cause, "netns"),
-		 json_get_text(cause, "ifname"), *hook ? "" : json_get_text(cause, "direction"));
-	for (unsigned i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
-		html_put(h->out, " %s", json_get_text(cause, owners[i]));
+	html_put(h->out, "<span class=\"dim\">");
+	put_words(h, cause, where, sizeof(where) / sizeof(where[0]));
+	if (!*hook && strcmp(direction, json_get_text(cause, "netns")))
+		html_put(h->out, " %s", direction);
 	html_put(h->out, "%s%s</span></li>", *note ? ": " : "", note);
 }
 

@@ -9,9 +9,9 @@ static const struct quantile {
 	const char *key, *name;
 	double rarity; /* 1 / (1 - q) */
 } quantiles[] = {
-	{"min", "least", 1},	   {"p50", "p50", 2},	    {"p90", "p90", 10},
-	{"p99", "p99", 100},	   {"p999", "p99.9", 1000}, {"p9999", "p99.99", 10000},
-	{"max", "most", INFINITY},
+	{"min", "min", 1},	  {"p50", "p50", 2},	   {"p90", "p90", 10},
+	{"p99", "p99", 100},	  {"p999", "p99.9", 1000}, {"p9999", "p99.99", 10000},
+	{"max", "max", INFINITY},
 };
 
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))

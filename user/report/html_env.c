@@ -37,16 +37,17 @@ static void put_value(struct html *h, struct json_object *value)
 
 static void put_facts(struct html *h, struct json_object *env)
 {
-	html_put(h->out, "<table class=\"facts\"><tbody>");
+	html_put(h->out, "<dl class=\"facts\">");
 	for (unsigned i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		struct json_object *value = json_get(env, facts[i].key);
 
 		if (!value)
 			continue;
-		html_put(h->out, "<tr><th>%s<td>", facts[i].name);
+		html_put(h->out, "<div><dt>%s</dt><dd>", facts[i].name);
 		put_value(h, value);
+		html_put(h->out, "</dd></div>");
 	}
-	html_put(h->out, "</tbody></table>");
+	html_put(h->out, "</dl>");
 }
 
 static void put_offloads(struct html *h, struct json_object *offloads)

@@ -17,25 +17,23 @@ static const struct goal {
 
 #define GOALS (sizeof(goals) / sizeof(goals[0]))
 
-/* What was asked for, packets/s. */
+/* What was asked for, packets/s; what came of it if that was all that goes. */
 static double load_of(struct json_object *trial)
 {
-	double load = json_get_double(trial, "rate_pps");
+	double load = json_get_double(json_get(trial, "parameters"), "rate_pps");
 
 	return load > 0 ? load : json_get_double(trial, "tx_pps");
 }
 
-/* Share of what was asked for that did not arrive: unsent is loss. */
+/* Lost and unsent, of what was asked for. */
 static double loss_of(struct json_object *trial)
 {
-	double wanted = fmax(json_get_double(trial, "attempted"), json_get_double(trial, "sent"));
-	struct json_object *ratio = json_get(trial, "loss_ratio");
+	return json_get_double(trial, "loss_share");
+}
 
-	if (ratio)
-		return json_get_double(trial, "loss_ratio");
-	if (!(wanted > 0))
-		return 0;
-	return fmax(1 - json_get_double(trial, "delivered") / wanted, 0);
+static bool is_warm_up(struct json_object *trial)
+{
+	return !strcmp(json_get_text(json_get(trial, "parameters"), "phase"), "warm-up");
 }
 
 static const char *worst_stage(struct json_object *trial)
@@ -68,11 +66,13 @@ static void put_answers(struct html *h, struct json_object *end)
 		html_put(h->out, "<div><dt>%s, %s</dt><dd class=\"%s\">%s", goals[i].name,
 			 goals[i].what, goals[i].class,
 			 fmt_rate(lower, sizeof(lower), json_get_double(goal, "lower_pps")));
-		if (json_get_double(goal, "upper_pps") > 0)
+		if (json_get_double(goal, "upper_pps") > json_get_double(goal, "lower_pps"))
 			html_put(
 				h->out, " <small>not %s</small>",
 				fmt_rate(upper, sizeof(upper), json_get_double(goal, "upper_pps")));
-		if (*stage)
+		if (!strcmp(json_get_text(goal, "limited_by"), "generator"))
+			html_put(h->out, "<small>this host generates no more</small>");
+		else if (*stage)
 			html_put(h->out, "<small><i class=\"key %s\"></i>%s breaks</small>",
 				 html_colour(h, stage), stage);
 		html_put(h->out, "</dd></div>");
@@ -85,6 +85,8 @@ static void put_legend(struct html *h, struct json_object *trials, struct json_o
 	char rate[FMT_MAX];
 
 	html_chart_legend(h, "flow", "no loss", "");
+	html_chart_legend(h, "waiting", "warm-up", "");
+	html_chart_legend(h, "refused", "unsent only", "");
 	for (unsigned s = 0; s < h->stages; s++) {
 		for (size_t i = 0; i < html_length(trials); i++) {
 			if (strcmp(worst_stage(html_at(trials, i)), h->stage[s]))
@@ -116,6 +118,17 @@ static void put_marks(struct html *h, const struct html_chart *c, struct json_ob
 	}
 }
 
+static const char *class_of(const struct html *h, struct json_object *trial)
+{
+	const char *stage = worst_stage(trial);
+
+	if (is_warm_up(trial))
+		return "waiting";
+	if (*stage)
+		return html_colour(h, stage);
+	return loss_of(trial) > 0 ? "refused" : "flow";
+}
+
 static void put_dots(struct html *h, const struct html_chart *c, struct json_object *trials)
 {
 	for (size_t i = 0; i < html_length(trials); i++) {
@@ -126,7 +139,7 @@ static void put_dots(struct html *h, const struct html_chart *c, struct json_obj
 		snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", i + 1,
 			 fmt_rate(rate, sizeof(rate), load_of(trial)), 100 * loss_of(trial),
 			 *stage ? ", most at " : "", stage);
-		html_chart_dot(h, c, *stage ? html_colour(h, stage) : "flow", load_of(trial),
+		html_chart_dot(h, c, class_of(h, trial), load_of(trial),
 			       fmax(loss_of(trial), LEAST_LOSS), tip);
 	}
 }
@@ -135,22 +148,23 @@ static void put_chart(struct html *h, struct json_object *trials, struct json_ob
 {
 	struct html_chart c = {
 		.title = "Trials by load",
-		.note = "at the bottom: nothing was lost",
+		.note = "coloured by the stage that lost most",
 		.x_title = "load, packets/s",
-		.y_title = "share that was lost",
+		.y_title = "lost or unsent; at the bottom: nothing",
 	};
-	double least = 1, most = LEAST_LOSS, load = 0;
+	double least = 1, most = LEAST_LOSS, lowest = INFINITY, highest = 0;
 
 	for (size_t i = 0; i < html_length(trials); i++) {
 		double loss = loss_of(html_at(trials, i));
 
-		load = fmax(load, load_of(html_at(trials, i)));
+		lowest = fmin(lowest, fmax(load_of(html_at(trials, i)), 1));
+		highest = fmax(highest, load_of(html_at(trials, i)));
 		if (loss > LEAST_LOSS) {
 			least = fmin(least, loss);
 			most = fmax(most, loss);
 		}
 	}
-	c.x = html_axis_linear(HTML_COUNT, 0, load);
+	c.x = html_axis_log(HTML_COUNT, lowest, highest);
 	c.y = html_axis_log(HTML_SHARE, fmin(least / 10, most / 100), most);
 	html_chart_begin(h, &c);
 	put_legend(h, trials, end);

@@ -9,6 +9,18 @@
 #define IN_FULL 100 /* shown with their own path and books */
 #define LABEL	160 /* bytes */
 
+/* "search 409.6 kpps 1 s" */
+static char *label_of_search(struct json_object *parameters, char *buf, size_t size)
+{
+	double load = json_get_double(parameters, "rate_pps");
+	char rate[FMT_MAX], time[FMT_MAX];
+
+	snprintf(buf, size, "%s %s %s", json_get_text(parameters, "phase"),
+		 load > 0 ? fmt_rate(rate, sizeof(rate), load) : "max",
+		 fmt_ns(time, sizeof(time), json_get_u64(parameters, "duration_ns")));
+	return buf;
+}
+
 /* "rcvbuf=64k rate=100k", or the number of the trial. */
 static char *label_of(struct json_object *trial, size_t i, char *buf, size_t size)
 {
@@ -16,6 +28,8 @@ static char *label_of(struct json_object *trial, size_t i, char *buf, size_t siz
 	size_t n = 0;
 
 	snprintf(buf, size, "trial %zu", i + 1);
+	if (*json_get_text(parameters, "phase"))
+		return label_of_search(parameters, buf, size);
 	if (!html_has_members(parameters))
 		return buf;
 	json_object_object_foreach (parameters, name, value) {
@@ -61,29 +75,38 @@ static void put_bar(struct html *h, struct json_object *trial, const struct html
 	html_put(h->out, "</span>");
 }
 
-static uint64_t lost_in(struct json_object *trial)
+/* "12.00 % lost"; what a search could not send is a loss, too. */
+static char *loss_text(struct json_object *trial, char *buf, size_t size)
 {
 	uint64_t sent = json_get_u64(trial, "sent"), delivered = json_get_u64(trial, "delivered");
+	char share[24];
 
-	return sent > delivered ? sent - delivered : 0;
+	if (json_get_u64(trial, "unsent"))
+		snprintf(buf, size, "%.2f %% lost or unsent",
+			 100 * json_get_double(trial, "loss_share"));
+	else
+		snprintf(buf, size, "%s lost",
+			 html_share(share, sizeof(share), sent > delivered ? sent - delivered : 0,
+				    sent));
+	return buf;
 }
 
 static void put_row(struct html *h, struct json_object *trial, size_t i,
 		    const struct html_axis *axis)
 {
-	uint64_t sent = json_get_u64(trial, "sent");
-	char label[LABEL], rate[FMT_MAX], share[24];
+	char label[LABEL], rate[FMT_MAX], share[64];
 
-	html_put(h->out, "<span>%s</span>", label_of(trial, i, label, sizeof(label)));
+	html_put(h->out, "<div class=\"row\"><span>%s</span>",
+		 label_of(trial, i, label, sizeof(label)));
 	if (json_get(trial, "error")) {
-		html_put(h->out, "<span class=\"bad\">failed: %s</span><span></span>",
+		html_put(h->out, "<span class=\"bad\">failed: %s</span><span></span></div>",
 			 json_get_text(json_get(trial, "error"), "message"));
 		return;
 	}
 	put_bar(h, trial, axis);
-	html_put(h->out, "<span class=\"n\">%s <span class=\"dim\">%s lost</span>%s</span>",
+	html_put(h->out, "<span class=\"n\">%s <span class=\"dim\">%s</span>%s</span></div>",
 		 fmt_rate(rate, sizeof(rate), json_get_double(trial, "tx_pps")),
-		 html_share(share, sizeof(share), lost_in(trial), sent),
+		 loss_text(trial, share, sizeof(share)),
 		 json_get_bool(trial, "balanced") ? "" : " ✗ not balanced");
 }
 
@@ -91,12 +114,12 @@ static void put_axis(struct html *h, const struct html_axis *axis)
 {
 	char label[FMT_MAX];
 
-	html_put(h->out, "<span></span><span class=\"x\">");
+	html_put(h->out, "<div class=\"row\"><span></span><span class=\"x\">");
 	for (unsigned i = 0; i < axis->ticks; i++)
 		html_put(h->out, "<span style=\"left:%.2f%%\">%s</span>",
 			 100 * html_axis_at(axis, axis->tick[i]),
 			 html_axis_label(axis, axis->tick[i], label, sizeof(label)));
-	html_put(h->out, "</span><span class=\"dim\">packets/s</span>");
+	html_put(h->out, "</span><span class=\"dim unit\">packets/s</span></div>");
 }
 
 static void put_legend(struct html *h, struct json_object *trials)
@@ -178,11 +201,10 @@ static void put_summaries(struct html *h, struct json_object *end)
 static void put_in_full(struct html *h, struct json_object *start, struct json_object *trial,
 			size_t i)
 {
-	char label[LABEL], share[24];
+	char label[LABEL], loss[64];
 
-	html_put(h->out, "<details><summary>%s: %s lost</summary>",
-		 label_of(trial, i, label, sizeof(label)),
-		 html_share(share, sizeof(share), lost_in(trial), json_get_u64(trial, "sent")));
+	html_put(h->out, "<details><summary>%s: %s</summary>",
+		 label_of(trial, i, label, sizeof(label)), loss_text(trial, loss, sizeof(loss)));
 	html_path(h, start, trial);
 	html_books(h, trial);
 	html_put(h->out, "</details>");
@@ -199,9 +221,11 @@ void html_trials(struct html *h, struct json_object *doc)
 		     "as long as packets were sent a second, split by where they went");
 	put_summaries(h, end);
 	put_bars(h, trials);
+	html_put(h->out, "<details><summary>each in full</summary>");
 	for (size_t i = 0; i < html_length(trials) && i < IN_FULL; i++) {
 		if (json_get_u64(html_at(trials, i), "attempted"))
 			put_in_full(h, start, html_at(trials, i), i);
 	}
+	html_put(h->out, "</details>");
 	html_section_end(h);
 }
