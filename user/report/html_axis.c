@@ -88,7 +88,7 @@ struct html_axis html_axis_log(enum html_unit unit, double min, double max)
 	if (decades >= 3) {
 		a.min = pow(10, floor(log10(a.min) + 1e-9));
 		a.max = pow(10, ceil(log10(a.max) - 1e-9));
-		by = ceil(log10(a.max / a.min) / (WANTED_TICKS + 1) - 1e-9);
+		by = ceil(log10(a.max / a.min) / WANTED_TICKS - 1e-9);
 	}
 	for (double v = a.min; v <= a.max * (1 + 1e-9) && a.ticks < HTML_TICKS;) {
 		a.tick[a.ticks++] = v;

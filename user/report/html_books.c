@@ -197,7 +197,7 @@ static void put_counter(struct html *h, const char *stage, struct json_object *c
 		 : documented ? "warn"
 			      : "bad",
 		 agrees	      ? "= agrees"
-		 : documented ? "~ differs, as known"
+		 : documented ? "~ as known"
 			      : "≠ differs");
 }
 

@@ -174,7 +174,7 @@ static void put_losses(struct html *h, struct series *s)
 	if (!(highest(top, s->n) > 0))
 		return;
 	c = chart_over_time(s, "Losses by stage", highest(top, s->n));
-	c.note = "as they were seen: each fragment counts";
+	c.note = "each fragment counts";
 	c.y_title = "drops/s";
 	html_chart_begin(h, &c);
 	for (unsigned k = 0; k < s->stages; k++) {
