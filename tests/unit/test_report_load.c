@@ -94,8 +94,10 @@ static void write_trace(unsigned intervals)
 static struct ledgers *load(uint64_t since, uint64_t until)
 {
 	const char *const paths[] = {path};
-	const struct load_spec spec = {paths, 1, since * S,
-				       until == UINT64_MAX ? until : until * S};
+	const struct load_spec spec = {.path = paths,
+				       .n = 1,
+				       .since_ns = since * S,
+				       .until_ns = until == UINT64_MAX ? until : until * S};
 	struct error err = {};
 	struct ledgers *l;
 
@@ -358,7 +360,7 @@ static void foreign_files(void **state)
 		{"", STATUS_FAILED},
 	};
 	const char *const paths[] = {path};
-	const struct load_spec spec = {paths, 1, 0, UINT64_MAX};
+	const struct load_spec spec = {.path = paths, .n = 1, .until_ns = UINT64_MAX};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -106,15 +106,6 @@ static int write_mark(const struct mark *m)
 	return ret;
 }
 
-static enum lab_topology topology_named(const char *name)
-{
-	for (unsigned i = 0; lab_topologies[i].name; i++) {
-		if (!strcmp(lab_topologies[i].name, name))
-			return i;
-	}
-	return LAB_PAIR;
-}
-
 /* A mark that was cut short reads as a lab that is not whole. -ENOENT if there is none. */
 static int read_mark(const char *name, struct mark *m)
 {
@@ -129,7 +120,7 @@ static int read_mark(const char *name, struct mark *m)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "topology %15s", word) == 1)
-			m->info.topology = topology_named(word);
+			m->info.topology = lab_topology_named(word);
 		sscanf(line, "queues %u", &m->info.queues);
 		sscanf(line, "mtu %u", &m->info.mtu);
 		sscanf(line, "tx %u", &m->inum[ROLE_TX]);

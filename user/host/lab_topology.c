@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stddef.h>
+#include <string.h>
 
 #include "host/lab.h"
 
@@ -9,6 +9,15 @@ const struct opt_value lab_topologies[] = {
 	{"bridge", LAB_BRIDGE, "a third namespace between them bridges"},
 	{0},
 };
+
+enum lab_topology lab_topology_named(const char *name)
+{
+	for (const struct opt_value *v = lab_topologies; v->name; v++) {
+		if (!strcmp(v->name, name))
+			return (enum lab_topology)v->value;
+	}
+	return LAB_PAIR;
+}
 
 const char *lab_middle(enum lab_topology topology)
 {

@@ -33,7 +33,7 @@ void reread_header(const struct json_object *start, struct run_header *h)
 
 	*h = (struct run_header){
 		.in_lab = lab != NULL,
-		.router = !strcmp(json_get_text(lab, "topology"), "router"),
+		.topology = lab_topology_named(json_get_text(lab, "topology")),
 		.tx = json_get_text(start, "tx"),
 		.rx = json_get_text(start, "rx"),
 		.port = (uint16_t)json_get_u64(json_get(start, "rx_port"), "port"),
