@@ -57,10 +57,12 @@ class Page(HTMLParser):
             assert attrs["type"] == "application/json", attrs
             self.data = ""
         elif tag == "svg":
-            self.pictures.append({"class": attrs.get("class", ""), "paths": [], "texts": [],
+            self.pictures.append({"class": attrs.get("class", ""), "paths": [], "texts": [], "titles": [],
                                   "box": [float(v) for v in attrs["viewbox"].split()]})
         elif tag == "path" and "fill" in attrs:
             self.pictures[-1]["paths"].append(attrs["d"])
+        elif tag == "title" and "svg" in self.open:
+            self.pictures[-1]["titles"].append("")
         elif tag == "text":
             self.pictures[-1]["texts"].append([float(attrs["x"]), float(attrs["y"]),
                                                attrs.get("class", ""), ""])
@@ -93,6 +95,8 @@ class Page(HTMLParser):
             assert not re.search(r"@import|url\(|//[a-z]", data), "the style loads something"
         else:
             self.words.append(data)
+        if self.open and self.open[-1] == "title" and "svg" in self.open:
+            self.pictures[-1]["titles"][-1] += data
         if self.open and self.open[-1] == "text":
             self.pictures[-1]["texts"][-1][3] += data
 
@@ -131,10 +135,14 @@ def assert_picture(picture, end):
     wide = "wide" in picture["class"]
     leaves = [("refused", end["refused"])]
     leaves += [(s["stage"], s["packets"]) for s in end["stages"]]
-    leaves += [("in flight", end["in_flight"]), ("unaccounted", end["unaccounted"])]
+    leaves += [("in flight", end.get("in_flight")), ("unaccounted", end.get("unaccounted"))]
     leaves = [(name, packets) for name, packets in leaves if packets]
-    whole = sum(packets for _, packets in leaves) + end["delivered"]
+    whole = sum(packets for _, packets in leaves) + end.get("delivered", 0)
+    if "delivered" not in end:  # a sender alone
+        whole = end["attempted"]
     assert_labels(picture)
+    arrived = end.get("delivered", whole - sum(packets for _, packets in leaves))
+    assert picture["titles"][0].startswith(f"{arrived:,} packets "), picture["titles"][0]
     texts = [t[3] for t in picture["texts"]]
     named = [(texts[i], int(texts[i + 1].split()[0].replace(",", "")))
              for i in range(0, len(texts), 3 if wide else 2)]

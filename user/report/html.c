@@ -76,6 +76,21 @@ uint64_t html_sum(struct json_object *list, const char *key)
 	return sum;
 }
 
+uint64_t html_arrived(struct json_object *end)
+{
+	uint64_t sent = json_get_u64(end, "sent");
+	uint64_t lost = html_sum(json_get(end, "stages"), "packets");
+
+	if (json_get(end, "delivered"))
+		return json_get_u64(end, "delivered");
+	return sent > lost ? sent - lost : 0;
+}
+
+const char *html_arrival(struct json_object *end)
+{
+	return json_get(end, "delivered") ? "delivered" : "not lost here";
+}
+
 void html_section(struct html *h, const char *title, const char *note)
 {
 	html_put(h->out, "<section><h2>%s", title);
@@ -128,154 +143,6 @@ static void learn(struct html *h, struct json_object *doc)
 	}
 }
 
-/* "47.00 % lost, most at rcvbuf" */
-static void put_headline(struct html *h, struct json_object *end)
-{
-	struct json_object *stages = json_get(end, "stages"), *worst = NULL;
-	uint64_t sent = json_get_u64(end, "sent"), delivered = json_get_u64(end, "delivered");
-	uint64_t lost = html_sum(stages, "packets");
-	char count[FMT_MAX], share[24];
-	unsigned n = 0;
-
-	for (size_t i = 0; i < html_length(stages); i++) {
-		uint64_t packets = json_get_u64(html_at(stages, i), "packets");
-
-		n += packets != 0;
-		if (packets > json_get_u64(worst, "packets"))
-			worst = html_at(stages, i);
-	}
-	html_put(h->out, "<h1>");
-	if (!sent)
-		html_put(h->out, "Nothing was sent");
-	else if (!lost && delivered == sent)
-		html_put(h->out, "All %s packets were delivered",
-			 fmt_count(count, sizeof(count), sent));
-	else if (!delivered && n == 1)
-		html_put(h->out, "Nothing arrived: all is lost at %s",
-			 json_get_text(worst, "stage"));
-	else if (!lost)
-		html_put(h->out, "%s of the packets were delivered",
-			 html_share(share, sizeof(share), delivered, sent));
-	else
-		html_put(h->out, "%s lost, %s at %s", html_share(share, sizeof(share), lost, sent),
-			 n > 1 ? "most" : "all", json_get_text(worst, "stage"));
-	html_put(h->out, "</h1>");
-}
-
-/* "No drop up to 120.3 kpps" of a search, else "5 trials, 0.10 to 12.00 % lost" */
-static void put_trials_headline(struct html *h, struct json_object *trials, struct json_object *ndr)
-{
-	size_t n = html_length(trials);
-	double least = 1, most = 0;
-	char rate[FMT_MAX];
-
-	if (json_get_double(ndr, "lower_pps") > 0) {
-		html_put(h->out, "<h1>No drop up to %s</h1>",
-			 fmt_rate(rate, sizeof(rate), json_get_double(ndr, "lower_pps")));
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *trial = html_at(trials, i);
-		double sent = json_get_double(trial, "sent");
-		double lost = 1 - json_get_double(trial, "delivered") / sent;
-
-		if (!(sent > 0))
-			continue;
-		least = lost < least ? lost : least;
-		most = lost > most ? lost : most;
-	}
-	if (least <= most)
-		html_put(h->out, "<h1>%lu trials, %.2f to %.2f %% lost</h1>", n, 100 * least,
-			 100 * most);
-}
-
-static void put_verdict(struct html *h, struct json_object *end)
-{
-	if (json_get_bool(end, "balanced"))
-		html_put(h->out, "<p class=\"verdict good\">✓ balanced: every packet sent has its "
-				 "place</p>");
-	else
-		html_put(h->out, "<p class=\"verdict bad\">✗ not balanced: the books do not tell "
-				 "where every packet went</p>");
-	if (json_get_bool(end, "interrupted"))
-		html_put(h->out, "<p class=\"verdict warn\">interrupted: these are the books of "
-				 "what was sent until then</p>");
-}
-
-static void put_figure(struct html *h, const char *name, const char *value, const char *more)
-{
-	html_put(h->out, "<div><dt>%s</dt><dd>%s <small>%s</small></dd></div>", name, value, more);
-}
-
-static void put_figures(struct html *h, struct json_object *start, struct json_object *end)
-{
-	uint64_t sent = json_get_u64(end, "sent"), delivered = json_get_u64(end, "delivered");
-	struct json_object *latency = json_get(end, "latency_ns");
-	char value[FMT_MAX], more[FMT_MAX];
-
-	html_put(h->out, "<dl class=\"figures\">");
-	put_figure(h, "sent", fmt_count(value, sizeof(value), sent),
-		   fmt_rate(more, sizeof(more), json_get_double(end, "tx_pps")));
-	put_figure(h, "delivered", fmt_count(value, sizeof(value), delivered),
-		   fmt_rate(more, sizeof(more), json_get_double(end, "rx_pps")));
-	fmt_count(value, sizeof(value), json_get_u64(end, "dropped"));
-	put_figure(h, "lost", value,
-		   html_share(more, sizeof(more), json_get_u64(end, "dropped"), sent));
-	if (latency)
-		put_figure(h, "delay, median",
-			   fmt_ns(value, sizeof(value), json_get_u64(latency, "p50")), "");
-	put_figure(h, "sending took",
-		   fmt_ns(value, sizeof(value), json_get_u64(end, "duration_ns")), "");
-	if (json_get_u64(start, "frame_bytes")) {
-		snprintf(value, sizeof(value), "%" PRIu64 " B", json_get_u64(start, "frame_bytes"));
-		snprintf(more, sizeof(more), "%" PRIu64 " of payload",
-			 json_get_u64(start, "payload_bytes"));
-		put_figure(h, "frame", value, more);
-	}
-	html_put(h->out, "</dl>");
-}
-
-/* A word as a shell would have to be given it. */
-static void put_word(struct html *h, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789-_=+:,./@%";
-
-	if (*word && !word[strspn(word, plain)]) {
-		html_put(h->out, "%s", word);
-		return;
-	}
-	html_put(h->out, "'");
-	for (size_t n; *word; word += n) {
-		char *part;
-
-		n = *word == '\'' ? 1 : strcspn(word, "'");
-		part = *word == '\'' ? strdup("'\\''") : strndup(word, n);
-		html_put(h->out, "%s", part);
-		h->rc = h->rc || part ? h->rc : -ENOMEM;
-		free(part);
-	}
-	html_put(h->out, "'");
-}
-
-static void put_command(struct html *h, struct json_object *start)
-{
-	struct json_object *words = json_get(start, "command");
-
-	if (!html_length(words))
-		return;
-	html_put(h->out, "<pre class=\"command\">");
-	for (size_t i = 0; i < html_length(words); i++) {
-		struct json_object *word = html_at(words, i);
-
-		html_put(h->out, "%s", i ? " " : "");
-		put_word(h, json_object_is_type(word, json_type_string)
-				    ? json_object_get_string(word)
-				    : "");
-	}
-	html_put(h->out, "</pre>");
-}
-
 /* "2024-05-01T12:00:00.123456Z" to the second, for people. */
 static void put_when(struct html *h, struct json_object *start)
 {
@@ -300,44 +167,25 @@ static void put_kind(struct html *h, struct json_object *doc)
 	end = command ? strchr(command + 1, '/') : NULL;
 	if (end)
 		*end = '\0';
-	html_put(h->out, "<p class=\"dim\">%s", command ? command + 1 : "");
+	html_put(h->out, "%s", command ? command + 1 : "");
 	put_when(h, json_get(doc, "start"));
 }
 
-static void put_error(struct html *h, struct json_object *doc)
-{
-	struct json_object *error = json_get(doc, "error");
-
-	if (!error)
-		return;
-	html_put(h->out, "<p class=\"verdict bad\">✗ %s", json_get_text(error, "message"));
-	if (*json_get_text(error, "hint"))
-		html_put(h->out, " <span class=\"dim\">%s</span>", json_get_text(error, "hint"));
-	html_put(h->out, "</p>");
-}
-
-static void put_document(struct html *h, const struct html_document *d)
+/* `letter`: by which a comparison calls it; "" for one alone. */
+static void put_document(struct html *h, const struct html_document *d, const char *letter)
 {
 	struct json_object *start = json_get(d->doc, "start");
 	struct json_object *end = json_get(d->doc, "end");
-	bool one = json_get(end, "attempted") != NULL; /* not many trials */
 
-	html_put(h->out, "<main><header>");
+	html_put(h->out, "<main><header><p class=\"dim\">");
+	if (*letter)
+		html_put(h->out, "<b>%s</b> · ", letter);
 	put_kind(h, d->doc);
 	html_put(h->out, "%s%s</p>", d->name && *d->name ? " · " : "", d->name ? d->name : "");
-	if (one)
-		put_headline(h, end);
-	else
-		put_trials_headline(h, json_get(d->doc, "trials"), json_get(end, "ndr"));
-	if (json_get(end, "balanced"))
-		put_verdict(h, end);
-	put_error(h, d->doc);
-	put_command(h, start);
-	if (one)
-		put_figures(h, start, end);
+	html_head(h, d->doc);
 	html_put(h->out, "</header>\n");
 	html_search(h, d->doc);
-	if (one) {
+	if (json_get_u64(end, "attempted")) {
 		html_section(h, "The path of the packets", "");
 		html_path(h, start, end);
 		html_section_end(h);
@@ -380,7 +228,8 @@ static void put_head(struct html *h)
 	html_put(h->out, "</style></head>\n<body>\n");
 }
 
-int html_write(FILE *out, const struct html_document *docs, unsigned n)
+int html_write(FILE *out, const struct html_document *docs, unsigned n,
+	       struct json_object *comparison)
 {
 	struct html h = {.out = out};
 
@@ -389,8 +238,9 @@ int html_write(FILE *out, const struct html_document *docs, unsigned n)
 		learn(&h, docs[i].doc);
 	qsort(h.stage, h.stages, sizeof(h.stage[0]), in_order_of_path);
 	put_head(&h);
+	html_compare(&h, comparison);
 	for (unsigned i = 0; i < n; i++)
-		put_document(&h, &docs[i]);
+		put_document(&h, &docs[i], !comparison ? "" : i ? "B" : "A");
 	html_put(
 		out,
 		"<footer class=\"dim\">pktledger %s. The data is in this file, as JSON.</footer>\n",

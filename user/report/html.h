@@ -16,9 +16,11 @@ struct html_document {
 };
 
 /*
- * Writes the page. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
+ * Writes the page. `comparison`: of two documents, as compare_documents() makes it; NULL: they are
+ * not compared. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
  * U+FFFD. 0, -ENOMEM, or -errno of the first write that failed.
  */
-int html_write(FILE *out, const struct html_document *docs, unsigned n);
+int html_write(FILE *out, const struct html_document *docs, unsigned n,
+	       struct json_object *comparison);
 
 #endif

@@ -23,9 +23,9 @@ static void put_row(struct html *h, const char *class, const char *name, uint64_
 /* Two causes that differ in their stream only are one for a reader. */
 static bool same_cause(struct json_object *a, struct json_object *b)
 {
-	static const char *const keys[] = {"reason", "location",  "ifname",  "netns",
-					   "hook",   "direction", "process", "socket",
-					   "cgroup", "pod",	  "flow"};
+	static const char *const keys[] = {"reason", "location", "ifname",    "netns",
+					   "host",   "hook",	 "direction", "process",
+					   "socket", "cgroup",	 "pod",	      "flow"};
 
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(json_get_text(a, keys[i]), json_get_text(b, keys[i])))
@@ -62,8 +62,8 @@ static void put_words(struct html *h, struct json_object *o, const char *const *
 
 static void put_cause(struct html *h, struct json_object *cause, uint64_t packets)
 {
-	static const char *const where[] = {"netns",  "ifname", "process", "socket",
-					    "cgroup", "pod",	"flow"};
+	static const char *const where[] = {"host",   "netns",	"ifname", "process",
+					    "socket", "cgroup", "pod",	  "flow"};
 	const char *place = json_get_text(cause, "location"), *hook = json_get_text(cause, "hook");
 	const char *direction = json_get_text(cause, "direction");
 	const char *note = json_get_text(cause, "note");
@@ -170,10 +170,12 @@ static void put_table(struct html *h, struct json_object *end)
 	put_refusals(h, json_get(end, "refused_by"));
 	put_row(h, "sum", "sent", sent, sent);
 	put_stages(h, end, sent);
-	put_row(h, "", "delivered", json_get_u64(end, "delivered"), sent);
-	put_row(h, "", "in flight", json_get_u64(end, "in_flight"), sent);
+	put_row(h, "", html_arrival(end), html_arrived(end), sent);
+	if (json_get(end, "in_flight"))
+		put_row(h, "", "in flight", json_get_u64(end, "in_flight"), sent);
 	html_put(h->out, "%s", json_get_text(end, "in_flight_where"));
-	put_row(h, unaccounted ? "bad" : "", "unaccounted", unaccounted, sent);
+	if (json_get(end, "unaccounted"))
+		put_row(h, unaccounted ? "bad" : "", "unaccounted", unaccounted, sent);
 	if (unaccounted)
 		put_last_seen(h, json_get(end, "unaccounted_last_seen"));
 	if (json_get_u64(end, "impossible"))
@@ -244,8 +246,9 @@ void html_books(struct html *h, struct json_object *end)
 	if (!closed && !json_get_length(end, "stages"))
 		return;
 	html_section(h, closed ? "The books" : "Losses",
-		     closed ? "sent = delivered + dropped at each stage + in flight + unaccounted"
-			    : "");
+		     json_get(end, "delivered") && closed
+			     ? "sent = delivered + dropped at each stage + in flight + unaccounted"
+			     : "");
 	if (closed) {
 		put_table(h, end);
 	} else {

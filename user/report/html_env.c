@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The host that the experiment ran on. */
+/* The hosts that the experiment ran on. */
 #include "report/html_parts.h"
 
 #include <string.h>
@@ -98,15 +98,25 @@ static void put_sysctls(struct html *h, struct json_object *sysctls)
 	html_put(h->out, "</tbody></table></details>");
 }
 
-void html_env(struct html *h, struct json_object *start)
+static void put_host(struct html *h, const char *name, struct json_object *env)
 {
-	struct json_object *env = json_get(start, "env");
-
 	if (!env)
 		return;
-	html_section(h, "Host", json_get_text(start, "host"));
+	html_section(h, "Host", name);
 	put_facts(h, env);
 	put_interfaces(h, json_get(env, "interfaces"));
 	put_sysctls(h, json_get(env, "sysctls"));
 	html_section_end(h);
+}
+
+void html_env(struct html *h, struct json_object *start)
+{
+	static const char *const sides[] = {"tx", "rx"};
+
+	put_host(h, json_get_text(start, "host"), json_get(start, "env"));
+	for (unsigned i = 0; i < 2; i++) {
+		struct json_object *host = json_get(json_get(start, "hosts"), sides[i]);
+
+		put_host(h, json_get_text(host, "name"), json_get(host, "env"));
+	}
 }

@@ -40,11 +40,18 @@ struct json_object *html_at(struct json_object *list, size_t i);
 /* Whether members can be gone through: json_object_object_foreach() does not ask. */
 bool html_has_members(struct json_object *o);
 
+/* Packets at the end of the path: delivered; of a sender alone, what was not lost on its host. */
+uint64_t html_arrived(struct json_object *end);
+const char *html_arrival(struct json_object *end); /* what they are called */
+
 /* Sum of a member of all objects of a list; UINT64_MAX if it is more. */
 uint64_t html_sum(struct json_object *list, const char *key);
 
 void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
 void html_section_end(struct html *h);
+
+/* What came of it, the verdict, the command, the figures. */
+void html_head(struct html *h, struct json_object *doc);
 
 /* The parts of a run: `start` and `end` as in its document. */
 void html_path(struct html *h, struct json_object *start, struct json_object *end);
@@ -54,6 +61,9 @@ void html_delay(struct html *h, struct json_object *end);
 void html_findings(struct html *h, struct json_object *end);
 void html_beside(struct html *h, struct json_object *end);
 void html_env(struct html *h, struct json_object *start);
+
+/* Before all documents: two of them side by side; NULL: nothing. */
+void html_compare(struct html *h, struct json_object *comparison);
 
 /* Several trials: of run --repeat, sweep, search. */
 void html_trials(struct html *h, struct json_object *doc);

@@ -32,13 +32,14 @@ struct way_out {
 struct picture {
 	struct html *h;
 	bool down;
-	double width;	   /* px of the stream at its beginning */
-	double bend;	   /* px, inner radius */
-	double from, side; /* px: where the path begins, where its straight side is */
-	double length;	   /* px along, up to the head of the last arrow */
-	double depth;	   /* px across, where the heads of the exits begin */
-	double delivered;  /* px of what arrives */
-	double head;	   /* px of the longest head of an exit */
+	double width;	     /* px of the stream at its beginning */
+	double bend;	     /* px, inner radius */
+	double from, side;   /* px: where the path begins, where its straight side is */
+	double length;	     /* px along, up to the head of the last arrow */
+	double depth;	     /* px across, where the heads of the exits begin */
+	double delivered;    /* px of what arrives */
+	const char *arrival; /* what the packets at the end of the path are */
+	double head;	     /* px of the longest head of an exit */
 	struct way_out *out;
 	unsigned n;
 };
@@ -130,8 +131,8 @@ static void put_stream(const struct picture *p, uint64_t delivered)
 	double head = head_length(p->delivered);
 	char count[FMT_MAX];
 
-	html_put(p->h->out, "<g><title>%s packets delivered</title><path class=\"flow\" d=\"",
-		 fmt_count(count, sizeof(count), delivered));
+	html_put(p->h->out, "<g><title>%s packets %s</title><path class=\"flow\" d=\"",
+		 fmt_count(count, sizeof(count), delivered), p->arrival);
 	put_point(p, "M", 0, 0);
 	put_point(p, "L", 0, width);
 	for (unsigned i = 0; i < p->n; i++) {
@@ -284,7 +285,7 @@ static void collect(struct picture *p, struct json_object *end)
 /* "xsk (native copy) - v-tx 198.18.0.1" */
 static void put_port(struct html *h, struct json_object *start, const char *side)
 {
-	struct json_object *port;
+	struct json_object *port, *host = json_get(json_get(start, "hosts"), side);
 	const char *mode, *address;
 	char key[16];
 
@@ -299,10 +300,13 @@ static void put_port(struct html *h, struct json_object *start, const char *side
 		html_put(h->out, " · %s %s", json_get_text(port, "ifname"), address);
 	if (json_get_u64(port, "port"))
 		html_put(h->out, " port %lu", json_get_u64(port, "port"));
+	if (*json_get_text(host, "name"))
+		html_put(h->out, " on %s", json_get_text(host, "name"));
 	html_put(h->out, "</span>");
 }
 
-static void put_ends(struct html *h, struct json_object *start, struct json_object *end)
+static void put_ends(struct html *h, struct json_object *start, struct json_object *end,
+		     uint64_t delivered, const char *arrival)
 {
 	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
 	char count[FMT_MAX], share[24];
@@ -313,9 +317,9 @@ static void put_ends(struct html *h, struct json_object *start, struct json_obje
 			 fmt_count(count, sizeof(count), attempted));
 	html_put(h->out, "sent <b>%s</b><br>", fmt_count(count, sizeof(count), sent));
 	put_port(h, start, "tx");
-	fmt_count(count, sizeof(count), json_get_u64(end, "delivered"));
-	html_share(share, sizeof(share), json_get_u64(end, "delivered"), sent);
-	html_put(h->out, "</div><div class=\"to\">delivered <b>%s</b> %s<br>", count, share);
+	fmt_count(count, sizeof(count), delivered);
+	html_share(share, sizeof(share), delivered, sent);
+	html_put(h->out, "</div><div class=\"to\">%s <b>%s</b> %s<br>", arrival, count, share);
 	put_port(h, start, "rx");
 	html_put(h->out, "</div>");
 }
@@ -323,8 +327,8 @@ static void put_ends(struct html *h, struct json_object *start, struct json_obje
 void html_path(struct html *h, struct json_object *start, struct json_object *end)
 {
 	struct way_out out[EXITS];
-	struct picture p = {.h = h, .out = out};
-	uint64_t delivered = json_get_u64(end, "delivered");
+	struct picture p = {.h = h, .out = out, .arrival = html_arrival(end)};
+	uint64_t delivered = html_arrived(end);
 	double whole = (double)delivered;
 	bool wide;
 
@@ -334,7 +338,7 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 	for (unsigned i = 0; i < p.n; i++)
 		whole += (double)out[i].packets;
 	html_put(h->out, "<div class=\"path\">");
-	put_ends(h, start, end);
+	put_ends(h, start, end, delivered, p.arrival);
 	wide = draw_wide(&p, (uint64_t)fmin(whole, 1e19), delivered);
 	draw_narrow(&p, (uint64_t)fmin(whole, 1e19), delivered, !wide);
 	html_put(h->out, "<p class=\"hint\">Widths are packets; what would be thinner than a "

@@ -128,11 +128,14 @@ static void put_rates(struct html *h, const struct series *s)
 	if (!(most > 0))
 		return;
 	html_chart_begin(h, &c);
-	html_chart_legend(h, "line sent", "sent", "");
-	html_chart_legend(h, "flow", "delivered", "");
+	if (highest(s->rate[SENT], s->n) > 0)
+		html_chart_legend(h, "line sent", "sent", "");
+	if (highest(s->rate[DELIVERED], s->n) > 0)
+		html_chart_legend(h, "flow", "delivered", "");
 	html_chart_plot(h, &c);
 	html_chart_area(h, &c, "flow", s->time, NULL, s->rate[DELIVERED], s->n);
-	html_chart_steps(h, &c, "sent", s->time, s->rate[SENT], s->n);
+	if (highest(s->rate[SENT], s->n) > 0)
+		html_chart_steps(h, &c, "sent", s->time, s->rate[SENT], s->n);
 	for (size_t i = 0; i < s->n; i++) {
 		int n = tell_time(tip, sizeof(tip), s, i);
 
