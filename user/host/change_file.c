@@ -12,19 +12,28 @@
 
 #define RAW_SIZE (2 * JOURNAL_VALUE_SIZE) /* a value may be written with more blanks */
 
-#define GOVERNOR "devices/system/cpu/cpu%2$s/cpufreq/scaling_governor"
+#define CPU "devices/system/cpu/cpu"
 
-/* Formats of ifname and name. */
-static const struct {
-	const char *path; /* below /sys, or /proc/sys */
+/* Front, the interface if it has one, the name, and the rest. */
+static const struct file {
+	const char *path; /* front below /sys, or /proc/sys */
 	const char *shown;
-	bool sysfs;
+	const char *rest;
+	bool device, sysfs;
 } files[CHANGE_KINDS] = {
-	[CHANGE_SYSCTL] = {"%2$s", "/proc/sys/%2$s", false},
-	[CHANGE_SYSFS] = {"class/net/%1$s/%2$s", "/sys/class/net/%1$s/%2$s", true},
-	[CHANGE_IRQ] = {"../irq/%2$s/smp_affinity_list", "/proc/irq/%2$s/smp_affinity_list", false},
-	[CHANGE_GOVERNOR] = {GOVERNOR, "/sys/" GOVERNOR, true},
+	[CHANGE_SYSCTL] = {"", "/proc/sys/", "", false, false},
+	[CHANGE_SYSFS] = {"class/net/", "/sys/class/net/", "", true, true},
+	[CHANGE_IRQ] = {"../irq/", "/proc/irq/", "/smp_affinity_list", false, false},
+	[CHANGE_GOVERNOR] = {CPU, "/sys/" CPU, "/cpufreq/scaling_governor", false, true},
 };
+
+static void file_path(const struct change_at *at, const char *front, char *buf, size_t size)
+{
+	const struct file *f = &files[at->kind];
+
+	snprintf(buf, size, "%s%s%s%s%s", front, f->device ? at->ifname : "", f->device ? "/" : "",
+		 at->name, f->rest);
+}
 
 /* In the /sys of another namespace, a device of this name would be another's, too. */
 static int check_sysfs(const struct change_at *at)
@@ -49,7 +58,7 @@ int change_file_read(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
 
 	if (ret)
 		return ret;
-	snprintf(path, sizeof(path), files[at->kind].path, at->ifname, at->name);
+	file_path(at, files[at->kind].path, path, sizeof(path));
 	if (files[at->kind].sysfs)
 		ret = netns_sysfs_read(at->ns, path, raw, sizeof(raw));
 	else
@@ -69,7 +78,7 @@ int change_file_write(const struct change_at *at, const char *value)
 
 	if (ret)
 		return ret;
-	snprintf(path, sizeof(path), files[at->kind].path, at->ifname, at->name);
+	file_path(at, files[at->kind].path, path, sizeof(path));
 	return files[at->kind].sysfs ? netns_sysfs_write(at->ns, path, text)
 				     : netns_sysctl_write(at->ns, path, text);
 }
@@ -99,6 +108,6 @@ void change_file_command(const struct change_at *at, const char *from, const cha
 			 word);
 		return;
 	}
-	snprintf(path, sizeof(path), files[at->kind].shown, at->ifname, at->name);
+	file_path(at, files[at->kind].shown, path, sizeof(path));
 	snprintf(buf, size, "echo %s > %s", word, change_quote(path, quoted, sizeof(quoted)));
 }
