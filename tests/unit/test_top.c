@@ -22,6 +22,8 @@ struct fixture {
 	struct canvas c;
 };
 
+static const char *netns = ""; /* of the rows that are added */
+
 static void add(struct live_table *t, enum stage stage, enum noise noise, const char *reason,
 		const char *socket, const char *process, uint64_t packets)
 {
@@ -34,6 +36,7 @@ static void add(struct live_table *t, enum stage stage, enum noise noise, const 
 	row.text[LIVE_DIRECTION] = "rx";
 	row.text[LIVE_REASON] = reason;
 	row.text[LIVE_IFNAME] = "eth0";
+	row.text[LIVE_NETNS] = netns;
 	row.text[LIVE_SOCKET] = socket;
 	row.text[LIVE_PROCESS] = process;
 	row.counts =
@@ -175,6 +178,29 @@ static void test_table(void **state)
 	assert_shows(screen, "3.4G");
 	view_key(&f.view, 'h', false);
 	assert_shows(drawn(&f), "group by sockets");
+	view_key(&f.view, 'x', false); /* any key leaves it */
+	assert_hides(drawn(&f), "group by sockets");
+	tear_down(&f);
+}
+
+/* Where there is no room for all columns, namespaces are cut before processes are. */
+static void test_columns_fit(void **state)
+{
+	struct fixture f;
+	const char *screen;
+
+	(void)state;
+	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
+	set_up(&f, 80, 24);
+	netns = "";
+	screen = drawn(&f);
+	assert_shows(screen, "rcvbuf     cni-8d0f4bd7…  198.18.0.2:5060  sipd");
+	assert_shows(screen, "netns          socket           process");
+	tear_down(&f);
+	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
+	set_up(&f, 200, 60);
+	netns = "";
+	assert_shows(drawn(&f), "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd  198.18.0.2:5060  sipd");
 	tear_down(&f);
 }
 
@@ -257,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_too_small),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_columns_fit),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_numbers),

@@ -8,6 +8,8 @@
 #define LABEL_COLS  15
 #define NUMBER_COLS 8
 #define TEXT_MAX    48 /* columns that a field may take */
+#define TEXT_LEAST  8  /* and has, also where there is little room */
+#define TEXTS_AT    (3 * (NUMBER_COLS + 2))
 
 const struct view_grouping view_groupings[] = {
 	{"sockets", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
@@ -163,15 +165,59 @@ static void measure(struct columns *k, const struct live_table *t)
 	}
 }
 
+/* So much is missing for all columns to be seen. */
+static unsigned missing(const struct columns *k, unsigned cols)
+{
+	unsigned end = TEXTS_AT;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (k->shown & LIVE_BIT(f))
+			end += k->width[f] + 2;
+	}
+	return end > cols + 2 ? end - cols - 2 : 0;
+}
+
+static void shrink(struct columns *k, unsigned f, unsigned by)
+{
+	unsigned title = (unsigned)strlen(live_field_name(f));
+	unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
+
+	if (!(k->shown & LIVE_BIT(f)) || k->width[f] <= least)
+		return;
+	k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
+}
+
+/* Names that are known anyway give way first. */
+static void fit(struct columns *k, unsigned cols)
+{
+	static const enum live_field order[] = {LIVE_NETNS,   LIVE_CGROUP, LIVE_CONTAINER, LIVE_POD,
+						LIVE_PROCESS, LIVE_SOCKET, LIVE_LOCATION};
+
+	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++)
+		shrink(k, order[i], missing(k, cols));
+}
+
+/* What does not fit ends with a mark. */
+static void draw_cut(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *text,
+		     unsigned width)
+{
+	canvas_text(c, x, y, style, text);
+	if (text_width(text) <= width)
+		return;
+	canvas_put(c, x + width - 1, y, style, c->ascii ? L'~' : L'…');
+	for (unsigned i = x + width; i < c->cols; i++)
+		canvas_put(c, i, y, style, L' ');
+}
+
 static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
 		       const struct live_row *row)
 {
-	unsigned x = 3 * (NUMBER_COLS + 2);
+	unsigned x = TEXTS_AT;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 		if (!(k->shown & LIVE_BIT(f)))
 			continue;
-		canvas_text(c, x, y, style, row ? row->text[f] : live_field_name(f));
+		draw_cut(c, x, y, style, row ? row->text[f] : live_field_name(f), k->width[f]);
 		x += k->width[f] + 2;
 	}
 }
@@ -237,6 +283,7 @@ void draw_table(const struct view *v, const struct view_input *in, struct canvas
 	} else {
 		table_sort(&total, v->order);
 		measure(&k, &total);
+		fit(&k, c->cols);
 		canvas_right(c, NUMBER_COLS, y, STYLE_BOLD, "pkts/s");
 		canvas_right(c, 2 * NUMBER_COLS + 2, y, STYLE_BOLD, "bytes/s");
 		canvas_right(c, 3 * NUMBER_COLS + 4, y, STYLE_BOLD, "packets");

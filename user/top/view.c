@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "top/view.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,8 @@ void view_add(struct view *v, const struct view_input *in)
 
 static void draw_title(const struct view *v, const struct view_input *in, struct canvas *c)
 {
-	double seconds = (double)in->interval_ns / 1e9, lost = 0, pps[STAGE_COUNT];
+	double seconds = round((double)in->interval_ns / 5e7) / 20; /* as it was asked for */
+	double lost = 0, pps[STAGE_COUNT];
 	char right[96], number[16], in_bits[16], out_bits[16];
 
 	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
@@ -114,6 +116,8 @@ static void scroll(struct view *v, int by)
 
 bool view_key(struct view *v, int key, bool by_flow)
 {
+	if (key != 'h' && key != '?')
+		v->help = false;
 	switch (key) {
 	case 'q':
 	case 'Q':
