@@ -179,10 +179,12 @@ static void settle_bursts(struct live *l, uint64_t now)
 /* There is room for windows of some 100 ms only. */
 static void read_bursts(struct live *l)
 {
+	uint64_t now = live_clock(CLOCK_MONOTONIC); /* what comes later may be read later */
+
 	if (!watch_bursts_fill(l->watch) || read_watch(l))
 		return;
 	if (bursts_waiting(l->bursts))
-		settle_bursts(l, live_clock(CLOCK_MONOTONIC));
+		settle_bursts(l, now);
 }
 
 /* Those that are not known yet are then looked for by owners_tick(). */

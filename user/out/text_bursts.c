@@ -45,25 +45,33 @@ static void put_dense(struct page *p, const struct burst_report *r, const struct
 		   page_glue(fmt_ns(whole, sizeof(whole), r->length_ns)), behind);
 }
 
-void text_bursts(struct page *p, const struct burst_report *r)
+static void put_peak(struct page *p, const struct burst_report *r, const struct burst_window *w)
 {
 	char count[FMT_MAX], rate[FMT_MAX], clock[32], window[FMT_MAX];
 
+	page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
+		   fmt_count(count, sizeof(count), w->packets),
+		   num_text_time(window, sizeof(window), r->window_ns),
+		   rate_text(rate, sizeof(rate), r, w->packets),
+		   clock_text(clock, sizeof(clock), r, w->number));
+}
+
+void text_bursts(struct page *p, const struct burst_report *r)
+{
+	char count[FMT_MAX];
+
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		const struct burst_stage *s = &r->stage[i];
-		const struct burst_window *worst = &s->worst[0];
+		const bool single = s->worst[0].packets == 1; /* no burst at all */
 
 		if (!s->packets)
 			continue;
 		page_text(p, 2, STYLE_DIM, LABEL "    ");
 		page_words(p, STYLE_PLAIN, "%s %s,", stage_name(i),
 			   fmt_count(count, sizeof(count), s->packets));
-		put_dense(p, r, s, ";");
-		page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
-			   fmt_count(count, sizeof(count), worst->packets),
-			   num_text_time(window, sizeof(window), r->window_ns),
-			   rate_text(rate, sizeof(rate), r, worst->packets),
-			   clock_text(clock, sizeof(clock), r, worst->number));
+		put_dense(p, r, s, single ? "" : ";");
+		if (!single)
+			put_peak(p, r, &s->worst[0]);
 		page_end(p);
 	}
 }
