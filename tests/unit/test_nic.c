@@ -450,6 +450,27 @@ static void table(void **state)
 	assert_null(nic_driver_find(""));
 }
 
+/* What a counter contains is looked for by name: all of one name are not of each of them. */
+static void names_that_are_repeated(void **state)
+{
+	struct nic_sample s = {0};
+	const struct nic_item *items;
+	struct nic_plan *plan;
+	unsigned n, less = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(nic_sample_add(&s, i % 2 ? "rx0_drops" : "rx0_xdp_drops", i), 0);
+	plan = nic_plan_new("virtio_net", &s);
+	assert_non_null(plan);
+	items = nic_plan_items(plan, &n);
+	for (unsigned i = 0; i < n; i++)
+		less += items[i].less_count;
+	assert_in_range(less, 10, 2 * s.n); /* there is room for so many */
+	nic_plan_free(plan);
+	nic_sample_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +484,7 @@ int main(void)
 		cmocka_unit_test(wrap_and_restart),
 		cmocka_unit_test(unknown_driver),
 		cmocka_unit_test(owner_absent),
+		cmocka_unit_test(names_that_are_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

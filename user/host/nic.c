@@ -103,6 +103,12 @@ static bool has_any(const struct nic_sample *s, const char *list)
 	return false;
 }
 
+/*
+ * Each counter is subtracted from at most two others: its queue's and the device's. A driver that
+ * gives several the same name would make more of it; those are left out.
+ */
+#define LESS_MAX 2
+
 /* "Rx Queue#" of vmxnet3: its value is the queue of the counters that follow. */
 static bool is_section(const char *name)
 {
@@ -116,11 +122,12 @@ static bool ends_sections(const char *name)
 	       !strncmp(name, "qstat:", 6);
 }
 
-static unsigned add_less(const struct nic_sample *s, const struct nic_item *item, unsigned *less)
+static unsigned add_less(const struct nic_sample *s, const struct nic_item *item, unsigned *less,
+			 size_t room)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; item->row->less && i < s->n; i++) {
+	for (unsigned i = 0; item->row->less && i < s->n && n < room; i++) {
 		int queue = -1;
 
 		if (fits_list(item->row->less, s->at[i].name, &queue) &&
@@ -132,6 +139,7 @@ static unsigned add_less(const struct nic_sample *s, const struct nic_item *item
 
 static void fill(struct nic_plan *p, const struct nic_driver *driver, const struct nic_sample *s)
 {
+	size_t room = (size_t)s->n * LESS_MAX;
 	unsigned *less = p->less;
 	int section = -1;
 
@@ -149,16 +157,14 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 		if (!item->row)
 			continue;
 		item->less = less;
-		item->less_count = add_less(s, item, less);
+		item->less_count = add_less(s, item, less, room);
 		less += item->less_count;
+		room -= item->less_count;
 		item->repeated = item->row->repeats && has_any(s, item->row->repeats);
 		p->n++;
 	}
 	p->names_n = s->n;
 }
-
-/* Each counter is subtracted from at most two others: its queue's and the device's. */
-#define LESS_MAX 2
 
 struct nic_plan *nic_plan_new(const char *driver, const struct nic_sample *s)
 {
