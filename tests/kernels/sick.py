@@ -17,135 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import PATIENCE, assert_valid, case, main, pktledger, require, until  # noqa: E402
 from settings import assert_same, settings, shell  # noqa: E402
+from traffic import PORT, bursts, flood  # noqa: E402
 
 NAME = "pl-sick"
-PORT = 28780
-ROUNDS = 3  # without a loss, once it is mended
 TABLE = "pl_sick"
 RULES, JUMPS = 400, 40  # of a firewall
-
-# Rounds of: COUNT datagrams at once, of FLOWS in turn; all read, until none comes for PAUSE
-# seconds and no CPU has work. A line "sent received" each. With STALL, nothing else runs on CPU 1
-# while they are sent: who empties a ring there is late.
-TRAFFIC = """
-import ctypes, os, socket, sys, time
-
-tx, rx, to, port, count, size, rcvbuf, force, pause, stall, flows = sys.argv[1:]
-port, count, flows, rcvbuf, force = int(port), int(count), int(flows), int(rcvbuf), int(force)
-pause, stall = float(pause), float(stall)
-
-def open_in(netns):
-    if netns:
-        fd = os.open(f"/run/netns/{netns}", os.O_RDONLY)
-        assert not ctypes.CDLL(None).setns(fd, 0x40000000)
-    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-
-os.sched_setaffinity(0, {0})
-receiver = open_in(rx)
-if rcvbuf:
-    receiver.setsockopt(socket.SOL_SOCKET, 33 if force else socket.SO_RCVBUF, rcvbuf)
-receiver.bind((to, port))
-receiver.setblocking(False)
-senders = [open_in(tx) for _ in range(flows)]
-
-def hog(asked, done):
-    os.sched_setaffinity(0, {1})
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-    while os.read(asked, 1):
-        end = time.monotonic() + stall
-        while time.monotonic() < end:
-            pass
-        os.write(done, b"x")
-
-if stall:
-    asked, done = os.pipe(), os.pipe()
-    if not os.fork():
-        os.close(asked[1])
-        hog(asked[0], done[1])
-        os._exit(0)
-
-def read_all():
-    n = 0
-    while True:
-        try:
-            receiver.recv(65536)
-            n += 1
-        except BlockingIOError:
-            return n
-
-def idle():
-    with open("/proc/stat") as stat:
-        return [int(line.split()[4]) for line in stat if line.startswith("cpu")][1:]
-
-def rested(since):
-    return all(now >= then + 5 for now, then in zip(idle(), since))
-
-def read_until_quiet():
-    n, quiet, since = 0, time.monotonic(), idle()
-    while time.monotonic() < quiet + pause or not rested(since):
-        time.sleep(0.02)
-        came = read_all()
-        n += came
-        if came:
-            quiet, since = time.monotonic(), idle()
-    return n
-
-def send(n):
-    for i in range(n):
-        senders[i % flows].sendto(bytes(int(size)), (to, port))
-
-for _ in range(20):  # the neighbour
-    send(1)
-    time.sleep(0.1)
-    if read_all():
-        break
-time.sleep(0.3)
-read_all()
-while True:
-    if stall:
-        os.write(asked[1], b"x")
-        time.sleep(0.02)
-    send(count)
-    if stall:
-        os.read(done[0], 1)
-    print(count, read_until_quiet(), flush=True)
-"""
-
-
-class Traffic:
-    """A socket that asks for RCVBUF bytes (0: for none) is sent `count` datagrams at once."""
-
-    def __init__(self, tx, rx, to, count, size=512, rcvbuf=0, force=0, pause=0.1, stall=0, flows=1):
-        self.args = [str(a) for a in (tx, rx, to, PORT, count, size, rcvbuf, force, pause, stall,
-                                      flows)]
-
-    def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", TRAFFIC, *self.args],
-                                        stdout=subprocess.PIPE, bufsize=0)
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def round(self):
-        line = self.process.stdout.readline()
-        assert line, "the traffic ended"
-        sent, received = map(int, line.split())
-        return sent - received
-
-    def lost(self):
-        """In ROUNDS that begin after now: what the pipe holds is older."""
-        fd = self.process.stdout.fileno()
-        os.set_blocking(fd, False)
-        with contextlib.suppress(BlockingIOError):
-            while os.read(fd, 65536):
-                pass
-        os.set_blocking(fd, True)
-        self.round()
-        return sum(self.round() for _ in range(ROUNDS))
-
 
 def require_guest():
     """Nobody else's settings are touched. (guest.py has put that file there.)"""
@@ -188,7 +64,8 @@ def assert_mended(traffic, netns, wanted, again=False, counted=True):
             stack.close()
             running = stack.enter_context(traffic)
         else:
-            running.round()
+            for _ in range(2):  # what was lost before, and what was under way
+                running.round()
         lost = running.lost()
         assert not lost, f"{lost} lost after\n{result}"
         f = [f for f in check(netns, "-j").json["end"]["findings"] if f["id"] == wanted]
@@ -227,7 +104,7 @@ def backlog_of_one():
         rps = "/sys/class/net/v-rx/queues/rx-0/rps_cpus"
         require(not shell(rx, f"echo 2 > {rps}").returncode, "no RPS here")
         setting("net/core/netdev_max_backlog", 1)
-        assert_mended(Traffic(tx, rx, "198.18.0.2", 150, 64), rx, "backlog")
+        assert_mended(bursts(tx, rx, "198.18.0.2", 150, 64), rx, "backlog")
 
 
 @case
@@ -236,7 +113,7 @@ def small_udp_mem():
     with lab("net/ipv4/udp_mem", "net/core/rmem_max") as (tx, rx):
         setting("net/core/rmem_max", 64 << 20)
         setting("net/ipv4/udp_mem", "1000 1000 1000")
-        assert_mended(Traffic(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20, pause=0.3), rx,
+        assert_mended(bursts(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20, pause=0.3), rx,
                       "udp-mem")
 
 
@@ -244,14 +121,14 @@ def small_udp_mem():
 def small_default_buffer():
     with lab("net/core/rmem_default") as (tx, rx):
         setting("net/core/rmem_default", 4096)
-        assert_mended(Traffic(tx, rx, "198.18.0.2", 60), rx, "rcvbuf-default", again=True)
+        assert_mended(bursts(tx, rx, "198.18.0.2", 60), rx, "rcvbuf-default", again=True)
 
 
 @case
 def small_largest_buffer():
     with lab("net/core/rmem_max") as (tx, rx):
         setting("net/core/rmem_max", 4096)
-        assert_mended(Traffic(tx, rx, "198.18.0.2", 100, rcvbuf=400000), rx, "rcvbuf-capped",
+        assert_mended(bursts(tx, rx, "198.18.0.2", 100, rcvbuf=400000), rx, "rcvbuf-capped",
                       again=True)
 
 
@@ -266,7 +143,7 @@ def reverse_path():
                   "for i in all other elsewhere v-rx; do "
                   "echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done; "
                   "echo 1 > /proc/sys/net/ipv4/conf/v-rx/rp_filter")
-        assert_mended(Traffic(tx, rx, "198.18.0.2", 50), rx, "ip-rpfilter")
+        assert_mended(bursts(tx, rx, "198.18.0.2", 50), rx, "ip-rpfilter")
 
 
 # NICs: two of a model are one link
@@ -282,6 +159,7 @@ def link(driver):
                   if (path / "device/driver").resolve().name == driver)
     require(len(nics) == 2, f"needs two {driver} with a link between")
     (_, here), (_, there) = nics
+    address = "/sys/class/net/%s/address"
     script = f"""
 set -e
 ip netns add {NAME}
@@ -290,6 +168,8 @@ ip -n {NAME} addr add 198.18.1.1/24 dev {there}
 ip -n {NAME} link set {there} up
 ip addr add 198.18.1.2/24 dev {here}
 ip link set {here} up
+ip neigh add 198.18.1.1 dev {here} lladdr $(ip netns exec {NAME} cat {address % there})
+ip -n {NAME} neigh add 198.18.1.2 dev {there} lladdr $(cat {address % here})
 """
     try:
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
@@ -301,7 +181,7 @@ ip link set {here} up
         subprocess.run(["sh", "-c", f"""
 ip -n {NAME} link set {there} down; ip -n {NAME} link set {there} netns 1
 ip netns del {NAME}
-ip link set {here} down; ip addr flush dev {here}
+ip link set {here} down; ip addr flush dev {here}; ip neigh flush nud permanent dev {here}
 """], capture_output=True, check=False)
 
 
@@ -321,8 +201,8 @@ def small_ring():
         done = subprocess.run(["ethtool", "-G", nic, "rx", "64"], capture_output=True, text=True,
                               check=False)
         assert not done.returncode, done.stderr
-        assert_mended(Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, force=1, pause=0.3,
-                              stall=0.4), None, "nic-ring")
+        assert_mended(bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3,
+                             stall=0.4), None, "nic-ring")
 
 
 @case
@@ -330,8 +210,7 @@ def ring_that_cannot_grow():
     """All that is left to say is who should have emptied it."""
     with link("8139cp") as nic:
         poll_in_thread(nic)
-        traffic = Traffic(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, force=1, pause=0.3,
-                          stall=0.4)
+        traffic = bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3, stall=0.4)
         with traffic as running:
             assert running.lost(), "nothing was lost"
             f = first(None)
@@ -339,9 +218,9 @@ def ring_that_cannot_grow():
             assert not f["changes"], f
 
 
-# Queues. Each of a virtio NIC holds some 500 packets, half of them in a tap outside of the guest,
-# which drops the rest: nothing in the guest counts that. Two queues hold twice as many, so that no
-# load has to be made to the measure of CPUs whose speed is not known.
+# Queues. Each of a virtio NIC holds 130 to 256 packets in its ring and 400 in a tap outside of the
+# guest, which drops the rest: nothing in the guest counts that. Two queues hold twice as many, so
+# that no load has to be made to the measure of CPUs whose speed is not known.
 
 
 def rules(nic):
@@ -377,8 +256,9 @@ def slow_link():
                            check=False)
 
 
-def flood():
-    return Traffic(NAME, "", "198.18.1.2", 768, 64, rcvbuf=32 << 20, force=1, flows=256)
+def load():
+    """More than one queue can hold, less than two."""
+    return flood(NAME, "", "198.18.1.2", 768)
 
 
 def set_queues(nic, n):
@@ -393,7 +273,7 @@ def one_queue():
         set_queues(nic, 1)
         try:
             irqs[0].write_text("1")
-            assert_mended(flood(), None, "nic-queues", counted=False)
+            assert_mended(load(), None, "nic-queues", counted=False)
         finally:
             set_queues(nic, 2)
 
@@ -401,7 +281,7 @@ def one_queue():
 @case
 def two_queues_of_one_CPU():
     """Whether that loses packets is a matter of speed, of which nothing is known here."""
-    with slow_link() as (nic, irqs), tempfile.TemporaryDirectory() as directory, flood() as running:
+    with slow_link() as (nic, irqs), tempfile.TemporaryDirectory() as directory, load() as running:
         undo = ["--undo-file", f"{directory}/undo"]
         for irq in irqs:
             irq.write_text("1")

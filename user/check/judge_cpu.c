@@ -11,12 +11,22 @@
 #define SLOW_CLOCK 0.9	/* of the highest frequency */
 #define IRQ_SHARE  0.1	/* of an interface's interrupts: a queue that carries something */
 
+/* Whether it is of a receive queue; drivers that call theirs otherwise are given the doubt. */
+static bool carries(const struct facts_link *link, const struct facts_irq *irq)
+{
+	for (unsigned i = 0; i < link->n_irqs; i++) {
+		if (irq_receives(&link->irq[i]))
+			return irq_receives(irq);
+	}
+	return true;
+}
+
 static uint64_t all_fired(const struct facts_link *link)
 {
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < link->n_irqs; i++)
-		all += link->irq[i].fired;
+		all += carries(link, &link->irq[i]) ? link->irq[i].fired : 0;
 	return all;
 }
 
@@ -26,8 +36,7 @@ static uint64_t all_fired(const struct facts_link *link)
  */
 static bool polled_on(const struct facts_link *link, const struct facts_irq *irq, unsigned cpu)
 {
-	return !irq->fired && link->rx_packets && irq->target == (int)cpu &&
-	       (link->n_irqs == 1 || irq_receives(irq));
+	return !irq->fired && link->rx_packets && irq->target == (int)cpu && carries(link, irq);
 }
 
 /* Queues of a link that a CPU serves, and the least busy of them. */
@@ -42,8 +51,9 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 	for (unsigned i = 0; i < link->n_irqs; i++) {
 		const struct facts_irq *irq = &link->irq[i];
 
-		if (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_SHARE * (double)all
-			: !polled_on(link, irq, cpu))
+		if (!carries(link, irq) ||
+		    (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_SHARE * (double)all
+			 : !polled_on(link, irq, cpu)))
 			continue;
 		if (!n || irq->fired < (*least)->fired)
 			*least = irq;
