@@ -16,6 +16,7 @@ def open_in(netns):
     if netns:
         fd = os.open(f"/run/netns/{netns}", os.O_RDONLY)
         assert not ctypes.CDLL(None).setns(fd, 0x40000000)
+        os.close(fd)
     return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 def open_receiver(netns, to, port, rcvbuf, force):
@@ -84,59 +85,70 @@ while True:
     print(count, read_all(), flush=True)
 """
 
-# WINDOW datagrams of many flows are always under way, however slow the host is. Those of one flow
-# come in order, so that one is lost when a later one of its flow has come. A line "sent received"
-# for each WINDOW of them. Where nothing comes at all, a few more show what became of the others.
+# A datagram of each of FLOWS is always under way, however slow the host is; so those that wait in
+# the queues of a NIC are as many as its flows. Those of one flow come in order: one is lost when a
+# later one has come, which is sent when all that were before it in any queue must have come. A line
+# "sent received" for each FLOWS of them.
 FLOOD = OPEN + """
-tx, rx, to, port, window = sys.argv[1:]
-port, window = int(port), int(window)
-flows, patience, few = 512, 2, 16
+from collections import deque
+
+tx, rx, to, port, flows = sys.argv[1:]
+port, flows = int(port), int(flows)
 receiver = open_receiver(rx, to, port, 32 << 20, True)
 senders = [open_in(tx) for _ in range(flows)]
 for s in senders:
     s.bind(("0.0.0.0", 0))
 flow_of = {s.getsockname()[1]: i for i, s in enumerate(senders)}
 sent, last = [0] * flows, [-1] * flows
-under_way = turn = received = lost = 0
+ready, under_way = deque(range(flows)), deque()
+came = received = lost = 0
 heard = time.monotonic()
 
-def send(n):
-    global under_way, turn
-    for _ in range(n):
-        flow = turn % flows
-        senders[flow].sendto(sent[flow].to_bytes(8, "big"), (to, port))
-        sent[flow] += 1
-        turn += 1
-    under_way += n
+def send(flow):
+    senders[flow].sendto(sent[flow].to_bytes(8, "big"), (to, port))
+    under_way.append((came + 3 * flows, flow, sent[flow]))
+    sent[flow] += 1
+
+def give_up(n):
+    for _ in range(min(n, len(under_way))):
+        ready.append(under_way.popleft()[1])
 
 while True:
-    send(max(window - under_way, 0))
+    while ready:
+        send(ready.popleft())
     try:
         data, (_, source) = receiver.recvfrom(64)
     except BlockingIOError:
-        if time.monotonic() > heard + patience:
-            send(few)
+        if time.monotonic() > heard + 2:  # they may all be lost
+            give_up(16)
             heard = time.monotonic()
         time.sleep(0.005)
         continue
     heard = time.monotonic()
     flow, number = flow_of[source], int.from_bytes(data, "big")
+    came += 1
     received += 1
     if number > last[flow]:
         lost += number - last[flow] - 1
-        under_way -= number - last[flow]
         last[flow] = number
+        if number == sent[flow] - 1:
+            ready.append(flow)
     else:
         lost -= 1  # another queue was slower
-    if received + lost >= window:
+    while under_way and last[under_way[0][1]] >= under_way[0][2]:
+        under_way.popleft()
+    if under_way and came >= under_way[0][0]:
+        give_up(1)
+    if received + lost >= flows:
         print(received + lost, received, flush=True)
         received = lost = 0
 """
 
 
 class Traffic:
-    def __init__(self, script, *args):
+    def __init__(self, script, *args, settling=1):
         self.command = [sys.executable, "-c", script, *map(str, args)]
+        self.settling = settling
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, bufsize=0)
@@ -154,14 +166,18 @@ class Traffic:
         return sent - received
 
     def lost(self):
-        """In ROUNDS that begin after now: what the pipe holds is older."""
+        """
+        In ROUNDS that begin after now: what the pipe holds is older. So is what was lost or under
+        way before, and told in the next rounds.
+        """
         fd = self.process.stdout.fileno()
         os.set_blocking(fd, False)
         with contextlib.suppress(BlockingIOError):
             while os.read(fd, 65536):
                 pass
         os.set_blocking(fd, True)
-        self.round()
+        for _ in range(self.settling):
+            self.round()
         return sum(self.round() for _ in range(ROUNDS))
 
 
@@ -170,5 +186,5 @@ def bursts(tx, rx, to, count, size=512, rcvbuf=0, pause=0.1, stall=0):
     return Traffic(BURSTS, tx, rx, to, PORT, count, size, rcvbuf, pause, stall)
 
 
-def flood(tx, rx, to, window):
-    return Traffic(FLOOD, tx, rx, to, PORT, window)
+def flood(tx, rx, to, flows):
+    return Traffic(FLOOD, tx, rx, to, PORT, flows, settling=9)

@@ -274,6 +274,9 @@ static void polled_queues(void **state)
 		fake_file(path, i == 3 ? "1\n" : "0\n");
 	}
 	irq_affinities(root, l->irq, 4);
+	l->irq[4] = (struct facts_irq){
+		.irq = 70, .fired = 9, .most = 9, .cpu = 0, .target = 0, .name = "eth1-tx-0"};
+	l->n_irqs = 5;
 	judge_host(h, &list);
 	assert_int_equal(list.n, 1);
 	c = &list.at[0];
@@ -284,6 +287,7 @@ static void polled_queues(void **state)
 	assert_int_equal(c->changes[0].kind, CHANGE_IRQ);
 	check_findings_free(&list);
 
+	l->n_irqs = 4;
 	l->rx_packets = 0; /* it has nothing to do with it */
 	judge_host(h, &list);
 	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
