@@ -12,7 +12,9 @@
 #include "out/text_trace.h"
 #include "report/capfile.h"
 #include "report/choose.h"
+#include "report/ends.h"
 #include "report/load.h"
+#include "report/lostcap.h"
 #include "report/show.h"
 
 struct report_options {
@@ -20,7 +22,18 @@ struct report_options {
 	const char *since, *until;
 	uint64_t number;
 	bool csv, redact;
+	int match;
 	struct opt_args words;
+};
+
+#define MATCH_AUTO (-1)
+
+static const struct opt_value match_values[] = {
+	{"auto", MATCH_AUTO, "stamp if there are any, else bytes"},
+	{"stamp", PACKETID_STAMP, "the number that pktledger puts into its packets"},
+	{"rtp", PACKETID_RTP, "source, number and timestamp of RTP"},
+	{"bytes", PACKETID_BYTES, "ID of IPv4, length, ports, and the first bytes of the payload"},
+	{0},
 };
 
 static const struct opt report_opts[] = {
@@ -30,6 +43,8 @@ static const struct opt report_opts[] = {
 	 .default_text = "the end", .help = "up to then; a time of day is the first after --since"},
 	{"number", 'n', OPT_U64, offsetof(struct report_options, number), .min = 1,
 	 .default_text = "all", .help = "only this run or trace of each file, from 1"},
+	{"match", 0, OPT_ENUM, offsetof(struct report_options, match), .values = match_values,
+	 .help = "how two captures know a packet again"},
 	{0},
 };
 
@@ -56,7 +71,7 @@ static const struct opt_group report_groups[] = {
 	{0},
 };
 
-static const struct report_options defaults = {};
+static const struct report_options defaults = {.match = MATCH_AUTO};
 
 struct report_command {
 	const struct report_options *o;
@@ -161,6 +176,42 @@ static int nothing(const struct report_command *c, struct error *err)
 				       : "nothing is of this time");
 }
 
+/* Plain ones, of both ends; those of lost packets tell for themselves. */
+static bool are_two_ends(const struct load_spec *files)
+{
+	for (unsigned i = 0; i < files->n; i++) {
+		if (!capfile_is(files->path[i]) || lostcap_is(files->path[i]))
+			return false;
+	}
+	return files->n == 2;
+}
+
+static int compare_ends(const struct report_command *c, const struct show_view *view,
+			struct error *err)
+{
+	const struct ends_spec spec = {
+		.a = c->window.path[0],
+		.b = c->window.path[1],
+		.expr = c->window.expr,
+		.since_ns = c->window.since_ns,
+		.until_ns = c->window.until_ns,
+		.choose = c->o->match == MATCH_AUTO,
+		.method = c->o->match == MATCH_AUTO ? PACKETID_BYTES
+						    : (enum packetid_method)c->o->match,
+	};
+	struct json_object *ends;
+	int rc;
+
+	if (c->o->csv)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use -j",
+				 "--csv: two captures are no table");
+	rc = ends_compare(&spec, &ends, err);
+	if (!rc)
+		rc = show_ends(view, ends, err);
+	json_object_put(ends);
+	return rc;
+}
+
 static int report(struct report_command *c, struct error *err)
 {
 	const struct ledgers_file *f;
@@ -181,6 +232,8 @@ static int report(struct report_command *c, struct error *err)
 	c->window.number = c->o->number;
 	if (!rc)
 		rc = split_words(c, err);
+	if (!rc && are_two_ends(&c->window))
+		return compare_ends(c, &view, err);
 	if (!rc)
 		rc = ledgers_load(&c->ledgers, &c->window, err);
 	if (rc)
@@ -207,7 +260,7 @@ static int report_run(void *options, struct error *err)
 		c.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				      "pktledger/report/1");
 	if (!report(&c, err))
-		status = show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
+		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
 	if (c.json) {
 		if (err->status != STATUS_OK)
 			json_out_error(c.json, err);
@@ -223,6 +276,7 @@ static const struct opt_example examples[] = {
 	{"report --since -2h trace.ledger", "the last two hours"},
 	{"report before.ledger after.ledger", "what was different, and what came of it"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
+	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
 	{0},
 };
 

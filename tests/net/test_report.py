@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, lost, main, pktledger, require,
                  require_root, started, table, until)
-from traced import PORT, RX, TX, V4, lab, read_all, send, tracing, udp
+from traced import NAME, PORT, RX, TX, V4, lab, read_all, send, tracing, udp
 
 thorough = case if EVERYTHING else lambda function: function
 FAILED, USAGE, BROKEN, OURS = 1, 2, 4, 125  # exit statuses
@@ -276,6 +276,71 @@ def test_capture_of_lost_packets():
         cut = pktledger("report", "-j", str(file))
         assert cut.status == 0 and "is cut" in cut.err, cut
         assert only(cut.json)["sum"]["dropped"] == full + closed - 1, cut.json
+
+
+SNIFFER = """
+import os, signal, socket, struct, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+s.bind((sys.argv[1], 0))
+out = open(sys.argv[2], "wb")
+out.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
+print("ready", flush=True)
+s.settimeout(0.3)
+over = False
+def end(*_):
+    global over
+    over = True
+signal.signal(signal.SIGTERM, end)
+while True:
+    try:
+        data, said, _, _ = s.recvmsg(2048, 128)
+    except TimeoutError:
+        if over:
+            break
+        continue
+    out.write(struct.pack("<IIII", *struct.unpack("qq", said[0][2][:16]), min(len(data), 96),
+                          len(data)) + data[:96])
+out.close()
+"""
+
+
+@contextlib.contextmanager
+def sniffing(netns, ifname, file):
+    """A plain capture of an interface; it ends when nothing has come for a while."""
+    command = ["ip", "netns", "exec", netns, sys.executable, "-c", SNIFFER, ifname, str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield
+            process.terminate()
+            assert process.wait(20 * PATIENCE) == 0
+        finally:
+            process.kill()
+
+
+@thorough
+def test_captures_of_both_ends():
+    """What is missing between them is what the ledger of the same run has lost there."""
+    with lab("--fault", "xdp=10%"), directory() as path:
+        with sniffing(TX, "v-tx", path / "a"), sniffing(RX, "v-rx", path / "b"):
+            result = pktledger("run", "-j", "--lab", NAME, "-c", "5k", "--rate", "10k", "--tx",
+                               "socket", "--rcvbuf", "16m")
+            require(result.status != 3, result.err)
+            send(V4, 50, port=9)  # so that both are seen to go on
+        ledger = lost(result.json)
+        assert set(ledger) == {"xdp"}, ledger
+        for method in ("stamp", "bytes"):
+            between = pktledger("report", "-j", "--match", method, str(path / "a"), str(path / "b"),
+                                "dst", "port", "28779")
+            assert between.status == 0, between
+            assert_valid(between.json)
+            found = between.json["between"]
+            assert found["lost"] == ledger["xdp"], (found, ledger)
+            assert found["a"]["compared"] >= 5000, found
+            assert found["unknown"] == {"outside": 0, "dropped_or_cut": 0}, found
+            assert found["reordered"] == found["duplicated"] == found["only_b"] == 0, found
 
 
 # Forms

@@ -17,6 +17,7 @@
 
 #define SECOND	  1000000000ULL
 #define FLOWS_MAX 16
+#define COMMENT	  "pktledger: stage=" /* out/drop.h */
 #define BY	  (LIVE_BY_DEFAULT & ~LIVE_BIT(LIVE_DIRECTION))
 
 struct lostcap {
@@ -54,7 +55,7 @@ static bool read_comment(char *comment, struct live_row *row)
 	char *at[FIELDS], *packets;
 	uint64_t n = 1;
 
-	if (strncmp(comment, "pktledger: stage=", 17))
+	if (strncmp(comment, COMMENT, strlen(COMMENT)))
 		return false;
 	for (unsigned i = 0; i < FIELDS; i++)
 		at[i] = find_key(comment, live_field_name(fields[i]));
@@ -222,6 +223,22 @@ static int read_all(struct lostcap *c, const char *path, struct ledgers_document
 		.to_ns = c->last_ns,
 	};
 	return 0;
+}
+
+static int look_at_first(void *arg, const struct capfile_packet *p)
+{
+	*(bool *)arg = !strncmp(p->comment, COMMENT, strlen(COMMENT));
+	return 1;
+}
+
+bool lostcap_is(const char *path)
+{
+	struct capfile_state state;
+	struct error quiet = {};
+	bool is = false;
+
+	capfile_read(path, look_at_first, &is, &state, &quiet);
+	return is;
 }
 
 int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_document *d,

@@ -8,6 +8,9 @@
 
 #include "report/load.h"
 
+/* Whether the first packet has a comment of ours. False too if there is none. */
+bool lostcap_is(const char *path);
+
 /*
  * The document in *d, whose json is to be given away, NULL if no packet is left by time and filter.
  * STATUS_USAGE: packets have no comments of ours, or the filter is no filter.

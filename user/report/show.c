@@ -6,6 +6,7 @@
 #include "out/json_solo.h"
 #include "report/compare.h"
 #include "report/csv.h"
+#include "report/ends.h"
 #include "report/redact.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
@@ -26,18 +27,24 @@ static struct json_object *file_object(const struct ledgers_file *f)
 	return o;
 }
 
-/* What comes before the documents. */
-static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
+static void show_start(const struct show_view *v, struct redact *r)
 {
 	struct json_object *start = json_solo_origin(v->argc, v->argv, NULL);
-	const struct ledgers_file *f;
-	unsigned n;
 
 	if (r) {
 		redact_learn(r, start);
 		redact_apply(r, start);
 	}
 	json_out_once(v->json, "start", start);
+}
+
+/* What comes before the documents. */
+static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
+{
+	const struct ledgers_file *f;
+	unsigned n;
+
+	show_start(v, r);
 	f = ledgers_files(l, &n);
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *o = file_object(&f[i]);
@@ -110,6 +117,26 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 		show_documents(v, l);
 	if (v->a && !v->csv)
 		show_comparison(v);
+	redact_free(r);
+	return 0;
+}
+
+int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
+{
+	struct redact *r = v->redact ? redact_new() : NULL;
+
+	if (v->redact && !r)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (r) {
+		redact_learn(r, ends);
+		redact_apply(r, ends);
+	}
+	if (v->json) {
+		show_start(v, r);
+		json_out_once(v->json, "between", json_object_get(ends));
+	} else {
+		ends_print(&v->text, ends);
+	}
 	redact_free(r);
 	return 0;
 }

@@ -19,6 +19,9 @@ struct show_view {
 /* 0, or -ENOMEM. */
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
 
+/* Two captures compared (report/ends.h); `ends` is changed if names are to be hidden. */
+int show_ends(const struct show_view *v, struct json_object *ends, struct error *err);
+
 /* In one of them the fates of the numbers say something else than the books. */
 bool show_disagrees(const struct ledgers *l);
 
