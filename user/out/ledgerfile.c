@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "out/ledgerfile.h"
+#include "out/ledgerfile_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,39 +14,8 @@
 #include "base/json_put.h"
 #include "base/when.h"
 #include "out/crc32.h"
-#include "out/ledgerkeep.h"
-#include "trace/stagemap.h"
 
 #define WAITING 65536
-#define RANGES	256 /* of one line */
-
-/* An outcome that a `fate` line has named; its id is its place in the list. */
-struct outcome {
-	const char *fate;
-	struct result_cause cause; /* only if dropped */
-};
-
-struct range {
-	uint64_t first, last;
-	unsigned id;
-};
-
-struct ledgerfile {
-	int fd;
-	int rc; /* -errno of the first write that failed */
-	char *path;
-	bool is_file;
-	off_t size;		 /* of the file */
-	struct ledgerkeep *keep; /* NULL: everything is kept */
-	char *waiting;
-	size_t n_waiting;
-	struct outcome *outcome;
-	unsigned n_outcomes;
-	uint16_t stream; /* of the ranges */
-	struct range range[RANGES];
-	unsigned n_ranges;
-};
-
 /* Bytes of whole lines. */
 static size_t whole_lines(const char *p, size_t n)
 {
@@ -107,7 +76,7 @@ static int write_long(struct ledgerfile *lf, const char *json, size_t len)
 	return lf->rc;
 }
 
-static int append(struct ledgerfile *lf, const char *json, size_t len)
+int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
 {
 	if (lf->n_waiting + len + 10 > WAITING)
 		flush(lf);
@@ -122,7 +91,7 @@ static int append(struct ledgerfile *lf, const char *json, size_t len)
 	return 0;
 }
 
-static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
+int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
 			struct json_object *data)
 {
 	struct json_object *line = json_object_new_object();
@@ -136,111 +105,18 @@ static int append_event(struct ledgerfile *lf, const char *event, const char *sc
 	text = json_object_to_json_string_length(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
 	if (text)
-		append(lf, text, len);
+		ledgerfile_line(lf, text, len);
 	else if (!lf->rc)
 		lf->rc = -ENOMEM;
 	json_object_put(line);
 	return lf->rc;
 }
 
-static int append_ranges(struct ledgerfile *lf)
-{
-	char json[64 + RANGES * 56];
-	size_t n;
-
-	if (!lf->n_ranges)
-		return lf->rc;
-	n = (size_t)snprintf(json, sizeof(json),
-			     "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
-			     lf->stream);
-	for (unsigned i = 0; i < lf->n_ranges; i++)
-		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
-				      i ? "," : "", lf->range[i].first, lf->range[i].last,
-				      lf->range[i].id);
-	n += (size_t)snprintf(json + n, sizeof(json) - n, "]}}");
-	lf->n_ranges = 0;
-	return append(lf, json, n);
-}
-
-static bool same(const struct outcome *o, const char *fate, const struct result_cause *c)
-{
-	const struct result_cause *known = &o->cause;
-
-	if (strcmp(o->fate, fate))
-		return false;
-	return !c || (known->stage == c->stage && known->hook == c->hook &&
-		      known->direction == c->direction && !strcmp(known->reason, c->reason) &&
-		      !strcmp(known->location, c->location) && !strcmp(known->ifname, c->ifname) &&
-		      !strcmp(known->netns, c->netns));
-}
-
-static void append_outcome(struct ledgerfile *lf, const struct outcome *o, bool dropped)
-{
-	struct json_object *data = json_object_new_object();
-
-	json_put_u64(data, "id", lf->n_outcomes);
-	json_put_text(data, "fate", o->fate);
-	if (dropped) {
-		json_put_text(data, "stage", stage_name(o->cause.stage));
-		json_put_text(data, "reason", o->cause.reason);
-		json_put_text(data, "location", o->cause.location);
-		json_put_text(data, "ifname", o->cause.ifname);
-		json_put_text(data, "netns", o->cause.netns);
-		json_put_text(data, "direction", o->cause.direction);
-		json_put_text(data, "hook", o->cause.hook);
-	}
-	append_event(lf, "fate", NULL, data);
-	json_object_put(data);
-}
-
-/* Its id; -ENOMEM. */
-static int find_outcome(struct ledgerfile *lf, const char *fate, const struct result_cause *cause)
-{
-	struct outcome *grown;
-
-	for (unsigned i = 0; i < lf->n_outcomes; i++) {
-		if (same(&lf->outcome[i], fate, cause))
-			return (int)i;
-	}
-	grown = realloc(lf->outcome, (lf->n_outcomes + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	lf->outcome = grown;
-	grown += lf->n_outcomes;
-	*grown = (struct outcome){.fate = fate};
-	if (cause)
-		grown->cause = *cause;
-	append_outcome(lf, grown, cause);
-	return (int)lf->n_outcomes++;
-}
-
-int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
-		     const char *fate, const struct result_cause *cause)
-{
-	struct range *newest;
-	int id = find_outcome(lf, fate, cause);
-
-	if (id < 0 && !lf->rc)
-		lf->rc = id;
-	if (lf->rc)
-		return lf->rc;
-	newest = lf->n_ranges && lf->stream == stream ? &lf->range[lf->n_ranges - 1] : NULL;
-	if (newest && newest->id == (unsigned)id && newest->last + 1 == first) {
-		newest->last = last;
-		return 0;
-	}
-	if (!newest || lf->n_ranges == RANGES)
-		append_ranges(lf);
-	lf->stream = stream;
-	lf->range[lf->n_ranges++] = (struct range){first, last, (unsigned)id};
-	return lf->rc;
-}
-
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data)
 {
-	append_ranges(lf);
+	ledgerfile_end_ranges(lf);
 	lf->n_outcomes = 0;
-	return append_event(lf, "start", schema, data);
+	return ledgerfile_event(lf, "start", schema, data);
 }
 
 /* A file that cannot be replaced just now grows on. */
@@ -260,8 +136,8 @@ static void drop_old(struct ledgerfile *lf)
 
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 {
-	append_ranges(lf);
-	append_event(lf, "interval", NULL, data);
+	ledgerfile_end_ranges(lf);
+	ledgerfile_event(lf, "interval", NULL, data);
 	flush(lf);
 	if (lf->keep)
 		drop_old(lf);
@@ -270,22 +146,22 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 
 int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data)
 {
-	append_ranges(lf);
-	append_event(lf, "limit", NULL, data);
+	ledgerfile_end_ranges(lf);
+	ledgerfile_event(lf, "limit", NULL, data);
 	return flush(lf);
 }
 
 int ledgerfile_error(struct ledgerfile *lf, struct json_object *data)
 {
-	append_ranges(lf);
-	append_event(lf, "error", NULL, data);
+	ledgerfile_end_ranges(lf);
+	ledgerfile_event(lf, "error", NULL, data);
 	return flush(lf);
 }
 
 int ledgerfile_end(struct ledgerfile *lf, struct json_object *data)
 {
-	append_ranges(lf);
-	append_event(lf, "end", NULL, data);
+	ledgerfile_end_ranges(lf);
+	ledgerfile_event(lf, "end", NULL, data);
 	return flush(lf);
 }
 
@@ -438,7 +314,7 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 
 	if (!lf)
 		return 0;
-	append_ranges(lf);
+	ledgerfile_end_ranges(lf);
 	flush(lf);
 	/* EINVAL: not a file that can be synced, such as a pipe */
 	if (!lf->rc && fsync(lf->fd) && errno != EINVAL)
