@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "base/json_put.h"
+#include "out/crc32.h"
+#include "report/csv.h"
 #include "report/load.h"
+#include "report/print.h"
 #include "report/series.h"
 
 #define S     1000000000ULL
@@ -212,6 +215,7 @@ static void thousands_of_intervals(void **state)
 
 		assert_packets(o, json_get_u64(o, "dropped"));
 		packets += json_get_u64(o, "dropped");
+		assert_true(json_get_double(o, "peak_pps") == 8.0 * (double)(i + 1));
 		assert_int_equal(json_get_u64(o, "time_ns"), time + json_get_u64(o, "interval_ns"));
 		time = json_get_u64(o, "time_ns");
 	}
@@ -373,6 +377,71 @@ static void foreign_files(void **state)
 	}
 }
 
+/* Lines that are whole, with all that JSON can be in the place of what is expected. */
+static void odd_lines(void **state)
+{
+	static const char *const values[] = {
+		"null", "{}",	 "[]",	   "\"x\"", "-1",
+		"1e99", "[[1]]", "[null]", "true",  "18446744073709551615"};
+	const struct print_view view = {.out = fopen("/dev/null", "w"), .width = 80};
+	char *whole = NULL;
+	size_t size = 0;
+	unsigned n = 0;
+	FILE *f;
+
+	(void)state;
+	write_trace(3);
+	f = fopen(path, "r");
+	assert_true(getdelim(&whole, &size, '\0', f) > 0);
+	fclose(f);
+	for (char *colon = whole; (colon = strchr(colon + 1, ':'));) {
+		char *line = colon, *end = colon + 1 + strcspn(colon + 1, ",}\n");
+		char text[8192];
+
+		while (line > whole && line[-1] != '\n')
+			line--;
+		if (line + 9 > colon || line[9] != '{')
+			continue;
+		for (unsigned v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			const struct ledgers_document *d;
+			const struct ledgers_file *file;
+			struct ledgers *l = NULL;
+			struct error err = {};
+			const char *const paths[] = {path};
+			const struct load_spec spec = {
+				.path = paths, .n = 1, .until_ns = UINT64_MAX};
+			unsigned documents;
+			int len = snprintf(text, sizeof(text), "%.*s%s%.*s",
+					   (int)(colon + 1 - line - 9), line + 9, values[v],
+					   (int)strcspn(end, "\n"), end);
+
+			assert_true(len > 0 && (size_t)len < sizeof(text));
+			unlink(path);
+			f = fopen(path, "w");
+			fwrite(whole, 1, (size_t)(line - whole), f);
+			fprintf(f, "%08x %s\n", crc32_ieee(text, (size_t)len), text);
+			fputs(end + strcspn(end, "\n") + 1, f);
+			fclose(f);
+			if (ledgers_load(&l, &spec, &err)) {
+				assert_true(*err.message);
+				continue;
+			}
+			file = ledgers_files(l, &documents);
+			assert_int_equal(file->state.bad, 0);
+			d = ledgers_documents(l, &documents);
+			for (unsigned i = 0; i < documents; i++) {
+				print_document(&view, &d[i]);
+				csv_document(view.out, &d[i]);
+			}
+			ledgers_free(l);
+			n++;
+		}
+	}
+	fclose(view.out);
+	free(whole);
+	assert_true(n > 300);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -405,6 +474,7 @@ int main(void)
 		cmocka_unit_test_teardown(any_cut, remove_file),
 		cmocka_unit_test_teardown(spoilt_lines, remove_file),
 		cmocka_unit_test_teardown(foreign_files, remove_file),
+		cmocka_unit_test_teardown(odd_lines, remove_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -16,8 +16,9 @@
 struct heap {
 	struct live_table rows, flows;
 	uint64_t time_ns, length_ns, to_ns;
+	double peak_pps; /* of the worst part */
 	bool any, has_flows;
-	struct json_object *losses; /* the last own_losses, borrowed reference held */
+	struct json_object *losses; /* the last own_losses, held */
 };
 
 struct worst {
@@ -58,6 +59,17 @@ static void heap_clear(struct heap *h)
 	h->losses = NULL;
 	h->any = h->has_flows = false;
 	h->length_ns = 0;
+	h->peak_pps = 0;
+}
+
+/* Lost in the worst part of it. */
+static double peak_of(const struct json_object *interval)
+{
+	double length_ns = json_get_double(interval, "interval_ns");
+
+	if (json_get(interval, "peak_pps"))
+		return json_get_double(interval, "peak_pps");
+	return length_ns > 0 ? json_get_double(interval, "dropped") * 1e9 / length_ns : 0;
 }
 
 static void heap_add(struct heap *h, const struct json_object *interval, unsigned by,
@@ -67,6 +79,8 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 	uint64_t length_ns = json_get_u64(interval, "interval_ns");
 	struct json_object *losses = json_get(interval, "own_losses");
 
+	if (peak_of(interval) > h->peak_pps)
+		h->peak_pps = peak_of(interval);
 	rows_add(&h->rows, interval, by);
 	rows_add_flows(&h->flows, interval);
 	h->has_flows |= json_get(interval, "flows") != NULL;
@@ -93,6 +107,7 @@ static struct json_object *heap_json(const struct heap *h, unsigned by)
 		return NULL;
 	o = json_trace_kept(&h->rows, h->has_flows ? &flows : NULL, by, h->to_ns, h->time_ns,
 			    h->length_ns);
+	json_put_double(o, "peak_pps", h->peak_pps);
 	if (h->losses)
 		json_put(o, "own_losses", json_object_get(h->losses));
 	table_free(&flows);

@@ -33,8 +33,9 @@ uint64_t series_count(const struct series *s, uint64_t *from_ns, uint64_t *to_ns
 unsigned series_joined(const struct series *s);
 
 /*
- * What was added, in its order, as a list; SERIES_PARTS that were put together carry the sums and
- * the whole length. When no more comes; to be given away.
+ * What was added, in its order, as a list; SERIES_PARTS that were put together carry the sums, the
+ * whole length, and in "peak_pps" what was lost in the worst of them. When no more comes; to be
+ * given away.
  */
 struct json_object *series_intervals(struct series *s);
 

@@ -57,6 +57,8 @@ static void add_part(struct step *step, const struct json_object *interval)
 
 	step->dropped += lost;
 	note_peak(step, lost, json_get_u64(interval, "interval_ns"));
+	if (json_get_double(interval, "peak_pps") > step->peak_pps)
+		step->peak_pps = json_get_double(interval, "peak_pps");
 	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
 		const struct json_object *stage = json_get_item(interval, "stages", i);
 		enum stage at = rows_stage(json_get_text(stage, "stage"));
