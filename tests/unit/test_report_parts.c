@@ -230,6 +230,7 @@ static void a_table(void **state)
 			"\"reason\":\"R\",\"process\":\"p\\nq\",\"packets\":5,\"bytes\":500,"
 			"\"events\":4}]}]}]}"),
 		.command = "trace",
+		.parts = true,
 		.number = 2,
 	};
 	char *text = NULL;
@@ -253,8 +254,11 @@ static void an_hour_in_steps(void **state)
 {
 	struct json_object *list = json_object_new_array(), *doc = json_object_new_object();
 	const uint64_t start = 1714564800;
-	struct ledgers_document d = {
-		.json = doc, .command = "trace", .from_ns = start * S, .to_ns = (start + 3600) * S};
+	struct ledgers_document d = {.json = doc,
+				     .command = "trace",
+				     .parts = true,
+				     .from_ns = start * S,
+				     .to_ns = (start + 3600) * S};
 	struct steps *s = malloc(sizeof(*s));
 	uint64_t sum = 0;
 

@@ -59,8 +59,7 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 	*a = *b = NULL;
 	d = ledgers_documents(l, &documents);
 	f = ledgers_files(l, &files);
-	if (rc || files < 2 || !documents || !strcmp(d->command, "trace") ||
-	    !strcmp(d->command, "capture"))
+	if (rc || files < 2 || !documents || d->parts)
 		return rc;
 	if (files > 2)
 		return error_set(err, STATUS_USAGE, -EINVAL, "name two of them",

@@ -185,8 +185,7 @@ static void put_end(struct row *r, const struct json_object *end)
 
 void csv_document(FILE *out, const struct ledgers_document *d)
 {
-	bool parts = !strcmp(d->command, "trace") || !strcmp(d->command, "capture");
-	struct row r = {.out = out, .d = d, .class = parts ? "" : "loss"};
+	struct row r = {.out = out, .d = d, .class = d->parts ? "" : "loss"};
 	const struct json_object *last = NULL, *end = json_get(d->json, "end");
 	uint64_t started_ns = 0;
 
@@ -194,12 +193,12 @@ void csv_document(FILE *out, const struct ledgers_document *d)
 	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
 		const struct json_object *interval = json_get_item(d->json, "intervals", i);
 
-		if (parts)
+		if (d->parts)
 			put_part(&r, interval);
 		else
 			put_growth(&r, interval, last, started_ns);
 		last = interval;
 	}
-	if (!parts && end)
+	if (!d->parts && end)
 		put_end(&r, end);
 }

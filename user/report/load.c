@@ -98,6 +98,7 @@ static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
 		.json = json_object_get(r->document),
 		.path = r->file->path,
 		.number = r->file->documents,
+		.parts = r->is_trace,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
 	};

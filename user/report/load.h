@@ -53,6 +53,8 @@ struct ledgers_file {
 struct ledgers_document {
 	struct json_object *json; /* as above, borrowed */
 	char command[16];	  /* of the schema: "run", "trace" */
+	bool parts; /* its intervals are counts of their own: trace, capture; else since the start
+		     */
 	const char *path;
 	unsigned number;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME, of what is in it */

@@ -217,6 +217,7 @@ static int read_all(struct lostcap *c, const char *path, struct ledgers_document
 	*d = (struct ledgers_document){
 		.json = document(c, path),
 		.command = "capture",
+		.parts = true,
 		.path = path,
 		.number = 1,
 		.from_ns = c->first_ns,

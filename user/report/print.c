@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/when.h"
 #include "out/text.h"
+#include "out/text_solo.h"
 #include "report/print_parts.h"
 #include "report/reread.h"
 
@@ -106,19 +107,37 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	}
 }
 
-static void put_run(const struct print_view *v, const struct ledgers_document *d)
+/* The side that `recv` knows beside the books. */
+static void put_recv(const struct print_view *v, const struct json_object *end,
+		     struct recv_result *r)
+{
+	r->received = json_get_u64(end, "received");
+	r->lost = json_get_u64(end, "lost");
+	r->tail_known = json_get(end, "lost_tail") != NULL;
+	r->lost_tail = json_get_u64(end, "lost_tail");
+	r->streams = (unsigned)json_get_length(end, "streams");
+	text_recv(v->out, r);
+}
+
+/* The books of run, send and recv, as they printed them. */
+static void put_books(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *end = json_get(d->json, "end");
-	struct result *res = malloc(sizeof(*res));
+	struct recv_result *r = calloc(1, sizeof(*r));
 	struct run_header head;
 
-	if (res && end) {
+	if (r && end) {
 		reread_header(json_get(d->json, "start"), &head);
-		reread_result(end, res);
+		reread_result(end, &r->res);
 		fputc('\n', v->out);
-		text_result(v->out, &head, res, v->colour, v->verbosity);
+		if (!strcmp(d->command, "send"))
+			text_send(v->out, &r->res);
+		else if (!strcmp(d->command, "recv"))
+			put_recv(v, end, r);
+		else
+			text_result(v->out, &head, &r->res, v->colour, v->verbosity);
 	}
-	free(res);
+	free(r);
 }
 
 void print_document(const struct print_view *v, const struct ledgers_document *d)
@@ -126,8 +145,8 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	put_title(v, d);
 	print_steps(v, d);
 	print_worst(v, d);
-	if (!strcmp(d->command, "run")) {
-		put_run(v, d);
+	if (!d->parts) {
+		put_books(v, d);
 		return;
 	}
 	print_sums(v, d);

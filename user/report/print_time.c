@@ -90,7 +90,7 @@ static void put_step(struct page *p, const struct step *step, bool sums, bool da
 
 void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
-	bool sums = strcmp(d->command, "trace") && strcmp(d->command, "capture");
+	bool sums = !d->parts;
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
 	struct page p = print_page(v, 0);
 	struct steps s;

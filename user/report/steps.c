@@ -119,7 +119,6 @@ static uint64_t end_of(const struct json_object *interval, uint64_t started_ns)
 
 void steps_make(struct steps *s, const struct ledgers_document *d)
 {
-	bool parts = !strcmp(d->command, "trace") || !strcmp(d->command, "capture");
 	struct counters last = {}, now;
 	uint64_t started_ns = 0;
 
@@ -130,7 +129,7 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 		const struct json_object *interval = json_get_item(d->json, "intervals", i);
 		struct step *step = step_of(s, end_of(interval, started_ns));
 
-		if (parts) {
+		if (d->parts) {
 			add_part(step, interval);
 			continue;
 		}
@@ -138,7 +137,7 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 		add_growth(step, &now, &last);
 		last = now;
 	}
-	if (!parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
+	if (!d->parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
 		read_counters(&now, json_get(d->json, "end"));
 		add_growth(step_of(s, d->to_ns), &now, &last);
 	}
