@@ -140,7 +140,7 @@ char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t
 		snprintf(buf, size, "%.4g %%", value * 100);
 		return buf;
 	case HTML_NINES:
-		snprintf(buf, size, "%.8g %%", 100 - 100 / fmax(value, 1));
+		snprintf(buf, size, "%.8g", 100 - 100 / fmax(value, 1));
 		return buf;
 	}
 	return strcpy(buf, "");

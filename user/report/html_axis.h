@@ -13,7 +13,8 @@ enum html_unit {
 	HTML_SECONDS, /* the axis is in s, min or h, as its end demands; its title says which */
 	HTML_NS,      /* 57.3 us */
 	HTML_SHARE,   /* 0 .. 1, shown in % */
-	HTML_NINES,   /* 1 / (1 - q), shown as the quantile q in %: log, 10 is 90 %, 100 is 99 % */
+	HTML_NINES, /* 1 / (1 - q), shown as the quantile q in %, without the sign: log, 10 is 90 %,
+		       100 is 99 % */
 };
 
 struct html_axis {

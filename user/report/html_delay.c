@@ -76,7 +76,7 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	struct html_chart c = {
 		.title = "Quantiles",
 		.note = "so many packets took no longer",
-		.x_title = "share of the packets delivered",
+		.x_title = "share of the packets delivered, %",
 		.y_title = "one-way delay",
 	};
 	char value[FMT_MAX], tip[128];

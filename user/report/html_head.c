@@ -91,14 +91,35 @@ static void put_trials_headline(struct html *h, struct json_object *trials, stru
 			 100 * most);
 }
 
+/* "not balanced: 30 unaccounted, 5 in flight" */
+static void put_imbalance(struct html *h, struct json_object *end)
+{
+	static const char *const keys[] = {"unaccounted", "in_flight", "impossible"};
+	static const char *const names[] = {"unaccounted for", "still in flight",
+					    "of numbers that were never sent"};
+	const char *before = ": ";
+	char count[FMT_MAX];
+
+	html_put(h->out, "<p class=\"verdict bad\">✗ not balanced");
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t packets = json_get_u64(end, keys[i]);
+
+		if (!packets)
+			continue;
+		html_put(h->out, "%s%s %s", before, fmt_count(count, sizeof(count), packets),
+			 names[i]);
+		before = ", ";
+	}
+	html_put(h->out, "</p>");
+}
+
 static void put_verdict(struct html *h, struct json_object *end)
 {
 	if (json_get_bool(end, "balanced"))
 		html_put(h->out, "<p class=\"verdict good\">✓ balanced: every packet sent has its "
 				 "place</p>");
 	else
-		html_put(h->out, "<p class=\"verdict bad\">✗ not balanced: the books do not tell "
-				 "where every packet went</p>");
+		put_imbalance(h, end);
 	if (json_get_bool(end, "interrupted"))
 		html_put(h->out, "<p class=\"verdict warn\">interrupted: these are the books of "
 				 "what was sent until then</p>");

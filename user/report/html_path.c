@@ -209,7 +209,7 @@ static double place(struct picture *p, double label)
 }
 
 /* From left to right; false: there is not enough room. */
-static bool draw_wide(struct picture *p, uint64_t whole, uint64_t delivered)
+static bool plan_wide(struct picture *p, uint64_t whole, uint64_t delivered)
 {
 	double spare;
 
@@ -226,11 +226,10 @@ static bool draw_wide(struct picture *p, uint64_t whole, uint64_t delivered)
 		return false;
 	for (unsigned i = 0; i < p->n; i++)
 		p->out[i].at += spare * (i + 0.5) / p->n;
-	put_picture(p, delivered, "wide");
 	return true;
 }
 
-static void draw_narrow(struct picture *p, uint64_t whole, uint64_t delivered, bool only)
+static void plan_narrow(struct picture *p, uint64_t whole, uint64_t delivered)
 {
 	p->down = true;
 	p->width = 110;
@@ -240,7 +239,6 @@ static void draw_narrow(struct picture *p, uint64_t whole, uint64_t delivered, b
 	weigh(p, whole, delivered);
 	p->depth = p->width + p->bend + 14;
 	p->length = fmax(place(p, ROW) + 14, 90);
-	put_picture(p, delivered, only ? "narrow only" : "narrow");
 }
 
 /* "SOCKET_RCVBUFF in udp_queue_rcv_one_skb at rx v-rx", of the first cause. */
@@ -337,10 +335,13 @@ void html_path(struct html *h, struct json_object *start, struct json_object *en
 	collect(&p, end);
 	for (unsigned i = 0; i < p.n; i++)
 		whole += (double)out[i].packets;
-	html_put(h->out, "<div class=\"path\">");
+	wide = plan_wide(&p, (uint64_t)fmin(whole, 1e19), delivered);
+	html_put(h->out, "<div class=\"path%s\">", wide ? "" : " tall");
 	put_ends(h, start, end, delivered, p.arrival);
-	wide = draw_wide(&p, (uint64_t)fmin(whole, 1e19), delivered);
-	draw_narrow(&p, (uint64_t)fmin(whole, 1e19), delivered, !wide);
+	if (wide)
+		put_picture(&p, delivered, "wide");
+	plan_narrow(&p, (uint64_t)fmin(whole, 1e19), delivered);
+	put_picture(&p, delivered, "narrow");
 	html_put(h->out, "<p class=\"hint\">Widths are packets; what would be thinner than a "
 			 "hair is drawn as one.</p></div>");
 }
