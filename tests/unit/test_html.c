@@ -165,11 +165,12 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 static char *page(struct json_object *doc)
 {
 	const struct html_document d = {"file " EVIL, doc};
+	const struct html_page whole = {.docs = &d, .n = 1};
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	assert_int_equal(html_write(f, &d, 1, NULL), 0);
+	assert_int_equal(html_write(f, &whole), 0);
 	fclose(f);
 	return text;
 }
@@ -305,11 +306,12 @@ static void any_document_gives_a_page(void **state)
 static void a_full_disk_is_told(void **state)
 {
 	FILE *f = fopen("/dev/full", "w");
-	struct html_document d = {NULL, NULL};
+	const struct html_document d = {NULL, NULL};
+	const struct html_page whole = {.docs = &d, .n = 1};
 
 	(void)state;
 	assert_non_null(f);
-	assert_int_equal(html_write(f, &d, 1, NULL), -ENOSPC);
+	assert_int_equal(html_write(f, &whole), -ENOSPC);
 	fclose(f);
 }
 

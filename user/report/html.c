@@ -228,25 +228,25 @@ static void put_head(struct html *h)
 	html_put(h->out, "</style></head>\n<body>\n");
 }
 
-int html_write(FILE *out, const struct html_document *docs, unsigned n,
-	       struct json_object *comparison)
+int html_write(FILE *out, const struct html_page *page)
 {
 	struct html h = {.out = out};
 
 	errno = 0;
-	for (unsigned i = 0; i < n; i++)
-		learn(&h, docs[i].doc);
+	for (unsigned i = 0; i < page->n; i++)
+		learn(&h, page->docs[i].doc);
 	qsort(h.stage, h.stages, sizeof(h.stage[0]), in_order_of_path);
 	put_head(&h);
-	html_compare(&h, comparison);
-	for (unsigned i = 0; i < n; i++)
-		put_document(&h, &docs[i], !comparison ? "" : i ? "B" : "A");
-	html_put(
-		out,
-		"<footer class=\"dim\">pktledger %s. The data is in this file, as JSON.</footer>\n",
-		PKTLEDGER_VERSION);
-	for (unsigned i = 0; i < n; i++)
-		put_data(&h, &docs[i]);
+	html_compare(&h, page->comparison);
+	html_matrix(&h, page->matrix);
+	for (unsigned i = 0; i < page->n && !page->matrix; i++)
+		put_document(&h, &page->docs[i], !page->comparison ? "" : i ? "B" : "A");
+	html_put(out,
+		 "<footer class=\"dim\">pktledger %s. The data is in this file, as "
+		 "JSON.</footer>\n",
+		 PKTLEDGER_VERSION);
+	for (unsigned i = 0; i < page->n; i++)
+		put_data(&h, &page->docs[i]);
 	html_put(out, "</body></html>\n");
 	if (fflush(out) == EOF || ferror(out))
 		h.rc = errno ? -errno : -EIO;

@@ -15,12 +15,17 @@ struct html_document {
 	struct json_object *doc; /* as `-j` prints it; whatever is missing is left out */
 };
 
+struct html_page {
+	const struct html_document *docs;
+	unsigned n;
+	struct json_object *comparison; /* of the first two, by compare_documents(); or NULL */
+	struct json_object *matrix;	/* of all, by matrix_new(): shown in their place; or NULL */
+};
+
 /*
- * Writes the page. `comparison`: of two documents, as compare_documents() makes it; NULL: they are
- * not compared. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
+ * Writes the page. Documents may hold anything: names are escaped, bytes that are not UTF-8 become
  * U+FFFD. 0, -ENOMEM, or -errno of the first write that failed.
  */
-int html_write(FILE *out, const struct html_document *docs, unsigned n,
-	       struct json_object *comparison);
+int html_write(FILE *out, const struct html_page *page);
 
 #endif

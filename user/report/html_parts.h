@@ -65,6 +65,9 @@ void html_env(struct html *h, struct json_object *start);
 /* Before all documents: two of them side by side; NULL: nothing. */
 void html_compare(struct html *h, struct json_object *comparison);
 
+/* In place of all documents: report/matrix.h; NULL: nothing. */
+void html_matrix(struct html *h, struct json_object *matrix);
+
 /* Several trials: of run --repeat, sweep, search. */
 void html_trials(struct html *h, struct json_object *doc);
 void html_search(struct html *h, struct json_object *doc);

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/matrix.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json_get.h"
+#include "base/json_put.h"
+#include "base/utf8.h"
+
+#define CELL_WIDTH 22 /* columns of "100.00 % socket_filter" */
+
+/* By which an end of a run is known. */
+static const char *node_of(struct json_object *doc, const char *side)
+{
+	struct json_object *start = json_get(doc, "start");
+	const char *name = json_get_text(json_get(json_get(start, "hosts"), side), "name");
+	char port[16];
+
+	if (*name)
+		return name;
+	snprintf(port, sizeof(port), "%s_port", side);
+	return json_get_text(json_get(start, port), "address");
+}
+
+static int add_node(struct json_object *nodes, const char *name, struct error *err)
+{
+	size_t n = json_object_array_length(nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(nodes, i)), name))
+			return 0;
+	}
+	if (n == MATRIX_NODES)
+		return error_set(err, STATUS_USAGE, -E2BIG, "report fewer of them at a time",
+				 "more than %u hosts", MATRIX_NODES);
+	json_object_array_add(nodes, json_text(name));
+	return 0;
+}
+
+struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to)
+{
+	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++) {
+		struct json_object *pair = json_get_item(matrix, "pairs", i);
+
+		if (!strcmp(json_get_text(pair, "from"), from) &&
+		    !strcmp(json_get_text(pair, "to"), to))
+			return pair;
+	}
+	return NULL;
+}
+
+static struct json_object *new_pair(struct json_object *matrix, const char *from, const char *to)
+{
+	struct json_object *pair = json_object_new_object();
+
+	json_put_text(pair, "from", from);
+	json_put_text(pair, "to", to);
+	json_put_bool(pair, "balanced", true);
+	json_put(pair, "lost", json_object_new_object());
+	json_object_array_add(json_get(matrix, "pairs"), pair);
+	return pair;
+}
+
+static void add_count(struct json_object *o, const char *key, uint64_t count)
+{
+	uint64_t sum = json_get_u64(o, key) + count;
+
+	json_put_u64(o, key, sum < count ? UINT64_MAX : sum);
+}
+
+static void add_run(struct json_object *pair, struct json_object *end)
+{
+	add_count(pair, "runs", 1);
+	add_count(pair, "sent", json_get_u64(end, "sent"));
+	add_count(pair, "delivered", json_get_u64(end, "delivered"));
+	json_put_bool(pair, "balanced",
+		      json_get_bool(pair, "balanced") && json_get_bool(end, "balanced"));
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		struct json_object *stage = json_get_item(end, "stages", i);
+
+		add_count(json_get(pair, "lost"), json_get_text(stage, "stage"),
+			  json_get_u64(stage, "packets"));
+	}
+}
+
+/* The sums are there: what follows from them. */
+static void conclude(struct json_object *pair)
+{
+	double sent = json_get_double(pair, "sent");
+	const char *worst = NULL;
+	uint64_t most = 0;
+
+	json_object_object_foreach (json_get(pair, "lost"), stage, count) {
+		if (json_object_get_uint64(count) > most) {
+			most = json_object_get_uint64(count);
+			worst = stage;
+		}
+	}
+	json_put_text(pair, "stage", worst);
+	json_put(pair, "lost_share",
+		 sent > 0 ? json_object_new_double(1 - json_get_double(pair, "delivered") / sent)
+			  : NULL);
+	json_object_object_del(pair, "lost");
+}
+
+static int add_document(struct json_object *matrix, struct json_object *doc, struct error *err)
+{
+	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
+	struct json_object *end = json_get(doc, "end"), *pair;
+	int rc;
+
+	if (!*from || !*to || !json_get(end, "sent"))
+		return 0;
+	rc = add_node(json_get(matrix, "nodes"), from, err);
+	if (!rc)
+		rc = add_node(json_get(matrix, "nodes"), to, err);
+	if (rc)
+		return rc;
+	pair = matrix_pair(matrix, from, to);
+	add_run(pair ? pair : new_pair(matrix, from, to), end);
+	return 0;
+}
+
+int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **out,
+	       struct error *err)
+{
+	struct json_object *matrix = json_object_new_object();
+	int rc = 0;
+
+	json_put(matrix, "nodes", json_object_new_array());
+	json_put(matrix, "pairs", json_object_new_array());
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = add_document(matrix, docs[i], err);
+	if (!rc && !json_get_length(matrix, "pairs"))
+		rc = error_set(err, STATUS_FAILED, -ENODATA,
+			       "a matrix is made of runs from one host to another",
+			       "no run tells of both its ends");
+	for (size_t i = 0; i < json_get_length(matrix, "pairs"); i++)
+		conclude(json_get_item(matrix, "pairs", i));
+	*out = rc ? NULL : matrix;
+	if (rc)
+		json_object_put(matrix);
+	return rc;
+}
+
+/* What a terminal obeys does not get there. Padded to `width`. */
+static void print_cell(FILE *out, const char *text, unsigned width)
+{
+	unsigned column = 0;
+
+	for (; *text; column++) {
+		unsigned length = utf8_length(text);
+
+		if (!length || (unsigned char)*text < 0x20 || *text == 0x7f)
+			fputc('?', out);
+		else
+			fwrite(text, 1, length, out);
+		text += length ? length : 1;
+	}
+	for (; column < width; column++)
+		fputc(' ', out);
+}
+
+/* "4.33 % wire"; "!" behind it: the books of a run do not balance. */
+static const char *cell_text(struct json_object *pair, char *buf, size_t size)
+{
+	const char *stage = json_get_text(pair, "stage");
+	double share = json_get_double(pair, "lost_share");
+	char lost[24];
+
+	if (!pair)
+		return "-";
+	if (share > 0 && share < 0.0001)
+		snprintf(lost, sizeof(lost), "<0.01 %%");
+	else
+		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
+	snprintf(buf, size, "%s%s%s%s", lost, *stage ? " " : "", stage,
+		 json_get_bool(pair, "balanced") ? "" : " !");
+	return buf;
+}
+
+void matrix_print(FILE *out, struct json_object *matrix)
+{
+	struct json_object *nodes = json_get(matrix, "nodes");
+	size_t n = json_object_array_length(nodes);
+	unsigned width = CELL_WIDTH;
+	char cell[128];
+
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(json_object_get_string(json_object_array_get_idx(nodes, i)));
+
+		width = len > width ? (unsigned)len : width;
+	}
+	print_cell(out, "from \\ to", width + 2);
+	for (size_t i = 0; i < n; i++)
+		print_cell(out, json_object_get_string(json_object_array_get_idx(nodes, i)),
+			   i + 1 < n ? width + 2 : 0);
+	fputc('\n', out);
+	for (size_t i = 0; i < n; i++) {
+		const char *from = json_object_get_string(json_object_array_get_idx(nodes, i));
+
+		print_cell(out, from, width + 2);
+		for (size_t k = 0; k < n; k++) {
+			const char *to =
+				json_object_get_string(json_object_array_get_idx(nodes, k));
+
+			print_cell(out,
+				   cell_text(matrix_pair(matrix, from, to), cell, sizeof(cell)),
+				   k + 1 < n ? width + 2 : 0);
+		}
+		fputc('\n', out);
+	}
+}
