@@ -8,12 +8,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "out/json.h"
 #include "out_sample.h"
 #include "report/html.h"
 #include "report/html_axis.h"
+#include "report/html_file.h"
 #include "report/html_put.h"
+#include "report/printed.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
 
@@ -303,6 +306,37 @@ static void any_document_gives_a_page(void **state)
 	}
 }
 
+static void a_file_is_whole_or_as_before(void **state)
+{
+	char path[] = "/tmp/pktledger-page-XXXXXX";
+	struct html_document d[2] = {{"first", NULL}, {EVIL, NULL}};
+	const struct html_page whole = {.docs = d, .n = 2};
+	struct json_object *list;
+	struct error err = {};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	sample_wrong(&res);
+	d[0].doc = document(&res, 3);
+	d[1].doc = document(&res, 0);
+	assert_int_equal(html_file(path, &whole, &err), 0);
+	assert_true(printed_is(path));
+	assert_int_equal(printed_load(path, &list, &err), 0);
+	assert_int_equal(json_object_array_length(list), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(json_object_equal(json_object_array_get_idx(list, i), d[i].doc));
+		json_object_put(d[i].doc);
+	}
+	json_object_put(list);
+	d[0].doc = d[1].doc = NULL;
+	assert_int_not_equal(html_file("/dev/full", &whole, &err), 0);
+	assert_int_equal(err.status, STATUS_FAILED);
+	unlink(path);
+	assert_false(printed_is(path));
+}
+
 static void a_full_disk_is_told(void **state)
 {
 	FILE *f = fopen("/dev/full", "w");
@@ -326,6 +360,7 @@ int main(void)
 		cmocka_unit_test(every_stage_has_its_row),
 		cmocka_unit_test(trials_have_their_pages),
 		cmocka_unit_test(any_document_gives_a_page),
+		cmocka_unit_test(a_file_is_whole_or_as_before),
 		cmocka_unit_test(a_full_disk_is_told),
 	};
 

@@ -205,9 +205,7 @@ static void put_data(struct html *h, const struct html_document *d)
 {
 	int rc;
 
-	html_put(h->out,
-		 "<script type=\"application/json\" class=\"pktledger-document\" data-name=\"%s\">",
-		 d->name);
+	html_put(h->out, HTML_DOCUMENT " data-name=\"%s\">", d->name);
 	rc = html_put_json(h->out, d->doc);
 	h->rc = h->rc ? h->rc : rc;
 	html_put(h->out, "</script>\n");

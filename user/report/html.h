@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Documents of experiments as one HTML file: pictures are inline SVG, the style is inside, nothing
- * is loaded from anywhere, and no script is run. The documents themselves are in it, to be read
- * back: JSON in <script type="application/json" class="pktledger-document" data-name="..">.
+ * is loaded from anywhere, and no script is run. The documents themselves are in it as
+ * JSON, each in an element that begins with HTML_DOCUMENT: report/printed.h reads them back.
  */
 #ifndef PKTLEDGER_REPORT_HTML_H
 #define PKTLEDGER_REPORT_HTML_H
 
 #include <json-c/json.h>
 #include <stdio.h>
+
+#define HTML_DOCUMENT "<script type=\"application/json\" class=\"pktledger-document\""
 
 struct html_document {
 	const char *name;	 /* what it was read from; NULL or "": not told */
