@@ -193,9 +193,9 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 	html_trials(h, d->doc);
 	html_findings(h, end);
 	if (!json_get(d->doc, "trials")) /* else they are of many, each from its own beginning */
-		html_time(h, json_get(d->doc, "intervals"));
+		html_time(h, d->doc);
 	html_delay(h, end);
-	html_books(h, end);
+	html_books(h, end ? end : json_get(d->doc, "sum")); /* of a trace without an end */
 	html_beside(h, end);
 	html_env(h, start);
 	html_put(h->out, "</main>\n");
@@ -211,17 +211,21 @@ static void put_data(struct html *h, const struct html_document *d)
 	html_put(h->out, "</script>\n");
 }
 
-static void put_head(struct html *h)
+static void put_head(struct html *h, const struct html_page *page)
 {
+	struct json_object *first = page->n ? page->docs[0].doc : NULL;
+
 	html_put(h->out,
 		 "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
 		 "<meta name=\"color-scheme\" content=\"light dark\">"
 		 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		 "style-src 'unsafe-inline'\">"
-		 "<meta name=\"generator\" content=\"pktledger %s\"><title>pktledger</title>"
-		 "<style>",
-		 PKTLEDGER_VERSION);
+		 "<meta name=\"generator\" content=\"pktledger %s\"><title>pktledger"
+		 "%s%s %s</title><style>",
+		 PKTLEDGER_VERSION, first ? ", " : "",
+		 json_get_text(json_get(first, "start"), "host"),
+		 json_get_text(json_get(first, "start"), "time"));
 	fputs(style, h->out);
 	html_put(h->out, "</style></head>\n<body>\n");
 }
@@ -234,7 +238,7 @@ int html_write(FILE *out, const struct html_page *page)
 	for (unsigned i = 0; i < page->n; i++)
 		learn(&h, page->docs[i].doc);
 	qsort(h.stage, h.stages, sizeof(h.stage[0]), in_order_of_path);
-	put_head(&h);
+	put_head(&h, page);
 	html_compare(&h, page->comparison);
 	html_matrix(&h, page->matrix);
 	for (unsigned i = 0; i < page->n && !page->matrix; i++)

@@ -220,6 +220,37 @@ static void put_error(struct html *h, struct json_object *doc)
 	html_put(h->out, "</p>");
 }
 
+static void put_limits(struct html *h, struct json_object *doc)
+{
+	for (size_t i = 0; i < json_get_length(doc, "limits"); i++) {
+		struct json_object *limit = json_get_item(doc, "limits", i);
+		bool share = !strcmp(json_get_text(limit, "unit"), "share");
+		bool rate = !strcmp(json_get_text(limit, "unit"), "pps");
+		double measured = json_get_double(limit, "measured");
+
+		if (!json_get_bool(limit, "broken"))
+			continue;
+		html_put(h->out, "<p class=\"verdict bad\">✗ limit %s is broken: %.6g",
+			 json_get_text(limit, "limit"), share ? 100 * measured : measured);
+		html_put(h->out, "%s</p>", share ? " %" : rate ? " a second" : "");
+	}
+}
+
+/* Killed, or not over: what the last interval knew. */
+static void put_no_end(struct html *h, struct json_object *doc)
+{
+	size_t n = json_get_length(doc, "intervals");
+	struct json_object *last = json_get_item(doc, "intervals", n - 1);
+	char sent[FMT_MAX], delivered[FMT_MAX];
+
+	html_put(h->out, "<p class=\"verdict warn\">It has no end: it was killed, or still runs.");
+	if (json_get(last, "sent"))
+		html_put(h->out, " Until then %s were sent and %s delivered.",
+			 fmt_count(sent, sizeof(sent), json_get_u64(last, "sent")),
+			 fmt_count(delivered, sizeof(delivered), json_get_u64(last, "delivered")));
+	html_put(h->out, "</p>");
+}
+
 void html_head(struct html *h, struct json_object *doc)
 {
 	struct json_object *start = json_get(doc, "start"), *end = json_get(doc, "end");
@@ -232,6 +263,9 @@ void html_head(struct html *h, struct json_object *doc)
 	if (json_get(end, "balanced"))
 		put_verdict(h, end);
 	put_error(h, doc);
+	if (!end && !json_get(doc, "error"))
+		put_no_end(h, doc);
+	put_limits(h, doc);
 	put_command(h, start);
 	if (end && !trials)
 		put_figures(h, start, end);

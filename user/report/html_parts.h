@@ -53,10 +53,10 @@ void html_section_end(struct html *h);
 /* What came of it, the verdict, the command, the figures. */
 void html_head(struct html *h, struct json_object *doc);
 
-/* The parts of a run: `start` and `end` as in its document. */
+/* The parts of a run: `start` and `end` as in its document `doc`. */
 void html_path(struct html *h, struct json_object *start, struct json_object *end);
 void html_books(struct html *h, struct json_object *end);
-void html_time(struct html *h, struct json_object *intervals);
+void html_time(struct html *h, struct json_object *doc);
 void html_delay(struct html *h, struct json_object *end);
 void html_findings(struct html *h, struct json_object *end);
 void html_beside(struct html *h, struct json_object *end);

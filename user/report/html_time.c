@@ -198,8 +198,30 @@ static void put_losses(struct html *h, struct series *s)
 	html_chart_end(h, &c);
 }
 
-void html_time(struct html *h, struct json_object *intervals)
+/* Where a long run is to be looked at: report/load.h has put them together. */
+static void put_worst(struct html *h, struct json_object *doc)
 {
+	char count[FMT_MAX], rate[FMT_MAX], length[FMT_MAX];
+
+	if (json_get_length(doc, "worst") < 2)
+		return;
+	html_put(h->out, "<details><summary>when most was lost</summary><table class=\"facts\">"
+			 "<tbody>");
+	for (size_t i = 0; i < json_get_length(doc, "worst"); i++) {
+		struct json_object *w = json_get_item(doc, "worst", i);
+
+		html_put(h->out, "<tr><th>%s<td class=\"n\">%s lost<td class=\"n\">%s in %s",
+			 json_get_text(w, "time"),
+			 fmt_count(count, sizeof(count), json_get_u64(w, "dropped")),
+			 fmt_rate(rate, sizeof(rate), json_get_double(w, "dropped_pps")),
+			 fmt_ns(length, sizeof(length), json_get_u64(w, "interval_ns")));
+	}
+	html_put(h->out, "</tbody></table></details>");
+}
+
+void html_time(struct html *h, struct json_object *doc)
+{
+	struct json_object *intervals = json_get(doc, "intervals");
 	struct series *s;
 
 	if (!html_length(intervals))
@@ -216,6 +238,7 @@ void html_time(struct html *h, struct json_object *intervals)
 		put_rates(h, s);
 		put_losses(h, s);
 		html_put(h->out, "</div>");
+		put_worst(h, doc);
 		html_section_end(h);
 	}
 	free(s);
