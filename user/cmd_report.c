@@ -21,7 +21,8 @@ struct report_options {
 	struct global_options global;
 	const char *since, *until;
 	uint64_t number;
-	bool csv, redact;
+	const char *html;
+	bool csv, matrix, redact;
 	int match;
 	struct opt_args words;
 };
@@ -49,6 +50,12 @@ static const struct opt report_opts[] = {
 };
 
 static const struct opt form_opts[] = {
+	{"html", 'o', OPT_STRING, offsetof(struct report_options, html), .metavar = "OUT",
+	 .excludes = "json", .default_text = "none",
+	 .help = "write a page with pictures, one file that needs nothing else (-: stdout); FILE "
+		 "may be what -j of a command has printed, and such a page"},
+	{"matrix", 0, OPT_FLAG, offsetof(struct report_options, matrix), .excludes = "csv",
+	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
 	{"csv", 0, OPT_FLAG, offsetof(struct report_options, csv), .excludes = "json",
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
 	{"redact", 0, OPT_FLAG, offsetof(struct report_options, redact),
@@ -220,6 +227,8 @@ static int report(struct report_command *c, struct error *err)
 		.argc = program_argc,
 		.argv = program_argv,
 		.csv = c->o->csv,
+		.matrix = c->o->matrix,
+		.page = c->o->html,
 		.redact = c->o->redact,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
@@ -229,7 +238,11 @@ static int report(struct report_command *c, struct error *err)
 	unsigned n;
 	int rc = parse_window(c, err);
 
+	if (c->o->html && (c->json || c->o->csv))
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--html excludes --csv and --json-lines");
 	c->window.number = c->o->number;
+	c->window.printed = c->o->html;
 	if (!rc)
 		rc = split_words(c, err);
 	if (!rc && are_two_ends(&c->window))
@@ -244,7 +257,8 @@ static int report(struct report_command *c, struct error *err)
 	ledgers_documents(c->ledgers, &n);
 	if (!n)
 		return nothing(c, err);
-	rc = choose_pair(c->ledgers, &view.a, &view.b, err);
+	if (!c->o->matrix && !(c->o->html && c->window.n > 2))
+		rc = choose_pair(c->ledgers, &view.a, &view.b, err);
 	return rc ? rc : show_ledgers(&view, c->ledgers, err);
 }
 
@@ -275,6 +289,9 @@ static const struct opt_example examples[] = {
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
 	{"report before.ledger after.ledger", "what was different, and what came of it"},
+	{"report --html run.html run.ledger", "a page to look at, and to give away"},
+	{"report --html search.html search.json", "the same of what `search -j` has printed"},
+	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
 	{0},

@@ -216,7 +216,8 @@ static void put_head(struct html *h, const struct html_page *page)
 	struct json_object *first = page->n ? page->docs[0].doc : NULL;
 
 	html_put(h->out,
-		 "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+		 HTML_BEGIN
+		 "\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
 		 "<meta name=\"color-scheme\" content=\"light dark\">"
 		 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "

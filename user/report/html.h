@@ -10,6 +10,7 @@
 #include <json-c/json.h>
 #include <stdio.h>
 
+#define HTML_BEGIN    "<!DOCTYPE html>"
 #define HTML_DOCUMENT "<script type=\"application/json\" class=\"pktledger-document\""
 
 struct html_document {

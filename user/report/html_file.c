@@ -10,7 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Beside `path`, so that it can be renamed. Its name in `temporary`; "": it is the file itself. */
+/* So that no ledger is lost to a slip of the hand. */
+static bool is_page(const char *path)
+{
+	char head[sizeof(HTML_BEGIN)] = "";
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(head, 1, sizeof(head) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	return !n || !strcmp(head, HTML_BEGIN);
+}
+
+/* Beside `path`, so that it can be renamed; EEXIST: what is there is no page. Its name in
+ * `temporary`; "": it is the file itself. */
 static FILE *open_file(const char *path, char *temporary, size_t size)
 {
 	struct stat st;
@@ -20,6 +33,10 @@ static FILE *open_file(const char *path, char *temporary, size_t size)
 	*temporary = '\0';
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
 		return fopen(path, "we");
+	if (!is_page(path)) {
+		errno = EEXIST;
+		return NULL;
+	}
 	if ((size_t)snprintf(temporary, size, "%s.XXXXXX", path) >= size) {
 		errno = ENAMETOOLONG;
 		return NULL;
@@ -47,6 +64,9 @@ int html_file(const char *path, const struct html_page *page, struct error *err)
 	FILE *f = is_stdout ? stdout : open_file(path, temporary, sizeof(temporary));
 	int rc;
 
+	if (!f && errno == EEXIST)
+		return error_set(err, STATUS_USAGE, -EEXIST, "name another file, or remove it",
+				 "%s is there, and is no page", path);
 	if (!f)
 		return failed(path, -errno, err);
 	rc = html_write(f, page);

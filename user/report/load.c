@@ -13,6 +13,7 @@
 #include "report/capfile.h"
 #include "report/fatesum.h"
 #include "report/lostcap.h"
+#include "report/printed.h"
 #include "report/rows.h"
 #include "report/series.h"
 
@@ -325,6 +326,26 @@ static int read_capture(struct ledgers *l, const struct load_spec *spec, struct 
 	return rc;
 }
 
+/* Documents that another has put together already. */
+static int read_printed(struct reading *r, struct error *err)
+{
+	struct json_object *list;
+	int rc = printed_load(r->file->path, &list, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < json_object_array_length(list) && !rc; i++) {
+		r->document = json_object_array_get_idx(list, i);
+		r->file->documents++;
+		command_of(json_get_text(r->document, "schema"), r->command);
+		when_date(json_get_text(json_get(r->document, "start"), "time"), &r->started_ns);
+		if (!r->spec->number || r->spec->number == r->file->documents)
+			rc = keep_document(r, r->started_ns, r->started_ns);
+	}
+	json_object_put(list);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "out of memory") : 0;
+}
+
 static int read_file(struct ledgers *l, const struct load_spec *spec, const char *path,
 		     struct error *err)
 {
@@ -334,6 +355,8 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 	r.file->path = path;
 	if (capfile_is(path))
 		return read_capture(l, spec, r.file, err);
+	if (spec->printed && printed_is(path))
+		return read_printed(&r, err);
 	rc = check_kind(path, err);
 	if (rc)
 		return rc;

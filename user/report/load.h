@@ -37,6 +37,7 @@ struct load_spec {
 	 * there if they do. 0 and UINT64_MAX: everything.
 	 */
 	uint64_t since_ns, until_ns;
+	bool printed;	  /* what -j has printed, and pages, are taken as they are, too */
 	uint64_t number;  /* only this one of each file, from 1; 0: all */
 	const char *expr; /* of the packets in captures; NULL or "": all */
 };

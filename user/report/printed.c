@@ -11,17 +11,16 @@
 #include "report/html.h"
 
 #define SCHEMA "pktledger/"
-#define PAGE   "<!DOCTYPE html>"
 
 bool printed_is(const char *path)
 {
 	FILE *f = fopen(path, "re");
-	char head[sizeof(PAGE)] = "";
+	char head[sizeof(HTML_BEGIN)] = "";
 	bool is;
 
 	if (!f)
 		return false; /* whoever reads it says why */
-	is = fread(head, 1, sizeof(head) - 1, f) && (*head == '{' || !strcmp(head, PAGE));
+	is = fread(head, 1, sizeof(head) - 1, f) && (*head == '{' || !strcmp(head, HTML_BEGIN));
 	fclose(f);
 	return is;
 }

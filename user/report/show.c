@@ -2,11 +2,14 @@
 #include "report/show.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "out/json_solo.h"
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/ends.h"
+#include "report/html_file.h"
+#include "report/matrix.h"
 #include "report/redact.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
@@ -102,6 +105,85 @@ static void show_comparison(const struct show_view *v)
 	json_object_put(o);
 }
 
+/* "run.ledger (2)"; what it is called may tell what is to be hidden. */
+static char *page_name(const struct show_view *v, const struct ledgers_document *d)
+{
+	char *name;
+
+	return v->redact || asprintf(&name, "%s (%u)", d->path, d->number) < 0 ? NULL : name;
+}
+
+static int write_page(const struct show_view *v, const struct ledgers *l,
+		      struct json_object *matrix, struct error *err)
+{
+	const struct ledgers_document *d;
+	struct html_document *docs;
+	struct html_page page = {.matrix = matrix};
+	unsigned n;
+	int rc;
+
+	d = ledgers_documents(l, &n);
+	docs = calloc(n, sizeof(*docs));
+	if (!docs)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (; page.n < n; page.n++)
+		docs[page.n] = (struct html_document){page_name(v, &d[page.n]), d[page.n].json};
+	page.docs = docs;
+	page.comparison = v->a && !matrix ? compare_documents(v->a, v->b) : NULL;
+	rc = html_file(v->page, &page, err);
+	for (unsigned i = 0; i < n; i++)
+		free((char *)docs[i].name);
+	free(docs);
+	json_object_put(page.comparison);
+	return rc;
+}
+
+/* To be put; NULL with an error. */
+static struct json_object *matrix_of(const struct ledgers *l, struct error *err)
+{
+	const struct ledgers_document *d;
+	struct json_object **docs, *matrix;
+	unsigned n;
+
+	d = ledgers_documents(l, &n);
+	docs = calloc(n, sizeof(struct json_object *));
+	if (!docs) {
+		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return NULL;
+	}
+	for (unsigned i = 0; i < n; i++)
+		docs[i] = d[i].json;
+	matrix_new(docs, n, &matrix, err);
+	free(docs);
+	return matrix;
+}
+
+static int show_matrix(const struct show_view *v, const struct ledgers *l, struct error *err)
+{
+	struct json_object *matrix = matrix_of(l, err);
+	int rc = matrix ? 0 : -ENODATA;
+
+	if (!rc && v->page)
+		rc = write_page(v, l, matrix, err);
+	else if (!rc && v->json)
+		json_out_once(v->json, "matrix", json_object_get(matrix));
+	else if (!rc)
+		matrix_print(v->text.out, matrix);
+	json_object_put(matrix);
+	return rc;
+}
+
+static int show_all(const struct show_view *v, const struct ledgers *l, struct error *err)
+{
+	if (v->csv)
+		csv_head(v->text.out);
+	if (v->json || v->csv || !(v->a || v->matrix))
+		show_documents(v, l);
+	if (v->a && !v->csv)
+		show_comparison(v);
+	return v->matrix ? show_matrix(v, l, err) : 0;
+}
+
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
 {
 	struct redact *r = NULL;
@@ -111,14 +193,14 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 		return rc;
 	if (v->json)
 		show_files(v, l, r);
-	if (v->csv)
-		csv_head(v->text.out);
-	if (v->json || v->csv || !v->a)
-		show_documents(v, l);
-	if (v->a && !v->csv)
-		show_comparison(v);
+	if (v->page && !v->matrix)
+		rc = write_page(v, l, NULL, err);
+	else if (v->page)
+		rc = show_matrix(v, l, err);
+	else
+		rc = show_all(v, l, err);
 	redact_free(r);
-	return 0;
+	return rc;
 }
 
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)

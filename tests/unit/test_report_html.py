@@ -1,0 +1,318 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`report --html`: pages that are whole, true and alone, of whatever a ledger holds."""
+
+import contextlib
+import json
+import os
+import stat
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import chromium
+from html_check import Page, assert_true
+from lib import EVERYTHING, assert_valid, case, main, pktledger, require, table
+
+FAILED, USAGE = 1, 2
+EVIL = "</script><!--<script>alert(1)\"'&\u00e9\u2028"
+SENT, LOST = 1000000, {"qdisc": 120000, "netfilter": 3000, "rcvbuf": 7}
+
+
+def cause(stage, packets, reason):
+    return {"reason": reason, "location": f"function_of_{stage}", "ifname": "v-rx", "netns": "rx",
+            "direction": "rx", "stream": 7, "packets": packets, "first": 0, "last": packets - 1,
+            "note": None}
+
+
+def counter(name, delta, expected):
+    return {"name": name, "delta": delta, "expected": expected, "agrees": delta == expected,
+            "documented": False, "scope": "flow", "note": None}
+
+
+def stages(share, reason="A_REASON"):
+    return [{"stage": stage, "packets": int(n * share), "bytes": n, "events": n, "source": "event",
+             "scope": "flow", "causes": [cause(stage, n, reason)],
+             "counters": [counter(f"rx {stage}:drops", n, n)]} for stage, n in LOST.items()]
+
+
+def start(host="host"):
+    return {"time": "2024-05-01T12:00:00.000000Z", "host": host,
+            "env": {"version": "1", "kernel": "6.1", "interfaces": [
+                {"ifname": "v-rx", "netns": "rx", "driver": "veth", "mtu": 1500}],
+                    "sysctls": {"net.core.rmem_max": 212992, "net.ipv4.udp_mem": [1, 2, 3]}},
+            "command": ["pktledger", "run", "--lab", host], "lab": None, "tx": "xsk",
+            "rx": "socket", "granted_mode": {"tx": "skb", "rx": None},
+            "tx_port": {"netns": "tx", "ifname": "v-tx", "address": "2001:2::1"},
+            "rx_port": {"netns": "rx", "ifname": "v-rx", "address": "2001:2::2", "port": 28779},
+            "streams": [], "frame_bytes": 558, "payload_bytes": 512, "rate_pps": None}
+
+
+def end(reason="A_REASON"):
+    lost = sum(LOST.values())
+    return {"attempted": SENT, "refused": 0, "refused_by": {}, "waits": 0, "wait_ns": 0,
+            "sent": SENT, "delivered": SENT - lost, "dropped": lost, "in_flight": 0,
+            "unaccounted": 0, "impossible": 0, "balanced": True, "interrupted": False,
+            "unaccounted_last_seen": {"nowhere": 0, "tx_device": 0, "rx_device": 0, "socket": 0},
+            "duplicated": 0, "reordered": 3, "late": 0, "damaged": 0, "invalid": 0, "replies": 0,
+            "tx_pps": 123456.0, "rx_pps": 100000.0, "duration_ns": 8100000000, "slipped_ns": 0,
+            "latency_ns": {"min": 3000, "p50": 10000, "p90": 15000, "p99": 50000, "p999": 1000000,
+                           "p9999": 7000000, "max": 90000000},
+            "latency_histogram": [{"from_ns": 2048 << i, "to_ns": (4096 << i) - 1,
+                                   "packets": 400000 >> i} for i in range(12)],
+            "loss_gaps": {"gaps": 7, "packets": lost, "longest": 9,
+                          "length": [{"from": 1, "to": 1, "gaps": 7}]},
+            "stages": stages(1, reason), "own_losses": {
+                "causes_full": 0, "stamp_unreadable": 0, "recursion_misses": 0, "cell_empty": 0,
+                "gso_split": 0, "suppressed": 0, "suppressed_evidence": None},
+            "findings": [{"id": "qdisc", "stage": "qdisc", "severity": "warning", "text": reason,
+                          "evidence": None, "current": None, "wanted": None,
+                          "command": "tc -s qdisc " + "x" * 300, "undo": None, "risk": None}]}
+
+
+def intervals(count):
+    return [{"time_ns": 100000000 * i, "sent": SENT * i // count, "dropped": 0,
+             "delivered": SENT * i // count // 2, "stages": stages(i / count)}
+            for i in range(1, count + 1)]
+
+
+def document(count=80):
+    run = {"schema": "pktledger/run/1", "start": start(), "intervals": intervals(count),
+           "end": end()}
+    assert_valid(run)
+    return run
+
+
+def ledger(path, *runs):
+    """As `run --ledger` writes it: out/ledgerfile.h."""
+    lines = []
+    for run in runs:
+        lines.append({"event": "start", "schema": run["schema"], "data": run["start"]})
+        lines += [{"event": "interval", "data": i} for i in run["intervals"]]
+        lines.append({"event": "end", "data": run["end"]})
+    texts = [json.dumps(line).encode() for line in lines]
+    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
+
+
+@contextlib.contextmanager
+def directory():
+    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
+        yield Path(path)
+
+
+def page(path, *files):
+    """Written to `path`, and judged."""
+    result = pktledger("report", "--html", str(path), *map(str, files))
+    assert (result.status, result.out, result.err) == (0, "", ""), result
+    found = Page(path.read_text())
+    assert_true(found)
+    return found
+
+
+def same(a, b):
+    """Of a document, what its command told."""
+    return all(a.get(key) == b.get(key) for key in ("schema", "start", "end", "trials"))
+
+
+@case
+def a_ledger_becomes_a_page():
+    with directory() as d:
+        run = document()
+        ledger(d / "run.ledger", run)
+        found = page(d / "run.html", d / "run.ledger")
+        assert len(found.documents) == 1 and same(found.documents[0], run)
+        assert stat.S_IMODE((d / "run.html").stat().st_mode) == 0o600
+        for words in ("12.30 % lost, most at qdisc", "876,993", "120,000", "3 of 3 counters",
+                      "A_REASON in function_of_rcvbuf", "rmem_max", "90.0 ms", "balanced"):
+            assert words in found.text, words
+
+
+@case
+def names_are_no_markup():
+    with directory() as d:
+        run = document()
+        run["start"], run["end"] = start(EVIL), end(EVIL)
+        ledger(d / EVIL[9:20], run)
+        found = page(d / "page.html", d / EVIL[9:20])
+        assert same(found.documents[0], run)
+        assert EVIL in found.text
+
+
+@case
+def two_runs_are_compared():
+    with directory() as d:
+        a, b = document(), document()
+        b["start"]["env"]["kernel"] = "6.12"
+        b["end"]["stages"], b["end"]["delivered"], b["end"]["dropped"] = [], SENT, 0
+        ledger(d / "a", a)
+        ledger(d / "b", b)
+        found = page(d / "page.html", d / "a", d / "b")
+        assert len(found.documents) == 2
+        assert found.text.index("6.12") < found.text.index("What came of it")
+        assert "-100.0 %" in found.text and "12.30 % lost" in found.text
+
+
+@case
+def what_commands_print_and_pages_are_read():
+    sweep = {"schema": "pktledger/sweep/1", "start": {**start(), "parameters": ["rcvbuf"]},
+             "trials": [{**end(), "parameters": {"rcvbuf": EVIL}} for _ in range(3)],
+             "end": {"trials": 3, "failed": 0, "interrupted": False, "points": []}}
+    with directory() as d:
+        (d / "sweep.json").write_text(json.dumps(sweep, indent=1))
+        first = page(d / "1.html", d / "sweep.json")
+        again = page(d / "2.html", d / "1.html")
+        assert first.documents == again.documents == [sweep]
+        assert "3 trials" in first.text
+
+
+def between(a, b, delivered):
+    run = document(1)
+    run["start"]["hosts"] = {"tx": {"name": a, "checkpoint": None},
+                             "rx": {"name": b, "checkpoint": None}}
+    run["end"]["delivered"] = delivered
+    return run
+
+
+@case
+def many_hosts_are_a_matrix():
+    with directory() as d:
+        ledger(d / "1", between("a", "b", SENT), between("b", "a", SENT - 1))
+        ledger(d / "2", between("a", "c", SENT // 2), between("a", "c", SENT))
+        told = pktledger("report", "-j", "--matrix", str(d / "1"), str(d / "2")).json
+        assert_valid(told)
+        assert told["matrix"]["nodes"] == ["a", "b", "c"]
+        assert [(p["from"], p["to"], p["runs"], p["lost_share"]) for p in told["matrix"]["pairs"]
+                ] == [("a", "b", 1, 0), ("b", "a", 1, 1 - (SENT - 1) / SENT), ("a", "c", 2, 0.25)]
+        text = pktledger("report", "--matrix", str(d / "1"), str(d / "2"))
+        assert text.status == 0 and "25.00 % qdisc" in text.out and "<0.01 % qdisc" in text.out
+        result = pktledger("report", "--matrix", "--html", str(d / "page"), str(d / "1"),
+                           str(d / "2"))
+        assert result.status == 0, result
+        found = Page((d / "page").read_text())
+        assert "Loss between 3 hosts" in found.text and "25.00 %" in found.text
+        assert len(found.documents) == 4
+
+
+@case
+def names_can_be_hidden():
+    with directory() as d:
+        run = document()
+        run["start"]["host"] = "secret-host"
+        ledger(d / "secret-file", run)
+        result = pktledger("report", "--redact", "--html", str(d / "page"), str(d / "secret-file"))
+        assert result.status == 0, result
+        text = (d / "page").read_text()
+        assert_true(Page(text))
+        assert "secret" not in text and "2001:2::" not in text
+
+
+@case
+def more_than_two_stand_one_below_the_other():
+    with directory() as d:
+        for name in "abc":
+            ledger(d / name, document(2))
+        found = page(d / "page", d / "a", d / "b", d / "c")
+        assert len(found.documents) == 3 and "compared" not in found.text
+
+
+@table([
+    ("cut", '{"schema":"pktledger/run/1","start":{', FAILED, "is cut"),
+    ("of another program", '{"start":{}}', USAGE, "not of pktledger"),
+    ("a page of somebody else", "<!DOCTYPE html><p>", USAGE, "no page of pktledger"),
+    ("a page that is cut", '<!DOCTYPE html><script type="application/json" '
+     'class="pktledger-document" data-name="">{"sch', FAILED, "is cut"),
+    ("no ledger", "something else", USAGE, "no ledger"),
+])
+def bad_input(text, status, said):
+    """What was there before stays."""
+    with directory() as d:
+        (d / "in").write_text(text)
+        (d / "out").write_text("<!DOCTYPE html>before")
+        result = pktledger("report", "--html", str(d / "out"), str(d / "in"))
+        assert result.status == status and said in result.err and result.err.count("\n") == 1, result
+        assert (d / "out").read_text() == "<!DOCTYPE html>before" and len(os.listdir(d)) == 2
+
+
+@case
+def a_ledger_is_not_overwritten():
+    with directory() as d:
+        ledger(d / "in", document(1))
+        before = (d / "in").read_bytes()
+        for args in (["--html", str(d / "in"), str(d / "in")],
+                     ["--html", str(d / "page"), "--csv", str(d / "in")]):
+            result = pktledger("report", *args)
+            assert result.status == USAGE and result.err.count("\n") == 1, result
+        assert (d / "in").read_bytes() == before and os.listdir(d) == ["in"]
+
+
+@table([("a full disk", "/dev/full"), ("no such directory", "/dev/null/page.html")])
+def bad_output(path):
+    with directory() as d:
+        ledger(d / "in", document(1))
+        result = pktledger("report", "--html", path, str(d / "in"))
+        assert result.status == FAILED and path in result.err, result
+
+
+# In a browser
+
+# Boxes of all texts that can be seen, those of an axis that lie on each other, and what sticks out
+LOOK = """(() => {
+  const seen = e => e.getClientRects().length && getComputedStyle(e).visibility != 'hidden';
+  const box = e => { const r = document.createRange(); r.selectNodeContents(e);
+                     return r.getBoundingClientRect(); };
+  const bad = [];
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > wide) bad.push('the page scrolls sideways');
+  for (const axis of document.querySelectorAll('.x, .y, .path svg')) {
+    const labels = [...axis.querySelectorAll(':scope > span, text')].filter(seen).map(
+      e => [box(e), e.textContent]);
+    labels.forEach(([a, text], i) => {
+      if (a.left < 0 || a.right > wide) bad.push('beyond the edge: ' + text);
+      for (const [b, other] of labels.slice(0, i))
+        if (a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+          bad.push('one on the other: ' + text + ', ' + other);
+    });
+  }
+  for (const chart of document.querySelectorAll('.plot, .path')) {
+    const svg = [...chart.querySelectorAll('svg')].filter(seen);
+    if (svg.length != 1) bad.push(svg.length + ' pictures in one place');
+  }
+  return [bad, getComputedStyle(document.body).backgroundColor,
+          document.querySelectorAll('svg path').length];
+})()"""
+
+
+def look(browser, path, name):
+    browser.show(path, **chromium.LOOKS[name])
+    browser.ask("document.querySelectorAll('details').forEach(d => d.open = true)")
+    bad, ground, marks = browser.ask(LOOK)
+    assert not bad, (name, bad)
+    assert not browser.complaints(), browser.complaints()
+    assert len(browser.requests()) == 1, browser.requests()
+    assert marks > 10
+    return ground
+
+
+@case
+def in_chromium():
+    """Light and dark, on a screen, a phone and paper: nothing overlaps, nothing is loaded."""
+    require(EVERYTHING, "make test-all only")
+    require(chromium.PROGRAM, "needs chromium")
+    with directory() as d:
+        ledger(d / "run", document())
+        ledger(d / "all", document())
+        sweep = {"schema": "pktledger/sweep/1", "start": start(),
+                 "trials": [{**end(), "parameters": {"rcvbuf": f"{i}k", "rate": "100k"}}
+                            for i in range(20)], "end": {}}
+        (d / "sweep").write_text(json.dumps(sweep))
+        with chromium.browser() as browser:
+            for name in ("run", "sweep"):
+                page(d / "page.html", d / name)
+                ground = {look_: look(browser, d / "page.html", look_) for look_ in chromium.LOOKS}
+                assert ground["light"] == ground["phone"] != ground["dark"] == ground["phone-dark"]
+
+
+if __name__ == "__main__":
+    main()
