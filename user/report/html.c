@@ -76,6 +76,13 @@ uint64_t html_sum(struct json_object *list, const char *key)
 	return sum;
 }
 
+struct json_object *html_end_of(struct json_object *doc)
+{
+	struct json_object *end = json_get(doc, "end");
+
+	return end ? end : json_get(doc, "sum");
+}
+
 uint64_t html_arrived(struct json_object *end)
 {
 	uint64_t sent = json_get_u64(end, "sent");
@@ -134,7 +141,7 @@ static void learn(struct html *h, struct json_object *doc)
 {
 	static const char *const lists[] = {"trials", "intervals"};
 
-	learn_stages(h, json_get(doc, "end"));
+	learn_stages(h, html_end_of(doc));
 	for (unsigned k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
 		struct json_object *list = json_get(doc, lists[k]);
 
@@ -175,7 +182,7 @@ static void put_kind(struct html *h, struct json_object *doc)
 static void put_document(struct html *h, const struct html_document *d, const char *letter)
 {
 	struct json_object *start = json_get(d->doc, "start");
-	struct json_object *end = json_get(d->doc, "end");
+	struct json_object *end = html_end_of(d->doc);
 
 	html_put(h->out, "<main><header><p class=\"dim\">");
 	if (*letter)
@@ -195,7 +202,7 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 	if (!json_get(d->doc, "trials")) /* else they are of many, each from its own beginning */
 		html_time(h, d->doc);
 	html_delay(h, end);
-	html_books(h, end ? end : json_get(d->doc, "sum")); /* of a trace without an end */
+	html_books(h, end);
 	html_beside(h, end);
 	html_env(h, start);
 	html_put(h->out, "</main>\n");

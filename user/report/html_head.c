@@ -156,8 +156,9 @@ static void put_figures(struct html *h, struct json_object *start, struct json_o
 	if (latency)
 		put_figure(h, "delay, median",
 			   fmt_ns(value, sizeof(value), json_get_u64(latency, "p50")), "");
-	put_figure(h, "it took", fmt_ns(value, sizeof(value), json_get_u64(end, "duration_ns")),
-		   "");
+	if (json_get(end, "duration_ns"))
+		put_figure(h, "it took",
+			   fmt_ns(value, sizeof(value), json_get_u64(end, "duration_ns")), "");
 	if (json_get_u64(start, "frame_bytes")) {
 		snprintf(value, sizeof(value), "%" PRIu64 " B", json_get_u64(start, "frame_bytes"));
 		snprintf(more, sizeof(more), "%" PRIu64 " of payload",
@@ -253,7 +254,7 @@ static void put_no_end(struct html *h, struct json_object *doc)
 
 void html_head(struct html *h, struct json_object *doc)
 {
-	struct json_object *start = json_get(doc, "start"), *end = json_get(doc, "end");
+	struct json_object *start = json_get(doc, "start"), *end = html_end_of(doc);
 	struct json_object *trials = json_get(doc, "trials");
 
 	if (trials)
@@ -263,7 +264,8 @@ void html_head(struct html *h, struct json_object *doc)
 	if (json_get(end, "balanced"))
 		put_verdict(h, end);
 	put_error(h, doc);
-	if (!end && !json_get(doc, "error"))
+	if (!json_get(doc, "end") && !json_get(doc, "error") &&
+	    !strstr(json_get_text(doc, "schema"), "/capture/"))
 		put_no_end(h, doc);
 	put_limits(h, doc);
 	put_command(h, start);
