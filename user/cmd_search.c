@@ -53,6 +53,15 @@ static int parse_share(const char *value, void *field, struct error *err)
 		  : 0;
 }
 
+/* None of the trials may lose more, as with RFC 2544. */
+static int parse_exceed(const char *value, void *field, struct error *err)
+{
+	if (strcmp(value, "0%"))
+		return parse_share(value, field, err);
+	*(double *)field = 0;
+	return 0;
+}
+
 #define AT(field)  offsetof(struct search_options, field)
 #define SET(field) OPT_SET(struct search_options, field)
 
@@ -68,7 +77,7 @@ static const struct opt search_opts[] = {
 	{"sum", 0, OPT_TIME, AT(sum_ns), .set_offset = SET(sum_set), .min = 1,
 	 .default_text = "21 trials", .help = "trials at a rate, in all, before it is decided on"},
 	{"exceed", 0, OPT_CUSTOM, AT(exceed), .set_offset = SET(exceed_set), .metavar = "SHARE",
-	 .parse = parse_share, .default_text = "50%",
+	 .parse = parse_exceed, .default_text = "50%",
 	 .help = "share of that time in which more may be lost"},
 	{"warmup", 0, OPT_TIME, AT(warmup_ns), .min = 1000000,
 	 .help = "a first trial at the highest rate, for the limit of the generator only"},
@@ -109,6 +118,9 @@ static int check(const struct search_options *o, struct error *err)
 				   "-t is the time of a trial");
 	if (s->plan.kind)
 		return contradicts(err, "--profile sets rates, and a search picks them itself",
+				   NULL);
+	if (o->run.limits.n)
+		return contradicts(err, "--limit makes no sense where a search looks for the limit",
 				   NULL);
 	if (s->gap > 0)
 		return contradicts(err, "--gap leaves packets out, which a search takes for loss",

@@ -188,6 +188,7 @@ def out_of_time():
     (["-c", "100"], "cannot count packets"),
     (["--profile", "ramp:1k..2k/1s"], "--profile sets rates"),
     (["--gap", "1%"], "takes for loss"),
+    (["--limit", "loss=1"], "looks for the limit"),
     (["--rfc2544", "--mrr"], "exclude each other"),
     (["--rfc2544", "--pdr", "1%"], "no partial drop rate"),
     (["--pdr", "100%"], "no share below"),

@@ -20,6 +20,8 @@ static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double
 			     .dropped = lost,
 			     .tx_pps = pps,
 			     .rx_pps = pps / 2,
+			     .duration_ns = 2000000000,
+			     .payload_bytes = 512,
 			     .balanced = true};
 
 	res.stage[stage].packets = lost;
@@ -108,16 +110,19 @@ static void test_table(void **state)
 	rows_point(&rows, first, t, NULL);
 	trials_clear(t);
 	clean.balanced = false;
+	clean.waits = 1234;
 	trials_add(t, &clean);
 	rows_point(&rows, second, t, NULL);
 	trials_clear(t);
 	rows_point(&rows, second, t, &err);
 	trials_free(t);
 	expect(&rows, &text,
-	       "rcvbuf  gro       sent at   received at      lost  where\n"
-	       "64k     on     50.00 kpps    25.00 kpps    1.00 %  rcvbuf\n"
-	       "1m      off    50.00 kpps    25.00 kpps       0 %  NOT BALANCED\n"
-	       "1m      off             -             -         -  failed: no such CPU\n");
+	       "rcvbuf  gro     sent at    received       payload     time      lost  where\n"
+	       "64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s    1.00 %  rcvbuf\n"
+	       "1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s       0 %  "
+	       "1,234 waits, NOT BALANCED\n"
+	       "1m      off           -           -             -        -         -  "
+	       "failed: no such CPU\n");
 }
 
 static void test_csv(void **state)
@@ -137,10 +142,10 @@ static void test_csv(void **state)
 	rows_csv_trial(&rows, values, 2, NULL, &err);
 	expect(&rows, &text,
 	       "fault,x,trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,"
-	       "stage,balanced,error\n"
+	       "stage,balanced,payload_bytes,duration_ns,waits,error\n"
 	       "\"a,b\",\"say \"\"no\"\"\",1,1000,0,1000,990,10,0.01,50000.000,25000.000,qdisc,"
-	       "true,\n"
-	       "\"a,b\",\"say \"\"no\"\"\",2,,,,,,,,,,,\"one, two\"\n");
+	       "true,512,2000000000,0,\n"
+	       "\"a,b\",\"say \"\"no\"\"\",2,,,,,,,,,,,,,,\"one, two\"\n");
 }
 
 int main(void)

@@ -23,7 +23,8 @@ static void print_texts(const struct rows *r, const char *const *text)
 void rows_heading(const struct rows *r)
 {
 	print_texts(r, r->title);
-	fprintf(r->out, "%12s  %12s  %8s  %s\n", "sent at", "received at", "lost", "where");
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %8s  %s\n", "sent at", "received", "payload",
+		"time", "lost", "where");
 }
 
 static const char *share_text(char *buf, size_t size, double share)
@@ -57,17 +58,31 @@ static void add_spread(char *buf, size_t size, const struct trials *t)
 	remark(buf, size, text);
 }
 
+static void add_waits(char *buf, size_t size, const struct trials *t)
+{
+	uint64_t waits = (uint64_t)trials_summarise(t, TRIALS_WAITS).median;
+	char count[FMT_MAX], text[FMT_MAX + 16];
+
+	if (!waits)
+		return;
+	snprintf(text, sizeof(text), "%s waits", fmt_count(count, sizeof(count), waits));
+	remark(buf, size, text);
+}
+
 void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
 		const struct error *failed)
 {
-	char sent[FMT_MAX], received[FMT_MAX], lost[FMT_MAX], where[512] = "";
+	char sent[FMT_MAX], received[FMT_MAX], payload[FMT_MAX], time[FMT_MAX], lost[FMT_MAX];
+	char where[512] = "";
 
 	print_texts(r, text);
 	if (!trials_count(t)) {
-		fprintf(r->out, "%12s  %12s  %8s  failed: %s\n", "-", "-", "-", failed->message);
+		fprintf(r->out, "%10s  %10s  %12s  %7s  %8s  failed: %s\n", "-", "-", "-", "-", "-",
+			failed->message);
 		return;
 	}
 	remark(where, sizeof(where), trials_stage_name(trials_stage(t)));
+	add_waits(where, sizeof(where), t);
 	if (r->repeated)
 		add_spread(where, sizeof(where), t);
 	if (trials_balanced(t) != trials_count(t))
@@ -78,8 +93,11 @@ void rows_point(const struct rows *r, const char *const *text, const struct tria
 	}
 	fmt_rate(sent, sizeof(sent), trials_summarise(t, TRIALS_TX_PPS).median);
 	fmt_rate(received, sizeof(received), trials_summarise(t, TRIALS_RX_PPS).median);
+	fmt_bps(payload, sizeof(payload), trials_summarise(t, TRIALS_PAYLOAD).median);
+	fmt_ns(time, sizeof(time), (uint64_t)trials_summarise(t, TRIALS_TIME).median);
 	share_text(lost, sizeof(lost), trials_summarise(t, TRIALS_LOST).median);
-	fprintf(r->out, "%12s  %12s  %8s%s%s\n", sent, received, lost, *where ? "  " : "", where);
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %8s%s%s\n", sent, received, payload, time, lost,
+		*where ? "  " : "", where);
 }
 
 static void csv_field(FILE *out, const char *s)
@@ -101,7 +119,7 @@ void rows_csv_heading(const struct rows *r)
 		fputc(',', r->out);
 	}
 	fputs("trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,stage,"
-	      "balanced,error\n",
+	      "balanced,payload_bytes,duration_ns,waits,error\n",
 	      r->out);
 }
 
@@ -116,13 +134,14 @@ void rows_csv_trial(const struct rows *r, const char *const *text, unsigned tria
 	if (res)
 		fprintf(r->out,
 			"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-			",%.9g,%.3f,%.3f,%s,%s,",
+			",%.9g,%.3f,%.3f,%s,%s,%u,%" PRIu64 ",%" PRIu64 ",",
 			res->attempted, res->refused, res->sent, res->delivered, res->dropped,
 			result_lost_share(res), res->tx_pps, res->rx_pps,
 			trials_stage_name(result_worst_stage(res)),
-			res->balanced ? "true" : "false");
+			res->balanced ? "true" : "false", res->payload_bytes, res->duration_ns,
+			res->waits);
 	else
-		fputs(",,,,,,,,,,", r->out);
+		fputs(",,,,,,,,,,,,,", r->out);
 	csv_field(r->out, failed ? failed->message : "");
 	fputc('\n', r->out);
 }

@@ -8,8 +8,9 @@
 #include "base/num.h"
 #include "trace/stagemap.h"
 
-static const char *const names[TRIALS_MEASURES] = {"tx_pps", "rx_pps", "delivered", "dropped",
-						   "lost_share"};
+static const char *const names[TRIALS_MEASURES] = {"tx_pps",	  "rx_pps",	"delivered",
+						   "dropped",	  "lost_share", "duration_ns",
+						   "payload_bps", "waits"};
 
 struct trials {
 	unsigned n, max, balanced;
@@ -52,6 +53,9 @@ void trials_add(struct trials *t, const struct result *res)
 	t->value[TRIALS_DELIVERED][t->n] = (double)res->delivered;
 	t->value[TRIALS_DROPPED][t->n] = (double)res->dropped;
 	t->value[TRIALS_LOST][t->n] = result_lost_share(res);
+	t->value[TRIALS_TIME][t->n] = (double)res->duration_ns;
+	t->value[TRIALS_PAYLOAD][t->n] = res->rx_pps * res->payload_bytes * 8;
+	t->value[TRIALS_WAITS][t->n] = (double)res->waits;
 	for (int s = 0; s < STAGE_COUNT; s++)
 		t->stage[s] += res->stage[s].packets;
 	t->balanced += res->balanced;

@@ -16,7 +16,10 @@ enum trials_measure {
 	TRIALS_RX_PPS,
 	TRIALS_DELIVERED,
 	TRIALS_DROPPED,
-	TRIALS_LOST, /* share of what was sent that was not delivered */
+	TRIALS_LOST,	/* share of what was sent that was not delivered */
+	TRIALS_TIME,	/* ns, from the first to the last packet sent */
+	TRIALS_PAYLOAD, /* bit/s of UDP payload that were received */
+	TRIALS_WAITS,	/* of the sender, for room in its buffer */
 	TRIALS_MEASURES,
 };
 
