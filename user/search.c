@@ -277,25 +277,31 @@ static void take_bounds(const struct hunt *h)
 	}
 }
 
-/* What got through at the highest load: the lowest and the highest of its trials. */
-static void take_mrr(const struct hunt *h)
+/* What got through at the highest load: the lowest, the highest and the median of its trials. */
+static int take_mrr(const struct hunt *h, struct error *err)
 {
 	struct found_rate *mrr = &h->found->mrr;
+	double *pps = calloc(h->n_log + 1, sizeof(*pps));
+	struct trials_summary s;
+	unsigned n = 0;
 
 	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
+	if (!pps)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	for (unsigned i = 0; i < h->n_log; i++) {
-		double pps = h->log[i].rate_pps * (1 - h->log[i].loss_share);
-
-		if (h->log[i].rate_pps < h->found->max_pps)
-			continue;
-		if (!mrr->has_lower || pps < mrr->lower_pps)
-			mrr->lower_pps = pps;
-		if (pps > mrr->upper_pps)
-			mrr->upper_pps = pps;
-		mrr->has_lower = mrr->has_upper = mrr->done = true;
+		if (h->log[i].rate_pps >= h->found->max_pps)
+			pps[n++] = h->log[i].rate_pps * (1 - h->log[i].loss_share);
 	}
-	if (mrr->has_upper)
+	if (n) {
+		s = trials_summary_of(pps, n);
+		mrr->lower_pps = s.min;
+		mrr->upper_pps = s.max;
+		mrr->throughput_pps = s.median;
+		mrr->has_lower = mrr->has_upper = mrr->done = true;
 		find_culprit(h, h->found->max_pps, 0, mrr);
+	}
+	free(pps);
+	return 0;
 }
 
 int search_run(const struct search *s, struct report *report, struct found *found,
@@ -319,8 +325,9 @@ int search_run(const struct search *s, struct report *report, struct found *foun
 	}
 	if (h.mlr)
 		take_bounds(&h);
-	take_mrr(&h);
 	found->interrupted = rc == -EINTR;
+	if (take_mrr(&h, err) && !rc)
+		rc = -ENOMEM;
 	found->time_ns = pace_now() - h.start_ns;
 	report_next(report, s->o, "");
 	log_progress_clear();

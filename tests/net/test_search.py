@@ -140,8 +140,9 @@ if EVERYTHING:
         require_root()
         with lab():
             bottleneck()
-            document = search("--lab", NAME, "--tx", "socket", "-t", "2", "--sum", "14", "--min-rate", "1k",
-                              "--max-rate", "30k", "--rcvbuf", "8m", "-q", seconds=900)
+            document = search("--lab", NAME, "--tx", "socket", "-t", "2", "--sum", "14",
+                              "--min-rate", "1k", "--max-rate", "30k", "--rcvbuf", "8m",
+                              "--sndbuf", "8m", "--rt", "1", "-q", seconds=900)
         assert_log(document)
         capacity = RATE + BUFFER / 2
         assert_found(document["end"]["ndr"], capacity, stage)
@@ -156,7 +157,11 @@ def mrr():
     assert [t["parameters"]["phase"] for t in document["trials"]] == ["warm-up"] + ["mrr"] * 10
     end = document["end"]
     assert end["ndr"] is None and end["pdr"] is None
-    assert 0 < end["mrr"]["lower_pps"] <= end["mrr"]["upper_pps"] < 20000
+    rates = sorted(end["max_rate_pps"] * (1 - t["loss_share"]) for t in document["trials"][1:])
+    wanted = {"lower_pps": rates[0], "upper_pps": rates[-1],
+              "throughput_pps": (rates[4] + rates[5]) / 2}
+    for name, value in wanted.items():
+        assert abs(end["mrr"][name] - value) < 0.01, (name, value, end)
     assert end["mrr"]["stage"] == "netfilter"
 
 

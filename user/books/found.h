@@ -30,7 +30,7 @@ struct found_rate {
 	double loss_ratio; /* that is allowed */
 	bool has_lower, has_upper;
 	double lower_pps, upper_pps;
-	double throughput_pps; /* that got through at the lower bound */
+	double throughput_pps; /* got through at the lower bound; of mrr: the median */
 	enum stage stage;      /* that lost most at the upper bound; STAGE_NONE: none did */
 	enum found_limit limit;
 	bool done; /* as narrow as was asked for */

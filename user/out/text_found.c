@@ -76,16 +76,20 @@ static void print_goal(FILE *out, const struct found *f, const struct found_rate
 
 static void print_mrr(FILE *out, const struct found_rate *mrr)
 {
-	char lower[FMT_MAX], upper[FMT_MAX];
+	char median[FMT_MAX], lower[FMT_MAX], upper[FMT_MAX];
 	const char *culprit = found_culprit(mrr);
 
 	if (!mrr->has_upper)
 		return;
 	print_name(out, mrr);
-	fprintf(out, "%s", fmt_rate(lower, sizeof(lower), mrr->lower_pps));
+	fprintf(out, "%s got through at the highest rate%s%s",
+		fmt_rate(median, sizeof(median), mrr->throughput_pps), *culprit ? ": " : "",
+		culprit);
 	if (mrr->upper_pps > mrr->lower_pps)
-		fprintf(out, " to %s", fmt_rate(upper, sizeof(upper), mrr->upper_pps));
-	fprintf(out, " got through at the highest rate%s%s\n", *culprit ? ": " : "", culprit);
+		fprintf(out, "  (median; lowest %s, highest %s)",
+			fmt_rate(lower, sizeof(lower), mrr->lower_pps),
+			fmt_rate(upper, sizeof(upper), mrr->upper_pps));
+	fprintf(out, "\n");
 }
 
 void text_found(FILE *out, const struct found *f)
