@@ -45,7 +45,8 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 			r->json = json_out_new(
 				stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, r->schema);
 	}
-	if (!r || !r->res || (r->own && o->repeat > 1 && !r->trials) || (output != OUTPUT_TEXT && !r->json)) {
+	if (!r || !r->res || (r->own && o->repeat > 1 && !r->trials) ||
+	    (output != OUTPUT_TEXT && !r->json)) {
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 		goto fail;
 	}
@@ -114,7 +115,8 @@ static void tell_interval(struct report *r, const struct experiment_interval *no
 	char sent[FMT_MAX], dropped[FMT_MAX], memory[FMT_MAX];
 	double ns = (double)(now->time_ns - last->time_ns);
 
-	log_info("%s%.0f s: %s sent, %s lost, CPU of the sender %.0f %%, of the receiver %.0f %%, %s",
+	log_info("%s%.0f s: %s sent, %s lost, CPU of the sender %.0f %%, of the receiver %.0f %%, "
+		 "%s",
 		 r->title, (double)now->time_ns * 1e-9,
 		 fmt_count(sent, sizeof(sent), now->sent - last->sent),
 		 fmt_count(dropped, sizeof(dropped), now->dropped - last->dropped),

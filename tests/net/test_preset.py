@@ -39,7 +39,8 @@ def lines_with_options_of_the_command_line():
         path.write_text(TEXT)
         result = preset(str(path), "-c", "1000", "--rate", "50k")
     lossy, failed, fine = result.json["trials"]
-    assert [t["parameters"]["trial"] for t in result.json["trials"]] == ["lossy", "not here", "fine"]
+    assert [t["parameters"]["trial"] for t in result.json["trials"]] == ["lossy", "not here",
+                                                                         "fine"]
     assert_balanced({"end": lossy}, attempted=1000)
     assert_balanced({"end": fine}, attempted=1000)
     assert set(lost({"end": lossy})) == {"netfilter"}

@@ -105,7 +105,8 @@ def configure(role, *command):
 def shape():
     """A token bucket at the sender's device: its queue and its burst are the buffer."""
     configure("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate",
-              f"{RATE * FRAME * 8}bit", "burst", str(50 * FRAME), "limit", str((BUFFER - 50) * FRAME))
+              f"{RATE * FRAME * 8}bit", "burst", str(50 * FRAME),
+              "limit", str((BUFFER - 50) * FRAME))
 
 
 def police():
