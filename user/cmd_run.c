@@ -65,6 +65,8 @@ const struct opt run_opts[] = {
 };
 
 const struct opt lab_opts[] = {
+	{"mtu", 0, OPT_UINT, offsetof(struct lab_wish, mtu), .min = 1280, .max = 65535,
+	 .metavar = "BYTES", .default_text = "1500", .help = "of the lab's devices"},
 	{"queues", 0, OPT_UINT, offsetof(struct lab_wish, queues), .min = 1, .max = 256,
 	 .default_text = "as many as are used", .help = "queues of the lab's devices"},
 	{"device-gro", 0, OPT_FLAG, offsetof(struct lab_wish, gro),
@@ -86,6 +88,12 @@ static const struct opt preset_opts[] = {
 
 static const struct opt_group run_groups[] = {{"Preset", preset_opts, 0}, RUN_GROUPS, {0}};
 
+/* Of the lab that run makes; others are taken to be alike. */
+static unsigned lab_mtu(const struct run_options *o)
+{
+	return o->wish.mtu ? o->wish.mtu : LAB_MTU;
+}
+
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
@@ -99,8 +107,8 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	if (shape_needs_frames(&o->shape))
 		return TX_XSK;
 	if (o->faults.set || t->no_wait || t->sndbuf || tuning_needs_socket(&o->tuning) ||
-	    t->length == LENGTH_BEST || shape_needs_fragments(&o->shape, LAB_MTU) ||
-	    traffic_payload(t, &tx_xsk, LAB_MTU, &payload, &why))
+	    t->length == LENGTH_BEST || shape_needs_fragments(&o->shape, lab_mtu(o)) ||
+	    traffic_payload(t, &tx_xsk, lab_mtu(o), &payload, &why))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -118,8 +126,8 @@ static int check_ports(const struct run_options *o, struct error *err)
 				 "lab '%s' has its topology already", o->lab);
 	if ((o->ports.n || o->lab) && memcmp(&o->wish, &none, sizeof(none)))
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i and --lab out",
-				 "--queues, --device-gro, --threaded-napi and --rps are for the lab "
-				 "that run makes");
+				 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for "
+				 "the lab that run makes");
 	if (!o->ports.n)
 		return 0;
 	if (o->ports.n != 2)
@@ -172,12 +180,12 @@ static int plan_shape(struct run_options *o, struct run_spec *spec, struct shape
 	spec->count =
 		o->traffic.duration_ns && !o->traffic.count_set ? UINT64_MAX : o->traffic.count;
 	if (!o->ports.n && !spec->tx->fragments &&
-	    spec->payload + (o->traffic.ipv6 ? 48 : 28) > LAB_MTU)
+	    spec->payload + (o->traffic.ipv6 ? 48 : 28) > lab_mtu(o))
 		return error_set(
 			err, STATUS_USAGE, -EMSGSIZE, "use --tx socket, or smaller packets",
 			"the largest packet does not fit the MTU of %u, and no fragments are "
 			"made by --tx %s",
-			LAB_MTU, spec->tx->name);
+			lab_mtu(o), spec->tx->name);
 	return 0;
 }
 
@@ -210,18 +218,19 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
 				 "--pass is for the receiving engine xdp");
 	traffic_plan(&o->traffic, spec);
-	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : LAB_MTU, &spec->payload, err);
+	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : lab_mtu(o), &spec->payload,
+			     err);
 	if (!rc)
 		rc = plan_shape(o, spec, shape, err);
 	if (!rc && o->rx != RX_SOCKET && !o->ports.n &&
-	    spec->payload + (spec->ipv6 ? 48 : 28) > LAB_MTU)
+	    spec->payload + (spec->ipv6 ? 48 : 28) > lab_mtu(o))
 		rc = error_set(err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
 			       "--rx %s takes single frames: %u bytes of payload do not fit the "
 			       "MTU of %u",
-			       spec->rx->name, spec->payload, LAB_MTU);
+			       spec->rx->name, spec->payload, lab_mtu(o));
 	if (!rc)
 		rc = tuning_check(&o->tuning, spec->tx, spec->rx, o->traffic.ipv6, spec->payload,
-				  o->ports.n ? 0 : LAB_MTU, err);
+				  o->ports.n ? 0 : lab_mtu(o), err);
 	return rc;
 }
 

@@ -54,7 +54,7 @@ def those_there_are():
     assert result.status == 0 and not result.err, result
     assert [line.split()[0] for line in result.out.splitlines()] == SHIPPED, result
     assert {"million", "burst-1m", "soak-40k", "soak-60k", "buffers", "datagram-size",
-            "parallel"} <= set(SHIPPED)
+            "parallel", "same-node", "cross-node"} <= set(SHIPPED)
 
 
 @table([(message, name, content, message) for name, content, message in (

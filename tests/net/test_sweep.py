@@ -109,9 +109,12 @@ def interrupted():
 @case
 def settings_of_the_lab():
     require_root()
-    document = run(*QUICK, "--queues", "3", "--threaded-napi", "--rps", "0")
+    document = run(*QUICK, "--topology", "router", "--mtu", "1450", "--queues", "3",
+                   "--threaded-napi", "--rps", "0")
     assert_balanced(document, attempted=1000)
-    tx, rx = document["start"]["env"]["interfaces"]
+    assert document["start"]["lab"]["topology"] == "router"
+    tx, *_, rx = document["start"]["env"]["interfaces"]
+    assert {p["mtu"] for p in document["start"]["env"]["interfaces"]} == {1450}
     assert tx["rx_queues"] == rx["rx_queues"] == rx["tx_queues"] == 3
     assert rx["threaded_napi"] is True and tx["threaded_napi"] is False
     assert rx["offloads"]["rx-gro"] and not tx["offloads"]["rx-gro"]
@@ -123,6 +126,8 @@ def settings_of_the_lab():
     (["--lab", "x", "--queues", "2"], "for the lab that run makes"),
     (["--rps", "99999"], "out of range"),
     (["--queues", "0"], "out of range"),
+    (["--mtu", "1279"], "out of range"),
+    (["--mtu", "1300", "--tx", "xsk", "-l", "1300"], "does not fit the MTU of 1300"),
 )])
 def settings_refused(options, message):
     result = pktledger("run", *options)

@@ -7,6 +7,7 @@
 
 /* What the user asked for; all 0: nothing. */
 struct lab_wish {
+	unsigned mtu;	    /* 0: 1500 */
 	unsigned queues;    /* of each device; 0: as many as the engines need */
 	bool gro;	    /* of the receiving device */
 	bool threaded_napi; /* of the receiving device: a kernel thread instead of softirq */

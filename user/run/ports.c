@@ -146,6 +146,7 @@ int ports_open(const struct run_spec *spec, enum lab_topology topology, struct l
 		.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1,
 	};
 
+	lab_spec.mtu = spec->wish.mtu;
 	if (spec->wish.queues > lab_spec.queues)
 		lab_spec.queues = spec->wish.queues;
 	if (spec->port_a)

@@ -193,7 +193,7 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 		.rx = rig_rx_ops(spec)->name,
 		.family = spec->ipv6 ? AF_INET6 : AF_INET,
 		.payload = spec->payload,
-		.mtu = 1500,
+		.mtu = spec->wish.mtu ? spec->wish.mtu : 1500,
 		.segments = spec->tuning.send.gso ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET,
 								    spec->payload)
 						  : 1,
