@@ -15,6 +15,7 @@
 #define ETH_P_ARP	 0x0806
 #define IPPROTO_FRAGMENT 44
 #define IPPROTO_ICMPV6	 58
+#define IPPROTO_HOPOPTS	 0
 #define IPPROTO_ICMP	 1
 #define ND_SOLICIT	 135
 #define ICMP_UNREACH	 3
@@ -308,6 +309,18 @@ int fault_untold(struct __sk_buff *skb)
 	    !bpf_skb_load_bytes(skb, ETH_HLEN + IP6_HLEN, type, sizeof(type)))
 		return type[0] == ICMP6_TOO_BIG ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	return TC_ACT_UNSPEC;
+}
+
+/* MLD is behind a hop-by-hop header (RFC 2710, section 3). */
+SEC("tc")
+int fault_mute(struct __sk_buff *skb)
+{
+	__u8 next;
+
+	if (skb->protocol != bpf_htons(ETH_P_IPV6) ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_NEXT_OFF, &next, 1))
+		return TC_ACT_UNSPEC;
+	return next == IPPROTO_HOPOPTS ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 static __always_inline void leave_in_cell(__u64 word)

@@ -72,6 +72,7 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 {
 	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
 	__u8 type[8];
+	__u32 link;
 
 	/*
 	 * An unset network header that was moved with the others (skb_headers_offset_update(), in
@@ -83,15 +84,17 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 		*proto = 0; /* by the version nibble */
 		return at->network_header;
 	}
-	if (mac) {
-		if (bpf_probe_read_kernel(type, 6, at->head + at->mac_header + 12))
+	/* AF_XDP sets no header and no protocol: its frame begins at skb->data (xsk_build_skb()). */
+	if (mac || !at->protocol) {
+		link = mac ? at->mac_header : at->data - at->head;
+		if (bpf_probe_read_kernel(type, 6, at->head + link + 12))
 			return -1;
 		*proto = be16_at(type);
 		if (*proto == ETH_P_8021Q || *proto == ETH_P_8021AD) {
 			*proto = be16_at(type + 4);
-			return at->mac_header + ETH_HLEN + 4;
+			return link + ETH_HLEN + 4;
 		}
-		return at->mac_header + ETH_HLEN;
+		return link + ETH_HLEN;
 	}
 	*proto = bpf_ntohs(at->protocol);
 	return at->data - at->head;

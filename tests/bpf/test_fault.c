@@ -188,6 +188,31 @@ static void untold_of_the_mtu(void **state)
 	fault_bpf__destroy(skel);
 }
 
+static void mute_about_groups(void **state)
+{
+	const struct {
+		struct frame_spec spec;
+		int64_t verdict;
+	} frames[] = {
+		{{.six = true}, UNSPEC},
+		{{.six = false}, UNSPEC},
+		{{.six = true, .protocol = 58}, UNSPEC},
+	};
+	struct fault_bpf *skel = load((struct fault_config){});
+	int fd = bpf_program__fd(skel->progs.fault_mute);
+	struct frame mld = frame_make((struct frame_spec){.six = true});
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
+		struct frame f = frame_make(frames[i].spec);
+
+		assert_int_equal(run_program(fd, &f, f.len), frames[i].verdict);
+	}
+	mld.at[mld.l3 + 6] = 0; /* hop-by-hop */
+	assert_int_equal(run_program(fd, &mld, mld.len), SHOT);
+	fault_bpf__destroy(skel);
+}
+
 static void filter_refuses_the_share(void **state)
 {
 	(void)state;
@@ -403,6 +428,7 @@ int main(void)
 		cmocka_unit_test(spoilt_headers),
 		cmocka_unit_test(deaf_to_questions),
 		cmocka_unit_test(untold_of_the_mtu),
+		cmocka_unit_test(mute_about_groups),
 		cmocka_unit_test(filter_refuses_the_share),
 		cmocka_unit_test(xdp_drops_the_flow_only),
 		cmocka_unit_test(xdp_is_a_checkpoint),

@@ -28,6 +28,11 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["tc_egress"],
     ["tc_egress:stolen"],
     ["qdisc:replace"],
+    ["tx_device:tap"],
+    ["tx_device:tap", "--tx", "xsk", "--ipv6"],
+    ["tx_device:tap", "--tx", "xdp", "--rx", "xsk"],
+    ["tx_device:detach"],
+    ["tx_device:detach", "--tx", "xsk", "--ipv6"],
     ["xdp:aborted"],
     ["xdp:redirect"],
     ["xdp:redirect", "--tx", "xdp"],
@@ -75,7 +80,7 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
-LOSES_ALL = ("neigh", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
+LOSES_ALL = ("neigh", "tx_device:detach", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
              "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5

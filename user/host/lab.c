@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/lab_parts.h"
+#include "host/lab_tap.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 
@@ -141,6 +142,21 @@ static int set_up_port(struct lab_port *p, unsigned mtu)
 	return ret;
 }
 
+static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, struct error *err)
+{
+	int ret = set_up_port(a, mtu);
+
+	if (!ret)
+		ret = set_up_port(b, mtu);
+	if (!ret)
+		ret = lab_read_port(a);
+	if (!ret)
+		ret = lab_read_port(b);
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot set up %s and %s: %s",
+			       a->ifname, b->ifname, strerror(-ret))
+		   : 0;
+}
+
 static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, unsigned mtu,
 		     struct error *err)
 {
@@ -151,18 +167,7 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 				 ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VETH" : NULL,
 				 "cannot make the veth pair %s, %s: %s", a->ifname, b->ifname,
 				 strerror(-ret));
-	ret = set_up_port(a, mtu);
-	if (!ret)
-		ret = set_up_port(b, mtu);
-	if (!ret)
-		ret = lab_read_port(a);
-	if (!ret)
-		ret = lab_read_port(b);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL,
-				 "cannot set up the veth pair %s, %s: %s", a->ifname, b->ifname,
-				 strerror(-ret));
-	return 0;
+	return set_up_link(a, b, mtu, err);
 }
 
 static int add_addresses(const struct lab_port *p, struct error *err)
@@ -305,10 +310,34 @@ static int wait_quiet(struct lab *lab, struct error *err)
 	return ret;
 }
 
+/* Its queues are one each: the carrier is one thread. */
+static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
+{
+	int ret = 0;
+
+	if (queues > 1)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use one thread (-P 1)",
+				 "the taps of a lab have one queue each");
+	ret = lab_taps_open(&lab->taps, &lab->tx, &lab->rx, err);
+	if (!ret)
+		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
+	if (ret)
+		return ret;
+	ret = lab_taps_connect(lab->taps);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot connect the taps: %s",
+				 strerror(-ret));
+	ret = lab_wait_told_up(&lab->tx, err);
+	if (!ret)
+		ret = lab_wait_told_up(&lab->rx, err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+}
+
 static int (*const build[])(struct lab *lab, unsigned queues, unsigned mtu, struct error *err) = {
 	[LAB_PAIR] = build_pair,
 	[LAB_ROUTER] = build_router,
 	[LAB_BRIDGE] = build_bridge,
+	[LAB_TAP] = build_tap,
 };
 
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
@@ -324,6 +353,9 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (mtu < MTU_MIN || mtu > MTU_MAX)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "the MTU of a lab is %d to %d, not %u", MTU_MIN, MTU_MAX, mtu);
+	if (spec->name && spec->topology == LAB_TAP)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "use run --topology tap",
+				 "a lab of taps is there only while a process carries its frames");
 	ret = spec->name ? lab_check_free(spec->name, err) : 0;
 	if (!ret)
 		ret = make_namespace(&lab->tx_ns, false, err);
@@ -342,6 +374,8 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 
 void lab_close(struct lab *lab)
 {
+	lab_taps_close(lab->taps);
+	lab->taps = NULL;
 	netns_close(&lab->tx_ns);
 	netns_close(&lab->rx_ns);
 	netns_close(&lab->router_ns);

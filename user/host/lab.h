@@ -5,6 +5,7 @@
  *   pair:    tx [v-tx]======[v-rx] rx
  *   router:  tx [v-tx]==[v-r0] router [v-r1]==[v-rx] rx
  *   bridge:  tx [v-tx]==[v-b0] bridge [v-b1]==[v-rx] rx
+ *   tap:     tx [v-tx]--a thread of this process--[v-rx] rx, both taps; anonymous only
  *
  * Addresses: 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Neighbours are static and
  * the kernel sends nothing of its own once lab_open() is back, so that counters carry the flow
@@ -27,7 +28,7 @@
 
 #define LAB_DIR "/run/pktledger/labs"
 
-enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE };
+enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP };
 
 #define LAB_BRIDGE_NAME "br0"
 
@@ -60,6 +61,8 @@ struct lab_port {
 	struct in6_addr ip6; /* /64 */
 };
 
+struct lab_taps;
+
 /* Stays where it is while it is open: the ports point into it. */
 struct lab {
 	enum lab_topology topology;
@@ -68,6 +71,7 @@ struct lab {
 	struct lab_port router_tx, router_rx; /* the middle's ports towards tx and rx; those of a
 						 bridge have no addresses */
 	char name[32];			      /* empty: anonymous */
+	struct lab_taps *taps;		      /* NULL: it has none */
 };
 
 /*

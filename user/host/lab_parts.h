@@ -24,6 +24,9 @@ static inline unsigned lab_ports(const struct lab *lab)
 /* Waits until the link has its carrier. -ETIMEDOUT. */
 int lab_wait_running(const struct lab_port *port, struct error *err);
 
+/* Waits until the carrier is known everywhere; of a veth it is at once. -ETIMEDOUT. */
+int lab_wait_told_up(const struct lab_port *port, struct error *err);
+
 /* Waits until the kernel has sent all it sends for new IPv6 addresses. -ETIMEDOUT. */
 int lab_wait_quiet(const struct lab_port *port, struct error *err);
 

@@ -104,6 +104,22 @@ static int wait_until(condition is, const struct lab_port *port, const char *wha
 			 port->ifname, strerror(-ret));
 }
 
+/* The kernel has told everybody of the carrier (linkwatch), which makes IPv6 report once more. */
+static int told_up(const struct lab_port *port)
+{
+	char path[64], state[16];
+	int ret;
+
+	snprintf(path, sizeof(path), "class/net/%s/operstate", port->ifname);
+	ret = netns_sysfs_read(port->ns, path, state, sizeof(state));
+	return ret < 0 ? ret : !strcmp(state, "up");
+}
+
+int lab_wait_told_up(const struct lab_port *port, struct error *err)
+{
+	return wait_until(told_up, port, "was not told of as up", err);
+}
+
 int lab_wait_running(const struct lab_port *port, struct error *err)
 {
 	return wait_until(running, port, "had no carrier", err);

@@ -7,6 +7,7 @@ const struct opt_value lab_topologies[] = {
 	{"pair", LAB_PAIR, "two namespaces, one link"},
 	{"router", LAB_ROUTER, "a third namespace between them forwards"},
 	{"bridge", LAB_BRIDGE, "a third namespace between them bridges"},
+	{"tap", LAB_TAP, "two taps, and run carries the frames between them"},
 	{0},
 };
 
@@ -21,7 +22,8 @@ enum lab_topology lab_topology_named(const char *name)
 
 const char *lab_middle(enum lab_topology topology)
 {
-	return topology == LAB_PAIR ? NULL : lab_topologies[topology].name;
+	return topology == LAB_ROUTER || topology == LAB_BRIDGE ? lab_topologies[topology].name
+								: NULL;
 }
 
 const struct lab_port *lab_next_hop(const struct lab *lab)

@@ -237,16 +237,20 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
 									  : BOOK_YES,
 		.tx_socket = rig->spec->tx == &tx_socket,
-		.rx_in_sender = rig->fx.threaded_napi || rig->spec->rx != &rx_socket ||
+		.rx_in_sender = rig->fx.threaded_napi || lab->taps || rig->spec->rx != &rx_socket ||
 						rig->spec->tx == &tx_xdp || rig->fx.xdp ||
 						lab_wish_moves(&rig->spec->wish)
 					? BOOK_NO
 					: BOOK_YES,
 		/* generic XDP counts its drops nowhere */
 		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
-		.tx_qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
+		.tx_qdisc = rig->fx.tbf_bps ? "tbf"
+			    : lab->taps	    ? "pfifo_fast"
+					    : NULL,
 		.links = link,
-		.n_links = middle ? 2 : 1,
+		.n_links = middle      ? 2
+			   : lab->taps ? 0
+				       : 1,
 	};
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		if (res->refused_by[i].error == EAGAIN)

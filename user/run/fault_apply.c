@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/journal.h"
+#include "host/lab_tap.h"
 #include "host/netdev.h"
 #include "run/fault_config.h"
 #include "run/fault_net.h"
@@ -18,9 +19,10 @@
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
-#define LAB_PAYLOAD   128  /* of the datagrams that a lab's queues are measured by */
-#define LAB_HEADERS   48   /* of the largest of them: IPv6 and UDP */
-#define QDISC_AFTER   1000 /* packets, of the pfifo that replaces another qdisc */
+#define LAB_PAYLOAD   128   /* of the datagrams that a lab's queues are measured by */
+#define LAB_HEADERS   48    /* of the largest of them: IPv6 and UDP */
+#define TAP_BURN_NS   20000 /* a frame, of who carries it from tap to tap: 50 kpps */
+#define QDISC_AFTER   1000  /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {
 	const struct fault_list *list;
@@ -49,6 +51,7 @@ static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc
 		return lab_next_hop(s->lab);
 	case FAULT_TC_UNTOLD:
 	case FAULT_TC_EGRESS_DROP:
+	case FAULT_TC_MUTE:
 		return &s->lab->tx;
 	default:
 		return &s->lab->rx;
@@ -88,6 +91,8 @@ static int apply_devices(const struct fault_state *s, struct error *err)
 			"switch off checksum offload", tx, err);
 	if (!ret && fx->threaded_napi)
 		ret = lab_thread_napi(tx, lab_link_peer(s->lab), err);
+	if (fault_has(s->list, FAULT_TX_DEVICE_TAP))
+		lab_taps_slow(s->lab->taps, TAP_BURN_NS);
 	if (!ret && fx->busy_cpu >= 0)
 		ret = lab_steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
 	if (!ret && fx->tbf_bps)
@@ -228,6 +233,8 @@ int fault_begin(struct fault_state *state, struct error *err)
 	char triple[64];
 	int ret = limit_flows(state, err);
 
+	if (fault_has(state->list, FAULT_TX_DEVICE_DETACH))
+		lab_taps_pause(state->lab->taps);
 	if (ret || !fault_has(state->list, FAULT_UDP_MEM) || state->udp_mem)
 		return ret;
 	snprintf(triple, sizeof(triple), "%lu %lu %lu", pages, pages, pages);
@@ -241,6 +248,8 @@ int fault_end(struct fault_state *state, struct error *err)
 
 	if (!state)
 		return 0;
+	if (fault_has(state->list, FAULT_TX_DEVICE_DETACH))
+		lab_taps_detach(state->lab->taps);
 	change = state->udp_mem;
 	state->udp_mem = NULL;
 	ret = journal_restore(change, err);

@@ -89,6 +89,8 @@ struct fault_programs fault_programs(const struct fault_list *list, const struct
 		.tc[FAULT_TC_UNTOLD] = fault_has(list, FAULT_IP_FORWARD_MTU),
 		.tc[FAULT_TC_EGRESS_DROP] =
 			fault_has(list, FAULT_TC_EGRESS) || fault_has(list, FAULT_TC_EGRESS_STOLEN),
+		/* it would report once more, and the counter of the device show it */
+		.tc[FAULT_TC_MUTE] = fault_has(list, FAULT_TX_DEVICE_DETACH),
 		.xdp = fx->xdp,
 		.cpu = fault_has(list, FAULT_XDP_CPUMAP),
 		.cgroup = fault_has(list, FAULT_TX_SOCKET),

@@ -17,6 +17,10 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				 "the sender's qdisc is replaced with its queue full"},
 	[FAULT_TX_DEVICE] = {"tx_device", FAULT_TX_DEVICE,
 			     "the next device's ring is full: it takes its time"},
+	[FAULT_TX_DEVICE_TAP] = {"tx_device:tap", FAULT_TX_DEVICE_TAP,
+				 "the ring of a tap is full: who reads it takes his time"},
+	[FAULT_TX_DEVICE_DETACH] = {"tx_device:detach", FAULT_TX_DEVICE_DETACH,
+				    "nobody reads a tap, and it is closed with its ring unread"},
 	[FAULT_XDP] = {"xdp", FAULT_XDP, "an XDP program drops a share"},
 	[FAULT_XDP_ABORTED] = {"xdp:aborted", FAULT_XDP_ABORTED,
 			       "an XDP program aborts on a share"},
@@ -105,6 +109,9 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
 	[FAULT_QDISC_REPLACE] = {.tx = "socket", .of_program = true},
 	[FAULT_TX_DEVICE] = {.of_program = true}, /* it takes a large SO_SNDBUF */
+	[FAULT_TX_DEVICE_TAP] = {.of_program = true},
+	/* live frames in the ring are freed without an event (tun_ptr_free()) */
+	[FAULT_TX_DEVICE_DETACH] = {.not_tx = "xdp", .of_program = true},
 	[FAULT_XDP] = {FAULT_VALUE_SHARE},
 	[FAULT_XDP_ABORTED] = {FAULT_VALUE_SHARE, .not_tx = "xdp"},
 	[FAULT_XDP_GENERIC] = {FAULT_VALUE_SHARE},
@@ -159,6 +166,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define AT_BACKLOG   (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
 #define OF_FRAGMENTS (BIT(IP_FRAG_MISSING) | BIT(IP_FRAG_OVERLAP) | BIT(IP_FRAG_DUPLICATE))
 #define BRIDGED	     (BIT(L2_BLOCKED) | BIT(L2_FLOOD))
+#define TAPPED	     (BIT(TX_DEVICE_TAP) | BIT(TX_DEVICE_DETACH))
 #define ROUTED                                                                                     \
 	(BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(NETFILTER_FORWARD) |                      \
 	 BIT(IP_ROUTE_BLACKHOLE))
@@ -177,6 +185,9 @@ const struct fault_conflict fault_conflicts[] = {
 		 BIT(NETFILTER_FORWARD) | AT_RECEIVER,
 	 "no packet comes past the router"},
 	{ROUTED, BRIDGED, "one needs a router, one a bridge"},
+	{TAPPED, ROUTED | BRIDGED, "one needs taps, one another topology"},
+	{TAPPED, TAPPED | FAULTS_OF_VETH, "one needs taps, one a veth"},
+	{BIT(TX_DEVICE_DETACH), AT_RECEIVER | BIT(L2_ADDRESS), "no frame leaves the tap"},
 	{BRIDGED, BRIDGED | BIT(L2_ADDRESS) | AT_RECEIVER, "no frame comes past the bridge"},
 	{BIT(L2_ADDRESS),
 	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host/lab_tap.h"
 #include "run/fault_plan_parts.h"
 
 #define VETH_RING      256	  /* VETH_RING_SIZE */
@@ -67,6 +68,10 @@ static int plan_topology(struct plan *p)
 	enum lab_topology needed = fault_topology(p->list);
 
 	p->fx->topology = p->req->topology_fixed ? p->req->topology : needed;
+	if (p->fx->topology == LAB_TAP && p->list->set & FAULTS_OF_VETH)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --topology out",
+				 "--fault %s needs a veth, not a tap",
+				 fault_values[__builtin_ctzll(p->list->set & FAULTS_OF_VETH)].name);
 	if (needed == LAB_PAIR || needed == p->fx->topology)
 		return 0;
 	return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --lab and --topology out",
@@ -79,10 +84,13 @@ enum lab_topology fault_topology(const struct fault_list *list)
 	const uint64_t routed = FAULT_BIT(FAULT_IP_FORWARD_TTL) | FAULT_BIT(FAULT_IP_FORWARD_MTU) |
 				FAULT_BIT(FAULT_NETFILTER_FORWARD) |
 				FAULT_BIT(FAULT_IP_ROUTE_BLACKHOLE);
+	const uint64_t tapped = FAULT_BIT(FAULT_TX_DEVICE_TAP) | FAULT_BIT(FAULT_TX_DEVICE_DETACH);
 	const uint64_t bridged = FAULT_BIT(FAULT_L2_BLOCKED) | FAULT_BIT(FAULT_L2_FLOOD);
 
 	if (list->set & routed)
 		return LAB_ROUTER;
+	if (list->set & tapped)
+		return LAB_TAP;
 	return list->set & bridged ? LAB_BRIDGE : LAB_PAIR;
 }
 
@@ -335,6 +343,11 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (plan_has(&p, FAULT_XDP_CPUMAP))
 		ret = plan_need_count(&p, FAULT_XDP_CPUMAP, FAULT_CPUMAP_QUEUE,
 				      "the queue of the CPU");
+	if (!ret && (plan_has(&p, FAULT_TX_DEVICE_TAP) || plan_has(&p, FAULT_TX_DEVICE_DETACH)))
+		ret = plan_need_count(&p,
+				      plan_has(&p, FAULT_TX_DEVICE_TAP) ? FAULT_TX_DEVICE_TAP
+									: FAULT_TX_DEVICE_DETACH,
+				      LAB_TAP_RING, "the ring of the tap");
 	if (!ret && plan_has(&p, FAULT_TX_DEVICE))
 		ret = plan_tx_device(&p);
 	if (!ret && plan_has(&p, FAULT_BACKLOG))

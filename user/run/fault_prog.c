@@ -35,6 +35,8 @@ static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_
 		return prog->skel->progs.fault_untold;
 	case FAULT_TC_EGRESS_DROP:
 		return prog->skel->progs.fault_egress;
+	case FAULT_TC_MUTE:
+		return prog->skel->progs.fault_mute;
 	case FAULT_TC_COUNT:
 		break;
 	}
@@ -117,7 +119,7 @@ static int attach_tc(const struct bpf_program *prog, const struct lab_port *port
 int fault_prog_tc(struct fault_prog *prog, enum fault_tc which, const struct lab_port *port,
 		  struct error *err)
 {
-	bool egress = which == FAULT_TC_EGRESS_DROP;
+	bool egress = which == FAULT_TC_EGRESS_DROP || which == FAULT_TC_MUTE;
 	int ret = attach_tc(tc_program(prog, which), port, egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,
 			    FAULT_TC_PRIORITY + which);
 

@@ -16,13 +16,14 @@
 
 /* Programs at tc; each has a priority of its own, in this order. */
 enum fault_tc {
-	FAULT_TC_SLOW, /* takes its time; at ingress, as all but one */
+	FAULT_TC_SLOW, /* takes its time; at ingress, as all but two */
 	FAULT_TC_SPOIL,
 	FAULT_TC_INGRESS_DROP,
 	FAULT_TC_FRAGMENT,
 	FAULT_TC_DEAF,	 /* answers nobody who asks for an address */
 	FAULT_TC_UNTOLD, /* hears nothing of a smaller MTU on the way */
 	FAULT_TC_EGRESS_DROP,
+	FAULT_TC_MUTE, /* at egress too: what IPv6 reports of itself does not leave */
 	FAULT_TC_COUNT,
 };
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/lab_tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FRAME_MAX 65550 /* the largest MTU and an Ethernet header */
+#define POLL_MS	  20	/* so that a change is seen soon */
+
+struct lab_taps {
+	int fd[2]; /* of a and b */
+	pthread_t thread;
+	bool started;
+	atomic_bool stop, paused;
+	atomic_ullong slow_ns;
+	uint8_t frame[FRAME_MAX];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void spend(uint64_t ns)
+{
+	for (uint64_t end = now_ns() + ns; ns && now_ns() < end;)
+		;
+}
+
+/* One frame, if there is one; what the other end does not take, the kernel drops. */
+static bool carry(struct lab_taps *t, unsigned from)
+{
+	ssize_t n = read(t->fd[from], t->frame, sizeof(t->frame)), sent;
+
+	if (n <= 0)
+		return false;
+	do {
+		sent = write(t->fd[!from], t->frame, (size_t)n);
+	} while (sent < 0 && errno == EINTR);
+	if (!from)
+		spend(atomic_load_explicit(&t->slow_ns, memory_order_relaxed));
+	return true;
+}
+
+static void *carrier(void *arg)
+{
+	struct lab_taps *t = arg;
+
+	while (!atomic_load(&t->stop)) {
+		bool paused = atomic_load(&t->paused), moved;
+		struct pollfd wait[] = {{paused ? -1 : t->fd[0], POLLIN, 0}, {t->fd[1], POLLIN, 0}};
+
+		moved = !paused && carry(t, 0);
+		moved |= carry(t, 1);
+		if (!moved)
+			poll(wait, 2, POLL_MS);
+	}
+	return NULL;
+}
+
+/* A device belongs to the namespace in which the file was opened. It outlives its reader. */
+static int open_tap(const struct lab_port *port)
+{
+	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+	int saved = netns_push(port->ns), fd, off = 0, ret = 0;
+
+	if (saved < 0)
+		return saved;
+	fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		ret = -errno;
+	memcpy(ifr.ifr_name, port->ifname, sizeof(ifr.ifr_name));
+	if (!ret && (ioctl(fd, TUNSETIFF, &ifr) || ioctl(fd, TUNSETPERSIST, 1) ||
+		     ioctl(fd, TUNSETCARRIER, &off)))
+		ret = -errno;
+	ifr.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+	memcpy(ifr.ifr_hwaddr.sa_data, port->mac, sizeof(port->mac));
+	if (!ret && ioctl(fd, SIOCSIFHWADDR, &ifr))
+		ret = -errno;
+	netns_pop(saved);
+	if (ret && fd >= 0)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+int lab_taps_open(struct lab_taps **out, const struct lab_port *a, const struct lab_port *b,
+		  struct error *err)
+{
+	struct lab_taps *t = calloc(1, sizeof(*t));
+	int ret;
+
+	if (!t)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	t->fd[0] = open_tap(a);
+	t->fd[1] = t->fd[0] < 0 ? -1 : open_tap(b);
+	ret = t->fd[0] < 0 ? t->fd[0] : t->fd[1] < 0 ? t->fd[1] : 0;
+	if (!ret)
+		ret = -pthread_create(&t->thread, NULL, carrier, t);
+	t->started = !ret;
+	if (ret) {
+		lab_taps_close(t);
+		return error_set(err, STATUS_UNABLE, ret,
+				 "the kernel needs CONFIG_TUN, and this process /dev/net/tun",
+				 "cannot make the taps %s, %s: %s", a->ifname, b->ifname,
+				 strerror(-ret));
+	}
+	*out = t;
+	return 0;
+}
+
+int lab_taps_connect(struct lab_taps *t)
+{
+	int on = 1;
+
+	return ioctl(t->fd[0], TUNSETCARRIER, &on) || ioctl(t->fd[1], TUNSETCARRIER, &on) ? -errno
+											  : 0;
+}
+
+void lab_taps_slow(struct lab_taps *t, uint64_t ns)
+{
+	atomic_store(&t->slow_ns, ns);
+}
+
+void lab_taps_pause(struct lab_taps *t)
+{
+	atomic_store(&t->paused, true);
+}
+
+static void end_thread(struct lab_taps *t)
+{
+	atomic_store(&t->stop, true);
+	if (t->started)
+		pthread_join(t->thread, NULL);
+	t->started = false;
+}
+
+void lab_taps_detach(struct lab_taps *t)
+{
+	end_thread(t);
+	if (t->fd[0] >= 0)
+		close(t->fd[0]);
+	t->fd[0] = -1;
+}
+
+void lab_taps_close(struct lab_taps *t)
+{
+	if (!t)
+		return;
+	end_thread(t);
+	for (unsigned i = 0; i < 2; i++) {
+		if (t->fd[i] >= 0)
+			close(t->fd[i]);
+	}
+	free(t);
+}
