@@ -200,38 +200,59 @@ static __always_inline int find_stamp(const struct stamp_reader *r, struct packe
 	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
 }
 
+/* The stamp in the first fragment of a datagram to our port; 0: it cannot be read. */
+static __always_inline __u64 first_word(const struct stamp_reader *r, __u32 udp)
+{
+	__u8 ports[4];
+
+	if (udp + UDP_HLEN > r->at->tail ||
+	    bpf_probe_read_kernel(ports, sizeof(ports), r->at->head + udp) ||
+	    be16_at(ports + 2) != cfg.port)
+		return 0;
+	return stamp_at(r, udp + UDP_HLEN);
+}
+
 /*
  * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
- * nothing, unless it is the first itself. When a fragment cannot be sent, the rest of its datagram
+ * nothing, unless it is the first itself: that one may have an id for which the map still has an
+ * older datagram, so its own stamp comes first, and is noted for those after it. When a fragment cannot be sent, the rest of its datagram
  * is freed where fragments are made, without having been a packet.
  */
-static __always_inline int find_fragment(const struct packet_place *at, __u64 location,
+static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
 					 struct packet *p)
 {
+	const struct packet_place *at = r->at;
 	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
 			 is_within(&cfg.fragmenting[1], location);
 	__u8 l3[IP6_HLEN + FRAG_HLEN];
 	struct fragment_key key;
 	__u32 offset, l4;
+	__u64 word = 0, *known;
 	__u16 proto;
-	__u64 *word;
 	int from;
 
 	from = packet_l3(at, &proto);
 	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
 	    !fragment_parse(l3, &key, &offset, &l4))
 		return PACKET_OTHER;
-	word = bpf_map_lookup_elem(&fragments, &key);
-	if (!word) {
-		FRAGMENT_COUNT(unmatched);
-		return PACKET_OTHER;
+	if (!offset)
+		word = first_word(r, from + l4);
+	if (word) {
+		bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
+	} else {
+		known = bpf_map_lookup_elem(&fragments, &key);
+		if (!known) {
+			FRAGMENT_COUNT(unmatched);
+			return PACKET_OTHER;
+		}
+		word = *known;
 	}
 	if (abandoned) {
 		FRAGMENT_COUNT(abandoned);
 		return PACKET_NONE;
 	}
 	FRAGMENT_COUNT(dropped);
-	p->word = *word;
+	p->word = word;
 	p->l3_bytes = key.version == 4 ? be16_at(l3 + 2) : IP6_HLEN + be16_at(l3 + 4);
 	return PACKET_STAMPED;
 }
@@ -240,7 +261,7 @@ static __always_inline int find_fragment(const struct packet_place *at, __u64 lo
 static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
 				       struct packet *p)
 {
-	int found = cfg.fragments ? find_fragment(r->at, location, p) : PACKET_OTHER;
+	int found = cfg.fragments ? find_fragment(r, location, p) : PACKET_OTHER;
 
 	return found == PACKET_OTHER ? find_stamp(r, p) : found;
 }

@@ -21,6 +21,7 @@ struct fault_row {
 	const char *tx, *rx; /* the only engine it makes sense with; NULL: any */
 	int family;	     /* the only one in which it can happen: AF_INET, AF_INET6; 0: any */
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
+	bool by_timer;	     /* lost in a timer, on top of any task */
 	bool harmless;	     /* nothing is lost by it */
 	bool host_global;    /* changes something of the whole host while it runs */
 	bool of_program;     /* made by, or depending on, the program that sends or receives */
