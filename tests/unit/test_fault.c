@@ -132,6 +132,24 @@ static void test_parse_refuses(void **state)
 		"so long a name", "help");
 }
 
+/* A stage that no fault is of is no misspelling. */
+static void test_stages_without_fault(void **state)
+{
+	static const char *const stages[] = {"tx_route", "wire", "nic_ring", "gso", "xfrm"};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
+		struct fault_list list = {0};
+		struct error err = {0};
+
+		assert_int_equal(fault_parse(stages[i], &list, &err), -EOPNOTSUPP);
+		assert_int_equal(err.status, STATUS_UNABLE);
+		assert_non_null(strstr(err.message, "nothing to inject"));
+		assert_non_null(strstr(err.message, stages[i]));
+		assert_int_equal(list.set, 0);
+	}
+}
+
 static void test_contradictions(void **state)
 {
 	static const char *const pairs[][2] = {
@@ -431,7 +449,7 @@ int main(void)
 		cmocka_unit_test(test_each),	      cmocka_unit_test(test_no_fault_no_effect),
 		cmocka_unit_test(test_engines),	      cmocka_unit_test(test_tx_device_place),
 		cmocka_unit_test(test_router),	      cmocka_unit_test(test_qdisc),
-		cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_topology),      cmocka_unit_test(test_stages_without_fault),
 		cmocka_unit_test(test_readers),	      cmocka_unit_test(test_checksums),
 		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_backlog_needs_two_cpus),
 		cmocka_unit_test(test_cpu_mask),

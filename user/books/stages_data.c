@@ -30,9 +30,11 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 			     "kfree_skb in the driver; xdp_devmap_xmit for live frames",
 			     "drivers that free a loss as used up: trace --consumed knows some"},
 	[STAGE_WIRE] = {"cables and switches between two hosts", "none",
-			"needs both ends: numbers seen at one checkpoint and not at the next"},
+			"needs both ends: numbers seen at one checkpoint and not at the next; no "
+			"fault: a lab has no wire"},
 	[STAGE_NIC_RING] = {"no descriptor, no buffer or no room in the NIC", "none",
-			    "by the driver's counter: of an interface, never of a flow"},
+			    "by the driver's counter: of an interface, never of a flow; no fault: "
+			    "it takes a NIC with a ring of its own"},
 	[STAGE_XDP] = {"verdict of an XDP program; a redirect to a device, CPU or socket that "
 		       "fails",
 		       "kfree_skb in veth_xdp_rcv_skb and do_xdp_generic; xdp_redirect_err, "

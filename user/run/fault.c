@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/opt.h"
+#include "books/stages_data.h"
 #include "run/fault_table.h"
 #include "trace/stagemap.h"
 
@@ -33,11 +34,33 @@ static int bad(struct error *err, const char *hint, const char *what, const char
 	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: %s", item, what);
 }
 
+static bool has_fault(enum stage stage)
+{
+	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+		if (fault_stage(i) == stage)
+			return true;
+	}
+	return false;
+}
+
+/* A stage at which nothing here can lose packets on purpose. */
+static int no_fault_of(enum stage stage, struct error *err)
+{
+	return error_set(
+		err, STATUS_UNABLE, -EOPNOTSUPP, "selftest --catalogue tells of every stage",
+		"nothing to inject at the stage %s: %s", stage_name(stage),
+		stage_facts[stage].limit ? stage_facts[stage].limit : stage_facts[stage].mechanism);
+}
+
 static int unknown_name(const char *name, struct error *err)
 {
 	const char *names[FAULT_COUNT], *near;
 	char hint[96] = "the value help lists all faults";
 
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (!strcmp(name, stage_name(s)) && !has_fault(s))
+			return no_fault_of(s, err);
+	}
 	for (unsigned i = 0; i < FAULT_COUNT; i++)
 		names[i] = fault_values[i].name;
 	near = opt_nearest(name, names, FAULT_COUNT);

@@ -98,7 +98,8 @@ static inline bool fault_has(const struct fault_list *list, enum fault fault)
 
 /*
  * Adds `STAGE[:VARIANT][=VALUE]`, several by comma, to the list. -EINVAL with STATUS_USAGE for an
- * unknown name (the nearest is suggested), a bad value, one twice, and two that exclude each other.
+ * unknown name (the nearest is suggested), a bad value, one twice, and two that exclude each other;
+ * -EOPNOTSUPP with STATUS_UNABLE for a stage at which nothing can be lost on purpose.
  */
 int fault_parse(const char *text, struct fault_list *list, struct error *err);
 
