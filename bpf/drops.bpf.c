@@ -14,6 +14,7 @@
 #include "packet.bpf.h"
 #include "paged.bpf.h"
 
+#define VXLAN_HLEN   8
 #define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
 #define MAX_QUEUE    (1 << 22) /* datagrams walked in a socket's queue */
 
@@ -189,11 +190,36 @@ static __always_inline void settle_segments(const struct stamp_reader *r, const 
 	LOSS(gso_split, segments - 1);
 }
 
+/* Where the packet in a tunnel's packet is. False: this is none. */
+static __always_inline bool find_inner(const struct packet_place *at, struct packet_place *inner)
+{
+	__u8 l3[20], ports[4];
+	__u16 proto;
+	__u32 udp;
+	int from;
+
+	from = packet_l3(at, &proto);
+	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
+	    l3[0] >> 4 != 4 || l3[9] != IPPROTO_UDP)
+		return false;
+	udp = from + (l3[0] & 0x0f) * 4;
+	if (bpf_probe_read_kernel(ports, sizeof(ports), at->head + udp) ||
+	    be16_at(ports + 2) != cfg.tunnel)
+		return false;
+	*inner = *at;
+	inner->network_header = 0;
+	inner->mac_header = udp + UDP_HLEN + VXLAN_HLEN;
+	return inner->mac_header < at->tail;
+}
+
 /* The stamp's word is in `p`, wherever the kernel keeps the payload. */
 static __always_inline int find_stamp(const struct stamp_reader *r, struct packet *p)
 {
 	int found = packet_parse(r->at, cfg.port, p);
+	struct packet_place inner;
 
+	if (found == PACKET_OTHER && cfg.tunnel && find_inner(r->at, &inner))
+		found = packet_parse(&inner, cfg.port, p);
 	if (found != PACKET_UNREADABLE || !r->paged)
 		return found;
 	p->word = stamp_at(r, p->payload);

@@ -117,6 +117,8 @@ struct trace_config {
 	__s32 reason_packet_sock;
 	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
 	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
+	__u32 tunnel;	 /* UDP port of VXLAN, whose packets are looked into; 0: none */
+	__u32 pad;
 	__u32 netns;	 /* only what ends in this namespace; 0: in any */
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;
@@ -141,7 +143,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 96 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) == 104 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
 	       "no holes");
 
 #endif

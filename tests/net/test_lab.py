@@ -30,12 +30,20 @@ def ours():
 
 
 @table([("pair", "pair", {"tx", "rx"}), ("router", "router", {"tx", "rx", "router"}),
-        ("bridge", "bridge", {"tx", "rx", "bridge"})])
+        ("bridge", "bridge", {"tx", "rx", "bridge"}), ("vxlan", "vxlan", {"tx", "rx"})])
 def up_and_down(topology, roles):
     with lab("--topology", topology):
         assert ours() == {f"{NAME}-{role}" for role in roles}
         labs = pktledger("lab", "list", "-j").json["labs"]
         assert [row["topology"] for row in labs if row["name"] == NAME] == [topology]
+    assert not ours()
+
+
+@case
+def taps_have_no_name():
+    require_root()
+    result = pktledger("lab", "up", NAME, "--topology", "tap")
+    assert result.status == 3 and "run --topology tap" in result.err, result
     assert not ours()
 
 
@@ -54,7 +62,7 @@ def nothing_to_remove():
     assert result.status == 1 and NAME in result.err, result
 
 
-@table([("router", "router"), ("bridge", "bridge")])
+@table([("router", "router"), ("bridge", "bridge"), ("vxlan", "vxlan")])
 def run_in_a_topology(topology):
     with lab("--topology", topology):
         document = run("--count", "50000", "--lab", NAME)

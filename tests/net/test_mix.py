@@ -28,7 +28,7 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
           "tx_socket", "tunnel", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
           "xdp:cpumap", "ip_frag:overlap", "ip_frag:duplicate", "l2:blocked", "l2:flood",
-          "tx_device:tap", "tx_device:detach"]
+          "tx_device:tap", "tx_device:detach", "tunnel:vni"]
 SHARED = ("tx_socket", "ip_frag", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header",
           "udp_header")
 WHOLE = ("xdp:cpumap", "ip_frag:mem")  # of them take no share
@@ -49,7 +49,7 @@ def draw(dice):
     if dice.random() < 0.4:
         args += ["--ipv6"]
     if dice.random() < 0.2:
-        args += ["--topology", dice.choice(["router", "bridge", "tap"])]
+        args += ["--topology", dice.choice(["router", "bridge", "tap", "vxlan"])]
     if dice.random() < 0.3:
         args += ["--threads", "2"]
     if dice.random() < 0.3:

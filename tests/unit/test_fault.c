@@ -167,6 +167,8 @@ static void test_contradictions(void **state)
 		{"ip_forward:ttl", "udp_lookup"},
 		{"l2:blocked", "netfilter:forward"},
 		{"l2:flood", "rcvbuf"},
+		{"tx_device:tap", "qdisc"},
+		{"tunnel:vni", "tx_device:tap"},
 		{"tunnel", "socket_filter"},
 		{"tc_ingress", "tc_ingress:stolen"},
 		{"xdp:devmap", "xdp:redirect"},
@@ -298,6 +300,9 @@ static void test_topology(void **state)
 	(void)state;
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("l2:flood,qdisc", &req).topology, LAB_BRIDGE);
+	assert_int_equal(planned("tx_device:tap", &req).topology, LAB_TAP);
+	assert_int_equal(planned("tunnel:vni", &req).topology, LAB_VXLAN);
+	assert_true(planned("tunnel:vni", &req).other_vni);
 	req.topology_fixed = true;
 	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "need the topology bridge");
 	req.topology = LAB_BRIDGE;
@@ -306,6 +311,9 @@ static void test_topology(void **state)
 	assert_int_equal(fault_plan(&none, &req, &fx, NULL), 0);
 	assert_int_equal(fx.topology, LAB_BRIDGE);
 	not_planned("ip_forward:ttl", &req, -EINVAL, STATUS_USAGE, "need the topology router");
+	req.topology = LAB_TAP;
+	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "needs a veth, not a tap");
+	assert_int_equal(planned("netfilter", &req).topology, LAB_TAP);
 }
 
 /* The limit is well below what the sender may have in flight, at any size. */

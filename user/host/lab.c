@@ -12,10 +12,13 @@
 #include "host/netdev.h"
 #include "host/nl.h"
 
-#define BRIDGE_LINK 2 /* in the MAC addresses of its ports */
-#define QUEUES_MAX  256
-#define MTU_MIN	    1280  /* IPv6 does not work below (RFC 8200, section 5) */
-#define MTU_MAX	    65535 /* of a veth */
+#define BRIDGE_LINK   2 /* in the MAC addresses of its ports */
+#define TUNNEL_LINK   3
+#define TUNNEL_HEADER 50 /* IPv4, UDP, VXLAN, Ethernet */
+#define TUNNEL_VNI    0x706b
+#define QUEUES_MAX    256
+#define MTU_MIN	      1280  /* IPv6 does not work below (RFC 8200, section 5) */
+#define MTU_MAX	      65535 /* of a veth */
 
 struct setting {
 	const char *path, *value;
@@ -107,6 +110,13 @@ void lab_plan(struct lab *lab, enum lab_topology topology)
 	lab->tx_ns = lab->rx_ns = lab->router_ns = NETNS_NONE;
 	lab->topology = topology;
 	plan_port(&lab->tx, &lab->tx_ns, "v-tx", 0, 1);
+	if (topology == LAB_VXLAN) {
+		plan_port(&lab->tx, &lab->tx_ns, "x-tx", TUNNEL_LINK, 1);
+		plan_port(&lab->rx, &lab->rx_ns, "x-rx", TUNNEL_LINK, 2);
+		plan_port(&lab->router_tx, &lab->tx_ns, "v-tx", 0, 1);
+		plan_port(&lab->router_rx, &lab->rx_ns, "v-rx", 0, 2);
+		return;
+	}
 	if (topology != LAB_ROUTER)
 		plan_port(&lab->rx, &lab->rx_ns, "v-rx", 0, 2);
 	if (topology == LAB_BRIDGE) {
@@ -300,6 +310,39 @@ static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct e
 	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
 }
 
+static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
+			   const struct lab_port *far, uint32_t vni, struct error *err)
+{
+	struct netdev_vxlan v = {
+		.vni = vni, .remote = far->ip4, .port = LAB_VXLAN_PORT, .underlay = below->ifindex};
+	int ret;
+
+	memcpy(v.mac, end->mac, sizeof(v.mac));
+	ret = netdev_add_vxlan_to(end->ns, end->ifname, &v);
+	return ret ? error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
+			       ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VXLAN" : NULL,
+			       "cannot make the tunnel %s: %s", end->ifname, strerror(-ret))
+		   : 0;
+}
+
+/* What is below has room for the tunnel's headers. */
+static int build_vxlan(struct lab *lab, unsigned queues, unsigned mtu, bool other_vni,
+		       struct error *err)
+{
+	struct lab_port *a = &lab->router_tx, *b = &lab->router_rx;
+	int ret = make_link(a, b, queues, mtu + TUNNEL_HEADER, err);
+
+	if (!ret)
+		ret = join_ends(a, b, err);
+	if (!ret)
+		ret = make_tunnel_end(&lab->tx, a, b, TUNNEL_VNI, err);
+	if (!ret)
+		ret = make_tunnel_end(&lab->rx, b, a, TUNNEL_VNI + other_vni, err);
+	if (!ret)
+		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+}
+
 static int wait_quiet(struct lab *lab, struct error *err)
 {
 	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
@@ -362,7 +405,9 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (!ret)
 		ret = make_namespace(&lab->rx_ns, false, err);
 	if (!ret)
-		ret = build[lab->topology](lab, queues, mtu, err);
+		ret = lab->topology == LAB_VXLAN
+			      ? build_vxlan(lab, queues, mtu, spec->other_vni, err)
+			      : build[lab->topology](lab, queues, mtu, err);
 	if (!ret)
 		ret = wait_quiet(lab, err);
 	if (!ret && spec->name)

@@ -5,6 +5,7 @@
  *   pair:    tx [v-tx]======[v-rx] rx
  *   router:  tx [v-tx]==[v-r0] router [v-r1]==[v-rx] rx
  *   bridge:  tx [v-tx]==[v-b0] bridge [v-b1]==[v-rx] rx
+ *   vxlan:   tx [x-tx][v-tx]======[v-rx][x-rx] rx, x-tx and x-rx the ends of a tunnel
  *   tap:     tx [v-tx]--a thread of this process--[v-rx] rx, both taps; anonymous only
  *
  * Addresses: 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Neighbours are static and
@@ -28,7 +29,9 @@
 
 #define LAB_DIR "/run/pktledger/labs"
 
-enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP };
+enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP, LAB_VXLAN };
+
+#define LAB_VXLAN_PORT 4789
 
 #define LAB_BRIDGE_NAME "br0"
 
@@ -45,6 +48,7 @@ struct lab_spec {
 	enum lab_topology topology;
 	unsigned queues; /* per veth, at most 256; 0: 1 */
 	unsigned mtu;	 /* 1280 to 65535; 0: 1500 */
+	bool other_vni;	 /* the ends of a tunnel are of different networks: all is lost */
 	/* NULL: anonymous; else namespaces NAME-tx, NAME-rx (, NAME-router or NAME-bridge) */
 	const char *name;
 };
@@ -69,7 +73,8 @@ struct lab {
 	struct netns tx_ns, rx_ns, router_ns; /* router_ns: the middle; NETNS_NONE in a pair */
 	struct lab_port tx, rx;		      /* the ends */
 	struct lab_port router_tx, router_rx; /* the middle's ports towards tx and rx; those of a
-						 bridge have no addresses */
+						 bridge have no addresses. Of a tunnel: the devices
+						 below it, in the namespaces of its ends */
 	char name[32];			      /* empty: anonymous */
 	struct lab_taps *taps;		      /* NULL: it has none */
 };
@@ -86,6 +91,9 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err);
  * behind a router.
  */
 const struct lab_port *lab_next_hop(const struct lab *lab);
+
+/* How many ports it has: those of the middle, or below a tunnel, too. */
+unsigned lab_ports(const struct lab *lab);
 
 /* The device that the sender's frames come to: at the other end of its link. */
 const struct lab_port *lab_link_peer(const struct lab *lab);

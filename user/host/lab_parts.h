@@ -16,11 +16,6 @@ static inline bool lab_has_ip6(const struct lab_port *port)
 	return !IN6_IS_ADDR_UNSPECIFIED(&port->ip6);
 }
 
-static inline unsigned lab_ports(const struct lab *lab)
-{
-	return lab_middle(lab->topology) ? 4 : 2;
-}
-
 /* Waits until the link has its carrier. -ETIMEDOUT. */
 int lab_wait_running(const struct lab_port *port, struct error *err);
 

@@ -8,6 +8,7 @@ const struct opt_value lab_topologies[] = {
 	{"router", LAB_ROUTER, "a third namespace between them forwards"},
 	{"bridge", LAB_BRIDGE, "a third namespace between them bridges"},
 	{"tap", LAB_TAP, "two taps, and run carries the frames between them"},
+	{"vxlan", LAB_VXLAN, "two namespaces, one link, a VXLAN tunnel over it"},
 	{0},
 };
 
@@ -24,6 +25,11 @@ const char *lab_middle(enum lab_topology topology)
 {
 	return topology == LAB_ROUTER || topology == LAB_BRIDGE ? lab_topologies[topology].name
 								: NULL;
+}
+
+unsigned lab_ports(const struct lab *lab)
+{
+	return lab_middle(lab->topology) || lab->topology == LAB_VXLAN ? 4 : 2;
 }
 
 const struct lab_port *lab_next_hop(const struct lab *lab)

@@ -190,6 +190,29 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 	return nl_request(ns, nlh);
 }
 
+int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
+	struct nlattr *info, *data;
+
+	if (strlen(ifname) >= IFNAMSIZ)
+		return -EINVAL;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	mnl_attr_put(nlh, IFLA_ADDRESS, sizeof(v->mac), v->mac);
+	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
+	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vxlan");
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, v->vni);
+	mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, v->remote.s_addr);
+	mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, v->underlay);
+	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(v->port));
+	mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
+	mnl_attr_nest_end(nlh, data);
+	mnl_attr_nest_end(nlh, info);
+	return nl_request(ns, nlh);
+}
+
 int netdev_add_bridge(const struct netns *ns, const char *ifname)
 {
 	char buf[NL_REQUEST_SIZE];

@@ -30,8 +30,8 @@ static unsigned known_places(const struct rig *rig, struct ledger_place *out)
 	const struct lab *lab = &rig->lab;
 	const struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	const char *middle = lab_middle(lab->topology);
-	const char *role[] = {"tx", "rx", middle, middle};
-	unsigned n = middle ? 4 : 2;
+	const char *role[] = {"tx", "rx", middle ? middle : "tx", middle ? middle : "rx"};
+	unsigned n = lab_ports(lab);
 
 	for (unsigned i = 0; i < n; i++)
 		out[i] = (struct ledger_place){port[i]->ns->inum, port[i]->ifindex, role[i],
@@ -122,8 +122,8 @@ void books_move_window(struct books *b, struct rig *rig, uint64_t now)
 static unsigned sending_ports(const struct rig *rig, const struct lab_port *port[2])
 {
 	port[0] = &rig->lab.tx;
-	port[1] = &rig->lab.router_rx;
-	return lab_middle(rig->lab.topology) ? 2 : 1;
+	port[1] = lab_middle(rig->lab.topology) ? &rig->lab.router_rx : &rig->lab.router_tx;
+	return lab_ports(&rig->lab) > 2 ? 2 : 1;
 }
 
 uint64_t books_in_qdiscs(const struct rig *rig)
@@ -226,9 +226,13 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 {
 	const struct lab *lab = &rig->lab;
 	const char *middle = lab_middle(lab->topology);
+	bool tunnel = lab->topology == LAB_VXLAN;
 
 	link[0] = (struct book_link){"tx", lab->tx.ifname, middle ? middle : "rx",
 				     lab_link_peer(lab)->ifname};
+	if (tunnel)
+		link[0] = (struct book_link){"tx", lab->router_tx.ifname, "rx",
+					     lab->router_rx.ifname};
 	link[1] = (struct book_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
 	*f = (struct engine_facts){
 		.family = rig->flow.family,
@@ -237,7 +241,7 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
 									  : BOOK_YES,
 		.tx_socket = rig->spec->tx == &tx_socket,
-		.rx_in_sender = rig->fx.threaded_napi || lab->taps || rig->spec->rx != &rx_socket ||
+		.rx_in_sender = rig->fx.threaded_napi || lab->taps || tunnel || rig->spec->rx != &rx_socket ||
 						rig->spec->tx == &tx_xdp || rig->fx.xdp ||
 						lab_wish_moves(&rig->spec->wish)
 					? BOOK_NO

@@ -71,6 +71,7 @@ enum fault {
 	FAULT_IP_FORWARD_TTL,
 	FAULT_IP_FORWARD_MTU,
 	FAULT_TUNNEL,
+	FAULT_TUNNEL_VNI,
 	FAULT_UDP_LOOKUP,
 	FAULT_UDP_HEADER,
 	FAULT_UDP_CSUM,
@@ -150,6 +151,7 @@ struct fault_effects {
 	int busy_cpu;			 /* made busy in softirq, keep senders off it; -1: none */
 	bool socket_filter;		 /* fault_socket() must be called */
 	bool xdp;			 /* fault_xdp() must be called */
+	bool other_vni;			 /* lab_spec.other_vni */
 	bool consumed;			 /* some is freed as if used up: tracer_spec */
 	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
 	const char *notes[FAULT_NOTES];	 /* for stderr, one line each */

@@ -68,10 +68,12 @@ static int plan_topology(struct plan *p)
 	enum lab_topology needed = fault_topology(p->list);
 
 	p->fx->topology = p->req->topology_fixed ? p->req->topology : needed;
-	if (p->fx->topology == LAB_TAP && p->list->set & FAULTS_OF_VETH)
+	if ((p->fx->topology == LAB_TAP || p->fx->topology == LAB_VXLAN) &&
+	    p->list->set & FAULTS_OF_VETH)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "--fault %s needs a veth, not a tap",
-				 fault_values[__builtin_ctzll(p->list->set & FAULTS_OF_VETH)].name);
+				 "--fault %s needs a veth, not a %s",
+				 fault_values[__builtin_ctzll(p->list->set & FAULTS_OF_VETH)].name,
+				 lab_topologies[p->fx->topology].name);
 	if (needed == LAB_PAIR || needed == p->fx->topology)
 		return 0;
 	return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --lab and --topology out",
@@ -91,6 +93,8 @@ enum lab_topology fault_topology(const struct fault_list *list)
 		return LAB_ROUTER;
 	if (list->set & tapped)
 		return LAB_TAP;
+	if (fault_has(list, FAULT_TUNNEL_VNI))
+		return LAB_VXLAN;
 	return list->set & bridged ? LAB_BRIDGE : LAB_PAIR;
 }
 
@@ -321,6 +325,7 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (ret)
 		return ret;
 	measure_datagram(&p);
+	fx->other_vni = plan_has(&p, FAULT_TUNNEL_VNI);
 	ret = check_family(&p);
 	if (ret)
 		return ret;

@@ -138,11 +138,12 @@ static int open_host(const struct run_spec *spec, struct lab *lab, struct error 
 	return rc;
 }
 
-int ports_open(const struct run_spec *spec, enum lab_topology topology, struct lab *lab,
+int ports_open(const struct run_spec *spec, const struct fault_effects *fx, struct lab *lab,
 	       struct error *err)
 {
 	struct lab_spec lab_spec = {
-		.topology = topology,
+		.topology = fx->topology,
+		.other_vni = fx->other_vni,
 		.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1,
 	};
 

@@ -7,10 +7,10 @@
 #include "run/experiment.h"
 
 /*
- * Opens the ports that `spec` names: an anonymous lab, a named one, or two ports of this host
- * (seen as a lab of two ports, which lab_close() leaves as they are).
+ * Opens the ports that `spec` names: an anonymous lab as the faults need it, a named one, or two
+ * ports of this host (seen as a lab of two ports, which lab_close() leaves as they are).
  */
-int ports_open(const struct run_spec *spec, enum lab_topology topology, struct lab *lab,
+int ports_open(const struct run_spec *spec, const struct fault_effects *fx, struct lab *lab,
 	       struct error *err);
 
 /* The rate in packets/s; 0: unthrottled. */

@@ -31,6 +31,7 @@ static int open_tracer(struct rig *rig, struct error *err)
 		.port = rig->flow.dst_port,
 		.fragments = rig->fragments,
 		.consumed = rig->fx.consumed,
+		.tunnel = rig->lab.topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
 	};
 
 	rig->moving = tracer.window < count;
@@ -284,7 +285,7 @@ int rig_open(struct rig *rig, const struct run_spec *spec, const struct experime
 	if (!rc)
 		rc = plan_faults(rig, view, err);
 	if (!rc)
-		rc = ports_open(spec, rig->fx.topology, &rig->lab, err);
+		rc = ports_open(spec, &rig->fx, &rig->lab, err);
 	if (rc)
 		return rc;
 	rig->lab_open = true;
@@ -321,7 +322,9 @@ static void add_socket_counters(struct rig *rig, struct counters *c)
 int rig_read_counters(struct rig *rig, struct counters *c, struct error *err)
 {
 	struct lab *lab = &rig->lab;
-	const char *tx[] = {lab->tx.ifname, NULL}, *rx[] = {lab->rx.ifname, NULL};
+	bool tunnel = lab->topology == LAB_VXLAN;
+	const char *tx[] = {lab->tx.ifname, tunnel ? lab->router_tx.ifname : NULL, NULL};
+	const char *rx[] = {lab->rx.ifname, tunnel ? lab->router_rx.ifname : NULL, NULL};
 	const char *middle[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
 	struct counters_scope scope[] = {
 		{"tx", &lab->tx_ns, tx},

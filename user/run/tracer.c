@@ -83,6 +83,7 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
 		.count_all = !spec->window,
 		.fragments = spec->fragments,
+		.tunnel = spec->tunnel,
 		.netns = spec->netns,
 	};
 	find_ranges(t);

@@ -24,7 +24,8 @@ struct tracer_spec {
 	uint64_t window; /* numbers kept per stream; 0: they are others', so that causes are counted
 			  * but no fates kept */
 	uint16_t port;
-	bool consumed; /* follow also what is freed as if it had been used up */
+	uint16_t tunnel; /* UDP port of VXLAN to look into; 0: none */
+	bool consumed;	 /* follow also what is freed as if it had been used up */
 	bool fragments;				 /* datagrams are larger than the MTU */
 	uint32_t netns;				 /* only losses in this namespace; 0: in any */
 	const struct checkpoint_place *tx, *rx; /* both NULL: no checkpoints */
