@@ -26,9 +26,9 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "udp_lookup", "udp_header",
           "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close",
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
-          "tx_socket", "tunnel", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
+          "tx_socket", "tunnel:header", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
           "xdp:cpumap", "ip_frag:overlap", "ip_frag:duplicate", "l2:blocked", "l2:flood",
-          "tx_device:tap", "tx_device:detach", "tunnel:vni"]
+          "tx_device:tap", "tx_device:detach", "tunnel"]
 SHARED = ("tx_socket", "ip_frag", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header",
           "udp_header")
 WHOLE = ("xdp:cpumap", "ip_frag:mem")  # of them take no share

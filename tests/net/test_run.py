@@ -74,16 +74,16 @@ ALONE_IN_SELFTEST = [  # there they are in `make test`, with IPv4
     ["ip_frag:mem", "--length", "4000", "--ipv6"],
     ["ip_forward:mtu", "--length", "1400"],
     ["ip_forward:mtu", "--length", "1400", "--ipv6"],
+    ["tunnel:header"],
+    ["tunnel:header", "--ipv6"],
     ["tunnel"],
     ["tunnel", "--ipv6"],
-    ["tunnel:vni"],
-    ["tunnel:vni", "--ipv6"],
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
 LOSES_ALL = ("neigh", "tx_device:detach", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
              "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
-             "tunnel", "tunnel:vni", "udp_lookup", "socket_close")
+             "tunnel:header", "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 5
 
 

@@ -168,8 +168,8 @@ static void test_contradictions(void **state)
 		{"l2:blocked", "netfilter:forward"},
 		{"l2:flood", "rcvbuf"},
 		{"tx_device:tap", "qdisc"},
-		{"tunnel:vni", "tx_device:tap"},
-		{"tunnel", "socket_filter"},
+		{"tunnel", "tx_device:tap"},
+		{"tunnel:header", "socket_filter"},
 		{"tc_ingress", "tc_ingress:stolen"},
 		{"xdp:devmap", "xdp:redirect"},
 		{"xsk:fill", "xsk:ring"},
@@ -301,8 +301,8 @@ static void test_topology(void **state)
 	assert_int_equal(planned("l2:blocked", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("l2:flood,qdisc", &req).topology, LAB_BRIDGE);
 	assert_int_equal(planned("tx_device:tap", &req).topology, LAB_TAP);
-	assert_int_equal(planned("tunnel:vni", &req).topology, LAB_VXLAN);
-	assert_true(planned("tunnel:vni", &req).other_vni);
+	assert_int_equal(planned("tunnel", &req).topology, LAB_VXLAN);
+	assert_true(planned("tunnel", &req).other_vni);
 	req.topology_fixed = true;
 	not_planned("l2:blocked", &req, -EINVAL, STATUS_USAGE, "need the topology bridge");
 	req.topology = LAB_BRIDGE;

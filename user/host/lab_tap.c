@@ -115,7 +115,8 @@ int lab_taps_open(struct lab_taps **out, const struct lab_port *a, const struct 
 	if (ret) {
 		lab_taps_close(t);
 		return error_set(err, STATUS_UNABLE, ret,
-				 "the kernel needs CONFIG_TUN, and this process /dev/net/tun",
+				 "the kernel needs CONFIG_TUN (modprobe tun), and this process "
+				 "/dev/net/tun",
 				 "cannot make the taps %s, %s: %s", a->ifname, b->ifname,
 				 strerror(-ret));
 	}

@@ -84,9 +84,9 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_IP_FORWARD_MTU] = {"ip_forward:mtu", FAULT_IP_FORWARD_MTU,
 				  "a link behind a router has a small MTU, and nobody says so"},
 	[FAULT_TUNNEL] = {"tunnel", FAULT_TUNNEL,
-			  "a VXLAN device has the port, and what comes is none"},
-	[FAULT_TUNNEL_VNI] = {"tunnel:vni", FAULT_TUNNEL_VNI,
-			      "the ends of a VXLAN tunnel are of different networks"},
+			  "the ends of a VXLAN tunnel are of different networks"},
+	[FAULT_TUNNEL_HEADER] = {"tunnel:header", FAULT_TUNNEL_HEADER,
+				 "a VXLAN device has the port, and what comes is none"},
 	[FAULT_UDP_LOOKUP] = {"udp_lookup", FAULT_UDP_LOOKUP, "no socket on the port"},
 	[FAULT_UDP_HEADER] = {"udp_header", FAULT_UDP_HEADER, "spoilt lengths of UDP"},
 	[FAULT_UDP_CSUM] = {"udp_csum", FAULT_UDP_CSUM,
@@ -146,8 +146,8 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 				     .harmless = true},
 	[FAULT_IP_FRAG_MEM] = {.tx = "socket", .rx = "socket"},
 	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
-	[FAULT_TUNNEL] = {.rx = "socket", .of_program = true},
-	[FAULT_TUNNEL_VNI] = {.of_program = true},
+	[FAULT_TUNNEL_HEADER] = {.rx = "socket", .of_program = true},
+	[FAULT_TUNNEL] = {.of_program = true},
 	[FAULT_UDP_LOOKUP] = {.rx = "socket", .of_program = true},
 	[FAULT_UDP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	/* GRO, which live frames need, has verified the checksum before it is spoilt */
@@ -161,8 +161,9 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 
 #define BIT(fault) FAULT_BIT(FAULT_##fault)
 #define AT_SOCKET                                                                                  \
-	(BIT(TUNNEL) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) | BIT(SOCKET_FILTER) |    \
-	 BIT(UDP_MEM) | BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | BIT(SOCKET_CLOSE))
+	(BIT(TUNNEL_HEADER) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) |                  \
+	 BIT(SOCKET_FILTER) | BIT(UDP_MEM) | BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) |                 \
+	 BIT(SOCKET_CLOSE))
 #define BY_NATIVE_XDP                                                                              \
 	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_REDIRECT) | BIT(XDP_DEVMAP) | BIT(XDP_CPUMAP))
 #define BY_XDP	     (BY_NATIVE_XDP | BIT(XDP_GENERIC))
@@ -189,9 +190,9 @@ const struct fault_conflict fault_conflicts[] = {
 		 BIT(NETFILTER_FORWARD) | AT_RECEIVER,
 	 "no packet comes past the router"},
 	{ROUTED, BRIDGED, "one needs a router, one a bridge"},
-	{BIT(TUNNEL_VNI), ROUTED | BRIDGED | TAPPED, "one needs a tunnel, one another topology"},
-	{BIT(TUNNEL_VNI), FAULTS_OF_VETH, "one needs a tunnel, one a veth"},
-	{BIT(TUNNEL_VNI), AT_RECEIVER | BIT(L2_ADDRESS), "no packet leaves the tunnel"},
+	{BIT(TUNNEL), ROUTED | BRIDGED | TAPPED, "one needs a tunnel, one another topology"},
+	{BIT(TUNNEL), FAULTS_OF_VETH, "one needs a tunnel, one a veth"},
+	{BIT(TUNNEL), AT_RECEIVER | BIT(L2_ADDRESS), "no packet leaves the tunnel"},
 	{TAPPED, ROUTED | BRIDGED, "one needs taps, one another topology"},
 	{TAPPED, TAPPED | FAULTS_OF_VETH, "one needs taps, one a veth"},
 	{BIT(TX_DEVICE_DETACH), AT_RECEIVER | BIT(L2_ADDRESS), "no frame leaves the tap"},
@@ -208,7 +209,7 @@ const struct fault_conflict fault_conflicts[] = {
 	{BIT(IP_FRAG_MEM), OF_FRAGMENTS | BIT(NETFILTER) | AT_SOCKET,
 	 "no datagram is put together"},
 	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},
-	{BIT(TUNNEL), AT_SOCKET & ~BIT(UDP_HEADER), "the port is a tunnel's"},
+	{BIT(TUNNEL_HEADER), AT_SOCKET & ~BIT(UDP_HEADER), "the port is a tunnel's"},
 	{BIT(TC_EGRESS), BIT(TC_EGRESS_STOLEN), "one program says one thing"},
 	{BIT(TC_INGRESS), BIT(TC_INGRESS_STOLEN), "one program says one thing"},
 	{AT_XSK, AT_XSK, "the socket has one way to lose"},

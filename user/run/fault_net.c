@@ -240,7 +240,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_IP_FRAG_MISSING, apply_frag_missing},
 		{FAULT_IP_FRAG_MEM, apply_frag_mem},
 		{FAULT_IP_FORWARD_MTU, apply_mtu},
-		{FAULT_TUNNEL, apply_tunnel},
+		{FAULT_TUNNEL_HEADER, apply_tunnel},
 	};
 	const struct net_fault f = {list, fx, lab};
 	int ret = apply_netfilter(&f, err);

@@ -93,7 +93,7 @@ enum lab_topology fault_topology(const struct fault_list *list)
 		return LAB_ROUTER;
 	if (list->set & tapped)
 		return LAB_TAP;
-	if (fault_has(list, FAULT_TUNNEL_VNI))
+	if (fault_has(list, FAULT_TUNNEL))
 		return LAB_VXLAN;
 	return list->set & bridged ? LAB_BRIDGE : LAB_PAIR;
 }
@@ -325,7 +325,7 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (ret)
 		return ret;
 	measure_datagram(&p);
-	fx->other_vni = plan_has(&p, FAULT_TUNNEL_VNI);
+	fx->other_vni = plan_has(&p, FAULT_TUNNEL);
 	ret = check_family(&p);
 	if (ret)
 		return ret;

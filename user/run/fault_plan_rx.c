@@ -9,6 +9,7 @@
 
 #include "engine/xsk_socket.h"
 #include "run/fault_plan_parts.h"
+#include "trace/reason.h"
 
 #define SLOW_NS	       20000   /* a packet, of a reader */
 #define RCVBUF_SMALL   32      /* packets asked for; the kernel doubles */
@@ -75,12 +76,33 @@ static void plan_rcvbuf(struct plan *p)
 	fx->rcvbuf_force = true;
 }
 
+/*
+ * A tunnel that gives what is no VXLAN back to UDP loses nothing by itself: the socket that it has
+ * on the port fills. Where the kernel drops it there, it has a reason for that.
+ */
+static int plan_tunnel_header(struct plan *p)
+{
+	struct reasons *reasons;
+	int ret = reasons_open(&reasons, NULL, p->err);
+
+	if (ret)
+		return ret;
+	ret = reasons_value(reasons, "VXLAN_INVALID_HDR");
+	reasons_free(reasons);
+	if (ret >= 0)
+		return 0;
+	return error_set(p->err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
+			 "--fault tunnel:header: this kernel gives what is no VXLAN back to UDP");
+}
+
 int plan_receiver(struct plan *p)
 {
 	struct fault_effects *fx = p->fx;
-	int ret = 0;
+	int ret = plan_has(p, FAULT_TUNNEL_HEADER) ? plan_tunnel_header(p) : 0;
 
-	fx->no_receiver = plan_has(p, FAULT_UDP_LOOKUP) || plan_has(p, FAULT_TUNNEL);
+	if (ret)
+		return ret;
+	fx->no_receiver = plan_has(p, FAULT_UDP_LOOKUP) || plan_has(p, FAULT_TUNNEL_HEADER);
 	fx->socket_filter = plan_has(p, FAULT_SOCKET_FILTER) || plan_has(p, FAULT_UDP_CSUM);
 	/* A frame of XDP carries no note that its checksum is still to be made. */
 	fx->tx_csum_off = plan_has(p, FAULT_UDP_CSUM) || plan_has(p, FAULT_SOCKET_READ_CSUM) ||
