@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "base/log.h"
 #include "books/findings_data.h"
+#include "books/stages_text.h"
 #include "check/plan.h"
 #include "commands.h"
 #include "host/env.h"
@@ -16,6 +18,7 @@
 #include "out/json_solo.h"
 #include "out/text_check.h"
 #include "run/watch.h"
+#include "trace/stagemap.h"
 
 struct check_options {
 	struct global_options global;
@@ -53,7 +56,8 @@ static const struct opt check_opts[] = {
 	 .metavar = "SEVERITY",
 	 .help = "exit status 4 if there is a finding of it, or a worse one"},
 	{"explain", 0, OPT_STRING, offsetof(struct check_options, explain), .metavar = "ID",
-	 .default_text = "", .help = "tell what a finding means, or `all` of them, and end"},
+	 .default_text = "",
+	 .help = "tell what a finding or a stage means, or `all` findings, and end"},
 	{0},
 };
 
@@ -70,18 +74,33 @@ static const struct opt_group check_groups[] = {
 	{0},
 };
 
+/* A stage, if that is its name. */
+static bool explain_stage(const char *name, bool colour)
+{
+	for (enum stage s = 0; s < STAGE_COUNT; s++) {
+		if (strcmp(stage_name(s), name))
+			continue;
+		text_about(stdout, stage_title(s), stage_texts[s].what, colour);
+		text_about(stdout, "Causes", stage_texts[s].causes, colour);
+		text_about(stdout, "What to do", stage_texts[s].remedy, colour);
+		return true;
+	}
+	return false;
+}
+
 static int explain(const char *id, struct error *err)
 {
 	const char *about = finding_about(id);
 	bool colour = log_colour(STDOUT_FILENO);
+	bool stage = explain_stage(id, colour);
 
-	if (about) {
+	if (about)
 		text_about(stdout, id, about, colour);
+	if (about || stage)
 		return STATUS_OK;
-	}
 	if (strcmp(id, "all")) {
-		error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists them",
-			  "there is no finding '%s'", id);
+		error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists the findings",
+			  "there is no finding and no stage '%s'", id);
 		return err->status;
 	}
 	for (unsigned i = 0; i < finding_abouts_n; i++)
@@ -210,6 +229,16 @@ static int check_run(void *options, struct error *err)
 	return status;
 }
 
+static const struct opt_need needs[] = {
+	{OPT_CAP(NET_ADMIN), "to change settings", .when = "--apply, --undo"},
+	{OPT_CAP(NET_ADMIN), "to read rings and queues of some drivers",
+	 .without = "what was not read is named"},
+	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
+	 .without = "sockets of others have no process"},
+	{OPT_CAP(SYS_ADMIN), "to enter another network namespace", .when = "--netns, --pid"},
+	{0},
+};
+
 static const struct opt_example examples[] = {
 	{"check", "what loses packets now, and what will"},
 	{"check -p 5001 -t 5", "the sockets on a port and what feeds them, for five seconds"},
@@ -236,6 +265,7 @@ const struct command cmd_check = {
 	.args = check_args,
 	.defaults = &defaults,
 	.size = sizeof(struct check_options),
+	.needs = needs,
 	.examples = examples,
 	.run = check_run,
 };

@@ -180,7 +180,6 @@ static int list(const struct lab_options *o, struct error *err)
 
 static int lab_run(void *options, struct error *err)
 {
-	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF};
 	const struct lab_options *o = options;
 
 	if (o->action == LAB_LIST)
@@ -189,12 +188,19 @@ static int lab_run(void *options, struct error *err)
 		error_set(err, STATUS_USAGE, -EINVAL, NULL, "--fault is for lab up");
 		return err->status;
 	}
-	if (caps_require("lab", needed, o->faults.set ? 3 : 2, err))
+	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))
 		return err->status;
 	if (o->action == LAB_UP)
 		return up(o, err);
 	return lab_remove(o->name, err) ? err->status : STATUS_OK;
 }
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
+	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes"},
+	{OPT_CAP(BPF), "to load programs that drop", .when = "up --fault"},
+	{0},
+};
 
 static const struct opt_example examples[] = {
 	{"lab up", "make a lab called 'lab'"},
@@ -216,6 +222,7 @@ const struct command cmd_lab = {
 	.args = lab_args,
 	.defaults = &defaults,
 	.size = sizeof(struct lab_options),
+	.needs = needs,
 	.examples = examples,
 	.run = lab_run,
 };

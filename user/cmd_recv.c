@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "commands.h"
+#include "host/caps.h"
 #include "host/env.h"
 #include "options.h"
 #include "options_socket.h"
@@ -92,6 +94,9 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	return !stdout_gone();
 }
 
+static const char *const needs_with[] = {
+	[RX_SOCKET] = NULL, [RX_XSK] = "--rx xsk", [RX_XDP] = "--rx xdp"};
+
 static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
@@ -123,6 +128,8 @@ static int recv_run(void *options, struct error *err)
 	watch_block_signals();
 	rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
 	if (!rc)
+		rc = caps_require(&cmd_recv, needs_with[o->rx], err);
+	if (!rc)
 		rc = solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (view.json) {
@@ -137,6 +144,20 @@ static int recv_run(void *options, struct error *err)
 	free(out);
 	return err->status;
 }
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(BPF), "to load the program at the device", .when = "--rx xsk, --rx xdp"},
+	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--rx xsk, --rx xdp"},
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk"},
+	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--rx xsk",
+	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
+	{OPT_CAP(BPF), "to load programs that look at drops",
+	 .without = "losses on this side are not traced"},
+	{OPT_CAP(PERFMON), "for the same", .without = "losses on this side are not traced"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions",
+	 .without = "losses on this side are not traced"},
+	{0},
+};
 
 static const struct opt_example examples[] = {
 	{"recv", "until the senders say that they are done"},
@@ -157,6 +178,7 @@ const struct command cmd_recv = {
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),
+	.needs = needs,
 	.examples = examples,
 	.run = recv_run,
 };

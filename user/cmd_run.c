@@ -245,14 +245,6 @@ static void tell_repair(void *arg, const struct journal_repaired *e)
 			 e->current, (int)e->pid);
 }
 
-int run_require(const char *command, struct error *err)
-{
-	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW,
-				     CAP_BPF,	    CAP_PERFMON,   CAP_SYSLOG};
-
-	return caps_require(command, needed, 6, err);
-}
-
 void run_prepare(struct error *err)
 {
 	watch_block_signals();
@@ -272,7 +264,7 @@ static int run_run(void *options, struct error *err)
 	report = report_new(o, NULL, err);
 	if (!report)
 		return err->status;
-	if (!run_plan(o, &spec, &shape, err) && !run_require("run", err)) {
+	if (!run_plan(o, &spec, &shape, err) && !caps_require(&cmd_run, NULL, err)) {
 		run_prepare(err);
 		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
 			report_trial(report, &spec, err);
@@ -280,6 +272,18 @@ static int run_run(void *options, struct error *err)
 	shape_plan_free(&shape);
 	return report_finish(report, err);
 }
+
+const struct opt_need run_needs[] = {
+	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
+	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs"},
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets"},
+	{OPT_CAP(BPF), "to load its programs"},
+	{OPT_CAP(PERFMON), "for programs that look at drops"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions"},
+	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--tx xsk, --rx xsk",
+	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
+	{0},
+};
 
 static const struct opt_example examples[] = {
 	{"run", "a million datagrams of 512 bytes, as fast as it goes, to an ordinary socket"},
@@ -303,6 +307,7 @@ const struct command cmd_run = {
 	.groups = run_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),
+	.needs = run_needs,
 	.examples = examples,
 	.run = run_run,
 };

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "commands.h"
 #include "engine/shape_text.h"
+#include "host/caps.h"
 #include "host/env.h"
 #include "options_socket.h"
 #include "out/json_found.h"
@@ -336,7 +337,7 @@ static int run_search(void *options, struct error *err)
 	view.report = report_new(&o->run, SCHEMA, err);
 	if (!view.report)
 		return err->status;
-	if (!check(o, err) && !plan_goals(o, &s, err) && !run_require("search", err)) {
+	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {
 		run_prepare(err);
 		if (report_json(view.report))
 			put_start(o, &s, report_json(view.report));
@@ -376,6 +377,7 @@ const struct command cmd_search = {
 	.groups = search_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct search_options),
+	.needs = run_needs,
 	.examples = examples,
 	.run = run_search,
 };

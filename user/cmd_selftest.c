@@ -145,8 +145,6 @@ static int show_catalogue(struct json_out *json)
 
 static int selftest_run(void *options, struct error *err)
 {
-	static const int needed[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW,
-				     CAP_BPF,	    CAP_PERFMON,   CAP_SYSLOG};
 	const struct selftest_options *o = options;
 	enum output output = global_output(&o->global);
 	struct json_out *json = NULL;
@@ -156,7 +154,7 @@ static int selftest_run(void *options, struct error *err)
 	if (output != OUTPUT_TEXT)
 		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				    "pktledger/selftest/1");
-	if (!o->catalogue && caps_require("selftest", needed, 6, err)) {
+	if (!o->catalogue && caps_require(&cmd_selftest, NULL, err)) {
 		status = err->status;
 		if (json)
 			json_out_error(json, err);
@@ -170,6 +168,17 @@ static int selftest_run(void *options, struct error *err)
 		json_out_finish(json);
 	return status;
 }
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
+	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs"},
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets"},
+	{OPT_CAP(BPF), "to load its programs"},
+	{OPT_CAP(PERFMON), "for programs that look at drops"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions"},
+	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .without = "its fault is skipped"},
+	{0},
+};
 
 static const struct opt_example examples[] = {
 	{"selftest", "does this host lose packets where pktledger says, and only there?"},
@@ -189,6 +198,7 @@ const struct command cmd_selftest = {
 	.groups = selftest_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct selftest_options),
+	.needs = needs,
 	.examples = examples,
 	.run = selftest_run,
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "commands.h"
+#include "host/caps.h"
 #include "host/env.h"
 #include "options_shape.h"
 #include "host/reassembly.h"
@@ -155,6 +157,11 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		  : 0;
 }
 
+static const char *needs_with(const struct tx_ops *tx)
+{
+	return tx == &tx_xsk ? "--tx xsk" : tx == &tx_xdp ? "--tx xdp" : NULL;
+}
+
 static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
@@ -173,6 +180,8 @@ static int send_run(void *options, struct error *err)
 		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 					 "pktledger/send/1");
 	rc = res ? plan(o, &spec, &shape, err) : -ENOMEM;
+	if (!rc)
+		rc = caps_require(&cmd_send, needs_with(spec.tx), err);
 	if (!rc) {
 		num_text_endpoint(to, sizeof(to), &spec.to);
 		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
@@ -194,6 +203,21 @@ static int send_run(void *options, struct error *err)
 	return err->status;
 }
 
+static const struct opt_need needs[] = {
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--tx xsk"},
+	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--tx xsk",
+	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
+	{OPT_CAP(BPF), "to load the program that makes frames", .when = "--tx xdp"},
+	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--tx xdp"},
+	{OPT_CAP(SYS_ADMIN), "to send live frames", .when = "--tx xdp"},
+	{OPT_CAP(BPF), "to load programs that look at drops",
+	 .without = "losses on this side are not traced"},
+	{OPT_CAP(PERFMON), "for the same", .without = "losses on this side are not traced"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions",
+	 .without = "losses on this side are not traced"},
+	{0},
+};
+
 static const struct opt_example examples[] = {
 	{"send 198.18.0.2 --rate 100k", "a million datagrams to the default port"},
 	{"send [2001:2::2]:9000 --rate 1Gbit -t 10", "IPv6, ten seconds"},
@@ -212,6 +236,7 @@ const struct command cmd_send = {
 	.args = send_args,
 	.defaults = &defaults,
 	.size = sizeof(struct send_options),
+	.needs = needs,
 	.examples = examples,
 	.run = send_run,
 };

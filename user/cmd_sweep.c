@@ -155,6 +155,7 @@ const struct command cmd_sweep = {
 	.groups = sweep_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct sweep_options),
+	.needs = run_needs,
 	.examples = examples,
 	.run = run_sweep,
 };

@@ -164,11 +164,10 @@ static void choose_fields(struct top *t)
 
 static int open_parts(struct top *t, struct error *err)
 {
-	static const int needed[] = {CAP_BPF, CAP_PERFMON};
 	int rc = trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, &t->spec, err);
 
 	if (!rc)
-		rc = caps_require("top", needed, 2, err);
+		rc = caps_require(&cmd_top, NULL, err);
 	if (!rc &&
 	    (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -261,6 +260,18 @@ static int top_run(void *options, struct error *err)
 	return rc ? (int)err->status : STATUS_OK;
 }
 
+static const struct opt_need needs[] = {
+	{OPT_CAP(BPF), "to load its programs"},
+	{OPT_CAP(PERFMON), "for programs that look at drops"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions",
+	 .without = "places and some stages are not known"},
+	{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",
+	 .without = "their counters, rules and names of interfaces are not known"},
+	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
+	 .without = "their sockets have no process"},
+	{0},
+};
+
 static const struct opt_example examples[] = {
 	{"top", "the whole host"},
 	{"top udp port 5060", "the packets of one application"},
@@ -280,6 +291,7 @@ const struct command cmd_top = {
 	.args = top_args,
 	.defaults = &defaults,
 	.size = sizeof(struct top_options),
+	.needs = needs,
 	.examples = examples,
 	.run = top_run,
 };

@@ -286,7 +286,6 @@ static void prepare_text(struct trace *t)
 
 static int check(const struct trace_options *o, struct trace *t, struct error *err)
 {
-	static const int needed[] = {CAP_BPF, CAP_PERFMON};
 	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->spec, err);
 
 	if (!rc)
@@ -301,7 +300,7 @@ static int check(const struct trace_options *o, struct trace *t, struct error *e
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
 			       "--until-limit needs a --limit");
 	if (!rc)
-		rc = caps_require("trace", needed, 2, err);
+		rc = caps_require(&cmd_trace, NULL, err);
 	if (!rc)
 		rc = events_open(&t->events, &o->events, err);
 	t->spec.snaplen = events_snaplen(t->events);
@@ -378,6 +377,18 @@ static int trace_run(void *options, struct error *err)
 	return status;
 }
 
+static const struct opt_need needs[] = {
+	{OPT_CAP(BPF), "to load its programs"},
+	{OPT_CAP(PERFMON), "for programs that look at drops"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions",
+	 .without = "places and some stages are not known"},
+	{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",
+	 .without = "their counters, rules and names of interfaces are not known"},
+	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
+	 .without = "their sockets have no process"},
+	{0},
+};
+
 static const struct opt_example examples[] = {
 	{"trace", "what this host drops, each second, until Ctrl-C"},
 	{"trace udp port 53 -- dig @198.18.0.2 example.org",
@@ -406,6 +417,7 @@ const struct command cmd_trace = {
 	.args = trace_args,
 	.defaults = &defaults,
 	.size = sizeof(struct trace_options),
+	.needs = needs,
 	.examples = examples,
 	.run = trace_run,
 };

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "commands.h"
+#include "help_json.h"
 #include "options.h"
 
 static const struct command *const commands[] = {&cmd_run,    &cmd_sweep, &cmd_search,	 &cmd_send,
@@ -54,6 +55,15 @@ static void print_json_error(const struct error *err)
 	json_put(doc, "error", json_error(err->message, err->hint, err->status));
 	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
 	json_object_put(doc);
+}
+
+static int print_tables(void)
+{
+	struct json_object *doc = help_json(commands);
+
+	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
+	json_object_put(doc);
+	return STATUS_OK;
 }
 
 static int run_command(const struct command *cmd, int argc, char **argv)
@@ -103,7 +113,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return print_overview(stderr);
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
-		return print_overview(stdout);
+		return wants_json(argc, argv) ? print_tables() : print_overview(stdout);
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))
 		return print_version();
 	cmd = opt_command(commands, argv[1], &err);

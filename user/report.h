@@ -54,8 +54,8 @@ extern const struct opt run_opts[], lab_opts[];
 int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
 	     struct error *err);
 
-/* The capabilities that a run needs; `command`: whose name is told if one is missing. */
-int run_require(const char *command, struct error *err);
+/* What a run needs; also of commands that make several. */
+extern const struct opt_need run_needs[];
 
 /* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
 void run_prepare(struct error *err);

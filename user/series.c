@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "engine/pace.h"
+#include "host/caps.h"
 #include "host/env.h"
 #include "out/json_solo.h"
 #include "out/rows.h"
@@ -250,7 +251,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 	c.summary = json_object_new_array();
 	if (!c.trials || !c.summary)
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	else if (!check_all(s, err) && !run_require(s->cmd->name, err))
+	else if (!check_all(s, err) && !caps_require(s->cmd, NULL, err))
 		run_all(&c, err);
 	report_next(report, o, "");
 	trials_free(c.trials);

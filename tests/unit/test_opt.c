@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,12 @@ static const struct command command = {
 	.examples = examples,
 };
 
+static const struct opt_need needs[] = {
+	{OPT_CAP(BPF), "to load programs", .when = "--tx xsk"},
+	{OPT_CAP(SYSLOG), "for names", .without = "names are missing"},
+	{0},
+};
+
 static const struct command with_args = {
 	.name = "send",
 	.summary = "sends",
@@ -134,6 +141,7 @@ static const struct command with_args = {
 	.args = args,
 	.defaults = &defaults,
 	.size = sizeof(struct options),
+	.needs = needs,
 };
 
 static struct options o;
@@ -397,6 +405,8 @@ static void test_help(void **state)
 	assert_non_null(strstr(printed, "every (default: off)\n"));
 	assert_non_null(strstr(printed, "ports (default: lo)\n"));
 	assert_non_null(strstr(printed, "stages; \"help\" lists them\n"));
+	assert_non_null(strstr(printed, "  CAP_BPF          --tx xsk: to load programs\n"));
+	assert_non_null(strstr(printed, "for names; without it names are missing\n"));
 	assert_non_null(strstr(printed, "\nExit status:\n  0  done"));
 	for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n")) {
 		size_t len = strlen(line);
@@ -431,12 +441,10 @@ static void test_help_wraps(void **state)
 	free(printed);
 }
 
-static void test_lists_and_dump(void **state)
+static void test_lists(void **state)
 {
 	static const struct command *const list[] = {&command, &with_args, NULL};
 	FILE *f = capture();
-	unsigned lines = 0;
-
 	(void)state;
 	opt_list_commands(f, list);
 	PARSE("--tx", "help");
@@ -448,23 +456,52 @@ static void test_lists_and_dump(void **state)
 				     "  socket  UDP socket\n"
 				     "  xsk     AF_XDP\n");
 	free(printed);
+}
 
-	f = capture();
-	opt_dump(f, &with_args);
-	fclose(f);
-	assert_non_null(strstr(printed, "option\tTraffic\tcount\tc\tcount\tN\t1M\t\tdatagrams"));
-	assert_non_null(strstr(printed, "tx\t\tenum\tENGINE\tauto\tauto,socket,xsk\tsender\n"));
-	assert_non_null(strstr(printed, "argument\tArguments\tADDR[:PORT]\t\tendpoint\t"));
-	assert_non_null(strstr(printed, "\ta pair of two\n"));
-	for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n"), lines++) {
-		unsigned tabs = 0;
+static struct json_object *member(struct json_object *of, const char *key)
+{
+	struct json_object *found = NULL;
 
-		for (const char *c = line; *c; c++)
-			tabs += *c == '\t';
-		assert_int_equal(tabs, 8);
-	}
-	assert_int_equal(lines, 15 + 5 + 2);
-	free(printed);
+	assert_true(json_object_object_get_ex(of, key, &found));
+	return found;
+}
+
+static struct json_object *item(struct json_object *of, const char *key, size_t i, size_t n)
+{
+	assert_int_equal(json_object_array_length(member(of, key)), n);
+	return json_object_array_get_idx(member(of, key), i);
+}
+
+static void is(struct json_object *of, const char *key, const char *text)
+{
+	assert_string_equal(json_object_get_string(member(of, key)), text);
+}
+
+static void test_describe(void **state)
+{
+	struct json_object *doc = opt_describe(&with_args), *part;
+
+	(void)state;
+	is(doc, "name", "send");
+	part = item(doc, "groups", 0, 2);
+	is(part, "title", "Traffic");
+	part = item(part, "options", 0, 15);
+	is(part, "name", "count");
+	is(part, "letter", "c");
+	is(part, "type", "count");
+	is(part, "metavar", "N");
+	is(part, "default", "1M");
+	assert_null(member(part, "excludes"));
+	assert_int_equal(json_object_array_length(member(part, "values")), 0);
+
+	part = item(doc, "arguments", 0, 2);
+	is(part, "name", "ADDR[:PORT]");
+	assert_true(json_object_get_boolean(member(part, "required")));
+
+	part = item(doc, "capabilities", 1, 2);
+	is(part, "name", "CAP_SYSLOG");
+	is(part, "without", "names are missing");
+	json_object_put(doc);
 }
 
 int main(void)
@@ -483,7 +520,8 @@ int main(void)
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_help_wraps),
-		cmocka_unit_test(test_lists_and_dump),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_describe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

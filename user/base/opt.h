@@ -17,6 +17,7 @@
 #ifndef PKTLEDGER_OPT_H
 #define PKTLEDGER_OPT_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,6 +129,17 @@ struct opt_example {
 	const char *what;
 };
 
+/* A capability(7) that a command uses. */
+struct opt_need {
+	int cap; /* CAP_* of <linux/capability.h>, with its name: OPT_CAP(BPF) */
+	const char *name;
+	const char *what;    /* what it is for */
+	const char *when;    /* needed with these only: "--rx xsk, --rx xdp"; NULL: always */
+	const char *without; /* what happens without it; NULL: the command ends with status 3 */
+};
+
+#define OPT_CAP(id) .cap = CAP_##id, .name = "CAP_" #id
+
 struct command {
 	const char *name;
 	const char *summary;	 /* one line, lower case, no full stop: for the list of commands */
@@ -137,6 +149,7 @@ struct command {
 	const struct opt *args; /* positional arguments in order, options of base 0; or NULL */
 	const void *defaults;	/* the options struct before parsing */
 	size_t size;		/* of the options struct */
+	const struct opt_need *needs;		      /* ends with a NULL name; or NULL */
 	const struct opt_example *examples;	      /* ends with a NULL line; or NULL */
 	int (*run)(void *options, struct error *err); /* returns the exit status */
 };
@@ -183,9 +196,12 @@ void opt_list_commands(FILE *out, const struct command *const *cmds);
 void opt_list_values(FILE *out, const struct opt *opt);
 
 /*
- * One line an option, for what generates completion and man pages. Fields are divided by tabs:
- * `option` or `argument`, group, name, letter, type, metavar, default, values by comma, help.
+ * The command's tables as a JSON object, for what generates completion and man pages: the members
+ * are those of tools/schema/help.schema.json. The caller frees it. NULL: no memory.
  */
-void opt_dump(FILE *out, const struct command *cmd);
+struct json_object *opt_describe(const struct command *cmd);
+
+/* What an exit status means, by its number. Ends with a NULL name. */
+extern const struct opt_value opt_exit_status[];
 
 #endif

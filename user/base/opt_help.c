@@ -10,9 +10,10 @@
 #define LEFT_MAX     28 /* a longer option stands on a line of its own */
 #define WIDTH_PLAIN  80
 #define WIDTH_MAX    100
+#define CAP_WIDTH    15 /* CAP_SYS_PTRACE and most others */
 #define VALUES_SHOWN 60 /* a longer closed set is left to the value `help` */
 
-static const struct opt_value exit_status[] = {
+const struct opt_value opt_exit_status[] = {
 	{"0", 0, "done; loss alone is no failure"},
 	{"1", 0, "the run failed"},
 	{"2", 0, "bad command line"},
@@ -98,23 +99,13 @@ static void left_of(const struct opt *o, char *buf, size_t size)
 	snprintf(buf, size, "%s--%s%s%s", letter, o->name, *metavar ? " " : "", metavar);
 }
 
-static void default_of(const struct opt *o, const char *base, char *buf, size_t size)
-{
-	if (o->default_text)
-		snprintf(buf, size, "%s", o->default_text);
-	else if (base && opt_takes_value(o))
-		opt_value_text(o, base + o->offset, buf, size);
-	else
-		buf[0] = '\0';
-}
-
-static void join_values(const struct opt *o, const char *comma, char *buf, size_t size)
+static void join_values(const struct opt *o, char *buf, size_t size)
 {
 	size_t at = 0;
 
 	buf[0] = '\0';
 	for (const struct opt_value *v = o->values; v && v->name && at < size; v++)
-		at += snprintf(buf + at, size - at, "%s%s", at ? comma : "", v->name);
+		at += snprintf(buf + at, size - at, "%s%s", at ? ", " : "", v->name);
 }
 
 /* The help phrase with what else the row knows: closed set, default, exclusion. */
@@ -123,12 +114,12 @@ static void right_of(const struct opt *o, const char *base, char *buf, size_t si
 	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 2] = "";
 	const char *colon = "";
 
-	join_values(o, ", ", values, sizeof(values));
+	join_values(o, values, sizeof(values));
 	if (strlen(values) > VALUES_SHOWN)
 		strcpy(values, "; \"help\" lists them");
 	else if (*values)
 		colon = ": ";
-	default_of(o, base, def, sizeof(def));
+	opt_default_text(o, base, def, sizeof(def));
 	if (*def && o->excludes)
 		snprintf(notes, sizeof(notes), " (default: %s; not with --%s)", def, o->excludes);
 	else if (*def)
@@ -195,6 +186,19 @@ static void print_examples(FILE *out, const struct command *cmd, unsigned width)
 	}
 }
 
+static void print_needs(FILE *out, const struct command *cmd, unsigned width)
+{
+	char right[OPT_TEXT_MAX * 2];
+
+	fputs("\nCapabilities:\n", out);
+	for (const struct opt_need *n = cmd->needs; n->name; n++) {
+		snprintf(right, sizeof(right), "%s%s%s%s%s", n->when ? n->when : "",
+			 n->when ? ": " : "", n->what, n->without ? "; without it " : "",
+			 n->without ? n->without : "");
+		two_columns(out, n->name, CAP_WIDTH, right, width);
+	}
+}
+
 void opt_help(FILE *out, const struct command *cmd)
 {
 	unsigned width = width_of(out), left_w = left_width(cmd);
@@ -210,8 +214,10 @@ void opt_help(FILE *out, const struct command *cmd)
 			   left_w, width);
 	if (cmd->examples)
 		print_examples(out, cmd, width);
+	if (cmd->needs)
+		print_needs(out, cmd, width);
 	fputs("\nExit status:\n", out);
-	for (const struct opt_value *v = exit_status; v->name; v++)
+	for (const struct opt_value *v = opt_exit_status; v->name; v++)
 		two_columns(out, v->name, 1, v->title, width);
 }
 
@@ -235,42 +241,4 @@ void opt_list_values(FILE *out, const struct opt *opt)
 			most = strlen(v->name);
 	for (const struct opt_value *v = opt->values; v->name; v++)
 		two_columns(out, v->name, most, v->title ? v->title : "", width);
-}
-
-/* A field of opt_dump(): what divides fields and lines becomes a blank. */
-static void put_field(FILE *out, const char *s, char end)
-{
-	for (; *s; s++)
-		fputc(*s == '\t' || *s == '\n' ? ' ' : *s, out);
-	fputc(end, out);
-}
-
-static void dump_rows(FILE *out, const char *kind, const char *title, const struct opt *opts,
-		      const char *base)
-{
-	char text[OPT_TEXT_MAX * 4];
-
-	for (const struct opt *o = opts; o->name; o++) {
-		put_field(out, kind, '\t');
-		put_field(out, title, '\t');
-		put_field(out, o->name, '\t');
-		put_field(out, (char[]){o->letter, '\0'}, '\t');
-		put_field(out, opt_type_name(o->type), '\t');
-		put_field(out, opt_metavar(o), '\t');
-		default_of(o, base, text, sizeof(text));
-		put_field(out, text, '\t');
-		join_values(o, ",", text, sizeof(text));
-		put_field(out, text, '\t');
-		put_field(out, o->help ? o->help : "", '\n');
-	}
-}
-
-void opt_dump(FILE *out, const struct command *cmd)
-{
-	const char *defaults = cmd->defaults;
-
-	for (const struct opt_group *g = cmd->groups; g && g->opts; g++)
-		dump_rows(out, "option", g->title, g->opts, defaults ? defaults + g->base : NULL);
-	if (cmd->args)
-		dump_rows(out, "argument", "Arguments", cmd->args, defaults);
 }

@@ -379,3 +379,13 @@ void opt_value_number_text(const struct opt *opt, uint64_t v, char *buf, size_t 
 {
 	types[opt->type].text(buf, size, v);
 }
+
+void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
+{
+	if (opt->default_text)
+		snprintf(buf, size, "%s", opt->default_text);
+	else if (base && opt_takes_value(opt))
+		opt_value_text(opt, base + opt->offset, buf, size);
+	else
+		buf[0] = '\0';
+}

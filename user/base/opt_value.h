@@ -7,7 +7,7 @@
 
 #define OPT_TEXT_MAX 256
 
-/* "flag", "count", ...: as opt_dump() shows it. */
+/* "flag", "count", ...: as opt_describe() shows it. */
 const char *opt_type_name(enum opt_type type);
 
 bool opt_takes_value(const struct opt *opt);
@@ -31,6 +31,11 @@ void opt_value_number_text(const struct opt *opt, uint64_t v, char *buf, size_t 
 
 /* The field as text that reads back as the same; "" where it is empty, zero or has no text. */
 void opt_value_text(const struct opt *opt, const void *field, char *buf, size_t size);
+
+/*
+ * The default, as --help shows it; "": none is shown. base: the defaults of the group, or NULL.
+ */
+void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size);
 
 /* Text of others for a message: cut where it is long, control characters as `?`. Returns buf. */
 #define OPT_QUOTE_MAX 64

@@ -4,6 +4,7 @@
 #include <cap-ng.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,13 +39,40 @@ int caps_missing(const int *caps, size_t n, char *names, size_t size)
 	return missing;
 }
 
-int caps_require(const char *command, const int *caps, size_t n, struct error *err)
+/* Whether `word` is one of the list, which is divided by ", ". */
+static bool listed(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (; list; list = strstr(list, ", ")) {
+		list += 2 * !strncmp(list, ", ", 2);
+		if (!strncmp(list, word, len) && (!list[len] || list[len] == ','))
+			return true;
+	}
+	return false;
+}
+
+/* Capabilities of the rows that count, at most `max`. */
+static size_t needed(const struct command *cmd, const char *with, int *caps, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct opt_need *need = cmd->needs; need && need->name && n < max; need++) {
+		if (need->without || (need->when && (!with || !listed(need->when, with))))
+			continue;
+		caps[n++] = need->cap;
+	}
+	return n;
+}
+
+int caps_require(const struct command *cmd, const char *with, struct error *err)
 {
 	char names[160], all[160], self[120], hint[sizeof(err->hint)];
-	int missing = caps_missing(caps, n, names, sizeof(names));
-	size_t used = 0;
+	int caps[CAP_LAST_CAP + 1], missing;
+	size_t n = needed(cmd, with, caps, sizeof(caps) / sizeof(caps[0])), used = 0;
 	ssize_t len;
 
+	missing = caps_missing(caps, n, names, sizeof(names));
 	if (!missing)
 		return 0;
 	if (missing < 0)
@@ -59,7 +87,8 @@ int caps_require(const char *command, const int *caps, size_t n, struct error *e
 	for (size_t i = 0; i < n; i++)
 		used = add_name(all, sizeof(all), used, ",", caps[i]);
 	snprintf(hint, sizeof(hint), "run it as root, or: setcap %s=ep %s", all, self);
-	return error_set(err, STATUS_UNABLE, -EPERM, hint, "%s needs %s", command, names);
+	return error_set(err, STATUS_UNABLE, -EPERM, hint, "%s%s%s needs %s", cmd->name,
+			 with ? " " : "", with ? with : "", names);
 }
 
 int caps_drop_but(const int *keep, size_t n)

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/err.h"
+#include "base/opt.h"
 
 /*
  * Names of those of the `n` capabilities (CAP_* of <linux/capability.h>) that the calling thread
@@ -14,8 +14,12 @@
  */
 int caps_missing(const int *caps, size_t n, char *names, size_t size);
 
-/* 0 if all are there, else -EPERM, with the missing ones and the way to them in `err`. */
-int caps_require(const char *command, const int *caps, size_t n, struct error *err);
+/*
+ * 0 if those that the command cannot do without are there, else -EPERM, with the missing ones and
+ * the way to them in `err`. `with`: a word of the `when` of rows that count beside those of NULL;
+ * or NULL.
+ */
+int caps_require(const struct command *cmd, const char *with, struct error *err);
 
 /* As caps_drop_all(), but for those of the `n` in `keep` that it has. */
 int caps_drop_but(const int *keep, size_t n);
