@@ -17,14 +17,21 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw
 CFLAGS ?= -O2 -g
-override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -D_GNU_SOURCE \
+# A distribution that has flags of its own gives HARDENING= with them.
+HARDENING ?= -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
+HARDENING_LD ?= -pie -Wl,-z,relro,-z,now
+override LDFLAGS += $(HARDENING_LD)
+# The same source gives the same bytes, wherever it is built.
+HERE := -ffile-prefix-map=$(CURDIR)=.
+override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra -Werror -Wshadow \
+	-Wstrict-prototypes -D_GNU_SOURCE \
 	-DPKTLEDGER_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(B) -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS))
 LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
 
 ARCH := $(shell uname -m | sed -e s/x86_64/x86/ -e s/aarch64/arm64/)
 # -target bpf loses the multiarch include directory (asm/types.h): keep it, and keep it last.
-BPFFLAGS := -O2 -g -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
+BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
 	-Iinclude -Ibpf -idirafter /usr/include/$(shell $(CC) -dumpmachine)
 
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
@@ -89,12 +96,7 @@ test-kernels: test-programs
 bench: all
 	$(Q)B=$(B) tools/bench/bench $(BENCH)
 
-.PHONY: install
-install: all
-	install -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
-	install -d $(DESTDIR)$(DATADIR)/schema $(DESTDIR)$(DATADIR)/presets
-	install -m644 $(wildcard tools/schema/*.json) $(DESTDIR)$(DATADIR)/schema
-	install -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
+include tools/packaging/install.mk
 
 .PHONY: help
 help:
@@ -105,6 +107,8 @@ help:
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
 	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
+	@echo 'make uninstall what install put there'
+	@echo 'make man       the manuals, in $(B)/man; make completion: for bash, zsh and fish'
 	@echo 'make clean     remove $(B)'
 	@echo 'V=1 shows the commands, B=DIR builds elsewhere'
 

@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Manuals and completion are made from the program's own tables, and say the same as --help."""
+
+import copy
+import functools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import ROOT, assert_valid, case, main, pktledger, require, table
+
+MAN = ROOT / "tools/man/generate"
+COMPLETION = ROOT / "tools/completion/generate"
+
+
+@functools.cache
+def tables():
+    return pktledger("help", "--json").json
+
+
+def generate(program, document, directory):
+    """Runs a generator on the tables; returns how it ended."""
+    source = Path(directory, "help.json")
+    source.write_text(json.dumps(document))
+    return subprocess.run([program, source, Path(directory, "out")], capture_output=True,
+                          text=True, check=False)
+
+
+@functools.cache
+def generated(program):
+    """What a generator makes: {name: text}."""
+    with tempfile.TemporaryDirectory() as directory:
+        done = generate(program, tables(), directory)
+        assert done.returncode == 0, done.stderr
+        return {p.name: p.read_text() for p in Path(directory, "out").iterdir()}
+
+
+@functools.cache
+def long_options(command):
+    """As --help shows them, at the beginning of their lines."""
+    shown = pktledger(command, "--help").out
+    return set(re.findall(r"^  (?:-\w, )? *--([a-z0-9-]+)", shown, re.M))
+
+
+@case
+def tables_are_told():
+    document = tables()
+    assert_valid(document)
+    listed = re.findall(r"^  ([a-z]+) ", pktledger("help").out, re.M)
+    assert [c["name"] for c in document["commands"]] == listed, listed
+    for command in document["commands"]:
+        told = {o["name"] for g in command["groups"] for o in g["options"]}
+        assert told == long_options(command["name"]), command["name"]
+    short = [s["name"] for s in document["stages"] for part in ("what", "causes", "remedy")
+             if not re.fullmatch(r"[A-Z`].*[.]", s[part] or "", re.S)]
+    assert not short, short
+
+
+@case
+def a_page_for_each_command():
+    require(shutil.which("scdoc"), "needs scdoc")
+    pages = generated(MAN)
+    document = tables()
+    for command in document["commands"]:
+        page = pages[f"pktledger-{command['name']}.8"].replace("\\", "")
+        missing = [o for o in long_options(command["name"]) if f"--{o}" not in page]
+        assert not missing, (command["name"], missing)
+        assert all(need["name"] in page for need in command["capabilities"]), command["name"]
+    stages = pages["pktledger-stages.7"].replace("\\", "")
+    assert all(s["name"] in stages for s in document["stages"])
+    for path in (ROOT / "tools/schema").glob("*.json"):
+        assert path.name.replace(".schema.json", "/1") in pages["pktledger-json.5"], path.name
+
+
+def assert_clean(pages, *linter):
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in pages.items():
+            path = Path(directory, name)
+            path.write_text(text)
+            done = subprocess.run([*linter, path], capture_output=True, text=True, check=False)
+            assert not done.stderr and done.returncode == 0, (name, done.stderr, done.stdout)
+
+
+@case
+def groff_has_no_warning():
+    require(shutil.which("scdoc") and shutil.which("groff"), "needs scdoc and groff")
+    assert_clean(generated(MAN), "groff", "-Kutf8", "-man", "-Tutf8", "-ww", "-z", "-rHY=0")
+
+
+@case
+def mandoc_has_no_warning():
+    require(shutil.which("scdoc") and shutil.which("mandoc"), "needs scdoc and mandoc")
+    assert_clean(generated(MAN), "mandoc", "-T", "lint", "-W", "warning")
+
+
+def new_command(document):
+    document["commands"].append({**document["commands"][0], "name": "shout"})
+
+
+def lost_option(document):
+    for command in document["commands"]:
+        for group in command["groups"]:
+            group["options"] = [o for o in group["options"] if o["name"] != "balance"]
+
+
+@case
+def what_is_missing_is_named():
+    for change, word in ((new_command, "no page for shout"),
+                         (lost_option, "no command has --balance")):
+        document = copy.deepcopy(tables())
+        change(document)
+        with tempfile.TemporaryDirectory() as directory:
+            done = generate(MAN, document, directory)
+        assert done.returncode != 0 and word in done.stderr, done.stderr
+
+
+# Completion
+
+
+COMPLETED = [  # what was typed; what is to be offered, and what not
+    ("pktledger ", ["run", "trace", "help"], None),
+    ("pktledger tr", ["trace"], "run"),
+    ("pktledger run --du", ["--duration", "--dup"], "--count"),
+    ("pktledger trace --du", ["--duration"], "--dup"),
+    ("pktledger run --tx ", ["auto", "socket", "xsk", "xdp"], "help"),
+    ("pktledger run --tx x", ["xsk", "xdp"], "auto"),
+    ("pktledger run --tx=x", ["xsk", "xdp"], "auto"),  # bash divides at =
+    ("pktledger run -c 5 --rx s", ["socket"], "xsk"),
+    ("pktledger run --fault rcvbuf,tx", ["rcvbuf,tx_device"], "tx_device"),
+    ("pktledger run --fault ip_forward:t", ["ttl"], "ip_forward:ttl"),  # and at :
+    ("pktledger run --fault rcvbuf,ip_forward:", ["ttl"], "rcvbuf"),
+    ("pktledger trace --stage=rcvbuf,back", ["rcvbuf,backlog"], "backlog"),
+    ("pktledger trace -i l", ["lo"], None),
+    ("pktledger run --ledger /etc/host", ["/etc/hosts"], None),
+    ("pktledger lab ", ["up", "down", "list"], None),
+    ("pktledger trace -- unsh", ["unshare"], None),
+    ("pktledger nosuch --", [], "--count"),
+]
+
+SHELL = """
+source "$1"; shift
+for COMP_LINE; do
+    COMP_POINT=${#COMP_LINE}
+    _pktledger
+    echo "${COMPREPLY[@]}"
+done
+"""
+
+
+@case
+def bash_offers_what_fits():
+    with tempfile.TemporaryDirectory() as directory:
+        script = Path(directory, "completion")
+        script.write_text(generated(COMPLETION)["pktledger"])
+        done = subprocess.run(["bash", "-c", SHELL, "bash", script, *(c[0] for c in COMPLETED)],
+                              capture_output=True, text=True, check=True)
+    assert not done.stderr, done.stderr
+    offers = done.stdout.splitlines()
+    for (line, wanted, other), offered in zip(COMPLETED, map(str.split, offers), strict=True):
+        assert set(wanted) <= set(offered) and other not in offered, (line, offered)
+
+
+@case
+def fish_offers_what_fits():
+    require(shutil.which("fish"), "needs fish")
+    with tempfile.TemporaryDirectory() as directory:
+        script = Path(directory, "completion.fish")
+        script.write_text(generated(COMPLETION)["pktledger.fish"])
+        for line, wanted, other in COMPLETED[:6]:
+            done = subprocess.run(["fish", "--no-config", "-c", f'source {script}; complete -C "{line}"'],
+                                  capture_output=True, text=True, check=True)
+            offered = [row.split("\t")[0] for row in done.stdout.splitlines()]
+            assert set(wanted) - {"help"} <= set(offered) and other not in offered, (line, offered)
+
+
+@table([(linter[0], name, linter) for name, *linter in [
+    ("pktledger", "shellcheck", "-s", "bash", "-e", "SC2034"),  # unused: COMPREPLY
+    ("_pktledger", "zsh", "-n"),
+    ("pktledger.fish", "fish", "--no-execute"),
+]])
+def accepted_by(name, linter):
+    require(shutil.which(linter[0]), f"needs {linter[0]}")
+    assert_clean({name: generated(COMPLETION)[name]}, *linter)
+
+
+@case
+def every_shell_knows_all_options():
+    made = generated(COMPLETION)
+    for command in tables()["commands"]:
+        for option in long_options(command["name"]):
+            assert f"--{option}" in made["pktledger"], option
+            assert f"--{option}" in made["_pktledger"], option
+            assert re.search(rf"from {command['name']}' -l {option} ", made["pktledger.fish"]
+                             ), option
+
+
+if __name__ == "__main__":
+    main()

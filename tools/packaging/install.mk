@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Manuals, completion, and what is put where.
+
+MANDIR  ?= $(PREFIX)/share/man
+DOCDIR  ?= $(PREFIX)/share/doc/$(NAME)
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+INSTALL ?= install
+# The date of manuals: that of the commit, or of a tarball's files.
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct -- . 2>/dev/null),$(shell stat -c %Y \
+	CHANGELOG.md))
+
+SCHEMAS  := $(wildcard tools/schema/*.json)
+MANUALS  := $(patsubst tools/man/%.scd,%,$(wildcard tools/man/*.scd))
+man_file  = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(1)
+
+$(B)/help.json: $(B)/$(NAME)
+	$(Q)$< help --json > $@
+
+$(B)/man/made: $(B)/help.json tools/man/generate $(wildcard tools/man/*.scd) $(SCHEMAS)
+	$(call say,MAN,$(@D))
+	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) tools/man/generate $< $(@D)
+	$(Q)touch $@
+
+$(B)/completion/made: $(B)/help.json $(wildcard tools/completion/*)
+	$(call say,COMPL,$(@D))
+	$(Q)tools/completion/generate $< $(@D)
+	$(Q)touch $@
+
+.PHONY: man completion
+man: $(B)/man/made
+completion: $(B)/completion/made
+
+.PHONY: install
+install: all man completion
+	$(INSTALL) -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
+	$(INSTALL) -d $(DESTDIR)$(DATADIR)/schema $(DESTDIR)$(DATADIR)/presets
+	$(INSTALL) -m644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schema
+	$(INSTALL) -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
+	$(foreach page,$(MANUALS),$(INSTALL) -Dm644 $(B)/man/$(page) $(call man_file,$(page)) &&) :
+	$(INSTALL) -Dm644 $(B)/completion/$(NAME) $(DESTDIR)$(BASHDIR)/$(NAME)
+	$(INSTALL) -Dm644 $(B)/completion/_$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME)
+	$(INSTALL) -Dm644 $(B)/completion/$(NAME).fish $(DESTDIR)$(FISHDIR)/$(NAME).fish
+	$(INSTALL) -d $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
+
+# What install made, and directories that are its own; those that it shares stay.
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(SBINDIR)/$(NAME) $(foreach page,$(MANUALS),$(call man_file,$(page)))
+	rm -f $(DESTDIR)$(BASHDIR)/$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME)
+	rm -f $(DESTDIR)$(FISHDIR)/$(NAME).fish
+	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
