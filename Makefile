@@ -17,13 +17,14 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 PKGS   := libbpf libxdp json-c libmnl libcap-ng libpcap ncursesw
 CFLAGS ?= -O2 -g
+WERROR ?= -Werror
 # A distribution that has flags of its own gives HARDENING= with them.
 HARDENING ?= -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
 HARDENING_LD ?= -pie -Wl,-z,relro,-z,now
 override LDFLAGS += $(HARDENING_LD)
 # The same source gives the same bytes, wherever it is built.
 HERE := -ffile-prefix-map=$(CURDIR)=.
-override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra -Werror -Wshadow \
+override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra $(WERROR) -Wshadow \
 	-Wstrict-prototypes -D_GNU_SOURCE \
 	-DPKTLEDGER_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(B) -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS))
@@ -32,7 +33,7 @@ LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
 ARCH := $(shell uname -m | sed -e s/x86_64/x86/ -e s/aarch64/arm64/)
 # -target bpf loses the multiarch include directory (asm/types.h): keep it, and keep it last.
 BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
-	-Iinclude -Ibpf -idirafter /usr/include/$(shell $(CC) -dumpmachine)
+	-Iinclude -Ibpf -idirafter /usr/include/$(shell uname -m)-linux-gnu
 
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 SKEL := $(BPF:%=$(B)/%.skel.h)
@@ -96,7 +97,7 @@ test-kernels: test-programs
 bench: all
 	$(Q)B=$(B) tools/bench/bench $(BENCH)
 
-include tools/packaging/install.mk
+include tools/packaging/install.mk tools/packaging/dist.mk
 
 .PHONY: help
 help:
@@ -109,6 +110,8 @@ help:
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make uninstall what install put there'
 	@echo 'make man       the manuals, in $(B)/man; make completion: for bash, zsh and fish'
+	@echo 'make deb       a Debian package; make dist: a tarball of what is committed'
+	@echo 'make static    $(B)/$(NAME)-static: one file for a host without the libraries'
 	@echo 'make clean     remove $(B)'
 	@echo 'V=1 shows the commands, B=DIR builds elsewhere'
 

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The same source gives the same bytes, wherever it is built."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import ROOT, case, main, require
+
+MAKE = ["make", "-s", "-j2"]
+
+
+def call(*words, cwd=ROOT):
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False,
+                          env={**os.environ, "MAKEFLAGS": "", "SOURCE_DATE_EPOCH": "1700000000"})
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def source_files():
+    """What git knows, as it is now; without git, what is here."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        return call("git", "ls-files", "-co", "--exclude-standard").split()
+    return [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")
+            if p.is_file() and p.relative_to(ROOT).parts[0] != "build"]
+
+
+def copy_tree(directory):
+    for name in source_files():
+        target = Path(directory, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).exists():
+            shutil.copy2(ROOT / name, target)
+
+
+def digests(root):
+    return {str(p.relative_to(root)): hashlib.sha256(p.read_bytes()).hexdigest()
+            for p in Path(root).rglob("*") if p.is_file()}
+
+
+@case
+def same_bytes_twice_and_elsewhere():
+    require(shutil.which("scdoc"), "needs scdoc")
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        longer = Path(other, "in", "another", "directory")
+        made = []
+        for tree in (Path(one), longer):
+            copy_tree(tree)
+            call(*MAKE, "CCACHE_DISABLE=1", f"DESTDIR={tree}/to", "install", cwd=tree)
+            made.append(digests(tree / "to"))
+            binary = (tree / "to/usr/local/sbin/pktledger").read_bytes()
+            assert str(tree).encode() not in binary, "the directory of the build is in it"
+        assert made[0] == made[1], [k for k in made[0] if made[0][k] != made[1].get(k)]
+
+
+@case
+def same_tarball_twice():
+    require((ROOT / ".git").exists() and shutil.which("git"), "needs the git repository")
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        made = []
+        for directory in (one, other):
+            call(*MAKE, f"B={directory}", "dist")
+            made += [p.read_bytes() for p in Path(directory).glob("*.tar.gz")]
+        assert len(made) == 2 and made[0] == made[1]
+
+
+@case
+def one_file_for_a_host_without_libraries():
+    with tempfile.TemporaryDirectory() as directory:
+        call(*MAKE, f"B={directory}", "static")
+        binary = Path(directory, "pktledger-static")
+        assert "pktledger" in call(binary, "--version")
+        shown = call("readelf", "-d", binary)
+        needed = {line.split("[")[1].rstrip("]") for line in shown.splitlines() if "NEEDED" in line}
+        # libmnl has no archive in Debian
+        assert needed <= {"libc.so.6", "libm.so.6", "libmnl.so.0", "ld-linux-x86-64.so.2",
+                          "ld-linux-aarch64.so.1"}, needed
+        filtered = subprocess.run([binary, "trace", "udp", "prot", "53"], capture_output=True,
+                                  text=True, check=False)
+        assert filtered.returncode == 2 and "syntax error" in filtered.stderr, filtered.stderr
+
+
+if __name__ == "__main__":
+    main()
