@@ -86,6 +86,7 @@ test-programs: all $(UNIT)
 .PHONY: test test-all
 test test-all: test-programs
 	$(Q)B=$(B) PKTLEDGER_TEST=$(@:test-%=%) tests/run $(TESTS)
+	+$(if $(TESTS),,$(if $(filter test-all,$@),$(Q)$(MAKE) --no-print-directory hardening))
 	$(if $(TESTS),,$(if $(filter test-all,$@),$(Q)B=$(B) tests/kernels/run))
 
 # On other kernels, in QEMU guests. They are downloaded once, into the user's cache directory.
@@ -97,14 +98,15 @@ test-kernels: test-programs
 bench: all
 	$(Q)B=$(B) tools/bench/bench $(BENCH)
 
-include tools/packaging/install.mk tools/packaging/dist.mk
+include tools/packaging/install.mk tools/packaging/dist.mk tests/fuzz/fuzz.mk
 
 .PHONY: help
 help:
 	@echo 'make           build $(B)/$(NAME)'
 	@echo 'make run       build it and run the main job (as root)'
 	@echo 'make test      all tests, in less than 5 minutes; TESTS="net/run unit" for some'
-	@echo 'make test-all  the same with more repetitions and larger counts, and on other kernels'
+	@echo 'make test-all  the same with more repetitions and larger counts, and what follows'
+	@echo 'make hardening sanitizers, valgrind, the analyzer, and fuzzing of all parsers'
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
 	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'

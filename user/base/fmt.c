@@ -54,7 +54,7 @@ static void text_double(char *buf, size_t size, double v, double divisor)
 
 	do
 		snprintf(buf, size, "%.*f", digits, v * divisor);
-	while (strtod(buf, NULL) / divisor != v && ++digits < 20);
+	while (strtod(buf, NULL) / divisor != v && ++digits < 32);
 }
 
 char *num_text_rate(char *buf, size_t size, const struct rate *rate)

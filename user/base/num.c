@@ -80,13 +80,14 @@ static int read_decimal(const char **s, struct decimal *d)
 	return 0;
 }
 
+/* In more bits than the result has, so that it is the nearest double, as strtod() has it. */
 static double decimal_value(const struct decimal *d)
 {
-	double power = 1;
+	long double power = 1;
 
 	for (unsigned i = 0; i < d->scale; i++)
 		power *= 10;
-	return d->digits / power;
+	return (double)(d->digits / power);
 }
 
 static int read_scaled(const char *s, const struct unit *units, uint64_t *out)

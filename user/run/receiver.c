@@ -109,7 +109,8 @@ static void prepare_streams(struct receiver *r)
 	r->streams.window = f->window;
 	for (unsigned s = 0; s < f->streams; s++) {
 		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
-		r->streams.at[s].base = r->streams.at[s].tail = f->base;
+		r->streams.at[s].base = f->base;
+		r->streams.at[s].tail = f->base;
 		r->streams.at[s].arrivals = f->arrivals + s * f->window;
 	}
 	atomic_store(&r->streams.n, f->streams);

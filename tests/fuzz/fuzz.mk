@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What needs a build of its own: sanitizers, fuzzing; and what looks at the code or at its memory.
+# `make hardening` does all of it, as `make test-all` does.
+
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+OWN_BUILD   = $(MAKE) --no-print-directory HARDENING= HARDENING_LD= WERROR=
+FUZZ_RUNS  ?= 20000
+FUZZ       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
+UNIT_ONLY  := $(filter $(B)/tests/unit/%,$(UNIT))
+# TAP by itself; leaks of what lives as long as the program are none.
+VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
+
+.PHONY: hardening
+hardening: analyze fuzz sanitize valgrind
+
+# Address and undefined behaviour sanitizers, on the unit tests.
+.PHONY: sanitize
+sanitize:
+	+$(Q)$(OWN_BUILD) B=$(B)/sanitize CFLAGS='-O1 -g $(SANITIZERS)' unit-programs
+	$(Q)B=$(B)/sanitize tests/run unit
+
+.PHONY: unit-programs
+unit-programs: all $(UNIT_ONLY)
+
+.PHONY: valgrind
+valgrind: unit-programs
+	$(Q)set -e; for t in $(UNIT_ONLY); do echo "valgrind $$t"; $(VALGRIND) $$t > $(B)/valgrind.log 2>&1 \
+		|| { cat $(B)/valgrind.log; exit 1; }; done
+
+# The analyzer that scan-build drives, file by file.
+ANALYZED := $(SRC:%.c=$(B)/analyzed/%.ok)
+.PHONY: analyze
+analyze: $(ANALYZED)
+$(B)/analyzed/%.ok: %.c | $(SKEL)
+	$(call say,ANALYZE,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) --analyze --analyzer-output text -Xclang -analyzer-werror $(CFLAGS) -MMD -MP -MT $@ \
+		-MF $@.d $<
+	$(Q)touch $@
+
+# libFuzzer on each parser, each for a fixed number of runs from the same seed; without a network,
+# since libpcap would ask for names.
+.PHONY: fuzz
+fuzz:
+	+$(Q)$(OWN_BUILD) B=$(B)/fuzz CC="$(CLANG)" \
+		CFLAGS='-O1 -g -fsanitize=fuzzer-no-link $(SANITIZERS)' fuzz-programs
+	$(Q)B=$(B)/fuzz FUZZ_RUNS=$(FUZZ_RUNS) tests/fuzz/run
+
+.PHONY: fuzz-programs
+fuzz-programs: $(FUZZ)
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(LIB) | $(SKEL)
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP -MT $@ -MF $@.d $< $(LIB) $(LDLIBS) -o $@
+
+-include $(wildcard $(B)/analyzed/*/*.d $(B)/analyzed/*/*/*.d)

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Rates, sizes, times and shapes: what was read, written as text, reads back as the same. */
+#include "fuzz.h"
+
+#include "engine/shape_text.h"
+#include "live/numbering.h"
+
+static void plain(const char *text)
+{
+	static const struct {
+		int (*read)(const char *s, uint64_t *out);
+		char *(*write)(char *buf, size_t size, uint64_t v);
+	} kinds[] = {
+		{num_count, num_text_count}, {num_size, num_text_size}, {num_time, num_text_time}};
+	char buf[FMT_MAX];
+	uint64_t v, again;
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].read(text, &v))
+			continue;
+		MUST(!kinds[i].read(kinds[i].write(buf, sizeof(buf), v), &again));
+		MUST(v == again);
+	}
+}
+
+static void others(const char *text)
+{
+	struct endpoint to, to_again;
+	struct limit limit, limit_again;
+	struct rate rate, rate_again;
+	char buf[FMT_MAX];
+
+	if (!num_rate(text, &rate) && rate.value > 1e-6) { /* room for digits */
+		MUST(!num_rate(num_text_rate(buf, sizeof(buf), &rate), &rate_again));
+		MUST(rate.unit == rate_again.unit && rate.value == rate_again.value);
+	}
+	if (!num_limit(text, &limit)) {
+		MUST(!num_limit(num_text_limit(buf, sizeof(buf), &limit), &limit_again));
+		MUST(limit.stage == limit_again.stage && limit.value == limit_again.value);
+	}
+	if (!num_endpoint(text, &to)) {
+		MUST(!num_endpoint(num_text_endpoint(buf, sizeof(buf), &to), &to_again));
+		MUST(to.family == to_again.family && to.port == to_again.port);
+	}
+}
+
+static void shapes(const char *text)
+{
+	static struct imix imix;
+	static struct rate_plan plan;
+	struct balance_numbering numbering, again;
+	struct shape_reorder reorder;
+	struct shape_ports ports;
+	struct shape_addrs addrs;
+	struct error err = {0};
+	char buf[64];
+	double share;
+
+	if (!imix_parse(text, &imix, &err))
+		MUST(imix.n && imix.n <= SHAPE_SIZES);
+	if (!rate_plan_parse(text, &plan, &err))
+		MUST(plan.kind != PLAN_NONE && plan.n <= PROFILE_PARTS);
+	if (!ports_parse(text, &ports))
+		MUST(ports.n);
+	if (!addrs_parse(text, &addrs))
+		MUST(addrs.n);
+	if (!share_parse(text, &share))
+		MUST(share > 0 && share <= 1);
+	if (!reorder_parse(text, &reorder))
+		MUST(reorder.share > 0 && reorder.extent);
+	err = (struct error){0};
+	if (!numbering_parse(text, &numbering, &err)) {
+		MUST(!numbering_parse(numbering_text(&numbering, buf, sizeof(buf)), &again, &err));
+		MUST(numbering.kind == again.kind);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size);
+
+	plain(text);
+	others(text);
+	shapes(text);
+	free(text);
+	return 0;
+}

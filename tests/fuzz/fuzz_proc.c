@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Files of /proc and /sys; the first byte chooses the reader. */
+#include "fuzz.h"
+
+#include <netinet/in.h>
+
+#include "check/facts.h"
+#include "host/counters.h"
+#include "host/procnet.h"
+#include "live/container.h"
+
+static void read_cpus(char *text)
+{
+	static struct cpu_sample before, after;
+	static struct facts_cpus cpus;
+
+	memset(&cpus, 0, sizeof(cpus));
+	memset(&before, 0, sizeof(before));
+	cpu_sample_parse(&after, text);
+	facts_cpus_rates(&cpus, &before, &after);
+	MUST(cpus.n <= FACTS_CPUS);
+}
+
+static void read_irqs(char *text)
+{
+	static const unsigned wanted[] = {1, 37, 164};
+	static struct facts_irq irq[FACTS_IRQS];
+
+	MUST(irq_rates("", text, wanted, 3, irq) <= 3);
+	MUST(irq_rates(text, text, wanted, 3, irq) <= 3);
+}
+
+static void read_sockets(char *text)
+{
+	static struct facts_socks before, after;
+
+	memset(&before, 0, sizeof(before));
+	memset(&after, 0, sizeof(after));
+	facts_socks_parse(&before, AF_INET, text);
+	facts_socks_parse(&after, AF_INET6, text);
+	facts_socks_rates(&before, &after);
+	MUST(after.n <= FACTS_SOCKS);
+}
+
+static void read_stack(char *text)
+{
+	struct facts_taps taps = {0};
+	uint64_t value;
+
+	facts_taps_parse_packet(&taps, text);
+	facts_taps_parse_raw(&taps, text);
+	sockstat_value(text, "UDP", "mem", &value);
+	stat_column(text, "table_fulls", true, &value);
+	nfqueue_drops(text);
+	group_stat_parse(text);
+}
+
+static void read_group(char *text)
+{
+	struct container c = {0};
+	char name[32];
+
+	container_of_cgroup(text, &c);
+	container_text(&c, name, sizeof(name));
+	container_pod_text(&c, name, sizeof(name));
+}
+
+/* These need no NUL. */
+static void read_counters(const char *text, size_t len)
+{
+	struct procnet_udp udp = {0};
+	struct counters c = {0};
+
+	procnet_snmp(&c, "here", text, len);
+	procnet_snmp6(&c, "here", text, len);
+	procnet_softnet(&c, "host", text, len);
+	procnet_neigh_stat(&c, "host", "arp_cache", text, len);
+	procnet_udp(&udp, text, len);
+	counters_free(&c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const readers[])(char *text) = {read_cpus, read_irqs, read_sockets,
+						      read_stack, read_group};
+	const unsigned n = sizeof(readers) / sizeof(readers[0]);
+	char *text;
+
+	if (!size)
+		return 0;
+	text = fuzz_text(data + 1, size - 1);
+	if (data[0] % (n + 1) < n) {
+		readers[data[0] % (n + 1)](text);
+	} else {
+		char *bare = malloc(size - 1 ? size - 1 : 1);
+
+		MUST(bare);
+		memcpy(bare, data + 1, size - 1);
+		read_counters(bare, size - 1);
+		free(bare);
+	}
+	free(text);
+	return 0;
+}
