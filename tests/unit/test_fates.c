@@ -70,6 +70,32 @@ static void window_is_a_power_of_two(void **state)
 	assert_int_equal(fates_window((1ULL << 32) + 1), 1ULL << 33);
 }
 
+static void given_numbers_are_taken(void **state)
+{
+	const struct fates_numbers good = {f.base, WINDOW, f.stream0, 2};
+	struct fates_numbers bad[7];
+	struct fates given;
+
+	(void)state;
+	assert_true(fates_numbers_valid(&good));
+	fates_init_given(&given, &good);
+	assert_true(given.base == f.base && given.window == WINDOW && given.streams == 2);
+	assert_int_equal(given.stream0, f.stream0);
+	assert_int_equal(given.tail[1], f.base);
+	assert_int_equal(given.bytes, 2 * WINDOW);
+	for (unsigned i = 0; i < 7; i++)
+		bad[i] = good;
+	bad[0].base++;
+	bad[1].base = 0;
+	bad[2].base = ~0ULL << 32;
+	bad[3].window++;
+	bad[4].window = WINDOW / 2;
+	bad[5].streams = TRACE_STREAMS + 1;
+	bad[6].stream0 = 0; /* a word of 0 means "no number" */
+	for (unsigned i = 0; i < 7; i++)
+		assert_false(fates_numbers_valid(&bad[i]));
+}
+
 static void numbers_are_drawn_apart_from_other_runs(void **state)
 {
 	struct error err = {};
@@ -222,7 +248,7 @@ struct run {
 	uint16_t slot;
 	uint64_t first, last;
 	enum fate fate;
-	uint8_t cause;
+	uint8_t detail;
 };
 
 struct runs {
@@ -231,20 +257,20 @@ struct runs {
 };
 
 static void note_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		     uint8_t cause)
+		     uint8_t detail)
 {
 	struct runs *r = arg;
 
 	assert_true(r->n < 16);
-	r->at[r->n++] = (struct run){slot, first, last, fate, cause};
+	r->at[r->n++] = (struct run){slot, first, last, fate, detail};
 }
 
 static void visitor_is_told_of_runs(void **state)
 {
 	static const struct run expected[] = {
 		{1, 0, 1, FATE_DELIVERED, 0}, {1, 2, 2, FATE_DROPPED, 4},
-		{1, 3, 4, FATE_DROPPED, 5},   {1, 5, 5, FATE_OPEN, 0},
-		{1, 6, 6, FATE_REFUSED, 0},   {1, 7, 7, FATE_DELIVERED, 0},
+		{1, 3, 4, FATE_DROPPED, 5},   {1, 5, 5, FATE_OPEN, SEEN_TX_DEVICE},
+		{1, 6, 6, FATE_REFUSED, EPERM}, {1, 7, 7, FATE_DELIVERED, 0},
 		{1, 8, 9, FATE_DELIVERED, 0}, /* of the second fold */
 	};
 	struct runs runs = {};
@@ -257,7 +283,7 @@ static void visitor_is_told_of_runs(void **state)
 	put(1, 2, (struct bytes){.cause = 4});
 	put(1, 3, (struct bytes){.cause = 5});
 	put(1, 4, (struct bytes){.cause = 5, .failed = EPERM});
-	put(1, 5, (struct bytes){.cause = IGNORED});
+	put(1, 5, (struct bytes){.cause = IGNORED, .seen = SEEN_TX_DEVICE});
 	put(1, 6, (struct bytes){.failed = EPERM});
 	fates_fold(&f, 1, f.base + 8, ignored, &tally, &visitor);
 	fates_fold(&f, 1, f.base + 8, ignored, &tally, &visitor);
@@ -269,7 +295,7 @@ static void visitor_is_told_of_runs(void **state)
 		assert_int_equal(runs.at[i].first, expected[i].first);
 		assert_int_equal(runs.at[i].last, expected[i].last);
 		assert_int_equal(runs.at[i].fate, expected[i].fate);
-		assert_int_equal(runs.at[i].cause, expected[i].cause);
+		assert_int_equal(runs.at[i].detail, expected[i].detail);
 	}
 	assert_int_equal(f.tail[1], f.base + 10);
 	assert_int_equal(tally.attempted, 10);
@@ -280,14 +306,19 @@ struct covered {
 };
 
 static void cover(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		  uint8_t cause)
+		  uint8_t detail)
 {
 	struct covered *c = arg;
 
 	assert_int_equal(slot, 0);
 	assert_int_equal(first, c->next);
 	assert_true(last >= first);
-	assert_int_equal(!cause, fate != FATE_DROPPED);
+	if (fate == FATE_DROPPED)
+		assert_true(detail);
+	else if (fate == FATE_OPEN)
+		assert_true(!detail || detail == SEEN_RX_DEVICE);
+	else
+		assert_int_equal(detail, fate == FATE_REFUSED ? EPERM : 0);
 	c->next = last + 1;
 	c->of[fate] += last - first + 1;
 }
@@ -382,6 +413,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(window_is_a_power_of_two),
 		cmocka_unit_test(numbers_are_drawn_apart_from_other_runs),
+		FATES_TEST(given_numbers_are_taken),
 		FATES_TEST(gaps_are_not_attempted),
 		FATES_TEST(bytes_of_drops_where_packets_differ),
 		FATES_TEST(precedence),

@@ -13,7 +13,17 @@
 #define DELIVERED_8 0x0101010101010101ULL /* what sinks write for each */
 
 /* Bases to choose from: a stream's numbers must not run over their 48 bits. */
-#define BASES ((uint16_t)((STAMP_NUMBER_MASK - STAMP_SPAN) >> 32))
+#define BASES	   ((uint16_t)((STAMP_NUMBER_MASK - STAMP_SPAN) >> 32))
+#define STREAMS	   (UINT16_MAX - TRACE_STREAMS)
+#define WINDOW_MAX (1ULL << 40)
+
+const char *fate_name(enum fate fate)
+{
+	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused",
+					    "gap"};
+
+	return names[fate];
+}
 
 uint64_t fates_window(uint64_t count)
 {
@@ -31,16 +41,34 @@ int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return error_set(err, STATUS_FAILED, -errno, NULL, "no random numbers: %s",
 				 strerror(errno));
+	fates_init_given(f, &(struct fates_numbers){
+				    .streams = streams,
+				    .window = window,
+				    /* 0 is kept free: a word of 0 means "no number" to observers */
+				    .stream0 = (uint16_t)(1 + random[0] % STREAMS),
+				    .base = (uint64_t)(random[1] % BASES + 1) << 32,
+			    });
+	return 0;
+}
+
+void fates_init_given(struct fates *f, const struct fates_numbers *numbers)
+{
 	memset(f, 0, sizeof(*f));
-	f->streams = streams;
-	f->window = window;
-	/* 0 is kept free: a word of 0 means "no number" to the observers */
-	f->stream0 = (uint16_t)(1 + random[0] % (UINT16_MAX - TRACE_STREAMS));
-	f->base = (uint64_t)(random[1] % BASES + 1) << 32;
+	f->streams = numbers->streams;
+	f->window = numbers->window;
+	f->stream0 = numbers->stream0;
+	f->base = numbers->base;
 	for (unsigned i = 0; i < TRACE_STREAMS; i++)
 		f->tail[i] = f->base;
-	f->bytes = streams * window;
-	return 0;
+	f->bytes = f->streams * f->window;
+}
+
+bool fates_numbers_valid(const struct fates_numbers *n)
+{
+	return n->streams && n->streams <= TRACE_STREAMS && n->stream0 && n->stream0 <= STREAMS &&
+	       n->base && !(n->base & UINT32_MAX) && n->base >> 32 <= BASES &&
+	       n->window >= TRACE_PAGE_SIZE && n->window <= WINDOW_MAX &&
+	       !(n->window & (n->window - 1));
 }
 
 static int map_bytes(uint8_t **at, size_t bytes, int fd)
@@ -99,6 +127,20 @@ static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored
 	if (!ignored[f->cause[i]] && f->cause[i])
 		return FATE_DROPPED;
 	return f->failed[i] && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
+}
+
+static uint8_t detail_of(const struct fates *f, size_t i, enum fate fate)
+{
+	switch (fate) {
+	case FATE_DROPPED:
+		return f->cause[i];
+	case FATE_REFUSED:
+		return f->failed[i];
+	case FATE_OPEN:
+		return f->seen[i];
+	default:
+		return 0;
+	}
 }
 
 static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot, uint64_t n,
@@ -165,7 +207,7 @@ struct fates_run {
 	uint16_t slot;
 	uint64_t first; /* of the run, from 0 */
 	enum fate fate;
-	uint8_t cause;
+	uint8_t detail;
 	bool begun;
 };
 
@@ -173,16 +215,16 @@ static void end_run(const struct fates_run *run, uint64_t n)
 {
 	if (run->visitor && run->begun)
 		run->visitor->run(run->visitor->arg, run->slot, run->first, n - 1, run->fate,
-				  run->cause);
+				  run->detail);
 }
 
 /* The numbers from n on have this fate: tells of the run before, if it is over. */
-static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t cause)
+static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t detail)
 {
-	if (run->begun && run->fate == fate && run->cause == cause)
+	if (run->begun && run->fate == fate && run->detail == detail)
 		return;
 	end_run(run, n);
-	*run = (struct fates_run){run->visitor, run->slot, n, fate, cause, true};
+	*run = (struct fates_run){run->visitor, run->slot, n, fate, detail, true};
 }
 
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
@@ -206,7 +248,7 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 			continue;
 		}
 		fate = fate_of(f, i, ignored);
-		visit(&run, n, fate, fate == FATE_DROPPED ? f->cause[i] : 0);
+		visit(&run, n, fate, detail_of(f, i, fate));
 		tally_one(t, f, slot, n, i, fate);
 		f->arrivals[i] = f->cause[i] = f->seen[i] = f->failed[i] = 0;
 		number++;

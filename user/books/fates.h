@@ -32,10 +32,16 @@ struct fates {
 
 enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED, FATE_GAP };
 
-/* Told of each run of numbers (from 0) with one fate while folding; `cause`: FATE_DROPPED only. */
+/* "unaccounted", "delivered", "dropped", "refused", "gap". Static. */
+const char *fate_name(enum fate fate);
+
+/*
+ * Told of each run of numbers (from 0) with one fate and one detail while folding. `detail`:
+ * FATE_DROPPED: the cause; FATE_OPEN: `seen`; FATE_REFUSED: `failed`; else 0.
+ */
 struct fates_visitor {
 	void (*run)(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		    uint8_t cause);
+		    uint8_t detail);
 	void *arg;
 };
 
@@ -56,6 +62,12 @@ struct fate_tally {
 	} cause[TRACE_STREAMS][TRACE_CAUSES];
 };
 
+/* Which numbers those of a run are. */
+struct fates_numbers {
+	uint64_t base, window;
+	uint16_t stream0, streams;
+};
+
 /* Smallest window that holds `count` numbers of one stream. */
 uint64_t fates_window(uint64_t count);
 
@@ -64,6 +76,12 @@ uint64_t fates_window(uint64_t count);
  * and `window` as chosen; memory comes with fates_map().
  */
 int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error *err);
+
+/* The same with numbers that somebody else has drawn. */
+void fates_init_given(struct fates *f, const struct fates_numbers *numbers);
+
+/* False: nobody draws such numbers; what comes from another host may be anything. */
+bool fates_numbers_valid(const struct fates_numbers *numbers);
 
 /* Maps the BPF maps `fates`, `seen` and `arrivals` (-1: plain memory) and the rest. */
 int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err);

@@ -54,15 +54,13 @@ void books_stages(struct books *b, const struct rig *rig, struct trace_count sta
 }
 
 static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		       uint8_t cause)
+		       uint8_t detail)
 {
-	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused",
-					    "gap"};
 	struct books *b = arg;
-	const struct ledger_cause *c = cause ? ledger_cause(&b->ledger, cause) : NULL;
+	const struct ledger_cause *c = fate == FATE_DROPPED ? ledger_cause(&b->ledger, detail) : NULL;
 
-	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, names[fate],
-			  c ? &c->named : NULL);
+	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last,
+			  fate_name(fate), c ? &c->named : NULL);
 }
 
 static unsigned l3_bytes(const struct flow *f, unsigned payload)
