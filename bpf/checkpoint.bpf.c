@@ -9,17 +9,6 @@
 #define TC_ACT_UNSPEC (-1)
 #define MAX_SEGMENTS  128
 
-struct mark_range {
-	__u64 word;
-	__u8 where;
-};
-
-static long mark_next(__u32 n, struct mark_range *r)
-{
-	mark_seen(r->word + n, r->where);
-	return 0;
-}
-
 /*
  * Numbers of a merged skb follow each other; where the last one says that they do not, no more than
  * the first is marked: a checkpoint only tells how far something came.
@@ -27,7 +16,6 @@ static long mark_next(__u32 n, struct mark_range *r)
 static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u32 payload,
 					  __u8 where)
 {
-	struct mark_range range = {word, where};
 	__u32 segments = skb->gso_segs;
 	struct stamp last;
 
@@ -36,7 +24,7 @@ static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u
 			       sizeof(last)) ||
 	    bpf_be64_to_cpu(last.word) != word + segments - 1 || last.check != ~last.word)
 		segments = 1;
-	bpf_loop(segments, mark_next, &range, 0);
+	mark_seen_range(word, segments, where);
 }
 
 /* The first fragment tells the number of all: learned where they are made. */

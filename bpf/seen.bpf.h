@@ -32,4 +32,23 @@ static __always_inline void mark_seen(__u64 word, __u8 where)
 		*byte = where | (*byte & SEEN_ON_INIT);
 }
 
+struct mark_range {
+	__u64 word;
+	__u8 where;
+};
+
+static long mark_next(__u32 n, struct mark_range *r)
+{
+	mark_seen(r->word + n, r->where);
+	return 0;
+}
+
+/* Of a merged skb, whose numbers follow each other. */
+static __always_inline void mark_seen_range(__u64 word, __u32 n, __u8 where)
+{
+	struct mark_range range = {word, where};
+
+	bpf_loop(n, mark_next, &range, 0);
+}
+
 #endif

@@ -7,7 +7,7 @@ static int open_xsk(struct rig *rig, struct error *err)
 	const struct tracer *t = &rig->tracer;
 	const struct xsk_prog_maps maps = {
 		.cell = drops_cell_fd(t->drops),
-		.seen = t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
+		.seen = tracer_seen_fd(t),
 		.tails = drops_tails_fd(t->drops),
 	};
 	int rc = xsk_prog_open(&rig->xsk_prog, &t->config, &maps, err);
@@ -28,7 +28,7 @@ static int open_sink(struct rig *rig, struct error *err)
 		.pass = rig->spec->pass,
 		.arrivals_fd = drops_arrivals_fd(t->drops),
 		.tails_fd = drops_tails_fd(t->drops),
-		.seen_fd = t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
+		.seen_fd = tracer_seen_fd(t),
 	};
 	int rc = sink_prog_open(&rig->sink_prog, &cfg, err);
 

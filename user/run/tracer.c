@@ -81,7 +81,7 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 		.reason_netfilter = reason_value(t, "NETFILTER_DROP"),
 		.reason_otherhost = reason_value(t, "OTHERHOST"),
 		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
-		.count_all = !spec->window,
+		.count_all = !spec->window && !spec->numbers,
 		.fragments = spec->fragments,
 		.tunnel = spec->tunnel,
 		.netns = spec->netns,
@@ -99,7 +99,9 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	rc = reasons_open(&t->reasons, NULL, err);
 	if (!rc)
 		rc = ksyms_open(&t->ksyms, NULL, err);
-	if (!rc)
+	if (!rc && spec->numbers)
+		fates_init_given(&t->fates, spec->numbers);
+	else if (!rc)
 		rc = fates_init(&t->fates, (uint16_t)spec->streams, fates_window(spec->window),
 				err);
 	if (!rc)
@@ -111,15 +113,24 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc && spec->tx)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->tx, spec->rx,
 				      err);
+	if (!rc && spec->border != BORDER_NONE)
+		rc = border_open(&t->border, &t->config, t->drops, spec->border,
+				 spec->border_ifindex, err);
 	if (!rc)
-		rc = fates_map(&t->fates, drops_fates_fd(t->drops),
-			       t->checkpoints ? checkpoints_seen_fd(t->checkpoints) : -1,
+		rc = fates_map(&t->fates, drops_fates_fd(t->drops), tracer_seen_fd(t),
 			       drops_arrivals_fd(t->drops), err);
 	if (!rc)
 		rc = drops_attach(t->drops, err);
 	if (rc)
 		tracer_close(t);
 	return rc;
+}
+
+int tracer_seen_fd(const struct tracer *t)
+{
+	if (t->checkpoints)
+		return checkpoints_seen_fd(t->checkpoints);
+	return t->border ? border_seen_fd(t->border) : -1;
 }
 
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
@@ -165,6 +176,7 @@ void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
 
 void tracer_close(struct tracer *t)
 {
+	border_close(t->border);
 	checkpoints_close(t->checkpoints);
 	drops_close(t->drops);
 	fates_unmap(&t->fates);

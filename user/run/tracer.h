@@ -5,6 +5,7 @@
 
 #include "books/fates.h"
 #include "books/ledger.h"
+#include "trace/border.h"
 #include "trace/checkpoint.h"
 #include "trace/drops.h"
 #include "trace/ksym.h"
@@ -17,6 +18,7 @@ struct tracer {
 	struct trace_config config;
 	struct drops *drops;
 	struct checkpoints *checkpoints; /* NULL: none */
+	struct border *border;		 /* the same */
 };
 
 struct tracer_spec {
@@ -29,12 +31,18 @@ struct tracer_spec {
 	bool fragments;				 /* datagrams are larger than the MTU */
 	uint32_t netns;				 /* only losses in this namespace; 0: in any */
 	const struct checkpoint_place *tx, *rx; /* both NULL: no checkpoints */
+	const struct fates_numbers *numbers;	/* drawn by another host; NULL: to be drawn */
+	enum border_side border;		/* of `netns`, in place of checkpoints */
+	unsigned border_ifindex;		/* as border_open() is told */
 };
 
 /*
  * Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone.
  */
 int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
+
+/* The map of what the checkpoints have seen; -1: there are none. */
+int tracer_seen_fd(const struct tracer *t);
 
 /* Reads the causes seen so far and names them. */
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "trace/border.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "border.skel.h"
+#include "trace/load.h"
+
+#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of enum bpf_attach_type, Linux 6.6 */
+
+struct border {
+	struct border_bpf *skel;
+	enum border_side side;
+	struct bpf_link *link;
+	int tcx; /* a link; -1: none */
+};
+
+static int share(struct border_bpf *skel, const struct drops *drops)
+{
+	int rc = bpf_map__reuse_fd(skel->maps.tails, drops_tails_fd(drops));
+
+	if (!rc)
+		rc = bpf_map__reuse_fd(skel->maps.fragments, drops_fragments_fd(drops));
+	if (!rc)
+		rc = bpf_map__reuse_fd(skel->maps.fragment_counts, drops_fragment_counts_fd(drops));
+	return rc;
+}
+
+/* `paged`: the program that reads stamps in pages (bpf/paged.bpf.h), Linux 6.12. */
+static int load(struct border *b, const struct trace_config *cfg, const struct drops *drops,
+		enum border_side side, bool paged)
+{
+	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
+	struct bpf_program *prog;
+	int rc;
+
+	b->skel = border_bpf__open();
+	if (!b->skel)
+		return -ENOMEM;
+	memcpy((void *)&b->skel->rodata->cfg, cfg, sizeof(*cfg));
+	bpf_map__set_max_entries(b->skel->maps.seen, (__u32)pages);
+	if (side == BORDER_LEAVE)
+		prog = paged ? b->skel->progs.leave_paged : b->skel->progs.leave;
+	else
+		prog = paged ? b->skel->progs.enter_paged : b->skel->progs.enter;
+	bpf_program__set_autoload(prog, true);
+	bpf_program__set_autoload(b->skel->progs.enter_tc, side == BORDER_ENTER);
+	rc = share(b->skel, drops);
+	if (!rc)
+		rc = border_bpf__load(b->skel);
+	if (!rc) {
+		b->link = bpf_program__attach(prog);
+		rc = b->link ? 0 : -errno;
+	}
+	if (rc) {
+		border_bpf__destroy(b->skel);
+		b->skel = NULL;
+	}
+	return rc;
+}
+
+int border_open(struct border **out, const struct trace_config *cfg, const struct drops *drops,
+		enum border_side side, unsigned ifindex, struct error *err)
+{
+	struct border *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (!b)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	b->side = side;
+	b->tcx = -1;
+	rc = load(b, cfg, drops, side, true);
+	if (rc)
+		rc = load(b, cfg, drops, side, false);
+	if (rc) {
+		border_close(b);
+		return trace_load_error(err, rc);
+	}
+	if (side == BORDER_ENTER && ifindex)
+		b->tcx = bpf_link_create(bpf_program__fd(b->skel->progs.enter_tc), (int)ifindex,
+					 (enum bpf_attach_type)TCX_INGRESS, NULL);
+	*out = b;
+	return 0;
+}
+
+int border_seen_fd(const struct border *b)
+{
+	return bpf_map__fd(b->skel->maps.seen);
+}
+
+const char *border_place(const struct border *b)
+{
+	if (b->side == BORDER_LEAVE)
+		return "net_dev_start_xmit";
+	return b->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
+}
+
+void border_close(struct border *b)
+{
+	if (!b)
+		return;
+	if (b->tcx >= 0)
+		close(b->tcx);
+	bpf_link__destroy(b->link);
+	border_bpf__destroy(b->skel);
+	free(b);
+}
