@@ -56,6 +56,7 @@ struct tx_stats {
 	uint64_t taken_back;	   /* xsk: descriptors never consumed */
 	uint64_t tx_invalid_descs; /* xsk: XDP_STATISTICS */
 	uint64_t tx_ring_empty;
+	uint64_t uncompleted;	    /* xsk: consumed, and not told to be done with */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
 	uint64_t slipped_ns;	    /* schedule given up, by engines that pace themselves */
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */

@@ -376,6 +376,7 @@ static void tx_xsk_stats(const struct tx *tx, struct tx_stats *st)
 	*st = tx->stats;
 	if (tx->shaped)
 		xsk_shaped_stats(tx->shaped, st);
+	st->uncompleted = tx->consumed - tx->completed;
 	st->tx_invalid_descs = xdp.tx_invalid_descs;
 	st->tx_ring_empty = xdp.tx_ring_empty_descs;
 }

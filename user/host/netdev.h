@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/num.h"
 #include "host/netns.h"
 
 struct netdev {
@@ -91,6 +92,9 @@ int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, un
  */
 int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsigned *ifindex,
 		    uint8_t mac[6], void *src_addr);
+
+/* The device by which the kernel would send to this address; 0: there is no route. */
+unsigned netdev_way(const struct netns *ns, const struct endpoint *to);
 
 /*
  * An ethtool feature by its string, e.g. "tx-checksum-ip-generic", "rx-gro". -ENOENT: the kernel

@@ -189,6 +189,14 @@ static int find_route(const struct netns *ns, int family, const void *addr, stru
 	return nl_query(ns, nlh, on_route, r);
 }
 
+unsigned netdev_way(const struct netns *ns, const struct endpoint *to)
+{
+	const void *addr = to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4;
+	struct route r;
+
+	return to->family && !find_route(ns, to->family, addr, &r) ? (unsigned)r.ifindex : 0;
+}
+
 struct neigh {
 	bool usable;
 	uint8_t mac[6];

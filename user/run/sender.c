@@ -367,6 +367,7 @@ void sender_stats(const struct sender *s, struct sender_stats *st)
 		st->tx.taken_back += one.taken_back;
 		st->tx.tx_invalid_descs += one.tx_invalid_descs;
 		st->tx.tx_ring_empty += one.tx_ring_empty;
+		st->tx.uncompleted += one.uncompleted;
 		add_times(st, me, &one);
 	}
 }

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
+#include "books/fates.h"
 #include "books/result.h"
 #include "engine/rx.h"
 #include "engine/sink.h"
@@ -30,6 +31,11 @@ struct send_spec {
 	bool no_wait;
 	struct tuning tuning;
 	uint64_t interval_ns;
+	/* with another host that knows of it; `send` has none of these */
+	const struct fates_numbers *numbers; /* drawn there; NULL: to be drawn */
+	uint64_t settle_ns;		     /* 0: as losses on this side need */
+	bool border;			     /* note what leaves this host (trace/border.h) */
+	bool fragments;			     /* datagrams are larger than the MTU */
 };
 
 /*
@@ -51,6 +57,12 @@ struct recv_spec {
 	uint64_t rcvbuf;
 	struct tuning tuning;
 	uint64_t interval_ns;
+	/* with another host that knows of it; `recv` has none of these */
+	const struct fates_numbers *numbers; /* of the sender; NULL: streams are learned */
+	struct endpoint from;		     /* the sender's address; family 0: not known */
+	unsigned payload;		     /* length of all packets; 0: any */
+	bool pass;			     /* rx xdp: the program only looks, a socket receives */
+	bool fragments;			     /* datagrams are larger than the MTU */
 };
 
 struct recv_stream {

@@ -34,12 +34,17 @@ double window_pps(const struct tx_ops *tx, bool gso, bool veth)
 	return veth && tx == &tx_xsk ? COPY_PPS : tx->fastest_pps;
 }
 
+uint64_t window_most(unsigned streams)
+{
+	return memory_bytes() / MEMORY_SHARE / BYTES_EACH / streams;
+}
+
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams)
 {
 	uint64_t ns = settle_ns + 2 * step_ns(settle_ns) + SLACK_NS;
 	double need = pps * CATCH_UP * (double)ns * 1e-9;
 	uint64_t size = fates_window(need < (double)count ? (uint64_t)need : count);
-	uint64_t most = memory_bytes() / MEMORY_SHARE / BYTES_EACH / streams;
+	uint64_t most = window_most(streams);
 
 	while (size > most && size > TRACE_PAGE_SIZE)
 		size /= 2;

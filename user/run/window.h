@@ -36,6 +36,9 @@ double window_pps(const struct tx_ops *tx, bool gso, bool veth);
  */
 uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams);
 
+/* The most numbers of each stream that this host's memory is given for. */
+uint64_t window_most(unsigned streams);
+
 void window_init(struct window *w, unsigned streams, uint64_t settle_ns);
 
 /* Time to tell again how far the streams are. */
