@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tx.h"
+
 #include "trace/consumed.h"
 
 static void name_reason(struct ledger_cause *c, const struct reasons *r)
@@ -129,6 +131,19 @@ void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const s
 	}
 }
 
+void ledger_add(struct ledger *l, const struct ledger_cause *cause)
+{
+	int i;
+
+	for (i = 0; i < l->n && l->cause[i].raw.index != cause->raw.index; i++)
+		;
+	if (i == TRACE_CAUSES)
+		return;
+	l->cause[i] = *cause;
+	if (i == l->n)
+		l->n++;
+}
+
 const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index)
 {
 	for (int i = 0; i < l->n; i++) {
@@ -245,6 +260,20 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 			if (f->packets)
 				add_cause(res, c, (uint16_t)(stream0 + s), f, l3_bytes);
 		}
+	}
+}
+
+void ledger_refusals(const struct result *res, struct engine_facts *facts)
+{
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		const struct result_errno *by = &res->refused_by[i];
+
+		if (by->error == EAGAIN)
+			facts->eagain = by->packets;
+		else if (by->error == TX_ERRNO_LOST)
+			facts->short_calls = by->packets;
+		else
+			facts->refused += by->packets;
 	}
 }
 

@@ -37,6 +37,9 @@ struct ledger {
 void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const struct reasons *r,
 		 const struct ksyms *k, const struct ledger_place *places, unsigned n_places);
 
+/* Adds one that was found elsewhere, or puts it in the place of the one with its index. */
+void ledger_add(struct ledger *l, const struct ledger_cause *cause);
+
 /* The cause of an index; NULL: none. */
 const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index);
 
@@ -52,6 +55,9 @@ unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigne
  */
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
 		  struct result *res);
+
+/* What the sender's refused packets mean to the counters. */
+void ledger_refusals(const struct result *res, struct engine_facts *facts);
 
 /* Adds what the counters say. */
 void ledger_compare(const struct secondbooks *books, struct result *res);

@@ -358,6 +358,22 @@ bool secondbooks_agree(const struct secondbooks *b, enum stage stage)
 	return true;
 }
 
+uint64_t secondbooks_replies(const struct counters_deltas *deltas)
+{
+	static const char *const names[] = {
+		"Icmp:InDestUnreachs", "Icmp:InTimeExcds", "Icmp:InParmProbs",
+		"Icmp6InDestUnreachs", "Icmp6InTimeExcds", "Icmp6InParmProblems",
+		"Icmp6InPktTooBigs",
+	};
+	uint64_t sum = 0, delta;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (counters_moved(deltas, "tx", names[i], &delta))
+			sum += delta;
+	}
+	return sum;
+}
+
 void secondbooks_free(struct secondbooks *b)
 {
 	if (!b)

@@ -124,6 +124,9 @@ const char *secondbooks_silent(enum stage stage);
  */
 unsigned secondbooks_counters(enum stage stage, const char **names, unsigned max);
 
+/* ICMP errors that came back to the sender, role "tx". */
+uint64_t secondbooks_replies(const struct counters_deltas *deltas);
+
 void secondbooks_free(struct secondbooks *b);
 
 #endif

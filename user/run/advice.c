@@ -12,9 +12,8 @@ static uint64_t read_sysctl(const struct netns *ns, const char *path)
 	return netns_sysctl_read(ns, path, buf, sizeof(buf)) < 0 ? 0 : strtoull(buf, NULL, 10);
 }
 
-static void read_host(const struct rig *rig, struct finding_facts *f)
+void advise_read_host(const struct netns *ns, struct finding_facts *f)
 {
-	const struct netns *ns = &rig->lab.rx_ns;
 	char buf[96];
 
 	f->rmem_max = read_sysctl(ns, "net/core/rmem_max");
@@ -29,8 +28,7 @@ static void read_host(const struct rig *rig, struct finding_facts *f)
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The largest cause of a stage tells the place. */
-static const struct result_cause *main_cause(const struct result *res, enum stage stage)
+const struct result_cause *advise_main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
 
@@ -44,17 +42,37 @@ static const struct result_cause *main_cause(const struct result *res, enum stag
 }
 
 /* Bytes that a packet took in the full queue, measured on those that found no room. */
-static uint64_t truesize(const struct books *b, enum stage stage)
+static uint64_t truesize(const struct ledger *l, enum stage stage)
 {
 	struct trace_count sum = {};
 
-	for (int i = 0; i < b->ledger.n; i++) {
-		if (b->ledger.cause[i].named.stage != stage)
+	for (int i = 0; i < l->n; i++) {
+		if (l->cause[i].named.stage != stage)
 			continue;
-		sum.events += b->ledger.cause[i].raw.count.events;
-		sum.memory += b->ledger.cause[i].raw.count.memory;
+		sum.events += l->cause[i].raw.count.events;
+		sum.memory += l->cause[i].raw.count.memory;
 	}
 	return sum.events ? sum.memory / sum.events : 0;
+}
+
+void advise_stage(enum stage stage, const struct finding_facts *host, const struct ledger *l,
+		  struct result *res)
+{
+	const struct result_cause *c = advise_main_cause(res, stage);
+	struct finding_facts f = *host;
+
+	if (!res->stage[stage].packets)
+		return;
+	f.lost = res->stage[stage].packets;
+	f.truesize = truesize(l, stage);
+	if (c) {
+		f.reason = c->reason;
+		f.location = c->location;
+		f.ifname = *c->ifname ? c->ifname : NULL;
+		f.hook = c->hook;
+	}
+	if (!findings_for_stage(stage, &f, &res->finding[res->n_findings]))
+		res->n_findings++;
 }
 
 void advise(const struct rig *rig, const struct books *b, struct result *res)
@@ -77,22 +95,7 @@ void advise(const struct rig *rig, const struct books *b, struct result *res)
 		 (unsigned long long)rig->fx.tbf_bps);
 	if (rig->fx.tbf_bps)
 		host.qdisc_limit = limit;
-	read_host(rig, &host);
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct finding_facts f = host;
-		const struct result_cause *c = main_cause(res, s);
-
-		if (!res->stage[s].packets)
-			continue;
-		f.lost = res->stage[s].packets;
-		f.truesize = truesize(b, s);
-		if (c) {
-			f.reason = c->reason;
-			f.location = c->location;
-			f.ifname = *c->ifname ? c->ifname : NULL;
-			f.hook = c->hook;
-		}
-		if (!findings_for_stage(s, &f, &res->finding[res->n_findings]))
-			res->n_findings++;
-	}
+	advise_read_host(&rig->lab.rx_ns, &host);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		advise_stage(s, &host, &b->ledger, res);
 }

@@ -202,22 +202,6 @@ static void close_receiver(const struct books *b, struct result *res)
 		res->rx_pps = (double)b->sink.sums.delivered * 1e9 / (double)ns;
 }
 
-static uint64_t replies(const struct counters_deltas *d)
-{
-	static const char *const names[] = {
-		"Icmp:InDestUnreachs", "Icmp:InTimeExcds", "Icmp:InParmProbs",
-		"Icmp6InDestUnreachs", "Icmp6InTimeExcds", "Icmp6InParmProblems",
-		"Icmp6InPktTooBigs",
-	};
-	uint64_t sum = 0, delta;
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (counters_moved(d, "tx", names[i], &delta))
-			sum += delta;
-	}
-	return sum;
-}
-
 /* What can be said only of this rig: who feeds whom, and what the engines know. */
 static void engine_facts(const struct books *b, const struct rig *rig, const struct result *res,
 			 struct engine_facts *f, struct book_link link[2])
@@ -254,14 +238,7 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 			   : lab->taps ? 0
 				       : 1,
 	};
-	for (unsigned i = 0; i < res->n_refused_by; i++) {
-		if (res->refused_by[i].error == EAGAIN)
-			f->eagain = res->refused_by[i].packets;
-		else if (res->refused_by[i].error == TX_ERRNO_LOST)
-			f->short_calls = res->refused_by[i].packets;
-		else
-			f->refused += res->refused_by[i].packets;
-	}
+	ledger_refusals(res, f);
 }
 
 static void confirm_unread(const struct books *b, struct result *res)
@@ -305,7 +282,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 		ledger_compare(second, res);
 		settle_by_counter(second, &deltas, rig, res);
 		confirm_unread(b, res);
-		res->replies = replies(&deltas);
+		res->replies = secondbooks_replies(&deltas);
 		secondbooks_free(second);
 	}
 	counters_deltas_free(&deltas);
