@@ -12,6 +12,7 @@
 #include "options_socket.h"
 #include "out/json_solo.h"
 #include "out/text_solo.h"
+#include "serve.h"
 #include "run/watch.h"
 
 struct recv_options {
@@ -21,10 +22,11 @@ struct recv_options {
 	const char *ifname;
 	bool ipv6, stay;
 	uint64_t port, count, duration_ns, rcvbuf, interval_ns;
+	struct serve_options serve;
 };
 
 static const struct recv_options defaults = {
-	.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000};
+	.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000, .serve = SERVE_DEFAULTS};
 
 static const struct opt recv_opts[] = {
 	{"rx", 0, OPT_ENUM, offsetof(struct recv_options, rx), .values = rx_values,
@@ -39,7 +41,7 @@ static const struct opt recv_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct recv_options, duration_ns), .min = 1,
 	 .default_text = "no limit", .help = "end after so long"},
 	{"stay", 0, OPT_FLAG, offsetof(struct recv_options, stay),
-	 .help = "go on when all senders have said that they are done"},
+	 .help = "go on when all senders have said that they are done, or the client is"},
 	{"rcvbuf", 0, OPT_SIZE, offsetof(struct recv_options, rcvbuf), .min = 1,
 	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"interval", 'I', OPT_TIME, offsetof(struct recv_options, interval_ns), .min = 10000000,
@@ -49,6 +51,7 @@ static const struct opt recv_opts[] = {
 
 static const struct opt_group recv_groups[] = {
 	{"Receiving", recv_opts, 0},
+	{"Two hosts", serve_opts, offsetof(struct recv_options, serve)},
 	{"Reading", socket_recv_opts, offsetof(struct recv_options, tuning)},
 	{"Multicast", group_opts, offsetof(struct recv_options, tuning)},
 	{"Threads", both_opts, offsetof(struct recv_options, tuning)},
@@ -116,10 +119,13 @@ static int recv_run(void *options, struct error *err)
 		.interval_ns = o->interval_ns,
 		.tuning = o->tuning,
 	};
-	struct recv_result *out = calloc(1, sizeof(*out));
+	struct recv_result *out;
 	int rc;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (o->serve.serve)
+		return serve(&o->serve, output, o->ifname, (uint16_t)o->port, o->stay, err);
+	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
 	if (output != OUTPUT_TEXT)
@@ -146,9 +152,11 @@ static int recv_run(void *options, struct error *err)
 }
 
 static const struct opt_need needs[] = {
-	{OPT_CAP(BPF), "to load the program at the device", .when = "--rx xsk, --rx xdp"},
-	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--rx xsk, --rx xdp"},
-	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk"},
+	{OPT_CAP(BPF), "to load the programs at the device", .when = "--rx xsk, --rx xdp, --serve"},
+	{OPT_CAP(NET_ADMIN), "to attach them", .when = "--rx xsk, --rx xdp, --serve"},
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve"},
+	{OPT_CAP(PERFMON), "for programs that look at drops", .when = "--serve"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve"},
 	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--rx xsk",
 	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
 	{OPT_CAP(BPF), "to load programs that look at drops",
@@ -162,6 +170,7 @@ static const struct opt_need needs[] = {
 static const struct opt_example examples[] = {
 	{"recv", "until the senders say that they are done"},
 	{"recv -6 -p 9000 -t 60 -j", "IPv6, for a minute, as JSON"},
+	{"recv --serve --token-file token", "answer `run --to` of another host, once"},
 	{"recv --rx xsk -i eth1", "take the frames at the device"},
 	{"recv --rx xdp -i eth1", "count and end them there: as fast as it goes"},
 	{0},
@@ -174,7 +183,8 @@ const struct command cmd_recv = {
 		"Receives what `pktledger send` sends, from one sender or several, and counts what "
 		"is delivered, duplicated, reordered and lost. What is lost in this "
 		"namespace is counted by stage. Without the sender's end record the tail of a "
-		"stream is unknown.",
+		"stream is unknown. With --serve it is the far end of `run --to`: it does what the "
+		"client asks, sends to that client only, and changes no setting of this host.",
 	.groups = recv_groups,
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "host/caps.h"
 #include "host/journal.h"
+#include "host/reassembly.h"
 #include "options.h"
 #include "options_socket.h"
 #include "preset_run.h"
@@ -94,6 +95,19 @@ static unsigned lab_mtu(const struct run_options *o)
 	return o->wish.mtu ? o->wish.mtu : LAB_MTU;
 }
 
+static bool in_lab(const struct run_options *o)
+{
+	return !o->ports.n && !o->far.to.family;
+}
+
+/* 0: not known. */
+static unsigned path_mtu(const struct run_options *o)
+{
+	if (in_lab(o))
+		return lab_mtu(o);
+	return o->far.to.family ? reassembly_path_mtu(&o->far.to) : 0;
+}
+
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
@@ -106,8 +120,9 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return o->tx;
 	if (shape_needs_frames(&o->shape))
 		return TX_XSK;
-	if (o->faults.set || t->no_wait || t->sndbuf || tuning_needs_socket(&o->tuning) ||
-	    t->length == LENGTH_BEST || shape_needs_fragments(&o->shape, lab_mtu(o)) ||
+	if (o->far.to.family || o->faults.set || t->no_wait || t->sndbuf ||
+	    tuning_needs_socket(&o->tuning) || t->length == LENGTH_BEST ||
+	    shape_needs_fragments(&o->shape, lab_mtu(o)) ||
 	    traffic_payload(t, &tx_xsk, lab_mtu(o), &payload, &why))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -120,21 +135,29 @@ static enum tx_choice choose_tx(const struct run_options *o)
 static int check_ports(const struct run_options *o, struct error *err)
 {
 	static const struct lab_wish none;
+	bool far = o->far.to.family;
 
 	if (o->lab && o->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "lab '%s' has its topology already", o->lab);
-	if ((o->ports.n || o->lab) && memcmp(&o->wish, &none, sizeof(none)))
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i and --lab out",
+	if ((!in_lab(o) || o->lab) && memcmp(&o->wish, &none, sizeof(none)))
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i, --to and --lab out",
 				 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for "
 				 "the lab that run makes");
-	if (!o->ports.n)
+	if (far && o->topology_set)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
+				 "what lies between two hosts is as it is");
+	if (in_lab(o))
 		return 0;
-	if (o->ports.n != 2)
+	if (far && o->ports.n > 1)
+		return error_set(err, STATUS_USAGE, -EINVAL, "name the port of this host",
+				 "with --to, -i takes one port");
+	if (!far && o->ports.n != 2)
 		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
 				 "-i needs two ports");
 	if (o->faults.set)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i out: run makes a lab",
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "leave -i and --to out: run makes a lab",
 				 "faults are for labs only");
 	if (!o->traffic.rate_set && !shape_has_schedule(&o->shape))
 		return error_set(err, STATUS_USAGE, -EINVAL,
@@ -154,7 +177,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 	if (o->rx == RX_SOCKET && s->dst_port.n > 1)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
 				 "a socket receives at one port: --dst-port is a range");
-	if (o->rx == RX_SOCKET && s->vlan && !o->ports.n)
+	if (o->rx == RX_SOCKET && s->vlan && in_lab(o))
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
 				 "the lab has no VLAN device for a socket to receive by");
 	return 0;
@@ -179,7 +202,7 @@ static int plan_shape(struct run_options *o, struct run_spec *spec, struct shape
 		spec->port = shape->shape.dst_port.first;
 	spec->count =
 		o->traffic.duration_ns && !o->traffic.count_set ? UINT64_MAX : o->traffic.count;
-	if (!o->ports.n && !spec->tx->fragments &&
+	if (in_lab(o) && !spec->tx->fragments &&
 	    spec->payload + (o->traffic.ipv6 ? 48 : 28) > lab_mtu(o))
 		return error_set(
 			err, STATUS_USAGE, -EMSGSIZE, "use --tx socket, or smaller packets",
@@ -210,7 +233,10 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 		.wish = o->wish,
 		.tuning = o->tuning,
 	};
-	if (o->ports.n) {
+	if (o->far.to.family) {
+		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
+		o->traffic.ipv6 = o->far.to.family == AF_INET6;
+	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];
 	}
@@ -218,11 +244,10 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
 				 "--pass is for the receiving engine xdp");
 	traffic_plan(&o->traffic, spec);
-	rc = traffic_payload(&o->traffic, spec->tx, o->ports.n ? 0 : lab_mtu(o), &spec->payload,
-			     err);
+	rc = traffic_payload(&o->traffic, spec->tx, path_mtu(o), &spec->payload, err);
 	if (!rc)
 		rc = plan_shape(o, spec, shape, err);
-	if (!rc && o->rx != RX_SOCKET && !o->ports.n &&
+	if (!rc && o->rx != RX_SOCKET && in_lab(o) &&
 	    spec->payload + (spec->ipv6 ? 48 : 28) > lab_mtu(o))
 		rc = error_set(err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
 			       "--rx %s takes single frames: %u bytes of payload do not fit the "
@@ -230,8 +255,8 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 			       spec->rx->name, spec->payload, lab_mtu(o));
 	if (!rc)
 		rc = tuning_check(&o->tuning, spec->tx, spec->rx, o->traffic.ipv6, spec->payload,
-				  o->ports.n ? 0 : lab_mtu(o), err);
-	return rc;
+				  in_lab(o) ? lab_mtu(o) : 0, err);
+	return rc ? rc : far_check(&o->far, spec, err);
 }
 
 static void tell_repair(void *arg, const struct journal_repaired *e)
@@ -293,6 +318,7 @@ static const struct opt_example examples[] = {
 	{"run --imix simple --rate 100k --reorder 1%",
 	 "several sizes, some packets late on purpose"},
 	{"run --preset million -t 2", "the ladder to a million packets a second, two seconds each"},
+	{"run --to 198.18.0.2 --rate 100k", "to another host, on which `recv --serve` runs"},
 	{"run --limit loss=0.1% -j", "for scripts: JSON, exit status 4 if more is lost"},
 	{0},
 };

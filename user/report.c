@@ -11,6 +11,7 @@
 #include "out/ledgerfile.h"
 #include "out/text.h"
 #include "out/trials.h"
+#include "peer/client.h"
 
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL
@@ -22,6 +23,7 @@ struct report {
 	char title[96];
 	struct json_out *json; /* NULL: text */
 	struct ledgerfile *ledger;
+	struct peer *far; /* NULL: none, or not connected yet */
 	struct run_header head;
 	struct result *res;
 	struct trials *trials; /* NULL: one trial only */
@@ -66,6 +68,12 @@ static void on_note(void *arg, const char *note)
 	log_warn("%s", note);
 }
 
+/* Of this host: where another one takes part, its side of the path is not to be read here. */
+static struct json_object *read_env(const struct run_spec *spec, const struct lab *lab)
+{
+	return env_read(spec->far ? NULL : lab);
+}
+
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *so_far, const struct experiment_streams *streams)
 {
@@ -75,17 +83,19 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	r->head.argv = program_argv;
 	r->head.argc = program_argc;
 	r->head.faults = r->o->fault_text;
-	if (spec->port_a)
+	r->head.far_env = spec->far ? peer_env(spec->far) : NULL;
+	if (spec->port_a || spec->far)
 		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps,
-			  spec->shape, spec->port_a, spec->port_b);
+			  spec->shape, spec->far ? so_far->tx_host.name : spec->port_a,
+			  spec->far ? so_far->rx_host.name : spec->port_b);
 	if (r->ledger) {
-		struct json_object *start = json_start(&r->head, env_read(lab));
+		struct json_object *start = json_start(&r->head, read_env(spec, lab));
 
 		ledgerfile_start(r->ledger, SCHEMA, start);
 		json_object_put(start);
 	}
 	if (r->json && r->own && !r->shown)
-		json_out_start(r->json, &r->head, env_read(lab));
+		json_out_start(r->json, &r->head, read_env(spec, lab));
 }
 
 static void show_progress(const struct report *r, const struct experiment_interval *now)
@@ -231,10 +241,18 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 		.on_fates = r->ledger ? on_fates : NULL,
 		.arg = r,
 	};
-	int rc;
+	struct run_spec with = *spec;
+	int rc = 0;
 
 	r->told = (struct experiment_interval){};
-	rc = experiment_run(spec, &view, r->res, err);
+	if (!r->far)
+		rc = far_connect(&r->o->far, spec->port, &r->far, err);
+	with.far = r->far;
+	with.reverse = r->o->far.reverse;
+	if (rc)
+		memset(r->res, 0, sizeof(*r->res));
+	else
+		rc = experiment_run(&with, &view, r->res, err);
 	r->booked = !rc || r->res->attempted;
 	/* an engine that died early leaves books that close all the same */
 	if (r->booked)
@@ -300,6 +318,7 @@ int report_finish(struct report *r, struct error *err)
 	if (r->ledger && ledgerfile_close(r->ledger, err) && status == STATUS_OK)
 		status = STATUS_FAILED;
 	trials_free(r->trials);
+	peer_close(r->far);
 	free(r->res);
 	free(r);
 	return status;

@@ -4,6 +4,7 @@
 #define PKTLEDGER_REPORT_H
 
 #include "options.h"
+#include "options_far.h"
 #include "options_shape.h"
 
 struct run_options {
@@ -24,6 +25,7 @@ struct run_options {
 	const char *ledger, *lab, *preset;
 	struct opt_strings ports;
 	struct lab_wish wish;
+	struct far_options far;
 };
 
 #define RUN_DEFAULTS                                                                               \
@@ -35,6 +37,7 @@ struct run_options {
 /* The groups of run's options, in a command whose struct begins with struct run_options. */
 #define RUN_GROUPS                                                                                 \
 	{"Experiment", run_opts, 0},                                                               \
+		{"Two hosts", far_opts, offsetof(struct run_options, far)},                        \
 		{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},                  \
 		{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},                \
 		{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},               \
@@ -71,7 +74,7 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 /* The options of the trials that follow, and what their progress is headed by ("": nothing). */
 void report_next(struct report *r, const struct run_options *o, const char *title);
 
-/* Runs one trial and shows it. */
+/* Runs one trial and shows it. The first one connects to the other host, if there is one. */
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err);
 
 /* True after an error or a signal: no further trial makes sense. */

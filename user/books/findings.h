@@ -82,6 +82,7 @@ struct finding {
 	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
 	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
 	char risk[200];
+	char host[65]; /* whose settings these are; "" this one */
 };
 
 /*

@@ -27,9 +27,15 @@ struct result_cause {
 	const char *direction;	  /* "rx", "tx", "forward" */
 	const char *hook;	  /* netfilter only, else NULL */
 	const char *note;	  /* what happened, for people */
+	char host[65];	  /* "" there is only one */
 	uint16_t stream;
 	uint64_t packets;
 	uint64_t first, last; /* numbers, from 0 */
+};
+
+struct result_host { /* of an experiment between two */
+	char name[65];
+	char place[32]; /* in the kernel, of its checkpoint */
 };
 
 /* A counter of the kernel that should know the losses of a stage. */
@@ -95,6 +101,14 @@ struct result {
 	struct finding finding[STAGE_COUNT];
 	unsigned n_findings;
 	struct result_losses losses;
+
+	bool two_hosts;
+	struct result_host tx_host, rx_host;
+	struct {
+		bool shared;	    /* they are said to agree */
+		int64_t offset_ns;  /* the receiver's minus the sender's, */
+		uint64_t error_ns;  /* wrong by so much at most */
+	} clock;
 };
 
 #endif

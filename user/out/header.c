@@ -37,7 +37,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 	struct timespec now;
 
 	*h = (struct run_header){
-		.in_lab = !spec->port_a,
+		.in_lab = !spec->port_a && !spec->far,
 		.topology = lab->topology,
 		.tx = spec->tx->name,
 		.rx = spec->rx->name,
@@ -63,6 +63,9 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 	snprintf(h->rx_mode, sizeof(h->rx_mode), "%s", so_far->rx_mode);
 	fill_port(&h->tx_port, "tx", &lab->tx, spec->ipv6);
 	fill_port(&h->rx_port, "rx", &lab->rx, spec->ipv6);
+	h->two_hosts = so_far->two_hosts;
+	h->tx_host = so_far->tx_host;
+	h->rx_host = so_far->rx_host;
 }
 
 uint64_t run_header_stream_count(const struct run_header *h, unsigned i)

@@ -9,6 +9,8 @@
 
 #include "run/experiment.h"
 
+struct json_object;
+
 struct header_port {
 	const char *role; /* "tx", "rx" */
 	char ifname[16];
@@ -22,6 +24,9 @@ struct run_header {
 	int argc;
 	char lab[32]; /* "" anonymous */
 	bool in_lab;
+	bool two_hosts;
+	struct result_host tx_host, rx_host; /* if there are two */
+	struct json_object *far_env;	     /* of the other one; borrowed, NULL: not known */
 	enum lab_topology topology;
 	const char *tx, *rx;	       /* engines */
 	char tx_mode[32], rx_mode[32]; /* as granted; "" where it has no meaning */

@@ -28,6 +28,22 @@ static struct json_object *lab_object(const struct run_header *h)
 	return o;
 }
 
+/* Each with the place of its checkpoint: the wire is what lies between these two. */
+static struct json_object *hosts_object(const struct run_header *h)
+{
+	const struct result_host *host[] = {&h->tx_host, &h->rx_host};
+	struct json_object *o = json_object_new_object();
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct json_object *one = json_object_new_object();
+
+		json_put_text(one, "name", host[i]->name);
+		json_put_text(one, "checkpoint", host[i]->place);
+		json_put(o, i ? "rx" : "tx", one);
+	}
+	return o;
+}
+
 static struct json_object *mode_object(const struct run_header *h)
 {
 	struct json_object *o = json_object_new_object();
@@ -81,6 +97,10 @@ struct json_object *json_start(const struct run_header *h, struct json_object *e
 	rx = port_object(&h->rx_port);
 	json_put_u64(rx, "port", h->port);
 	json_put(o, "rx_port", rx);
+	if (h->two_hosts)
+		json_put(o, "hosts", hosts_object(h));
+	if (h->far_env)
+		json_put(o, "far_env", json_object_get(h->far_env));
 	json_put(o, "streams", streams_array(h));
 	json_put_u64(o, "flows", h->flows);
 	json_put_u64(o, "frame_bytes", h->frame_bytes);
@@ -161,6 +181,8 @@ static struct json_object *cause_object(const struct result_cause *c)
 	json_put_text(o, "location", c->location);
 	json_put_text(o, "ifname", c->ifname);
 	json_put_text(o, "netns", c->netns);
+	if (*c->host)
+		json_put_text(o, "host", c->host);
 	json_put_text(o, "direction", c->direction);
 	if (c->hook)
 		json_put_text(o, "hook", c->hook);
@@ -245,6 +267,8 @@ struct json_object *json_finding(const struct finding *f)
 	json_put_text(o, "command", f->command);
 	json_put_text(o, "undo", f->undo);
 	json_put_text(o, "risk", f->risk);
+	if (*f->host)
+		json_put_text(o, "host", f->host);
 	return o;
 }
 
@@ -364,6 +388,16 @@ void json_put_tracing(struct json_object *o, const struct result *res)
 	json_put(o, "own_losses", own_losses(&res->losses));
 }
 
+static struct json_object *host_clocks(const struct result *res)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put(o, "offset_ns", json_object_new_int64(res->clock.offset_ns));
+	json_put_u64(o, "error_ns", res->clock.error_ns);
+	json_put_bool(o, "shared", res->clock.shared);
+	return o;
+}
+
 struct json_object *json_end(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
@@ -379,6 +413,8 @@ struct json_object *json_end(const struct result *res)
 	json_put_u64(o, "late", res->late);
 	json_put_u64(o, "replies", res->replies);
 	json_put_tracing(o, res);
+	if (res->two_hosts)
+		json_put(o, "host_clocks", host_clocks(res));
 	json_put_u64(o, "fragments_made", res->fragments.made);
 	json_put_u64(o, "fragments_seen", res->fragments.seen);
 	json_put_u64(o, "fragments_dropped", res->fragments.dropped);

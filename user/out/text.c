@@ -14,9 +14,11 @@ static void put_engine(struct page *p, const char *name, const char *mode)
 		page_words(p, STYLE_PLAIN, "(%s)", mode);
 }
 
-static void put_port(struct page *p, const struct header_port *port)
+static void put_port(struct page *p, const struct header_port *port, const char *host)
 {
-	page_words(p, STYLE_PLAIN, "%s\v%s", port->role, port->ifname);
+	page_words(p, STYLE_PLAIN, "%s%s%s", port->role, *port->ifname ? "\v" : "", port->ifname);
+	if (*host)
+		page_words(p, STYLE_PLAIN, "on\v%s", host);
 	if (*port->address)
 		page_words(p, STYLE_PLAIN, "%s", port->address);
 }
@@ -44,12 +46,12 @@ static void put_header(struct page *p, const struct run_header *h)
 	if (h->flows > 1)
 		page_words(p, STYLE_PLAIN, "| %u\vflows", h->flows);
 	page_end(p);
-	put_port(p, &h->tx_port);
+	put_port(p, &h->tx_port, h->tx_host.name);
 	if (lab_middle(h->topology))
 		page_words(p, STYLE_PLAIN, "-> %s ->", lab_middle(h->topology));
 	else
 		page_words(p, STYLE_PLAIN, "->");
-	put_port(p, &h->rx_port);
+	put_port(p, &h->rx_port, h->rx_host.name);
 	page_words(p, STYLE_PLAIN, "port\v%u", h->port);
 	if (h->faults)
 		page_words(p, STYLE_WARN, "| fault\v%s", h->faults);

@@ -60,6 +60,24 @@ static void put_latency(struct page *p, const struct arrivals *a)
 	page_end(p);
 }
 
+/* Of two hosts: how far their clocks are apart, and whether delays can be told. */
+static void put_clocks(struct page *p, const struct result *res)
+{
+	int64_t offset = res->clock.offset_ns;
+	char apart[FMT_MAX], error[FMT_MAX];
+
+	if (!res->two_hosts)
+		return;
+	fmt_ns(apart, sizeof(apart), (uint64_t)(offset < 0 ? -offset : offset));
+	fmt_ns(error, sizeof(error), res->clock.error_ns);
+	page_text(p, 0, STYLE_DIM, "clocks          ");
+	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(apart),
+		   offset < 0 ? "behind" : "ahead", page_glue(error));
+	page_words(p, STYLE_DIM, res->clock.shared ? "said to be one"
+						   : "no one-way delays without --shared-clock");
+	page_end(p);
+}
+
 /* How what was lost lay together, and how far the displaced came too late: only if there are any.
  */
 static void put_shapes(struct page *p, const struct arrivals *a)
@@ -111,6 +129,7 @@ void text_beside(struct page *p, const struct result *res)
 	};
 
 	put_latency(p, &res->arrivals);
+	put_clocks(p, res);
 	put_shapes(p, &res->arrivals);
 	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
 	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
@@ -161,8 +180,11 @@ void text_findings(struct page *p, const struct result *res, int verbosity)
 {
 	for (unsigned i = 0; i < res->n_findings; i++) {
 		const struct finding *f = &res->finding[i];
+		char label[96];
 
-		text_finding(p, f->stage == STAGE_NONE ? f->id : stage_name(f->stage), f,
-			     verbosity > 0);
+		snprintf(label, sizeof(label), "%s%s%s",
+			 f->stage == STAGE_NONE ? f->id : stage_name(f->stage),
+			 *f->host ? " on " : "", f->host);
+		text_finding(p, label, f, verbosity > 0);
 	}
 }

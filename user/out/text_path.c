@@ -20,7 +20,8 @@ static bool same_cause(const struct result_cause *a, const struct result_cause *
 {
 	return a->hook == b->hook && a->direction == b->direction &&
 	       !strcmp(a->reason, b->reason) && !strcmp(a->location, b->location) &&
-	       !strcmp(a->ifname, b->ifname) && !strcmp(a->netns, b->netns);
+	       !strcmp(a->ifname, b->ifname) && !strcmp(a->netns, b->netns) &&
+	       !strcmp(a->host, b->host);
 }
 
 static int by_packets(const void *va, const void *vb)
@@ -76,6 +77,8 @@ static void put_cause(struct page *p, const struct group *g, int verbosity)
 	if (*c->netns || *c->ifname)
 		page_words(p, STYLE_PLAIN, "%s%s%s", c->netns, *c->netns && *c->ifname ? "\v" : "",
 			   c->ifname);
+	if (*c->host)
+		page_words(p, STYLE_PLAIN, "on\v%s", c->host);
 	if (c->direction && !c->hook && strcmp(c->direction, c->netns))
 		page_words(p, STYLE_PLAIN, "%s", c->direction);
 	if (verbosity > 0) {

@@ -137,6 +137,7 @@ const struct msg_field msg_end[] = {
 	{"p999_ns", MSG_U64, offsetof(struct result, arrivals.latency.p999), 0, 0},
 	{"p9999_ns", MSG_U64, offsetof(struct result, arrivals.latency.p9999), 0, 0},
 	{"max_ns", MSG_U64, offsetof(struct result, arrivals.latency.max), 0, 0},
+	{"delay", MSG_U64S, offsetof(struct result, arrivals.delay), HIST_QUARTERS, 0},
 	{"jitter_ns", MSG_U64, offsetof(struct result, arrivals.jitter_ns), 0, 0},
 	{"negative", MSG_U64, offsetof(struct result, arrivals.negative), 0, 0},
 	{"flows_more", MSG_U64, offsetof(struct result, arrivals.flows_more), 0, 0},

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "engine/pace.h"
 #include "host/netdev.h"
+#include "peer/pair.h"
 #include "run/close.h"
 #include "run/rig.h"
 #include "run/watch.h"
@@ -18,7 +19,7 @@
 #define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more   \
 			       */
 
-static uint64_t memory_in_use(void)
+uint64_t experiment_memory(void)
 {
 	unsigned long all, resident;
 	char text[64];
@@ -43,7 +44,7 @@ static bool show(const struct rig *rig, struct books *books, uint64_t start, uin
 	i.dropped = drops_packets(rig->tracer.drops);
 	i.tx_cpu_ns = sender_cpu_ns(rig->sender);
 	i.rx_cpu_ns = rig->receiver ? receiver_cpu_ns(rig->receiver) : 0;
-	i.memory_bytes = memory_in_use();
+	i.memory_bytes = experiment_memory();
 	books_stages(books, rig, i.stage);
 	return view->on_interval(view->arg, &i);
 }
@@ -165,10 +166,14 @@ static void announce(const struct rig *rig, const struct experiment_view *view, 
 int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
 		   struct result *res, struct error *err)
 {
-	struct rig *rig = calloc(1, sizeof(*rig));
-	struct books *books = books_new(view);
+	struct books *books;
+	struct rig *rig;
 	int rc = -ENOMEM;
 
+	if (spec->far)
+		return pair_run(spec, view, res, err);
+	rig = calloc(1, sizeof(*rig));
+	books = books_new(view);
 	memset(res, 0, sizeof(*res));
 	if (!rig || !books) {
 		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");

@@ -18,6 +18,8 @@
 #include "run/lab_tune.h"
 #include "run/tuning.h"
 
+struct peer;
+
 /* What is asked for. Borrowed strings live as long as the experiment. */
 struct run_spec {
 	const struct tx_ops *tx;
@@ -44,6 +46,9 @@ struct run_spec {
 	enum lab_topology topology;  /* of the lab to be made, if `topology_set`; */
 	bool topology_set;	     /* else what the faults need */
 	struct lab_wish wish;	     /* of an anonymous lab only */
+	struct peer *far;	     /* another host that takes part (peer/client.h); NULL: none */
+	bool reverse;		     /* it sends, and this one receives */
+	const char *ifname;	     /* the device to it, for engines that need one; NULL: by route */
 };
 
 struct experiment_interval {
@@ -74,6 +79,9 @@ struct experiment_view {
 			 const char *fate, const struct result_cause *cause);
 	void *arg;
 };
+
+/* Memory that this process has in use now, bytes; 0: not known. */
+uint64_t experiment_memory(void);
 
 /*
  * Runs it. SIGINT, SIGTERM and SIGHUP must be blocked in the process: the first ends sending and

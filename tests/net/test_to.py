@@ -1,0 +1,545 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`run --to` and `recv --serve`: one ledger of two hosts, which are namespaces here. Between them
+is a router that drops packets by their number, so that what is lost on the wire is known."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
+                 assert_counters_agree, assert_valid, case, is_suppressed, lost, main, require,
+                 require_root, table, until)
+from wire import enter
+
+PREFIX = f"pl-to-{os.getpid()}"
+PORT = 28779
+TARGET = {4: "198.18.8.1", 6: "2001:2:0:8::1"}
+COUNT = 8000
+EACH = 16  # one number in so many is dropped at a place: a sixteenth each
+FAILED, USAGE = 1, 2
+
+
+def thorough(function):
+    """A case of `make test-all` only."""
+    return case(function) if EVERYTHING else function
+
+
+def numbered(which):
+    """An nft expression: of each EACH numbers, this one (the last byte of the stamp's word)."""
+    return f"udp dport {PORT} @th,136,8 & {EACH - 1:#x} == {which}"
+
+
+def share(which, count=COUNT):
+    return len(range(which, count, EACH))
+
+
+class Hosts:
+    """Two hosts `a` and `b`, and a router `m` between them."""
+
+    def __enter__(self):
+        require_root()
+        self.keep = contextlib.ExitStack()
+        try:
+            self.build()
+        except BaseException:
+            self.keep.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.keep.close()
+
+    def build(self):
+        for side in "amb":
+            self.ip("netns", "add", self.netns(side))
+            self.keep.callback(self.ip, "netns", "del", self.netns(side))
+            self.sysctl(side, "net/ipv6/conf/default/accept_dad", "0")
+            self.sysctl(side, "net/ipv6/conf/all/accept_dad", "0")
+        self.sysctl("m", "net/ipv4/ip_forward", "1")
+        self.sysctl("m", "net/ipv6/conf/all/forwarding", "1")
+        for side, net in ("a", 7), ("b", 8):
+            at, via = (f"-n {self.netns(x)}".split() for x in (side, "m"))
+            self.ip(*at, "link", "add", "v0", "type", "veth", "peer", "name", f"v{side}", "netns",
+                    self.netns("m"))
+            for where, name, host in (at, "v0", 1), (via, f"v{side}", 254):
+                self.ip(*where, "addr", "add", f"198.18.{net}.{host}/24", "dev", name)
+                self.ip(*where, "addr", "add", f"2001:2:0:{net}::{host:x}/64", "dev", name, "nodad")
+                self.ip(*where, "link", "set", name, "up")
+            self.ip(*at, "link", "set", "lo", "up")
+            self.ip(*at, "route", "add", "default", "via", f"198.18.{net}.254")
+            self.ip(*at, "-6", "route", "add", "default", "via", f"2001:2:0:{net}::fe")
+        # until then IPv6 is not routed
+        until(lambda: not any("DOWN" in self.do(side, "ip", "link", "show", "up", "type", "veth")
+                              for side in "amb"), 20, "the links do not come up")
+
+    @staticmethod
+    def ip(*args):
+        subprocess.run(["ip", *args], check=True)
+
+    @staticmethod
+    def netns(side):
+        return f"{PREFIX}-{side}"
+
+    def inside(self, side):
+        return lambda: enter(f"/run/netns/{self.netns(side)}")
+
+    def do(self, side, *command, text=None):
+        return subprocess.run(command, preexec_fn=self.inside(side), input=text, text=True,
+                              capture_output=True, check=True, timeout=TIMEOUT).stdout
+
+    def sysctl(self, side, name, value):
+        self.do(side, "sh", "-c", f"echo {value} > /proc/sys/{name}")
+
+    def drop(self, side, hook, which):
+        self.do(side, "nft", "-f", "-", text=f"""
+            table inet cut_{hook} {{ chain c {{ type filter hook {hook} priority 0;
+                {numbered(which)} counter drop
+            }}
+            }}
+            """)
+
+    def start(self, side, *args):
+        return subprocess.Popen([BINARY, *args], preexec_fn=self.inside(side), text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def run(self, *args, to=4, side="a"):
+        client = self.start(side, "run", "--to", TARGET[to], *args)
+        try:
+            out, err = client.communicate(timeout=TIMEOUT)
+        finally:
+            client.kill()
+            client.wait()
+        return Result(args, client.returncode, out, err)
+
+    @contextlib.contextmanager
+    def serve(self, *args):
+        """The server, once it listens; ended by a signal if it still runs."""
+        server = self.start("b", "recv", "--serve", *args)
+        try:
+            until(lambda: f":{PORT:04X} 0" in self.do("b", "cat", "/proc/net/tcp6")
+                  or server.poll() is not None, 20, "the server does not listen")
+            yield server
+        finally:
+            server.send_signal(signal.SIGTERM)
+            try:
+                server.out, server.err = server.communicate(timeout=10 * PATIENCE)
+            finally:
+                server.kill()
+                server.wait()
+
+    def ledger(self, *args, serve=(), to=4):
+        """The document of a run that ends well."""
+        for _ in range(3):  # what the host hides now and then is not ours to find
+            with self.serve(*serve) as server:
+                result = self.run("-j", "-q", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M",
+                                  *args, to=to)
+            assert server.returncode == 0, server.err
+            if not is_suppressed(result):
+                break
+        require(result.status != 3, result.err.strip())
+        assert result.status == 0, result
+        assert_valid(result.json)
+        return result.json
+
+
+def causes(document, stage):
+    """Packets of a stage by the role of the host that lost them."""
+    row = next(s for s in document["end"]["stages"] if s["stage"] == stage)
+    found = {}
+    for cause in row["causes"]:
+        found[cause["netns"]] = found.get(cause["netns"], 0) + cause["packets"]
+    return found
+
+
+def assert_wire(document, which=3):
+    """Found by the difference of two named checkpoints, to the packet."""
+    end, start = document["end"], document["start"]
+    expected = sum(share(which, s["count"]) for s in start["streams"])
+    row = next(s for s in end["stages"] if s["stage"] == "wire")
+    assert row["packets"] == expected, row
+    assert row["source"] == "difference", row
+    assert all(start["hosts"][side]["name"] and start["hosts"][side]["checkpoint"]
+               for side in ("tx", "rx")), start["hosts"]
+
+
+def compare(document, losses):
+    assert_balanced(document, COUNT)
+    assert_wire(document)
+    assert lost(document) == losses, lost(document)
+
+
+@case
+def each_loss_is_found_where_it_is():
+    """On both hosts and between them, all at once."""
+    with Hosts() as hosts:
+        hosts.drop("m", "forward", 3)
+        hosts.drop("a", "output", 5)
+        hosts.drop("b", "input", 7)
+        document = hosts.ledger()
+        compare(document, {"wire": share(3), "netfilter": share(5) + share(7)})
+        assert causes(document, "netfilter") == {"tx": share(5), "rx": share(7)}
+        end = document["end"]
+        assert end["latency_ns"] is None, "delays of clocks that nobody has said to agree"
+        clocks = end["host_clocks"]
+        # the same clock, in truth
+        assert abs(clocks["offset_ns"]) <= clocks["error_ns"] and not clocks["shared"], clocks
+
+
+@case
+def the_other_host_sends():
+    with Hosts() as hosts:
+        hosts.drop("m", "forward", 3)
+        hosts.drop("b", "output", 5)
+        hosts.drop("a", "input", 7)
+        document = hosts.ledger("--reverse", to=6)
+        compare(document, {"wire": share(3), "netfilter": share(5) + share(7)})
+        assert causes(document, "netfilter") == {"tx": share(5), "rx": share(7)}
+
+
+ENGINES = [
+    ("IPv6", 6, []),
+    ("AF_XDP sends", 4, ["--tx", "xsk"]),
+    ("AF_XDP sends IPv6", 6, ["--tx", "xsk"]),
+    ("XDP sends", 4, ["--tx", "xdp"]),
+    ("AF_XDP receives", 4, ["--rx", "xsk"]),
+    ("XDP receives", 6, ["--rx", "xdp"]),
+    ("XDP looks, a socket receives", 4, ["--rx", "xdp", "--pass"]),
+    ("AF_XDP at both ends", 4, ["--tx", "xsk", "--rx", "xsk"]),
+    ("two streams", 4, ["-P", "2", "--flows", "4"]),
+    ("fragments", 4, ["-l", "3000"]),
+    ("sizes that differ", 4, ["--imix", "simple"]),
+    ("a window that moves", 4, ["--settle", "100ms"]),
+]
+
+
+@table([(name + (", the other way" if back else ""), back, to, args)
+        for name, to, args in ENGINES for back in (False, True)
+        if EVERYTHING and not (back and "--imix" in args)])
+def engines(back, to, args):
+    with Hosts() as hosts:
+        hosts.drop("m", "forward", 3)
+        for side in "ab":
+            # a veth takes live frames only if its peer has NAPI
+            hosts.do("m", "ethtool", "-K", f"v{side}", "gro", "on" if "xdp" in args else "off")
+        document = hosts.ledger(*args, *(["--reverse"] if back else []), to=to)
+        compare(document, {"wire": sum(share(3, s["count"]) for s in document["start"]["streams"])})
+        assert document["start"]["hosts"]["tx"]["checkpoint"] == (
+            "AF_XDP completion" if "--tx xsk" in " ".join(args)
+            else "xdp_devmap_xmit" if "--tx xdp" in " ".join(args) else "net_dev_start_xmit")
+
+
+@thorough
+def a_limit_between_the_hosts():
+    """Drops by time, not by number: its own counter knows how many."""
+    with Hosts() as hosts:
+        hosts.do("m", "nft", "-f", "-", text=f"""
+            table inet cut {{ chain c {{ type filter hook forward priority 0;
+                udp dport {PORT} limit rate over 5000/second burst 50 packets counter drop
+            }}
+            }}
+            """)
+        document = hosts.ledger()
+        rules = json.loads(hosts.do("m", "nft", "-j", "list", "ruleset"))["nftables"]
+        dropped = next(e["counter"]["packets"] for r in rules if "rule" in r
+                       for e in r["rule"]["expr"] if "counter" in e)
+        assert_balanced(document, COUNT)
+        assert dropped and lost(document) == {"wire": dropped}, (dropped, lost(document))
+
+
+@thorough
+def a_queue_on_the_sending_host_drops():
+    with Hosts() as hosts:
+        hosts.do("a", "tc", "qdisc", "add", "dev", "v0", "root", "handle", "1:", "tbf", "rate",
+                 "20mbit", "burst", "5000", "limit", "20000")
+        document = hosts.ledger()
+        assert_balanced(document, COUNT)
+        assert set(lost(document)) == {"qdisc"}, lost(document)
+
+
+@table([("here", []), ("there", ["--reverse"])] if EVERYTHING else [])
+def a_small_buffer_is_named(args):
+    """On the receiving host, and by its own counters; both hosts tell what they are."""
+    with Hosts() as hosts:
+        document = hosts.ledger("--rcvbuf", "4k", *args)
+        assert_balanced(document, COUNT)
+        assert set(lost(document)) == {"rcvbuf"} and causes(document, "rcvbuf").keys() == {"rx"}
+        assert_counters_agree(document, "rcvbuf")
+        row = next(s for s in document["end"]["stages"] if s["stage"] == "rcvbuf")
+        assert {"rx Udp:RcvbufErrors", "rx socket:drops"} <= {c["name"] for c in row["counters"]}
+        assert row["causes"][0]["host"] == document["start"]["hosts"]["rx"]["name"]
+        start = document["start"]
+        assert start["far_env"]["kernel"] == start["env"]["kernel"], start["far_env"]
+
+
+@thorough
+def delays_of_clocks_that_agree():
+    with Hosts() as hosts:
+        end = hosts.ledger("--shared-clock")["end"]
+        assert 0 < end["latency_ns"]["min"] <= end["latency_ns"]["p50"], end["latency_ns"]
+        assert end["host_clocks"]["shared"] is True
+
+
+@thorough
+def a_ledger_file_has_the_fate_of_each_number():
+    with Hosts() as hosts, tempfile.NamedTemporaryFile() as file:
+        os.unlink(file.name)
+        hosts.drop("m", "forward", 3)
+        hosts.ledger("--ledger", file.name)
+        text = Path(file.name).read_text()
+        lines = [json.loads(line.split(" ", 1)[1]) for line in text.splitlines()]
+        Path(file.name).touch()
+        fates = {line["data"]["id"]: line["data"] for line in lines if line["event"] == "fate"}
+        wire = [r for line in lines if line["event"] == "fates" for r in line["data"]["ranges"]
+                if fates[r[2]].get("stage") == "wire"]
+        assert [r[:2] for r in wire] == [[n, n] for n in range(3, COUNT, EACH)], wire[:3]
+
+
+@thorough
+def three_clients_at_once_are_served_in_turn():
+    with Hosts() as hosts:
+        hosts.drop("m", "forward", 3)
+        with hosts.serve("--stay", "-j") as server:
+            results = [None] * 3
+
+            def client(i):
+                results[i] = hosts.run("-j", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M")
+
+            clients = [threading.Thread(target=client, args=(i,)) for i in range(3)]
+            for one in clients:
+                one.start()
+            for one in clients:
+                one.join()
+        for result in results:
+            assert result.status == 0 or is_suppressed(result), result
+            if result.status == 0:
+                compare(result.json, {"wire": share(3)})
+        served = json.loads(server.out)
+        assert_valid(served)
+        assert served["end"] == {"clients": 3, "refused": 0}, served
+        assert sum(c["experiments"] for c in served["clients"]) == 3, served
+
+
+@thorough
+def several_trials_in_one_session():
+    with Hosts() as hosts, hosts.serve() as server:
+        result = hosts.run("-j", "-r", "20k", "-c", "2000", "--repeat", "3")
+        assert result.status == 0 and len(result.json["trials"]) == 3, result
+        assert server.wait(10 * PATIENCE) == 0
+
+
+# What goes wrong
+
+
+def assert_error(result, status, *words):
+    assert result.status == status, result
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result
+    for word in words:
+        assert word in errors[0], f"no word of {word!r}: {result}"
+
+
+def write_token(stack, text, mode=0o600):
+    file = stack.enter_context(tempfile.NamedTemporaryFile("w"))
+    file.write(text + "\n")
+    file.flush()
+    os.chmod(file.name, mode)
+    return file.name
+
+
+SHORT = ["-q", "-r", "10k", "-c", "100"]
+
+
+@case
+def tokens():
+    with Hosts() as hosts, contextlib.ExitStack() as stack:
+        right, wrong = (write_token(stack, text) for text in ("correct horse", "battery staple"))
+        with hosts.serve("--token-file", right) as server:
+            assert_error(hosts.run(*SHORT), FAILED, "wants a token", "--token-file")
+            assert_error(hosts.run(*SHORT, "--token-file", wrong), FAILED, "does not accept")
+            assert server.poll() is None, "whoever was refused ended it"
+            result = hosts.run(*SHORT, "-j", "--token-file", right)
+            assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+            assert server.wait(10 * PATIENCE) == 0
+        assert server.err.count("was refused") == 2, server.err
+        with hosts.serve():  # one that cannot prove anything
+            assert_error(hosts.run(*SHORT, "--token-file", right), FAILED,
+                         "does not know the token")
+
+
+@thorough
+def server_limits():
+    with Hosts() as hosts, hosts.serve("--max-rate", "5k", "--stay"):
+        assert_error(hosts.run(*SHORT, "-R"), FAILED, "at most 5.000 kpps", "--max-rate")
+        assert_error(hosts.run("-q", "-r", "max", "-c", "9", "-R"), FAILED, "at most 5.000 kpps")
+        second = hosts.start("b", "recv", "--serve")
+        _, err = second.communicate(timeout=TIMEOUT)
+        assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
+
+
+def fake_server(hosts, answer):
+    """A program at the port that is no server of ours; returns its socket."""
+    listener = []
+
+    def listen():
+        hosts.inside("b")()
+        sock = socket.socket(socket.AF_INET)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("", PORT))
+        sock.listen()
+        listener.append(sock)
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = sock.accept()
+                client.sendall(answer)
+                threading.Timer(5, client.close).start()
+
+    threading.Thread(target=listen, daemon=True).start()
+    until(lambda: listener, 5, "no listener")
+    return listener[0]
+
+
+NOBODY = [
+    ("it says nothing", b"", ["nobody answers"]),
+    ("nobody listens", None, ["nobody listens", "recv --serve"]),
+    ("a web server", b"HTTP/1.1 400 Bad Request\r\n\r\n", ["no pktledger"]),
+    ("another version", b'{"type":"hello","protocol":99,"version":"9.9","host":"other",'
+     b'"challenge":"00","token":false}\n', ["version 99", "9.9", "the same version"]),
+    ("an endless line", b"x" * 100000, ["no pktledger"]),
+]
+
+
+@table(NOBODY if EVERYTHING else NOBODY[:1])
+def nobody_to_talk_to(answer, words):
+    with Hosts() as hosts:
+        listener = None if answer is None else fake_server(hosts, answer)
+        start = time.monotonic()
+        assert_error(hosts.run(*SHORT), FAILED, *words)
+        assert time.monotonic() - start < 5 * PATIENCE
+        if listener:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+
+@table([
+    ("reverse without a host", ["run", "--reverse"], ["--to"]),
+    ("no rate", ["run", "--to", TARGET[4]], ["--rate"]),
+    ("a lab, too", ["run", "--to", TARGET[4], "--lab", "x", "-r", "1k"], ["--lab"]),
+    ("a fault", ["run", "--to", TARGET[4], "-r", "1k", "--fault", "netfilter"], ["labs only"]),
+    ("a shape, the other way", ["run", "--to", TARGET[4], "-r", "1k", "-R", "--imix", "simple"],
+     ["--reverse"]),
+    ("another target", ["run", "--to", TARGET[4], "-r", "1k", "--tx", "xsk", "--dst-port", "9-99"],
+     ["--dst-port"]),
+    ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
+    ("a rate in bits", ["recv", "--serve", "--max-rate", "1Gbit"], ["packets/s"]),
+])
+def bad_input(args, words):
+    require_root()
+    done = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=TIMEOUT,
+                          check=False)
+    assert_error(Result(args, done.returncode, done.stdout, done.stderr), USAGE, *words)
+
+
+@thorough
+def server_is_lost():
+    """What was told until then is kept, and what was not is unaccounted: never lost on the wire."""
+    with Hosts() as hosts:
+        with hosts.serve() as server:
+            client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-r", "10k", "-t",
+                                 "60", "--settle", "500ms", "-I", "100ms")
+            lines = []
+            while not lines or lines[-1].get("data", {}).get("time_ns", 0) < 2e9:
+                lines.append(json.loads(client.stdout.readline()))
+            server.kill()
+            out, err = client.communicate(timeout=TIMEOUT)
+        events = {e["event"]: e["data"] for e in map(json.loads, out.splitlines())}
+        assert client.returncode == FAILED and "lost" in events["error"]["message"], err
+        end = events["end"]
+        assert "wire" not in lost(events), lost(events)
+        assert end["delivered"] > 0 and end["unaccounted"] > 0, end
+        assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+
+
+@table([("here", []), ("there", ["-R"])] if EVERYTHING else [])
+def an_engine_cannot(args):
+    """Its error is told with the host that has it; whatever it sent until then is in the books."""
+    with Hosts() as hosts, hosts.serve("--stay"):
+        result = hosts.run("-j", "-q", "-r", "10k", "-c", "100", "--tx", "xdp", *args)
+        assert_error(result, 3, "live frames")
+        end = result.json.get("end")
+        assert not end or end["balanced"], end
+        assert hosts.run(*SHORT).status == 0
+
+
+@thorough
+def client_is_lost():
+    with Hosts() as hosts, hosts.serve("--stay") as server:
+        client = hosts.start("a", "run", "--to", TARGET[4], "-q", "-r", "10k", "-t", "30", "-R")
+        time.sleep(3 * PATIENCE)
+        client.kill()
+        client.communicate()
+        result = hosts.run(*SHORT, "-j")
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+        assert server.poll() is None
+    assert "gone in the middle" in server.out, server.out
+
+
+def connect(hosts):
+    saved = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    enter(f"/run/netns/{hosts.netns('a')}")
+    try:
+        return socket.create_connection((TARGET[4], PORT), timeout=10 * PATIENCE)
+    finally:
+        enter(f"/proc/self/fd/{saved}")
+        os.close(saved)
+
+
+MESSAGES = ["plan", "start", "status", "stop", "fold", "end", "time", "login", "hello", "error"]
+
+
+def rubbish(seed):
+    random.seed(seed)
+    lines = []
+    for _ in range(20):
+        kind = random.randrange(4)
+        message = {"type": random.choice(MESSAGES)}
+        for key in ("upto", "base", "window", "stream", "streams", "engine", "payload", "next"):
+            if random.random() < 0.5:
+                message[key] = random.choice([0, -1, 2 ** 63, 2 ** 70, "x", None, [], [1] * 100, {},
+                                              1e300, True])
+        text = json.dumps(message).encode()
+        lines.append([text, bytes(random.randrange(256) for _ in range(100)), text[:-3],
+                      b"[" * 5000][kind])
+    return b"\n".join(lines)
+
+
+@thorough
+def garbage():
+    """Nobody who talks nonsense, or nothing, keeps the server from serving."""
+    login = (b'{"type":"login","protocol":1,"version":"1","host":"h","challenge":"' + b"0" * 64
+             + b'","proof":""}\n')
+    with Hosts() as hosts, hosts.serve("--stay") as server:
+        for seed in range(60):
+            with contextlib.suppress(ConnectionError), connect(hosts) as client:
+                client.sendall((login if seed % 3 else b"") + rubbish(seed))
+        mute = connect(hosts)
+        result = hosts.run(*SHORT, "-j")
+        mute.close()
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+        assert server.poll() is None
+    assert server.returncode == 0, server.err
+
+
+if __name__ == "__main__":
+    main()

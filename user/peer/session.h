@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One client of a server, from its first word to its last: it proves who it is, and what it asks is
+ * done for it, one experiment after the other.
+ */
+#ifndef PKTLEDGER_PEER_SESSION_H
+#define PKTLEDGER_PEER_SESSION_H
+
+#include <net/if.h>
+
+#include "peer/auth.h"
+#include "peer/conn.h"
+#include "peer/near.h"
+#include "peer/server.h"
+
+struct session {
+	const struct server_config *cfg;
+	struct conn conn;
+	struct endpoint peer;
+	struct peer_hello hello;
+	bool let_in;
+	char host[65]; /* as it calls itself */
+	struct peer_plan plan;
+	char device[IF_NAMESIZE]; /* by which the client is reached; "" unknown */
+	struct near near;	  /* open while there is an experiment */
+	struct runs runs;
+	struct server_served served;
+};
+
+/* Takes the descriptor and says hello. 0 or -errno; session_close() is due all the same. */
+int session_open(struct session *s, const struct server_config *cfg, int fd);
+
+/*
+ * Waits for a request, at most so long, and answers it; the first has to be the login. 1: done; 0:
+ * none came; -EPIPE: the client is done, or gone; -EBADMSG: it does not speak the protocol;
+ * -EACCES, -EPROTONOSUPPORT: it is not let in.
+ */
+int session_step(struct session *s, int timeout_ms);
+
+/* Ends its experiment, if there is one. */
+void session_close(struct session *s);
+
+#endif
