@@ -5,6 +5,7 @@
 import contextlib
 import csv
 import io
+import json
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -208,6 +210,10 @@ def test_what_run_printed():
         assert fates["delivered"] == whole["end"]["delivered"], (fates, whole["end"])
         assert fates["netfilter"] == lost(whole)["netfilter"], (fates, whole["end"])
         assert sum(fates.values()) == 20000, fates
+        page = pktledger("report", "--html", str(path / "page.html"), str(file))
+        assert page.status == 0 and not page.out, page
+        html = (path / "page.html").read_text()
+        assert "<svg" in html and f"{whole['end']['delivered']:,}" in html, html[:2000]
         lines = file.read_bytes().splitlines(keepends=True)
         at = next(i for i, line in enumerate(lines) if b'"event":"fates"' in line)
         file.write_bytes(b"".join(lines[:at] + [lines[at].replace(b",", b";", 1)] + lines[at + 1:]))
@@ -385,6 +391,14 @@ def test_table_for_spreadsheets():
         assert sum(whole) == sum(causes) == sum(flows) == sent, (whole, causes, flows)
 
 
+def line(event, data, **more):
+    text = json.dumps({"event": event, **more, "data": data}, separators=(",", ":"))
+    return f"{zlib.crc32(text.encode()):08x} {text}\n"
+
+
+LEDGER = line("start", {"time": "2024-05-01T12:00:00Z"}, schema="pktledger/run/1") + line("end", {})
+
+
 @table([
     ("keep alone", ["trace", "--keep", "1h"], USAGE, "--keep needs a ledger"),
     ("keep too short", ["trace", "--ledger", "{new}", "--keep", "1ms"], USAGE, "--keep"),
@@ -395,6 +409,8 @@ def test_table_for_spreadsheets():
     ("directory", ["report", "{dir}"], USAGE, "is a directory"),
     ("empty", ["report", "{empty}"], FAILED, "tells of nothing"),
     ("no file", ["report"], USAGE, "FILE is missing"),
+    ("page that cannot be", ["report", "--html", "{none}/x", "{runs}"], FAILED, "cannot write"),
+    ("page and table", ["report", "--html", "x", "--csv", "{runs}"], USAGE, "exclude"),
     ("bad moment", ["report", "--since", "yesterday", "{empty}"], USAGE, "is no moment"),
     ("backwards", ["report", "--since", "-1h", "--until", "-2h", "{empty}"], USAGE, "is after"),
 ])
@@ -403,9 +419,10 @@ def test_usage(args, status, said):
         require_root()
     with directory() as path:
         names = {"new": path / "new", "text": path / "text", "none": path / "none", "dir": path,
-                 "empty": path / "empty"}
+                 "empty": path / "empty", "runs": path / "runs"}
         names["text"].write_text("not a ledger, but notes of mine\n")
         names["empty"].write_text("")
+        names["runs"].write_text(LEDGER)
         result = pktledger(*(word.format(**names) for word in args))
         assert result.status == status and said in result.err, result
         assert len(result.err.strip().splitlines()) == 1 and not result.out, result

@@ -12,7 +12,9 @@
 
 #include "base/json_put.h"
 #include "out/json.h"
+#include "out/json_solo.h"
 #include "out/text.h"
+#include "out/text_solo.h"
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/redact.h"
@@ -139,6 +141,47 @@ static void what_was_printed(void **state)
 	head = sample_header();
 	assert_rereads(&head, res);
 	free(res);
+}
+
+/* send and recv too, below a title. */
+static void one_end_alone(void **state)
+{
+	struct recv_result *r = calloc(1, sizeof(*r));
+	struct json_object *doc = object("{\"start\":{\"time\":\"2024-05-01T12:00:00Z\"}}");
+	struct ledgers_document d = {.json = doc};
+
+	(void)state;
+	r->res.attempted = r->res.sent = 100;
+	r->res.delivered = r->received = 90;
+	r->res.duration_ns = S;
+	r->res.tx_pps = 100;
+	r->res.rx_pps = 90;
+	r->lost = r->lost_tail = 10;
+	r->tail_known = true;
+	r->streams = 1;
+	for (int recv = 0; recv < 2; recv++) {
+		char *was = NULL, *is = NULL;
+		size_t size;
+		FILE *f = open_memstream(&was, &size);
+		struct print_view to = {.width = 80};
+
+		if (recv)
+			text_recv(f, r);
+		else
+			text_send(f, &r->res);
+		fclose(f);
+		to.out = open_memstream(&is, &size);
+		strcpy(d.command, recv ? "recv" : "send");
+		json_put(doc, "end", recv ? json_recv_end(r) : json_send_end(&r->res));
+		print_document(&to, &d);
+		fclose(to.out);
+		assert_true(strlen(is) > strlen(was));
+		assert_string_equal(is + strlen(is) - strlen(was), was);
+		free(was);
+		free(is);
+	}
+	json_object_put(doc);
+	free(r);
 }
 
 #define RUN_A                                                                                      \
@@ -290,9 +333,9 @@ static void an_hour_in_steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_printed), cmocka_unit_test(differences),
-		cmocka_unit_test(other_names),	    cmocka_unit_test(a_table),
-		cmocka_unit_test(an_hour_in_steps),
+		cmocka_unit_test(what_was_printed), cmocka_unit_test(one_end_alone),
+		cmocka_unit_test(differences),	    cmocka_unit_test(other_names),
+		cmocka_unit_test(a_table),	    cmocka_unit_test(an_hour_in_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

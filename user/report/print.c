@@ -134,7 +134,7 @@ static void put_books(const struct print_view *v, const struct ledgers_document 
 			text_send(v->out, &r->res);
 		else if (!strcmp(d->command, "recv"))
 			put_recv(v, end, r);
-		else
+		else if (!strcmp(d->command, "run"))
 			text_result(v->out, &head, &r->res, v->colour, v->verbosity);
 	}
 	free(r);
