@@ -103,6 +103,9 @@ static int parse_window(struct report_command *c, struct error *err)
 	uint64_t now = when_now();
 	int rc;
 
+	if (c->o->csv && c->json)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--csv and --json-lines exclude each other");
 	c->window.until_ns = UINT64_MAX;
 	rc = parse_moment("--since", c->o->since, now, 0, &c->window.since_ns, err);
 	if (!rc)
@@ -262,6 +265,24 @@ static int report(struct report_command *c, struct error *err)
 	return rc ? rc : show_ledgers(&view, c->ledgers, err);
 }
 
+/* A reader of the pipe who has seen enough is no failure. */
+static void finish(struct report_command *c, struct error *err)
+{
+	int rc;
+
+	if (c->json) {
+		if (err->status != STATUS_OK)
+			json_out_error(c->json, err);
+		rc = json_out_finish(c->json);
+	} else {
+		errno = EIO;
+		rc = fflush(stdout) || ferror(stdout) ? -errno : 0;
+	}
+	if (rc && rc != -EPIPE)
+		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s",
+			  strerror(-rc));
+}
+
 static int report_run(void *options, struct error *err)
 {
 	const struct report_options *o = options;
@@ -275,11 +296,7 @@ static int report_run(void *options, struct error *err)
 				      "pktledger/report/1");
 	if (!report(&c, err))
 		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
-	if (c.json) {
-		if (err->status != STATUS_OK)
-			json_out_error(c.json, err);
-		json_out_finish(c.json);
-	}
+	finish(&c, err);
 	ledgers_free(c.ledgers);
 	return err->status != STATUS_OK ? (int)err->status : status;
 }
