@@ -158,13 +158,17 @@ def two_runs_are_compared():
 def what_commands_print_and_pages_are_read():
     sweep = {"schema": "pktledger/sweep/1", "start": {**start(), "parameters": ["rcvbuf"]},
              "trials": [{**end(), "parameters": {"rcvbuf": EVIL}} for _ in range(3)],
-             "end": {"trials": 3, "failed": 0, "interrupted": False, "points": []}}
+             "end": {"trials": 3, "failed": 0, "interrupted": False, "points": [
+                 {"parameters": {"rcvbuf": EVIL}, "trials": 3, "stage": "qdisc",
+                  "tx_pps": {"median": 123456, "min": 1, "max": 200000, "spread": 1},
+                  "lost_share": {"median": 0.123, "min": 0.1, "max": 0.2, "spread": 1}}]}}
     with directory() as d:
         (d / "sweep.json").write_text(json.dumps(sweep, indent=1))
         first = page(d / "1.html", d / "sweep.json")
         again = page(d / "2.html", d / "1.html")
         assert first.documents == again.documents == [sweep]
         assert "3 trials" in first.text
+        assert "12.30 % lost, 10.00 – 20.00" in first.text
 
 
 def between(a, b, delivered):

@@ -184,7 +184,7 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 	struct json_object *start = json_get(d->doc, "start");
 	struct json_object *end = html_end_of(d->doc);
 
-	html_put(h->out, "<main><header><p class=\"dim\">");
+	html_put(h->out, "<div class=\"document\"><header><p class=\"dim\">");
 	if (*letter)
 		html_put(h->out, "<b>%s</b> · ", letter);
 	put_kind(h, d->doc);
@@ -205,7 +205,7 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 	html_books(h, end);
 	html_beside(h, end);
 	html_env(h, start);
-	html_put(h->out, "</main>\n");
+	html_put(h->out, "</div>\n");
 }
 
 static void put_data(struct html *h, const struct html_document *d)
@@ -235,7 +235,7 @@ static void put_head(struct html *h, const struct html_page *page)
 		 json_get_text(json_get(first, "start"), "host"),
 		 json_get_text(json_get(first, "start"), "time"));
 	fputs(style, h->out);
-	html_put(h->out, "</style></head>\n<body>\n");
+	html_put(h->out, "</style></head>\n<body>\n<main>\n");
 }
 
 int html_write(FILE *out, const struct html_page *page)
@@ -251,6 +251,7 @@ int html_write(FILE *out, const struct html_page *page)
 	html_matrix(&h, page->matrix);
 	for (unsigned i = 0; i < page->n && !page->matrix; i++)
 		put_document(&h, &page->docs[i], !page->comparison ? "" : i ? "B" : "A");
+	html_put(out, "</main>\n");
 	html_put(out,
 		 "<footer class=\"dim\">pktledger %s. The data is in this file, as "
 		 "JSON.</footer>\n",

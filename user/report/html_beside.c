@@ -138,29 +138,24 @@ static void put_flows(struct html *h, struct json_object *end)
 	html_put(h->out, "</tbody></table></div></details>");
 }
 
-static bool anything(struct json_object *end)
+static bool has_any(struct json_object *o, const struct column *column, size_t n)
 {
-	struct json_object *losses = json_get(end, "own_losses");
-	bool any = html_length(json_get(end, "flows")) > 1 ||
-		   html_length(json_get(json_get(end, "loss_gaps"), "length")) ||
-		   html_length(json_get(json_get(end, "reordering"), "extent"));
-
-	for (size_t i = 0; i < COUNT(seen); i++)
-		any |= json_get_u64(end, seen[i].key) != 0;
-	for (size_t i = 0; i < COUNT(fragments); i++)
-		any |= json_get_u64(end, fragments[i].key) != 0;
-	for (size_t i = 0; i < COUNT(own); i++)
-		any |= json_get_u64(losses, own[i].key) != 0;
-	return any;
+	for (size_t i = 0; i < n; i++) {
+		if (json_get_u64(o, column[i].key))
+			return true;
+	}
+	return false;
 }
 
-void html_beside(struct html *h, struct json_object *end)
+static bool has_shapes(struct json_object *end)
 {
-	struct json_object *losses = json_get(end, "own_losses");
+	return json_get_length(end, "flows") > 1 ||
+	       json_get_length(json_get(end, "loss_gaps"), "length") ||
+	       json_get_length(json_get(end, "reordering"), "extent");
+}
 
-	if (!anything(end))
-		return;
-	html_section(h, "Beside the books", "none of these cancels a loss");
+static void put_facts(struct html *h, struct json_object *end, struct json_object *losses)
+{
 	html_put(h->out, "<table class=\"facts\"><tbody>");
 	put_columns(h, "also seen", end, seen, COUNT(seen));
 	put_columns(h, "fragments", end, fragments, COUNT(fragments));
@@ -169,6 +164,19 @@ void html_beside(struct html *h, struct json_object *end)
 		html_put(h->out, "<tr><th>suppressed<td>%s",
 			 json_get_text(losses, "suppressed_evidence"));
 	html_put(h->out, "</tbody></table>");
+}
+
+void html_beside(struct html *h, struct json_object *end)
+{
+	struct json_object *losses = json_get(end, "own_losses");
+	bool facts = has_any(end, seen, COUNT(seen)) || has_any(end, fragments, COUNT(fragments)) ||
+		     has_any(losses, own, COUNT(own));
+
+	if (!facts && !has_shapes(end))
+		return;
+	html_section(h, "Beside the books", "none of these cancels a loss");
+	if (facts)
+		put_facts(h, end, losses);
 	put_shapes(h, end);
 	put_flows(h, end);
 	html_section_end(h);

@@ -88,7 +88,7 @@ void html_compare(struct html *h, struct json_object *comparison)
 {
 	if (!comparison)
 		return;
-	html_put(h->out, "<main><header><h1>A and B compared</h1></header>\n");
+	html_put(h->out, "<div class=\"document\"><header><h1>A and B compared</h1></header>\n");
 	html_section(h, "What was different", "");
 	put_differences(h, "Hosts", comparison, "env");
 	put_differences(h, "What was done", comparison, "setup");
@@ -96,5 +96,5 @@ void html_compare(struct html *h, struct json_object *comparison)
 	html_section(h, "What came of it", "");
 	put_results(h, comparison);
 	html_section_end(h);
-	html_put(h->out, "</main>\n");
+	html_put(h->out, "</div>\n");
 }

@@ -40,7 +40,8 @@ void html_matrix(struct html *h, struct json_object *matrix)
 
 	if (!n)
 		return;
-	html_put(h->out, "<main><header><h1>Loss between %lu hosts</h1></header>\n", n);
+	html_put(h->out,
+		 "<div class=\"document\"><header><h1>Loss between %lu hosts</h1></header>\n", n);
 	html_section(h, "From whom, to whom", "senders down, receivers across");
 	html_put(h->out, "<div class=\"scroll\"><table class=\"matrix\"><thead><tr><th>");
 	for (size_t i = 0; i < n; i++)
@@ -58,5 +59,5 @@ void html_matrix(struct html *h, struct json_object *matrix)
 	}
 	html_put(h->out, "</tbody></table></div>");
 	html_section_end(h);
-	html_put(h->out, "</main>\n");
+	html_put(h->out, "</div>\n");
 }

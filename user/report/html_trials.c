@@ -198,6 +198,59 @@ static void put_summaries(struct html *h, struct json_object *end)
 	html_put(h->out, "</tbody></table></div>");
 }
 
+/* Medians: delivered, and lost in the colour of the worst stage; a line from worst to best trial.
+ */
+static void put_point(struct html *h, struct json_object *point, const struct html_axis *axis)
+{
+	double rate = json_get_double(json_get(point, "tx_pps"), "median");
+	double sent = 100 * html_axis_at(axis, rate);
+	struct json_object *share = json_get(point, "lost_share");
+	double lost = json_get_double(share, "median"), least = json_get_double(share, "min");
+	double most = json_get_double(share, "max");
+	const char *stage = json_get_text(point, "stage");
+	char label[LABEL], text[FMT_MAX];
+
+	html_put(h->out, "<div class=\"row\"><span>%s</span>",
+		 label_of(point, 0, label, sizeof(label)));
+	html_put(h->out,
+		 "<span class=\"bar\"><i class=\"flow\" style=\"width:%.3f%%\"></i>"
+		 "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s\"></i>",
+		 sent * (1 - lost), html_colour(h, stage), sent * lost, stage);
+	if (most > least)
+		html_put(h->out, "<b style=\"left:%.3f%%;width:%.3f%%\"></b>", sent * (1 - most),
+			 sent * (most - least));
+	html_put(h->out,
+		 "</span><span class=\"n\">%s <span class=\"dim\">%.2f %% lost, %.2f – %.2f</span>"
+		 "</span></div>",
+		 fmt_rate(text, sizeof(text), rate), 100 * lost, 100 * least, 100 * most);
+}
+
+/* Of a sweep whose points have several trials each. */
+static void put_points(struct html *h, struct json_object *end)
+{
+	size_t n = json_get_length(end, "points");
+	struct html_axis axis;
+	double most = 0;
+
+	if (json_get_u64(json_get_item(end, "points", 0), "trials") < 2)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *point = json_get_item(end, "points", i);
+
+		most = fmax(most, json_get_double(json_get(point, "tx_pps"), "median"));
+	}
+	axis = html_axis_linear(HTML_COUNT, 0, most);
+	html_section(h, "Points",
+		     "medians of what was sent a second, split; lines go from the worst trial to "
+		     "the best");
+	html_put(h->out, "<div class=\"bars trials\">");
+	for (size_t i = 0; i < n && i < BARS; i++)
+		put_point(h, json_get_item(end, "points", i), &axis);
+	put_axis(h, &axis);
+	html_put(h->out, "</div>");
+	html_section_end(h);
+}
+
 static void put_in_full(struct html *h, struct json_object *start, struct json_object *trial,
 			size_t i)
 {
@@ -217,6 +270,7 @@ void html_trials(struct html *h, struct json_object *doc)
 
 	if (!html_length(trials))
 		return;
+	put_points(h, end);
 	html_section(h, "Trials",
 		     "as long as packets were sent a second, split by where they went");
 	put_summaries(h, end);
