@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Judges a page of `report --html`: is it well-formed, alone, and are its pictures true?
 
-As a program it reads a page from stdin and says what is wrong with it: exit status 1.
+As a program it reads a page from stdin and says what is wrong with it: exit status 1. With --form
+the data may be nonsense: only the form is judged.
 """
 
 import json
@@ -171,6 +172,8 @@ def assert_true(page):
 
 if __name__ == "__main__":
     try:
-        assert_true(Page(sys.stdin.read()))
+        page = Page(sys.stdin.read())
+        if sys.argv[1:] != ["--form"]:
+            assert_true(page)
     except AssertionError as error:
         sys.exit(str(error))

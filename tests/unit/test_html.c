@@ -179,9 +179,11 @@ static char *page(struct json_object *doc)
 }
 
 /* By tests/html_check.py: well-formed, alone, and its pictures are those of the books. */
-static void check(const char *text)
+static void check(const char *text, bool form_only)
 {
-	FILE *f = popen("/usr/bin/python3 tests/html_check.py", "w");
+	FILE *f = popen(form_only ? "/usr/bin/python3 tests/html_check.py --form"
+				  : "/usr/bin/python3 tests/html_check.py",
+			"w");
 	int status;
 
 	assert_non_null(f);
@@ -195,7 +197,7 @@ static void check_document(struct json_object *doc)
 {
 	char *text = page(doc);
 
-	check(text);
+	check(text, false);
 	free(text);
 	json_object_put(doc);
 }
@@ -224,26 +226,41 @@ static void every_stage_has_its_row(void **state)
 	check_document(document(&res, 3));
 }
 
-static void trials_have_their_pages(void **state)
+/* A document that is a sweep and a search in one. To be put. */
+static struct json_object *many_trials(void)
 {
 	struct json_object *doc, *trials = json_object_new_array();
 
-	(void)state;
 	sample_losses(&res);
 	doc = document(&res, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		struct json_object *trial = json_end(&res), *p = json_object_new_object();
 
-		json_put_text(p, "rcvbuf", i ? "64k" : EVIL);
+		json_put_text(p, i == 2 ? "phase" : "rcvbuf", i ? "64k" : EVIL);
+		json_put_double(p, "rate_pps", 1000.0 * i);
 		json_put(trial, "parameters", p);
-		json_put_double(trial, "rate_pps", 1000.0 * i);
+		json_put_double(trial, "loss_share", 0.5 * i);
 		json_object_array_add(trials, trial);
 	}
 	json_put(doc, "trials", trials);
 	json_put(doc, "end",
 		 json_tokener_parse("{\"balanced\":true,\"ndr\":{\"lower_pps\":400000,"
-				    "\"upper_pps\":410000,\"stage\":\"rcvbuf\"}}"));
-	check_document(doc);
+				    "\"upper_pps\":410000,\"stage\":\"rcvbuf\"},\"points\":[{"
+				    "\"trials\":2,\"tx_pps\":{\"median\":2e5},\"lost_share\":{"
+				    "\"median\":0.1,\"min\":0,\"max\":1}}]}"));
+	return doc;
+}
+
+static void trials_have_their_pages(void **state)
+{
+	(void)state;
+	check_document(many_trials());
+}
+
+static struct json_object *any_run(unsigned intervals)
+{
+	sample_wrong(&res);
+	return document(&res, intervals);
 }
 
 /* Puts something else in the place of members at random, all over a document. */
@@ -290,9 +307,8 @@ static void any_document_gives_a_page(void **state)
 {
 	(void)state;
 	srand(1);
-	sample_wrong(&res);
 	for (unsigned i = 0; i < 400; i++) {
-		struct json_object *doc = document(&res, i % 7);
+		struct json_object *doc = i % 2 ? many_trials() : any_run(i % 7);
 		char *text;
 
 		spoil(doc, 0);
@@ -301,6 +317,8 @@ static void any_document_gives_a_page(void **state)
 		assert_int_equal(times(text, "<script"), 1);
 		assert_int_equal(times(text, "</script"), 1);
 		assert_int_equal(times(text, "</html>\n"), 1);
+		if (i % 16 == 0) /* a process each */
+			check(text, true);
 		free(text);
 		json_object_put(doc);
 	}

@@ -198,15 +198,20 @@ static void put_summaries(struct html *h, struct json_object *end)
 	html_put(h->out, "</tbody></table></div>");
 }
 
+/* Of what was sent, that was lost: 0 .. 1. */
+static double share_of(struct json_object *point, const char *key)
+{
+	return fmin(fmax(json_get_double(json_get(point, "lost_share"), key), 0), 1);
+}
+
 /* Medians: delivered, and lost in the colour of the worst stage; a line from worst to best trial.
  */
 static void put_point(struct html *h, struct json_object *point, const struct html_axis *axis)
 {
 	double rate = json_get_double(json_get(point, "tx_pps"), "median");
 	double sent = 100 * html_axis_at(axis, rate);
-	struct json_object *share = json_get(point, "lost_share");
-	double lost = json_get_double(share, "median"), least = json_get_double(share, "min");
-	double most = json_get_double(share, "max");
+	double lost = share_of(point, "median"), least = share_of(point, "min");
+	double most = share_of(point, "max");
 	const char *stage = json_get_text(point, "stage");
 	char label[LABEL], text[FMT_MAX];
 
