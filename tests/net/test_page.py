@@ -1,22 +1,25 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Pages of `report --html` of real runs say what the runs said."""
+"""Pages of `report --html`: of real runs, and in a browser."""
 
+import json
 import sys
-import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+TESTS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
+import chromium
 from html_check import Page, assert_true
-from lib import case, main, pktledger, require_root, run
+from lib import EVERYTHING, case, main, pktledger, require, require_root, run
+from test_report_html import SENT, between, directory, document, end, ledger, start
 
 
 @case
 def a_run_and_its_page():
     """Three losses on the way: the picture, the data and the run's own document are the same."""
     require_root()
-    with tempfile.TemporaryDirectory(prefix="pl-test-") as directory:
-        file, out = f"{directory}/run.ledger", f"{directory}/page.html"
+    with directory() as d:
+        file, out = f"{d}/run.ledger", f"{d}/page.html"
         told = run("-c", "30k", "--rate", "60k", "-I", "50ms", "--fault",
                    "qdisc:replace,netfilter,xdp", "--ledger", file)
         result = pktledger("report", "--html", out, file)
@@ -29,6 +32,73 @@ def a_run_and_its_page():
             assert f"{stage['packets']:,}" in page.text, stage
         histogram = told["end"]["latency_histogram"]
         assert sum(b["packets"] for b in histogram) == told["end"]["delivered"]
+
+
+# In a browser
+
+# Boxes of all texts that can be seen, those of an axis that lie on each other, and what sticks out
+LOOK = """(() => {
+  const seen = e => e.getClientRects().length && getComputedStyle(e).visibility != 'hidden';
+  const box = e => { const r = document.createRange(); r.selectNodeContents(e);
+                     return r.getBoundingClientRect(); };
+  const bad = [];
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > wide) bad.push('the page scrolls sideways');
+  for (const axis of document.querySelectorAll('.x, .y, .path svg')) {
+    const labels = [...axis.querySelectorAll(':scope > span, text')].filter(seen).map(
+      e => [box(e), e.textContent]);
+    labels.forEach(([a, text], i) => {
+      if (a.left < 0 || a.right > wide) bad.push('beyond the edge: ' + text);
+      for (const [b, other] of labels.slice(0, i))
+        if (a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+          bad.push('one on the other: ' + text + ', ' + other);
+    });
+  }
+  for (const chart of document.querySelectorAll('.plot, .path')) {
+    const svg = [...chart.querySelectorAll('svg')].filter(seen);
+    if (svg.length != 1) bad.push(svg.length + ' pictures in one place');
+  }
+  return [bad, getComputedStyle(document.body).backgroundColor];
+})()"""
+
+
+def look(browser, path, name):
+    browser.show(path, **chromium.LOOKS[name])
+    browser.ask("document.querySelectorAll('details').forEach(d => d.open = true)")
+    bad, ground = browser.ask(LOOK)
+    assert not bad, (name, bad)
+    assert not browser.complaints(), browser.complaints()
+    assert len(browser.requests()) == 1, browser.requests()
+    return ground
+
+
+def in_chromium():
+    """Light and dark, on a screen, a phone and paper: nothing overlaps, nothing is loaded."""
+    require(chromium.PROGRAM, "needs chromium")
+    with directory() as d:
+        ledger(d / "run", document())
+        ledger(d / "soak", document(7200))
+        ledger(d / "pairs", *(between(a, b, SENT // 2) for a in "abcdefgh" for b in "abcdefgh"))
+        many = {"start": start(),
+                "trials": [{**end(), "intended": SENT, "unsent": 5, "loss_share": 0.1 / (i + 1),
+                            "parameters": {"rcvbuf": f"{i}k", "rate_pps": 1000.0 * (i + 1)}}
+                           for i in range(20)]}
+        rate = {"lower_pps": 9000.0, "upper_pps": 9100.0, "stage": "rcvbuf"}
+        sweep = {"schema": "pktledger/sweep/1", **many, "end": {}}
+        search = {"schema": "pktledger/search/1", **many, "end": {"ndr": rate, "pdr": rate}}
+        (d / "sweep").write_text(json.dumps(sweep))
+        (d / "search").write_text(json.dumps(search))
+        with chromium.browser() as browser:
+            for args in (["run"], ["sweep"], ["search"], ["run", "soak"], ["--matrix", "pairs"]):
+                files = [word if word[0] == "-" else str(d / word) for word in args]
+                result = pktledger("report", "--html", str(d / "page.html"), *files)
+                assert result.status == 0, result
+                ground = {name: look(browser, d / "page.html", name) for name in chromium.LOOKS}
+                assert ground["light"] == ground["phone"] != ground["dark"] == ground["phone-dark"]
+
+
+if EVERYTHING:
+    case(in_chromium)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import chromium
 from html_check import Page, assert_true
-from lib import EVERYTHING, assert_valid, case, main, pktledger, require, table
+from lib import assert_valid, case, main, pktledger, table
 
 FAILED, USAGE = 1, 2
 EVIL = "</script><!--<script>alert(1)\"'&\u00e9\u2028"
@@ -79,10 +78,8 @@ def intervals(count):
 
 
 def document(count=80):
-    run = {"schema": "pktledger/run/1", "start": start(), "intervals": intervals(count),
-           "end": end()}
-    assert_valid(run)
-    return run
+    return {"schema": "pktledger/run/1", "start": start(), "intervals": intervals(count),
+            "end": end()}
 
 
 def ledger(path, *runs):
@@ -120,6 +117,7 @@ def same(a, b):
 def a_ledger_becomes_a_page():
     with directory() as d:
         run = document()
+        assert_valid(run)
         ledger(d / "run.ledger", run)
         found = page(d / "run.html", d / "run.ledger")
         assert len(found.documents) == 1 and same(found.documents[0], run)
@@ -257,65 +255,6 @@ def bad_output(path):
         ledger(d / "in", document(1))
         result = pktledger("report", "--html", path, str(d / "in"))
         assert result.status == FAILED and path in result.err, result
-
-
-# In a browser
-
-# Boxes of all texts that can be seen, those of an axis that lie on each other, and what sticks out
-LOOK = """(() => {
-  const seen = e => e.getClientRects().length && getComputedStyle(e).visibility != 'hidden';
-  const box = e => { const r = document.createRange(); r.selectNodeContents(e);
-                     return r.getBoundingClientRect(); };
-  const bad = [];
-  const wide = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth > wide) bad.push('the page scrolls sideways');
-  for (const axis of document.querySelectorAll('.x, .y, .path svg')) {
-    const labels = [...axis.querySelectorAll(':scope > span, text')].filter(seen).map(
-      e => [box(e), e.textContent]);
-    labels.forEach(([a, text], i) => {
-      if (a.left < 0 || a.right > wide) bad.push('beyond the edge: ' + text);
-      for (const [b, other] of labels.slice(0, i))
-        if (a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2)
-          bad.push('one on the other: ' + text + ', ' + other);
-    });
-  }
-  for (const chart of document.querySelectorAll('.plot, .path')) {
-    const svg = [...chart.querySelectorAll('svg')].filter(seen);
-    if (svg.length != 1) bad.push(svg.length + ' pictures in one place');
-  }
-  return [bad, getComputedStyle(document.body).backgroundColor,
-          document.querySelectorAll('svg path').length];
-})()"""
-
-
-def look(browser, path, name):
-    browser.show(path, **chromium.LOOKS[name])
-    browser.ask("document.querySelectorAll('details').forEach(d => d.open = true)")
-    bad, ground, marks = browser.ask(LOOK)
-    assert not bad, (name, bad)
-    assert not browser.complaints(), browser.complaints()
-    assert len(browser.requests()) == 1, browser.requests()
-    assert marks > 10
-    return ground
-
-
-@case
-def in_chromium():
-    """Light and dark, on a screen, a phone and paper: nothing overlaps, nothing is loaded."""
-    require(EVERYTHING, "make test-all only")
-    require(chromium.PROGRAM, "needs chromium")
-    with directory() as d:
-        ledger(d / "run", document())
-        ledger(d / "all", document())
-        sweep = {"schema": "pktledger/sweep/1", "start": start(),
-                 "trials": [{**end(), "parameters": {"rcvbuf": f"{i}k", "rate": "100k"}}
-                            for i in range(20)], "end": {}}
-        (d / "sweep").write_text(json.dumps(sweep))
-        with chromium.browser() as browser:
-            for name in ("run", "sweep"):
-                page(d / "page.html", d / name)
-                ground = {look_: look(browser, d / "page.html", look_) for look_ in chromium.LOOKS}
-                assert ground["light"] == ground["phone"] != ground["dark"] == ground["phone-dark"]
 
 
 if __name__ == "__main__":
