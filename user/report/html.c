@@ -2,7 +2,6 @@
 #include "report/html.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

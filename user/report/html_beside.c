@@ -2,8 +2,6 @@
 /* What stands beside the books: columns of their own, gaps, order, flows, our own losses. */
 #include "report/html_parts.h"
 
-#include <string.h>
-
 struct column {
 	const char *key, *name;
 };

@@ -3,7 +3,6 @@
 #include "report/html_chart.h"
 
 #include <math.h>
-#include <string.h>
 
 static const struct quantile {
 	const char *key, *name;

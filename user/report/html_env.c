@@ -2,8 +2,6 @@
 /* The hosts that the experiment ran on. */
 #include "report/html_parts.h"
 
-#include <string.h>
-
 static const struct {
 	const char *key, *name;
 } facts[] = {

@@ -163,7 +163,7 @@ static void put_picture(struct picture *p, uint64_t delivered, const char *class
 	else
 		along = WIDE;
 	html_put(p->h->out,
-		 "<svg class=\"%s\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+		 "<svg class=\"%s\" viewBox=\"0 0 %.0f %.0f\" role=\"group\" "
 		 "aria-label=\"Path of the packets\">",
 		 class, p->down ? across : along, p->down ? along : across);
 	put_stream(p, delivered);
