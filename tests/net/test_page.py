@@ -58,6 +58,8 @@ LOOK = """(() => {
     const svg = [...chart.querySelectorAll('svg')].filter(seen);
     if (svg.length != 1) bad.push(svg.length + ' pictures in one place');
   }
+  for (const e of document.querySelectorAll('.figures div'))
+    if (e.scrollWidth > e.clientWidth) bad.push('out of its frame: ' + e.textContent);
   return [bad, getComputedStyle(document.body).backgroundColor];
 })()"""
 

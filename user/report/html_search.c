@@ -56,7 +56,7 @@ static void put_answers(struct html *h, struct json_object *end)
 {
 	char lower[FMT_MAX], upper[FMT_MAX];
 
-	html_put(h->out, "<dl class=\"figures\">");
+	html_put(h->out, "<dl class=\"figures answers\">");
 	for (unsigned i = 0; i < GOALS; i++) {
 		struct json_object *goal = json_get(end, goals[i].key);
 		const char *stage = json_get_text(goal, "stage");
