@@ -21,8 +21,8 @@ struct report_options {
 	struct global_options global;
 	const char *since, *until;
 	uint64_t number;
-	const char *html;
 	bool csv, matrix, redact;
+	const char *html;
 	int match;
 	struct opt_args words;
 };
@@ -50,14 +50,14 @@ static const struct opt report_opts[] = {
 };
 
 static const struct opt form_opts[] = {
-	{"html", 'o', OPT_STRING, offsetof(struct report_options, html), .metavar = "OUT",
-	 .excludes = "json", .default_text = "none",
-	 .help = "write a page with pictures, one file that needs nothing else (-: stdout); FILE "
-		 "may be what -j of a command has printed, and such a page"},
-	{"matrix", 0, OPT_FLAG, offsetof(struct report_options, matrix), .excludes = "csv",
-	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
 	{"csv", 0, OPT_FLAG, offsetof(struct report_options, csv), .excludes = "json",
 	 .help = "print a table for spreadsheets: a row for each interval and cause"},
+	{"html", 'o', OPT_STRING, offsetof(struct report_options, html), .metavar = "PAGE",
+	 .excludes = "csv", .default_text = "none",
+	 .help = "write one page with pictures, which needs nothing beside it (-: stdout); FILE "
+		 "may then be what -j of a command has printed, or such a page"},
+	{"matrix", 0, OPT_FLAG, offsetof(struct report_options, matrix), .excludes = "csv",
+	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
 	{"redact", 0, OPT_FLAG, offsetof(struct report_options, redact),
 	 .help = "other names for hosts, addresses, namespaces, processes, cgroups, pods"},
 	{0},
@@ -212,9 +212,9 @@ static int compare_ends(const struct report_command *c, const struct show_view *
 	struct json_object *ends;
 	int rc;
 
-	if (c->o->csv)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use -j",
-				 "--csv: two captures are no table");
+	if (c->o->csv || c->o->html)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave it out, or use -j",
+				 "--%s: of two captures there is none", c->o->csv ? "csv" : "html");
 	rc = ends_compare(&spec, &ends, err);
 	if (!rc)
 		rc = show_ends(view, ends, err);
@@ -231,7 +231,7 @@ static int report(struct report_command *c, struct error *err)
 		.argv = program_argv,
 		.csv = c->o->csv,
 		.matrix = c->o->matrix,
-		.page = c->o->html,
+		.html = c->o->html,
 		.redact = c->o->redact,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
@@ -241,9 +241,6 @@ static int report(struct report_command *c, struct error *err)
 	unsigned n;
 	int rc = parse_window(c, err);
 
-	if (c->o->html && (c->json || c->o->csv))
-		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
-				 "--html excludes --csv and --json-lines");
 	c->window.number = c->o->number;
 	c->window.printed = c->o->html;
 	if (!rc)
@@ -306,7 +303,7 @@ static const struct opt_example examples[] = {
 	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
 	{"report --since -2h trace.ledger", "the last two hours"},
 	{"report before.ledger after.ledger", "what was different, and what came of it"},
-	{"report --html run.html run.ledger", "a page to look at, and to give away"},
+	{"report --html run.html run.ledger", "pictures, in one file"},
 	{"report --html search.html search.json", "the same of what `search -j` has printed"},
 	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},

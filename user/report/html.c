@@ -187,7 +187,10 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 	if (*letter)
 		html_put(h->out, "<b>%s</b> · ", letter);
 	put_kind(h, d->doc);
-	html_put(h->out, "%s%s</p>", d->name && *d->name ? " · " : "", d->name ? d->name : "");
+	html_put(h->out, "%s%s", d->name && *d->name ? " · " : "", d->name ? d->name : "");
+	if (json_get_u64(d->doc, "number")) /* in its file */
+		html_put(h->out, " (%lu)", json_get_u64(d->doc, "number"));
+	html_put(h->out, "</p>");
 	html_head(h, d->doc);
 	html_put(h->out, "</header>\n");
 	html_search(h, d->doc);

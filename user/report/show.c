@@ -105,34 +105,32 @@ static void show_comparison(const struct show_view *v)
 	json_object_put(o);
 }
 
-/* "run.ledger (2)"; what it is called may tell what is to be hidden. */
-static char *page_name(const struct show_view *v, const struct ledgers_document *d)
+/* What it was read from, if that may be told. */
+static const char *page_name(const struct show_view *v, const struct ledgers_document *d)
 {
-	char *name;
+	const char *file = json_get_text(d->json, "file");
 
-	return v->redact || asprintf(&name, "%s (%u)", d->path, d->number) < 0 ? NULL : name;
+	return *file ? file : v->redact ? "" : d->path;
 }
 
-static int write_page(const struct show_view *v, const struct ledgers *l,
-		      struct json_object *matrix, struct error *err)
+static int show_page(const struct show_view *v, const struct ledgers *l, struct json_object *matrix,
+		     struct error *err)
 {
+	struct html_page page = {.matrix = matrix};
 	const struct ledgers_document *d;
 	struct html_document *docs;
-	struct html_page page = {.matrix = matrix};
 	unsigned n;
 	int rc;
 
 	d = ledgers_documents(l, &n);
-	docs = calloc(n, sizeof(*docs));
+	docs = calloc(n + 1, sizeof(*docs));
 	if (!docs)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	for (; page.n < n; page.n++)
 		docs[page.n] = (struct html_document){page_name(v, &d[page.n]), d[page.n].json};
 	page.docs = docs;
-	page.comparison = v->a && !matrix ? compare_documents(v->a, v->b) : NULL;
-	rc = html_file(v->page, &page, err);
-	for (unsigned i = 0; i < n; i++)
-		free((char *)docs[i].name);
+	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
+	rc = html_file(v->html, &page, err);
 	free(docs);
 	json_object_put(page.comparison);
 	return rc;
@@ -146,7 +144,7 @@ static struct json_object *matrix_of(const struct ledgers *l, struct error *err)
 	unsigned n;
 
 	d = ledgers_documents(l, &n);
-	docs = calloc(n, sizeof(struct json_object *));
+	docs = calloc(n + 1, sizeof(struct json_object *));
 	if (!docs) {
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 		return NULL;
@@ -158,30 +156,25 @@ static struct json_object *matrix_of(const struct ledgers *l, struct error *err)
 	return matrix;
 }
 
-static int show_matrix(const struct show_view *v, const struct ledgers *l, struct error *err)
+static int show_forms(const struct show_view *v, const struct ledgers *l, struct error *err)
 {
-	struct json_object *matrix = matrix_of(l, err);
-	int rc = matrix ? 0 : -ENODATA;
+	struct json_object *matrix = v->matrix ? matrix_of(l, err) : NULL;
+	int rc = v->matrix && !matrix ? -ENODATA : 0;
 
-	if (!rc && v->page)
-		rc = write_page(v, l, matrix, err);
-	else if (!rc && v->json)
+	if (!rc && v->html)
+		rc = show_page(v, l, matrix, err);
+	if (v->csv)
+		csv_head(v->text.out);
+	if (v->json || v->csv || !(v->a || v->html || v->matrix))
+		show_documents(v, l);
+	if (v->a && !v->csv && (v->json || !v->html))
+		show_comparison(v);
+	if (matrix && v->json)
 		json_out_once(v->json, "matrix", json_object_get(matrix));
-	else if (!rc)
+	else if (matrix && !v->html)
 		matrix_print(v->text.out, matrix);
 	json_object_put(matrix);
 	return rc;
-}
-
-static int show_all(const struct show_view *v, const struct ledgers *l, struct error *err)
-{
-	if (v->csv)
-		csv_head(v->text.out);
-	if (v->json || v->csv || !(v->a || v->matrix))
-		show_documents(v, l);
-	if (v->a && !v->csv)
-		show_comparison(v);
-	return v->matrix ? show_matrix(v, l, err) : 0;
 }
 
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
@@ -193,12 +186,7 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 		return rc;
 	if (v->json)
 		show_files(v, l, r);
-	if (v->page && !v->matrix)
-		rc = write_page(v, l, NULL, err);
-	else if (v->page)
-		rc = show_matrix(v, l, err);
-	else
-		rc = show_all(v, l, err);
+	rc = show_forms(v, l, err);
 	redact_free(r);
 	return rc;
 }

@@ -12,13 +12,13 @@ struct show_view {
 	char *const *argv; /* for the record */
 	bool csv;
 	bool matrix;	  /* runs between hosts as one table: report/matrix.h */
-	const char *page; /* an HTML file that is to be written instead; NULL: none */
-	bool redact; /* the documents are changed */
+	const char *html; /* a page to be written; NULL: none */
+	bool redact;	  /* the documents are changed */
 	struct print_view text;
 	const struct ledgers_document *a, *b; /* to be compared; NULL: nothing is */
 };
 
-/* 0; -ENOMEM; as matrix_new(); -errno of the page that could not be written. */
+/* 0, -ENOMEM, or as matrix_new() and html_file(). */
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err);
 
 /* Two captures compared (report/ends.h); `ends` is changed if names are to be hidden. */
