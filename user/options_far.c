@@ -23,7 +23,7 @@ const struct opt far_opts[] = {
 static void on_wait(void *arg)
 {
 	(void)arg;
-	log_info("waiting: the other host is busy with somebody else");
+	log_info("waiting for the other host: it is busy");
 }
 
 int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err)

@@ -10,9 +10,11 @@
 #include "peer/conn.h"
 
 #define CONNECT_MS 1000
-#define HELLO_MS   1000
-#define TURN_MS	   200	 /* between two looks whether somebody waits for us to end */
-#define ANSWER_MS  15000 /* loading programs takes its time */
+#define HELLO_MS   1000 /* then it is told that we wait */
+#define MUTE_MS	   9000 /* more: whoever takes connections and says nothing is no server */
+#define TURN_MS	   200	/* between two looks whether somebody waits for us to end */
+#define ANSWER_MS  15000
+#define READY_MS   120000 /* to load programs, on a slow host */
 #define CLOCK_ASKS 8
 
 struct peer {
@@ -89,6 +91,13 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
 	return rc ? rc : expect(p, reply, rows, to, ANSWER_MS, err);
 }
 
+static void tell_wait(const struct peer *p, bool *told)
+{
+	if (!*told && p->target.on_wait)
+		p->target.on_wait(p->target.arg);
+	*told = true;
+}
+
 /* The hello; where the server has somebody else, when that one is done. */
 static int await_hello(struct peer *p, struct error *err)
 {
@@ -96,11 +105,16 @@ static int await_hello(struct peer *p, struct error *err)
 	int rc = conn_receive(&p->conn, &msg, HELLO_MS);
 	bool told = false;
 
+	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
+		tell_wait(p, &told);
+		rc = conn_receive(&p->conn, &msg, MUTE_MS);
+	}
+	if (rc == -ETIMEDOUT)
+		return error_set(err, STATUS_FAILED, rc, "look at what it is",
+				 "what listens there says nothing");
 	while (!rc && !strcmp(msg_type(msg), "busy")) {
 		json_object_put(msg);
-		if (!told && p->target.on_wait)
-			p->target.on_wait(p->target.arg);
-		told = true;
+		tell_wait(p, &told);
 		do {
 			rc = conn_receive(&p->conn, &msg, TURN_MS);
 		} while (rc == -ETIMEDOUT);
@@ -228,7 +242,7 @@ int peer_plan(struct peer *p, const struct peer_plan *plan, struct peer_ready *r
 	struct json_object *msg, *env;
 
 	if (!rc)
-		rc = receive(p, "ready", &msg, ANSWER_MS, err);
+		rc = receive(p, "ready", &msg, READY_MS, err);
 	if (rc)
 		return rc;
 	rc = msg_take(msg, msg_ready, ready);

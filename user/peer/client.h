@@ -16,7 +16,7 @@ struct peer_target {
 	struct endpoint to;	 /* address and control port */
 	struct auth_token token; /* len 0: none */
 	bool shared_clock;	 /* both hosts' clocks agree: one-way delays mean something */
-	/* The server is busy with somebody else, and is waited for; may be NULL. */
+	/* The server is busy, and is waited for; may be NULL. */
 	void (*on_wait)(void *arg);
 	void *arg;
 };

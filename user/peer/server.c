@@ -16,7 +16,8 @@
 #define STEP_MS	    20
 #define PATIENT	    16 /* answers between two looks for a signal */
 #define LOGIN_NS    2000000000
-#define SILENCE_NS  15000000000 /* a client that says nothing for so long is gone */
+#define SILENCE_NS  15000000000	 /* a client that says nothing in an experiment is gone */
+#define IDLE_NS	    120000000000 /* between two it may be loading its programs, on a slow host */
 
 struct server {
 	const struct server_config *cfg;
@@ -76,6 +77,13 @@ static const char *why_ended(int rc)
 	return strerror(-rc);
 }
 
+static uint64_t patience(const struct session *s)
+{
+	if (!s->let_in)
+		return LOGIN_NS;
+	return s->near.open ? SILENCE_NS : IDLE_NS;
+}
+
 /* A signal (true), or the client is done: *rc tells how. */
 static bool talk(struct server *srv, int *rc)
 {
@@ -89,7 +97,7 @@ static bool talk(struct server *srv, int *rc)
 			heard = pace_now();
 			answered++;
 		}
-		if (!*rc && pace_now() - heard > (s->let_in ? SILENCE_NS : LOGIN_NS))
+		if (!*rc && pace_now() - heard > patience(s))
 			*rc = -ETIMEDOUT;
 		if (*rc < 0)
 			return false;
