@@ -111,7 +111,7 @@ static int secret_index(const char *key)
 /* What pktledger itself calls so: roles in a lab, numbers of namespaces. */
 static bool is_common(const char *text)
 {
-	static const char *const roles[] = {"", "tx", "rx", "router", "others"};
+	static const char *const roles[] = {"", "tx", "rx", "router", "bridge", "others"};
 
 	for (unsigned i = 0; i < LENGTH(roles); i++) {
 		if (!strcmp(text, roles[i]))

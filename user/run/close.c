@@ -223,7 +223,8 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
 									  : BOOK_YES,
 		.tx_socket = rig->spec->tx == &tx_socket,
-		.rx_in_sender = rig->fx.threaded_napi || lab->taps || tunnel || rig->spec->rx != &rx_socket ||
+		.rx_in_sender = rig->fx.threaded_napi || lab->taps || tunnel ||
+						rig->spec->rx != &rx_socket ||
 						rig->spec->tx == &tx_xdp || rig->fx.xdp ||
 						lab_wish_moves(&rig->spec->wish)
 					? BOOK_NO

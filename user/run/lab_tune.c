@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "run/lab_tune.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,9 +66,13 @@ int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)
 
 int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err)
 {
-	const struct lab_port *from = lab->topology == LAB_PAIR ? &lab->tx : &lab->router_rx;
+	const struct lab_port *from = lab_middle(lab->topology) ? &lab->router_rx : &lab->tx;
 	int ret = 0;
 
+	if (lab_wish_moves(wish) && (lab->topology == LAB_TAP || lab->topology == LAB_VXLAN))
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
+				 "the device that receives is no veth, but of a %s",
+				 lab_topologies[lab->topology].name);
 	if (wish->threaded_napi)
 		ret = lab_thread_napi(from, &lab->rx, err);
 	else if (wish->gro)
