@@ -213,6 +213,80 @@ static void mute_about_groups(void **state)
 	fault_bpf__destroy(skel);
 }
 
+/* Of a datagram in fragments only the last one is touched, and its header's checksum is right. */
+static void fragments_that_are_hurt(void **state)
+{
+	static const struct {
+		enum fault_frag_way way;
+		uint16_t field; /* flags and offset */
+		unsigned at;	/* of the byte in the IP header that becomes another */
+		uint8_t now;	/* 0: none does */
+	} cases[] = {
+		{FAULT_FRAG_OVERLAP, 0x00b9, 7, 0xb8},
+		{FAULT_FRAG_MISSING, 0x00b9, 15, 1 ^ 0x80}, /* of the source */
+		{FAULT_FRAG_OVERLAP, 0x20b9, 0, 0},	    /* more are to come */
+		{FAULT_FRAG_MISSING, 0x2000, 0, 0},	    /* the first */
+		{FAULT_FRAG_OVERLAP, 0x0000, 0, 0},	    /* no fragment */
+		{FAULT_FRAG_MISSING, 0x4000, 0, 0},	    /* nor this one */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENTS(cases); i++) {
+		struct fault_bpf *skel =
+			load((struct fault_config){.frag_share = ALWAYS, .frag_way = cases[i].way});
+		struct frame f = frame_make((struct frame_spec){.fragment = cases[i].field});
+		struct frame expected = f;
+
+		assert_int_equal(
+			run_program(bpf_program__fd(skel->progs.fault_fragment), &f, f.len),
+			UNSPEC);
+		assert_int_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
+		if (cases[i].now)
+			expected.at[f.l3 + cases[i].at] = cases[i].now;
+		memcpy(expected.at + f.l3 + 10, f.at + f.l3 + 10, 2); /* the checksum */
+		assert_memory_equal(f.at, expected.at, sizeof(f.at));
+		fault_bpf__destroy(skel);
+	}
+}
+
+/* The number of what is redirected in vain is left for the tracer. */
+static void redirects_leave_the_number(void **state)
+{
+	static const enum fault_xdp_way ways[] = {FAULT_XDP_TO_NOWHERE, FAULT_XDP_TO_DEVICE};
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *word = calloc((size_t)cpus, sizeof(*word));
+	struct trace_batch *batch = calloc((size_t)cpus, sizeof(*batch));
+	const uint32_t zero = 0;
+
+	(void)state;
+	assert_true(word && batch);
+	for (unsigned i = 0; i < N_ELEMENTS(ways); i++) {
+		struct fault_bpf *skel =
+			load((struct fault_config){.xdp_share = ALWAYS, .xdp_way = ways[i]});
+		int fd = bpf_program__fd(skel->progs.fault_xdp);
+		struct frame f = frame_make((struct frame_spec){});
+		struct frame other = frame_make((struct frame_spec){.port = 1});
+		uint64_t in_cell = 0, in_batch = 0;
+
+		assert_int_equal(run_program(fd, &other, other.len), XDP_PASS);
+		/* there is no device in the map here */
+		assert_int_equal(run_program(fd, &f, f.len),
+				 ways[i] == FAULT_XDP_TO_NOWHERE ? XDP_REDIRECT : XDP_ABORTED);
+		bpf_map_lookup_elem(bpf_map__fd(skel->maps.cell), &zero, word);
+		bpf_map_lookup_elem(bpf_map__fd(skel->maps.batch), &zero, batch);
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			in_cell |= word[cpu];
+			in_batch |= batch[cpu].tail ? batch[cpu].word[0] : 0;
+		}
+		assert_int_equal(ways[i] == FAULT_XDP_TO_NOWHERE ? in_cell : in_batch,
+				 STAMP_WORD(TEST_STREAM, TEST_BASE));
+		assert_int_equal(ways[i] == FAULT_XDP_TO_NOWHERE ? in_batch : in_cell, 0);
+		fault_bpf__destroy(skel);
+	}
+	free(word);
+	free(batch);
+}
+
 static void filter_refuses_the_share(void **state)
 {
 	(void)state;
@@ -429,6 +503,8 @@ int main(void)
 		cmocka_unit_test(deaf_to_questions),
 		cmocka_unit_test(untold_of_the_mtu),
 		cmocka_unit_test(mute_about_groups),
+		cmocka_unit_test(fragments_that_are_hurt),
+		cmocka_unit_test(redirects_leave_the_number),
 		cmocka_unit_test(filter_refuses_the_share),
 		cmocka_unit_test(xdp_drops_the_flow_only),
 		cmocka_unit_test(xdp_is_a_checkpoint),
