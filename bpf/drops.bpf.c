@@ -9,14 +9,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "fate.bpf.h"
-#include "fragment.bpf.h"
-#include "packet.bpf.h"
-#include "paged.bpf.h"
+#include "batch.bpf.h"
+#include "find.bpf.h"
 
-#define VXLAN_HLEN   8
-#define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
-#define MAX_QUEUE    (1 << 22) /* datagrams walked in a socket's queue */
+#define MAX_QUEUE (1 << 22) /* datagrams walked in a socket's queue */
 
 /* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
 struct {
@@ -26,18 +22,10 @@ struct {
 	__type(value, __u64);
 } cell SEC(".maps");
 
-/* Shared with gen.bpf.c: what waits in the batch of the sender's device on this CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_batch);
-} batch SEC(".maps");
-
 /* Shared with sink.bpf.c, and mapped by the receiver: numbers that arrived. */
 NUMBER_MAP(arrivals);
 
-__u32 live_ifindex, live_netns; /* the device that live frames leave by; 0: none */
+__u32 live_ifindex, live_netns;		/* the device that live frames leave by; 0: none */
 __u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no device, */
 __u32 redirect_target;			/* to this one, where every frame is refused, */
 __u32 redirect_cpumap;			/* or to CPUs by the map with this id; 0: not */
@@ -46,11 +34,6 @@ __u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees
 __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
-
-static __always_inline bool is_within(const volatile struct trace_range *range, __u64 location)
-{
-	return location - range->start < range->end - range->start;
-}
 
 static __always_inline __u32 netns_of_dev(struct net_device *dev)
 {
@@ -108,8 +91,8 @@ static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock
 }
 
 /*
- * For who keeps the books of one namespace: an end in another one. Asked before the packet is looked
- * at, because a receiver on the same host may end millions a second.
+ * For who keeps the books of one namespace: an end in another one. Asked before the packet is
+ * looked at, because a receiver on the same host may end millions a second.
  */
 static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 {
@@ -128,17 +111,6 @@ static __always_inline bool is_elsewhere(struct sk_buff *skb, __u64 location)
 	return true;
 }
 
-struct settle_range {
-	__u64 word;
-	__u32 index;
-};
-
-static long settle_next(__u32 n, struct settle_range *r)
-{
-	settle(r->word + n, r->index);
-	return 0;
-}
-
 /* Whether the sink has just taken this very packet: it marks the arrival before the skb is freed.
  */
 static __always_inline bool has_arrived(__u64 word)
@@ -146,150 +118,6 @@ static __always_inline bool has_arrived(__u64 word)
 	__u8 *arrived = number_byte(&arrivals, word, NULL);
 
 	return arrived && *arrived;
-}
-
-struct segment_walk {
-	struct sk_buff *skb;
-	__u32 from_data, size, index;
-};
-
-/* Segments of different numbers: each has its own stamp. */
-static long settle_segment(__u32 n, struct segment_walk *w)
-{
-	struct stamp stamp;
-
-	if (stamp_in_pages(w->skb, w->from_data + n * w->size, &stamp) ||
-	    stamp.check != ~stamp.word)
-		LOSS(gso_split, 1);
-	else
-		settle(bpf_be64_to_cpu(stamp.word), w->index);
-	return 0;
-}
-
-/*
- * A merged skb stands for a range of numbers if its first and last stamps span exactly its
- * segments; else each is read.
- */
-static __always_inline void settle_segments(const struct stamp_reader *r, const struct packet *p,
-					    __u32 index, __u16 size, __u16 segments)
-{
-	__s64 from_data = r->at->head + p->payload - r->at->data;
-	struct settle_range range = {p->word, index};
-	struct segment_walk walk = {r->skb, (__u32)from_data, size, index};
-
-	if (segments <= MAX_SEGMENTS &&
-	    stamp_at(r, p->payload + (segments - 1) * size) == p->word + segments - 1) {
-		bpf_loop(segments, settle_next, &range, 0);
-		return;
-	}
-	if (r->paged && from_data >= 0) {
-		bpf_loop(segments, settle_segment, &walk, 0);
-		return;
-	}
-	settle(p->word, index);
-	LOSS(gso_split, segments - 1);
-}
-
-/* Where the packet in a tunnel's packet is. False: this is none. */
-static __always_inline bool find_inner(const struct packet_place *at, struct packet_place *inner)
-{
-	__u8 l3[20], ports[4];
-	__u16 proto;
-	__u32 udp;
-	int from;
-
-	from = packet_l3(at, &proto);
-	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
-	    l3[0] >> 4 != 4 || l3[9] != IPPROTO_UDP)
-		return false;
-	udp = from + (l3[0] & 0x0f) * 4;
-	if (bpf_probe_read_kernel(ports, sizeof(ports), at->head + udp) ||
-	    be16_at(ports + 2) != cfg.tunnel)
-		return false;
-	*inner = *at;
-	inner->network_header = 0;
-	inner->mac_header = udp + UDP_HLEN + VXLAN_HLEN;
-	return inner->mac_header < at->tail;
-}
-
-/* The stamp's word is in `p`, wherever the kernel keeps the payload. */
-static __always_inline int find_stamp(const struct stamp_reader *r, struct packet *p)
-{
-	int found = packet_parse(r->at, cfg.port, p);
-	struct packet_place inner;
-
-	if (found == PACKET_OTHER && cfg.tunnel && find_inner(r->at, &inner))
-		found = packet_parse(&inner, cfg.port, p);
-	if (found != PACKET_UNREADABLE || !r->paged)
-		return found;
-	p->word = stamp_at(r, p->payload);
-	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
-}
-
-/* The stamp in the first fragment of a datagram to our port; 0: it cannot be read. */
-static __always_inline __u64 first_word(const struct stamp_reader *r, __u32 udp)
-{
-	__u8 ports[4];
-
-	if (udp + UDP_HLEN > r->at->tail ||
-	    bpf_probe_read_kernel(ports, sizeof(ports), r->at->head + udp) ||
-	    be16_at(ports + 2) != cfg.port)
-		return 0;
-	return stamp_at(r, udp + UDP_HLEN);
-}
-
-/*
- * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
- * nothing, unless it is the first itself: that one may have an id for which the map still has an
- * older datagram, so its own stamp comes first, and is noted for those after it. When a fragment cannot be sent, the rest of its datagram
- * is freed where fragments are made, without having been a packet.
- */
-static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
-					 struct packet *p)
-{
-	const struct packet_place *at = r->at;
-	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
-			 is_within(&cfg.fragmenting[1], location);
-	__u8 l3[IP6_HLEN + FRAG_HLEN];
-	struct fragment_key key;
-	__u32 offset, l4;
-	__u64 word = 0, *known;
-	__u16 proto;
-	int from;
-
-	from = packet_l3(at, &proto);
-	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
-	    !fragment_parse(l3, &key, &offset, &l4))
-		return PACKET_OTHER;
-	if (!offset)
-		word = first_word(r, from + l4);
-	if (word) {
-		bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
-	} else {
-		known = bpf_map_lookup_elem(&fragments, &key);
-		if (!known) {
-			FRAGMENT_COUNT(unmatched);
-			return PACKET_OTHER;
-		}
-		word = *known;
-	}
-	if (abandoned) {
-		FRAGMENT_COUNT(abandoned);
-		return PACKET_NONE;
-	}
-	FRAGMENT_COUNT(dropped);
-	p->word = word;
-	p->l3_bytes = key.version == 4 ? be16_at(l3 + 2) : IP6_HLEN + be16_at(l3 + 4);
-	return PACKET_STAMPED;
-}
-
-/* The number of what ended: of a fragment, or behind the headers. */
-static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
-				       struct packet *p)
-{
-	int found = cfg.fragments ? find_fragment(r, location, p) : PACKET_OTHER;
-
-	return found == PACKET_OTHER ? find_stamp(r, p) : found;
 }
 
 /* `cause`: with what the tracepoint tells. */
@@ -400,7 +228,8 @@ int consume_skb_paged(__u64 *ctx)
 	return consumed(ctx, true);
 }
 
-/* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called. */
+/* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called.
+ */
 static __always_inline bool is_live(struct net_device *from)
 {
 	return live_ifindex && from->ifindex == LOOPBACK_IFINDEX &&
@@ -462,62 +291,6 @@ int xdp_redirect_err(__u64 *ctx)
 	settle(*word, index);
 	count(index, 1, 0, 0);
 	*word = 0;
-	return 0;
-}
-
-/*
- * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in
- * order, when `bulk` wait and one more comes (it is stamped already, but not among them), and at
- * the end of a run. So with fewer than that nothing is left behind, which also finds the place again
- * after a batch that this program missed. False: not known.
- */
-static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 bulk, __u32 *first)
-{
-	__u32 waiting = b->tail - b->head;
-
-	if (n < bulk) {
-		b->lost = 0;
-		*first = b->tail - n;
-		b->head = b->tail;
-		return true;
-	}
-	b->lost |= n != bulk || waiting - n > 1;
-	*first = b->head;
-	b->head += n;
-	return !b->lost;
-}
-
-struct tail_walk {
-	struct trace_batch *batch;
-	__u32 first, index;
-};
-
-static long tail_step(__u32 n, struct tail_walk *w)
-{
-	settle(w->batch->word[(w->first + n) % TRACE_BATCH], w->index);
-	return 0;
-}
-
-/* The first `sent` frames of a batch were taken; the tail died. */
-static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 sent, __u32 drops,
-					__u32 bulk)
-{
-	__u32 zero = 0, first;
-	struct trace_batch *b = bpf_map_lookup_elem(&batch, &zero);
-	struct tail_walk walk;
-
-	if (!b)
-		return 0;
-	if (!batch_begin(b, sent + drops, bulk, &first)) {
-		LOSS(cell_empty, drops);
-		return 0;
-	}
-	if (!drops)
-		return 0;
-	walk = (struct tail_walk){b, first + sent, cause_index(cause)};
-	/* a loop written out would take the verifier 0.2 s */
-	bpf_loop(drops < bulk ? drops : bulk, tail_step, &walk, 0);
-	count_frames(walk.index, drops);
 	return 0;
 }
 
