@@ -23,7 +23,7 @@ struct lab_taps {
 	int fd[2]; /* of a and b */
 	pthread_t thread;
 	bool started;
-	atomic_bool stop, paused;
+	atomic_bool stop, paused, busy;
 	atomic_ullong slow_ns;
 	uint8_t frame[FRAME_MAX];
 };
@@ -45,8 +45,10 @@ static void spend(uint64_t ns)
 /* One frame, if there is one; what the other end does not take, the kernel drops. */
 static bool carry(struct lab_taps *t, unsigned from)
 {
-	ssize_t n = read(t->fd[from], t->frame, sizeof(t->frame)), sent;
+	ssize_t n, sent;
 
+	atomic_store(&t->busy, true); /* before the frame leaves the ring */
+	n = read(t->fd[from], t->frame, sizeof(t->frame));
 	if (n <= 0)
 		return false;
 	do {
@@ -67,8 +69,10 @@ static void *carrier(void *arg)
 
 		moved = !paused && carry(t, 0);
 		moved |= carry(t, 1);
-		if (!moved)
-			poll(wait, 2, POLL_MS);
+		if (moved)
+			continue;
+		atomic_store(&t->busy, false);
+		poll(wait, 2, POLL_MS);
 	}
 	return NULL;
 }
@@ -142,12 +146,20 @@ void lab_taps_pause(struct lab_taps *t)
 	atomic_store(&t->paused, true);
 }
 
+bool lab_taps_idle(const struct lab_taps *t)
+{
+	struct pollfd ring[] = {{t->fd[0], POLLIN, 0}, {t->fd[1], POLLIN, 0}};
+
+	return poll(ring, 2, 0) <= 0 && !atomic_load(&t->busy);
+}
+
 static void end_thread(struct lab_taps *t)
 {
 	atomic_store(&t->stop, true);
 	if (t->started)
 		pthread_join(t->thread, NULL);
 	t->started = false;
+	atomic_store(&t->busy, false);
 }
 
 void lab_taps_detach(struct lab_taps *t)

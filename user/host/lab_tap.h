@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_LAB_TAP_H
 #define PKTLEDGER_LAB_TAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/lab.h"
@@ -35,6 +36,9 @@ void lab_taps_pause(struct lab_taps *taps);
 
 /* Takes the reader from `a`: what its ring holds is lost; the device stays, without carrier. */
 void lab_taps_detach(struct lab_taps *taps);
+
+/* No frame waits in a ring that is read, or is being carried. */
+bool lab_taps_idle(const struct lab_taps *taps);
 
 void lab_taps_close(struct lab_taps *taps); /* NULL is fine */
 

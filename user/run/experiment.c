@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "engine/pace.h"
+#include "host/lab_tap.h"
 #include "host/netdev.h"
 #include "peer/pair.h"
 #include "run/close.h"
@@ -82,6 +83,8 @@ static bool watch(struct rig *rig, struct books *books, struct error *err)
 static bool queues_empty(const struct rig *rig)
 {
 	if (rig->receiver && rig->fx.reader != READER_NEVER && !receiver_idle(rig->receiver))
+		return false;
+	if (rig->lab.taps && !lab_taps_idle(rig->lab.taps))
 		return false;
 	return !books_in_qdiscs(rig) && !books_in_reassembly(rig) && !books_asking(rig);
 }
