@@ -110,8 +110,7 @@ def small_udp_mem():
     with lab("net/ipv4/udp_mem", "net/core/rmem_max") as (tx, rx):
         setting("net/core/rmem_max", 64 << 20)
         setting("net/ipv4/udp_mem", "1000 1000 1000")
-        assert_mended(bursts(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20, pause=0.3), rx,
-                      "udp-mem")
+        assert_mended(bursts(tx, rx, "198.18.0.2", 3000, 1400, 32 << 20), rx, "udp-mem")
 
 
 @case
@@ -198,8 +197,8 @@ def small_ring():
         done = subprocess.run(["ethtool", "-G", nic, "rx", "64"], capture_output=True, text=True,
                               check=False)
         assert not done.returncode, done.stderr
-        assert_mended(bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3,
-                             stall=0.4), None, "nic-ring")
+        assert_mended(bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, stall=0.4), None,
+                      "nic-ring")
 
 
 @case
@@ -207,7 +206,7 @@ def ring_that_cannot_grow():
     """All that is left to say is who should have emptied it."""
     with link("8139cp") as nic:
         poll_in_thread(nic)
-        traffic = bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, pause=0.3, stall=0.4)
+        traffic = bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, stall=0.4)
         with traffic as running:
             assert running.lost(), "nothing was lost"
             f = first(None)

@@ -30,8 +30,9 @@ def open_receiver(netns, to, port, rcvbuf, force):
 os.sched_setaffinity(0, {0})
 """
 
-# Rounds of: COUNT datagrams at once, a pause of the reader, all read. A line "sent received" each.
-# With STALL, nothing else runs on CPU 1 while they are sent: who empties a ring there is late.
+# Rounds of: COUNT datagrams at once, then all read, until none has come for PAUSE seconds. A line
+# "sent received" each. With STALL, nothing else runs on CPU 1 while they are sent: who empties a
+# ring there is late.
 BURSTS = OPEN + """
 tx, rx, to, port, count, size, rcvbuf, pause, stall = sys.argv[1:]
 port, count, rcvbuf, pause, stall = int(port), int(count), int(rcvbuf), float(pause), float(stall)
@@ -63,6 +64,16 @@ def read_all():
         except BlockingIOError:
             return n
 
+def read_until_quiet():
+    n, end = 0, time.monotonic() + pause
+    while n < count and time.monotonic() < end:
+        time.sleep(0.01)
+        came = read_all()
+        n += came
+        if came:
+            end = time.monotonic() + pause
+    return n
+
 def send(n):
     for _ in range(n):
         sender.sendto(bytes(int(size)), (to, port))
@@ -81,8 +92,7 @@ while True:
     send(count)
     if stall:
         os.read(done[0], 1)
-    time.sleep(pause)
-    print(count, read_all(), flush=True)
+    print(count, read_until_quiet(), flush=True)
 """
 
 # A datagram of each of FLOWS is always under way, however slow the host is; so those that wait in
@@ -181,7 +191,7 @@ class Traffic:
         return sum(self.round() for _ in range(ROUNDS))
 
 
-def bursts(tx, rx, to, count, size=512, rcvbuf=0, pause=0.1, stall=0):
+def bursts(tx, rx, to, count, size=512, rcvbuf=0, pause=0.5, stall=0):
     """A socket that asks for `rcvbuf` bytes (0: for none) is sent `count` datagrams at once."""
     return Traffic(BURSTS, tx, rx, to, PORT, count, size, rcvbuf, pause, stall)
 
