@@ -24,7 +24,7 @@ NICS = ("vmxnet3", "rtl8139")  # two of each; they count what their rings lose
 TAIL = 30  # lines of the console that are shown
 
 # Queues are a matter of taps, a hub has none. They are joined in a network namespace that QEMU has
-# for itself, and that ends with it. For each queue 400 packets wait for the guest; more are lost.
+# for itself, and that ends with it. For each queue 150 packets wait for the guest; more are lost.
 NETWORK = """
 set -e
 ipv6=/proc/sys/net/ipv6/conf/default/disable_ipv6
@@ -32,7 +32,7 @@ ipv6=/proc/sys/net/ipv6/conf/default/disable_ipv6
 ip link add joint type bridge
 ip tuntap add dev one mode tap
 ip tuntap add dev two mode tap multi_queue
-ip link set two txqueuelen 400
+ip link set two txqueuelen 150
 for dev in one two; do ip link set $dev master joint up; done
 ip link set joint up
 exec "$@"
