@@ -130,8 +130,8 @@ static void freeze(struct top *t)
 {
 	if (t->in.now == &t->frozen_now)
 		return;
-	table_clear(&t->frozen_now);
-	table_clear(&t->frozen_total);
+	table_free(&t->frozen_now);
+	table_free(&t->frozen_total);
 	if (!table_group(&t->frozen_now, t->in.now, ~0u, 0) &&
 	    !table_group(&t->frozen_total, t->in.total, ~0u, 0)) {
 		t->in.now = &t->frozen_now;

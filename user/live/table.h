@@ -91,8 +91,10 @@ void table_clear(struct live_table *t);
  */
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by);
 
-/* The rows of `from`, whose class is in the bit set `classes` (1 << enum noise; 0: all), grouped by
- * `by`. */
+/*
+ * Initialises `t` with the rows of `from`, whose class is in the bit set `classes` (1 << enum
+ * noise; 0: all), grouped by `by`. -ENOMEM: there is nothing to be freed.
+ */
 int table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes);
 
 /* Stages in the order of the path, or most packets first; ties by the texts. */

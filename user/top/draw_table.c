@@ -276,8 +276,7 @@ void draw_table(const struct view *v, const struct view_input *in, struct canvas
 
 	if (y + 1 >= c->rows)
 		return;
-	if (table_init(&now, LIVE_ROWS) || table_init(&total, LIVE_ROWS) ||
-	    table_group(&now, in->now, g->by, classes) ||
+	if (table_group(&now, in->now, g->by, classes) ||
 	    table_group(&total, in->total, g->by, classes)) {
 		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
 	} else {
