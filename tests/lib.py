@@ -280,12 +280,14 @@ def comment(text):
 
 def run_case(number, name, function, args):
     """Prints the case's line; returns whether it failed."""
-    host = Host()
+    # unit tests leave the host alone, and run beside others that do not
+    host = None if Path(sys.argv[0]).resolve().parent.name == "unit" else Host()
     try:
         try:
             function(*args)
         finally:
-            host.assert_same(5)
+            if host:
+                host.assert_same(5)
     except Skip as reason:
         print(f"ok {number} - {name} # SKIP {' '.join(str(reason).split())}")
         return False
