@@ -313,8 +313,11 @@ static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct e
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
 			   const struct lab_port *far, uint32_t vni, struct error *err)
 {
-	struct netdev_vxlan v = {
-		.vni = vni, .remote = far->ip4, .port = LAB_VXLAN_PORT, .underlay = below->ifindex};
+	struct netdev_vxlan v = {.vni = vni,
+				 .remote = far->ip4,
+				 .port = LAB_VXLAN_PORT,
+				 .underlay = below->ifindex,
+				 .queues = below->queues};
 	int ret;
 
 	memcpy(v.mac, end->mac, sizeof(v.mac));

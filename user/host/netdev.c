@@ -198,8 +198,7 @@ int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct
 
 	if (strlen(ifname) >= IFNAMSIZ)
 		return -EINVAL;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	mnl_attr_put(nlh, IFLA_ADDRESS, sizeof(v->mac), v->mac);
+	put_end(nlh, NULL, ifname, v->mac, v->queues);
 	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
 	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vxlan");
 	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);

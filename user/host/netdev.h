@@ -40,6 +40,7 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
  * while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
  */
 int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port);
+
 /* One that sends all it gets to `remote`, out of the device `underlay`. */
 struct netdev_vxlan {
 	uint8_t mac[6];
@@ -47,8 +48,11 @@ struct netdev_vxlan {
 	struct in_addr remote;
 	uint16_t port;
 	unsigned underlay; /* ifindex */
+	unsigned queues;
 };
+
 int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v);
+
 /* A bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
 int netdev_add_bridge(const struct netns *ns, const char *ifname);
 
