@@ -200,12 +200,15 @@ static void affinities(void **state)
 	static const struct {
 		const char *allowed, *effective;
 		int target;
+		bool moving;
 	} rows[] = {
-		{"0-3\n", "2\n", 2},			     /* any of four, and it is the third */
-		{"0-3\n", "0-3\n", -1},			     /* a chip that spreads them itself */
-		{"1\n", NULL, 1},			     /* no effective one is told */
-		{"0-3\n", NULL, -1},	{"0-3\n", "\n", -1}, /* it is not started */
-		{NULL, NULL, -1},
+		{"0-3\n", "2\n", 2, false}, /* any of four, and it is the third */
+		{"0\n", "1\n", 1, true},    /* not come since it was changed */
+		{"0,4-6\n", "3\n", 3, true},   {"0,2-6,8\n", "3\n", 3, false},
+		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
+		{"1\n", NULL, 1, false},       /* no effective one is told */
+		{"0-3\n", NULL, -1, false},    {"0-3\n", "\n", -1, false}, /* it is not started */
+		{NULL, NULL, -1, false},
 	};
 	const unsigned n = sizeof(rows) / sizeof(rows[0]);
 	struct facts_irq irq[16];
@@ -226,6 +229,7 @@ static void affinities(void **state)
 	for (unsigned i = 0; i < n; i++) {
 		if (irq[i].target != rows[i].target)
 			fail_msg("row %u: CPU %d", i, irq[i].target);
+		assert_int_equal(irq[i].moving, rows[i].moving);
 		assert_memory_equal(irq[i].allowed, rows[i].allowed ? rows[i].allowed : "",
 				    strlen(irq[i].allowed));
 	}
@@ -285,6 +289,11 @@ static void polled_queues(void **state)
 	assert_non_null(strstr(c->finding.text, "CPU 0 serves 3 queues"));
 	assert_non_null(strstr(c->finding.evidence, "interrupts 64, 65, 66"));
 	assert_int_equal(c->changes[0].kind, CHANGE_IRQ);
+	check_findings_free(&list);
+
+	l->irq[0].moving = l->irq[1].moving = true; /* done, and will take effect */
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
 	check_findings_free(&list);
 
 	l->n_irqs = 4;

@@ -237,7 +237,8 @@ const struct finding_paragraph finding_abouts[] = {
 	 "some of them, and a CPU is at its limit."},
 	{"nic-irq",
 	 "Several queues of the NIC interrupt the same CPU, which is at its limit, while "
-	 "another is idle. irqbalance may do this better, or undo it."},
+	 "another is idle. irqbalance may do this better, or undo it. The change begins when the "
+	 "queue has been empty for once: until then its CPU polls it without interrupts."},
 	{"nic-rps",
 	 "The NIC has one queue, and the CPU that serves it is at its limit. RPS lets that CPU "
 	 "only sort packets and hands them to others. It costs work in all, and does not "

@@ -156,6 +156,22 @@ unsigned irq_rates(const char *before, const char *after, const unsigned *irq, u
 	return found;
 }
 
+/* Whether a list as "0-3,8" has the CPU; one that was cut may have it. */
+static bool list_holds(const char *list, unsigned cpu)
+{
+	for (const char *p = list; *p; p += *p == ',') {
+		char *end;
+		unsigned long first = strtoul(p, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (end == p || (*end && *end != ',') || (cpu >= first && cpu <= last))
+			return true;
+		p = end;
+	}
+	return false;
+}
+
 /* The effective one is where it goes; older kernels have it for some chips only. */
 void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 {
@@ -171,6 +187,7 @@ void irq_affinities(int root, struct facts_irq *irq, unsigned n)
 			      q->irq) <= 0)
 			strcpy(list, q->allowed);
 		q->target = num_u64(list, 0, FACTS_CPUS - 1, &cpu) ? -1 : (int)cpu;
+		q->moving = q->target >= 0 && *q->allowed && !list_holds(q->allowed, cpu);
 	}
 }
 

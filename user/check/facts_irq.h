@@ -16,6 +16,7 @@ struct facts_irq {
 	int cpu;	  /* that took the most of them; -1: none fired */
 	uint64_t most;	  /* how many it took */
 	int target;	  /* the CPU that it is sent to; -1: not known, or several */
+	bool moving;	  /* to another one, with the next interrupt: while polled it has none */
 	char allowed[32]; /* CPUs that it may be sent to, as "0-3,8"; "": not known */
 	char name[48];	  /* the driver's: "eth0-TxRx-3", "virtio2-input.0" */
 };
@@ -34,7 +35,7 @@ unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, 
 unsigned irq_rates(const char *before, const char *after, const unsigned *irq, unsigned n,
 		   struct facts_irq *out);
 
-/* Sets `target` and `allowed`, from /proc/irq. `root`: proc_root(). */
+/* Sets `target`, `moving` and `allowed`, from /proc/irq. `root`: proc_root(). */
 void irq_affinities(int root, struct facts_irq *irq, unsigned n);
 
 /* Whether it is one of a receive queue, as drivers call theirs. */

@@ -51,7 +51,7 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 	for (unsigned i = 0; i < link->n_irqs; i++) {
 		const struct facts_irq *irq = &link->irq[i];
 
-		if (!carries(link, irq) ||
+		if (!carries(link, irq) || irq->moving ||
 		    (all ? irq->cpu != (int)cpu || (double)irq->fired < IRQ_SHARE * (double)all
 			 : !polled_on(link, irq, cpu)))
 			continue;
