@@ -55,6 +55,11 @@ def thorough(function):
     return case(function) if EVERYTHING else function
 
 
+def first(count, rows):
+    """The rows of a table that `make test` has; all with `make test-all`."""
+    return rows if EVERYTHING else rows[:count]
+
+
 def table(rows):
     """Each row is (name, *arguments of the function)."""
 

@@ -128,7 +128,7 @@ def left_unread():
             assert_books(t.stop(), sent, 30, before + sent - 30 - before)
 
 
-@case
+@thorough
 def queueing_discipline_of_the_sender():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
         done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "2mbit",
@@ -170,7 +170,7 @@ def past_a_router():
                          **({"rcvbuf": sent - received} if received < sent else {}))
 
 
-@case
+@thorough
 def into_the_host():
     with lab(), tun(RX) as device, udp(RX, socket.AF_INET, ("", PORT)) as sock:
         with balancing(f"udp dst port {PORT} or udp dst port {PORT + 1}") as t:
@@ -221,7 +221,7 @@ def told_apart_by_length():
             assert_books(t.stop(), sent + last, sent, last)
 
 
-@case
+@thorough
 def cannot_be_told_apart():
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, \
             udp(TX, socket.AF_INET, ("", PORT + 1)) as other:
@@ -286,7 +286,7 @@ def rtp_lost_before_and_here():
     assert end["sequence"]["reordered"] >= 1 and end["sequence"]["stray"] == 0, end["sequence"]
 
 
-@case
+@thorough
 def counter_lost_before():
     payloads = [b"head" + (1000 * n).to_bytes(4, "big") + bytes(20) for n in range(400)
                 if n % 40 != 7]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (assert_valid, case, main, pktledger, require, require_root, skip, started, table,
-                 until)
+                 thorough, until)
 
 NAME = f"pl-check-{os.getpid()}"
 PORT = 28779
@@ -191,7 +191,7 @@ def slow_reader_with_a_buffer_of_its_choice():
         assert "a packet takes" in f["evidence"] and "% full" in f["evidence"], f
 
 
-@case
+@thorough
 def reader_that_is_stopped():
     with Lab() as lab:
         os.kill(lab.reader(0, rcvbuf=100000), signal.SIGSTOP)
@@ -200,7 +200,7 @@ def reader_that_is_stopped():
         assert f["id"] == "rcvbuf-stopped" and f["severity"] == "error" and f["losing"], f
 
 
-@case
+@thorough
 def reader_that_works_too_much():
     """Where others want the CPUs too, it has to wait for one: that is said then."""
     with Lab() as lab:

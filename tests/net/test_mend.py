@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, require_root, run, table, until)
+                 require, require_root, run, table, thorough, until)
 from settings import assert_same, settings, shell
 
 NAME = f"pl-mend-{os.getpid()}"
@@ -155,7 +155,7 @@ def documents():
         assert result.status == 0 and result.json["end"]["undone"] == [], result
 
 
-@case
+@thorough
 def asked():
     with sick_host() as file, traffic():
         for answers, value in [("y\n", "2"), ("a\n", "2"), ("n\n", "1"), ("\n", "1"),

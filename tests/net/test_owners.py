@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import case, main, pktledger, require, require_root, started, table, until
+from lib import case, main, pktledger, require, require_root, started, table, thorough, until
 from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing)
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
@@ -230,7 +230,7 @@ def full_because_its_reader(does, prepare, ids, evidence):
         assert process_name(process.pid) in found["text"], found
 
 
-@case
+@thorough
 def full_because_the_thread_that_reads_waits():
     """Another thread of the process uses the CPU."""
     with lab(), receiver("in_a_thread") as process:
@@ -257,7 +257,7 @@ def cpu_quota():
         yield group
 
 
-@case
+@thorough
 def full_because_of_a_quota():
     with lab(), cpu_quota() as group, receiver("spins") as process:
         (group / "cgroup.procs").write_text(str(process.pid))

@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, TIMEOUT, Result, case, main, pktledger, require, require_root, table
+from lib import (BINARY, TIMEOUT, Result, case, main, pktledger, require, require_root, table,
+                 thorough)
 from wire import RX, TARGET, TX, Lab, enter, write_pcap
 
 NAME = f"pl-refused-{os.getpid()}"
@@ -178,7 +179,7 @@ def capture(content, status, words):
         assert_refused(result, status, *words)
 
 
-@case
+@thorough
 def spoilt_captures():
     """Whatever is in the file: refused in a line, or sent and balanced."""
     require_root()

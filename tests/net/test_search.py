@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, ROOT, Result, assert_balanced, assert_valid, case, main,
-                 pktledger, require, require_root, started, table)
+                 pktledger, require, require_root, started, table, thorough)
 
 NAME = f"pl-test-{os.getpid()}"
 TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
@@ -54,7 +54,7 @@ def assert_log(document):
         assert t["parameters"]["rate_pps"] <= document["end"]["max_rate_pps"] * (1 + 1e-6)
 
 
-@case
+@thorough
 def a_known_bottleneck():
     """A token bucket on the way out. The lowest rate is no more than its burst."""
     require_root()

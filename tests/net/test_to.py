@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
                  assert_counters_agree, assert_valid, case, is_suppressed, lost, main, require,
-                 require_root, table, until)
+                 require_root, table, thorough, until)
 from wire import enter
 
 PREFIX = f"pl-to-{os.getpid()}"
@@ -361,7 +361,7 @@ def write_token(stack, text, mode=0o600):
 SHORT = ["-q", "-r", "10k", "-c", "100"]
 
 
-@case
+@thorough
 def tokens():
     with Hosts() as hosts, contextlib.ExitStack() as stack:
         right, wrong = (write_token(stack, text) for text in ("correct horse", "battery staple"))

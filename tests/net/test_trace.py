@@ -335,7 +335,7 @@ def microburst_among_spread_losses():
     assert packets == sorted(packets, reverse=True) and sum(packets) <= lost, packets
 
 
-@case
+@thorough
 def windows_longer_than_intervals():
     """A window is told once, when it has ended; the last one at the end."""
     with lab():
@@ -444,7 +444,7 @@ def reader_of_the_pipe_goes():
         assert process.wait(20 * PATIENCE) == 0
 
 
-@case
+@thorough
 def neighbour_that_does_not_answer():
     """Nobody knows whether somebody missed them: they are told apart from losses."""
     with lab():

@@ -386,7 +386,9 @@ static void odd_lines(void **state)
 	const struct print_view view = {.out = fopen("/dev/null", "w"), .width = 80};
 	char *whole = NULL;
 	size_t size = 0;
-	unsigned n = 0;
+	const char *test = getenv("PKTLEDGER_TEST");
+	bool all = test && !strcmp(test, "all"); /* else another value for each */
+	unsigned n = 0, place = 0;
 	FILE *f;
 
 	(void)state;
@@ -402,6 +404,7 @@ static void odd_lines(void **state)
 			line--;
 		if (line + 9 > colon || line[9] != '{')
 			continue;
+		place++;
 		for (unsigned v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
 			const struct ledgers_document *d;
 			const struct ledgers_file *file;
@@ -415,6 +418,8 @@ static void odd_lines(void **state)
 					   (int)(colon + 1 - line - 9), line + 9, values[v],
 					   (int)strcspn(end, "\n"), end);
 
+			if (!all && v != place % (sizeof(values) / sizeof(values[0])))
+				continue;
 			assert_true(len > 0 && (size_t)len < sizeof(text));
 			unlink(path);
 			f = fopen(path, "w");
@@ -439,7 +444,7 @@ static void odd_lines(void **state)
 	}
 	fclose(view.out);
 	free(whole);
-	assert_true(n > 300);
+	assert_true(n > (all ? 300 : 30));
 }
 
 static int make_dir(void **state)

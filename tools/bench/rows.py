@@ -189,7 +189,7 @@ ROWS = (
         (RECV_SOCKET,),
         (iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
          sockperf("--mps {pps}")), payload=512),
-    Row("run-socket", "run to one socket without loss, 64 B", "run", run(""),
+    Row("run-socket", "run to one socket without loss, 64 B", "run", run("--tx xdp"),
         floor=1.0e6, goal=1.3e6),
     Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",
         run("--tx socket --gso --gro"), floor=1.3e6, goal=2.0e6),
