@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_valid, case, first, lost, main, pktledger, require,
-                 require_root, table)
+                 require_root, table, thorough)
 from traced import (NAME, PORT, RX, TX, V4, XDP_GENERIC, XDP_NATIVE, assert_only, causes, inside,
                     lab, redirect, send, shell, tracing, udp, verdict, xdp)
 
@@ -73,7 +73,7 @@ def packet_filter_and_generic_redirect():
         assert not rows_here(document, "suspect"), document["end"]["suspect"]
 
 
-@case
+@thorough
 def packet_filter_and_native_redirect():
     """What was lost at the device may have been others' packets."""
     require_root()
@@ -279,7 +279,7 @@ def counter_of_a_driver_with_its_meaning():
             ("xdp", "loss", "xdp", 0)}, rows
 
 
-@case
+@thorough
 def many_devices():
     require_root()
     with lab():
@@ -295,7 +295,7 @@ def many_devices():
         assert {d["driver"] for d in last if d["ifname"] != "lo"} == {"veth"}, last
 
 
-@case
+@thorough
 def text_of_counters():
     require_root()
     with lab():

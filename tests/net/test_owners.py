@@ -339,7 +339,7 @@ def status_of_the_command(command, status):
             assert ("error" in result.json) == (status in (126, 127)), result
 
 
-@case
+@thorough
 def output_of_the_command():
     require_root()
     result = pktledger("trace", "-q", "--", "echo", "from the command")

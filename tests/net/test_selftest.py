@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, ROOT, assert_valid, case, main, pktledger, require,
                  require_root, table)
-from test_run import ALONE_IN_SELFTEST
+from test_run import OFTEN, RARE
 
 HOST_GLOBAL = {"udp_mem", "backlog:flow_limit"}
 AT_ONCE = 8  # so that a command ends in time on a busy host too
@@ -20,7 +20,7 @@ AT_ONCE = 8  # so that a command ends in time on a busy host too
 def known():
     """Every fault; in `make test` without those of which test_run has more to say."""
     if not EVERYTHING:
-        return sorted({row[0] for row in ALONE_IN_SELFTEST} | HOST_GLOBAL)
+        return sorted({row[0] for row in RARE} - {row[0] for row in OFTEN} | HOST_GLOBAL)
     return re.findall(r"^ *(\S+)  ", pktledger("run", "--fault", "help").out, re.M)
 
 

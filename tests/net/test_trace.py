@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_valid, case, main, pktledger, require, require_root,
-                 started, table, thorough, until)
+from lib import (EVERYTHING, PATIENCE, assert_valid, case, first, main, pktledger, require,
+                 require_root, started, table, thorough, until)
 from traced import (BROKEN, NAME, PORT, RX, TX, V4, V6, assert_only, causes, datagram, lab,
                     read_all, send, tracing, tun, udp)
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
@@ -60,7 +60,7 @@ def attributed(fault, address, **known):
         assert_only(document, fields.pop("stage"), lost, **fields)
 
 
-@table([
+@table(first(9, [
     ("closed port", closed_port, V4, {"ifname": "v-rx"}),
     ("closed port, IPv6", closed_port, V6, {"ifname": "v-rx"}),
     ("receive buffer", tiny_rcvbuf, V4, {"ifname": "v-rx"}),
@@ -73,7 +73,7 @@ def attributed(fault, address, **known):
     ("nft output", lambda a: nft("output", TX, a, netns=TX, direction="tx"), V4, {}),
     ("tc ingress", tc_ingress, V4, {"ifname": "v-rx"}),
     ("generic XDP", generic_xdp, V4, {"ifname": "v-rx"}),
-])
+]))
 def attribution(fault, address, known):
     with lab():
         for _ in range(ROUNDS):

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import case, first, main, table
+from lib import case, first, main, table, thorough
 from wire import PORT, TARGET, TX, Lab, datagrams, dissect, require_tshark, write_pcap
 
 NAME = f"pl-wire-{os.getpid()}"
@@ -209,7 +209,7 @@ def capture():
     return frames
 
 
-@case
+@thorough
 def replay():
     """As captured, byte by byte; stamped, right again and towards the receiver."""
     require_tshark()
