@@ -333,7 +333,7 @@ def nothing_left_after_SIGKILL():
         host.assert_same(1)
 
 
-@thorough
+@case
 def the_flow_limit_makes_the_losses():
     """It has a counter of its own for as long as it is in force; after that all is as before."""
     require_root()

@@ -190,25 +190,22 @@ int fault_socket(struct fault_state *state, int fd, struct error *err)
 	return state->fx->socket_filter ? fault_prog_filter(state->prog, fd, err) : 0;
 }
 
-/* A mask as the kernel wrote it, with this CPU alone in it. False: it has no place for the CPU. */
-static bool only_cpu(char *mask, unsigned cpu)
+/* A mask as the kernel wrote it, with the first `cpus` in it. False: it has no place for them. */
+static bool first_cpus(char *mask, unsigned cpus)
 {
-	char *digit = NULL;
-
 	for (char *c = mask + strlen(mask); c-- > mask;) {
 		if (*c == ',')
 			continue;
-		if (cpu < 4 && !digit)
-			digit = c;
-		else
-			cpu -= digit ? 0 : 4;
-		*c = '0';
+		*c = "0137f"[cpus < 4 ? cpus : 4];
+		cpus -= cpus < 4 ? cpus : 4;
 	}
-	if (digit)
-		*digit = "1248"[cpu];
-	return digit;
+	return !cpus;
 }
 
+/*
+ * skb_flow_limit() asks the table of the CPU that hands a packet over, not of the one that it goes
+ * to: any CPU may be the sender's.
+ */
 static int limit_flows(struct fault_state *state, struct error *err)
 {
 	char mask[JOURNAL_VALUE_SIZE];
@@ -217,7 +214,7 @@ static int limit_flows(struct fault_state *state, struct error *err)
 	if (!fault_has(state->list, FAULT_BACKLOG_FLOW_LIMIT) || state->flow_limit)
 		return 0;
 	ret = netns_sysctl_read(NULL, FAULT_FLOW_LIMIT_PATH, mask, sizeof(mask));
-	if (ret || !only_cpu(mask, (unsigned)state->fx->busy_cpu))
+	if (ret || !first_cpus(mask, (unsigned)sysconf(_SC_NPROCESSORS_CONF)))
 		return error_set(err, STATUS_UNABLE, ret ? ret : -ERANGE, NULL,
 				 "cannot read /proc/sys/" FAULT_FLOW_LIMIT_PATH);
 	return journal_change_sysctl(&state->flow_limit, FAULT_FLOW_LIMIT_PATH, mask, err);

@@ -303,8 +303,8 @@ static int plan_backlog(struct plan *p, enum fault fault)
 		if (access("/proc/sys/" FAULT_FLOW_LIMIT_PATH, F_OK))
 			return cannot(p, fault, "the kernel needs CONFIG_NET_FLOW_LIMIT",
 				      "this kernel does not limit a flow's share of the backlog");
-		fx->notes[fx->n_notes++] = "backlog:flow_limit: all flows of this host that come "
-					   "to that CPU are limited while it runs";
+		fx->notes[fx->n_notes++] = "backlog:flow_limit: all flows of this host are limited "
+					   "while it runs";
 	}
 	fx->tc_burn_ns = BURN_NS;
 	want_flight(p, 4 * queue);
