@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, EVERYTHING, case, main, require, require_root
+from lib import BINARY, EVERYTHING, case, main, require, require_root, thorough
 from settings import assert_same, settings, shell
 
 TOOL = BINARY.parent / "tests/net/change"
@@ -91,7 +91,7 @@ def ttl():
     return value("/proc/sys/net/ipv4/ip_default_ttl")
 
 
-@case
+@thorough
 def made_and_undone():
     with scene() as file:
         before = settings(NAME)

@@ -86,7 +86,7 @@ DEVICES = [
 ]
 
 
-@case
+@thorough
 def by_device():
     """In one lab, since it is to stay as it was: nothing is attached after any of them."""
     require_root()

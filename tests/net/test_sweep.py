@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, ROOT, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, require_root, run, started, table)
+                 require, require_root, run, started, table, thorough)
 
 QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
@@ -47,7 +47,7 @@ def assert_whole(trial):
     jsonschema.validate(trial, {"$defs": schema["$defs"], "$ref": "#/$defs/end"})
 
 
-@case
+@thorough
 def every_combination():
     require_root()
     document = sweep(*QUICK, "--vary", "fault=netfilter=50%,socket_filter=50%",

@@ -197,7 +197,7 @@ def each_loss_is_found_where_it_is():
         assert abs(clocks["offset_ns"]) <= clocks["error_ns"] and not clocks["shared"], clocks
 
 
-@case
+@thorough
 def the_other_host_sends():
     with Hosts() as hosts:
         hosts.drop("m", "forward", 3)
