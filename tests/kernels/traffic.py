@@ -134,6 +134,8 @@ while True:
             heard = time.monotonic()
         time.sleep(0.005)
         continue
+    if source not in flow_of:
+        continue  # of other traffic before, from the queue of a slow link
     heard = time.monotonic()
     flow, number = flow_of[source], int.from_bytes(data, "big")
     came += 1
