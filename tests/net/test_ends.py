@@ -99,7 +99,9 @@ def a_small_buffer_is_named():
     end = received["end"]
     assert end["lost"] > 0, end
     assert [stage["stage"] for stage in end["stages"]] == ["rcvbuf"], end["stages"]
-    assert end["stages"][0]["packets"] == end["lost"], end
+    # in so small a buffer the end of the stream is lost too if its reader gets no CPU for long
+    unknown = 0 if end["lost_tail"] is not None else COUNT - end["delivered"] - end["lost"]
+    assert end["stages"][0]["packets"] == end["lost"] + unknown, end
 
 
 @case
