@@ -9,15 +9,11 @@
 #include <bpf/bpf_helpers.h>
 
 #include "fate.bpf.h"
+#include "maps.bpf.h"
 
 /* Shared with gen.bpf.c and fault.bpf.c: what waits in the batch of the sender's device on this
  * CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_batch);
-} batch SEC(".maps");
+ONE_PER_CPU(batch, struct trace_batch);
 
 /*
  * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in

@@ -89,14 +89,7 @@ static __always_inline void mark_fragment(const struct packet_place *at, __u8 wh
 
 static __always_inline int mark(struct sk_buff *skb, __u8 where, bool paged)
 {
-	struct packet_place at = {
-		.head = skb->head,
-		.data = skb->data,
-		.tail = skb->tail,
-		.network_header = skb->network_header,
-		.mac_header = skb->mac_header,
-		.protocol = skb->protocol,
-	};
+	struct packet_place at = place_of(skb);
 	const struct stamp_reader reader = {skb, &at, paged};
 	struct skb_shared_info *shared;
 	struct packet p = {};
@@ -105,11 +98,7 @@ static __always_inline int mark(struct sk_buff *skb, __u8 where, bool paged)
 
 	if (skb->dev->nd_net.net->ns.inum != cfg.netns)
 		return 0;
-	found = packet_parse(&at, cfg.port, &p);
-	if (found == PACKET_UNREADABLE && paged) {
-		p.word = stamp_at(&reader, p.payload);
-		found = p.word ? PACKET_STAMPED : PACKET_OTHER;
-	}
+	found = found_in_pages(&reader, packet_parse(&at, cfg.port, &p), &p);
 	if (cfg.fragments)
 		mark_fragment(&at, where);
 	if (found != PACKET_STAMPED || !is_ours(p.word))

@@ -8,6 +8,8 @@
 
 #include "tally.bpf.h"
 
+#include "copy.bpf.h"
+
 #define IFF_LOOPBACK 0x8
 
 struct {
@@ -37,17 +39,6 @@ static __always_inline enum balance_role role_of(struct net_device *dev)
 			return i < BALANCE_KINDS_INSIDE ? ROLE_INSIDE : ROLE_STACKED;
 	}
 	return ROLE_EDGE;
-}
-
-static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock *rx_sk)
-{
-	__u8 type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-
-	if (reason == cfg.reason_packet_sock || type == PACKET_OUTGOING)
-		return true;
-	if (rx_sk && rx_sk->__sk_common.skc_family == AF_PACKET)
-		return true;
-	return reason == cfg.reason_otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
 }
 
 /* In a UDP receive queue skb->dev is `dev_scratch`, no pointer: nothing then tells a namespace. */

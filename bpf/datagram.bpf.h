@@ -35,12 +35,7 @@ struct skb_view {
 
 static __always_inline void skb_view(struct skb_view *v, struct sk_buff *skb)
 {
-	v->at.head = skb->head;
-	v->at.data = skb->data;
-	v->at.tail = skb->tail;
-	v->at.network_header = skb->network_header;
-	v->at.mac_header = skb->mac_header;
-	v->at.protocol = skb->protocol;
+	v->at = place_of(skb);
 	v->len = skb->len;
 	v->end = skb->end;
 	v->data = v->at.data - v->at.head;
@@ -51,12 +46,7 @@ static __always_inline void skb_view(struct skb_view *v, struct sk_buff *skb)
 /* The same where the verifier does not know that it is an skb. */
 static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *skb)
 {
-	v->at.head = BPF_CORE_READ(skb, head);
-	v->at.data = BPF_CORE_READ(skb, data);
-	v->at.tail = BPF_CORE_READ(skb, tail);
-	v->at.network_header = BPF_CORE_READ(skb, network_header);
-	v->at.mac_header = BPF_CORE_READ(skb, mac_header);
-	v->at.protocol = BPF_CORE_READ(skb, protocol);
+	v->at = place_probed(skb);
 	v->len = BPF_CORE_READ(skb, len);
 	v->end = BPF_CORE_READ(skb, end);
 	v->data = v->at.data - v->at.head;

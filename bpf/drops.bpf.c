@@ -10,17 +10,14 @@
 #include <bpf/bpf_tracing.h>
 
 #include "batch.bpf.h"
+#include "copy.bpf.h"
 #include "find.bpf.h"
+#include "maps.bpf.h"
 
 #define MAX_QUEUE (1 << 22) /* datagrams walked in a socket's queue */
 
 /* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} cell SEC(".maps");
+ONE_PER_CPU(cell, __u64);
 
 /* Shared with sink.bpf.c, and mapped by the receiver: numbers that arrived. */
 NUMBER_MAP(arrivals);
@@ -79,17 +76,6 @@ static __always_inline void cause_route(struct trace_cause *cause, struct sk_buf
 	cause->aux = (__u64)BPF_CORE_READ(dst, input);
 }
 
-static __always_inline bool is_copy(struct sk_buff *skb, int reason, struct sock *rx_sk)
-{
-	__u8 type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
-
-	if (reason == cfg.reason_packet_sock || type == PACKET_OUTGOING)
-		return true;
-	if (rx_sk && rx_sk->__sk_common.skc_family == AF_PACKET)
-		return true;
-	return reason == cfg.reason_otherhost && BPF_CORE_READ_BITFIELD(skb, cloned);
-}
-
 /*
  * For who keeps the books of one namespace: an end in another one. Asked before the packet is
  * looked at, because a receiver on the same host may end millions a second.
@@ -124,14 +110,7 @@ static __always_inline bool has_arrived(__u64 word)
 static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
 				      struct sock *rx_sk, bool paged)
 {
-	struct packet_place at = {
-		.head = skb->head,
-		.data = skb->data,
-		.tail = skb->tail,
-		.network_header = skb->network_header,
-		.mac_header = skb->mac_header,
-		.protocol = skb->protocol,
-	};
+	struct packet_place at = place_of(skb);
 	const struct stamp_reader reader = {skb, &at, paged};
 	struct skb_shared_info *shared;
 	__u16 size, segments = 1;
@@ -340,12 +319,7 @@ static long queue_step(__u32 n, struct queue_walk *w)
 
 	if (!skb || (void *)skb == (void *)w->head)
 		return 1;
-	at.head = BPF_CORE_READ(skb, head);
-	at.data = BPF_CORE_READ(skb, data);
-	at.tail = BPF_CORE_READ(skb, tail);
-	at.network_header = BPF_CORE_READ(skb, network_header);
-	at.mac_header = BPF_CORE_READ(skb, mac_header);
-	at.protocol = BPF_CORE_READ(skb, protocol);
+	at = place_probed(skb);
 	switch (packet_parse(&at, cfg.port, &p)) {
 	case PACKET_STAMPED:
 		if (unread_settles)

@@ -8,6 +8,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "maps.bpf.h"
 #include "numbers.bpf.h"
 
 NUMBER_MAP(fates);
@@ -26,12 +27,7 @@ struct {
 	__type(value, struct trace_count);
 } counts SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_loss);
-} losses SEC(".maps");
+ONE_PER_CPU(losses, struct trace_loss);
 
 __u32 cause_next = 1;
 __u8 cause_is_copy[TRACE_CAUSES];

@@ -7,6 +7,7 @@
 #include "kernel.h"
 
 #include "fault_abi.h"
+#include "maps.bpf.h"
 #include "packet.bpf.h"
 #include "seen.bpf.h"
 
@@ -50,20 +51,10 @@ struct {
 } next SEC(".maps");
 
 /* Shared with the tracer: the word of the packet that is being redirected on this CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} cell SEC(".maps");
+ONE_PER_CPU(cell, __u64);
 
 /* Shared with the tracer: words of what waits in the batch of a device or CPU, on this CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_batch);
-} batch SEC(".maps");
+ONE_PER_CPU(batch, struct trace_batch);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);

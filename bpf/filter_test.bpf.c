@@ -43,16 +43,9 @@ SEC("?tp_btf/kfree_skb")
 int drop(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
-	const struct packet_place at = {
-		.head = skb->head,
-		.data = skb->data,
-		.tail = skb->tail,
-		.network_header = skb->network_header,
-		.mac_header = skb->mac_header,
-		.protocol = skb->protocol,
-		.tag = filter_tag(skb),
-	};
+	struct packet_place at = place_of(skb);
 
+	at.tag = filter_tag(skb);
 	if (filter_matches(&at, skb->len))
 		__sync_fetch_and_add(&dropped, 1);
 	return 0;

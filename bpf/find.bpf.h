@@ -104,10 +104,7 @@ static __always_inline int find_stamp(const struct stamp_reader *r, struct packe
 
 	if (found == PACKET_OTHER && cfg.tunnel && find_inner(r->at, &inner))
 		found = packet_parse(&inner, cfg.port, p);
-	if (found != PACKET_UNREADABLE || !r->paged)
-		return found;
-	p->word = stamp_at(r, p->payload);
-	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
+	return found_in_pages(r, found, p);
 }
 
 /* The stamp in the first fragment of a datagram to our port; 0: it cannot be read. */

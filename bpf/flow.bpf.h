@@ -20,18 +20,6 @@
 
 extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 
-static __always_inline struct packet_place place_of(struct sk_buff *skb)
-{
-	return (struct packet_place){
-		.head = skb->head,
-		.data = skb->data,
-		.tail = skb->tail,
-		.network_header = skb->network_header,
-		.mac_header = skb->mac_header,
-		.protocol = skb->protocol,
-	};
-}
-
 /* Offset of the L3 header from skb->head, or -1. */
 static __always_inline int skb_l3(struct sk_buff *skb)
 {

@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "maps.bpf.h"
 #include "packet.bpf.h"
 #include "trace_abi.h"
 
@@ -27,12 +28,7 @@ struct {
 	__type(value, __u64); /* the word of its stamp */
 } fragments SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_fragments);
-} fragment_counts SEC(".maps");
+ONE_PER_CPU(fragment_counts, struct trace_fragments);
 
 #define FRAGMENT_COUNT(field)                                                                      \
 	do {                                                                                       \

@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "gen_abi.h"
+#include "maps.bpf.h"
 #include "stamp.h"
 #include "trace_abi.h"
 
@@ -35,12 +36,7 @@ struct {
 } device SEC(".maps");
 
 /* Shared with the tracer: the words of the frames that wait in the device's batch on this CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_batch);
-} batch SEC(".maps");
+ONE_PER_CPU(batch, struct trace_batch);
 
 /* The segment of a number, which is the current one or the next. */
 static __always_inline const struct gen_segment *segment_of(__u64 number)

@@ -7,6 +7,7 @@
 #ifndef PKTLEDGER_PACKET_BPF_H
 #define PKTLEDGER_PACKET_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
@@ -45,6 +46,32 @@ enum packet_result {
 	PACKET_NONE,	   /* ours, but never was a packet */
 	PACKET_UNREADABLE, /* UDP to our port, but the payload is not in the linear part */
 };
+
+/* Of an skb that the verifier knows, as an argument of a tracepoint. */
+static __always_inline struct packet_place place_of(struct sk_buff *skb)
+{
+	return (struct packet_place){
+		.head = skb->head,
+		.data = skb->data,
+		.tail = skb->tail,
+		.network_header = skb->network_header,
+		.mac_header = skb->mac_header,
+		.protocol = skb->protocol,
+	};
+}
+
+/* The same where it does not know that it is an skb. */
+static __always_inline struct packet_place place_probed(struct sk_buff *skb)
+{
+	return (struct packet_place){
+		.head = BPF_CORE_READ(skb, head),
+		.data = BPF_CORE_READ(skb, data),
+		.tail = BPF_CORE_READ(skb, tail),
+		.network_header = BPF_CORE_READ(skb, network_header),
+		.mac_header = BPF_CORE_READ(skb, mac_header),
+		.protocol = BPF_CORE_READ(skb, protocol),
+	};
+}
 
 /* An IPv6 header, a UDP header and a stamp fit; an IPv4 header with options may need a 2nd read. */
 struct packet_bytes {

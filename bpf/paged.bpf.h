@@ -49,4 +49,13 @@ static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset
 	return bpf_be64_to_cpu(stamp.word);
 }
 
+/* What packet_parse() found, where a payload that it cannot reach may be in pages. */
+static __always_inline int found_in_pages(const struct stamp_reader *r, int found, struct packet *p)
+{
+	if (found != PACKET_UNREADABLE || !r->paged)
+		return found;
+	p->word = stamp_at(r, p->payload);
+	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;
+}
+
 #endif

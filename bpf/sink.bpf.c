@@ -9,6 +9,7 @@
  */
 #include "kernel.h"
 
+#include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "packet.bpf.h"
 #include "seen.bpf.h"
@@ -18,12 +19,7 @@ const volatile struct sink_config sink;
 
 NUMBER_MAP(arrivals); /* the tracer's */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sink_count);
-} sink_counts SEC(".maps");
+ONE_PER_CPU(sink_counts, struct sink_count);
 
 struct sink_learned learned[SINK_LEARNED];
 __u8 slots[1 << 16]; /* slot + 1 of a stream; 0: not learned */

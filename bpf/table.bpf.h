@@ -8,6 +8,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "maps.bpf.h"
 #include "note.bpf.h"
 #include "watch_abi.h"
 
@@ -36,12 +37,7 @@ struct {
 	__uint(max_entries, 1);
 } overflow0 SEC(".maps"), overflow1 SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct watch_loss);
-} losses SEC(".maps");
+ONE_PER_CPU(losses, struct watch_loss);
 
 #define LOSS(field, n)                                                                             \
 	({                                                                                         \

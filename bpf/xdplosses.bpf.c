@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "maps.bpf.h"
 #include "xdplosses_abi.h"
 
 #define STACK_DEPTH 8
@@ -53,12 +54,7 @@ struct {
 	__type(value, struct xdploss_dev);
 } xdp_devs SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct xdploss_own);
-} xdp_own SEC(".maps");
+ONE_PER_CPU(xdp_own, struct xdploss_own);
 
 const volatile struct xdploss_config cfg;
 

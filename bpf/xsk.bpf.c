@@ -9,6 +9,7 @@
  */
 #include "kernel.h"
 
+#include "maps.bpf.h"
 #include "packet.bpf.h"
 #include "seen.bpf.h"
 #include "trace_abi.h"
@@ -23,12 +24,7 @@ struct {
 } xsks SEC(".maps");
 
 /* The word of the packet that is being redirected; 0: it has none. Shared with the tracer. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} cell SEC(".maps");
+ONE_PER_CPU(cell, __u64);
 
 SEC("xdp")
 int xsk_steer(struct xdp_md *ctx)
