@@ -54,7 +54,7 @@ static __always_inline void mark_segments(const struct stamp_reader *r, const st
 /* The first fragment tells the number of all, for those that are lost later. */
 static __always_inline void mark_fragment(const struct packet_place *at, __u8 where)
 {
-	__u8 l3[IP6_HLEN + FRAG_HLEN], udp[UDP_HLEN];
+	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE, udp[UDP_HLEN] WIDE;
 	struct fragment_key key;
 	struct stamp stamp;
 	__u32 offset, l4;

@@ -30,7 +30,7 @@ static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u
 /* The first fragment tells the number of all: learned where they are made. */
 static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
 {
-	__u8 l3[IP6_HLEN + FRAG_HLEN] = {}, udp[UDP_HLEN];
+	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE = {}, udp[UDP_HLEN] WIDE;
 	struct fragment_key key;
 	struct stamp stamp;
 	__u32 offset, l4;

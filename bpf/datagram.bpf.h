@@ -105,7 +105,7 @@ static __always_inline enum datagram_result datagram_parse(const struct skb_view
 							   struct datagram *d)
 {
 	const struct packet_place *at = &v->at;
-	__u8 b[DATAGRAM_HEADERS], udp[UDP_HLEN];
+	__u8 b[DATAGRAM_HEADERS] WIDE, udp[UDP_HLEN] WIDE;
 	__u32 l4;
 	__u16 proto;
 	int l3 = packet_l3(at, &proto);

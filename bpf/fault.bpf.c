@@ -251,7 +251,7 @@ static __always_inline void hurt_fragment6(struct __sk_buff *skb, __u16 field, _
 SEC("tc")
 int fault_fragment(struct __sk_buff *skb)
 {
-	__u8 l3[IP6_HLEN + FRAG_HLEN];
+	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE;
 	__u16 field;
 
 	if (skb->mark == CLONED || bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))

@@ -77,7 +77,7 @@ static __always_inline void settle_segments(const struct stamp_reader *r, const 
 /* Where the packet in a tunnel's packet is. False: this is none. */
 static __always_inline bool find_inner(const struct packet_place *at, struct packet_place *inner)
 {
-	__u8 l3[20], ports[4];
+	__u8 l3[20] WIDE, ports[4] WIDE;
 	__u16 proto;
 	__u32 udp;
 	int from;
@@ -110,7 +110,7 @@ static __always_inline int find_stamp(const struct stamp_reader *r, struct packe
 /* The stamp in the first fragment of a datagram to our port; 0: it cannot be read. */
 static __always_inline __u64 first_word(const struct stamp_reader *r, __u32 udp)
 {
-	__u8 ports[4];
+	__u8 ports[4] WIDE;
 
 	if (udp + UDP_HLEN > r->at->tail ||
 	    bpf_probe_read_kernel(ports, sizeof(ports), r->at->head + udp) ||
@@ -132,7 +132,7 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 	const struct packet_place *at = r->at;
 	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
 			 is_within(&cfg.fragmenting[1], location);
-	__u8 l3[IP6_HLEN + FRAG_HLEN];
+	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE;
 	struct fragment_key key;
 	__u32 offset, l4;
 	__u64 word = 0, *known;

@@ -48,7 +48,7 @@ static __always_inline void flow_ports(struct watch_flow *f, const void *ports)
 static __always_inline void flow_read(struct sk_buff *skb, int l3, struct watch_flow *f)
 {
 	unsigned char *at = skb->head + l3;
-	__u8 b[IP6_HLEN + PORTS_LEN], ports[PORTS_LEN];
+	__u8 b[IP6_HLEN + PORTS_LEN] WIDE, ports[PORTS_LEN] WIDE;
 	__u32 ihl;
 
 	__builtin_memset(f, 0, sizeof(*f));

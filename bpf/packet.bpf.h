@@ -73,32 +73,42 @@ static __always_inline struct packet_place place_probed(struct sk_buff *skb)
 	};
 }
 
+/* Of header bytes on the stack. */
+#define WIDE __attribute__((aligned(8)))
+
 /* An IPv6 header, a UDP header and a stamp fit; an IPv4 header with options may need a 2nd read. */
 struct packet_bytes {
+	__u8 pad[2]; /* so that a stamp's words are aligned: in IPv4 to 8, in IPv6 to 4 bytes */
 	__u8 at[IP6_HLEN + UDP_HLEN + STAMP_LEN];
-};
+} WIDE;
 
+/*
+ * A packet may be read at any offset where the CPU can (check_pkt_ptr_alignment()); clang would
+ * read what it takes for unaligned byte by byte. The stack has to be aligned: see WIDE.
+ */
 static __always_inline __u16 be16_at(const void *p)
 {
-	const __u8 *b = p;
-
-	return (__u16)b[0] << 8 | b[1];
+	return bpf_ntohs(*(const __be16 *)p);
 }
 
 static __always_inline __u64 be64_at(const void *p)
 {
-	const struct {
-		__u64 v;
-	} __attribute__((packed)) *u = p;
+	return bpf_be64_to_cpu(*(const __be64 *)p);
+}
 
-	return bpf_be64_to_cpu(u->v);
+/* Aligned to 4 bytes only. */
+static __always_inline __u64 be64_halves(const void *p)
+{
+	const __be32 *half = p;
+
+	return (__u64)bpf_ntohl(half[0]) << 32 | bpf_ntohl(half[1]);
 }
 
 /* Offset of the IP header from head, or -1. */
 static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto)
 {
 	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
-	__u8 type[8];
+	__u8 type[8] WIDE;
 	__u32 link;
 
 	/*
@@ -111,7 +121,7 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 		*proto = 0; /* by the version nibble */
 		return at->network_header;
 	}
-	/* AF_XDP sets no header and no protocol: its frame begins at skb->data (xsk_build_skb()). */
+	/* AF_XDP sets no header, no protocol: its frame begins at skb->data (xsk_build_skb()). */
 	if (mac || !at->protocol) {
 		link = mac ? at->mac_header : at->data - at->head;
 		if (bpf_probe_read_kernel(type, 6, at->head + link + 12))
@@ -141,7 +151,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 	int l3;
 
 	l3 = packet_l3(at, &proto);
-	if (l3 < 0 || bpf_probe_read_kernel(&b, sizeof(b), at->head + l3))
+	if (l3 < 0 || bpf_probe_read_kernel(b.at, sizeof(b.at), at->head + l3))
 		return PACKET_OTHER;
 
 	version = b.at[0] >> 4;
@@ -172,8 +182,8 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 			return packet_short(b.at + IP6_HLEN);
 		if (be16_at(b.at + 48) != STAMP_MAGIC)
 			return PACKET_OTHER;
-		p->word = be64_at(b.at + 50);
-		return be64_at(b.at + 58) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
+		p->word = be64_halves(b.at + 50);
+		return be64_halves(b.at + 58) == ~p->word ? PACKET_STAMPED : PACKET_OTHER;
 	}
 	return PACKET_OTHER;
 }
@@ -244,7 +254,7 @@ static __always_inline __u64 packet_word_loaded_at(struct __sk_buff *skb, __u32 
 {
 	__u32 l4 = at + IP6_HLEN;
 	struct stamp stamp;
-	__u8 l3[IP6_HLEN], udp[UDP_HLEN];
+	__u8 l3[IP6_HLEN] WIDE, udp[UDP_HLEN] WIDE;
 
 	if (bpf_skb_load_bytes(skb, at, l3, sizeof(l3)))
 		return 0;

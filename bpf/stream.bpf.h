@@ -117,7 +117,7 @@ static long stream_segment(__u32 n, struct stream_walk *w)
 	const struct sequence_rule rule = {cfg.rule.mask, cfg.rule.step, cfg.rule.ahead,
 					   cfg.rule.behind};
 	__u32 at = n * w->size + cfg.offset;
-	__u8 bytes[BALANCE_NUMBER] = {};
+	__u8 bytes[BALANCE_NUMBER] WIDE = {};
 	struct balance_stream *s;
 	__u64 number;
 

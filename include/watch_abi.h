@@ -58,7 +58,7 @@ struct watch_count {
 
 /* A flow; only with --by flow. IPv4 addresses are in the first 4 bytes, the rest is 0. */
 struct watch_flow {
-	__u8 src[16], dst[16];
+	__u8 src[16] __attribute__((aligned(4))), dst[16];
 	__be16 src_port, dst_port; /* 0: not known, as in later fragments */
 	__u8 family;		   /* AF_INET, AF_INET6; 0: not IP or not readable */
 	__u8 proto;		   /* IPPROTO_* */
@@ -120,7 +120,7 @@ struct watch_loss {
 	__u64 merged;	/* events counted without their socket or flow: the hash map was full */
 	__u64 unplaced; /* events whose namespace is not known, not counted because one was asked
 			   for */
-	__u64 unsampled; /* counted, but no sample of it: the ring was full */
+	__u64 unsampled;  /* counted, but no sample of it: the ring was full */
 	__u64 unwindowed; /* packets that were counted, but not when (include/burst_abi.h): the list
 			     of windows was full */
 	struct watch_count uncounted; /* no room even so: not told apart in any way */

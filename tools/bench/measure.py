@@ -105,7 +105,7 @@ class Bench:
         if row.sink == "xdp":
             lab.drop_at_xdp()
         else:
-            lab.drop_at_tc()
+            lab.take_at_tc()
         processes = self.start(lab, contender)
         self.warm_up(lab, processes)
         before, after, elapsed = self.window(lambda: lab.device(RX), processes, self.seconds)

@@ -127,12 +127,13 @@ def pacing(rate, label):
                floor=1e-3, goal=1e-4, unit="rate error")
 
 
-RECV_SOCKET = Contender(
-    f"pktledger recv --rx socket --rcvbuf {RCVBUF}",
-    (Command(RX, ("pktledger", "recv", "--rx", "socket", "--rcvbuf", RCVBUF, "--stay", "-q"), 1,
-             ("udp", PORT)),
-     Command(TX, ("pktledger", "send", "--tx", "socket", "-l", "512", "--rate", "{rate}", "-t",
-                  LONG, "-q", ADDR[RX]), 0)))
+def recv_socket(*sender):
+    return Contender(
+        f"pktledger recv --rx socket --rcvbuf {RCVBUF}",
+        (Command(RX, ("pktledger", "recv", "--rx", "socket", "--rcvbuf", RCVBUF, "--stay", "-q"), 1,
+                 ("udp", PORT)),
+         Command(TX, ("pktledger", "send", "--tx", "socket", "-l", "512", "--rate", "{rate}",
+                      *sender, "-t", LONG, "-q", ADDR[RX]), 0)))
 
 
 def trace(args=""):
@@ -186,11 +187,18 @@ ROWS = (
                   floor=0.95, goal=1.0)),
         load=STAMPED, counter="xdp_redirect"),
     Row("rx-socket", "receive by a socket without loss, 512 B payload", "lossless",
-        (RECV_SOCKET,),
+        (recv_socket("--gso"),),
         (iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
-         sockperf("--mps {pps}")), payload=512),
-    Row("run-socket", "run to one socket without loss, 64 B", "run", run("--tx xdp"),
-        floor=1.0e6, goal=1.3e6),
+         iperf3(f"-b {{bits}} -w {RCVBUF} --gsro", "iperf3 -u --gsro", help="--gsro"),
+         sockperf("--mps {pps}")), payload=512,
+        note="each with its own sender; ours is `send --gso`, the receiver reads datagram by "
+             "datagram"),
+    Row("rx-socket-plain", "the same, our sender without GSO", "lossless",
+        (recv_socket(),),
+        (iperf3(f"-b {{bits}} -w {RCVBUF}"), sockperf("--mps {pps}")), payload=512),
+    Row("run-socket", "run to one socket without loss, 64 B", "run", run("--tx socket --gso"),
+        floor=1.0e6, goal=1.3e6, note="the sender uses GSO, the receiver no GRO"),
+    Row("run-socket-xdp", "the same, sent as live frames", "run", run("--tx xdp")),
     Row("run-socket-gro", "run to one socket with UDP GRO without loss, 64 B", "run",
         run("--tx socket --gso --gro"), floor=1.3e6, goal=2.0e6),
     Row("trace", "drops at a full socket buffer, traced", "traced", trace(),
@@ -198,6 +206,6 @@ ROWS = (
     Row("trace-flow", "the same, by flow", "traced", trace("--by flow"),
         (untraced(0.85, 0.90),), load=FLOOD, unit="drops/s"),
     Row("trace-quiet", "a path that drops nothing, traced", "passing", trace(),
-        (untraced(0.97, 0.99), BPFTRACE), load=(RECV_SOCKET,), unit="datagrams/s read"),
+        (untraced(0.97, 0.99), BPFTRACE), load=(recv_socket(),), unit="datagrams/s read"),
     pacing(1000, "1k"), pacing(10000, "10k"), pacing(100000, "100k"), pacing(1000000, "1M"),
 )
