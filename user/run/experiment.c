@@ -16,9 +16,9 @@
 #include "run/rig.h"
 #include "run/watch.h"
 
-#define QUIET_NS   200000000  /* no new fate for so long: the books may close */
-#define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period and more   \
-			       */
+#define QUIET_NS    200000000  /* no new fate for so long: the books may close */
+#define COMPLETE_NS 50000000   /* the same when there are as many fates as numbers */
+#define CONFIRM_NS  1000000000 /* for the events of a closed socket: an RCU grace period */
 
 uint64_t experiment_memory(void)
 {
@@ -31,6 +31,20 @@ uint64_t experiment_memory(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static uint64_t sent(const struct rig *rig)
+{
+	uint64_t numbers = 0;
+
+	for (unsigned t = 0; t < rig->spec->threads; t++)
+		numbers += sender_next(rig->sender, t) - rig->tracer.fates.base;
+	return numbers;
+}
+
+static uint64_t delivered(const struct rig *rig)
+{
+	return rig->receiver ? receiver_delivered(rig->receiver) : 0;
+}
+
 static bool show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
 		 bool settling)
 {
@@ -39,9 +53,8 @@ static bool show(const struct rig *rig, struct books *books, uint64_t start, uin
 
 	if (!view->on_interval)
 		return true;
-	for (unsigned t = 0; t < rig->spec->threads; t++)
-		i.sent += sender_next(rig->sender, t) - rig->tracer.fates.base;
-	i.delivered = rig->receiver ? receiver_delivered(rig->receiver) : 0;
+	i.sent = sent(rig);
+	i.delivered = delivered(rig);
 	i.dropped = drops_packets(rig->tracer.drops);
 	i.tx_cpu_ns = sender_cpu_ns(rig->sender);
 	i.rx_cpu_ns = rig->receiver ? receiver_cpu_ns(rig->receiver) : 0;
@@ -97,14 +110,13 @@ static void settle(struct rig *rig, struct books *books)
 	uint64_t next = start + rig->spec->interval_ns;
 
 	for (;;) {
-		uint64_t now = pace_now(), fates = drops_packets(rig->tracer.drops);
+		uint64_t fates = drops_packets(rig->tracer.drops) + delivered(rig);
+		uint64_t now = pace_now(), quiet = fates == sent(rig) ? COMPLETE_NS : QUIET_NS;
 
-		if (rig->receiver)
-			fates += receiver_delivered(rig->receiver);
 		if (fates != last)
 			quiet_since = now;
 		last = fates;
-		if (now >= end || (now - quiet_since >= QUIET_NS && queues_empty(rig)))
+		if (now >= end || (now - quiet_since >= quiet && queues_empty(rig)))
 			return;
 		if (rig->spec->interval_ns && now >= next) {
 			show(rig, books, start, now, true);
