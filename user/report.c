@@ -78,6 +78,8 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		     const struct result *so_far, const struct experiment_streams *streams)
 {
 	struct report *r = arg;
+	bool begins = r->json && r->own && !r->shown;
+	struct json_object *env = r->ledger || begins ? read_env(spec, lab) : NULL;
 
 	run_header_fill(&r->head, spec, lab, so_far, streams);
 	r->head.argv = program_argv;
@@ -89,13 +91,14 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 			  spec->shape, spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
 	if (r->ledger) {
-		struct json_object *start = json_start(&r->head, read_env(spec, lab));
+		struct json_object *start = json_start(&r->head, json_object_get(env));
 
 		ledgerfile_start(r->ledger, SCHEMA, start);
 		json_object_put(start);
 	}
-	if (r->json && r->own && !r->shown)
-		json_out_start(r->json, &r->head, read_env(spec, lab));
+	if (begins)
+		json_out_start(r->json, &r->head, json_object_get(env));
+	json_object_put(env);
 }
 
 static void show_progress(const struct report *r, const struct experiment_interval *now)

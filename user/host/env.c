@@ -108,9 +108,8 @@ static void add_cgroup(struct json_object *env)
 static void add_quirks(struct json_object *env)
 {
 	struct json_object *quirks = json_object_new_object();
-	enum quirk_state state[QUIRK_COUNT];
+	const enum quirk_state *state = quirks_found();
 
-	quirks_find(state);
 	for (int q = 0; q < QUIRK_COUNT; q++) {
 		if (state[q] != QUIRK_UNKNOWN)
 			json_put_bool(quirks, quirk_name(q), state[q] == QUIRK_FOUND);

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <dirent.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,12 +19,14 @@
 
 #define INIT_PID_NS 0xeffffffcU /* PROC_PID_INIT_INO */
 
+static enum quirk_state state[QUIRK_COUNT];
+
 static enum quirk_state found_if(bool found)
 {
 	return found ? QUIRK_FOUND : QUIRK_ABSENT;
 }
 
-static void find_tracepoints(enum quirk_state *state)
+static void find_tracepoints(void)
 {
 	struct error quiet = {};
 	struct reasons *r;
@@ -110,7 +113,7 @@ static bool sees_all_processes(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
 }
 
-static void find_suppressed(enum quirk_state *state, struct quirks_bpf *skel)
+static void find_suppressed(const struct quirks_bpf *skel)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	uint64_t before, now;
@@ -128,23 +131,30 @@ static void find_suppressed(enum quirk_state *state, struct quirks_bpf *skel)
 		state[QUIRK_SUPPRESSED] = found_if(!skel->bss->init_switches);
 }
 
-void quirks_find(enum quirk_state state[QUIRK_COUNT])
+static void find_all(void)
 {
 	struct quirks_bpf *skel, *fentry;
 	struct utsname u;
 
-	memset(state, 0, QUIRK_COUNT * sizeof(*state));
-	find_tracepoints(state);
+	find_tracepoints();
 	if (!uname(&u))
 		state[QUIRK_PREEMPT_RT] = found_if(strstr(u.version, "PREEMPT_RT") != NULL);
 	skel = attached(false);
 	if (!skel)
 		return;
-	find_suppressed(state, skel);
+	find_suppressed(skel);
 	quirks_bpf__destroy(skel);
 	fentry = attached(true);
 	state[QUIRK_NO_FENTRY] = found_if(!fentry);
 	quirks_bpf__destroy(fentry);
+}
+
+const enum quirk_state *quirks_found(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_all);
+	return state;
 }
 
 const char *quirk_name(enum quirk quirk)

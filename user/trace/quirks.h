@@ -17,12 +17,13 @@ enum quirk {
 enum quirk_state { QUIRK_UNKNOWN, QUIRK_ABSENT, QUIRK_FOUND };
 
 /*
- * Finds them out; takes up to QUIRKS_PATIENCE_MS. What needs a capability that we do not have stays
- * unknown. To see whether tracing is suppressed a process is left to PID 1, which has to reap it:
- * that a thread of it slept is in /proc/1/task, and must have been traced.
+ * QUIRK_COUNT states, found out at the first call of the process, which takes up to
+ * QUIRKS_PATIENCE_MS. What needs a capability that we do not have then stays unknown. To see
+ * whether tracing is suppressed a process is left to PID 1, which has to reap it: that a thread of
+ * it slept is in /proc/1/task, and must have been traced.
  */
 #define QUIRKS_PATIENCE_MS 50
-void quirks_find(enum quirk_state state[QUIRK_COUNT]);
+const enum quirk_state *quirks_found(void);
 
 const char *quirk_name(enum quirk quirk); /* "no_fentry" */
 
