@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -260,18 +259,6 @@ static int top_run(void *options, struct error *err)
 	return rc ? (int)err->status : STATUS_OK;
 }
 
-static const struct opt_need needs[] = {
-	{OPT_CAP(BPF), "to load its programs"},
-	{OPT_CAP(PERFMON), "for programs that look at drops"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions",
-	 .without = "places and some stages are not known"},
-	{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",
-	 .without = "their counters, rules and names of interfaces are not known"},
-	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
-	 .without = "their sockets have no process"},
-	{0},
-};
-
 static const struct opt_example examples[] = {
 	{"top", "the whole host"},
 	{"top udp port 5060", "the packets of one application"},
@@ -291,7 +278,7 @@ const struct command cmd_top = {
 	.args = top_args,
 	.defaults = &defaults,
 	.size = sizeof(struct top_options),
-	.needs = needs,
+	.needs = trace_needs,
 	.examples = examples,
 	.run = top_run,
 };

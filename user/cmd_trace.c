@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,18 +376,6 @@ static int trace_run(void *options, struct error *err)
 	return status;
 }
 
-static const struct opt_need needs[] = {
-	{OPT_CAP(BPF), "to load its programs"},
-	{OPT_CAP(PERFMON), "for programs that look at drops"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions",
-	 .without = "places and some stages are not known"},
-	{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",
-	 .without = "their counters, rules and names of interfaces are not known"},
-	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
-	 .without = "their sockets have no process"},
-	{0},
-};
-
 static const struct opt_example examples[] = {
 	{"trace", "what this host drops, each second, until Ctrl-C"},
 	{"trace udp port 53 -- dig @198.18.0.2 example.org",
@@ -417,7 +404,7 @@ const struct command cmd_trace = {
 	.args = trace_args,
 	.defaults = &defaults,
 	.size = sizeof(struct trace_options),
-	.needs = needs,
+	.needs = trace_needs,
 	.examples = examples,
 	.run = trace_run,
 };

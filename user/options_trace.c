@@ -62,6 +62,18 @@ const struct opt trace_view_opts[] = {
 	{0},
 };
 
+const struct opt_need trace_needs[] = {
+	{OPT_CAP(BPF), "to load its programs"},
+	{OPT_CAP(PERFMON), "for programs that look at drops"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions",
+	 .without = "places and some stages are not known"},
+	{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",
+	 .without = "their counters, rules and names of interfaces are not known"},
+	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
+	 .without = "their sockets have no process"},
+	{0},
+};
+
 int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
 	       struct live_spec *spec, struct error *err)
 {

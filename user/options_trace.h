@@ -23,6 +23,9 @@ struct trace_view {
 extern const struct opt trace_filter_opts[]; /* of struct trace_filters */
 extern const struct opt trace_view_opts[];   /* of struct trace_view */
 
+/* What these commands need. */
+extern const struct opt_need trace_needs[];
+
 #define TRACE_VIEW_DEFAULTS                                                                        \
 	{                                                                                          \
 		.interval_ns = 1000000000                                                          \
