@@ -16,9 +16,9 @@
 #include <stdatomic.h>
 #include <time.h>
 #include <linux/sock_diag.h>
-#include <sys/socket.h>
 
 #include "bpf/helpers.h"
+#include "bpf/sockets.h"
 #include "host/lab.h"
 #include "live/flow_books.h"
 
@@ -35,17 +35,6 @@ static struct filter *filter;
 static struct balance *balance;
 static struct balance_moment begun;
 static int tx = -1, rx = -1;
-
-static int socket_in(const struct netns *ns, int domain, int type, int protocol)
-{
-	int saved = netns_push(ns), fd;
-
-	assert_true(saved >= 0);
-	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
-	netns_pop(saved);
-	assert_true(fd >= 0);
-	return fd;
-}
 
 static int open_lab(void **state)
 {

@@ -13,10 +13,10 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "bpf/helpers.h"
+#include "bpf/sockets.h"
 #include "books/ledger.h"
 #include "host/lab.h"
 #include "run/tracer.h"
@@ -30,17 +30,6 @@ static struct lab lab;
 static struct tracer tracer;
 static struct ledger ledger;
 static int tx = -1;
-
-static int socket_in(const struct netns *ns, int domain, int type, int protocol)
-{
-	int saved = netns_push(ns), fd;
-
-	assert_true(saved >= 0);
-	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
-	netns_pop(saved);
-	assert_true(fd >= 0);
-	return fd;
-}
 
 static int open_lab(void **state)
 {

@@ -10,11 +10,11 @@
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "bpf/filter_run.h"
 #include "bpf/helpers.h"
+#include "bpf/sockets.h"
 #include "host/lab.h"
 
 #define PATIENCE 10 /* seconds for what takes microseconds */
@@ -87,22 +87,11 @@ static void await_drops(uint64_t n)
 	assert_int_equal(unread(&tracer), 0);
 }
 
-static int raw_socket(void)
-{
-	int saved = netns_push(&lab.tx_ns), fd;
-
-	assert_true(saved >= 0);
-	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	netns_pop(saved);
-	assert_true(fd >= 0);
-	return fd;
-}
-
 /* To ports where nobody listens, one to another port before each to ours. */
 static void send_frames(struct frame_spec spec)
 {
 	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)lab.tx.ifindex};
-	int fd = raw_socket();
+	int fd = socket_in(&lab.tx_ns, AF_PACKET, SOCK_RAW, 0);
 
 	for (unsigned i = 0; i < 2 * EACH; i++) {
 		struct frame f;
