@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "trace/border.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,14 +9,13 @@
 
 #include "border.skel.h"
 #include "trace/load.h"
-
-#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of enum bpf_attach_type, Linux 6.6 */
+#include "trace/tc_first.h"
 
 struct border {
 	struct border_bpf *skel;
 	enum border_side side;
 	struct bpf_link *link;
-	int tcx; /* a link; -1: none */
+	int tcx; /* a link; below 0: none */
 };
 
 static int share(struct border_bpf *skel, const struct drops *drops)
@@ -82,8 +80,8 @@ int border_open(struct border **out, const struct trace_config *cfg, const struc
 		return trace_load_error(err, rc);
 	}
 	if (side == BORDER_ENTER && ifindex)
-		b->tcx = bpf_link_create(bpf_program__fd(b->skel->progs.enter_tc), (int)ifindex,
-					 (enum bpf_attach_type)TCX_INGRESS, NULL);
+		b->tcx = tc_first_link(ifindex, BPF_TC_INGRESS,
+				       bpf_program__fd(b->skel->progs.enter_tc));
 	*out = b;
 	return 0;
 }

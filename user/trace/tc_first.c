@@ -13,13 +13,12 @@
 #define TCX_EGRESS  47
 #define TCX_BEFORE  (1U << 3) /* BPF_F_BEFORE: without another program, before all of them */
 
-static int attach_link(struct tc_first *tc, int prog_fd)
+int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = TCX_BEFORE);
-	int type = tc->point == BPF_TC_INGRESS ? TCX_INGRESS : TCX_EGRESS;
+	int type = point == BPF_TC_INGRESS ? TCX_INGRESS : TCX_EGRESS;
 
-	tc->link = bpf_link_create(prog_fd, (int)tc->ifindex, (enum bpf_attach_type)type, &opts);
-	return tc->link < 0 ? -errno : 0;
+	return bpf_link_create(prog_fd, (int)ifindex, (enum bpf_attach_type)type, &opts);
 }
 
 static int attach_filter(struct tc_first *tc, int prog_fd)
@@ -42,7 +41,8 @@ int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifinde
 	*tc = (struct tc_first){ns, ifindex, point, -1, false};
 	if (saved < 0)
 		return saved;
-	rc = attach_link(tc, prog_fd);
+	tc->link = tc_first_link(ifindex, point, prog_fd);
+	rc = tc->link < 0 ? tc->link : 0;
 	if (rc == -EINVAL)
 		rc = attach_filter(tc, prog_fd);
 	netns_pop(saved);

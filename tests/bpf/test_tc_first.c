@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A checkpoint at a tc hook comes before the programs of others, which may end the chain. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <linux/pkt_cls.h>
+
+#include "bpf/helpers.h"
+#include "bpf/sockets.h"
+#include "host/lab.h"
+#include "trace/tc_first.h"
+
+#define TCX_INGRESS 46 /* BPF_TCX_INGRESS */
+#define PATIENCE    10 /* seconds for what takes microseconds */
+
+static struct lab lab;
+static int tx = -1, rx = -1;
+
+static int open_lab(void **state)
+{
+	const struct lab_spec spec = {.topology = LAB_PAIR};
+	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
+	const struct timeval patience = {.tv_sec = PATIENCE};
+	struct sockaddr_in to = at;
+	struct error err = {};
+
+	(void)state;
+	if (lab_open(&lab, &spec, &err)) {
+		print_error("%s\n", err.message);
+		return -1;
+	}
+	to.sin_addr = lab.rx.ip4;
+	rx = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
+	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
+	return bind(rx, (const void *)&at, sizeof(at)) ||
+	       setsockopt(rx, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	       connect(tx, (const void *)&to, sizeof(to));
+}
+
+static int close_lab(void **state)
+{
+	(void)state;
+	close(tx);
+	close(rx);
+	lab_close(&lab);
+	return 0;
+}
+
+static int program(int verdict)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "pl_verdict", "GPL", code, 2, NULL);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void send_one(char what)
+{
+	assert_int_equal(send(tx, &what, 1, 0), 1);
+}
+
+static void assert_next(char what)
+{
+	char got = 0;
+
+	assert_int_equal(recv(rx, &got, 1, 0), 1);
+	assert_int_equal(got, what);
+}
+
+/* Somebody's program, which lets everything pass and asks nobody behind it. -1: no tcx here. */
+static int pass_all(int prog)
+{
+	int saved = netns_push(&lab.rx_ns), link;
+
+	assert_true(saved >= 0);
+	link = bpf_link_create(prog, (int)lab.rx.ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL);
+	netns_pop(saved);
+	return link;
+}
+
+/* It drops, so that it can be seen to have run. */
+static void runs_before_others(void **state)
+{
+	int pass = program(TC_ACT_OK), drop = program(TC_ACT_SHOT), theirs = pass_all(pass);
+	struct tc_first ours = TC_FIRST_INIT;
+
+	(void)state;
+	send_one('a');
+	assert_next('a');
+	assert_int_equal(tc_first_attach(&ours, &lab.rx_ns, lab.rx.ifindex, BPF_TC_INGRESS, drop),
+			 0);
+	assert_int_equal(ours.link < 0, theirs < 0);
+	send_one('b');
+	tc_first_detach(&ours);
+	send_one('c');
+	assert_next('c');
+	if (theirs >= 0)
+		close(theirs);
+	close(pass);
+	close(drop);
+}
+
+/* What is next has its say. */
+static void passes_on(void **state)
+{
+	int unspec = program(TC_ACT_UNSPEC), drop = program(TC_ACT_SHOT), theirs = pass_all(drop);
+	struct tc_first ours = TC_FIRST_INIT;
+
+	(void)state;
+	assert_int_equal(tc_first_attach(&ours, &lab.rx_ns, lab.rx.ifindex, BPF_TC_INGRESS, unspec),
+			 0);
+	send_one('d');
+	if (theirs >= 0)
+		close(theirs);
+	else
+		assert_next('d');
+	send_one('e');
+	assert_next('e');
+	tc_first_detach(&ours);
+	close(unspec);
+	close(drop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_before_others),
+		cmocka_unit_test(passes_on),
+	};
+
+	skip_unless_privileged();
+	return cmocka_run_group_tests(tests, open_lab, close_lab);
+}
