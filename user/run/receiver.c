@@ -18,9 +18,7 @@
 
 struct receiving {
 	struct receiver *receiver;
-	pthread_t thread;
-	bool started;
-	uint64_t cpu_ns; /* as last asked for */
+	struct worker worker;
 	unsigned slot;
 	struct rx_config rx_config;
 	struct rx *rx;
@@ -180,13 +178,8 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	atomic_store(&r->slow, cfg->work_ns != 0);
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(r, t);
-		rc = -pthread_create(&r->at[t].thread, NULL, receiving_thread, &r->at[t]);
-		if (rc) {
-			error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
-				  strerror(-rc));
+		if (worker_start(&r->at[t].worker, receiving_thread, &r->at[t], err))
 			break;
-		}
-		r->at[t].started = true;
 	}
 	gate_await(&r->gate, t);
 	for (unsigned i = 0; i < t; i++) {
@@ -225,13 +218,8 @@ uint64_t receiver_cpu_ns(struct receiver *r)
 {
 	uint64_t sum = 0;
 
-	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		struct receiving *me = &r->at[t];
-		uint64_t now = me->started ? worker_cpu_ns(me->thread) : 0;
-
-		me->cpu_ns = now ? now : me->cpu_ns;
-		sum += me->cpu_ns;
-	}
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		sum += worker_cpu_ns(&r->at[t].worker);
 	return sum;
 }
 
@@ -287,11 +275,8 @@ bool receiver_failed(const struct receiver *r, struct error *err)
 void receiver_stop(struct receiver *r)
 {
 	atomic_store(&r->stop, true);
-	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		if (r->at[t].started)
-			pthread_join(r->at[t].thread, NULL);
-		r->at[t].started = false;
-	}
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		worker_join(&r->at[t].worker);
 }
 
 void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals)

@@ -2,8 +2,6 @@
 #include "run/sender.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,9 +16,7 @@
 
 struct sending {
 	struct sender *sender;
-	pthread_t thread;
-	bool started;
-	uint64_t cpu_ns; /* as last asked for */
+	struct worker worker;
 	struct stream stream;
 	struct tx_config tx_config;
 	struct tx *tx;
@@ -233,16 +229,9 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
 	for (t = 0; t < cfg->threads; t++) {
-		int rc;
-
 		prepare(s, t);
-		rc = pthread_create(&s->at[t].thread, NULL, sending_thread, &s->at[t]);
-		if (rc) {
-			error_set(err, STATUS_FAILED, -rc, NULL, "cannot start a thread: %s",
-				  strerror(rc));
+		if (worker_start(&s->at[t].worker, sending_thread, &s->at[t], err))
 			break;
-		}
-		s->at[t].started = true;
 	}
 	gate_await(&s->gate, t);
 	for (unsigned i = 0; i < t; i++) {
@@ -286,15 +275,14 @@ int sender_join(struct sender *s, struct error *err)
 	while (atomic_load(&s->stop) && !sender_done(s)) {
 		for (unsigned t = 0; t < s->cfg->threads; t++) {
 			if (!atomic_load(&s->at[t].done))
-				worker_interrupt(s->at[t].thread);
+				worker_interrupt(&s->at[t].worker);
 		}
 		nanosleep(&pause, NULL);
 	}
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
-		if (!s->at[t].started)
+		if (!s->at[t].worker.started)
 			continue;
-		pthread_join(s->at[t].thread, NULL);
-		s->at[t].started = false;
+		worker_join(&s->at[t].worker);
 		if (s->at[t].error.status != STATUS_OK && err->status == STATUS_OK)
 			*err = s->at[t].error;
 	}
@@ -305,13 +293,8 @@ uint64_t sender_cpu_ns(struct sender *s)
 {
 	uint64_t sum = 0;
 
-	for (unsigned t = 0; t < s->cfg->threads; t++) {
-		struct sending *me = &s->at[t];
-		uint64_t now = me->started ? worker_cpu_ns(me->thread) : 0;
-
-		me->cpu_ns = now ? now : me->cpu_ns;
-		sum += me->cpu_ns;
-	}
+	for (unsigned t = 0; t < s->cfg->threads; t++)
+		sum += worker_cpu_ns(&s->at[t].worker);
 	return sum;
 }
 

@@ -109,14 +109,32 @@ int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *
 	return grant(wish, tuning, slot, err);
 }
 
-uint64_t worker_cpu_ns(pthread_t thread)
+int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err)
+{
+	int rc = -pthread_create(&w->thread, NULL, run, arg);
+
+	w->started = !rc;
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
+			      strerror(-rc))
+		  : 0;
+}
+
+void worker_join(struct worker *w)
+{
+	if (w->started)
+		pthread_join(w->thread, NULL);
+	w->started = false;
+}
+
+uint64_t worker_cpu_ns(struct worker *w)
 {
 	struct timespec ts;
 	clockid_t clock;
 
-	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	/* the clock ends with the thread */
+	if (w->started && !pthread_getcpuclockid(w->thread, &clock) && !clock_gettime(clock, &ts))
+		w->cpu_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return w->cpu_ns;
 }
 
 static void on_interrupt(int signal)
@@ -131,7 +149,7 @@ void worker_allow_interrupts(void)
 	sigaction(SIGURG, &sa, NULL);
 }
 
-void worker_interrupt(pthread_t thread)
+void worker_interrupt(const struct worker *w)
 {
-	pthread_kill(thread, SIGURG);
+	pthread_kill(w->thread, SIGURG);
 }

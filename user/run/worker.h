@@ -44,11 +44,23 @@ struct tuning;
 int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
 		     const struct tuning *tuning, unsigned slot, struct error *err);
 
-/* CPU time of a thread that is not joined yet, ns; 0 if it has ended. */
-uint64_t worker_cpu_ns(pthread_t thread);
+/* Zero-initialised: not started. */
+struct worker {
+	pthread_t thread;
+	bool started;	 /* and not joined yet */
+	uint64_t cpu_ns; /* private: as last asked for */
+};
+
+int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err);
+
+/* Waits for its end; nothing if it was never started. */
+void worker_join(struct worker *w);
+
+/* CPU time until now, or until it ended as far as it was asked for before; ns. */
+uint64_t worker_cpu_ns(struct worker *w);
 
 /* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
 void worker_allow_interrupts(void);
-void worker_interrupt(pthread_t thread);
+void worker_interrupt(const struct worker *w);
 
 #endif
