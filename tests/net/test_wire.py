@@ -59,12 +59,7 @@ def assert_atomic(packets):
             assert packet["ip.flags.df"] == "1" and int(packet["ip.id"], 16) == 0, packet.fields
 
 
-def every(rows, short=1):
-    """The first rows in `make test`, all of them in `make test-all`."""
-    return first(short, rows)
-
-
-@table(every([
+@table(first(2, [
     ("xdp", "xdp", False, ["--size", "64"]),
     ("socket, GSO, IPv6", "socket", True, ["--gso", "--length", "200"]),
     ("xdp, IPv6, flows", "xdp", True, ["--size", "100", "--flows", "7"]),
@@ -76,7 +71,7 @@ def every(rows, short=1):
     ("socket", "socket", False, ["--length", "18"]),
     ("socket, unconnected", "socket", True, ["--length", "1452", "--unconnected"]),
     ("socket, GSO", "socket", False, ["--gso", "--length", "1472"]),
-], short=2))
+]))
 def engine(name, ipv6, args):
     document, packets = sent(*args, *options(name, ipv6))
     assert {p.size for p in packets} == {document["start"]["frame_bytes"]}
@@ -91,7 +86,7 @@ def engine(name, ipv6, args):
         assert len({p.flow for p in packets}) == int(args[args.index("--flows") + 1])
 
 
-@table(every([
+@table(first(1, [
     ("in turn", "xsk", False, []),
     ("by chance", "xsk", True, ["--random", "--imix", "84:7,594:4,1518:1"]),
     ("in turn, by sockets", "socket", False, []),
@@ -107,7 +102,7 @@ def mix_of_sizes(name, ipv6, args):
         assert abs(found[size] - expected) <= spread, (size, found)
 
 
-@table(every([
+@table(first(1, [
     ("in turn", "xsk", False, ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5002"], 48),
     ("of destinations", "xsk", False, ["--dst-addr", "198.18.64.0/30", "--dst-port", "7..9"], 12),
     ("by sockets", "socket", False, ["--src-port", "5000..5011"], 12),
@@ -116,19 +111,19 @@ def mix_of_sizes(name, ipv6, args):
 ]))
 def flows(name, ipv6, args, number):
     """All of them, in turn or as often as chance has it; and the same seed sends the same."""
-    first, second, other = ([p.flow for p in sent("--seed", seed, *args, *options(name, ipv6))[1]]
-                            for seed in ("5", "5", "6"))
-    assert first == second and len(set(first)) == number
+    one, again, other = ([p.flow for p in sent("--seed", seed, *args, *options(name, ipv6))[1]]
+                         for seed in ("5", "5", "6"))
+    assert one == again and len(set(one)) == number
     if "--random" in args:
-        assert first != other
+        assert one != other
         expected = COUNT / number
-        assert max(abs(n - expected) for n in Counter(first).values()) < SIGMAS * expected ** 0.5
+        assert max(abs(n - expected) for n in Counter(one).values()) < SIGMAS * expected ** 0.5
     else:
-        assert first == other
-        assert all(flow == first[i % number] for i, flow in enumerate(first)), "not in turn"
+        assert one == other
+        assert all(flow == one[i % number] for i, flow in enumerate(one)), "not in turn"
 
 
-@table(every([
+@table(first(1, [
     ("VLAN, TOS, TTL", False),
     ("VLAN, traffic class, hop limit", True),
 ]))
@@ -142,7 +137,7 @@ def headers(ipv6):
     assert_atomic(packets)
 
 
-@table(every([
+@table(first(1, [
     ("xsk", "xsk", False),
     ("socket, IPv6", "socket", True),
 ]))
@@ -163,7 +158,7 @@ def faults_on_purpose(name, ipv6):
         assert behind and max(behind) <= number + 3, (number, behind)
 
 
-@table(every([
+@table(first(1, [
     ("xsk", "xsk", "5k"),
     ("xdp", "xdp", "5k"),
     ("socket", "socket", "5k"),
@@ -185,10 +180,10 @@ def rate(name, text, *extra):
         assert at >= due - DEBT - 0.002, f"packet {i} after {at} s, {due - at} s too early"
 
 
-@table(every([
+@table(first(0, [
     ("IPv4", False),
     ("IPv6", True),
-], short=0))
+]))
 def fragments(ipv6):
     """Put together again by tshark, each is the datagram that was sent."""
     _, packets = sent("--length", "4000", *options("socket", ipv6))
@@ -234,7 +229,7 @@ def replay():
         assert int(packet["ip.dsfield"], 0) == 4 * (i % 60) and packet["ip.ttl"] == "9"
 
 
-@table(every([("three times",)], short=0))
+@thorough
 def end_record():
     """What was sent, told to whoever looks on."""
     require_tshark()
