@@ -22,10 +22,7 @@ static struct live_row row(enum stage stage, enum noise noise, const char *socke
 			     .cookie = 7,
 			     .counts = {1, packets, 100 * packets, 1000 * packets}};
 
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		r.text[f] = "";
-	r.text[LIVE_STAGE] = stage_name(stage);
-	r.text[LIVE_CLASS] = noise_name(noise);
+	live_row_begin(&r, "", "");
 	r.text[LIVE_SOCKET] = socket;
 	r.text[LIVE_CPU] = cpu;
 	return r;

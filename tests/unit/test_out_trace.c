@@ -38,10 +38,7 @@ static void add(const struct sample *s)
 			     .note = "what happened (function)",
 			     .counts = {s->packets, s->packets, 100 * s->packets, 0}};
 
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		r.text[f] = "";
-	r.text[LIVE_STAGE] = s->stage == STAGE_NONE ? "" : stage_name(s->stage);
-	r.text[LIVE_CLASS] = noise_name(s->noise);
+	live_row_begin(&r, "event", "flow");
 	r.text[LIVE_DIRECTION] = "rx";
 	r.text[LIVE_REASON] = s->reason;
 	r.text[LIVE_LOCATION] = s->location;
@@ -50,8 +47,6 @@ static void add(const struct sample *s)
 	r.text[LIVE_SOCKET] = s->socket;
 	r.text[LIVE_PROCESS] = s->process;
 	r.text[LIVE_CPU] = "3";
-	r.text[LIVE_SOURCE] = "event";
-	r.text[LIVE_SCOPE] = "flow";
 	assert_true(table_add(&table, &r, LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CPU)));
 }
 

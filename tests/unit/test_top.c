@@ -29,10 +29,7 @@ static void add(struct live_table *t, enum stage stage, enum noise noise, const 
 {
 	struct live_row row = {.stage = stage, .noise = noise};
 
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
-	row.text[LIVE_STAGE] = stage_name(stage);
-	row.text[LIVE_CLASS] = noise_name(noise);
+	live_row_begin(&row, "", "");
 	row.text[LIVE_DIRECTION] = "rx";
 	row.text[LIVE_REASON] = reason;
 	row.text[LIVE_IFNAME] = "eth0";

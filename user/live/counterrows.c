@@ -248,18 +248,13 @@ static void add_row(const struct counterrows *c, struct live *l, const struct bo
 
 	/* of a filter on packets, a device's counter can only say "perhaps" */
 	row.noise = (r && r->class == NIC_BOUND) || c->spec.expr ? NOISE_SUSPECT : NOISE_LOSS;
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
-	row.text[LIVE_STAGE] = stage_name(stage);
-	row.text[LIVE_CLASS] = noise_name(row.noise);
+	live_row_begin(&row, "counter", "interface");
 	row.text[LIVE_DIRECTION] =
 		direction_name(stage == STAGE_TX_DEVICE ? DIRECTION_TX : DIRECTION_RX);
 	row.text[LIVE_REASON] = r ? nic_cause_name(r->cause) : "ring";
 	row.text[LIVE_LOCATION] = b->counter;
 	row.text[LIVE_IFNAME] = b->ifname;
 	row.text[LIVE_NETNS] = describe_netns(c->spec.owners, b->netns, netns);
-	row.text[LIVE_SOURCE] = "counter";
-	row.text[LIVE_SCOPE] = "interface";
 	live_add(l, &row);
 }
 

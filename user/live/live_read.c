@@ -74,6 +74,7 @@ static void add_uncounted(struct live *l)
 	const struct watch_count *now = &l->own.watch.loss.uncounted, *told = &l->uncounted;
 	struct live_row row = {
 		.stage = STAGE_OTHER,
+		.noise = NOISE_LOSS,
 		.note = "no room in the tables of the observer: neither reason nor place is known",
 		.counts = {now->events - told->events,
 			   now->events + now->more - told->events - told->more,
@@ -82,12 +83,7 @@ static void add_uncounted(struct live *l)
 
 	if (now->events == told->events)
 		return;
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
-	row.text[LIVE_STAGE] = stage_name(STAGE_OTHER);
-	row.text[LIVE_CLASS] = noise_name(NOISE_LOSS);
-	row.text[LIVE_SOURCE] = "event";
-	row.text[LIVE_SCOPE] = "host";
+	live_row_begin(&row, "event", "host");
 	live_add(l, &row);
 	l->uncounted = *now;
 }

@@ -32,6 +32,17 @@ static const struct {
 #undef FIELD_NAME
 };
 
+void live_row_begin(struct live_row *row, const char *source, const char *scope)
+{
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		row->text[f] = "";
+	if (row->stage != STAGE_NONE)
+		row->text[LIVE_STAGE] = stage_name(row->stage);
+	row->text[LIVE_CLASS] = noise_name(row->noise);
+	row->text[LIVE_SOURCE] = source;
+	row->text[LIVE_SCOPE] = scope;
+}
+
 int table_init(struct live_table *t, unsigned max)
 {
 	memset(t, 0, sizeof(*t));

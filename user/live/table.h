@@ -71,6 +71,9 @@ struct live_row {
 	struct live_counts counts;
 };
 
+/* Sets all texts: stage and class as the row has them, source and scope as given, else "". */
+void live_row_begin(struct live_row *row, const char *source, const char *scope);
+
 /* Rows in no order until table_sort(). */
 struct live_table {
 	struct live_row *rows;

@@ -98,17 +98,12 @@ static void add_row(const struct verdictrows *v, struct live *l, const struct wa
 
 	snprintf(location, sizeof(location), "program %s",
 		 xdplosses_program(w->prog_id, program, sizeof(program)));
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
-	row.text[LIVE_STAGE] = stage_name(STAGE_XDP);
-	row.text[LIVE_CLASS] = noise_name(row.noise);
+	live_row_begin(&row, "event", "interface");
 	row.text[LIVE_DIRECTION] = direction_name(DIRECTION_RX);
 	row.text[LIVE_REASON] = "DROP";
 	row.text[LIVE_LOCATION] = location;
 	row.text[LIVE_IFNAME] = w->ifname;
 	row.text[LIVE_NETNS] = describe_netns(v->spec.owners, v->netns, netns);
-	row.text[LIVE_SOURCE] = "event";
-	row.text[LIVE_SCOPE] = "interface";
 	live_add(l, &row);
 }
 

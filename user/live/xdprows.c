@@ -99,17 +99,12 @@ static void add_row(struct xdprows *x, struct live *l, const struct xdploss *los
 	if (v.class != VERDICT_LOSS || !is_wanted(x, key, t.ifname))
 		return;
 	put_location(key, &t);
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
-		row.text[f] = "";
-	row.text[LIVE_STAGE] = stage_name(v.stage);
-	row.text[LIVE_CLASS] = noise_name(row.noise);
+	live_row_begin(&row, "event", key->ifindex ? "interface" : "host");
 	row.text[LIVE_DIRECTION] = direction_name(v.direction);
 	row.text[LIVE_REASON] = xdplosses_reason(key);
 	row.text[LIVE_LOCATION] = t.location;
 	row.text[LIVE_IFNAME] = t.ifname;
 	row.text[LIVE_NETNS] = describe_netns(x->spec.owners, key->netns, t.netns);
-	row.text[LIVE_SOURCE] = "event";
-	row.text[LIVE_SCOPE] = key->ifindex ? "interface" : "host";
 	live_add(l, &row);
 }
 
