@@ -147,6 +147,26 @@ static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *if
 		mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, ns->fd);
 }
 
+/* What devices of a kind have of their own goes between kind_begin() and kind_end(). */
+struct kind {
+	struct nlattr *info, *data;
+};
+
+static struct kind kind_begin(struct nlmsghdr *nlh, const char *name)
+{
+	struct kind k = {.info = mnl_attr_nest_start(nlh, IFLA_LINKINFO)};
+
+	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, name);
+	k.data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	return k;
+}
+
+static void kind_end(struct nlmsghdr *nlh, const struct kind *k)
+{
+	mnl_attr_nest_end(nlh, k->data);
+	mnl_attr_nest_end(nlh, k->info);
+}
+
 /* Both ends are born in their namespaces: no other ever sees them. */
 int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
@@ -154,20 +174,18 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
-	struct nlattr *info, *data, *peer;
+	struct nlattr *peer;
+	struct kind kind;
 
 	if (strlen(a) >= IFNAMSIZ || strlen(b) >= IFNAMSIZ)
 		return -EINVAL;
 	put_end(nlh, ns_a, a, mac_a, queues);
-	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "veth");
-	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	kind = kind_begin(nlh, "veth");
 	peer = mnl_attr_nest_start(nlh, VETH_INFO_PEER);
 	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
 	put_end(nlh, ns_b, b, mac_b, queues);
 	mnl_attr_nest_end(nlh, peer);
-	mnl_attr_nest_end(nlh, data);
-	mnl_attr_nest_end(nlh, info);
+	kind_end(nlh, &kind);
 	return nl_request(NULL, nlh);
 }
 
@@ -175,18 +193,15 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
-	struct nlattr *info, *data;
+	struct kind kind;
 
 	if (strlen(ifname) >= IFNAMSIZ)
 		return -EINVAL;
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vxlan");
-	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	kind = kind_begin(nlh, "vxlan");
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
-	mnl_attr_nest_end(nlh, data);
-	mnl_attr_nest_end(nlh, info);
+	kind_end(nlh, &kind);
 	return nl_request(ns, nlh);
 }
 
@@ -194,21 +209,18 @@ int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
-	struct nlattr *info, *data;
+	struct kind kind;
 
 	if (strlen(ifname) >= IFNAMSIZ)
 		return -EINVAL;
 	put_end(nlh, NULL, ifname, v->mac, v->queues);
-	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vxlan");
-	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	kind = kind_begin(nlh, "vxlan");
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, v->vni);
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, v->remote.s_addr);
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, v->underlay);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(v->port));
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
-	mnl_attr_nest_end(nlh, data);
-	mnl_attr_nest_end(nlh, info);
+	kind_end(nlh, &kind);
 	return nl_request(ns, nlh);
 }
 
@@ -216,18 +228,15 @@ int netdev_add_bridge(const struct netns *ns, const char *ifname)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
-	struct nlattr *info, *data;
+	struct kind kind;
 
 	if (strlen(ifname) >= IFNAMSIZ)
 		return -EINVAL;
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "bridge");
-	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	kind = kind_begin(nlh, "bridge");
 	mnl_attr_put_u8(nlh, IFLA_BR_MCAST_SNOOPING, 0);
 	mnl_attr_put_u32(nlh, IFLA_BR_STP_STATE, 0);
-	mnl_attr_nest_end(nlh, data);
-	mnl_attr_nest_end(nlh, info);
+	kind_end(nlh, &kind);
 	return nl_request(ns, nlh);
 }
 
