@@ -18,17 +18,6 @@ struct border {
 	int tcx; /* a link; below 0: none */
 };
 
-static int share(struct border_bpf *skel, const struct drops *drops)
-{
-	int rc = bpf_map__reuse_fd(skel->maps.tails, drops_tails_fd(drops));
-
-	if (!rc)
-		rc = bpf_map__reuse_fd(skel->maps.fragments, drops_fragments_fd(drops));
-	if (!rc)
-		rc = bpf_map__reuse_fd(skel->maps.fragment_counts, drops_fragment_counts_fd(drops));
-	return rc;
-}
-
 /* `paged`: the program that reads stamps in pages (bpf/paged.bpf.h), Linux 6.12. */
 static int load(struct border *b, const struct trace_config *cfg, const struct drops *drops,
 		enum border_side side, bool paged)
@@ -48,7 +37,7 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 		prog = paged ? b->skel->progs.enter_paged : b->skel->progs.enter;
 	bpf_program__set_autoload(prog, true);
 	bpf_program__set_autoload(b->skel->progs.enter_tc, side == BORDER_ENTER);
-	rc = share(b->skel, drops);
+	rc = drops_share(drops, b->skel->obj);
 	if (!rc)
 		rc = border_bpf__load(b->skel);
 	if (!rc) {

@@ -32,12 +32,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		goto fail;
 	memcpy((void *)&c->skel->rodata->cfg, cfg, sizeof(*cfg));
 	bpf_map__set_max_entries(c->skel->maps.seen, (__u32)pages);
-	rc = bpf_map__reuse_fd(c->skel->maps.tails, drops_tails_fd(drops));
-	if (!rc)
-		rc = bpf_map__reuse_fd(c->skel->maps.fragments, drops_fragments_fd(drops));
-	if (!rc)
-		rc = bpf_map__reuse_fd(c->skel->maps.fragment_counts,
-				       drops_fragment_counts_fd(drops));
+	rc = drops_share(drops, c->skel->obj);
 	if (!rc)
 		rc = checkpoint_bpf__load(c->skel);
 	if (rc)

@@ -125,14 +125,19 @@ int drops_fates_fd(const struct drops *d)
 	return bpf_map__fd(d->skel->maps.fates);
 }
 
-int drops_fragments_fd(const struct drops *d)
+int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
 {
-	return bpf_map__fd(d->skel->maps.fragments);
-}
+	const struct bpf_map *const maps[] = {d->skel->maps.tails, d->skel->maps.fragments,
+					      d->skel->maps.fragment_counts};
+	int rc = 0;
 
-int drops_fragment_counts_fd(const struct drops *d)
-{
-	return bpf_map__fd(d->skel->maps.fragment_counts);
+	for (unsigned i = 0; i < sizeof(maps) / sizeof(*maps) && !rc; i++) {
+		struct bpf_map *same =
+			bpf_object__find_map_by_name(checkpoints, bpf_map__name(maps[i]));
+
+		rc = same ? bpf_map__reuse_fd(same, bpf_map__fd(maps[i])) : -ENOENT;
+	}
+	return rc;
 }
 
 int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
@@ -144,7 +149,7 @@ int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
 	memset(sum, 0, sizeof(*sum));
 	if (!each)
 		return -ENOMEM;
-	if (bpf_map_lookup_elem(drops_fragment_counts_fd(d), &zero, each))
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.fragment_counts), &zero, each))
 		rc = -errno;
 	for (int i = 0; !rc && i < d->cpus; i++) {
 		sum->made += each[i].made;

@@ -14,6 +14,7 @@
 #include "trace_abi.h"
 
 struct drops;
+struct bpf_object;
 
 struct drops_losses {
 	struct trace_loss bpf;
@@ -38,9 +39,12 @@ int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struc
 int drops_attach(struct drops *d, struct error *err);
 
 int drops_fates_fd(const struct drops *d);
-/* Maps for reuse by checkpoint.bpf.c; of use only if cfg.fragments is set. */
-int drops_fragments_fd(const struct drops *d);
-int drops_fragment_counts_fd(const struct drops *d);
+
+/*
+ * Gives programs that are checkpoints, and not loaded yet, the maps of the window and of fragments;
+ * the latter are of use only if cfg.fragments is set. 0 or -errno.
+ */
+int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
 int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
 
 int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
