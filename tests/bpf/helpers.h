@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "engine/flow.h"
 #include "stamp.h"
 #include "trace_abi.h"
@@ -61,12 +62,6 @@ static inline void set_tails(int fd, uint64_t first, uint64_t rest)
 		tails.at[i] = i ? rest : first;
 	if (bpf_map_update_elem(fd, &zero, &tails, BPF_ANY))
 		abort();
-}
-
-static inline void put16(uint8_t *at, unsigned value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
 }
 
 /* RFC 1071, one's complement sum without the final inversion. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "engine/proto.h"
 #include "host/netdev.h"
 #include "stamp.h"
@@ -26,17 +27,6 @@ struct frames {
 	unsigned ip_at, udp_at, payload_at;
 	uint32_t *sum; /* of a payload with stamp and time 0, by its length */
 };
-
-static void put16(uint8_t *p, unsigned v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static uint32_t get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
 
 static uint32_t add16(const uint8_t *p, unsigned length, uint32_t sum)
 {
@@ -286,6 +276,6 @@ void frame_readdress(uint8_t *frame, unsigned payload_at, unsigned payload, cons
 		sum = add16(ip + 12, 8, 0);
 	}
 	flow_stamp(udp + 8, payload, 0, 0);
-	to.src_port = (uint16_t)get16(udp);
+	to.src_port = get16(udp);
 	write_udp(udp, &to, 8 + payload, short_sum(add16(udp + 8, payload, 0)) + sum);
 }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <string.h>
 
+#include "base/bytes.h"
 #include "engine/pace.h"
 #include "engine/proto.h"
 #include "engine/tx_xdp.h"
-
-static uint16_t get16(const uint8_t *at)
-{
-	return (uint16_t)(at[0] << 8 | at[1]);
-}
 
 /* One's complement: taking the port out of the sum is adding its complement. */
 static uint16_t sum_without_port(const uint8_t *payload)

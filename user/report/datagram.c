@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* Link types of the pcap registry, and types of Ethernet. */
 enum { LINK_ETHERNET = 1, LINK_RAW_BSD = 12, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
 enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0x88a8 };
@@ -14,11 +16,6 @@ enum { TYPE_IPV4 = 0x0800, TYPE_IPV6 = 0x86dd, TYPE_VLAN = 0x8100, TYPE_QINQ = 0
 #define MORE_FRAGMENTS 0x2000
 #define OFFSET_MASK    0x1fff
 
-static uint16_t be16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
 /* Where IP begins, from the link's header; 0 with `type` 0: it is not there. */
 static uint32_t skip_link(const struct capfile_packet *p, uint16_t *type)
 {
@@ -26,15 +23,15 @@ static uint32_t skip_link(const struct capfile_packet *p, uint16_t *type)
 
 	*type = 0;
 	if (p->link == LINK_ETHERNET && p->len >= 14) {
-		*type = be16(p->bytes + 12);
+		*type = get16(p->bytes + 12);
 		for (at = 14; (*type == TYPE_VLAN || *type == TYPE_QINQ) && p->len >= at + 4;
 		     at += 4)
-			*type = be16(p->bytes + at + 2);
+			*type = get16(p->bytes + at + 2);
 	} else if (p->link == LINK_SLL && p->len >= 16) {
-		*type = be16(p->bytes + 14);
+		*type = get16(p->bytes + 14);
 		at = 16;
 	} else if (p->link == LINK_SLL2 && p->len >= 20) {
-		*type = be16(p->bytes);
+		*type = get16(p->bytes);
 		at = 20;
 	} else if ((p->link == LINK_RAW || p->link == LINK_RAW_BSD) && p->len) {
 		*type = p->bytes[0] >> 4 == 6 ? TYPE_IPV6 : TYPE_IPV4;
@@ -52,7 +49,7 @@ static void read_udp(struct datagram *d, uint32_t at, uint32_t told)
 	memcpy(&d->flow.src_port, udp, 2);
 	memcpy(&d->flow.dst_port, udp + 2, 2);
 	d->payload = udp + UDP_LEN;
-	d->payload_told = be16(udp + 4) > UDP_LEN ? be16(udp + 4) - UDP_LEN : 0;
+	d->payload_told = get16(udp + 4) > UDP_LEN ? get16(udp + 4) - UDP_LEN : 0;
 	d->payload_len = d->ip_len - at - UDP_LEN;
 	if (d->payload_len > told - UDP_LEN)
 		d->payload_len = told - UDP_LEN;
@@ -66,18 +63,18 @@ static void read_ipv4(struct datagram *d)
 	if (d->ip_len < 20 || ip[0] >> 4 != 4)
 		return;
 	head = (ip[0] & 15) * 4u;
-	total = be16(ip + 2);
+	total = get16(ip + 2);
 	d->flow.family = AF_INET;
 	d->flow.proto = ip[9];
 	memcpy(d->flow.src, ip + 12, 4);
 	memcpy(d->flow.dst, ip + 16, 4);
-	d->id = be16(ip + 4);
-	d->fragment = be16(ip + 6) & (MORE_FRAGMENTS | OFFSET_MASK);
+	d->id = get16(ip + 4);
+	d->fragment = get16(ip + 6) & (MORE_FRAGMENTS | OFFSET_MASK);
 	if (total < d->ip_wire_len)
 		d->ip_wire_len = total;
 	if (total < d->ip_len)
 		d->ip_len = total;
-	if (head >= 20 && total >= head && !(be16(ip + 6) & OFFSET_MASK))
+	if (head >= 20 && total >= head && !(get16(ip + 6) & OFFSET_MASK))
 		read_udp(d, head, total - head);
 }
 
@@ -88,7 +85,7 @@ static void read_ipv6(struct datagram *d)
 
 	if (d->ip_len < IPV6_LEN || ip[0] >> 4 != 6)
 		return;
-	end = IPV6_LEN + be16(ip + 4);
+	end = IPV6_LEN + get16(ip + 4);
 	d->flow.family = AF_INET6;
 	d->flow.proto = ip[6];
 	memcpy(d->flow.src, ip + 8, 16);
@@ -100,7 +97,7 @@ static void read_ipv6(struct datagram *d)
 	if (d->flow.proto == IPPROTO_FRAGMENT && d->ip_len >= at + FRAGMENT_LEN) {
 		d->fragment = true;
 		d->flow.proto = ip[at];
-		if (be16(ip + at + 2) & 0xfff8)
+		if (get16(ip + at + 2) & 0xfff8)
 			return;
 		at += FRAGMENT_LEN;
 	}

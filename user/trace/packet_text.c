@@ -2,13 +2,13 @@
 #include "trace/packet_text.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "stamp.h"
 #include "trace/protocol.h"
 
@@ -76,21 +76,6 @@ static uint32_t left_on_wire(const struct decode *d)
 	return d->p->wire_len > d->at ? d->p->wire_len - d->at : 0;
 }
 
-static uint16_t be16(const uint8_t *b)
-{
-	return (uint16_t)(b[0] << 8 | b[1]);
-}
-
-static uint32_t be32(const uint8_t *b)
-{
-	return (uint32_t)be16(b) << 16 | be16(b + 2);
-}
-
-static uint64_t be64(const uint8_t *b)
-{
-	return (uint64_t)be32(b) << 32 | be32(b + 4);
-}
-
 static void link_layer(struct decode *d)
 {
 	d->type = d->p->protocol;
@@ -98,13 +83,13 @@ static void link_layer(struct decode *d)
 		return;
 	if (!have(d, ETH_HLEN, "ether"))
 		return;
-	d->type = be16(here(d) + 12);
+	d->type = get16(here(d) + 12);
 	d->at += ETH_HLEN;
 	for (int i = 0; i < VLANS_MAX && (d->type == ETH_P_8021Q || d->type == ETH_P_8021AD); i++) {
 		if (!have(d, 4, "vlan"))
 			return;
-		say(d, "vlan %u, ", be16(here(d)) & 0xfff);
-		d->type = be16(here(d) + 2);
+		say(d, "vlan %u, ", get16(here(d)) & 0xfff);
+		d->type = get16(here(d) + 2);
 		d->at += 4;
 	}
 }
@@ -119,7 +104,7 @@ static void ip4(struct decode *d)
 		return;
 	b = here(d);
 	ihl = (b[0] & 0x0f) * 4u;
-	total = be16(b + 2);
+	total = get16(b + 2);
 	if (b[0] >> 4 != 4 || ihl < IP_MIN) {
 		d->broken = "ip";
 		return;
@@ -128,7 +113,7 @@ static void ip4(struct decode *d)
 		total = left_on_wire(d);
 	d->family = AF_INET;
 	d->proto = b[9];
-	place = be16(b + 6);
+	place = get16(b + 6);
 	d->offset = (place & IP_OFFSET) * 8u;
 	d->fragment = d->offset;
 	d->more = place & IP_MORE;
@@ -152,7 +137,7 @@ static uint32_t extension(struct decode *d)
 	case IPPROTO_AH:
 		return (b[1] + 2u) * 4;
 	case IPPROTO_FRAGMENT:
-		d->offset = be16(b + 2) & ~7u;
+		d->offset = get16(b + 2) & ~7u;
 		d->fragment = d->offset;
 		d->more = b[3] & 1;
 		return 8;
@@ -179,7 +164,7 @@ static void ip6(struct decode *d)
 	}
 	d->family = AF_INET6;
 	d->proto = b[6];
-	d->payload = be16(b + 4);
+	d->payload = get16(b + 4);
 	inet_ntop(AF_INET6, b + 8, d->src, sizeof(d->src));
 	inet_ntop(AF_INET6, b + 24, d->dst, sizeof(d->dst));
 	d->at += IP6_LEN;
@@ -204,7 +189,8 @@ static void say_addresses(struct decode *d, bool ports)
 	const char *name = d->family == AF_INET6 ? "IP6" : "IP";
 
 	if (ports)
-		say(d, "%s %s.%u > %s.%u:", name, d->src, be16(here(d)), d->dst, be16(here(d) + 2));
+		say(d, "%s %s.%u > %s.%u:", name, d->src, get16(here(d)), d->dst,
+		    get16(here(d) + 2));
 	else
 		say(d, "%s %s > %s:", name, d->src, d->dst);
 }
@@ -215,10 +201,10 @@ static uint32_t stamp_len(const struct decode *d)
 	const uint8_t *b = here(d);
 	uint32_t left = d->p->len - d->at;
 
-	if (left < STAMP_LEN || be16(b) != STAMP_MAGIC || be64(b + 2) != ~be64(b + 10))
+	if (left < STAMP_LEN || get16(b) != STAMP_MAGIC || get64(b + 2) != ~get64(b + 10))
 		return 0;
 	b += STAMP_TIME_OFF;
-	return left >= STAMP_TIME_LEN && be64(b) == ~be64(b + 8) ? STAMP_TIME_LEN : STAMP_LEN;
+	return left >= STAMP_TIME_LEN && get64(b) == ~get64(b + 8) ? STAMP_TIME_LEN : STAMP_LEN;
 }
 
 static void udp(struct decode *d)
@@ -232,7 +218,7 @@ static void udp(struct decode *d)
 		return;
 	}
 	say_addresses(d, true);
-	len = be16(here(d) + 4);
+	len = get16(here(d) + 4);
 	if (len >= UDP_LEN)
 		say(d, " UDP, length %u", len - UDP_LEN);
 	else
@@ -261,10 +247,10 @@ static void tcp(struct decode *d)
 			flags[n++] = letters[i];
 	}
 	header = (b[12] >> 4) * 4u;
-	say(d, " Flags [%s], seq %u", n ? flags : "none", be32(b + 4));
+	say(d, " Flags [%s], seq %u", n ? flags : "none", get32(b + 4));
 	if (b[13] & 0x10)
-		say(d, ", ack %u", be32(b + 8));
-	say(d, ", win %u, length %u", be16(b + 14), d->payload > header ? d->payload - header : 0);
+		say(d, ", ack %u", get32(b + 8));
+	say(d, ", win %u, length %u", get16(b + 14), d->payload > header ? d->payload - header : 0);
 	if (header < TCP_MIN)
 		d->broken = "tcp";
 	else if (have(d, header, "tcp"))
@@ -283,7 +269,7 @@ static void icmp(struct decode *d)
 		return;
 	kind = icmp_kind_find(d->proto, b[0]);
 	if (kind && kind->numbered)
-		say(d, " %s, id %u, seq %u", kind->title, be16(b + 4), be16(b + 6));
+		say(d, " %s, id %u, seq %u", kind->title, get16(b + 4), get16(b + 6));
 	else if (kind)
 		say(d, " %s, code %u", kind->title, b[1]);
 	else
@@ -335,19 +321,19 @@ static void arp(struct decode *d)
 	}
 	b = here(d);
 	d->at += ARP_LEN;
-	if (be16(b + 2) != ETH_P_IP || b[4] != ETH_ALEN || b[5] != 4) {
-		say(d, "ARP, hardware type %u, protocol 0x%04x", be16(b), be16(b + 2));
+	if (get16(b + 2) != ETH_P_IP || b[4] != ETH_ALEN || b[5] != 4) {
+		say(d, "ARP, hardware type %u, protocol 0x%04x", get16(b), get16(b + 2));
 		return;
 	}
 	inet_ntop(AF_INET, b + 14, sender, sizeof(sender));
 	inet_ntop(AF_INET, b + 24, target, sizeof(target));
-	if (be16(b + 6) == 1)
+	if (get16(b + 6) == 1)
 		say(d, "ARP, request who-has %s tell %s", target, sender);
-	else if (be16(b + 6) == 2)
+	else if (get16(b + 6) == 2)
 		say(d, "ARP, reply %s is-at %02x:%02x:%02x:%02x:%02x:%02x", sender, b[8], b[9],
 		    b[10], b[11], b[12], b[13]);
 	else
-		say(d, "ARP, operation %u", be16(b + 6));
+		say(d, "ARP, operation %u", get16(b + 6));
 }
 
 static void network(struct decode *d)
