@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* A closed set is spelled out in an error where it is no longer than this, else `help` is named. */
 #define VALUES_INLINE 80
 
@@ -85,10 +87,9 @@ char *opt_quote(char buf[OPT_QUOTE_MAX], const char *text)
 	/* not in the middle of a UTF-8 character */
 	while (keep < len && keep && (text[keep] & 0xc0) == 0x80)
 		keep--;
-	for (size_t i = 0; i < keep; i++)
-		buf[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	memcpy(buf, text, keep);
 	strcpy(buf + keep, keep < len ? "..." : "");
-	return buf;
+	return utf8_tame(buf);
 }
 
 static int complain_range(const struct opt *opt, const char *who, const char *quoted, bool parsed,

@@ -30,3 +30,41 @@ unsigned utf8_length(const char *text)
 	}
 	return 0;
 }
+
+unsigned utf8_shown(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned length = utf8_length(text);
+
+	if (length == 1)
+		return *s >= 0x20 && *s != 0x7f;
+	return length == 2 && *s == 0xc2 && s[1] < 0xa0 ? 0 : length;
+}
+
+char *utf8_tame(char *s)
+{
+	for (char *at = s; *at;) {
+		unsigned length = utf8_shown(at);
+
+		if (!length)
+			*at = '?';
+		at += length ? length : 1;
+	}
+	return s;
+}
+
+unsigned utf8_print(FILE *out, const char *s)
+{
+	unsigned column = 0;
+
+	for (; *s; column++) {
+		unsigned length = utf8_shown(s);
+
+		if (length)
+			fwrite(s, 1, length, out);
+		else
+			fputc('?', out);
+		s += length ? length : 1;
+	}
+	return column;
+}

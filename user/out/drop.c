@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "sample_abi.h"
 
 #define HEX_LINE 16 /* bytes */
@@ -67,8 +68,10 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 	for (unsigned i = 0; i < DETAILS; i++) {
 		const char *text = row->text[details[i].field];
 
-		if (*text && (details[i].field != LIVE_NETNS || !netns || strcmp(text, netns)))
-			fprintf(out, " %s%s", details[i].before, text);
+		if (!*text || (details[i].field == LIVE_NETNS && netns && !strcmp(text, netns)))
+			continue;
+		fprintf(out, " %s", details[i].before);
+		utf8_print(out, text); /* names of devices may be made to drive a terminal */
 	}
 	fprintf(out, "  %s", packet_text(&drop->packet, packet, sizeof(packet)));
 	if (row->counts.packets > 1)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/utf8.h"
 
 #define LABEL_WIDTH 15
 #define SHARE_WIDTH 9
@@ -38,13 +39,14 @@ static void end_style(const struct page *p, enum style style)
 /* Names of devices may contain anything, also what a terminal obeys. */
 static void put(struct page *p, const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == PAGE_BLANK)
-			c = ' ';
-		fputc(c < 0x20 || c == 0x7f ? '?' : c, p->out);
-		p->column += (c & 0xc0) != 0x80;
+	for (size_t i = 0, length; i < n; i += length) {
+		length = utf8_shown(s + i);
+		if (length)
+			fwrite(s + i, 1, length, p->out);
+		else
+			fputc(s[i] == PAGE_BLANK ? ' ' : '?', p->out);
+		length = length ? length : 1;
+		p->column++;
 	}
 }
 
@@ -92,6 +94,8 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 		if (n > p->width - p->indent)
 			n = p->width - p->indent;
+		while (n > 1 && (s[n] & 0xc0) == 0x80) /* not within a character */
+			n--;
 		if (p->column > p->indent && p->column + 1 + n > p->width) {
 			end_style(p, style);
 			page_end(p);

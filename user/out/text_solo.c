@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/utf8.h"
 #include "trace/stagemap.h"
 
 static void line(FILE *out, const char *what, uint64_t n, const char *more)
@@ -28,7 +29,7 @@ static void stages(FILE *out, const struct result *res)
 
 		snprintf(what, sizeof(what), "  %s", stage_name(c->stage));
 		snprintf(more, sizeof(more), "%s %s", c->reason, c->ifname);
-		line(out, what, c->packets, more);
+		line(out, what, c->packets, utf8_tame(more));
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_put.h"
+#include "base/utf8.h"
 #include "trace/stagemap.h"
 
 static struct json_object *list_of(const uint64_t *at, size_t n)
@@ -84,8 +85,8 @@ static int take_text(struct json_object *o, char *to, size_t size)
 	if (o)
 		s = json_object_get_string(o);
 	memset(to, 0, size);
-	for (size_t i = 0; s[i] && i < size - 1; i++)
-		to[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? '?' : s[i];
+	memcpy(to, s, strnlen(s, size - 1));
+	utf8_tame(to);
 	return 0;
 }
 

@@ -144,21 +144,10 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 	return rc;
 }
 
-/* What a terminal obeys does not get there. Padded to `width`. */
+/* Padded to `width`. */
 static void print_cell(FILE *out, const char *text, unsigned width)
 {
-	unsigned column = 0;
-
-	for (; *text; column++) {
-		unsigned length = utf8_length(text);
-
-		if (!length || (unsigned char)*text < 0x20 || *text == 0x7f)
-			fputc('?', out);
-		else
-			fwrite(text, 1, length, out);
-		text += length ? length : 1;
-	}
-	for (; column < width; column++)
+	for (unsigned column = utf8_print(out, text); column < width; column++)
 		fputc(' ', out);
 }
 
