@@ -25,11 +25,6 @@ TBF_FRAMES = 256 + 64  # the queue of the fault and its burst
 NEAR = 0.01
 
 
-def thorough(function):
-    """A case of `make test-all` only."""
-    return case(function) if EVERYTHING else function
-
-
 def search(*args, status=0, seconds=60):
     with started("search", "-j", *args) as process:
         out, err = process.communicate(timeout=seconds * PATIENCE)

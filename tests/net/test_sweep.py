@@ -12,16 +12,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, ROOT, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, require_root, run, started, table, thorough)
+from lib import (ROOT, assert_balanced, assert_valid, case, lost, main, pktledger, require,
+                 require_root, run, started, table, thorough)
 
 QUICK = ["-c", "1000", "--rate", "50k", "--settle", "1"]
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
-
-
-def thorough(function):
-    """A case of `make test-all` only."""
-    return case(function) if EVERYTHING else function
 
 
 def sweep(*args, status=0):

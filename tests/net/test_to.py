@@ -30,11 +30,6 @@ EACH = 16  # one number in so many is dropped at a place: a sixteenth each
 FAILED, USAGE = 1, 2
 
 
-def thorough(function):
-    """A case of `make test-all` only."""
-    return case(function) if EVERYTHING else function
-
-
 def numbered(which):
     """An nft expression: of each EACH numbers, this one (the last byte of the stamp's word)."""
     return f"udp dport {PORT} @th,136,8 & {EACH - 1:#x} == {which}"

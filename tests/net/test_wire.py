@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import case, first, main, table, thorough
+from lib import first, main, table, thorough
 from wire import PORT, TARGET, TX, Lab, datagrams, dissect, require_tshark, write_pcap
 
 NAME = f"pl-wire-{os.getpid()}"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Shell scripts are clean, and every source file names its license."""
+"""Scripts are clean, and every source file names its license."""
 
 import os
 import shutil
@@ -28,6 +28,16 @@ def shell_scripts_pass_shellcheck():
     scripts = [p for p in sources() if p.read_bytes().startswith(b"#!/bin/sh")]
     assert scripts
     done = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@case
+def python_passes_pyflakes():
+    require(shutil.which("pyflakes3"), "needs pyflakes3")
+    scripts = [p for p in sources()
+               if p.suffix == ".py" or p.read_bytes().startswith(b"#!/usr/bin/python3")]
+    assert scripts
+    done = subprocess.run(["pyflakes3", *scripts], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
