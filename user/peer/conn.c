@@ -94,29 +94,33 @@ int conn_connect(const struct endpoint *to, int timeout_ms)
 	return rc;
 }
 
-int conn_listen(uint16_t port)
+int conn_listen_at(const struct endpoint *at)
 {
-	struct sockaddr_in6 all = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	struct sockaddr_in all4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_storage addr;
+	socklen_t len = address_of(at, &addr);
+	int fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, off = 0, rc = 0;
-	bool six = fd >= 0;
 
-	if (!six)
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (six)
+	if (at->family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (six ? bind(fd, (void *)&all, sizeof(all)) : bind(fd, (void *)&all4, sizeof(all4)))
-		rc = -errno;
-	if (!rc && listen(fd, BACKLOG))
+	if (bind(fd, (void *)&addr, len) || listen(fd, BACKLOG))
 		rc = -errno;
 	if (!rc)
 		return fd;
 	close(fd);
 	return rc;
+}
+
+int conn_listen(uint16_t port)
+{
+	const struct endpoint all = {.family = AF_INET6, .port = port};
+	const struct endpoint all4 = {.family = AF_INET, .port = port};
+	int fd = conn_listen_at(&all);
+
+	return fd == -EAFNOSUPPORT ? conn_listen_at(&all4) : fd;
 }
 
 static void read_address(const struct sockaddr_storage *addr, struct endpoint *ep)

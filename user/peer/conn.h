@@ -30,6 +30,8 @@ int conn_connect(const struct endpoint *to, int timeout_ms);
 
 /* Listens at a port on all addresses, IPv4 and IPv6. Returns a descriptor or -errno. */
 int conn_listen(uint16_t port);
+/* The same at an address; [::] is all of both. */
+int conn_listen_at(const struct endpoint *at);
 
 /* The address of the other side, IPv4 also where it came as an IPv6 address. 0 or -errno. */
 int conn_peer(int fd, struct endpoint *ep);
