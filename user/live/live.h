@@ -50,6 +50,7 @@ struct live_own {
 	uint64_t ignored;     /* of those: parts of merged packets, messages between processes */
 	uint64_t rows_merged; /* additions that went to a row of "others" */
 	uint64_t cpu_ns;      /* of this process, user and system */
+	uint64_t collect_ns;  /* that the last live_collect() took */
 	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */
 	bool no_reasons;      /* the kernel has none (before 5.17) */
 	bool no_sockets;      /* the kernel does not tell the socket that dropped (before 6.11) */

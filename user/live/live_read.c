@@ -240,6 +240,7 @@ int live_collect(struct live *l, struct error *err)
 	if (!rc)
 		rc = l->rc;
 	l->rc = 0;
+	l->own.collect_ns = live_clock(CLOCK_MONOTONIC) - now;
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped: %s",
 			      strerror(-rc))
 		  : 0;

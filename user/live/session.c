@@ -63,7 +63,7 @@ static void wait_until(struct session *s, uint64_t until)
 	struct pollfd fds[] = {
 		{.fd = s->signal_fd, .events = POLLIN},
 		{.fd = s->child ? child_fd(s->child) : -1, .events = POLLIN},
-		{.fd = s->spec->on_input ? STDIN_FILENO : -1, .events = POLLIN},
+		{.fd = s->spec->on_input ? s->spec->input_fd : -1, .events = POLLIN},
 	};
 	uint64_t now = now_ns(), left = until > now ? until - now : 0;
 	const struct timespec timeout = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
@@ -94,7 +94,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static int run_intervals(struct session *s, struct error *err)
 {
 	const struct session_spec *spec = s->spec;
-	uint64_t start = now_ns(), next = start + spec->interval_ns;
+	uint64_t start = now_ns(), next = start + spec->interval_ns, tick = start + TICK_NS;
 	uint64_t end = spec->duration_ns ? start + spec->duration_ns : UINT64_MAX;
 	bool go_on = true;
 
@@ -117,9 +117,12 @@ static int run_intervals(struct session *s, struct error *err)
 							      : next + spec->interval_ns;
 			continue;
 		}
-		wait_until(s, earlier(earlier(next, end), now + TICK_NS));
+		wait_until(s, earlier(earlier(next, end), tick));
+		if (now_ns() < tick) /* there was input: as much as others like */
+			continue;
 		live_tick(s->live);
 		spec->on_tick(spec->arg);
+		tick = now_ns() + TICK_NS;
 	}
 	/* ended before the command: it is waited for */
 	while (s->child && !s->command_ended)

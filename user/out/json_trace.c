@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "live/ownlosses.h"
 #include "out/json_books.h"
 #include "out/json_bursts.h"
 #include "out/json_solo.h"
@@ -181,17 +182,12 @@ struct json_object *json_trace_kept(const struct live_table *t, const struct liv
 
 struct json_object *json_trace_losses(const struct live_own *own)
 {
-	const struct watch_state *w = &own->watch;
+	struct live_own_loss losses[LIVE_OWN_LOSSES];
 	struct json_object *o = json_object_new_object();
 
-	json_put_u64(o, "recursion_misses", w->recursion_misses);
-	json_put_u64(o, "without_socket_or_flow", w->loss.merged);
-	json_put_u64(o, "without_cause", w->loss.uncounted.events);
-	json_put_u64(o, "without_netns", w->loss.unplaced);
-	json_put_u64(o, "without_sample", w->loss.unsampled);
-	json_put_u64(o, "without_window", w->loss.unwindowed);
-	json_put_u64(o, "rows_merged", own->rows_merged);
-	json_put_u64(o, "filter_unread", w->filter_unread);
+	live_own_losses(own, losses);
+	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
+		json_put_u64(o, losses[i].name, losses[i].n);
 	json_put_bool(o, "no_places", own->no_places);
 	json_put_bool(o, "no_reasons", own->no_reasons);
 	json_put_bool(o, "no_sockets", own->no_sockets);
