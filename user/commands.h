@@ -4,7 +4,7 @@
 
 #include "base/opt.h"
 
-extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check, cmd_trace,
-	cmd_top, cmd_sweep, cmd_search, cmd_report;
+extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,
+	cmd_trace, cmd_top, cmd_sweep, cmd_search, cmd_report, cmd_export;
 
 #endif

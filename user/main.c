@@ -12,9 +12,9 @@
 #include "help_json.h"
 #include "options.h"
 
-static const struct command *const commands[] = {&cmd_run,    &cmd_sweep, &cmd_search,	 &cmd_send,
-						 &cmd_recv,   &cmd_trace, &cmd_top,	 &cmd_check,
-						 &cmd_report, &cmd_lab,	  &cmd_selftest, NULL};
+static const struct command *const commands[] = {
+	&cmd_run,   &cmd_sweep,	 &cmd_search, &cmd_send, &cmd_recv,	&cmd_trace, &cmd_top,
+	&cmd_check, &cmd_export, &cmd_report, &cmd_lab,	 &cmd_selftest, NULL};
 
 static int print_version(void)
 {

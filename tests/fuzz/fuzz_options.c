@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct command *const commands[] = {
 		&cmd_run, &cmd_send,	 &cmd_recv,  &cmd_lab,	  &cmd_check,  &cmd_trace,
-		&cmd_top, &cmd_selftest, &cmd_sweep, &cmd_search, &cmd_report,
+		&cmd_top, &cmd_selftest, &cmd_sweep, &cmd_search, &cmd_report, &cmd_export,
 	};
 	const struct command *cmd;
 	const struct opt *asked = NULL;

@@ -53,6 +53,7 @@ ROWS = [(" ".join(args), args, when) for args, when in [
         (["send", "127.0.0.1", "--rate", "10k", "-c", "10"], None),
         (["recv", "-t", "0.1"], None),
         (["check", "-t", "0.1"], None),
+        (["export", "-t", "0.1", "--textfile", "/dev/null"], None),
         (["sweep", "--vary", "rcvbuf=64k,128k", "-c", "1000"], None),
         (["lab", "up", "pl-caps"], None),
         (["selftest"], None),

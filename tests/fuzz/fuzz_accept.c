@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The field Accept of a scrape: it has no order, and what is not asked for changes nothing. */
+#include "fuzz.h"
+
+#include "export/accept.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), *more = malloc(strlen(text) + 32);
+	enum expose_format format = accept_format(text);
+
+	MUST(format < EXPOSE_FORMATS);
+	sprintf(more, "image/png;q=1,%s", text);
+	MUST(accept_format(more) == format);
+	free(more);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,394 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`export`: what is scraped is what was lost, to the packet; whoever else calls does no harm."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import PATIENCE, case, main, pktledger, require, require_root, started, table, thorough, until
+from prometheus import RULES, dashboard_labels, dashboard_queries, rules
+from test_owners import ID, RECEIVER, cgroup, cgroup2
+from traced import NAME, PORT, RX, TX, V4, UNABLE, inside, lab, read_all, send, shell, udp
+
+FAILED, USAGE = 1, 2
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+# The exporter
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Exporter:
+    def __init__(self, process, port):
+        self.process = process
+        self.port = port
+
+    def ask(self, path="/metrics", method="GET", body=None, **headers):
+        """Status, headers and text."""
+        caller = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30 * PATIENCE)
+        with contextlib.closing(caller):
+            caller.request(method, path, body, headers)
+            answer = caller.getresponse()
+            return answer.status, dict(answer.headers), answer.read().decode()
+
+    def scrape(self, accept="*/*"):
+        status, headers, text = self.ask(Accept=accept)
+        assert status == 200, text
+        assert headers["Content-Type"] == (OPENMETRICS if "openmetrics" in accept else TEXT), headers
+        return samples(text, "openmetrics" in accept)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        _, err = self.process.communicate(timeout=30 * PATIENCE)
+        return self.process.returncode, err
+
+
+@contextlib.contextmanager
+def exporting(*args):
+    """Serves when this is entered; ends well."""
+    require_root()
+    port = free_port()
+    with started("export", "--listen", f"127.0.0.1:{port}", *args) as process:
+        exporter = Exporter(process, port)
+        with contextlib.suppress(ConnectionRefusedError):
+            until(lambda: process.poll() is not None or is_answered(exporter), 30, "an answer")
+        if process.poll() is not None:
+            said = process.stderr.read()
+            require(process.returncode != UNABLE, said.strip())
+            raise AssertionError(f"export ended: {said}")
+        yield exporter
+        status, said = exporter.stop()
+        assert status == 0, (status, said)
+
+
+def is_answered(exporter):
+    try:
+        return exporter.ask("/")[0] == 200
+    except ConnectionRefusedError:
+        return False
+
+
+SAMPLE = re.compile(r'(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (-?[\d.]+)')
+
+
+def samples(text, is_openmetrics=False):
+    """{(name, label=value ...): number}; every line must be of the format."""
+    found, lines = {}, text.split("\n")
+    assert lines.pop() == "", "no LF at the end"
+    if is_openmetrics:
+        assert lines.pop() == "# EOF"
+    for line in lines:
+        if re.fullmatch(r"# (TYPE \w+ (counter|gauge|info)|HELP \w+ [^\\]+|UNIT \w+ \w+)", line):
+            continue
+        sample = SAMPLE.fullmatch(line)
+        assert sample, line
+        labels = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', sample[2] or "")
+        key = (sample[1], *(f"{name}={value}" for name, value in labels))
+        assert key not in found, f"twice: {line}"
+        found[key] = float(sample[3])
+    return found
+
+
+def total(found, name, *labels):
+    """The sum over all series that have these labels."""
+    return sum(value for key, value in found.items() if key[0] == name and set(labels) <= set(key))
+
+
+# Numbers
+
+
+def lose(packets=100):
+    """At a port that nobody has, and at a full socket; returns how many at each."""
+    with udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        full = send(V4, packets) - read_all(sock)
+    return {"udp_lookup": send(V4, packets), "rcvbuf": full}
+
+
+def assert_told(found, lost):
+    for stage, packets in lost.items():
+        where = f"stage={stage}", f"netns={RX}", "ifname=v-rx"
+        assert total(found, "pktledger_lost_packets_total", *where) == packets, (stage, lost, found)
+        assert total(found, "pktledger_lost_bytes_total", *where) == packets * 128, (stage, found)
+        assert total(found, "pktledger_stage_lost_packets_total", f"stage={stage}") == packets, found
+
+
+@case
+def exported_is_what_was_lost():
+    with lab(), exporting(f"udp port {PORT}") as exporter:
+        before = exporter.scrape()
+        assert not total(before, "pktledger_lost_packets_total"), before
+        assert ("pktledger_stage_lost_packets_total", "stage=rcvbuf") in before, before
+        lost = lose()
+        found = exporter.scrape()
+        assert_told(found, lost)
+        for stage, packets in lose().items():
+            lost[stage] += packets
+        assert_told(exporter.scrape("application/openmetrics-text"), lost)
+        assert {key for key in found if key[0] == "pktledger_observed"} == {
+            ("pktledger_observed", f"what={what}") for what in ("places", "reasons", "sockets", "xdp")}
+        assert not total(found, "pktledger_own_losses_total", "kind=without_cause"), found
+
+
+@case
+def what_has_no_room_is_in_the_sums():
+    with lab(), exporting("--max-series", "1", f"udp port {PORT}") as exporter:
+        lost = lose()
+        found = exporter.scrape()
+        stages = {s: total(found, "pktledger_lost_packets_total", f"stage={s}") for s in lost}
+        assert stages == lost, (stages, lost)
+        assert total(found, "pktledger_series") == total(found, "pktledger_series_limit") == 1
+        assert total(found, "pktledger_series_merged_total") >= 1, found
+        assert total(found, "pktledger_lost_packets_total", "netns=others", "reason=others"), found
+
+
+@case
+def a_textfile_is_always_whole():
+    with lab(), tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "pktledger.prom")
+
+        def told(stage):
+            if not path.exists():
+                return None
+            text = path.read_text()
+            assert text.endswith('"} 1\n') and text.count("pktledger_build_info{") == 1, text
+            return total(samples(text), "pktledger_lost_packets_total", f"stage={stage}")
+
+        with started("export", "--textfile", path, "-I", "100ms", f"udp port {PORT}") as process:
+            until(lambda: told("rcvbuf") is not None or process.poll() is not None, 30, "a file")
+            require(process.poll() != UNABLE, "cannot trace here")
+            lost = lose()
+            until(lambda: all(told(s) == n for s, n in lost.items()), 10, f"{lost} in {path}")
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30 * PATIENCE)
+            assert process.returncode == 0, process.returncode
+        assert [p.name for p in Path(directory).iterdir()] == [path.name]
+        assert path.stat().st_mode & 0o777 == 0o644
+
+
+# Callers
+
+
+def call(port, data=b"", wait=False):
+    """Says something, as it is; returns what is answered until the end if that is waited for."""
+    with socket.create_connection(("127.0.0.1", port), 30 * PATIENCE) as sock:
+        with contextlib.suppress(OSError):  # it may hang up at any time
+            sock.sendall(data)
+            if wait:
+                sock.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: sock.recv(65536), b""))
+    return b""
+
+
+GARBAGE = [b"", b"\n" * 1000, b"\0" * 100000, b"GET", b"GET /metrics\r\n\r\n", os.urandom(50000),
+           b"GET /metrics HTTP/1.1\r\n" + b"X: " + b"y" * 1000000 + b"\r\n\r\n",
+           b"GET /" + b"a" * 1000000 + b" HTTP/1.1\r\n\r\n",
+           b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\nx",
+           b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+           b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: " + b",;q=" * 2000 + b"\r\n\r\n"]
+
+
+@case
+def callers_of_all_kinds():
+    with exporting("udp port 9") as exporter:
+        for garbage in GARBAGE:
+            call(exporter.port, garbage)
+            call(exporter.port, garbage, wait=len(garbage) > 100)
+        with contextlib.ExitStack() as callers:  # more than are let in, and none says a word
+            for _ in range(200):
+                callers.enter_context(socket.create_connection(("127.0.0.1", exporter.port), 30))
+            assert exporter.scrape()
+        assert exporter.ask("/", "HEAD")[::2] == (200, "")
+        assert exporter.ask("/metric")[0] == 404
+        status, headers, _ = exporter.ask("/metrics", "POST", b"x" * 100000)
+        assert status == 405 and headers["Allow"] == "GET, HEAD", headers
+        assert b" 200 OK\r\n" in call(exporter.port, b"GET /metrics HTTP/1.0\r\n\r\n", wait=True)
+        assert exporter.scrape()
+
+
+@thorough
+def slow_callers_are_sent_away():
+    """One that says a byte a second, and one that does not read what it asked for."""
+    with exporting() as exporter, socket.create_connection(("127.0.0.1", exporter.port)) as slow:
+        begun, said = time.monotonic(), b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 100
+        with contextlib.suppress(OSError):
+            for byte in said:
+                slow.sendall(bytes([byte]))
+                time.sleep(1)
+                assert time.monotonic() - begun < 40 * PATIENCE, "it is still listened to"
+        assert exporter.scrape()
+
+
+@table([
+    ("port that is taken", ["--listen", "127.0.0.1:{taken}"], FAILED, "another port"),
+    ("address of another host", ["--listen", "198.18.77.1"], FAILED, "no such address"),
+    ("directory that is not there", ["--textfile", "/pl-none/x.prom"], FAILED, "cannot write"),
+    ("file of others", ["--textfile", str(RULES)], USAGE, "not written by pktledger"),
+    ("port without address", ["--listen", "9100"], USAGE, "--listen"),
+    ("no series", ["--max-series", "0"], USAGE, "--max-series"),
+    ("JSON", ["-j"], USAGE, "use trace"),
+    ("filter", ["udp porrt 5"], FAILED + 1, "syntax error"),
+    ("namespace", ["--netns", "pl-none"], FAILED, "no network namespace pl-none"),
+])
+def refused(options, status, said):
+    require_root()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        options = [o.format(taken=taken.getsockname()[1]) for o in options]
+        result = pktledger("export", *options)
+    assert result.status == status and said in result.err, result
+    assert result.err.count("\n") == 1, result
+
+
+# Prometheus
+
+
+@case
+def promtool_accepts_the_metrics():
+    require(shutil.which("promtool"), "needs promtool")
+    with lab(), exporting() as exporter:
+        lose(10)
+        text = exporter.ask()[2]
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0 and not done.stdout + done.stderr, done.stdout + done.stderr
+
+
+class Prometheus:
+    def __init__(self, port):
+        self.url = f"http://127.0.0.1:{port}"
+
+    def is_ready(self):
+        with contextlib.suppress(OSError):
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=10) as answer:
+                return answer.status == 200
+        return False
+
+    def ask(self, path, **parameters):
+        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        try:
+            with urllib.request.urlopen(url, timeout=30 * PATIENCE) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{url}: {error.read().decode()}") from None
+
+    def query(self, expression):
+        return self.ask("query", query=expression)["result"]
+
+
+@contextlib.contextmanager
+def prometheus(target):
+    """One of our own, which scrapes `target` each second and has the alerts."""
+    require(shutil.which("prometheus"), "needs prometheus")
+    port = free_port()
+    with tempfile.TemporaryDirectory() as directory:
+        config = Path(directory, "prometheus.yml")
+        config.write_text(json.dumps({  # JSON is YAML
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": "pktledger", "static_configs": [
+                {"targets": [f"127.0.0.1:{target}"]}]}]}))
+        log = open(Path(directory, "log"), "w+b")  # pylint: disable=consider-using-with
+        with log, subprocess.Popen(
+                ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={directory}/data",
+                 f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log,
+                start_new_session=True) as process:
+            try:
+                p = Prometheus(port)
+                until(lambda: p.is_ready() or process.poll() is not None, 60, "Prometheus")
+                assert process.poll() is None, Path(log.name).read_text()
+                yield p
+            finally:
+                process.terminate()
+                process.wait(60 * PATIENCE)
+
+
+@contextlib.contextmanager
+def pod():
+    """A receiver in a pod, whose socket is full."""
+    uid = "0a1b2c3d-0000-4000-8000-00000000abcd"
+    with cgroup(cgroup2(), NAME, f"pod{uid}", ID) as group, inside(RX):
+        script = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
+        with subprocess.Popen(["sh", "-c", script, "sh", sys.executable, "-c", RECEIVER,
+                               str(PORT + 1), "sleeps"], stdout=subprocess.PIPE) as process:
+            try:
+                assert process.stdout.read(5)
+                yield f"pod-{uid}"
+            finally:
+                process.kill()
+
+
+def lose_everywhere():
+    """Losses of each kind that the dashboard has a panel for. Returns those of the full socket."""
+    send(V4, 50, PORT + 1)  # of the pod
+    send(V4, 200, PORT + 2, size=1400)  # more than the qdisc takes, and nobody has the port
+    with inside(TX):
+        with socket.socket() as tcp:
+            tcp.settimeout(1)
+            tcp.connect_ex((V4, PORT + 3))  # suspect: no listener
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as many:  # benign: no member
+            many.sendto(b"x", ("ff02::4242", PORT, 0, socket.if_nametoindex("v-tx")))
+
+
+@thorough
+def every_query_returns_data():
+    wanted = {*dashboard_queries(), *(expr for _, expr, _ in rules())}
+    with lab(), pod() as name, exporting() as exporter, prometheus(exporter.port) as p:
+        done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "20mbit",
+                     "burst", "5kb", "limit", "20kb")
+        require(done.returncode == 0, done.stderr)
+        missing = set(wanted)
+
+        def answered():
+            lose_everywhere()
+            time.sleep(1)
+            missing.difference_update([q for q in missing if p.query(q)])
+            return not missing
+
+        until(answered, 60, f"data for {missing}")
+        for metric, label in dashboard_labels():
+            assert p.ask(f"label/{label}/values", **{"match[]": metric}), (metric, label)
+        assert p.query(f'pktledger_lost_packets_total{{pod="{name}",container="{ID[:12]}"}}'), name
+        alerts = p.ask("rules")["groups"][0]["rules"]
+        assert {a["name"] for a in alerts} == {n for n, _, _ in rules()}, alerts
+        assert all(a["health"] == "ok" for a in alerts), alerts
+
+
+@thorough
+def prometheus_has_the_true_number():
+    with lab(), exporting(f"udp port {PORT}") as exporter, prometheus(exporter.port) as p:
+        sums = {}
+        for _ in range(3):
+            for stage, packets in lose().items():
+                sums[stage] = sums.get(stage, 0) + packets
+
+        def told(stage):
+            found = p.query(f'sum(pktledger_lost_packets_total{{stage="{stage}",netns="{RX}"}})')
+            return found and float(found[0]["value"][1])
+
+        until(lambda: all(told(s) == n for s, n in sums.items()), 20, f"{sums} in Prometheus")
+        assert p.query("up")[0]["value"][1] == "1"
+        assert p.query("pktledger_build_info"), "the information of the build"
+
+
+if __name__ == "__main__":
+    main()
