@@ -34,14 +34,17 @@ def installs_and_uninstalls():
         make("install", *words)
         found = files(root)
         data = {f"opt/x/share/pktledger/{p.parent.name}/{p.name}" for p in
-                [*(ROOT / "tools/schema").glob("*.json"), *(ROOT / "tools/presets").glob("*.txt")]}
+                [*(ROOT / "tools/schema").glob("*.json"), *(ROOT / "tools/presets").glob("*.txt"),
+                 *(ROOT / "tools/prometheus").iterdir(), *(ROOT / "tools/grafana").iterdir()]}
         pages = {f"opt/x/share/man/man{p.stem[-1]}/{p.stem}"
                  for p in (ROOT / "tools/man").glob("*.scd")}
         others = {f"opt/x/share/{name}" for name in (
             "bash-completion/completions/pktledger", "zsh/site-functions/_pktledger",
             "fish/vendor_completions.d/pktledger.fish", "doc/pktledger/LICENSE",
             "doc/pktledger/README.md", "doc/pktledger/CHANGELOG.md")}
-        assert set(found) == {"opt/x/sbin/pktledger"} | data | pages | others, found
+        unit = "opt/x/lib/systemd/system/pktledger-export.service"
+        assert set(found) == {"opt/x/sbin/pktledger", unit} | data | pages | others, found
+        assert "\nExecStart=/opt/x/sbin/pktledger export " in Path(root, unit).read_text()
         assert found.pop("opt/x/sbin/pktledger") == 0o755
         assert set(found.values()) == {0o644}, found
         assert Path(root, "opt/x/sbin/pktledger").read_bytes() == BINARY.read_bytes()

@@ -13,14 +13,14 @@ dist:
 
 # All linked in but for libc, which finds its parts at run time, and what has no archive here.
 STRIP       ?= strip
-STATIC_LIBS := xdp bpf elf z json-c cap-ng pcap ncursesw tinfo mnl
+STATIC_LIBS := xdp bpf elf z json-c cap-ng pcap ncursesw tinfo mnl microhttpd nettle
 archive_of   = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a))
 ARCHIVES     = $(foreach lib,$(STATIC_LIBS),$(call archive_of,$(lib)))
 NO_ARCHIVE   = $(foreach lib,$(STATIC_LIBS),$(if $(call archive_of,$(lib)),,$(lib)))
 
 .PHONY: static
 static: $(B)/$(NAME)-static
-$(B)/$(NAME)-static: $(OBJ) $(B)/tools/packaging/no_dbus.o
+$(B)/$(NAME)-static: $(OBJ) $(patsubst %.c,$(B)/%.o,$(wildcard tools/packaging/*.c))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ \
 		-Wl,--start-group $(ARCHIVES) -Wl,--end-group $(NO_ARCHIVE:%=-l%) -lm -pthread -o $@

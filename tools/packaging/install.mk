@@ -6,12 +6,14 @@ DOCDIR  ?= $(PREFIX)/share/doc/$(NAME)
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 INSTALL ?= install
 # The date of manuals: that of the commit, or of a tarball's files.
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct -- . 2>/dev/null),$(shell stat -c %Y \
 	CHANGELOG.md))
 
 SCHEMAS  := $(wildcard tools/schema/*.json)
+UNIT_FILE := $(NAME)-export.service
 MANUALS  := $(patsubst tools/man/%.scd,%,$(wildcard tools/man/*.scd))
 man_file  = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(1)
 
@@ -35,9 +37,13 @@ completion: $(B)/completion/made
 .PHONY: install
 install: all man completion
 	$(INSTALL) -Dm755 $(B)/$(NAME) $(DESTDIR)$(SBINDIR)/$(NAME)
-	$(INSTALL) -d $(DESTDIR)$(DATADIR)/schema $(DESTDIR)$(DATADIR)/presets
+	$(INSTALL) -d $(addprefix $(DESTDIR)$(DATADIR)/,schema presets prometheus grafana)
 	$(INSTALL) -m644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schema
 	$(INSTALL) -m644 $(wildcard tools/presets/*.txt) $(DESTDIR)$(DATADIR)/presets
+	$(INSTALL) -m644 $(wildcard tools/prometheus/*) $(DESTDIR)$(DATADIR)/prometheus
+	$(INSTALL) -m644 $(wildcard tools/grafana/*) $(DESTDIR)$(DATADIR)/grafana
+	$(INSTALL) -Dm644 tools/systemd/$(UNIT_FILE) $(DESTDIR)$(UNITDIR)/$(UNIT_FILE)
+	sed -i 's,^ExecStart=/usr/sbin/,ExecStart=$(SBINDIR)/,' $(DESTDIR)$(UNITDIR)/$(UNIT_FILE)
 	$(foreach page,$(MANUALS),$(INSTALL) -Dm644 $(B)/man/$(page) $(call man_file,$(page)) &&) :
 	$(INSTALL) -Dm644 $(B)/completion/$(NAME) $(DESTDIR)$(BASHDIR)/$(NAME)
 	$(INSTALL) -Dm644 $(B)/completion/_$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME)
@@ -50,5 +56,5 @@ install: all man completion
 uninstall:
 	rm -f $(DESTDIR)$(SBINDIR)/$(NAME) $(foreach page,$(MANUALS),$(call man_file,$(page)))
 	rm -f $(DESTDIR)$(BASHDIR)/$(NAME) $(DESTDIR)$(ZSHDIR)/_$(NAME)
-	rm -f $(DESTDIR)$(FISHDIR)/$(NAME).fish
+	rm -f $(DESTDIR)$(FISHDIR)/$(NAME).fish $(DESTDIR)$(UNITDIR)/$(UNIT_FILE)
 	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(DOCDIR)
