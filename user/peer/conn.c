@@ -12,7 +12,7 @@
 #include "engine/pace.h"
 
 #define DEPTH	8
-#define BACKLOG 16
+#define BACKLOG 128
 
 void conn_init(struct conn *c, int fd)
 {
