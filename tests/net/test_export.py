@@ -274,6 +274,43 @@ def promtool_accepts_the_metrics():
     assert done.returncode == 0 and not done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@thorough
+def node_exporter_reads_the_textfile():
+    program = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
+    require(program, "needs node_exporter")
+    with lab(), tempfile.TemporaryDirectory() as directory:
+        port = free_port()
+        file = Path(directory, "pktledger.prom")
+        with started("export", "--textfile", file, "-I", "100ms", f"udp port {PORT}"), \
+                subprocess.Popen(
+                    [program, "--collector.disable-defaults", "--collector.textfile",
+                     f"--collector.textfile.directory={directory}",
+                     f"--web.listen-address=127.0.0.1:{port}"], stderr=subprocess.DEVNULL) as reader:
+            try:
+                until(file.exists, 30, "a file")
+                lost = lose()
+
+                def told():
+                    found = node_samples(port)
+                    return all(found.get(s) == n for s, n in lost.items()) and found
+
+                assert until(told, 20, f"{lost} by node_exporter")["error"] == 0
+            finally:
+                reader.terminate()
+
+
+def node_samples(port):
+    """Of ours the losses by stage, and whether it was content."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+    except OSError:
+        return {}
+    found = re.findall(r'^pktledger_stage_lost_packets_total\{stage="(\w+)"\} (\d+)', text, re.M)
+    return {**{stage: int(n) for stage, n in found},
+            "error": int(re.search(r"^node_textfile_scrape_error (\d)", text, re.M)[1])}
+
+
 class Prometheus:
     def __init__(self, port):
         self.url = f"http://127.0.0.1:{port}"
