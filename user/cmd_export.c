@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
+#include "base/when.h"
 #include "commands.h"
 #include "engine/pace.h"
 #include "export/http.h"
@@ -85,14 +85,6 @@ struct export
 	bool no_memory;
 };
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The collector has ended an interval. */
 static void take(struct export *e)
 {
@@ -101,7 +93,7 @@ static void take(struct export *e)
 		.rows = live_interval(e->live),
 		.own = &own,
 		.time_ns = live_time(e->live, NULL),
-		.realtime_ns = realtime_ns(),
+		.realtime_ns = when_now(),
 	};
 
 	live_own(e->live, &own);

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (PATIENCE, case, first, main, pktledger, require, require_root, started, table,
                  thorough, until)
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
-from test_owners import ID, RECEIVER, cgroup, cgroup2
+from test_owners import ID, cgroup, cgroup2, receiver_in
 from traced import NAME, PORT, RX, TX, V4, UNABLE, inside, lab, read_all, send, shell, udp
 
 FAILED, USAGE = 1, 2
@@ -364,15 +364,8 @@ def prometheus(target):
 def pod():
     """A receiver in a pod, whose socket is full."""
     uid = "0a1b2c3d-0000-4000-8000-00000000abcd"
-    with cgroup(cgroup2(), NAME, f"pod{uid}", ID) as group, inside(RX):
-        script = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
-        with subprocess.Popen(["sh", "-c", script, "sh", sys.executable, "-c", RECEIVER,
-                               str(PORT + 1), "sleeps"], stdout=subprocess.PIPE) as process:
-            try:
-                assert process.stdout.read(5)
-                yield f"pod-{uid}"
-            finally:
-                process.kill()
+    with cgroup(cgroup2(), NAME, f"pod{uid}", ID) as group, receiver_in(group, PORT + 1):
+        yield f"pod-{uid}"
 
 
 def lose_everywhere():

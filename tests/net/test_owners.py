@@ -72,6 +72,21 @@ def receiver(does, port=PORT):
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@contextlib.contextmanager
+def receiver_in(group, port=PORT):
+    """One whose socket is of this cgroup; it does not read."""
+    script = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
+    with inside(RX):
+        process = subprocess.Popen(["sh", "-c", script, "sh", sys.executable, "-c", RECEIVER,
+                                    str(port), "sleeps"], stdout=subprocess.PIPE)
+    with process:
+        try:
+            assert process.stdout.read(5)
+            yield process
+        finally:
+            process.kill()
+
+
 def process_name(pid):
     return f"{Path(f'/proc/{pid}/comm').read_text().strip()}[{pid}]"
 
@@ -163,17 +178,8 @@ def workers_of(process):
 
 @case
 def container_by_the_cgroup_of_the_socket():
-    with lab(), cgroup(cgroup2(), NAME, f"docker-{ID}.scope") as group:
-        script = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
-        with inside(RX):
-            process = subprocess.Popen(["sh", "-c", script, "sh", sys.executable, "-c", RECEIVER,
-                                        str(PORT), "sleeps"], stdout=subprocess.PIPE)
-        with process:
-            try:
-                assert process.stdout.read(5)
-                row = the_row(drops("--by", "cgroup,container,process"))
-            finally:
-                process.kill()
+    with lab(), cgroup(cgroup2(), NAME, f"docker-{ID}.scope") as group, receiver_in(group):
+        row = the_row(drops("--by", "cgroup,container,process"))
         assert row["container"] == ID[:12], row
         assert row["cgroup"] == f"/{NAME}/docker-{ID}.scope", row
         assert row["process"].startswith("python"), row
