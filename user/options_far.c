@@ -34,9 +34,15 @@ int far_check(const struct far_options *o, const struct run_spec *spec, struct e
 					   "--reverse, --token-file and --shared-clock are for "
 					   "experiments with another host")
 			       : 0;
-	if (o->reverse && spec->shape)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --reverse out",
-				 "the other host sends packets that are alike, at an even rate");
+	if (o->reverse && spec->shape && spec->shape->capture)
+		return error_set(err, STATUS_USAGE, -EINVAL, "start it there, without --reverse",
+				 "--pcap is a file of this host, and the other one sends");
+	if (o->reverse && spec->shape && spec->shape->src_addr.n)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --src-addr out",
+				 "the other host sends by its own address only");
+	if (!o->reverse && spec->tuning.reader.log)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --reverse, or leave --log out",
+				 "the other host reads, and writes no file for others");
 	if (spec->shape && (spec->shape->dst_port.n || spec->shape->dst_addr.n))
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --dst-port and --dst-addr out",
 				 "packets go to the other host, at the port that it receives at");

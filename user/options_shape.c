@@ -69,7 +69,7 @@ const struct opt shape_opts[] = {
 	 .default_text = "--rate throughout",
 	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
 		 "onoff:100ms/900ms (--rate while on)"},
-	{"burst", 0, OPT_UINT, AT(burst), .min = 1, .max = 65536, .default_text = "1",
+	{"burst", 0, OPT_UINT, AT(burst), .min = 1, .max = SHAPE_BURST_MAX, .default_text = "1",
 	 .help = "packets that leave at once, at the same rate on average"},
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = parse_imix,
 	 .default_text = "one size",

@@ -215,13 +215,18 @@ ENGINES = [
     ("two streams", 4, ["-P", "2", "--flows", "4"]),
     ("fragments", 4, ["-l", "3000"]),
     ("sizes that differ", 4, ["--imix", "simple"]),
+    ("a shape", 4, ["--imix", "simple", "--random", "--src-port", "1000..1099", "--tos", "8",
+                    "--dup", "10%", "--reorder", "5%:3", "--burst", "8", "-P", "2"]),
+    ("a shape in frames", 4, ["--tx", "xsk", "--imix", "64:1,128:1", "--src-port", "1000..1009",
+                              "--ttl", "9", "--dup", "1%"]),
+    ("threads where they are asked for", 4, ["--tx-cpu", "0", "--rx-cpu", "1", "--nice", "1"]),
     ("a window that moves", 4, ["--settle", "100ms"]),
 ]
 
 
 @table([(name + (", the other way" if back else ""), back, to, args)
         for name, to, args in ENGINES for back in (False, True)
-        if EVERYTHING and not (back and "--imix" in args)])
+        if EVERYTHING])
 def engines(back, to, args):
     with Hosts() as hosts:
         hosts.drop("m", "forward", 3)
@@ -233,6 +238,33 @@ def engines(back, to, args):
         assert document["start"]["hosts"]["tx"]["checkpoint"] == (
             "AF_XDP completion" if "--tx xsk" in " ".join(args)
             else "xdp_devmap_xmit" if "--tx xdp" in " ".join(args) else "net_dev_start_xmit")
+
+
+@table([("here", []), ("there", ["--reverse"])] if EVERYTHING else [])
+def what_is_left_out_on_purpose_is_not_lost(args):
+    with Hosts() as hosts:
+        hosts.drop("m", "forward", 3)
+        end = hosts.ledger("--gap", "5%", "--seed", "7", *args)["end"]
+        gaps = end["deliberate"]["gaps"]
+        assert gaps and end["attempted"] == end["sent"] == COUNT - gaps, end
+        assert end["balanced"] and end["dropped"] == end["sent"] - end["delivered"], end
+
+
+@table([("here", []), ("there", ["--reverse"])] if EVERYTHING else [])
+def a_rate_that_grows(args):
+    with Hosts() as hosts, hosts.serve("--max-rate", "20k"):
+        result = hosts.run("-j", "-q", "--profile", "ramp:2k..20k/1s", "-t", "1", *args)
+        assert result.status == 0 or is_suppressed(result), result
+        # the integral of the ramp; a sender may owe the last few
+        assert 10000 <= result.json["end"]["attempted"] <= 11000, result
+
+
+@thorough
+def a_slow_reader_on_the_other_host():
+    with Hosts() as hosts:
+        document = hosts.ledger("--work", "200us", "--rcvbuf", "4k")
+        assert_balanced(document, COUNT)
+        assert set(lost(document)) == {"rcvbuf"}, lost(document)
 
 
 @thorough
@@ -251,6 +283,16 @@ def a_limit_between_the_hosts():
                        for e in r["rule"]["expr"] if "counter" in e)
         assert_balanced(document, COUNT)
         assert dropped and lost(document) == {"wire": dropped}, (dropped, lost(document))
+
+
+@table([("here", []), ("there", ["--reverse"])] if EVERYTHING else [])
+def fragments_are_counted(args):
+    """On both hosts: made where they leave, seen and put together where they come."""
+    with Hosts() as hosts:
+        end = hosts.ledger("-l", "3000", *args)["end"]
+        assert end["delivered"] == end["datagrams_reassembled"] == COUNT, end
+        assert end["fragments_made"] == end["fragments_seen"] == 3 * COUNT, end
+        assert end["tx_calls"] and end["rx_calls"] and end["tx_cpu_ns"] and end["rx_cpu_ns"], end
 
 
 @thorough
@@ -378,6 +420,11 @@ def server_limits():
     with Hosts() as hosts, hosts.serve("--max-rate", "5k", "--stay"):
         assert_error(hosts.run(*SHORT, "-R"), FAILED, "at most 5.000 kpps", "--max-rate")
         assert_error(hosts.run("-q", "-r", "max", "-c", "9", "-R"), FAILED, "at most 5.000 kpps")
+        for shape in (["-r", "3k", "--dup", "100%"], ["--profile", "ramp:1k..6k/1s"],
+                      ["--profile", "onoff:1ms/999ms", "-r", "6k"]):
+            assert_error(hosts.run("-q", "-c", "9", "-R", *shape), FAILED, "at most 5.000 kpps")
+        assert_error(hosts.run(*SHORT[:1], "-r", "4k", "-R", "--burst", "5001"), FAILED, "burst")
+        assert_error(hosts.run("-q", "-r", "1k", "-R", "--rt", "1"), FAILED, "no priority")
         second = hosts.start("b", "recv", "--serve")
         _, err = second.communicate(timeout=TIMEOUT)
         assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
@@ -432,8 +479,10 @@ def nobody_to_talk_to(answer, words):
     ("no rate", ["run", "--to", TARGET[4]], ["--rate"]),
     ("a lab, too", ["run", "--to", TARGET[4], "--lab", "x", "-r", "1k"], ["--lab"]),
     ("a fault", ["run", "--to", TARGET[4], "-r", "1k", "--fault", "netfilter"], ["labs only"]),
-    ("a shape, the other way", ["run", "--to", TARGET[4], "-r", "1k", "-R", "--imix", "simple"],
-     ["--reverse"]),
+    ("addresses of others", ["run", "--to", TARGET[4], "-r", "1k", "-R", "--src-addr",
+                             "198.18.9.1"], ["--src-addr", "its own address"]),
+    ("a file on the other host", ["run", "--to", TARGET[4], "-r", "1k", "--log", "x"],
+     ["--log", "no file"]),
     ("another target", ["run", "--to", TARGET[4], "-r", "1k", "--tx", "xsk", "--dst-port", "9-99"],
      ["--dst-port"]),
     ("no such token", ["recv", "--serve", "--token-file", "/nowhere/at-all"], ["No such file"]),
@@ -522,7 +571,7 @@ def rubbish(seed):
 @thorough
 def garbage():
     """Nobody who talks nonsense, or nothing, keeps the server from serving."""
-    login = (b'{"type":"login","protocol":1,"version":"1","host":"h","challenge":"' + b"0" * 64
+    login = (b'{"type":"login","protocol":2,"version":"1","host":"h","challenge":"' + b"0" * 64
              + b'","proof":""}\n')
     with Hosts() as hosts, hosts.serve("--stay") as server:
         for seed in range(60):

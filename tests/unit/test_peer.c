@@ -65,6 +65,14 @@ static void fill(const struct msg_field *rows, void *to)
 			((uint64_t *)at)[0] = value;
 			((uint64_t *)at)[f->size - 1] = UINT64_MAX;
 			break;
+		case MSG_U16S:
+			((uint16_t *)at)[0] = (uint16_t)value;
+			((uint16_t *)at)[f->size - 1] = UINT16_MAX;
+			break;
+		case MSG_DOUBLES:
+			((double *)at)[0] = 1.0 / 3;
+			((double *)at)[f->size - 1] = 1e-9;
+			break;
 		}
 	}
 }
@@ -120,6 +128,8 @@ static void numbers_have_bounds(void **state)
 	static const struct msg_field wide[] = {{"n", MSG_U64, 0, 0, 0}, {0}};
 	static const struct msg_field real[] = {{"n", MSG_DOUBLE, 0, 0, 0}, {0}};
 	static const struct msg_field list[] = {{"n", MSG_U64S, 0, 2, 0}, {0}};
+	static const struct msg_field small[] = {{"n", MSG_U16S, 0, 2, 0}, {0}};
+	static const struct msg_field reals[] = {{"n", MSG_DOUBLES, 0, 2, 0}, {0}};
 
 	(void)state;
 	assert_int_equal(take(rows, "{\"n\":64}"), 0);
@@ -135,6 +145,9 @@ static void numbers_have_bounds(void **state)
 	assert_int_equal(take(list, "{\"n\":[1,2]}"), 0);
 	assert_int_equal(take(list, "{\"n\":[1,2,3]}"), -EBADMSG);
 	assert_int_equal(take(list, "{\"n\":[1,null]}"), -EBADMSG);
+	assert_int_equal(take(small, "{\"n\":[1,65536]}"), -EBADMSG);
+	assert_int_equal(take(reals, "{\"n\":[0.5,-1]}"), -EBADMSG);
+	assert_int_equal(take(reals, "{\"n\":[0.5,1,2]}"), -EBADMSG);
 }
 
 /* What another host calls itself is shown on a terminal. */
@@ -238,6 +251,65 @@ static void plans_make_sense(void **state)
 	assert_false(msg_plan_valid(&p));
 	p.payload = 18;
 	assert_true(msg_plan_valid(&p));
+}
+
+/* What a server would send: each of these would break an engine, or send elsewhere. */
+static void shapes_make_sense(void **state)
+{
+	const struct peer_plan good = {
+		.reverse = true,
+		.port = 1,
+		.numbers = {1ULL << 32, 4096, 1, 2},
+		.count = 1,
+		.flows = 1,
+		.payload = 100,
+		.shaped = true,
+		.shape = {.threads = 2,
+			  .frames = true,
+			  .n_payload = 2,
+			  .sizes = {18, 100},
+			  .src_port = {65000, 536},
+			  .flows = 536,
+			  .duplicate = 1,
+			  .gap = 0.5,
+			  .reorder = {0.25, 3},
+			  .scheduled = true,
+			  .profile = {.parts = 1, .part = {{1, 0, 10}}}},
+	};
+	struct peer_plan p = good;
+
+	(void)state;
+	assert_true(msg_plan_valid(&p));
+#define BREAKS(change)                                                                             \
+	do {                                                                                       \
+		p = good;                                                                          \
+		change;                                                                            \
+		assert_false(msg_plan_valid(&p));                                                  \
+	} while (0)
+	BREAKS(p.shape.threads = 1);
+	BREAKS(p.shape.frames = false);
+	BREAKS(p.shape.n_payload = 3);
+	BREAKS(p.shape.n_payload = SHAPE_SIZES + 1);
+	BREAKS(p.shape.sizes[0] = 17);
+	BREAKS(p.shape.src_port.n++);
+	BREAKS(p.shape.src_port.n = 0);
+	BREAKS(p.shape.src_port.first = 0);
+	BREAKS(p.shape.flows = 1);
+	BREAKS(p.shape.flows = 537);
+	BREAKS(p.shape.dst_port.n = 1);
+	BREAKS(p.shape.src_addr.n = 1);
+	BREAKS(p.shape.duplicate = 1.1);
+	BREAKS(p.shape.gap = 1);
+	BREAKS(p.shape.reorder.extent = 4);
+	BREAKS(p.shape.reorder.extent = 0);
+	BREAKS(p.shape.profile.parts = 0);
+	BREAKS(p.shape.profile.parts = PROFILE_PARTS + 1);
+	BREAKS(p.shape.profile.parts = 2);
+	BREAKS(p.shape.profile.part[0].seconds = 0);
+	BREAKS(p.shape.profile.part[0].to = 0);
+	BREAKS(p.shape.profile.part[0].to = 1e300);
+#undef BREAKS
+	assert_true(shape_peak(&good.shape, 5) >= 20 && shape_peak(&good.shape, 5) <= 20);
 }
 
 /* A connection of which the test has the other end. */
@@ -458,6 +530,7 @@ int main(void)
 		cmocka_unit_test(cause_comes_back),
 		cmocka_unit_test(counter_comes_back),
 		cmocka_unit_test(plans_make_sense),
+		cmocka_unit_test(shapes_make_sense),
 		WITH_PIPE(lines_are_objects),
 		WITH_PIPE(lines_have_an_end),
 		WITH_PIPE(fates_fit_a_line),

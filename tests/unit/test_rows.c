@@ -111,18 +111,28 @@ static void test_table(void **state)
 	trials_clear(t);
 	clean.balanced = false;
 	clean.waits = 1234;
+	clean.tx_cost = (struct result_cost){50, 1960000000};
+	clean.rx_cost = (struct result_cost){1200, 500000000};
+	clean.fragments.made = 60;
+	clean.fragments.seen = 59;
+	clean.fragments.dropped = 3;
+	clean.reassembled = 9;
 	trials_add(t, &clean);
 	rows_point(&rows, second, t, NULL);
 	trials_clear(t);
 	rows_point(&rows, second, t, &err);
 	trials_free(t);
 	expect(&rows, &text,
-	       "rcvbuf  gro     sent at    received       payload     time      lost  where\n"
-	       "64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s    1.00 %  rcvbuf\n"
-	       "1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s       0 %  "
-	       "1,234 waits, NOT BALANCED\n"
-	       "1m      off           -           -             -        -         -  "
-	       "failed: no such CPU\n");
+	       "rcvbuf  gro     sent at    received       payload     time        calls   CPU, %"
+	       "      lost  where\n"
+	       "64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s          0+0      0+0"
+	       "    1.00 %  rcvbuf\n"
+	       "1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s     50+1.20k    98+25"
+	       "       0 %  1,234 waits, 60 fragments, 5.00 % dropped, 59 seen, 9 datagrams put "
+	       "together, "
+	       "NOT BALANCED\n"
+	       "1m      off           -           -             -        -            -        -"
+	       "         -  failed: no such CPU\n");
 }
 
 static void test_csv(void **state)
@@ -138,14 +148,17 @@ static void test_csv(void **state)
 	rows_column(&rows, "fault", 3);
 	rows_column(&rows, "x", 2);
 	rows_csv_heading(&rows);
+	lossy.tx_cost.calls = 7;
+	lossy.rx_cost.calls = 8;
 	rows_csv_trial(&rows, values, 1, &lossy, NULL);
 	rows_csv_trial(&rows, values, 2, NULL, &err);
 	expect(&rows, &text,
 	       "fault,x,trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,"
-	       "stage,balanced,payload_bytes,duration_ns,waits,error\n"
+	       "stage,balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,"
+	       "rx_cpu_ns,fragments_made,fragments_seen,datagrams_reassembled\n"
 	       "\"a,b\",\"say \"\"no\"\"\",1,1000,0,1000,990,10,0.01,50000.000,25000.000,qdisc,"
-	       "true,512,2000000000,0,\n"
-	       "\"a,b\",\"say \"\"no\"\"\",2,,,,,,,,,,,,,,\"one, two\"\n");
+	       "true,512,2000000000,0,,7,8,0,0,0,0,0\n"
+	       "\"a,b\",\"say \"\"no\"\"\",2,,,,,,,,,,,,,,\"one, two\",,,,,,,\n");
 }
 
 int main(void)

@@ -68,6 +68,11 @@ struct result_losses { /* what the program itself lost or could not see */
 	char suppressed_evidence[160];
 };
 
+struct result_cost { /* of the threads of one end */
+	uint64_t calls;	 /* system calls that hand over or take packets */
+	uint64_t cpu_ns; /* CPU time, their set-up included */
+};
+
 struct result {
 	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
 	bool balanced;
@@ -89,6 +94,9 @@ struct result {
 	char tx_mode[32], rx_mode[32];
 	struct arrivals arrivals;
 	struct trace_fragments fragments; /* counted beside the datagrams */
+	uint64_t reassembled;		  /* datagrams, by the kernel's counters of the receiver */
+	struct result_cost tx_cost, rx_cost;
+	uint64_t memory_bytes; /* of this process when the books were closed; 0: not known */
 	struct result_errno refused_by[RESULT_ERRNOS];
 	unsigned n_refused_by;
 	char in_flight_where[160];

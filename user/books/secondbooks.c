@@ -358,6 +358,18 @@ bool secondbooks_agree(const struct secondbooks *b, enum stage stage)
 	return true;
 }
 
+static uint64_t sum_moved(const struct counters_deltas *deltas, const char *role,
+			  const char *const *names, size_t n)
+{
+	uint64_t sum = 0, delta;
+
+	for (size_t i = 0; i < n; i++) {
+		if (counters_moved(deltas, role, names[i], &delta))
+			sum += delta;
+	}
+	return sum;
+}
+
 uint64_t secondbooks_replies(const struct counters_deltas *deltas)
 {
 	static const char *const names[] = {
@@ -365,13 +377,15 @@ uint64_t secondbooks_replies(const struct counters_deltas *deltas)
 		"Icmp6InDestUnreachs", "Icmp6InTimeExcds", "Icmp6InParmProblems",
 		"Icmp6InPktTooBigs",
 	};
-	uint64_t sum = 0, delta;
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (counters_moved(deltas, "tx", names[i], &delta))
-			sum += delta;
-	}
-	return sum;
+	return sum_moved(deltas, "tx", names, sizeof(names) / sizeof(names[0]));
+}
+
+uint64_t secondbooks_reassembled(const struct counters_deltas *deltas)
+{
+	static const char *const names[] = {"Ip:ReasmOKs", "Ip6ReasmOKs"};
+
+	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
 }
 
 void secondbooks_free(struct secondbooks *b)

@@ -127,6 +127,9 @@ unsigned secondbooks_counters(enum stage stage, const char **names, unsigned max
 /* ICMP errors that came back to the sender, role "tx". */
 uint64_t secondbooks_replies(const struct counters_deltas *deltas);
 
+/* Datagrams that the receiver has put together of fragments: ReasmOKs of RFC 4293. */
+uint64_t secondbooks_reassembled(const struct counters_deltas *deltas);
+
 void secondbooks_free(struct secondbooks *b);
 
 #endif

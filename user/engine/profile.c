@@ -3,6 +3,11 @@
 
 #include <math.h>
 
+/* Of parts that came from elsewhere: beyond these no integral is exact. */
+#define LEAST_SECONDS 1e-9
+#define MOST_SECONDS  1e10
+#define MOST_PPS      1e12
+
 void profile_constant(struct profile *p, double pps)
 {
 	*p = (struct profile){.parts = 1, .part = {{1, pps, pps}}};
@@ -129,6 +134,21 @@ double profile_time(const struct profile *p, double c)
 	}
 	last = p->part[p->parts - 1].to;
 	return last > 0 ? sum + c / last : c > 0 || !p->repeat ? HUGE_VAL : sum;
+}
+
+bool profile_valid(const struct profile *p)
+{
+	if (!p->parts || p->parts > PROFILE_PARTS)
+		return false;
+	for (unsigned i = 0; i < p->parts; i++) {
+		const struct profile_part *part = &p->part[i];
+
+		if (!(part->seconds >= LEAST_SECONDS && part->seconds <= MOST_SECONDS) ||
+		    !(part->from >= 0 && part->from <= MOST_PPS) ||
+		    !(part->to >= 0 && part->to <= MOST_PPS))
+			return false;
+	}
+	return pass_packets(p) > 0;
 }
 
 double profile_peak(const struct profile *p)

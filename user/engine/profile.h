@@ -37,6 +37,10 @@ double profile_packets(const struct profile *p, double seconds);
 /* Its inverse: when packet `c` is due. HUGE_VAL: never. */
 double profile_time(const struct profile *p, double c);
 
+/* Whether parts that came from elsewhere are a schedule: some, of some length, that send something.
+ */
+bool profile_valid(const struct profile *p);
+
 /* The highest rate of any part; 0 for a schedule. */
 double profile_peak(const struct profile *p);
 

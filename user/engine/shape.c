@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stamp.h"
+
 /* What a draw is for: draws of one number must not depend on each other. */
 enum draw { DRAW_SIZE, DRAW_FLOW, DRAW_DUPLICATE, DRAW_GAP, DRAW_REORDER };
 
@@ -90,6 +92,14 @@ unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned 
 	if (s->random && !s->capture)
 		return s->payload[draw_below(s, DRAW_SIZE, slot, number, s->n_payload)];
 	return s->payload[turn(s, slot, number) % s->n_payload];
+}
+
+unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned slot,
+			uint64_t number)
+{
+	unsigned header = 8 + (flow->family == AF_INET6 ? 40 : 20);
+
+	return header + (s ? shape_payload(s, flow, slot, number) : flow->payload);
 }
 
 uint64_t shape_flows_of(const struct shape *s, unsigned slot, uint64_t *first)
@@ -194,6 +204,36 @@ int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct err
 		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
 				 "--gap 100%% leaves nothing to send");
 	return count_flows(s, flows, err);
+}
+
+static bool faults_valid(const struct shape *s)
+{
+	return s->duplicate >= 0 && s->duplicate <= 1 && s->gap >= 0 && s->gap < 1 &&
+	       s->reorder.share >= 0 && s->reorder.extent <= SHAPE_EXTENT_MAX &&
+	       s->reorder.share * (s->reorder.extent + 1) <= 1 + 1e-9 &&
+	       (s->reorder.extent || s->reorder.share <= 0);
+}
+
+bool shape_valid(const struct shape *s, unsigned threads)
+{
+	const struct shape_ports *ports = &s->src_port;
+
+	if (s->capture || s->dst_port.n || s->src_addr.n || s->dst_addr.n ||
+	    s->n_payload > SHAPE_SIZES || s->burst > SHAPE_BURST_MAX)
+		return false;
+	for (uint32_t i = 0; i < s->n_payload; i++) {
+		if (s->sizes[i] < STAMP_LEN || s->sizes[i] > 65507)
+			return false;
+	}
+	return s->threads == threads && ports->first && ports->n &&
+	       ports->n <= 65536u - ports->first && s->flows >= threads && s->flows <= ports->n &&
+	       faults_valid(s) && (s->frames || !(s->n_payload || shape_has_faults(s))) &&
+	       (!s->scheduled || profile_valid(&s->profile));
+}
+
+double shape_peak(const struct shape *s, double pps)
+{
+	return (s->scheduled ? profile_peak(&s->profile) : pps) * (1 + s->duplicate);
 }
 
 void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_sizes *out)

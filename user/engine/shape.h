@@ -31,6 +31,7 @@
 #define SHAPE_SIZES	 1024 /* packets in a cycle of sizes */
 #define SHAPE_FLOWS_MAX	 (1ULL << 32)
 #define SHAPE_EXTENT_MAX 255
+#define SHAPE_BURST_MAX	 65536
 
 struct shape_ports {
 	uint16_t first;
@@ -90,6 +91,12 @@ static inline bool shape_has_faults(const struct shape *s)
 	return s->duplicate > 0 || s->gap > 0 || s->reorder.share > 0;
 }
 
+/* Not all packets have one length; `s` NULL: they have. */
+static inline bool shape_sizes_differ(const struct shape *s)
+{
+	return s && s->n_payload;
+}
+
 /* Positions are 0 .. limit - 1, and so are the numbers; limit UINT64_MAX: open. */
 void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_t limit,
 		struct shape_step *step);
@@ -105,6 +112,10 @@ bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, 
 /* UDP payload of a number. */
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
 		       uint64_t number);
+
+/* Bytes of a number from its IP header on, of packets whose sizes may differ (`s` NULL: do not). */
+unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned slot,
+			uint64_t number);
 
 /* Index of the 5-tuple of a number, within those of its slot (shape_flows_of()). */
 uint64_t shape_flow(const struct shape *s, unsigned slot, uint64_t number);
@@ -123,6 +134,16 @@ unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *bas
  * was asked for, 0: all), sizes as UDP payloads. STATUS_USAGE where parts do not go together.
  */
 int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct error *err);
+
+/*
+ * Whether a shape that came from elsewhere can be sent by `threads` as it is: sizes with room for
+ * the stamp, one range of source ports and no other, no capture, and a schedule that goes on.
+ */
+bool shape_valid(const struct shape *s, unsigned threads);
+
+/* The most packets/s that it asks for, copies included; `pps`: the rate where it has no schedule.
+ */
+double shape_peak(const struct shape *s, double pps);
 
 /* Of one cycle of sizes. */
 struct shape_sizes {

@@ -251,6 +251,8 @@ void json_put_sending(struct json_object *o, const struct result *res)
 	json_put(o, "refused_by", refused_by(res));
 	json_put_u64(o, "waits", res->waits);
 	json_put_u64(o, "wait_ns", res->wait_ns);
+	json_put_u64(o, "tx_calls", res->tx_cost.calls);
+	json_put_u64(o, "tx_cpu_ns", res->tx_cost.cpu_ns);
 	put_deliberate(o, res);
 	json_put_u64(o, "sent", res->sent);
 	json_put_u64(o, "dropped", res->dropped);
@@ -268,6 +270,8 @@ void json_put_receiving(struct json_object *o, const struct result *res)
 	json_put_u64(o, "invalid", res->invalid);
 	json_put_u64(o, "foreign", res->foreign);
 	json_put_double(o, "rx_pps", res->rx_pps);
+	json_put_u64(o, "rx_calls", res->rx_cost.calls);
+	json_put_u64(o, "rx_cpu_ns", res->rx_cost.cpu_ns);
 	json_put_arrivals(o, &res->arrivals);
 }
 
@@ -310,6 +314,8 @@ struct json_object *json_end(const struct result *res)
 	json_put_u64(o, "fragments_dropped", res->fragments.dropped);
 	json_put_u64(o, "fragments_abandoned", res->fragments.abandoned);
 	json_put_u64(o, "fragments_unmatched", res->fragments.unmatched);
+	json_put_u64(o, "datagrams_reassembled", res->reassembled);
+	json_put_u64(o, "memory_bytes", res->memory_bytes);
 	json_put(o, "findings", findings_array(res));
 	return o;
 }

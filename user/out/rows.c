@@ -23,8 +23,8 @@ static void print_texts(const struct rows *r, const char *const *text)
 void rows_heading(const struct rows *r)
 {
 	print_texts(r, r->title);
-	fprintf(r->out, "%10s  %10s  %12s  %7s  %8s  %s\n", "sent at", "received", "payload",
-		"time", "lost", "where");
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "sent at", "received",
+		"payload", "time", "calls", "CPU, %", "lost", "where");
 }
 
 static const char *share_text(char *buf, size_t size, double share)
@@ -69,20 +69,62 @@ static void add_waits(char *buf, size_t size, const struct trials *t)
 	remark(buf, size, text);
 }
 
+/* Of datagrams that were cut: how many pieces, how many came, what was made of them. */
+static void add_fragments(char *buf, size_t size, const struct trials *t)
+{
+	double fragments = trials_summarise(t, TRIALS_FRAGMENTS).median;
+	double dropped = trials_summarise(t, TRIALS_CUT).median;
+	char made[FMT_MAX], seen[FMT_MAX], whole[FMT_MAX], text[4 * FMT_MAX], share[16];
+
+	if (!(fragments > 0))
+		return;
+	fmt_count(made, sizeof(made), (uint64_t)fragments);
+	fmt_count(seen, sizeof(seen), (uint64_t)trials_summarise(t, TRIALS_SEEN).median);
+	fmt_count(whole, sizeof(whole), (uint64_t)trials_summarise(t, TRIALS_REASSEMBLED).median);
+	snprintf(text, sizeof(text), "%s fragments, %s dropped, %s seen, %s datagrams put together",
+		 made, share_text(share, sizeof(share), dropped / fragments), seen, whole);
+	remark(buf, size, text);
+}
+
+/* "1.2k+340": of the sender and of the receiver. */
+static const char *calls_text(char *buf, size_t size, const struct trials *t)
+{
+	char tx[FMT_MAX], rx[FMT_MAX];
+
+	fmt_short(tx, sizeof(tx), trials_summarise(t, TRIALS_TX_CALLS).median);
+	fmt_short(rx, sizeof(rx), trials_summarise(t, TRIALS_RX_CALLS).median);
+	snprintf(buf, size, "%s+%s", tx, rx);
+	return buf;
+}
+
+/* "98+45": of the time from the first packet sent to the last. */
+static const char *cpu_text(char *buf, size_t size, const struct trials *t)
+{
+	double ns = trials_summarise(t, TRIALS_TIME).median;
+	double tx = trials_summarise(t, TRIALS_TX_CPU).median;
+	double rx = trials_summarise(t, TRIALS_RX_CPU).median;
+
+	if (!(ns > 0))
+		return "-";
+	snprintf(buf, size, "%.0f+%.0f", 100 * tx / ns, 100 * rx / ns);
+	return buf;
+}
+
 void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
 		const struct error *failed)
 {
 	char sent[FMT_MAX], received[FMT_MAX], payload[FMT_MAX], time[FMT_MAX], lost[FMT_MAX];
-	char where[512] = "";
+	char calls[2 * FMT_MAX], cpu[32], where[512] = "";
 
 	print_texts(r, text);
 	if (!trials_count(t)) {
-		fprintf(r->out, "%10s  %10s  %12s  %7s  %8s  failed: %s\n", "-", "-", "-", "-", "-",
-			failed->message);
+		fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  failed: %s\n", "-", "-",
+			"-", "-", "-", "-", "-", failed->message);
 		return;
 	}
 	remark(where, sizeof(where), trials_stage_name(trials_stage(t)));
 	add_waits(where, sizeof(where), t);
+	add_fragments(where, sizeof(where), t);
 	if (r->repeated)
 		add_spread(where, sizeof(where), t);
 	if (trials_balanced(t) != trials_count(t))
@@ -96,7 +138,8 @@ void rows_point(const struct rows *r, const char *const *text, const struct tria
 	fmt_bps(payload, sizeof(payload), trials_summarise(t, TRIALS_PAYLOAD).median);
 	fmt_ns(time, sizeof(time), (uint64_t)trials_summarise(t, TRIALS_TIME).median);
 	share_text(lost, sizeof(lost), trials_summarise(t, TRIALS_LOST).median);
-	fprintf(r->out, "%10s  %10s  %12s  %7s  %8s%s%s\n", sent, received, payload, time, lost,
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n", sent, received, payload,
+		time, calls_text(calls, sizeof(calls), t), cpu_text(cpu, sizeof(cpu), t), lost,
 		*where ? "  " : "", where);
 }
 
@@ -119,7 +162,9 @@ void rows_csv_heading(const struct rows *r)
 		fputc(',', r->out);
 	}
 	fputs("trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,stage,"
-	      "balanced,payload_bytes,duration_ns,waits,error\n",
+	      "balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,rx_cpu_"
+	      "ns,"
+	      "fragments_made,fragments_seen,datagrams_reassembled\n",
 	      r->out);
 }
 
@@ -143,5 +188,12 @@ void rows_csv_trial(const struct rows *r, const char *const *text, unsigned tria
 	else
 		fputs(",,,,,,,,,,,,,", r->out);
 	csv_field(r->out, failed ? failed->message : "");
-	fputc('\n', r->out);
+	if (res)
+		fprintf(r->out,
+			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%llu,%llu,%" PRIu64 "\n",
+			res->tx_cost.calls, res->rx_cost.calls, res->tx_cost.cpu_ns,
+			res->rx_cost.cpu_ns, (unsigned long long)res->fragments.made,
+			(unsigned long long)res->fragments.seen, res->reassembled);
+	else
+		fputs(",,,,,,,\n", r->out);
 }

@@ -119,6 +119,7 @@ void text_beside(struct page *p, const struct result *res)
 		{res->fragments.dropped, "dropped"},
 		{res->fragments.abandoned, "abandoned"},
 		{res->fragments.unmatched, "without a number"},
+		{res->fragments.made ? res->reassembled : 0, "datagrams put together"},
 	};
 	const struct text_count own[] = {
 		{l->causes_full, "without room for their cause"},

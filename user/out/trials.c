@@ -8,9 +8,11 @@
 #include "base/num.h"
 #include "trace/stagemap.h"
 
-static const char *const names[TRIALS_MEASURES] = {"tx_pps",	  "rx_pps",	"delivered",
-						   "dropped",	  "lost_share", "duration_ns",
-						   "payload_bps", "waits"};
+static const char *const names[TRIALS_MEASURES] = {
+	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
+	"lost_share",	  "duration_ns",    "payload_bps",	 "waits",
+	"tx_calls",	  "rx_calls",	    "tx_cpu_ns",	 "rx_cpu_ns",
+	"fragments_made", "fragments_seen", "fragments_dropped", "datagrams_reassembled"};
 
 struct trials {
 	unsigned n, max, balanced;
@@ -56,6 +58,14 @@ void trials_add(struct trials *t, const struct result *res)
 	t->value[TRIALS_TIME][t->n] = (double)res->duration_ns;
 	t->value[TRIALS_PAYLOAD][t->n] = res->rx_pps * res->payload_bytes * 8;
 	t->value[TRIALS_WAITS][t->n] = (double)res->waits;
+	t->value[TRIALS_TX_CALLS][t->n] = (double)res->tx_cost.calls;
+	t->value[TRIALS_RX_CALLS][t->n] = (double)res->rx_cost.calls;
+	t->value[TRIALS_TX_CPU][t->n] = (double)res->tx_cost.cpu_ns;
+	t->value[TRIALS_RX_CPU][t->n] = (double)res->rx_cost.cpu_ns;
+	t->value[TRIALS_FRAGMENTS][t->n] = (double)res->fragments.made;
+	t->value[TRIALS_SEEN][t->n] = (double)res->fragments.seen;
+	t->value[TRIALS_CUT][t->n] = (double)res->fragments.dropped;
+	t->value[TRIALS_REASSEMBLED][t->n] = (double)res->reassembled;
 	for (int s = 0; s < STAGE_COUNT; s++)
 		t->stage[s] += res->stage[s].packets;
 	t->balanced += res->balanced;

@@ -16,10 +16,18 @@ enum trials_measure {
 	TRIALS_RX_PPS,
 	TRIALS_DELIVERED,
 	TRIALS_DROPPED,
-	TRIALS_LOST,	/* share of what was sent that was not delivered */
-	TRIALS_TIME,	/* ns, from the first to the last packet sent */
-	TRIALS_PAYLOAD, /* bit/s of UDP payload that were received */
-	TRIALS_WAITS,	/* of the sender, for room in its buffer */
+	TRIALS_LOST,	 /* share of what was sent that was not delivered */
+	TRIALS_TIME,	 /* ns, from the first to the last packet sent */
+	TRIALS_PAYLOAD,	 /* bit/s of UDP payload that were received */
+	TRIALS_WAITS,	 /* of the sender, for room in its buffer */
+	TRIALS_TX_CALLS, /* system calls that hand over packets, */
+	TRIALS_RX_CALLS, /* or take them */
+	TRIALS_TX_CPU,	 /* CPU time of the threads, ns */
+	TRIALS_RX_CPU,
+	TRIALS_FRAGMENTS,   /* made */
+	TRIALS_SEEN,	    /* of those, at the receiver */
+	TRIALS_CUT,	    /* fragments that were dropped */
+	TRIALS_REASSEMBLED, /* datagrams put together */
 	TRIALS_MEASURES,
 };
 

@@ -7,16 +7,35 @@
 
 #include "base/json_put.h"
 #include "base/utf8.h"
+#include "stamp.h"
 #include "trace/stagemap.h"
 
-static struct json_object *list_of(const uint64_t *at, size_t n)
+/* The i-th of a list; NULL for 0, if it may be left out. */
+static struct json_object *item_of(enum msg_type type, const void *at, size_t i, bool may_lack)
 {
-	struct json_object *list = json_object_new_array();
+	uint64_t v;
+	double d;
 
-	while (n && !at[n - 1])
+	if (type == MSG_DOUBLES) {
+		d = ((const double *)at)[i];
+		return d != 0 || !may_lack ? json_object_new_double(d) : NULL;
+	}
+	v = type == MSG_U16S ? ((const uint16_t *)at)[i] : ((const uint64_t *)at)[i];
+	return v || !may_lack ? json_object_new_uint64(v) : NULL;
+}
+
+/* Without the zeros behind the last that is none. */
+static struct json_object *list_of(const struct msg_field *f, const void *at)
+{
+	struct json_object *list = json_object_new_array(), *last = NULL;
+	size_t n = f->size;
+
+	while (n && !(last = item_of(f->type, at, n - 1, true)))
 		n--;
-	for (size_t i = 0; i < n; i++)
-		json_object_array_add(list, json_object_new_uint64(at[i]));
+	for (size_t i = 0; i + 1 < n; i++)
+		json_object_array_add(list, item_of(f->type, at, i, false));
+	if (last)
+		json_object_array_add(list, last);
 	return list;
 }
 
@@ -42,13 +61,15 @@ struct json_object *msg_make(const char *type, const struct msg_field *rows, con
 			json_put_bool(o, f->key, *(const bool *)at);
 			break;
 		case MSG_DOUBLE:
-			json_put_double(o, f->key, *(const double *)at);
+			json_put(o, f->key, json_object_new_double(*(const double *)at));
 			break;
 		case MSG_TEXT:
 			json_put_text(o, f->key, at);
 			break;
 		case MSG_U64S:
-			json_put(o, f->key, list_of(at, f->size));
+		case MSG_U16S:
+		case MSG_DOUBLES:
+			json_put(o, f->key, list_of(f, at));
 			break;
 		}
 	}
@@ -90,29 +111,47 @@ static int take_text(struct json_object *o, char *to, size_t size)
 	return 0;
 }
 
-static int take_list(struct json_object *o, uint64_t *to, size_t max)
-{
-	size_t n;
-
-	if (!json_object_is_type(o, json_type_array))
-		return -EBADMSG;
-	n = json_object_array_length(o);
-	if (n > max)
-		return -EBADMSG;
-	memset(to, 0, max * sizeof(*to));
-	for (size_t i = 0; i < n; i++) {
-		if (take_integer(json_object_array_get_idx(o, i), UINT64_MAX, &to[i]))
-			return -EBADMSG;
-	}
-	return 0;
-}
-
 static int take_double(struct json_object *o, double *to)
 {
 	if (!json_object_is_type(o, json_type_double) && !json_object_is_type(o, json_type_int))
 		return -EBADMSG;
 	*to = json_object_get_double(o);
 	return isfinite(*to) && *to >= 0 ? 0 : -EBADMSG;
+}
+
+static int take_item(struct json_object *o, enum msg_type type, void *to, size_t i)
+{
+	uint64_t v;
+
+	if (type == MSG_DOUBLES)
+		return take_double(o, (double *)to + i);
+	if (take_integer(o, type == MSG_U16S ? UINT16_MAX : UINT64_MAX, &v))
+		return -EBADMSG;
+	if (type == MSG_U16S)
+		((uint16_t *)to)[i] = (uint16_t)v;
+	else
+		((uint64_t *)to)[i] = v;
+	return 0;
+}
+
+static int take_list(struct json_object *o, const struct msg_field *f, void *to)
+{
+	static const size_t width[] = {[MSG_U64S] = sizeof(uint64_t),
+				       [MSG_U16S] = sizeof(uint16_t),
+				       [MSG_DOUBLES] = sizeof(double)};
+	size_t n;
+
+	if (!json_object_is_type(o, json_type_array))
+		return -EBADMSG;
+	n = json_object_array_length(o);
+	if (n > f->size)
+		return -EBADMSG;
+	memset(to, 0, f->size * width[f->type]);
+	for (size_t i = 0; i < n; i++) {
+		if (take_item(json_object_array_get_idx(o, i), f->type, to, i))
+			return -EBADMSG;
+	}
+	return 0;
 }
 
 static int take_one(struct json_object *o, const struct msg_field *f, void *to)
@@ -132,7 +171,9 @@ static int take_one(struct json_object *o, const struct msg_field *f, void *to)
 	case MSG_TEXT:
 		return take_text(o, to, f->size);
 	case MSG_U64S:
-		return take_list(o, to, f->size);
+	case MSG_U16S:
+	case MSG_DOUBLES:
+		return take_list(o, f, to);
 	default:
 		break;
 	}
@@ -299,6 +340,10 @@ int msg_take_counter(struct json_object *msg, struct result_counter *c)
 
 bool msg_plan_valid(const struct peer_plan *plan)
 {
-	return fates_numbers_valid(&plan->numbers) && plan->flows && plan->count && plan->port &&
-	       (!plan->reverse || plan->payload >= 18);
+	if (!fates_numbers_valid(&plan->numbers) || !plan->flows || !plan->count || !plan->port)
+		return false;
+	if (!plan->reverse)
+		return true;
+	return plan->payload >= STAMP_LEN &&
+	       (!plan->shaped || shape_valid(&plan->shape, plan->numbers.streams));
 }

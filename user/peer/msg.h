@@ -28,19 +28,31 @@
 
 #include "base/err.h"
 #include "books/ledger.h"
+#include "engine/shape.h"
 #include "peer/auth.h"
 #include "peer/runs.h"
 
-#define PEER_PROTOCOL 1
+#define PEER_PROTOCOL 2
+#define PEER_NICE_0   20 /* no nice value asked for */
 
-enum msg_type { MSG_U64, MSG_U32, MSG_U16, MSG_BOOL, MSG_DOUBLE, MSG_TEXT, MSG_U64S };
+enum msg_type {
+	MSG_U64,
+	MSG_U32,
+	MSG_U16,
+	MSG_BOOL,
+	MSG_DOUBLE,
+	MSG_TEXT,
+	MSG_U64S,
+	MSG_U16S,
+	MSG_DOUBLES,
+};
 
 /* A member of a message and where it is kept. Rows end with a NULL key. */
 struct msg_field {
 	const char *key;
 	enum msg_type type;
 	size_t offset;
-	size_t size;  /* MSG_TEXT: of the buffer; MSG_U64S: how many at most, fewer leave 0 */
+	size_t size;  /* MSG_TEXT: of the buffer; lists: how many at most, fewer leave 0 */
 	uint64_t max; /* of integers; 0: as the type allows */
 };
 
@@ -76,6 +88,15 @@ struct peer_plan {
 	uint64_t sndbuf, rcvbuf;
 	bool no_wait, gso, unconnected, gro, pass, per_flow, fragments;
 	uint32_t busy_poll_us, rx_threads;
+	/* of the server's threads */
+	bool cpu_set;
+	uint32_t cpu, rt;
+	uint32_t nice; /* + PEER_NICE_0 */
+	uint64_t work_ns, pause_ns, read_ns;
+	/* of what the server sends */
+	bool shaped;
+	struct shape shape; /* sizes are its own */
+	uint32_t vlan, tos, ttl;
 };
 
 struct peer_ready {
@@ -138,7 +159,7 @@ int msg_take(struct json_object *msg, const struct msg_field *rows, void *to);
 struct json_object *msg_make_cause(const struct ledger_cause *c);
 int msg_take_cause(struct json_object *msg, struct ledger_cause *c);
 
-/* A plan that makes sense: numbers that can be, a direction, engines that exist. */
+/* A plan that makes sense: numbers that can be, a direction, a shape. */
 bool msg_plan_valid(const struct peer_plan *plan);
 
 #endif

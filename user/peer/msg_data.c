@@ -2,6 +2,11 @@
 /* The members of all messages, a table each. */
 #include "peer/msg.h"
 
+#define READER_MOST_NS	60000000000 /* that one who reads for others stands still */
+#define PROFILE_DOUBLES (3 * PROFILE_PARTS)
+
+_Static_assert(sizeof(struct profile_part) == 3 * sizeof(double), "sent as a list of them");
+
 #define ROW(type, kind, member)                                                                    \
 	{                                                                                          \
 #member, kind, offsetof(struct type, member), 0, 0                                 \
@@ -64,6 +69,35 @@ const struct msg_field msg_plan[] = {
 	ROW(peer_plan, MSG_BOOL, fragments),
 	{"busy_poll_us", MSG_U32, offsetof(struct peer_plan, busy_poll_us), 0, INT32_MAX},
 	{"rx_threads", MSG_U32, offsetof(struct peer_plan, rx_threads), 0, 64},
+	ROW(peer_plan, MSG_BOOL, cpu_set),
+	{"cpu", MSG_U32, offsetof(struct peer_plan, cpu), 0, 8191},
+	{"rt", MSG_U32, offsetof(struct peer_plan, rt), 0, 99},
+	{"nice", MSG_U32, offsetof(struct peer_plan, nice), 0, PEER_NICE_0 + 19},
+	{"work_ns", MSG_U64, offsetof(struct peer_plan, work_ns), 0, READER_MOST_NS},
+	{"pause_ns", MSG_U64, offsetof(struct peer_plan, pause_ns), 0, READER_MOST_NS},
+	{"read_ns", MSG_U64, offsetof(struct peer_plan, read_ns), 0, READER_MOST_NS},
+	ROW(peer_plan, MSG_BOOL, shaped),
+	{"vlan", MSG_U32, offsetof(struct peer_plan, vlan), 0, 4094},
+	{"tos", MSG_U32, offsetof(struct peer_plan, tos), 0, 255},
+	{"ttl", MSG_U32, offsetof(struct peer_plan, ttl), 0, 255},
+	{"threads", MSG_U32, offsetof(struct peer_plan, shape.threads), 0, TRACE_STREAMS},
+	{"seed", MSG_U64, offsetof(struct peer_plan, shape.seed), 0, 0},
+	{"random", MSG_BOOL, offsetof(struct peer_plan, shape.random), 0, 0},
+	{"frames", MSG_BOOL, offsetof(struct peer_plan, shape.frames), 0, 0},
+	{"n_sizes", MSG_U32, offsetof(struct peer_plan, shape.n_payload), 0, SHAPE_SIZES},
+	{"sizes", MSG_U16S, offsetof(struct peer_plan, shape.sizes), SHAPE_SIZES, 0},
+	{"src_port", MSG_U16, offsetof(struct peer_plan, shape.src_port.first), 0, 0},
+	{"src_ports", MSG_U32, offsetof(struct peer_plan, shape.src_port.n), 0, 65535},
+	{"tuples", MSG_U64, offsetof(struct peer_plan, shape.flows), 0, 65535},
+	{"duplicate", MSG_DOUBLE, offsetof(struct peer_plan, shape.duplicate), 0, 0},
+	{"gap", MSG_DOUBLE, offsetof(struct peer_plan, shape.gap), 0, 0},
+	{"reorder", MSG_DOUBLE, offsetof(struct peer_plan, shape.reorder.share), 0, 0},
+	{"extent", MSG_U32, offsetof(struct peer_plan, shape.reorder.extent), 0, SHAPE_EXTENT_MAX},
+	{"burst", MSG_U32, offsetof(struct peer_plan, shape.burst), 0, SHAPE_BURST_MAX},
+	{"scheduled", MSG_BOOL, offsetof(struct peer_plan, shape.scheduled), 0, 0},
+	{"repeat", MSG_BOOL, offsetof(struct peer_plan, shape.profile.repeat), 0, 0},
+	{"parts", MSG_U32, offsetof(struct peer_plan, shape.profile.parts), 0, PROFILE_PARTS},
+	{"part", MSG_DOUBLES, offsetof(struct peer_plan, shape.profile.part), PROFILE_DOUBLES, 0},
 	{0},
 };
 
@@ -120,6 +154,19 @@ const struct msg_field msg_end[] = {
 	ROW(result, MSG_U64, slipped_ns),
 	ROW(result, MSG_U64, held_ns),
 	ROW(result, MSG_U64, duration_ns),
+	{"tx_calls", MSG_U64, offsetof(struct result, tx_cost.calls), 0, 0},
+	{"tx_cpu_ns", MSG_U64, offsetof(struct result, tx_cost.cpu_ns), 0, 0},
+	{"rx_calls", MSG_U64, offsetof(struct result, rx_cost.calls), 0, 0},
+	{"rx_cpu_ns", MSG_U64, offsetof(struct result, rx_cost.cpu_ns), 0, 0},
+	{"fragments_made", MSG_U64, offsetof(struct result, fragments.made), 0, 0},
+	{"fragments_seen", MSG_U64, offsetof(struct result, fragments.seen), 0, 0},
+	{"fragments_dropped", MSG_U64, offsetof(struct result, fragments.dropped), 0, 0},
+	{"fragments_abandoned", MSG_U64, offsetof(struct result, fragments.abandoned), 0, 0},
+	{"fragments_unmatched", MSG_U64, offsetof(struct result, fragments.unmatched), 0, 0},
+	ROW(result, MSG_U64, reassembled),
+	{"deliberate", MSG_BOOL, offsetof(struct result, deliberate.asked), 0, 0},
+	{"copies", MSG_U64, offsetof(struct result, deliberate.duplicates), 0, 0},
+	{"displaced", MSG_U64, offsetof(struct result, deliberate.reordered), 0, 0},
 	{"causes_full", MSG_U64, offsetof(struct result, losses.causes_full), 0, 0},
 	{"stamp_unreadable", MSG_U64, offsetof(struct result, losses.stamp_unreadable), 0, 0},
 	{"recursion_misses", MSG_U64, offsetof(struct result, losses.recursion_misses), 0, 0},

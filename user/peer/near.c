@@ -193,14 +193,26 @@ void near_fold(struct near *n, const uint64_t *upto, const struct fates_visitor 
 	}
 }
 
+static void read_fragments(const struct near *n, struct result *res)
+{
+	const struct tracer *t = n->sends ? &n->tx.tracer : &n->rx.tracer;
+	struct trace_fragments fragments;
+
+	if ((n->sends ? n->send.fragments : n->recv.fragments) &&
+	    !drops_read_fragments(t->drops, &fragments))
+		res->fragments = fragments;
+}
+
 void near_end(struct near *n, struct result *res)
 {
 	if (n->sends) {
+		read_fragments(n, res);
 		sending_end_stats(&n->tx, res);
 		tracer_losses(&n->tx.tracer, &n->tx.ledger, res);
 		return;
 	}
 	*res = n->sums;
+	read_fragments(n, res);
 	tracer_losses(&n->rx.tracer, &n->rx.ledger, res);
 	for (unsigned t = 0; t < n->rx.tracer.fates.streams; t++)
 		fates_beyond(&n->rx.tracer.fates, (uint16_t)t, n->rx.tracer.fates.tail[t],

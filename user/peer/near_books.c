@@ -93,6 +93,7 @@ static int compare(struct near *n, struct counters_deltas *deltas, struct result
 	if (!rc) {
 		ledger_compare(second, own);
 		own->replies = secondbooks_replies(deltas);
+		own->reassembled = secondbooks_reassembled(deltas);
 	}
 	secondbooks_free(second);
 	free(ev);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "host/netdev.h"
-#include "host/reassembly.h"
 #include "run/advice.h"
 #include "run/ports.h"
 
@@ -66,109 +65,6 @@ void pair_free(struct pair *p)
 	near_close(p->near);
 	free(p->near);
 	free(p);
-}
-
-static bool needs_fragments(const struct run_spec *spec, const struct endpoint *to)
-{
-	unsigned mtu = reassembly_path_mtu(to);
-
-	return mtu && spec->payload + (spec->ipv6 ? 48 : 28) > mtu;
-}
-
-static void fill_send(struct pair *p, double rate_pps, bool fragments)
-{
-	const struct run_spec *spec = p->spec;
-
-	p->near->send = (struct send_spec){
-		.tx = spec->tx,
-		.to = peer_target(p->peer)->to,
-		.ifname = *p->device ? p->device : NULL,
-		.count = spec->count,
-		.duration_ns = spec->duration_ns,
-		.rate_pps = rate_pps,
-		.payload = spec->payload,
-		.flows = spec->flows,
-		.threads = spec->threads,
-		.vlan = spec->vlan,
-		.tos = spec->tos,
-		.ttl = spec->ttl,
-		.shape = spec->shape,
-		.sndbuf = spec->sndbuf,
-		.no_wait = spec->no_wait,
-		.tuning = spec->tuning,
-		.settle_ns = spec->settle_ns,
-		.border = true,
-		.fragments = fragments,
-	};
-	p->near->send.to.port = peer_data_port(p->peer);
-}
-
-static int fill_recv(struct pair *p, double rate_pps, bool fragments, struct error *err)
-{
-	const struct run_spec *spec = p->spec;
-	double fastest = window_pps(spec->tx, spec->tuning.send.gso, false);
-	double pps = rate_pps > 0 ? rate_pps / spec->threads : fastest;
-	uint64_t each = spec->count == UINT64_MAX ? UINT64_MAX : spec->count / spec->threads + 1;
-	uint64_t window = window_size(each, pps, spec->settle_ns, spec->threads);
-	struct fates drawn;
-	int rc = fates_init(&drawn, (uint16_t)spec->threads, window, err);
-
-	p->near->numbers = (struct fates_numbers){drawn.base, window, drawn.stream0, drawn.streams};
-	window_init(&p->window, spec->threads, spec->settle_ns);
-	p->near->recv = (struct recv_spec){
-		.rx = spec->rx,
-		.ifname = *p->device ? p->device : NULL,
-		.ipv6 = spec->ipv6,
-		.port = spec->port,
-		.rcvbuf = spec->rcvbuf,
-		.tuning = spec->tuning,
-		.numbers = &p->near->numbers,
-		.from = peer_target(p->peer)->to,
-		.payload = spec->payload,
-		.pass = spec->pass,
-		.fragments = fragments,
-	};
-	return rc;
-}
-
-int pair_fill(struct pair *p, struct peer_plan *plan, struct error *err)
-{
-	const struct run_spec *spec = p->spec;
-	bool differ = spec->shape && spec->shape->n_payload;
-	bool fragments = needs_fragments(spec, &peer_target(p->peer)->to);
-	double rate_pps;
-	int rc = ports_rate(spec, &rate_pps, err);
-
-	if (rc)
-		return rc;
-	*plan = (struct peer_plan){
-		.reverse = spec->reverse,
-		.ipv6 = spec->ipv6,
-		.port = spec->port,
-		.count = spec->count,
-		.duration_ns = spec->duration_ns,
-		.settle_ns = spec->settle_ns,
-		.rate_pps = rate_pps,
-		.payload = differ ? 0 : spec->payload,
-		.flows = spec->flows,
-		.sndbuf = spec->sndbuf,
-		.rcvbuf = spec->rcvbuf,
-		.no_wait = spec->no_wait,
-		.gso = spec->tuning.send.gso,
-		.unconnected = spec->tuning.send.unconnected,
-		.gro = spec->tuning.receive.gro,
-		.pass = spec->pass,
-		.per_flow = spec->tuning.per_flow,
-		.fragments = fragments,
-		.busy_poll_us = spec->tuning.receive.busy_poll_us,
-		.rx_threads = spec->tuning.rx_threads,
-	};
-	snprintf(plan->engine, sizeof(plan->engine), "%s",
-		 spec->reverse ? spec->tx->name : spec->rx->name);
-	if (spec->reverse)
-		return fill_recv(p, rate_pps, fragments, err);
-	fill_send(p, rate_pps, fragments);
-	return 0;
 }
 
 void pair_ready(struct pair *p, struct peer_plan *plan)
@@ -270,6 +166,17 @@ void pair_fold(struct pair *p, const uint64_t *upto, bool told)
 	near_fold(p->near, upto, p->view->on_fates ? &visitor : NULL);
 }
 
+static void add_fragments(const struct result *end, struct result *res)
+{
+	struct trace_fragments *f = &res->fragments;
+
+	f->made += end->fragments.made;
+	f->seen += end->fragments.seen;
+	f->dropped += end->fragments.dropped;
+	f->abandoned += end->fragments.abandoned;
+	f->unmatched += end->fragments.unmatched;
+}
+
 /* Of the sender or the receiver, whichever the far end was. */
 static void add_far(struct pair *p, struct result *res)
 {
@@ -285,16 +192,20 @@ static void add_far(struct pair *p, struct result *res)
 	l->gso_split += far->losses.gso_split;
 	res->impossible += far->impossible;
 	res->late += far->late;
+	add_fragments(far, res);
 }
 
 static void fill_sender(const struct result *tx, struct result *res)
 {
 	res->waits = tx->waits;
 	res->wait_ns = tx->wait_ns;
+	res->tx_cost = tx->tx_cost;
 	res->slipped_ns = tx->slipped_ns;
 	res->held_ns = tx->held_ns;
 	res->duration_ns = tx->duration_ns;
-	res->deliberate = tx->deliberate;
+	res->deliberate.asked = tx->deliberate.asked; /* gaps are known by the fates */
+	res->deliberate.duplicates = tx->deliberate.duplicates;
+	res->deliberate.reordered = tx->deliberate.reordered;
 	if (res->duration_ns)
 		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
 }
@@ -308,6 +219,7 @@ static void fill_receiver(const struct result *rx, struct result *res)
 	res->invalid = rx->invalid;
 	res->foreign = rx->foreign;
 	res->rx_pps = rx->rx_pps;
+	res->rx_cost = rx->rx_cost;
 	res->arrivals = rx->arrivals;
 	res->arrivals.gaps = gaps;
 }
@@ -325,8 +237,10 @@ static void add_counters(struct pair *p, struct result *res)
 			if (res->n_counters < RESULT_COUNTERS)
 				res->counter[res->n_counters++] = from[i]->counter[c];
 		}
-		if (from[i])
-			res->replies += from[i]->replies;
+		if (!from[i])
+			continue;
+		res->replies += from[i]->replies;
+		res->reassembled += from[i]->reassembled;
 	}
 	free(own);
 }
@@ -382,7 +296,6 @@ void pair_close(struct pair *p, struct result *res)
 	const struct fates *f = near_fates(p->near);
 	struct result *near = calloc(1, sizeof(*near));
 	struct peer_status st;
-	bool differ = p->spec->shape && p->spec->shape->n_payload;
 	uint64_t in_queues;
 
 	near_status(p->near, &st);
@@ -391,7 +304,8 @@ void pair_close(struct pair *p, struct result *res)
 		fates_beyond(near_fates(p->near), (uint16_t)t, f->tail[t], &l->tally);
 	if (near)
 		near_end(p->near, near);
-	ledger_close(l, in_queues, f->stream0, differ ? 0 : l3_bytes(p->spec), res);
+	ledger_close(l, in_queues, f->stream0,
+		     shape_sizes_differ(p->spec->shape) ? 0 : l3_bytes(p->spec), res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
 			 "%llu in queues of this host, %llu in queues of %s",
@@ -403,6 +317,7 @@ void pair_close(struct pair *p, struct result *res)
 	if (near) {
 		res->losses = near->losses;
 		res->late = near->late;
+		res->fragments = near->fragments;
 	}
 	add_far(p, res);
 	if (near)
@@ -412,6 +327,7 @@ void pair_close(struct pair *p, struct result *res)
 	judge_clocks(res);
 	add_findings(p, res);
 	add_counters(p, res);
+	res->memory_bytes = experiment_memory();
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	free(near);
 }

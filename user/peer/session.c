@@ -10,8 +10,6 @@
 #include "base/json_put.h"
 #include "engine/pace.h"
 #include "host/env.h"
-#include "host/netdev.h"
-#include "run/window.h"
 
 #define SEND_MS 10000
 
@@ -89,87 +87,6 @@ int session_open(struct session *s, const struct server_config *cfg, int fd)
 	return rc ? rc : answer(s, "hello", msg_hello, &s->hello);
 }
 
-/* For engines that need one. */
-static const char *find_device(struct session *s)
-{
-	unsigned ifindex = netdev_way(NULL, &s->peer);
-
-	if (s->cfg->ifname)
-		return s->cfg->ifname;
-	return ifindex ? if_indextoname(ifindex, s->device) : NULL;
-}
-
-static int check_plan(const struct session *s, struct error *why)
-{
-	const struct peer_plan *plan = &s->plan;
-	double max = s->cfg->max_pps;
-	char limit[FMT_MAX];
-
-	if (plan->ipv6 != (s->peer.family == AF_INET6))
-		return error_set(why, STATUS_USAGE, -EINVAL, NULL,
-				 "packets go where the control connection goes, by the same IP");
-	if (plan->reverse ? !near_tx_engine(plan->engine) : !near_rx_engine(plan->engine))
-		return error_set(why, STATUS_USAGE, -EINVAL, NULL,
-				 "the server knows no engine '%s'", plan->engine);
-	if (plan->numbers.window > window_most(plan->numbers.streams))
-		return error_set(why, STATUS_FAILED, -ENOMEM, "a smaller --count needs less",
-				 "the server has not the memory for so many numbers");
-	if (plan->reverse && max > 0 && !(plan->rate_pps > 0 && plan->rate_pps <= max))
-		return error_set(why, STATUS_FAILED, -EPERM,
-				 "a lower --rate, or a higher --max-rate on the server",
-				 "the server sends at most %s",
-				 fmt_rate(limit, sizeof(limit), max));
-	return 0;
-}
-
-static void fill_recv(struct session *s)
-{
-	const struct peer_plan *plan = &s->plan;
-
-	s->near.recv = (struct recv_spec){
-		.rx = near_rx_engine(plan->engine),
-		.ifname = find_device(s),
-		.ipv6 = plan->ipv6,
-		.port = s->cfg->port,
-		.rcvbuf = plan->rcvbuf,
-		.numbers = &s->near.numbers,
-		.from = s->peer,
-		.payload = plan->payload,
-		.pass = plan->pass,
-		.fragments = plan->fragments,
-	};
-	s->near.recv.tuning.receive.gro = plan->gro;
-	s->near.recv.tuning.receive.busy_poll_us = plan->busy_poll_us;
-	s->near.recv.tuning.rx_threads = plan->rx_threads;
-	s->near.recv.tuning.per_flow = plan->per_flow;
-}
-
-static void fill_send(struct session *s)
-{
-	const struct peer_plan *plan = &s->plan;
-
-	s->near.send = (struct send_spec){
-		.tx = near_tx_engine(plan->engine),
-		.to = s->peer, /* and nobody else */
-		.ifname = find_device(s),
-		.count = plan->count,
-		.duration_ns = plan->duration_ns,
-		.rate_pps = plan->rate_pps,
-		.payload = plan->payload,
-		.flows = plan->flows,
-		.threads = plan->numbers.streams,
-		.sndbuf = plan->sndbuf,
-		.no_wait = plan->no_wait,
-		.numbers = &s->near.numbers,
-		.settle_ns = plan->settle_ns,
-		.border = true,
-		.fragments = plan->fragments,
-	};
-	s->near.send.to.port = plan->port;
-	s->near.send.tuning.send.gso = plan->gso;
-	s->near.send.tuning.send.unconnected = plan->unconnected;
-}
-
 static void end_experiment(struct session *s)
 {
 	near_close(&s->near);
@@ -186,13 +103,10 @@ static int do_plan(struct session *s, struct json_object *msg)
 	memset(&s->plan, 0, sizeof(s->plan));
 	if (msg_take(msg, msg_plan, &s->plan) || !msg_plan_valid(&s->plan))
 		return -EBADMSG;
-	if (check_plan(s, &why))
+	s->plan.shape.payload = s->plan.shape.sizes;
+	if (session_check_plan(s, &why))
 		return refuse(s, &why);
-	s->near.numbers = s->plan.numbers;
-	if (s->plan.reverse)
-		fill_send(s);
-	else
-		fill_recv(s);
+	session_fill_plan(s);
 	if (near_open(&s->near, s->plan.reverse, &why)) {
 		end_experiment(s);
 		return refuse(s, &why);
@@ -317,6 +231,7 @@ static int send_end(struct session *s, struct result *res)
 		rc = answer(s, "flow", msg_flow, &res->arrivals.flow[i]);
 	if (!rc) {
 		res->replies = books->replies;
+		res->reassembled = books->reassembled;
 		rc = answer(s, "end", msg_end, res);
 	}
 	free(books);

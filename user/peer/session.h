@@ -37,6 +37,13 @@ int session_open(struct session *s, const struct server_config *cfg, int fd);
  */
 int session_step(struct session *s, int timeout_ms);
 
+/*
+ * For session_step(). Whether the plan that came may be: `why` says why not. Then what it means for
+ * the near end, with the client's own address as the only one to send to.
+ */
+int session_check_plan(const struct session *s, struct error *why);
+void session_fill_plan(struct session *s);
+
 /* Ends its experiment, if there is one. */
 void session_close(struct session *s);
 

@@ -18,6 +18,7 @@ static const struct column fragments[] = {
 	{"fragments_dropped", "dropped"},
 	{"fragments_abandoned", "abandoned"},
 	{"fragments_unmatched", "without a number"},
+	{"datagrams_reassembled", "datagrams put together"},
 };
 
 static const struct column own[] = {

@@ -251,6 +251,11 @@ void reread_result(const struct json_object *end, struct result *res)
 		.duration_ns = json_get_u64(end, "duration_ns"),
 		.slipped_ns = json_get_u64(end, "slipped_ns"),
 		.held_ns = json_get_u64(end, "held_ns"),
+		.payload_bytes = (unsigned)json_get_u64(end, "payload_bytes"),
+		.tx_cost = {json_get_u64(end, "tx_calls"), json_get_u64(end, "tx_cpu_ns")},
+		.rx_cost = {json_get_u64(end, "rx_calls"), json_get_u64(end, "rx_cpu_ns")},
+		.reassembled = json_get_u64(end, "datagrams_reassembled"),
+		.memory_bytes = json_get_u64(end, "memory_bytes"),
 	};
 	reread_refused(end, res);
 	reread_arrivals(end, &res->arrivals);

@@ -63,22 +63,12 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 			  fate_name(fate), c ? &c->named : NULL);
 }
 
-static unsigned l3_bytes(const struct flow *f, unsigned payload)
-{
-	return payload + 8 + (f->family == AF_INET6 ? 40 : 20);
-}
-
 /* L3 bytes of a number where packets differ. */
 static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	const struct rig *rig = arg;
 
-	return l3_bytes(&rig->flow, shape_payload(rig->spec->shape, &rig->flow, slot, number));
-}
-
-static bool packets_differ(const struct rig *rig)
-{
-	return rig->spec->shape && rig->spec->shape->n_payload;
+	return shape_l3_bytes(rig->spec->shape, &rig->flow, slot, number);
 }
 
 static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
@@ -86,7 +76,7 @@ static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
 	const struct fates_visitor visitor = {tell_fates, b};
 
 	b->stream0 = rig->tracer.fates.stream0;
-	rig->tracer.fates.l3_bytes = packets_differ(rig) ? l3_bytes_of : NULL;
+	rig->tracer.fates.l3_bytes = shape_sizes_differ(rig->spec->shape) ? l3_bytes_of : NULL;
 	rig->tracer.fates.l3_arg = rig;
 	fates_fold(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
 		   b->view->on_fates ? &visitor : NULL);
@@ -156,6 +146,7 @@ void books_take_receiver(struct books *b, struct rig *rig)
 {
 	receiver_sum(rig->receiver, &b->sink, &b->arrivals);
 	receiver_stats(rig->receiver, &b->rx);
+	b->rx_cpu_ns = receiver_cpu_ns(rig->receiver);
 }
 
 void books_describe(const struct rig *rig, struct result *res)
@@ -175,6 +166,7 @@ static void close_sender(const struct rig *rig, struct result *res)
 	sender_stats(rig->sender, &st);
 	res->waits = st.tx.waits;
 	res->wait_ns = st.tx.wait_ns;
+	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(rig->sender)};
 	res->held_ns = st.held_ns;
 	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
 	res->slipped_ns = st.slipped_ns;
@@ -195,6 +187,7 @@ static void close_receiver(const struct books *b, struct result *res)
 	res->damaged = b->sink.sums.damaged;
 	res->invalid = b->sink.sums.invalid;
 	res->foreign = b->sink.sums.foreign;
+	res->rx_cost = (struct result_cost){b->rx.calls, b->rx_cpu_ns};
 	gaps = res->arrivals.gaps; /* of the fates */
 	res->arrivals = b->arrivals;
 	res->arrivals.gaps = gaps;
@@ -284,6 +277,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 		settle_by_counter(second, &deltas, rig, res);
 		confirm_unread(b, res);
 		res->replies = secondbooks_replies(&deltas);
+		res->reassembled = secondbooks_reassembled(&deltas);
 		secondbooks_free(second);
 	}
 	counters_deltas_free(&deltas);
@@ -311,7 +305,7 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 	books_describe(rig, res);
 	ledger_close(&b->ledger, in_qdiscs + in_reassembly + b->in_socket,
 		     rig->tracer.fates.stream0,
-		     packets_differ(rig) ? 0 : l3_bytes(&rig->flow, rig->flow.payload), res);
+		     shape_sizes_differ(rig->spec->shape) ? 0 : shape_l3_bytes(NULL, &rig->flow, 0, 0), res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
 			 "%llu in the queueing discipline, %llu in reassembly, %llu in the socket",
@@ -321,6 +315,7 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 		res->fragments = fragments;
 	close_sender(rig, res);
 	close_receiver(b, res);
+	res->memory_bytes = experiment_memory();
 	tracer_losses(&rig->tracer, &b->ledger, res);
 	rc = compare(b, rig, res, err);
 	advise(rig, b, res);

@@ -13,6 +13,7 @@ struct books {
 	uint16_t stream0;
 	struct sink sink; /* sums of the receiving threads */
 	struct rx_stats rx;
+	uint64_t rx_cpu_ns;
 	struct arrivals arrivals;
 	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */
 	uint64_t unread_confirmed; /* events of the kernel freeing them */

@@ -92,6 +92,7 @@ static void *receiving_thread(void *arg)
 	gate_report(&me->receiver->gate);
 	if (!rc)
 		receive_all(me);
+	worker_ends(&me->worker);
 	return NULL;
 }
 

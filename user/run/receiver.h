@@ -51,7 +51,7 @@ void receiver_resume(struct receiver *r);
 /* Numbers delivered so far. May be called while the threads run. */
 uint64_t receiver_delivered(const struct receiver *r);
 
-/* CPU time of the threads until now, or until they ended as far as it was asked for before; ns. */
+/* CPU time of the threads until now, or until they ended; ns. */
 uint64_t receiver_cpu_ns(struct receiver *r);
 
 /* Those that arrive; with fates they are the run's. */

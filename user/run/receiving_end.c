@@ -180,20 +180,32 @@ void receiving_end_name(struct receiving_end *e)
 	}
 }
 
+static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
+{
+	const struct receiving_end *e = arg;
+
+	return shape_l3_bytes(e->spec->shape, &e->flow, slot, number);
+}
+
 void receiving_end_fold(struct receiving_end *e, unsigned slot, uint64_t upto,
 			const struct fates_visitor *visitor)
 {
 	tracer_set_tail(&e->tracer, slot, upto);
 	receiver_set_tail(e->receiver, slot, upto);
+	e->tracer.fates.l3_bytes = shape_sizes_differ(e->spec->shape) ? l3_bytes_of : NULL;
+	e->tracer.fates.l3_arg = e;
 	fates_fold(&e->tracer.fates, (uint16_t)slot, upto, e->ledger.ignored, &e->ledger.tally,
 		   visitor);
 }
 
 void receiving_end_sums(struct receiving_end *e, struct sink *sum, struct result *res)
 {
+	struct rx_stats st;
 	uint64_t ns;
 
 	receiver_sum(e->receiver, sum, &res->arrivals);
+	receiver_stats(e->receiver, &st);
+	res->rx_cost = (struct result_cost){st.calls, receiver_cpu_ns(e->receiver)};
 	res->duplicated = sum->sums.duplicated;
 	res->late += sum->sums.late;
 	res->damaged = sum->sums.damaged;

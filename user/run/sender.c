@@ -163,6 +163,7 @@ static void *sending_thread(void *arg)
 		gate_pass(&me->sender->gate);
 		send_all(me);
 	}
+	worker_ends(&me->worker);
 	atomic_store(&me->done, true);
 	return NULL;
 }

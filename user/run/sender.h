@@ -62,7 +62,7 @@ int sender_join(struct sender *s, struct error *err);
  */
 uint64_t sender_next(const struct sender *s, unsigned slot);
 
-/* CPU time of the threads until now, or until they ended as far as it was asked for before; ns. */
+/* CPU time of the threads until now, or until they ended; ns. */
 uint64_t sender_cpu_ns(struct sender *s);
 
 /* Numbers up to here may be used: the window has moved. Only for runs longer than the window. */

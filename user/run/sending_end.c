@@ -158,15 +158,8 @@ int sending_end_open(struct sending_end *e, const struct send_spec *spec, struct
 static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	const struct sending_end *e = arg;
-	unsigned header = 8 + (e->flow.family == AF_INET6 ? 40 : 20);
 
-	return header + (e->spec->shape ? shape_payload(e->spec->shape, &e->flow, slot, number)
-					: e->flow.payload);
-}
-
-static bool packets_differ(const struct sending_end *e)
-{
-	return e->spec->shape && e->spec->shape->n_payload;
+	return shape_l3_bytes(e->spec->shape, &e->flow, slot, number);
 }
 
 void sending_end_name(struct sending_end *e)
@@ -244,7 +237,7 @@ void sending_end_fold(struct sending_end *e, unsigned slot, uint64_t upto,
 {
 	struct fates *f = sending_end_fates(e);
 
-	f->l3_bytes = packets_differ(e) ? l3_bytes_of : NULL;
+	f->l3_bytes = shape_sizes_differ(e->spec->shape) ? l3_bytes_of : NULL;
 	f->l3_arg = e;
 	if (e->traced)
 		tracer_set_tail(&e->tracer, slot, upto);
@@ -278,7 +271,8 @@ void sending_end_describe(const struct sending_end *e, struct result *res)
 void sending_end_books(struct sending_end *e, uint64_t in_queues, struct result *res)
 {
 	ledger_close(&e->ledger, in_queues, sending_end_fates(e)->stream0,
-		     packets_differ(e) ? 0 : l3_bytes_of(e, 0, 0), res);
+		     shape_sizes_differ(e->spec->shape) ? 0 : shape_l3_bytes(NULL, &e->flow, 0, 0),
+		     res);
 	if (e->traced)
 		tracer_losses(&e->tracer, &e->ledger, res);
 	sending_end_stats(e, res);
@@ -293,6 +287,7 @@ void sending_end_stats(const struct sending_end *e, struct result *res)
 	sender_stats(e->sender, &st);
 	res->waits = st.tx.waits;
 	res->wait_ns = st.tx.wait_ns;
+	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(e->sender)};
 	res->slipped_ns = st.slipped_ns;
 	res->held_ns = st.held_ns;
 	res->deliberate.asked = e->spec->shape && shape_has_faults(e->spec->shape);

@@ -61,6 +61,7 @@ struct recv_spec {
 	const struct fates_numbers *numbers; /* of the sender; NULL: streams are learned */
 	struct endpoint from;		     /* the sender's address; family 0: not known */
 	unsigned payload;		     /* length of all packets; 0: any */
+	const struct shape *shape;	     /* which length each has; NULL: not known, or alike */
 	bool pass;			     /* rx xdp: the program only looks, a socket receives */
 	bool fragments;			     /* datagrams are larger than the MTU */
 };

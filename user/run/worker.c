@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <sys/resource.h>
@@ -126,15 +127,31 @@ void worker_join(struct worker *w)
 	w->started = false;
 }
 
-uint64_t worker_cpu_ns(struct worker *w)
+static uint64_t time_of(clockid_t clock)
 {
 	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t worker_cpu_ns(struct worker *w)
+{
+	uint64_t now = atomic_load(&w->ended_cpu_ns);
 	clockid_t clock;
 
 	/* the clock ends with the thread */
-	if (w->started && !pthread_getcpuclockid(w->thread, &clock) && !clock_gettime(clock, &ts))
-		w->cpu_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if (!now && w->started && !pthread_getcpuclockid(w->thread, &clock))
+		now = time_of(clock);
+	if (now)
+		w->cpu_ns = now;
 	return w->cpu_ns;
+}
+
+void worker_ends(struct worker *w)
+{
+	atomic_store(&w->ended_cpu_ns, time_of(CLOCK_THREAD_CPUTIME_ID));
 }
 
 static void on_interrupt(int signal)

@@ -47,8 +47,9 @@ int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *
 /* Zero-initialised: not started. */
 struct worker {
 	pthread_t thread;
-	bool started;	 /* and not joined yet */
-	uint64_t cpu_ns; /* private: as last asked for */
+	bool started;		       /* and not joined yet */
+	uint64_t cpu_ns;	       /* private: as last asked for */
+	_Atomic uint64_t ended_cpu_ns; /* private: of all its life; 0: it runs */
 };
 
 int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err);
@@ -56,8 +57,11 @@ int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error
 /* Waits for its end; nothing if it was never started. */
 void worker_join(struct worker *w);
 
-/* CPU time until now, or until it ended as far as it was asked for before; ns. */
+/* CPU time until now, or until it ended; ns. */
 uint64_t worker_cpu_ns(struct worker *w);
+
+/* The last that the thread itself does: what CPU time it took stays known. */
+void worker_ends(struct worker *w);
 
 /* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
 void worker_allow_interrupts(void);
