@@ -182,15 +182,14 @@ struct view {
 	unsigned shown;
 };
 
-static void on_trial(void *arg, const struct found_trial *t, const struct result *res)
+static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct view *v = arg;
-	struct json_out *json = report_json(v->report);
 
 	log_progress_clear();
-	if (json)
-		json_out_each(json, "trial", json_found_trial(t, res));
-	else
+	if (report_records(v->report))
+		report_series_trial(v->report, json_found_trial(t));
+	if (!report_json(v->report))
 		text_found_trial(stdout, ++v->shown, t);
 	fflush(stdout);
 }
@@ -243,18 +242,8 @@ static void lowers_add(struct lowers *l, const struct found *f)
 	}
 }
 
-static void print_spread(const char *name, struct trials_summary s, unsigned n)
-{
-	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
-
-	printf("%s of %u searches: median %s, lowest %s, highest %s, spread %.1f %%%s\n", name, n,
-	       fmt_rate(median, sizeof(median), s.median), fmt_rate(min, sizeof(min), s.min),
-	       fmt_rate(max, sizeof(max), s.max), s.spread * 100,
-	       s.spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single searches)" : "");
-}
-
-/* How steady they are: as text if `o` is NULL, else as members of it. */
-static void show_spread(struct lowers *l, const struct found *f, struct json_object *o)
+/* How steady they are: as text, and as members of `o`, if it is not NULL. */
+static void show_spread(struct lowers *l, const struct found *f, bool text, struct json_object *o)
 {
 	struct json_object *all = o ? json_object_new_object() : NULL;
 
@@ -266,8 +255,8 @@ static void show_spread(struct lowers *l, const struct found *f, struct json_obj
 		s = trials_summary_of(l->value[g], l->n[g]);
 		if (o)
 			json_put(all, f->goal[g].name, trials_summary_json(s));
-		else
-			print_spread(f->goal[g].name, s, l->n[g]);
+		if (text)
+			text_found_spread(stdout, f->goal[g].name, &s, l->n[g]);
 	}
 	if (o)
 		json_put(o, "lower_pps_of_all", all);
@@ -282,7 +271,7 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 	struct found found = {};
 	int rc = lowers_open(&lowers, o->run.repeat, err);
 
-	if (report_json(report) && o->run.repeat > 1)
+	if (report_records(report) && o->run.repeat > 1)
 		all = json_object_new_array();
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
 		rc = search_run(s, report, &found, err);
@@ -291,20 +280,20 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 		lowers_add(&lowers, &found);
 		if (all)
 			json_object_array_add(all, json_found(&found));
-		else if (!report_json(report) && found.trials)
+		if (!report_json(report) && found.trials)
 			text_found(stdout, &found);
 	}
-	if (report_json(report))
+	if (report_records(report))
 		end = json_found(&found);
 	if (o->run.repeat > 1)
-		show_spread(&lowers, &found, end);
+		show_spread(&lowers, &found, !report_json(report), end);
 	if (all)
 		json_put(end, "searches", all);
 	lowers_close(&lowers);
 	return end;
 }
 
-static void put_start(const struct search_options *o, const struct search *s, struct json_out *json)
+static void put_start(const struct search_options *o, const struct search *s, struct report *report)
 {
 	struct json_object *start = json_solo_origin(program_argc, program_argv, env_read(NULL));
 	const struct mlr_goal *goal = &s->goal[0];
@@ -316,7 +305,7 @@ static void put_start(const struct search_options *o, const struct search *s, st
 		json_put(start, "exceed_ratio", json_object_new_double(goal->exceed_ratio));
 		json_put(start, "precision", json_object_new_double(goal->width));
 	}
-	json_out_once(json, "start", start);
+	report_series(report, start);
 }
 
 static int run_search(void *options, struct error *err)
@@ -339,11 +328,11 @@ static int run_search(void *options, struct error *err)
 		return err->status;
 	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {
 		run_prepare(err);
-		if (report_json(view.report))
-			put_start(o, &s, report_json(view.report));
+		if (report_records(view.report))
+			put_start(o, &s, view.report);
 		end = search_repeatedly(o, &s, view.report, err);
 		if (end)
-			json_out_once(report_json(view.report), "end", end);
+			report_series_end(view.report, end, err);
 	}
 	return report_finish(view.report, err);
 }

@@ -283,6 +283,51 @@ const struct result *report_result(const struct report *r)
 	return r->booked ? r->res : NULL;
 }
 
+bool report_records(const struct report *r)
+{
+	return r->json || r->ledger;
+}
+
+void report_series(struct report *r, struct json_object *start)
+{
+	if (r->ledger)
+		ledgerfile_series(r->ledger, r->schema, start);
+	if (r->json)
+		json_out_once(r->json, "start", json_object_get(start));
+	json_object_put(start);
+}
+
+void report_series_trial(struct report *r, struct json_object *members)
+{
+	struct json_object *trial;
+
+	if (r->ledger)
+		ledgerfile_trial(r->ledger, members);
+	if (r->json) {
+		trial = r->booked ? json_end(r->res) : json_object_new_object();
+		json_object_object_foreach (members, key, value)
+			json_put(trial, key, json_object_get(value));
+		json_out_each(r->json, "trial", trial);
+	}
+	json_object_put(members);
+}
+
+void report_series_end(struct report *r, struct json_object *end, const struct error *err)
+{
+	struct json_object *failed;
+
+	if (r->ledger && err->status != STATUS_OK) {
+		failed = json_error(err->message, err->hint, err->status);
+		ledgerfile_error(r->ledger, failed);
+		json_object_put(failed);
+	}
+	if (r->ledger)
+		ledgerfile_series_end(r->ledger, end);
+	if (r->json)
+		json_out_once(r->json, "end", json_object_get(end));
+	json_object_put(end);
+}
+
 struct json_out *report_json(const struct report *r)
 {
 	return r->json;

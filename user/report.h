@@ -83,6 +83,16 @@ bool report_ended(const struct report *r);
 /* True after a signal, or if the reader of stdout has gone. */
 bool report_interrupted(const struct report *r);
 
+/*
+ * Of a command that shows its trials itself: what the document and the ledger begin with, if there
+ * is one of them; what is told of the trial that was run last, beside its books; and their end,
+ * with `err` of it all. JSON is taken.
+ */
+bool report_records(const struct report *r);
+void report_series(struct report *r, struct json_object *start);
+void report_series_trial(struct report *r, struct json_object *members);
+void report_series_end(struct report *r, struct json_object *end, const struct error *err);
+
 /* The books of the last trial; NULL: it came to none. */
 const struct result *report_result(const struct report *r);
 

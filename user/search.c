@@ -13,6 +13,7 @@
 
 #define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
 #define LATE_NS	   5000000 /* and so long: hiccups of the scheduler */
+#define HELD_SHARE 0.1	   /* who waits for so much of the time is held back, not slow */
 
 struct hunt {
 	const struct search *s;
@@ -55,14 +56,31 @@ static void tell_progress(const struct hunt *h, const struct found_trial *t, dou
 }
 
 /*
- * What was lost, and what was not sent within the time that was meant for it: a sender that takes
- * longer has sent at a lower rate.
+ * Whether the sender waited for room in its send buffer or ring, and was late for that: what is
+ * behind it takes no more, however fast this host generates.
  */
-static void judge(struct found_trial *t, const struct result *res)
+static bool was_held_back(const struct found_trial *t, const struct result *res, unsigned threads)
 {
-	uint64_t most = t->time_ns + (uint64_t)((double)t->time_ns * LATE_SHARE) + LATE_NS;
+	double waited = (double)res->wait_ns / threads;
+	double late = (double)res->duration_ns - (double)t->time_ns;
+
+	if (t->intended)
+		return late > 0 && waited > late / 2;
+	return waited > (double)res->duration_ns * HELD_SHARE;
+}
+
+/*
+ * What was lost, and what was not sent within the time that was meant for it: a sender that takes
+ * longer has sent at a lower rate. Hiccups of the scheduler are no reason to say so; a queue that
+ * is full is one, however short.
+ */
+static void judge(struct found_trial *t, const struct result *res, unsigned threads)
+{
+	uint64_t hiccup = (uint64_t)((double)t->time_ns * LATE_SHARE) + LATE_NS, most;
 	double offered = (double)res->sent, bad;
 
+	t->held_back = was_held_back(t, res, threads);
+	most = t->time_ns + (t->held_back ? 0 : hiccup);
 	if (t->intended && res->duration_ns > most)
 		offered *= (double)t->time_ns / (double)res->duration_ns;
 	if (t->intended > offered)
@@ -91,10 +109,10 @@ static int run_trial(struct hunt *h, struct rate rate, bool set, struct found_tr
 			rc = -EIO;
 	}
 	if (!rc) {
-		judge(t, report_result(h->report));
+		judge(t, report_result(h->report), spec.threads);
 		h->found->trials++;
 		h->trials_ns += t->time_ns;
-		h->s->on_trial(h->s->arg, t, report_result(h->report));
+		h->s->on_trial(h->s->arg, t);
 	}
 	shape_plan_free(&shape);
 	return rc;
@@ -129,6 +147,11 @@ static int rate_pps(const struct search *s, struct rate rate, double *pps, struc
 	return rc;
 }
 
+static const char *who_limits(const struct found *f)
+{
+	return f->held_back ? "the sender's device takes" : "this host generates";
+}
+
 /*
  * The warm-up: as much as may be asked for. It tells what the generator can do, so that nothing is
  * blamed on the path that was never sent.
@@ -154,16 +177,16 @@ static int find_limits(struct hunt *h, struct error *err)
 	f->payload_bytes = report_result(h->report)->payload_bytes;
 	f->max_pps = f->generator_pps;
 	f->generator_limited = !s->max_set || f->generator_pps < t.rate_pps * (1 - LATE_SHARE);
+	f->held_back = f->generator_limited && t.held_back;
 	if (!f->generator_limited)
 		f->max_pps = t.rate_pps;
 	else if (s->max_set)
-		log_warn("this host generates %.0f packets/s of the %.0f of --max-rate: the search "
-			 "ends there",
-			 f->generator_pps, t.rate_pps);
+		log_warn("%s %.0f packets/s of the %.0f of --max-rate: the search ends there",
+			 who_limits(f), f->generator_pps, t.rate_pps);
 	if (f->max_pps > f->min_pps)
 		return 0;
 	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",
-			 "this host generates %.0f packets/s only, and --min-rate is %.0f",
+			 "%s %.0f packets/s only, and --min-rate is %.0f", who_limits(f),
 			 f->max_pps, f->min_pps);
 }
 
@@ -225,7 +248,7 @@ static int measure_mrr(struct hunt *h, struct error *err)
 /* What lost most in the trials at a rate that lost more than was allowed. */
 static void find_culprit(const struct hunt *h, double pps, double allowed, struct found_rate *rate)
 {
-	uint64_t dropped[STAGE_COUNT] = {}, unsent = 0, most = 0;
+	uint64_t dropped[STAGE_COUNT] = {}, unsent = 0, held_back = 0, most = 0;
 
 	rate->stage = STAGE_NONE;
 	for (unsigned i = 0; i < h->n_log; i++) {
@@ -234,6 +257,7 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 		if (fabs(t->rate_pps - pps) > pps * 1e-9 || t->loss_share <= allowed)
 			continue;
 		unsent += t->unsent;
+		held_back += t->held_back ? t->unsent : 0;
 		for (int s = 0; s < STAGE_COUNT; s++)
 			dropped[s] += t->dropped[s];
 	}
@@ -244,7 +268,7 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 		}
 	}
 	if (unsent > most)
-		rate->limit = FOUND_LIMIT_GENERATOR;
+		rate->limit = held_back * 2 > unsent ? FOUND_LIMIT_QUEUE : FOUND_LIMIT_GENERATOR;
 	else if (most)
 		rate->limit = FOUND_LIMIT_PATH;
 }
@@ -273,7 +297,7 @@ static void take_bounds(const struct hunt *h)
 		if (b.has_upper)
 			find_culprit(h, b.upper, rate->loss_ratio, rate);
 		else if (b.has_lower && f->generator_limited)
-			rate->limit = FOUND_LIMIT_GENERATOR;
+			rate->limit = f->held_back ? FOUND_LIMIT_QUEUE : FOUND_LIMIT_GENERATOR;
 	}
 }
 

@@ -24,7 +24,7 @@ struct search {
 	unsigned mrr_trials;
 	uint64_t mrr_ns;
 	/* Each trial, when its books are closed. */
-	void (*on_trial)(void *arg, const struct found_trial *t, const struct result *res);
+	void (*on_trial)(void *arg, const struct found_trial *t);
 	void *arg;
 };
 

@@ -108,24 +108,24 @@ static struct json_object *error_object(const struct error *err)
 static void show_trial(struct course *c, const struct point *point, const struct planned *p,
 		       unsigned trial, const struct error *failed)
 {
-	struct json_out *json = report_json(c->report);
 	const struct result *res = report_result(c->report);
 	struct json_object *o;
 
-	if (!json) {
-		if (c->s->csv)
-			rows_csv_trial(&c->rows, point->text, trial, res, failed);
+	if (c->s->csv) {
+		rows_csv_trial(&c->rows, point->text, trial, res, failed);
 		fflush(stdout);
-		return;
 	}
-	o = res ? json_end(res) : json_object_new_object();
+	if (!report_records(c->report))
+		return;
+	o = json_object_new_object();
 	json_put(o, "parameters", parameters(c->s->points, point));
 	json_put_u64(o, "trial", trial);
 	json_put_text(o, "tx", p->spec.tx->name);
 	json_put_text(o, "rx", p->spec.rx->name);
+	json_put_u64(o, "payload_bytes", p->spec.payload);
 	if (failed)
 		json_put(o, "error", error_object(failed));
-	json_out_each(json, "trial", o);
+	report_series_trial(c->report, o);
 }
 
 static void show_point(struct course *c, const struct point *point, const struct error *failed)
@@ -133,11 +133,9 @@ static void show_point(struct course *c, const struct point *point, const struct
 	struct json_object *o;
 
 	log_progress_clear();
-	if (!report_json(c->report)) {
-		if (!c->s->csv)
-			rows_point(&c->rows, point->text, c->trials, failed);
+	if (!report_json(c->report) && !c->s->csv) {
+		rows_point(&c->rows, point->text, c->trials, failed);
 		fflush(stdout);
-		return;
 	}
 	o = json_object_new_object();
 	json_put(o, "parameters", parameters(c->s->points, point));
@@ -207,10 +205,10 @@ static void put_start(const struct course *c)
 	json_put(o, "parameters", names);
 	json_put_u64(o, "points", c->s->points->n);
 	json_put_u64(o, "repeat", c->repeat);
-	json_out_once(report_json(c->report), "start", o);
+	report_series(c->report, o);
 }
 
-static void put_end(struct course *c, bool interrupted)
+static void put_end(struct course *c, bool interrupted, const struct error *err)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -219,7 +217,7 @@ static void put_end(struct course *c, bool interrupted)
 	json_put_bool(o, "interrupted", interrupted);
 	json_put(o, "points", c->summary);
 	c->summary = NULL;
-	json_out_once(report_json(c->report), "end", o);
+	report_series_end(c->report, o, err);
 }
 
 static void run_all(struct course *c, struct error *err)
@@ -228,18 +226,18 @@ static void run_all(struct course *c, struct error *err)
 	bool going = true;
 
 	run_prepare(err);
-	if (report_json(c->report))
+	if (report_records(c->report))
 		put_start(c);
 	open_rows(c);
 	c->start_ns = pace_now();
 	for (unsigned i = 0; i < points->n && going; i++)
 		going = run_point(c, &points->at[i]);
 	log_progress_clear();
-	if (report_json(c->report))
-		put_end(c, !going);
 	if (c->failed)
 		error_set(err, STATUS_FAILED, -EIO, NULL, "%u of %u trials failed", c->failed,
 			  c->done);
+	if (report_records(c->report))
+		put_end(c, !going, err);
 }
 
 void series_run(const struct series *s, struct report *report, const struct run_options *o,

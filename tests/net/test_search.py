@@ -63,7 +63,7 @@ def a_known_bottleneck():
     assert ndr["lower_pps"] < ndr["upper_pps"] <= ndr["lower_pps"] / (1 - 0.2) * (1 + NEAR), ndr
     assert pdr["done"] and pdr["lower_pps"] >= ndr["lower_pps"], (ndr, pdr)
     assert mrr["upper_pps"] <= capacity * (1 + NEAR), mrr
-    assert mrr["limited_by"] == "generator" or mrr["stage"] == "qdisc", mrr
+    assert mrr["limited_by"] in ("generator", "send_queue") or mrr["stage"] == "qdisc", mrr
 
 
 @case
@@ -159,6 +159,43 @@ def mrr():
     for name, value in wanted.items():
         assert abs(end["mrr"][name] - value) < 0.01, (name, value, end)
     assert end["mrr"]["stage"] == "netfilter"
+
+
+@thorough
+def the_device_takes_no_more():
+    """A queue that holds all that the send buffer lets through: nothing is lost, and nothing slow."""
+    require_root()
+    with lab():
+        configure("tx", "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate",
+                  f"{RATE * FRAME * 8}bit", "burst", str(10 * FRAME), "limit", "10m")
+        document = search("--lab", NAME, "--tx", "socket", "-t", "1", "--sum", "3", "--rt", "1",
+                          "--min-rate", "1k", "--max-rate", "30k", "--precision", "5%", "-q",
+                          seconds=300)
+    assert_log(document)
+    end = document["end"]
+    assert end["held_back"] and document["trials"][0]["waits"], document["trials"][0]
+    assert end["ndr"]["limited_by"] == "send_queue" and end["ndr"]["stage"] is None, end["ndr"]
+    # 166 packets fit the send buffer
+    assert end["ndr"]["lower_pps"] <= (RATE + 166 + 10) * (1 + NEAR), end["ndr"]
+
+
+@thorough
+def a_ledger_tells_what_the_search_told():
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        ledger = f"{directory}/search.ledger"
+        document = search("--mrr", "-t", "100ms", "--max-rate", "20k", "--fault", "netfilter=50%",
+                          "--ledger", ledger)
+        report = pktledger("report", "-j", ledger)
+        assert report.status == 0 and len(report.json["documents"]) == 1, report
+        assert_valid(report.json)
+        kept = report.json["documents"][0]
+        for key in "start", "trials", "end":
+            assert kept[key] == document[key], key
+        text = pktledger("report", ledger)
+        assert "MRR" in text.out and "netfilter" in text.out, text
+        page = pktledger("report", "--html", "-", ledger)
+        assert page.status == 0 and "What this path can take" in page.out, page.err
 
 
 @thorough

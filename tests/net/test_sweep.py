@@ -9,6 +9,7 @@ import math
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -99,6 +100,33 @@ def interrupted():
     end = events[-1]["data"]
     assert events[-1]["event"] == "end" and end["interrupted"] is True
     assert [e["event"] for e in events[:-1]] == ["trial"] * end["trials"] and end["trials"] <= 1
+
+
+@case
+def a_sweep_that_is_killed_has_a_ledger():
+    """Of all that was measured: each trial with its parameters, and each of their runs."""
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        ledger = f"{directory}/sweep.ledger"
+        with started("sweep", "--json-lines", *QUICK, "--fault", "netfilter=50%", "--ledger",
+                     ledger, "--vary", "seed=1..50/1") as process:
+            lines = [json.loads(process.stdout.readline()) for _ in range(3)]
+            process.kill()
+            process.wait()
+        told = [line["data"] for line in lines if line["event"] == "trial"]
+        assert len(told) == 2, lines
+        report = pktledger("report", "-j", ledger)
+        assert report.status == 0, report
+        assert_valid(report.json)
+        document, = report.json["documents"]
+        assert document["schema"] == "pktledger/sweep/1" and "end" not in document, document
+        assert document["trials"][:2] == told
+        text = pktledger("report", ledger).out
+        assert "was killed" in text and "netfilter" in text, text
+        assert pktledger("report", "--csv", ledger).out.startswith("seed,trial,")
+        run_2 = pktledger("report", "-j", "-n", "3", ledger).json["documents"]
+        assert [d["schema"] for d in run_2] == ["pktledger/run/1"], run_2
+        assert run_2[0]["fates_agree"] and run_2[0]["end"]["sent"] == told[1]["sent"], run_2
 
 
 @case

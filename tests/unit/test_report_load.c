@@ -284,6 +284,94 @@ static void runs_are_apart(void **state)
 	ledgers_free(l);
 }
 
+static struct json_object *command(const char *word, unsigned second)
+{
+	return object(
+		"{\"time\":\"2024-05-01T12:00:%02u.000000Z\",\"command\":[\"pktledger\",\"%s\"],"
+		"\"parameters\":[\"rate\"]}",
+		second, word);
+}
+
+static void put_run(struct ledgerfile *lf, const char *word, unsigned second, unsigned sent)
+{
+	struct json_object *start = command(word, second);
+
+	assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
+	json_object_put(start);
+	ledgerfile_fates(lf, 1, 0, sent - 1, "delivered", NULL);
+	put(ledgerfile_end, lf,
+	    object("{\"attempted\":%u,\"sent\":%u,\"delivered\":%u,\"dropped\":0,"
+		   "\"duration_ns\":1000000000,\"tx_pps\":%u,\"balanced\":true}",
+		   sent, sent, sent, sent));
+}
+
+/* Two trials, one that failed, and an end if it has one; then a run of its own. */
+static void write_sweep(bool whole)
+{
+	struct json_object *start = command("sweep", 0);
+	struct ledgerfile *lf;
+	struct error err = {};
+
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_series(lf, "pktledger/sweep/1", start), 0);
+	json_object_put(start);
+	put_run(lf, "sweep", 1, 10);
+	put(ledgerfile_trial, lf, object("{\"parameters\":{\"rate\":\"10\"},\"trial\":1}"));
+	put(ledgerfile_trial, lf,
+	    object("{\"parameters\":{\"rate\":\"15\"},\"error\":{\"message\":\"no luck\"}}"));
+	put_run(lf, "sweep", 2, 20);
+	put(ledgerfile_trial, lf, object("{\"parameters\":{\"rate\":\"20\"},\"trial\":1}"));
+	if (whole)
+		put(ledgerfile_series_end, lf, object("{\"trials\":3,\"failed\":1}"));
+	put_run(lf, "run", 9, 30);
+	finish(lf);
+}
+
+static void text_of(const struct ledgers_document *d, char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+	const struct print_view view = {.out = out, .width = 80};
+
+	print_document(&view, d);
+	fclose(out);
+}
+
+static void a_sweep_is_one_document(void **state)
+{
+	const struct ledgers_document *d;
+	struct json_object *trial;
+	char text[8192];
+	struct ledgers *l;
+	unsigned n;
+
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		unlink(path);
+		write_sweep(whole);
+		l = load(0, UINT64_MAX);
+		d = ledgers_documents(l, &n);
+		assert_int_equal(n, 2);
+		assert_string_equal(d[0].command, "sweep");
+		assert_int_equal(d[0].number, 1);
+		assert_int_equal(d[0].from_ns, START * S);
+		assert_int_equal(d[0].to_ns, (START + 3) * S);
+		assert_int_equal(json_get_length(d[0].json, "trials"), 3);
+		assert_int_equal(json_get(d[0].json, "end") != NULL, whole);
+		trial = json_get_item(d[0].json, "trials", 2);
+		assert_int_equal(json_get_u64(trial, "sent"), 20);
+		assert_string_equal(json_get_text(json_get(trial, "parameters"), "rate"), "20");
+		assert_null(json_get(json_get_item(d[0].json, "trials", 1), "sent"));
+		assert_string_equal(d[1].command, "run");
+		assert_int_equal(d[1].number, 4);
+		text_of(&d[0], text, sizeof(text));
+		assert_non_null(strstr(text, "\nrate"));
+		assert_non_null(strstr(text, "\n15"));
+		assert_non_null(strstr(text, "failed: no luck"));
+		assert_int_equal(strstr(text, "was killed") == NULL, whole);
+		ledgers_free(l);
+	}
+}
+
 /* At whatever byte it was cut, all before it is used. */
 static void any_cut(void **state)
 {
@@ -393,6 +481,7 @@ static void odd_lines(void **state)
 
 	(void)state;
 	write_trace(3);
+	write_sweep(true);
 	f = fopen(path, "r");
 	assert_true(getdelim(&whole, &size, '\0', f) > 0);
 	fclose(f);
@@ -476,6 +565,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_window_of_it, remove_file),
 		cmocka_unit_test_teardown(thousands_of_intervals, remove_file),
 		cmocka_unit_test_teardown(runs_are_apart, remove_file),
+		cmocka_unit_test_teardown(a_sweep_is_one_document, remove_file),
 		cmocka_unit_test_teardown(any_cut, remove_file),
 		cmocka_unit_test_teardown(spoilt_lines, remove_file),
 		cmocka_unit_test_teardown(foreign_files, remove_file),

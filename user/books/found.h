@@ -11,7 +11,8 @@
 enum found_limit {
 	FOUND_LIMIT_NONE,      /* it is not known to be too high */
 	FOUND_LIMIT_PATH,      /* packets were lost on the way */
-	FOUND_LIMIT_GENERATOR, /* most were not even sent in time */
+	FOUND_LIMIT_GENERATOR, /* most were not even sent in time, */
+	FOUND_LIMIT_QUEUE,     /* because the sender's queue was full: its device took no more */
 };
 
 struct found_trial {
@@ -20,6 +21,7 @@ struct found_trial {
 	uint64_t time_ns;  /* intended */
 	uint64_t intended; /* packets; 0: as many as it gets */
 	uint64_t unsent;   /* of those, not sent in that time */
+	bool held_back;	   /* it was the sender's queue that it waited for */
 	double loss_share; /* lost and unsent, of those intended */
 	uint64_t dropped[STAGE_COUNT];
 };
@@ -39,7 +41,8 @@ struct found_rate {
 struct found {
 	double min_pps, max_pps; /* searched between these */
 	double generator_pps;	 /* what was sent when as much as possible was asked for */
-	bool generator_limited;	 /* that is less than was asked for, and so is max_pps */
+	bool generator_limited;	 /* that is less than was asked for, and so is max_pps, */
+	bool held_back;		 /* because the sender's queue was full */
 	unsigned goals;
 	struct found_rate goal[FOUND_GOALS], mrr;
 	unsigned frame_bytes, payload_bytes;

@@ -7,8 +7,11 @@
 
 #include "books/found.h"
 
-/* A trial: the end of a run with what was intended. */
-struct json_object *json_found_trial(const struct found_trial *t, const struct result *res);
+/* What limited_by says, by enum found_limit; NULL: nothing is to blame. */
+extern const char *const found_limits[FOUND_LIMIT_QUEUE + 1];
+
+/* What is told of a trial beside the end of its run: what was intended, what came of it. */
+struct json_object *json_found_trial(const struct found_trial *t);
 
 /* The end: ndr, pdr, mrr (null: not looked for), and between which limits. */
 struct json_object *json_found(const struct found *f);

@@ -144,32 +144,53 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 	return lf->rc;
 }
 
-int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data)
+static int tell(struct ledgerfile *lf, const char *event, const char *schema,
+		struct json_object *data)
 {
 	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, "limit", NULL, data);
+	ledgerfile_event(lf, event, schema, data);
 	return flush(lf);
+}
+
+int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data)
+{
+	return tell(lf, "limit", NULL, data);
 }
 
 int ledgerfile_error(struct ledgerfile *lf, struct json_object *data)
 {
-	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, "error", NULL, data);
-	return flush(lf);
+	return tell(lf, "error", NULL, data);
 }
 
 int ledgerfile_end(struct ledgerfile *lf, struct json_object *data)
 {
-	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, "end", NULL, data);
-	return flush(lf);
+	return tell(lf, "end", NULL, data);
+}
+
+int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data)
+{
+	return tell(lf, "series", schema, data);
+}
+
+int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data)
+{
+	return tell(lf, "trial", NULL, data);
+}
+
+int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data)
+{
+	return tell(lf, "series_end", NULL, data);
 }
 
 static int first_only(void *arg, const char *json, size_t len)
 {
-	static const char start[] = "{\"event\":\"start\"";
+	static const char *const first[] = {"{\"event\":\"start\"", "{\"event\":\"series\""};
 
-	*(bool *)arg = len >= sizeof(start) - 1 && !memcmp(json, start, sizeof(start) - 1);
+	for (unsigned i = 0; i < 2; i++) {
+		size_t n = strlen(first[i]);
+
+		*(bool *)arg |= len >= n && !memcmp(json, first[i], n);
+	}
 	return 1;
 }
 

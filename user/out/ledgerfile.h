@@ -17,6 +17,17 @@
  *	{"event":"fates","data":{"stream":7,"ranges":[[first,last,id],..]}}
  *	{"event":"limit","data":{..}}, {"event":"error","data":{..}}, {"event":"end","data":{..}}
  *
+ * A sweep, a search or a preset is a series of runs:
+ *
+ *	{"event":"series","schema":"pktledger/sweep/1","data":{..}}  what its own -j begins with
+ *	start .. end as above                                        a run
+ *	{"event":"trial","data":{..}}                                what it was in the series
+ *	...
+ *	{"event":"series_end","data":{..}}
+ *
+ * `trial` has what its -j tells of a trial beside the end of the run, which stands before it; if
+ * the run failed before it began, the `trial` line is all there is, and has an `error`.
+ *
  * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
  * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
  * "unaccounted". Ranges are inclusive, in numbers from 0 of their stream; those of a stream ascend
@@ -60,6 +71,11 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
 int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data);
 int ledgerfile_error(struct ledgerfile *lf, struct json_object *data);
 int ledgerfile_end(struct ledgerfile *lf, struct json_object *data);
+
+/* The runs that follow are trials of a series, with a line of their own behind each. */
+int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data);
+int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data);
 
 /* One run of numbers; `cause` if the fate is "dropped", else NULL. Neighbours are joined. */
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,

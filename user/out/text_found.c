@@ -38,6 +38,8 @@ const char *found_culprit(const struct found_rate *rate)
 {
 	if (rate->limit == FOUND_LIMIT_GENERATOR)
 		return "the generator";
+	if (rate->limit == FOUND_LIMIT_QUEUE)
+		return "the sender's queue, its device takes no more";
 	return rate->stage == STAGE_NONE ? "" : stage_name(rate->stage);
 }
 
@@ -48,6 +50,13 @@ static void print_name(FILE *out, const struct found_rate *rate)
 	for (unsigned i = 0; rate->name[i] && i + 1 < sizeof(name); i++)
 		name[i] = (char)toupper((unsigned char)rate->name[i]);
 	fprintf(out, "%-4s", name);
+}
+
+static const char *highest_rate(const struct found *f)
+{
+	if (f->held_back)
+		return "that the sender's device takes";
+	return f->generator_limited ? "that this host generates" : "that was asked for";
 }
 
 static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
@@ -61,8 +70,7 @@ static void print_goal(FILE *out, const struct found *f, const struct found_rate
 	if (rate->has_lower && rate->has_upper)
 		fprintf(out, "%s held, %s did not", lower, upper);
 	else if (rate->has_lower)
-		fprintf(out, "%s held, the highest rate %s", lower,
-			f->generator_limited ? "that this host generates" : "that was asked for");
+		fprintf(out, "%s held, the highest rate %s", lower, highest_rate(f));
 	else if (rate->has_upper)
 		fprintf(out, "below %s, which was too much", upper);
 	else
@@ -102,6 +110,20 @@ void text_found(FILE *out, const struct found *f)
 	print_mrr(out, &f->mrr);
 	fprintf(out, "%u trials between %s and %s%s, frames of %u bytes, in %s\n", f->trials,
 		fmt_rate(min, sizeof(min), f->min_pps), fmt_rate(max, sizeof(max), f->max_pps),
-		f->generator_limited ? " (what this host generates)" : "", f->frame_bytes,
-		fmt_ns(time, sizeof(time), f->time_ns));
+		f->held_back	       ? " (what the sender's device takes)"
+		: f->generator_limited ? " (what this host generates)"
+				       : "",
+		f->frame_bytes, fmt_ns(time, sizeof(time), f->time_ns));
+}
+
+void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n)
+{
+	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
+
+	fprintf(out, "%s of %u searches: median %s, lowest %s, highest %s, spread %.1f %%%s\n",
+		name, n, fmt_rate(median, sizeof(median), s->median),
+		fmt_rate(min, sizeof(min), s->min), fmt_rate(max, sizeof(max), s->max),
+		s->spread * 100,
+		s->spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single searches)"
+					  : "");
 }

@@ -6,13 +6,17 @@
 #include <stdio.h>
 
 #include "books/found.h"
+#include "out/trials.h"
 
 /* A line of the log, with a heading before number 1. */
 void text_found_trial(FILE *out, unsigned number, const struct found_trial *t);
 
 void text_found(FILE *out, const struct found *f);
 
-/* "rcvbuf", "the generator", or "" where nothing is to blame. */
+/* Of the lower bounds of `n` searches. */
+void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n);
+
+/* "rcvbuf", "the generator", "the sender's queue", or "" where nothing is to blame. */
 const char *found_culprit(const struct found_rate *rate);
 
 #endif

@@ -72,6 +72,8 @@ static void put_answers(struct html *h, struct json_object *end)
 				fmt_rate(upper, sizeof(upper), json_get_double(goal, "upper_pps")));
 		if (!strcmp(json_get_text(goal, "limited_by"), "generator"))
 			html_put(h->out, "<small>this host generates no more</small>");
+		else if (!strcmp(json_get_text(goal, "limited_by"), "send_queue"))
+			html_put(h->out, "<small>the sender's device takes no more</small>");
 		else if (*stage)
 			html_put(h->out, "<small><i class=\"key %s\"></i>%s breaks</small>",
 				 html_colour(h, stage), stage);

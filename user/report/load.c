@@ -5,17 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/json_put.h"
 #include "base/when.h"
 #include "out/ledgerline.h"
 #include "report/capfile.h"
 #include "report/fatesum.h"
+#include "report/load_parts.h"
 #include "report/lostcap.h"
 #include "report/printed.h"
 #include "report/rows.h"
 #include "report/series.h"
+#include "report/trialset.h"
 
 struct ledgers {
 	struct ledgers_file *file;
@@ -31,6 +32,7 @@ struct reading {
 	struct ledgers_file *file;
 	struct json_tokener *tokener;
 	struct json_object *document; /* NULL: no start has come */
+	struct trialset set;	      /* of which it is a trial, if one is open */
 	struct series *series;
 	struct fatesum *fates;
 	char command[16];
@@ -71,7 +73,7 @@ static bool is_wanted(const struct reading *r, uint64_t *from_ns, uint64_t *to_n
 {
 	*from_ns = r->from_ns;
 	*to_ns = r->to_ns;
-	if (r->spec->number && r->spec->number != r->file->documents)
+	if (r->spec->number ? r->spec->number != r->file->documents : r->set.document != NULL)
 		return false;
 	if (r->is_trace && r->intervals)
 		return series_count(r->series, from_ns, to_ns);
@@ -108,6 +110,14 @@ static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
 	return add_document(r->l, &d);
 }
 
+static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
+{
+	if (to_ns > f->to_ns)
+		f->to_ns = to_ns;
+	if (!f->from_ns || from_ns < f->from_ns)
+		f->from_ns = from_ns;
+}
+
 /* They can be judged only where no line is lost. */
 static void put_fates(struct reading *r)
 {
@@ -126,18 +136,17 @@ static void end_document(struct reading *r)
 
 	if (!r->document)
 		return;
-	if (r->to_ns > r->file->to_ns)
-		r->file->to_ns = r->to_ns;
-	if (!r->file->from_ns || r->from_ns < r->file->from_ns)
-		r->file->from_ns = r->from_ns;
+	note_times(r->file, r->from_ns, r->to_ns);
+	if (r->set.document && r->to_ns > r->set.to_ns)
+		r->set.to_ns = r->to_ns;
+	if (!strcmp(r->command, "run"))
+		put_fates(r);
 	if (!r->rc && is_wanted(r, &from_ns, &to_ns)) {
 		json_put(r->document, "intervals", series_intervals(r->series));
 		json_put(r->document, "covers", covers(r->series, from_ns, to_ns));
 		json_put(r->document, "worst", series_worst(r->series));
 		if (r->is_trace)
 			json_put(r->document, "sum", series_sum(r->series));
-		if (!strcmp(r->command, "run"))
-			put_fates(r);
 		r->rc = keep_document(r, from_ns, to_ns);
 	}
 	json_object_put(r->document);
@@ -154,17 +163,88 @@ static struct json_object *parse(struct reading *r, const char *json, size_t len
 	return len <= INT32_MAX ? json_tokener_parse_ex(r->tokener, json, (int)len) : NULL;
 }
 
+/* The next series has come, or a run that is none of its trials, or the end of the file. */
+static void end_set(struct reading *r)
+{
+	struct trialset *set = &r->set;
+	struct ledgers_document d = {
+		.json = set->document,
+		.path = r->file->path,
+		.number = set->number,
+		.from_ns = set->from_ns,
+		.to_ns = set->to_ns,
+	};
+
+	if (!set->document)
+		return;
+	memcpy(d.command, set->command, sizeof(d.command));
+	if (r->rc || !in_window(r->spec, d.from_ns, d.to_ns) ||
+	    (r->spec->number && r->spec->number != d.number))
+		json_object_put(d.json);
+	else
+		r->rc = add_document(r->l, &d);
+	*set = (struct trialset){};
+}
+
+/* "command" of the schema, and when it was; false: it tells neither. */
+static bool begins(struct reading *r, const struct json_object *line, char command[16],
+		   uint64_t *started_ns)
+{
+	struct json_object *start = json_get(line, "data");
+
+	if (command_of(json_get_text(line, "schema"), command) &&
+	    json_object_is_type(start, json_type_object) &&
+	    !when_date(json_get_text(start, "time"), started_ns))
+		return true;
+	r->file->odd++;
+	return false;
+}
+
+static void begin_set(struct reading *r, const struct json_object *line)
+{
+	struct trialset *set = &r->set;
+
+	end_document(r);
+	end_set(r);
+	if (r->rc)
+		return;
+	r->rc = trialset_begin(set, json_get_text(line, "schema"), json_get(line, "data"));
+	if (r->rc)
+		return;
+	if (!begins(r, line, set->command, &set->from_ns)) {
+		json_object_put(set->document);
+		set->document = NULL;
+		return;
+	}
+	set->to_ns = set->from_ns;
+	set->number = ++r->file->documents;
+	json_put_text(set->document, "file", r->file->path);
+	json_put_u64(set->document, "number", set->number);
+	note_times(r->file, set->from_ns, set->to_ns);
+}
+
+static void take_trial(struct reading *r, struct json_object *data)
+{
+	struct json_object *run = json_object_get(r->document);
+
+	end_document(r);
+	if (r->set.document)
+		trialset_trial(&r->set, data, run);
+	else
+		r->file->headless++;
+	json_object_put(run);
+}
+
 static void begin_document(struct reading *r, struct json_object *line)
 {
 	const char *schema = json_get_text(line, "schema");
 	struct json_object *start = json_get(line, "data");
 
 	end_document(r);
-	if (!command_of(schema, r->command) || !json_object_is_type(start, json_type_object) ||
-	    when_date(json_get_text(start, "time"), &r->started_ns)) {
-		r->file->odd++;
+	if (!trialset_owns(&r->set, start))
+		end_set(r);
+	if (r->rc || !begins(r, line, r->command, &r->started_ns))
 		return;
-	}
 	r->is_trace = !strcmp(r->command, "trace");
 	r->from_ns = r->to_ns = r->started_ns;
 	r->intervals = 0;
@@ -249,14 +329,23 @@ static void take_event(struct reading *r, const char *json, size_t len)
 
 	if (!strcmp(event, "start"))
 		begin_document(r, line);
+	else if (!strcmp(event, "series"))
+		begin_set(r, line);
 	else if (!*event || !json_object_is_type(data, json_type_object))
 		r->file->odd++;
-	else if (!r->document)
+	else if (!strcmp(event, "trial"))
+		take_trial(r, data);
+	else if (!r->document && !r->set.document)
 		r->file->headless++;
+	else if (!strcmp(event, "series_end") && r->set.document)
+		json_put(r->set.document, "end", json_object_get(data));
+	else if (!strcmp(event, "error"))
+		json_put(r->document ? r->document : r->set.document, "error",
+			 json_object_get(data));
+	else if (!r->document)
+		r->file->odd++;
 	else if (!strcmp(event, "end"))
 		take_end(r, data);
-	else if (!strcmp(event, "error"))
-		json_put(r->document, "error", json_object_get(data));
 	else if (!strcmp(event, "limit"))
 		take_limit(r, data);
 	else if (!strcmp(event, "fate") && fatesum_name(r->fates, data))
@@ -280,39 +369,6 @@ static int take_line(void *arg, const char *json, size_t len)
 	else
 		r->file->odd += fatesum_ranges(r->fates, json, len) != 0;
 	return r->rc;
-}
-
-/* Ours begin with a CRC and an object; so does what is left of one that was cut in its first line.
- */
-static bool looks_like_ledger(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char head[11] = "";
-	unsigned crc;
-	char brace;
-	bool ours;
-
-	if (!f)
-		return true; /* whoever reads it says why */
-	ours = fread(head, 1, sizeof(head) - 1, f) < 10 ||
-	       (strspn(head, "0123456789abcdef") == 8 &&
-		sscanf(head, "%8x %c", &crc, &brace) == 2 && brace == '{');
-	fclose(f);
-	return ours;
-}
-
-static int check_kind(const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
-				 "%s is a directory", path);
-	if (!looks_like_ledger(path))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "report reads what `run --ledger` or `trace --ledger` wrote",
-				 "%s is no ledger", path);
-	return 0;
 }
 
 static int read_capture(struct ledgers *l, const struct load_spec *spec, struct ledgers_file *file,
@@ -357,7 +413,7 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 		return read_capture(l, spec, r.file, err);
 	if (spec->printed && printed_is(path))
 		return read_printed(&r, err);
-	rc = check_kind(path, err);
+	rc = load_check_kind(path, err);
 	if (rc)
 		return rc;
 	r.tokener = json_tokener_new();
@@ -365,6 +421,7 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	rc = ledgerfile_read(path, take_line, &r, &r.file->state, err);
 	end_document(&r);
+	end_set(&r);
 	json_tokener_free(r.tokener);
 	if (!rc)
 		rc = r.rc;

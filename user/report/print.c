@@ -10,6 +10,7 @@
 #include "out/text_solo.h"
 #include "report/print_parts.h"
 #include "report/reread.h"
+#include "report/trialset.h"
 
 struct page print_page(const struct print_view *v, uint64_t most)
 {
@@ -143,6 +144,10 @@ static void put_books(const struct print_view *v, const struct ledgers_document 
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
 	put_title(v, d);
+	if (trialset_is(d->json)) {
+		print_trials(v, d);
+		return;
+	}
 	print_steps(v, d);
 	print_worst(v, d);
 	if (!d->parts) {

@@ -12,6 +12,9 @@ struct page print_page(const struct print_view *v, uint64_t most);
 void print_steps(const struct print_view *v, const struct ledgers_document *d);
 void print_worst(const struct print_view *v, const struct ledgers_document *d);
 
+/* Of a sweep or a search. */
+void print_trials(const struct print_view *v, const struct ledgers_document *d);
+
 /* Of a trace. */
 void print_sums(const struct print_view *v, const struct ledgers_document *d);
 void print_limits(const struct print_view *v, const struct ledgers_document *d);

@@ -8,11 +8,19 @@
 
 #include "base/json_get.h"
 #include "books/result.h"
+#include "books/found.h"
 #include "out/header.h"
 
 /* Texts that the model only points to are borrowed from the JSON. */
 void reread_header(const struct json_object *start, struct run_header *head);
 void reread_result(const struct json_object *end, struct result *res);
 void reread_finding(const struct json_object *from, struct finding *f);
+
+/* Of a trial that failed. */
+void reread_error(const struct json_object *from, struct error *err);
+
+/* Of a search. */
+void reread_found_trial(const struct json_object *trial, struct found_trial *t);
+void reread_found(const struct json_object *end, struct found *f);
 
 #endif

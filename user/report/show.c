@@ -11,6 +11,7 @@
 #include "report/html_file.h"
 #include "report/matrix.h"
 #include "report/redact.h"
+#include "report/trialset.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
 {
@@ -30,7 +31,7 @@ static struct json_object *file_object(const struct ledgers_file *f)
 	return o;
 }
 
-static void show_start(const struct show_view *v, struct redact *r)
+static struct json_object *make_start(const struct show_view *v, struct redact *r)
 {
 	struct json_object *start = json_solo_origin(v->argc, v->argv, NULL);
 
@@ -38,7 +39,7 @@ static void show_start(const struct show_view *v, struct redact *r)
 		redact_learn(r, start);
 		redact_apply(r, start);
 	}
-	json_out_once(v->json, "start", start);
+	return start;
 }
 
 /* What comes before the documents. */
@@ -47,7 +48,7 @@ static void show_files(const struct show_view *v, const struct ledgers *l, struc
 	const struct ledgers_file *f;
 	unsigned n;
 
-	show_start(v, r);
+	json_out_once(v->json, "start", make_start(v, r));
 	f = ledgers_files(l, &n);
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *o = file_object(&f[i]);
@@ -84,6 +85,8 @@ static void show_documents(const struct show_view *v, const struct ledgers *l)
 	for (unsigned i = 0; i < n; i++) {
 		if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
+		} else if (v->csv && trialset_is(d[i].json)) {
+			print_trials_csv(v->text.out, d[i].json);
 		} else if (v->csv) {
 			csv_document(v->text.out, &d[i]);
 		} else {
@@ -156,6 +159,16 @@ static struct json_object *matrix_of(const struct ledgers *l, struct error *err)
 	return matrix;
 }
 
+/* Their CSV has another heading; documents of several kinds are never shown together. */
+static bool of_trials(const struct ledgers *l)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+
+	d = ledgers_documents(l, &n);
+	return n && trialset_is(d[0].json);
+}
+
 static int show_forms(const struct show_view *v, const struct ledgers *l, struct error *err)
 {
 	struct json_object *matrix = v->matrix ? matrix_of(l, err) : NULL;
@@ -163,7 +176,7 @@ static int show_forms(const struct show_view *v, const struct ledgers *l, struct
 
 	if (!rc && v->html)
 		rc = show_page(v, l, matrix, err);
-	if (v->csv)
+	if (v->csv && !of_trials(l))
 		csv_head(v->text.out);
 	if (v->json || v->csv || !(v->a || v->html || v->matrix))
 		show_documents(v, l);
@@ -191,9 +204,27 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 	return rc;
 }
 
+static int show_page_of_ends(const struct show_view *v, struct json_object *start,
+			     struct json_object *ends, struct error *err)
+{
+	struct json_object *doc = json_object_new_object();
+	const struct html_document one = {"", doc};
+	const struct html_page page = {.docs = &one, .n = 1};
+	int rc;
+
+	json_put_text(doc, "schema", "pktledger/report/1");
+	json_put(doc, "start", json_object_get(start));
+	json_put(doc, "between", json_object_get(ends));
+	rc = html_file(v->html, &page, err);
+	json_object_put(doc);
+	return rc;
+}
+
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
+	struct json_object *start;
+	int rc = 0;
 
 	if (v->redact && !r)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -201,14 +232,18 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 		redact_learn(r, ends);
 		redact_apply(r, ends);
 	}
+	start = make_start(v, r);
+	if (v->html)
+		rc = show_page_of_ends(v, start, ends, err);
 	if (v->json) {
-		show_start(v, r);
+		json_out_once(v->json, "start", json_object_get(start));
 		json_out_once(v->json, "between", json_object_get(ends));
-	} else {
+	} else if (!v->html) {
 		ends_print(&v->text, ends);
 	}
+	json_object_put(start);
 	redact_free(r);
-	return 0;
+	return rc;
 }
 
 bool show_disagrees(const struct ledgers *l)
