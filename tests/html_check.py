@@ -153,10 +153,19 @@ def assert_picture(picture, end):
         assert abs(thickness(path, wide) - wanted) <= 0.11, (name, thickness(path, wide), wanted)
 
 
+def books_between(ends):
+    """What two captures tell, as the books of a path from one to the other."""
+    ways = {"lost": ends["lost"], "B not there": ends["unknown"]["outside"],
+            "dropped or cut": ends["unknown"]["dropped_or_cut"]}
+    return {"attempted": ends["a"]["compared"], "refused": 0, "delivered": ends["matched"],
+            "stages": [{"stage": name, "packets": n} for name, n in ways.items()]}
+
+
 def assert_true(page):
     """Pictures of paths belong to the books of the documents, in their order."""
     books = []
     for document in page.documents:
+        books += [books_between(document["between"])] if "between" in document else []
         books += [document["end"]] if "attempted" in document.get("end", {}) else []
         books += [t for t in document.get("trials", []) if t.get("attempted")][:100]
     paths = [p for p in page.pictures if re.search("wide|narrow", p["class"])]

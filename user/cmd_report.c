@@ -212,9 +212,9 @@ static int compare_ends(const struct report_command *c, const struct show_view *
 	struct json_object *ends;
 	int rc;
 
-	if (c->o->csv || c->o->html)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave it out, or use -j",
-				 "--%s: of two captures there is none", c->o->csv ? "csv" : "html");
+	if (c->o->csv)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave it out, or use -j or --html",
+				 "--csv: of two captures there is none");
 	rc = ends_compare(&spec, &ends, err);
 	if (!rc)
 		rc = show_ends(view, ends, err);
@@ -308,6 +308,7 @@ static const struct opt_example examples[] = {
 	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
+	{"report --html lost.html here.pcap there.pcap", "the same with pictures"},
 	{0},
 };
 

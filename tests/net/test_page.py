@@ -11,7 +11,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "unit")]
 import chromium
 from html_check import Page, assert_true
 from lib import EVERYTHING, case, main, pktledger, require, require_root, run
-from test_report_html import SENT, between, directory, document, end, ledger, start
+from test_report_html import SENT, between, capture, directory, document, end, ledger, start
 
 
 @case
@@ -90,8 +90,11 @@ def in_chromium():
         search = {"schema": "pktledger/search/1", **many, "end": {"ndr": rate, "pdr": rate}}
         (d / "sweep").write_text(json.dumps(sweep))
         (d / "search").write_text(json.dumps(search))
+        capture(d / "a.pcap", range(1, 1001), 0)
+        capture(d / "b.pcap", [n for n in range(1, 901) if n % 10 != 5], 2500)
         with chromium.browser() as browser:
-            for args in (["run"], ["sweep"], ["search"], ["run", "soak"], ["--matrix", "pairs"]):
+            for args in (["run"], ["sweep"], ["search"], ["run", "soak"], ["--matrix", "pairs"],
+                         ["a.pcap", "b.pcap"]):
                 files = [word if word[0] == "-" else str(d / word) for word in args]
                 result = pktledger("report", "--html", str(d / "page.html"), *files)
                 assert result.status == 0, result

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import stat
+import struct
 import sys
 import tempfile
 import zlib
@@ -195,6 +196,41 @@ def many_hosts_are_a_matrix():
         found = Page((d / "page").read_text())
         assert "Loss between 3 hosts" in found.text and "25.00 %" in found.text
         assert len(found.documents) == 4
+
+
+def capture(path, numbers, late_ns):
+    """UDP datagrams with an ID each, a microsecond apart, as seen `late_ns` later."""
+    packets = [struct.pack("<IHHIIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 101)]  # ns, raw IP
+    for n in numbers:
+        payload = f"packet {n:09}".encode()
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), n, 0, 64, 17, 0,
+                         bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2]))
+        data = ip + struct.pack(">HHHH", 5000, 9000, 8 + len(payload), 0) + payload
+        time = 1000000 + n * 1000 + late_ns
+        packets.append(struct.pack("<IIII", 1714564800, time, len(data), len(data)) + data)
+    path.write_bytes(b"".join(packets))
+
+
+@case
+def two_captures_are_a_page():
+    with directory() as d:
+        capture(d / "a.pcap", range(1, 1001), 0)
+        capture(d / "b.pcap", [n for n in range(1, 1001) if n % 10 != 5], 2500)
+        told = pktledger("report", "-j", str(d / "a.pcap"), str(d / "b.pcap")).json
+        assert_valid(told)
+        assert sum(b["packets"] for b in told["between"]["delay_histogram"]) == 900
+        found = page(d / "page", d / "a.pcap", d / "b.pcap")
+        assert found.documents[0]["between"] == told["between"]
+        for words in ("10.00 % lost between A and B", "in A and B", "900", "a.pcap", "2.50 us",
+                      "198.18.0.1", "ID, length, ports"):
+            assert words in found.text, words
+        # what -j has printed makes the same page
+        (d / "told.json").write_text(json.dumps(told))
+        assert page(d / "again", d / "told.json").documents == [told]
+        # a clock that is behind: no delays, and no chart of them
+        capture(d / "c.pcap", range(1, 1001), -2500)
+        found = page(d / "page", d / "a.pcap", d / "c.pcap")
+        assert "the clocks differ" in found.text and "Quantiles" not in found.text
 
 
 @case

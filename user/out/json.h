@@ -55,6 +55,8 @@ struct json_object *json_finding(const struct finding *f);
 
 /* Parts of an end that send and recv have too. */
 void json_put_sending(struct json_object *o, const struct result *res);
+/* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
+struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);
 /* What the receiver saw beside the books: json_put_receiving() calls it. */
 void json_put_arrivals(struct json_object *o, const struct arrivals *a);
 void json_put_receiving(struct json_object *o, const struct result *res);

@@ -42,20 +42,19 @@ static struct json_object *gaps(const struct gaps *g)
 	return o;
 }
 
-/* By delay, as far as there are packets. */
-static struct json_object *delays(const struct arrivals *a)
+struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
 {
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < HIST_QUARTERS; i++) {
 		struct json_object *o;
 
-		if (!a->delay[i])
+		if (!count[i])
 			continue;
 		o = json_object_new_object();
 		json_put_u64(o, "from_ns", hist_quarter_from(i));
 		json_put_u64(o, "to_ns", hist_quarter_to(i));
-		json_put_u64(o, "packets", a->delay[i]);
+		json_put_u64(o, "packets", count[i]);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -101,7 +100,7 @@ void json_put_arrivals(struct json_object *o, const struct arrivals *a)
 	json_put(o, "reordering", reordering(&a->order));
 	json_put(o, "loss_gaps", gaps(&a->gaps));
 	json_put(o, "latency_ns", json_latency(&a->latency));
-	json_put(o, "latency_histogram", a->latency.measured ? delays(a) : NULL);
+	json_put(o, "latency_histogram", a->latency.measured ? json_quarters(a->delay) : NULL);
 	json_put(o, "jitter_ns", a->latency.measured ? json_object_new_uint64(a->jitter_ns) : NULL);
 	json_put(o, "clock", clock_object(a));
 	json_put(o, "flows", flows(a));

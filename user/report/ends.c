@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/json_put.h"
+#include "books/hist.h"
+#include "out/json.h"
 #include "report/endflows.h"
 #include "report/endindex.h"
 #include "report/packetfilter.h"
@@ -192,6 +194,21 @@ static struct json_object *delay_json(const struct ends *e)
 	return o;
 }
 
+/* NULL: some are less than nothing. */
+static struct json_object *delay_histogram(const struct ends *e)
+{
+	uint64_t quarters[HIST_QUARTERS];
+	struct hist *hist = e->matched && quantile(e, 0) >= 0 ? hist_new() : NULL;
+
+	if (!hist)
+		return NULL;
+	for (size_t i = 0; i < e->matched; i++)
+		hist_add(hist, (uint64_t)e->delay[i]);
+	hist_quarters(hist, quarters);
+	hist_free(hist);
+	return json_quarters(quarters);
+}
+
 static struct json_object *result(struct ends *e)
 {
 	struct json_object *o = json_object_new_object(), *unknown = json_object_new_object();
@@ -214,6 +231,7 @@ static struct json_object *result(struct ends *e)
 	json_put_u64(o, "gaps", e->gaps);
 	json_put_u64(o, "longest_gap", e->longest);
 	json_put(o, "delay_ns", delay_json(e));
+	json_put(o, "delay_histogram", delay_histogram(e));
 	json_put(o, "flows", endflows_json(&e->flows));
 	return o;
 }

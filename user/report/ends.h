@@ -30,11 +30,12 @@ struct ends_spec {
  *	{ "method","a":{"file","packets","compared","cut","dropped_by_capture"},"b":{..},
  *	  "matched","lost","unknown":{"outside","dropped_or_cut"},"duplicated","reordered",
  *	  "only_b","ambiguous","gaps","longest_gap",
- *	  "delay_ns":{"min","p50","p90","p99","max"} or null, "flows":[..] }
+ *	  "delay_ns":{"min","p50","p90","p99","max"} or null, "delay_histogram":[..] or null,
+ *	  "flows":[..] }
  *
  * matched + lost + unknown.outside + unknown.dropped_or_cut = a.compared. delay_ns is the time of B
- * less that of A, and so of two clocks: it may be negative. only_b: not in A; reordered: RFC 4737,
- * within a flow, by the order of A. flows: those that lost most.
+ * less that of A, and so of two clocks: it may be negative, and then has no histogram. only_b: not
+ *in A; reordered: RFC 4737, within a flow, by the order of A. flows: those that lost most.
  */
 int ends_compare(const struct ends_spec *spec, struct json_object **out, struct error *err);
 

@@ -191,8 +191,9 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 	if (json_get_u64(d->doc, "number")) /* in its file */
 		html_put(h->out, " (%lu)", json_get_u64(d->doc, "number"));
 	html_put(h->out, "</p>");
-	html_head(h, d->doc);
+	(json_get(d->doc, "between") ? html_ends_head : html_head)(h, d->doc);
 	html_put(h->out, "</header>\n");
+	html_ends(h, d->doc);
 	html_search(h, d->doc);
 	if (json_get_u64(end, "attempted")) {
 		html_section(h, "The path of the packets", "");

@@ -140,6 +140,22 @@ static void put_flow(struct html *h, struct json_object *end, const char *key, c
 			   fmt_rate(more, sizeof(more), json_get_double(end, rate)));
 }
 
+/* "98 + 45 %" of the time in which packets were sent. */
+static void put_costs(struct html *h, struct json_object *end)
+{
+	double ns = json_get_double(end, "duration_ns");
+	char cpu[FMT_MAX], calls[2 * FMT_MAX + 8], tx[FMT_MAX], rx[FMT_MAX];
+
+	if (!(ns > 0) || !json_get(end, "tx_cpu_ns") || !json_get(end, "rx_cpu_ns"))
+		return;
+	snprintf(cpu, sizeof(cpu), "%.0f + %.0f %%", 100 * json_get_double(end, "tx_cpu_ns") / ns,
+		 100 * json_get_double(end, "rx_cpu_ns") / ns);
+	snprintf(calls, sizeof(calls), "%s + %s calls",
+		 fmt_count(tx, sizeof(tx), json_get_u64(end, "tx_calls")),
+		 fmt_count(rx, sizeof(rx), json_get_u64(end, "rx_calls")));
+	put_figure(h, "CPU, sender + receiver", cpu, calls);
+}
+
 static void put_figures(struct html *h, struct json_object *start, struct json_object *end)
 {
 	const char *lost = json_get(end, "dropped") ? "dropped" : "lost"; /* by recv */
@@ -159,6 +175,7 @@ static void put_figures(struct html *h, struct json_object *start, struct json_o
 	if (json_get(end, "duration_ns"))
 		put_figure(h, "it took",
 			   fmt_ns(value, sizeof(value), json_get_u64(end, "duration_ns")), "");
+	put_costs(h, end);
 	if (json_get_u64(start, "frame_bytes")) {
 		snprintf(value, sizeof(value), "%" PRIu64 " B", json_get_u64(start, "frame_bytes"));
 		snprintf(more, sizeof(more), "%" PRIu64 " of payload",
@@ -191,7 +208,7 @@ static void put_word(struct html *h, const char *word)
 	html_put(h->out, "'");
 }
 
-static void put_command(struct html *h, struct json_object *start)
+void html_command(struct html *h, struct json_object *start)
 {
 	struct json_object *words = json_get(start, "command");
 
@@ -268,7 +285,7 @@ void html_head(struct html *h, struct json_object *doc)
 	    !strstr(json_get_text(doc, "schema"), "/capture/"))
 		put_no_end(h, doc);
 	put_limits(h, doc);
-	put_command(h, start);
+	html_command(h, start);
 	if (end && !trials)
 		put_figures(h, start, end);
 }

@@ -65,6 +65,34 @@ void html_findings(struct html *h, struct json_object *end);
 void html_beside(struct html *h, struct json_object *end);
 void html_env(struct html *h, struct json_object *start);
 
+/* The command line of a document. */
+void html_command(struct html *h, struct json_object *start);
+
+/* Two captures of one traffic (report/ends.h): what html_head() is to others, and all below. */
+void html_ends_head(struct html *h, struct json_object *doc);
+void html_ends(struct html *h, struct json_object *doc);
+
+/* What leaves a path on the way. */
+struct html_way {
+	const char *name, *class;
+	uint64_t packets, whole; /* the share is of `whole` */
+	char why[256];
+	double thick; /* px, and */
+	double at;    /* px along the path where its bend begins: set by html_picture() */
+};
+
+/* The picture of a path: what leaves it, and what arrives. */
+struct html_picture {
+	struct html_way *way;
+	unsigned n;
+	uint64_t arrived;
+	const char *arrival; /* what those are called */
+	/* Writes what stands at both ends: elements of class "from" and "to". */
+	void (*put_ends)(struct html *h, const void *arg);
+	const void *arg;
+};
+void html_picture(struct html *h, const struct html_picture *picture);
+
 /* Before all documents: two of them side by side; NULL: nothing. */
 void html_compare(struct html *h, struct json_object *comparison);
 

@@ -16,15 +16,6 @@
 #define NARROW	  360.0		    /* px of the one from top to bottom */
 #define MOST_WIDE 8		    /* exits that have room below the wide one */
 
-/* What leaves the path. */
-struct way_out {
-	const char *name, *class;
-	uint64_t packets, whole; /* the share is of `whole` */
-	char why[256];
-	double thick; /* px */
-	double at;    /* px along the path where the bend begins */
-};
-
 /*
  * Points are (along, across): along the path, and from its straight side to the side where things
  * leave. Drawn from left to right, or from top to bottom.
@@ -40,7 +31,7 @@ struct picture {
 	double delivered;    /* px of what arrives */
 	const char *arrival; /* what the packets at the end of the path are */
 	double head;	     /* px of the longest head of an exit */
-	struct way_out *out;
+	struct html_way *out;
 	unsigned n;
 };
 
@@ -66,7 +57,7 @@ static double head_length(double thick)
 	return fmin(7 + thick * 0.4, 26);
 }
 
-static void put_gradient(const struct picture *p, const struct way_out *o, double width,
+static void put_gradient(const struct picture *p, const struct html_way *o, double width,
 			 unsigned id)
 {
 	double x1 = p->from + o->at, y1 = p->side + width - o->thick;
@@ -81,7 +72,7 @@ static void put_gradient(const struct picture *p, const struct way_out *o, doubl
 }
 
 /* `width`: of the stream before it leaves. */
-static void put_exit(const struct picture *p, const struct way_out *o, double width)
+static void put_exit(const struct picture *p, const struct html_way *o, double width)
 {
 	double t = o->thick, at = o->at, r = p->bend, middle = at + r + t / 2;
 	unsigned id = p->h->ids++;
@@ -102,7 +93,7 @@ static void put_exit(const struct picture *p, const struct way_out *o, double wi
 	html_put(p->h->out, "Z\"/>");
 }
 
-static void put_label(const struct picture *p, const struct way_out *o)
+static void put_label(const struct picture *p, const struct html_way *o)
 {
 	double along = p->from + o->at + p->bend + o->thick / 2;
 	double across = p->side + p->depth + p->head;
@@ -257,7 +248,7 @@ static void add(struct picture *p, const char *name, const char *class, uint64_t
 		uint64_t whole)
 {
 	if (packets && p->n < EXITS)
-		p->out[p->n++] = (struct way_out){
+		p->out[p->n++] = (struct html_way){
 			.name = name, .class = class, .packets = packets, .whole = whole};
 }
 
@@ -303,10 +294,16 @@ static void put_port(struct html *h, struct json_object *start, const char *side
 	html_put(h->out, "</span>");
 }
 
-static void put_ends(struct html *h, struct json_object *start, struct json_object *end,
-		     uint64_t delivered, const char *arrival)
+/* What put_ends() is told. */
+struct ends_of_path {
+	struct json_object *start, *end;
+};
+
+static void put_ends(struct html *h, const void *arg)
 {
-	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
+	const struct ends_of_path *e = arg;
+	uint64_t sent = json_get_u64(e->end, "sent"), attempted = json_get_u64(e->end, "attempted");
+	uint64_t delivered = html_arrived(e->end);
 	char count[FMT_MAX], share[24];
 
 	html_put(h->out, "<div class=\"from\">");
@@ -314,34 +311,48 @@ static void put_ends(struct html *h, struct json_object *start, struct json_obje
 		html_put(h->out, "attempted <b>%s</b>, ",
 			 fmt_count(count, sizeof(count), attempted));
 	html_put(h->out, "sent <b>%s</b><br>", fmt_count(count, sizeof(count), sent));
-	put_port(h, start, "tx");
+	put_port(h, e->start, "tx");
 	fmt_count(count, sizeof(count), delivered);
 	html_share(share, sizeof(share), delivered, sent);
-	html_put(h->out, "</div><div class=\"to\">%s <b>%s</b> %s<br>", arrival, count, share);
-	put_port(h, start, "rx");
+	html_put(h->out, "</div><div class=\"to\">%s <b>%s</b> %s<br>", html_arrival(e->end), count,
+		 share);
+	put_port(h, e->start, "rx");
 	html_put(h->out, "</div>");
+}
+
+void html_picture(struct html *h, const struct html_picture *picture)
+{
+	struct picture p = {
+		.h = h, .out = picture->way, .n = picture->n, .arrival = picture->arrival};
+	double whole = (double)picture->arrived;
+	bool wide;
+
+	for (unsigned i = 0; i < p.n; i++)
+		whole += (double)p.out[i].packets;
+	wide = plan_wide(&p, (uint64_t)fmin(whole, 1e19), picture->arrived);
+	html_put(h->out, "<div class=\"path%s\">", wide ? "" : " tall");
+	picture->put_ends(h, picture->arg);
+	if (wide)
+		put_picture(&p, picture->arrived, "wide");
+	plan_narrow(&p, (uint64_t)fmin(whole, 1e19), picture->arrived);
+	put_picture(&p, picture->arrived, "narrow");
+	html_put(h->out, "<p class=\"hint\">Widths are packets; what would be thinner than a "
+			 "hair is drawn as one.</p></div>");
 }
 
 void html_path(struct html *h, struct json_object *start, struct json_object *end)
 {
-	struct way_out out[EXITS];
-	struct picture p = {.h = h, .out = out, .arrival = html_arrival(end)};
-	uint64_t delivered = html_arrived(end);
-	double whole = (double)delivered;
-	bool wide;
+	const struct ends_of_path ends = {start, end};
+	struct html_way out[EXITS];
+	struct picture p = {.h = h, .out = out};
 
 	if (!json_get_u64(end, "attempted"))
 		return;
 	collect(&p, end);
-	for (unsigned i = 0; i < p.n; i++)
-		whole += (double)out[i].packets;
-	wide = plan_wide(&p, (uint64_t)fmin(whole, 1e19), delivered);
-	html_put(h->out, "<div class=\"path%s\">", wide ? "" : " tall");
-	put_ends(h, start, end, delivered, p.arrival);
-	if (wide)
-		put_picture(&p, delivered, "wide");
-	plan_narrow(&p, (uint64_t)fmin(whole, 1e19), delivered);
-	put_picture(&p, delivered, "narrow");
-	html_put(h->out, "<p class=\"hint\">Widths are packets; what would be thinner than a "
-			 "hair is drawn as one.</p></div>");
+	html_picture(h, &(struct html_picture){.way = out,
+					       .n = p.n,
+					       .arrived = html_arrived(end),
+					       .arrival = html_arrival(end),
+					       .put_ends = put_ends,
+					       .arg = &ends});
 }

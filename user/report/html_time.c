@@ -9,9 +9,10 @@
 
 #define BINS 240 /* of the charts: neighbours of longer runs are put together */
 
-enum { SENT, DELIVERED, DROPPED, TOTALS };
+enum { SENT, DELIVERED, DROPPED, TX_CPU, RX_CPU, TOTALS };
 
-static const char *const totals[TOTALS] = {"sent", "delivered", "dropped"};
+static const char *const totals[TOTALS] = {"sent", "delivered", "dropped", "tx_cpu_ns",
+					   "rx_cpu_ns"};
 
 /* Rates in bins; bin i lasts from time[i] to time[i + 1]. */
 struct series {
@@ -147,6 +148,39 @@ static void put_rates(struct html *h, const struct series *s)
 	html_chart_end(h, &c);
 }
 
+/* What both ends cost; 1 is a whole CPU. */
+static void put_cpu(struct html *h, const struct series *s)
+{
+	double most = fmax(highest(s->rate[TX_CPU], s->n), highest(s->rate[RX_CPU], s->n)) / 1e9;
+	struct html_chart c = chart_over_time(s, "CPU", most);
+	double tx[BINS], rx[BINS];
+	char tip[256];
+
+	if (!(most > 0))
+		return;
+	c.note = "of the threads that send and receive";
+	c.y_title = "of a CPU";
+	c.y = html_axis_linear(HTML_SHARE, 0, most);
+	for (size_t i = 0; i < s->n; i++) {
+		tx[i] = s->rate[TX_CPU][i] / 1e9;
+		rx[i] = s->rate[RX_CPU][i] / 1e9;
+	}
+	html_chart_begin(h, &c);
+	html_chart_legend(h, "line sent", "sender", "");
+	html_chart_legend(h, "flow", "receiver", "");
+	html_chart_plot(h, &c);
+	html_chart_area(h, &c, "flow", s->time, NULL, rx, s->n);
+	html_chart_steps(h, &c, "sent", s->time, tx, s->n);
+	for (size_t i = 0; i < s->n; i++) {
+		int n = tell_time(tip, sizeof(tip), s, i);
+
+		snprintf(tip + n, sizeof(tip) - n, "\nsender %.1f %%\nreceiver %.1f %%",
+			 100 * tx[i], 100 * rx[i]);
+		html_chart_tip(h, &c, s->time[i], s->time[i + 1], tip);
+	}
+	html_chart_end(h, &c);
+}
+
 static void put_tips(struct html *h, const struct html_chart *c, const struct series *s)
 {
 	char rate[FMT_MAX], tip[1024];
@@ -237,6 +271,7 @@ void html_time(struct html *h, struct json_object *doc)
 		html_put(h->out, "<div class=\"charts\">");
 		put_rates(h, s);
 		put_losses(h, s);
+		put_cpu(h, s);
 		html_put(h->out, "</div>");
 		put_worst(h, doc);
 		html_section_end(h);
