@@ -13,6 +13,7 @@
 
 #define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
 #define LATE_NS	   5000000 /* and so long: hiccups of the scheduler */
+#define LATE_AGAIN 2	   /* trials that are made again at most, because this host was late */
 #define HELD_SHARE 0.1	   /* who waits for so much of the time is held back, not slow */
 
 struct hunt {
@@ -83,12 +84,20 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 	most = t->time_ns + (t->held_back ? 0 : hiccup);
 	if (t->intended && res->duration_ns > most)
 		offered *= (double)t->time_ns / (double)res->duration_ns;
-	if (t->intended > offered)
-		t->unsent = t->intended - (uint64_t)offered;
+	t->unsent = (double)t->intended > offered ? t->intended - (uint64_t)offered : 0;
 	bad = (double)(res->sent - res->delivered) + (double)t->unsent;
 	t->loss_share = t->intended ? fmin(1, bad / (double)t->intended) : result_lost_share(res);
 	for (int s = 0; s < STAGE_COUNT; s++)
 		t->dropped[s] = res->stage[s].packets;
+}
+
+/*
+ * This host did not keep to the rate, and what was sent came through: that tells nothing of the
+ * path. One that is late time and again cannot generate it.
+ */
+static bool was_only_late(const struct found_trial *t, const struct result *res)
+{
+	return t->unsent && !t->held_back && res->delivered == res->sent;
 }
 
 /* Runs one trial; t: as intended, then as it was. */
@@ -205,7 +214,11 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "longer trials, or a higher --min-rate",
 				 "at %.3g packets/s a trial of %.3g s sends nothing", pps, time_s);
-	rc = run_trial(h, (struct rate){RATE_PPS, pps}, true, &t, left_s, err);
+	for (unsigned i = 0; i <= LATE_AGAIN; i++) {
+		rc = run_trial(h, (struct rate){RATE_PPS, pps}, true, &t, left_s, err);
+		if (rc || !was_only_late(&t, report_result(h->report)))
+			break;
+	}
 	*loss = t.loss_share;
 	return rc ? rc : keep(h, &t, err);
 }
