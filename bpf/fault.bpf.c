@@ -22,6 +22,7 @@
 #define ICMP_UNREACH	 3
 #define ICMP_FRAG_NEEDED 4
 #define ICMP6_TOO_BIG	 2
+#define IP4_LENGTH_OFF	 2
 #define IP4_CSUM_OFF	 10
 #define IP4_FRAG_OFF	 6
 #define IP4_SOURCE_END	 16
@@ -29,7 +30,6 @@
 #define IP6_FRAG_OFF	 (IP6_HLEN + 2)
 #define IP6_MF		 1
 #define OTHER_SENDER	 0x80 /* in the last byte of the address */
-#define CLONED		 0x706b
 #define IP6_LENGTH_OFF	 4
 #define IP6_NEXT_OFF	 6
 #define UDP_LENGTH_OFF	 4
@@ -182,6 +182,8 @@ int fault_spoil(struct __sk_buff *skb)
 		spoil_udp_csum(payload - UDP_HLEN + UDP_CSUM_OFF);
 	if (chance(fault.udp_header_share))
 		payload[-UDP_HLEN + UDP_LENGTH_OFF] |= 0x80; /* more than there is */
+	if (chance(fault.mark_share))
+		skb->mark |= FAULT_MARK_POLICY;
 	if (chance(fault.ip_header_share))
 		spoil_ip_header(skb);
 	return TC_ACT_UNSPEC;
@@ -199,6 +201,60 @@ int fault_ingress(struct __sk_buff *skb)
 	return ours(skb) && chance(fault.ingress_share) ? fault.ingress_verdict : TC_ACT_UNSPEC;
 }
 
+static __always_inline void lengthen(struct __sk_buff *skb, const __u8 *front, __u32 at, __u32 by)
+{
+	__be16 length = bpf_htons(be16_at(front + at) + by);
+
+	bpf_skb_store_bytes(skb, at, &length, sizeof(length), 0);
+}
+
+/*
+ * A datagram is put before those of a merged packet. With that the headers move, but not where the
+ * checksum is to begin, and such a packet cannot be taken apart (__udp_gso_segment()). It has the
+ * number of the last one, which is behind the end now: how many they are stays as it was. The
+ * packet comes in again, as only that tells the kernel where its headers are. `headers`, before the
+ * payload, is a constant.
+ */
+static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, __u32 ip_length)
+{
+	__u32 size = skb->gso_size, last = headers + (skb->gso_segs - 1) * size;
+	__u8 front[ETH_HLEN + IP6_HLEN + UDP_HLEN];
+	struct stamp stamp;
+	__u16 before;
+
+	if (skb->len != last + size || skb->len + size > 0xffff ||
+	    bpf_skb_load_bytes(skb, 0, front, headers) ||
+	    bpf_skb_load_bytes(skb, last, &stamp, sizeof(stamp)) ||
+	    bpf_skb_change_head(skb, size, 0))
+		return TC_ACT_UNSPEC;
+	bpf_skb_store_bytes(skb, 0, front, headers, 0);
+	bpf_skb_store_bytes(skb, headers, &stamp, sizeof(stamp), 0);
+	lengthen(skb, front, headers - UDP_HLEN + UDP_LENGTH_OFF, size);
+	lengthen(skb, front, ip_length, size);
+	before = be16_at(front + ip_length);
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		bpf_l3_csum_replace(skb, ETH_HLEN + IP4_CSUM_OFF, bpf_htons(before),
+				    bpf_htons(before + size), sizeof(before));
+	skb->mark |= FAULT_MARK_AGAIN;
+	return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
+}
+
+SEC("tc")
+int fault_merged(struct __sk_buff *skb)
+{
+	__u32 payload;
+
+	if (skb->gso_segs < 2 || skb->mark & FAULT_MARK_AGAIN ||
+	    !packet_word_loaded(skb, cfg.port, &payload) || !chance(fault.merged_share))
+		return TC_ACT_UNSPEC;
+	if (payload == ETH_HLEN + 20 + UDP_HLEN)
+		return push_datagram(skb, ETH_HLEN + 20 + UDP_HLEN, ETH_HLEN + IP4_LENGTH_OFF);
+	if (payload == ETH_HLEN + IP6_HLEN + UDP_HLEN)
+		return push_datagram(skb, ETH_HLEN + IP6_HLEN + UDP_HLEN,
+				     ETH_HLEN + IP6_LENGTH_OFF);
+	return TC_ACT_UNSPEC;
+}
+
 /* The last one, or the first, of a datagram that is chosen. No field: it is no fragment. */
 static __always_inline bool is_hurt(__u16 field, bool last)
 {
@@ -211,9 +267,9 @@ static __always_inline bool is_hurt(__u16 field, bool last)
 /* The clone comes here again; its mark says so. */
 static __always_inline void come_twice(struct __sk_buff *skb)
 {
-	skb->mark = CLONED;
+	skb->mark |= FAULT_MARK_AGAIN;
 	bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
-	skb->mark = 0;
+	skb->mark &= ~FAULT_MARK_AGAIN;
 }
 
 static __always_inline void hurt_fragment4(struct __sk_buff *skb, const __u8 *l3)
@@ -254,7 +310,7 @@ int fault_fragment(struct __sk_buff *skb)
 	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE;
 	__u16 field;
 
-	if (skb->mark == CLONED || bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
+	if (skb->mark & FAULT_MARK_AGAIN || bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
 		return TC_ACT_UNSPEC;
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
 		field = be16_at(l3 + IP4_FRAG_OFF) & (IP_MF | IP_OFFSET_MASK);

@@ -18,12 +18,18 @@ enum fault_frag_way {
 	FAULT_FRAG_DUPLICATE, /* the first one comes twice: nothing is lost by that */
 };
 
+/* Bits of skb->mark. */
+#define FAULT_MARK_AGAIN  0x01000000 /* has come before, and goes on this time */
+#define FAULT_MARK_POLICY 0x02000000 /* the policies of IPsec are for those with it */
+
 struct fault_config {
 	__u64 udp_csum_share;	/* checksums to spoil */
 	__u64 udp_header_share; /* lengths of UDP to spoil */
 	__u64 frag_share;	/* fragmented datagrams of which one fragment suffers */
 	__u64 cgroup_share;	/* packets that the cgroup's egress program refuses */
 	__u64 ip_header_share;	/* IP headers to spoil */
+	__u64 merged_share;	/* merged packets to spoil */
+	__u64 mark_share;	/* packets to mark for policies of IPsec */
 	__u64 filter_share;	/* datagrams that the socket filter refuses */
 	__u64 xdp_share;	/* packets that the XDP program drops */
 	__u64 egress_share;	/* packets that the program at tc egress drops */
@@ -40,6 +46,6 @@ struct fault_config {
 	__u32 any; /* all UDP, whoever sent it; else stamped packets of the flow */
 };
 
-_Static_assert(sizeof(struct fault_config) == 112, "no holes");
+_Static_assert(sizeof(struct fault_config) == 128, "no holes");
 
 #endif

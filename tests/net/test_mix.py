@@ -19,7 +19,7 @@ MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "20"))
 
 # udp_mem and backlog:flow_limit are left to their own tests: they affect others on the host;
 # ip_frag:missing too, because it ends in a timer, where the host may suppress tracing
-FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "xdp:aborted",
+FAULTS = ["tx_route", "neigh", "tc_egress", "qdisc", "qdisc:pfifo", "qdisc:replace", "tx_device", "xdp", "xdp:aborted",
           "xdp:generic", "xsk:ring", "backlog", "tc_ingress", "l2:address", "ip_header",
           "netfilter", "netfilter:ingress", "netfilter:egress", "netfilter:prerouting",
           "netfilter:forward", "netfilter:output", "netfilter:postrouting", "ip_route:rp_filter",
@@ -28,9 +28,9 @@ FAULTS = ["neigh", "tc_egress", "qdisc", "qdisc:replace", "tx_device", "xdp", "x
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
           "tx_socket", "tunnel:header", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
           "xdp:cpumap", "ip_frag:overlap", "ip_frag:duplicate", "l2:blocked", "l2:flood",
-          "tx_device:tap", "tx_device:detach", "tunnel"]
+          "tx_device:tap", "tx_device:detach", "tunnel", "xfrm", "xfrm:plain", "gso"]
 SHARED = ("tx_socket", "ip_frag", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header",
-          "udp_header")
+          "udp_header", "xfrm", "gso")
 WHOLE = ("xdp:cpumap", "ip_frag:mem")  # of them take no share
 
 

@@ -54,6 +54,19 @@ RARE = [  # most of them are in `make test` by selftest, with IPv4
     ["tx_device", "--rx", "xsk"],
     ["xdp", "--rx", "xdp"],
     ["tx_socket"],
+    ["tx_route"],
+    ["tx_route", "--ipv6"],
+    ["qdisc:pfifo"],
+    ["qdisc:pfifo", "--ipv6"],
+    ["gso"],
+    ["gso", "--rate", "50k", "--ipv6"],
+    ["gso", "--gso", "--length", "200", "--threads", "2"],
+    ["gso", "--tx", "xsk", "--flows", "3"],
+    ["xfrm"],
+    ["xfrm", "--ipv6"],
+    ["xfrm", "--tx", "xdp"],
+    ["xfrm:plain", "--tx", "xsk"],
+    ["xfrm:plain", "--ipv6"],
     ["tx_socket", "--ipv6"],
     ["neigh"],
     ["neigh", "--ipv6"],
@@ -113,7 +126,7 @@ RARE = [  # most of them are in `make test` by selftest, with IPv4
     ["udp_header"],
     ["udp_header", "--ipv6"],
 ]
-LOSES_ALL = ("neigh", "tx_device:detach", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
+LOSES_ALL = ("tx_route", "neigh", "tx_device:detach", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
              "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel:header", "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 3

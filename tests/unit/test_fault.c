@@ -135,7 +135,7 @@ static void test_parse_refuses(void **state)
 /* A stage that no fault is of is no misspelling. */
 static void test_stages_without_fault(void **state)
 {
-	static const char *const stages[] = {"tx_route", "wire", "nic_ring", "gso", "xfrm"};
+	static const char *const stages[] = {"wire", "nic_ring"};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
@@ -174,6 +174,15 @@ static void test_contradictions(void **state)
 		{"xdp:devmap", "xdp:redirect"},
 		{"xsk:fill", "xsk:ring"},
 		{"ip_frag:overlap", "ip_frag:mem"},
+		{"tx_route", "neigh"},
+		{"tx_route", "rcvbuf"},
+		{"qdisc", "qdisc:pfifo"},
+		{"tx_device", "qdisc:pfifo"},
+		{"xfrm", "xfrm:plain"},
+		{"xfrm", "udp_lookup"},
+		{"gso", "xdp"},
+		{"gso", "l2:flood"},
+		{"gso", "ip_forward:ttl"},
 	};
 
 	(void)state;
@@ -348,6 +357,57 @@ static void test_qdisc(void **state)
 	assert_int_equal(planned("qdisc=5Mbit", &plain).tbf_bps, 5000000);
 }
 
+/* Most is sent after the qdisc was replaced, and before that nothing overflows. */
+static void test_replacing(void **state)
+{
+	static const uint64_t counts[] = {40, 10000, 1000000, UINT64_MAX};
+	struct fault_request req = plain;
+	struct fault_effects fx;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		for (req.threads = 1; req.threads <= 4; req.threads *= 4) {
+			req.count = counts[i];
+			fx = planned("qdisc:replace", &req);
+			assert_in_range(fx.midway, 1, counts[i] / 4);
+			assert_true((uint64_t)fx.tbf_limit > 2ULL * fx.midway * req.threads * 554);
+			assert_true((uint64_t)fx.sndbuf > fx.midway * 554);
+		}
+	}
+	assert_int_equal(planned("qdisc", &plain).midway, 0);
+}
+
+/* A pfifo holds packets where the tbf holds bytes; all else is alike. */
+static void test_pfifo(void **state)
+{
+	struct fault_effects tbf = planned("qdisc", &plain), fx = planned("qdisc:pfifo", &plain);
+
+	(void)state;
+	assert_int_equal(tbf.pfifo_limit, 0);
+	assert_int_equal((uint64_t)fx.pfifo_limit * 554, fx.tbf_limit);
+	fx.pfifo_limit = 0;
+	assert_memory_equal(&fx, &tbf, sizeof(fx));
+}
+
+/* A router waits for some packets of the flow, within limits. */
+static void test_merging(void **state)
+{
+	struct fault_request req = plain;
+	struct fault_effects fx = planned("gso", &req);
+
+	(void)state;
+	assert_int_equal(fx.topology, LAB_ROUTER);
+	assert_true(fx.threaded_napi);
+	assert_int_equal(fx.merge_ns, 50000);
+	req.rate_pps = 20000;
+	assert_int_equal(planned("gso", &req).merge_ns, 400000);
+	req.rate_pps = 10;
+	assert_int_equal(planned("gso", &req).merge_ns, 1000000);
+	assert_int_equal(planned("netfilter:forward", &req).merge_ns, 0);
+	req.payload = 4000;
+	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "fit the MTU");
+}
+
 static void test_readers(void **state)
 {
 	struct fault_request req = plain;
@@ -460,7 +520,8 @@ int main(void)
 		cmocka_unit_test(test_topology),      cmocka_unit_test(test_stages_without_fault),
 		cmocka_unit_test(test_readers),	      cmocka_unit_test(test_checksums),
 		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_backlog_needs_two_cpus),
-		cmocka_unit_test(test_cpu_mask),
+		cmocka_unit_test(test_cpu_mask),      cmocka_unit_test(test_replacing),
+		cmocka_unit_test(test_pfifo),	      cmocka_unit_test(test_merging),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

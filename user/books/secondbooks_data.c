@@ -253,9 +253,15 @@ const struct book_rule book_rules[] = {
 		.set = SET({STAGE_IP_FORWARD, "PKT_TOO_BIG", "ip6_forward", REL_ROLE, MUST}),
 	},
 	{
+		.name4 = "XfrmOutNoStates",
+		.scope = BOOK_HOST,
+		.set = SET({STAGE_TX_ROUTE, "NOT_SPECIFIED", "dst_discard_out", REL_ROLE, MUST}),
+	},
+	{
 		.name4 = "XfrmIn*",
 		.scope = BOOK_HOST,
-		.set = SET({STAGE_XFRM, NULL, NULL, REL_ROLE, MAY}),
+		.set = SET({STAGE_XFRM, "XFRM_POLICY", NULL, REL_ROLE, MUST},
+			   {STAGE_XFRM, "!XFRM_POLICY", NULL, REL_ROLE, MAY}),
 	},
 
 	/* UDP. InErrors repeats RcvbufErrors, MemErrors and InCsumErrors. */
@@ -337,6 +343,8 @@ const struct book_rule book_rules[] = {
 			   {STAGE_SOCKET_READ, NULL, NULL, REL_ANY, MUST},
 			   {STAGE_UDP_CSUM, NULL, "udp_queue_rcv_one_skb|udpv6_queue_rcv_one_skb",
 			    REL_ANY, MUST},
+			   {STAGE_GSO, NULL, "udp_queue_rcv_skb|udpv6_queue_rcv_skb", REL_ANY,
+			    SEGMENTS},
 			   {STAGE_XFRM, NULL, "udp_queue_rcv_one_skb|udpv6_queue_rcv_one_skb",
 			    REL_ANY, MUST}),
 	},

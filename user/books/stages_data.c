@@ -12,10 +12,11 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 			     "fragments that could not be made (ip_do_fragment, ip6_fragment)",
 			     "kfree_skb: BPF_CGROUP_EGRESS",
 			     "what send() refuses before there is a packet is in the book refused"},
-	[STAGE_TX_ROUTE] = {"route that leads nowhere (ip6_pkt_discard_out, dst_discard_out)",
-			    "kfree_skb: IP_OUTNOROUTES",
-			    "no fault: a UDP socket is told before there is a packet "
-			    "(ENETUNREACH, EINVAL: refused); tunnels and TCP get here"},
+	[STAGE_TX_ROUTE] = {"route that leads nowhere, as while IPsec has no key "
+			    "(dst_discard_out, ip6_pkt_discard_out)",
+			    "kfree_skb in dst_discard_out; IP_OUTNOROUTES",
+			    "without IPsec a UDP socket is told before there is a packet "
+			    "(ENETUNREACH, EINVAL: refused); IP_OUTNOROUTES is of TCP and tunnels"},
 	[STAGE_NEIGH] = {"neighbour that does not answer, or its full queue "
 			 "(neigh_invalidate, __neigh_event_send)",
 			 "kfree_skb: NEIGH_*", "up to 3 s after send() returned"},
@@ -49,7 +50,7 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	[STAGE_GSO] = {"merged packet that cannot be taken apart, checksum that cannot be made "
 		       "(udp_rcv_segment, validate_xmit_skb)",
 		       "kfree_skb: SKB_GSO_SEG, SKB_CSUM; NOT_SPECIFIED in udp_queue_rcv_skb",
-		       "no fault: packets of UDP sockets can always be taken apart"},
+		       "the kernel's counter is of datagrams, not of merged packets"},
 	[STAGE_BACKLOG] = {"netdev_max_backlog, a flow's share of it, a device that goes down "
 			   "(enqueue_to_backlog, flush_backlog)",
 			   "kfree_skb: CPU_BACKLOG, DEV_READY",
@@ -84,8 +85,9 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	[STAGE_TUNNEL] = {"decapsulation: header, network identifier, ECN (vxlan_rcv and others)",
 			  "kfree_skb: VXLAN_*, IP_TUNNEL_ECN, TUNNEL_TXINFO",
 			  "packets are followed in VXLAN over IPv4 of a lab only, fragments not"},
-	[STAGE_XFRM] = {"IPsec policy or state", "kfree_skb: XFRM_POLICY",
-			"no fault: it takes keys and policies"},
+	[STAGE_XFRM] = {"IPsec policy or state (__xfrm_policy_check, xfrm_input)",
+			"kfree_skb: XFRM_POLICY; by place in xfrm_input",
+			"no fault of states: they take keys"},
 	[STAGE_UDP_LOOKUP] = {"no socket on the port, no listener of the group (__udp4_lib_rcv)",
 			      "kfree_skb: NO_SOCKET; NOT_SPECIFIED in __udp4_lib_rcv", NULL},
 	[STAGE_UDP_HEADER] = {"lengths of UDP and IP that do not fit (__udp4_lib_rcv)",

@@ -15,13 +15,15 @@ const struct stage_text stage_texts[STAGE_COUNT] = {
 		},
 	[STAGE_TX_ROUTE] =
 		{
-			"The routing of a packet that leaves. IPv4 refuses such a send() before "
-			"there is a packet, which is `refused` and no loss; IPv6 may lose the "
-			"packet behind a send() that was successful.",
-			"No route to the destination, or one of type blackhole, unreachable or "
-			"prohibit; a route that went away with its interface.",
+			"The routing of a packet that leaves. Without a route UDP refuses send() "
+			"before there is a packet, which is `refused` and no loss. Where IPsec "
+			"wants the packet and has no key for it yet, send() is successful and "
+			"the route a blackhole.",
+			"A policy of IPsec without a state; a route that went away with its "
+			"interface; for TCP and tunnels also no route, or one of type blackhole, "
+			"unreachable or prohibit.",
 			"`ip route get ADDRESS` shows what the kernel would do, in the sender's "
-			"namespace.",
+			"namespace; `ip xfrm policy` and XfrmOutNoStates in /proc/net/xfrm_stat.",
 		},
 	[STAGE_NEIGH] =
 		{

@@ -127,6 +127,9 @@ int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct n
 /* Puts one in place of the root qdisc; its handle must not be in use. */
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
 
+/* Puts one in place of what a tbf at the root keeps its packets in. */
+int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
+
 /* Whether qdiscs of this kind have a limit that is understood here. */
 bool netdev_qdisc_limited(const char *kind);
 

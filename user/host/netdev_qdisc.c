@@ -75,14 +75,15 @@ bool netdev_qdisc_limited(const char *kind)
 	return limit_attr(kind);
 }
 
-static int set_root(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q,
-		    uint16_t flags)
+static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
+		  const struct netdev_qdisc *q, uint16_t flags)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = root_qdisc(buf, RTM_NEWQDISC, flags, ifindex);
 	struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	uint16_t attr = q->limited ? limit_attr(q->kind) : 0;
 
+	tc->tcm_parent = parent;
 	tc->tcm_handle = q->handle;
 	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
 	if (attr == LIMIT_STRUCT) {
@@ -98,12 +99,12 @@ static int set_root(const struct netns *ns, unsigned ifindex, const struct netde
 
 int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
 {
-	return set_root(ns, ifindex, q, 0);
+	return set_at(ns, ifindex, TC_H_ROOT, q, 0);
 }
 
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
 {
-	return set_root(ns, ifindex, q, NLM_F_CREATE | NLM_F_REPLACE);
+	return set_at(ns, ifindex, TC_H_ROOT, q, NLM_F_CREATE | NLM_F_REPLACE);
 }
 
 static void read_limit(const struct nlattr *options, struct netdev_qdisc *q)
@@ -166,6 +167,15 @@ int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qd
 		ret = nl_query(ns, root_qdisc(buf, RTM_GETQDISC, NLM_F_DUMP, ifindex), on_root, &w);
 	} while (ret == -EINTR);
 	return ret ? ret : w.found ? 0 : -ENOENT;
+}
+
+/* A tbf has one class, whatever the minor number (tbf_find()). */
+int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
+{
+	struct netdev_qdisc root;
+	int ret = netdev_qdisc_root(ns, ifindex, &root);
+
+	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q, NLM_F_CREATE | NLM_F_REPLACE);
 }
 
 int netdev_qdisc_del(const struct netns *ns, unsigned ifindex)

@@ -86,7 +86,8 @@ static bool watch(struct rig *rig, struct books *books, struct error *err)
 			interrupted |= !show(rig, books, start, now, false);
 			next += rig->spec->interval_ns;
 		}
-		if (interrupted || (rig->receiver && receiver_failed(rig->receiver, err)))
+		if (interrupted || fault_watch(rig->faults, sent(rig), err) ||
+		    (rig->receiver && receiver_failed(rig->receiver, err)))
 			sender_stop(rig->sender);
 	}
 	sender_join(rig->sender, err);

@@ -9,6 +9,7 @@
  *	fault_xdp()    the receiver's XDP program is loaded, if it has one
  *	fault_socket() a receiving socket is open
  *	fault_begin()  just before the first packet; fault_end() just after the last
+ *	fault_watch()  again and again between the two
  *	fault_close()
  *
  * All but udp_mem and backlog:flow_limit lives in the lab's namespaces and dies with them.
@@ -29,10 +30,12 @@
 
 enum fault {
 	FAULT_TX_SOCKET,
+	FAULT_TX_ROUTE,
 	FAULT_NEIGH,
 	FAULT_TC_EGRESS,
 	FAULT_TC_EGRESS_STOLEN,
 	FAULT_QDISC,
+	FAULT_QDISC_PFIFO,
 	FAULT_QDISC_REPLACE,
 	FAULT_TX_DEVICE,
 	FAULT_TX_DEVICE_TAP,
@@ -46,6 +49,7 @@ enum fault {
 	FAULT_XSK_RING,
 	FAULT_XSK_FILL,
 	FAULT_XSK_OVERSIZE,
+	FAULT_GSO,
 	FAULT_BACKLOG,
 	FAULT_BACKLOG_FLOW_LIMIT,
 	FAULT_TC_INGRESS,
@@ -72,6 +76,8 @@ enum fault {
 	FAULT_IP_FORWARD_MTU,
 	FAULT_TUNNEL,
 	FAULT_TUNNEL_HEADER,
+	FAULT_XFRM,
+	FAULT_XFRM_PLAIN,
 	FAULT_UDP_LOOKUP,
 	FAULT_UDP_HEADER,
 	FAULT_UDP_CSUM,
@@ -154,14 +160,17 @@ struct fault_effects {
 	bool other_vni;			 /* lab_spec.other_vni */
 	bool consumed;			 /* some is freed as if used up: tracer_spec */
 	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
+	uint64_t midway; /* datagrams sent when fault_watch() is to act; 0: it has nothing to do */
 	const char *notes[FAULT_NOTES];	 /* for stderr, one line each */
 	unsigned n_notes;
 
 	/* Done by fault_apply(); told so that the plan can be printed. */
 	bool tx_csum_off;	       /* checksum offload of the sender's device is off */
-	bool threaded_napi;	       /* the sender's next hop receives in a kernel thread */
+	bool threaded_napi;	       /* the sender's next hop receives in a kernel thread, */
+	uint64_t merge_ns; /* and waits so long for more of a flow to merge; 0: no GRO */
 	uint64_t tbf_bps;	       /* of frames without FCS */
 	uint32_t tbf_burst, tbf_limit; /* bytes */
+	uint32_t pfifo_limit;	       /* packets, of a pfifo in the tbf; 0: its own bfifo */
 	uint32_t tc_burn_ns, xdp_burn_ns;
 };
 
@@ -179,6 +188,7 @@ struct fault_numbers {
 	const struct trace_config *config;
 	int seen_fd;
 	int tails_fd, cell_fd, batch_fd; /* maps of the tracer */
+	bool paged;			 /* the tracer reads stamps wherever a packet keeps them */
 };
 
 /* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
@@ -219,6 +229,9 @@ bool fault_is_host_global(enum fault fault);
  * To be called in the initial network namespace.
  */
 int fault_begin(struct fault_state *state, struct error *err);
+
+/* What is to happen in mid-run, once so many datagrams were sent. NULL is fine. */
+int fault_watch(struct fault_state *state, uint64_t sent, struct error *err);
 
 /* May be called more than once, and without fault_begin(); NULL is fine. */
 int fault_end(struct fault_state *state, struct error *err);

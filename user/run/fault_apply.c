@@ -22,7 +22,7 @@
 #define LAB_PAYLOAD   128   /* of the datagrams that a lab's queues are measured by */
 #define LAB_HEADERS   48    /* of the largest of them: IPv6 and UDP */
 #define TAP_BURN_NS   20000 /* a frame, of who carries it from tap to tap: 50 kpps */
-#define QDISC_AFTER   1000  /* packets, of the pfifo that replaces another qdisc */
+#define QDISC_AFTER   (1 << 17) /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {
 	const struct fault_list *list;
@@ -67,6 +67,10 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 
 	if (!memcmp(&which, &none, sizeof(which)))
 		return 0;
+	if (which.tc[FAULT_TC_MERGED] && !numbers->paged)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
+				 "--fault gso: this kernel does not show the numbers in merged "
+				 "packets");
 	ret = fault_prog_load(&s->prog, &cfg, &which, numbers, err);
 	for (unsigned i = 0; i < FAULT_TC_COUNT && !ret; i++) {
 		if (which.tc[i])
@@ -77,6 +81,15 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 	if (!ret && fault_redirect_wanted(s->list))
 		ret = fault_redirect_open(s->list, s->lab, s->prog, &s->redirects, err);
 	return ret;
+}
+
+static int apply_qdisc(const struct fault_effects *fx, const struct lab_port *tx)
+{
+	const struct netdev_qdisc pfifo = {
+		.kind = "pfifo", .limited = true, .limit = fx->pfifo_limit};
+	int ret = netdev_qdisc_tbf(tx->ns, tx->ifindex, fx->tbf_bps, fx->tbf_burst, fx->tbf_limit);
+
+	return ret || !fx->pfifo_limit ? ret : netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo);
 }
 
 static int apply_devices(const struct fault_state *s, struct error *err)
@@ -91,14 +104,14 @@ static int apply_devices(const struct fault_state *s, struct error *err)
 			"switch off checksum offload", tx, err);
 	if (!ret && fx->threaded_napi)
 		ret = lab_thread_napi(tx, lab_link_peer(s->lab), err);
+	if (!ret && fx->merge_ns)
+		ret = lab_merge_udp(lab_link_peer(s->lab), fx->merge_ns, err);
 	if (fault_has(s->list, FAULT_TX_DEVICE_TAP))
 		lab_taps_slow(s->lab->taps, TAP_BURN_NS);
 	if (!ret && fx->busy_cpu >= 0)
 		ret = lab_steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
 	if (!ret && fx->tbf_bps)
-		ret = failed(netdev_qdisc_tbf(tx->ns, tx->ifindex, fx->tbf_bps, fx->tbf_burst,
-					      fx->tbf_limit),
-			     "set the qdisc", tx, err);
+		ret = failed(apply_qdisc(fx, tx), "set the qdisc", tx, err);
 	return ret;
 }
 
@@ -238,6 +251,24 @@ int fault_begin(struct fault_state *state, struct error *err)
 	return journal_change_sysctl(&state->udp_mem, UDP_MEM_PATH, triple, err);
 }
 
+static int replace_qdisc(struct fault_state *state, struct error *err)
+{
+	const struct netdev_qdisc after = {.kind = "pfifo", .limited = true, .limit = QDISC_AFTER};
+	const struct lab_port *tx = &state->lab->tx;
+
+	if (!fault_has(state->list, FAULT_QDISC_REPLACE) || state->qdisc_replaced)
+		return 0;
+	state->qdisc_replaced = true;
+	return failed(netdev_qdisc_replace(tx->ns, tx->ifindex, &after), "replace the qdisc", tx,
+		      err);
+}
+
+int fault_watch(struct fault_state *state, uint64_t sent, struct error *err)
+{
+	return state && state->fx->midway && sent >= state->fx->midway ? replace_qdisc(state, err)
+								       : 0;
+}
+
 int fault_end(struct fault_state *state, struct error *err)
 {
 	struct journal_change *change;
@@ -250,16 +281,7 @@ int fault_end(struct fault_state *state, struct error *err)
 	change = state->udp_mem;
 	state->udp_mem = NULL;
 	ret = journal_restore(change, err);
-	if (fault_has(state->list, FAULT_QDISC_REPLACE) && !state->qdisc_replaced) {
-		const struct netdev_qdisc after = {
-			.kind = "pfifo", .limited = true, .limit = QDISC_AFTER};
-		const struct lab_port *tx = &state->lab->tx;
-
-		state->qdisc_replaced = true;
-		return failed(netdev_qdisc_replace(tx->ns, tx->ifindex, &after),
-			      "replace the qdisc", tx, err);
-	}
-	return ret;
+	return ret ? ret : replace_qdisc(state, err);
 }
 
 void fault_close(struct fault_state *state)

@@ -57,6 +57,8 @@ struct fault_config fault_config(const struct fault_list *list, const struct fau
 		.frag_way = frag_way(list),
 		.cgroup_share = of_2_32(share[FAULT_TX_SOCKET]),
 		.ip_header_share = of_2_32(share[FAULT_IP_HEADER]),
+		.merged_share = of_2_32(share[FAULT_GSO]),
+		.mark_share = of_2_32(share[FAULT_XFRM] + share[FAULT_XFRM_PLAIN]),
 		.filter_share = of_2_32(share[FAULT_SOCKET_FILTER]),
 		.xdp_share = of_2_32(xdp_share(list)),
 		.egress_share = of_2_32(share[FAULT_TC_EGRESS] + share[FAULT_TC_EGRESS_STOLEN]),
@@ -75,11 +77,13 @@ struct fault_config fault_config(const struct fault_list *list, const struct fau
 struct fault_programs fault_programs(const struct fault_list *list, const struct fault_effects *fx)
 {
 	return (struct fault_programs){
+		.tc[FAULT_TC_MERGED] = fault_has(list, FAULT_GSO),
 		.tc[FAULT_TC_SLOW] = fx->tc_burn_ns,
-		.tc[FAULT_TC_SPOIL] = fault_has(list, FAULT_UDP_CSUM) ||
-				      fault_has(list, FAULT_SOCKET_READ_CSUM) ||
-				      fault_has(list, FAULT_IP_HEADER) ||
-				      fault_has(list, FAULT_UDP_HEADER),
+		.tc[FAULT_TC_SPOIL] =
+			fault_has(list, FAULT_UDP_CSUM) ||
+			fault_has(list, FAULT_SOCKET_READ_CSUM) ||
+			fault_has(list, FAULT_IP_HEADER) || fault_has(list, FAULT_UDP_HEADER) ||
+			fault_has(list, FAULT_XFRM) || fault_has(list, FAULT_XFRM_PLAIN),
 		.tc[FAULT_TC_INGRESS_DROP] = fault_has(list, FAULT_TC_INGRESS) ||
 					     fault_has(list, FAULT_TC_INGRESS_STOLEN),
 		.tc[FAULT_TC_FRAGMENT] = fault_has(list, FAULT_IP_FRAG_MISSING) ||

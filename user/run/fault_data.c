@@ -7,14 +7,18 @@
 const struct opt_value fault_values[FAULT_COUNT + 1] = {
 	[FAULT_TX_SOCKET] = {"tx_socket", FAULT_TX_SOCKET,
 			     "an egress program of the cgroup refuses a share: EPERM"},
+	[FAULT_TX_ROUTE] = {"tx_route", FAULT_TX_ROUTE,
+			    "an IPsec policy of the sender wants a key that nobody has"},
 	[FAULT_NEIGH] = {"neigh", FAULT_NEIGH, "nobody answers for the next hop's address"},
 	[FAULT_TC_EGRESS] = {"tc_egress", FAULT_TC_EGRESS,
 			     "a tc program of the sender drops a share"},
 	[FAULT_TC_EGRESS_STOLEN] = {"tc_egress:stolen", FAULT_TC_EGRESS_STOLEN,
 				    "the same program says \"stolen\" and keeps nothing"},
 	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device"},
+	[FAULT_QDISC_PFIFO] = {"qdisc:pfifo", FAULT_QDISC_PFIFO,
+			       "a pfifo in a tbf, with room for few packets"},
 	[FAULT_QDISC_REPLACE] = {"qdisc:replace", FAULT_QDISC_REPLACE,
-				 "the sender's qdisc is replaced with its queue full"},
+				 "the sender's qdisc is replaced in mid-run, with its queue full"},
 	[FAULT_TX_DEVICE] = {"tx_device", FAULT_TX_DEVICE,
 			     "the next device's ring is full: it takes its time"},
 	[FAULT_TX_DEVICE_TAP] = {"tx_device:tap", FAULT_TX_DEVICE_TAP,
@@ -36,6 +40,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			    "the same, and it has few frames to be filled"},
 	[FAULT_XSK_OVERSIZE] = {"xsk:oversize", FAULT_XSK_OVERSIZE,
 				"the packets are longer than the frames of AF_XDP"},
+	[FAULT_GSO] = {"gso", FAULT_GSO,
+		       "a router merges packets, and a share cannot be taken apart again"},
 	[FAULT_BACKLOG] = {"backlog", FAULT_BACKLOG, "RPS to a CPU that takes its time"},
 	[FAULT_BACKLOG_FLOW_LIMIT] = {"backlog:flow_limit", FAULT_BACKLOG_FLOW_LIMIT,
 				      "the same, and this host limits a flow's share of the queue"},
@@ -87,6 +93,9 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			  "the ends of a VXLAN tunnel are of different networks"},
 	[FAULT_TUNNEL_HEADER] = {"tunnel:header", FAULT_TUNNEL_HEADER,
 				 "a VXLAN device has the port, and what comes is none"},
+	[FAULT_XFRM] = {"xfrm", FAULT_XFRM, "an IPsec policy of the receiver forbids a share"},
+	[FAULT_XFRM_PLAIN] = {"xfrm:plain", FAULT_XFRM_PLAIN,
+			      "the receiver's policy wants a share in ESP, and it is plain"},
 	[FAULT_UDP_LOOKUP] = {"udp_lookup", FAULT_UDP_LOOKUP, "no socket on the port"},
 	[FAULT_UDP_HEADER] = {"udp_header", FAULT_UDP_HEADER, "spoilt lengths of UDP"},
 	[FAULT_UDP_CSUM] = {"udp_csum", FAULT_UDP_CSUM,
@@ -105,10 +114,12 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 
 const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_TX_SOCKET] = {FAULT_VALUE_SHARE, .tx = "socket", .of_program = true},
+	[FAULT_TX_ROUTE] = {.tx = "socket"},
 	[FAULT_NEIGH] = {.tx = "socket"},
 	[FAULT_TC_EGRESS] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_TC_EGRESS_STOLEN] = {FAULT_VALUE_SHARE, .tx = "socket"},
 	[FAULT_QDISC] = {FAULT_VALUE_RATE, .tx = "socket"},
+	[FAULT_QDISC_PFIFO] = {.tx = "socket"},
 	[FAULT_QDISC_REPLACE] = {.tx = "socket", .of_program = true},
 	[FAULT_TX_DEVICE] = {.of_program = true}, /* it takes a large SO_SNDBUF */
 	[FAULT_TX_DEVICE_TAP] = {.of_program = true},
@@ -124,6 +135,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_XSK_RING] = {.rx = "xsk", .of_program = true},
 	[FAULT_XSK_FILL] = {.rx = "xsk", .of_program = true},
 	[FAULT_XSK_OVERSIZE] = {.rx = "xsk", .of_program = true},
+	[FAULT_GSO] = {FAULT_VALUE_SHARE, .rx = "socket", .of_program = true},
 	[FAULT_BACKLOG] = {.rx = "socket", .of_program = true},
 	[FAULT_BACKLOG_FLOW_LIMIT] = {.rx = "socket", .of_program = true, .host_global = true},
 	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
@@ -148,6 +160,8 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_IP_FORWARD_TTL] = {.of_program = true},
 	[FAULT_TUNNEL_HEADER] = {.rx = "socket", .of_program = true},
 	[FAULT_TUNNEL] = {.of_program = true},
+	[FAULT_XFRM] = {FAULT_VALUE_SHARE, .rx = "socket"},
+	[FAULT_XFRM_PLAIN] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_UDP_LOOKUP] = {.rx = "socket", .of_program = true},
 	[FAULT_UDP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	/* GRO, which live frames need, has verified the checksum before it is spoilt */
@@ -161,9 +175,10 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 
 #define BIT(fault) FAULT_BIT(FAULT_##fault)
 #define AT_SOCKET                                                                                  \
-	(BIT(TUNNEL_HEADER) | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) | BIT(UDP_CSUM) |                  \
-	 BIT(SOCKET_FILTER) | BIT(UDP_MEM) | BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) |                 \
+	(BIT(GSO) | BIT(TUNNEL_HEADER) | BY_POLICY | BIT(UDP_LOOKUP) | BIT(UDP_HEADER) |           \
+	 BIT(UDP_CSUM) | BIT(SOCKET_FILTER) | BIT(UDP_MEM) | BIT(RCVBUF) | BIT(SOCKET_READ_CSUM) | \
 	 BIT(SOCKET_CLOSE))
+#define BY_POLICY (BIT(XFRM) | BIT(XFRM_PLAIN))
 #define BY_NATIVE_XDP                                                                              \
 	(BIT(XDP) | BIT(XDP_ABORTED) | BIT(XDP_REDIRECT) | BIT(XDP_DEVMAP) | BIT(XDP_CPUMAP))
 #define BY_XDP	     (BY_NATIVE_XDP | BIT(XDP_GENERIC))
@@ -174,7 +189,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define TAPPED	     (BIT(TX_DEVICE_TAP) | BIT(TX_DEVICE_DETACH))
 #define ROUTED                                                                                     \
 	(BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(NETFILTER_FORWARD) |                      \
-	 BIT(IP_ROUTE_BLACKHOLE))
+	 BIT(IP_ROUTE_BLACKHOLE) | BIT(GSO))
 #define IN_IP                                                                                      \
 	(BIT(IP_HEADER) | BIT(NETFILTER) | BIT(NETFILTER_PREROUTING) | BIT(IP_ROUTE_RP_FILTER) |   \
 	 BIT(IP_ROUTE_MARTIAN) | OF_FRAGMENTS | BIT(IP_FRAG_MEM) | AT_SOCKET)
@@ -183,6 +198,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	 BIT(NETFILTER_INGRESS) | IN_IP)
 
 const struct fault_conflict fault_conflicts[] = {
+	{BIT(TX_ROUTE), ~(BIT(TX_ROUTE) | BIT(NETFILTER_OUTPUT)), "no packet leaves the sender"},
 	{BIT(NEIGH), ~(BIT(TX_SOCKET) | BIT(NETFILTER_OUTPUT) | BIT(NETFILTER_POSTROUTING)),
 	 "no packet leaves the sender"},
 	{BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE),
@@ -208,6 +224,7 @@ const struct fault_conflict fault_conflicts[] = {
 	{OF_FRAGMENTS, OF_FRAGMENTS, "one program does one thing"},
 	{BIT(IP_FRAG_MEM), OF_FRAGMENTS | BIT(NETFILTER) | AT_SOCKET,
 	 "no datagram is put together"},
+	{BIT(GSO), OF_FRAGMENTS | BIT(IP_FRAG_MEM), "fragments are not merged"},
 	{BIT(UDP_LOOKUP), AT_SOCKET, "there is no socket"},
 	{BIT(TUNNEL_HEADER), AT_SOCKET & ~BIT(UDP_HEADER), "the port is a tunnel's"},
 	{BIT(TC_EGRESS), BIT(TC_EGRESS_STOLEN), "one program says one thing"},
@@ -215,10 +232,12 @@ const struct fault_conflict fault_conflicts[] = {
 	{AT_XSK, AT_XSK, "the socket has one way to lose"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
 	{AT_BACKLOG, AT_BACKLOG, "a flow's share is used up before the whole queue is"},
-	{AT_BACKLOG, BY_NATIVE_XDP | BIT(TX_DEVICE) | BIT(QDISC) | BIT(QDISC_REPLACE),
+	{AT_BACKLOG, BY_NATIVE_XDP | BIT(TX_DEVICE) | FAULTS_OF_QDISC,
 	 "with NAPI on the veth no backlog is used"},
-	{BIT(QDISC), BIT(QDISC_REPLACE), "a device has one qdisc"},
-	{BIT(TX_DEVICE), BIT(QDISC) | BIT(QDISC_REPLACE), "a qdisc waits for a full ring"},
+	{BIT(GSO), BY_NATIVE_XDP, "native XDP is given single packets"},
+	{FAULTS_OF_QDISC, FAULTS_OF_QDISC, "a device has one qdisc"},
+	{BIT(TX_DEVICE), FAULTS_OF_QDISC, "a qdisc waits for a full ring"},
+	{BY_POLICY, BY_POLICY, "a packet has one policy"},
 	{BIT(RCVBUF), BIT(UDP_MEM) | BIT(SOCKET_CLOSE), "one needs a small buffer, one a large"},
 	{BIT(SOCKET_READ_CSUM), BIT(UDP_CSUM) | BIT(SOCKET_FILTER),
 	 "with a socket filter checksums are verified early"},

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <linux/types.h>
 #include <string.h>
 
+#include "fault_abi.h"
 #include "host/netdev.h"
 #include "host/nl.h"
+#include "host/xfrm.h"
 #include "run/fault_table.h"
 
 #define HOST4 32 /* prefix lengths of one address */
@@ -223,6 +226,52 @@ static int apply_tunnel(const struct net_fault *f, struct error *err)
 	return failed(ret, "set up a tunnel", err);
 }
 
+/* Of both families, as far as the kernel has them. */
+static int add_policies(const struct netns *ns, struct xfrm_policy policy, struct error *err)
+{
+	int ret;
+
+	policy.family = AF_INET;
+	ret = xfrm_add_policy(ns, &policy);
+	policy.family = AF_INET6;
+	if (!ret)
+		ret = xfrm_add_policy(ns, &policy);
+	if (ret == -EAFNOSUPPORT)
+		ret = 0; /* no IPv6 here */
+	if (ret == -EPROTONOSUPPORT)
+		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_XFRM_USER",
+				 "this kernel takes no IPsec policies");
+	return failed(ret, "add an IPsec policy", err);
+}
+
+/*
+ * Without a state, and nobody to make one, xfrm_lookup_route() gives each packet a route that is a
+ * blackhole: so it does while xfrm_larval_drop is set.
+ */
+static int apply_tx_route(const struct net_fault *f, struct error *err)
+{
+	const struct xfrm_policy policy = {.port = f->fx->port, .out = true, .esp = true};
+	int ret = netns_sysctl_write(&f->lab->tx_ns, "net/core/xfrm_larval_drop", "1");
+
+	if (ret == -ENOENT)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "the kernel needs CONFIG_XFRM",
+				 "this kernel has no IPsec");
+	return ret ? failed(ret, "have packets without a key dropped", err)
+		   : add_policies(&f->lab->tx_ns, policy, err);
+}
+
+/* For packets that the program at tc ingress has marked (FAULT_TC_SPOIL). */
+static int apply_xfrm(const struct net_fault *f, struct error *err)
+{
+	const struct xfrm_policy policy = {
+		.port = f->fx->port,
+		.mark = FAULT_MARK_POLICY,
+		.esp = fault_has(f->list, FAULT_XFRM_PLAIN),
+	};
+
+	return add_policies(&f->lab->rx_ns, policy, err);
+}
+
 int fault_net_apply(const struct fault_list *list, const struct fault_effects *fx,
 		    const struct lab *lab, struct error *err)
 {
@@ -230,6 +279,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		enum fault fault;
 		int (*apply)(const struct net_fault *f, struct error *err);
 	} settings[] = {
+		{FAULT_TX_ROUTE, apply_tx_route},
 		{FAULT_NEIGH, apply_neigh},
 		{FAULT_L2_ADDRESS, apply_l2_address},
 		{FAULT_L2_BLOCKED, apply_l2_blocked},
@@ -241,6 +291,8 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_IP_FRAG_MEM, apply_frag_mem},
 		{FAULT_IP_FORWARD_MTU, apply_mtu},
 		{FAULT_TUNNEL_HEADER, apply_tunnel},
+		{FAULT_XFRM, apply_xfrm},
+		{FAULT_XFRM_PLAIN, apply_xfrm},
 	};
 	const struct net_fault f = {list, fx, lab};
 	int ret = apply_netfilter(&f, err);

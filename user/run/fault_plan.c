@@ -25,12 +25,16 @@
 #define TBF_LIMIT      256	  /* frames; well below QDISC_FLIGHT */
 #define TBF_BURST      64	  /* frames; below VETH_RING, or that would overflow instead */
 #define QDISC_FLIGHT   4096	  /* frames that the sender may have in flight */
+#define MIDWAY_FLIGHT  2048	  /* frames at most that wait in the qdisc to be replaced */
 #define SLOW_BPS       8000000	  /* of a qdisc that is meant to be full in the end */
 #define NEIGH_FLIGHT   4096	  /* more than unres_qlen_bytes has room for by default */
 #define NEIGH_SETTLE   4000000000 /* three questions, a second each (mcast_solicit) */
 #define PACED_SECONDS  3	  /* a run with a qdisc takes about this long ... */
 #define PACED_MIN      10000.0	  /* ... within these rates: packets/s, which slow hosts reach */
 #define PACED_MAX      100000.0
+#define MERGE_PACKETS  8	       /* of a flow, that a router waits for */
+#define MERGE_MIN      50000	       /* ns that it waits: a timer, so not less, */
+#define MERGE_MAX      1000000	       /* and not more than is plausible */
 #define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
 #define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
 #define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
@@ -85,7 +89,7 @@ enum lab_topology fault_topology(const struct fault_list *list)
 {
 	const uint64_t routed = FAULT_BIT(FAULT_IP_FORWARD_TTL) | FAULT_BIT(FAULT_IP_FORWARD_MTU) |
 				FAULT_BIT(FAULT_NETFILTER_FORWARD) |
-				FAULT_BIT(FAULT_IP_ROUTE_BLACKHOLE);
+				FAULT_BIT(FAULT_IP_ROUTE_BLACKHOLE) | FAULT_BIT(FAULT_GSO);
 	const uint64_t tapped = FAULT_BIT(FAULT_TX_DEVICE_TAP) | FAULT_BIT(FAULT_TX_DEVICE_DETACH);
 	const uint64_t bridged = FAULT_BIT(FAULT_L2_BLOCKED) | FAULT_BIT(FAULT_L2_FLOOD);
 
@@ -252,16 +256,30 @@ static void plan_qdisc(struct plan *p)
 	want_flight(p, QDISC_FLIGHT);
 }
 
-/* What is queued when sending ends dies with the qdisc: nothing may overflow before. */
+/* The same, but packets are counted in the queue, not bytes. */
+static void plan_qdisc_pfifo(struct plan *p)
+{
+	plan_qdisc(p);
+	p->fx->pfifo_limit = TBF_LIMIT;
+}
+
+/*
+ * What is queued dies with the qdisc: nothing may overflow before. The senders are held up by a
+ * quarter of the packets in the queue, so that most are sent after it was replaced.
+ */
 static void plan_qdisc_replace(struct plan *p)
 {
+	unsigned threads = p->req->threads ? p->req->threads : 1;
+	uint64_t quarter = p->req->count / 4 / threads / p->segments * p->frames;
+	uint64_t flight = quarter < MIDWAY_FLIGHT ? quarter + 1 : MIDWAY_FLIGHT;
 	struct fault_effects *fx = p->fx;
 
 	fx->tbf_bps = SLOW_BPS;
 	fx->tbf_burst = p->bytes / p->frames;
-	fx->tbf_limit = QDISC_FLIGHT * p->bytes / p->frames;
+	fx->tbf_limit = plan_ask(4 * flight * threads * p->segments * p->bytes / p->frames);
 	fx->threaded_napi = true; /* as in plan_qdisc() */
-	want_flight(p, 2 * QDISC_FLIGHT);
+	fx->midway = flight / p->frames * p->segments / 2 + 1;
+	want_flight(p, flight);
 }
 
 static int plan_tx_device(struct plan *p)
@@ -311,6 +329,28 @@ static int plan_backlog(struct plan *p, enum fault fault)
 	return plan_need_count(p, fault, queue, "the backlog of a CPU");
 }
 
+/*
+ * A router merges what it need not give to a socket of its own (rx-udp-gro-forwarding); the socket
+ * behind it wants single datagrams. In a kernel thread, because it is a timer that ends the
+ * waiting.
+ */
+static int plan_gso(struct plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
+
+	if (p->frames > 1)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 1000, for example",
+				 "--fault gso needs datagrams that fit the MTU");
+	fx->threaded_napi = true;
+	fx->merge_ns = pps ? MERGE_PACKETS * 1e9 / pps : MERGE_MIN;
+	if (fx->merge_ns < MERGE_MIN)
+		fx->merge_ns = MERGE_MIN;
+	if (fx->merge_ns > MERGE_MAX)
+		fx->merge_ns = MERGE_MAX;
+	return 0;
+}
+
 int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	       struct fault_effects *fx, struct error *err)
 {
@@ -339,6 +379,8 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 		fx->sndbuf = less_than_ring(&p);
 	if (plan_has(&p, FAULT_QDISC))
 		plan_qdisc(&p);
+	if (plan_has(&p, FAULT_QDISC_PFIFO))
+		plan_qdisc_pfifo(&p);
 	if (plan_has(&p, FAULT_QDISC_REPLACE))
 		plan_qdisc_replace(&p);
 	if (plan_has(&p, FAULT_NEIGH)) {
@@ -359,5 +401,7 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 		ret = plan_backlog(&p, FAULT_BACKLOG);
 	if (!ret && plan_has(&p, FAULT_BACKLOG_FLOW_LIMIT))
 		ret = plan_backlog(&p, FAULT_BACKLOG_FLOW_LIMIT);
+	if (!ret && plan_has(&p, FAULT_GSO))
+		ret = plan_gso(&p);
 	return ret ? ret : plan_receiver(&p);
 }

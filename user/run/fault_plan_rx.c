@@ -64,7 +64,7 @@ static void plan_rcvbuf(struct plan *p)
 	struct fault_effects *fx = p->fx;
 	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
 
-	if (plan_has(p, FAULT_QDISC))
+	if (plan_has(p, FAULT_QDISC) || plan_has(p, FAULT_QDISC_PFIFO))
 		pps = TBF_SHARE * pps;
 	for (unsigned i = 0; i < FAULT_COUNT; i++)
 		pps *= 1 - p->list->share[i];

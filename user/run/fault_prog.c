@@ -21,6 +21,8 @@ struct fault_prog {
 static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_tc which)
 {
 	switch (which) {
+	case FAULT_TC_MERGED:
+		return prog->skel->progs.fault_merged;
 	case FAULT_TC_SLOW:
 		return prog->skel->progs.fault_slow;
 	case FAULT_TC_SPOIL:

@@ -16,7 +16,9 @@
 
 /* Programs at tc; each has a priority of its own, in this order. */
 enum fault_tc {
-	FAULT_TC_SLOW, /* takes its time; at ingress, as all but two */
+	FAULT_TC_MERGED, /* sends packets in again, so it is the first; at ingress, as all but two
+			  */
+	FAULT_TC_SLOW,	 /* takes its time */
 	FAULT_TC_SPOIL,
 	FAULT_TC_INGRESS_DROP,
 	FAULT_TC_FRAGMENT,

@@ -53,13 +53,16 @@ enum lab_topology fault_topology(const struct fault_list *list);
 	(FAULT_BIT(FAULT_IP_FRAG_MISSING) | FAULT_BIT(FAULT_IP_FRAG_OVERLAP) |                     \
 	 FAULT_BIT(FAULT_IP_FRAG_DUPLICATE) | FAULT_BIT(FAULT_IP_FRAG_MEM))
 
+#define FAULTS_OF_QDISC                                                                            \
+	(FAULT_BIT(FAULT_QDISC) | FAULT_BIT(FAULT_QDISC_PFIFO) | FAULT_BIT(FAULT_QDISC_REPLACE))
+
 /*
  * For a veth only: they thread its NAPI, or lose by native XDP, of which no event tells if the
  * frames are a tap's.
  */
 #define FAULTS_OF_VETH                                                                             \
-	(FAULT_BIT(FAULT_TX_DEVICE) | FAULT_BIT(FAULT_QDISC) | FAULT_BIT(FAULT_QDISC_REPLACE) |    \
-	 FAULT_BIT(FAULT_BACKLOG) | FAULT_BIT(FAULT_BACKLOG_FLOW_LIMIT) | FAULT_BIT(FAULT_XDP) |   \
+	(FAULT_BIT(FAULT_TX_DEVICE) | FAULTS_OF_QDISC | FAULT_BIT(FAULT_BACKLOG) |                 \
+	 FAULT_BIT(FAULT_BACKLOG_FLOW_LIMIT) | FAULT_BIT(FAULT_XDP) |                              \
 	 FAULT_BIT(FAULT_XDP_ABORTED) | FAULT_BIT(FAULT_XDP_CPUMAP))
 
 /* Of an XDP program in the driver. */

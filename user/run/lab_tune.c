@@ -2,6 +2,7 @@
 #include "run/lab_tune.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +49,21 @@ int lab_thread_napi(const struct lab_port *from, const struct lab_port *to, stru
 		return ret;
 	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
 	return failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
+}
+
+int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
+{
+	char path[64], text[24];
+	int ret = netdev_set_feature(port->ns, port->ifname, "rx-udp-gro-forwarding", true);
+
+	if (ret == -ENOENT)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 5.12 or newer",
+				 "this kernel does not merge UDP that is forwarded");
+	snprintf(path, sizeof(path), "class/net/%s/gro_flush_timeout", port->ifname);
+	snprintf(text, sizeof(text), "%" PRIu64, ns);
+	if (!ret)
+		ret = netns_sysfs_write(port->ns, path, text);
+	return failed(ret, "merge the packets", port, err);
 }
 
 int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)

@@ -31,6 +31,12 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
  */
 int lab_thread_napi(const struct lab_port *from, const struct lab_port *to, struct error *err);
 
+/*
+ * A port of a router, which has NAPI already, merges UDP that is forwarded, and waits so long for
+ * more of it.
+ */
+int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err);
+
 /* All queues of the port to one CPU (RPS). */
 int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err);
 

@@ -247,7 +247,7 @@ static int open_routes(struct rig *rig, struct error *err)
 
 static int open_both_ends(struct rig *rig, struct error *err)
 {
-	struct fault_numbers numbers = {&rig->tracer.config, -1, -1, -1, -1};
+	struct fault_numbers numbers = {&rig->tracer.config, -1, -1, -1, -1, false};
 	struct drops_redirects redirects;
 	int rc;
 
@@ -260,6 +260,7 @@ static int open_both_ends(struct rig *rig, struct error *err)
 	numbers.tails_fd = drops_tails_fd(rig->tracer.drops);
 	numbers.cell_fd = drops_cell_fd(rig->tracer.drops);
 	numbers.batch_fd = drops_batch_fd(rig->tracer.drops);
+	numbers.paged = drops_reads_pages(rig->tracer.drops);
 	if (rig->tracer.checkpoints)
 		numbers.seen_fd = checkpoints_seen_fd(rig->tracer.checkpoints);
 	rc = fault_apply(&rig->spec->faults, &rig->fx, &rig->lab, &numbers, &rig->faults, err);

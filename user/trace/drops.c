@@ -177,6 +177,11 @@ int drops_arrivals_fd(const struct drops *d)
 	return bpf_map__fd(d->skel->maps.arrivals);
 }
 
+bool drops_reads_pages(const struct drops *d)
+{
+	return d->paged;
+}
+
 int drops_batch_fd(const struct drops *d)
 {
 	return bpf_map__fd(d->skel->maps.batch);

@@ -55,6 +55,10 @@ int drops_tails_fd(const struct drops *d);
 int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
 int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
 
+/* Whether stamps are read wherever an skb keeps them (bpf/paged.bpf.h), or in its linear part only.
+ */
+bool drops_reads_pages(const struct drops *d);
+
 /*
  * From here on live frames that the device `ifindex` of the namespace `netns` (inode number) does
  * not take are settled; their words are in the map of drops_batch_fd().
