@@ -61,7 +61,7 @@ static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
 	}
 	if (where == SEEN_TX_DEVICE)
 		FRAGMENT_COUNT(made);
-	else
+	else if (where == SEEN_RX_DEVICE)
 		FRAGMENT_COUNT(seen);
 }
 
@@ -93,6 +93,18 @@ SEC("tc")
 int rx_device(struct __sk_buff *skb)
 {
 	return mark(skb, SEEN_RX_DEVICE);
+}
+
+SEC("tc")
+int bridge_in(struct __sk_buff *skb)
+{
+	return mark(skb, SEEN_BRIDGE_IN);
+}
+
+SEC("tc")
+int bridge_out(struct __sk_buff *skb)
+{
+	return mark(skb, SEEN_BRIDGE_OUT);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -54,7 +54,7 @@ static __always_inline __u32 cause_index(const struct trace_cause *cause)
 	if (known)
 		return *known;
 	index = __sync_fetch_and_add(&cause_next, 1);
-	if (index >= TRACE_CAUSE_FULL) {
+	if (index >= TRACE_CAUSE_DIFFERENCE) {
 		LOSS(causes_full, 1);
 		return TRACE_CAUSE_FULL;
 	}

@@ -13,6 +13,7 @@
 
 #define TC_ACT_UNSPEC	 (-1) /* on to the next filter */
 #define TC_ACT_SHOT	 2
+#define TC_ACT_STOLEN	 4
 #define ETH_P_ARP	 0x0806
 #define IPPROTO_FRAGMENT 44
 #define IPPROTO_ICMPV6	 58
@@ -253,6 +254,12 @@ int fault_merged(struct __sk_buff *skb)
 		return push_datagram(skb, ETH_HLEN + IP6_HLEN + UDP_HLEN,
 				     ETH_HLEN + IP6_LENGTH_OFF);
 	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int fault_keep(struct __sk_buff *skb)
+{
+	return TC_ACT_STOLEN;
 }
 
 /* The last one, or the first, of a datagram that is chosen. No field: it is no fragment. */

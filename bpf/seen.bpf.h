@@ -29,7 +29,9 @@ static __always_inline void mark_seen(__u64 word, __u8 where)
 	if (is_on_init())
 		where |= SEEN_ON_INIT;
 	if ((*byte & SEEN_MASK) < (where & SEEN_MASK))
-		*byte = where | (*byte & SEEN_ON_INIT);
+		*byte = where | (*byte & ~SEEN_MASK);
+	else
+		*byte |= where & SEEN_BRIDGE;
 }
 
 struct mark_range {

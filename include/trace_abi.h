@@ -16,6 +16,7 @@
 #define TRACE_STREAMS	 64  /* sending threads of one run */
 #define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
 #define TRACE_CAUSE_FULL 255
+#define TRACE_CAUSE_DIFFERENCE 254 /* of user space: seen at one checkpoint, not at the next */
 #define TRACE_PAGE_BITS	 12
 #define TRACE_PAGE_SIZE	 (1 << TRACE_PAGE_BITS)
 
@@ -137,6 +138,9 @@ enum trace_seen {
 	SEEN_RX_DEVICE = 3, /* tc ingress of the receiver's device */
 	SEEN_SOCKET = 4,    /* in the receive queue of the socket */
 	SEEN_MASK = 0x0f,
+	SEEN_BRIDGE_IN = 0x10,	/* beside them: tc ingress of a bridge's port */
+	SEEN_BRIDGE_OUT = 0x20, /* tc egress of the one towards the receiver */
+	SEEN_BRIDGE = SEEN_BRIDGE_IN | SEEN_BRIDGE_OUT,
 	SEEN_ON_INIT = 0x80, /* while `current` was a thread of PID 1: tracing may be suppressed */
 };
 

@@ -27,7 +27,7 @@ FAULTS = ["tx_route", "neigh", "tc_egress", "qdisc", "qdisc:pfifo", "qdisc:repla
           "udp_csum", "socket_filter", "rcvbuf", "socket_read:csum", "socket_close",
           "ip_route:martian", "ip_forward:mtu", "tc_egress:stolen", "tc_ingress:stolen",
           "tx_socket", "tunnel:header", "xsk:fill", "xsk:oversize", "xdp:redirect", "xdp:devmap",
-          "xdp:cpumap", "ip_frag:overlap", "ip_frag:duplicate", "l2:blocked", "l2:flood",
+          "xdp:cpumap", "ip_frag:overlap", "ip_frag:duplicate", "l2:blocked", "l2:flood", "l2:silent",
           "tx_device:tap", "tx_device:detach", "tunnel", "xfrm", "xfrm:plain", "gso"]
 SHARED = ("tx_socket", "ip_frag", "netfilter", "xdp", "tc_egress", "tc_ingress", "ip_header",
           "udp_header", "xfrm", "gso")

@@ -102,6 +102,9 @@ RARE = [  # most of them are in `make test` by selftest, with IPv4
     ["l2:blocked", "--tx", "xsk", "--ipv6"],
     ["l2:flood"],
     ["l2:flood", "--tx", "xdp", "--ipv6"],
+    ["l2:silent"],
+    ["l2:silent", "--ipv6", "--length", "4000"],
+    ["l2:silent", "--tx", "xdp", "--ipv6"],
     ["ip_header"],
     ["ip_header", "--ipv6"],
     ["netfilter:ingress"],
@@ -127,6 +130,7 @@ RARE = [  # most of them are in `make test` by selftest, with IPv4
     ["udp_header", "--ipv6"],
 ]
 LOSES_ALL = ("tx_route", "neigh", "tx_device:detach", "xsk:oversize", "l2:address", "l2:blocked", "l2:flood",
+             "l2:silent",
              "ip_route:rp_filter", "ip_route:martian", "ip_route:blackhole", "ip_frag:mem", "ip_forward:ttl", "ip_forward:mtu",
              "tunnel:header", "tunnel", "udp_lookup", "socket_close")
 KILLS = 20 if EVERYTHING else 3

@@ -408,10 +408,41 @@ static void bytes_of_drops_where_packets_differ(void **state)
 
 #define FATES_TEST(name) cmocka_unit_test_setup_teardown(name, open_fates, close_fates)
 
+/* Open numbers between two checkpoints, and no others. */
+static void between_two_checkpoints(void **state)
+{
+	static const struct bytes settled[] = {
+		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
+		{0, IGNORED, SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_ON_INIT, 0},
+	};
+	static const struct bytes others[] = {
+		{0, 0, SEEN_TX_DEVICE, 0},
+		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_BRIDGE_OUT, 0},
+		{0, 3, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
+		{1, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
+		{0, 0, SEEN_RX_DEVICE | SEEN_BRIDGE_OUT, 0},
+	};
+	uint64_t n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(settled) / sizeof(*settled); i++)
+		put(1, n++, settled[i]);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+		put(1, n++, others[i]);
+	fates_settle_between(&f, 1, f.base + n, ignored, SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
+			     TRACE_CAUSE_DIFFERENCE);
+	fold(1, n);
+	assert_int_equal(tally.cause[1][TRACE_CAUSE_DIFFERENCE].packets, 2);
+	assert_int_equal(tally.cause[1][3].packets, 1);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.unaccounted, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(window_is_a_power_of_two),
+		FATES_TEST(between_two_checkpoints),
 		cmocka_unit_test(numbers_are_drawn_apart_from_other_runs),
 		FATES_TEST(given_numbers_are_taken),
 		FATES_TEST(gaps_are_not_attempted),

@@ -167,6 +167,8 @@ static void test_contradictions(void **state)
 		{"ip_forward:ttl", "udp_lookup"},
 		{"l2:blocked", "netfilter:forward"},
 		{"l2:flood", "rcvbuf"},
+		{"l2:silent", "l2:flood"},
+		{"l2:silent", "tc_egress:stolen"},
 		{"tx_device:tap", "qdisc"},
 		{"tunnel", "tx_device:tap"},
 		{"tunnel:header", "socket_filter"},

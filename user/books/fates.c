@@ -227,6 +227,18 @@ static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t det
 	*run = (struct fates_run){run->visitor, run->slot, n, fate, detail, true};
 }
 
+void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+			  uint8_t passed, uint8_t missed, uint8_t cause)
+{
+	for (uint64_t number = f->tail[slot]; number < upto; number++) {
+		size_t i = fates_index(f, slot, number);
+
+		if ((f->seen[i] & (passed | missed)) == passed &&
+		    fate_of(f, i, ignored) == FATE_OPEN)
+			f->cause[i] = cause;
+	}
+}
+
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 		struct fate_tally *t, const struct fates_visitor *visitor)
 {

@@ -99,6 +99,13 @@ static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t 
 void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 		struct fate_tally *t, const struct fates_visitor *visitor);
 
+/*
+ * Gives open numbers of [tail, upto) that passed one checkpoint and not the next, flags of `seen`,
+ * this cause: a difference, for places between which nothing else is.
+ */
+void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+			  uint8_t passed, uint8_t missed, uint8_t cause);
+
 /* Counts fates from `next` on, which nobody sent, into impossible. After the last fold. */
 void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
 

@@ -14,7 +14,7 @@
 #include "books/fates.h"
 
 /* Causes here are counted upwards from 1, those of the far end downwards from below this one. */
-#define JOIN_WIRE 254
+#define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
 
 /* Numbers (from 0) of one stream with one fate, as fates_visitor tells them. */
 struct join_run {

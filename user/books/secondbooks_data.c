@@ -354,7 +354,8 @@ const unsigned book_rules_n = sizeof(book_rules) / sizeof(book_rules[0]);
 
 const struct book_silent book_silents[] = {
 	{STAGE_NEIGH, "no counter knows a neighbour that never answered, only its full queue"},
-	{STAGE_QDISC, "packets freed by a reset of the qdisc are not in its drops"},
+	{STAGE_QDISC,
+	 "packets freed by a reset of the qdisc, or sent meanwhile, are not in its drops"},
 	{STAGE_WIRE, "known only as a difference of two checkpoints"},
 	{STAGE_XDP, "generic XDP counts its drops nowhere"},
 	{STAGE_TC_INGRESS, "only the filter's own statistics count it"},

@@ -62,7 +62,8 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 	[STAGE_L2] = {"another host's address, a protocol that nobody takes, a bridge's port "
 		      "(ip_rcv_core, __netif_receive_skb_core, br_handle_frame)",
 		      "kfree_skb: OTHERHOST, UNHANDLED_PROTO, BRIDGE_INGRESS_STP_STATE",
-		      "a bridge that floods past the right port makes no event"},
+		      "a bridge that floods past the right port makes no event: in a lab the "
+		      "difference of checkpoints at its ports tells"},
 	[STAGE_IP_HEADER] = {"checksum, length, version, IPv6 switched off "
 			     "(ip_rcv_core, ip6_rcv_core)",
 			     "kfree_skb: IP_CSUM, IP_INHDR, PKT_TOO_SMALL, IPV6DISABLED",

@@ -39,12 +39,49 @@ static unsigned known_places(const struct rig *rig, struct ledger_place *out)
 	return n;
 }
 
+/* A bridge that does not pass a frame on need not drop it: to flood it elsewhere is enough. */
+static void name_bridge(struct books *b, const struct rig *rig)
+{
+	struct ledger_cause in_bridge = {
+		.raw.index = TRACE_CAUSE_DIFFERENCE,
+		.verdict = {.class = VERDICT_LOSS, .stage = STAGE_L2},
+		.named = {.stage = STAGE_L2,
+			  .direction = "forward",
+			  .netns = "bridge",
+			  .note = "came into the bridge, and did not leave it towards the "
+				  "receiver; no event tells why"},
+	};
+
+	snprintf(in_bridge.named.ifname, sizeof(in_bridge.named.ifname), "%s",
+		 rig->lab.router_rx.ifname);
+	ledger_add(&b->ledger, &in_bridge);
+}
+
+/* All that this stage lost is known by that only. */
+static void name_difference(const struct books *b, struct result *res)
+{
+	uint64_t packets = 0;
+
+	for (unsigned s = 0; s < TRACE_STREAMS; s++)
+		packets += b->ledger.tally.cause[s][TRACE_CAUSE_DIFFERENCE].packets;
+	if (packets && packets == res->stage[STAGE_L2].packets)
+		res->stage[STAGE_L2].source = "difference";
+}
+
+static bool has_bridge(const struct rig *rig)
+{
+	return rig->lab.topology == LAB_BRIDGE && !rig->spec->port_a;
+}
+
 static int name_causes(struct books *b, const struct rig *rig)
 {
 	struct ledger_place places[4];
 	unsigned n = known_places(rig, places);
+	int rc = tracer_name(&rig->tracer, places, n, &b->ledger);
 
-	return tracer_name(&rig->tracer, places, n, &b->ledger);
+	if (!rc && has_bridge(rig))
+		name_bridge(b, rig);
+	return rc;
 }
 
 void books_stages(struct books *b, const struct rig *rig, struct trace_count stage[STAGE_COUNT])
@@ -57,10 +94,11 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 		       uint8_t detail)
 {
 	struct books *b = arg;
-	const struct ledger_cause *c = fate == FATE_DROPPED ? ledger_cause(&b->ledger, detail) : NULL;
+	const struct ledger_cause *c =
+		fate == FATE_DROPPED ? ledger_cause(&b->ledger, detail) : NULL;
 
-	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last,
-			  fate_name(fate), c ? &c->named : NULL);
+	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, fate_name(fate),
+			  c ? &c->named : NULL);
 }
 
 /* L3 bytes of a number where packets differ. */
@@ -78,6 +116,9 @@ static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
 	b->stream0 = rig->tracer.fates.stream0;
 	rig->tracer.fates.l3_bytes = shape_sizes_differ(rig->spec->shape) ? l3_bytes_of : NULL;
 	rig->tracer.fates.l3_arg = rig;
+	if (has_bridge(rig))
+		fates_settle_between(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored,
+				     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT, TRACE_CAUSE_DIFFERENCE);
 	fates_fold(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
 		   b->view->on_fates ? &visitor : NULL);
 }
@@ -224,9 +265,11 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 					: BOOK_YES,
 		/* generic XDP counts its drops nowhere */
 		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
-		.tx_qdisc = rig->fx.tbf_bps ? "tbf"
-			    : lab->taps	    ? "pfifo_fast"
-					    : NULL,
+		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
+		.tx_qdisc = rig->fx.midway    ? "noop"
+			    : rig->fx.tbf_bps ? "tbf"
+			    : lab->taps	      ? "pfifo_fast"
+					      : NULL,
 		.links = link,
 		.n_links = middle      ? 2
 			   : lab->taps ? 0
@@ -303,9 +346,11 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 		fates_beyond(&rig->tracer.fates, (uint16_t)s, next, &b->ledger.tally);
 	}
 	books_describe(rig, res);
-	ledger_close(&b->ledger, in_qdiscs + in_reassembly + b->in_socket,
-		     rig->tracer.fates.stream0,
-		     shape_sizes_differ(rig->spec->shape) ? 0 : shape_l3_bytes(NULL, &rig->flow, 0, 0), res);
+	ledger_close(
+		&b->ledger, in_qdiscs + in_reassembly + b->in_socket, rig->tracer.fates.stream0,
+		shape_sizes_differ(rig->spec->shape) ? 0 : shape_l3_bytes(NULL, &rig->flow, 0, 0),
+		res);
+	name_difference(b, res);
 	if (res->in_flight)
 		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
 			 "%llu in the queueing discipline, %llu in reassembly, %llu in the socket",

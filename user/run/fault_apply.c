@@ -11,6 +11,7 @@
 #include "host/journal.h"
 #include "host/lab_tap.h"
 #include "host/netdev.h"
+#include "host/nl.h"
 #include "run/fault_config.h"
 #include "run/fault_net.h"
 #include "run/fault_redirect.h"
@@ -31,6 +32,7 @@ struct fault_state {
 	struct fault_prog *prog;		     /* NULL: none is needed */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
 	struct drops_redirects redirects;
+	struct lab_port third; /* of who gets what a bridge floods */
 	bool qdisc_replaced;
 };
 
@@ -49,6 +51,8 @@ static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc
 		return fault_has(s->list, FAULT_TX_DEVICE) ? lab_link_peer(s->lab) : &s->lab->rx;
 	case FAULT_TC_DEAF:
 		return lab_next_hop(s->lab);
+	case FAULT_TC_KEEP:
+		return &s->third;
 	case FAULT_TC_UNTOLD:
 	case FAULT_TC_EGRESS_DROP:
 	case FAULT_TC_MUTE:
@@ -56,6 +60,17 @@ static const struct lab_port *tc_port(const struct fault_state *s, enum fault_tc
 	default:
 		return &s->lab->rx;
 	}
+}
+
+static int find_third(struct fault_state *s, struct error *err)
+{
+	int index = nl_ifindex(&s->lab->router_ns, FAULT_THIRD);
+
+	s->third = (struct lab_port){.ns = &s->lab->router_ns, .ifname = FAULT_THIRD};
+	if (index < 0)
+		return failed(index, "find the device", &s->third, err);
+	s->third.ifindex = (unsigned)index;
+	return 0;
 }
 
 static int apply_programs(struct fault_state *s, const struct fault_numbers *numbers,
@@ -72,6 +87,8 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 				 "--fault gso: this kernel does not show the numbers in merged "
 				 "packets");
 	ret = fault_prog_load(&s->prog, &cfg, &which, numbers, err);
+	if (!ret && which.tc[FAULT_TC_KEEP])
+		ret = find_third(s, err);
 	for (unsigned i = 0; i < FAULT_TC_COUNT && !ret; i++) {
 		if (which.tc[i])
 			ret = fault_prog_tc(s->prog, i, tc_port(s, i), err);

@@ -91,6 +91,7 @@ struct fault_programs fault_programs(const struct fault_list *list, const struct
 					 fault_has(list, FAULT_IP_FRAG_DUPLICATE),
 		.tc[FAULT_TC_DEAF] = fault_has(list, FAULT_NEIGH),
 		.tc[FAULT_TC_UNTOLD] = fault_has(list, FAULT_IP_FORWARD_MTU),
+		.tc[FAULT_TC_KEEP] = fault_has(list, FAULT_L2_SILENT),
 		.tc[FAULT_TC_EGRESS_DROP] =
 			fault_has(list, FAULT_TC_EGRESS) || fault_has(list, FAULT_TC_EGRESS_STOLEN),
 		/* it would report once more, and the counter of the device show it */

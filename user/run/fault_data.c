@@ -55,6 +55,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			      "the sender's port of a bridge is blocked"},
 	[FAULT_L2_FLOOD] = {"l2:flood", FAULT_L2_FLOOD,
 			    "a bridge knows no address and floods, but not to the receiver"},
+	[FAULT_L2_SILENT] = {"l2:silent", FAULT_L2_SILENT,
+			     "the same, and who gets it instead keeps it: no event tells of it"},
 	[FAULT_IP_HEADER] = {"ip_header", FAULT_IP_HEADER,
 			     "spoilt IP headers: checksum, with IPv6 the length"},
 	[FAULT_NETFILTER] = {"netfilter", FAULT_NETFILTER,
@@ -141,6 +143,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 	[FAULT_TC_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_TC_INGRESS_STOLEN] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_L2_ADDRESS] = {.tx = "socket", .rx = "socket"},
+	[FAULT_L2_SILENT] = {.silent = true, .of_program = true},
 	[FAULT_IP_HEADER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_NETFILTER] = {FAULT_VALUE_SHARE, .rx = "socket"},
 	[FAULT_NETFILTER_INGRESS] = {FAULT_VALUE_SHARE, .rx = "socket"},
@@ -185,7 +188,7 @@ const struct fault_row fault_rows[FAULT_COUNT] = {
 #define AT_XSK	     (BIT(XSK_RING) | BIT(XSK_FILL) | BIT(XSK_OVERSIZE))
 #define AT_BACKLOG   (BIT(BACKLOG) | BIT(BACKLOG_FLOW_LIMIT))
 #define OF_FRAGMENTS (BIT(IP_FRAG_MISSING) | BIT(IP_FRAG_OVERLAP) | BIT(IP_FRAG_DUPLICATE))
-#define BRIDGED	     (BIT(L2_BLOCKED) | BIT(L2_FLOOD))
+#define BRIDGED	     (BIT(L2_BLOCKED) | BIT(L2_FLOOD) | BIT(L2_SILENT))
 #define TAPPED	     (BIT(TX_DEVICE_TAP) | BIT(TX_DEVICE_DETACH))
 #define ROUTED                                                                                     \
 	(BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(NETFILTER_FORWARD) |                      \
@@ -213,6 +216,7 @@ const struct fault_conflict fault_conflicts[] = {
 	{TAPPED, TAPPED | FAULTS_OF_VETH, "one needs taps, one a veth"},
 	{BIT(TX_DEVICE_DETACH), AT_RECEIVER | BIT(L2_ADDRESS), "no frame leaves the tap"},
 	{BRIDGED, BRIDGED | BIT(L2_ADDRESS) | AT_RECEIVER, "no frame comes past the bridge"},
+	{BIT(L2_SILENT), BIT(TC_EGRESS_STOLEN), "what is kept elsewhere would be seen"},
 	{BIT(L2_ADDRESS),
 	 BIT(IP_FORWARD_TTL) | BIT(IP_FORWARD_MTU) | BIT(IP_ROUTE_BLACKHOLE) |
 		 BIT(NETFILTER_FORWARD) | IN_IP,

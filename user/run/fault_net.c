@@ -101,7 +101,7 @@ static int apply_l2_blocked(const struct net_fault *f, struct error *err)
 
 /*
  * The bridge forgets where the receiver is and may not send to that port what it floods: it sends
- * to a third one only, whose owner drops it as another host's.
+ * to a third one only, whose owner drops it as another host's, or keeps it (FAULT_TC_KEEP).
  */
 static int apply_l2_flood(const struct net_fault *f, struct error *err)
 {
@@ -109,13 +109,13 @@ static int apply_l2_flood(const struct net_fault *f, struct error *err)
 	const struct netdev_bridge_port deaf = {.learns = false};
 	const struct netns *ns = &f->lab->router_ns;
 	int bridge = nl_ifindex(ns, LAB_BRIDGE_NAME);
-	int ret =
-		bridge < 0 ? bridge : netdev_add_veth(ns, "v-b2", mac[0], ns, "v-third", mac[1], 1);
+	int ret = bridge < 0 ? bridge
+			     : netdev_add_veth(ns, "v-b2", mac[0], ns, FAULT_THIRD, mac[1], 1);
 
 	if (!ret)
 		ret = netdev_set_master(ns, "v-b2", (unsigned)bridge);
 	if (!ret)
-		ret = netdev_set_up(ns, "v-third", true);
+		ret = netdev_set_up(ns, FAULT_THIRD, true);
 	if (!ret)
 		ret = netdev_set_up(ns, "v-b2", true);
 	if (!ret)
@@ -284,6 +284,7 @@ int fault_net_apply(const struct fault_list *list, const struct fault_effects *f
 		{FAULT_L2_ADDRESS, apply_l2_address},
 		{FAULT_L2_BLOCKED, apply_l2_blocked},
 		{FAULT_L2_FLOOD, apply_l2_flood},
+		{FAULT_L2_SILENT, apply_l2_flood},
 		{FAULT_IP_ROUTE_RP_FILTER, apply_rp_filter},
 		{FAULT_IP_ROUTE_MARTIAN, apply_martian},
 		{FAULT_IP_ROUTE_BLACKHOLE, apply_blackhole},

@@ -91,7 +91,8 @@ enum lab_topology fault_topology(const struct fault_list *list)
 				FAULT_BIT(FAULT_NETFILTER_FORWARD) |
 				FAULT_BIT(FAULT_IP_ROUTE_BLACKHOLE) | FAULT_BIT(FAULT_GSO);
 	const uint64_t tapped = FAULT_BIT(FAULT_TX_DEVICE_TAP) | FAULT_BIT(FAULT_TX_DEVICE_DETACH);
-	const uint64_t bridged = FAULT_BIT(FAULT_L2_BLOCKED) | FAULT_BIT(FAULT_L2_FLOOD);
+	const uint64_t bridged = FAULT_BIT(FAULT_L2_BLOCKED) | FAULT_BIT(FAULT_L2_FLOOD) |
+				 FAULT_BIT(FAULT_L2_SILENT);
 
 	if (list->set & routed)
 		return LAB_ROUTER;

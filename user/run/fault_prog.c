@@ -35,6 +35,8 @@ static struct bpf_program *tc_program(const struct fault_prog *prog, enum fault_
 		return prog->skel->progs.fault_deaf;
 	case FAULT_TC_UNTOLD:
 		return prog->skel->progs.fault_untold;
+	case FAULT_TC_KEEP:
+		return prog->skel->progs.fault_keep;
 	case FAULT_TC_EGRESS_DROP:
 		return prog->skel->progs.fault_egress;
 	case FAULT_TC_MUTE:

@@ -24,6 +24,7 @@ enum fault_tc {
 	FAULT_TC_FRAGMENT,
 	FAULT_TC_DEAF,	 /* answers nobody who asks for an address */
 	FAULT_TC_UNTOLD, /* hears nothing of a smaller MTU on the way */
+	FAULT_TC_KEEP,	 /* keeps all, as a host does for which it is */
 	FAULT_TC_EGRESS_DROP,
 	FAULT_TC_MUTE, /* at egress too: what IPv6 reports of itself does not leave */
 	FAULT_TC_COUNT,

@@ -23,11 +23,14 @@ struct fault_row {
 	const char *not_tx;  /* the sending engine with which it cannot be seen, or has no effect */
 	bool by_timer;	     /* lost in a timer, on top of any task */
 	bool harmless;	     /* nothing is lost by it */
+	bool silent;	     /* no event tells of it, but two checkpoints */
 	bool host_global;    /* changes something of the whole host while it runs */
 	bool of_program;     /* made by, or depending on, the program that sends or receives */
 };
 
 #define FAULT_FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
+
+#define FAULT_THIRD "v-third" /* the device of who gets what a bridge floods */
 
 #define FAULT_CPUMAP_QUEUE 64 /* frames */
 

@@ -17,8 +17,14 @@
 static int open_tracer(struct rig *rig, struct error *err)
 {
 	const struct run_spec *spec = rig->spec;
-	const struct checkpoint_place tx = {&rig->lab.tx_ns, rig->lab.tx.ifindex};
-	const struct checkpoint_place rx = {&rig->lab.rx_ns, rig->lab.rx.ifindex};
+	const struct lab *lab = &rig->lab;
+	const struct netns *bridge = lab->topology == LAB_BRIDGE ? &lab->router_ns : NULL;
+	const struct checkpoint_place checkpoints[CHECKPOINTS] = {
+		[CHECKPOINT_TX] = {&lab->tx_ns, lab->tx.ifindex},
+		[CHECKPOINT_RX] = {&lab->rx_ns, lab->rx.ifindex},
+		[CHECKPOINT_BRIDGE_IN] = {bridge, lab->router_tx.ifindex},
+		[CHECKPOINT_BRIDGE_OUT] = {bridge, lab->router_rx.ifindex},
+	};
 	double fastest = window_pps(spec->tx, spec->tuning.send.gso, !spec->port_a);
 	double pps = rig->rate_pps / spec->threads;
 	uint64_t count = spec->count == UINT64_MAX
@@ -36,10 +42,8 @@ static int open_tracer(struct rig *rig, struct error *err)
 
 	rig->moving = tracer.window < count;
 	/* checkpoints only in labs: what is attached by tc outlives us on a device of the host */
-	if (!spec->port_a) {
-		tracer.tx = &tx;
-		tracer.rx = &rx;
-	}
+	if (!spec->port_a)
+		tracer.checkpoints = checkpoints;
 	return tracer_open(&rig->tracer, &tracer, err);
 }
 

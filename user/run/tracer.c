@@ -110,8 +110,8 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 		xdp = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0;
 		rc = drops_open(&t->drops, &t->config, xdp, err);
 	}
-	if (!rc && spec->tx)
-		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->tx, spec->rx,
+	if (!rc && spec->checkpoints)
+		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      err);
 	if (!rc && spec->border != BORDER_NONE)
 		rc = border_open(&t->border, &t->config, t->drops, spec->border,

@@ -30,7 +30,7 @@ struct tracer_spec {
 	bool consumed;	 /* follow also what is freed as if it had been used up */
 	bool fragments;				 /* datagrams are larger than the MTU */
 	uint32_t netns;				 /* only losses in this namespace; 0: in any */
-	const struct checkpoint_place *tx, *rx; /* both NULL: no checkpoints */
+	const struct checkpoint_place *checkpoints; /* as checkpoints_open() is told; NULL: none */
 	const struct fates_numbers *numbers;	/* drawn by another host; NULL: to be drawn */
 	enum border_side border;		/* of `netns`, in place of checkpoints */
 	unsigned border_ifindex;		/* as border_open() is told */

@@ -13,12 +13,29 @@
 
 struct checkpoints {
 	struct checkpoint_bpf *skel;
-	struct tc_first tx, rx;
+	struct tc_first at[CHECKPOINTS];
 };
 
+static int attach(struct checkpoints *c, enum checkpoint which, const struct checkpoint_place *at)
+{
+	const struct bpf_program *const prog[] = {
+		[CHECKPOINT_TX] = c->skel->progs.tx_device,
+		[CHECKPOINT_RX] = c->skel->progs.rx_device,
+		[CHECKPOINT_BRIDGE_IN] = c->skel->progs.bridge_in,
+		[CHECKPOINT_BRIDGE_OUT] = c->skel->progs.bridge_out,
+	};
+	bool egress = which == CHECKPOINT_TX || which == CHECKPOINT_BRIDGE_OUT;
+
+	if (!at->ns)
+		return 0;
+	return tc_first_attach(&c->at[which], at->ns, at->ifindex,
+			       egress ? BPF_TC_EGRESS : BPF_TC_INGRESS,
+			       bpf_program__fd(prog[which]));
+}
+
 int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
-		     const struct drops *drops, const struct checkpoint_place *tx,
-		     const struct checkpoint_place *rx, struct error *err)
+		     const struct drops *drops, const struct checkpoint_place at[CHECKPOINTS],
+		     struct error *err)
 {
 	struct checkpoints *c = calloc(1, sizeof(*c));
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
@@ -26,7 +43,8 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 
 	if (!c)
 		return error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
-	c->tx = c->rx = (struct tc_first)TC_FIRST_INIT;
+	for (unsigned i = 0; i < CHECKPOINTS; i++)
+		c->at[i] = (struct tc_first)TC_FIRST_INIT;
 	c->skel = checkpoint_bpf__open();
 	if (!c->skel)
 		goto fail;
@@ -37,11 +55,8 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		rc = checkpoint_bpf__load(c->skel);
 	if (rc)
 		goto fail;
-	rc = tc_first_attach(&c->tx, tx->ns, tx->ifindex, BPF_TC_EGRESS,
-			     bpf_program__fd(c->skel->progs.tx_device));
-	if (!rc)
-		rc = tc_first_attach(&c->rx, rx->ns, rx->ifindex, BPF_TC_INGRESS,
-				     bpf_program__fd(c->skel->progs.rx_device));
+	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++)
+		rc = attach(c, i, &at[i]);
 	if (!rc) {
 		*out = c;
 		return 0;
@@ -61,8 +76,8 @@ void checkpoints_close(struct checkpoints *c)
 {
 	if (!c)
 		return;
-	tc_first_detach(&c->tx);
-	tc_first_detach(&c->rx);
+	for (unsigned i = 0; i < CHECKPOINTS; i++)
+		tc_first_detach(&c->at[i]);
 	checkpoint_bpf__destroy(c->skel);
 	free(c);
 }

@@ -272,7 +272,7 @@ static __u32 causes_known(const struct drops *d)
 {
 	__u32 next = d->skel->data->cause_next;
 
-	return next < TRACE_CAUSE_FULL ? next : TRACE_CAUSE_FULL;
+	return next < TRACE_CAUSE_DIFFERENCE ? next : TRACE_CAUSE_DIFFERENCE;
 }
 
 uint64_t drops_packets(const struct drops *d)
@@ -302,7 +302,7 @@ int drops_read(const struct drops *d, struct drops_cause *out, int max)
 		read_count(d, index, &out[n].count);
 		n++;
 	}
-	if (d->skel->data->cause_next > TRACE_CAUSE_FULL && n < max) {
+	if (d->skel->data->cause_next > TRACE_CAUSE_DIFFERENCE && n < max) {
 		memset(&out[n].cause, 0, sizeof(out[n].cause));
 		out[n].index = TRACE_CAUSE_FULL;
 		read_count(d, TRACE_CAUSE_FULL, &out[n++].count);
