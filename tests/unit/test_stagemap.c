@@ -186,6 +186,14 @@ static void copies(void **state)
 			 VERDICT_IGNORE);
 }
 
+/* What a driver frees when it has been sent is no loss, whatever call it frees it by. */
+static void transmissions(void **state)
+{
+	(void)state;
+	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, VERDICT_IGNORE);
+	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, VERDICT_LOSS);
+}
+
 static void directions(void **state)
 {
 	(void)state;
@@ -319,6 +327,7 @@ int main(void)
 		cmocka_unit_test(blackholes),
 		cmocka_unit_test(unknown_places),
 		cmocka_unit_test(copies),
+		cmocka_unit_test(transmissions),
 		cmocka_unit_test(directions),
 		cmocka_unit_test(hooks),
 		cmocka_unit_test(observers),

@@ -72,6 +72,8 @@ const struct stagemap_row stagemap_rows[] = {
 	/* 1. Places that decide, whatever the reason. */
 	{"NOT_DROPPED_YET", NULL, STAGE_NONE, IGNORE, "not a drop"},
 	{"CONSUMED", NULL, STAGE_NONE, BENIGN, "used up as it should be (consume_skb)"},
+	{NULL, "vmxnet3_tq_tx_complete vmxnet3_unmap_pkt", STAGE_NONE, IGNORE,
+	 "sent: this driver frees it as if it were dropped (vmxnet3_unmap_pkt)"},
 	{NULL, "skb_release_data", STAGE_NONE, IGNORE,
 	 "part of a merged packet, whose head tells its end (skb_release_data)"},
 	{"NOT_SPECIFIED", "kfree_skb_list_reason kfree_skb_list", STAGE_NONE, IGNORE,
