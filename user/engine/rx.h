@@ -39,6 +39,7 @@ struct rx_stats {
 	uint64_t calls;
 	int64_t socket_drops; /* SK_MEMINFO_DROPS since open; -1: not known */
 	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid; /* XDP_STATISTICS */
+	bool zero_copy;	    /* xsk: as granted */
 	uint64_t xdp_drops; /* xdp: frames that our program ended, deliveries all */
 	int rcvbuf;	    /* what the socket really has, as getsockopt tells (doubled) */
 };

@@ -176,6 +176,7 @@ static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
 		.rx_fill_ring_empty = xdp.rx_fill_ring_empty_descs,
 		.rx_dropped = xdp.rx_dropped,
 		.rx_invalid = xdp.rx_invalid_descs,
+		.zero_copy = rx->port.zero_copy,
 	};
 }
 

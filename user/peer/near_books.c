@@ -71,6 +71,7 @@ static void fill_facts(struct near *n, const struct result *own, struct engine_f
 	if (n->recv.rx == &rx_socket)
 		return;
 	receiver_stats(n->rx.receiver, &rx);
+	f->xsk_zerocopy = rx.zero_copy;
 	f->xdp_native = n->rx.config.xdp_skb_mode ? BOOK_NO : BOOK_YES;
 	/* generic XDP counts its drops nowhere */
 	f->xdp_sink = n->rx.config.xdp_skb_mode ? 0 : rx.xdp_drops;

@@ -256,6 +256,7 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 		.xdp_native = rig->spec->rx == &rx_socket && !rig->fx.xdp ? BOOK_UNKNOWN
 			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
 									  : BOOK_YES,
+		.xsk_zerocopy = b->rx.zero_copy,
 		.tx_socket = rig->spec->tx == &tx_socket,
 		.rx_in_sender = rig->fx.threaded_napi || lab->taps || tunnel ||
 						rig->spec->rx != &rx_socket ||

@@ -309,6 +309,7 @@ void receiver_stats(const struct receiver *r, struct rx_stats *st)
 		st->rx_fill_ring_empty += one.rx_fill_ring_empty;
 		st->rx_dropped += one.rx_dropped;
 		st->rx_invalid += one.rx_invalid;
+		st->zero_copy |= one.zero_copy;
 		st->xdp_drops += one.xdp_drops;
 		st->rcvbuf = one.rcvbuf;
 		st->socket_drops = one.socket_drops < 0 ? -1 : st->socket_drops + one.socket_drops;
