@@ -34,8 +34,10 @@ const struct stage_facts stage_facts[STAGE_COUNT] = {
 			"needs both ends: numbers seen at one checkpoint and not at the next; no "
 			"fault: a lab has no wire"},
 	[STAGE_NIC_RING] = {"no descriptor, no buffer or no room in the NIC", "none",
-			    "by the driver's counter: of an interface, never of a flow; no fault: "
-			    "it takes a NIC with a ring of its own"},
+			    "by the driver's counter, which is of an interface: run -i settles by it "
+			    "if nothing else came, and does not know which numbers; between two "
+			    "hosts it is in the wire; no fault: it takes a NIC with a ring of its "
+			    "own"},
 	[STAGE_XDP] = {"verdict of an XDP program; a redirect to a device, CPU or socket that "
 		       "fails",
 		       "kfree_skb in veth_xdp_rcv_skb and do_xdp_generic; xdp_redirect_err, "

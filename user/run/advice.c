@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/netdev_settings.h"
+
 static uint64_t read_sysctl(const struct netns *ns, const char *path)
 {
 	char buf[64];
@@ -75,6 +77,18 @@ void advise_stage(enum stage stage, const struct finding_facts *host, const stru
 		res->n_findings++;
 }
 
+/* Of a loss that only a counter tells no cause names the device. */
+static void about_ring(const struct rig *rig, struct finding_facts *f)
+{
+	struct netdev_settings settings;
+
+	f->ifname = rig->lab.rx.ifname;
+	if (netdev_settings_read(&rig->lab.rx_ns, f->ifname, &settings) || !settings.ring.known)
+		return;
+	f->ring_now = settings.ring.rx;
+	f->ring_max = settings.ring.rx_max;
+}
+
 void advise(const struct rig *rig, const struct books *b, struct result *res)
 {
 	struct finding_facts host = {
@@ -96,6 +110,11 @@ void advise(const struct rig *rig, const struct books *b, struct result *res)
 	if (rig->fx.tbf_bps)
 		host.qdisc_limit = limit;
 	advise_read_host(&rig->lab.rx_ns, &host);
-	for (int s = 0; s < STAGE_COUNT; s++)
-		advise_stage(s, &host, &b->ledger, res);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct finding_facts f = host;
+
+		if (s == STAGE_NIC_RING && res->stage[s].packets)
+			about_ring(rig, &f);
+		advise_stage(s, &f, &b->ledger, res);
+	}
 }

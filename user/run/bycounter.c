@@ -4,16 +4,99 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The receiver's device took just the frames that left the sender's. */
-static bool carried_nothing_else(const struct counters_deltas *deltas, const struct rig *rig,
-				 const struct result *res)
+#define SOURCE_NOTE "no event tells of these losses: this counter is their source"
+
+/* Whether the receiver's device took so many frames. */
+static bool received(const struct counters_deltas *deltas, const struct rig *rig, uint64_t frames)
 {
 	char name[COUNTER_NAME_LEN];
-	uint64_t received;
+	uint64_t delta;
 
 	snprintf(name, sizeof(name), "%s:rx_packets", rig->lab.rx.ifname);
-	return counters_moved(deltas, "rx", name, &received) &&
-	       received == res->sent - res->stage[STAGE_TX_DEVICE].packets;
+	return counters_moved(deltas, "rx", name, &delta) && delta == frames;
+}
+
+/* They got as far as `where`, if anything has noted how far they got. */
+static void forget_seen(int where, uint64_t n, struct result *res)
+{
+	for (; n && where >= 0; where--) {
+		uint64_t m = res->unaccounted_seen[where] < n ? res->unaccounted_seen[where] : n;
+
+		res->unaccounted_seen[where] -= m;
+		n -= m;
+	}
+}
+
+static void settle(enum stage s, uint64_t n, const struct rig *rig, struct result *res)
+{
+	struct result_stage *stage = &res->stage[s];
+
+	res->unaccounted -= n;
+	res->dropped += n;
+	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
+	stage->packets += n;
+	stage->bytes += n * (rig->flow.payload + 8 + (rig->flow.family == AF_INET6 ? 40 : 20));
+	stage->source = "counter";
+	stage->scope = "interface";
+}
+
+/* Numbers that are known to have ended on their way to the NIC of the receiver. */
+static uint64_t ended_before(const struct result *res)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		if (res->cause[i].direction && !strcmp(res->cause[i].direction, "tx"))
+			n += res->cause[i].packets;
+	}
+	return n;
+}
+
+static uint64_t open_before(const struct result *res)
+{
+	uint64_t n = res->unaccounted;
+
+	for (int where = SEEN_TX_DEVICE + 1; where <= SEEN_SOCKET; where++)
+		n -= res->unaccounted_seen[where];
+	return n;
+}
+
+/* `settled`: of the packets that the counter tells of. */
+static void note_ring(const struct nic_ring_loss *loss, uint64_t settled, struct result *res)
+{
+	struct result_counter *c;
+
+	if (res->n_counters == RESULT_COUNTERS)
+		return;
+	c = &res->counter[res->n_counters++];
+	*c = (struct result_counter){
+		.stage = STAGE_NIC_RING,
+		.delta = loss->packets,
+		.expected = settled,
+		.agrees = settled == loss->packets,
+		.scope = "interface",
+		.note = settled ? SOURCE_NOTE
+				: "not settled: the device took other packets than these, too",
+	};
+	snprintf(c->name, sizeof(c->name), "rx %s", loss->counter);
+}
+
+static void settle_ring(const struct counters_deltas *deltas, const struct rig *rig,
+			struct result *res)
+{
+	uint64_t n = open_before(res), settled = 0;
+	struct nic_ring_loss loss;
+
+	if (!n || !rig->spec->port_a || rig->fragments || nic_watch_read(&rig->nic, &loss) ||
+	    !loss.packets)
+		return;
+	if (received(deltas, rig, res->sent - ended_before(res) - n))
+		settled = loss.packets < n ? loss.packets : n;
+	note_ring(&loss, settled, res);
+	if (!settled)
+		return;
+	settle(STAGE_NIC_RING, settled, rig, res);
+	forget_seen(SEEN_TX_DEVICE, settled, res);
 }
 
 static const struct book_unexplained *find_drops(const struct secondbooks *second)
@@ -40,39 +123,28 @@ static void note_source(const struct book_unexplained *u, uint64_t n, struct res
 			continue;
 		c->expected += n;
 		c->agrees = c->delta == c->expected;
-		c->note = "no event tells of these losses: this counter is their source";
+		c->note = SOURCE_NOTE;
 	}
 }
 
-/* They got as far as the program, if anything has noted how far they got. */
-static void forget_seen(uint64_t n, struct result *res)
+static void settle_xdp(const struct secondbooks *second, const struct counters_deltas *deltas,
+		       const struct rig *rig, struct result *res)
 {
-	for (int where = SEEN_XDP; n && where >= 0; where--) {
-		uint64_t m = res->unaccounted_seen[where] < n ? res->unaccounted_seen[where] : n;
+	const struct book_unexplained *u = find_drops(second);
+	uint64_t n;
 
-		res->unaccounted_seen[where] -= m;
-		n -= m;
-	}
+	if (!u || rig->spec->tx != &tx_xdp || rig->lab.topology != LAB_PAIR || !res->unaccounted ||
+	    !received(deltas, rig, res->sent - res->stage[STAGE_TX_DEVICE].packets))
+		return;
+	n = u->excess < res->unaccounted ? u->excess : res->unaccounted;
+	settle(STAGE_XDP, n, rig, res);
+	forget_seen(SEEN_XDP, n, res);
+	note_source(u, n, res);
 }
 
 void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
 		       const struct rig *rig, struct result *res)
 {
-	const struct book_unexplained *u = find_drops(second);
-	struct result_stage *stage = &res->stage[STAGE_XDP];
-	uint64_t n;
-
-	if (!u || rig->spec->tx != &tx_xdp || rig->lab.topology != LAB_PAIR || !res->unaccounted ||
-	    !carried_nothing_else(deltas, rig, res))
-		return;
-	n = u->excess < res->unaccounted ? u->excess : res->unaccounted;
-	res->unaccounted -= n;
-	res->dropped += n;
-	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
-	stage->packets += n;
-	stage->bytes += n * (rig->flow.payload + 8 + (rig->flow.family == AF_INET6 ? 40 : 20));
-	stage->source = "counter";
-	stage->scope = "interface";
-	forget_seen(n, res);
-	note_source(u, n, res);
+	settle_ring(deltas, rig, res);
+	settle_xdp(second, deltas, rig, res);
 }

@@ -7,11 +7,16 @@
 #include "run/rig.h"
 
 /*
- * A frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program drops
- * in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What that
- * counter moved beyond our own program's verdicts settles as many of the numbers that are still
- * open, all of which entered the receiver's device. Only if it received nothing but this flow: by
- * number the loss is not known. The stage's source is `counter` then.
+ * Settles as many of the numbers that are still open as a counter tells of, if the receiver's
+ * device received nothing but this flow: by number such a loss is not known. The stage's source is
+ * `counter` then.
+ *
+ * nic_ring: what the NIC between two ports of this host had no room for never was an skb. Open
+ * numbers that were seen behind the NIC have passed it.
+ *
+ * xdp: a frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program
+ * drops in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What
+ * that counter moved beyond our own program's verdicts are numbers that entered the device.
  */
 void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
 		       const struct rig *rig, struct result *res);

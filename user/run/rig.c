@@ -249,6 +249,17 @@ static int open_routes(struct rig *rig, struct error *err)
 		  : 0;
 }
 
+/* In labs no device has a ring of a NIC. */
+static int watch_nic(struct rig *rig, struct error *err)
+{
+	const struct lab *lab = &rig->lab;
+	int rc = rig->spec->port_a ? nic_watch_begin(&rig->nic, &lab->rx_ns, lab->rx.ifname) : 0;
+
+	return rc ? error_set(err, STATUS_FAILED, rc, "look whether the interface is still there",
+			      "cannot read the counters of %s: %s", lab->rx.ifname, strerror(-rc))
+		  : 0;
+}
+
 static int open_both_ends(struct rig *rig, struct error *err)
 {
 	struct fault_numbers numbers = {&rig->tracer.config, -1, -1, -1, -1, false};
@@ -276,7 +287,9 @@ static int open_both_ends(struct rig *rig, struct error *err)
 		rc = open_receiver(rig, err);
 	if (!rc)
 		rc = open_sender(rig, err);
-	return rc ? rc : rig_read_counters(rig, &rig->before, err);
+	if (!rc)
+		rc = rig_read_counters(rig, &rig->before, err);
+	return rc ? rc : watch_nic(rig, err);
 }
 
 int rig_open(struct rig *rig, const struct run_spec *spec, const struct experiment_view *view,
@@ -361,6 +374,7 @@ void rig_close(struct rig *rig)
 	tracer_close(&rig->tracer);
 	counters_free(&rig->before);
 	counters_free(&rig->after);
+	nic_watch_end(&rig->nic);
 	if (rig->lab_open)
 		lab_close(&rig->lab);
 	memset(rig, 0, sizeof(*rig));

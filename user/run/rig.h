@@ -10,6 +10,7 @@
 #include "engine/xsk_prog.h"
 #include "host/counters.h"
 #include "host/lab.h"
+#include "host/nic_watch.h"
 #include "run/experiment.h"
 #include "run/receiver.h"
 #include "run/sender.h"
@@ -34,6 +35,7 @@ struct rig {
 	struct sender_config sender_config;
 	struct sender *sender;
 	struct counters before, after;
+	struct nic_watch nic; /* of the receiver, between two ports of this host */
 };
 
 /* Builds everything up to the sender, whose threads stand ready. On failure all is undone. */
