@@ -4,6 +4,13 @@ PREFIX     ?= /usr/local
 SBINDIR    ?= $(PREFIX)/sbin
 DATADIR    ?= $(PREFIX)/share/$(NAME)
 CC         ?= cc
+# For another machine, as the kernel has it: make ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
+ifneq ($(CROSS_COMPILE),)
+ifeq ($(origin CC),default)
+CC         := $(CROSS_COMPILE)gcc
+endif
+PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
+endif
 CLANG      ?= clang
 BPFTOOL    ?= bpftool
 LLVM_STRIP ?= llvm-strip
@@ -30,10 +37,11 @@ override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra $(WERROR) -Wsha
 	$(shell $(PKG_CONFIG) --cflags $(PKGS))
 LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
 
-ARCH := $(shell uname -m | sed -e s/x86_64/x86/ -e s/aarch64/arm64/)
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
 # -target bpf loses the multiarch include directory (asm/types.h): keep it, and keep it last.
 BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
-	-Iinclude -Ibpf -idirafter /usr/include/$(shell uname -m)-linux-gnu
+	-Iinclude -Ibpf -idirafter /usr/include/$(MACHINE)-linux-gnu
 
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 SKEL := $(BPF:%=$(B)/%.skel.h)
