@@ -10,16 +10,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 
 
-def judge(row):
+def agrees(fault, options):
+    result = lib.pktledger("selftest", "-j", "--host-global", "--fault", fault, *options)
+    (row,) = result.json["end"]["rows"]
     if row["verdict"] == "skipped":
         lib.skip(row["note"])
     assert row["verdict"] == "agrees", f"{row['note'] or 'no note'}: {row}"
 
 
 subprocess.run(["modprobe", "-q", "tun"], check=False)  # a machine without udev has no /dev/net/tun
-for options in ([], ["--ipv6"]):
-    result = lib.pktledger("selftest", "-j", "--host-global", *options)
-    for row in result.json["end"]["rows"]:
-        name = row["stage"] + (f":{row['variant']}" if row["variant"] else "")
-        lib.cases.append((f"IPv{6 if options else 4}, {name}", judge, (row,)))
+catalogue = lib.pktledger("selftest", "--catalogue", "-j").json["end"]["catalogue"]
+for family, options in ((4, []), (6, ["--ipv6"])):
+    lib.cases += [(f"IPv{family}, {fault['name']}", agrees, (fault["name"], options))
+                  for stage in catalogue for fault in stage["faults"]]
 lib.main()
