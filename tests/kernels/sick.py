@@ -15,17 +15,15 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import PATIENCE, assert_valid, case, main, pktledger, require, until  # noqa: E402
+from lib import PATIENCE, assert_valid, case, main, pktledger, require  # noqa: E402
+from nics import (NETNS, RECEIVER, ethtool, link, load_drivers, poll_in_thread,  # noqa: E402
+                  require_guest, set_queues)
 from settings import assert_same, settings, shell  # noqa: E402
 from traffic import PORT, bursts, flood  # noqa: E402
 
 NAME = "pl-sick"
 TABLE = "pl_sick"
 RULES, JUMPS = 400, 40  # of a firewall
-
-def require_guest():
-    """Nobody else's settings are touched. (guest.py has put that file there.)"""
-    require(Path("/out/init").exists(), "only in a guest: tests/kernels/vmrun")
 
 
 def setting(path, value):
@@ -142,71 +140,24 @@ def reverse_path():
         assert_mended(bursts(tx, rx, "198.18.0.2", 50), rx, "ip-rpfilter")
 
 
-# NICs: two of a model are one link
-
-
-@contextlib.contextmanager
-def link(driver):
-    """The receiving NIC, of the two the one with more queues; its partner is in a namespace."""
-    require_guest()
-    require(os.cpu_count() > 1, "needs two CPUs")
-    nics = sorted((-len(list(path.glob("queues/rx-*"))), path.name)
-                  for path in Path("/sys/class/net").iterdir()
-                  if (path / "device/driver").resolve().name == driver)
-    require(len(nics) == 2, f"needs two {driver} with a link between")
-    (_, here), (_, there) = nics
-    address = "/sys/class/net/%s/address"
-    script = f"""
-set -e
-ip netns add {NAME}
-ip link set {there} netns {NAME}
-ip -n {NAME} addr add 198.18.1.1/24 dev {there}
-ip -n {NAME} link set {there} up
-ip addr add 198.18.1.2/24 dev {here}
-ip link set {here} up
-ip neigh add 198.18.1.1 dev {here} lladdr $(ip netns exec {NAME} cat {address % there})
-ip -n {NAME} neigh add 198.18.1.2 dev {there} lladdr $(cat {address % here})
-"""
-    try:
-        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-        assert not done.returncode, done.stderr
-        up = Path("/sys/class/net", here, "operstate")
-        until(lambda: up.read_text().strip() in ("up", "unknown"), 20, f"the link of {here}")
-        yield here
-    finally:
-        subprocess.run(["sh", "-c", f"""
-ip -n {NAME} link set {there} down; ip -n {NAME} link set {there} netns 1
-ip netns del {NAME}
-ip link set {here} down; ip addr flush dev {here}; ip neigh flush nud permanent dev {here}
-"""], capture_output=True, check=False)
-
-
-def poll_in_thread(nic):
-    """A thread on CPU 1 empties its ring."""
-    Path("/sys/class/net", nic, "threaded").write_text("1")
-    for comm in Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(FileNotFoundError):
-            if comm.read_text().startswith(f"napi/{nic}"):
-                os.sched_setaffinity(int(comm.parent.name), {1})
+# NICs
 
 
 @case
 def small_ring():
-    with link("vmxnet3") as nic:
+    with link("vmxnet3") as (nic, _):
         poll_in_thread(nic)
-        done = subprocess.run(["ethtool", "-G", nic, "rx", "64"], capture_output=True, text=True,
-                              check=False)
-        assert not done.returncode, done.stderr
-        assert_mended(bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, stall=0.4), None,
+        ethtool("-G", nic, "rx", "64")
+        assert_mended(bursts(NETNS, "", RECEIVER, 400, rcvbuf=32 << 20, stall=0.4), None,
                       "nic-ring")
 
 
 @case
 def ring_that_cannot_grow():
     """All that is left to say is who should have emptied it."""
-    with link("8139cp") as nic:
+    with link("8139cp") as (nic, _):
         poll_in_thread(nic)
-        traffic = bursts(NAME, "", "198.18.1.2", 400, rcvbuf=32 << 20, stall=0.4)
+        traffic = bursts(NETNS, "", RECEIVER, 400, rcvbuf=32 << 20, stall=0.4)
         with traffic as running:
             assert running.lost(), "nothing was lost"
             f = first(None)
@@ -239,7 +190,7 @@ def slow_link():
     A NIC of two queues; what it receives takes a CPU some milliseconds. Yields it, and the files
     with the affinity of the interrupts of its queues.
     """
-    with link("virtio_net") as nic:
+    with link("virtio_net") as (nic, _):
         device = Path("/sys/class/net", nic, "device").resolve().name
         require(len(list(Path("/sys/class/net", nic, "queues").glob("rx-*"))) > 1,
                 "needs a NIC of two queues: root, /dev/net/tun and a bridge outside of the guest")
@@ -254,13 +205,7 @@ def slow_link():
 
 def load():
     """More than one queue can hold, and less than two: by chance each gets 260 +- 11 of them."""
-    return flood(NAME, "", "198.18.1.2", 520)
-
-
-def set_queues(nic, n):
-    done = subprocess.run(["ethtool", "-L", nic, "combined", str(n)], capture_output=True,
-                          text=True, check=False)
-    assert not done.returncode, done.stderr
+    return flood(NETNS, "", RECEIVER, 520)
 
 
 @case
@@ -300,7 +245,5 @@ def two_queues_of_one_CPU():
 
 
 if __name__ == "__main__":
-    if Path("/out/init").exists():  # no udev there; before the cases: devices come with them
-        for module in ("vmxnet3", "8139cp", "virtio_net"):
-            subprocess.run(["modprobe", module], check=False, capture_output=True)
+    load_drivers()
     main()
