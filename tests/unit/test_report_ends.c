@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/json_get.h"
+#include "report/capfile.h"
 #include "report/ends.h"
 #include "stamp.h"
 
@@ -323,6 +324,28 @@ static void spoilt_files(void **state)
 	assert_in_range(refused, 1, 999);
 }
 
+static int take_empty(void *arg, const struct capfile_packet *p)
+{
+	*(bool *)arg = true;
+	assert_int_equal(p->len, 0);
+	assert_non_null(p->bytes);
+	return 0;
+}
+
+static void an_empty_packet(void **state)
+{
+	struct capfile_state counts;
+	struct error err = {};
+	bool told = false;
+	FILE *f = create(0);
+
+	(void)state;
+	put(f, 0, (const uint8_t *)"", 0, 0);
+	fclose(f);
+	assert_int_equal(capfile_read(path[0], take_empty, &told, &counts, &err), 0);
+	assert_true(told && counts.packets == 1 && !counts.cut);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -350,6 +373,7 @@ int main(void)
 		cmocka_unit_test(by_rtp),
 		cmocka_unit_test(drops_of_the_capture),
 		cmocka_unit_test(spoilt_files),
+		cmocka_unit_test(an_empty_packet),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -68,8 +68,8 @@ static int read_body(struct capfile *c, uint32_t len)
 {
 	if (len > BLOCK_MAX)
 		return spoilt(c, "a block is longer than any can be");
-	if (len > c->room) {
-		uint8_t *more = realloc(c->body, len);
+	if (!c->body || len > c->room) {
+		uint8_t *more = realloc(c->body, len + 1); /* of an empty packet too */
 
 		if (!more)
 			return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
