@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int error_set(struct error *e, enum status status, int code, const char *hint, const char *fmt, ...)
+int(error_set)(struct error *e, enum status status, int code, const char *hint, const char *fmt,
+	       ...)
 {
 	va_list ap;
 
