@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What another host says: lines of a control connection, and the fates that it tells. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "books/join.h"
+#include "peer/conn.h"
+#include "peer/msg.h"
+
+static const struct msg_field *const tables[] = {
+	msg_hello, msg_login, msg_welcome, msg_plan,  msg_ready, msg_status,
+	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	 msg_flow,
+};
+
+static struct fates fates;
+static struct join join;
+
+static void open_books(void)
+{
+	const struct fates_numbers numbers = {
+		.base = 1ULL << 32, .window = TRACE_PAGE_SIZE, .stream0 = 1, .streams = 2};
+	static const uint8_t ignored[TRACE_CAUSES];
+	struct error err = {0};
+
+	if (!fates.cause) {
+		fates_init_given(&fates, &numbers);
+		MUST(!fates_map(&fates, -1, -1, -1, &err));
+	}
+	join_init(&join, &fates, ignored, true);
+}
+
+/* What was read can be said again, and is understood. */
+static void take_all(struct json_object *msg)
+{
+	static struct result kept; /* the largest of all */
+
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		struct json_object *again;
+
+		if (msg_take(msg, tables[i], &kept))
+			continue;
+		again = msg_make(msg_type(msg), tables[i], &kept);
+		MUST(!msg_take(again, tables[i], &kept));
+		json_object_put(again);
+	}
+}
+
+static void take_plan(struct json_object *msg)
+{
+	struct peer_plan plan;
+
+	if (msg_take(msg, msg_plan, &plan) || !msg_plan_valid(&plan))
+		return;
+	MUST(plan.numbers.streams && plan.numbers.streams <= TRACE_STREAMS);
+	MUST(!(plan.numbers.window & (plan.numbers.window - 1)));
+	MUST(plan.payload <= UINT16_MAX && plan.rate_pps >= 0);
+}
+
+static void take_fates(struct json_object *msg)
+{
+	static struct peer_fates told;
+	struct join_run run;
+	const char *at = told.runs;
+
+	if (msg_take(msg, msg_fates, &told))
+		return;
+	run = (struct join_run){.slot = told.slot, .last = told.first - 1};
+	while (runs_next(&at, &run) > 0) {
+		if (!join_run(&join, &run))
+			MUST(run.slot < fates.streams && run.last < fates.window);
+	}
+}
+
+static void take(struct json_object *msg)
+{
+	struct ledger_cause cause;
+	struct result_counter counter;
+
+	take_all(msg);
+	take_plan(msg);
+	if (!msg_take_cause(msg, &cause))
+		MUST(join_cause(&join, cause.raw.index));
+	take_fates(msg);
+	if (!msg_take_counter(msg, &counter))
+		json_object_put(msg_make_counter(&counter));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct conn conn;
+	struct json_object *msg;
+	int ends[2], rc;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends));
+	MUST(write(ends[1], data, size) == (ssize_t)size);
+	close(ends[1]);
+	open_books();
+	conn_init(&conn, ends[0]);
+	while (!(rc = conn_receive(&conn, &msg, 0))) {
+		take(msg);
+		json_object_put(msg);
+	}
+	MUST(rc == -EPIPE || rc == -EBADMSG);
+	conn_close(&conn);
+	return 0;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What `report` makes of a file that somebody has sent, in all its forms. Lines behind an `L` get
+ * the checksum of a ledger, which no chance would find; all else is a file as it is: what -j has
+ * printed, a page, a capture.
+ */
+#include "fuzz.h"
+
+#include "base/utf8.h"
+#include "out/crc32.h"
+#include "report/capfile.h"
+#include "report/choose.h"
+#include "report/ends.h"
+#include "report/html.h"
+#include "report/matrix.h"
+#include "report/show.h"
+
+static FILE *nowhere;
+
+static int ledger_of(const uint8_t *data, size_t size, char path[32])
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	int fd;
+
+	MUST(f);
+	for (size_t n; size; data += n, size -= n) {
+		const uint8_t *end = memchr(data, '\n', size);
+
+		n = end ? (size_t)(end - data) : size;
+		fprintf(f, "%08x ", crc32_ieee(data, n));
+		fwrite(data, 1, n, f);
+		fputc('\n', f);
+		n += end != NULL;
+	}
+	fclose(f);
+	fd = fuzz_file((const uint8_t *)text, len, path);
+	free(text);
+	return fd;
+}
+
+static void show_page(const struct ledgers_document *d, unsigned n)
+{
+	struct html_document docs[8];
+	struct json_object *all[8];
+	struct html_page page = {.docs = docs};
+	struct error err = {0};
+
+	for (; page.n < n && page.n < 8; page.n++) {
+		docs[page.n] = (struct html_document){d[page.n].path, d[page.n].json};
+		all[page.n] = d[page.n].json;
+	}
+	matrix_new(all, page.n, &page.matrix, &err);
+	MUST(!html_write(nowhere, &page));
+	json_object_put(page.matrix);
+	page.matrix = NULL;
+	MUST(!html_write(nowhere, &page));
+}
+
+/* For people: whatever the file holds, nothing of it drives a terminal. */
+static void show_text(struct show_view view, struct ledgers *l)
+{
+	struct error err = {0};
+	char *text = NULL;
+	size_t len;
+
+	view.text.out = open_memstream(&text, &len);
+	MUST(view.text.out);
+	show_ledgers(&view, l, &err);
+	fclose(view.text.out);
+	for (const char *s = text; s < text + len; s += utf8_shown(s) + (*s == '\n'))
+		MUST(*s == '\n' || utf8_shown(s));
+	free(text);
+}
+
+static void show_forms(struct ledgers *l)
+{
+	struct show_view view = {.text = {.out = nowhere, .width = 80, .verbosity = 1}};
+	struct error err = {0};
+
+	show_text(view, l);
+	view.matrix = true;
+	show_text(view, l);
+	view.matrix = false;
+	view.csv = true;
+	show_ledgers(&view, l, &err);
+}
+
+static void show_other_names(struct ledgers *l)
+{
+	const struct show_view view = {.redact = true, .text = {.width = 200}};
+
+	show_text(view, l);
+	show_disagrees(l);
+}
+
+static void show_beside(struct ledgers *l, const struct ledgers_document *a,
+			const struct ledgers_document *b)
+{
+	const struct show_view view = {.text = {.width = 80}, .a = a, .b = b};
+
+	if (!strcmp(a->command, b->command) && json_get(a->json, "end") && json_get(b->json, "end"))
+		show_text(view, l);
+}
+
+/* The file beside itself. */
+static void show_twice(const char *path, bool printed)
+{
+	char again[32];
+	const char *const twice[] = {path, again};
+	const struct load_spec spec = {
+		.path = twice, .n = 2, .until_ns = UINT64_MAX, .printed = printed};
+	const struct ledgers_document *a, *b;
+	struct error err = {0};
+	struct ledgers *l;
+
+	snprintf(again, sizeof(again), "%s", path);
+	if (ledgers_load(&l, &spec, &err))
+		return;
+	if (!choose_pair(l, &a, &b, &err) && a)
+		show_beside(l, a, b);
+	ledgers_free(l);
+}
+
+static void compare_ends(const char *path)
+{
+	const struct ends_spec spec = {
+		.a = path, .b = path, .until_ns = UINT64_MAX, .choose = true};
+	struct show_view view = {.text = {.out = nowhere, .width = 80}};
+	struct error err = {0};
+	struct json_object *ends = NULL;
+
+	if (!ends_compare(&spec, &ends, &err))
+		MUST(!show_ends(&view, ends, &err));
+	json_object_put(ends);
+}
+
+static void report(const char *path, bool printed)
+{
+	const struct load_spec spec = {
+		.path = &path, .n = 1, .until_ns = UINT64_MAX, .printed = printed};
+	const struct ledgers_document *d;
+	struct error err = {0};
+	struct ledgers *l;
+	unsigned n;
+
+	if (ledgers_load(&l, &spec, &err)) {
+		MUST(err.status != STATUS_OK && *err.message);
+		return;
+	}
+	d = ledgers_documents(l, &n);
+	if (!printed)
+		show_forms(l);
+	if (!printed && n > 1 && !d->parts)
+		show_beside(l, &d[0], &d[n - 1]);
+	show_page(d, n);
+	show_other_names(l);
+	ledgers_free(l);
+	show_twice(path, printed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	bool lines = size && *data == 'L';
+	char path[32];
+	int fd = lines ? ledger_of(data + 1, size - 1, path) : fuzz_file(data, size, path);
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "we");
+	MUST(nowhere);
+	if (capfile_is(path))
+		compare_ends(path);
+	report(path, !lines && !capfile_is(path));
+	close(fd);
+	return 0;
+}
