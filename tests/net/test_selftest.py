@@ -100,6 +100,18 @@ def catalogue():
 
 
 @case
+def what_was_proven_is_of_the_catalogue():
+    """By the name of a fault; of a stage without one by its own and what else makes it."""
+    stages = pktledger("selftest", "--catalogue", "-j").json["end"]["catalogue"]
+    faults = {fault["name"] for stage in stages for fault in stage["faults"]}
+    without = {stage["stage"] for stage in stages if not stage["faults"]}
+    for line in (ROOT / "tools/proven.tsv").read_text().splitlines():
+        loss, kernel, verdict = line.split("\t")
+        assert loss in faults or loss.split(":")[0] in without, line
+        assert re.fullmatch(r"\d+\.\d+", kernel) and verdict in ("agrees", "disagrees"), line
+
+
+@case
 def catalogue_as_a_table():
     """A kernel is named where every result of it says so."""
     with tempfile.NamedTemporaryFile("w", suffix=".md") as kernels:

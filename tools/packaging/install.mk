@@ -20,7 +20,7 @@ man_file  = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(1)
 $(B)/help.json: $(B)/$(NAME)
 	$(Q)$< help --json > $@
 
-$(B)/man/made: $(B)/help.json tools/man/generate $(wildcard tools/man/*.scd) $(SCHEMAS)
+$(B)/man/made: $(B)/help.json tools/man/generate $(wildcard tools/man/*.scd tools/proven.*) $(SCHEMAS)
 	$(call say,MAN,$(@D))
 	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) tools/man/generate $< $(@D)
 	$(Q)touch $@
