@@ -13,6 +13,7 @@
 #include "out/json_solo.h"
 #include "run/selftest.h"
 #include "run/watch.h"
+#include "trace/quirks.h"
 #include "trace/stagemap.h"
 
 struct selftest_options {
@@ -87,6 +88,17 @@ static void print_row(const struct selftest_row *row)
 	fflush(stdout);
 }
 
+static void print_quirks(void)
+{
+	enum quirk_state state[QUIRK_COUNT];
+
+	quirks_find(state);
+	for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
+		if (state[q] == QUIRK_FOUND)
+			printf("this kernel: %s\n", quirk_text(q));
+	}
+}
+
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
@@ -120,6 +132,7 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	} else {
 		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
+		print_quirks();
 		json_object_put(rows);
 	}
 	if (seen[SELFTEST_DISAGREES])

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/env.h"
+#include "trace/quirks.h"
 
 static struct json_object *get(struct json_object *o, const char *key)
 {
@@ -40,6 +41,13 @@ static void tells_the_host(void **state)
 }
 
 /* Those that need no capability are known everywhere. */
+static void quirks_have_words(void **state)
+{
+	(void)state;
+	for (enum quirk q = 0; q < QUIRK_COUNT; q++)
+		assert_true(*quirk_name(q) && *quirk_text(q));
+}
+
 static void tells_quirks(void **state)
 {
 	struct json_object *env = env_read(NULL), *quirks = get(env, "quirks");
@@ -85,6 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_the_host),
 		cmocka_unit_test(tells_quirks),
+		cmocka_unit_test(quirks_have_words),
 		cmocka_unit_test(sysctls_have_their_types),
 	};
 

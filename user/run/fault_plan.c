@@ -23,6 +23,7 @@
 #define VETH_RING      256	  /* VETH_RING_SIZE */
 #define BURN_NS	       20000	  /* a packet, of a consumer that takes its time: 50 kpps */
 #define TBF_LIMIT      256	  /* frames; well below QDISC_FLIGHT */
+#define PFIFO_LIMIT    100	  /* packets; a socket has more of them in flight by itself */
 #define TBF_BURST      64	  /* frames; below VETH_RING, or that would overflow instead */
 #define QDISC_FLIGHT   4096	  /* frames that the sender may have in flight */
 #define MIDWAY_FLIGHT  2048	  /* frames at most that wait in the qdisc to be replaced */
@@ -261,7 +262,7 @@ static void plan_qdisc(struct plan *p)
 static void plan_qdisc_pfifo(struct plan *p)
 {
 	plan_qdisc(p);
-	p->fx->pfifo_limit = TBF_LIMIT;
+	p->fx->pfifo_limit = PFIFO_LIMIT;
 }
 
 /*

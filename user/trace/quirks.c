@@ -171,3 +171,18 @@ const char *quirk_name(enum quirk quirk)
 
 	return names[quirk];
 }
+
+const char *quirk_text(enum quirk quirk)
+{
+	static const char *const texts[QUIRK_COUNT] = {
+		[QUIRK_NO_FENTRY] = "no program can be attached to functions (fentry)",
+		[QUIRK_NO_REASONS] = "drops have no reasons",
+		[QUIRK_NO_RX_SK] = "a drop does not tell which socket it was for",
+		[QUIRK_NO_CONSUMED] = "packets freed as used up do not tell where",
+		[QUIRK_NO_RECV_LENGTH] = "what sockets read is not traced",
+		[QUIRK_SUPPRESSED] = "tracing is skipped while a thread of PID 1 has the CPU",
+		[QUIRK_PREEMPT_RT] = "softirqs are threads (PREEMPT_RT)",
+	};
+
+	return texts[quirk];
+}

@@ -26,5 +26,6 @@ enum quirk_state { QUIRK_UNKNOWN, QUIRK_ABSENT, QUIRK_FOUND };
 const enum quirk_state *quirks_found(void);
 
 const char *quirk_name(enum quirk quirk); /* "no_fentry" */
+const char *quirk_text(enum quirk quirk); /* what of it people should know. Static */
 
 #endif
