@@ -113,6 +113,23 @@ static void context_of_init_is_kept(void **state)
 	assert_only(1, SEEN_RX_DEVICE | SEEN_ON_INIT);
 }
 
+/* They are noted beside how far it got, before that and after. */
+static void ports_of_a_bridge_are_noted(void **state)
+{
+	int in = bpf_program__fd(skel->progs.bridge_in);
+	int out = bpf_program__fd(skel->progs.bridge_out);
+
+	(void)state;
+	pass(in, TEST_STREAM, TEST_BASE + 2);
+	assert_only(2, SEEN_BRIDGE_IN);
+	pass(tx, TEST_STREAM, TEST_BASE + 2);
+	assert_only(2, SEEN_TX_DEVICE | SEEN_BRIDGE_IN);
+	pass(out, TEST_STREAM, TEST_BASE + 2);
+	assert_only(2, SEEN_TX_DEVICE | SEEN_BRIDGE);
+	pass(rx, TEST_STREAM, TEST_BASE + 2);
+	assert_only(2, SEEN_RX_DEVICE | SEEN_BRIDGE);
+}
+
 static void each_stream_has_its_window(void **state)
 {
 	(void)state;
@@ -201,6 +218,7 @@ int main(void)
 		cmocka_unit_test_setup(checkpoint_is_noted, reset),
 		cmocka_unit_test_setup(later_checkpoint_stands, reset),
 		cmocka_unit_test_setup(context_of_init_is_kept, reset),
+		cmocka_unit_test_setup(ports_of_a_bridge_are_noted, reset),
 		cmocka_unit_test_setup(each_stream_has_its_window, reset),
 		cmocka_unit_test_setup(late_numbers_touch_nothing, reset),
 		cmocka_unit_test_setup(other_runs_touch_nothing, reset),

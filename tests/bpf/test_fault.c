@@ -17,6 +17,7 @@
 #define UNSPEC	 UINT32_MAX /* TC_ACT_UNSPEC */
 #define SHOT	 2	    /* TC_ACT_SHOT */
 #define STOLEN	 4	    /* TC_ACT_STOLEN */
+#define REDIRECT 7	    /* TC_ACT_REDIRECT */
 #define KEEP_ALL UINT32_MAX /* of a socket filter */
 #define ALWAYS	 (1ULL << 32)
 #define RUNS	 20000
@@ -128,6 +129,89 @@ static void spoilt_headers(void **state)
 			assert_int_not_equal(sum16(f.at + f.l3, 20, 0), 0xffff);
 		fault_bpf__destroy(skel);
 	}
+}
+
+/* Policies are for packets with the mark, which nothing else shows. */
+static void marks_for_policies(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){.mark_share = ALWAYS});
+	struct __sk_buff in = {.mark = 5}, out = {};
+	struct frame f = frame_make((struct frame_spec){});
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f.at, .data_size_in = f.len, .ctx_in = &in,
+		    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out));
+
+	(void)state;
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(skel->progs.fault_spoil), &opts),
+			 0);
+	assert_int_equal(out.mark, 5 | FAULT_MARK_POLICY);
+	fault_bpf__destroy(skel);
+}
+
+#define MERGED 3
+
+static void put_lengths(struct frame *f, bool six)
+{
+	uint8_t *ip = f->at + f->l3;
+
+	put16(f->at + f->udp + 4, f->len - f->udp);
+	put16(ip + (six ? 4 : 2), f->len - (six ? f->udp : f->l3));
+	if (six)
+		return;
+	put16(ip + 10, 0);
+	put16(ip + 10, ~sum16(ip, 20, 0));
+}
+
+/* Numbers 0, 1, 2 as GRO merges them. */
+static struct frame merged(bool six, unsigned *size)
+{
+	struct frame f = frame_make((struct frame_spec){.six = six});
+
+	*size = f.len - f.payload;
+	for (unsigned i = 1; i < MERGED; i++) {
+		const uint64_t word = STAMP_WORD(TEST_STREAM, TEST_BASE + i);
+		struct frame next = frame_make((struct frame_spec){.six = six, .word = word});
+
+		memcpy(f.at + f.len, next.at + next.payload, *size);
+		f.len += *size;
+	}
+	put_lengths(&f, six);
+	return f;
+}
+
+/* All numbers stay in it, the last one in front; another time it goes on as it is. */
+static void merged_packets_get_another_front(void **state)
+{
+	struct fault_bpf *skel = load((struct fault_config){.merged_share = ALWAYS});
+	int fd = bpf_program__fd(skel->progs.fault_merged);
+
+	(void)state;
+	for (int six = 0; six < 2; six++) {
+		struct __sk_buff in = {.gso_segs = MERGED}, out = {};
+		struct frame f = merged(six, &in.gso_size), got = f, expected = f;
+		unsigned size = in.gso_size;
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f.at, .data_size_in = f.len,
+			    .data_out = got.at, .data_size_out = sizeof(got.at), .ctx_in = &in,
+			    .ctx_size_in = sizeof(in), .ctx_out = &out,
+			    .ctx_size_out = sizeof(out));
+
+		assert_int_equal(bpf_prog_test_run_opts(fd, &opts), 0);
+		assert_int_equal(opts.retval, REDIRECT);
+		assert_int_equal(opts.data_size_out, f.len + size);
+		assert_int_equal(out.mark, FAULT_MARK_AGAIN);
+		expected.len += size;
+		put_lengths(&expected, six);
+		assert_memory_equal(got.at, expected.at, f.payload);
+		assert_memory_equal(got.at + f.payload, f.at + f.payload + 2 * size, STAMP_LEN);
+		assert_memory_equal(got.at + f.payload + size, f.at + f.payload, 3 * size);
+
+		in.mark = out.mark;
+		opts.data_size_out = sizeof(got.at);
+		assert_int_equal(bpf_prog_test_run_opts(fd, &opts), 0);
+		assert_int_equal(opts.retval, UNSPEC);
+		assert_memory_equal(got.at, f.at, f.len);
+	}
+	assert_share(count_verdicts(skel->progs.fault_merged, REDIRECT, UNSPEC), 0);
+	fault_bpf__destroy(skel);
 }
 
 /* Who asks for an address is not heard; all else is. */
@@ -500,6 +584,8 @@ int main(void)
 		cmocka_unit_test(xdp_drops_the_share),
 		cmocka_unit_test(tc_drops_the_share),
 		cmocka_unit_test(spoilt_headers),
+		cmocka_unit_test(marks_for_policies),
+		cmocka_unit_test(merged_packets_get_another_front),
 		cmocka_unit_test(deaf_to_questions),
 		cmocka_unit_test(untold_of_the_mtu),
 		cmocka_unit_test(mute_about_groups),
