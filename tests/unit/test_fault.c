@@ -408,6 +408,9 @@ static void test_merging(void **state)
 	assert_int_equal(planned("netfilter:forward", &req).merge_ns, 0);
 	req.payload = 4000;
 	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "fit the MTU");
+	req = plain;
+	req.gro = true;
+	not_planned("gso", &req, -EINVAL, STATUS_USAGE, "--gro");
 }
 
 static void test_readers(void **state)

@@ -125,6 +125,7 @@ struct fault_request {
 	unsigned mtu;
 	unsigned segments;	    /* datagrams that are one packet in every queue (GSO); 0: 1 */
 	unsigned threads;	    /* that send */
+	bool gro;		    /* the receiving socket takes merged packets (UDP_GRO) */
 	uint64_t count;		    /* datagrams in all; UINT64_MAX: not known */
 	double rate_pps;	    /* of all threads; 0: unthrottled */
 	uint16_t port;		    /* destination, host order */

@@ -344,6 +344,10 @@ static int plan_gso(struct plan *p)
 	if (p->frames > 1)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 1000, for example",
 				 "--fault gso needs datagrams that fit the MTU");
+	if (p->req->gro)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --gro out",
+				 "--fault gso: a socket with --gro takes merged packets as they "
+				 "are");
 	fx->threaded_napi = true;
 	fx->merge_ns = pps ? MERGE_PACKETS * 1e9 / pps : MERGE_MIN;
 	if (fx->merge_ns < MERGE_MIN)

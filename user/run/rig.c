@@ -203,6 +203,7 @@ static int plan_faults(struct rig *rig, const struct experiment_view *view, stru
 								    spec->payload)
 						  : 1,
 		.threads = spec->threads,
+		.gro = spec->tuning.receive.gro,
 		.count = spec->count,
 		.rate_pps = rig->rate_pps,
 		.port = spec->port,
