@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the plan have in common: fault_plan.c the way there, fault_plan_rx.c the end.
+/* What the files of the plan have in common: fault_plan_tx.c the way there, fault_plan_rx.c the
+ * end.
  */
 #ifndef PKTLEDGER_FAULT_PLAN_PARTS_H
 #define PKTLEDGER_FAULT_PLAN_PARTS_H
@@ -34,6 +35,9 @@ uint64_t plan_host_sysctl(const char *path, uint64_t otherwise);
 
 /* -EINVAL unless twice as many frames come as fit in `what`. */
 int plan_need_count(struct plan *p, enum fault fault, uint64_t frames, const char *what);
+
+/* What the senders have to respect, and the devices on the way. */
+int plan_way(struct plan *p);
 
 /* What the receiver has to respect. */
 int plan_receiver(struct plan *p);
