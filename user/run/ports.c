@@ -88,10 +88,13 @@ static int open_port(const char *text, int family, struct netns *ns, struct lab_
 	inet_pton(AF_INET, BENCH_V4, &port->ip4);
 	inet_pton(AF_INET6, BENCH_V6, &port->ip6);
 	saved = netns_push(ns);
+	if (saved < 0)
+		return error_set(err, STATUS_FAILED, saved, NULL,
+				 "cannot enter the network namespace of '%s': %s", text,
+				 strerror(-saved));
 	*has_address = find_address(port->ifname, family,
 				    family == AF_INET ? (void *)&port->ip4 : &port->ip6);
-	if (saved >= 0)
-		netns_pop(saved);
+	netns_pop(saved);
 	return 0;
 }
 

@@ -2,6 +2,8 @@
 /* The XDP side of a rig's receiver. */
 #include "run/rig.h"
 
+#include <string.h>
+
 static int open_xsk(struct rig *rig, struct error *err)
 {
 	const struct tracer *t = &rig->tracer;
@@ -44,6 +46,10 @@ static int attach_xdp(struct rig *rig, bool *native, struct error *err)
 	const struct lab_port *port = &rig->lab.rx;
 	int saved = netns_push(&rig->lab.rx_ns), rc;
 
+	if (saved < 0)
+		return error_set(err, STATUS_FAILED, saved, NULL,
+				 "cannot enter the receiver's network namespace: %s",
+				 strerror(-saved));
 	if (rig->xsk_prog)
 		rc = xsk_prog_attach(rig->xsk_prog, port->ifname, port->queues, false, err);
 	else

@@ -229,10 +229,15 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	profile_constant(&s->profile, cfg->rate_pps);
 	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
+	for (t = 0; t < cfg->threads; t++)
+		atomic_init(&s->at[t].done, true); /* those that are not started */
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(s, t);
-		if (worker_start(&s->at[t].worker, sending_thread, &s->at[t], err))
+		atomic_store(&s->at[t].done, false);
+		if (worker_start(&s->at[t].worker, sending_thread, &s->at[t], err)) {
+			atomic_store(&s->at[t].done, true);
 			break;
+		}
 	}
 	gate_await(&s->gate, t);
 	for (unsigned i = 0; i < t; i++) {
