@@ -19,6 +19,7 @@
 #include "base/when.h"
 #include "out/crc32.h"
 #include "out/ledgerfile.h"
+#include "out/ledgerkeep.h"
 
 #define SCHEMA "pktledger/run/1"
 
@@ -375,6 +376,71 @@ static void others_are_not_dropped(void **state)
 	assert_int_equal(read_back().lines, 9);
 }
 
+#define LINE_AT 1000 /* bytes from one line to the next */
+
+/* An interval of a second, the n-th line. */
+static void note_interval(struct ledgerkeep *k, uint64_t realtime_ns, unsigned n)
+{
+	char time[32], line[200];
+
+	snprintf(line, sizeof(line),
+		 "{\"event\":\"interval\",\"data\":{\"interval_ns\":%llu,\"time\":\"%s\"}}", S,
+		 json_time(time, sizeof(time), realtime_ns));
+	ledgerkeep_line(k, line, strlen(line), (off_t)n * LINE_AT);
+}
+
+/* 32 s are kept, whatever the clock of the host is set to after 100. */
+static void assert_kept(uint64_t realtime_ns, int64_t step_ns)
+{
+	struct ledgerkeep_mark cut = {0};
+	struct ledgerkeep k;
+
+	ledgerkeep_init(&k, 32 * S);
+	for (unsigned n = 1; n <= 300; n++, realtime_ns += S) {
+		if (n == 100)
+			realtime_ns += (uint64_t)step_ns;
+		ledgerkeep_clock(&k, realtime_ns, 1000 * S + n * S);
+		note_interval(&k, realtime_ns, n);
+		ledgerkeep_due(&k, realtime_ns, &cut);
+		assert_true(cut.at <= (n < 32 ? 1 : n - 31) * (off_t)LINE_AT);
+		if (n > 40)
+			assert_true(cut.at >= (n - 38) * (off_t)LINE_AT);
+	}
+}
+
+static void the_clock_is_set(void **state)
+{
+	const int64_t year = 365 * 86400 * (int64_t)S;
+	uint64_t now = when_now();
+
+	(void)state;
+	assert_kept(now, 0);
+	assert_kept(now, year);
+	assert_kept(now, -year);
+	assert_kept(now, 10 * (int64_t)S);
+	assert_kept(now, -10 * (int64_t)S);
+	assert_kept(5 * S, 40 * year); /* a host that does not know the time until it is told */
+}
+
+/* What another trace has written in a time that is to come is no newer than what is behind it. */
+static void the_clock_was_set_back_before(void **state)
+{
+	struct ledgerkeep_mark cut = {0};
+	uint64_t now = when_now();
+	struct ledgerkeep k;
+
+	(void)state;
+	ledgerkeep_init(&k, 32 * S);
+	for (unsigned n = 1; n <= 100; n++)
+		note_interval(&k, now + (1000 + n) * S, n);
+	for (unsigned n = 101; n <= 140; n++) {
+		ledgerkeep_clock(&k, now + n * S, n * S);
+		note_interval(&k, now + n * S, n);
+		ledgerkeep_due(&k, now + n * S, &cut);
+	}
+	assert_in_range(cut.at, 101 * LINE_AT, 109 * LINE_AT);
+}
+
 static void write_for_ever(void)
 {
 	struct ledgerfile *lf;
@@ -447,6 +513,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_old_is_dropped, remove_file),
 		cmocka_unit_test_teardown(a_start_line_stays, remove_file),
 		cmocka_unit_test_teardown(others_are_not_dropped, remove_file),
+		cmocka_unit_test(the_clock_is_set),
+		cmocka_unit_test(the_clock_was_set_back_before),
 		cmocka_unit_test_teardown(killed_at_any_moment, remove_file),
 	};
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/json_put.h"
@@ -134,8 +135,18 @@ static void drop_old(struct ledgerfile *lf)
 	lf->fd = fd;
 }
 
+static void tell_clock(struct ledgerkeep *keep)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	ledgerkeep_clock(keep, when_now(), (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+}
+
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 {
+	if (lf->keep)
+		tell_clock(lf->keep);
 	ledgerfile_end_ranges(lf);
 	ledgerfile_event(lf, "interval", NULL, data);
 	flush(lf);

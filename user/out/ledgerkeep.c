@@ -20,7 +20,24 @@ void ledgerkeep_init(struct ledgerkeep *k, uint64_t keep_ns)
 	*k = (struct ledgerkeep){.keep_ns = keep_ns};
 }
 
-/* Every other mark goes: the clock of the host was set back, or the file is very old. */
+static uint64_t later(uint64_t time_ns, int64_t step)
+{
+	return step < 0 && time_ns < (uint64_t)-step ? 0 : time_ns + (uint64_t)step;
+}
+
+void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns)
+{
+	int64_t clock = (int64_t)(realtime_ns - boottime_ns);
+	int64_t step = k->clock_ns ? clock - k->clock_ns : 0;
+
+	k->clock_ns = clock;
+	for (unsigned i = 0; i < k->n; i++)
+		k->mark[i].time_ns = later(k->mark[i].time_ns, step);
+	k->started_ns = later(k->started_ns, step);
+	k->pause_ns = later(k->pause_ns, step);
+}
+
+/* Every other mark goes: the file is very old. */
 static void thin_out(struct ledgerkeep *k)
 {
 	for (unsigned i = 0; i < k->n / 2; i++)
@@ -28,8 +45,11 @@ static void thin_out(struct ledgerkeep *k)
 	k->n /= 2;
 }
 
+/* What stands before a line is no newer than it, though the clock may have been set back since. */
 static void add_mark(struct ledgerkeep *k, uint64_t time_ns, off_t at)
 {
+	for (unsigned i = k->n; i-- > 0 && k->mark[i].time_ns > time_ns;)
+		k->mark[i].time_ns = time_ns;
 	if (k->n && time_ns < k->mark[k->n - 1].time_ns + k->keep_ns / PARTS)
 		return;
 	if (k->n == LEDGERKEEP_MARKS)

@@ -29,9 +29,16 @@ struct ledgerkeep {
 	off_t start, start_len; /* of the newest trace */
 	uint64_t started_ns;
 	uint64_t pause_ns; /* no cut before this time */
+	int64_t clock_ns;  /* CLOCK_REALTIME - CLOCK_BOOTTIME, as told last; 0: not yet */
 };
 
 void ledgerkeep_init(struct ledgerkeep *k, uint64_t keep_ns);
+
+/*
+ * What both clocks say now; before each line that is written. If the clock of the host is set, what
+ * is in the file grows no older by it, and no younger.
+ */
+void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns);
 
 /* A line that is in the file at `at`, in the order of the file; `json` as ledgerfile_read() does.
  */
