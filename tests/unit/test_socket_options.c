@@ -158,6 +158,8 @@ static void clocks_are_doubted(void **state)
 	assert_non_null(strstr(arrivals_clock_doubt(&a), "differ"));
 	a = (struct arrivals){.negative = 1};
 	assert_non_null(strstr(arrivals_clock_doubt(&a), "before"));
+	a = (struct arrivals){.latency = {.measured = true, .min = 1000, .max = 3600000000000}};
+	assert_non_null(strstr(arrivals_clock_doubt(&a), "was set"));
 }
 
 int main(void)
