@@ -148,7 +148,7 @@ static int check_ports(const struct run_options *o, struct error *err)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "what lies between two hosts is as it is");
 	if (in_lab(o))
-		return 0;
+		return o->lab ? fault_check_named(&o->faults, o->lab, err) : 0;
 	if (far && o->ports.n > 1)
 		return error_set(err, STATUS_USAGE, -EINVAL, "name the port of this host",
 				 "with --to, -i takes one port");

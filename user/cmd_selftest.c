@@ -90,9 +90,8 @@ static void print_row(const struct selftest_row *row)
 
 static void print_quirks(void)
 {
-	enum quirk_state state[QUIRK_COUNT];
+	const enum quirk_state *state = quirks_found();
 
-	quirks_find(state);
 	for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
 		if (state[q] == QUIRK_FOUND)
 			printf("this kernel: %s\n", quirk_text(q));

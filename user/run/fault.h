@@ -198,6 +198,12 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
 
 /*
+ * For an experiment in a named lab: -EINVAL with STATUS_USAGE for a fault that would stay there
+ * when the experiment is over, or was killed.
+ */
+int fault_check_named(const struct fault_list *list, const char *lab, struct error *err);
+
+/*
  * Injects into a named lab, for whatever UDP other programs send there, and for as long as the lab
  * is there. fault_lab_topology() comes before the lab is made: -EINVAL with STATUS_USAGE for a
  * fault that only the sending or receiving program can make, *topology is raised to what is needed.

@@ -163,6 +163,18 @@ int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error
 	return fault_prog_xdp(state->prog, &state->lab->rx, next_fd, generic, err);
 }
 
+int fault_check_named(const struct fault_list *list, const char *lab, struct error *err)
+{
+	uint64_t staying = list->set & ~FAULTS_THAT_GO;
+
+	if (!staying)
+		return 0;
+	return error_set(err, STATUS_USAGE, -EINVAL,
+			 "leave --lab out; or make a lab that has it: lab up --fault",
+			 "--fault %s would stay in the lab '%s'",
+			 fault_values[__builtin_ctzll(staying)].name, lab);
+}
+
 int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
 		       struct error *err)
 {

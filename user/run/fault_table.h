@@ -59,6 +59,15 @@ enum lab_topology fault_topology(const struct fault_list *list);
 #define FAULTS_OF_QDISC                                                                            \
 	(FAULT_BIT(FAULT_QDISC) | FAULT_BIT(FAULT_QDISC_PFIFO) | FAULT_BIT(FAULT_QDISC_REPLACE))
 
+/* They change nothing of the lab: what they attach or open goes with the process. */
+#define FAULTS_THAT_GO                                                                             \
+	(FAULT_BIT(FAULT_TX_SOCKET) | FAULT_BIT(FAULT_XDP) | FAULT_BIT(FAULT_XDP_ABORTED) |        \
+	 FAULT_BIT(FAULT_XDP_GENERIC) | FAULT_BIT(FAULT_XDP_REDIRECT) |                            \
+	 FAULT_BIT(FAULT_XDP_CPUMAP) | FAULT_BIT(FAULT_XSK_RING) | FAULT_BIT(FAULT_XSK_FILL) |     \
+	 FAULT_BIT(FAULT_XSK_OVERSIZE) | FAULT_BIT(FAULT_IP_FORWARD_TTL) |                         \
+	 FAULT_BIT(FAULT_UDP_LOOKUP) | FAULT_BIT(FAULT_SOCKET_FILTER) | FAULT_BIT(FAULT_UDP_MEM) | \
+	 FAULT_BIT(FAULT_RCVBUF) | FAULT_BIT(FAULT_SOCKET_CLOSE))
+
 /*
  * For a veth only: they thread its NAPI, or lose by native XDP, of which no event tells if the
  * frames are a tap's.
