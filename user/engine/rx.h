@@ -71,7 +71,8 @@ int rx_socket_bound(const struct rx_config *cfg, struct error *err);
 /*
  * How long a reader looks again before it sleeps. A sleeping one costs the sender's CPU a wake-up
  * for almost every packet, several times what the packet itself costs; this is about what a sleep
- * and a wake-up cost. 0 where the sender needs this CPU.
+ * and a wake-up cost. 0 where the sender needs this CPU, and in a thread of real-time priority, from
+ * which nobody else could take it.
  */
 uint64_t rx_spin_ns(void);
 

@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -206,6 +207,10 @@ static int take(struct rx *rx)
 
 uint64_t rx_spin_ns(void)
 {
+	int policy = sched_getscheduler(0);
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		return 0;
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
 }
 
