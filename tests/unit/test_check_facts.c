@@ -159,6 +159,60 @@ static void sockets(void **state)
 	free(after);
 }
 
+#define MANY 10000
+
+/* `n` sockets, of which the last `lossy` have lost `drops` each. */
+static void parse_many(struct facts_socks *socks, unsigned n, unsigned lossy, unsigned drops)
+{
+	char *text = malloc(n * 128), *at = text;
+
+	assert_non_null(text);
+	for (unsigned i = 0; i < n; i++)
+		at += sprintf(at,
+			      "%5u: 00000000:%04X 00000000:0000 07 00000000:00000000 00:00000000 "
+			      "00000000 0 0 %u 2 0000000000000000 %u\n",
+			      i, 1000 + i, 100000 + i, i + lossy < n ? 0 : drops);
+	memset(socks, 0, sizeof(*socks));
+	facts_socks_parse(socks, AF_INET, text);
+	free(text);
+}
+
+static unsigned sum_of_lost(const struct facts_socks *socks)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < socks->n; i++)
+		sum += socks->at[i].lost;
+	return sum;
+}
+
+/* Those that lose are kept, wherever they stand, and what they lost long ago is not of now. */
+static void many_sockets(void **state)
+{
+	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+
+	(void)state;
+	parse_many(before, MANY, 3, 0);
+	parse_many(after, MANY, 3, 7);
+	assert_int_equal(after->all, MANY);
+	assert_int_equal(after->n, FACTS_SOCKS);
+	assert_int_equal(after->more, MANY - FACTS_SOCKS);
+	assert_false(after->more_lose);
+	facts_socks_rates(before, after);
+	assert_int_equal(sum_of_lost(after), 3 * 7);
+	parse_many(before, MANY, 3, 7);
+	facts_socks_rates(before, after);
+	assert_int_equal(sum_of_lost(after), 0);
+
+	parse_many(before, MANY, MANY - 100, 7);
+	parse_many(after, MANY, MANY - 50, 7);
+	assert_true(before->more_lose);
+	facts_socks_rates(before, after);
+	assert_int_equal(sum_of_lost(after), 0);
+	free(before);
+	free(after);
+}
+
 static void taps(void **state)
 {
 	char *packet = load("check/packet.txt"), *raw = load("check/raw.txt");
@@ -325,7 +379,7 @@ int main(void)
 		cmocka_unit_test(sockets),    cmocka_unit_test(taps),
 		cmocka_unit_test(tables),     cmocka_unit_test(groups),
 		cmocka_unit_test(owners),     cmocka_unit_test(qdiscs),
-		cmocka_unit_test(cut_texts),
+		cmocka_unit_test(cut_texts),  cmocka_unit_test(many_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

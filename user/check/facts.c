@@ -309,7 +309,7 @@ static int read_all(struct reader *r)
 		return ret;
 	unread_if(r->f, facts_watch_open(&r->watch, r->spec->ns, r->spec->port),
 		  "readers of sockets");
-	facts_reads_open(&r->reads);
+	unread_if(r->f, facts_reads_open(&r->reads), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;

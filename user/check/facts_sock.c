@@ -13,34 +13,45 @@
 #include "base/file.h"
 #include "host/nl.h"
 
-/* Room for a socket on this port; NULL: not wanted, or none left. */
-static struct facts_sock *add(struct facts_socks *socks, uint16_t port)
+static bool is_quiet(const struct facts_sock *s)
+{
+	return !s->drops && !s->queued;
+}
+
+/* If it is wanted and there is room; one that loses or waits takes that of one that does neither.
+ */
+static void add(struct facts_socks *socks, const struct facts_sock *s)
 {
 	socks->all++;
-	if (socks->port && socks->port != port)
-		return NULL;
-	if (socks->n == FACTS_SOCKS) {
-		socks->more++;
-		return NULL;
+	if (socks->port && socks->port != s->port)
+		return;
+	if (socks->n < FACTS_SOCKS) {
+		socks->at[socks->n++] = *s;
+		return;
 	}
-	socks->at[socks->n] = (struct facts_sock){.inode = 0};
-	return &socks->at[socks->n++];
+	socks->more++;
+	if (is_quiet(s))
+		return;
+	while (socks->settled < socks->n && !is_quiet(&socks->at[socks->settled]))
+		socks->settled++;
+	if (socks->settled < socks->n)
+		socks->at[socks->settled++] = *s;
+	else
+		socks->more_lose = true;
 }
 
 static int on_socket(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct inet_diag_msg *d = mnl_nlmsg_get_payload(nlh);
-	uint16_t port = ntohs(d->id.idiag_sport);
-	struct facts_sock *s = add(arg, port);
+	struct facts_sock s = {
+		.inode = d->idiag_inode,
+		.cookie = (uint64_t)d->id.idiag_cookie[1] << 32 | d->id.idiag_cookie[0],
+		.family = d->idiag_family,
+		.port = ntohs(d->id.idiag_sport),
+		.connected = d->id.idiag_dport,
+	};
 	const struct nlattr *a;
 
-	if (!s)
-		return MNL_CB_OK;
-	s->inode = d->idiag_inode;
-	s->cookie = (uint64_t)d->id.idiag_cookie[1] << 32 | d->id.idiag_cookie[0];
-	s->family = d->idiag_family;
-	s->port = port;
-	s->connected = d->id.idiag_dport;
 	mnl_attr_for_each(a, nlh, sizeof(*d))
 	{
 		const uint32_t *m = mnl_attr_get_payload(a);
@@ -48,11 +59,12 @@ static int on_socket(const struct nlmsghdr *nlh, void *arg)
 		if (mnl_attr_get_type(a) != INET_DIAG_SKMEMINFO ||
 		    mnl_attr_get_payload_len(a) < (SK_MEMINFO_DROPS + 1) * sizeof(*m))
 			continue;
-		s->queued = m[SK_MEMINFO_RMEM_ALLOC];
-		s->rcvbuf = m[SK_MEMINFO_RCVBUF];
-		s->sndbuf = m[SK_MEMINFO_SNDBUF];
-		s->drops = m[SK_MEMINFO_DROPS];
+		s.queued = m[SK_MEMINFO_RMEM_ALLOC];
+		s.rcvbuf = m[SK_MEMINFO_RCVBUF];
+		s.sndbuf = m[SK_MEMINFO_SNDBUF];
+		s.drops = m[SK_MEMINFO_DROPS];
 	}
+	add(arg, &s);
 	return MNL_CB_OK;
 }
 
@@ -81,12 +93,9 @@ void facts_socks_parse(struct facts_socks *socks, int family, const char *text)
 			   " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%x %*x %*x:%" SCNx64
 			   " %*x:%*x %*x %*u %*u %" SCNu64 " %*u %*s %" SCNu32,
 			   &port, &remote, &s.queued, &s.inode, &s.drops) == 5) {
-			struct facts_sock *to = add(socks, (uint16_t)port);
-
 			s.port = (uint16_t)port;
 			s.connected = remote;
-			if (to)
-				*to = s;
+			add(socks, &s);
 		}
 	}
 }
@@ -152,6 +161,8 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 
 		s->queued_before = b ? b->queued : 0;
 		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, as sk_drops */
+		if (!b && before->more_lose)		 /* before or since is not known */
+			s->lost = 0;
 	}
 }
 

@@ -39,8 +39,10 @@ struct facts_socks {
 	uint16_t port; /* on which they have to be; 0: any */
 	unsigned all;  /* of the namespace, on any port */
 	unsigned n;
-	unsigned more;	/* that are not in the list */
-	bool no_buffer; /* rcvbuf is unknown: the kernel has no udp_diag */
+	unsigned more;	  /* that are not in the list, those first that neither lost nor wait */
+	bool more_lose;	  /* not only such are left out */
+	unsigned settled; /* private: entries before are not replaced */
+	bool no_buffer;	  /* rcvbuf is unknown: the kernel has no udp_diag */
 	struct facts_sock at[FACTS_SOCKS];
 };
 
@@ -53,7 +55,10 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 /* /proc/net/udp and udp6; appends. Pure. */
 void facts_socks_parse(struct facts_socks *socks, int family, const char *text);
 
-/* What the sockets of `after` lost since `before`, by inode; of those opened meanwhile, all. */
+/*
+ * What the sockets of `after` lost since `before`, by inode; of those opened meanwhile, all. What
+ * is not known because the list was full is 0.
+ */
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after);
 
 /* Leaves only those of this process. */
