@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/ktime.h"
 #include "base/log.h"
 #include "base/when.h"
 #include "live/worst.h"
@@ -89,11 +89,7 @@ void trace_ledger_start(struct trace_ledger *t, struct json_object *start)
 /* When it was `time_ns` after the start, in CLOCK_REALTIME. */
 static uint64_t realtime_of(const struct live *l, uint64_t time_ns)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return when_now() - ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
-			     live_started(l) - time_ns);
+	return when_now() - (ktime_now() - live_started(l) - time_ns);
 }
 
 /* What is kept of a table; NULL: no memory. */

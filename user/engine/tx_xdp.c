@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ktime.h"
 #include "engine/frames.h"
 #include "engine/pace.h"
 #include "engine/proto.h"
@@ -272,6 +273,12 @@ static uint64_t plan_call(struct tx *tx, uint64_t n)
 	return n;
 }
 
+/* The program's times are those of the kernel; 0: none yet. */
+static uint64_t by_own_clock(uint64_t ktime_ns)
+{
+	return ktime_ns ? ktime_ns + (uint64_t)ktime_offset() : 0;
+}
+
 /*
  * When the call has to be ended by a signal; 0: it ends by itself. A paced call may begin late and
  * lose time to others on its CPU: too late an end costs only time, in which the program waits, too
@@ -285,7 +292,8 @@ static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 	if (!is_paced(tx))
 		return tx->deadline_ns;
 	due = plan_due(&tx->plan, st->next + packets - 1 - tx->origin) + st->shift;
-	return (st->start_ns ? st->start_ns : pace_now()) + (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
+	return (st->start_ns ? by_own_clock(st->start_ns) : pace_now()) +
+	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 
 static int send_many(struct tx *tx, uint64_t n, struct error *err)
@@ -359,8 +367,8 @@ static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
 {
 	*st = (struct tx_stats){
 		.calls = tx->calls,
-		.first_ns = tx->proven ? tx->state->first_ns : 0,
-		.last_ns = tx->proven ? tx->state->last_ns : 0,
+		.first_ns = tx->proven ? by_own_clock(tx->state->first_ns) : 0,
+		.last_ns = tx->proven ? by_own_clock(tx->state->last_ns) : 0,
 		.slipped_ns = tx->state->shift >> GEN_PERIOD_SHIFT,
 	};
 }

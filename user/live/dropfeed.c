@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/ktime.h"
+#include "base/when.h"
 #include "filter_abi.h"
 #include "trace/samples.h"
 
@@ -14,19 +15,11 @@ struct dropfeed {
 	struct live *live;
 	struct samples *samples;
 	bool payload, all;
-	uint64_t realtime_off; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
 	dropfeed_each *each;
 	void *arg;
 	struct described what;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
 {
@@ -107,7 +100,7 @@ int dropfeed_open(struct dropfeed **out, struct live *l, bool payload, bool all,
 
 int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns)
 {
-	f->realtime_off = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	f->realtime_off = when_now() - ktime_now();
 	return samples_read(f->samples, budget_ns);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ktime.h"
 #include "live/resolve.h"
 #include "trace/consumed.h"
 #include "trace/filter.h"
@@ -125,7 +126,7 @@ int live_start(struct live *l, struct error *err)
 	int rc;
 
 	l->start_cpu_ns = live_clock(CLOCK_PROCESS_CPUTIME_ID);
-	l->start_ns = l->end_ns = live_clock(CLOCK_MONOTONIC);
+	l->start_ns = l->end_ns = ktime_now();
 	rc = watch_attach(l->watch, err);
 	for (unsigned i = 0; i < l->sources && !rc; i++) {
 		if (l->source[i].start)
@@ -189,7 +190,7 @@ static void put_times(const struct live *l, uint64_t length_ns, struct burst_rep
 {
 	out->length_ns = length_ns;
 	out->start_ns = l->start_ns;
-	out->realtime_ns = (int64_t)(live_clock(CLOCK_REALTIME) - live_clock(CLOCK_MONOTONIC));
+	out->realtime_ns = (int64_t)(live_clock(CLOCK_REALTIME) - ktime_now());
 }
 
 bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole)

@@ -23,7 +23,7 @@ struct live {
 	struct live_table interval, total;
 	struct live_source source[LIVE_SOURCES];
 	unsigned sources;
-	uint64_t start_ns, end_ns, interval_ns; /* monotonic; of the last interval */
+	uint64_t start_ns, end_ns, interval_ns; /* ktime_now(); of the last interval */
 	uint64_t start_cpu_ns;
 	struct live_own own;
 	struct watch_count uncounted; /* told so far */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ktime.h"
 #include "live/live_parts.h"
 
 #define SEARCH_TRIES 3
@@ -175,7 +176,7 @@ static void settle_bursts(struct live *l, uint64_t now)
 /* There is room for windows of some 100 ms only. */
 static void read_bursts(struct live *l)
 {
-	uint64_t now = live_clock(CLOCK_MONOTONIC); /* what comes later may be read later */
+	uint64_t now = ktime_now(); /* what comes later may be read later */
 
 	if (!watch_bursts_fill(l->watch) || read_watch(l))
 		return;
@@ -208,7 +209,7 @@ void live_tick(struct live *l)
 int live_collect(struct live *l, struct error *err)
 {
 	struct described *d = malloc(sizeof(*d));
-	uint64_t now = live_clock(CLOCK_MONOTONIC);
+	uint64_t now = ktime_now();
 	int rc;
 
 	if (!d)
