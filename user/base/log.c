@@ -234,6 +234,16 @@ char *log_verifier_last(char *buf, size_t size)
 	return buf;
 }
 
+char *log_load_failure(char *buf, size_t size, int rc)
+{
+	size_t at = (size_t)snprintf(buf, size, "%s: ", strerror(-rc));
+
+	if (at >= size || !*log_verifier_last(buf + at, size - at))
+		snprintf(buf, size, "%s", strerror(-rc));
+	log_libbpf_clear();
+	return buf;
+}
+
 void log_libbpf_clear(void)
 {
 	pthread_mutex_lock(&lg.lock);

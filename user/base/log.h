@@ -48,4 +48,9 @@ char *log_libbpf_last(char *buf, size_t size);
 char *log_verifier_last(char *buf, size_t size);
 void log_libbpf_clear(void);
 
+/* Why a program was not loaded (`rc`: -errno), with what the verifier said, which is then
+ * forgotten.
+ */
+char *log_load_failure(char *buf, size_t size, int rc);
+
 #endif

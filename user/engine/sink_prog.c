@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "engine/xdp_attach.h"
 #include "sink.skel.h"
 
@@ -71,6 +72,7 @@ static int load(struct sink_prog *prog, const struct sink_prog_config *cfg)
 
 int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, struct error *err)
 {
+	char why[224];
 	struct sink_prog *prog = calloc(1, sizeof(*prog));
 	int rc = -ENOMEM;
 
@@ -90,7 +92,8 @@ int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, s
 	sink_prog_close(prog);
 	return error_set(err, STATUS_UNABLE, rc,
 			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load the receiving XDP program: %s", strerror(-rc));
+			 "cannot load the receiving XDP program: %s",
+			 log_load_failure(why, sizeof(why), rc));
 }
 
 int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *err)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/ktime.h"
+#include "base/log.h"
 #include "engine/frames.h"
 #include "engine/pace.h"
 #include "engine/proto.h"
@@ -128,6 +129,7 @@ static int build(struct tx *tx, struct error *err)
 
 static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
+	char why[224];
 	struct tx *tx = calloc(1, sizeof(*tx));
 	int rc;
 
@@ -149,7 +151,8 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 	tx_xdp_close(tx);
 	return error_set(err, STATUS_UNABLE, rc,
 			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load the sending BPF program: %s", strerror(-rc));
+			 "cannot load the sending BPF program: %s",
+			 log_load_failure(why, sizeof(why), rc));
 }
 
 static int call(struct tx *tx, uint64_t repeat)

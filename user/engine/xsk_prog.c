@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/log.h"
 #include "engine/xdp_attach.h"
 #include "xsk.skel.h"
 
@@ -41,6 +42,7 @@ static int load(struct xsk_prog *prog, const struct trace_config *trace,
 int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
 		  const struct xsk_prog_maps *maps, struct error *err)
 {
+	char why[224];
 	struct xsk_prog *prog = calloc(1, sizeof(*prog));
 	int ret;
 
@@ -55,7 +57,8 @@ int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
 	xsk_prog_close(prog);
 	return error_set(err, STATUS_UNABLE, ret,
 			 ret == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load the XDP program of the engine xsk: %s", strerror(-ret));
+			 "cannot load the XDP program of the engine xsk: %s",
+			 log_load_failure(why, sizeof(why), ret));
 }
 
 int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, bool skb_mode,

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "fault.skel.h"
 #include "host/cgroup.h"
 
@@ -62,6 +63,7 @@ int fault_prog_load(struct fault_prog **out, const struct fault_config *cfg,
 		    const struct fault_programs *which, const struct fault_numbers *numbers,
 		    struct error *err)
 {
+	char why[224];
 	struct fault_prog *prog = calloc(1, sizeof(*prog));
 	int ret;
 
@@ -99,7 +101,8 @@ failed:
 	return error_set(err, STATUS_UNABLE, ret,
 			 ret == -EPERM ? "run it as root; it needs CAP_BPF and CAP_NET_ADMIN"
 				       : NULL,
-			 "cannot load the programs of the faults: %s", strerror(-ret));
+			 "cannot load the programs of the faults: %s",
+			 log_load_failure(why, sizeof(why), ret));
 }
 
 static int attach_tc(const struct bpf_program *prog, const struct lab_port *port,

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "trace/balance_parts.h"
 #include "trace/load.h"
 #include "trace/side.h"
@@ -84,6 +85,7 @@ static int load(struct balance *b, const struct balance_numbering *n, bool paged
 {
 	int rc;
 
+	log_libbpf_clear();
 	b->skel = balance_bpf__open();
 	if (!b->skel)
 		return -ENOMEM;
@@ -128,7 +130,7 @@ int balance_open(struct balance **out, const struct filter *f, const struct bala
 	b->ksyms = k;
 	b->stats_fd = -1;
 	rc = load(b, n, n->kind != NUMBERS_NONE, err);
-	if (rc && n->kind != NUMBERS_NONE) /* Linux before 6.12 */
+	if (trace_load_again(rc) && n->kind != NUMBERS_NONE) /* Linux before 6.12 */
 		rc = load(b, n, false, err);
 	if (!rc) {
 		b->cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,

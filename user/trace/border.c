@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "border.skel.h"
 #include "trace/load.h"
 #include "trace/tc_first.h"
@@ -26,6 +27,7 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 	struct bpf_program *prog;
 	int rc;
 
+	log_libbpf_clear();
 	b->skel = border_bpf__open();
 	if (!b->skel)
 		return -ENOMEM;
@@ -62,7 +64,7 @@ int border_open(struct border **out, const struct trace_config *cfg, const struc
 	b->side = side;
 	b->tcx = -1;
 	rc = load(b, cfg, drops, side, true);
-	if (rc)
+	if (trace_load_again(rc))
 		rc = load(b, cfg, drops, side, false);
 	if (rc) {
 		border_close(b);

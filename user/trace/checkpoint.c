@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/load.h"
 #include "trace/tc_first.h"
 
 #include "checkpoint.skel.h"
@@ -53,8 +54,10 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 	rc = drops_share(drops, c->skel->obj);
 	if (!rc)
 		rc = checkpoint_bpf__load(c->skel);
-	if (rc)
-		goto fail;
+	if (rc) {
+		checkpoints_close(c);
+		return trace_load_error(err, rc);
+	}
 	for (unsigned i = 0; i < CHECKPOINTS && !rc; i++)
 		rc = attach(c, i, &at[i]);
 	if (!rc) {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "drops.skel.h"
 #include "trace/load.h"
 
@@ -29,6 +30,7 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	bool consumes = cfg->consuming[0].end;
 	int rc;
 
+	log_libbpf_clear();
 	d->skel = drops_bpf__open();
 	if (!d->skel)
 		return -ENOMEM;
@@ -76,7 +78,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	d->cpus = libbpf_num_possible_cpus();
 	d->percpu = calloc((size_t)d->cpus, sizeof(*d->percpu));
 	rc = d->percpu ? load(d, cfg, xdp, true) : -ENOMEM;
-	if (rc && d->percpu) /* Linux before 6.12 */
+	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);
 	if (rc) {
 		drops_close(d);

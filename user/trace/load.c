@@ -6,15 +6,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
+/* A verifier that refuses a program says why; without the capability it is not even asked. */
 int trace_load_error(struct error *err, int rc)
 {
+	char why[224];
+
+	log_verifier_last(why, sizeof(why));
+	log_libbpf_clear(); /* told */
+	if (*why)
+		return error_set(err, STATUS_UNABLE, rc,
+				 "please report it with the output of -vv and `uname -r`",
+				 "this kernel refuses a tracing program: %s", why);
 	if (rc == -EPERM || rc == -EACCES)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
 				 "the kernel does not let us load tracing programs: %s",
 				 strerror(-rc));
-	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what the verifier says",
+	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
 			 "cannot load the tracing programs: %s", strerror(-rc));
+}
+
+bool trace_load_again(int rc)
+{
+	return rc && rc != -EMFILE && rc != -ENFILE && rc != -ENOMEM && rc != -EPERM;
 }
 
 /* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "trace/load.h"
 #include "trace/samples.h"
 #include "trace/watch_parts.h"
@@ -135,6 +136,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 {
 	int rc;
 
+	log_libbpf_clear();
 	w->skel = watch_bpf__open();
 	if (!w->skel)
 		return -ENOMEM;
@@ -212,7 +214,7 @@ int watch_open(struct watch **out, const struct watch_spec *spec, const struct r
 	w->slot_size = w->by_flow ? sizeof(struct watch_flow_slot) : sizeof(struct watch_slot);
 	w->key_size = w->by_flow ? sizeof(struct watch_flow_key) : sizeof(struct watch_key);
 	rc = load(w, spec, r, true, err);
-	if (rc && err->status == STATUS_OK)
+	if (trace_load_again(rc) && err->status == STATUS_OK)
 		rc = load(w, spec, r, false, err);
 	if (!rc)
 		rc = map_slots(w);
