@@ -135,13 +135,14 @@ void near_status(struct near *n, struct peer_status *st)
 		status_of_receiver(n, st);
 }
 
-static void stop_receiver(struct near *n)
+static void stop_receiver(struct near *n, struct error *err)
 {
 	struct receiving_end *e = &n->rx;
 	struct error ignored = {};
 	struct sink sum;
 
 	receiver_stop(e->receiver);
+	receiver_check_log(e->receiver, err);
 	if (e->config.ops == &rx_socket && !receiver_idle(e->receiver))
 		drops_walk_unread(e->tracer.drops, &e->ns, false, &n->unread, &ignored);
 	receiving_end_sums(e, &sum, &n->sums);
@@ -155,7 +156,7 @@ void near_stop(struct near *n, struct error *err)
 	n->stopped = true;
 	if (!n->sends) {
 		receiver_failed(n->rx.receiver, err);
-		stop_receiver(n);
+		stop_receiver(n, err);
 		return;
 	}
 	sender_stop(n->tx.sender);

@@ -158,6 +158,7 @@ static int finish_receiver(struct rig *rig, struct books *books, struct error *e
 	if (rig->fx.reader == READER_NEVER)
 		return close_unread(rig, books, err);
 	receiver_stop(rig->receiver);
+	receiver_check_log(rig->receiver, err);
 	if (!receiver_idle(rig->receiver) && rig->receiver_config.ops == &rx_socket)
 		drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, false, &books->in_socket,
 				  err);

@@ -46,11 +46,21 @@ void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
 		int n = snprintf(line, sizeof(line), "%u %llu %u\n", stream,
 				 (unsigned long long)number, len);
 
-		if (write(s->log_fd, line, (size_t)n) != n)
-			s->log_errors++;
+		errno = ENOSPC; /* if only a part of it finds room */
+		if (write(s->log_fd, line, (size_t)n) != n && !s->log_errors++)
+			s->log_errno = errno;
 	}
 	while (end && pace_now() < end)
 		;
+}
+
+int reader_check_log(const struct reader_state *s, struct error *err)
+{
+	if (!s->log_errors)
+		return 0;
+	return error_set(err, STATUS_FAILED, -s->log_errno, NULL,
+			 "the reader's log %s is not complete, %llu of its lines are missing: %s",
+			 s->reader->log, (unsigned long long)s->log_errors, strerror(s->log_errno));
 }
 
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now)

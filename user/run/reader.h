@@ -27,11 +27,15 @@ int reader_open_log(const struct reader *r, int *fd, struct error *err);
 struct reader_state {
 	const struct reader *reader;
 	int log_fd;
-	uint64_t log_errors;
+	uint64_t log_errors; /* records that were not written, */
+	int log_errno;	     /* why the first was not */
 };
 
 /* The hook of struct sink; `arg` is a struct reader_state. */
 void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len);
+
+/* STATUS_FAILED if not all records were written. */
+int reader_check_log(const struct reader_state *s, struct error *err);
 
 /* How long from now the reader stands still, ns; 0: it reads. `start`: when the first pause began.
  */

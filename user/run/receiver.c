@@ -130,7 +130,7 @@ static void prepare(struct receiver *r, unsigned t)
 		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
-	me->reader = (struct reader_state){&cfg->tuning->reader, r->log_fd, 0};
+	me->reader = (struct reader_state){.reader = &cfg->tuning->reader, .log_fd = r->log_fd};
 	if (reader_works(me->reader.reader)) {
 		me->sink.work = reader_work;
 		me->sink.work_arg = &me->reader;
@@ -278,6 +278,15 @@ void receiver_stop(struct receiver *r)
 	atomic_store(&r->stop, true);
 	for (unsigned t = 0; t < r->cfg->threads; t++)
 		worker_join(&r->at[t].worker);
+}
+
+int receiver_check_log(const struct receiver *r, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads && !rc; t++)
+		rc = reader_check_log(&r->at[t].reader, err);
+	return rc;
 }
 
 void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals)

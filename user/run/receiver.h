@@ -72,6 +72,9 @@ bool receiver_failed(const struct receiver *r, struct error *err);
 /* Ends the threads; the engines and their sockets stay open. */
 void receiver_stop(struct receiver *r);
 
+/* After receiver_stop(): STATUS_FAILED if a thread could not write all of its log. */
+int receiver_check_log(const struct receiver *r, struct error *err);
+
 /* Sums of all threads, after receiver_stop(). `sum` has no lines: they are in `arrivals`. */
 void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals);
 void receiver_stats(const struct receiver *r, struct rx_stats *st);

@@ -75,6 +75,7 @@ struct recv_stream {
 };
 
 struct recv_result {
+	bool closed;	    /* the rest is what was received, though an engine may have failed */
 	struct result res;  /* delivered, duplicated .. invalid, rx_pps, latency, stages (counts) */
 	uint64_t received;  /* with a valid stamp */
 	uint64_t lost;	    /* sent, as far as known, and not delivered */

@@ -86,13 +86,14 @@ static void close_stages(struct receiving_end *e, struct result *res)
 		res->stage[s].bytes = 0;
 }
 
-static void close_books(struct solo *s, struct recv_result *out)
+static void close_books(struct solo *s, struct recv_result *out, struct error *err)
 {
 	struct receiving_end *e = &s->end;
 	struct result *res = &out->res;
 	struct sink sum;
 
 	receiver_stop(e->receiver);
+	receiver_check_log(e->receiver, err);
 	if (e->traced)
 		close_stages(e, res);
 	receiving_end_sums(e, &sum, res);
@@ -131,7 +132,8 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	if (!rc) {
 		announce(s, &out->res);
 		out->res.interrupted = watch(s, err);
-		close_books(s, out);
+		close_books(s, out, err);
+		out->closed = true;
 		rc = err->status == STATUS_OK ? 0 : -EIO;
 	}
 	receiving_end_close(&s->end);
