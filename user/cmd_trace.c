@@ -93,6 +93,7 @@ struct trace {
 	struct events *events;
 	struct trace_ledger *ledger;
 	bool incomplete; /* a file that was asked for */
+	bool gone;	 /* what is looked at, and it was said */
 };
 
 static int open_account(struct trace *t, struct live *l, struct error *err)
@@ -201,6 +202,15 @@ static void tell_interval(const struct trace *t, const struct live *l)
 	json_out_each(t->json, "interval", o);
 }
 
+static void tell_gone(struct trace *t, const struct live *l)
+{
+	char what[128];
+
+	t->gone = live_gone(l, what, sizeof(what));
+	if (t->gone)
+		log_warn("%s is gone: one that comes by this name is another", what);
+}
+
 /* False ends the session. */
 static bool on_interval(void *arg, const struct live *l)
 {
@@ -229,6 +239,8 @@ static bool on_interval(void *arg, const struct live *l)
 			broken = true;
 		}
 	}
+	if (!t->gone)
+		tell_gone(t, l);
 	log_progress("%.0f s: %s lost", (double)time * 1e-9,
 		     fmt_count(number, sizeof(number),
 			       table_sum(live_total(l), 1u << NOISE_LOSS).packets));

@@ -81,6 +81,8 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 	if (!rc && spec->pid)
 		rc = inodes_open(&l->inodes, spec->pid, err);
 	if (!rc) {
+		l->netns = watch.netns;
+		l->ifindex = watch.ifindex;
 		watch.filter = l->filter;
 		watch.snaplen = spec->snaplen;
 		watch.stack = spec->stack;
@@ -159,6 +161,11 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
 	if (!rc && !out->inode && l->spec.owners)
 		describe_bound(l->spec.owners, row->netns, out);
 	return rc;
+}
+
+bool live_gone(const struct live *l, char *what, size_t size)
+{
+	return resolve_gone(&l->spec, l->netns, l->ifindex, what, size);
 }
 
 uint64_t live_started(const struct live *l)

@@ -111,7 +111,13 @@ bool live_bursts(const struct live *l, struct burst_report *interval, struct bur
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 
-/* ns of CLOCK_MONOTONIC at live_start(). */
+/*
+ * True if what the spec names is gone, or another one has its name, so that nothing of it is seen
+ * any more: `what` tells which, as "interface eth1".
+ */
+bool live_gone(const struct live *l, char *what, size_t size);
+
+/* ktime_now() at live_start(). */
 uint64_t live_started(const struct live *l);
 
 /* The ring of samples, if spec.snaplen asks for them; else -1. */

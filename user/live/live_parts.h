@@ -14,6 +14,7 @@
 
 struct live {
 	struct live_spec spec;
+	uint32_t netns, ifindex; /* that the spec names; 0: it names none */
 	struct reasons *reasons;
 	struct ksyms *ksyms;
 	struct filter *filter;

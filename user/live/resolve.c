@@ -10,6 +10,7 @@
 
 #include "base/num.h"
 #include "base/opt.h"
+#include "host/nl.h"
 #include "live/cgroup.h"
 #include "live/proc.h"
 
@@ -102,16 +103,55 @@ static int resolve_places(const struct live_spec *spec, struct watch_spec *out, 
 	return rc;
 }
 
-static int check_cgroup(const char *path, struct error *err)
+static bool cgroup_is_there(const char *path)
 {
 	int root = proc_root(NULL);
 	bool found = root < 0 || cgroup_exists(root, path);
 
 	if (root >= 0)
 		close(root);
-	return found ? 0
-		     : error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
-				 "there is no cgroup %s", path);
+	return found;
+}
+
+/* Of a namespace that was given by its number nothing is known here. */
+static bool netns_gone(const char *name, uint32_t netns)
+{
+	struct netns ns = NETNS_NONE;
+	struct error quiet = {};
+	uint64_t inum;
+	bool gone;
+
+	if (!num_u64(name, 1, UINT32_MAX, &inum))
+		return false;
+	gone = netns_open(&ns, name, &quiet) == -ENOENT || (ns.fd >= 0 && ns.inum != netns);
+	netns_close(&ns);
+	return gone;
+}
+
+static bool interface_gone(const struct live_spec *spec, uint32_t ifindex)
+{
+	struct netns ns = NETNS_NONE;
+	struct error quiet = {};
+	int now = 0;
+
+	if (!resolve_netns(spec, &ns, &quiet))
+		now = nl_ifindex(&ns, spec->ifname);
+	netns_close(&ns);
+	return now == -ENODEV || (now > 0 && (uint32_t)now != ifindex);
+}
+
+bool resolve_gone(const struct live_spec *spec, uint32_t netns, uint32_t ifindex, char *what,
+		  size_t size)
+{
+	if (spec->netns && netns_gone(spec->netns, netns))
+		return snprintf(what, size, "network namespace %s", spec->netns);
+	if (spec->ifname && interface_gone(spec, ifindex))
+		return snprintf(what, size, "interface %s", spec->ifname);
+	if (spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+		return snprintf(what, size, "process %d", (int)spec->pid);
+	if (spec->cgroup && !cgroup_is_there(spec->cgroup))
+		return snprintf(what, size, "cgroup %s", spec->cgroup);
+	return false;
 }
 
 int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct watch_spec *out,
@@ -131,7 +171,8 @@ int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct w
 	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
 		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 			       (int)spec->pid);
-	if (!rc && spec->cgroup)
-		rc = check_cgroup(spec->cgroup, err);
+	if (!rc && spec->cgroup && !cgroup_is_there(spec->cgroup))
+		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
+			       "there is no cgroup %s", spec->cgroup);
 	return rc;
 }

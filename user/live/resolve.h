@@ -12,6 +12,13 @@
 int resolve_spec(const struct live_spec *spec, const struct reasons *r, struct watch_spec *out,
 		 struct error *err);
 
+/*
+ * True if something that `spec` names is gone, or is another one of the same name: `what` is then
+ * its kind and name. `netns` and `ifindex` are those that resolve_spec() found.
+ */
+bool resolve_gone(const struct live_spec *spec, uint32_t netns, uint32_t ifindex, char *what,
+		  size_t size);
+
 /* The namespace of `spec`, or the thread's own; to be closed with netns_close(). As above. */
 int resolve_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
 
