@@ -145,7 +145,7 @@ static int show(const struct check_options *o, const struct netns *ns, const str
 	if (!json && !o->mend.persist)
 		text_check(stdout, f, list, o->netns, log_colour(STDOUT_FILENO),
 			   o->global.quiet ? -1 : (int)o->global.verbose);
-	fflush(stdout);
+	output_flush();
 	if (o->mend.apply)
 		rc = mend_apply(&o->mend, list, o->netns, end, err);
 	else if (o->mend.persist)
@@ -224,9 +224,7 @@ static int check_run(void *options, struct error *err)
 	}
 	if (json && err->status)
 		json_out_error(json, err);
-	if (json && json_out_finish(json) && status == STATUS_OK)
-		status = STATUS_FAILED;
-	return status;
+	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
 }
 
 static const struct opt_need needs[] = {

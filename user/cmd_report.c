@@ -262,24 +262,6 @@ static int report(struct report_command *c, struct error *err)
 	return rc ? rc : show_ledgers(&view, c->ledgers, err);
 }
 
-/* A reader of the pipe who has seen enough is no failure. */
-static void finish(struct report_command *c, struct error *err)
-{
-	int rc;
-
-	if (c->json) {
-		if (err->status != STATUS_OK)
-			json_out_error(c->json, err);
-		rc = json_out_finish(c->json);
-	} else {
-		errno = EIO;
-		rc = fflush(stdout) || ferror(stdout) ? -errno : 0;
-	}
-	if (rc && rc != -EPIPE)
-		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s",
-			  strerror(-rc));
-}
-
 static int report_run(void *options, struct error *err)
 {
 	const struct report_options *o = options;
@@ -293,7 +275,9 @@ static int report_run(void *options, struct error *err)
 				      "pktledger/report/1");
 	if (!report(&c, err))
 		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
-	finish(&c, err);
+	if (c.json && err->status != STATUS_OK)
+		json_out_error(c.json, err);
+	output_end(c.json, err);
 	ledgers_free(c.ledgers);
 	return err->status != STATUS_OK ? (int)err->status : status;
 }

@@ -191,7 +191,7 @@ static void on_trial(void *arg, const struct found_trial *t)
 		report_series_trial(v->report, json_found_trial(t));
 	if (!report_json(v->report))
 		text_found_trial(stdout, ++v->shown, t);
-	fflush(stdout);
+	output_flush();
 }
 
 /* A goal that not even the lowest rate meets. */

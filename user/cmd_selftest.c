@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static void print_row(const struct selftest_row *row)
 	       fmt_count(injected, sizeof(injected), row->injected),
 	       fmt_count(events, sizeof(events), row->events), counters,
 	       selftest_verdict_name(row->verdict), *row->note ? ": " : "", row->note);
-	fflush(stdout);
+	output_flush();
 }
 
 static void print_quirks(void)
@@ -121,6 +122,8 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 		json_object_array_add(rows, row_json(&row));
 		if (!json)
 			print_row(&row);
+		if (stdout_gone())
+			rc = -EPIPE;
 	}
 	log_progress_clear();
 	if (json) {
@@ -176,9 +179,7 @@ static int selftest_run(void *options, struct error *err)
 				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 		status = o->catalogue ? show_catalogue(json) : run_all(o, json);
 	}
-	if (json)
-		json_out_finish(json);
-	return status;
+	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
 }
 
 static const struct opt_need needs[] = {

@@ -196,8 +196,7 @@ static int send_run(void *options, struct error *err)
 		text_send(stdout, res);
 	if (view.json && err->status != STATUS_OK)
 		json_out_error(view.json, err);
-	if (view.json)
-		json_out_finish(view.json);
+	output_end(view.json, err);
 	shape_plan_free(&shape);
 	free(res);
 	return err->status;

@@ -231,7 +231,7 @@ static bool on_interval(void *arg, const struct live *l)
 		text_trace_bursts(&t->text, &bursts);
 	if (!t->json && t->o->view.counters && sources_rates(t->sources))
 		text_rates(stdout, sources_rates(t->sources), t->text.colour, t->o->view.all);
-	fflush(stdout);
+	output_flush();
 	trace_ledger_interval(t->ledger, l);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, now, live_total(l), length)) {
@@ -380,11 +380,10 @@ static int trace_run(void *options, struct error *err)
 				      "pktledger/trace/1");
 	status = trace(&t, err);
 	log_progress_clear();
-	if (t.json) {
-		if (err->status != STATUS_OK)
-			json_out_error(t.json, err);
-		json_out_finish(t.json);
-	}
+	if (t.json && err->status != STATUS_OK)
+		json_out_error(t.json, err);
+	if (output_end(t.json, err) && status == STATUS_OK)
+		status = o->command ? CHILD_OURS : STATUS_FAILED;
 	return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "live/dropfeed.h"
+#include "options.h"
 #include "out/drop.h"
 #include "sample_abi.h"
 
@@ -138,7 +139,7 @@ void events_read(struct events *e, bool all)
 	if (e->file && !e->file_error)
 		file_failed(e, pcapng_flush(e->file));
 	if (e->o->shown)
-		fflush(stdout);
+		output_flush();
 }
 
 bool events_finish(struct events *e)

@@ -96,6 +96,8 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 		status = err.status;
 	}
 	free(options);
+	if (output_end(NULL, &err) && status == STATUS_OK)
+		status = STATUS_FAILED;
 	if (err.status != STATUS_OK)
 		fail(&err);
 	return status;

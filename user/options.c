@@ -168,11 +168,38 @@ void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double ra
 		 from, to);
 }
 
-bool stdout_gone(void)
+static bool pipe_closed(void)
 {
 	struct pollfd p = {.fd = STDOUT_FILENO};
 
 	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+bool stdout_gone(void)
+{
+	return ferror(stdout) || pipe_closed();
+}
+
+static int flush_errno; /* of the first failure; stdio keeps none */
+
+void output_flush(void)
+{
+	if (fflush(stdout) && !flush_errno)
+		flush_errno = errno;
+}
+
+int output_end(struct json_out *json, struct error *err)
+{
+	int rc = json_out_finish(json);
+
+	output_flush();
+	if (!rc)
+		rc = -flush_errno;
+	if (rc == -EPIPE || pipe_closed() || (!rc && !ferror(stdout)))
+		return 0;
+	return error_set(err, STATUS_FAILED, rc ? rc : -EIO, "make room, or write it elsewhere",
+			 "cannot write the result to stdout: %s",
+			 rc ? strerror(-rc) : "some of it was lost before");
 }
 
 enum output global_output(const struct global_options *g)

@@ -70,8 +70,20 @@ enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
 	       const struct shape *shape, const char *from, const char *to);
 
-/* The reader of a pipe at stdout is gone: there is nobody left to work for. */
+/*
+ * The reader of a pipe at stdout is gone, or something could not be written there: there is nobody
+ * left to work for.
+ */
 bool stdout_gone(void);
+
+/* Flushes stdout, and remembers for output_end() why that failed. */
+void output_flush(void);
+
+/*
+ * Frees `json` (NULL: text), with its document written, and flushes stdout. STATUS_FAILED if not
+ * all could be written, as on a full disk; 0 too if the reader of a pipe has seen enough.
+ */
+int output_end(struct json_out *json, struct error *err);
 
 enum output global_output(const struct global_options *g);
 

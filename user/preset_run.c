@@ -26,7 +26,7 @@ static int check_line(const void *arg, const struct point *point, const void *op
 static void print_about(const struct preset *p)
 {
 	printf("%s\n\n%s\n\n", preset_title(p), preset_prose(p));
-	fflush(stdout);
+	output_flush();
 }
 
 int preset_run(const struct run_options *o, struct error *err)

@@ -230,7 +230,7 @@ static void show(struct report *r)
 		text_result(stdout, &r->head, r->res, log_colour(STDOUT_FILENO),
 			    r->o->global.quiet ? -1 : (int)r->o->global.verbose);
 	}
-	fflush(stdout);
+	output_flush();
 	check_limits(r);
 	r->shown++;
 }
@@ -340,34 +340,23 @@ bool report_ended(const struct report *r)
 
 int report_finish(struct report *r, struct error *err)
 {
-	int status = err->status != STATUS_OK ? (int)err->status
-		     : r->broken	      ? STATUS_BROKEN
-					      : STATUS_OK;
-	int rc;
+	bool broken = r->broken;
 
+	ledgerfile_close(r->ledger, err);
 	if (r->trials && r->shown) {
 		if (r->json)
 			json_out_once(r->json, "end", trials_json(r->trials));
 		else
 			trials_print_end(stdout, r->trials);
 	}
-	if (r->json) {
-		if (err->status != STATUS_OK)
-			json_out_error(r->json, err);
-		rc = json_out_finish(r->json);
-	} else {
-		rc = fflush(stdout) || ferror(stdout) ? -EIO : 0;
-	}
-	if (rc && rc != -EPIPE && status == STATUS_OK) {
-		error_set(err, STATUS_FAILED, rc, NULL, "cannot write the result: %s",
-			  strerror(-rc));
-		status = STATUS_FAILED;
-	}
-	if (r->ledger && ledgerfile_close(r->ledger, err) && status == STATUS_OK)
-		status = STATUS_FAILED;
+	if (r->json && err->status != STATUS_OK)
+		json_out_error(r->json, err);
+	output_end(r->json, err);
 	trials_free(r->trials);
 	peer_close(r->far);
 	free(r->res);
 	free(r);
-	return status;
+	if (err->status != STATUS_OK)
+		return (int)err->status;
+	return broken ? STATUS_BROKEN : STATUS_OK;
 }

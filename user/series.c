@@ -113,7 +113,7 @@ static void show_trial(struct course *c, const struct point *point, const struct
 
 	if (c->s->csv) {
 		rows_csv_trial(&c->rows, point->text, trial, res, failed);
-		fflush(stdout);
+		output_flush();
 	}
 	if (!report_records(c->report))
 		return;
@@ -135,7 +135,7 @@ static void show_point(struct course *c, const struct point *point, const struct
 	log_progress_clear();
 	if (!report_json(c->report) && !c->s->csv) {
 		rows_point(&c->rows, point->text, c->trials, failed);
-		fflush(stdout);
+		output_flush();
 	}
 	o = json_object_new_object();
 	json_put(o, "parameters", parameters(c->s->points, point));

@@ -56,7 +56,7 @@ static void print_client(const struct server_served *v, const char *where)
 	       v->experiments, v->experiments == 1 ? "" : "s",
 	       fmt_count(delivered, sizeof(delivered), v->delivered),
 	       fmt_count(sent, sizeof(sent), v->sent), *v->why ? "; " : "", v->why);
-	fflush(stdout);
+	output_flush();
 }
 
 static struct json_object *json_client(const struct server_served *v, const char *where)
@@ -104,21 +104,19 @@ static int configure(const struct serve_options *o, struct server_config *cfg, s
 	return rc;
 }
 
-static void finish(struct serving *s, const struct error *err)
+static void finish(struct serving *s, struct error *err)
 {
 	struct json_object *end;
 
-	if (!s->json)
-		return;
-	if (err->status == STATUS_OK) {
+	if (s->json && err->status == STATUS_OK) {
 		end = json_object_new_object();
 		json_put_u64(end, "clients", s->clients);
 		json_put_u64(end, "refused", s->refused);
 		json_out_once(s->json, "end", end);
-	} else {
+	} else if (s->json) {
 		json_out_error(s->json, err);
 	}
-	json_out_finish(s->json);
+	output_end(s->json, err);
 }
 
 int serve(const struct serve_options *o, enum output output, const char *ifname, uint16_t port,
