@@ -136,17 +136,15 @@ static int recv_run(void *options, struct error *err)
 	if (!rc)
 		rc = caps_require(&cmd_recv, needs_with[o->rx], err);
 	if (!rc)
-		rc = solo_recv(&spec, &callbacks, out, err);
+		solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
-	if (view.json) {
-		if (!rc)
-			json_out_once(view.json, "end", json_recv_end(out));
-		else
-			json_out_error(view.json, err);
-		json_out_finish(view.json);
-	} else if (!rc) {
+	if (out->closed && view.json)
+		json_out_once(view.json, "end", json_recv_end(out));
+	else if (out->closed)
 		text_recv(stdout, out);
-	}
+	if (view.json && err->status != STATUS_OK)
+		json_out_error(view.json, err);
+	output_end(view.json, err);
 	free(out);
 	return err->status;
 }

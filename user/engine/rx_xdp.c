@@ -118,13 +118,15 @@ static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
 	struct pollfd p = {.fd = rx->end_fd, .events = POLLIN}; /* ignored if it is -1 */
 
-	(void)err;
 	poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
 	rx->calls++;
 	rx_xdp_collect(rx);
 	if (rx->end_fd >= 0)
 		read_ends(rx);
-	return 0;
+	return sink_prog_device_gone(rx->cfg.sink_prog)
+		       ? error_set(err, STATUS_FAILED, -ENODEV, NULL,
+				   "receiving on %s ended: the interface is gone", rx->cfg.ifname)
+		       : 0;
 }
 
 static uint64_t rx_xdp_pending(const struct rx *rx)

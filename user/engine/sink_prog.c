@@ -106,6 +106,11 @@ int sink_prog_fd(const struct sink_prog *prog)
 	return bpf_program__fd(prog->skel->progs.sink_take);
 }
 
+bool sink_prog_device_gone(const struct sink_prog *prog)
+{
+	return xdp_device_gone(&prog->attached);
+}
+
 bool sink_prog_native(const struct sink_prog *prog)
 {
 	return prog->attached.native;

@@ -30,6 +30,7 @@ int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *e
 int sink_prog_fd(const struct sink_prog *prog);	     /* for a tail call from another program */
 bool sink_prog_native(const struct sink_prog *prog); /* as granted by attach; false before */
 bool sink_prog_passes(const struct sink_prog *prog);
+bool sink_prog_device_gone(const struct sink_prog *prog); /* since attach */
 
 /*
  * With `learn`: the i-th stream that arrived (from 0), and its SINK_WINDOW bytes of arrivals. False:

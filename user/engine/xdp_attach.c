@@ -54,3 +54,11 @@ int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool sk
 		ret = link_create(at, prog_fd, ifindex, XDP_FLAGS_SKB_MODE);
 	return ret ? attach_error(ifname, ret, err) : 0;
 }
+
+bool xdp_device_gone(const struct xdp_attached *at)
+{
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info);
+
+	return at->link >= 0 && !bpf_obj_get_info_by_fd(at->link, &info, &len) && !info.xdp.ifindex;
+}

@@ -19,4 +19,7 @@ struct xdp_attached {
 int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool skb_mode,
 	       struct error *err);
 
+/* It was attached, and the device has gone since (xdp_dev_bpf_prog_uninstall()). */
+bool xdp_device_gone(const struct xdp_attached *at);
+
 #endif
