@@ -133,11 +133,12 @@ class Tap:
 class Lab:
     """A named lab, so that others can look on; its offloads are off, so that what is sent is whole."""
 
-    def __init__(self, name, queues=1):
-        self.name, self.queues = name, queues
+    def __init__(self, name, queues=1, topology="pair"):
+        self.name, self.queues, self.topology = name, queues, topology
 
     def __enter__(self):
-        result = pktledger("lab", "up", self.name, "--queues", str(self.queues))
+        result = pktledger("lab", "up", self.name, "--queues", str(self.queues), "--topology",
+                           self.topology)
         assert result.status == 0, result
         try:
             self.do("tx", "ethtool", "-K", TX, "tx-checksum-ip-generic", "off",

@@ -1,0 +1,703 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""When things go wrong meanwhile: killed, stopped, a full disk, a device or a namespace that goes, a
+kernel that refuses, no memory, a clock that is set. Each time one line says what happened, the books
+that there are are kept, and nothing is left behind (which lib.py looks for after each case)."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
+                 assert_valid, case, first, main, pktledger, require, require_root, skip, started,
+                 sysctl, table, thorough, until)
+from wire import RX, TX, Lab, enter, inside
+
+NAME = f"pl-chaos-{os.getpid()}"
+CHAOS = ROOT / os.environ.get("B", "build") / "tests/net/chaos"
+OK, FAILED, USAGE, UNABLE, BROKEN, OURS = 0, 1, 2, 3, 4, 125
+
+
+def execute(*args, binary=BINARY, netns=None, env=None, **kwargs):
+    """The program to its end, in a network namespace, with more in its environment."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    try:
+        done = subprocess.run([binary, *args], text=True, timeout=TIMEOUT, check=False,
+                              preexec_fn=(lambda: enter(netns)) if netns else None,
+                              env={**os.environ, **(env or {})}, **{**streams, **kwargs})
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"pktledger {' '.join(args)}: hangs") from None
+    return Result(args, done.returncode, done.stdout or "", done.stderr or "")
+
+
+def assert_said_once(result, *words):
+    """One line of error, with these words."""
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result
+    for word in words:
+        assert word in errors[0], f"no word of {word!r}: {result}"
+
+
+def assert_sums(document):
+    """What holds however a run ended."""
+    end = document["end"]
+    assert end["attempted"] == end["refused"] + end["sent"], end
+    assert end["sent"] == (end["delivered"] + end["dropped"] + end["in_flight"]
+                           + end["unaccounted"]), end
+    assert end["dropped"] == sum(stage["packets"] for stage in end["stages"]), end
+    assert end["impossible"] == 0, end
+    assert end["balanced"] == (not end["in_flight"] and not end["unaccounted"]), end
+
+
+@contextlib.contextmanager
+def directory(size=None):
+    """A directory; with a size, a file system that has no more."""
+    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
+        if not size:
+            yield Path(path)
+            return
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path],
+                              check=False)
+        require(done.returncode == 0, "cannot mount a tmpfs")
+        try:
+            yield Path(path)
+        finally:
+            subprocess.run(["umount", path], check=True)
+
+
+# A full disk
+
+
+TO_FULL = [
+    ("check", ["check", "-t", "0.1"], FAILED),
+    ("trace, a command", ["trace", "-j", "--", "true"], OURS),
+    ("run", ["run", "-j", "-c", "1000"], FAILED),
+    ("recv", ["recv", "-t", "0.1"], FAILED),
+    ("trace", ["trace", "-j", "-t", "0.1"], FAILED),
+    ("lab list", ["lab", "list", "-j"], FAILED),
+    ("run, text", ["run", "-c", "1000"], FAILED),
+    ("send", ["send", "127.0.0.1", "-j", "-q", "-c", "10", "-r", "1k"], FAILED),
+    ("sweep", ["sweep", "--vary", "rcvbuf=64k,128k", "-c", "1000", "--csv"], FAILED),
+    ("search", ["search", "--mrr", "-t", "100ms", "-j"], FAILED),
+    ("selftest", ["selftest", "--fault", "tc_ingress"], FAILED),
+    ("recv --serve", ["recv", "--serve", "-j"], FAILED),
+    ("help", ["run", "--help"], FAILED),
+]
+
+
+@table([(name, args, status) for name, args, status in first(2, TO_FULL)])
+def stdout_on_a_full_disk(args, status):
+    """A result that is nowhere is no success."""
+    require_root()
+    with open("/dev/full", "w") as full:
+        if "--serve" in args:
+            with subprocess.Popen([BINARY, *args], stdout=full, stderr=subprocess.PIPE,
+                                  text=True) as server:
+                while "waiting" not in server.stderr.readline():
+                    assert server.poll() is None
+                server.terminate()
+                result = Result(args, server.wait(TIMEOUT), "", server.stderr.read())
+        else:
+            result = execute(*args, stdout=full)
+    assert result.status == status, result
+    assert_said_once(result, "stdout", "No space left on device")
+
+
+@thorough
+def stdout_fills_up():
+    """Nobody can read on: sending ends, and the books are closed."""
+    require_root()
+    with directory("64k") as path, open(path / "out", "w") as out:
+        result = execute("run", "--json-lines", "-I", "10ms", "-t", "60", "--rate", "10k", stdout=out)
+        lines = (path / "out").read_text().splitlines()
+    assert result.status == FAILED, result
+    assert_said_once(result, "stdout", "No space left on device")
+    assert json.loads(lines[0])["event"] == "start", lines[0]
+
+
+@thorough
+def trace_whose_stdout_fills_up():
+    require_root()
+    with directory("64k") as path, open(path / "out", "w") as out:
+        result = execute("trace", "--json-lines", "-I", "100ms", "--counters", "--all", "-t", "60", stdout=out)
+    assert result.status == FAILED, result
+    assert_said_once(result, "stdout", "No space left on device")
+
+
+@case
+def ledger_of_a_run_on_a_full_disk():
+    """The run goes on; what was written is whole, and the document says that it is not all."""
+    require_root()
+    with directory("16k") as path:
+        file = path / "ledger"
+        result = pktledger("run", "-j", "-I", "10ms", "-c", "20000", "--rate", "100k", "--fault",
+                           "netfilter", "--ledger", str(file))
+        assert result.status == FAILED, result
+        assert_said_once(result, "ledger", "No space left on device")
+        document = result.json
+        assert_valid(document)
+        assert_balanced(document)
+        assert "not complete" in document["error"]["message"], document["error"]
+        assert file.read_bytes().endswith(b"\n")
+
+
+@thorough
+def reader_s_log_on_a_full_disk():
+    require_root()
+    with directory("16k") as path:
+        result = pktledger("run", "-j", "-c", "5000", "-r", "50k", "--log", str(path / "log"))
+    assert result.status == FAILED, result
+    assert_said_once(result, "log", "No space left on device")
+    assert_balanced(result.json, attempted=5000)
+
+
+# What is looked at, or sent through, goes
+
+
+@contextlib.contextmanager
+def running(lab, *args, side="tx"):
+    """A command in the lab's namespace that has begun; its document is read by ended()."""
+    with started(*args, preexec_fn=lambda: enter(lab.netns(side))) as process:
+        line = process.stdout.readline()
+        if not line:
+            require(process.wait() != UNABLE, process.stderr.read())
+            raise AssertionError(process.stderr.read())
+        process.lines = [line]
+        yield process
+
+
+def until_sent(process):
+    while True:
+        process.lines.append(process.stdout.readline())
+        assert process.lines[-1], process.stderr.read()
+        event = json.loads(process.lines[-1])
+        if event["event"] == "interval" and event["data"].get("sent", 1):
+            return
+
+
+def ended(process, seconds=30):
+    """Its document, whatever its status."""
+    try:
+        out, err = process.communicate(timeout=seconds * PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise AssertionError("does not end") from None
+    result = Result(["..."], process.returncode, out, err)
+    document = {}
+    for event in map(json.loads, [*process.lines, *out.splitlines()]):
+        if event["event"] in ("start", "end", "error"):
+            document[event["event"]] = event["data"]
+        else:
+            document.setdefault(event["event"] + "s", []).append(event["data"])
+        document.setdefault("schema", event.get("schema"))
+    assert_valid(document)
+    return document, result
+
+
+RUN = ("run", "--lab", NAME, "--json-lines", "-I", "50ms", "--rate", "20k")
+LONG = (*RUN, "-t", "20")
+
+
+@table(first(1, [(" ".join(args), args) for args in (
+    ["--tx", "socket"], ["--tx", "xsk"], ["--tx", "xdp"], ["--tx", "xsk", "--rx", "xsk"],
+    ["--tx", "xdp", "--rx", "xdp"])]))
+def devices_removed(args):
+    """Both ends of the link: the sender cannot go on, and the books are closed on what was sent."""
+    require_root()
+    with Lab(NAME) as lab, running(lab, *LONG, *args) as process:
+        until_sent(process)
+        lab.do("tx", "ip", "link", "del", TX)
+        document, result = ended(process)
+    assert result.status == FAILED, result
+    assert_said_once(result)
+    assert_sums(document)
+    assert document["end"]["delivered"] > 0, document["end"]
+
+
+@thorough
+def receiver_s_device_removed():
+    """Behind a router that lives: the sender goes on, and what is sent is lost where it is."""
+    require_root()
+    with Lab(NAME, topology="router") as lab, running(lab, *RUN, "-t", "1") as process:
+        until_sent(process)
+        lab.do("rx", "ip", "link", "del", RX)
+        document, result = ended(process)
+    assert_sums(document)
+    assert document["end"]["sent"] > document["end"]["delivered"] > 0, document["end"]
+    assert document["end"]["dropped"] > 0 and result.status in (OK, FAILED, BROKEN), result
+
+
+@table([(engine, engine) for engine in ("xsk", "xdp")] if EVERYTHING else [])
+def receiver_alone(engine):
+    """It cannot go on, and what it has received is told."""
+    require_root()
+    with Lab(NAME) as lab, running(lab, "recv", "--json-lines", "-I", "50ms", "--rx", engine, "-i", RX,
+                                   side="rx") as process:
+        assert execute("send", "198.18.0.2", "-q", "-c", "1000", "-r", "10k", "--tx", "xsk", "-i", TX,
+                       "-P", "1", netns=lab.netns("tx")).status == OK
+        lab.do("rx", "ip", "link", "del", RX)
+        document, result = ended(process)
+    if result.status != OK:  # else it had heard of the end of the stream before
+        assert_said_once(result, "ended")
+    assert document["end"]["delivered"] > 0, document
+
+
+@thorough
+def namespaces_deleted():
+    """Those of a run live as long as it does, though their names are gone."""
+    require_root()
+    with Lab(NAME) as lab, running(lab, *RUN, "-t", "500ms") as process:
+        until_sent(process)
+        assert pktledger("lab", "down", NAME).status == OK
+        document, result = ended(process)
+    assert result.status == OK, result
+    assert_balanced(document)
+
+
+@table(first(1, [
+    ("interface", ["-i", TX], "ip link del"), ("namespace", ["--netns", f"{NAME}-tx"], "down"),
+    ("namespace and counters", ["--netns", f"{NAME}-tx", "--counters"], "down")]))
+def traced_thing_removed(args, how):
+    require_root()
+    with Lab(NAME) as lab, running(lab, "trace", "--json-lines", "-I", "100ms", *args) as process:
+        if how == "down":
+            pktledger("lab", "down", NAME)
+        else:
+            lab.do("tx", *how.split(), TX)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        document, result = ended(process)
+    assert result.status == OK, result
+    assert result.err.count("is gone") == 1, result
+
+
+# Killed
+
+
+def attached(lab):
+    """Programs and queueing disciplines at the lab's devices."""
+    found = []
+    for side, ifname in ("tx", TX), ("rx", RX):
+        for point in "ingress", "egress":
+            found.append(lab.do(side, "tc", "filter", "show", "dev", ifname, point))
+        found.append(re.sub(r"qlen \d+|prog/xdp id \d+", "", lab.do(side, "ip", "link", "show", ifname)))
+        found.append(lab.do(side, "tc", "qdisc", "show", "dev", ifname).replace(
+            "qdisc clsact ffff: parent ffff:fff1 \n", ""))
+    return found
+
+
+IN_LAB = [[], ["--tx", "xsk", "--rx", "xsk"], ["--tx", "xsk", "--rx", "xdp"],
+          ["--tx", "socket", "--fault", "xdp"], ["--tx", "socket", "--fault", "tx_socket"]]
+
+
+@case
+def killed_in_a_named_lab():
+    """At any moment: the lab is as it was."""
+    require_root()
+    with Lab(NAME) as lab:
+        before = attached(lab)
+        for args in IN_LAB if EVERYTHING else random.sample(IN_LAB, 1):
+            for _ in range(10 if EVERYTHING else 1):
+                host = Host()
+                with started(*LONG, *args) as process:
+                    time.sleep(random.uniform(0, 0.8))
+                    process.kill()
+                    process.communicate()
+                host.assert_same(10)
+                assert attached(lab) == before, args
+
+
+@table(first(1, [("tc", "tc_ingress"), ("nftables", "netfilter"), ("qdisc", "qdisc")]))
+def fault_that_would_stay_in_a_named_lab(fault):
+    result = pktledger("run", "--lab", NAME, "--fault", fault)
+    assert result.status == USAGE and "would stay" in result.err, result
+
+
+# An older kernel, or one without memory
+
+
+NEEDED = [
+    ("run", ["run", "-c", "1000"], "kfree_skb,kfree_skb_paged"),
+    ("trace", ["trace", "-t", "0.1"], "watch_drops,watch_drops_old"),
+    ("checkpoints", ["run", "-c", "1000"], "tx_device"),
+    ("live frames", ["run", "-c", "1000", "--tx", "xdp"], "gen_stream"),
+    ("AF_XDP", ["run", "-c", "1000", "--rx", "xsk"], "xsk_steer"),
+    ("XDP sink", ["run", "-c", "1000", "--rx", "xdp"], "sink_take"),
+    ("a fault's", ["run", "-c", "1000", "--fault", "tc_ingress"], "fault_ingress"),
+    ("balance", ["trace", "--balance", "-t", "0.1", "udp", "port", "5060"], "balance_drop"),
+    ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_flows,watch_flows_old"),
+    ("recv", ["recv", "--rx", "xdp", "-i", "lo", "-t", "0.1"], "sink_take"),
+    ("lab", ["lab", "up", NAME, "--fault", "tc_ingress"], "fault_ingress"),
+]
+
+
+@table(first(2, NEEDED))
+def needed_program_refused(args, names):
+    require_root()
+    result = execute(*args, binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
+    assert result.status == UNABLE, result
+    assert_said_once(result, "unknown func unknown#999")
+
+
+OPTIONAL = [
+    ("XDP's own losses", ["trace", "-t", "0.1"], "xdplosses_excep", "losses of XDP itself are not seen"),
+    ("readers", ["check", "-t", "0.1"], "read_one", ""),
+    ("queues", ["check", "-t", "0.1"], "queue", ""),
+    ("stamps in pages", ["run", "-c", "1000", "-r", "10k"], "kfree_skb_paged", ""),
+    ("arguments of tracepoints", ["trace", "-t", "0.1"], "watch_drops", ""),
+    ("open files", ["trace", "-t", "0.1"], "holders", ""),
+    ("sender's tracer", ["send", "127.0.0.1", "-c", "10", "-r", "1k"], "kfree_skb,kfree_skb_paged",
+     "losses on this side are not traced"),
+    ("receiver's tracer", ["recv", "-t", "0.1"], "kfree_skb,kfree_skb_paged",
+     "losses on this side are not traced"),
+    ("quirks", ["trace", "-t", "0.1", "-j"], "quirk_switch", ""),
+]
+
+
+@table(first(1, OPTIONAL))
+def optional_program_refused(args, names, words):
+    """What is not seen for want of it is said in a line."""
+    require_root()
+    result = execute(*args, binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
+    assert result.status == OK, result
+    assert words in result.err and "unknown func" in result.err or not words, result
+
+
+@table([] if not EVERYTHING else [("run", ["run", "-c", "1000"], "fates"), ("trace", ["trace", "-t", "0.1"], "slots"),
+                 ("live frames", ["run", "-c", "1000", "--tx", "xdp"], "device")])
+def no_memory_for_a_map(args, names):
+    require_root()
+    result = execute(*args, binary=CHAOS, env={"CHAOS_NO_MAP": names})
+    assert result.status == UNABLE, result
+    assert_said_once(result, "Cannot allocate memory")
+
+
+# A clock that is set
+
+
+@table([("an hour later", 3600), ("an hour earlier", -3600)] if EVERYTHING else [])
+def clock_set_in_a_run(step):
+    """Books do not depend on it; delays say that they cannot be trusted."""
+    require_root()
+    with directory() as path:
+        file = path / "now"
+        env = {"CHAOS_STEP": str(step), "CHAOS_STEP_FILE": str(file)}
+        with subprocess.Popen([CHAOS, "run", "--json-lines", "-I", "50ms", "-t", "500ms", "--rate",
+                               "10k", "--tx", "socket"], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE, env={**os.environ, **env}) as process:
+            process.lines = [process.stdout.readline()]
+            until_sent(process)
+            file.touch()
+            document, result = ended(process)
+    assert result.status == OK, result
+    assert_balanced(document)
+    assert document["end"]["duration_ns"] < 5e9 * PATIENCE, document["end"]
+
+
+def in_a_time_namespace(*args):
+    """Its CLOCK_MONOTONIC is not that of the kernel's programs."""
+    if subprocess.run(["unshare", "--time", "--fork", "--monotonic", "1000", "true"],
+                      capture_output=True, check=False).returncode:
+        skip("no time namespaces")
+    result = execute("--time", "--fork", "--monotonic", "100000", "--boottime", "100000", str(BINARY),
+                     *args, binary="unshare")
+    assert result.status == OK, result
+    return result.json
+
+
+@thorough
+def live_frames_in_a_time_namespace():
+    require_root()
+    document = in_a_time_namespace("run", "-j", "--tx", "xdp", "--rx", "xdp", "--rate", "10k", "-t", "1")
+    assert_balanced(document)
+    assert 5e8 < document["end"]["duration_ns"] < 5e9 * PATIENCE, document["end"]
+
+
+@thorough
+def events_in_a_time_namespace():
+    require_root()
+    document = in_a_time_namespace(
+        "trace", "-j", "--events", "--microburst", "1ms", "udp port 9 and host 127.0.0.1", "--", sys.executable, "-c",
+        "import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n"
+        "for _ in range(100): s.sendto(b'x', ('127.0.0.1', 9))\n")
+    latest = max(drop["time_ns"] for drop in document["drops"])
+    assert latest < document["end"]["duration_ns"] + 1e9 * PATIENCE, (latest, document["end"])
+
+
+# Ten thousand sockets, a hundred thousand flows
+
+
+@thorough
+def ten_thousand_sockets():
+    """Each loses some: what the tables of the observer cannot tell apart is counted all the same."""
+    require_root()
+    count = min(10000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 100)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    with Lab(NAME) as lab, contextlib.ExitStack() as stack:
+        sockets = []
+        with inside(lab.netns("rx")):
+            for i in range(count):
+                sock = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+                sock.bind(("", 20000 + i))
+                sock.setblocking(False)
+                sockets.append(sock)
+        with inside(lab.netns("tx")):
+            sender = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+        for by in ["socket,process"], ["flow"]:
+            with started("trace", "--json-lines", "-I", "500ms", "--netns", f"{NAME}-rx", "--by", *by,
+                         "udp") as process:
+                process.lines = [process.stdout.readline()]
+                for _ in range(6):
+                    for i in range(count):
+                        sender.sendto(bytes(100), ("198.18.0.2", 20000 + i))
+                time.sleep(0.5)
+                process.send_signal(signal.SIGINT)
+                document, result = ended(process, 60)
+            assert result.status == OK, result
+            received = 0
+            for sock in sockets:
+                with contextlib.suppress(BlockingIOError):
+                    while sock.recv(2000):
+                        received += 1
+            assert document["end"]["dropped"] == 6 * count - received > count, document["end"]
+            own = document["end"]["own_losses"]
+            assert own["rows_merged"] or own["without_socket_or_flow"], own
+        result = execute("check", "-j", "-t", "0.2", netns=lab.netns("rx"))
+        assert result.status == OK and "more than" in json.dumps(result.json["end"]["unread"]), result
+
+
+@thorough
+def hundred_thousand_flows():
+    """Nobody listens to them, and then somebody does."""
+    require_root()
+    flows = ["--tx", "xsk", "-i", TX, "--src-port", "1024..65000", "--src-addr", "198.18.0.16..198.18.0.20",
+             "-c", "100000", "-r", "50k"]
+    with Lab(NAME) as lab:
+        with running(lab, "trace", "--json-lines", "-I", "500ms", "--netns", f"{NAME}-rx", "--by",
+                     "flow", "udp", "port", "28779") as process:
+            sent = execute("send", "198.18.0.2", "-j", "-q", *flows, netns=lab.netns("tx"))
+            require(sent.status != UNABLE, sent.err)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            document, result = ended(process, 60)
+        assert result.status == OK, result
+        assert document["end"]["dropped"] == sent.json["end"]["sent"] + 3, document["end"]
+        with running(lab, "recv", "--json-lines", "-I", "500ms", "--per-flow", "--rcvbuf", "64m",
+                     side="rx") as process:
+            sent = execute("send", "198.18.0.2", "-j", "-q", *flows, netns=lab.netns("tx"))
+            document, result = ended(process, 60)
+        assert result.status == OK, result
+        end = document["end"]
+        assert end["delivered"] + end["lost"] == sent.json["end"]["sent"], end
+
+
+# Starved
+
+
+@table([("run", ["-t", "3"]), ("AF_XDP", ["-t", "3", "--tx", "xsk", "--rx", "xsk"]),
+        ("live frames", ["-t", "3", "--tx", "xdp", "--rx", "xdp"])] if EVERYTHING else [])
+def stopped_for_two_seconds(args):
+    """What was owed meanwhile is not sent all at once, and each number has its fate."""
+    require_root()
+    with started("run", "--json-lines", "-I", "50ms", "--rate", "20k", *args) as process:
+        process.lines = [process.stdout.readline()]
+        until_sent(process)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        process.send_signal(signal.SIGCONT)
+        document, result = ended(process)
+    assert result.status == OK, result
+    assert_balanced(document)
+
+
+@thorough
+def trace_stopped_for_two_seconds():
+    require_root()
+    with started("trace", "--json-lines", "-I", "100ms") as process:
+        process.lines = [process.stdout.readline()]
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        process.send_signal(signal.SIGCONT)
+        process.lines.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        document, result = ended(process)
+    assert result.status == OK, result
+    assert max(i["interval_ns"] for i in document["intervals"]) > 1.5e9, document["intervals"]
+
+
+@thorough
+def starved():
+    """The least of the CPUs, beside those that spin: exit status 4 only with what is missing."""
+    require_root()
+    cpus = len(os.sched_getaffinity(0))
+    with contextlib.ExitStack() as stack:
+        for _ in range(cpus * 2):
+            spin = stack.enter_context(subprocess.Popen(["nice", sys.executable, "-c", "while True: pass"]))
+            stack.callback(spin.kill)
+        for tx, rx in ("socket", "socket"), ("xsk", "xsk"):
+            result = execute("-n", "19", str(BINARY), "run", "-j", "-c", "5000", "--rate", "5k", "--tx", tx,
+                             "--rx", rx, binary="nice")
+            assert result.status in (OK, BROKEN), result
+            assert_sums(result.json)
+            end = result.json["end"]
+            assert result.status == OK or end["in_flight"] or end["unaccounted"], result
+
+
+# Little of everything
+
+
+LITTLE = ["--nofile=8", "--nofile=16", "--nofile=24", "--nofile=32", "--nofile=48", "--as=60000000",
+          "--as=150000000", "--as=400000000", "--nproc=1"]
+COMMANDS = [["run", "-c", "1000", "-P", "2"], ["trace", "-t", "0.2"], ["check", "-t", "0.1"],
+            ["recv", "-t", "0.1"], ["send", "127.0.0.1", "-c", "10", "-r", "1k"],
+            ["run", "-c", "1000", "--tx", "xsk", "--rx", "xsk"],
+            ["run", "-c", "1000", "--tx", "xdp", "--rx", "xdp"],
+            ["trace", "--events", "-t", "0.2"], ["search", "--mrr", "-t", "50ms"],
+            ["lab", "up", NAME], ["run", "-c", "1000", "--fault", "netfilter,rcvbuf"],
+            ["trace", "--balance", "-t", "0.2", "udp", "port", "5060"]]
+
+
+@table([(" ".join(args), args) for args in COMMANDS] if EVERYTHING else [])
+def with_little(args):
+    """It can do it, or says in a line why not."""
+    require_root()
+    for limit in LITTLE:
+        result = execute(limit, str(BINARY), *args, binary="prlimit")
+        try:
+            assert result.status in (OK, FAILED, UNABLE), (limit, str(result))
+            if result.status:
+                assert_said_once(result)
+        finally:
+            if args[0] == "lab":
+                pktledger("lab", "down", NAME)
+
+
+# Killed, others
+
+
+KILLED = [
+    ["trace"], ["trace", "--events", "--counters", "--microburst", "10ms"], ["trace", "--by", "flow"],
+    ["trace", "--balance", "udp", "port", "5060"], ["check", "-t", "2"],
+    ["search", "--mrr", "-t", "200ms"], ["sweep", "--vary", "rcvbuf=64k,1m,8m", "-t", "200ms"],
+    ["run", "-t", "5", "--tx", "xdp", "--rx", "xdp"], ["run", "-t", "5", "--topology", "vxlan"],
+    ["run", "-t", "5", "--topology", "tap", "--tx", "socket"],
+    ["run", "-t", "5", "--fault", "netfilter,tc_ingress,rcvbuf"], ["recv", "--rx", "xdp", "-i", "lo"],
+    ["selftest"], ["recv", "--serve"], ["run", "--preset", "million"],
+]
+
+
+@table([(" ".join(args), args) for args in KILLED] if EVERYTHING else [])
+def killed(args):
+    """At any moment of its first second."""
+    require_root()
+    host = Host()
+    for _ in range(8):
+        with started(*args) as process:
+            time.sleep(random.uniform(0, 1))
+            process.kill()
+            process.communicate()
+        host.assert_same(10)
+
+
+@thorough
+def lab_up_killed():
+    """What is left can be listed and removed."""
+    require_root()
+    host = Host()
+    for _ in range(20):
+        with started("lab", "up", NAME, "--topology", "router", "--fault", "netfilter") as process:
+            time.sleep(random.uniform(0, 0.3))
+            process.kill()
+            process.communicate()
+        labs = [lab for lab in pktledger("lab", "list", "-j").json["labs"] if lab["name"] == NAME]
+        result = pktledger("lab", "down", NAME)
+        assert result.status == (OK if labs else FAILED), result
+        host.assert_same(10)
+
+
+def guard_of(process):
+    """The process that puts a value back."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, name, parent = re.match(r"(\d+) \((.*)\) \S (\d+)", stat.read_text()).groups()
+            if name == "pktledger-guard" and int(parent) == process.pid:
+                return int(pid)
+    return None
+
+
+FLOW_LIMIT = "net/core/flow_limit_cpu_bitmap"
+
+
+@contextlib.contextmanager
+def limiting_flows():
+    """A run that changes a value of the host, and its guard; the value as it was."""
+    require_root()
+    before = sysctl(FLOW_LIMIT)
+    require(before, "needs CONFIG_NET_FLOW_LIMIT and the first network namespace of the host")
+    with started("run", "-c", "10M", "--rate", "10k", "--fault", "backlog:flow_limit") as process:
+        until(lambda: process.poll() is not None or sysctl(FLOW_LIMIT) != before, 20, "a change")
+        assert process.poll() is None, process.communicate()
+        yield process, until(lambda: guard_of(process), 5, "a guard"), before
+
+
+@thorough
+def guard_killed():
+    """Then the owner does its work."""
+    with limiting_flows() as (process, guard, before):
+        os.kill(guard, signal.SIGKILL)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=TIMEOUT)
+        assert sysctl(FLOW_LIMIT) == before, err
+        assert process.returncode == OK, err
+
+
+@case
+def guard_and_owner_killed():
+    """Then the next one does, and says so."""
+    with limiting_flows() as (process, guard, before):
+        os.kill(guard, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+        assert sysctl(FLOW_LIMIT) != before
+        result = pktledger("run", "-c", "1")
+        assert sysctl(FLOW_LIMIT) == before, result
+        assert f"put {FLOW_LIMIT} back" in result.err, result
+
+
+# Nobody reads
+
+
+@table([(" ".join(args), args) for args in (
+    ["trace", "-I", "100ms", "--counters"], ["trace", "--json-lines", "-I", "100ms"],
+    ["recv", "--json-lines", "-I", "100ms"], ["check", "--explain", "all"], ["selftest"],
+    ["search", "--json-lines", "-t", "100ms"], ["sweep", "--vary", "rcvbuf=64k,128k,256k", "-t", "200ms"],
+    ["send", "127.0.0.1", "--json-lines", "-r", "1k", "-I", "100ms"],
+    ["trace", "--events", "-I", "100ms"])] if EVERYTHING else [])
+def reader_goes(args):
+    """It ends soon, by itself and not by a signal."""
+    require_root()
+    with started(*args) as process:
+        process.stdout.read(1)
+        process.stdout.close()
+        process.stdout = None
+        try:
+            process.wait(20 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("does not end") from None
+        assert process.returncode >= 0, f"killed by signal {-process.returncode}"
+        assert "cannot write" not in process.stderr.read()
+
+
+if __name__ == "__main__":
+    main()
