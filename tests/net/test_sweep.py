@@ -145,6 +145,14 @@ def settings_of_the_lab():
     assert masks == [0, 1], masks
 
 
+@case
+def too_few_queues():
+    require_root()
+    result = pktledger("run", "-P", "2", "--tx", "xsk", "--queues", "1", "-c", "10")
+    require(result.status != 3, result.err)
+    assert result.status == 2 and "each of 2 threads needs its own" in result.err, result
+
+
 @table([(" ".join(o), o, message) for o, message in (
     (["--lab", "x", "--queues", "2"], "for the lab that run makes"),
     (["--rps", "99999"], "out of range"),

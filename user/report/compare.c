@@ -9,6 +9,7 @@
 #include "base/when.h"
 #include "out/page.h"
 #include "report/rows.h"
+#include "report/trialset.h"
 #include "trace/stagemap.h"
 
 #define NAME_MAX_LEN 200
@@ -222,6 +223,78 @@ static void add_named(const struct pair *of, const char *const *name, unsigned n
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
+/* Of two searches. */
+static void add_rates(const struct pair *of)
+{
+	static const char *const rates[][2] = {
+		{"ndr", "lower_pps"}, {"pdr", "lower_pps"}, {"mrr", "throughput_pps"}};
+
+	for (unsigned i = 0; i < LENGTH(rates); i++) {
+		struct json_object *a = json_get(json_get(of->a, rates[i][0]), rates[i][1]);
+		struct json_object *b = json_get(json_get(of->b, rates[i][0]), rates[i][1]);
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s_pps", rates[i][0]);
+		if (a && b)
+			add_result(of->list, name, a, b);
+	}
+}
+
+/* "64k on rx_pps": what tells a point of a sweep from the others. */
+static void name_point(char *buf, size_t size, struct json_object *parameters)
+{
+	size_t n = 0;
+
+	*buf = '\0';
+	if (!json_object_is_type(parameters, json_type_object))
+		return;
+	json_object_object_foreach (parameters, key, value) {
+		(void)key;
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s ",
+				      json_object_get_string(value));
+		if (n >= size)
+			return;
+	}
+	snprintf(buf + n, size - n, "rx_pps");
+}
+
+static struct json_object *same_point(const struct json_object *end, struct json_object *parameters)
+{
+	for (size_t i = 0; i < json_get_length(end, "points"); i++) {
+		struct json_object *point = json_get_item(end, "points", i);
+
+		if (json_object_equal(json_get(point, "parameters"), parameters))
+			return point;
+	}
+	return NULL;
+}
+
+static void put_delivered(struct json_object *o, const char *key, const struct json_object *point)
+{
+	const struct json_object *lost = json_get(point, "lost_share");
+
+	json_put(o, key, json_object_new_double(1 - json_get_double(lost, "median")));
+}
+
+/* Of two sweeps: what was received at the points that both have, and what share that was. */
+static void add_points(const struct pair *of)
+{
+	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
+		struct json_object *a = json_get_item(of->a, "points", i), *o;
+		struct json_object *b = same_point(of->b, json_get(a, "parameters"));
+		struct json_object *from = json_get(json_get(a, "rx_pps"), "median");
+		struct json_object *to = json_get(json_get(b, "rx_pps"), "median");
+		char name[NAME_MAX_LEN];
+
+		if (!from || !to)
+			continue;
+		name_point(name, sizeof(name), json_get(a, "parameters"));
+		o = add_result(of->list, name, from, to);
+		put_delivered(o, "a_share", a);
+		put_delivered(o, "b_share", b);
+	}
+}
+
 static struct json_object *results(const struct json_object *a, const struct json_object *b)
 {
 	static const char *const before[] = {"attempted", "refused", "sent"};
@@ -238,6 +311,8 @@ static struct json_object *results(const struct json_object *a, const struct jso
 	add_stages(&of);
 	add_named(&of, ends, LENGTH(ends), true);
 	add_named(&of, beside, LENGTH(beside), false);
+	add_rates(&of);
+	add_points(&of);
 	for (unsigned i = 0; delay_a && delay_b && i < LENGTH(delays); i++) {
 		char name[32];
 
@@ -246,6 +321,28 @@ static struct json_object *results(const struct json_object *a, const struct jso
 			   json_get(delay_b, delays[i]));
 	}
 	return of.list;
+}
+
+/* The words behind the program, as one. */
+static struct json_object *command_text(const struct json_object *start)
+{
+	char text[1024] = "";
+	size_t n = 0;
+
+	for (size_t i = 1; i < json_get_length(start, "command") && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 1 ? " " : "",
+				      json_object_get_string(json_get_item(start, "command", i)));
+	return json_text(text);
+}
+
+static void compare_commands(struct json_object *list, const struct json_object *start_a,
+			     const struct json_object *start_b)
+{
+	struct json_object *a = command_text(start_a), *b = command_text(start_b);
+
+	compare(list, "command", a, b);
+	json_object_put(a);
+	json_object_put(b);
 }
 
 struct json_object *compare_documents(const struct ledgers_document *a,
@@ -258,6 +355,8 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
 	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
 	compare(setup, "", start_a, start_b);
+	if (trialset_is(a->json)) /* of a run all that counts is told apart */
+		compare_commands(setup, start_a, start_b);
 	json_put(o, "env", env);
 	json_put(o, "setup", setup);
 	json_put(o, "results", results(json_get(a->json, "end"), json_get(b->json, "end")));
@@ -317,7 +416,7 @@ static const char *percent(char *buf, size_t size, const char *format, const str
 	return buf;
 }
 
-static void print_result(const struct print_view *v, const struct json_object *o)
+static void print_result(const struct print_view *v, const struct json_object *o, int width)
 {
 	struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
 	const char *name = json_get_text(o, "name");
@@ -328,8 +427,8 @@ static void print_result(const struct print_view *v, const struct json_object *o
 	percent(change, sizeof(change), "%+.1f %%", o, "change");
 	percent(share_a, sizeof(share_a), "%.2f %%", o, "a_share");
 	percent(share_b, sizeof(share_b), "%.2f %%", o, "b_share");
-	fprintf(v->out, "  %-16s%15s%9s%15s%*s", name, amount(of_a, sizeof(of_a), name, a), share_a,
-		amount(of_b, sizeof(of_b), name, b), *share_b || *change ? 9 : 0, share_b);
+	fprintf(v->out, "  %-*s%15s%9s%15s%*s", width, name, amount(of_a, sizeof(of_a), name, a),
+		share_a, amount(of_b, sizeof(of_b), name, b), *share_b || *change ? 9 : 0, share_b);
 	fprintf(v->out, "%*s\n", *change ? 11 : 0, change);
 }
 
@@ -348,14 +447,31 @@ static void print_title(const struct print_view *v, const char *name,
 	page_end(&p);
 }
 
+/* Of the longest name of a result. */
+static int name_width(const struct json_object *comparison)
+{
+	size_t width = 16;
+
+	for (size_t i = 0; i < json_get_length(comparison, "results"); i++) {
+		const struct json_object *o = json_get_item(comparison, "results", i);
+		size_t len = strlen(json_get_text(o, "name"));
+
+		width = len > width ? len : width;
+	}
+	return (int)width;
+}
+
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison)
 {
+	int width = name_width(comparison);
+
 	print_title(v, "A ", a);
 	print_title(v, "B ", b);
 	print_differences(v, "hosts", comparison, "env");
 	print_differences(v, "what was done", comparison, "setup");
-	fprintf(v->out, "\n%-18s%15s%9s%15s%9s%11s\n", "results", "A", "", "B", "", "change");
+	fprintf(v->out, "\n%-*s%15s%9s%15s%9s%11s\n", width + 2, "results", "A", "", "B", "",
+		"change");
 	for (size_t i = 0; i < json_get_length(comparison, "results"); i++)
-		print_result(v, json_get_item(comparison, "results", i));
+		print_result(v, json_get_item(comparison, "results", i), width);
 }

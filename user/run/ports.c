@@ -150,14 +150,19 @@ int ports_open(const struct run_spec *spec, const struct fault_effects *fx, stru
 		.queues = spec->tx != &tx_socket || spec->rx == &rx_xsk ? spec->threads : 1,
 	};
 
-	lab_spec.mtu = spec->wish.mtu;
-	if (spec->wish.queues > lab_spec.queues)
-		lab_spec.queues = spec->wish.queues;
 	if (spec->port_a)
 		return open_host(spec, lab, err);
-	if (!spec->lab)
-		return lab_open(lab, &lab_spec, err);
-	return lab_open_named(lab, spec->lab, err);
+	if (spec->lab)
+		return lab_open_named(lab, spec->lab, err);
+	if (spec->wish.queues && spec->wish.queues < lab_spec.queues)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "use fewer threads (-P), or more queues",
+				 "--queues %u are too few: each of %u threads needs its own",
+				 spec->wish.queues, lab_spec.queues);
+	lab_spec.mtu = spec->wish.mtu;
+	if (spec->wish.queues)
+		lab_spec.queues = spec->wish.queues;
+	return lab_open(lab, &lab_spec, err);
 }
 
 /* Speed of the sending port in Mbit/s; -1: unknown, as of every lab. */
