@@ -73,16 +73,15 @@ static void add_waits(char *buf, size_t size, const struct trials *t)
 static void add_fragments(char *buf, size_t size, const struct trials *t)
 {
 	double fragments = trials_summarise(t, TRIALS_FRAGMENTS).median;
-	double dropped = trials_summarise(t, TRIALS_CUT).median;
-	char made[FMT_MAX], seen[FMT_MAX], whole[FMT_MAX], text[4 * FMT_MAX], share[16];
+	char made[FMT_MAX], seen[FMT_MAX], whole[FMT_MAX], text[4 * FMT_MAX];
 
 	if (!(fragments > 0))
 		return;
 	fmt_count(made, sizeof(made), (uint64_t)fragments);
 	fmt_count(seen, sizeof(seen), (uint64_t)trials_summarise(t, TRIALS_SEEN).median);
 	fmt_count(whole, sizeof(whole), (uint64_t)trials_summarise(t, TRIALS_REASSEMBLED).median);
-	snprintf(text, sizeof(text), "%s fragments, %s dropped, %s seen, %s datagrams put together",
-		 made, share_text(share, sizeof(share), dropped / fragments), seen, whole);
+	snprintf(text, sizeof(text), "%s fragments, %s seen, %s datagrams of them", made, seen,
+		 whole);
 	remark(buf, size, text);
 }
 

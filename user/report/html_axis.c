@@ -73,6 +73,13 @@ static double round_125(double value, bool up)
 	return best;
 }
 
+static bool is_decade(double value)
+{
+	double log = log10(value);
+
+	return fabs(log - round(log)) < 1e-9;
+}
+
 struct html_axis html_axis_log(enum html_unit unit, double min, double max)
 {
 	struct html_axis a = {.unit = unit, .log = true, .min = 1, .max = 10};
@@ -91,7 +98,8 @@ struct html_axis html_axis_log(enum html_unit unit, double min, double max)
 		by = ceil(log10(a.max / a.min) / WANTED_TICKS - 1e-9);
 	}
 	for (double v = a.min; v <= a.max * (1 + 1e-9) && a.ticks < HTML_TICKS;) {
-		a.tick[a.ticks++] = v;
+		if (decades < 2 || is_decade(v)) /* more would touch each other on a phone */
+			a.tick[a.ticks++] = v;
 		v = decades >= 3 ? v * pow(10, by) : round_125(v * 1.5, true);
 	}
 	return a;

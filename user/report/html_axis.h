@@ -31,7 +31,10 @@ struct html_axis {
  */
 struct html_axis html_axis_linear(enum html_unit unit, double min, double max);
 
-/* From decade to decade; with less than three of them from 1, 2 or 5 to 1, 2 or 5. */
+/*
+ * From decade to decade; with less than three of them from 1, 2 or 5 to 1, 2 or 5. Ticks are there,
+ * too, with less than two decades.
+ */
 struct html_axis html_axis_log(enum html_unit unit, double min, double max);
 
 double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond an end: that end */

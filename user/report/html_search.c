@@ -52,6 +52,19 @@ static const char *worst_stage(struct json_object *trial)
 	return name;
 }
 
+/* With --repeat: what the others found. */
+static void put_spread(struct html *h, struct json_object *end, const char *key)
+{
+	struct json_object *all = json_get(json_get(end, "lower_pps_of_all"), key);
+	char min[FMT_MAX], max[FMT_MAX];
+
+	if (all)
+		html_put(h->out, "<small>of %lu searches: %s to %s</small>",
+			 json_get_length(end, "searches"),
+			 fmt_rate(min, sizeof(min), json_get_double(all, "min")),
+			 fmt_rate(max, sizeof(max), json_get_double(all, "max")));
+}
+
 static void put_answers(struct html *h, struct json_object *end)
 {
 	char lower[FMT_MAX], upper[FMT_MAX];
@@ -77,6 +90,7 @@ static void put_answers(struct html *h, struct json_object *end)
 		else if (*stage)
 			html_put(h->out, "<small><i class=\"key %s\"></i>%s breaks</small>",
 				 html_colour(h, stage), stage);
+		put_spread(h, end, goals[i].key);
 		html_put(h->out, "</dd></div>");
 	}
 	html_put(h->out, "</dl>");
@@ -166,7 +180,8 @@ static void put_chart(struct html *h, struct json_object *trials, struct json_ob
 			most = fmax(most, loss);
 		}
 	}
-	c.x = html_axis_log(HTML_COUNT, lowest, highest);
+	c.x = (highest < 10 * lowest ? html_axis_linear : html_axis_log)(HTML_COUNT, lowest,
+									 highest);
 	c.y = html_axis_log(HTML_SHARE, fmin(least / 10, most / 100), most);
 	html_chart_begin(h, &c);
 	put_legend(h, trials, end);

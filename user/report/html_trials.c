@@ -21,7 +21,7 @@ static char *label_of_search(struct json_object *parameters, char *buf, size_t s
 	return buf;
 }
 
-/* "rcvbuf=64k rate=100k", or the number of the trial. */
+/* "rcvbuf=64k rate=100k", what a preset calls its line, or the number of the trial. */
 static char *label_of(struct json_object *trial, size_t i, char *buf, size_t size)
 {
 	struct json_object *parameters = json_get(trial, "parameters");
@@ -32,6 +32,10 @@ static char *label_of(struct json_object *trial, size_t i, char *buf, size_t siz
 		return label_of_search(parameters, buf, size);
 	if (!html_has_members(parameters))
 		return buf;
+	if (json_object_object_length(parameters) == 1 && json_get(parameters, "trial")) {
+		snprintf(buf, size, "%s", json_get_text(parameters, "trial"));
+		return buf;
+	}
 	json_object_object_foreach (parameters, name, value) {
 		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s%s=%s", n ? " " : "",
 				      name, value ? json_object_get_string(value) : "");
