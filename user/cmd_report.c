@@ -300,9 +300,10 @@ const struct command cmd_report = {
 	.name = "report",
 	.summary = "renders ledgers that run and trace have kept, and captures",
 	.synopsis = "[options] FILE ... [EXPR]",
-	.description = "Reads what `run --ledger` or `trace --ledger` have written and prints what "
-		       "they would have printed, and what happened when. Lines that are cut or "
-		       "spoilt are named, and the rest is used.",
+	.description = "Reads what --ledger of run, sweep, search or trace has written and prints "
+		       "what they would have printed, and what happened when. Lines that are cut "
+		       "or spoilt are named, and the rest is used. Of a sweep or search --number "
+		       "shows single trials: they count from 2.",
 	.groups = report_groups,
 	.args = report_args,
 	.defaults = &defaults,

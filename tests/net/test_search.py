@@ -235,6 +235,7 @@ def out_of_time():
     (["--max-rate", "max"], "need numbers"),
     (["--min-rate", "20k", "--max-rate", "10k"], "--max-rate has to be above --min-rate"),
     (["-i", "a,b"], "no highest rate of its own"),
+    (["--to", "198.18.0.9"], "no highest rate of its own"),
     (["--min-rat", "1k"], "did you mean --min-rate"),
 )])
 def refused(options, message):

@@ -110,7 +110,10 @@ class Hosts:
                                 stderr=subprocess.PIPE)
 
     def run(self, *args, to=4, side="a"):
-        client = self.start(side, "run", "--to", TARGET[to], *args)
+        return self.command("run", *args, to=to, side=side)
+
+    def command(self, command, *args, to=4, side="a"):
+        client = self.start(side, command, *(["--to", TARGET[to]] if to else []), *args)
         try:
             out, err = client.communicate(timeout=TIMEOUT)
         finally:
@@ -374,6 +377,26 @@ def several_trials_in_one_session():
         result = hosts.run("-j", "-r", "20k", "-c", "2000", "--repeat", "3")
         assert result.status == 0 and len(result.json["trials"]) == 3, result
         assert server.wait(10 * PATIENCE) == 0
+
+
+@thorough
+def sweeps_and_searches():
+    """Both directions in one session, and the rates that the server allows."""
+    with Hosts() as hosts, tempfile.TemporaryDirectory() as directory:
+        hosts.drop("m", "forward", 3)
+        with hosts.serve("--stay", "--max-rate", "20k"):
+            ledger = f"{directory}/sweep.ledger"
+            result = hosts.command("sweep", "-j", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M",
+                                   "--vary", "reverse=off,on", "--ledger", ledger)
+            assert result.status == 0 or is_suppressed(result), result
+            assert [lost({"end": t}) for t in result.json["trials"]] == [{"wire": share(3)}] * 2
+            kept = hosts.command("report", "-j", ledger, to=None).json["documents"]
+            assert [d["trials"] for d in kept] == [result.json["trials"]]
+            result = hosts.command("search", "-j", "-q", "--mrr", "-t", "100ms", "--warmup",
+                                   "100ms", "--max-rate", "10k", "--rcvbuf", "16M", "--reverse")
+            assert result.status in (0, 4), result
+            assert len(result.json["trials"]) == 11, result
+            assert result.json["end"]["mrr"]["stage"] == "wire", result.json["end"]["mrr"]
 
 
 # What goes wrong

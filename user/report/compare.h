@@ -7,16 +7,20 @@
 #include "report/print.h"
 
 /*
- * Both documents are of run (or both of send, of recv). To be given away:
+ * Both documents are of run (or both of send, of recv, of sweep, of search). To be given away:
  *
  *	{ "env":[{"name","a","b"}], "setup":[..], "results":[{"name","a","b","change"}] }
  *
  * env and setup list what differs, by the way to it ("sysctls.net.core.rmem_max"), null is absent.
  * results list what is told of both, and the stages at which either lost something; change is
  * (b - a) / a, null where a is 0; a_share and b_share are of the packets sent, where that is told.
+ * Of sweeps they are the rates received at the points that both have, of searches what was found.
  */
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b);
+
+/* The results of two ends: for compare_documents(). To be given away. */
+struct json_object *compare_results(const struct json_object *a, const struct json_object *b);
 
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison);
