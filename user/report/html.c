@@ -75,10 +75,22 @@ uint64_t html_sum(struct json_object *list, const char *key)
 	return sum;
 }
 
+struct json_object *html_only_trial(struct json_object *doc)
+{
+	struct json_object *trials = json_get(doc, "trials"), *trial = html_at(trials, 0);
+
+	return html_length(trials) == 1 && !json_get(trial, "intended") &&
+			       json_get_u64(trial, "attempted")
+		       ? trial
+		       : NULL;
+}
+
 struct json_object *html_end_of(struct json_object *doc)
 {
-	struct json_object *end = json_get(doc, "end");
+	struct json_object *end = html_only_trial(doc);
 
+	if (!end)
+		end = json_get(doc, "end");
 	return end ? end : json_get(doc, "sum");
 }
 
@@ -200,9 +212,12 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 		html_path(h, start, end);
 		html_section_end(h);
 	}
-	html_trials(h, d->doc);
+	if (!html_only_trial(d->doc))
+		html_trials(h, d->doc);
 	html_findings(h, end);
-	if (!json_get(d->doc, "trials")) /* else they are of many, each from its own beginning */
+	if (html_only_trial(d->doc))
+		html_time(h, html_only_trial(d->doc));
+	else if (!json_get(d->doc, "trials")) /* else they are of many, each from its beginning */
 		html_time(h, d->doc);
 	html_delay(h, end);
 	html_books(h, end);

@@ -272,7 +272,7 @@ static void put_no_end(struct html *h, struct json_object *doc)
 void html_head(struct html *h, struct json_object *doc)
 {
 	struct json_object *start = json_get(doc, "start"), *end = html_end_of(doc);
-	struct json_object *trials = json_get(doc, "trials");
+	struct json_object *trials = html_only_trial(doc) ? NULL : json_get(doc, "trials");
 
 	if (trials)
 		put_trials_headline(h, trials, json_get(end, "ndr"));

@@ -40,7 +40,10 @@ struct json_object *html_at(struct json_object *list, size_t i);
 /* Whether members can be gone through: json_object_object_foreach() does not ask. */
 bool html_has_members(struct json_object *o);
 
-/* How it ended; of a trace or a capture without an end the sum of what is there; or NULL. */
+/* Of a sweep or a preset of one trial only, as a soak is: that trial; or NULL. */
+struct json_object *html_only_trial(struct json_object *doc);
+
+/* How it ended; of one with an only trial, that; of a trace or a capture without an end the sum of what is there; or NULL. */
 struct json_object *html_end_of(struct json_object *doc);
 
 /* Packets at the end of the path: delivered; of a sender alone, what was not lost on its host. */

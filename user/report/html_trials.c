@@ -268,8 +268,65 @@ static void put_in_full(struct html *h, struct json_object *start, struct json_o
 	html_put(h->out, "<details><summary>%s: %s</summary>",
 		 label_of(trial, i, label, sizeof(label)), loss_text(trial, loss, sizeof(loss)));
 	html_path(h, start, trial);
+	html_time(h, trial);
 	html_books(h, trial);
+	html_beside(h, trial);
 	html_put(h->out, "</details>");
+}
+
+static const struct cost {
+	const char *key, *name;
+	char *(*text)(char *buf, size_t size, uint64_t value);
+} costs[] = {
+	{"duration_ns", "time", fmt_ns},
+	{"waits", "waits", fmt_count},
+	{"tx_calls", "calls to send", fmt_count},
+	{"rx_calls", "to receive", fmt_count},
+	{"tx_cpu_ns", "CPU to send", fmt_ns},
+	{"rx_cpu_ns", "to receive", fmt_ns},
+	{"fragments_made", "fragments", fmt_count},
+	{"fragments_seen", "seen", fmt_count},
+	{"datagrams_reassembled", "datagrams", fmt_count},
+};
+
+#define COSTS (sizeof(costs) / sizeof(costs[0]))
+
+/* bit/s of payload that were received; "" if its size is not told. */
+static char *payload_text(struct json_object *trial, char *buf, size_t size)
+{
+	double bytes = json_get_double(trial, "payload_bytes");
+
+	*buf = '\0';
+	return bytes > 0 ? fmt_bps(buf, size, json_get_double(trial, "rx_pps") * bytes * 8) : buf;
+}
+
+/* What is not 0 in any of them has no column. */
+static void put_costs(struct html *h, struct json_object *trials)
+{
+	char label[LABEL], text[FMT_MAX];
+
+	html_put(h->out, "<details><summary>time, calls, CPU, fragments</summary><div "
+			 "class=\"scroll\"><table class=\"facts\"><thead><tr><th><th "
+			 "class=\"n\">payload");
+	for (unsigned k = 0; k < COSTS; k++) {
+		if (html_sum(trials, costs[k].key))
+			html_put(h->out, "<th class=\"n\">%s", costs[k].name);
+	}
+	html_put(h->out, "</thead><tbody>");
+	for (size_t i = 0; i < html_length(trials) && i < BARS; i++) {
+		struct json_object *trial = html_at(trials, i);
+
+		html_put(h->out, "<tr><th>%s<td class=\"n\">%s",
+			 label_of(trial, i, label, sizeof(label)),
+			 payload_text(trial, text, sizeof(text)));
+		for (unsigned k = 0; k < COSTS; k++) {
+			if (html_sum(trials, costs[k].key))
+				html_put(h->out, "<td class=\"n\">%s",
+					 costs[k].text(text, sizeof(text),
+						       json_get_u64(trial, costs[k].key)));
+		}
+	}
+	html_put(h->out, "</tbody></table></div></details>");
 }
 
 void html_trials(struct html *h, struct json_object *doc)
@@ -284,6 +341,7 @@ void html_trials(struct html *h, struct json_object *doc)
 		     "as long as packets were sent a second, split by where they went");
 	put_summaries(h, end);
 	put_bars(h, trials);
+	put_costs(h, trials);
 	html_put(h->out, "<details><summary>each in full</summary>");
 	for (size_t i = 0; i < html_length(trials) && i < IN_FULL; i++) {
 		if (json_get_u64(html_at(trials, i), "attempted"))

@@ -141,8 +141,8 @@ static void end_document(struct reading *r)
 		r->set.to_ns = r->to_ns;
 	if (!strcmp(r->command, "run"))
 		put_fates(r);
+	json_put(r->document, "intervals", series_intervals(r->series));
 	if (!r->rc && is_wanted(r, &from_ns, &to_ns)) {
-		json_put(r->document, "intervals", series_intervals(r->series));
 		json_put(r->document, "covers", covers(r->series, from_ns, to_ns));
 		json_put(r->document, "worst", series_worst(r->series));
 		if (r->is_trace)

@@ -6,6 +6,9 @@
 
 #include "base/json_put.h"
 
+#define INTERVALS_LEAST 4
+#define TRIALS_IN_TIME	10
+
 int trialset_begin(struct trialset *t, const char *schema, struct json_object *start)
 {
 	*t = (struct trialset){.document = json_object_new_object()};
@@ -31,12 +34,22 @@ static void copy_members(struct json_object *to, struct json_object *from)
 		json_put(to, key, json_object_get(value));
 }
 
+/* What happened in a long one, as in a soak; not of many. */
+static void keep_intervals(const struct trialset *t, struct json_object *trial,
+			   const struct json_object *run)
+{
+	if (json_get_length(run, "intervals") >= INTERVALS_LEAST &&
+	    json_get_length(t->document, "trials") < TRIALS_IN_TIME)
+		json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
+}
+
 void trialset_trial(struct trialset *t, struct json_object *members, const struct json_object *run)
 {
 	struct json_object *trial = json_object_new_object();
 
 	copy_members(trial, json_get(run, "end"));
 	copy_members(trial, members);
+	keep_intervals(t, trial, run);
 	if (json_get(run, "fates_agree") && !json_get_bool(run, "fates_agree"))
 		json_put_bool(t->document, "fates_agree", false);
 	json_object_array_add(json_get(t->document, "trials"), trial);
