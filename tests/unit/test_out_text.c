@@ -202,6 +202,22 @@ static void many_causes_and_huge_counts(void **state)
 	is_narrow();
 }
 
+/* As documents of others have it: columns of padding without end. */
+static void a_count_wider_than_its_column(void **state)
+{
+	size_t size;
+	FILE *f;
+	struct page p;
+
+	(void)state;
+	free(text);
+	f = open_memstream(&text, &size);
+	p = page_open(f, false, 1);
+	page_row(&p, STYLE_PLAIN, 0, "packets", UINT64_MAX, 1);
+	fclose(f);
+	assert_string_equal(text, "packets 18,446,744,073,709,551,615 1844674407370955161600.00 %");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +228,7 @@ int main(void)
 		cmocka_unit_test(colour_adds_nothing_else),
 		cmocka_unit_test(no_name_moves_the_cursor),
 		cmocka_unit_test(many_causes_and_huge_counts),
+		cmocka_unit_test(a_count_wider_than_its_column),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

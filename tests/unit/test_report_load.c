@@ -475,7 +475,7 @@ static void odd_lines(void **state)
 	char *whole = NULL;
 	size_t size = 0;
 	const char *test = getenv("PKTLEDGER_TEST");
-	bool all = test && !strcmp(test, "all"); /* else another value for each */
+	bool all = test && !strcmp(test, "all"); /* else another value for each fifth */
 	unsigned n = 0, place = 0;
 	FILE *f;
 
@@ -507,7 +507,8 @@ static void odd_lines(void **state)
 					   (int)(colon + 1 - line - 9), line + 9, values[v],
 					   (int)strcspn(end, "\n"), end);
 
-			if (!all && v != place % (sizeof(values) / sizeof(values[0])))
+			if (!all &&
+			    (place % 5 || v != place / 5 % (sizeof(values) / sizeof(*values))))
 				continue;
 			assert_true(len > 0 && (size_t)len < sizeof(text));
 			unlink(path);

@@ -56,6 +56,15 @@ static void pad_to(struct page *p, unsigned column)
 		fputc(' ', p->out);
 }
 
+/* Right-aligned; what is too wide stands behind one blank. */
+static void put_upto(struct page *p, unsigned column, const char *text)
+{
+	unsigned width = (unsigned)strlen(text), first = p->column ? p->column + 1 : 0;
+
+	pad_to(p, column > first + width ? column - width : first);
+	put(p, text, width);
+}
+
 void page_end(struct page *p)
 {
 	fputc('\n', p->out);
@@ -114,7 +123,7 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 static void put_share(struct page *p, uint64_t count, uint64_t whole)
 {
 	double share = 100.0 * (double)count / (double)whole;
-	char text[24];
+	char text[32];
 
 	if (count && share < 0.01)
 		snprintf(text, sizeof(text), "<0.01 %%");
@@ -122,8 +131,7 @@ static void put_share(struct page *p, uint64_t count, uint64_t whole)
 		snprintf(text, sizeof(text), ">99.99 %%");
 	else
 		snprintf(text, sizeof(text), "%.2f %%", share);
-	pad_to(p, p->column + SHARE_WIDTH - (unsigned)strlen(text));
-	put(p, text, strlen(text));
+	put_upto(p, p->column + SHARE_WIDTH, text);
 }
 
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
@@ -137,9 +145,8 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	put(p, label, strlen(label));
 	end_style(p, style);
 	fmt_count(number, sizeof(number), count);
-	pad_to(p, counts + p->count_width - (unsigned)strlen(number));
 	start_style(p, style);
-	put(p, number, strlen(number));
+	put_upto(p, counts + p->count_width, number);
 	end_style(p, style);
 	if (whole)
 		put_share(p, count, whole);
