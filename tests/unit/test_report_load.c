@@ -372,6 +372,40 @@ static void a_sweep_is_one_document(void **state)
 	}
 }
 
+/* A soak that was killed: what it knew is shown, and not that there were no trials. */
+static void a_trial_that_was_cut(void **state)
+{
+	struct json_object *start = command("run", 0);
+	const struct ledgers_document *d;
+	struct ledgerfile *lf;
+	struct error err = {};
+	struct ledgers *l;
+	unsigned n;
+
+	(void)state;
+	for (unsigned trials = 0; trials < 2; trials++) {
+		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+		assert_int_equal(ledgerfile_series(lf, "pktledger/sweep/1", start), 0);
+		if (trials) {
+			put_run(lf, "run", 1, 10);
+			put(ledgerfile_trial, lf, object("{\"trial\":1}"));
+		}
+		assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
+		put(ledgerfile_interval, lf, object("{\"time_ns\":1000000000,\"sent\":7}"));
+		finish(lf);
+		l = load(0, UINT64_MAX);
+		d = ledgers_documents(l, &n);
+		assert_int_equal(n, trials + 1);
+		assert_string_equal(d[n - 1].command, "run");
+		assert_int_equal(json_get_length(d[n - 1].json, "intervals"), 1);
+		if (trials)
+			assert_int_equal(json_get_length(d[0].json, "trials"), 1);
+		ledgers_free(l);
+		unlink(path);
+	}
+	json_object_put(start);
+}
+
 /* At whatever byte it was cut, all before it is used. */
 static void any_cut(void **state)
 {
@@ -567,6 +601,7 @@ int main(void)
 		cmocka_unit_test_teardown(thousands_of_intervals, remove_file),
 		cmocka_unit_test_teardown(runs_are_apart, remove_file),
 		cmocka_unit_test_teardown(a_sweep_is_one_document, remove_file),
+		cmocka_unit_test_teardown(a_trial_that_was_cut, remove_file),
 		cmocka_unit_test_teardown(any_cut, remove_file),
 		cmocka_unit_test_teardown(spoilt_lines, remove_file),
 		cmocka_unit_test_teardown(foreign_files, remove_file),

@@ -12,7 +12,8 @@ static int check_kinds(const struct ledgers *l, struct error *err)
 
 	d = ledgers_documents(l, &n);
 	for (unsigned i = 1; i < n; i++) {
-		if (strcmp(d[0].command, d[i].command))
+		/* of one file they stand one below the other */
+		if (d[0].path != d[i].path && strcmp(d[0].command, d[i].command))
 			return error_set(err, STATUS_USAGE, -EINVAL,
 					 "report them apart, or choose by --number",
 					 "%s is of %s, and %s of %s", d[0].path, d[0].command,

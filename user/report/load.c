@@ -33,6 +33,8 @@ struct reading {
 	struct json_tokener *tokener;
 	struct json_object *document; /* NULL: no start has come */
 	struct trialset set;	      /* of which it is a trial, if one is open */
+	bool told;		      /* the set has told of this trial */
+	struct ledgers_document cut;  /* a trial that the set was killed in; json NULL: none */
 	struct series *series;
 	struct fatesum *fates;
 	char command[16];
@@ -68,12 +70,19 @@ static struct json_object *covers(const struct series *s, uint64_t from_ns, uint
 	return o;
 }
 
+/* All that is known of it is in its own lines. */
+static bool is_cut_trial(const struct reading *r)
+{
+	return r->set.document && !r->told && !json_get(r->document, "end");
+}
+
 /* What is in it of the time that was asked for. */
 static bool is_wanted(const struct reading *r, uint64_t *from_ns, uint64_t *to_ns)
 {
 	*from_ns = r->from_ns;
 	*to_ns = r->to_ns;
-	if (r->spec->number ? r->spec->number != r->file->documents : r->set.document != NULL)
+	if (r->spec->number ? r->spec->number != r->file->documents
+			    : r->set.document && !is_cut_trial(r))
 		return false;
 	if (r->is_trace && r->intervals)
 		return series_count(r->series, from_ns, to_ns);
@@ -107,7 +116,11 @@ static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
 	};
 
 	memcpy(d.command, r->command, sizeof(d.command));
-	return add_document(r->l, &d);
+	if (!is_cut_trial(r))
+		return add_document(r->l, &d);
+	json_object_put(r->cut.json);
+	r->cut = d;
+	return 0;
 }
 
 static void note_times(struct ledgers_file *f, uint64_t from_ns, uint64_t to_ns)
@@ -179,10 +192,16 @@ static void end_set(struct reading *r)
 		return;
 	memcpy(d.command, set->command, sizeof(d.command));
 	if (r->rc || !in_window(r->spec, d.from_ns, d.to_ns) ||
-	    (r->spec->number && r->spec->number != d.number))
+	    (r->spec->number && r->spec->number != d.number) ||
+	    (r->cut.json && !json_get_length(d.json, "trials")))
 		json_object_put(d.json);
 	else
 		r->rc = add_document(r->l, &d);
+	if (r->cut.json && !r->rc)
+		r->rc = add_document(r->l, &r->cut);
+	else
+		json_object_put(r->cut.json);
+	r->cut = (struct ledgers_document){};
 	*set = (struct trialset){};
 }
 
@@ -227,7 +246,9 @@ static void take_trial(struct reading *r, struct json_object *data)
 {
 	struct json_object *run = json_object_get(r->document);
 
+	r->told = true;
 	end_document(r);
+	r->told = false;
 	if (r->set.document)
 		trialset_trial(&r->set, data, run);
 	else
