@@ -188,13 +188,14 @@ def repeat():
     ("rate=1k,12abc", "'12abc' is not a rate"),
     ("threads=1,99999", "out of range"),
     ("length=5", "no room for the stamp"),
+    ("settle=1,2", "is given and varies, too"),
     ("json=on,off", "cannot vary"),
     ("repeat=1,2", "cannot vary"),
     ("gro=maybe", "not on or off"),
 )])
 def refused(text, message):
     """Before anything is sent, and as JSON if that is asked for."""
-    result = pktledger("sweep", "-j", "--vary", text)
+    result = pktledger("sweep", "-j", "--settle", "1", "--vary", text)
     assert result.status == 2 and message in result.json["error"]["message"], result
     assert result.json["error"]["status"] == 2 and "trials" not in result.json
 
