@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "trace/load.h"
 #include "queue.skel.h"
 #include "queue_abi.h"
 
@@ -53,12 +54,11 @@ static int walk(const struct queue_bpf *skel, const struct netns *ns, struct fac
 
 int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
 {
-	struct queue_bpf *skel = queue_bpf__open_and_load();
-	int ret;
+	struct queue_bpf *skel = queue_bpf__open_opts(trace_open_opts());
+	int ret = skel ? queue_bpf__load(skel) : -errno;
 
-	if (!skel)
-		return -errno;
-	ret = walk(skel, ns, socks);
+	if (!ret)
+		ret = walk(skel, ns, socks);
 	queue_bpf__destroy(skel);
 	return ret;
 }

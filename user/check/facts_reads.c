@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "trace/load.h"
 #include "reads.skel.h"
 
 struct facts_reads {
@@ -19,9 +20,11 @@ int facts_reads_open(struct facts_reads **reads)
 
 	*reads = NULL;
 	if (!ret) {
-		r->skel = reads_bpf__open_and_load();
-		ret = r->skel ? reads_bpf__attach(r->skel) : -errno;
+		r->skel = reads_bpf__open_opts(trace_open_opts());
+		ret = r->skel ? reads_bpf__load(r->skel) : -errno;
 	}
+	if (!ret)
+		ret = reads_bpf__attach(r->skel);
 	if (ret)
 		facts_reads_close(r);
 	else

@@ -86,7 +86,7 @@ static int load(struct balance *b, const struct balance_numbering *n, bool paged
 	int rc;
 
 	log_libbpf_clear();
-	b->skel = balance_bpf__open();
+	b->skel = balance_bpf__open_opts(trace_open_opts());
 	if (!b->skel)
 		return -ENOMEM;
 	configure(b, n, paged);

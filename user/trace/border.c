@@ -28,7 +28,7 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 	int rc;
 
 	log_libbpf_clear();
-	b->skel = border_bpf__open();
+	b->skel = border_bpf__open_opts(trace_open_opts());
 	if (!b->skel)
 		return -ENOMEM;
 	memcpy((void *)&b->skel->rodata->cfg, cfg, sizeof(*cfg));

@@ -46,7 +46,7 @@ int checkpoints_open(struct checkpoints **out, const struct trace_config *cfg,
 		return error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
 	for (unsigned i = 0; i < CHECKPOINTS; i++)
 		c->at[i] = (struct tc_first)TC_FIRST_INIT;
-	c->skel = checkpoint_bpf__open();
+	c->skel = checkpoint_bpf__open_opts(trace_open_opts());
 	if (!c->skel)
 		goto fail;
 	memcpy((void *)&c->skel->rodata->cfg, cfg, sizeof(*cfg));

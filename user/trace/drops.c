@@ -31,7 +31,7 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	int rc;
 
 	log_libbpf_clear();
-	d->skel = drops_bpf__open();
+	d->skel = drops_bpf__open_opts(trace_open_opts());
 	if (!d->skel)
 		return -ENOMEM;
 	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));

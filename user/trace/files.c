@@ -8,6 +8,7 @@
 
 #include <bpf/bpf.h>
 
+#include "trace/load.h"
 #include "files.skel.h"
 
 #define PID_NS_INIT 0xeffffffcU /* PROC_PID_INIT_INO */
@@ -20,9 +21,12 @@ struct files {
 
 static int load(struct files *f)
 {
-	f->skel = files_bpf__open_and_load();
-	if (!f->skel)
-		return -errno;
+	int rc;
+
+	f->skel = files_bpf__open_opts(trace_open_opts());
+	rc = f->skel ? files_bpf__load(f->skel) : -errno;
+	if (rc)
+		return rc;
 	f->link = bpf_program__attach_iter(f->skel->progs.holders, NULL);
 	return f->link ? 0 : -errno;
 }

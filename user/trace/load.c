@@ -2,11 +2,23 @@
 #include "trace/load.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "host/caps.h"
+
+const struct bpf_object_open_opts *trace_open_opts(void)
+{
+	static const struct bpf_object_open_opts kernel_only = {
+		.sz = sizeof(kernel_only), .btf_custom_path = "/sys/kernel/btf/vmlinux"};
+	static const int admin = CAP_SYS_ADMIN;
+	char names[32];
+
+	return caps_missing(&admin, 1, names, sizeof(names)) ? &kernel_only : NULL;
+}
 
 /* A verifier that refuses a program says why; without the capability it is not even asked. */
 int trace_load_error(struct error *err, int rc)
@@ -24,6 +36,11 @@ int trace_load_error(struct error *err, int rc)
 				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
 				 "the kernel does not let us load tracing programs: %s",
 				 strerror(-rc));
+	/* libbpf looks for a function that kernels have since 6.2 (bpf_rdonly_cast) */
+	if (rc == -EINVAL && trace_open_opts())
+		return error_set(err, STATUS_UNABLE, rc,
+				 "before Linux 6.2 it takes CAP_SYS_ADMIN, too",
+				 "the kernel does not let us load tracing programs");
 	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
 			 "cannot load the tracing programs: %s", strerror(-rc));
 }

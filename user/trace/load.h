@@ -2,9 +2,17 @@
 #ifndef PKTLEDGER_TRACE_LOAD_H
 #define PKTLEDGER_TRACE_LOAD_H
 
+#include <bpf/libbpf.h>
 #include <stdbool.h>
 
 #include "base/err.h"
+
+/*
+ * How tracing programs are opened. Looking for a type that the kernel itself has not, libbpf goes
+ * through the BTF of all modules, which takes CAP_SYS_ADMIN (bpf_obj_get_next_id) and is an error
+ * without it in older ones (1.1). Without the capability the kernel's own BTF is all there is.
+ */
+const struct bpf_object_open_opts *trace_open_opts(void);
 
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "quirks.skel.h"
+#include "trace/load.h"
 #include "trace/reason.h"
 
 #define INIT_PID_NS 0xeffffffcU /* PROC_PID_INIT_INO */
@@ -44,7 +45,7 @@ static void find_tracepoints(void)
 static struct quirks_bpf *attached(bool fentry)
 {
 	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is no failure */
-	struct quirks_bpf *skel = quirks_bpf__open();
+	struct quirks_bpf *skel = quirks_bpf__open_opts(trace_open_opts());
 
 	if (skel) {
 		bpf_program__set_autoload(

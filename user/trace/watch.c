@@ -137,7 +137,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 	int rc;
 
 	log_libbpf_clear();
-	w->skel = watch_bpf__open();
+	w->skel = watch_bpf__open_opts(trace_open_opts());
 	if (!w->skel)
 		return -ENOMEM;
 	rc = configure(w, spec, r, err);

@@ -66,7 +66,7 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 	int rc;
 
 	if (x)
-		x->skel = xdplosses_bpf__open();
+		x->skel = xdplosses_bpf__open_opts(trace_open_opts());
 	if (!x || !x->skel) {
 		free(x);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");

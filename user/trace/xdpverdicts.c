@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace/load.h"
 #include "xdpverdicts.skel.h"
 
 struct xdpverdicts {
@@ -71,7 +72,7 @@ int xdpverdicts_open(struct xdpverdicts **out, uint32_t prog_id, struct error *e
 	int rc;
 
 	if (v)
-		v->skel = xdpverdicts_bpf__open();
+		v->skel = xdpverdicts_bpf__open_opts(trace_open_opts());
 	if (!v || !v->skel) {
 		free(v);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace/load.h"
 #include "xskwalk.skel.h"
 #include "xskwalk_abi.h"
 
@@ -22,7 +23,7 @@ int xsk_walk_open(struct xsk_walk **out, struct error *err)
 	int rc = -ENOMEM;
 
 	if (w)
-		w->skel = xskwalk_bpf__open();
+		w->skel = xskwalk_bpf__open_opts(trace_open_opts());
 	if (w && w->skel)
 		rc = xskwalk_bpf__load(w->skel);
 	if (!rc) {
