@@ -81,6 +81,8 @@ def unit_has_the_capabilities_that_export_uses():
     given = unit_value("AmbientCapabilities")[0].split()
     assert unit_value("CapabilityBoundingSet")[0].split() == given
     assert {n for n, without in used.items() if not without} <= set(given) <= set(used), given
+    for hides_kallsyms in ("ProtectKernelTunables", "ProtectKernelLogs"):
+        assert not unit_value(hides_kallsyms), hides_kallsyms
 
 
 @case
