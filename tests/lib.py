@@ -144,6 +144,15 @@ def run(*args):
     return result.json
 
 
+def assert_error(result, status, *words):
+    """Exactly one line of error, which has the words in it."""
+    assert result.status == status, result
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result
+    for word in words:
+        assert word in errors[0], f"no word of {word!r}: {result}"
+
+
 # The document
 
 

@@ -18,8 +18,7 @@
 #include <linux/sock_diag.h>
 
 #include "bpf/helpers.h"
-#include "bpf/sockets.h"
-#include "host/lab.h"
+#include "bpf/pair.h"
 #include "live/flow_books.h"
 
 #define LEN	  100 /* payload */
@@ -28,7 +27,6 @@
 #define SHORT_NS  300000000ULL /* where the books do not close */
 
 static uint16_t port; /* others may run the same test, and the books are of the whole host */
-static struct lab lab;
 static struct reasons *reasons;
 static struct ksyms *ksyms;
 static struct filter *filter;
@@ -36,25 +34,18 @@ static struct balance *balance;
 static struct balance_moment begun;
 static int tx = -1, rx = -1;
 
-static int open_lab(void **state)
+static int open_all(void **state)
 {
-	const struct lab_spec spec = {.topology = LAB_PAIR};
 	struct error err = {};
 
-	(void)state;
-	if (!lab_open(&lab, &spec, &err) && !ksyms_open(&ksyms, NULL, &err))
-		return 0;
-	print_error("%s\n", err.message);
-	return -1;
+	return open_lab(state) || ksyms_open(&ksyms, NULL, &err);
 }
 
-static int close_lab(void **state)
+static int close_all(void **state)
 {
-	(void)state;
 	ksyms_free(ksyms);
 	reasons_free(reasons);
-	lab_close(&lab);
-	return 0;
+	return close_lab(state);
 }
 
 static int bound(const struct netns *ns, uint16_t to)
@@ -596,5 +587,5 @@ int main(void)
 		reasons_free(reasons);
 		return SKIPPED;
 	}
-	return cmocka_run_group_tests(tests, open_lab, close_lab);
+	return cmocka_run_group_tests(tests, open_all, close_all);
 }

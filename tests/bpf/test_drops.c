@@ -16,9 +16,8 @@
 #include <time.h>
 
 #include "bpf/helpers.h"
-#include "bpf/sockets.h"
+#include "bpf/pair.h"
 #include "books/ledger.h"
-#include "host/lab.h"
 #include "run/tracer.h"
 
 #define STREAMS	  2
@@ -26,29 +25,9 @@
 #define PATIENCE  10 /* seconds for what takes microseconds */
 #define NO_NUMBER UINT64_MAX
 
-static struct lab lab;
 static struct tracer tracer;
 static struct ledger ledger;
 static int tx = -1;
-
-static int open_lab(void **state)
-{
-	const struct lab_spec spec = {.topology = LAB_PAIR};
-	struct error err = {};
-
-	(void)state;
-	if (!lab_open(&lab, &spec, &err))
-		return 0;
-	print_error("%s\n", err.message);
-	return -1;
-}
-
-static int close_lab(void **state)
-{
-	(void)state;
-	lab_close(&lab);
-	return 0;
-}
 
 static int open_tracer(void **state)
 {

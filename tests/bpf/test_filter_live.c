@@ -14,35 +14,14 @@
 
 #include "bpf/filter_run.h"
 #include "bpf/helpers.h"
-#include "bpf/sockets.h"
-#include "host/lab.h"
+#include "bpf/pair.h"
 
 #define PATIENCE 10 /* seconds for what takes microseconds */
 #define EACH	 20
 
-static struct lab lab;
 static uint16_t ours; /* a port of this process alone: all drops of the host are seen */
 static struct loaded tracer;
 static struct bpf_link *attached;
-
-static int open_lab(void **state)
-{
-	const struct lab_spec spec = {.topology = LAB_PAIR};
-	struct error err = {};
-
-	(void)state;
-	if (!lab_open(&lab, &spec, &err))
-		return 0;
-	print_error("%s\n", err.message);
-	return -1;
-}
-
-static int close_lab(void **state)
-{
-	(void)state;
-	lab_close(&lab);
-	return 0;
-}
 
 /* Counts drops that match `prefix` with our port behind it. */
 static void trace(const char *prefix)

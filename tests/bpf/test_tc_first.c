@@ -10,29 +10,22 @@
 #include <linux/pkt_cls.h>
 
 #include "bpf/helpers.h"
-#include "bpf/sockets.h"
-#include "host/lab.h"
+#include "bpf/pair.h"
 #include "trace/tc_first.h"
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS */
 #define PATIENCE    10 /* seconds for what takes microseconds */
 
-static struct lab lab;
 static int tx = -1, rx = -1;
 
-static int open_lab(void **state)
+static int open_all(void **state)
 {
-	const struct lab_spec spec = {.topology = LAB_PAIR};
 	const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(TEST_PORT)};
 	const struct timeval patience = {.tv_sec = PATIENCE};
 	struct sockaddr_in to = at;
-	struct error err = {};
 
-	(void)state;
-	if (lab_open(&lab, &spec, &err)) {
-		print_error("%s\n", err.message);
+	if (open_lab(state))
 		return -1;
-	}
 	to.sin_addr = lab.rx.ip4;
 	rx = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
@@ -41,13 +34,11 @@ static int open_lab(void **state)
 	       connect(tx, (const void *)&to, sizeof(to));
 }
 
-static int close_lab(void **state)
+static int close_all(void **state)
 {
-	(void)state;
 	close(tx);
 	close(rx);
-	lab_close(&lab);
-	return 0;
+	return close_lab(state);
 }
 
 static int program(int verdict)
@@ -137,5 +128,5 @@ int main(void)
 	};
 
 	skip_unless_privileged();
-	return cmocka_run_group_tests(tests, open_lab, close_lab);
+	return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`lab`: named namespaces to play in, and `run` between ports that are already there."""
 
-import contextlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,19 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_balanced, case, first, listing, main, pktledger, require_root,
                  run, table)
-
-NAME = f"pl-test-{os.getpid()}"
-
-
-@contextlib.contextmanager
-def lab(*options):
-    require_root()
-    result = pktledger("lab", "up", NAME, *options)
-    try:
-        assert result.status == 0, result
-        yield
-    finally:
-        pktledger("lab", "down", NAME)
+from traced import NAME, lab
 
 
 def ours():

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, TIMEOUT, Result, case, main, pktledger, require, require_root, table,
-                 thorough)
+from lib import (BINARY, TIMEOUT, Result, assert_error, case, main, pktledger, require,
+                 require_root, table, thorough)
 from wire import RX, TARGET, TX, Lab, enter, write_pcap
 
 NAME = f"pl-refused-{os.getpid()}"
@@ -30,11 +30,7 @@ def at(lab, side, *args, prefix=()):
 
 def assert_refused(result, status, *words):
     """One line of error, and nothing said twice; the plan of `send` may be told before it."""
-    assert result.status == status, result
-    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1, result
-    for word in words:
-        assert word in errors[0], f"no word of {word!r}: {result}"
+    assert_error(result, status, *words)
     assert "programs" not in result.err and "libbpf" not in result.err, result
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
-                 assert_counters_agree, assert_valid, case, is_suppressed, lost, main, require,
-                 require_root, table, thorough, until)
+                 assert_counters_agree, assert_error, assert_valid, case, is_suppressed, lost,
+                 main, require, require_root, table, thorough, until)
 from wire import enter
 
 PREFIX = f"pl-to-{os.getpid()}"
@@ -400,14 +400,6 @@ def sweeps_and_searches():
 
 
 # What goes wrong
-
-
-def assert_error(result, status, *words):
-    assert result.status == status, result
-    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1, result
-    for word in words:
-        assert word in errors[0], f"no word of {word!r}: {result}"
 
 
 def write_token(stack, text, mode=0o600):

@@ -45,7 +45,7 @@ static const char validator[] =
  * Exit status of the validator, 77 if there is none; `command`: whose document it is; `expected`:
  * it need not tell why.
  */
-static int validate(const char *of, const char *text, bool expected)
+static int validate(const char *of, const char *document, bool expected)
 {
 	char path[] = "/tmp/pktledger-validator-XXXXXX", command[128];
 	int fd = mkstemp(path), status;
@@ -58,7 +58,7 @@ static int validate(const char *of, const char *text, bool expected)
 		 expected ? " 2>/dev/null" : "");
 	f = popen(command, "w");
 	assert_non_null(f);
-	fputs(text, f);
+	fputs(document, f);
 	status = pclose(f);
 	unlink(path);
 	assert_true(WIFEXITED(status));

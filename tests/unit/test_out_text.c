@@ -10,10 +10,10 @@
 #include "out/page.h"
 #include "out/text.h"
 #include "out_sample.h"
+#include "printed.h"
 #include "trace/stagemap.h"
 
 static struct result res;
-static char *text;
 
 static const char *print(bool colour, int verbosity)
 {
@@ -27,18 +27,6 @@ static const char *print(bool colour, int verbosity)
 	text_result(f, &head, &res, colour, verbosity);
 	fclose(f);
 	return text;
-}
-
-static void has(const char *wanted)
-{
-	if (!strstr(text, wanted))
-		fail_msg("no \"%s\" in:\n%s", wanted, text);
-}
-
-static void has_not(const char *unwanted)
-{
-	if (strstr(text, unwanted))
-		fail_msg("\"%s\" in:\n%s", unwanted, text);
 }
 
 /* Commands are to be pasted and stay whole. */

@@ -16,13 +16,13 @@
 #include "out/json_trace.h"
 #include "out/page.h"
 #include "out/text_trace.h"
+#include "printed.h"
 #include "schema.h"
 
 #define SECOND 1000000000ull
 
 static struct live_table table;
 static struct live_summary summary;
-static char *text;
 
 struct sample {
 	enum stage stage;
@@ -105,18 +105,6 @@ static FILE *begin(void)
 
 	free(text);
 	return open_memstream(&text, &size);
-}
-
-static void has(const char *wanted)
-{
-	if (!strstr(text, wanted))
-		fail_msg("no \"%s\" in:\n%s", wanted, text);
-}
-
-static void has_not(const char *unwanted)
-{
-	if (strstr(text, unwanted))
-		fail_msg("\"%s\" in:\n%s", unwanted, text);
 }
 
 static void is_narrow(unsigned width)
