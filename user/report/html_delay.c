@@ -80,6 +80,7 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	};
 	char value[FMT_MAX], tip[128];
 	const char *name[QUANTILES];
+	uint64_t ns[QUANTILES];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < QUANTILES; i++) {
@@ -90,7 +91,8 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 			continue;
 		name[n] = quantiles[i].name;
 		x[n] = rarity;
-		y[n] = fmax((double)json_get_u64(latency, quantiles[i].key), 1);
+		ns[n] = json_get_u64(latency, quantiles[i].key);
+		y[n] = fmax((double)ns[n], 1);
 		least = fmin(least, y[n]);
 		most = fmax(most, y[n++]);
 	}
@@ -102,8 +104,7 @@ static void put_quantiles(struct html *h, struct json_object *latency, double pa
 	html_chart_plot(h, &c);
 	html_chart_line(h, &c, "flow", x, y, n);
 	for (unsigned i = 0; i < n; i++) {
-		snprintf(tip, sizeof(tip), "%s: %s", name[i],
-			 fmt_ns(value, sizeof(value), (uint64_t)y[i]));
+		snprintf(tip, sizeof(tip), "%s: %s", name[i], fmt_ns(value, sizeof(value), ns[i]));
 		html_chart_dot(h, &c, "flow", x[i], y[i], tip);
 	}
 	html_chart_end(h, &c);

@@ -121,10 +121,10 @@ void print_limits(const struct print_view *v, const struct ledgers_document *d)
 		if (!when_date(json_get_text(o, "time"), &ns))
 			page_words(&p, STYLE_PLAIN, "%s",
 				   page_glue(when_text(text, sizeof(text), ns, true)));
-		page_words(
-			&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o, "limit"),
-			fmt_count(count, sizeof(count), (uint64_t)json_get_double(o, "measured")),
-			strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
+		page_words(&p, STYLE_PLAIN, "%s, measured %s%s", json_get_text(o, "limit"),
+			   fmt_count(count, sizeof(count),
+				     json_object_get_uint64(json_get(o, "measured"))),
+			   strcmp(json_get_text(o, "unit"), "pps") ? "" : "/s");
 		page_end(&p);
 	}
 	if (n > LIMITS_SHOWN) {
