@@ -2,8 +2,10 @@
 # What needs a build of its own: sanitizers, fuzzing; and what looks at the code or at its memory.
 # `make hardening` does what must pass, and is part of `make test-all`.
 
+# Address and undefined behaviour sanitizers; one build for all that runs with them.
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
-OWN_BUILD   = $(MAKE) --no-print-directory HARDENING= HARDENING_LD= WERROR=
+SANITIZED   = $(MAKE) --no-print-directory HARDENING= HARDENING_LD= WERROR= B=$(B)/sanitized \
+	CC="$(CLANG)" CFLAGS='-O1 -g -fsanitize=fuzzer-no-link $(SANITIZERS)'
 FUZZ_RUNS  ?= 20000
 FUZZ       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
 UNIT_ONLY  := $(filter $(B)/tests/unit/%,$(UNIT))
@@ -11,13 +13,13 @@ UNIT_ONLY  := $(filter $(B)/tests/unit/%,$(UNIT))
 VALGRIND   ?= valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite
 
 .PHONY: hardening
-hardening: fuzz sanitize valgrind
+hardening: fuzz sanitize valgrind analyze
 
-# Address and undefined behaviour sanitizers, on the unit tests.
+# The unit tests and those of the BPF programs' user space.
 .PHONY: sanitize
 sanitize:
-	+$(Q)$(OWN_BUILD) B=$(B)/sanitize CFLAGS='-O1 -g $(SANITIZERS)' unit-programs
-	$(Q)B=$(B)/sanitize tests/run unit
+	+$(Q)$(SANITIZED) test-programs
+	$(Q)B=$(B)/sanitized tests/run unit/ bpf/
 
 .PHONY: unit-programs
 unit-programs: all $(UNIT_ONLY)
@@ -27,8 +29,7 @@ valgrind: unit-programs
 	$(Q)set -e; for t in $(UNIT_ONLY); do echo "valgrind $$t"; $(VALGRIND) $$t > $(B)/valgrind.log 2>&1 \
 		|| { cat $(B)/valgrind.log; exit 1; }; done
 
-# The analyzer that scan-build drives, file by file, for people to judge: it does not know that
-# error_set() returns what it is given, and follows ways that are none.
+# The analyzer that scan-build drives, file by file.
 ANALYZED := $(SRC:%.c=$(B)/analyzed/%.ok)
 .PHONY: analyze
 analyze: $(ANALYZED)
@@ -43,9 +44,8 @@ $(B)/analyzed/%.ok: %.c | $(SKEL)
 # since libpcap would ask for names.
 .PHONY: fuzz
 fuzz:
-	+$(Q)$(OWN_BUILD) B=$(B)/fuzz CC="$(CLANG)" \
-		CFLAGS='-O1 -g -fsanitize=fuzzer-no-link $(SANITIZERS)' fuzz-programs
-	$(Q)B=$(B)/fuzz FUZZ_RUNS=$(FUZZ_RUNS) tests/fuzz/run
+	+$(Q)$(SANITIZED) fuzz-programs
+	$(Q)B=$(B)/sanitized FUZZ_RUNS=$(FUZZ_RUNS) tests/fuzz/run
 
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ)
