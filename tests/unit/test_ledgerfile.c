@@ -467,6 +467,8 @@ static void killed_at_any_moment(void **state)
 
 		if (!child)
 			write_for_ever();
+		for (unsigned ms = 0; access(path, F_OK) && ms < 10000; ms++)
+			usleep(1000); /* a busy host has not let it begin yet */
 		usleep(3000 + i * 1700);
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
