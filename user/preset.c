@@ -182,7 +182,8 @@ int preset_points(const struct preset *p, int argc, char **argv, struct points *
 		if (!point->argv)
 			break;
 		memcpy(point->argv, l->word, (size_t)l->words * sizeof(char *));
-		memcpy(point->argv + l->words, argv, (size_t)argc * sizeof(char *));
+		for (int i = 0; i < argc; i++)
+			point->argv[l->words + i] = argv[i];
 		point->argc = l->words + argc;
 		point->text[0] = l->label;
 	}

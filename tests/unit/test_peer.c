@@ -185,7 +185,13 @@ static void cause_comes_back(void **state)
 	assert_int_equal(msg_take_cause(msg, &out), 0);
 	assert_int_equal(out.raw.index, 7);
 	assert_memory_equal(&out.raw.count, &in.raw.count, sizeof(in.raw.count));
-	assert_memory_equal(&out.named, &in.named, sizeof(in.named));
+	assert_int_equal(out.named.stage, in.named.stage);
+	assert_string_equal(out.named.reason, in.named.reason);
+	assert_string_equal(out.named.location, in.named.location);
+	assert_string_equal(out.named.ifname, in.named.ifname);
+	assert_string_equal(out.named.netns, in.named.netns);
+	assert_ptr_equal(out.named.direction, in.named.direction);
+	assert_ptr_equal(out.named.hook, in.named.hook);
 	json_object_object_add(msg, "stage", json_object_new_string("no such stage"));
 	json_object_object_add(msg, "hook", json_object_new_string("no such hook"));
 	assert_int_equal(msg_take_cause(msg, &out), 0);

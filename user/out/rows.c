@@ -2,6 +2,7 @@
 #include "out/rows.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -135,7 +136,9 @@ void rows_point(const struct rows *r, const char *const *text, const struct tria
 	fmt_rate(sent, sizeof(sent), trials_summarise(t, TRIALS_TX_PPS).median);
 	fmt_rate(received, sizeof(received), trials_summarise(t, TRIALS_RX_PPS).median);
 	fmt_bps(payload, sizeof(payload), trials_summarise(t, TRIALS_PAYLOAD).median);
-	fmt_ns(time, sizeof(time), (uint64_t)trials_summarise(t, TRIALS_TIME).median);
+	/* what is read from a file may be any number */
+	fmt_ns(time, sizeof(time),
+	       (uint64_t)fmin(fmax(trials_summarise(t, TRIALS_TIME).median, 0), 1e18));
 	share_text(lost, sizeof(lost), trials_summarise(t, TRIALS_LOST).median);
 	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n", sent, received, payload,
 		time, calls_text(calls, sizeof(calls), t), cpu_text(cpu, sizeof(cpu), t), lost,
