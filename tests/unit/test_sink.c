@@ -42,7 +42,8 @@ static int begin_known(void **state)
 	begin(false);
 	for (unsigned i = 0; i < 2; i++) {
 		streams.at[i].id = (uint16_t)(STREAM0 + i);
-		streams.at[i].base = streams.at[i].tail = BASE;
+		streams.at[i].base = BASE;
+		streams.at[i].tail = BASE;
 		streams.at[i].arrivals = arrivals[i];
 	}
 	streams.n = 2;
