@@ -114,6 +114,9 @@ static void judge(const struct result *res, struct selftest_row *row)
 	else if (row->settled != row->injected && !*row->note)
 		snprintf(row->note, sizeof(row->note), "%llu lost elsewhere, by no counter",
 			 (unsigned long long)(row->injected - row->settled));
+	else if (row->events != events_due(res, row) && !*row->note)
+		snprintf(row->note, sizeof(row->note), "%llu events are due",
+			 (unsigned long long)events_due(res, row));
 	if (fault_rows[row->fault].silent && !*row->note)
 		snprintf(row->note, sizeof(row->note), "known by the checkpoints on both sides");
 	if (elsewhere && !*row->note)
