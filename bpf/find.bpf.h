@@ -145,6 +145,8 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 		return PACKET_OTHER;
 	if (!offset)
 		word = first_word(r, from + l4);
+	if (word && !is_counted(word))
+		return PACKET_OTHER; /* of another run, in another namespace perhaps */
 	if (word) {
 		bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
 	} else {

@@ -289,16 +289,21 @@ def pass_leaves_it_to_the_socket():
     assert_counters_agree(document, "rcvbuf")
 
 
-@case
-def two_at_once():
+@table(first(1, [
+    ("datagrams", "rcvbuf", 200000, []),
+    ("fragments", "ip_frag:mem", 20000, ["--length", "4000", "--ipv6"]),
+]))
+def two_at_once(fault, count, options):
     """Neither sees the other's packets, though both have the same addresses and port."""
     require_root()
-    options = ["run", "-j", "--count", "200000", "--fault", "rcvbuf"]
+    options = ["run", "-j", "--count", str(count), "--fault", fault, *options]
     with started(*options) as one, started(*options) as other:
         documents = [json.loads(process.communicate(timeout=60)[0]) for process in (one, other)]
     for document in documents:
-        assert_balanced(document, attempted=200000)
-        assert_counters_agree(document, "rcvbuf")
+        assert_balanced(document, attempted=count)
+        assert_counters_agree(document, fault.partition(":")[0])
+        if fault == "ip_frag:mem":
+            assert document["end"]["fragments_dropped"] == 3 * count, document["end"]
 
 
 def start_of(process):
