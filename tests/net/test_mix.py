@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import EVERYTHING, assert_valid, main, pktledger, require_root, table
+from lib import EVERYTHING, assert_valid, first, main, pktledger, require_root, table
 
 SEED = int(os.environ.get("PKTLEDGER_SEED", "1"))
 MIXES = int(os.environ.get("PKTLEDGER_MIXES", "200" if EVERYTHING else "20"))
@@ -64,6 +64,16 @@ def is_explained(end):
                                        "recursion_misses"))
 
 
+# Combinations that once failed.
+KEPT = [
+    # the frames' room is less than newer kernels let AF_XDP have: refused before anything is made
+    (2, "--count 31316 --length 396 --fault xsk:oversize --tx socket --rx xsk --topology bridge"),
+    # a copy that comes late meets the fragment of another socket with the same ID: delivered twice
+    (0, "--count 17830 --length 2325 --fault ip_frag:duplicate,qdisc:replace,xdp:aborted "
+        "--tx socket --rx socket --flows 15"),
+]
+
+
 def drawn():
     """Mixes that make sense: what is refused as a contradiction is drawn again."""
     dice = random.Random(SEED)
@@ -79,13 +89,29 @@ def mix(seed):
         args = draw(dice)
         result = pktledger("run", "-j", *args)
     end = result.json["end"]
+    assert_closed(result, end, args)
+
+
+def assert_closed(result, end, args):
     assert_valid(result.json)
     assert result.status == 0 or (result.status == 4 and is_explained(end)), result
     assert end["attempted"] == end["refused"] + end["sent"], result
     assert end["sent"] == end["delivered"] + end["dropped"] + end["in_flight"] + \
         end["unaccounted"], result
     assert end["dropped"] == sum(stage["packets"] for stage in end["stages"]), result
-    assert end["impossible"] == end["duplicated"] == end["damaged"] == end["foreign"] == 0, result
+    assert end["impossible"] == end["damaged"] == end["foreign"] == 0, result
+    # IDs of IPv4 are each socket's own: a copy of a fragment may complete another's datagram
+    assert end["duplicated"] == 0 or ("--flows" in args and "ip_frag:duplicate" in str(args)), result
+
+
+@table(first(0, [(line, status, line.split()) for status, line in KEPT]))
+def kept(status, args):
+    require_root()
+    result = pktledger("run", "-j", *args)
+    if status == 2:
+        assert result.status == 2, result
+    else:
+        assert_closed(result, result.json["end"], args)
 
 
 if __name__ == "__main__":

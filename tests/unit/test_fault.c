@@ -269,6 +269,10 @@ static void test_engines(void **state)
 	assert_int_equal(planned("xsk:ring", &rx_xsk).reader, READER_PAUSED);
 	assert_int_equal(planned("xsk:ring", &rx_xsk).rcvbuf, 0);
 	assert_true(planned("xdp", &rx_xsk).xdp);
+	assert_int_equal(planned("xsk:oversize", &rx_xsk).xsk_room, 512 + 42 - 1);
+	rx_xsk.payload = 448 - 42; /* the least that every kernel lets AF_XDP leave room for */
+	not_planned("xsk:oversize", &rx_xsk, -EINVAL, STATUS_USAGE, "more than 448 bytes");
+	rx_xsk.payload = 512;
 	assert_true(planned("rcvbuf", &tx_xsk).rcvbuf > 0);
 }
 

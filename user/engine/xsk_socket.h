@@ -18,11 +18,17 @@
 #define XSK_RX_RING 4096 /* descriptors: 20 ms of 200,000 packets/s while the reader is off CPU */
 #define XSK_TX_RING 2048
 
+/*
+ * The least room that may be asked for. Newer kernels, and older ones that are cared for, want
+ * skb_shared_info and the smallest frame to fit (xdp_umem_reg(), a315e022a72d).
+ */
+#define XSK_ROOM_MIN (320 + 128)
+
 struct xsk_port_config {
 	const char *ifname;
 	unsigned queue;
 	unsigned packet_bytes;	 /* longest packet that must fit a frame, without FCS */
-	unsigned room;		 /* bytes that a frame takes, on purpose; 0: all that it can */
+	unsigned room; /* bytes that a frame takes, on purpose, at least XSK_ROOM_MIN; 0: all */
 	unsigned rx_frames;	 /* 0: does not receive; the fill ring stays empty */
 	unsigned tx_frames;	 /* 0: does not send; else >= XSK_TX_RING */
 	bool copy_only;		 /* zero copy is impossible (generic XDP) or not wanted */

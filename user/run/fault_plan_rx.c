@@ -95,6 +95,16 @@ static int plan_tunnel_header(struct plan *p)
 			 "--fault tunnel:header: this kernel gives what is no VXLAN back to UDP");
 }
 
+static int plan_xsk_oversize(struct plan *p)
+{
+	if (p->bytes <= XSK_ROOM_MIN)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 512, for example",
+				 "--fault xsk:oversize needs packets of more than %d bytes",
+				 XSK_ROOM_MIN);
+	p->fx->xsk_room = (unsigned)p->bytes - 1;
+	return 0;
+}
+
 int plan_receiver(struct plan *p)
 {
 	struct fault_effects *fx = p->fx;
@@ -122,8 +132,8 @@ int plan_receiver(struct plan *p)
 		ret = plan_need_count(p, FAULT_XSK_FILL, fx->xsk_frames,
 				      "the frames of the socket");
 	}
-	if (plan_has(p, FAULT_XSK_OVERSIZE))
-		fx->xsk_room = p->bytes - 1;
+	if (!ret && plan_has(p, FAULT_XSK_OVERSIZE))
+		ret = plan_xsk_oversize(p);
 	if (!ret && plan_has(p, FAULT_UDP_MEM))
 		ret = plan_udp_mem(p);
 	if (!ret && plan_has(p, FAULT_SOCKET_CLOSE))
