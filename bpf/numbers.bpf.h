@@ -30,10 +30,46 @@ struct {
 	__type(value, struct trace_tails);
 } tails SEC(".maps");
 
+/*
+ * Where streams are learned: the slot of a stream, which is the first free one at its first sight.
+ * Slots are taken in order, and never given back; TRACE_STREAMS: there is none left. Not static, so
+ * that it is verified once, whoever calls it.
+ */
+__noinline __u32 learned_slot(__u64 word)
+{
+	__u64 number = STAMP_NUMBER(word), behind = number & 0xffffffff;
+	__u32 zero = 0, key = word >> 32, known;
+	struct trace_tails *t = bpf_map_lookup_elem(&tails, &zero);
+
+	if (!t || !key)
+		return TRACE_STREAMS;
+	for (__u32 i = 0; i < TRACE_STREAMS && i < cfg.streams; i++) {
+		known = t->key[i];
+		if (!known && cfg.learn != LEARN_TAKE)
+			break;
+		if (!known)
+			known = __sync_val_compare_and_swap(&t->key[i], 0, key);
+		if (known && known != key)
+			continue;
+		/* who comes into the middle of a stream cannot go back to its beginning */
+		if (!known && behind >= cfg.window / 2)
+			t->at[i] = number - cfg.window / 2;
+		return i;
+	}
+	return TRACE_STREAMS;
+}
+
+static __always_inline __u32 number_slot(__u64 word)
+{
+	return cfg.learn ? learned_slot(word) : (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+}
+
 static __always_inline bool is_ours(__u64 word)
 {
-	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+	__u32 slot = number_slot(word);
 
+	if (cfg.learn)
+		return slot < cfg.streams;
 	return slot < cfg.streams && STAMP_NUMBER(word) - cfg.base < STAMP_SPAN;
 }
 
@@ -56,6 +92,8 @@ static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 		return NULL;
 	}
 	tail = known->at[slot];
+	if (cfg.learn && !tail)
+		tail = number & ~0xffffffffULL;
 	if (number - tail >= cfg.window) {
 		if (loss && number < tail && number >= cfg.base)
 			loss->late++;
@@ -71,9 +109,7 @@ static __always_inline __u8 *number_byte_of(void *map, __u32 slot, __u64 number,
 
 static __always_inline __u8 *number_byte(void *map, __u64 word, struct trace_loss *loss)
 {
-	__u32 slot = (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
-
-	return number_byte_of(map, slot, STAMP_NUMBER(word), loss);
+	return number_byte_of(map, number_slot(word), STAMP_NUMBER(word), loss);
 }
 
 #endif

@@ -69,7 +69,7 @@ static __always_inline __u32 slot_of(__u64 word)
 	__u32 slot;
 
 	if (!sink.learn)
-		return (STAMP_STREAM(word) - cfg.stream0) & 0xffff;
+		return number_slot(word);
 	slot = slots[STAMP_STREAM(word) & 0xffff];
 	return slot ? slot - 1 : learn(word);
 }

@@ -25,9 +25,14 @@ struct trace_page {
 	__u8 at[TRACE_PAGE_SIZE];
 };
 
-/* The only element of the map `tails`: numbers below have left the window of their stream. */
+/*
+ * The only element of the map `tails`: numbers below have left the window of their stream. Where
+ * streams are learned, `key` is the upper half of their words, in the order of their coming (0: the
+ * slot is free), and a tail of 0 stands for the stream's base.
+ */
 struct trace_tails {
 	__u64 at[TRACE_STREAMS];
+	__u32 key[TRACE_STREAMS];
 };
 
 enum trace_observer {
@@ -104,6 +109,12 @@ struct trace_fragments {
 	__u64 unmatched; /* fragments of UDP whose first one was not seen: they settle nothing */
 };
 
+/*
+ * Streams are not known beforehand: those of packets that come to this host take slots. Programs
+ * that see the packets of other hosts, too, only look for them.
+ */
+enum trace_learn { LEARN_LOOK = 1, LEARN_TAKE = 2 };
+
 /* In rodata of every program: which numbers are ours. */
 struct trace_config {
 	__u64 base;		/* first number of every stream, a multiple of 2^32 */
@@ -119,7 +130,7 @@ struct trace_config {
 	__u32 count_all; /* count the ends of others' numbers too: the senders are not known */
 	__u32 fragments; /* datagrams are larger than the MTU: tie fragments to numbers */
 	__u32 tunnel;	 /* UDP port of VXLAN, whose packets are looked into; 0: none */
-	__u32 pad;
+	__u32 learn;	 /* enum trace_learn; if not 0, base and stream0 are */
 	__u32 netns;	 /* only what ends in this namespace; 0: in any */
 	__u64 ignore_start; /* skb_release_data(): children of a freed head are no packets */
 	__u64 ignore_end;

@@ -14,12 +14,16 @@
 #include "out/text_solo.h"
 #include "serve.h"
 #include "run/watch.h"
+#include "solo_out.h"
+
+#define LEDGER_STREAMS 16 /* that a ledger has room for */
 
 struct recv_options {
 	struct global_options global;
 	struct tuning tuning;
 	int rx;
-	const char *ifname;
+	const char *ifname, *ledger;
+	unsigned streams;
 	bool ipv6, stay;
 	uint64_t port, count, duration_ns, rcvbuf, interval_ns;
 	struct serve_options serve;
@@ -46,6 +50,14 @@ static const struct opt recv_opts[] = {
 	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"interval", 'I', OPT_TIME, offsetof(struct recv_options, interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
+	{"ledger", 0, OPT_STRING, offsetof(struct recv_options, ledger), .metavar = "FILE",
+	 .excludes = "serve", .default_text = "none",
+	 .help = "append the fate of each number to a file, which `report` joins with those of "
+		 "the senders"},
+	{"streams", 0, OPT_UINT, offsetof(struct recv_options, streams), .min = 1,
+	 .max = TRACE_STREAMS, .excludes = "stay", .default_text = "any",
+	 .help = "end when so many have come and are done: one for each sending thread; a ledger "
+		 "has room for 16, if it is not told"},
 	{0},
 };
 
@@ -61,7 +73,7 @@ static const struct opt_group recv_groups[] = {
 
 struct recv_view {
 	const struct recv_options *o;
-	struct json_out *json; /* NULL: text */
+	struct solo_out out;
 };
 
 static void on_note(void *arg, const char *note)
@@ -73,27 +85,33 @@ static void on_note(void *arg, const char *note)
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
 {
-	const struct recv_view *v = arg;
+	struct recv_view *v = arg;
 
 	(void)spec;
 	(void)streams;
 	log_info("receiving at UDP port %u%s", (unsigned)v->o->port, v->o->ipv6 ? ", IPv6" : "");
-	if (v->json)
-		json_out_once(v->json, "start",
-			      json_recv_start(program_argc, program_argv, env_read(lab),
-					      rx_ops_of(v->o->rx)->name, (uint16_t)v->o->port,
-					      res));
+	if (v->out.json || v->out.ledger)
+		solo_out_start(&v->out, json_recv_start(program_argc, program_argv, env_read(lab),
+							rx_ops_of(v->o->rx)->name,
+							(uint16_t)v->o->port, res));
+}
+
+static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+		     const struct result_cause *cause)
+{
+	struct recv_view *v = arg;
+
+	solo_out_fates(&v->out, stream, first, last, fate, cause);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	const struct recv_view *v = arg;
+	struct recv_view *v = arg;
 	char delivered[FMT_MAX];
 
 	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
 		     fmt_count(delivered, sizeof(delivered), now->delivered));
-	if (v->json)
-		json_out_interval(v->json, now);
+	solo_out_interval(&v->out, now);
 	return !stdout_gone();
 }
 
@@ -106,7 +124,12 @@ static int recv_run(void *options, struct error *err)
 	enum output output = global_output(&o->global);
 	struct recv_view view = {.o = o};
 	const struct experiment_view callbacks = {
-		.on_note = on_note, .on_start = on_start, .on_interval = on_interval, .arg = &view};
+		.on_note = on_note,
+		.on_start = on_start,
+		.on_interval = on_interval,
+		.on_fates = o->ledger ? on_fates : NULL,
+		.arg = &view,
+	};
 	const struct recv_spec spec = {
 		.rx = rx_ops_of(o->rx),
 		.ifname = o->ifname,
@@ -115,6 +138,11 @@ static int recv_run(void *options, struct error *err)
 		.count = o->count,
 		.duration_ns = o->duration_ns,
 		.stay = o->stay,
+		.streams = o->streams,
+		.ledger = !o->ledger			? 0
+			  : o->streams > LEDGER_STREAMS ? o->streams
+							: LEDGER_STREAMS,
+		.fragments = o->ledger,
 		.rcvbuf = o->rcvbuf,
 		.interval_ns = o->interval_ns,
 		.tuning = o->tuning,
@@ -128,23 +156,22 @@ static int recv_run(void *options, struct error *err)
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
-	if (output != OUTPUT_TEXT)
-		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-					 "pktledger/recv/1");
 	watch_block_signals();
-	rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
+	rc = solo_out_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
+	if (!rc)
+		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
 	if (!rc)
 		rc = caps_require(&cmd_recv, needs_with[o->rx], err);
+	if (!rc && o->ledger)
+		rc = caps_require(&cmd_recv, "--ledger", err);
 	if (!rc)
 		solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
-	if (out->closed && view.json)
-		json_out_once(view.json, "end", json_recv_end(out));
-	else if (out->closed)
+	if (out->closed && (view.out.json || view.out.ledger))
+		solo_out_end(&view.out, json_recv_end(out));
+	if (out->closed && !view.out.json)
 		text_recv(stdout, out);
-	if (view.json && err->status != STATUS_OK)
-		json_out_error(view.json, err);
-	output_end(view.json, err);
+	solo_out_close(&view.out, err);
 	free(out);
 	return err->status;
 }
@@ -155,6 +182,9 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve"},
 	{OPT_CAP(PERFMON), "for programs that look at drops", .when = "--serve"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve"},
+	{OPT_CAP(BPF), "to see what comes, and what is lost here", .when = "--ledger"},
+	{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},
 	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--rx xsk",
 	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
 	{OPT_CAP(BPF), "to load programs that look at drops",

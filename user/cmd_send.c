@@ -16,6 +16,7 @@
 #include "out/json_solo.h"
 #include "out/text_solo.h"
 #include "run/watch.h"
+#include "solo_out.h"
 
 struct send_options {
 	struct global_options global;
@@ -24,7 +25,7 @@ struct send_options {
 	struct tuning tuning;
 	struct endpoint to;
 	int tx;
-	const char *ifname;
+	const char *ifname, *ledger;
 	uint64_t interval_ns;
 };
 
@@ -38,6 +39,10 @@ static const struct opt send_opts[] = {
 	 .default_text = "as routed", .help = "port to send by; --tx xsk and xdp need it"},
 	{"interval", 'I', OPT_TIME, offsetof(struct send_options, interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
+	{"ledger", 0, OPT_STRING, offsetof(struct send_options, ledger), .metavar = "FILE",
+	 .default_text = "none",
+	 .help = "append the fate of each number to a file, which `report` joins with those of "
+		 "the receiver and of other senders"},
 	{0},
 };
 
@@ -60,7 +65,7 @@ static const struct opt_group send_groups[] = {
 struct send_view {
 	const struct send_options *o;
 	const struct send_spec *spec;
-	struct json_out *json; /* NULL: text */
+	struct solo_out out;
 };
 
 static void on_note(void *arg, const char *note)
@@ -75,10 +80,17 @@ static void on_start(void *arg, const struct run_spec *unused, const struct lab 
 	struct send_view *v = arg;
 
 	(void)unused;
-	if (v->json)
-		json_out_once(v->json, "start",
-			      json_send_start(program_argc, program_argv, env_read(lab),
-					      v->spec->tx->name, res, streams));
+	if (v->out.json || v->out.ledger)
+		solo_out_start(&v->out, json_send_start(program_argc, program_argv, env_read(lab),
+							v->spec, res, streams));
+}
+
+static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+		     const struct result_cause *cause)
+{
+	struct send_view *v = arg;
+
+	solo_out_fates(&v->out, stream, first, last, fate, cause);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
@@ -89,8 +101,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
 		     fmt_count(sent, sizeof(sent), now->sent),
 		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
-	if (v->json)
-		json_out_interval(v->json, now);
+	solo_out_interval(&v->out, now);
 	return !stdout_gone();
 }
 
@@ -136,6 +147,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.no_wait = common.no_wait,
 		.tuning = o->tuning,
 		.interval_ns = o->interval_ns,
+		.border = o->ledger,
 	};
 	if (!spec->to.port)
 		spec->to.port = common.port;
@@ -146,6 +158,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		rc = tuning_check(&o->tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
 	if (rc)
 		return rc;
+	spec->fragments = o->ledger && reassembly_fragments(&spec->to, spec->payload);
 	flow = (struct flow){
 		.family = o->to.family, .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
 	shape_sizes(&shape->shape, &flow, &sizes);
@@ -165,23 +178,31 @@ static const char *needs_with(const struct tx_ops *tx)
 static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
-	enum output output = global_output(&o->global);
 	struct shape_plan shape = {};
 	struct send_spec spec;
 	struct send_view view = {.o = o, .spec = &spec};
 	const struct experiment_view callbacks = {
-		.on_note = on_note, .on_start = on_start, .on_interval = on_interval, .arg = &view};
+		.on_note = on_note,
+		.on_start = on_start,
+		.on_interval = on_interval,
+		.on_fates = o->ledger ? on_fates : NULL,
+		.arg = &view,
+	};
 	struct result *res = calloc(1, sizeof(*res));
 	char to[FMT_MAX];
 	int rc;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
-	if (output != OUTPUT_TEXT)
-		view.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-					 "pktledger/send/1");
-	rc = res ? plan(o, &spec, &shape, err) : -ENOMEM;
+	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (!rc)
+		rc = solo_out_open(&view.out, "pktledger/send/1", global_output(&o->global),
+				   o->ledger, err);
+	if (!rc)
+		rc = plan(o, &spec, &shape, err);
 	if (!rc)
 		rc = caps_require(&cmd_send, needs_with(spec.tx), err);
+	if (!rc && o->ledger)
+		rc = caps_require(&cmd_send, "--ledger", err);
 	if (!rc) {
 		num_text_endpoint(to, sizeof(to), &spec.to);
 		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
@@ -190,13 +211,11 @@ static int send_run(void *options, struct error *err)
 		rc = solo_send(&spec, &callbacks, res, err);
 		log_progress_clear();
 	}
-	if (res && res->attempted && view.json)
-		json_out_once(view.json, "end", json_send_end(res));
-	else if (res && res->attempted)
+	if (res && res->attempted && (view.out.json || view.out.ledger))
+		solo_out_end(&view.out, json_send_end(res));
+	if (res && res->attempted && !view.out.json)
 		text_send(stdout, res);
-	if (view.json && err->status != STATUS_OK)
-		json_out_error(view.json, err);
-	output_end(view.json, err);
+	solo_out_close(&view.out, err);
 	shape_plan_free(&shape);
 	free(res);
 	return err->status;
@@ -209,6 +228,9 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(BPF), "to load the program that makes frames", .when = "--tx xdp"},
 	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--tx xdp"},
 	{OPT_CAP(SYS_ADMIN), "to send live frames", .when = "--tx xdp"},
+	{OPT_CAP(BPF), "to see what is lost here, and what leaves", .when = "--ledger"},
+	{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},
+	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},
 	{OPT_CAP(BPF), "to load programs that look at drops",
 	 .without = "losses on this side are not traced"},
 	{OPT_CAP(PERFMON), "for the same", .without = "losses on this side are not traced"},
@@ -221,6 +243,8 @@ static const struct opt_example examples[] = {
 	{"send 198.18.0.2 --rate 100k", "a million datagrams to the default port"},
 	{"send [2001:2::2]:9000 --rate 1Gbit -t 10", "IPv6, ten seconds"},
 	{"send 198.18.0.2 --rate max --tx xsk -i eth1", "frames by AF_XDP"},
+	{"send 198.18.0.2 --rate 10k --ledger a.ledger",
+	 "keep the books, to be joined: `report a.ledger b.ledger recv.ledger`"},
 	{0},
 };
 

@@ -23,7 +23,8 @@ const struct opt far_opts[] = {
 static void on_wait(void *arg)
 {
 	(void)arg;
-	log_info("waiting for the other host: it is busy");
+	log_info("waiting for the other host, which serves one client at a time; several send at "
+		 "once by `send --ledger`");
 }
 
 int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err)

@@ -439,6 +439,42 @@ static void end_record_is_learned_from(void **state)
 	assert_int_equal(sink.sums.delivered, 1);
 }
 
+/* By a table that programs write, too: slots in order, numbers no further than the window. */
+static void streams_are_learned_by_a_table(void **state)
+{
+	enum { KEPT = 4096 };
+	static uint8_t bytes[3 * KEPT];
+	static struct trace_tails table;
+	const uint32_t by_program = 9u << 16 | 4;
+
+	(void)state;
+	memset(bytes, 0, sizeof(bytes));
+	table = (struct trace_tails){.key = {by_program}};
+	streams.table = &table;
+	streams.tails = (uint64_t *)table.at;
+	streams.bytes = bytes;
+	streams.room = 3;
+	streams.window = KEPT;
+	arrive(STREAM0, BASE + 5);
+	arrive(9, (4ULL << 32) + 1);
+	assert_int_equal(streams.n, 2);
+	assert_int_equal(streams.at[0].id, 9);
+	assert_int_equal(streams.at[0].base, 4ULL << 32);
+	assert_int_equal(table.key[1], (uint32_t)STREAM0 << 16 | BASE >> 32);
+	assert_int_equal(bytes[1] + bytes[KEPT + 5], 2);
+	arrive(STREAM0, BASE + KEPT + 7); /* more is missing than can be kept */
+	assert_int_equal(sink.sums.foreign, 1);
+	assert_int_equal(streams.at[1].ahead, BASE + KEPT + 7);
+	sink_streams_set_tail(&streams, 1, BASE + KEPT);
+	assert_int_equal(table.at[1], BASE + KEPT);
+	arrive(STREAM0, BASE + KEPT + 7);
+	assert_int_equal(sink.sums.delivered, 3);
+	arrive(11, BASE);
+	arrive(12, BASE); /* no slot is left */
+	assert_int_equal(streams.n, 3);
+	assert_int_equal(sink.sums.foreign, 2);
+}
+
 static void one_stream_too_many_is_foreign(void **state)
 {
 	(void)state;
@@ -536,6 +572,7 @@ int main(void)
 		LEARN(end_record_is_learned_from),
 		LEARN(end_of_a_stream_joined_late),
 		LEARN(emptied_numbers_are_late),
+		LEARN(streams_are_learned_by_a_table),
 		LEARN(one_stream_too_many_is_foreign),
 	};
 

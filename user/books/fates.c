@@ -269,6 +269,32 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 	f->tail[slot] = upto;
 }
 
+static bool is_known(const struct fates *f, size_t i)
+{
+	return f->arrivals[i] || f->cause[i] || f->seen[i];
+}
+
+uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most)
+{
+	uint64_t end = f->tail[slot] + f->window, highest = from;
+
+	if (end > from && end - from > most)
+		end = from + most;
+	for (uint64_t number = from; number < end;) {
+		size_t i = fates_index(f, slot, number);
+
+		if (!(i % EIGHT) && !*eight(f->arrivals, i) && !*eight(f->cause, i) &&
+		    !*eight(f->seen, i)) {
+			number += EIGHT;
+			continue;
+		}
+		if (is_known(f, i))
+			highest = number + 1;
+		number++;
+	}
+	return highest;
+}
+
 void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t)
 {
 	for (uint64_t number = next; number < f->tail[slot] + f->window;) {

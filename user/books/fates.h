@@ -106,6 +106,12 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
 			  uint8_t passed, uint8_t missed, uint8_t cause);
 
+/*
+ * The highest number + 1 from `from` on, among the `most` that follow and are in the window, of
+ * which anything is known; `from`: none.
+ */
+uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most);
+
 /* Counts fates from `next` on, which nobody sent, into impossible. After the last fold. */
 void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
 

@@ -61,6 +61,8 @@ void line_timed(struct line *l, uint64_t sent, uint64_t now)
 
 	if (l->timed)
 		l->jitter += (uint64_t)(d < 0 ? -d : d) - ((l->jitter + 8) >> 4);
+	if (!l->timed || transit < l->fastest)
+		l->fastest = transit;
 	l->timed = true;
 	l->transit = transit;
 	if (transit < 0)

@@ -34,6 +34,7 @@ struct line {
 	unsigned gaps;
 
 	int64_t transit; /* of the last packet with a time */
+	int64_t fastest; /* the least of them: what the clocks differ by, and the path takes */
 	uint64_t jitter; /* RFC 3550 A.8: ns, 16 times */
 	bool timed;
 	struct hist *delay; /* one-way, ns; NULL: nothing measured */

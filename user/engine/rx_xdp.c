@@ -31,7 +31,7 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct erro
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
 	rx->cfg = *cfg;
 	rx->end_fd = -1;
-	if (sink_prog_learns(cfg->sink_prog)) {
+	if (cfg->sink->streams->learn || sink_prog_learns(cfg->sink_prog)) {
 		rx->end_fd = rx_socket_bound(cfg, err);
 		if (rx->end_fd < 0) {
 			int rc = rx->end_fd;
@@ -106,8 +106,9 @@ static void rx_xdp_collect(struct rx *rx)
 	struct sink *sink = rx->cfg.sink;
 	struct sink_count c;
 
-	if (rx->end_fd >= 0)
+	if (sink_prog_learns(rx->cfg.sink_prog))
 		collect_streams(rx);
+	sink_streams_sync(sink->streams);
 	if (sink_prog_read(rx->cfg.sink_prog, &c))
 		return;
 	collect_lines(sink, &c);

@@ -83,19 +83,90 @@ static bool is_stream(const struct sink_streams *t, const struct sink_stream *st
 {
 	uint64_t tail = atomic_load_explicit(&st->tail, memory_order_relaxed);
 
+	if (t->table && (number ^ st->base) >> 32)
+		return false;
 	return st->id == id && number - st->base < tail - st->base + t->window;
+}
+
+/* The streams' lock is held. */
+static void take_over(struct sink_streams *t)
+{
+	unsigned n = atomic_load(&t->n);
+	uint32_t key;
+
+	for (; n < t->room && (key = __atomic_load_n(&t->table->key[n], __ATOMIC_ACQUIRE)); n++) {
+		uint64_t tail = __atomic_load_n(&t->table->at[n], __ATOMIC_RELAXED);
+		struct sink_stream *st = &t->at[n];
+
+		st->id = (uint16_t)(key >> 16);
+		st->base = (uint64_t)(key & UINT16_MAX) << 32;
+		st->tail = tail ? tail : st->base;
+		st->arrivals = t->bytes + n * t->window;
+		atomic_store(&t->n, n + 1);
+	}
+}
+
+void sink_streams_sync(struct sink_streams *t)
+{
+	if (!t->table)
+		return;
+	pthread_mutex_lock(&t->lock);
+	take_over(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* As bpf/numbers.bpf.h does it: the first free slot. */
+static void enter(struct trace_tails *table, unsigned room, uint32_t key)
+{
+	for (unsigned i = 0; i < room; i++) {
+		uint32_t known = 0;
+
+		if (__atomic_compare_exchange_n(&table->key[i], &known, key, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		    known == key)
+			return;
+	}
+}
+
+static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	unsigned n = atomic_load(&t->n);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_stream(t, &t->at[i], id, number))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* -1 also of a number beyond its stream's window, which is noted. */
+static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	int index;
+
+	enter(t->table, t->room, (uint32_t)id << 16 | (uint32_t)(number >> 32));
+	take_over(t);
+	index = find_known(t, id, number);
+	for (unsigned i = 0; index < 0 && i < atomic_load(&t->n); i++) {
+		struct sink_stream *st = &t->at[i];
+
+		if (st->id == id && !((number ^ st->base) >> 32) && number > st->ahead)
+			atomic_store(&st->ahead, number);
+	}
+	return index;
 }
 
 static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	unsigned n = atomic_load(&t->n);
 	struct sink_stream *st = &t->at[n];
+	int known = find_known(t, id, number); /* another thread was first */
 	void *bytes;
 
-	for (unsigned i = 0; i < n; i++) {
-		if (is_stream(t, &t->at[i], id, number)) /* another thread was first */
-			return (int)i;
-	}
+	if (known >= 0)
+		return known;
+	if (t->table)
+		return learn_by_table(t, id, number);
 	if (n == TRACE_STREAMS)
 		return -1;
 	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
@@ -122,6 +193,9 @@ static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
 		return guess;
 	if (!t->learn)
 		return -1;
+	index = find_known(t, id, number);
+	if (index >= 0)
+		return index;
 	pthread_mutex_lock(&t->lock);
 	index = learn(t, id, number);
 	pthread_mutex_unlock(&t->lock);
@@ -292,7 +366,7 @@ bool sink_is_end(const void *data, unsigned have)
 
 void sink_streams_forget(struct sink_streams *t)
 {
-	if (!t->learn)
+	if (!t->learn || t->table)
 		return;
 	for (unsigned i = 0; i < atomic_load(&t->n); i++)
 		munmap(t->at[i].arrivals, t->window);

@@ -23,6 +23,7 @@ struct sink_stream {
 	uint64_t base;
 	_Atomic uint64_t tail; /* numbers below have left the window */
 	uint8_t *arrivals;     /* a byte a number, `window` of them */
+	_Atomic uint64_t ahead; /* with a table: a number that came beyond the window; 0: none */
 	atomic_bool ended; /* its end record came: */
 	uint64_t end_base; /* less than `base` if we came late */
 	uint64_t end_sent, end_refused;
@@ -34,6 +35,13 @@ struct sink_streams {
 	bool learn;
 	pthread_mutex_t lock; /* to learn one */
 	uint64_t *tails;      /* of each stream, for a program that receives; NULL: none does */
+	/*
+	 * With `learn`: the table in which programs learn them too, with a window of bytes for each of
+	 * its `room` slots at `bytes`. NULL: they are learned here alone.
+	 */
+	struct trace_tails *table;
+	uint8_t *bytes;
+	unsigned room;
 	atomic_uint n;
 	struct sink_stream at[TRACE_STREAMS];
 };
@@ -70,6 +78,9 @@ void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one);
 
 /* Frees the lines of a sink. */
 void sink_forget(struct sink *s);
+
+/* Takes over streams that the table has, whoever has learned them. */
+void sink_streams_sync(struct sink_streams *t);
 
 /* Numbers of a stream below `upto` have left its window: what still comes of them is late. */
 void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto);

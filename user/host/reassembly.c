@@ -88,3 +88,10 @@ unsigned reassembly_path_mtu(const struct endpoint *to)
 	close(fd);
 	return (unsigned)mtu;
 }
+
+bool reassembly_fragments(const struct endpoint *to, unsigned payload)
+{
+	unsigned mtu = reassembly_path_mtu(to);
+
+	return mtu && payload + UDP_HEADER + (to->family == AF_INET6 ? 40 : 20) > mtu;
+}

@@ -32,4 +32,7 @@ unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
  */
 unsigned reassembly_path_mtu(const struct endpoint *to);
 
+/* Whether datagrams of so many bytes travel to `to` in fragments, as far as is known. */
+bool reassembly_fragments(const struct endpoint *to, unsigned payload);
+
 #endif

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/pace.h"
+
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env)
 {
 	struct json_object *o = json_object_new_object();
@@ -18,6 +20,12 @@ struct json_object *json_solo_origin(int argc, char *const *argv, struct json_ob
 	json_put(o, "command", json_command(argc, argv));
 	json_put(o, "env", env);
 	return o;
+}
+
+/* The clock of the times that packets carry: what happened when, at one end and the other. */
+static void put_clock(struct json_object *o)
+{
+	json_put_u64(o, "tai_ns", pace_tai());
 }
 
 static void put_mode(struct json_object *o, const char *side, const char *mode)
@@ -37,13 +45,16 @@ static struct json_object *stream_count(const struct experiment_streams *streams
 }
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const char *tx, const struct result *res,
+				    const struct send_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams)
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);
 	struct json_object *list = json_object_new_array();
+	char to[FMT_MAX];
 
-	json_put_text(o, "tx", tx);
+	put_clock(o);
+	json_put_text(o, "tx", spec->tx->name);
+	json_put_text(o, "to", num_text_endpoint(to, sizeof(to), &spec->to));
 	put_mode(o, "tx", res->tx_mode);
 	for (unsigned i = 0; i < streams->streams; i++) {
 		struct json_object *s = json_object_new_object();
@@ -54,6 +65,7 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 		json_object_array_add(list, s);
 	}
 	json_put(o, "streams", list);
+	json_put_text(o, "checkpoint", res->tx_host.place);
 	json_put_u64(o, "frame_bytes", res->frame_bytes);
 	json_put_u64(o, "payload_bytes", res->payload_bytes);
 	json_put(o, "rate_pps", res->rate_pps > 0 ? json_object_new_double(res->rate_pps) : NULL);
@@ -64,6 +76,7 @@ struct json_object *json_send_end(const struct result *res)
 {
 	struct json_object *o = json_object_new_object();
 
+	put_clock(o);
 	json_put_sending(o, res);
 	json_put_tracing(o, res);
 	return o;
@@ -74,9 +87,11 @@ struct json_object *json_recv_start(int argc, char *const *argv, struct json_obj
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);
 
+	put_clock(o);
 	json_put_text(o, "rx", rx);
 	put_mode(o, "rx", res->rx_mode);
 	json_put_u64(o, "port", port);
+	json_put_text(o, "checkpoint", res->rx_host.place);
 	return o;
 }
 
@@ -92,6 +107,8 @@ static struct json_object *streams_array(const struct recv_result *r)
 		json_put_u64(o, "base", s->base);
 		json_put_u64(o, "delivered", s->delivered);
 		json_put_u64(o, "highest", s->highest);
+		json_put_u64(o, "first", s->first);
+		json_put(o, "fastest_ns", s->timed ? json_object_new_int64(s->fastest_ns) : NULL);
 		json_put(o, "sent", s->ended ? json_object_new_uint64(s->sent) : NULL);
 		json_put(o, "refused", s->ended ? json_object_new_uint64(s->refused) : NULL);
 		json_object_array_add(list, o);
@@ -103,6 +120,7 @@ struct json_object *json_recv_end(const struct recv_result *r)
 {
 	struct json_object *o = json_object_new_object();
 
+	put_clock(o);
 	json_put_u64(o, "received", r->received);
 	json_put_receiving(o, &r->res);
 	json_put_u64(o, "late", r->res.late);

@@ -10,7 +10,7 @@
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const char *tx, const struct result *res,
+				    const struct send_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams);
 struct json_object *json_send_end(const struct result *res);
 

@@ -60,18 +60,6 @@ struct ledger *near_ledger(struct near *n)
 	return n->sends ? &n->tx.ledger : &n->rx.ledger;
 }
 
-/* Frames that pass the stack by are told by the engine. */
-static const char *place_of(const struct near *n)
-{
-	if (n->sends && n->send.tx == &tx_xsk)
-		return "AF_XDP completion";
-	if (n->sends && n->send.tx == &tx_xdp)
-		return "xdp_devmap_xmit";
-	if (!n->sends && n->recv.rx != &rx_socket)
-		return "XDP";
-	return border_place(n->sends ? n->tx.tracer.border : n->rx.tracer.border);
-}
-
 static void tell_settings(const struct near *n, struct peer_ready *ready)
 {
 	struct finding_facts f = {};
@@ -92,7 +80,7 @@ void near_ready(const struct near *n, struct peer_ready *ready)
 		tell_settings(n, ready);
 	snprintf(ready->mode, sizeof(ready->mode), "%s",
 		 n->sends ? sender_mode(n->tx.sender) : receiver_mode(n->rx.receiver));
-	snprintf(ready->place, sizeof(ready->place), "%s", place_of(n));
+	snprintf(ready->place, sizeof(ready->place), "%s", n->sends ? sending_end_place(&n->tx) : receiving_end_place(&n->rx));
 }
 
 void near_start(struct near *n)

@@ -6,13 +6,6 @@
 #include "peer/pair_parts.h"
 #include "run/ports.h"
 
-static bool needs_fragments(const struct run_spec *spec, const struct endpoint *to)
-{
-	unsigned mtu = reassembly_path_mtu(to);
-
-	return mtu && spec->payload + (spec->ipv6 ? 48 : 28) > mtu;
-}
-
 static void fill_send(struct pair *p, double rate_pps, bool fragments)
 {
 	const struct run_spec *spec = p->spec;
@@ -105,7 +98,7 @@ static void fill_shape(const struct run_spec *spec, struct peer_plan *plan)
 int pair_fill(struct pair *p, struct peer_plan *plan, struct error *err)
 {
 	const struct run_spec *spec = p->spec;
-	bool fragments = needs_fragments(spec, &peer_target(p->peer)->to);
+	bool fragments = reassembly_fragments(&peer_target(p->peer)->to, spec->payload);
 	double rate_pps;
 	int rc = ports_rate(spec, &rate_pps, err);
 

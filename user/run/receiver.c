@@ -102,10 +102,17 @@ static void prepare_streams(struct receiver *r)
 	const struct fates *f = r->cfg->fates;
 
 	pthread_mutex_init(&r->streams.lock, NULL);
-	r->streams.learn = !f && !r->cfg->sink_prog;
+	r->streams.learn = r->cfg->table || (!f && !r->cfg->sink_prog);
 	if (!f)
 		return;
 	r->streams.window = f->window;
+	if (r->cfg->table) {
+		r->streams.table = r->cfg->table;
+		r->streams.tails = (uint64_t *)r->cfg->table->at;
+		r->streams.bytes = f->arrivals;
+		r->streams.room = f->streams;
+		return;
+	}
 	for (unsigned s = 0; s < f->streams; s++) {
 		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
 		r->streams.at[s].base = f->base;
@@ -240,6 +247,25 @@ uint64_t receiver_next(const struct receiver *r, unsigned stream)
 			highest = next;
 	}
 	return highest;
+}
+
+bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns)
+{
+	bool timed = false;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		const struct sink *s = &r->at[t].sink;
+
+		for (unsigned i = 0; i < s->lines; i++) {
+			const struct line *l = s->line[i];
+
+			if (l->stream != stream || !l->timed || (timed && l->fastest >= *ns))
+				continue;
+			timed = true;
+			*ns = l->fastest;
+		}
+	}
+	return timed;
 }
 
 bool receiver_all_ended(const struct receiver *r)

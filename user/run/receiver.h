@@ -23,6 +23,7 @@ struct receiver_config {
 	unsigned threads;	   /* <= RECEIVER_THREADS */
 	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
 	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: learn streams */
+	struct trace_tails *table; /* with fates: streams are learned nevertheless, in here */
 	int rcvbuf;
 	bool rcvbuf_force;
 	int xsk_map_fd;
@@ -59,6 +60,12 @@ struct sink_streams *receiver_streams(struct receiver *r);
 
 /* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
 uint64_t receiver_next(const struct receiver *r, unsigned stream);
+
+/*
+ * The least time from sending to arrival of a stream, by the clocks of both ends; false: packets
+ * without one. After receiver_stop().
+ */
+bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns);
 
 /* There are streams, and the end record of each has come. */
 bool receiver_all_ended(const struct receiver *r);

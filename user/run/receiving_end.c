@@ -3,11 +3,18 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "host/caps.h"
 #include "host/netdev.h"
+#include "run/learned.h"
+
+static bool keeps_fates(const struct receiving_end *e)
+{
+	return e->spec->numbers || e->spec->ledger;
+}
 
 static void open_tracer(struct receiving_end *e)
 {
@@ -20,8 +27,18 @@ static void open_tracer(struct receiving_end *e)
 		.netns = e->ns.inum,
 		.fragments = recv->fragments,
 	};
+	const struct fates_numbers room = {.streams = (uint16_t)recv->ledger,
+					   .window =
+						   recv->ledger ? learned_window(recv->ledger) : 0};
 	char missing[128];
 
+	if (recv->ledger) {
+		spec.streams = recv->ledger;
+		spec.numbers = &room;
+		spec.learn = true;
+		spec.border = BORDER_ENTER;
+		spec.border_ifindex = recv->ifname ? if_nametoindex(recv->ifname) : 0;
+	}
 	if (recv->numbers) {
 		spec.streams = recv->numbers->streams;
 		spec.numbers = recv->numbers;
@@ -35,19 +52,30 @@ static void open_tracer(struct receiving_end *e)
 		e->traced = !tracer_open(&e->tracer, &spec, &e->untraced);
 }
 
+/* What programs at our device are told: whatever they see has come to this host. */
+static struct trace_config at_device(const struct receiving_end *e)
+{
+	struct trace_config cfg = e->tracer.config;
+
+	if (cfg.learn)
+		cfg.learn = LEARN_TAKE;
+	return cfg;
+}
+
 /* AF_XDP: a program that steers the flow's packets into a socket for each queue. */
 static int open_xsk(struct receiving_end *e, const struct netdev *dev, struct error *err)
 {
 	const struct trace_config any = {.port = e->spec->port};
+	const struct trace_config here = at_device(e);
 	const struct tracer *t = &e->tracer;
 	struct xsk_prog_maps maps = {e->traced ? drops_cell_fd(t->drops) : -1, -1, -1};
 	int rc;
 
-	if (e->spec->numbers) {
+	if (keeps_fates(e)) {
 		maps.seen = tracer_seen_fd(t);
 		maps.tails = drops_tails_fd(t->drops);
 	}
-	rc = xsk_prog_open(&e->xsk_prog, e->traced ? &t->config : &any, &maps, err);
+	rc = xsk_prog_open(&e->xsk_prog, e->traced ? &here : &any, &maps, err);
 	if (!rc)
 		rc = xsk_prog_attach(e->xsk_prog, dev->ifname, dev->rx_queues, false, err);
 	if (rc)
@@ -64,13 +92,14 @@ static int open_xsk(struct receiving_end *e, const struct netdev *dev, struct er
 static int open_sink(struct receiving_end *e, const struct netdev *dev, struct error *err)
 {
 	const struct trace_config any = {.port = e->spec->port};
+	const struct trace_config here = at_device(e);
 	const struct tracer *t = &e->tracer;
 	struct sink_prog_config cfg = {.trace = &any, .learn = true};
 	int rc;
 
-	if (e->spec->numbers)
+	if (keeps_fates(e))
 		cfg = (struct sink_prog_config){
-			.trace = &t->config,
+			.trace = &here,
 			.payload = e->spec->payload,
 			.pass = e->spec->pass,
 			.arrivals_fd = drops_arrivals_fd(t->drops),
@@ -78,7 +107,7 @@ static int open_sink(struct receiving_end *e, const struct netdev *dev, struct e
 			.seen_fd = tracer_seen_fd(t),
 		};
 	rc = sink_prog_open(&e->sink_prog, &cfg, err);
-	if (!rc && e->spec->numbers && !cfg.pass)
+	if (!rc && keeps_fates(e) && !cfg.pass)
 		drops_expect_sink(t->drops);
 	if (!rc)
 		rc = sink_prog_attach(e->sink_prog, dev->ifname, err);
@@ -115,7 +144,8 @@ static int open_receiver(struct receiving_end *e, struct error *err)
 		.flow = &e->flow,
 		.ifname = spec->ifname,
 		.threads = spec->tuning.rx_threads ? spec->tuning.rx_threads : 1,
-		.fates = spec->numbers ? &e->tracer.fates : NULL,
+		.fates = keeps_fates(e) ? &e->tracer.fates : NULL,
+		.table = spec->ledger ? drops_tails(e->tracer.drops) : NULL,
 		.tuning = &spec->tuning,
 		.rcvbuf = (int)spec->rcvbuf,
 		.rcvbuf_force = spec->rcvbuf != 0,
@@ -144,7 +174,7 @@ int receiving_end_open(struct receiving_end *e, const struct recv_spec *spec, st
 	if (rc)
 		return rc;
 	open_tracer(e);
-	if (spec->numbers && !e->traced) {
+	if (keeps_fates(e) && !e->traced) {
 		*err = e->untraced;
 		return -EPERM;
 	}
@@ -163,6 +193,11 @@ bool receiving_end_is_here(const struct receiving_end *e, const struct ledger_ca
 {
 	return c->verdict.class == VERDICT_LOSS && !is_taken(e, c) &&
 	       (!c->raw.cause.netns || c->raw.cause.netns == e->ns.inum);
+}
+
+const char *receiving_end_place(const struct receiving_end *e)
+{
+	return e->spec->rx == &rx_socket ? border_place(e->tracer.border) : "XDP";
 }
 
 void receiving_end_name(struct receiving_end *e)

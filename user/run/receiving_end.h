@@ -36,6 +36,9 @@ struct receiving_end {
  */
 int receiving_end_open(struct receiving_end *e, const struct recv_spec *spec, struct error *err);
 
+/* Of an end with a border: where its checkpoint is. */
+const char *receiving_end_place(const struct receiving_end *e);
+
 /* Names the losses seen so far; those that are not this side's end no packet. */
 void receiving_end_name(struct receiving_end *e);
 

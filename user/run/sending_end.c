@@ -162,6 +162,13 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 	return shape_l3_bytes(e->spec->shape, &e->flow, slot, number);
 }
 
+const char *sending_end_place(const struct sending_end *e)
+{
+	if (e->spec->tx == &tx_xsk)
+		return "AF_XDP completion";
+	return e->spec->tx == &tx_xdp ? "xdp_devmap_xmit" : border_place(e->tracer.border);
+}
+
 void sending_end_name(struct sending_end *e)
 {
 	struct ledger_place here = {e->ns.inum, 0, "tx", ""};

@@ -31,17 +31,19 @@ struct send_spec {
 	bool no_wait;
 	struct tuning tuning;
 	uint64_t interval_ns;
-	/* with another host that knows of it; `send` has none of these */
+	/* with another host that knows of it; `send` has none of these but `border` */
 	const struct fates_numbers *numbers; /* drawn there; NULL: to be drawn */
 	uint64_t settle_ns;		     /* 0: as losses on this side need */
-	bool border;			     /* note what leaves this host (trace/border.h) */
+	/* note what leaves this host (trace/border.h); for `send`, to keep a ledger with it */
+	bool border;
 	bool fragments;			     /* datagrams are larger than the MTU */
 };
 
 /*
  * Sends, follows what is lost on this side, says the end of each stream to the receiver. `on_plan`
  * is told in one line what will be sent, before anything is. In `res`: attempted .. sent, dropped
- * and stages (this namespace only), rates, waits; the rest is 0.
+ * and stages (this namespace only), rates, waits; the rest is 0. With `border` the fate of each
+ * number is told: beside those of a run "left", of one that was seen to leave this host.
  */
 int solo_send(const struct send_spec *spec, const struct experiment_view *view, struct result *res,
 	      struct error *err);
@@ -54,9 +56,11 @@ struct recv_spec {
 	uint64_t count;	      /* ends after so many deliveries; UINT64_MAX: no limit */
 	uint64_t duration_ns; /* 0: no limit */
 	bool stay;	      /* goes on when all senders have said that they are done */
+	unsigned streams;     /* else, until so many of them have come and are done; 0: any */
 	uint64_t rcvbuf;
 	struct tuning tuning;
 	uint64_t interval_ns;
+	unsigned ledger; /* the fates of so many streams are told, as learned_tell(); 0: of none */
 	/* with another host that knows of it; `recv` has none of these */
 	const struct fates_numbers *numbers; /* of the sender; NULL: streams are learned */
 	struct endpoint from;		     /* the sender's address; family 0: not known */
@@ -70,6 +74,9 @@ struct recv_stream {
 	uint16_t stream;
 	uint64_t base;
 	uint64_t delivered, highest; /* numbers, and the highest + 1, from 0 */
+	uint64_t first;		     /* below, nothing was looked at */
+	bool timed;		     /* packets carry a time: */
+	int64_t fastest_ns;	     /* least from sending to arrival, by the clocks of both */
 	bool ended;		     /* its sender has told: */
 	uint64_t sent, refused;
 };

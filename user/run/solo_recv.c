@@ -39,6 +39,13 @@ static bool show(struct solo *s, uint64_t start)
 	return !s->view->on_interval || s->view->on_interval(s->view->arg, &i);
 }
 
+static bool have_all_ended(const struct receiving_end *e)
+{
+	const struct sink_streams *t = receiver_streams(e->receiver);
+
+	return receiver_all_ended(e->receiver) && atomic_load(&t->n) >= e->spec->streams;
+}
+
 /* Until the count, the time, a signal, or until all senders are done and nothing more comes. */
 static bool watch(struct solo *s, struct error *err)
 {
@@ -49,9 +56,11 @@ static bool watch(struct solo *s, struct error *err)
 	for (;;) {
 		uint64_t now = pace_now(), delivered = receiver_delivered(e->receiver);
 
-		if (delivered != last || !receiver_all_ended(e->receiver))
+		if (delivered != last || !have_all_ended(e))
 			quiet = now;
 		last = delivered;
+		if (spec->ledger && window_is_due(&s->learned.window, now))
+			receiving_end_name(e);
 		learned_move(&s->learned, e->receiver, now);
 		if (delivered >= spec->count ||
 		    (spec->duration_ns && now - start >= spec->duration_ns))
@@ -68,10 +77,22 @@ static bool watch(struct solo *s, struct error *err)
 	}
 }
 
+/* Which streams the slots were, and their numbers from 0. */
+static void name_streams(struct result *res, const struct recv_result *out)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		struct result_cause *c = &res->cause[i];
+		const struct recv_stream *s = &out->stream[c->stream];
+
+		c->stream = s->stream;
+		c->first -= s->base;
+		c->last -= s->base;
+	}
+}
+
 /* What the tracer counted in this namespace: sums of events, no fates. */
 static void close_stages(struct receiving_end *e, struct result *res)
 {
-	receiving_end_name(e);
 	for (int i = 0; i < e->ledger.n; i++) {
 		const struct ledger_cause *c = &e->ledger.cause[i];
 		struct fate_cause *f = &e->ledger.tally.cause[0][c->raw.index];
@@ -94,10 +115,18 @@ static void close_books(struct solo *s, struct recv_result *out, struct error *e
 
 	receiver_stop(e->receiver);
 	receiver_check_log(e->receiver, err);
-	if (e->traced)
+	receiving_end_name(e);
+	if (e->spec->ledger) {
+		learned_close(&s->learned, e->receiver, out);
+		ledger_close(&e->ledger, 0, 0, 0, res);
+		tracer_losses(&e->tracer, &e->ledger, res);
+		name_streams(res, out);
+	} else if (e->traced) {
 		close_stages(e, res);
+	}
 	receiving_end_sums(e, &sum, res);
-	learned_close(&s->learned, e->receiver, out);
+	if (!e->spec->ledger)
+		learned_close(&s->learned, e->receiver, out);
 	res->delivered = sum.sums.delivered;
 	out->received = sum.sums.delivered + sum.sums.duplicated + sum.sums.late;
 	res->duration_ns = sum.sums.last_ns - sum.sums.first_ns;
@@ -113,6 +142,9 @@ static void announce(const struct solo *s, struct result *res)
 		s->view->on_note(s->view->arg, note);
 	}
 	snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(s->end.receiver));
+	if (s->end.spec->ledger)
+		snprintf(res->rx_host.place, sizeof(res->rx_host.place), "%s",
+			 receiving_end_place(&s->end));
 	if (s->view->on_start)
 		s->view->on_start(s->view->arg, NULL, NULL, res, NULL);
 }
@@ -129,6 +161,9 @@ int solo_recv(const struct recv_spec *spec, const struct experiment_view *view,
 	s->view = view;
 	learned_init(&s->learned, spec->rx == &rx_xdp ? LEARNED_XDP_NS : LEARNED_SETTLE_NS);
 	rc = receiving_end_open(&s->end, spec, err);
+	if (!rc && spec->ledger)
+		learned_tell(&s->learned, &s->end.tracer.fates, &s->end.ledger, s->end.receiver,
+			     view);
 	if (!rc) {
 		announce(s, &out->res);
 		out->res.interrupted = watch(s, err);

@@ -13,9 +13,10 @@
 #include "run/watch.h"
 #include "stamp.h"
 
-#define END_RECORDS 3
-#define END_GAP_NS  20000000
-#define QUIET_NS    200000000
+#define END_RECORDS   3
+#define END_GAP_NS    20000000
+#define QUIET_NS      200000000
+#define SETTLE_MAX_NS 5000000000 /* for a queue that drains */
 
 struct solo {
 	struct sending_end end;
@@ -81,30 +82,60 @@ static bool show(const struct solo *s, uint64_t start)
 	return !s->view->on_interval || s->view->on_interval(s->view->arg, &i);
 }
 
+/* Of an end with a border: packets that have not left yet, and will. */
+static bool holds_packets(const struct sending_end *e)
+{
+	return e->spec->border && (sending_end_queued(e) || sending_end_is_asking(e));
+}
+
 /* Drops that come late: of a queueing discipline, of a neighbour that is not found. */
 static void settle(const struct sending_end *e)
 {
-	uint64_t since = pace_now(), last = drops_packets(e->tracer.drops);
+	uint64_t start = pace_now(), since = start, last = drops_packets(e->tracer.drops);
 
 	while (pace_now() - since < QUIET_NS && !watch_tick()) {
 		uint64_t now = drops_packets(e->tracer.drops);
 
-		if (now != last)
+		if (now != last || (holds_packets(e) && pace_now() - start < SETTLE_MAX_NS))
 			since = pace_now();
 		last = now;
 	}
 }
 
-/* Folds numbers old enough, and lets the sender use their places. */
-static void move_window(struct sending_end *e)
+static void tell_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		     uint8_t detail)
 {
+	const struct solo *s = arg;
+	const struct ledger_cause *c =
+		fate == FATE_DROPPED ? ledger_cause(&s->end.ledger, detail) : NULL;
+	bool left = fate == FATE_OPEN && (detail & SEEN_MASK);
+
+	s->view->on_fates(s->view->arg, (uint16_t)(s->end.config.fates->stream0 + slot), first,
+			  last, left ? "left" : fate_name(fate), c ? &c->named : NULL);
+}
+
+/* Tells the fates, if anybody wants to know them. */
+static void fold(struct solo *s, unsigned t, uint64_t upto)
+{
+	const struct fates_visitor visitor = {tell_run, s};
+	bool told = s->end.spec->border && s->view->on_fates;
+
+	if (told)
+		sending_end_note_handed(&s->end, t, upto);
+	sending_end_fold(&s->end, t, upto, told ? &visitor : NULL);
+}
+
+/* Folds numbers old enough, and lets the sender use their places. */
+static void move_window(struct solo *s)
+{
+	struct sending_end *e = &s->end;
 	const uint64_t *leaving = sending_end_leaving(e, pace_now());
 
 	if (!leaving)
 		return;
 	sending_end_name(e);
 	for (unsigned t = 0; t < e->spec->threads; t++) {
-		sending_end_fold(e, t, leaving[t], NULL);
+		fold(s, t, leaving[t]);
 		sending_end_allow(e, t, leaving[t]);
 	}
 }
@@ -118,7 +149,7 @@ static bool watch(struct solo *s, struct error *err)
 	sender_start(e->sender);
 	while (!interrupted && !sender_done(e->sender)) {
 		interrupted = watch_tick();
-		move_window(e);
+		move_window(s);
 		if (pace_now() < next)
 			continue;
 		interrupted |= !show(s, start);
@@ -130,13 +161,15 @@ static bool watch(struct solo *s, struct error *err)
 	return interrupted;
 }
 
-static void close_books(struct sending_end *e, struct result *res)
+static void close_books(struct solo *s, struct result *res)
 {
+	struct sending_end *e = &s->end;
+
 	if (e->traced)
 		settle(e);
 	sending_end_name(e);
 	for (unsigned t = 0; t < e->spec->threads; t++)
-		sending_end_fold(e, t, sender_next(e->sender, t), NULL);
+		fold(s, t, sender_next(e->sender, t));
 	sending_end_books(e, 0, res);
 }
 
@@ -153,6 +186,9 @@ static void announce(const struct solo *s, struct result *res)
 		s->view->on_note(s->view->arg, note);
 	}
 	sending_end_describe(&s->end, res);
+	if (s->end.spec->border)
+		snprintf(res->tx_host.place, sizeof(res->tx_host.place), "%s",
+			 sending_end_place(&s->end));
 	if (s->view->on_start)
 		s->view->on_start(s->view->arg, NULL, NULL, res, &streams);
 }
@@ -168,12 +204,16 @@ int solo_send(const struct send_spec *spec, const struct experiment_view *view, 
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->view = view;
 	rc = sending_end_open(&s->end, spec, err);
+	if (!rc && spec->border && !s->end.traced) {
+		*err = s->end.untraced;
+		rc = -EPERM;
+	}
 	if (!rc) {
 		announce(s, res);
 		res->interrupted = watch(s, err);
 		if (is_numbered(spec))
 			say_end(&s->end);
-		close_books(&s->end, res);
+		close_books(s, res);
 		rc = err->status == STATUS_OK ? 0 : -EIO;
 	}
 	sending_end_close(&s->end);

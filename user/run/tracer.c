@@ -82,6 +82,7 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 		.reason_otherhost = reason_value(t, "OTHERHOST"),
 		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
 		.count_all = !spec->window && !spec->numbers,
+		.learn = spec->learn ? LEARN_LOOK : 0,
 		.fragments = spec->fragments,
 		.tunnel = spec->tunnel,
 		.netns = spec->netns,

@@ -19,9 +19,12 @@ struct border {
 	int tcx; /* a link; below 0: none */
 };
 
-/* `paged`: the program that reads stamps in pages (bpf/paged.bpf.h), Linux 6.12. */
+/*
+ * `paged`: the program that reads stamps in pages (bpf/paged.bpf.h), Linux 6.12. `tc`: that of the
+ * device, too, which needs CAP_NET_ADMIN.
+ */
 static int load(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		enum border_side side, bool paged)
+		enum border_side side, bool paged, bool tc)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	struct bpf_program *prog;
@@ -32,13 +35,15 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 	if (!b->skel)
 		return -ENOMEM;
 	memcpy((void *)&b->skel->rodata->cfg, cfg, sizeof(*cfg));
+	if (cfg->learn)
+		b->skel->rodata->cfg.learn = LEARN_TAKE;
 	bpf_map__set_max_entries(b->skel->maps.seen, (__u32)pages);
 	if (side == BORDER_LEAVE)
 		prog = paged ? b->skel->progs.leave_paged : b->skel->progs.leave;
 	else
 		prog = paged ? b->skel->progs.enter_paged : b->skel->progs.enter;
 	bpf_program__set_autoload(prog, true);
-	bpf_program__set_autoload(b->skel->progs.enter_tc, side == BORDER_ENTER);
+	bpf_program__set_autoload(b->skel->progs.enter_tc, tc);
 	rc = drops_share(drops, b->skel->obj);
 	if (!rc)
 		rc = border_bpf__load(b->skel);
@@ -53,9 +58,19 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 	return rc;
 }
 
+/* As this kernel can. */
+static int load_newest(struct border *b, const struct trace_config *cfg, const struct drops *drops,
+		       enum border_side side, bool tc)
+{
+	int rc = load(b, cfg, drops, side, true, tc);
+
+	return trace_load_again(rc) ? load(b, cfg, drops, side, false, tc) : rc;
+}
+
 int border_open(struct border **out, const struct trace_config *cfg, const struct drops *drops,
 		enum border_side side, unsigned ifindex, struct error *err)
 {
+	bool tc = side == BORDER_ENTER && ifindex;
 	struct border *b = calloc(1, sizeof(*b));
 	int rc;
 
@@ -63,14 +78,16 @@ int border_open(struct border **out, const struct trace_config *cfg, const struc
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	b->side = side;
 	b->tcx = -1;
-	rc = load(b, cfg, drops, side, true);
-	if (trace_load_again(rc))
-		rc = load(b, cfg, drops, side, false);
+	rc = load_newest(b, cfg, drops, side, tc);
+	if (rc == -EPERM && tc) {
+		tc = false;
+		rc = load_newest(b, cfg, drops, side, tc);
+	}
 	if (rc) {
 		border_close(b);
 		return trace_load_error(err, rc);
 	}
-	if (side == BORDER_ENTER && ifindex)
+	if (tc)
 		b->tcx = tc_first_link(ifindex, BPF_TC_INGRESS,
 				       bpf_program__fd(b->skel->progs.enter_tc));
 	*out = b;

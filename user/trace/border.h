@@ -18,7 +18,8 @@ enum border_side { BORDER_NONE, BORDER_LEAVE, BORDER_ENTER };
 /*
  * Loads and attaches it for the numbers and the namespace in `cfg`; fragments become known to
  * `drops`. BORDER_ENTER: besides, a program of tc on the device `ifindex` (0: none) where the
- * kernel has links for those (Linux 6.6): tracing may be suppressed on top of PID 1, tc is not.
+ * kernel has links for those (Linux 6.6) and CAP_NET_ADMIN is there: tracing may be suppressed on
+ * top of PID 1, tc is not.
  */
 int border_open(struct border **b, const struct trace_config *cfg, const struct drops *drops,
 		enum border_side side, unsigned ifindex, struct error *err);

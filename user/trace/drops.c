@@ -169,6 +169,11 @@ int drops_tails_fd(const struct drops *d)
 	return bpf_map__fd(d->skel->maps.tails);
 }
 
+struct trace_tails *drops_tails(const struct drops *d)
+{
+	return d->tails;
+}
+
 int drops_cell_fd(const struct drops *d)
 {
 	return bpf_map__fd(d->skel->maps.cell);

@@ -51,6 +51,7 @@ int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
 
 /* The map `tails`, for reuse by all programs that find bytes of numbers. */
 int drops_tails_fd(const struct drops *d);
+struct trace_tails *drops_tails(const struct drops *d); /* its element, mapped */
 
 int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
 int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */

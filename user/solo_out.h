@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where `send` and `recv` tell what happens: JSON on stdout, a ledger file, both or neither. */
+#ifndef PKTLEDGER_SOLO_OUT_H
+#define PKTLEDGER_SOLO_OUT_H
+
+#include "options.h"
+#include "out/json.h"
+
+struct solo_out {
+	const char *schema; /* static */
+	struct json_out *json;
+	struct ledgerfile *ledger;
+};
+
+/* `ledger`: a file to be appended to; NULL: none. */
+int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
+		  struct error *err);
+
+/* Both take `data`. */
+void solo_out_start(struct solo_out *o, struct json_object *data);
+void solo_out_end(struct solo_out *o, struct json_object *data);
+
+void solo_out_interval(struct solo_out *o, const struct experiment_interval *now);
+
+/* For experiment_view: `arg` is a struct solo_out with a ledger. */
+void solo_out_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
+		    const struct result_cause *cause);
+
+/* With the error, if there is one. */
+void solo_out_close(struct solo_out *o, struct error *err);
+
+#endif
