@@ -13,6 +13,7 @@
 #include "report/capfile.h"
 #include "report/choose.h"
 #include "report/ends.h"
+#include "report/joined.h"
 #include "report/load.h"
 #include "report/lostcap.h"
 #include "report/show.h"
@@ -21,7 +22,7 @@ struct report_options {
 	struct global_options global;
 	const char *since, *until;
 	uint64_t number;
-	bool csv, matrix, redact;
+	bool csv, matrix, redact, join;
 	const char *html;
 	int match;
 	struct opt_args words;
@@ -46,6 +47,8 @@ static const struct opt report_opts[] = {
 	 .default_text = "all", .help = "only this run or trace of each file, from 1"},
 	{"match", 0, OPT_ENUM, offsetof(struct report_options, match), .values = match_values,
 	 .help = "how two captures know a packet again"},
+	{"join", 0, OPT_FLAG, offsetof(struct report_options, join),
+	 .help = "ledgers of `send` and of `recv` as one: the default where both are there"},
 	{0},
 };
 
@@ -257,7 +260,9 @@ static int report(struct report_command *c, struct error *err)
 	ledgers_documents(c->ledgers, &n);
 	if (!n)
 		return nothing(c, err);
-	if (!c->o->matrix && !(c->o->html && c->window.n > 2))
+	if (c->o->join || joined_wanted(c->ledgers))
+		rc = joined_make(c->ledgers, err);
+	else if (!c->o->matrix && !(c->o->html && c->window.n > 2))
 		rc = choose_pair(c->ledgers, &view.a, &view.b, err);
 	return rc ? rc : show_ledgers(&view, c->ledgers, err);
 }
@@ -290,6 +295,7 @@ static const struct opt_example examples[] = {
 	{"report --html run.html run.ledger", "pictures, in one file"},
 	{"report --html search.html search.json", "the same of what `search -j` has printed"},
 	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
+	{"report a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
 	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
 	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
 	{"report --html lost.html here.pcap there.pcap", "the same with pictures"},
@@ -303,7 +309,8 @@ const struct command cmd_report = {
 	.description = "Reads what --ledger of run, sweep, search or trace has written and prints "
 		       "what they would have printed, and what happened when. Lines that are cut "
 		       "or spoilt are named, and the rest is used. Of a sweep or search --number "
-		       "shows single trials: they count from 2.",
+		       "shows single trials: they count from 2. Ledgers of `send` and `recv` are "
+		       "joined: what left a sender and did not come to the receiver is `wire`.",
 	.groups = report_groups,
 	.args = report_args,
 	.defaults = &defaults,

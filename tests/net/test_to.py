@@ -42,6 +42,8 @@ def share(which, count=COUNT):
 class Hosts:
     """Two hosts `a` and `b`, and a router `m` between them."""
 
+    links = (("a", 7), ("b", 8))  # hosts, and their networks
+
     def __enter__(self):
         require_root()
         self.keep = contextlib.ExitStack()
@@ -56,14 +58,15 @@ class Hosts:
         self.keep.close()
 
     def build(self):
-        for side in "amb":
+        sides = "m" + "".join(side for side, _ in self.links)
+        for side in sides:
             self.ip("netns", "add", self.netns(side))
             self.keep.callback(self.ip, "netns", "del", self.netns(side))
             self.sysctl(side, "net/ipv6/conf/default/accept_dad", "0")
             self.sysctl(side, "net/ipv6/conf/all/accept_dad", "0")
         self.sysctl("m", "net/ipv4/ip_forward", "1")
         self.sysctl("m", "net/ipv6/conf/all/forwarding", "1")
-        for side, net in ("a", 7), ("b", 8):
+        for side, net in self.links:
             at, via = (f"-n {self.netns(x)}".split() for x in (side, "m"))
             self.ip(*at, "link", "add", "v0", "type", "veth", "peer", "name", f"v{side}", "netns",
                     self.netns("m"))
@@ -76,7 +79,7 @@ class Hosts:
             self.ip(*at, "-6", "route", "add", "default", "via", f"2001:2:0:{net}::fe")
         # until then IPv6 is not routed
         until(lambda: not any("DOWN" in self.do(side, "ip", "link", "show", "up", "type", "veth")
-                              for side in "amb"), 20, "the links do not come up")
+                              for side in sides), 20, "the links do not come up")
 
     @staticmethod
     def ip(*args):

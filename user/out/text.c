@@ -161,6 +161,8 @@ static void put_verdict(struct page *p, const struct result *res)
 		page_words(p, STYLE_BAD, "NOT BALANCED:");
 	if (res->balanced)
 		page_words(p, STYLE_PLAIN, "every packet sent has its place.");
+	else if (!res->unaccounted && !res->in_flight && !res->impossible)
+		page_words(p, STYLE_BAD, "ledgers are missing, or not whole.");
 	else
 		page_words(p, STYLE_BAD, "%s unaccounted, %s in flight, %s impossible.",
 			   fmt_count(number[0], FMT_MAX, res->unaccounted),

@@ -15,11 +15,18 @@ struct outcome {
 struct fatesum {
 	struct outcome *outcome;
 	unsigned n;
+	bool keep;
+	struct fatesum_run *run;
+	size_t runs, room;
 };
 
-struct fatesum *fatesum_new(void)
+struct fatesum *fatesum_new(bool keep)
 {
-	return calloc(1, sizeof(struct fatesum));
+	struct fatesum *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->keep = keep;
+	return f;
 }
 
 void fatesum_free(struct fatesum *f)
@@ -29,6 +36,7 @@ void fatesum_free(struct fatesum *f)
 	for (unsigned i = 0; i < f->n; i++)
 		json_object_put(f->outcome[i].data);
 	free(f->outcome);
+	free(f->run);
 	free(f);
 }
 
@@ -73,7 +81,22 @@ static bool read_range(const char **p, const char *end, uint64_t v[3])
 	return read_char(p, end, ']');
 }
 
-static bool add(struct fatesum *f, const uint64_t v[3])
+static bool keep(struct fatesum *f, uint16_t stream, const uint64_t v[3])
+{
+	if (f->runs == f->room) {
+		size_t room = f->room ? f->room * 2 : 1024;
+		struct fatesum_run *more = realloc(f->run, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		f->run = more;
+		f->room = room;
+	}
+	f->run[f->runs++] = (struct fatesum_run){v[0], v[1], stream, (uint16_t)v[2]};
+	return true;
+}
+
+static bool add(struct fatesum *f, uint16_t stream, const uint64_t v[3])
 {
 	uint64_t packets = v[1] - v[0] + 1;
 	struct outcome *o;
@@ -85,7 +108,20 @@ static bool add(struct fatesum *f, const uint64_t v[3])
 	o->ranges++;
 	if (packets > o->longest)
 		o->longest = packets;
-	return true;
+	return !f->keep || keep(f, stream, v);
+}
+
+static uint16_t stream_of(const char *json, size_t len)
+{
+	static const char key[] = "\"stream\":";
+	const char *p = memmem(json, len, key, sizeof(key) - 1);
+	uint64_t stream = 0;
+
+	if (p) {
+		p += sizeof(key) - 1;
+		read_number(&p, json + len, &stream);
+	}
+	return (uint16_t)stream;
 }
 
 /* Millions of them: by hand, for a parser of JSON takes ten times as long. */
@@ -93,15 +129,17 @@ int fatesum_ranges(struct fatesum *f, const char *json, size_t len)
 {
 	static const char key[] = "\"ranges\":[";
 	const char *end = json + len, *p = memmem(json, len, key, sizeof(key) - 1);
+	uint16_t stream;
 	uint64_t v[3];
 
 	if (!p)
 		return -EINVAL;
+	stream = stream_of(json, (size_t)(p - json));
 	p += sizeof(key) - 1;
 	while (p < end && *p != ']') {
 		if (*p == ',')
 			p++;
-		if (!read_range(&p, end, v) || !add(f, v))
+		if (!read_range(&p, end, v) || !add(f, stream, v))
 			return -EINVAL;
 	}
 	return 0;
@@ -137,8 +175,38 @@ static uint64_t packets_of(const struct fatesum *f, const char *fate)
 	return packets;
 }
 
+static int by_number(const void *va, const void *vb)
+{
+	const struct fatesum_run *a = va, *b = vb;
+
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+const struct fatesum_run *fatesum_runs(struct fatesum *f, size_t *n)
+{
+	if (f->runs)
+		qsort(f->run, f->runs, sizeof(*f->run), by_number);
+	*n = f->runs;
+	return f->run;
+}
+
+const struct json_object *fatesum_outcome(const struct fatesum *f, unsigned outcome)
+{
+	return outcome < f->n ? f->outcome[outcome].data : NULL;
+}
+
 bool fatesum_agrees(const struct fatesum *f, const struct json_object *end)
 {
+	if (!json_get(end, "sent")) /* recv */
+		return packets_of(f, "delivered") == json_get_u64(end, "delivered");
+	if (!json_get(end, "unaccounted")) /* send */
+		return packets_of(f, "refused") == json_get_u64(end, "refused") &&
+		       packets_of(f, "dropped") == json_get_u64(end, "dropped") &&
+		       packets_of(f, "dropped") + packets_of(f, "left") +
+				       packets_of(f, "unaccounted") ==
+			       json_get_u64(end, "sent");
 	return packets_of(f, "delivered") == json_get_u64(end, "delivered") &&
 	       packets_of(f, "refused") == json_get_u64(end, "refused") &&
 	       packets_of(f, "dropped") + packets_of(f, "unaccounted") ==

@@ -221,6 +221,7 @@ static void put_document(struct html *h, const struct html_document *d, const ch
 		html_time(h, d->doc);
 	html_delay(h, end);
 	html_books(h, end);
+	html_joined(h, d->doc);
 	html_beside(h, end);
 	html_env(h, start);
 	html_put(h->out, "</div>\n");

@@ -96,6 +96,9 @@ struct html_picture {
 };
 void html_picture(struct html *h, const struct html_picture *picture);
 
+/* Beside the books: report/joined.h. */
+void html_joined(struct html *h, struct json_object *doc);
+
 /* Before all documents: two of them side by side; NULL: nothing. */
 void html_compare(struct html *h, struct json_object *comparison);
 

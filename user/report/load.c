@@ -10,7 +10,6 @@
 #include "base/when.h"
 #include "out/ledgerline.h"
 #include "report/capfile.h"
-#include "report/fatesum.h"
 #include "report/load_parts.h"
 #include "report/lostcap.h"
 #include "report/printed.h"
@@ -97,11 +96,17 @@ static int add_document(struct ledgers *l, const struct ledgers_document *d)
 	more = realloc(l->document, (l->documents + 1) * sizeof(*more));
 	if (!more) {
 		json_object_put(d->json);
+		fatesum_free(d->fates);
 		return -ENOMEM;
 	}
 	l->document = more;
 	more[l->documents++] = *d;
 	return 0;
+}
+
+static bool is_one_end(const char *command)
+{
+	return !strcmp(command, "send") || !strcmp(command, "recv");
 }
 
 static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
@@ -116,6 +121,13 @@ static int keep_document(struct reading *r, uint64_t from_ns, uint64_t to_ns)
 	};
 
 	memcpy(d.command, r->command, sizeof(d.command));
+	if (is_one_end(r->command)) {
+		d.fates = r->fates;
+		d.damaged = r->file->state.bad != r->bad || r->file->odd ||
+			    (json_get(r->document, "fates_agree") &&
+			     !json_get_bool(r->document, "fates_agree"));
+		r->fates = NULL;
+	}
 	if (!is_cut_trial(r))
 		return add_document(r->l, &d);
 	json_object_put(r->cut.json);
@@ -152,7 +164,7 @@ static void end_document(struct reading *r)
 	note_times(r->file, r->from_ns, r->to_ns);
 	if (r->set.document && r->to_ns > r->set.to_ns)
 		r->set.to_ns = r->to_ns;
-	if (!strcmp(r->command, "run"))
+	if (!r->is_trace)
 		put_fates(r);
 	json_put(r->document, "intervals", series_intervals(r->series));
 	if (!r->rc && is_wanted(r, &from_ns, &to_ns)) {
@@ -273,7 +285,7 @@ static void begin_document(struct reading *r, struct json_object *line)
 	r->file->documents++;
 	r->document = json_object_new_object();
 	r->series = series_new(r->is_trace ? SERIES_PARTS : SERIES_COUNTERS, rows_by(start));
-	r->fates = fatesum_new();
+	r->fates = fatesum_new(is_one_end(r->command));
 	if (!r->document || !r->series || !r->fates) {
 		r->rc = -ENOMEM;
 		return;
@@ -456,6 +468,25 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 		  : 0;
 }
 
+static void forget_documents(struct ledgers *l)
+{
+	for (unsigned i = 0; i < l->documents; i++) {
+		json_object_put(l->document[i].json);
+		fatesum_free(l->document[i].fates);
+	}
+	l->documents = 0;
+}
+
+int ledgers_replace(struct ledgers *l, const struct ledgers_document *docs, unsigned n)
+{
+	int rc = 0;
+
+	forget_documents(l);
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = add_document(l, &docs[i]);
+	return rc;
+}
+
 int ledgers_load(struct ledgers **out, const struct load_spec *spec, struct error *err)
 {
 	struct ledgers *l = calloc(1, sizeof(*l));
@@ -479,8 +510,7 @@ void ledgers_free(struct ledgers *l)
 {
 	if (!l)
 		return;
-	for (unsigned i = 0; i < l->documents; i++)
-		json_object_put(l->document[i].json);
+	forget_documents(l);
 	free(l->document);
 	free(l->file);
 	free(l);

@@ -15,8 +15,8 @@
  *run, send and recv they are counts since the start, of trace counts of the interval (interval_ns,
  *up to time_ns from the start; the wall clock is in "time") worst	the intervals that lost most
  *packets a second, worst first (report/series.h) sum		trace only: all intervals that were
- *asked for, as one limits	those that were crossed; at most LOAD_LIMITS of them fates	run
- *only, if it kept them: report/fatesum.h number	in its file, from 1
+ *asked for, as one limits	those that were crossed; at most LOAD_LIMITS of them fates	run,
+ *send and recv, if they kept them: report/fatesum.h number	in its file, from 1
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H
@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/json_get.h"
 #include "out/ledgerfile.h"
+#include "report/fatesum.h"
 
 #define LOAD_LIMITS 1000
 
@@ -59,6 +60,8 @@ struct ledgers_document {
 	const char *path;
 	unsigned number;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME, of what is in it */
+	struct fatesum *fates;	 /* of send and recv, kept; else NULL */
+	bool damaged;		 /* lines of it are missing */
 };
 
 /*
@@ -67,6 +70,9 @@ struct ledgers_document {
  */
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
 void ledgers_free(struct ledgers *l); /* NULL is fine */
+
+/* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
+int ledgers_replace(struct ledgers *l, const struct ledgers_document *docs, unsigned n);
 
 /* In the order of the command line, and of the files. */
 const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);

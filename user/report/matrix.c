@@ -104,7 +104,7 @@ static void conclude(struct json_object *pair)
 	json_object_object_del(pair, "lost");
 }
 
-static int add_document(struct json_object *matrix, struct json_object *doc, struct error *err)
+static int add_pair(struct json_object *matrix, struct json_object *doc, struct error *err)
 {
 	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
 	struct json_object *end = json_get(doc, "end"), *pair;
@@ -120,6 +120,18 @@ static int add_document(struct json_object *matrix, struct json_object *doc, str
 	pair = matrix_pair(matrix, from, to);
 	add_run(pair ? pair : new_pair(matrix, from, to), end);
 	return 0;
+}
+
+static int add_document(struct json_object *matrix, struct json_object *doc, struct error *err)
+{
+	size_t senders = json_get_length(doc, "senders");
+	int rc = 0;
+
+	if (!json_get(doc, "senders"))
+		return add_pair(matrix, doc, err);
+	for (size_t i = 0; i < senders && !rc; i++)
+		rc = add_pair(matrix, json_get_item(doc, "senders", i), err);
+	return rc;
 }
 
 int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **out,

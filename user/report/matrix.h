@@ -13,7 +13,7 @@
 #define MATRIX_NODES 64
 
 /*
- * From documents of run:
+ * From documents of run, and of runs that were joined (report/joined.h):
  *
  *	{ "nodes":["a","b"], "pairs":[ {"from","to","runs","sent","delivered","lost_share",
  *	                                "stage","balanced"} ] }

@@ -152,6 +152,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	print_worst(v, d);
 	if (!d->parts) {
 		put_books(v, d);
+		print_joined(v, d);
 		return;
 	}
 	print_sums(v, d);

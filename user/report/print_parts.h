@@ -15,6 +15,9 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d);
 /* Of a sweep or a search. */
 void print_trials(const struct print_view *v, const struct ledgers_document *d);
 
+/* Of ledgers that were joined. */
+void print_joined(const struct print_view *v, const struct ledgers_document *d);
+
 /* Of a trace. */
 void print_sums(const struct print_view *v, const struct ledgers_document *d);
 void print_limits(const struct print_view *v, const struct ledgers_document *d);

@@ -36,6 +36,7 @@ static const char *const sentences[] = {
 	"message",
 	"hint",
 	"rests_on",
+	"notes",
 	"source",
 };
 

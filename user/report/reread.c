@@ -30,6 +30,7 @@ void reread_header(const struct json_object *start, struct run_header *h)
 {
 	const struct json_object *lab = json_get(start, "lab");
 	const struct json_object *mode = json_get(start, "granted_mode");
+	const struct json_object *hosts = json_get(start, "hosts");
 
 	*h = (struct run_header){
 		.in_lab = lab != NULL,
@@ -49,6 +50,9 @@ void reread_header(const struct json_object *start, struct run_header *h)
 	h->streams = (uint16_t)h->threads;
 	COPY(h->host, start, "host");
 	COPY(h->lab, lab, "name");
+	h->two_hosts = hosts != NULL;
+	COPY(h->tx_host.name, json_get(hosts, "tx"), "name");
+	COPY(h->rx_host.name, json_get(hosts, "rx"), "name");
 	COPY(h->tx_mode, mode, "tx");
 	COPY(h->rx_mode, mode, "rx");
 	reread_port(json_get(start, "tx_port"), &h->tx_port);

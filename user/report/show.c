@@ -255,6 +255,9 @@ bool show_disagrees(const struct ledgers *l)
 	for (unsigned i = 0; i < n; i++) {
 		if (json_get(d[i].json, "fates_agree") && !json_get_bool(d[i].json, "fates_agree"))
 			return true;
+		if (json_get(d[i].json, "senders") &&
+		    !json_get_bool(json_get(d[i].json, "end"), "balanced"))
+			return true;
 	}
 	return false;
 }

@@ -24,7 +24,10 @@ int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err
 /* Two captures compared (report/ends.h); `ends` is changed if names are to be hidden. */
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err);
 
-/* In one of them the fates of the numbers say something else than the books. */
+/*
+ * In one of them the fates of the numbers say something else than the books; or it was joined, and
+ * does not balance.
+ */
 bool show_disagrees(const struct ledgers *l);
 
 #endif

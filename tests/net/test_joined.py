@@ -1,0 +1,436 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Ledgers of several senders and of their receiver, joined. Three hosts send to one by a router that
+drops some packets of each; its own counters know how many."""
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_valid, case, lost, main,
+                 pktledger, require, require_root, table, thorough, until)
+from test_to import EACH, PORT, TARGET, Hosts, numbered, share
+from wire import enter, inside
+
+COUNT = 8000
+SENDERS = {"a": 7, "c": 9, "d": 10}  # and their networks
+CLONE_NEWUTS = 0x04000000
+FAILED, USAGE, BROKEN = 1, 2, 4
+
+
+class Fleet(Hosts):
+    """Senders `a`, `c`, `d`, the receiver `b`, and a router `m`."""
+
+    links = (("b", 8), *SENDERS.items())
+
+    def __init__(self):
+        self.directory = Path(tempfile.mkdtemp(prefix="pl-joined-"))
+        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def inside(self, side):
+        """Each has a name of its own."""
+        libc = ctypes.CDLL(None, use_errno=True)
+
+        def become():
+            enter(f"/run/netns/{self.netns(side)}")
+            libc.unshare(CLONE_NEWUTS)
+            libc.sethostname(f"host-{side}".encode(), len(f"host-{side}"))
+
+        return become
+
+    def cut(self):
+        """The router drops of each sender: a share of its numbers, and what comes too fast."""
+        source = {side: f"ip saddr 198.18.{net}.1 udp dport {PORT}" for side, net in SENDERS.items()}
+        self.do("m", "nft", "-f", "-", text=f"""
+            table inet cut {{
+                counter a {{ }}
+                counter c {{ }}
+                counter d {{ }}
+                chain c {{ type filter hook forward priority 0;
+                    {source["a"]} @th,136,8 & {EACH - 1:#x} == 3 counter name "a" drop
+                    {source["c"]} @th,136,8 & {EACH - 1:#x} == 6 counter name "c" drop
+                    {source["d"]} limit rate over 3000/second burst 50 packets counter name "d" drop
+                }}
+            }}
+            """)
+
+    def dropped(self):
+        """What the router has dropped of each."""
+        counters = json.loads(self.do("m", "nft", "-j", "list", "counters"))["nftables"]
+        return {c["counter"]["name"]: c["counter"]["packets"] for c in counters if "counter" in c}
+
+    def file(self, name):
+        return str(self.directory / f"{name}.ledger")
+
+    @contextlib.contextmanager
+    def receiving(self, *args, port=PORT):
+        receiver = self.start("b", "recv", "-q", "-t", "60", "--rcvbuf", "16M", "-p", str(port),
+                              "--ledger", self.file("b"), *args)
+        try:
+            until(lambda: f":{port:04X} " in self.do("b", "cat", "/proc/net/udp", "/proc/net/udp6")
+                  or "xdp" in self.do("b", "ip", "link", "show", "v0")
+                  or receiver.poll() is not None, 20, "recv does not listen")
+            yield receiver
+        finally:
+            receiver.kill()
+            receiver.wait()
+
+    def send(self, side, *args, rate="16k", count=COUNT, to=TARGET[4]):
+        return self.start(side, "send", to, "-q", "-r", rate, "-c", str(count), "--ledger",
+                          self.file(side), *args)
+
+    def exchange(self, recv_args=(), send_args=()):
+        """All send at once; everybody ends well."""
+        with self.receiving("--streams", "3", *recv_args) as receiver:
+            senders = [self.send(side, *send_args) for side in SENDERS]
+            for process in (*senders, receiver):
+                out, err = process.communicate(timeout=TIMEOUT)
+                require(process.returncode != 3, err.strip())
+                assert process.returncode == 0, f"{process.args}: {err}{out}"
+
+    def report(self, *args, names=("a", "c", "d", "b")):
+        return pktledger("report", *args, *(self.file(name) for name in names))
+
+
+def losses_of(sender):
+    return {s["stage"]: s["packets"] for s in sender["end"]["stages"] if s["packets"]}
+
+
+def senders_of(document):
+    return {s["start"]["hosts"]["tx"]["name"][-1]: s for s in document["senders"]}
+
+
+def joined(result, status=0):
+    assert result.status == status, result
+    assert_valid(result.json)
+    assert len(result.json["documents"]) == 1, result.json["documents"]
+    return result.json["documents"][0]
+
+
+def is_suppressed(document):
+    """What the host hides now and then, on top of PID 1, is not ours to find."""
+    return document["end"]["unaccounted"] > 0
+
+
+@functools.cache
+def kept():
+    """Ledgers of one exchange, and what the router had dropped: of each case below."""
+    for _ in range(3):
+        with Fleet() as fleet:
+            fleet.cut()
+            fleet.drop("a", "output", 5)
+            fleet.drop("b", "input", 7)
+            fleet.exchange()
+            fleet.truth = fleet.dropped()
+        if fleet.report("-q").status == 0:
+            break
+        shutil.rmtree(fleet.directory)
+    return fleet
+
+
+@case
+def three_senders_and_their_receiver():
+    """Each packet of each sender has its place; the wire is what the router has dropped."""
+    fleet = kept()
+    document = joined(fleet.report("-j"))
+    assert_balanced(document, 3 * COUNT)
+    senders = senders_of(document)
+    assert senders.keys() == SENDERS.keys(), senders.keys()
+    for side, sender in senders.items():
+        assert_balanced(sender, COUNT)
+        expected = {"wire": fleet.truth[side],
+                    "netfilter": share(7) + (share(5) if side == "a" else 0)}
+        if side == "d":  # of those that its limit let through
+            expected["netfilter"] = losses_of(sender)["netfilter"]
+            assert expected["netfilter"] > 0
+        assert losses_of(sender) == expected, (side, losses_of(sender), expected)
+        hosts = sender["start"]["hosts"]
+        assert hosts["tx"] == {"name": f"host-{side}", "checkpoint": "net_dev_start_xmit"}, hosts
+        assert hosts["rx"]["name"] == "host-b" and hosts["rx"]["checkpoint"], hosts
+    assert fleet.truth["a"] == share(3) and fleet.truth["d"] > 0, fleet.truth
+    wire = next(s for s in document["end"]["stages"] if s["stage"] == "wire")
+    assert wire["source"] == "difference" and wire["packets"] == sum(fleet.truth.values()), wire
+    assert not document["strangers"] and not document["notes"], document["notes"]
+    netfilter = next(s for s in document["end"]["stages"] if s["stage"] == "netfilter")
+    by_host = {}
+    for cause in netfilter["causes"]:
+        by_host[cause["host"]] = by_host.get(cause["host"], 0) + cause["packets"]
+    assert by_host == {"host-a": share(5), "host-b": netfilter["packets"] - share(5)}, by_host
+
+
+def assert_forms(fleet):
+    """For people, for spreadsheets, as a page, and as a matrix."""
+    text = fleet.report()
+    assert text.status == 0 and "balanced: every packet sent has its place." in text.out, text
+    for side in SENDERS:
+        assert f"host-{side}" in text.out and fleet.file(side) in text.out, text
+    rows = [row.split(",") for row in fleet.report("--csv").out.splitlines()]
+    wire = sum(int(dict(zip(rows[0], row))["packets"]) for row in rows[1:] if "wire" in row)
+    assert wire == sum(fleet.truth.values()), rows
+    page = fleet.report("--html", "-")
+    assert page.status == 0 and "<h2>Senders" in page.out, page
+    assert all(f"<th>host-{side}<" in page.out for side in SENDERS), page.out
+    matrix = fleet.report("--matrix", "-j").json["matrix"]
+    assert {(p["from"], p["to"]) for p in matrix["pairs"]} == {(f"host-{s}", "host-b")
+                                                             for s in SENDERS}, matrix
+    hidden = fleet.report("--redact")
+    assert "host-" not in hidden.out.replace("host-1", "").replace("host-2", "").replace(
+        "host-3", "").replace("host-4", ""), hidden
+
+
+@case
+def all_forms():
+    assert_forms(kept())
+
+
+ENGINES = [
+    ("IPv6", ["-6"], [], 1),
+    ("two threads", [], ["-P", "2", "--flows", "4"], 2),
+    ("AF_XDP sends", [], ["--tx", "xsk", "-i", "v0"], 1),
+    ("AF_XDP receives", ["--rx", "xsk", "-i", "v0"], [], 1),
+    ("XDP receives", ["--rx", "xdp", "-i", "v0"], [], 1),
+    ("fragments", [], ["-l", "3000"], 1),
+    ("segments", ["--gro"], ["--gso"], 1),
+    ("no time in the packets", [], ["-l", "20"], 1),
+]
+
+
+@table(ENGINES if EVERYTHING else [])
+def engines(recv_args, send_args, streams):
+    """Two senders; a packet is lost on the way, at the sender, and at the receiver."""
+    with Fleet() as fleet:
+        lossy = "--gso" not in send_args  # a filter sees several at a time
+        for which, side, hook in (3, "m", "forward"), (5, "a", "output"), (7, "b", "input"):
+            if lossy:
+                fleet.drop(side, hook, which)
+        if "xdp" in recv_args:
+            fleet.do("m", "ethtool", "-K", "vb", "gro", "on")
+        if "xsk" in send_args:  # frames need the address of the next hop
+            for side in "ac":
+                fleet.do(side, "bash", "-c", f"echo > /dev/udp/{TARGET[4]}/9")
+                until(lambda at=side: "lladdr" in fleet.do(at, "ip", "neigh"), 10, "no next hop")
+        to = TARGET[6] if "-6" in recv_args else TARGET[4]
+        with fleet.receiving("--streams", str(2 * streams), *recv_args) as receiver:
+            senders = [fleet.send(side, *send_args, rate="4k", to=to) for side in "ac"]
+            for process in (*senders, receiver):
+                out, err = process.communicate(timeout=TIMEOUT)
+                require(process.returncode != 3, err.strip())
+                assert process.returncode == 0, f"{process.args}: {err}{out}"
+        document = joined(fleet.report("-j", names=("a", "c", "b")))
+        each = COUNT // streams
+        stack = "--rx" not in recv_args  # what AF_XDP and XDP take does not come to the filter
+        for side, sender in senders_of(document).items():
+            assert_balanced(sender, COUNT)
+            filtered = (stack and share(7, each)) + (
+                side == "a" and "--tx" not in send_args and share(5, each))
+            expected = {"wire": streams * share(3, each), "netfilter": streams * filtered}
+            assert losses_of(sender) == {k: v for k, v in expected.items() if lossy and v}, (
+                side, losses_of(sender), expected)
+
+
+@thorough
+def a_receiver_that_comes_late():
+    """What was sent before it came is not lost on the wire; nor what was sent when it was gone."""
+    with Fleet() as fleet:
+        sender = fleet.send("a", rate="1k", count=100 * COUNT)
+        time.sleep(1)
+        with fleet.receiving("-t", "1.5") as receiver:
+            receiver.communicate(timeout=TIMEOUT)
+        time.sleep(1)
+        sender.send_signal(signal.SIGTERM)
+        sender.communicate(timeout=TIMEOUT)
+        document = joined(fleet.report("-j", names=("a", "b")), BROKEN)
+        end = document["end"]
+        assert "wire" not in lost(document), lost(document)
+        assert end["delivered"] > 0 and end["unaccounted"] > 0, end
+        assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+
+
+def stamped(stream, number):
+    word = stream << 48 | number
+    return struct.pack(">HQQ", 0x706b, word, word ^ (1 << 64) - 1)
+
+
+@thorough
+def a_gap_that_is_longer_than_the_window():
+    """What came while the receiver could not note it is called unknown: nobody may think it lost."""
+    stream, base, window, jump = 7, 5 << 32, 1 << 21, 4000000
+    numbers = [*range(base, base + 500), *range(base + jump, base + jump + 500)]
+    with Fleet() as fleet, fleet.receiving() as receiver, inside(
+            f"/run/netns/{fleet.netns('a')}"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for number in numbers:
+            s.sendto(stamped(stream, number), (TARGET[4], PORT))
+            time.sleep(0.001)
+        time.sleep(1)
+        receiver.send_signal(signal.SIGTERM)
+        receiver.communicate(timeout=TIMEOUT)
+        lines = lines_of(fleet.file("b"))
+    fates = {line["data"]["id"]: line["data"]["fate"] for line in lines if line["event"] == "fate"}
+    runs = [(first - base, last - base, fates[i]) for line in lines if line["event"] == "fates"
+            for first, last, i in line["data"]["ranges"]]
+    assert runs[0] == (0, 499, "delivered"), runs
+    unknown = [run for run in runs if run[2] == "unknown"]
+    delivered = runs[-1]
+    assert unknown[0][0] == window and unknown[-1][1] + 1 == delivered[0] > jump, runs
+    assert all(a[1] + 1 == b[0] for a, b in zip(unknown, unknown[1:])), "no hole in it"
+    assert delivered == (delivered[0], jump + 499, "delivered"), runs
+    end = data_of(lines, "end")
+    assert end["foreign"] + end["late"] == delivered[0] - jump, (end, runs)
+    assert [r for r in runs if r[2] == "delivered"] == [runs[0], delivered], "nothing else came"
+
+
+# What goes wrong
+
+
+def lines_of(path):
+    return [json.loads(line.split(" ", 1)[1]) for line in Path(path).read_text().splitlines()]
+
+
+def write_lines(path, lines):
+    texts = [json.dumps(line, separators=(",", ":")) for line in lines]
+    Path(path).write_text("".join(f"{zlib.crc32(t.encode()):08x} {t}\n" for t in texts))
+
+
+def data_of(lines, event):
+    return next(line["data"] for line in lines if line["event"] == event)
+
+
+@contextlib.contextmanager
+def changed(fleet, name, change):
+    """A ledger called x that is another one changed."""
+    lines = lines_of(fleet.file(name))
+    write_lines(fleet.file("x"), change(lines) or lines)
+    yield
+    Path(fleet.file("x")).unlink()
+
+
+def assert_error(result, status, *words):
+    assert result.status == status, result
+    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result
+    for word in words:
+        assert word in errors[0], f"no word of {word!r}: {result}"
+
+
+def without_end(lines):
+    return [line for line in lines if line["event"] != "end"]
+
+
+def killed(lines):
+    """Without its last words."""
+    lines = without_end(lines)
+    del lines[max(i for i, line in enumerate(lines) if line["event"] == "fates"):]
+    return lines
+
+
+def of_another_day(lines):
+    data_of(lines, "start")["time"] = "2020-01-01T00:00:00.000000Z"
+    for stream in data_of(lines, "start")["streams"]:
+        stream["base"] += 1 << 40  # other numbers
+
+
+def with_numbers_of(fleet, name):
+    def change(lines):
+        start, other = data_of(lines, "start"), data_of(lines_of(fleet.file(name)), "start")
+        for line in lines:
+            if line["event"] == "fates":
+                line["data"]["stream"] = other["streams"][0]["stream"]
+        start["streams"] = other["streams"]
+        start["host"] = "host-x"
+
+    return change
+
+
+def with_a_clock_behind(lines):
+    data_of(lines, "start")["tai_ns"] -= 3600 * 10 ** 9
+    end = data_of(lines, "end")
+    end["tai_ns"] -= 3600 * 10 ** 9
+    for stream in end["streams"]:
+        stream["fastest_ns"] -= 3600 * 10 ** 9
+
+
+def without_some_fates(lines):
+    fates = [line for line in lines if line["event"] == "fates"]
+    lines.remove(fates[len(fates) // 2])
+
+
+@case
+def ends_that_are_missing():
+    fleet = kept()
+    assert_error(fleet.report("--join", names=("a", "c")), USAGE, "the receiver is missing")
+    assert_error(fleet.report("--join", names=("b",)), USAGE, "the senders is missing")
+    document = joined(fleet.report("-j", names=("a", "c", "b")), BROKEN)
+    assert len(document["strangers"]) == 1 and not document["end"]["balanced"], document["strangers"]
+    stranger = document["strangers"][0]
+    start = data_of(lines_of(fleet.file("d")), "start")
+    assert (stranger["stream"], stranger["base"]) == (start["streams"][0]["stream"],
+                                                      start["streams"][0]["base"]), stranger
+    assert document["end"]["attempted"] == 2 * COUNT, "it is named, and not counted"
+    assert all(s["end"]["balanced"] for s in document["senders"]), "theirs do"
+    assert "of which no sender's ledger" in " ".join(document["notes"]), document["notes"]
+
+
+@case
+def ledgers_that_do_not_belong_together():
+    fleet = kept()
+    assert_error(fleet.report(names=("a", "b", "a")), USAGE, "the same ledger")
+    assert_error(fleet.report(names=("a", "b", "b")), FAILED, "came to")
+    with changed(fleet, "c", of_another_day):
+        assert_error(fleet.report(names=("a", "x", "b")), USAGE, "different runs")
+    with changed(fleet, "c", with_numbers_of(fleet, "a")):
+        assert_error(fleet.report(names=("a", "x", "b")), FAILED, "the same numbers of stream")
+    Path(fleet.file("x")).write_text("something else\n")
+    assert_error(fleet.report(names=("a", "x", "b")), USAGE, "is no ledger")
+    Path(fleet.file("x")).unlink()
+
+
+@case
+def ledgers_that_are_not_whole():
+    """What is not known is unaccounted, and never lost on the wire."""
+    fleet = kept()
+    with changed(fleet, "a", without_end):
+        document = joined(fleet.report("-j", names=("x", "c", "d", "b")), BROKEN)
+        assert "has no end" in " ".join(document["notes"]), document["notes"]
+        assert document["end"]["delivered"] + lost(document)["wire"] > 2 * COUNT
+    with changed(fleet, "b", killed):
+        document = joined(fleet.report("-j", names=("a", "c", "d", "x")), BROKEN)
+        assert "has no end" in " ".join(document["notes"]), document["notes"]
+        assert lost(document)["wire"] <= sum(fleet.truth.values()), lost(document)
+    whole = Path(fleet.file("b")).read_bytes()
+    for cut in len(whole) // 3, len(whole) // 2:
+        Path(fleet.file("x")).write_bytes(whole[:cut])
+        document = joined(fleet.report("-j", names=("a", "c", "d", "x")), BROKEN)
+        assert lost(document).get("wire", 0) == 0 and document["end"]["unaccounted"], lost(document)
+        end = document["end"]
+        assert end["sent"] == end["delivered"] + end["dropped"] + end["unaccounted"], end
+    Path(fleet.file("x")).unlink()
+    with changed(fleet, "b", without_some_fates):  # each line is right, and some are not there
+        assert fleet.report("-j", names=("a", "c", "d", "x")).status == BROKEN
+
+
+@case
+def clocks_that_differ():
+    """Numbers are joined, not times: the books are the same, and it is said."""
+    fleet = kept()
+    with changed(fleet, "b", with_a_clock_behind):
+        document = joined(fleet.report("-j", names=("a", "c", "d", "x")))
+        assert lost(document)["wire"] == sum(fleet.truth.values()), lost(document)
+        notes = " ".join(document["notes"])
+        assert notes.count("1 h") == 3 or notes.count("behind") == 3, notes
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/joinbooks.h"
+
+#define STREAM 7
+#define BASE   (5ULL << 32)
+
+static const char *const outcomes[] = {
+	"{\"id\":0,\"fate\":\"delivered\"}",
+	"{\"id\":1,\"fate\":\"dropped\",\"stage\":\"netfilter\",\"reason\":\"NETFILTER_DROP\","
+	"\"direction\":\"tx\",\"hook\":\"output\"}",
+	"{\"id\":2,\"fate\":\"refused\"}",
+	"{\"id\":3,\"fate\":\"unaccounted\"}",
+	"{\"id\":4,\"fate\":\"left\"}",
+	"{\"id\":5,\"fate\":\"came\"}",
+	"{\"id\":6,\"fate\":\"unknown\"}",
+	"{\"id\":7,\"fate\":\"gap\"}",
+	"{\"id\":8,\"fate\":\"dropped\",\"stage\":\"rcvbuf\",\"reason\":\"SOCKET_RCVBUFF\"}",
+};
+
+/* A ledger of one stream; `ranges` as in its lines, from `base` on. */
+static struct fatesum *ledger(const char *ranges, uint64_t base)
+{
+	struct fatesum *f = fatesum_new(true);
+	char line[1024], one[128];
+	unsigned long long first, last;
+	unsigned id;
+	int n;
+
+	assert_non_null(f);
+	for (unsigned i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		struct json_object *data = json_tokener_parse(outcomes[i]);
+
+		assert_int_equal(fatesum_name(f, data), 0);
+		json_object_put(data);
+	}
+	snprintf(line, sizeof(line), "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
+		 STREAM);
+	for (; sscanf(ranges, " %llu-%llu:%u%n", &first, &last, &id, &n) == 3; ranges += n) {
+		snprintf(one, sizeof(one), "%s[%llu,%llu,%u]",
+			 line[strlen(line) - 1] == '[' ? "" : ",", first + base, last + base, id);
+		strcat(line, one);
+	}
+	strcat(line, "]}}");
+	assert_int_equal(fatesum_ranges(f, line, strlen(line)), 0);
+	return f;
+}
+
+struct expected {
+	const char *tx, *rx;	       /* FIRST-LAST:OUTCOME, numbers from 0 */
+	uint64_t watch_from, watch_to; /* from 0 */
+	bool cut;		       /* the sender's ledger is not whole */
+	uint64_t attempted, refused, delivered, wire, filtered, overflown, impossible, open;
+	uint64_t nowhere, left, came; /* unaccounted, by where they were last seen */
+};
+
+static void check(const struct expected *e)
+{
+	struct joinbooks_stream s = {.stream = STREAM, .base = BASE, .l3_bytes = 100};
+	struct result *res = calloc(1, sizeof(*res)), *sum = calloc(1, sizeof(*sum));
+	uint64_t open = 0;
+
+	s.tx = (struct joinbooks_end){.fates = ledger(e->tx, 0), .host = "a"};
+	s.rx = (struct joinbooks_end){.fates = ledger(e->rx, BASE), .host = "b"};
+	s.tx.run = fatesum_runs(s.tx.fates, &s.tx.n);
+	s.rx.run = fatesum_runs(s.rx.fates, &s.rx.n);
+	s.watch_from = BASE + e->watch_from;
+	s.watch_to = e->watch_to == UINT64_MAX ? UINT64_MAX : BASE + e->watch_to;
+	s.whole = !e->cut;
+	joinbooks_add(&s, res, &open);
+	assert_int_equal(res->attempted, e->attempted);
+	assert_int_equal(res->refused, e->refused);
+	assert_int_equal(res->delivered, e->delivered);
+	assert_int_equal(res->stage[STAGE_WIRE].packets, e->wire);
+	assert_int_equal(res->stage[STAGE_NETFILTER].packets, e->filtered);
+	assert_int_equal(res->stage[STAGE_RCVBUF].packets, e->overflown);
+	assert_int_equal(res->stage[STAGE_RCVBUF].bytes, e->overflown * 100);
+	assert_int_equal(res->impossible, e->impossible);
+	assert_int_equal(res->unaccounted_seen[0], e->nowhere);
+	assert_int_equal(res->unaccounted_seen[SEEN_TX_DEVICE], e->left);
+	assert_int_equal(res->unaccounted_seen[SEEN_RX_DEVICE], e->came);
+	assert_int_equal(res->unaccounted, e->nowhere + e->left + e->came);
+	assert_int_equal(open, e->open);
+	assert_int_equal(res->attempted, res->refused + res->sent);
+	assert_int_equal(res->sent, res->delivered + res->dropped + res->unaccounted);
+	joinbooks_sum(sum, res);
+	joinbooks_sum(sum, res);
+	assert_int_equal(sum->sent, 2 * res->sent);
+	assert_int_equal(sum->n_causes, res->n_causes);
+	fatesum_free(s.tx.fates);
+	fatesum_free(s.rx.fates);
+	free(res);
+	free(sum);
+}
+
+static void each_number_has_one_place(void **state)
+{
+	static const struct expected rows[] = {
+		{"0-9:4", "0-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 10},
+		/* what left and did not come */
+		{"0-9:4", "0-3:0 6-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 8, .wire = 2},
+		{"0-9:4", "", 0, UINT64_MAX, .attempted = 10, .wire = 10},
+		/* dropped at either end */
+		{"0-4:4 5-6:1 7-9:4", "0-4:0 7-7:8 8-9:0", 0, UINT64_MAX, .attempted = 10,
+		 .delivered = 7, .filtered = 2, .overflown = 1},
+		/* a copy was dropped here, and the packet came */
+		{"0-9:1", "0-4:0 5-9:8", 0, UINT64_MAX, .attempted = 10, .delivered = 5,
+		 .overflown = 5},
+		/* refused, but for one that was a packet after all; and left out */
+		{"0-1:4 2-4:2 5-7:7 8-9:4", "0-1:0 3-3:0 8-9:0", 0, UINT64_MAX, .attempted = 7,
+		 .refused = 2, .delivered = 5},
+		/* never seen to leave is not the wire */
+		{"0-4:3 5-9:4", "0-1:0 5-9:0", 0, UINT64_MAX, .attempted = 10, .delivered = 7,
+		 .nowhere = 3},
+		/* seen to come, and no more; perhaps come */
+		{"0-9:4", "0-4:0 5-6:5 7-9:6", 0, UINT64_MAX, .attempted = 10, .delivered = 5,
+		 .came = 2, .left = 3},
+		/* nobody sent it */
+		{"0-4:4", "0-5:0", 0, UINT64_MAX, .attempted = 5, .delivered = 5, .impossible = 1},
+		{"0-4:4 5-5:7", "0-5:0", 0, UINT64_MAX, .attempted = 5, .delivered = 5,
+		 .impossible = 1},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check(&rows[i]);
+}
+
+/* While the receiver was not there, what it did not see is not lost on the wire. */
+static void only_while_somebody_watched(void **state)
+{
+	static const struct expected rows[] = {
+		{"0-9:4", "4-5:0 8-8:0", 4, 8, .attempted = 10, .delivered = 3, .wire = 2,
+		 .left = 5},
+		{"0-9:4", "4-8:0", 4, UINT64_MAX, .attempted = 10, .delivered = 5, .wire = 1,
+		 .left = 4},
+		{"0-9:4", "", 3, 5, .attempted = 10, .wire = 3, .left = 7},
+		{"0-9:4", "", 20, 0, .attempted = 10, .left = 10},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check(&rows[i]);
+}
+
+/* A sender that was killed: what came was sent, of the rest nothing is known. */
+static void ledgers_with_holes(void **state)
+{
+	static const struct expected rows[] = {
+		{"0-4:4", "0-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10, .delivered = 10},
+		{"0-2:4 6-9:4", "0-4:0 6-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10,
+		 .delivered = 9, .nowhere = 1, .open = 1},
+		{"", "0-9:0", 0, UINT64_MAX, .cut = true, .attempted = 10, .delivered = 10},
+		{"", "", 0, UINT64_MAX, .cut = true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check(&rows[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_number_has_one_place),
+		cmocka_unit_test(only_while_somebody_watched),
+		cmocka_unit_test(ledgers_with_holes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
