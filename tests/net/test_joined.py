@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import functools
 import json
-import os
 import shutil
 import signal
 import socket
@@ -20,9 +19,9 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_valid, case, lost, main,
-                 pktledger, require, require_root, table, thorough, until)
-from test_to import EACH, PORT, TARGET, Hosts, numbered, share
+from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_valid, case, lost, main, pktledger,
+                 require, table, thorough, until)
+from test_to import EACH, PORT, TARGET, Hosts, share
 from wire import enter, inside
 
 COUNT = 8000
