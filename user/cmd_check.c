@@ -11,6 +11,7 @@
 #include "books/stages_text.h"
 #include "check/plan.h"
 #include "commands.h"
+#include "host/caps.h"
 #include "host/env.h"
 #include "mend.h"
 #include "options.h"
@@ -185,6 +186,8 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
 	if (!rc) {
 		check_plan(&list, spec.ns, o->netns);
+		if (!o->mend.apply && !o->mend.persist)
+			caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
 		rc = show(o, spec.ns, facts, &list, json, err);
 	}
 	check_findings_free(&list);
@@ -264,6 +267,7 @@ const struct command cmd_check = {
 	.defaults = &defaults,
 	.size = sizeof(struct check_options),
 	.needs = needs,
+	.again = "With --apply, --undo and --persist nothing is given up.",
 	.examples = examples,
 	.run = check_run,
 };

@@ -156,7 +156,7 @@ static void on_start(void *arg, const struct live *l)
 	const struct export *e = arg;
 	char where[FMT_MAX];
 
-	trace_give_up_capabilities();
+	trace_give_up_capabilities(cmd_export.needs, e->o->textfile ? "--textfile" : NULL);
 	if (*sources_gaps(e->sources))
 		log_warn("%s", sources_gaps(e->sources));
 	trace_tell_gaps(l);
@@ -271,6 +271,14 @@ static int export_run(void *options, struct error *err)
 	return e.file_failed ? STATUS_FAILED : STATUS_OK;
 }
 
+static const struct opt_need needs[] = {
+	TRACE_NEEDS,
+	{OPT_CAP(DAC_OVERRIDE), "to write in directories of others", .when = "--textfile",
+	 .without = "the file must be where this user may write",
+	 .keeps = "to make the file anew each time"},
+	{0},
+};
+
 static const struct opt_example examples[] = {
 	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
 	{"export --listen [::]", "for one elsewhere; everybody who reaches the port can read it"},
@@ -297,7 +305,7 @@ const struct command cmd_export = {
 	.args = export_args,
 	.defaults = &defaults,
 	.size = sizeof(struct export_options),
-	.needs = trace_needs,
+	.needs = needs,
 	.examples = examples,
 	.run = export_run,
 };

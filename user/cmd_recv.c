@@ -94,6 +94,8 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 		solo_out_start(&v->out, json_recv_start(program_argc, program_argv, env_read(lab),
 							rx_ops_of(v->o->rx)->name,
 							(uint16_t)v->o->port, res));
+	tell_maps();
+	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
 }
 
 static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
@@ -179,8 +181,9 @@ static int recv_run(void *options, struct error *err)
 static const struct opt_need needs[] = {
 	{OPT_CAP(BPF), "to load the programs at the device", .when = "--rx xsk, --rx xdp, --serve"},
 	{OPT_CAP(NET_ADMIN), "to attach them", .when = "--rx xsk, --rx xdp, --serve"},
+	{OPT_CAP(PERFMON), "for their arithmetic with packet pointers, and to look at drops",
+	 .when = "--rx xsk, --rx xdp, --serve"},
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--rx xsk, --serve"},
-	{OPT_CAP(PERFMON), "for programs that look at drops", .when = "--serve"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--serve"},
 	{OPT_CAP(BPF), "to see what comes, and what is lost here", .when = "--ledger"},
 	{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},
@@ -192,6 +195,10 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(PERFMON), "for the same", .without = "losses on this side are not traced"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions",
 	 .without = "losses on this side are not traced"},
+	{OPT_CAP(NET_ADMIN), "for more than net.core.rmem_max, and to look into device queues",
+	 .when = "--rcvbuf, --busy-poll", .without = "the kernel may refuse"},
+	{OPT_CAP(SYS_NICE), "for the priority of threads", .when = "--rt, --nice",
+	 .without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"},
 	{0},
 };
 
@@ -217,6 +224,8 @@ const struct command cmd_recv = {
 	.defaults = &defaults,
 	.size = sizeof(struct recv_options),
 	.needs = needs,
+	.again = "With --serve all are kept for the next client; threads that send and receive "
+		 "have none.",
 	.examples = examples,
 	.run = recv_run,
 };

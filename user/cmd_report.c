@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/log.h"
 #include "base/when.h"
 #include "commands.h"
+#include "host/caps.h"
 #include "options.h"
 #include "out/text_trace.h"
 #include "report/capfile.h"
@@ -278,6 +280,7 @@ static int report_run(void *options, struct error *err)
 	if (output != OUTPUT_TEXT)
 		c.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				      "pktledger/report/1");
+	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
 	if (!report(&c, err))
 		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
 	if (c.json && err->status != STATUS_OK)
@@ -286,6 +289,12 @@ static int report_run(void *options, struct error *err)
 	ledgers_free(c.ledgers);
 	return err->status != STATUS_OK ? (int)err->status : status;
 }
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(DAC_OVERRIDE), "to read and write files of others",
+	 .without = "their permissions decide", .keeps = "for the same"},
+	{0},
+};
 
 static const struct opt_example examples[] = {
 	{"report run.ledger", "the books of a run that kept them"},
@@ -315,6 +324,7 @@ const struct command cmd_report = {
 	.args = report_args,
 	.defaults = &defaults,
 	.size = sizeof(struct report_options),
+	.needs = needs,
 	.examples = examples,
 	.run = report_run,
 };

@@ -299,14 +299,18 @@ static int run_run(void *options, struct error *err)
 }
 
 const struct opt_need run_needs[] = {
-	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
-	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs"},
+	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them",
+	 .keeps = "to read counters in them"},
+	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs",
+	 .keeps = "to put settings of devices back"},
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets"},
 	{OPT_CAP(BPF), "to load its programs"},
 	{OPT_CAP(PERFMON), "for programs that look at drops"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions"},
 	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--tx xsk, --rx xsk",
 	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
+	{OPT_CAP(SYS_NICE), "for the priority of threads", .when = "--rt, --nice",
+	 .without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"},
 	{0},
 };
 
@@ -334,6 +338,8 @@ const struct command cmd_run = {
 	.defaults = &defaults,
 	.size = sizeof(struct run_options),
 	.needs = run_needs,
+	.again = "With --repeat and --preset all are kept until the last run has begun; threads "
+		 "that send and receive have none.",
 	.examples = examples,
 	.run = run_run,
 };

@@ -367,6 +367,7 @@ const struct command cmd_search = {
 	.defaults = &defaults,
 	.size = sizeof(struct search_options),
 	.needs = run_needs,
+	.again = RUN_NEEDS_AGAIN,
 	.examples = examples,
 	.run = run_search,
 };

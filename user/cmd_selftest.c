@@ -177,6 +177,7 @@ static int selftest_run(void *options, struct error *err)
 		if (json)
 			json_out_once(json, "start",
 				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
+		caps_give_up(cmd_selftest.needs, NULL, CAPS_AGAIN);
 		status = o->catalogue ? show_catalogue(json) : run_all(o, json);
 	}
 	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
@@ -212,6 +213,7 @@ const struct command cmd_selftest = {
 	.defaults = &defaults,
 	.size = sizeof(struct selftest_options),
 	.needs = needs,
+	.again = "All are kept for the next fault; threads that send and receive have none.",
 	.examples = examples,
 	.run = selftest_run,
 };

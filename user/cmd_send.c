@@ -83,6 +83,8 @@ static void on_start(void *arg, const struct run_spec *unused, const struct lab 
 	if (v->out.json || v->out.ledger)
 		solo_out_start(&v->out, json_send_start(program_argc, program_argv, env_read(lab),
 							v->spec, res, streams));
+	tell_maps();
+	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
 }
 
 static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
@@ -227,7 +229,7 @@ static const struct opt_need needs[] = {
 	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
 	{OPT_CAP(BPF), "to load the program that makes frames", .when = "--tx xdp"},
 	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--tx xdp"},
-	{OPT_CAP(SYS_ADMIN), "to send live frames", .when = "--tx xdp"},
+	{OPT_CAP(PERFMON), "for its arithmetic with packet pointers", .when = "--tx xdp"},
 	{OPT_CAP(BPF), "to see what is lost here, and what leaves", .when = "--ledger"},
 	{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},
@@ -236,6 +238,8 @@ static const struct opt_need needs[] = {
 	{OPT_CAP(PERFMON), "for the same", .without = "losses on this side are not traced"},
 	{OPT_CAP(SYSLOG), "to read names of kernel functions",
 	 .without = "losses on this side are not traced"},
+	{OPT_CAP(SYS_NICE), "for the priority of threads", .when = "--rt, --nice",
+	 .without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"},
 	{0},
 };
 

@@ -178,6 +178,7 @@ const struct command cmd_sweep = {
 	.defaults = &defaults,
 	.size = sizeof(struct sweep_options),
 	.needs = run_needs,
+	.again = RUN_NEEDS_AGAIN,
 	.examples = examples,
 	.run = run_sweep,
 };

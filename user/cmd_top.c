@@ -114,7 +114,7 @@ static void on_start(void *arg, const struct live *l)
 {
 	(void)arg;
 	(void)l;
-	trace_give_up_capabilities();
+	trace_give_up_capabilities(cmd_top.needs, NULL);
 }
 
 static void on_tick(void *arg)
@@ -259,6 +259,8 @@ static int top_run(void *options, struct error *err)
 	return rc ? (int)err->status : STATUS_OK;
 }
 
+static const struct opt_need needs[] = {TRACE_NEEDS, {0}};
+
 static const struct opt_example examples[] = {
 	{"top", "the whole host"},
 	{"top udp port 5060", "the packets of one application"},
@@ -278,7 +280,7 @@ const struct command cmd_top = {
 	.args = top_args,
 	.defaults = &defaults,
 	.size = sizeof(struct top_options),
-	.needs = trace_needs,
+	.needs = needs,
 	.examples = examples,
 	.run = top_run,
 };

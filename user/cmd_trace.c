@@ -159,7 +159,8 @@ static void on_start(void *arg, const struct live *l)
 
 	if (shown.expr) /* as it was given */
 		shown.expr = t->o->expr.text;
-	trace_give_up_capabilities();
+	tell_maps();
+	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
 	trace_tell_gaps(l);
 	shown.by = t->by;
 	start = json_trace_start(program_argc, program_argv, env, &shown, t->o->view.interval_ns);
@@ -387,6 +388,14 @@ static int trace_run(void *options, struct error *err)
 	return status;
 }
 
+static const struct opt_need needs[] = {
+	TRACE_NEEDS,
+	{OPT_CAP(DAC_OVERRIDE), "to write in directories of others", .when = "--keep",
+	 .without = "the ledger must be where this user may write",
+	 .keeps = "to make the ledger anew"},
+	{0},
+};
+
 static const struct opt_example examples[] = {
 	{"trace", "what this host drops, each second, until Ctrl-C"},
 	{"trace udp port 53 -- dig @198.18.0.2 example.org",
@@ -415,7 +424,7 @@ const struct command cmd_trace = {
 	.args = trace_args,
 	.defaults = &defaults,
 	.size = sizeof(struct trace_options),
-	.needs = trace_needs,
+	.needs = needs,
 	.examples = examples,
 	.run = trace_run,
 };

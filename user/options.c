@@ -2,11 +2,13 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "host/bpfmaps.h"
 #include "host/reassembly.h"
 #include "stamp.h"
 
@@ -166,6 +168,26 @@ void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double ra
 		 : rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps)
 				: "full speed",
 		 from, to);
+}
+
+void tell_maps(void)
+{
+	const struct bpfmap *largest = NULL;
+	char bytes[FMT_MAX], most[FMT_MAX];
+	struct bpfmap *list;
+	int n = bpfmaps_read(&list);
+	uint64_t sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		sum += list[i].bytes;
+		if (!largest || list[i].bytes > largest->bytes)
+			largest = &list[i];
+	}
+	if (largest)
+		log_debug("%d BPF maps of %s, the largest is %s of %s", n,
+			  fmt_bytes(bytes, sizeof(bytes), sum), largest->name,
+			  fmt_bytes(most, sizeof(most), largest->bytes));
+	free(list);
 }
 
 static bool pipe_closed(void)

@@ -70,6 +70,9 @@ enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
 	       const struct shape *shape, const char *from, const char *to);
 
+/* With -v: how many BPF maps there are now, and the memory that they take. */
+void tell_maps(void);
+
 /*
  * The reader of a pipe at stdout is gone, or something could not be written there: there is nobody
  * left to work for.

@@ -2,7 +2,6 @@
 #include "options_trace.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,18 +61,6 @@ const struct opt trace_view_opts[] = {
 	{0},
 };
 
-const struct opt_need trace_needs[] = {
-	{OPT_CAP(BPF), "to load its programs"},
-	{OPT_CAP(PERFMON), "for programs that look at drops"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions",
-	 .without = "places and some stages are not known"},
-	{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",
-	 .without = "their counters, rules and names of interfaces are not known"},
-	{OPT_CAP(SYS_PTRACE), "to look at processes of others",
-	 .without = "their sockets have no process"},
-	{0},
-};
-
 int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
 	       struct live_spec *spec, struct error *err)
 {
@@ -103,13 +90,9 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 	return 0;
 }
 
-/* Namespaces and processes of others, and our maps. */
-void trace_give_up_capabilities(void)
+void trace_give_up_capabilities(const struct opt_need *needs, const char *with)
 {
-	static const int kept[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_BPF, CAP_SYS_PTRACE,
-				   CAP_DAC_READ_SEARCH};
-
-	if (caps_drop_but(kept, sizeof(kept) / sizeof(kept[0])))
+	if (caps_give_up(needs, with, CAPS_ONCE))
 		log_debug("cannot give up capabilities that are no longer needed");
 }
 

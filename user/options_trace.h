@@ -3,6 +3,8 @@
 #ifndef PKTLEDGER_OPTIONS_TRACE_H
 #define PKTLEDGER_OPTIONS_TRACE_H
 
+#include <linux/capability.h>
+
 #include "base/opt.h"
 #include "live/live.h"
 
@@ -23,9 +25,6 @@ struct trace_view {
 extern const struct opt trace_filter_opts[]; /* of struct trace_filters */
 extern const struct opt trace_view_opts[];   /* of struct trace_view */
 
-/* What these commands need. */
-extern const struct opt_need trace_needs[];
-
 #define TRACE_VIEW_DEFAULTS                                                                        \
 	{                                                                                          \
 		.interval_ns = 1000000000                                                          \
@@ -35,8 +34,32 @@ extern const struct opt_need trace_needs[];
 int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
 	       struct live_spec *spec, struct error *err);
 
-/* Once drops are counted: keeps only what later intervals need. */
-void trace_give_up_capabilities(void);
+/*
+ * Rows of what they need. bpf() is for CAP_BPF only up to Linux 5.18 where unprivileged users may
+ * not load programs (__sys_bpf()).
+ */
+#define TRACE_NEEDS                                                                                \
+	{OPT_CAP(BPF), "to load its programs", .keeps = "before Linux 5.19, to read its own maps", \
+	 .before = OPT_KERNEL(5, 19)},                                                             \
+		{OPT_CAP(PERFMON), "for programs that look at drops"},                             \
+		{OPT_CAP(SYSLOG), "to read names of kernel functions",                             \
+		 .without = "places and some stages are not known"},                               \
+		{OPT_CAP(SYS_ADMIN), "to enter network namespaces of others",                      \
+		 .without = "their counters, rules and names of interfaces are not known",         \
+		 .keeps = "to read them again, and those that are made later"},                    \
+		{OPT_CAP(NET_ADMIN), "to list firewall rules", .without = "rules are not named",   \
+		 .keeps = "to list them again when packets are lost there"},                       \
+		{OPT_CAP(SYS_PTRACE), "to look at processes of others",                            \
+		 .without = "their sockets have no process",                                       \
+		 .keeps = "for sockets that lose packets later"},                                  \
+	{                                                                                          \
+		OPT_CAP(DAC_READ_SEARCH), "to list their descriptors",                             \
+			.without = "they are known only if they are of the same user",             \
+			.keeps = "for the same"                                                    \
+	}
+
+/* Once drops are counted: caps_give_up() but for what later intervals need. */
+void trace_give_up_capabilities(const struct opt_need *needs, const char *with);
 
 /* Warns of what this host does not tell. */
 void trace_tell_gaps(const struct live *l);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "host/caps.h"
 #include "host/env.h"
 #include "out/ledgerfile.h"
 #include "out/text.h"
@@ -99,6 +100,9 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	if (begins)
 		json_out_start(r->json, &r->head, json_object_get(env));
 	json_object_put(env);
+	tell_maps();
+	caps_give_up(run_needs, NULL,
+		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
 }
 
 static void show_progress(const struct report *r, const struct experiment_interval *now)

@@ -57,8 +57,10 @@ extern const struct opt run_opts[], lab_opts[];
 int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
 	     struct error *err);
 
-/* What a run needs; also of commands that make several. */
+/* What a run needs, also of commands that make several; what is kept when the last has begun. */
 extern const struct opt_need run_needs[];
+#define RUN_NEEDS_AGAIN                                                                            \
+	"All are kept for the next trial; threads that send and receive have none."
 
 /* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
 void run_prepare(struct error *err);

@@ -136,6 +136,7 @@ int serve(const struct serve_options *o, enum output output, const char *ifname,
 				      "pktledger/recv/1");
 	if (!configure(o, &cfg, err)) {
 		watch_block_signals();
+		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
 		server_run(&cfg, &view, err);
 	}
 	finish(&s, err);

@@ -4,83 +4,160 @@
 without any one of them names it and ends with status 3.
 """
 
+import contextlib
 import os
+import pty
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
 from lib import main, pktledger, require, require_root, table
 
-
+NAME = f"pl-caps-{os.getpid()}"
+V4 = "198.18.0.2"
+PORT = str(20000 + os.getpid() % 20000)
 USER = ["--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+UNTIL_SIGNAL = ["timeout", "--preserve-status", "-s", "INT", "0.5"]  # that ends it well
 
 
-def confined(caps, args):
-    """Runs it as nobody with these capabilities and no others; labs, whose files are root's, as
-    root with no more than that.
+def drain(terminal):
+    with contextlib.suppress(OSError):  # nobody has its other end any more
+        while os.read(terminal, 65536):
+            pass
+
+
+def run_confined(command, terminal):
+    """On a terminal of its own if it needs one."""
+    with contextlib.ExitStack() as stack:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        if terminal:
+            master, slave = pty.openpty()
+            stack.callback(os.close, master)
+            stack.callback(os.close, slave)
+            threading.Thread(target=drain, args=(master,), daemon=True).start()
+            streams = {"stdin": slave, "stdout": slave}
+        return subprocess.run(command, **streams, stderr=subprocess.PIPE, text=True,
+                              timeout=lib.TIMEOUT, check=False,
+                              env={**os.environ, "TERM": "xterm"})
+
+
+def confined(caps, args, side=None):
+    """Runs it as nobody with these capabilities and no others, maybe at one side of a lab; what
+    makes labs, whose files are root's, as root with no more than that.
     """
     require(shutil.which("setpriv"), "needs setpriv")
     held = ",".join(["-all"] + [f"+{c.removeprefix('CAP_').lower()}" for c in caps])
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         binary = shutil.copy(lib.BINARY, directory)
-        done = subprocess.run(
-            ["setpriv", *([] if args[0] == "lab" else USER), f"--bounding-set={held}",
-             f"--inh-caps={held}", f"--ambient-caps={held}", binary, *args],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=lib.TIMEOUT,
-            check=False)
-    return lib.Result(args, done.returncode, done.stdout, done.stderr)
+        done = run_confined(
+            [*(["ip", "netns", "exec", f"{NAME}-{side}"] if side else []),
+             "setpriv", *([] if args[0] == "lab" else USER), f"--bounding-set={held}",
+             f"--inh-caps={held}", f"--ambient-caps={held}",
+             *(UNTIL_SIGNAL if "--serve" in args else []), binary, *args], args[0] == "top")
+    return lib.Result(args, done.returncode, done.stdout or "", done.stderr)
+
+
+def rows_of(command):
+    return next(c for c in pktledger("help", "-j").json["commands"]
+                if c["name"] == command)["capabilities"]
 
 
 def needs(command, when=None):
     """What the program's own table says."""
-    rows = next(c for c in pktledger("help", "-j").json["commands"] if c["name"] == command)
-    return [n["name"] for n in rows["capabilities"]
+    return [n["name"] for n in rows_of(command)
             if not n["without"] and (not n["when"] or when in n["when"].split(", "))]
 
 
-ROWS = [(" ".join(args), args, when) for args, when in [
-    (["run", "-c", "1000"], None),
-    (["trace", "-t", "0.1"], None),
-    (["lab", "up", "pl-caps", "--fault", "tc_ingress"], "up --fault"),
+def extras(command, when=None):
+    """What it can do without."""
+    return [n["name"] for n in rows_of(command)
+            if n["without"] and (not n["when"] or when in n["when"].split(", "))]
+
+
+@contextlib.contextmanager
+def place(args, side):
+    """The lab that it is to be run in, or that it makes."""
+    try:
+        if side:
+            made = pktledger("lab", "up", NAME)
+            assert made.status == 0, made
+        if "xdp" in args and side == "tx":  # a veth takes live frames if its peer has NAPI
+            require(shutil.which("ethtool"), "needs ethtool")
+            subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "ethtool", "-K", "v-rx", "gro",
+                            "on"], check=True)
+        yield
+    finally:
+        if side or args[0] == "lab":
+            pktledger("lab", "down", NAME)
+
+
+SEND = ["send", V4, "--rate", "10k", "-c", "10", "-i", "v-tx", "--tx"]
+RECV = ["recv", "-t", "0.1", "-i", "v-rx", "--rx"]
+ROWS = [(" ".join(args[:2] + args[-2:]), args, when, side) for args, when, side in [
+    (["run", "-c", "1000"], None, None),
+    (["trace", "-t", "0.1"], None, None),
+    (["lab", "up", NAME, "--fault", "tc_ingress"], "up --fault", None),
     *([
-        (["run", "-c", "1000", "--tx", "xsk", "--rx", "xsk"], None),
-        (["run", "-c", "1000", "--tx", "xdp", "--rx", "xdp"], None),
-        (["send", "127.0.0.1", "--rate", "10k", "-c", "10"], None),
-        (["recv", "-t", "0.1"], None),
-        (["check", "-t", "0.1"], None),
-        (["export", "-t", "0.1", "--textfile", "/dev/null"], None),
-        (["sweep", "--vary", "rcvbuf=64k,128k", "-c", "1000"], None),
-        (["lab", "up", "pl-caps"], None),
-        (["selftest"], None),
+        (["run", "-c", "1000", "--tx", "xsk", "--rx", "xsk"], None, None),
+        (["run", "-c", "1000", "--tx", "xdp", "--rx", "xdp"], None, None),
+        (["send", "127.0.0.1:" + PORT, "--rate", "10k", "-c", "10"], None, None),
+        ([*SEND, "xsk"], "--tx xsk", "tx"),
+        ([*SEND, "xdp"], "--tx xdp", "tx"),
+        (["recv", "-p", PORT, "-t", "0.1"], None, None),
+        ([*RECV, "xsk"], "--rx xsk", "rx"),
+        ([*RECV, "xdp"], "--rx xdp", "rx"),
+        (["recv", "--serve", "-p", PORT], "--serve", None),
+        (["top", "-t", "0.3"], None, None),
+        (["check", "-t", "0.1"], None, None),
+        (["export", "-t", "0.1", "--textfile", "/dev/null"], None, None),
+        (["sweep", "--vary", "rcvbuf=64k,128k", "-c", "1000"], None, None),
+        (["search", "--mrr", "-t", "0.1"], None, None),
+        (["lab", "up", NAME], None, None),
+        (["selftest"], None, None),
+        (["report", "/dev/null"], None, None),
     ] if lib.EVERYTHING else [])
 ]]
+ENDS = {"report": 1}  # nothing in it
 
 
 @table(ROWS)
-def with_exactly_these(args, when):
+def with_exactly_these(args, when, side):
     require_root()
     more = ["CAP_IPC_LOCK"] if "xsk" in args else []  # or a larger RLIMIT_MEMLOCK
-    try:
-        result = confined(needs(args[0], when) + more, args)
-    finally:
-        if args[0] == "lab":
-            pktledger("lab", "down", "pl-caps")
-    assert result.status == 0, result
+    with place(args, side):
+        result = confined(needs(args[0], when) + more, args, side)
+    assert result.status == ENDS.get(args[0], 0), result
 
 
 @table(ROWS)
-def without_each(args, when):
+def without_each(args, when, side):
     require_root()
     wanted = needs(args[0], when)
-    for missing in wanted:
-        result = confined([c for c in wanted if c != missing], args)
-        assert result.status == 3 and missing in result.err, result
-        assert f"setcap {','.join(c.lower() for c in wanted)}=ep" in result.err, result
+    with place(args, side):
+        for missing in wanted:
+            result = confined([c for c in wanted if c != missing], args, side)
+            assert result.status == 3 and missing in result.err, result
+            assert f"setcap {','.join(c.lower() for c in wanted)}=ep" in result.err, result
+            assert result.err.rstrip().count("\n") == 0, result
+
+
+@table([row for row in ROWS if row[1][0] in ("trace", "top")])
+def without_each_of_the_rest(args, when, side):
+    """What it can do without: it says so, or tells less."""
+    require_root()
+    wanted, more = needs(args[0], when), extras(args[0], when)
+    assert more
+    for missing in more:
+        result = confined([c for c in wanted + more if c != missing], args, side)
+        assert result.status == 0, result
+        said = args[0] == "trace" and missing == "CAP_SYSLOG"
+        assert said == (missing in result.err), result
 
 
 if __name__ == "__main__":

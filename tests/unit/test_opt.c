@@ -130,7 +130,7 @@ static const struct command command = {
 
 static const struct opt_need needs[] = {
 	{OPT_CAP(BPF), "to load programs", .when = "--tx xsk"},
-	{OPT_CAP(SYSLOG), "for names", .without = "names are missing"},
+	{OPT_CAP(SYSLOG), "for names", .without = "names are missing", .keeps = "for more"},
 	{0},
 };
 
@@ -142,6 +142,7 @@ static const struct command with_args = {
 	.defaults = &defaults,
 	.size = sizeof(struct options),
 	.needs = needs,
+	.again = "With --repeat all are kept.",
 };
 
 static struct options o;
@@ -406,7 +407,10 @@ static void test_help(void **state)
 	assert_non_null(strstr(printed, "ports (default: lo)\n"));
 	assert_non_null(strstr(printed, "stages; \"help\" lists them\n"));
 	assert_non_null(strstr(printed, "  CAP_BPF          --tx xsk: to load programs\n"));
-	assert_non_null(strstr(printed, "for names; without it names are missing\n"));
+	assert_non_null(
+		strstr(printed, "for names; without it names are missing; kept for more\n"));
+	assert_non_null(strstr(printed, "  What is not kept is given up, by all threads, once"));
+	assert_non_null(strstr(printed, "\n  With --repeat all are kept.\n"));
 	assert_non_null(strstr(printed, "\nExit status:\n  0  done"));
 	for (char *line = strtok(printed, "\n"); line; line = strtok(NULL, "\n")) {
 		size_t len = strlen(line);
@@ -501,6 +505,8 @@ static void test_describe(void **state)
 	part = item(doc, "capabilities", 1, 2);
 	is(part, "name", "CAP_SYSLOG");
 	is(part, "without", "names are missing");
+	is(part, "keeps", "for more");
+	is(doc, "again", "With --repeat all are kept.");
 	json_object_put(doc);
 }
 

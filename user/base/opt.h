@@ -136,7 +136,13 @@ struct opt_need {
 	const char *what;    /* what it is for */
 	const char *when;    /* needed with these only: "--rx xsk, --rx xdp"; NULL: always */
 	const char *without; /* what happens without it; NULL: the command ends with status 3 */
+	const char *keeps;   /* why it is kept to the end; NULL: given up once all is attached */
+	unsigned before;     /* kept on kernels older than that only: OPT_KERNEL(); 0: on all */
 };
+
+#define OPT_GIVEN_UP "What is not kept is given up, by all threads, once everything is attached."
+
+#define OPT_KERNEL(major, minor) ((major) << 8 | (minor))
 
 #define OPT_CAP(id) .cap = CAP_##id, .name = "CAP_" #id
 
@@ -150,6 +156,7 @@ struct command {
 	const void *defaults;	/* the options struct before parsing */
 	size_t size;		/* of the options struct */
 	const struct opt_need *needs;		      /* ends with a NULL name; or NULL */
+	const char *again; /* when all of them are kept: "With --repeat, ..."; or NULL */
 	const struct opt_example *examples;	      /* ends with a NULL line; or NULL */
 	int (*run)(void *options, struct error *err); /* returns the exit status */
 };

@@ -72,6 +72,7 @@ static struct json_object *describe_needs(const struct opt_need *needs)
 		json_put_text(o, "what", n->what);
 		json_put_text(o, "when", n->when);
 		json_put_text(o, "without", n->without);
+		json_put_text(o, "keeps", n->keeps);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -103,5 +104,7 @@ struct json_object *opt_describe(const struct command *cmd)
 	json_put(o, "groups", describe_groups(cmd));
 	json_put(o, "examples", describe_examples(cmd->examples));
 	json_put(o, "capabilities", describe_needs(cmd->needs));
+	json_put_text(o, "given_up", cmd->needs ? OPT_GIVEN_UP : NULL);
+	json_put_text(o, "again", cmd->again);
 	return o;
 }

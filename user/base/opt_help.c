@@ -188,14 +188,21 @@ static void print_examples(FILE *out, const struct command *cmd, unsigned width)
 
 static void print_needs(FILE *out, const struct command *cmd, unsigned width)
 {
-	char right[OPT_TEXT_MAX * 2];
+	char right[OPT_TEXT_MAX * 4];
 
 	fputs("\nCapabilities:\n", out);
 	for (const struct opt_need *n = cmd->needs; n->name; n++) {
-		snprintf(right, sizeof(right), "%s%s%s%s%s", n->when ? n->when : "",
+		snprintf(right, sizeof(right), "%s%s%s%s%s%s%s", n->when ? n->when : "",
 			 n->when ? ": " : "", n->what, n->without ? "; without it " : "",
-			 n->without ? n->without : "");
+			 n->without ? n->without : "", n->keeps ? "; kept " : "",
+			 n->keeps ? n->keeps : "");
 		two_columns(out, n->name, CAP_WIDTH, right, width);
+	}
+	fputs("  ", out);
+	wrap(out, OPT_GIVEN_UP, 2, 2, width);
+	if (cmd->again) {
+		fputs("  ", out);
+		wrap(out, cmd->again, 2, 2, width);
 	}
 }
 

@@ -77,6 +77,10 @@ static int load(struct tx *tx)
 		rc = -errno;
 	if (rc)
 		return rc;
+	/* of the first packet; without the tracepoints nothing is known of it */
+	tx->skel->links.gen_probe = bpf_program__attach(tx->skel->progs.gen_probe);
+	tx->skel->links.gen_probe_redirect =
+		bpf_program__attach(tx->skel->progs.gen_probe_redirect);
 	tx->state = (struct gen_state *)&tx->skel->bss->state;
 	tx->state->next = tx->state->limit = cfg->stream->next;
 	return 0;
@@ -172,7 +176,7 @@ static int call_error(const struct tx *tx, int rc, struct error *err)
 		return error_set(err, STATUS_UNABLE, rc, "use a smaller packet, or --tx xsk",
 				 "the kernel makes no live frames of %u bytes", tx->length);
 	case -EPERM:
-		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_SYS_ADMIN",
+		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_BPF",
 				 "no permission to send live frames");
 	default:
 		return error_set(err, STATUS_FAILED, rc, NULL, "sending live frames ended: %s",
@@ -210,14 +214,12 @@ static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 	}
 }
 
-/* Sends one packet and looks what the device says; without the tracepoints nothing is known. */
+/* Sends one packet and looks what the device says. */
 static int prove(struct tx *tx, struct error *err)
 {
 	struct gen_bpf *s = tx->skel;
 	int rc;
 
-	s->links.gen_probe = bpf_program__attach(s->progs.gen_probe);
-	s->links.gen_probe_redirect = bpf_program__attach(s->progs.gen_probe_redirect);
 	tx->state->limit = tx->state->next + 1;
 	rc = call(tx, 1);
 	bpf_link__destroy(s->links.gen_probe);

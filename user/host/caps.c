@@ -7,6 +7,9 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Adds "cap_name" to the list in `names`; returns where the next one goes. */
@@ -39,17 +42,28 @@ int caps_missing(const int *caps, size_t n, char *names, size_t size)
 	return missing;
 }
 
-/* Whether `word` is one of the list, which is divided by ", ". */
-static bool listed(const char *list, const char *word)
+/* Whether the lists, both divided by ", ", have a word in common. */
+static bool in_common(const char *one, const char *other)
 {
-	const size_t len = strlen(word);
+	while (*one) {
+		size_t len = strcspn(one, ",");
 
-	for (; list; list = strstr(list, ", ")) {
-		list += 2 * !strncmp(list, ", ", 2);
-		if (!strncmp(list, word, len) && (!list[len] || list[len] == ','))
-			return true;
+		for (const char *at = other; *at; at += strspn(at, ", ")) {
+			size_t n = strcspn(at, ",");
+
+			if (n == len && !memcmp(one, at, n))
+				return true;
+			at += n;
+		}
+		one += len;
+		one += strspn(one, ", ");
 	}
 	return false;
+}
+
+static bool counts(const struct opt_need *need, const char *with)
+{
+	return !need->when || (with && in_common(need->when, with));
 }
 
 /* Capabilities of the rows that count, at most `max`. */
@@ -58,9 +72,8 @@ static size_t needed(const struct command *cmd, const char *with, int *caps, siz
 	size_t n = 0;
 
 	for (const struct opt_need *need = cmd->needs; need && need->name && n < max; need++) {
-		if (need->without || (need->when && (!with || !listed(need->when, with))))
-			continue;
-		caps[n++] = need->cap;
+		if (!need->without && counts(need, with))
+			caps[n++] = need->cap;
 	}
 	return n;
 }
@@ -91,27 +104,101 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 			 with ? " " : "", with ? with : "", names);
 }
 
-int caps_drop_but(const int *keep, size_t n)
+/* As OPT_KERNEL(); 0: unknown, which is as old as can be. */
+static unsigned kernel(void)
 {
-	const capng_type_t sets = CAPNG_EFFECTIVE | CAPNG_PERMITTED;
-	capng_select_t set = CAPNG_SELECT_CAPS;
-	uint64_t have = 0;
+	unsigned major, minor;
+	struct utsname u;
 
-	if (capng_get_caps_process())
-		return -EIO;
-	for (size_t i = 0; i < n; i++)
-		have |= (uint64_t) !!capng_have_capability(CAPNG_EFFECTIVE, keep[i]) << i;
-	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
-		set = CAPNG_SELECT_BOTH;
-	capng_clear(set);
-	for (size_t i = 0; i < n; i++) {
-		if (have >> i & 1)
-			capng_update(CAPNG_ADD, sets, (unsigned)keep[i]);
-	}
-	return capng_apply(set) ? -EPERM : 0;
+	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return 0;
+	return OPT_KERNEL(major, minor);
 }
 
-int caps_drop_all(void)
+uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again)
 {
-	return caps_drop_but(NULL, 0);
+	const unsigned running = kernel();
+	uint64_t keep = CAPS_NONE;
+
+	for (const struct opt_need *need = needs; need && need->name; need++) {
+		bool to_the_end = need->keeps && counts(need, with) &&
+				  (!need->before || running < need->before);
+
+		if (again == CAPS_AGAIN || to_the_end)
+			keep |= CAPS_BIT(need->cap);
+	}
+	return keep;
+}
+
+int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again again)
+{
+	return caps_drop_but(caps_kept(needs, with, again));
+}
+
+/*
+ * By system calls: capset() changes the calling thread only, and libcap-ng may take locks and
+ * memory, which a child of fork() must not.
+ */
+struct sets {
+	struct __user_cap_header_struct head;
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static int get_sets(struct sets *s)
+{
+	s->head = (struct __user_cap_header_struct){_LINUX_CAPABILITY_VERSION_3, 0};
+	return syscall(SYS_capget, &s->head, s->data) ? -errno : 0;
+}
+
+static int put_sets(struct sets *s)
+{
+	return syscall(SYS_capset, &s->head, s->data) ? -errno : 0;
+}
+
+int caps_drop_but(uint64_t keep)
+{
+	struct sets s;
+	int ret = get_sets(&s);
+
+	if (ret)
+		return ret;
+	/* the kernel knows how many there are, and who may do it (CAP_SETPCAP) */
+	for (int cap = 0; cap < 64; cap++) {
+		if (!(keep & CAPS_BIT(cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
+			break;
+	}
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		s.data[i].permitted &= (__u32)(keep >> 32 * i);
+		s.data[i].effective &= s.data[i].permitted;
+		s.data[i].inheritable &= s.data[i].permitted;
+	}
+	ret = put_sets(&s);
+	return !ret && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : ret;
+}
+
+void caps_lend(uint64_t lent)
+{
+	struct sets s;
+
+	if (get_sets(&s))
+		return;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		s.data[i].inheritable |= s.data[i].permitted & (__u32)(lent >> 32 * i);
+	put_sets(&s);
+	for (int cap = 0; cap < 64; cap++) {
+		if (lent & CAPS_BIT(cap))
+			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+	}
+}
+
+/* The ambient set follows (cap_capset()). */
+void caps_take_back(uint64_t lent)
+{
+	struct sets s;
+
+	if (get_sets(&s))
+		return;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		s.data[i].inheritable &= ~(__u32)(lent >> 32 * i);
+	put_sets(&s);
 }

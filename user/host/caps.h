@@ -4,6 +4,7 @@
 #define PKTLEDGER_CAPS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/opt.h"
 
@@ -16,18 +17,43 @@ int caps_missing(const int *caps, size_t n, char *names, size_t size);
 
 /*
  * 0 if those that the command cannot do without are there, else -EPERM, with the missing ones and
- * the way to them in `err`. `with`: a word of the `when` of rows that count beside those of NULL;
- * or NULL.
+ * the way to them in `err`. `with`: words of the `when` of rows that count beside those of NULL,
+ * divided by ", "; or NULL.
  */
 int caps_require(const struct command *cmd, const char *with, struct error *err);
 
-/* As caps_drop_all(), but for those of the `n` in `keep` that it has. */
-int caps_drop_but(const int *keep, size_t n);
+/* When something that needs capabilities is to be done again. */
+enum caps_again {
+	CAPS_ONCE,  /* all is attached: only rows with `keeps` are left, as far as `with` says */
+	CAPS_AGAIN, /* another trial or client follows, which needs all rows */
+};
 
 /*
- * Gives up all capabilities of the calling thread, and of the threads and programs that it
- * starts from now on: where it may, by an empty bounding set as well. 0 or -EPERM.
+ * The step that follows attaching, for all commands: gives up, for good, what `needs` (NULL: none)
+ * does not keep. To be called in each thread that was started before, or caps_drop_but().
+ * 0 or -errno.
  */
-int caps_drop_all(void);
+int caps_give_up(const struct opt_need *needs, const char *with, enum caps_again again);
+
+/* What caps_give_up() keeps of those that are there: bits of CAPS_BIT(). */
+uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again);
+
+#define CAPS_BIT(cap) (1ULL << (cap))
+#define CAPS_NONE     0ULL
+
+/*
+ * Gives up all capabilities of the calling thread, and of the threads and programs that it starts
+ * from now on, but for those of `keep` that it has. No program that it starts gains any: where it
+ * may the bounding set is cut too, and files give none (no_new_privs). Async-signal-safe. 0 or
+ * -errno.
+ */
+int caps_drop_but(uint64_t keep);
+
+/*
+ * Programs that the calling thread starts have those of `lent` that it has itself, although they
+ * are not root's: until caps_take_back().
+ */
+void caps_lend(uint64_t lent);
+void caps_take_back(uint64_t lent);
 
 #endif

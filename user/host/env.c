@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json_put.h"
+#include "host/bpfmaps.h"
 #include "host/cgroup.h"
 #include "host/env_parts.h"
 #include "trace/quirks.h"
@@ -117,6 +118,15 @@ static void add_quirks(struct json_object *env)
 	json_put(env, "quirks", quirks);
 }
 
+/* Only while there are any. */
+static void add_maps(struct json_object *env)
+{
+	struct json_object *maps = bpfmaps_json();
+
+	if (maps)
+		json_put(env, "bpf", maps);
+}
+
 struct json_object *env_read(const struct lab *lab)
 {
 	struct json_object *env = json_object_new_object();
@@ -133,5 +143,6 @@ struct json_object *env_read(const struct lab *lab)
 	add_cgroup(env);
 	add_quirks(env);
 	env_read_network(env, lab);
+	add_maps(env);
 	return env;
 }

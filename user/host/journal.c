@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/caps.h"
 #include "host/journal_entry.h"
 
 struct journal_change {
@@ -36,6 +38,7 @@ static void __attribute__((noreturn)) guard(struct journal_entry *e, int ask, in
 	int ret;
 
 	setsid();
+	caps_drop_but(CAPS_BIT(CAP_NET_ADMIN)); /* to write the value */
 	/* Nothing inherited stays open: not the lab's namespaces, not the reader's end of a pipe.
 	 */
 	for (int i = 0; i < GUARD_FDS; i++)

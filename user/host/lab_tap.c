@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/caps.h"
+
 #define FRAME_MAX 65550 /* the largest MTU and an Ethernet header */
 #define POLL_MS	  20	/* so that a change is seen soon */
 
@@ -63,6 +65,7 @@ static void *carrier(void *arg)
 {
 	struct lab_taps *t = arg;
 
+	caps_drop_but(CAPS_NONE);
 	while (!atomic_load(&t->stop)) {
 		bool paused = atomic_load(&t->paused), moved;
 		struct pollfd wait[] = {{paused ? -1 : t->fd[0], POLLIN, 0}, {t->fd[1], POLLIN, 0}};

@@ -157,9 +157,28 @@ int netns_open(struct netns *ns, const char *name, struct error *err)
 	return 0;
 }
 
+static bool is_here(const struct netns *ns)
+{
+	struct stat st;
+
+	return !stat(THREAD_NETNS, &st) && st.st_ino == ns->inum;
+}
+
+/* STAYED: the thread is in it; setns() wants CAP_SYS_ADMIN even then. */
+static int enter(const struct netns *ns)
+{
+	if (!elsewhere(ns))
+		return STAYED;
+	if (!setns(ns->fd, CLONE_NEWNET))
+		return 0;
+	return errno == EPERM && is_here(ns) ? STAYED : -errno;
+}
+
 int netns_enter(const struct netns *ns)
 {
-	return elsewhere(ns) && setns(ns->fd, CLONE_NEWNET) ? -errno : 0;
+	int ret = enter(ns);
+
+	return ret == STAYED ? 0 : ret;
 }
 
 int netns_push(const struct netns *ns)
@@ -171,12 +190,10 @@ int netns_push(const struct netns *ns)
 	saved = open(THREAD_NETNS, O_RDONLY | O_CLOEXEC);
 	if (saved < 0)
 		return -errno;
-	ret = netns_enter(ns);
-	if (ret) {
+	ret = enter(ns);
+	if (ret)
 		close(saved);
-		return ret;
-	}
-	return saved;
+	return ret ? ret : saved;
 }
 
 void netns_pop(int saved)

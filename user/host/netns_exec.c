@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -15,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "host/caps.h"
 
 /* Files, not pipes: neither side can block on the other, and there is no SIGPIPE. */
 static int memory_file(const char *content)
@@ -46,7 +49,8 @@ struct streams {
 /*
  * The child is made with the calling thread's namespace, so the thread moves there for the moment
  * of the spawn. posix_spawn() is safe in a threaded program. Own process group: Ctrl-C at the
- * terminal is for us, and must not end a command that puts something back.
+ * terminal is for us, and must not end a command that puts something back. What it is started for
+ * takes CAP_NET_ADMIN in that namespace, and nothing else.
  */
 static int spawn_in(const struct netns *ns, char *const argv[], const struct streams *io,
 		    pid_t *pid)
@@ -78,7 +82,9 @@ static int spawn_in(const struct netns *ns, char *const argv[], const struct str
 		ret = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
 	saved = ret ? -ret : netns_push(ns);
 	if (saved >= 0) {
+		caps_lend(CAPS_BIT(CAP_NET_ADMIN));
 		ret = posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
+		caps_take_back(CAPS_BIT(CAP_NET_ADMIN));
 		netns_pop(saved);
 	} else {
 		ret = -saved;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/caps.h"
 #include "live/nftlist.h"
 #include "live/proc.h"
 
@@ -129,6 +131,9 @@ static void *worker(void *arg)
 {
 	struct nftrules *n = arg;
 
+	/* to enter the namespaces, and for nft there; what another thread gives up, this one keeps
+	 */
+	caps_drop_but(CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_NET_ADMIN));
 	pthread_mutex_lock(&n->lock);
 	while (!n->ending) {
 		struct place *p = next_work(n);

@@ -15,7 +15,8 @@
 static const char *const names[] = {"netns", "ifname", "stream", "name"};
 
 /* What always differs, and means nothing. */
-static const char *const ignored[] = {"time", "command", "streams", "env", "steal_ns", "host"};
+static const char *const ignored[] = {"time",	  "command", "streams", "env",
+				      "steal_ns", "host",    "bpf"};
 
 static bool is_ignored(const char *key)
 {

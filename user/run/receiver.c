@@ -10,6 +10,7 @@
 
 #include "engine/pace.h"
 #include "engine/shape.h"
+#include "host/caps.h"
 #include "run/arrivals.h"
 #include "run/worker.h"
 
@@ -89,6 +90,7 @@ static void *receiving_thread(void *arg)
 
 	if (!rc)
 		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
+	caps_drop_but(CAPS_NONE);
 	gate_report(&me->receiver->gate);
 	if (!rc)
 		receive_all(me);

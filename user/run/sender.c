@@ -8,6 +8,7 @@
 
 #include "engine/pace.h"
 #include "engine/shape.h"
+#include "host/caps.h"
 #include "run/worker.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
@@ -158,6 +159,7 @@ static void *sending_thread(void *arg)
 
 	if (!rc)
 		rc = me->sender->ops->open(&me->tx, &me->tx_config, &me->error);
+	caps_drop_but(CAPS_NONE);
 	gate_report(&me->sender->gate);
 	if (!rc) {
 		gate_pass(&me->sender->gate);

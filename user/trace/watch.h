@@ -59,7 +59,7 @@ struct watch_state {
 	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
 	uint64_t slots, slots_used; /* over all CPUs; used: the most in an interval */
 	uint64_t overflow, overflow_used; /* keys of the hash map, the same */
-	uint64_t map_bytes;		  /* memory of all maps, as the kernel tells it */
+	uint64_t map_bytes;		  /* memory of all maps of the process: bpfmaps_bytes() */
 };
 
 /* Loads. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability. */

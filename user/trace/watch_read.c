@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/bpfmaps.h"
 #include "trace/watch_parts.h"
 
 /*
@@ -168,28 +169,10 @@ static void read_losses(const struct watch *w, struct watch_loss *sum)
 	free(each);
 }
 
-/* bpf_map_show_fdinfo(): "memlock:" is what the map takes. */
-static uint64_t map_memory(int fd)
-{
-	unsigned long long bytes = 0;
-	char path[64], line[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	f = fopen(path, "r");
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f) && sscanf(line, "memlock: %llu", &bytes) != 1)
-		;
-	fclose(f);
-	return bytes;
-}
-
 void watch_state(const struct watch *w, struct watch_state *s)
 {
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
-	struct bpf_map *map;
 
 	memset(s, 0, sizeof(*s));
 	read_losses(w, &s->loss);
@@ -204,7 +187,7 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->slots_used = w->slots_used;
 	s->overflow = w->keys;
 	s->overflow_used = w->overflow_used;
-	bpf_object__for_each_map(map, w->skel->obj) s->map_bytes += map_memory(bpf_map__fd(map));
+	s->map_bytes = bpfmaps_bytes();
 }
 
 int watch_samples(const struct watch *w)

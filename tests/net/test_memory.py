@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the BPF maps of a command take is bounded, and told: in `env` of its document, and with -v."""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import EVERYTHING, assert_valid, case, main, pktledger, require, require_root, table
+
+MIB = 1 << 20
+
+
+@table([(" ".join(args), args, most) for args, most in [
+    (["trace", "-t", "0.1"], 64 * MIB),
+    (["run", "-c", "1000"], 32 * MIB),
+    *([
+        (["run", "-c", "1M"], 64 * MIB),
+        (["trace", "-t", "0.1", "--microburst", "1ms", "--counters", "--events", "--stack",
+          "--by", "flow,process"], 64 * MIB),
+        (["trace", "-t", "0.1", "--balance", "udp", "port", "9"], 128 * MIB),
+        (["send", "127.0.0.1:9", "--rate", "10k", "-c", "100"], 32 * MIB),
+        (["recv", "-t", "0.1"], 32 * MIB),
+    ] if EVERYTHING else [])
+]])
+def bounded(args, most):
+    require_root()
+    result = pktledger(*args, "-j")
+    require(result.status != 3, result.err.strip())
+    assert result.status == 0, result
+    assert_valid(result.json)
+    bpf = result.json["start"]["env"]["bpf"]
+    assert bpf["bytes"] == sum(m["bytes"] for m in bpf["maps"]) <= most, bpf
+    sizes = [m["bytes"] for m in bpf["maps"]]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > 0, bpf
+    for m in bpf["maps"]:
+        assert m["entries"] > 0 or m["type"] == "sk_storage", m
+
+
+@case
+def told_with_v():
+    require_root()
+    result = pktledger("run", "-c", "100", "-v")
+    assert re.search(r"\b\d+ BPF maps of [\d.]+ [KM]iB, the largest is \w+ of \d", result.err), result
+    assert "BPF maps" not in pktledger("run", "-c", "100").err
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What each thread may still do once a command is at work: as the command's own table says, and
+nothing for the threads that send and receive. And what a COMMAND may, and capabilities of a file.
+"""
+
+import contextlib
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib
+from lib import (BINARY, EVERYTHING, assert_balanced, case, main, pktledger, require, require_root,
+                 started, table, thorough, until)
+
+BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
+        "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
+        "CAP_SYSLOG": 34, "CAP_PERFMON": 38, "CAP_BPF": 39}  # linux/capability.h
+SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+ALL = "all"  # rows of the table, for what is to be done again
+KERNEL = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
+PORT = str(20000 + os.getpid() % 20000)
+
+
+def bits(names):
+    return sum(1 << BITS[name] for name in names)
+
+
+def needs(command, which):
+    """Names in the program's own table: all, or those that say why they are kept."""
+    rows = next(c for c in pktledger("help", "-j").json["commands"] if c["name"] == command)
+    return {n["name"] for n in rows["capabilities"]
+            if which == ALL or n["keeps"] and not n["when"]
+            and not (n["keeps"].startswith("before Linux 5.19") and KERNEL >= (5, 19))}
+
+
+def status(path):
+    """Sets of capabilities as numbers, and the flag."""
+    text = (path / "status").read_text()
+    found = {s: int(re.search(rf"^{s}:\s+([0-9a-f]+)$", text, re.M)[1], 16) for s in SETS}
+    found["NoNewPrivs"] = int(re.search(r"^NoNewPrivs:\s+(\d)$", text, re.M)[1])
+    return found
+
+
+def threads(pid):
+    """Of each thread, the first one first."""
+    found = {}
+    for path in sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda p: int(p.name)):
+        with contextlib.suppress(OSError):
+            found[int(path.name)] = status(path)
+    return found
+
+
+def assert_kept(pid, names, others=()):
+    """Soon the first thread has these, and each other one those of one of the sets; none has more
+    to take up again, or to give to a program that it starts.
+    """
+    ours = status(Path("/proc/self"))["CapEff"]
+    kept, allowed = bits(names) & ours, [bits(o) & ours for o in others]
+    found = {}
+
+    def all_have():
+        found.clear()
+        found.update(threads(pid))
+        rest = [t for thread, t in found.items() if thread != pid]
+        return (len(rest) >= len(others) and found[pid]["CapEff"] == kept
+                and all(t["CapEff"] in allowed for t in rest)
+                and all(t["CapPrm"] == t["CapEff"] and not t["CapAmb"] and t["NoNewPrivs"]
+                        # one that may not change it any more has that of its parent
+                        and t["CapBnd"] in (t["CapEff"], kept) for t in found.values()))
+
+    try:
+        until(all_have, 20, "only what the table says")
+    except AssertionError as error:
+        texts = [", ".join(f"{k} {v:x}" for k, v in t.items()) for t in found.values()]
+        raise AssertionError(f"{error}: {kept:x}, others {allowed}: {texts}") from None
+
+
+NFT = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")  # the thread that lists rules
+AT_WORK = [(" ".join(args), args, which, others) for args, which, others in [
+    (["run", "-t", "9"], "kept", ((), ())),
+    (["send", "127.0.0.1:" + PORT, "--rate", "100", "-t", "9"], "kept", ((),)),
+    (["recv", "-p", PORT, "-t", "9"], "kept", ((),)),
+    (["trace", "-t", "9"], "kept", (NFT,)),
+    *([
+        (["run", "-t", "9", "--tx", "xsk", "--rx", "xsk"], "kept", ((), ())),
+        (["run", "-t", "9", "--tx", "xdp", "--rx", "xdp"], "kept", ((), ())),
+        (["run", "-t", "9", "--threads", "3", "--flows", "3", "--rx-threads", "2"], "kept",
+         ((),) * 5),
+        (["run", "-t", "9", "--topology", "tap"], "kept", ((), (), ())),
+        (["run", "-t", "9", "--repeat", "2"], ALL, ((), ())),
+        (["run", "-t", "9", "--fault", "netfilter"], "kept", ((), ())),
+        (["recv", "-i", "lo", "-p", PORT, "-t", "9", "--rx", "xsk"], "kept", ((),)),
+        (["recv", "-i", "lo", "-p", PORT, "-t", "9", "--rx", "xdp"], "kept", ((),)),
+        (["recv", "--serve", "-p", PORT], ALL, ()),
+        (["trace", "-t", "9", "--balance", "udp", "port", PORT], "kept", (NFT,)),
+        (["sweep", "--vary", "rcvbuf=64k,128k", "-t", "9"], ALL, ((), ())),
+        (["search", "-t", "9"], ALL, ((), ())),
+        (["selftest"], ALL, ((), ())),
+    ] if EVERYTHING else [])
+]]
+
+
+@table(AT_WORK)
+def at_work(args, which, others):
+    require_root()
+    names = needs(args[0], which)
+    with started(*args) as process:
+        assert_kept(process.pid, names, others)
+
+
+@thorough
+def the_last_of_several_runs():
+    require_root()
+    kept = bits(needs("run", "kept")) & status(Path("/proc/self"))["CapEff"]
+    with started("run", "-t", "1", "--repeat", "2") as process:
+        until(lambda: threads(process.pid)[process.pid]["CapEff"] == kept, 20, "the second run")
+        assert process.wait(20 * lib.PATIENCE) == 0, process.stderr.read()
+
+
+@thorough
+def top_at_work():
+    require_root()
+    pid, terminal = pty.fork()
+    if not pid:
+        os.environ.update(TERM="xterm")
+        os.execv(BINARY, [BINARY, "top"])
+    try:
+        assert_kept(pid, needs("top", "kept"), (NFT,))
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+@contextlib.contextmanager
+def full_pipe():
+    """Who writes to it waits."""
+    reader, writer = os.pipe()
+    try:
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, True)
+        yield writer
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@case
+def check_when_it_has_looked():
+    require_root()
+    with full_pipe() as pipe, subprocess.Popen([BINARY, "check", "-t", "0.01", "-j"],
+                                               stdin=subprocess.DEVNULL, stdout=pipe) as process:
+        try:
+            assert_kept(process.pid, ())
+        finally:
+            process.kill()
+
+
+@case
+def report_before_it_reads():
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        ledger = Path(directory, "fifo")
+        os.mkfifo(ledger)  # nobody writes
+        with started("report", str(ledger)) as process:
+            assert_kept(process.pid, needs("report", "kept"))
+
+
+@thorough
+def the_guard_of_a_setting():
+    """It puts the value back when the program is killed, with what that takes."""
+    require_root()
+
+    def guards(pid):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [c for c in children
+                if Path(f"/proc/{c}/comm").read_text() == "pktledger-guard\n"]
+
+    before = lib.sysctl("net/ipv4/udp_mem")
+    with started("run", "--fault", "udp_mem", "-t", "9") as process:
+        guard, = until(lambda: guards(process.pid), 20, "the guard")
+        held = status(Path("/proc", guard))
+        assert held["CapEff"] == held["CapPrm"] == bits(["CAP_NET_ADMIN"]), held
+        assert lib.sysctl("net/ipv4/udp_mem") != before
+        process.kill()
+        until(lambda: lib.sysctl("net/ipv4/udp_mem") == before, 10, "the old value")
+
+
+@case
+def a_command_keeps_all():
+    """What somebody runs under sudo behind `--` can do what it could before."""
+    require_root()
+    ours = status(Path("/proc/self"))
+    result = pktledger("trace", "-q", "--", "cat", "/proc/self/status")
+    assert result.status == 0, result
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "status").write_text(result.out)
+        assert status(Path(directory)) == ours, result
+
+
+@contextlib.contextmanager
+def with_file_capabilities(names):
+    """A copy of the program that has them for everybody, as of `setcap names=ep`."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        binary = shutil.copy(BINARY, directory)
+        value = bits(names)
+        try:  # struct vfs_cap_data, VFS_CAP_REVISION_2 with VFS_CAP_FLAGS_EFFECTIVE
+            os.setxattr(binary, "security.capability", struct.pack(
+                "<5I", 0x02000001, value & 0xffffffff, 0, value >> 32, 0))
+        except OSError as error:
+            require(False, f"files have no capabilities here: {error.strerror}")
+        yield binary
+
+
+def as_nobody(binary, *args):
+    done = subprocess.run([binary, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=lib.TIMEOUT, check=False, user="nobody", group="nogroup",
+                          extra_groups=[])
+    return lib.Result(args, done.returncode, done.stdout, done.stderr)
+
+
+@case
+def setcap_for_trace():
+    require_root()
+    with with_file_capabilities(["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"]) as binary:
+        result = as_nobody(binary, "trace", "-t", "0.1", "-j")
+    require("CAP_BPF" not in result.err, "file capabilities are ignored here")
+    assert result.status == 0, result
+
+
+@thorough
+def setcap_for_run():
+    """nft, which the fault starts, is nobody's program without them."""
+    require_root()
+    require(shutil.which("nft"), "needs nft")
+    names = [n for n in needs("run", ALL) if n not in ("CAP_SYS_NICE",)]
+    with with_file_capabilities(names) as binary:
+        result = as_nobody(binary, "run", "-c", "2000", "-j", "--fault", "netfilter=10%")
+    assert result.status == 0, result
+    assert_balanced(result.json, attempted=2000)
+    assert 0 < lib.lost(result.json)["netfilter"] < 2000, lib.lost(result.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Every map of every BPF program has a bound, and what a process has open is found. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <glob.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/bpfmaps.h"
+
+#define OBJECTS 15 /* there are more */
+
+/* Storage of sockets is bounded by their number, and freed with them; the kernel wants it so. */
+static bool has_bound(const struct bpf_map *map)
+{
+	return bpf_map__max_entries(map) || bpf_map__type(map) == BPF_MAP_TYPE_SK_STORAGE;
+}
+
+static void every_map_has_a_bound(void **state)
+{
+	const char *build = getenv("B");
+	const struct bpf_map *map;
+	char pattern[256];
+	unsigned maps = 0;
+	glob_t found;
+
+	(void)state;
+	snprintf(pattern, sizeof(pattern), "%s/*.bpf.o", build ? build : "build");
+	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+	assert_true(found.gl_pathc > OBJECTS);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct bpf_object *obj = bpf_object__open(found.gl_pathv[i]);
+
+		assert_non_null(obj);
+		bpf_object__for_each_map(map, obj)
+		{
+			if (!has_bound(map))
+				fail_msg("%s: map %s has no bound", found.gl_pathv[i],
+					 bpf_map__name(map));
+			maps++;
+		}
+		bpf_object__close(obj);
+	}
+	assert_true(maps > found.gl_pathc);
+	globfree(&found);
+}
+
+static void finds_what_is_open(void **state)
+{
+	struct bpfmap *list;
+	struct json_object *o, *v;
+	int fd, again, n;
+
+	(void)state;
+	assert_int_equal(bpfmaps_read(&list), 0);
+	assert_null(bpfmaps_json());
+	assert_int_equal(bpfmaps_bytes(), 0);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "pl_test", 4, 1024, 1000, NULL);
+	if (fd < 0)
+		skip();
+	again = dup(fd);
+	n = bpfmaps_read(&list);
+	assert_int_equal(n, 1);
+	assert_string_equal(list[0].name, "pl_test");
+	assert_int_equal(list[0].type, BPF_MAP_TYPE_ARRAY);
+	assert_int_equal(list[0].entries, 1000);
+	assert_in_range(list[0].bytes, 1024 * 1000, 1024 * 1000 + 65536);
+	assert_int_equal(bpfmaps_bytes(), list[0].bytes);
+	free(list);
+
+	o = bpfmaps_json();
+	assert_true(json_object_object_get_ex(o, "maps", &v));
+	assert_int_equal(json_object_array_length(v), 1);
+	v = json_object_array_get_idx(v, 0);
+	assert_string_equal(json_object_get_string(json_object_object_get(v, "type")), "array");
+	json_object_put(o);
+	close(again);
+	close(fd);
+	assert_int_equal(bpfmaps_read(&list), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_map_has_a_bound),
+		cmocka_unit_test(finds_what_is_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/capability.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/caps.h"
+
+#define BPF	  CAPS_BIT(CAP_BPF)
+#define PERFMON	  CAPS_BIT(CAP_PERFMON)
+#define NET_ADMIN CAPS_BIT(CAP_NET_ADMIN)
+#define NET_RAW	  CAPS_BIT(CAP_NET_RAW)
+#define SYS_ADMIN CAPS_BIT(CAP_SYS_ADMIN)
+#define SYSLOG	  CAPS_BIT(CAP_SYSLOG)
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(PERFMON), "programs"},
+	{OPT_CAP(NET_ADMIN), "to attach", .keeps = "to detach"},
+	{OPT_CAP(NET_RAW), "for packets", .when = "--tx xsk, --rx xsk", .keeps = "for more"},
+	{OPT_CAP(BPF), "to load", .keeps = "for maps", .before = OPT_KERNEL(2, 6)},
+	{OPT_CAP(SYSLOG), "names", .keeps = "for maps", .before = OPT_KERNEL(200, 0)},
+	{OPT_CAP(SYS_ADMIN), "other", .without = "less is known"},
+	{0},
+};
+
+static void keeps_what_the_table_says(void **state)
+{
+	(void)state;
+	assert_int_equal(caps_kept(needs, NULL, CAPS_ONCE), NET_ADMIN | SYSLOG);
+	assert_int_equal(caps_kept(NULL, NULL, CAPS_ONCE), CAPS_NONE);
+	assert_int_equal(caps_kept(NULL, NULL, CAPS_AGAIN), CAPS_NONE);
+}
+
+static void keeps_all_for_the_next(void **state)
+{
+	(void)state;
+	assert_int_equal(caps_kept(needs, NULL, CAPS_AGAIN),
+			 PERFMON | NET_ADMIN | NET_RAW | BPF | SYSLOG | SYS_ADMIN);
+}
+
+static void asks_what_is_used(void **state)
+{
+	static const struct {
+		const char *with;
+		bool raw;
+	} rows[] = {
+		{"--tx xsk", true},	      {"--rx xsk", true},  {"--tx xsk, --port", true},
+		{"--port, --rx xsk", true},   {"--tx xdp", false}, {"--tx", false},
+		{"--rx xsk --tx xdp", false}, {"", false},	   {", ", false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(caps_kept(needs, rows[i].with, CAPS_ONCE) & NET_RAW,
+				 rows[i].raw ? NET_RAW : 0);
+}
+
+/* Of the calling thread; no lock and no memory, as it is asked in a child of fork(), too. */
+static unsigned long long set_of(const char *name)
+{
+	unsigned long long value = ~0ULL;
+	char line[256];
+	size_t len = strlen(name);
+	FILE *f = fopen("/proc/thread-self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, name, len) && line[len] == ':')
+			sscanf(line + len + 1, "%llx", &value);
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static bool has_none(void)
+{
+	return !set_of("CapEff") && !set_of("CapPrm") && !set_of("CapInh") && !set_of("CapAmb") &&
+	       set_of("NoNewPrivs") == 1;
+}
+
+static void *look(void *arg)
+{
+	*(bool *)arg = has_none();
+	return NULL;
+}
+
+static void *drop_and_look(void *arg)
+{
+	*(bool *)arg = !caps_drop_but(CAPS_NONE) && has_none();
+	return NULL;
+}
+
+/* In a child: what is given up does not come back. */
+static int in_child(bool (*test)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (!pid)
+		_exit(!test());
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool drops_all(void)
+{
+	bool later = false;
+	pthread_t thread;
+
+	if (caps_drop_but(CAPS_NONE) || !has_none())
+		return false;
+	return !pthread_create(&thread, NULL, look, &later) && !pthread_join(thread, NULL) && later;
+}
+
+/* The kernel's sets are those of a thread: another one keeps what it has. */
+static bool drops_of_one_thread(void)
+{
+	unsigned long long before = set_of("CapEff");
+	bool dropped = false;
+	pthread_t thread;
+
+	return !pthread_create(&thread, NULL, drop_and_look, &dropped) &&
+	       !pthread_join(thread, NULL) && dropped && set_of("CapEff") == before;
+}
+
+static bool keeps_some(void)
+{
+	unsigned long long wanted = set_of("CapEff") & (NET_ADMIN | NET_RAW);
+	unsigned long long bounds = set_of("CapBnd");
+
+	if (set_of("CapEff") & CAPS_BIT(CAP_SETPCAP))
+		bounds &= NET_ADMIN | NET_RAW;
+	return !caps_drop_but(NET_ADMIN | NET_RAW) && set_of("CapEff") == wanted &&
+	       set_of("CapPrm") == wanted && set_of("CapBnd") == bounds;
+}
+
+static bool lends(void)
+{
+	unsigned long long mine = set_of("CapEff") & NET_ADMIN, before = set_of("CapInh");
+	bool lent;
+
+	caps_lend(NET_ADMIN);
+	lent = (set_of("CapAmb") & NET_ADMIN) == mine;
+	caps_take_back(NET_ADMIN);
+	return lent && !(set_of("CapAmb") & NET_ADMIN) &&
+	       set_of("CapInh") == (before & ~NET_ADMIN) && (set_of("CapEff") & NET_ADMIN) == mine;
+}
+
+static void gives_up(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(drops_all), 0);
+	assert_int_equal(in_child(drops_of_one_thread), 0);
+	assert_int_equal(in_child(keeps_some), 0);
+	assert_int_equal(in_child(lends), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_what_the_table_says),
+		cmocka_unit_test(keeps_all_for_the_next),
+		cmocka_unit_test(asks_what_is_used),
+		cmocka_unit_test(gives_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
