@@ -261,6 +261,19 @@ static int watch_nic(struct rig *rig, struct error *err)
 		  : 0;
 }
 
+static void warn_of_rt(const struct rig *rig, const struct experiment_view *view)
+{
+	const struct worker_group groups[] = {
+		{&rig->spec->tuning.tx, rig->sender_config.cpu, rig->sender_config.threads},
+		{&rig->spec->tuning.rx, rig->receiver_config.cpu,
+		 rig->receiver ? rig->receiver_config.threads : 0},
+	};
+	const char *warning = rig->spec->tuning.rt ? worker_rt_warning(groups, 2) : NULL;
+
+	if (warning && view->on_note)
+		view->on_note(view->arg, warning);
+}
+
 static int open_both_ends(struct rig *rig, struct error *err)
 {
 	struct fault_numbers numbers = {&rig->tracer.config, -1, -1, -1, -1, false};
@@ -311,6 +324,8 @@ int rig_open(struct rig *rig, const struct run_spec *spec, const struct experime
 	rc = lab_tune(&rig->lab, &spec->wish, err);
 	if (!rc)
 		rc = open_both_ends(rig, err);
+	if (!rc)
+		warn_of_rt(rig, view);
 	if (rc)
 		rig_close(rig);
 	return rc;

@@ -134,6 +134,9 @@ static void close_books(struct solo *s, struct recv_result *out, struct error *e
 
 static void announce(const struct solo *s, struct result *res)
 {
+	const struct tuning *tuning = &s->end.spec->tuning;
+	const struct worker_group threads = {&tuning->rx, -1, s->end.config.threads};
+	const char *warning = tuning->rt ? worker_rt_warning(&threads, 1) : NULL;
 	char note[256];
 
 	if (!s->end.traced && s->view->on_note) {
@@ -141,6 +144,8 @@ static void announce(const struct solo *s, struct result *res)
 			 s->end.untraced.message);
 		s->view->on_note(s->view->arg, note);
 	}
+	if (warning && s->view->on_note)
+		s->view->on_note(s->view->arg, warning);
 	snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(s->end.receiver));
 	if (s->end.spec->ledger)
 		snprintf(res->rx_host.place, sizeof(res->rx_host.place), "%s",

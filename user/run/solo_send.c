@@ -178,6 +178,9 @@ static void announce(const struct solo *s, struct result *res)
 	const struct fates *f = s->end.config.fates;
 	const struct experiment_streams streams = {f->stream0, f->streams, f->base,
 						   s->end.config.count};
+	const struct send_spec *send = s->end.spec;
+	const struct worker_group threads = {&send->tuning.tx, -1, send->threads};
+	const char *warning;
 	char note[256];
 
 	if (!s->end.traced && s->view->on_note) {
@@ -189,6 +192,9 @@ static void announce(const struct solo *s, struct result *res)
 	if (s->end.spec->border)
 		snprintf(res->tx_host.place, sizeof(res->tx_host.place), "%s",
 			 sending_end_place(&s->end));
+	warning = send->tuning.rt ? worker_rt_warning(&threads, 1) : NULL;
+	if (warning && s->view->on_note)
+		s->view->on_note(s->view->arg, warning);
 	if (s->view->on_start)
 		s->view->on_start(s->view->arg, NULL, NULL, res, &streams);
 }

@@ -44,6 +44,19 @@ struct tuning;
 int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
 		     const struct tuning *tuning, unsigned slot, struct error *err);
 
+/* Threads of one end, as worker_settle_in() is called for each. */
+struct worker_group {
+	const struct worker_wish *wish;
+	int cpu; /* of the first one; -1: any */
+	unsigned threads;
+};
+
+/*
+ * What threads with a real-time priority do to each other, or to everybody else: one that does not
+ * sleep keeps all others from its CPU (SCHED_FIFO). NULL: nothing.
+ */
+const char *worker_rt_warning(const struct worker_group *groups, unsigned n);
+
 /* Zero-initialised: not started. */
 struct worker {
 	pthread_t thread;

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""--rt, --nice and --busy-poll: the threads that send and receive get them, no other does, and who
+may not is told so.
+"""
+
+import contextlib
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib
+from lib import (BINARY, first, main, pktledger, require, require_root, started, table, thorough,
+                 until)
+
+PORT = str(20000 + os.getpid() % 20000)
+SO_BUSY_POLL = 46
+SYS_PIDFD_GETFD = 438  # the same number on all architectures
+UNABLE = 3
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def workers(process, count):
+    """Its threads but the first, as soon as there are so many that wait for or move packets."""
+    def there():
+        if process.poll() is not None:
+            require(process.returncode != UNABLE, process.stderr.read().strip())
+            raise AssertionError(f"it has ended: {process.stderr.read()}")
+        found = sorted(int(t) for t in os.listdir(f"/proc/{process.pid}/task"))
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        return found[1:] if len(found) > count and "NoNewPrivs:\t1" in status else None
+    return until(there, 20, f"{count} threads at work")
+
+
+RUN = ["run", "-t", "9", "--rate", "1k"]
+SEND = ["send", "127.0.0.1:" + PORT, "--rate", "100", "-t", "9"]
+RECV = ["recv", "-p", PORT, "-t", "9"]
+
+
+@table(first(1, [(args[0], args, count) for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
+def real_time(args, count):
+    require_root()
+    ours = os.sched_getscheduler(0)
+    with started(*args, "--rt", "7") as process:
+        for thread in workers(process, count):
+            assert os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
+            assert os.sched_getparam(thread).sched_priority == 7
+        assert os.sched_getscheduler(process.pid) == ours, "the thread that watches has it, too"
+
+
+@table(first(0, [(f"{args[0]} {nice}", args, count, nice) for nice in ("-5", "7")
+                 for args, count in ((RUN, 2), (SEND, 1), (RECV, 1))]))
+def nice_value(args, count, nice):
+    require_root()
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    with started(*args, f"--nice={nice}") as process:
+        for thread in workers(process, count):
+            assert os.getpriority(os.PRIO_PROCESS, thread) == int(nice)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == ours
+
+
+def busy_poll(process):
+    """SO_BUSY_POLL of its UDP socket."""
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        for name in os.listdir(f"/proc/{process.pid}/fd"):
+            if not os.readlink(f"/proc/{process.pid}/fd/{name}").startswith("socket:"):
+                continue
+            fd = libc.syscall(SYS_PIDFD_GETFD, pidfd, int(name), 0)
+            require(fd >= 0, f"pidfd_getfd: {os.strerror(ctypes.get_errno())}")
+            with socket.socket(fileno=fd) as sock:
+                if sock.type == socket.SOCK_DGRAM and sock.family == socket.AF_INET:
+                    return sock.getsockopt(socket.SOL_SOCKET, SO_BUSY_POLL)
+    finally:
+        os.close(pidfd)
+    raise AssertionError("it has no UDP socket")
+
+
+@table(first(1, [("as asked", ["--busy-poll", "50"], 50), ("off", [], None)]))
+def busy_polling(options, usec):
+    require_root()
+    if usec is None:
+        usec = int(Path("/proc/sys/net/core/busy_read").read_text())
+    with started(*RECV, *options) as process:
+        workers(process, 1)
+        assert busy_poll(process) == usec
+
+
+@table(first(1, [(" ".join(args[:1] + option), args, option, word) for args, option, word in (
+    (SEND, ["--rt", "1"], "CAP_SYS_NICE"),
+    (SEND, ["--nice=-1"], "CAP_SYS_NICE"),
+    (RECV, ["--rt", "1"], "CAP_SYS_NICE"),
+    (["recv", "-p", PORT, "-t", "0.1"], ["--busy-poll", "1000"], "CAP_NET_ADMIN"))]))
+def refused(args, option, word):
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        done = subprocess.run([shutil.copy(BINARY, directory), *args, *option, "-q"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=lib.TIMEOUT, check=False, user="nobody", group="nogroup",
+                              extra_groups=[])
+    result = lib.Result(args, done.returncode, done.stdout, done.stderr)
+    # everybody may have it on newer kernels (sk_setsockopt())
+    require("--busy-poll" not in option or done.returncode, "this kernel refuses it to nobody")
+    assert done.returncode == UNABLE and word in done.stderr, result
+    assert done.stderr.count("\n") == 1 and not done.stdout, result
+
+
+@contextlib.contextmanager
+def cpus(allowed):
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, allowed)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@table(first(1, [("on one CPU", 1, "more threads than CPUs"), ("on all CPUs", 2, "all else waits")]))
+def warned_of(count, words):
+    """A thread that never sleeps keeps others from its CPU."""
+    require_root()
+    allowed = sorted(os.sched_getaffinity(0))[:count]
+    require(len(allowed) == count, f"needs {count} CPUs")
+    with cpus(allowed):
+        result = pktledger("run", "-c", "100", "--rate", "10k", "--rt", "1")
+        quiet = pktledger("run", "-c", "100", "--rate", "10k", "--nice", "1")
+    require(result.status != UNABLE, result.err.strip())
+    assert words in result.err, result
+    assert "--rt" not in quiet.err, quiet
+
+
+@thorough
+def not_warned_of_room():
+    require_root()
+    require(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
+    result = pktledger("send", "127.0.0.1:" + PORT, "--rate", "10k", "-c", "100", "--rt", "1")
+    require(result.status != UNABLE, result.err.strip())
+    assert "--rt" not in result.err, result
+
+
+if __name__ == "__main__":
+    main()
