@@ -149,6 +149,16 @@ static int on_over(void *arg, struct error *err)
 	return t->account ? flow_account_end(t->account, err) : 0;
 }
 
+/* How much of the command line is told: of a COMMAND its name, as of all processes. */
+static int told_words(void)
+{
+	int n = 0;
+
+	while (n < program_argc && strcmp(program_argv[n], "--"))
+		n++;
+	return n + 2 < program_argc ? n + 2 : program_argc;
+}
+
 static void on_start(void *arg, const struct live *l)
 {
 	struct trace *t = arg;
@@ -163,7 +173,7 @@ static void on_start(void *arg, const struct live *l)
 	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
 	trace_tell_gaps(l);
 	shown.by = t->by;
-	start = json_trace_start(program_argc, program_argv, env, &shown, t->o->view.interval_ns);
+	start = json_trace_start(told_words(), program_argv, env, &shown, t->o->view.interval_ns);
 	trace_ledger_start(t->ledger, json_object_get(start));
 	if (t->json)
 		json_out_once(t->json, "start", json_object_get(start));
