@@ -10,6 +10,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -196,6 +197,24 @@ def the_guard_of_a_setting():
         assert lib.sysctl("net/ipv4/udp_mem") != before
         process.kill()
         until(lambda: lib.sysctl("net/ipv4/udp_mem") == before, 10, "the old value")
+
+
+@thorough
+def a_ledger_in_a_directory_of_others():
+    """It is made anew there with what root may only by a capability, which is kept for that."""
+    require_root()
+    with (tempfile.TemporaryDirectory() as directory,
+          socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock):
+        shutil.chown(directory, "nobody")
+        ledger = Path(directory, "ledger")
+
+        def made_anew():
+            sock.sendto(b"lost", ("127.0.0.1", 9))
+            return ledger.stat().st_ino != first
+
+        with started("trace", "--ledger", str(ledger), "--keep", "1", "-I", "0.1"):
+            first = until(lambda: ledger.exists() and ledger.stat().st_ino, 20, "a ledger")
+            until(made_anew, 20, "a new ledger")
 
 
 @case
