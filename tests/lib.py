@@ -9,9 +9,11 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -122,6 +124,25 @@ def pktledger(*args, **kwargs):
         except subprocess.TimeoutExpired:
             raise AssertionError(f"pktledger {' '.join(args)}: hangs") from None
     return Result(args, process.returncode, out, err)
+
+
+@contextlib.contextmanager
+def copied_program():
+    """Where everybody may run it, with what a test gives it."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        yield shutil.copy(BINARY, directory)
+
+
+NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}  # of subprocess
+
+
+def as_nobody(*args):
+    """Runs it to its end as a user without capabilities."""
+    with copied_program() as program:
+        done = subprocess.run([program, *args], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=TIMEOUT, check=False, **NOBODY)
+    return Result(args, done.returncode, done.stdout, done.stderr)
 
 
 def is_suppressed(result):

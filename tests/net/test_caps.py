@@ -10,7 +10,6 @@ import pty
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def run_confined(command, terminal):
             threading.Thread(target=drain, args=(master,), daemon=True).start()
             streams = {"stdin": slave, "stdout": slave}
         return subprocess.run(command, **streams, stderr=subprocess.PIPE, text=True,
-                              timeout=lib.TIMEOUT, check=False,
+                              timeout=5 * lib.TIMEOUT, check=False,
                               env={**os.environ, "TERM": "xterm"})
 
 
@@ -52,14 +51,12 @@ def confined(caps, args, side=None):
     """
     require(shutil.which("setpriv"), "needs setpriv")
     held = ",".join(["-all"] + [f"+{c.removeprefix('CAP_').lower()}" for c in caps])
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        binary = shutil.copy(lib.BINARY, directory)
+    with lib.copied_program() as program:
         done = run_confined(
             [*(["ip", "netns", "exec", f"{NAME}-{side}"] if side else []),
              "setpriv", *([] if args[0] == "lab" else USER), f"--bounding-set={held}",
              f"--inh-caps={held}", f"--ambient-caps={held}",
-             *(UNTIL_SIGNAL if "--serve" in args else []), binary, *args], args[0] == "top")
+             *(UNTIL_SIGNAL if "--serve" in args else []), program, *args], args[0] == "top")
     return lib.Result(args, done.returncode, done.stdout or "", done.stderr)
 
 

@@ -7,16 +7,12 @@ may not is told so.
 import contextlib
 import ctypes
 import os
-import shutil
 import socket
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import lib
-from lib import (BINARY, first, main, pktledger, require, require_root, started, table, thorough,
+from lib import (as_nobody, first, main, pktledger, require, require_root, started, table, thorough,
                  until)
 
 PORT = str(20000 + os.getpid() % 20000)
@@ -99,17 +95,11 @@ def busy_polling(options, usec):
     (["recv", "-p", PORT, "-t", "0.1"], ["--busy-poll", "1000"], "CAP_NET_ADMIN"))]))
 def refused(args, option, word):
     require_root()
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        done = subprocess.run([shutil.copy(BINARY, directory), *args, *option, "-q"],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=lib.TIMEOUT, check=False, user="nobody", group="nogroup",
-                              extra_groups=[])
-    result = lib.Result(args, done.returncode, done.stdout, done.stderr)
-    # everybody may have it on newer kernels (sk_setsockopt())
-    require("--busy-poll" not in option or done.returncode, "this kernel refuses it to nobody")
-    assert done.returncode == UNABLE and word in done.stderr, result
-    assert done.stderr.count("\n") == 1 and not done.stdout, result
+    result = as_nobody(*args, *option, "-q")
+    # everybody may have it on newer kernels
+    require("--busy-poll" not in option or result.status, "this kernel refuses it to nobody")
+    assert result.status == UNABLE and word in result.err, result
+    assert result.err.count("\n") == 1 and not result.out, result
 
 
 @contextlib.contextmanager

@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
-from lib import (BINARY, EVERYTHING, assert_balanced, case, main, pktledger, require, require_root,
-                 started, table, thorough, until)
+from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, case, copied_program, main, pktledger,
+                 require, require_root, started, table, thorough, until)
 
 BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
         "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
@@ -229,35 +229,31 @@ def a_command_keeps_all():
         assert status(Path(directory)) == ours, result
 
 
-@contextlib.contextmanager
-def with_file_capabilities(names):
-    """A copy of the program that has them for everybody, as of `setcap names=ep`."""
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        binary = shutil.copy(BINARY, directory)
-        value = bits(names)
-        try:  # struct vfs_cap_data, VFS_CAP_REVISION_2 with VFS_CAP_FLAGS_EFFECTIVE
-            os.setxattr(binary, "security.capability", struct.pack(
-                "<5I", 0x02000001, value & 0xffffffff, 0, value >> 32, 0))
-        except OSError as error:
-            require(False, f"files have no capabilities here: {error.strerror}")
-        yield binary
-
-
-def as_nobody(binary, *args):
-    done = subprocess.run([binary, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=lib.TIMEOUT, check=False, user="nobody", group="nogroup",
-                          extra_groups=[])
-    return lib.Result(args, done.returncode, done.stdout, done.stderr)
+def give_to_file(path, names):
+    """As `setcap NAMES=ep`: struct vfs_cap_data, revision 2, with VFS_CAP_FLAGS_EFFECTIVE."""
+    value = bits(names)
+    try:
+        os.setxattr(path, "security.capability",
+                    struct.pack("<5I", 0x02000001, value & 0xffffffff, 0, value >> 32, 0))
+    except OSError as error:
+        require(False, f"files have no capabilities here: {error.strerror}")
 
 
 @thorough
 def setcap_for_trace():
+    """What is left while it works is nothing."""
     require_root()
-    with with_file_capabilities(["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"]) as binary:
-        result = as_nobody(binary, "trace", "-t", "0.1", "-j")
-    require("CAP_BPF" not in result.err, "file capabilities are ignored here")
-    assert result.status == 0, result
+    with copied_program() as program:
+        give_to_file(program, ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"])
+        with subprocess.Popen([program, "trace", "-t", "9"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              **NOBODY) as process:
+            try:
+                first = process.stderr.readline()
+                require("needs CAP_" not in first, "capabilities of files are ignored here")
+                assert_kept(process.pid, () if KERNEL >= (5, 19) else ("CAP_BPF",), ((),))
+            finally:
+                process.kill()
 
 
 @thorough
@@ -265,9 +261,13 @@ def setcap_for_run():
     """nft, which the fault starts, is nobody's program without them."""
     require_root()
     require(shutil.which("nft"), "needs nft")
-    names = [n for n in needs("run", ALL) if n not in ("CAP_SYS_NICE",)]
-    with with_file_capabilities(names) as binary:
-        result = as_nobody(binary, "run", "-c", "2000", "-j", "--fault", "netfilter=10%")
+    with copied_program() as program:
+        give_to_file(program, needs("run", ALL) - {"CAP_SYS_NICE"})
+        done = subprocess.run([program, "run", "-c", "2000", "-j", "--fault", "netfilter=10%"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=lib.TIMEOUT, check=False, **NOBODY)
+    result = lib.Result(["run"], done.returncode, done.stdout, done.stderr)
+    require("needs CAP_" not in result.err, "capabilities of files are ignored here")
     assert result.status == 0, result
     assert_balanced(result.json, attempted=2000)
     assert 0 < lib.lost(result.json)["netfilter"] < 2000, lib.lost(result.json)

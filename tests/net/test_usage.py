@@ -2,17 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What cannot be done ends at once: one clear line, and the right exit status."""
 
-import os
-import shutil
 import socket
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import lib
-from lib import case, main, pktledger, require_root, table
+from lib import as_nobody, case, main, pktledger, require_root, table
 
 FAILED, USAGE, UNABLE = 1, 2, 3
 
@@ -161,14 +156,9 @@ def port_in_use():
 def no_privilege():
     """The missing capabilities are named."""
     require_root()
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        binary = shutil.copy(lib.BINARY, directory)
-        done = subprocess.run([binary, "run", "--count", "1"], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=lib.TIMEOUT, check=False,
-                              user="nobody", group="nogroup", extra_groups=[])
-    assert_refused(lib.Result(["run"], done.returncode, done.stdout, done.stderr), UNABLE, "CAP_")
-    assert done.stdout == ""
+    result = as_nobody("run", "--count", "1")
+    assert_refused(result, UNABLE, "CAP_")
+    assert result.out == ""
 
 
 if __name__ == "__main__":

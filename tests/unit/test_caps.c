@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host/caps.h"
+#include "host/netns.h"
 
 #define BPF	  CAPS_BIT(CAP_BPF)
 #define PERFMON	  CAPS_BIT(CAP_PERFMON)
@@ -154,6 +155,23 @@ static bool lends(void)
 	       set_of("CapInh") == (before & ~NET_ADMIN) && (set_of("CapEff") & NET_ADMIN) == mine;
 }
 
+/* setns() wants a capability even for the namespace that the thread is in. */
+static bool stays_at_home(void)
+{
+	struct netns ns;
+	bool stayed;
+	int saved;
+
+	if (netns_current(&ns, NULL) || caps_drop_but(CAPS_NONE))
+		return false;
+	saved = netns_push(&ns);
+	stayed = saved >= 0 && !netns_enter(&ns);
+	if (saved >= 0)
+		netns_pop(saved);
+	netns_close(&ns);
+	return stayed;
+}
+
 static void gives_up(void **state)
 {
 	(void)state;
@@ -161,6 +179,7 @@ static void gives_up(void **state)
 	assert_int_equal(in_child(drops_of_one_thread), 0);
 	assert_int_equal(in_child(keeps_some), 0);
 	assert_int_equal(in_child(lends), 0);
+	assert_int_equal(in_child(stays_at_home), 0);
 }
 
 int main(void)
