@@ -140,6 +140,7 @@ struct opt_need {
 	unsigned before;     /* kept on kernels older than that only: OPT_KERNEL(); 0: on all */
 };
 
+/* Of the others, as --help and the manual say it. */
 #define OPT_GIVEN_UP "What is not kept is given up, by all threads, once everything is attached."
 
 #define OPT_KERNEL(major, minor) ((major) << 8 | (minor))

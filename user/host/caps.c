@@ -105,7 +105,7 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 }
 
 /* As OPT_KERNEL(); 0: unknown, which is as old as can be. */
-static unsigned kernel(void)
+static unsigned kernel_version(void)
 {
 	unsigned major, minor;
 	struct utsname u;
@@ -117,7 +117,7 @@ static unsigned kernel(void)
 
 uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again)
 {
-	const unsigned running = kernel();
+	const unsigned running = kernel_version();
 	uint64_t keep = CAPS_NONE;
 
 	for (const struct opt_need *need = needs; need && need->name; need++) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
@@ -45,6 +47,27 @@ static int memory_file(const char *content)
 struct streams {
 	int in, out, err;
 };
+
+/*
+ * A program whose file has capabilities runs for users who have none: what they put into PATH and
+ * the environment must not run with those that are lent.
+ */
+static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_t *files,
+		 const posix_spawnattr_t *attr)
+{
+	static const char *const directories[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+	char *const nothing[] = {NULL};
+	char path[PATH_MAX];
+	int ret = ENOENT;
+
+	if (!getauxval(AT_SECURE))
+		return posix_spawnp(pid, argv[0], files, attr, argv, environ);
+	for (unsigned i = 0; ret == ENOENT && i < sizeof(directories) / sizeof(*directories); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directories[i], argv[0]);
+		ret = posix_spawn(pid, path, files, attr, argv, nothing);
+	}
+	return ret;
+}
 
 /*
  * The child is made with the calling thread's namespace, so the thread moves there for the moment
@@ -83,7 +106,7 @@ static int spawn_in(const struct netns *ns, char *const argv[], const struct str
 	saved = ret ? -ret : netns_push(ns);
 	if (saved >= 0) {
 		caps_lend(CAPS_BIT(CAP_NET_ADMIN));
-		ret = posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
+		ret = spawn(pid, argv, &files, &attr);
 		caps_take_back(CAPS_BIT(CAP_NET_ADMIN));
 		netns_pop(saved);
 	} else {

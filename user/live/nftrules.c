@@ -131,8 +131,7 @@ static void *worker(void *arg)
 {
 	struct nftrules *n = arg;
 
-	/* to enter the namespaces, and for nft there; what another thread gives up, this one keeps
-	 */
+	/* to enter namespaces, and for nft there; a thread keeps what others give up */
 	caps_drop_but(CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_NET_ADMIN));
 	pthread_mutex_lock(&n->lock);
 	while (!n->ending) {
