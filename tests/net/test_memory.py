@@ -17,8 +17,9 @@ MIB = 1 << 20
     *([
         (["run", "-c", "1000"], 32 * MIB),
         (["run", "-c", "1M"], 64 * MIB),
-        (["trace", "-t", "0.1", "--microburst", "1ms", "--counters", "--events", "--stack",
-          "--by", "flow,process"], 64 * MIB),
+        (["trace", "-t", "0.1", "--microburst", "1ms", "udp", "port", "9"], 64 * MIB),
+        (["trace", "-t", "0.1", "--counters", "--events", "--stack", "--by", "flow,process", "udp",
+          "port", "9"], 64 * MIB),
         (["trace", "-t", "0.1", "--balance", "udp", "port", "9"], 128 * MIB),
         (["send", "127.0.0.1:9", "--rate", "10k", "-c", "100"], 32 * MIB),
         (["recv", "-t", "0.1"], 32 * MIB),
