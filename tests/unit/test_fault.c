@@ -183,6 +183,8 @@ static void test_contradictions(void **state)
 		{"xfrm", "xfrm:plain"},
 		{"xfrm", "udp_lookup"},
 		{"gso", "xdp"},
+		{"gso", "backlog"},
+		{"ip_frag:duplicate", "backlog:flow_limit"},
 		{"gso", "l2:flood"},
 		{"gso", "ip_forward:ttl"},
 	};

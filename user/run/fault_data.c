@@ -235,6 +235,8 @@ const struct fault_conflict fault_conflicts[] = {
 	{BIT(TC_INGRESS), BIT(TC_INGRESS_STOLEN), "one program says one thing"},
 	{AT_XSK, AT_XSK, "the socket has one way to lose"},
 	{BY_XDP, BY_XDP, "a device runs one XDP program, in one mode"},
+	{AT_BACKLOG, BIT(GSO) | BIT(IP_FRAG_DUPLICATE),
+	 "what comes in again does so by the backlog"},
 	{AT_BACKLOG, AT_BACKLOG, "a flow's share is used up before the whole queue is"},
 	{AT_BACKLOG, BY_NATIVE_XDP | BIT(TX_DEVICE) | FAULTS_OF_QDISC,
 	 "with NAPI on the veth no backlog is used"},
