@@ -26,16 +26,20 @@ static __always_inline bool is_burst(const struct burst *b, const __u64 *word, _
 	       w[3] == word[3];
 }
 
-/* `word`: the key. Called after the key was counted: `cpu` is that of its slot. */
-static __noinline int burst_count(const __u64 *word, __u32 cpu, __u64 packets)
+/*
+ * Called after the key was counted: `cpu` is that of its slot. The copy is for the verifier: the
+ * hash becomes an index, so it would follow every way on which the key can have come about.
+ */
+static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
 {
+	__u64 word[sizeof(struct watch_key) / sizeof(__u64)];
 	struct burst_list *list = bpf_map_lookup_elem(&bursts, &cpu);
 	__u64 window = bpf_ktime_get_ns() / cfg.burst_ns;
 	const __u32 mask = cfg.burst_room - 1;
 	struct burst *b;
 	__u32 way, n;
 
-	if (!list)
+	if (!list || bpf_probe_read_kernel(word, sizeof(word), key))
 		return 0;
 	way = hash(word, NULL, false) & (BURST_WAYS - 1);
 	b = &list->at[list->last[way] & mask];

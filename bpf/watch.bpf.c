@@ -188,8 +188,8 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	struct sk_buff *skb = f->skb;
 	struct watch_count *sum;
 	struct watch_slot *first;
-	__u64 word[4], before = 0;
-	__u32 slot, cpu;
+	__u32 slot, cpu, packets;
+	__u64 word[4];
 	struct drop d;
 	__u8 pkt_type;
 
@@ -231,12 +231,9 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		if (!sum)
 			return 0;
 	}
+	packets = weigh(skb, cast, sum);
 	if (cfg.burst_ns)
-		before = sum->events + sum->more;
-	weigh(skb, cast, sum);
-	if (cfg.burst_ns)
-		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0),
-			    sum->events + sum->more - before);
+		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
 	if (cfg.snaplen &&
 	    !sample_take(ctx, skb, word, cfg.snaplen, cfg.stack ? SAMPLE_FRAMES : 0, consumed))
 		LOSS(unsampled, 1);

@@ -28,16 +28,16 @@ static __always_inline __u32 headers_of(struct sk_buff *skb, __u32 gso_type)
 	return len ? l4 - l3 + len : 0;
 }
 
-static __noinline void weigh_segments(struct sk_buff *skb, struct watch_count *sum)
+static __noinline __u32 weigh_segments(struct sk_buff *skb, struct watch_count *sum)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
-	__u32 more = BPF_CORE_READ(shared, gso_segs);
+	__u32 segments = BPF_CORE_READ(shared, gso_segs), more = segments - 1;
 
-	if (more < 2)
-		return;
-	more--;
+	if (segments < 2)
+		return 1;
 	sum->more += more;
 	sum->bytes += (__u64)more * headers_of(skb, BPF_CORE_READ(shared, gso_type));
+	return segments;
 }
 
 /*
@@ -54,8 +54,11 @@ static __always_inline __u32 bytes_of(struct sk_buff *skb)
 	return tail - l3 + skb->data_len;
 }
 
-/* `cast`: bpf_rdonly_cast() is there, to look into an skb's shared info by a plain load. */
-static __always_inline void weigh(struct sk_buff *skb, bool cast, struct watch_count *sum)
+/*
+ * Adds to `sum`, and returns the packets. `cast`: bpf_rdonly_cast() is there, to look into an skb's
+ * shared info by a plain load.
+ */
+static __always_inline __u32 weigh(struct sk_buff *skb, bool cast, struct watch_count *sum)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	__u16 gso_size;
@@ -69,8 +72,7 @@ static __always_inline void weigh(struct sk_buff *skb, bool cast, struct watch_c
 	} else {
 		gso_size = BPF_CORE_READ(shared, gso_size);
 	}
-	if (gso_size)
-		weigh_segments(skb, sum);
+	return gso_size ? weigh_segments(skb, sum) : 1;
 }
 
 #endif
