@@ -118,12 +118,12 @@ def verdict_on_a_frame(value, source, location):
         assert place.startswith(location), place
 
 
-def run_under_trace(*options, tracing_options=()):
-    """The ledger of `run` in the lab, and what trace saw of the receiver's namespace meanwhile."""
-    result = pktledger("trace", "--json-lines", "-I", "200ms", "--netns", RX, *tracing_options,
-                       "--", "sh", "-c", 'exec "$@" > "$0"', f"/tmp/{NAME}.json",
+def run_under_trace(which, *options):
+    """The ledger of `run`, and what trace saw meanwhile of `which` packets."""
+    result = pktledger("trace", "--json-lines", "-I", "200ms", *which, "--", "sh", "-c",
+                       'exec "$@" > "$0"', f"/tmp/{NAME}.json",
                        os.fspath(Path(os.environ.get("B", "build"), "pktledger").absolute()),
-                       "run", "-j", "--lab", NAME, *options)
+                       "run", "-j", *options)
     path = Path(f"/tmp/{NAME}.json")
     try:
         require(result.status != 3, path.read_text()[:200])
@@ -139,16 +139,20 @@ def run_under_trace(*options, tracing_options=()):
     return ledger, document
 
 
+IN_LAB = ["--netns", RX], ["--lab", NAME, "--fault", "xsk:ring"]
+
+
 @table(first(2, [
-    ("AF_XDP ring full, both sides", "xsk", ["--tx", "xsk", "--rx", "xsk", "--fault", "xsk:ring"]),
-    ("ring of a veth", "tx_device", ["--rx", "xsk", "--fault", "tx_device"]),
-    ("AF_XDP ring full", "xsk", ["--rx", "xsk", "--fault", "xsk:ring"]),
+    ("AF_XDP ring full, both sides", "xsk", *IN_LAB, ["--tx", "xsk", "--rx", "xsk"]),
+    ("ring of a veth", "tx_device", [f"udp port {PORT}"],
+     ["-p", str(PORT), "--fault", "tx_device"], ["--rx", "xsk"]),  # no fault for a lab that stays
+    ("AF_XDP ring full", "xsk", *IN_LAB, ["--rx", "xsk"]),
 ]))
-def as_many_as_in_the_ledger(stage, options):
+def as_many_as_in_the_ledger(stage, which, place, options):
     """`run` knows the fate of each number, and trace, which does not, says the same."""
     require_root()
     with lab():
-        ledger, document = run_under_trace("-c", "20k", *options)
+        ledger, document = run_under_trace(which, "-c", "20k", *place, *options)
         assert lost(ledger)[stage] > 0, lost(ledger)
         rows = causes(document)[stage]
         assert rows["packets"] == lost(ledger)[stage], (lost(ledger), rows)
