@@ -210,7 +210,7 @@ static int send_run(void *options, struct error *err)
 		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
 			  "this host", to);
 		watch_block_signals();
-		rc = solo_send(&spec, &callbacks, res, err);
+		solo_send(&spec, &callbacks, res, err);
 		log_progress_clear();
 	}
 	if (res && res->attempted && (view.out.json || view.out.ledger))

@@ -60,6 +60,7 @@ bool file_line(const char *path, char *buf, size_t size)
 
 	if (file_read(path, &text, NULL))
 		return false;
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
 	text[strcspn(text, "\n")] = '\0';
 	snprintf(buf, size, "%s", text);
 	free(text);

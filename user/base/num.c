@@ -228,7 +228,7 @@ int rate_to_pps(const struct rate *rate, unsigned frame_bytes, int link_mbit, do
 
 static int read_limit_value(const char *s, struct limit *l)
 {
-	uint64_t packets;
+	uint64_t packets = 0;
 	struct decimal d;
 	int err;
 

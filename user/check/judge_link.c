@@ -205,7 +205,9 @@ static void judge_idle(const struct facts *f, struct check_findings *out,
 		if (cpu->online && (!worst || cpu->idle_latency_us > worst->idle_latency_us))
 			worst = cpu;
 	}
-	filled = worst ? ring_filled(f, link, worst->idle_latency_us) : 0;
+	if (!worst)
+		return;
+	filled = ring_filled(f, link, worst->idle_latency_us);
 	if (filled < 0.5)
 		return;
 	bind_ring(&b, f, link);

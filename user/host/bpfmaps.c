@@ -132,6 +132,7 @@ struct json_object *bpfmaps_json(void)
 
 	if (n <= 0)
 		return NULL;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): -errno is not above 0 */
 	qsort(list, (size_t)n, sizeof(*list), larger);
 	maps = json_object_new_array();
 	for (int i = 0; i < n; i++) {

@@ -196,6 +196,7 @@ int netdev_set_feature(const struct netns *ns, const char *ifname, const char *f
 	if (ret)
 		return ret;
 	bit = find_feature(&et, feature, &count);
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
 	ret = bit < 0 ? bit : write_feature(&et, bit, count, on);
 	if (!ret)
 		ret = read_feature(&et, bit, count, &now);

@@ -180,6 +180,7 @@ int netns_exec(const struct netns *ns, char *const argv[], const char *input, st
 
 	ret = start(ns, argv, &io, &pid, err);
 	if (!ret)
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
 		ret = finish(argv[0], pid, &io, err);
 	close_streams(&io);
 	return ret;
@@ -229,6 +230,7 @@ int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, 
 	*text = NULL;
 	ret = io.out < 0 ? io.out : start(ns, argv, &io, &pid, err);
 	if (!ret) {
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
 		setpriority(PRIO_PROCESS, (id_t)pid, 10);
 		ret = wait_until(pid, timeout_ms);
 		if (ret)

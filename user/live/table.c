@@ -294,11 +294,10 @@ void table_sort(struct live_table *t, enum table_order order)
 {
 	struct live_store *s = t->store;
 
-	if (t->n)
-		qsort(t->rows, t->n, sizeof(*t->rows),
-		      order == TABLE_BY_PATH ? by_path : by_packets);
-	if (s->index)
-		memset(s->index, 0, s->slots * sizeof(*s->index));
+	if (!s->index) /* nothing was ever added */
+		return;
+	qsort(t->rows, t->n, sizeof(*t->rows), order == TABLE_BY_PATH ? by_path : by_packets);
+	memset(s->index, 0, s->slots * sizeof(*s->index));
 	for (unsigned i = 0; i < t->n; i++)
 		*find(t, &t->rows[i], ~0u) = i + 1;
 }

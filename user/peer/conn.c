@@ -125,22 +125,24 @@ int conn_listen(uint16_t port)
 
 static void read_address(const struct sockaddr_storage *addr, struct endpoint *ep)
 {
-	const struct sockaddr_in *s4 = (const void *)addr;
-	const struct sockaddr_in6 *s6 = (const void *)addr;
+	struct sockaddr_in s4;
+	struct sockaddr_in6 s6;
 
 	memset(ep, 0, sizeof(*ep));
+	memcpy(&s4, addr, sizeof(s4));
+	memcpy(&s6, addr, sizeof(s6));
 	ep->family = addr->ss_family;
 	if (addr->ss_family == AF_INET) {
-		ep->ip4 = s4->sin_addr;
-		ep->port = ntohs(s4->sin_port);
+		ep->ip4 = s4.sin_addr;
+		ep->port = ntohs(s4.sin_port);
 		return;
 	}
-	ep->port = ntohs(s6->sin6_port);
-	ep->ip6 = s6->sin6_addr;
-	if (!IN6_IS_ADDR_V4MAPPED(&s6->sin6_addr))
+	ep->port = ntohs(s6.sin6_port);
+	ep->ip6 = s6.sin6_addr;
+	if (!IN6_IS_ADDR_V4MAPPED(&s6.sin6_addr))
 		return;
 	ep->family = AF_INET;
-	memcpy(&ep->ip4, &s6->sin6_addr.s6_addr[12], sizeof(ep->ip4));
+	memcpy(&ep->ip4, &s6.sin6_addr.s6_addr[12], sizeof(ep->ip4));
 	memset(&ep->ip6, 0, sizeof(ep->ip6));
 }
 

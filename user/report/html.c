@@ -178,7 +178,7 @@ static void put_when(struct html *h, struct json_object *start)
 /* "pktledger/run/1" */
 static void put_kind(struct html *h, struct json_object *doc)
 {
-	char schema[64], *command = schema, *end;
+	char schema[64], *command, *end;
 
 	snprintf(schema, sizeof(schema), "%s", json_get_text(doc, "schema"));
 	command = strchr(schema, '/');

@@ -86,7 +86,9 @@ static bool holds(const struct joinends_stream *st, const struct fatesum_run *ru
 /* Of no sender whose ledger is among these. */
 static void find_strangers(struct joining *j, const struct joinends *ends)
 {
-	for (size_t r = 0; j->to && r < j->to->n; r++) {
+	if (!j->to)
+		return;
+	for (size_t r = 0; r < j->to->n; r++) {
 		const struct fatesum_run *run = &j->to->run[r];
 		bool known = false;
 
@@ -151,8 +153,9 @@ static void finish(struct joining *j, struct ledgers_document *d)
 /* Whether the sender is one of this document: its receiver's, or that of an unknown target. */
 static bool belongs(const struct joining *j, const struct joinends_sender *s)
 {
-	return s->to == j->to &&
-	       (s->to || !strcmp(json_get_text(joinpart_start(s->d), "to"), j->target));
+	if (s->to || j->to)
+		return s->to == j->to;
+	return j->target && !strcmp(json_get_text(joinpart_start(s->d), "to"), j->target);
 }
 
 static int make(const struct joinends *ends, const struct joinends_receiver *to, const char *target,

@@ -82,7 +82,7 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 
 	if (!memcmp(&which, &none, sizeof(which)))
 		return 0;
-	if (which.tc[FAULT_TC_MERGED] && !numbers->paged)
+	if (which.tc[FAULT_TC_MERGED] && !(numbers && numbers->paged))
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
 				 "--fault gso: this kernel does not show the numbers in merged "
 				 "packets");

@@ -206,6 +206,7 @@ static void prepare(struct sender *s, unsigned t)
 		.duration_ns = cfg->duration_ns,
 		.batch_fd = cfg->batch_fd,
 		.socket = cfg->tuning->send,
+		/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): there is a thread */
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
 		.shape = shaped ? cfg->shape : NULL,
 		.fail = note_failure,
@@ -231,7 +232,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	profile_constant(&s->profile, cfg->rate_pps);
 	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
-	for (t = 0; t < cfg->threads; t++)
+	for (t = 0; t < TRACE_STREAMS; t++)
 		atomic_init(&s->at[t].done, true); /* those that are not started */
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(s, t);

@@ -157,7 +157,8 @@ static int look(struct balance *b, struct balance_moment *m)
 	if (!rc && m->mixed)
 		rc = count_mixed(b, m);
 	/* A cause that nobody has judged yet: its packets are on neither side. */
-	m->moved |= b->skel->bss->cause_next != b->judged;
+	if (!rc)
+		m->moved |= b->skel->bss->cause_next != b->judged;
 	return rc;
 }
 
