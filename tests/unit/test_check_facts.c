@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -309,6 +310,7 @@ static void owners(void **state)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct facts_owner owner[2] = {{.inode = UINT64_MAX}};
 	const struct facts_owner *o;
+	char name[16]; /* valgrind gives us its own */
 	struct stat st;
 
 	(void)state;
@@ -319,7 +321,8 @@ static void owners(void **state)
 	o = facts_owner_of(owner, 2, st.st_ino);
 	assert_non_null(o);
 	assert_int_equal(o->pid, getpid());
-	assert_string_equal(o->process, "test_check_fact"); /* 15 characters of it */
+	assert_int_equal(prctl(PR_GET_NAME, name), 0);
+	assert_string_equal(o->process, name);
 	assert_int_equal(facts_owner_of(owner, 2, UINT64_MAX)->pid, 0);
 	assert_null(facts_owner_of(owner, 2, 1));
 	owner[0] = (struct facts_owner){.inode = st.st_ino};
