@@ -189,7 +189,6 @@ ROWS = (
     Row("rx-socket", "receive by a socket without loss, 512 B payload", "lossless",
         (recv_socket("--gso"),),
         (iperf3(f"-b {{bits}} -w {RCVBUF}", floor=2, goal=4),
-         iperf3(f"-b {{bits}} -w {RCVBUF} --gsro", "iperf3 -u --gsro", help="--gsro"),
          sockperf("--mps {pps}")), payload=512,
         note="each with its own sender; ours is `send --gso`, the receiver reads datagram by "
              "datagram"),
