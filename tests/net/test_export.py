@@ -218,7 +218,7 @@ GARBAGE = [b"", b"\n" * 1000, b"\0" * 100000, b"GET", b"GET /metrics\r\n\r\n", o
            b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: " + b",;q=" * 2000 + b"\r\n\r\n"]
 
 
-@case
+@thorough
 def callers_of_all_kinds():
     with exporting("udp port 9") as exporter:
         for garbage in GARBAGE:

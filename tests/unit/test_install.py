@@ -57,6 +57,7 @@ def is_hardened():
     require(shutil.which("readelf"), "needs readelf")
     shown = subprocess.run(["readelf", "-hldW", "--dyn-syms", BINARY], capture_output=True,
                            text=True, check=True).stdout
+    require("__asan_init" not in shown, "built with sanitizers")
     for word in ("DYN (Position-Independent Executable file)", "GNU_RELRO", "NOW PIE",
                  "__stack_chk_fail", "_chk@GLIBC"):
         assert word in shown, word
