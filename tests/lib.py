@@ -8,6 +8,7 @@ skip() or require(), and fails too if it leaves anything behind on the host.
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -114,6 +115,17 @@ def started(*args, **kwargs):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def killed_within(seconds, *args):
+    """The program is killed at any moment of its first seconds, then comes the with block; what it
+    started lives until its end."""
+    with started(*args) as process:
+        time.sleep(random.uniform(0, seconds))
+        process.kill()
+        process.communicate()
+        yield
 
 
 def pktledger(*args, **kwargs):

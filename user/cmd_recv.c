@@ -72,15 +72,9 @@ static const struct opt_group recv_groups[] = {
 };
 
 struct recv_view {
+	struct solo_out out; /* first: solo_out_fates() */
 	const struct recv_options *o;
-	struct solo_out out;
 };
-
-static void on_note(void *arg, const char *note)
-{
-	(void)arg;
-	log_warn("%s", note);
-}
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
@@ -96,14 +90,6 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 							(uint16_t)v->o->port, res));
 	tell_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
-}
-
-static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
-		     const struct result_cause *cause)
-{
-	struct recv_view *v = arg;
-
-	solo_out_fates(&v->out, stream, first, last, fate, cause);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
@@ -126,10 +112,10 @@ static int recv_run(void *options, struct error *err)
 	enum output output = global_output(&o->global);
 	struct recv_view view = {.o = o};
 	const struct experiment_view callbacks = {
-		.on_note = on_note,
+		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? on_fates : NULL,
+		.on_fates = o->ledger ? solo_out_fates : NULL,
 		.arg = &view,
 	};
 	const struct recv_spec spec = {

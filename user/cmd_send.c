@@ -63,16 +63,10 @@ static const struct opt_group send_groups[] = {
 };
 
 struct send_view {
+	struct solo_out out; /* first: solo_out_fates() */
 	const struct send_options *o;
 	const struct send_spec *spec;
-	struct solo_out out;
 };
-
-static void on_note(void *arg, const char *note)
-{
-	(void)arg;
-	log_warn("%s", note);
-}
 
 static void on_start(void *arg, const struct run_spec *unused, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
@@ -85,14 +79,6 @@ static void on_start(void *arg, const struct run_spec *unused, const struct lab 
 							v->spec, res, streams));
 	tell_maps();
 	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
-}
-
-static void on_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
-		     const struct result_cause *cause)
-{
-	struct send_view *v = arg;
-
-	solo_out_fates(&v->out, stream, first, last, fate, cause);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
@@ -184,10 +170,10 @@ static int send_run(void *options, struct error *err)
 	struct send_spec spec;
 	struct send_view view = {.o = o, .spec = &spec};
 	const struct experiment_view callbacks = {
-		.on_note = on_note,
+		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? on_fates : NULL,
+		.on_fates = o->ledger ? solo_out_fates : NULL,
 		.arg = &view,
 	};
 	struct result *res = calloc(1, sizeof(*res));

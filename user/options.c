@@ -170,6 +170,12 @@ void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double ra
 		 from, to);
 }
 
+void tell_note(void *arg, const char *note)
+{
+	(void)arg;
+	log_warn("%s", note);
+}
+
 void tell_maps(void)
 {
 	const struct bpfmap *largest = NULL;

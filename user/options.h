@@ -70,6 +70,9 @@ enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
 	       const struct shape *shape, const char *from, const char *to);
 
+/* For experiment_view: a warning; `arg` is not looked at. */
+void tell_note(void *arg, const char *note);
+
 /* With -v: how many BPF maps there are now, and the memory that they take. */
 void tell_maps(void);
 

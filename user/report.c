@@ -63,12 +63,6 @@ fail:
 	return NULL;
 }
 
-static void on_note(void *arg, const char *note)
-{
-	(void)arg;
-	log_warn("%s", note);
-}
-
 /* Of this host: where another one takes part, its side of the path is not to be read here. */
 static struct json_object *read_env(const struct run_spec *spec, const struct lab *lab)
 {
@@ -242,7 +236,7 @@ static void show(struct report *r)
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err)
 {
 	const struct experiment_view view = {
-		.on_note = on_note,
+		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = r->ledger ? on_fates : NULL,

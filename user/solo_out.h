@@ -22,7 +22,7 @@ void solo_out_end(struct solo_out *o, struct json_object *data);
 
 void solo_out_interval(struct solo_out *o, const struct experiment_interval *now);
 
-/* For experiment_view: `arg` is a struct solo_out with a ledger. */
+/* For experiment_view: `arg` begins with a struct solo_out that has a ledger. */
 void solo_out_fates(void *arg, uint16_t stream, uint64_t first, uint64_t last, const char *fate,
 		    const struct result_cause *cause);
 

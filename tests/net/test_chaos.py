@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
-                 assert_valid, case, first, main, pktledger, require, require_root, skip, started,
-                 sysctl, table, thorough, until)
+                 assert_valid, case, first, killed_within, main, pktledger, require, require_root, skip,
+                 started, sysctl, table, thorough, until)
 from wire import RX, TX, Lab, enter, inside
 
 NAME = f"pl-chaos-{os.getpid()}"
@@ -309,10 +309,8 @@ def killed_in_a_named_lab():
         for args in IN_LAB if EVERYTHING else random.sample(IN_LAB, 1):
             for _ in range(10 if EVERYTHING else 1):
                 host = Host()
-                with started(*LONG, *args) as process:
-                    time.sleep(random.uniform(0, 0.8))
-                    process.kill()
-                    process.communicate()
+                with killed_within(0.8, *LONG, *args):
+                    pass
                 host.assert_same(10)
                 assert attached(lab) == before, args
 
@@ -603,10 +601,8 @@ def killed(args):
     require_root()
     host = Host()
     for _ in range(8):
-        with started(*args) as process:
-            time.sleep(random.uniform(0, 1))
-            process.kill()
-            process.communicate()
+        with killed_within(1, *args):
+            pass
         host.assert_same(10)
 
 
@@ -616,10 +612,8 @@ def lab_up_killed():
     require_root()
     host = Host()
     for _ in range(20):
-        with started("lab", "up", NAME, "--topology", "router", "--fault", "netfilter") as process:
-            time.sleep(random.uniform(0, 0.3))
-            process.kill()
-            process.communicate()
+        with killed_within(0.3, "lab", "up", NAME, "--topology", "router", "--fault", "netfilter"):
+            pass
         labs = [lab for lab in pktledger("lab", "list", "-j").json["labs"] if lab["name"] == NAME]
         result = pktledger("lab", "down", NAME)
         assert result.status == (OK if labs else FAILED), result

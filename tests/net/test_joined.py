@@ -19,8 +19,8 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_valid, case, lost, main, pktledger,
-                 require, table, thorough, until)
+from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_error, assert_valid, case, lost, main,
+                 pktledger, require, table, thorough, until)
 from test_to import EACH, PORT, TARGET, Hosts, share
 from wire import enter, inside
 
@@ -314,14 +314,6 @@ def changed(fleet, name, change):
     write_lines(fleet.file("x"), change(lines) or lines)
     yield
     Path(fleet.file("x")).unlink()
-
-
-def assert_error(result, status, *words):
-    assert result.status == status, result
-    errors = [line for line in result.err.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1, result
-    for word in words:
-        assert word in errors[0], f"no word of {word!r}: {result}"
 
 
 def without_end(lines):

@@ -8,15 +8,14 @@ is asserted, and where a fault must have lost some.
 
 import json
 import os
-import random
 import signal
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, Host, assert_balanced, assert_counters_agree, case, first, lost, main,
-                 pktledger, require, require_root, run, started, sysctl, table, thorough, until)
+from lib import (EVERYTHING, Host, assert_balanced, assert_counters_agree, case, first,
+                 killed_within, lost, main, pktledger, require, require_root, run, started, sysctl, table,
+                 thorough, until)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
 MATRIX_COUNT = 1000000 if EVERYTHING else 100000
@@ -348,10 +347,7 @@ def nothing_left_after_SIGKILL():
     """At a random moment of set-up or sending, which is the test's purpose."""
     require_root()
     host = Host()
-    with started(*LONG) as process:
-        time.sleep(random.uniform(0, 1))
-        process.kill()
-        process.communicate()
+    with killed_within(1, *LONG):
         host.assert_same(1)
 
 
