@@ -181,9 +181,12 @@ void tell_maps(void)
 	const struct bpfmap *largest = NULL;
 	char bytes[FMT_MAX], most[FMT_MAX];
 	struct bpfmap *list;
-	int n = bpfmaps_read(&list);
 	uint64_t sum = 0;
+	int n;
 
+	if (!log_shows(LOG_LEVEL_DEBUG))
+		return;
+	n = bpfmaps_read(&list);
 	for (int i = 0; i < n; i++) {
 		sum += list[i].bytes;
 		if (!largest || list[i].bytes > largest->bytes)

@@ -61,11 +61,16 @@ static void clear_locked(void)
 	lg.progress = false;
 }
 
+bool log_shows(enum log_level level)
+{
+	return level <= lg.level;
+}
+
 static void vlog(enum log_level level, const char *fmt, va_list ap)
 {
 	int saved = errno;
 
-	if (level <= lg.level) {
+	if (log_shows(level)) {
 		pthread_mutex_lock(&lg.lock);
 		clear_locked();
 		fprintf(stderr, "%s%s%s", lg.colour ? looks[level].colour : "", looks[level].prefix,

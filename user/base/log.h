@@ -28,6 +28,9 @@ void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether lines of this level are shown: for what is costly to find out. */
+bool log_shows(enum log_level level);
+
 /*
  * One line that overwrites itself, cut to the terminal's width; nothing without a terminal or with
  * -q. Any log line clears it first. Before stdout is written, call log_progress_clear().
