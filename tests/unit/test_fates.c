@@ -438,11 +438,37 @@ static void between_two_checkpoints(void **state)
 	assert_int_equal(tally.unaccounted, 3);
 }
 
+static uint64_t first_open(uint64_t from, uint64_t upto)
+{
+	return fates_first_open(&f, 1, f.base + from, f.base + upto, ignored) - f.base;
+}
+
+static void first_without_a_fate(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < 40; n++)
+		put(1, n, (struct bytes){.arrival = 1});
+	put(1, 9, (struct bytes){.cause = 3});
+	put(1, 10, (struct bytes){.failed = 11});
+	put(1, 11, (struct bytes){.failed = TX_ERRNO_GAP});
+	assert_int_equal(first_open(0, 40), 40);
+	assert_int_equal(first_open(0, 41), 40);
+	put(1, 30, (struct bytes){.cause = IGNORED});
+	assert_int_equal(first_open(0, 40), 30);
+	assert_int_equal(first_open(31, 40), 40);
+	put(1, 10, (struct bytes){.failed = 11, .seen = SEEN_TX_DEVICE});
+	assert_int_equal(first_open(0, 40), 10);
+	fold(1, 20);
+	assert_int_equal(first_open(0, 40), 30);
+	assert_int_equal(first_open(0, 20), 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(window_is_a_power_of_two),
 		FATES_TEST(between_two_checkpoints),
+		FATES_TEST(first_without_a_fate),
 		cmocka_unit_test(numbers_are_drawn_apart_from_other_runs),
 		FATES_TEST(given_numbers_are_taken),
 		FATES_TEST(gaps_are_not_attempted),

@@ -269,6 +269,24 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 	f->tail[slot] = upto;
 }
 
+uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
+			  const uint8_t *ignored)
+{
+	uint64_t number = from < f->tail[slot] ? f->tail[slot] : from;
+
+	while (number < upto) {
+		size_t i = fates_index(f, slot, number);
+
+		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i))
+			number += EIGHT;
+		else if (fate_of(f, i, ignored) != FATE_OPEN)
+			number++;
+		else
+			break;
+	}
+	return number;
+}
+
 static bool is_known(const struct fates *f, size_t i)
 {
 	return f->arrivals[i] || f->cause[i] || f->seen[i];

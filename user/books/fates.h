@@ -107,6 +107,13 @@ void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const u
 			  uint8_t passed, uint8_t missed, uint8_t cause);
 
 /*
+ * The first number of [from, upto) that has no fate and is not folded; `upto`: none. `ignored` as
+ * in fates_fold().
+ */
+uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
+			  const uint8_t *ignored);
+
+/*
  * The highest number + 1 from `from` on, among the `most` that follow and are in the window, of
  * which anything is known; `from`: none.
  */

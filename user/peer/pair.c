@@ -9,9 +9,10 @@
 #include "peer/client.h"
 #include "peer/pair_parts.h"
 #include "run/ports.h"
+#include "run/settle.h"
 #include "run/watch.h"
 
-#define QUIET_NS    200000000  /* no new fate for so long: the books may close */
+#define QUIET_NS    200000000  /* what the far end told last may be as old */
 #define ASK_NS	    1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS 20000000
 
@@ -124,38 +125,6 @@ static void end_sending(struct pair *p, struct error *err)
 		ask(p, PEER_STATUS, err);
 }
 
-/* Waits until no new fate comes and every known queue is empty, or for --settle at most. */
-static void settle(struct pair *p, struct error *err)
-{
-	uint64_t start = pace_now(), quiet_since = start, last = 0, asked = 0;
-	uint64_t next = start + p->spec->interval_ns;
-
-	while (!peer_is_lost(p->peer)) {
-		uint64_t now = pace_now(), fates;
-		struct peer_status near;
-
-		if (now - asked >= ASK_SOON_NS) {
-			ask(p, PEER_STATUS, err);
-			asked = now;
-		}
-		near_status(p->near, &near);
-		fates = near.delivered + near.dropped + p->far_status.delivered +
-			p->far_status.dropped;
-		if (fates != last)
-			quiet_since = now;
-		last = fates;
-		if (now - start >= p->spec->settle_ns ||
-		    (now - quiet_since >= QUIET_NS && near.idle && p->far_status.idle))
-			return;
-		if (p->spec->interval_ns && now >= next) {
-			show(p, start, true);
-			next += p->spec->interval_ns;
-		}
-		if (watch_tick())
-			return;
-	}
-}
-
 /* What each stream came to: as its sender knows, or knew last. */
 static void reached(struct pair *p, uint64_t *upto)
 {
@@ -163,6 +132,71 @@ static void reached(struct pair *p, uint64_t *upto)
 		upto[t] = p->near->sends
 				  ? sender_next(p->near->tx.sender, t) - near_fates(p->near)->base
 				  : p->far_status.next[t];
+}
+
+struct settling_pair {
+	struct pair *pair;
+	uint64_t asked_ns, fates;
+	struct peer_status near;
+	struct error *err;
+};
+
+static bool count_fates(void *arg, uint64_t *fates)
+{
+	struct settling_pair *s = arg;
+	const struct peer_status *far = &s->pair->far_status;
+	uint64_t now = pace_now();
+
+	if (now - s->asked_ns >= ASK_SOON_NS) {
+		ask(s->pair, PEER_STATUS, s->err);
+		s->asked_ns = now;
+	}
+	near_status(s->pair->near, &s->near);
+	*fates = s->fates = s->near.delivered + s->near.dropped + far->delivered + far->dropped;
+	return !peer_is_lost(s->pair->peer);
+}
+
+/* By their sum: which numbers they are of is told when the books close. */
+static bool are_as_many(void *arg)
+{
+	const struct settling_pair *s = arg;
+	uint64_t upto[TRACE_STREAMS] = {}, sent = 0;
+
+	reached(s->pair, upto);
+	for (unsigned t = 0; t < s->pair->spec->threads; t++)
+		sent += upto[t];
+	return s->fates == sent;
+}
+
+static bool are_idle(void *arg)
+{
+	const struct settling_pair *s = arg;
+
+	return s->near.idle && s->pair->far_status.idle;
+}
+
+static void show_settling(void *arg, uint64_t start, uint64_t now)
+{
+	const struct settling_pair *s = arg;
+
+	(void)now;
+	show(s->pair, start, true);
+}
+
+static void settle(struct pair *p, struct error *err)
+{
+	struct settling_pair pair = {.pair = p, .err = err};
+
+	settle_wait(&(struct settling){
+		.most_ns = p->spec->settle_ns,
+		.interval_ns = p->spec->interval_ns,
+		.fates = count_fates,
+		.complete = are_as_many,
+		.quiet_ns = QUIET_NS,
+		.idle = are_idle,
+		.show = show_settling,
+		.arg = &pair,
+	});
 }
 
 static void close_books(struct pair *p, struct result *res, struct error *err)

@@ -183,6 +183,23 @@ uint64_t books_in_reassembly(const struct rig *rig)
 	return rig->fragments ? reassembly_queues(&rig->lab.rx_ns) : 0;
 }
 
+bool books_complete(struct books *b, const struct rig *rig)
+{
+	const struct fates *f = &rig->tracer.fates;
+
+	if (name_causes(b, rig))
+		return false;
+	for (unsigned s = 0; s < rig->spec->threads; s++) {
+		uint64_t next = sender_next(rig->sender, s);
+
+		b->known[s] =
+			fates_first_open(f, (uint16_t)s, b->known[s], next, b->ledger.ignored);
+		if (b->known[s] < next)
+			return false;
+	}
+	return true;
+}
+
 void books_take_receiver(struct books *b, struct rig *rig)
 {
 	receiver_sum(rig->receiver, &b->sink, &b->arrivals);

@@ -19,6 +19,7 @@ struct books {
 	uint64_t unread_confirmed; /* events of the kernel freeing them */
 	uint64_t in_socket;	   /* waiting in a socket's queue when time to settle was over */
 	struct window window;
+	uint64_t known[TRACE_STREAMS]; /* all numbers below have a fate, as books_complete() found */
 };
 
 struct books *books_new(const struct experiment_view *view);
@@ -39,6 +40,9 @@ uint64_t books_in_qdiscs(const struct rig *rig);
 uint64_t books_in_reassembly(const struct rig *rig);
 /* The address of a next hop is being asked for: packets may wait for the answer. */
 bool books_asking(const struct rig *rig);
+
+/* Every number attempted so far has its fate. The sender has ended. */
+bool books_complete(struct books *b, const struct rig *rig);
 
 /* Sums of the receiver, whose threads have ended. */
 void books_take_receiver(struct books *b, struct rig *rig);

@@ -14,11 +14,11 @@
 #include "peer/pair.h"
 #include "run/close.h"
 #include "run/rig.h"
+#include "run/settle.h"
 #include "run/watch.h"
 
-#define QUIET_NS    200000000  /* no new fate for so long: the books may close */
-#define COMPLETE_NS 50000000   /* the same when there are as many fates as numbers */
-#define CONFIRM_NS  1000000000 /* for the events of a closed socket: an RCU grace period */
+#define QUIET_NS   50000000
+#define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period */
 
 uint64_t experiment_memory(void)
 {
@@ -94,8 +94,30 @@ static bool watch(struct rig *rig, struct books *books, struct error *err)
 	return interrupted;
 }
 
-static bool queues_empty(const struct rig *rig)
+struct open_run {
+	struct rig *rig;
+	struct books *books;
+};
+
+static bool count_fates(void *arg, uint64_t *fates)
 {
+	const struct open_run *o = arg;
+
+	*fates = drops_packets(o->rig->tracer.drops) + delivered(o->rig);
+	return true;
+}
+
+static bool is_complete(void *arg)
+{
+	const struct open_run *o = arg;
+
+	return books_complete(o->books, o->rig);
+}
+
+static bool queues_empty(void *arg)
+{
+	const struct rig *rig = ((struct open_run *)arg)->rig;
+
 	if (rig->receiver && rig->fx.reader != READER_NEVER && !receiver_idle(rig->receiver))
 		return false;
 	if (rig->lab.taps && !lab_taps_idle(rig->lab.taps))
@@ -103,29 +125,27 @@ static bool queues_empty(const struct rig *rig)
 	return !books_in_qdiscs(rig) && !books_in_reassembly(rig) && !books_asking(rig);
 }
 
-/* Waits until no new fate comes and every known queue is empty, or for --settle at most. */
+static void show_settling(void *arg, uint64_t start, uint64_t now)
+{
+	const struct open_run *o = arg;
+
+	show(o->rig, o->books, start, now, true);
+}
+
 static void settle(struct rig *rig, struct books *books)
 {
-	uint64_t start = pace_now(), quiet_since = start, last = 0;
-	uint64_t end = start + rig->spec->settle_ns + rig->fx.settle_ns;
-	uint64_t next = start + rig->spec->interval_ns;
+	struct open_run open = {rig, books};
 
-	for (;;) {
-		uint64_t fates = drops_packets(rig->tracer.drops) + delivered(rig);
-		uint64_t now = pace_now(), quiet = fates == sent(rig) ? COMPLETE_NS : QUIET_NS;
-
-		if (fates != last)
-			quiet_since = now;
-		last = fates;
-		if (now >= end || (now - quiet_since >= quiet && queues_empty(rig)))
-			return;
-		if (rig->spec->interval_ns && now >= next) {
-			show(rig, books, start, now, true);
-			next += rig->spec->interval_ns;
-		}
-		if (watch_tick())
-			return;
-	}
+	settle_wait(&(struct settling){
+		.most_ns = rig->spec->settle_ns + rig->fx.settle_ns,
+		.interval_ns = rig->spec->interval_ns,
+		.fates = count_fates,
+		.complete = is_complete,
+		.quiet_ns = QUIET_NS,
+		.idle = queues_empty,
+		.show = show_settling,
+		.arg = &open,
+	});
 }
 
 /*

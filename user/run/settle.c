@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "run/settle.h"
+
+#include "engine/pace.h"
+#include "run/watch.h"
+
+#define SILENT_NS 1000000000 /* what is open after so long stays so */
+
+static bool is_over(const struct settling *s, uint64_t quiet_ns)
+{
+	if (quiet_ns < s->quiet_ns || !s->idle(s->arg))
+		return false;
+	return quiet_ns >= SILENT_NS || s->complete(s->arg);
+}
+
+void settle_wait(const struct settling *s)
+{
+	uint64_t start = pace_now(), next = start + s->interval_ns, quiet_since = start;
+	uint64_t last = 0, fates;
+
+	while (s->fates(s->arg, &fates)) {
+		uint64_t now = pace_now();
+
+		if (fates != last)
+			quiet_since = now;
+		last = fates;
+		if (now - start >= s->most_ns || is_over(s, now - quiet_since))
+			return;
+		if (s->interval_ns && now >= next) {
+			s->show(s->arg, start, now);
+			next += s->interval_ns;
+		}
+		if (watch_tick())
+			return;
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waiting after the last packet was sent, until what became of the packets is known. A packet may
+ * lie where no queue is shown, as in a NAPI poll that gets no CPU: while numbers are open, only a
+ * long silence ends it.
+ */
+#ifndef PKTLEDGER_SETTLE_H
+#define PKTLEDGER_SETTLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct settling {
+	uint64_t most_ns;
+	uint64_t interval_ns; /* show() so often; 0: never */
+	/* A number that changes with each new fate; false: the one who knows it is gone. */
+	bool (*fates)(void *arg, uint64_t *fates);
+	/* Every number has its fate. Asked when no new one came for quiet_ns. */
+	bool (*complete)(void *arg);
+	uint64_t quiet_ns; /* for a copy of a packet, or a fate of one that nobody sent */
+	/* Nothing waits in a queue that can be looked into. */
+	bool (*idle)(void *arg);
+	void (*show)(void *arg, uint64_t start_ns, uint64_t now_ns);
+	void *arg;
+};
+
+/* Returns when all is known, or silent for long, or most_ns are over, or a signal came. */
+void settle_wait(const struct settling *s);
+
+#endif
