@@ -16,9 +16,9 @@ import threading
 from pathlib import Path
 
 QEMU = os.environ.get("VMRUN_QEMU", "qemu-system-x86_64")
-NEEDED = (QEMU, "busybox", "cpio", "modprobe", "xz", "zstd")
+NEEDED = (QEMU, "busybox", "cpio", "modprobe", "setpriv", "xz", "zstd")
 MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
-PACKAGES = "qemu-system-x86 busybox-static cpio kmod xz-utils zstd"
+PACKAGES = "qemu-system-x86 busybox-static cpio kmod util-linux xz-utils zstd"
 UNPACK = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-qdc"], ".gz": ["gzip", "-dc"]}
 NICS = ("vmxnet3", "rtl8139")  # two of each; they count what their rings lose
 TAIL = 30  # lines of the console that are shown
@@ -74,6 +74,7 @@ mount -t cgroup2 cgroup /sys/fs/cgroup; mount -t bpf bpf /sys/fs/bpf
 mount -t tracefs tracefs /sys/kernel/tracing
 ln -sfn /proc/self/fd /dev/fd
 mkdir -p /lib/modules/{release}; mount --bind {modules} /lib/modules/{release}
+modprobe tun # there is no udev that would make /dev/net/tun
 hostname guest; ip link set lo up
 port=/dev/console
 for p in /sys/class/virtio-ports/*; do
@@ -199,7 +200,8 @@ def run(kernel, command, on_line, seconds=600, cpus=2, memory="1G", environment=
             cwd=shlex.quote(os.getcwd()), command=shlex.join(command),
             environment=shlex.join(["env", *environment])))
         with open(f"{out}/qemu.log", "w+") as log, \
-                subprocess.Popen(["nice", "-n", "5", *qemu(kernel, out, cpus, memory)],
+                subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "nice", "-n", "5",
+                                  *qemu(kernel, out, cpus, memory)],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
                                  text=True, errors="replace") as process:
             timer = threading.Timer(seconds, process.kill)
