@@ -162,7 +162,7 @@ int balance_read(__u64 *ctx)
 	struct balance_cell *cell;
 
 	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != IPPROTO_UDP ||
-	    !(ports[port >> 3] & 1 << (port & 7)))
+	    !has_come_to(port))
 		return 0;
 	cell = cell_of(sk->__sk_common.skc_net.net->ns.inum, port);
 	if (!cell || !t)

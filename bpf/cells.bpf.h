@@ -57,12 +57,26 @@ static __always_inline void lengths_came(struct balance_cell *cell, struct balan
 		cell->size_max = d->size;
 }
 
+/* A verifier as of 6.12 knows no bound of what bpf_ntohs() returns. */
+static __always_inline __u8 *byte_of_port(__u16 port)
+{
+	__u32 at = port >> 3;
+
+	barrier_var(at);
+	return &ports[at & (sizeof(ports) - 1)];
+}
+
 static __always_inline void port_came(__u16 port)
 {
-	__u8 mask = 1 << (port & 7);
+	__u8 *byte = byte_of_port(port), mask = 1 << (port & 7);
 
-	if (!(ports[port >> 3] & mask))
-		ports[port >> 3] |= mask;
+	if (!(*byte & mask))
+		*byte |= mask;
+}
+
+static __always_inline bool has_come_to(__u16 port)
+{
+	return *byte_of_port(port) & 1 << (port & 7);
 }
 
 /* How many datagrams `bytes` are that one call has read; 0: not known. */
