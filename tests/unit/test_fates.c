@@ -268,8 +268,8 @@ static void note_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, en
 static void visitor_is_told_of_runs(void **state)
 {
 	static const struct run expected[] = {
-		{1, 0, 1, FATE_DELIVERED, 0}, {1, 2, 2, FATE_DROPPED, 4},
-		{1, 3, 4, FATE_DROPPED, 5},   {1, 5, 5, FATE_OPEN, SEEN_TX_DEVICE},
+		{1, 0, 1, FATE_DELIVERED, 0},	{1, 2, 2, FATE_DROPPED, 4},
+		{1, 3, 4, FATE_DROPPED, 5},	{1, 5, 5, FATE_OPEN, SEEN_TX_DEVICE},
 		{1, 6, 6, FATE_REFUSED, EPERM}, {1, 7, 7, FATE_DELIVERED, 0},
 		{1, 8, 9, FATE_DELIVERED, 0}, /* of the second fold */
 	};
@@ -438,9 +438,14 @@ static void between_two_checkpoints(void **state)
 	assert_int_equal(tally.unaccounted, 3);
 }
 
+static bool rests(const void *arg, uint8_t seen)
+{
+	return arg && seen == SEEN_RX_DEVICE;
+}
+
 static uint64_t first_open(uint64_t from, uint64_t upto)
 {
-	return fates_first_open(&f, 1, f.base + from, f.base + upto, ignored) - f.base;
+	return fates_first_open(&f, 1, f.base + from, f.base + upto, ignored, rests, &f) - f.base;
 }
 
 static void first_without_a_fate(void **state)
@@ -460,6 +465,8 @@ static void first_without_a_fate(void **state)
 	assert_int_equal(first_open(0, 40), 10);
 	fold(1, 20);
 	assert_int_equal(first_open(0, 40), 30);
+	put(1, 30, (struct bytes){.seen = SEEN_RX_DEVICE});
+	assert_int_equal(first_open(0, 40), 40);
 	assert_int_equal(first_open(0, 20), 20);
 }
 

@@ -57,6 +57,7 @@ static void wait_for(struct path *p, uint64_t most_ns, uint64_t interval_ns)
 {
 	settle_wait(&(struct settling){
 		.most_ns = most_ns,
+		.silent_ns = 200000000,
 		.interval_ns = interval_ns,
 		.fates = fates,
 		.complete = complete,
@@ -93,7 +94,7 @@ static void a_full_queue_is_given_all_the_time(void **state)
 	struct path p = {.waiting = UINT32_MAX};
 
 	(void)state;
-	wait_for(&p, 1500000000, 0);
+	wait_for(&p, 400000000, 0);
 	assert_int_equal(p.asked, 0);
 	assert_true(p.rounds > 2);
 }

@@ -270,7 +270,8 @@ void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ig
 }
 
 uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
-			  const uint8_t *ignored)
+			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
+			  const void *arg)
 {
 	uint64_t number = from < f->tail[slot] ? f->tail[slot] : from;
 
@@ -279,7 +280,7 @@ uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, u
 
 		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i))
 			number += EIGHT;
-		else if (fate_of(f, i, ignored) != FATE_OPEN)
+		else if (fate_of(f, i, ignored) != FATE_OPEN || rests(arg, f->seen[i]))
 			number++;
 		else
 			break;

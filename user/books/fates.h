@@ -107,11 +107,12 @@ void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const u
 			  uint8_t passed, uint8_t missed, uint8_t cause);
 
 /*
- * The first number of [from, upto) that has no fate and is not folded; `upto`: none. `ignored` as
- * in fates_fold().
+ * The first number of [from, upto) that is not folded and has no fate, nor rests where none comes:
+ * `rests` is told its `seen`. `upto`: none. `ignored` as in fates_fold().
  */
 uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
-			  const uint8_t *ignored);
+			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
+			  const void *arg);
 
 /*
  * The highest number + 1 from `from` on, among the `most` that follow and are in the window, of

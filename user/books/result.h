@@ -65,7 +65,7 @@ struct result_errno {
 struct result_losses { /* what the program itself lost or could not see */
 	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
 	uint64_t suppressed; /* losses for which there is evidence that tracing was off */
-	char suppressed_evidence[160];
+	char suppressed_evidence[200];
 };
 
 struct result_cost { /* of the threads of one end */

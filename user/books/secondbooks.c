@@ -388,6 +388,13 @@ uint64_t secondbooks_reassembled(const struct counters_deltas *deltas)
 	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
 }
 
+uint64_t secondbooks_timed_out(const struct counters_deltas *deltas)
+{
+	static const char *const names[] = {"Ip:ReasmTimeout", "Ip6ReasmTimeout"};
+
+	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
+}
+
 void secondbooks_free(struct secondbooks *b)
 {
 	if (!b)

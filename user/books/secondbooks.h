@@ -130,6 +130,9 @@ uint64_t secondbooks_replies(const struct counters_deltas *deltas);
 /* Datagrams that the receiver has put together of fragments: ReasmOKs of RFC 4293. */
 uint64_t secondbooks_reassembled(const struct counters_deltas *deltas);
 
+/* Of which fragments were freed because others did not come in time. */
+uint64_t secondbooks_timed_out(const struct counters_deltas *deltas);
+
 void secondbooks_free(struct secondbooks *b);
 
 #endif

@@ -148,3 +148,37 @@ void settle_by_counter(const struct secondbooks *second, const struct counters_d
 	settle_ring(deltas, rig, res);
 	settle_xdp(second, deltas, rig, res);
 }
+
+/* Datagrams that a timer gave up, as far as events told of it. */
+static uint64_t timed_out(const struct result *res)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		if (!strcmp(res->cause[i].reason, "FRAG_REASM_TIMEOUT"))
+			n += res->cause[i].packets;
+	}
+	return n;
+}
+
+void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
+{
+	uint64_t moved = secondbooks_timed_out(deltas), told = timed_out(res), unseen;
+	struct result_losses *losses = &res->losses;
+
+	/* Where others were lost, what was left of them has timed out, too. */
+	if (res->dropped != told || res->fragments.made != res->fragments.seen)
+		return;
+	told += res->fragments.unmatched;
+	if (moved <= told || res->unaccounted <= losses->suppressed)
+		return;
+	unseen = res->unaccounted - losses->suppressed;
+	if (unseen > moved - told)
+		unseen = moved - told;
+	losses->suppressed += unseen;
+	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
+		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run on "
+		 "top "
+		 "of PID 1, where this kernel skips tracing programs",
+		 (unsigned long long)moved, (unsigned long long)told);
+}

@@ -21,4 +21,11 @@
 void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
 		       const struct rig *rig, struct result *res);
 
+/*
+ * Where a timer that frees fragments is the only loss: numbers that are open because no event told
+ * of it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open, with
+ * that as evidence in own_losses.
+ */
+void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res);
+
 #endif

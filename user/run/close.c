@@ -183,6 +183,15 @@ uint64_t books_in_reassembly(const struct rig *rig)
 	return rig->fragments ? reassembly_queues(&rig->lab.rx_ns) : 0;
 }
 
+static bool rests(const void *arg, uint8_t seen)
+{
+	const struct rig *rig = arg;
+
+	if (has_bridge(rig) && (seen & SEEN_BRIDGE) == SEEN_BRIDGE_IN)
+		return true;
+	return rig->fx.reader == READER_NEVER && (seen & SEEN_MASK) >= SEEN_RX_DEVICE;
+}
+
 bool books_complete(struct books *b, const struct rig *rig)
 {
 	const struct fates *f = &rig->tracer.fates;
@@ -192,8 +201,8 @@ bool books_complete(struct books *b, const struct rig *rig)
 	for (unsigned s = 0; s < rig->spec->threads; s++) {
 		uint64_t next = sender_next(rig->sender, s);
 
-		b->known[s] =
-			fates_first_open(f, (uint16_t)s, b->known[s], next, b->ledger.ignored);
+		b->known[s] = fates_first_open(f, (uint16_t)s, b->known[s], next, b->ledger.ignored,
+					       rests, rig);
 		if (b->known[s] < next)
 			return false;
 	}
@@ -336,6 +345,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 	if (!rc) {
 		ledger_compare(second, res);
 		settle_by_counter(second, &deltas, rig, res);
+		name_unseen_timeouts(&deltas, res);
 		confirm_unread(b, res);
 		res->replies = secondbooks_replies(&deltas);
 		res->reassembled = secondbooks_reassembled(&deltas);

@@ -19,7 +19,7 @@ struct books {
 	uint64_t unread_confirmed; /* events of the kernel freeing them */
 	uint64_t in_socket;	   /* waiting in a socket's queue when time to settle was over */
 	struct window window;
-	uint64_t known[TRACE_STREAMS]; /* all numbers below have a fate, as books_complete() found */
+	uint64_t known[TRACE_STREAMS]; /* for books_complete(): numbers below are */
 };
 
 struct books *books_new(const struct experiment_view *view);
@@ -41,7 +41,10 @@ uint64_t books_in_reassembly(const struct rig *rig);
 /* The address of a next hop is being asked for: packets may wait for the answer. */
 bool books_asking(const struct rig *rig);
 
-/* Every number attempted so far has its fate. The sender has ended. */
+/*
+ * Every number attempted so far has its fate, or is where none will come: in a bridge that did not
+ * pass it on, in a socket that nobody reads. The sender has ended.
+ */
 bool books_complete(struct books *b, const struct rig *rig);
 
 /* Sums of the receiver, whose threads have ended. */

@@ -4,13 +4,11 @@
 #include "engine/pace.h"
 #include "run/watch.h"
 
-#define SILENT_NS 1000000000 /* what is open after so long stays so */
-
 static bool is_over(const struct settling *s, uint64_t quiet_ns)
 {
 	if (quiet_ns < s->quiet_ns || !s->idle(s->arg))
 		return false;
-	return quiet_ns >= SILENT_NS || s->complete(s->arg);
+	return quiet_ns >= s->silent_ns || s->complete(s->arg);
 }
 
 void settle_wait(const struct settling *s)

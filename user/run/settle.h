@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waiting after the last packet was sent, until what became of the packets is known. A packet may
- * lie where no queue is shown, as in a NAPI poll that gets no CPU: while numbers are open, only a
- * long silence ends it.
+ * Waiting after the last packet was sent, until what became of each packet is known. It may lie
+ * where no queue is shown, as in the ring of a device whose NAPI thread gets no CPU.
  */
 #ifndef PKTLEDGER_SETTLE_H
 #define PKTLEDGER_SETTLE_H
@@ -12,6 +11,7 @@
 
 struct settling {
 	uint64_t most_ns;
+	uint64_t silent_ns;   /* so long without a new fate ends it: some losses leave no event */
 	uint64_t interval_ns; /* show() so often; 0: never */
 	/* A number that changes with each new fate; false: the one who knows it is gone. */
 	bool (*fates)(void *arg, uint64_t *fates);
@@ -24,7 +24,7 @@ struct settling {
 	void *arg;
 };
 
-/* Returns when all is known, or silent for long, or most_ns are over, or a signal came. */
+/* Returns when all is known, or nothing more came, or most_ns are over, or a signal came. */
 void settle_wait(const struct settling *s);
 
 #endif
