@@ -36,7 +36,9 @@ const struct opt socket_send_opts[] = {
 	{"gso", 0, OPT_FLAG, offsetof(struct tuning, send.gso),
 	 .help = "up to 64 datagrams in one message (UDP_SEGMENT); --tx socket"},
 	{"unconnected", 0, OPT_FLAG, offsetof(struct tuning, send.unconnected),
-	 .help = "do not connect(): each datagram is routed on its own; --tx socket"},
+	 .help = "do not connect(): each datagram is routed on its own, as fragments of IPv4 "
+		 "always "
+		 "are; --tx socket"},
 	{"tx-cpu", 0, OPT_UINT, offsetof(struct tuning, tx.cpu),
 	 .set_offset = OPT_SET(struct tuning, tx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
 	 .default_text = "chosen", .help = "CPU of the first sending thread; the others follow"},

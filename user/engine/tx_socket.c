@@ -16,6 +16,7 @@
 
 #include "engine/pace.h"
 #include "engine/tx_socket_parts.h"
+#include "host/reassembly.h"
 #include "stamp.h"
 
 #define BATCH	    64	      /* messages a call */
@@ -32,6 +33,7 @@ struct tx {
 	unsigned batch;	      /* datagrams a call */
 	unsigned segments;    /* datagrams a message */
 	int sndbuf;
+	bool connected;
 	struct failures failures;
 	uint8_t *payload; /* batch x cfg->flow->payload */
 	union address to;
@@ -77,21 +79,36 @@ static void prepare_batch(struct tx *tx)
 
 		tx->iov[i] = (struct iovec){tx->payload + i * bytes, bytes};
 		tx->msg[i].msg_hdr = (struct msghdr){.msg_iov = &tx->iov[i], .msg_iovlen = 1};
-		if (!cfg->socket.unconnected)
+		if (tx->connected)
 			continue;
 		tx->msg[i].msg_hdr.msg_name = &tx->to;
 		tx->msg[i].msg_hdr.msg_namelen = to;
 	}
 }
 
-/* The kernel chooses the source port if the flow has none. */
-static int open_flow(const struct tx_config *cfg, unsigned index, struct error *err)
+/*
+ * Connected sockets choose IPv4 IDs each on its own, others of one count of the host's for the pair
+ * of addresses (ip_select_ident_segs()): only these tell the fragments of datagrams apart.
+ */
+static bool is_to_connect(const struct tx_config *cfg)
 {
+	const struct flow *f = cfg->flow;
+	struct endpoint to = {.family = f->family, .ip4 = f->dst4, .ip6 = f->dst6};
+
+	if (cfg->socket.unconnected)
+		return false;
+	return f->family != AF_INET || !reassembly_fragments(&to, f->payload);
+}
+
+/* The kernel chooses the source port if the flow has none. */
+static int open_flow(const struct tx *tx, unsigned index, struct error *err)
+{
+	const struct tx_config *cfg = tx->cfg;
 	struct flow f = *cfg->flow;
 
 	if (f.src_port)
 		f.src_port = (uint16_t)(f.src_port + index);
-	return sender_socket(cfg, &f, false, false, err);
+	return sender_socket(cfg, &f, &(struct sender_socket){.connected = tx->connected}, err);
 }
 
 static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct error *err)
@@ -107,6 +124,7 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 	if (!tx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	tx->cfg = cfg;
+	tx->connected = is_to_connect(cfg);
 	plan_batch(tx);
 	tx->fd = calloc(flows, sizeof(*tx->fd));
 	tx->payload = malloc((size_t)tx->batch * cfg->flow->payload);
@@ -115,7 +133,7 @@ static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct e
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	for (unsigned i = 0; i < flows; i++) {
-		int fd = open_flow(cfg, cfg->first_flow + i, err);
+		int fd = open_flow(tx, cfg->first_flow + i, err);
 
 		if (fd < 0) {
 			tx_socket_close(tx);

@@ -109,14 +109,14 @@ static int bind_and_connect(int fd, const struct flow *f, bool connected, struct
 				 "cannot use source port %u: %s", f->src_port, strerror(errno));
 	len = address_of(f, false, &a);
 	if (connected && connect(fd, &a.any, len))
-		return error_set(err, STATUS_FAILED, -errno, "check the address and the route to it",
-				 "cannot send to port %u of the target: %s", f->dst_port,
-				 strerror(errno));
+		return error_set(
+			err, STATUS_FAILED, -errno, "check the address and the route to it",
+			"cannot send to port %u of the target: %s", f->dst_port, strerror(errno));
 	return 0;
 }
 
-int sender_socket(const struct tx_config *cfg, const struct flow *f, bool shared, bool foreign,
-		  struct error *err)
+int sender_socket(const struct tx_config *cfg, const struct flow *f,
+		  const struct sender_socket *kind, struct error *err)
 {
 	int fd = socket(f->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
@@ -129,9 +129,9 @@ int sender_socket(const struct tx_config *cfg, const struct flow *f, bool shared
 	if (!rc)
 		rc = set_segment(fd, cfg, err);
 	if (!rc)
-		rc = set_source(fd, f, shared, foreign, err);
+		rc = set_source(fd, f, kind->shared, kind->foreign, err);
 	if (!rc)
-		rc = bind_and_connect(fd, f, !cfg->socket.unconnected, err);
+		rc = bind_and_connect(fd, f, kind->connected, err);
 	if (!rc)
 		return fd;
 	close(fd);

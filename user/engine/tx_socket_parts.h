@@ -16,20 +16,25 @@ union address {
 /* Of a flow's source or destination. Returns its length. */
 socklen_t address_of(const struct flow *f, bool source, union address *a);
 
+struct sender_socket {
+	bool connected;
+	bool shared;  /* several have the source port, and differ in the destination only */
+	bool foreign; /* the source address need not be this host's */
+};
+
 /*
- * A socket for the 5-tuple of `f` as `cfg` asks for it: buffer, TTL, TOS, GSO, and connected unless
- * that is not wanted. `shared`: several sockets have the source port, and differ in the destination
- * only; `foreign`: the source address need not be this host's. Returns it or -errno.
+ * A socket for the 5-tuple of `f` as `cfg` asks for it: buffer, TTL, TOS, GSO. Returns it or
+ * -errno.
  */
-int sender_socket(const struct tx_config *cfg, const struct flow *f, bool shared, bool foreign,
-		  struct error *err);
+int sender_socket(const struct tx_config *cfg, const struct flow *f,
+		  const struct sender_socket *kind, struct error *err);
 
 /* SO_SNDBUF as it is. */
 int sender_socket_room(int fd);
 
 /*
- * Waits while the send buffer of `room` bytes is half full or more, as poll() means "writable". False:
- * it still is, after a while.
+ * Waits while the send buffer of `room` bytes is half full or more, as poll() means "writable".
+ * False: it still is, after a while.
  */
 bool wait_for_room(int fd, int room, struct tx_stats *stats);
 

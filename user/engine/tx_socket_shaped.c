@@ -45,7 +45,11 @@ static int open_flow(const struct tx_config *cfg, uint64_t index, struct error *
 	struct flow f;
 
 	shape_tuple(cfg->shape, cfg->flow, index, &f);
-	return sender_socket(cfg, &f, true, cfg->shape->src_addr.n, err);
+	return sender_socket(cfg, &f,
+			     &(struct sender_socket){.connected = true,
+						     .shared = true,
+						     .foreign = cfg->shape->src_addr.n},
+			     err);
 }
 
 static void tx_close(struct tx *tx)
