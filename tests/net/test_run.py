@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, Host, assert_balanced, assert_counters_agree, case, first,
+from lib import (EVERYTHING, TIMEOUT, Host, assert_balanced, assert_counters_agree, case, first,
                  killed_within, lost, main, pktledger, require, require_root, run, started, sysctl, table,
                  thorough, until)
 
@@ -297,7 +297,7 @@ def two_at_once(fault, count, options):
     require_root()
     options = ["run", "-j", "--count", str(count), "--fault", fault, *options]
     with started(*options) as one, started(*options) as other:
-        documents = [json.loads(process.communicate(timeout=60)[0]) for process in (one, other)]
+        documents = [json.loads(process.communicate(timeout=TIMEOUT)[0]) for process in (one, other)]
     for document in documents:
         assert_balanced(document, attempted=count)
         assert_counters_agree(document, fault.partition(":")[0])
@@ -323,7 +323,7 @@ def books_closed_after(number):
     with started(*LONG) as process:
         start_of(process)
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, err
     end = json.loads(out.splitlines()[-1])
     assert end["event"] == "end"

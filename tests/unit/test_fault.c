@@ -331,6 +331,8 @@ static void test_topology(void **state)
 	req.topology = LAB_TAP;
 	not_planned("tx_device", &req, -EINVAL, STATUS_USAGE, "needs a veth, not a tap");
 	assert_int_equal(planned("netfilter", &req).topology, LAB_TAP);
+	req.topology = LAB_VXLAN;
+	not_planned("xdp:devmap", &req, -EINVAL, STATUS_USAGE, "needs a veth, not a vxlan");
 }
 
 /* The limit is well below what the sender may have in flight, at any size. */

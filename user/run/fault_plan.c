@@ -48,17 +48,31 @@ static void measure_datagram(struct plan *p)
 	p->segments = req->segments ? req->segments : 1;
 }
 
+/* What is not done to the devices of a topology. */
+static uint64_t foreign_to(enum lab_topology topology)
+{
+	switch (topology) {
+	case LAB_TAP:
+		return FAULTS_OF_VETH;
+	case LAB_VXLAN:
+		return FAULTS_OF_VETH | FAULTS_OF_XDP_DRIVER;
+	default:
+		return 0;
+	}
+}
+
 /* Packets have to come past what loses them. */
 static int plan_topology(struct plan *p)
 {
 	enum lab_topology needed = fault_topology(p->list);
+	uint64_t foreign;
 
 	p->fx->topology = p->req->topology_fixed ? p->req->topology : needed;
-	if ((p->fx->topology == LAB_TAP || p->fx->topology == LAB_VXLAN) &&
-	    p->list->set & FAULTS_OF_VETH)
+	foreign = p->list->set & foreign_to(p->fx->topology);
+	if (foreign)
 		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "--fault %s needs a veth, not a %s",
-				 fault_values[__builtin_ctzll(p->list->set & FAULTS_OF_VETH)].name,
+				 fault_values[__builtin_ctzll(foreign)].name,
 				 lab_topologies[p->fx->topology].name);
 	if (needed == LAB_PAIR || needed == p->fx->topology)
 		return 0;

@@ -77,6 +77,9 @@ enum lab_topology fault_topology(const struct fault_list *list);
 	 FAULT_BIT(FAULT_BACKLOG_FLOW_LIMIT) | FAULT_BIT(FAULT_XDP) |                              \
 	 FAULT_BIT(FAULT_XDP_ABORTED) | FAULT_BIT(FAULT_XDP_CPUMAP))
 
+/* A tap's driver runs XDP programs, that of a vxlan does not. */
+#define FAULTS_OF_XDP_DRIVER (FAULT_BIT(FAULT_XDP_REDIRECT) | FAULT_BIT(FAULT_XDP_DEVMAP))
+
 /* Of an XDP program in the driver. */
 static inline bool fault_is_native_xdp(const struct fault_list *list)
 {
