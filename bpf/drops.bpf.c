@@ -13,6 +13,7 @@
 #include "copy.bpf.h"
 #include "find.bpf.h"
 #include "maps.bpf.h"
+#include "second.bpf.h"
 
 #define MAX_QUEUE (1 << 22) /* datagrams walked in a socket's queue */
 
@@ -106,15 +107,16 @@ static __always_inline bool has_arrived(__u64 word)
 	return arrived && *arrived;
 }
 
-/* `cause`: with what the tracepoint tells. */
+/* `cause`: with what the tracepoint tells. `second`: see second.bpf.h. */
 static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
-				      struct sock *rx_sk, bool paged)
+				      struct sock *rx_sk, bool paged, bool second)
 {
 	struct packet_place at = place_of(skb);
 	const struct stamp_reader reader = {skb, &at, paged};
 	struct skb_shared_info *shared;
 	__u16 size, segments = 1;
 	struct packet p = {};
+	bool known;
 	__u32 index;
 
 	switch (find_number(&reader, cause->location, &p)) {
@@ -131,6 +133,7 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 	}
 	if (sink_takes && has_arrived(p.word))
 		return 0;
+	known = second && is_settled(p.word);
 	cause_place(cause, skb, rx_sk);
 	if (cause->reason == cfg.reason_netfilter)
 		cause_route(cause, skb);
@@ -146,45 +149,60 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 		settle_segments(&reader, &p, index, size, segments);
 	else
 		settle(p.word, index);
-	count(index, segments, p.l3_bytes, skb->truesize);
+	if (!known)
+		count(index, segments, p.l3_bytes, skb->truesize);
 	return 0;
 }
 
-static __always_inline int dropped(__u64 *ctx, bool paged)
+static __always_inline int dropped(__u64 *ctx, bool paged, bool second)
 {
 	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_KFREE_SKB};
 	struct sk_buff *skb = (void *)ctx[0];
 	struct sock *rx_sk = NULL;
 
-	if (is_elsewhere(skb, cause.location) ||
+	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second) || is_elsewhere(skb, cause.location) ||
 	    cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
 		return 0;
 	if (cfg.has_reason)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)
 		rx_sk = (void *)ctx[3];
-	return end_of_skb(skb, &cause, rx_sk, paged);
+	return end_of_skb(skb, &cause, rx_sk, paged, second);
 }
 
-SEC("tp_btf/kfree_skb")
+SEC("?tp_btf/kfree_skb")
 int kfree_skb(__u64 *ctx)
 {
-	return dropped(ctx, false);
+	return dropped(ctx, false, false);
+}
+
+SEC("?tp_btf/kfree_skb")
+int kfree_skb_2nd(__u64 *ctx)
+{
+	return dropped(ctx, false, true);
 }
 
 SEC("?tp_btf/kfree_skb")
 int kfree_skb_paged(__u64 *ctx)
 {
-	return dropped(ctx, true);
+	return dropped(ctx, true, false);
+}
+
+SEC("?tp_btf/kfree_skb")
+int kfree_paged_2nd(__u64 *ctx)
+{
+	return dropped(ctx, true, true);
 }
 
 /* Freed as if it had been used up. Of a clone nothing is known: another one may have gone on. */
-static __always_inline int consumed(__u64 *ctx, bool paged)
+static __always_inline int consumed(__u64 *ctx, bool paged, bool second)
 {
 	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_CONSUME_SKB};
 	struct sk_buff *skb = (void *)ctx[0];
 	bool found = false;
 
+	if (!is_my_turn(skb, OBSERVER_CONSUME_SKB, second))
+		return 0;
 #pragma unroll
 	for (int i = 0; i < TRACE_CONSUMING; i++)
 		found |= is_within(&cfg.consuming[i], cause.location);
@@ -192,19 +210,31 @@ static __always_inline int consumed(__u64 *ctx, bool paged)
 		return 0;
 	if (BPF_CORE_READ_BITFIELD(skb, cloned))
 		cause.flags = CAUSE_COPY;
-	return end_of_skb(skb, &cause, NULL, paged);
+	return end_of_skb(skb, &cause, NULL, paged, second);
 }
 
 SEC("?tp_btf/consume_skb")
 int consume_skb(__u64 *ctx)
 {
-	return consumed(ctx, false);
+	return consumed(ctx, false, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int consume_skb_2nd(__u64 *ctx)
+{
+	return consumed(ctx, false, true);
 }
 
 SEC("?tp_btf/consume_skb")
 int consume_skb_paged(__u64 *ctx)
 {
-	return consumed(ctx, true);
+	return consumed(ctx, true, false);
+}
+
+SEC("?tp_btf/consume_skb")
+int cons_paged_2nd(__u64 *ctx)
+{
+	return consumed(ctx, true, true);
 }
 
 /* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called.

@@ -86,6 +86,13 @@ static __noinline bool settle(__u64 word, __u32 index)
 	return true;
 }
 
+static __noinline bool is_settled(__u64 word)
+{
+	__u8 *fate = number_byte(&fates, word, NULL);
+
+	return fate && *fate;
+}
+
 /* Whether an end is to be counted: another run's is not, unless whoever sends is not known. */
 static __always_inline bool is_counted(__u64 word)
 {

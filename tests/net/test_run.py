@@ -288,6 +288,16 @@ def pass_leaves_it_to_the_socket():
     assert_counters_agree(document, "rcvbuf")
 
 
+@case
+def losses_on_top_of_losses():
+    """A softirq drops packets while the sender's own are being dropped on that CPU."""
+    require_root()
+    end = pktledger("run", "-j", "--count", "60000", "--size", "64", "--threads", "2", "--rcvbuf", "4k",
+                    "--rps", "1", "--fault", "netfilter:output=50%").json["end"]
+    assert not end["own_losses"]["recursion_misses"], end["own_losses"]
+    assert end["unaccounted"] == end["own_losses"]["suppressed"], end
+
+
 @table(first(1, [
     ("datagrams", "rcvbuf", 200000, []),
     ("fragments", "ip_frag:mem", 20000, ["--length", "4000", "--ipv6"]),

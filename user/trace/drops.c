@@ -13,21 +13,41 @@
 #include "drops.skel.h"
 #include "trace/load.h"
 
+/* The observers of skbs, each with its second program (bpf/second.bpf.h). */
+struct observers {
+	struct bpf_program *kfree[2], *consume[2];
+};
+
 struct drops {
 	struct drops_bpf *skel;
 	bool paged;
 	int cpus;
-	struct trace_count *percpu; /* scratch, one a CPU */
-	struct trace_tails *tails;  /* mapped; NULL: not yet */
+	struct trace_count *percpu;		/* scratch, one a CPU */
+	struct trace_tails *tails;		/* mapped; NULL: not yet */
+	struct bpf_link *kfree[2], *consume[2]; /* of the observers */
 };
 
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
+
+static struct observers observers_of(const struct drops_bpf *s, bool paged)
+{
+	if (paged)
+		return (struct observers){
+			{s->progs.kfree_skb_paged, s->progs.kfree_paged_2nd},
+			{s->progs.consume_skb_paged, s->progs.cons_paged_2nd},
+		};
+	return (struct observers){
+		{s->progs.kfree_skb, s->progs.kfree_skb_2nd},
+		{s->progs.consume_skb, s->progs.consume_skb_2nd},
+	};
+}
 
 /* Opens and loads the programs; `paged`: those that read stamps in pages (bpf/paged.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
 	bool consumes = cfg->consuming[0].end;
+	struct observers o;
 	int rc;
 
 	log_libbpf_clear();
@@ -42,10 +62,11 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
 	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
 	bpf_program__set_autoload(d->skel->progs.xdp_cpumap_enqueue, xdp);
-	bpf_program__set_autoload(d->skel->progs.kfree_skb, !paged);
-	bpf_program__set_autoload(d->skel->progs.kfree_skb_paged, paged);
-	bpf_program__set_autoload(d->skel->progs.consume_skb, consumes && !paged);
-	bpf_program__set_autoload(d->skel->progs.consume_skb_paged, consumes && paged);
+	o = observers_of(d->skel, paged);
+	for (int i = 0; i < 2; i++) {
+		bpf_program__set_autoload(o.kfree[i], true);
+		bpf_program__set_autoload(o.consume[i], consumes);
+	}
 	d->paged = paged;
 	rc = drops_bpf__load(d->skel);
 	if (!rc)
@@ -93,27 +114,20 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 	return 0;
 }
 
-static struct bpf_program *kfree_program(const struct drops *d)
-{
-	return d->paged ? d->skel->progs.kfree_skb_paged : d->skel->progs.kfree_skb;
-}
-
-static struct bpf_program *consume_program(const struct drops *d)
-{
-	return d->paged ? d->skel->progs.consume_skb_paged : d->skel->progs.consume_skb;
-}
-
 int drops_attach(struct drops *d, struct error *err)
 {
+	const struct observers o = observers_of(d->skel, d->paged);
 	struct drops_bpf *s = d->skel;
-	struct bpf_program *consume = consume_program(d);
 
-	s->links.kfree_skb = bpf_program__attach(kfree_program(d));
-	if (!s->links.kfree_skb)
-		return trace_load_error(err, -errno);
-	if (bpf_program__autoload(consume)) {
-		s->links.consume_skb = bpf_program__attach(consume);
-		if (!s->links.consume_skb)
+	/* in this order: the second is called behind the first */
+	for (int i = 0; i < 2; i++) {
+		d->kfree[i] = bpf_program__attach(o.kfree[i]);
+		if (!d->kfree[i])
+			return trace_load_error(err, -errno);
+		if (!bpf_program__autoload(o.consume[i]))
+			continue;
+		d->consume[i] = bpf_program__attach(o.consume[i]);
+		if (!d->consume[i])
 			return trace_load_error(err, -errno);
 	}
 	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
@@ -328,6 +342,36 @@ static uint64_t misses_of(const struct bpf_program *prog)
 	return info.recursion_misses;
 }
 
+/* By a second program, because it was running when they ended. */
+static int read_taken(const struct drops *d, uint64_t *taken)
+{
+	struct trace_begun *each = calloc((size_t)d->cpus, sizeof(*each));
+	__u32 zero = 0;
+	int rc = each ? 0 : -ENOMEM;
+
+	*taken = 0;
+	if (!rc && bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.begun), &zero, each))
+		rc = -errno;
+	for (int i = 0; !rc && i < d->cpus; i++)
+		*taken += each[i].taken;
+	free(each);
+	return rc;
+}
+
+/* What an observer missed is no loss where its second program took it. */
+static int read_misses(const struct drops *d, uint64_t *misses)
+{
+	const struct observers o = observers_of(d->skel, d->paged);
+	uint64_t missed = misses_of(o.kfree[0]) + misses_of(o.consume[0]), taken;
+	int rc = read_taken(d, &taken);
+
+	*misses = (missed > taken ? missed - taken : 0) +
+		  misses_of(d->skel->progs.xdp_redirect_err) +
+		  misses_of(d->skel->progs.xdp_devmap_xmit) +
+		  misses_of(d->skel->progs.xdp_cpumap_enqueue);
+	return rc;
+}
+
 int drops_read_losses(const struct drops *d, struct drops_losses *l)
 {
 	struct trace_loss *each = calloc((size_t)d->cpus, sizeof(*each));
@@ -348,11 +392,7 @@ int drops_read_losses(const struct drops *d, struct drops_losses *l)
 		l->bpf.gso_split += each[i].gso_split;
 	}
 	free(each);
-	l->recursion_misses = misses_of(kfree_program(d)) + misses_of(consume_program(d)) +
-			      misses_of(d->skel->progs.xdp_redirect_err) +
-			      misses_of(d->skel->progs.xdp_devmap_xmit) +
-			      misses_of(d->skel->progs.xdp_cpumap_enqueue);
-	return rc;
+	return rc ? rc : read_misses(d, &l->recursion_misses);
 }
 
 /* The socket iterator shows the sockets of the namespace in which it is read. */
@@ -391,6 +431,10 @@ void drops_close(struct drops *d)
 		return;
 	if (d->tails)
 		munmap(d->tails, sizeof(*d->tails));
+	for (int i = 0; i < 2; i++) {
+		bpf_link__destroy(d->kfree[i]);
+		bpf_link__destroy(d->consume[i]);
+	}
 	drops_bpf__destroy(d->skel);
 	free(d->percpu);
 	free(d);

@@ -18,7 +18,7 @@ struct bpf_object;
 
 struct drops_losses {
 	struct trace_loss bpf;
-	uint64_t recursion_misses; /* of all programs, bpf_prog_info */
+	uint64_t recursion_misses; /* events while our programs ran on that CPU: nobody saw them */
 };
 
 /* A cause as counted on all CPUs. */
