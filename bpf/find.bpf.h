@@ -141,7 +141,7 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 
 	from = packet_l3(at, &proto);
 	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
-	    !fragment_parse(l3, &key, &offset, &l4))
+	    !fragment_parse(l3, &key, &offset, &l4) || from + l4 > at->tail)
 		return PACKET_OTHER;
 	if (!offset)
 		word = first_word(r, from + l4);

@@ -137,10 +137,16 @@ static __always_inline int packet_l3(const struct packet_place *at, __u16 *proto
 	return at->data - at->head;
 }
 
-/* The payload ends before a stamp does: as it was sent, or because the rest is in fragments. */
-static __always_inline int packet_short(const __u8 *udp)
+/*
+ * The linear part ends before a stamp does: as it was sent, or because the rest is in pages. If it
+ * ends before the payload, what was read as headers is memory that held another packet.
+ */
+static __always_inline int packet_short(const struct packet_place *at, const struct packet *p,
+					const __u8 *udp)
 {
-	return be16_at(udp + 4) < UDP_HLEN + STAMP_LEN ? PACKET_OTHER : PACKET_UNREADABLE;
+	if (p->payload > at->tail || be16_at(udp + 4) < UDP_HLEN + STAMP_LEN)
+		return PACKET_OTHER;
+	return PACKET_UNREADABLE;
 }
 
 static __always_inline int packet_parse(const struct packet_place *at, __u16 port, struct packet *p)
@@ -167,7 +173,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 		if (port && be16_at(b.at + 22) != port)
 			return PACKET_OTHER;
 		if (p->payload + STAMP_LEN > at->tail)
-			return packet_short(b.at + 20);
+			return packet_short(at, p, b.at + 20);
 		if (be16_at(b.at + 28) != STAMP_MAGIC)
 			return PACKET_OTHER;
 		p->word = be64_at(b.at + 30);
@@ -179,7 +185,7 @@ static __always_inline int packet_parse(const struct packet_place *at, __u16 por
 		p->l3_bytes = IP6_HLEN + be16_at(b.at + 4);
 		p->payload = l3 + IP6_HLEN + UDP_HLEN;
 		if (p->payload + STAMP_LEN > at->tail)
-			return packet_short(b.at + IP6_HLEN);
+			return packet_short(at, p, b.at + IP6_HLEN);
 		if (be16_at(b.at + 48) != STAMP_MAGIC)
 			return PACKET_OTHER;
 		p->word = be64_halves(b.at + 50);
