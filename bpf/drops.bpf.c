@@ -133,6 +133,11 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 	}
 	if (sink_takes && has_arrived(p.word))
 		return 0;
+	shared = (void *)(at.head + skb->end);
+	size = BPF_CORE_READ(shared, gso_size);
+	if (size && (is_within(&cfg.segmenting[0], cause->location) ||
+		     is_within(&cfg.segmenting[1], cause->location)))
+		return 0;
 	known = second && is_settled(p.word);
 	cause_place(cause, skb, rx_sk);
 	if (cause->reason == cfg.reason_netfilter)
@@ -141,8 +146,6 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 		cause->flags |= CAUSE_COPY;
 
 	index = cause_index(cause);
-	shared = (void *)(at.head + skb->end);
-	size = BPF_CORE_READ(shared, gso_size);
 	if (size)
 		segments = BPF_CORE_READ(shared, gso_segs);
 	if (segments > 1)

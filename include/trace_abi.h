@@ -143,6 +143,8 @@ struct trace_config {
 	struct trace_range {
 		__u64 start, end;
 	} fragmenting[2]; /* ip_do_fragment(), ip6_fragment() */
+	/* Where a merged packet is freed because all its segments are to be: tbf_segment() */
+	struct trace_range segmenting[2];
 	/* Of devices that hand over to a peer: what is dropped there carries the peer as its device. */
 	struct trace_range handing[TRACE_HANDING];
 	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
@@ -164,7 +166,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 104 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) == 136 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
 	       "no holes");
 
 #endif

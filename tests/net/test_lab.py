@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, assert_balanced, case, first, listing, main, pktledger, require_root,
-                 run, table)
-from traced import NAME, lab
+from lib import (EVERYTHING, assert_balanced, case, first, listing, lost, main, pktledger,
+                 require_root, run, table)
+from traced import NAME, TX, lab, shell
 
 
 def ours():
@@ -69,6 +69,19 @@ def run_in_it(options):
         document = run("--count", "50000", *options)
         if "--repeat" not in options:
             assert_balanced(document, attempted=50000)
+
+
+@case
+def segments_that_do_not_fit():
+    """A tbf takes messages apart that are longer than its burst; if no segment fits, it frees the
+    whole before them."""
+    with lab():
+        done = shell(TX, "tc", "qdisc", "add", "dev", "v-tx", "root", "tbf", "rate", "100mbit",
+                     "burst", "4000", "limit", "30000")
+        assert done.returncode == 0, done.stderr
+        document = run("--count", "5000", "--lab", NAME, "--length", "1200", "--gso")
+        assert_balanced(document, attempted=5000)
+        assert lost(document).get("qdisc", 0) > 3000, lost(document)
 
 
 def inside(role, script):

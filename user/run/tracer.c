@@ -24,7 +24,8 @@ static struct trace_range range_of(const struct tracer *t, const char *name)
 
 /*
  * Children of a freed head are freed in skb_release_data(): no packets of their own.
- * What is freed where fragments are made are those that were not sent any more.
+ * What is freed where fragments are made are those that were not sent any more. A merged packet
+ * whose segments do not fit is freed before they are: they tell their end themselves.
  */
 static void find_ranges(struct tracer *t)
 {
@@ -38,6 +39,8 @@ static void find_ranges(struct tracer *t)
 	c->ignore_end = range_of(t, "skb_release_data").end;
 	c->fragmenting[0] = range_of(t, "ip_do_fragment");
 	c->fragmenting[1] = range_of(t, "ip6_fragment");
+	c->segmenting[0] = range_of(t, "tbf_enqueue");
+	c->segmenting[1] = range_of(t, "tbf_segment");
 	for (unsigned i = 0; i < TRACE_HANDING; i++)
 		c->handing[i] = range_of(t, handing[i]);
 }
