@@ -16,7 +16,11 @@ struct {
 	__type(value, struct balance_cell);
 } cells SEC(".maps");
 
-__u8 ports[BALANCE_PORT_BITS / 8]; /* to which datagrams of the flow came, in any namespace */
+/*
+ * 1 for each port to which datagrams of the flow came, in any namespace. Bytes, for one CPU that
+ * sets a bit would take back that of another.
+ */
+__u8 ports[BALANCE_PORTS];
 
 static __always_inline struct balance_cell *cell_of(__u32 netns, __u16 port)
 {
@@ -60,7 +64,7 @@ static __always_inline void lengths_came(struct balance_cell *cell, struct balan
 /* A verifier as of 6.12 knows no bound of what bpf_ntohs() returns. */
 static __always_inline __u8 *byte_of_port(__u16 port)
 {
-	__u32 at = port >> 3;
+	__u32 at = port;
 
 	barrier_var(at);
 	return &ports[at & (sizeof(ports) - 1)];
@@ -68,15 +72,15 @@ static __always_inline __u8 *byte_of_port(__u16 port)
 
 static __always_inline void port_came(__u16 port)
 {
-	__u8 *byte = byte_of_port(port), mask = 1 << (port & 7);
+	__u8 *came = byte_of_port(port);
 
-	if (!(*byte & mask))
-		*byte |= mask;
+	if (!*came)
+		*came = 1;
 }
 
 static __always_inline bool has_come_to(__u16 port)
 {
-	return *byte_of_port(port) & 1 << (port & 7);
+	return *byte_of_port(port);
 }
 
 /* How many datagrams `bytes` are that one call has read; 0: not known. */

@@ -67,7 +67,7 @@ struct balance_cell {
 };
 
 #define BALANCE_CELLS	  65536
-#define BALANCE_PORT_BITS 65536
+#define BALANCE_PORTS	  65536
 
 static inline __u32 balance_cell_index(__u32 netns, __u16 port)
 {

@@ -92,7 +92,7 @@ static void take_unread(void *arg, const struct balance_queued *q)
 		return;
 	note_lengths(&u->b->cells[q->cell], q, ours);
 	if (ours)
-		u->b->skel->bss->ports[q->port / 8] |= (uint8_t)(1 << q->port % 8);
+		u->b->skel->bss->ports[q->port] = 1;
 }
 
 /* All packets in the queues of known sockets, some of each queue at a time. */
