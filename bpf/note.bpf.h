@@ -60,7 +60,7 @@ static __always_inline __u64 inode_of(struct sock *sk)
 /* Since 6.18 UDP keeps them apart, by NUMA node (struct numa_drop_counters). */
 static __always_inline __u64 drops_of(struct sock *sk)
 {
-	__u64 drops = BPF_CORE_READ(sk, sk_drops.counter);
+	__u64 drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
 
 	if (bpf_core_field_exists(sk->sk_drop_counters)) {
 		struct numa_drop_counters *c = BPF_CORE_READ(sk, sk_drop_counters);

@@ -292,6 +292,7 @@ def pass_leaves_it_to_the_socket():
 def losses_on_top_of_losses():
     """A softirq drops packets while the sender's own are being dropped on that CPU."""
     require_root()
+    require(len(os.sched_getaffinity(0)) > 1, "needs two CPUs")
     end = pktledger("run", "-j", "--count", "60000", "--size", "64", "--threads", "2", "--rcvbuf", "4k",
                     "--rps", "1", "--fault", "netfilter:output=50%").json["end"]
     assert not end["own_losses"]["recursion_misses"], end["own_losses"]
