@@ -88,8 +88,10 @@ static bool watch(struct rig *rig, struct books *books, struct error *err)
 			next += rig->spec->interval_ns;
 		}
 		if (interrupted || fault_watch(rig->faults, sent(rig), err) ||
-		    (rig->receiver && receiver_failed(rig->receiver, err)))
+		    (rig->receiver && receiver_failed(rig->receiver, err))) {
 			sender_stop(rig->sender);
+			break; /* sender_join() ends what is within a long call */
+		}
 	}
 	sender_join(rig->sender, err);
 	return interrupted;
