@@ -118,7 +118,7 @@ static int recv_run(void *options, struct error *err)
 		.on_fates = o->ledger ? solo_out_fates : NULL,
 		.arg = &view,
 	};
-	const struct recv_spec spec = {
+	struct recv_spec spec = {
 		.rx = rx_ops_of(o->rx),
 		.ifname = o->ifname,
 		.ipv6 = o->ipv6,
@@ -144,6 +144,7 @@ static int recv_run(void *options, struct error *err)
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
+	spec.tuning.receive.device = o->ifname;
 	watch_block_signals();
 	rc = solo_out_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
 	if (!rc)

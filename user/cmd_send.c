@@ -36,7 +36,7 @@ static const struct opt send_opts[] = {
 	{"tx", 0, OPT_ENUM, offsetof(struct send_options, tx), .values = tx_values,
 	 .help = "sending engine"},
 	{"interface", 'i', OPT_STRING, offsetof(struct send_options, ifname), .metavar = "IFNAME",
-	 .default_text = "as routed", .help = "port to send by; --tx xsk and xdp need it"},
+	 .default_text = "as routed", .help = "port to send by, whatever the routes say; --tx xsk and xdp need it"},
 	{"interval", 'I', OPT_TIME, offsetof(struct send_options, interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 0, OPT_STRING, offsetof(struct send_options, ledger), .metavar = "FILE",
@@ -137,6 +137,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.interval_ns = o->interval_ns,
 		.border = o->ledger,
 	};
+	spec->tuning.send.device = o->ifname;
 	if (!spec->to.port)
 		spec->to.port = common.port;
 	rc = traffic_payload(&t, spec->tx,

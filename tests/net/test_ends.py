@@ -76,7 +76,7 @@ class Lab:
     ("XDP receives live frames", ["--rx", "xdp", "-i", "v-rx"],
      ["198.18.0.2", "--tx", "xdp", "-i", "v-tx"]),
     ("XDP receives from sockets", ["--rx", "xdp", "-i", "v-rx"], ["198.18.0.2", "-P", "2"]),
-    ("socket", [], ["198.18.0.2"]),
+    ("socket", ["-i", "v-rx"], ["198.18.0.2", "-i", "v-tx"]),
     ("IPv6, another port", ["-6", "-p", "9000"], ["[2001:2::2]:9000"]),
 ]]))
 def both_agree(recv, send):
@@ -122,10 +122,17 @@ def nobody_listens():
     ([], 2, "ADDR"),
     (["198.18.0.2", "-r", "1k", "--tx", "xsk"], 2, "interface"),
     (["198.18.0.2", "-r", "1k", "--tx", "xsk", "-i", "no-such"], 1, "no-such"),
+    (["198.18.0.2", "-r", "1k", "-i", "no-such"], 1, "no-such"),
 ]])
 def bad_send(args, status, word):
     result = pktledger("send", *args)
     assert result.status == status and word in result.err, result
+
+
+@case
+def a_receiver_at_no_interface():
+    result = pktledger("recv", "-t", "1", "-i", "no-such")
+    assert result.status == 1 and "no-such" in result.err, result
 
 
 if __name__ == "__main__":

@@ -97,7 +97,9 @@ static int set_options(int fd, const struct rx_config *cfg, struct error *err)
 	/* only where the device defers interrupts does it change anything: not worth an error */
 	if (usec)
 		setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &one, sizeof(one));
-	rc = set_rcvbuf(fd, cfg, err);
+	rc = socket_bind_device(fd, cfg->socket.device, err);
+	if (!rc)
+		rc = set_rcvbuf(fd, cfg, err);
 	return rc ? rc : join(fd, cfg, err);
 }
 

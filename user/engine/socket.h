@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "base/num.h"
 
 #define SOCKET_SEGMENTS 64 /* UDP_MAX_SEGMENTS before Linux 6.9 */
@@ -12,12 +13,14 @@
 struct socket_send {
 	bool gso; /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
 	bool unconnected; /* every message carries its address, and is routed on its own */
+	const char *device; /* to leave by, whatever the routes say; NULL: as routed */
 };
 
 struct socket_receive {
 	bool gro;	       /* UDP_GRO: merged datagrams come up as one message */
 	unsigned busy_poll_us; /* SO_BUSY_POLL; 0: off */
 	struct endpoint group; /* multicast group to join; family 0: none */
+	const char *device;    /* to take packets from; NULL: any */
 };
 
 /*
@@ -25,5 +28,8 @@ struct socket_receive {
  * them together are one IP packet until they are cut.
  */
 unsigned socket_segments(int family, unsigned payload);
+
+/* Binds a socket to a device (SO_BINDTODEVICE); NULL: leaves it as it is. Returns 0 or -errno. */
+int socket_bind_device(int fd, const char *device, struct error *err);
 
 #endif

@@ -24,6 +24,16 @@ unsigned socket_segments(int family, unsigned payload)
 	return n < 1 ? 1 : n < SOCKET_SEGMENTS ? n : SOCKET_SEGMENTS;
 }
 
+int socket_bind_device(int fd, const char *device, struct error *err)
+{
+	if (!device || !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1))
+		return 0;
+	return error_set(err, STATUS_FAILED, -errno,
+			 errno == ENODEV ? "ip link tells which there are" : NULL,
+			 errno == ENODEV ? "no interface '%s': %s" : "cannot bind to %s: %s",
+			 device, strerror(errno));
+}
+
 socklen_t address_of(const struct flow *f, bool source, union address *a)
 {
 	uint16_t port = htobe16(source ? f->src_port : f->dst_port);
@@ -130,6 +140,8 @@ int sender_socket(const struct tx_config *cfg, const struct flow *f,
 		rc = set_segment(fd, cfg, err);
 	if (!rc)
 		rc = set_source(fd, f, kind->shared, kind->foreign, err);
+	if (!rc)
+		rc = socket_bind_device(fd, cfg->socket.device, err);
 	if (!rc)
 		rc = bind_and_connect(fd, f, kind->connected, err);
 	if (!rc)

@@ -21,7 +21,7 @@
 struct send_spec {
 	const struct tx_ops *tx;
 	struct endpoint to;		  /* address and port */
-	const char *ifname;		  /* xsk: the port to send by; NULL: as routed */
+	const char *ifname;		  /* xsk, xdp: the port to send by */
 	uint64_t count, duration_ns;	  /* as in struct run_spec */
 	double rate_pps;		  /* 0: unthrottled */
 	unsigned payload, flows, threads; /* payload: the longest */

@@ -54,10 +54,12 @@ static void say_end(const struct sending_end *e)
 	struct sockaddr_in d4 = {
 		.sin_family = AF_INET, .sin_port = htobe16(to->port), .sin_addr = to->ip4};
 	bool six = to->family == AF_INET6;
+	struct error ignored = {};
 	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return;
+	socket_bind_device(fd, e->spec->tuning.send.device, &ignored);
 	for (int n = 0; n < END_RECORDS; n++) {
 		for (unsigned t = 0; t < e->spec->threads; t++) {
 			struct end_record end = end_of(e, t);
