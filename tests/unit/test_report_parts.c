@@ -292,42 +292,49 @@ static void a_table(void **state)
 	json_object_put(d.json);
 }
 
-/* Seconds of an hour: steps of five minutes, no packet left out. */
-static void an_hour_in_steps(void **state)
+/* Intervals of a length that lose two packets each: steps of another, no packet left out. */
+static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
 {
 	struct json_object *list = json_object_new_array(), *doc = json_object_new_object();
-	const uint64_t start = 1714564800;
+	const uint64_t start = 1714564800, n = span_ns / interval_ns;
 	struct ledgers_document d = {.json = doc,
 				     .command = "trace",
 				     .parts = true,
 				     .from_ns = start * S,
-				     .to_ns = (start + 3600) * S};
+				     .to_ns = start * S + span_ns};
 	struct steps *s = malloc(sizeof(*s));
 	uint64_t sum = 0;
 
-	(void)state;
-	for (unsigned i = 1; i <= 3600; i++) {
+	for (uint64_t i = 1; i <= n; i++) {
 		struct json_object *o = object("{\"stages\":[{\"stage\":\"xdp\",\"packets\":2}]}");
 
-		json_put_u64(o, "time_ns", i * S);
-		json_put_u64(o, "interval_ns", S);
+		json_put_u64(o, "time_ns", i * interval_ns);
+		json_put_u64(o, "interval_ns", interval_ns);
 		json_put_u64(o, "dropped", 2);
 		json_object_array_add(list, o);
 	}
 	json_put(doc, "start", object("{\"time\":\"2024-05-01T12:00:00Z\"}"));
 	json_put(doc, "intervals", list);
 	steps_make(s, &d);
-	assert_int_equal(s->length_ns, 300 * S);
-	assert_int_equal(s->n, 12);
+	assert_int_equal(s->length_ns, step_ns);
+	assert_int_equal(s->n, span_ns / step_ns);
 	for (unsigned i = 0; i < s->n; i++) {
-		assert_int_equal(s->at[i].from_ns, (start + i * 300) * S);
+		assert_int_equal(s->at[i].from_ns, start * S + i * step_ns);
 		assert_int_equal(s->at[i].stage[STAGE_XDP], s->at[i].dropped);
-		assert_true(s->at[i].peak_pps == 2);
+		assert_true(s->at[i].peak_pps == 2e9 / (double)interval_ns);
 		sum += s->at[i].dropped;
 	}
-	assert_int_equal(sum, 7200);
+	assert_int_equal(sum, 2 * n);
 	free(s);
 	json_object_put(doc);
+}
+
+static void steps(void **state)
+{
+	(void)state;
+	in_steps(3600 * S, S, 300 * S);
+	in_steps(2 * S, S / 2, S / 2); /* not of less than an interval */
+	in_steps(2 * S, S / 10, S / 10);
 }
 
 int main(void)
@@ -335,7 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_printed), cmocka_unit_test(one_end_alone),
 		cmocka_unit_test(differences),	    cmocka_unit_test(other_names),
-		cmocka_unit_test(a_table),	    cmocka_unit_test(an_hour_in_steps),
+		cmocka_unit_test(a_table),	    cmocka_unit_test(steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,9 @@ static void put_step(struct page *p, const struct step *step, bool sums, bool da
 	}
 	put_number(p, 12, fmt_count(number, sizeof(number), step->dropped));
 	if (step->dropped) {
-		put_number(p, 12, fmt_rate(number, sizeof(number), step->peak_pps));
+		put_number(p, 12,
+			   step->peak_pps > 0 ? fmt_rate(number, sizeof(number), step->peak_pps)
+					      : "-");
 		page_verbatim(p, "  ");
 		p->indent = p->column;
 		put_stages(p, step->stage, step->dropped);

@@ -8,25 +8,41 @@
 
 #define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
 
-/* The shortest round time of which the table needs at most so many. */
-static uint64_t round_length(uint64_t span_ns)
+/*
+ * The shortest round time of which the table needs at most so many, and in which about one interval
+ * ends at least: else a row would tell of a longer time than it claims.
+ */
+static uint64_t round_length(uint64_t span_ns, uint64_t interval_ns)
 {
-	static const unsigned seconds[] = {1,	  2,	 5,	10,    15,     30,    60,
-					   120,	  300,	 600,	900,   1800,   3600,  7200,
-					   10800, 21600, 43200, 86400, 172800, 604800};
-	const unsigned n = sizeof(seconds) / sizeof(seconds[0]);
-	uint64_t length = 1000000; /* a run may be shorter than a second */
+	static const unsigned ms[] = {1,	10,	  100,	    200,       500,
+				      1000,	2000,	  5000,	    10000,     15000,
+				      30000,	60000,	  120000,   300000,    600000,
+				      900000,	1800000,  3600000,  7200000,   10800000,
+				      21600000, 43200000, 86400000, 172800000, 604800000};
+	const unsigned n = sizeof(ms) / sizeof(ms[0]);
+	uint64_t length = 0;
 
-	for (; length < 1000000000; length *= 10) {
-		if (span_ns / length < ROWS_WANTED)
-			return length;
-	}
 	for (unsigned i = 0; i < n; i++) {
-		length = seconds[i] * 1000000000ULL;
-		if (span_ns / length < ROWS_WANTED)
+		length = ms[i] * 1000000ULL;
+		if (span_ns / length < ROWS_WANTED && length >= interval_ns / 4 * 3)
 			return length;
 	}
 	return (span_ns / ROWS_WANTED / length + 1) * length;
+}
+
+/* The mean length of an interval. */
+static uint64_t interval_length(const struct ledgers_document *d)
+{
+	size_t n = json_get_length(d->json, "intervals");
+	uint64_t sum = 0;
+
+	if (!n)
+		return 0;
+	if (!d->parts)
+		return json_get_u64(json_get_item(d->json, "intervals", n - 1), "time_ns") / n;
+	for (size_t i = 0; i < n; i++)
+		sum += json_get_u64(json_get_item(d->json, "intervals", i), "interval_ns");
+	return sum / n;
 }
 
 /* The step of a moment, from the first one on; it comes after those that are there. */
@@ -123,7 +139,8 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 	uint64_t started_ns = 0;
 
 	memset(s, 0, sizeof(*s));
-	s->length_ns = round_length(d->to_ns > d->from_ns ? d->to_ns - d->from_ns : 0);
+	s->length_ns =
+		round_length(d->to_ns > d->from_ns ? d->to_ns - d->from_ns : 0, interval_length(d));
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
 	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
 		const struct json_object *interval = json_get_item(d->json, "intervals", i);

@@ -12,7 +12,7 @@ struct step {
 	uint64_t from_ns, to_ns;	   /* CLOCK_REALTIME */
 	uint64_t sent, delivered, dropped; /* sent, delivered: 0 in a trace */
 	uint64_t stage[STAGE_COUNT];	   /* packets; of those in `dropped` */
-	double peak_pps;		   /* lost, in the worst interval of it */
+	double peak_pps; /* lost, in the worst interval of it; 0: of no length that is known */
 };
 
 struct steps {
@@ -23,7 +23,7 @@ struct steps {
 
 /*
  * What happened in each step; those in which there was no interval are left out. An interval
- * belongs to the step in which it ended.
+ * belongs to the step in which it ended, and steps are not shorter than intervals.
  */
 void steps_make(struct steps *s, const struct ledgers_document *d);
 
