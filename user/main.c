@@ -37,6 +37,14 @@ static int fail(const struct error *err)
 	return err->status;
 }
 
+/* For those that end before there is a command: what they print comes to somebody. */
+static int flushed(int status)
+{
+	struct error err = {};
+
+	return output_end(NULL, &err) ? fail(&err) : status;
+}
+
 /* A usage error under --json is a document too; the options are not parsed then. */
 static bool wants_json(int argc, char **argv)
 {
@@ -115,9 +123,9 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return print_overview(stderr);
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
-		return wants_json(argc, argv) ? print_tables() : print_overview(stdout);
+		return flushed(wants_json(argc, argv) ? print_tables() : print_overview(stdout));
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))
-		return print_version();
+		return flushed(print_version());
 	cmd = opt_command(commands, argv[1], &err);
 	return cmd ? run_command(cmd, argc - 1, argv + 1) : fail(&err);
 }

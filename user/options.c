@@ -228,7 +228,9 @@ int output_end(struct json_out *json, struct error *err)
 		rc = -flush_errno;
 	if (rc == -EPIPE || pipe_closed() || (!rc && !ferror(stdout)))
 		return 0;
-	return error_set(err, STATUS_FAILED, rc ? rc : -EIO, "make room, or write it elsewhere",
+	return error_set(err, STATUS_FAILED, rc ? rc : -EIO,
+			 rc == -EBADF ? "it is closed: redirect it, for example to /dev/null"
+				      : "make room, or write it elsewhere",
 			 "cannot write the result to stdout: %s",
 			 rc ? strerror(-rc) : "some of it was lost before");
 }

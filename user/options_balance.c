@@ -20,6 +20,7 @@ const struct opt balance_opts[] = {
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
 		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
 	{"settle", 0, OPT_TIME, offsetof(struct balance_options, settle_ns),
+	 .set_offset = OPT_SET(struct balance_options, settle_set),
 	 .help = "with --balance: wait so long at the end for what is under way"},
 	{0},
 };
@@ -37,10 +38,11 @@ int balance_check(const struct balance_options *o, const struct trace_filters *f
 	};
 
 	if (!o->balance)
-		return o->seq.kind == NUMBERS_NONE
+		return o->seq.kind == NUMBERS_NONE && !o->settle_set
 			       ? 0
 			       : error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-					   "--seq is for the books of a flow");
+					   "%s is for the books of a flow",
+					   o->settle_set ? "--settle" : "--seq");
 	if (!*expr)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "for example: trace --balance udp port 5060",

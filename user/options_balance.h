@@ -11,6 +11,7 @@ struct balance_options {
 	bool balance;
 	struct balance_numbering seq;
 	uint64_t settle_ns;
+	bool settle_set;
 };
 
 #define BALANCE_DEFAULTS                                                                           \

@@ -81,7 +81,7 @@ static void put_deliberate(struct page *p, const struct result *res)
 
 	if (!res->deliberate.asked)
 		return;
-	page_words(p, STYLE_DIM, "on\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
+	page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
 		   fmt_count(number[0], FMT_MAX, res->deliberate.duplicates),
 		   fmt_count(number[1], FMT_MAX, res->deliberate.reordered),
 		   fmt_count(number[2], FMT_MAX, res->deliberate.gaps));
@@ -101,10 +101,10 @@ static void put_sent(struct page *p, const struct result *res)
 			   fmt_count(number, sizeof(number), res->waits),
 			   page_glue(fmt_ns(time, sizeof(time), res->wait_ns)));
 	if (res->slipped_ns)
-		page_words(p, STYLE_WARN, "%s\vbehind\vschedule",
+		page_words(p, STYLE_WARN, "|\v%s\vbehind\vschedule",
 			   page_glue(fmt_ns(time, sizeof(time), res->slipped_ns)));
 	if (res->held_ns)
-		page_words(p, STYLE_WARN, "held\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
+		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
 			   page_glue(fmt_ns(time, sizeof(time), res->held_ns)));
 	put_deliberate(p, res);
 	page_end(p);

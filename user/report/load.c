@@ -460,8 +460,9 @@ static int read_file(struct ledgers *l, const struct load_spec *spec, const char
 		rc = r.rc;
 	if (!rc && !r.file->documents)
 		return error_set(err, STATUS_FAILED, -ENODATA,
-				 r.file->state.bad ? "it was cut before its first line was whole"
-						   : NULL,
+				 r.file->state.bad	? "it was cut before its first line was whole"
+				 : !r.file->state.lines ? "it is empty"
+							: NULL,
 				 "%s tells of nothing", path);
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read %s: %s", path,
 			      strerror(-rc))

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "report/load_parts.h"
+#include "report/printed.h"
 
 /* Ours begin with a CRC and an object; so does what is left of one that was cut in its first line.
  */
@@ -35,7 +36,9 @@ int load_check_kind(const char *path, struct error *err)
 				 "%s is a directory", path);
 	if (!looks_like_ledger(path))
 		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "report reads what `run --ledger` or `trace --ledger` wrote",
+				 printed_is(path)
+					 ? "report --html PAGE shows what -j has printed"
+					 : "report reads what --ledger of a command wrote, and captures",
 				 "%s is no ledger", path);
 	return 0;
 }
