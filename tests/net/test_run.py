@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -340,6 +341,19 @@ def books_closed_after(number):
     assert end["event"] == "end"
     assert end["data"]["interrupted"] is True
     assert_balanced({"end": end["data"]})
+
+
+@thorough
+def repetition_ends_if_the_books_are_being_closed():
+    """The reader sleeps with packets in its queue: all but a moment is waiting for them."""
+    require_root()
+    with started("run", "-j", "--repeat", "3", "-c", "10", "--pause", "60/1",
+                 "--settle", "30") as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    trials = json.loads(out)["trials"]
+    assert len(trials) == 1 and trials[0]["interrupted"], (trials, err)
 
 
 @case

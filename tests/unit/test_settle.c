@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -53,9 +54,9 @@ static void show(void *arg, uint64_t start, uint64_t now)
 	p->shown++;
 }
 
-static void wait_for(struct path *p, uint64_t most_ns, uint64_t interval_ns)
+static bool wait_for(struct path *p, uint64_t most_ns, uint64_t interval_ns)
 {
-	settle_wait(&(struct settling){
+	return settle_wait(&(struct settling){
 		.most_ns = most_ns,
 		.silent_ns = 200000000,
 		.interval_ns = interval_ns,
@@ -104,8 +105,19 @@ static void ends_with_the_one_who_knows(void **state)
 	struct path p = {.waiting = UINT32_MAX, .gone = 3};
 
 	(void)state;
-	wait_for(&p, HOUR_NS, 0);
+	assert_false(wait_for(&p, HOUR_NS, 0));
 	assert_int_equal(p.rounds, 3);
+}
+
+/* Whoever repeats runs has to know of it. */
+static void a_signal_ends_it_and_is_told(void **state)
+{
+	struct path p = {.waiting = UINT32_MAX};
+
+	(void)state;
+	raise(SIGTERM);
+	assert_true(wait_for(&p, HOUR_NS, 0));
+	assert_int_equal(p.rounds, 1);
 }
 
 int main(void)
@@ -115,6 +127,7 @@ int main(void)
 		cmocka_unit_test(what_is_open_is_given_time),
 		cmocka_unit_test(a_full_queue_is_given_all_the_time),
 		cmocka_unit_test(ends_with_the_one_who_knows),
+		cmocka_unit_test(a_signal_ends_it_and_is_told),
 	};
 
 	watch_block_signals();

@@ -184,11 +184,11 @@ static void show_settling(void *arg, uint64_t start, uint64_t now)
 	show(s->pair, start, true);
 }
 
-static void settle(struct pair *p, struct error *err)
+static bool settle(struct pair *p, struct error *err)
 {
 	struct settling_pair pair = {.pair = p, .err = err};
 
-	settle_wait(&(struct settling){
+	return settle_wait(&(struct settling){
 		.most_ns = p->spec->settle_ns,
 		.silent_ns = SILENT_NS,
 		.interval_ns = p->spec->interval_ns,
@@ -249,7 +249,7 @@ int pair_run(const struct run_spec *spec, const struct experiment_view *view, st
 		if (ask(p, PEER_START, err))
 			res->interrupted = watch(p, err);
 		end_sending(p, err);
-		settle(p, err);
+		res->interrupted |= settle(p, err);
 		close_books(p, res, err);
 		rc = err->status == STATUS_OK ? 0 : -EIO;
 	}

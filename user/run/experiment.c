@@ -17,9 +17,10 @@
 #include "run/settle.h"
 #include "run/watch.h"
 
-#define QUIET_NS   50000000
-#define SILENT_NS  1000000000
-#define CONFIRM_NS 1000000000 /* for the events of a closed socket: an RCU grace period */
+#define QUIET_NS	50000000
+#define SILENT_NS	1000000000
+#define CONFIRM_NS	1000000000 /* for the events of a closed socket: an RCU grace period */
+#define CONFIRM_STEP_NS 5000000
 
 uint64_t experiment_memory(void)
 {
@@ -141,12 +142,12 @@ static bool loses_without_event(const struct rig *rig)
 	return rig->spec->port_a || rig->sender_config.ops == &tx_xdp;
 }
 
-static void settle(struct rig *rig, struct books *books)
+static bool settle(struct rig *rig, struct books *books)
 {
 	uint64_t most = rig->spec->settle_ns + rig->fx.settle_ns;
 	struct open_run open = {rig, books};
 
-	settle_wait(&(struct settling){
+	return settle_wait(&(struct settling){
 		.most_ns = most,
 		.silent_ns = loses_without_event(rig) ? SILENT_NS : most,
 		.interval_ns = rig->spec->interval_ns,
@@ -177,7 +178,7 @@ static int close_unread(struct rig *rig, struct books *books, struct error *err)
 	rig->receiver = NULL;
 	deadline = pace_now() + CONFIRM_NS;
 	while (drops_packets(rig->tracer.drops) - before < books->unread && pace_now() < deadline)
-		watch_tick();
+		pace_wait(CONFIRM_STEP_NS);
 	books->unread_confirmed = drops_packets(rig->tracer.drops) - before;
 	return 0;
 }
@@ -238,7 +239,7 @@ int experiment_run(const struct run_spec *spec, const struct experiment_view *vi
 		fault_end(rig->faults, err);
 		if (rig->receiver && rig->fx.reader != READER_NEVER)
 			receiver_resume(rig->receiver);
-		settle(rig, books);
+		res->interrupted |= settle(rig, books);
 		rc = finish_receiver(rig, books, err);
 	}
 	if (!rc)

@@ -11,7 +11,7 @@ static bool is_over(const struct settling *s, uint64_t quiet_ns)
 	return quiet_ns >= s->silent_ns || s->complete(s->arg);
 }
 
-void settle_wait(const struct settling *s)
+bool settle_wait(const struct settling *s)
 {
 	uint64_t start = pace_now(), next = start + s->interval_ns, quiet_since = start;
 	uint64_t last = 0, fates;
@@ -23,12 +23,13 @@ void settle_wait(const struct settling *s)
 			quiet_since = now;
 		last = fates;
 		if (now - start >= s->most_ns || is_over(s, now - quiet_since))
-			return;
+			return false;
 		if (s->interval_ns && now >= next) {
 			s->show(s->arg, start, now);
 			next += s->interval_ns;
 		}
 		if (watch_tick())
-			return;
+			return true;
 	}
+	return false;
 }

@@ -24,7 +24,10 @@ struct settling {
 	void *arg;
 };
 
-/* Returns when all is known, or nothing more came, or most_ns are over, or a signal came. */
-void settle_wait(const struct settling *s);
+/*
+ * Returns when all is known, or nothing more came, or most_ns are over, or a signal came: then true,
+ * as nothing more is to be begun.
+ */
+bool settle_wait(const struct settling *s);
 
 #endif
