@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "commands.h"
+#include "engine/umem.h"
 #include "host/caps.h"
 #include "host/journal.h"
 #include "host/reassembly.h"
@@ -108,6 +109,14 @@ static unsigned path_mtu(const struct run_options *o)
 	return o->far.to.family ? reassembly_path_mtu(&o->far.to) : 0;
 }
 
+/* The largest packet that AF_XDP can send in the lab; a frame may have a VLAN tag. */
+static unsigned xsk_mtu(const struct run_options *o)
+{
+	unsigned most = UMEM_FRAME_LARGE - 14 - 4;
+
+	return lab_mtu(o) < most ? lab_mtu(o) : most;
+}
+
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
@@ -122,8 +131,8 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return TX_XSK;
 	if (o->far.to.family || o->faults.set || t->no_wait || t->sndbuf ||
 	    tuning_needs_socket(&o->tuning) || t->length == LENGTH_BEST ||
-	    shape_needs_fragments(&o->shape, lab_mtu(o)) ||
-	    traffic_payload(t, &tx_xsk, lab_mtu(o), &payload, &why))
+	    shape_needs_fragments(&o->shape, xsk_mtu(o)) ||
+	    traffic_payload(t, &tx_xsk, xsk_mtu(o), &payload, &why))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)

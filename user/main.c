@@ -122,6 +122,12 @@ int main(int argc, char **argv)
 	log_init(0);
 	if (argc < 2)
 		return print_overview(stderr);
+	if (!strcmp(argv[1], "help") && argc > 2 && *argv[2] != '-') {
+		cmd = opt_command(commands, argv[2], &err);
+		if (cmd)
+			opt_help(stdout, cmd);
+		return cmd ? flushed(STATUS_OK) : fail(&err);
+	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
 		return flushed(wants_json(argc, argv) ? print_tables() : print_overview(stdout));
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))

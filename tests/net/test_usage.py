@@ -20,6 +20,13 @@ def assert_refused(result, status, *words):
         assert word in result.err, f"no word of {word!r}: {result}"
 
 
+@case
+def help_of_a_command():
+    asked = pktledger("help", "run")
+    assert asked.status == 0 and asked.out == pktledger("run", "--help").out, asked
+    assert_refused(pktledger("help", "rnu"), USAGE, "did you mean run?")
+
+
 # Each is refused with and without -j.
 @table([(" ".join(args), args, words) for args, words in [
     (["--nonsense"], ["--nonsense"]),

@@ -35,10 +35,11 @@ int load_check_kind(const char *path, struct error *err)
 		return error_set(err, STATUS_USAGE, -EISDIR, "name the files in it",
 				 "%s is a directory", path);
 	if (!looks_like_ledger(path))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 printed_is(path)
-					 ? "report --html PAGE shows what -j has printed"
-					 : "report reads what --ledger of a command wrote, and captures",
-				 "%s is no ledger", path);
+		return error_set(
+			err, STATUS_USAGE, -EINVAL,
+			printed_is(path)
+				? "report --html PAGE shows what -j has printed"
+				: "report reads what --ledger of a command wrote, and captures",
+			"%s is no ledger", path);
 	return 0;
 }

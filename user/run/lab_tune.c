@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/netdev.h"
 #include "run/fault_table.h"
@@ -71,6 +72,9 @@ int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)
 	char path[96], mask[FAULT_MASK_LEN];
 	int ret = 0;
 
+	if (cpu >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
+		return error_set(err, STATUS_USAGE, -EINVAL, "lscpu tells which there are",
+				 "there is no CPU %u to hand packets to", cpu);
 	fault_cpu_mask(mask, sizeof(mask), cpu);
 	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
 		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,

@@ -50,7 +50,7 @@ void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
 		if (write(s->log_fd, line, (size_t)n) != n && !s->log_errors++)
 			s->log_errno = errno;
 	}
-	while (end && pace_now() < end)
+	while (end && pace_now() < end && !atomic_load_explicit(s->stop, memory_order_relaxed))
 		;
 }
 

@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_READER_H
 #define PKTLEDGER_READER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ int reader_open_log(const struct reader *r, int *fd, struct error *err);
 
 struct reader_state {
 	const struct reader *reader;
+	const atomic_bool *stop; /* true: no more work is done */
 	int log_fd;
 	uint64_t log_errors; /* records that were not written, */
 	int log_errno;	     /* why the first was not */

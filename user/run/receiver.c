@@ -139,7 +139,8 @@ static void prepare(struct receiver *r, unsigned t)
 		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
 	};
 	me->sink.timed = cfg->flow->time;
-	me->reader = (struct reader_state){.reader = &cfg->tuning->reader, .log_fd = r->log_fd};
+	me->reader = (struct reader_state){
+		.reader = &cfg->tuning->reader, .stop = &r->stop, .log_fd = r->log_fd};
 	if (reader_works(me->reader.reader)) {
 		me->sink.work = reader_work;
 		me->sink.work_arg = &me->reader;
