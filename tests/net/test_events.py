@@ -238,6 +238,22 @@ def test_usage(words, said):
 
 
 @case
+def the_end_while_packets_are_lost():
+    """What is counted and what is captured end at the same packet."""
+    with lab(), directory() as path:
+        with subprocess.Popen(sender(packets=10 ** 6), stderr=subprocess.DEVNULL) as process:
+            try:
+                result = pktledger("trace", "-j", "-t", "0.3", "-w", str(path / "f.pcapng"), "udp",
+                                   "port", str(PORT))
+            finally:
+                process.kill()
+    end = result.json["end"]
+    left_out = end["own_losses"]["without_sample"]
+    assert end["dropped"] > 0, end
+    assert end["capture"]["packets"] == end["dropped"] - left_out, end
+
+
+@case
 def test_disk_full():
     """The trace goes on, and what was written can be read."""
     with lab(), tiny() as path:

@@ -191,6 +191,7 @@ const struct reasons *live_reasons(const struct live *l)
 void live_last(struct live *l)
 {
 	l->last = true;
+	watch_detach(l->watch);
 }
 
 static void put_times(const struct live *l, uint64_t length_ns, struct burst_report *out)

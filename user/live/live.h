@@ -92,7 +92,10 @@ void live_tick(struct live *l);
 /* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */
 int live_collect(struct live *l, struct error *err);
 
-/* The next live_collect() is the last: windows that have not ended are told, too. */
+/*
+ * The next live_collect() is the last: windows that have not ended are told, too. Nothing is counted
+ * from here on, and no sample is taken, so that both tell of the same packets.
+ */
 void live_last(struct live *l);
 
 /* Adds to this interval and the sum; from sources. Texts are copied. */

@@ -236,6 +236,13 @@ int watch_attach(struct watch *w, struct error *err)
 	return w->link && (w->used_link || !w->used) ? 0 : trace_load_error(err, -errno);
 }
 
+void watch_detach(struct watch *w)
+{
+	bpf_link__destroy(w->link);
+	bpf_link__destroy(w->used_link);
+	w->link = w->used_link = NULL;
+}
+
 static void unmap(char *at, size_t size)
 {
 	if (at && at != MAP_FAILED)
@@ -253,8 +260,7 @@ void watch_close(struct watch *w)
 		close(w->rcu_map);
 	if (w->inner_map >= 0)
 		close(w->inner_map);
-	bpf_link__destroy(w->link);
-	bpf_link__destroy(w->used_link);
+	watch_detach(w);
 	watch_bpf__destroy(w->skel);
 	free(w->batch_keys);
 	free(w->batch_values);

@@ -69,6 +69,9 @@ int watch_open(struct watch **w, const struct watch_spec *spec, const struct rea
 /* From here on drops are counted. */
 int watch_attach(struct watch *w, struct error *err);
 
+/* Counts no more; what was counted can be read. */
+void watch_detach(struct watch *w);
+
 /*
  * Ends an interval: calls `each` for all that was counted since watch_attach() or the last call.
  * Takes an RCU grace period, some 10 ms. 0 or -errno; an interval that could not be read stays in
