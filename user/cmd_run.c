@@ -43,7 +43,8 @@ const struct opt run_opts[] = {
 	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
 	{"fault", 0, OPT_CUSTOM, offsetof(struct run_options, faults), .metavar = "LIST",
 	 .values = fault_values, .parse = parse_faults, .default_text = "none",
-	 .help = "lose packets on purpose: STAGE[:VARIANT][=VALUE], several by comma"},
+	 .help = "lose packets on purpose: STAGE[:VARIANT][=VALUE], several by comma; VALUE is a "
+		 "share (20%), of qdisc its rate"},
 	{"limit", 0, OPT_LIMITS, offsetof(struct run_options, limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
 	{"settle", 0, OPT_TIME, offsetof(struct run_options, settle_ns), .max = MAX_SETTLE,

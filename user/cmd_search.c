@@ -282,6 +282,8 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 			json_object_array_add(all, json_found(&found));
 		if (!report_json(report) && found.trials)
 			text_found(stdout, &found);
+		else if (rc == -EINTR && !found.trials)
+			log_warn("ended before the first trial was: nothing is known");
 	}
 	if (report_records(report))
 		end = json_found(&found);

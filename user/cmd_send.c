@@ -36,7 +36,8 @@ static const struct opt send_opts[] = {
 	{"tx", 0, OPT_ENUM, offsetof(struct send_options, tx), .values = tx_values,
 	 .help = "sending engine"},
 	{"interface", 'i', OPT_STRING, offsetof(struct send_options, ifname), .metavar = "IFNAME",
-	 .default_text = "as routed", .help = "port to send by, whatever the routes say; --tx xsk and xdp need it"},
+	 .default_text = "as routed",
+	 .help = "port to send by, whatever the routes say; --tx xsk and xdp need it"},
 	{"interval", 'I', OPT_TIME, offsetof(struct send_options, interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
 	{"ledger", 0, OPT_STRING, offsetof(struct send_options, ledger), .metavar = "FILE",
@@ -164,6 +165,16 @@ static const char *needs_with(const struct tx_ops *tx)
 	return tx == &tx_xsk ? "--tx xsk" : tx == &tx_xdp ? "--tx xdp" : NULL;
 }
 
+/* The kernel's word for ICMP that says so: port unreachable. */
+static void tell_refused(const struct result *res, const char *to)
+{
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		if (res->refused_by[i].error == ECONNREFUSED)
+			log_warn("%s answers that nobody listens there: start `pktledger recv`",
+				 to);
+	}
+}
+
 static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
@@ -199,6 +210,7 @@ static int send_run(void *options, struct error *err)
 		watch_block_signals();
 		solo_send(&spec, &callbacks, res, err);
 		log_progress_clear();
+		tell_refused(res, to);
 	}
 	if (res && res->attempted && (view.out.json || view.out.ledger))
 		solo_out_end(&view.out, json_send_end(res));

@@ -358,6 +358,29 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 		  : 0;
 }
 
+/* The queues that hold the packets in flight. */
+static void tell_queues(struct result *res, uint64_t in_qdiscs, uint64_t in_reassembly,
+			uint64_t in_socket)
+{
+	const struct {
+		uint64_t packets;
+		const char *where;
+	} queue[] = {
+		{in_qdiscs, "the queueing discipline"},
+		{in_reassembly, "reassembly"},
+		{in_socket, "the socket"},
+	};
+	size_t at = 0;
+
+	for (unsigned i = 0; res->in_flight && i < sizeof(queue) / sizeof(queue[0]); i++) {
+		if (queue[i].packets)
+			at += (size_t)snprintf(res->in_flight_where + at,
+					       sizeof(res->in_flight_where) - at, "%s%llu in %s",
+					       at ? ", " : "", (unsigned long long)queue[i].packets,
+					       queue[i].where);
+	}
+}
+
 int books_close(struct books *b, struct rig *rig, struct result *res, struct error *err)
 {
 	uint64_t in_qdiscs = books_in_qdiscs(rig), in_reassembly = books_in_reassembly(rig);
@@ -379,11 +402,7 @@ int books_close(struct books *b, struct rig *rig, struct result *res, struct err
 		shape_sizes_differ(rig->spec->shape) ? 0 : shape_l3_bytes(NULL, &rig->flow, 0, 0),
 		res);
 	name_difference(b, res);
-	if (res->in_flight)
-		snprintf(res->in_flight_where, sizeof(res->in_flight_where),
-			 "%llu in the queueing discipline, %llu in reassembly, %llu in the socket",
-			 (unsigned long long)in_qdiscs, (unsigned long long)in_reassembly,
-			 (unsigned long long)b->in_socket);
+	tell_queues(res, in_qdiscs, in_reassembly, b->in_socket);
 	if (rig->fragments && !drops_read_fragments(rig->tracer.drops, &fragments))
 		res->fragments = fragments;
 	close_sender(rig, res);

@@ -14,7 +14,7 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 			     "a tc program of the sender drops a share"},
 	[FAULT_TC_EGRESS_STOLEN] = {"tc_egress:stolen", FAULT_TC_EGRESS_STOLEN,
 				    "the same program says \"stolen\" and keeps nothing"},
-	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device"},
+	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device, of the rate VALUE"},
 	[FAULT_QDISC_PFIFO] = {"qdisc:pfifo", FAULT_QDISC_PFIFO,
 			       "a pfifo in a tbf, with room for few packets"},
 	[FAULT_QDISC_REPLACE] = {"qdisc:replace", FAULT_QDISC_REPLACE,
