@@ -57,7 +57,8 @@ static __noinline __u32 learn(__u64 word)
 		learned[slot].base = base;
 		learned[slot].first = first;
 		learned[slot].stream = stream;
-		learned[slot].ready = 1;
+		/* an atomic exchange: in the order of this program to who looks without the lock */
+		__sync_lock_test_and_set(&learned[slot].ready, 1);
 		slots[stream] = slot + 1;
 	}
 	bpf_spin_unlock(&l->lock);

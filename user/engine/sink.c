@@ -248,7 +248,7 @@ static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsign
 	struct sink_stream *st = &t->at[l->stream];
 	uint8_t *arrived = &st->arrivals[number & (t->window - 1)];
 
-	if (number < atomic_load_explicit(&st->tail, memory_order_relaxed)) {
+	if (number < atomic_load_explicit(&st->tail, memory_order_acquire)) {
 		s->sums.late++;
 		return;
 	}
@@ -331,9 +331,10 @@ void sink_forget(struct sink *s)
 
 void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
 {
-	atomic_store_explicit(&t->at[stream].tail, upto, memory_order_relaxed);
+	/* the bytes that a new number gets have been emptied */
+	atomic_store_explicit(&t->at[stream].tail, upto, memory_order_release);
 	if (t->tails)
-		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELEASE);
 }
 
 void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto)

@@ -271,7 +271,7 @@ int drops_watch_xskmap(struct drops *d, int map_fd)
 
 void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
 {
-	__atomic_store_n(&d->tails->at[slot], number, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->tails->at[slot], number, __ATOMIC_RELEASE);
 }
 
 static int read_count(const struct drops *d, __u32 index, struct trace_count *sum)
