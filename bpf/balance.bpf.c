@@ -14,6 +14,7 @@
 #include "datagram.bpf.h"
 #include "filter.bpf.h"
 #include "look.bpf.h"
+#include "place.bpf.h"
 #include "stream.bpf.h"
 
 #define PACKET_LOOPBACK 5
@@ -178,8 +179,8 @@ SEC("tp_btf/kfree_skb")
 int balance_drop(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
-	struct balance_cause cause = {.location = ctx[1]};
 	struct balance_tally *t = tally();
+	struct balance_cause cause = {};
 	struct sock *rx_sk = NULL;
 	struct skb_view v;
 	struct datagram d;
@@ -188,6 +189,7 @@ int balance_drop(__u64 *ctx)
 	skb_view(&v, skb);
 	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
 		return 0;
+	cause.location = drop_place(ctx, cfg.freeing_start, cfg.freeing_end);
 	if (cfg.has_reason)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)

@@ -13,6 +13,7 @@
 #include "copy.bpf.h"
 #include "find.bpf.h"
 #include "maps.bpf.h"
+#include "place.bpf.h"
 #include "second.bpf.h"
 
 #define MAX_QUEUE (1 << 22) /* datagrams walked in a socket's queue */
@@ -159,7 +160,8 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 
 static __always_inline int dropped(__u64 *ctx, bool paged, bool second)
 {
-	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_KFREE_SKB};
+	struct trace_cause cause = {.location = drop_place(ctx, cfg.freeing.start, cfg.freeing.end),
+				    .observer = OBSERVER_KFREE_SKB};
 	struct sk_buff *skb = (void *)ctx[0];
 	struct sock *rx_sk = NULL;
 

@@ -13,6 +13,7 @@
 #include "burst.bpf.h"
 #include "filter.bpf.h"
 #include "flow.bpf.h"
+#include "place.bpf.h"
 #include "sample.bpf.h"
 #include "table.bpf.h"
 #include "watch_abi.h"
@@ -89,7 +90,7 @@ struct freed {
 	struct sock *sk;     /* the one whose cookie is `aux` */
 	struct net_device *dev;
 	__u32 reason, netns, ifindex;
-	__u64 flags, aux;
+	__u64 place, flags, aux;
 };
 
 static __always_inline void find_sender(struct freed *f)
@@ -178,7 +179,7 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 }
 
 /*
- * An skb that was freed at ctx[1]; `consumed`: by consume_skb. `flows`: tell them apart. All three
+ * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. All three
  * are constants, so that each program has only what it needs.
  */
 static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool cast,
@@ -210,7 +211,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	else if (flows)
 		flow_read(skb, skb_l3(skb), &d.flow);
 
-	word[0] = ctx[1];
+	word[0] = f->place;
 	word[1] = f->aux;
 	word[2] = f->reason | (__u64)f->ifindex << 32;
 	word[3] = f->netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << WATCH_PKT_TYPE_SHIFT |
@@ -244,6 +245,7 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
 
+	f.place = drop_place(ctx, cfg.freeing.start, cfg.freeing.start + cfg.freeing.len);
 	if (cfg.has_reason)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
@@ -262,15 +264,14 @@ static __always_inline bool is_in(const volatile struct watch_range *r, __u64 lo
  */
 static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0]};
-	__u64 location = ctx[1];
+	struct freed f = {.skb = (void *)ctx[0], .place = ctx[1]};
 	bool found = false;
 
-	if (!is_in(&cfg.consumed_within, location))
+	if (!is_in(&cfg.consumed_within, f.place))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
-		found |= is_in(&cfg.consumed[i], location);
+		found |= is_in(&cfg.consumed[i], f.place);
 	return found ? count_skb(ctx, &f, true, cast, flows) : 0;
 }
 

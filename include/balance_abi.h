@@ -193,6 +193,7 @@ struct balance_config {
 	__u16 offset; /* in the payload: where what is read of it begins */
 	__u16 bytes;  /* read of it: the number, or an RTP header; BALANCE_NUMBER at most */
 	struct sequence_rule rule;
+	__u64 freeing_start, freeing_end; /* see ksym_freeing() */
 };
 
 /* A packet in a socket's queue, for the filter in user space. */

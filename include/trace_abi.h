@@ -148,6 +148,7 @@ struct trace_config {
 	/* Of devices that hand over to a peer: what is dropped there carries the peer as its device. */
 	struct trace_range handing[TRACE_HANDING];
 	struct trace_range consuming[TRACE_CONSUMING]; /* where consume_skb() is a loss */
+	struct trace_range freeing;		       /* see ksym_freeing() */
 };
 
 /* A byte of `seen`: the last checkpoint that a packet passed, and where it was processed. */
@@ -166,7 +167,7 @@ enum trace_seen {
 _Static_assert(sizeof(struct trace_page) == TRACE_PAGE_SIZE, "a page of fates");
 _Static_assert(sizeof(struct trace_cause) == 32, "no holes: it is a hash key");
 _Static_assert(sizeof(struct trace_count) == 32, "counts");
-_Static_assert(sizeof(struct trace_config) == 136 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
+_Static_assert(sizeof(struct trace_config) == 152 + 16 * TRACE_HANDING + 16 * TRACE_CONSUMING,
 	       "no holes");
 
 #endif

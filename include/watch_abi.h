@@ -157,6 +157,7 @@ struct watch_config {
 	__u64 reasons[WATCH_REASONS / 64];
 	struct watch_range consumed_within; /* all of: */
 	struct watch_range consumed[WATCH_CONSUMED_MAX];
+	struct watch_range freeing; /* see ksym_freeing() */
 };
 
 _Static_assert(sizeof(struct watch_key) == 32, "four words, no holes");

@@ -166,6 +166,32 @@ static void closed_port(void **state)
 	assert_int_equal(losses().foreign + losses().late + losses().stamp_unreadable, 0);
 }
 
+/* As if the function that drops it did so for others: its caller is the place. */
+static void place_is_the_callers(void **state)
+{
+	struct ksym_range at = ksym_range(tracer.ksyms, "__udp4_lib_rcv");
+	struct trace_config config = tracer.config;
+	static struct drops_cause cause[TRACE_CAUSES];
+	struct ksym caller;
+	struct drops *d;
+	struct error err = {};
+
+	(void)state;
+	config.freeing = (struct trace_range){at.start, at.end};
+	assert_int_equal(drops_open(&d, &config, false, &err), 0);
+	assert_int_equal(drops_attach(d, &err), 0);
+	send_marker();
+	name_causes();
+	assert_string_equal(
+		ledger_cause(&ledger, fate(STREAMS - 1, TRACE_PAGE_SIZE - 1))->named.location,
+		"__udp4_lib_rcv");
+	assert_int_equal(drops_read(d, cause, TRACE_CAUSES), 1);
+	assert_int_equal(ksym_find(tracer.ksyms, cause[0].cause.location, &caller), 0);
+	drops_close(d);
+	if (strcmp(caller.name, "udp_rcv")) /* which the compiler may have made a jump */
+		assert_string_equal(caller.name, "ip_protocol_deliver_rcu");
+}
+
 static void closed_port_ip6(void **state)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(TEST_PORT)};
@@ -382,6 +408,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DROPS_TEST(closed_port),
+		DROPS_TEST(place_is_the_callers),
 		DROPS_TEST(closed_port_ip6),
 		DROPS_TEST(other_runs_are_foreign),
 		DROPS_TEST(what_is_not_the_flow_is_nothing),

@@ -58,6 +58,15 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 	return 0;
 }
 
+static struct watch_range find_freeing(const struct live *l)
+{
+	struct ksym_range at = {};
+
+	if (l->ksyms)
+		at = ksym_freeing(l->ksyms);
+	return (struct watch_range){at.start, at.end - at.start};
+}
+
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -87,6 +96,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		watch.snaplen = spec->snaplen;
 		watch.stack = spec->stack;
 		watch.burst_ns = spec->burst_ns;
+		watch.freeing = find_freeing(l);
 		if (spec->consumed)
 			rc = find_consumed(l, &watch, err);
 	}

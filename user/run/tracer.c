@@ -33,6 +33,7 @@ static void find_ranges(struct tracer *t)
 		"veth_xmit",   "veth_xmit.cold", "veth_forward_skb",
 		"veth_xdp_rx", "netkit_xmit",	 "netkit_xmit.cold",
 	};
+	struct ksym_range freeing = ksym_freeing(t->ksyms);
 	struct trace_config *c = &t->config;
 
 	c->ignore_start = range_of(t, "skb_release_data").start;
@@ -43,6 +44,7 @@ static void find_ranges(struct tracer *t)
 	c->segmenting[1] = range_of(t, "tbf_segment");
 	for (unsigned i = 0; i < TRACE_HANDING; i++)
 		c->handing[i] = range_of(t, handing[i]);
+	c->freeing = (struct trace_range){freeing.start, freeing.end};
 }
 
 /*

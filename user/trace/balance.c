@@ -63,7 +63,12 @@ static void configure(struct balance *b, const struct balance_numbering *n, bool
 {
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
 	int args = reasons_kfree_args(b->reasons);
+	struct ksym_range freeing = {};
 
+	if (b->ksyms)
+		freeing = ksym_freeing(b->ksyms);
+	cfg->freeing_start = freeing.start;
+	cfg->freeing_end = freeing.end;
 	cfg->reason_netfilter = reason_value(b->reasons, "NETFILTER_DROP");
 	cfg->reason_otherhost = reason_value(b->reasons, "OTHERHOST");
 	cfg->reason_packet_sock = reason_value(b->reasons, "PACKET_SOCK_ERROR");

@@ -279,3 +279,10 @@ struct ksym_range ksym_range(const struct ksyms *k, const char *name)
 		range.end++;
 	return range;
 }
+
+struct ksym_range ksym_freeing(const struct ksyms *k)
+{
+	struct ksym_range range = ksym_range(k, "dev_kfree_skb_any_reason");
+
+	return range.end ? range : ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
+}

@@ -79,6 +79,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 			   spec->ifindex;
 	memcpy(cfg->reasons, spec->reasons, sizeof(cfg->reasons));
 	put_consumed(cfg, spec);
+	cfg->freeing = spec->freeing;
 	w->has_rx_sk = args > 3;
 	return 0;
 }

@@ -41,6 +41,7 @@ struct watch_spec {
 	 */
 	struct watch_range consumed[WATCH_CONSUMED_MAX];
 	unsigned consumed_n;
+	struct watch_range freeing; /* see ksym_freeing(); 0, 0: not known */
 };
 
 /* What was counted for one key on one CPU in an interval. */
