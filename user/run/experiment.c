@@ -19,7 +19,7 @@
 
 #define QUIET_NS	50000000
 #define SILENT_NS	1000000000
-#define CONFIRM_NS	1000000000 /* for the events of a closed socket: an RCU grace period */
+#define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
 #define CONFIRM_STEP_NS 5000000
 
 uint64_t experiment_memory(void)
@@ -166,7 +166,7 @@ static bool settle(struct rig *rig, struct books *books)
  */
 static int close_unread(struct rig *rig, struct books *books, struct error *err)
 {
-	uint64_t before = drops_packets(rig->tracer.drops), deadline;
+	uint64_t before = drops_packets(rig->tracer.drops), deadline, confirmed = 0;
 	int rc;
 
 	receiver_stop(rig->receiver);
@@ -176,10 +176,15 @@ static int close_unread(struct rig *rig, struct books *books, struct error *err)
 	books_take_receiver(books, rig);
 	receiver_close(rig->receiver);
 	rig->receiver = NULL;
+	/* they may not come behind the closing of the books: they would be taken for later numbers */
 	deadline = pace_now() + CONFIRM_NS;
-	while (drops_packets(rig->tracer.drops) - before < books->unread && pace_now() < deadline)
+	while (confirmed < books->unread && pace_now() < deadline) {
 		pace_wait(CONFIRM_STEP_NS);
-	books->unread_confirmed = drops_packets(rig->tracer.drops) - before;
+		confirmed = drops_packets(rig->tracer.drops) - before;
+		if (confirmed > books->unread_confirmed)
+			deadline = pace_now() + CONFIRM_NS;
+		books->unread_confirmed = confirmed;
+	}
 	return 0;
 }
 
