@@ -440,9 +440,11 @@ static void test_readers(void **state)
 	assert_true(fx.rcvbuf_force && fx.rcvbuf >= 8 << 20);
 	assert_int_equal(fx.n_notes, 1);
 
-	fx = planned("socket_close", &plain);
+	req = plain;
+	req.count = 10000; /* udp_mem has room for them on a machine of 1 GiB, too */
+	fx = planned("socket_close", &req);
 	assert_int_equal(fx.reader, READER_NEVER);
-	assert_true(fx.rcvbuf_force && fx.rcvbuf > 100000 * (512 + 256));
+	assert_true(fx.rcvbuf_force && fx.rcvbuf > 10000 * (512 + 256));
 
 	fx = planned("netfilter", &plain);
 	assert_int_equal(fx.reader, READER_NORMAL);
