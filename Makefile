@@ -5,12 +5,15 @@ SBINDIR    ?= $(PREFIX)/sbin
 DATADIR    ?= $(PREFIX)/share/$(NAME)
 CC         ?= cc
 # For another machine, as the kernel has it: make ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
+# Where its libraries are not installed, but below a directory: SYSROOT=DIR.
 ifneq ($(CROSS_COMPILE),)
 ifeq ($(origin CC),default)
-CC         := $(CROSS_COMPILE)gcc
+CC         := $(CROSS_COMPILE)gcc $(SYSROOT:%=--sysroot=%)
 endif
-PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
+PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(MACHINE)-linux-gnu/pkgconfig pkg-config,$(CROSS_COMPILE)pkg-config)
 endif
+MACHINE    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 CLANG      ?= clang
 BPFTOOL    ?= bpftool
 LLVM_STRIP ?= llvm-strip
@@ -37,11 +40,10 @@ override CFLAGS += $(HARDENING) $(HERE) -std=gnu11 -Wall -Wextra $(WERROR) -Wsha
 	$(shell $(PKG_CONFIG) --cflags $(PKGS))
 LDLIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lm -pthread
 
-MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
 # -target bpf loses the multiarch include directory (asm/types.h): keep it, and keep it last.
 BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Werror \
-	-Iinclude -Ibpf -idirafter /usr/include/$(MACHINE)-linux-gnu
+	-Iinclude -Ibpf -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 SKEL := $(BPF:%=$(B)/%.skel.h)

@@ -2,8 +2,9 @@
 """Runs a command on another kernel: in a QEMU guest, by software emulation.
 
 The guest sees this machine's files, read-only below a file system in memory: what it writes there
-is gone after it. /out is a directory of the host. So a program is built here and run there. It
-has two NICs of each model in NICS, with a link between, which are down; and, where this machine
+is gone after it. /out is a directory of the host. So a program is built here and run there. A
+guest that is another machine has a root of its own, and of this machine the directories that the
+command needs. It has two NICs of each model in NICS, with a link between, which are down; and, where this machine
 lets us make taps, two of virtio with two queues each.
 """
 
@@ -15,10 +16,12 @@ import tempfile
 import threading
 from pathlib import Path
 
-QEMU = os.environ.get("VMRUN_QEMU", "qemu-system-x86_64")
-NEEDED = (QEMU, "busybox", "cpio", "modprobe", "setpriv", "xz", "zstd")
+import foreign
+
+QEMU = os.environ.get("VMRUN_QEMU")
+NEEDED = ("cpio", "modprobe", "setpriv", "xz", "zstd")
 MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
-PACKAGES = "qemu-system-x86 busybox-static cpio kmod util-linux xz-utils zstd"
+PACKAGES = "busybox-static cpio kmod util-linux xz-utils zstd"
 UNPACK = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-qdc"], ".gz": ["gzip", "-dc"]}
 NICS = ("vmxnet3", "rtl8139")  # two of each; they count what their rings lose
 TAIL = 30  # lines of the console that are shown
@@ -45,10 +48,8 @@ TAPS = ("one", "two")
 # tracepoint is switched while another CPU goes through it.
 ACCEL = "tcg,thread=single"
 
-# tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read. no_timer_check: an emulator
-# that has to wait for a CPU looks like a machine without a timer, and 6.12 panics.
-COMMAND_LINE = ("console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr tsc=reliable"
-                " no_timer_check random.trust_cpu=on net.ifnames=0")
+COMMAND_LINE = ("quiet loglevel=4 panic=-1 mitigations=off nokaslr random.trust_cpu=on"
+                " net.ifnames=0")
 
 INIT = """#!/bin/sh
 b=/bin/busybox
@@ -57,9 +58,10 @@ for m in $($b cat /m/list); do $b insmod /m/$m || echo "guest: insmod $m failed"
 o=trans=virtio,version=9p2000.L,msize=512000
 $b mount -t 9p -o ro,cache=loose,$o root /host || echo "guest: no root over 9p"
 $b mount -t tmpfs rw /rw; $b mkdir /rw/u /rw/w
-$b mount -t overlay -o lowerdir=/host,upperdir=/rw/u,workdir=/rw/w overlay /new ||
+$b mount -t overlay -o lowerdir=/host$guest_root,upperdir=/rw/u,workdir=/rw/w overlay /new ||
 	echo "guest: no overlay"
 $b mkdir -p /new/out; $b mount -t 9p -o rw,cache=none,$o out /new/out || echo "guest: no /out"
+[ -z "$guest_root" ] || { $b mkdir /new/host; $b mount --move /host /new/host; }
 for d in proc sys dev; do $b mkdir -p /new/$d; $b mount --move /$d /new/$d; done
 exec $b switch_root /new /bin/sh /out/init
 """
@@ -73,6 +75,7 @@ mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
 mount -t cgroup2 cgroup /sys/fs/cgroup; mount -t bpf bpf /sys/fs/bpf
 mount -t tracefs tracefs /sys/kernel/tracing
 ln -sfn /proc/self/fd /dev/fd
+for d in {visible}; do mkdir -p "$d"; mount --bind "/host$d" "$d"; done
 mkdir -p /lib/modules/{release}; mount --bind {modules} /lib/modules/{release}
 modprobe tun # there is no udev that would make /dev/net/tun
 hostname guest; ip link set lo up
@@ -91,11 +94,20 @@ class NoGuest(Exception):
     """It did not come up, or ended without a word; says what its console showed last."""
 
 
-def missing():
-    """What would have to be installed, or None."""
+def static_shell(machine):
+    """The path of busybox for it, or None."""
+    return shutil.which("busybox", path=None if machine.native else foreign.root(machine) / "bin")
+
+
+def missing(machine):
+    """What would have to be installed or made, or None."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    absent = [program for program in NEEDED if not shutil.which(program, path=path)]
-    return f"{' '.join(absent)} not here (Debian: {PACKAGES})" if absent else None
+    absent = [name for name in (QEMU or machine.qemu, *NEEDED) if not shutil.which(name, path=path)]
+    if machine.native and not static_shell(machine):
+        absent.append("busybox")
+    if absent:
+        return f"{' '.join(absent)} not here (Debian: {machine.package} {PACKAGES})"
+    return foreign.missing(machine)
 
 
 def modules_to_load(kernel):
@@ -118,7 +130,7 @@ def make_initramfs(kernel):
         root = Path(scratch)
         for name in ("bin", "m", "proc", "sys", "dev", "host", "rw", "new"):
             (root / name).mkdir()
-        shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+        shutil.copy(static_shell(kernel.machine), root / "bin/busybox")
         (root / "bin/sh").symlink_to("busybox")
         names = []
         for file in map(Path, modules_to_load(kernel)):
@@ -162,12 +174,13 @@ def tapped(i):
 
 
 def qemu(kernel, out, cpus, memory):
-    taps = taps_work()
-    return [*(IN_NETWORK if taps else []), QEMU, "-name", "guest", "-nodefaults", "-display", "none", "-no-reboot",
-            "-machine", "q35", "-accel", ACCEL, "-cpu", "max",
+    taps, machine = taps_work(), kernel.machine
+    root = [] if machine.native else [f'"guest_root={foreign.root(machine)}"']
+    return [*(IN_NETWORK if taps else []), QEMU or machine.qemu, "-name", "guest", "-nodefaults",
+            "-display", "none", "-no-reboot", *machine.hardware, "-accel", ACCEL,
             "-smp", str(cpus), "-m", memory,
             "-kernel", str(kernel.image), "-initrd", str(make_initramfs(kernel)),
-            "-append", COMMAND_LINE,
+            "-append", " ".join([machine.command_line, COMMAND_LINE, *root]),
             "-chardev", f"file,id=console,path={out}/console", "-serial", "chardev:console",
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=root,mount_tag=root",
@@ -189,15 +202,18 @@ def console_tail(out):
     return "\n".join(line.rstrip() for line in text.splitlines()[-TAIL:]) or "(nothing)"
 
 
-def run(kernel, command, on_line, seconds=600, cpus=2, memory="1G", environment=()):
+def run(kernel, command, on_line, seconds=600, cpus=2, memory="1G", environment=(), needs=()):
     """
-    The status of the command. on_line() gets each line of its output as it comes. Guests are slow
-    and no hurry: they leave the CPUs to others.
+    The status of the command. It is run in this directory. A guest with a root of its own has this
+    one and those that the command needs, none of which can be written to. on_line() gets each line
+    of its output as it comes. Guests are slow and no hurry: they leave the CPUs to others.
     """
+    visible = [] if kernel.machine.native else [os.getcwd(), kernel.modules.resolve(), *needs]
     with tempfile.TemporaryDirectory(prefix="pl-guest-") as out:
         Path(out, "init").write_text(SECOND_INIT.format(
             release=kernel.release, modules=shlex.quote(str(kernel.modules.resolve())),
             cwd=shlex.quote(os.getcwd()), command=shlex.join(command),
+            visible=shlex.join(map(str, visible)),
             environment=shlex.join(["env", *environment])))
         with open(f"{out}/qemu.log", "w+") as log, \
                 subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "nice", "-n", "5",

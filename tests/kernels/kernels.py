@@ -13,15 +13,18 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from machines import AMD64, ARM64
+
 CACHE = Path(os.environ.get("PKTLEDGER_KERNELS") or Path(
     os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pktledger/kernels"))
 
-# The suites that ship each, and which of their versions are meant. "newest" is what the first
-# of its suites has that is complete: its parts come and go with each upload.
+# The suites that ship each, which of their versions are meant, and the machine. "newest" is what the
+# first of its suites has that is complete: its parts come and go with each upload.
 WANTED = {
-    "6.1": (("bookworm-security", "bookworm"), r"6\.1\."),
-    "6.12": (("trixie-security", "trixie"), r"6\.12\."),
-    "newest": (("sid",), r""),
+    "6.1": (("bookworm-security", "bookworm"), r"6\.1\.", AMD64),
+    "6.12": (("trixie-security", "trixie"), r"6\.12\.", AMD64),
+    "6.12-arm64": (("trixie-security", "trixie"), r"6\.12\.", ARM64),
+    "newest": (("sid",), r"", AMD64),
 }
 
 
@@ -32,8 +35,9 @@ class Unavailable(Exception):
 class Kernel:
     """Unpacked below `root`, which holds boot/ and lib/modules/ as on a machine."""
 
-    def __init__(self, root):
+    def __init__(self, root, machine):
         self.root = Path(root)
+        self.machine = machine
         self.release = (self.root / "release").read_text().strip()
         self.modules = self.root / "lib/modules" / self.release
 
@@ -44,7 +48,9 @@ class Kernel:
 
     @property
     def series(self):
-        return re.match(r"\d+\.\d+", self.release)[0]
+        """Of the machine that most have, only the number."""
+        number = re.match(r"\d+\.\d+", self.release)[0]
+        return number if self.machine == AMD64 else f"{number} {self.machine.name}"
 
 
 def output(*args, **kwargs):
@@ -56,24 +62,32 @@ def output(*args, **kwargs):
 
 
 class Archive:
-    """An apt configuration of its own: this machine's Debian mirror, with other suites."""
+    """
+    An apt configuration of its own: this machine's Debian mirror, with other suites, for a machine
+    on which nothing is installed.
+    """
 
-    def __init__(self, suites):
+    def __init__(self, suites, machine):
         self.dir = Path(tempfile.mkdtemp(prefix="pl-apt-"))
         for part in ("lists/partial", "archives/partial"):
             (self.dir / part).mkdir(parents=True)
+        (self.dir / "status").touch()
         sources = self.dir / "sources.list"
         mirrors = self.mirrors()
-        sources.write_text("".join(f"deb [arch=amd64] {mirrors[security]} {suite} main\n"
+        sources.write_text("".join(f"deb [arch={machine.name}] {mirrors[security]} {suite} main\n"
                                    for suite in suites
                                    if (security := "security" in suite) in mirrors))
         self.options = ["-q", f"-oDir::Etc::sourcelist={sources}",
                         "-oDir::Etc::sourceparts=/dev/null",
                         f"-oDir::State::Lists={self.dir}/lists",
+                        f"-oDir::State::status={self.dir}/status",
                         f"-oDir::Cache::archives={self.dir}/archives",
                         f"-oDir::Cache::pkgcache={self.dir}/pkgcache.bin",
                         f"-oDir::Cache::srcpkgcache={self.dir}/srcpkgcache.bin",
-                        "-oAcquire::Languages=none", "-oAPT::Sandbox::User="]
+                        f"-oAPT::Architecture={machine.name}",
+                        f"-oAPT::Architectures::={machine.name}",
+                        "-oAcquire::Languages=none", "-oAPT::Sandbox::User=",
+                        "-oDebug::NoLocking=1"]
 
     @staticmethod
     def mirrors():
@@ -91,12 +105,15 @@ class Archive:
     def apt(self, command, *args, **kwargs):
         return output(command, *self.options, *args, env={**os.environ, "LC_ALL": "C"}, **kwargs)
 
-    def releases(self, pattern):
-        """Newest first. An update that failed in part is none to apt."""
+    def update(self):
+        """One that failed in part is none to apt, as it is."""
         self.apt("apt-get", "-oAPT::Update::Error-Mode=any", "update")
+
+    def releases(self, pattern, flavour):
+        """Newest first."""
         names = self.apt("apt-cache", "pkgnames", "linux-image-").split()
         found = [m[1] for name in names
-                 if (m := re.fullmatch(rf"linux-image-({pattern}[\d.]+(\+deb\d+|-\d+)?-amd64)",
+                 if (m := re.fullmatch(rf"linux-image-({pattern}[\d.]+(\+deb\d+|-\d+)?-{flavour})",
                                        name))]
         return sorted(found, key=lambda r: [int(n) for n in re.findall(r"\d+", r)], reverse=True)
 
@@ -109,6 +126,12 @@ class Archive:
                               output("dpkg", "-f", deb, "Depends"))
         if packages:
             self.apt("apt-get", "download", *packages, cwd=to)
+
+    def download_all(self, packages):
+        """With what they depend on; the files."""
+        self.apt("apt-get", "--download-only", "--no-install-recommends", "-y", "install",
+                 *packages)
+        return sorted((self.dir / "archives").glob("*.deb"))
 
     def close(self):
         shutil.rmtree(self.dir)
@@ -125,12 +148,13 @@ def unpack(release, debs, root):
 
 def fetch(name):
     """Unpacks it into the cache; the directory appears there when it is complete."""
-    suites, pattern = WANTED[name]
-    archive = Archive(suites)
+    suites, pattern, machine = WANTED[name]
+    archive = Archive(suites, machine)
     reason = "no such package"
     CACHE.mkdir(parents=True, exist_ok=True)
     with contextlib.closing(archive), tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-        for release in archive.releases(pattern)[:8]:
+        archive.update()
+        for release in archive.releases(pattern, machine.name)[:8]:
             debs, root = Path(scratch, release, "debs"), Path(scratch, release, "root")
             debs.mkdir(parents=True)
             root.mkdir()
@@ -152,4 +176,4 @@ def kernel(name):
             raise Unavailable(f"{program} is not here (a Debian machine is needed)")
     if not (CACHE / name / "release").exists():
         fetch(name)
-    return Kernel(CACHE / name)
+    return Kernel(CACHE / name, WANTED[name][2])

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The machines that guests are: an architecture each."""
+
+import os
+from typing import NamedTuple
+
+
+class Machine(NamedTuple):
+    name: str          # as Debian calls it
+    kernel_name: str   # as uname -m does
+    qemu: str
+    package: str       # of Debian, that has this QEMU
+    hardware: tuple    # options of QEMU
+    command_line: str  # of the kernel
+    cross: str         # prefix of the compiler that makes programs for it on another machine
+
+    @property
+    def native(self):
+        """Then a guest can have the files of this machine."""
+        return self.kernel_name == os.uname().machine
+
+
+AMD64 = Machine(
+    "amd64", "x86_64", "qemu-system-x86_64", "qemu-system-x86",
+    ("-machine", "q35", "-cpu", "max"),
+    # tsc=reliable: else 6.1 falls back to a clock that takes 900 ns to read. no_timer_check: an
+    # emulator that has to wait for a CPU looks like a machine without a timer, and 6.12 panics.
+    "console=ttyS0 tsc=reliable no_timer_check", "x86_64-linux-gnu-")
+
+# A server's CPU of these years, with atomic instructions. What is added in "max" is slow to emulate.
+ARM64 = Machine(
+    "arm64", "aarch64", "qemu-system-aarch64", "qemu-system-arm",
+    ("-machine", "virt", "-cpu", "neoverse-n1"),
+    "console=ttyAMA0", "aarch64-linux-gnu-")
+
+MACHINES = {machine.name: machine for machine in (AMD64, ARM64)}
