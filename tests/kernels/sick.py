@@ -71,7 +71,8 @@ def assert_mended(traffic, netns, wanted, again=False, counted=True):
         if again:
             stack.close()
             running = stack.enter_context(traffic)
-        assert running.lost(), "nothing is lost any more after --undo"
+        # the load comes and goes with what else this machine has to do
+        assert any(running.lost() for _ in range(3)), "nothing is lost any more after --undo"
 
 
 # Settings of the whole host
@@ -221,7 +222,7 @@ def one_queue():
 
 @case
 def two_queues_of_one_CPU():
-    """Whether that loses packets is a matter of speed, of which nothing is known here."""
+    """Whether that loses packets, or fills the CPU, is a matter of speed, of which nothing is known."""
     with slow_link() as (nic, irqs), tempfile.TemporaryDirectory() as directory:
         undo = ["--undo-file", f"{directory}/undo"]
         for irq in irqs:
@@ -229,8 +230,8 @@ def two_queues_of_one_CPU():
         before = settings(None), [irq.read_text() for irq in irqs]
         with load() as running:
             running.round()
-            f = first(None)
-            assert f["id"] == "nic-irq" and f["subject"] == nic and not f["losing"], f
+            (f,) = [f for f in check(None, "-j").json["end"]["findings"] if f["id"] == "nic-irq"]
+            assert f["subject"] == nic and not f["losing"], f
             result = check(None, "--apply", "--yes", *undo, "nic-irq")
             assert result.status == 0 and "done " in result.out, result
             assert sorted(irq.read_text() for irq in irqs) == ["0\n", "1\n"], result
