@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import assert_balanced, lost, main, require, run, table  # noqa: E402
+from lib import assert_balanced, lost, main, pktledger, require, run, table  # noqa: E402
 from nics import (NETNS, ethtool, link, load_drivers, poll_in_thread, set_queues)  # noqa: E402
 
 RATE, SECONDS = 1000, 8
@@ -95,11 +95,13 @@ def zero_copy(queues):
         set_queues(nic, queues)
         set_queues(partner, queues, netns=NETNS)
         before = tx_packets(partner)
-        document = run("--tx", "xsk", "--rx", "xsk", "-i", f"{NETNS}/{partner},{nic}", "--count",
-                       str(COUNT), "--rate", str(RATE // 2), "--threads", str(queues),
-                       "--flows", "16")
+        result = pktledger("run", "-j", "--tx", "xsk", "--rx", "xsk", "-i",
+                           f"{NETNS}/{partner},{nic}", "--count", str(COUNT), "--rate",
+                           str(RATE // 2), "--threads", str(queues), "--flows", "16")
+        document = result.json
         mode = document["start"]["granted_mode"]
         require("zero" in mode["tx"] and "zero" in mode["rx"], f"granted: {mode}")
+        assert result.status == 0, result
         assert_balanced(document, COUNT)
         assert document["end"]["delivered"] == COUNT, document["end"]
         counted = tx_packets(partner) - before
