@@ -75,8 +75,8 @@ static __always_inline void settle_byte(__u8 *fate, __u32 index)
 		*fate = index;
 }
 
-/* False: the number is none of this run's. */
-static __noinline bool settle(__u64 word, __u32 index)
+/* Not static, so that it is verified once, whoever calls it. False: none of this run's numbers. */
+__noinline bool settle(__u64 word, __u32 index)
 {
 	__u8 *fate = number_byte(&fates, word, loss());
 
@@ -86,7 +86,7 @@ static __noinline bool settle(__u64 word, __u32 index)
 	return true;
 }
 
-static __noinline bool is_settled(__u64 word)
+__noinline bool is_settled(__u64 word)
 {
 	__u8 *fate = number_byte(&fates, word, NULL);
 
@@ -99,16 +99,17 @@ static __always_inline bool is_counted(__u64 word)
 	return cfg.count_all || is_ours(word);
 }
 
-static __always_inline void count(__u32 index, __u64 packets, __u64 bytes, __u64 memory)
+__noinline int count(__u32 index, __u64 packets, __u64 bytes, __u64 memory)
 {
 	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
 
 	if (!c)
-		return;
+		return 0;
 	c->events++;
 	c->packets += packets;
 	c->bytes += bytes;
 	c->memory += memory;
+	return 0;
 }
 
 /* Frames that one event tells of; their lengths are not known. */

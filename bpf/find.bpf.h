@@ -96,14 +96,20 @@ static __always_inline bool find_inner(const struct packet_place *at, struct pac
 	return inner->mac_header < at->tail;
 }
 
+/* packet_parse(), verified once: not static. */
+__noinline int parse(const struct packet_place *at, struct packet *p)
+{
+	return at && p ? packet_parse(at, cfg.port, p) : PACKET_OTHER;
+}
+
 /* The stamp's word is in `p`, wherever the kernel keeps the payload. */
 static __always_inline int find_stamp(const struct stamp_reader *r, struct packet *p)
 {
-	int found = packet_parse(r->at, cfg.port, p);
+	int found = parse(r->at, p);
 	struct packet_place inner;
 
 	if (found == PACKET_OTHER && cfg.tunnel && find_inner(r->at, &inner))
-		found = packet_parse(&inner, cfg.port, p);
+		found = parse(&inner, p);
 	return found_in_pages(r, found, p);
 }
 
