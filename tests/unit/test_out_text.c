@@ -14,6 +14,7 @@
 #include "trace/stagemap.h"
 
 static struct result res;
+static char lab[32]; /* "": made for the run */
 
 static const char *print(bool colour, int verbosity)
 {
@@ -24,6 +25,7 @@ static const char *print(bool colour, int verbosity)
 	free(text);
 	f = open_memstream(&text, &size);
 	assert_non_null(f);
+	memcpy(head.lab, lab, sizeof(lab));
 	text_result(f, &head, &res, colour, verbosity);
 	fclose(f);
 	return text;
@@ -109,6 +111,11 @@ static void what_is_wrong(void **state)
 	has("\nimpossible              1 ");
 	has("\nNOT BALANCED: 25 unaccounted, 5 in flight, 1 impossible.");
 	has("1 counter");
+	has_not("Traffic of others");
+	snprintf(lab, sizeof(lab), "demo");
+	print(false, 0);
+	has("disagrees (!=). Traffic of others counts there, too.");
+	*lab = '\0';
 	has("Interrupted");
 	has("3 duplicated, 18,446,744,073,709,551,615 ICMP replies\n");
 	has("p99.9 1.20 ms");

@@ -149,7 +149,7 @@ static void put_open(struct page *p, const struct result *res)
 	}
 }
 
-static void put_verdict(struct page *p, const struct result *res)
+static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
 {
 	unsigned disagree = text_disagreements(res);
 	char number[3][FMT_MAX];
@@ -171,6 +171,8 @@ static void put_verdict(struct page *p, const struct result *res)
 	if (disagree)
 		page_words(p, STYLE_BAD, "%u %s of the kernel disagree%s (!=).", disagree,
 			   disagree == 1 ? "counter" : "counters", disagree == 1 ? "s" : "");
+	if (disagree && (*head->lab || !head->in_lab))
+		page_words(p, STYLE_PLAIN, "Traffic of others counts there, too.");
 	if (res->interrupted)
 		page_words(p, STYLE_WARN, "Interrupted: these are the books of what was sent.");
 	page_end(p);
@@ -190,7 +192,7 @@ void text_result(FILE *out, const struct run_header *head, const struct result *
 	put_delivered(&p, res);
 	put_open(&p, res);
 	text_beside(&p, res);
-	put_verdict(&p, res);
+	put_verdict(&p, head, res);
 	if (verbosity >= 0)
 		text_findings(&p, res, verbosity);
 }
