@@ -311,10 +311,24 @@ int session_step(struct session *s, int timeout_ms)
 	return rc ? rc : 1;
 }
 
+/* Nobody asks any more: what has been done until now counts nevertheless. */
+static void note_abandoned(struct session *s)
+{
+	struct peer_status st;
+	struct error ignored = {};
+
+	snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
+	near_stop(&s->near, &ignored);
+	near_status(&s->near, &st);
+	for (unsigned t = 0; s->near.sends && t < near_fates(&s->near)->streams; t++)
+		s->served.sent += st.next[t];
+	s->served.delivered += st.delivered;
+}
+
 void session_close(struct session *s)
 {
 	if (s->near.open)
-		snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
+		note_abandoned(s);
 	end_experiment(s);
 	conn_close(&s->conn);
 }
