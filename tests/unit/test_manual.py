@@ -141,6 +141,8 @@ COMPLETED = [  # what was typed; what is to be offered, and what not
     ("pktledger lab ", ["up", "down", "list"], None),
     ("pktledger trace -- unsh", ["unshare"], None),
     ("pktledger nosuch --", [], "--count"),
+    ("pktledger help re", ["report"], "run"),
+    ("pktledger report /etc/passw", ["/etc/passwd"], "/etc"),
 ]
 
 SHELL = """

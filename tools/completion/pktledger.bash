@@ -15,7 +15,8 @@ _pktledger_offer()
 	done
 }
 
-# Values of the option $2 of the command $1: $4 has been typed of it, behind $3 in the same word.
+# Values of the option $2 of the command $1, or of its arguments if that is empty: $4 has been typed
+# of it, behind $3 in the same word.
 _pktledger_value()
 {
 	local values=${_pktledger_values["$1 $2"]} last=${4##*,} word
@@ -44,6 +45,10 @@ _pktledger()
 		_pktledger_offer "" "$last" "$_pktledger_commands help --help --version"
 		return
 	fi
+	if [[ $command == help ]]; then
+		_pktledger_offer "" "$last" "$_pktledger_commands"
+		return
+	fi
 	for word in "${words[@]:2:${#words[@]}-3}"; do
 		[[ $word == -- ]] || continue
 		while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -c -- "$last")
@@ -56,7 +61,7 @@ _pktledger()
 	elif [[ $last == -* ]]; then
 		_pktledger_offer "" "$last" "${_pktledger_options["$command"]}"
 	else
-		_pktledger_offer "" "$last" "${_pktledger_values["$command"]}"
+		_pktledger_value "$command" "" "" "$last"
 	fi
 }
 
