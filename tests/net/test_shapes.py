@@ -20,7 +20,7 @@ COUNT = 20000
 
 @table(first(9, [
     ("sizes of IPv6, by chance", ["--imix", "84:3,400:2,1518:1", "--ipv6", "--random"]),
-    ("a genome by socket", ["--imix", "abcfg", "--tx", "socket"]),
+    ("a genome by socket", ["--imix", "abcfg", "--tx", "socket", "--rx", "xdp"]),
     ("sizes with fragments", ["--imix", "64:9,4000:1", "--tx", "socket"]),
     ("flows", ["--src-addr", "198.18.9.0/28", "--src-port", "5000..5003", "--random"]),
     ("destinations", ["--dst-addr", "198.18.64.0/24", "--tx", "socket"]),

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "engine/shape.h"
+
 static int open_xsk(struct rig *rig, struct error *err)
 {
 	const struct tracer *t = &rig->tracer;
@@ -26,7 +28,7 @@ static int open_sink(struct rig *rig, struct error *err)
 	const struct tracer *t = &rig->tracer;
 	const struct sink_prog_config cfg = {
 		.trace = &t->config,
-		.payload = rig->flow.payload,
+		.payload = shape_sizes_differ(rig->spec->shape) ? 0 : rig->flow.payload,
 		.pass = rig->spec->pass,
 		.arrivals_fd = drops_arrivals_fd(t->drops),
 		.tails_fd = drops_tails_fd(t->drops),
