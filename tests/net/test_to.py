@@ -548,8 +548,10 @@ def an_engine_cannot(args):
 @thorough
 def client_is_lost():
     with Hosts() as hosts, hosts.serve("--stay") as server:
-        client = hosts.start("a", "run", "--to", TARGET[4], "-q", "-r", "10k", "-t", "30", "-R")
-        time.sleep(3 * PATIENCE)
+        client = hosts.start("a", "run", "--to", TARGET[4], "--json-lines", "-I", "100ms",
+                             "-r", "10k", "-t", "30", "-R")
+        while not json.loads(client.stdout.readline())["data"].get("sent"):
+            pass
         client.kill()
         client.communicate()
         result = hosts.run(*SHORT, "-j")
