@@ -264,8 +264,8 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 			       "MTU of %u",
 			       spec->rx->name, spec->payload, lab_mtu(o));
 	if (!rc)
-		rc = tuning_check(&o->tuning, spec->tx, spec->rx, o->traffic.ipv6, spec->payload,
-				  in_lab(o) ? lab_mtu(o) : 0, err);
+		rc = tuning_check(&o->tuning, spec->tx, spec->pass ? &rx_socket : spec->rx,
+				  o->traffic.ipv6, spec->payload, in_lab(o) ? lab_mtu(o) : 0, err);
 	return rc ? rc : far_check(&o->far, spec, err);
 }
 

@@ -283,7 +283,8 @@ def live_frames_keep_a_rate():
 @case
 def pass_leaves_it_to_the_socket():
     require_root()
-    document = run("--tx", "xdp", "--rx", "xdp", "--pass", "--count", "100000", "--fault", "rcvbuf")
+    document = run("--tx", "xdp", "--rx", "xdp", "--pass", "--gro", "--count", "100000",
+                   "--fault", "rcvbuf")
     assert_balanced(document, attempted=100000)
     assert lost(document).get("rcvbuf")
     assert_counters_agree(document, "rcvbuf")
