@@ -10,8 +10,11 @@ ifneq ($(CROSS_COMPILE),)
 ifeq ($(origin CC),default)
 CC         := $(CROSS_COMPILE)gcc $(SYSROOT:%=--sysroot=%)
 endif
-PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
-	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(MACHINE)-linux-gnu/pkgconfig pkg-config,$(CROSS_COMPILE)pkg-config)
+ifneq ($(SYSROOT),)
+PKG_CONFIG ?= PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(MACHINE)-linux-gnu/pkgconfig pkg-config
+endif
+PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
 endif
 MACHINE    := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 CLANG      ?= clang

@@ -179,8 +179,8 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 }
 
 /*
- * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. All three
- * are constants, so that each program has only what it needs.
+ * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. All
+ * three are constants, so that each program has only what it needs.
  */
 static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool cast,
 				     bool flows)

@@ -16,10 +16,12 @@ from pathlib import Path
 import kernels
 
 TREE = Path(__file__).resolve().parent.parent.parent
+TOLD = ("CC", "CFLAGS", "PKG_CONFIG", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")  # make, of this machine
 TAIL = 10  # lines of what a compiler says that are shown
 SUITES = ("bookworm-security", "bookworm")  # the oldest that programs are built on
-PACKAGES = ("busybox-static", "coreutils", "dash", "ethtool", "grep", "hostname", "iproute2", "kmod",
-            "mount", "nftables", "procps", "python3", "python3-jsonschema", "sed", "util-linux")
+PACKAGES = ("bpftool", "busybox-static", "coreutils", "dash", "ethtool", "grep", "hostname",
+            "iproute2", "kmod", "mount", "nftables", "procps", "python3", "python3-jsonschema",
+            "sed", "util-linux")
 
 
 def root(machine):
@@ -80,13 +82,12 @@ def programs(machine, build):
 
 
 def build_programs(machine, build):
-    """Nothing that a make which called us was told holds for another machine."""
+    """Nothing that a make which called us was told about compilers holds for another machine."""
     if machine.native:
         return
-    environment = {name: value for name, value in os.environ.items()
-                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    make = ["make", "-s", "-C", str(TREE), f"-j{os.cpu_count()}", f"CROSS_COMPILE={machine.cross}",
-                   f"SYSROOT={root(machine)}", f"B={programs(machine, build)}", "test-programs"]
+    environment = {name: value for name, value in os.environ.items() if name not in TOLD}
+    make = ["make", "-s", "-C", TREE, f"-j{os.cpu_count()}", f"CROSS_COMPILE={machine.cross}",
+            f"SYSROOT={root(machine)}", f"B={programs(machine, build)}", "test-programs"]
     done = subprocess.run(make, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         said = "\n".join(done.stderr.splitlines()[:TAIL])

@@ -4,8 +4,8 @@
 The guest sees this machine's files, read-only below a file system in memory: what it writes there
 is gone after it. /out is a directory of the host. So a program is built here and run there. A
 guest that is another machine has a root of its own, and of this machine the directories that the
-command needs. It has two NICs of each model in NICS, with a link between, which are down; and, where this machine
-lets us make taps, two of virtio with two queues each.
+command needs. It has two NICs of each model in NICS, with a link between, which are down; and,
+where this machine lets us make taps, two of virtio with two queues each.
 """
 
 import os
@@ -42,11 +42,6 @@ exec "$@"
 """
 IN_NETWORK = ["unshare", "--net", "sh", "-c", NETWORK, "sh"]
 TAPS = ("one", "two")
-
-# The CPUs of a guest take turns. Where each has a thread of its own, one can translate kernel text
-# that another is patching and keep what it has made of it: it dies of a stale int3, mostly where a
-# tracepoint is switched while another CPU goes through it.
-ACCEL = "tcg,thread=single"
 
 COMMAND_LINE = ("quiet loglevel=4 panic=-1 mitigations=off nokaslr random.trust_cpu=on"
                 " net.ifnames=0")
@@ -177,7 +172,7 @@ def qemu(kernel, out, cpus, memory):
     taps, machine = taps_work(), kernel.machine
     root = [] if machine.native else [f'"guest_root={foreign.root(machine)}"']
     return [*(IN_NETWORK if taps else []), QEMU or machine.qemu, "-name", "guest", "-nodefaults",
-            "-display", "none", "-no-reboot", *machine.hardware, "-accel", ACCEL,
+            "-display", "none", "-no-reboot", *machine.hardware, "-accel", machine.accel,
             "-smp", str(cpus), "-m", memory,
             "-kernel", str(kernel.image), "-initrd", str(make_initramfs(kernel)),
             "-append", " ".join([machine.command_line, COMMAND_LINE, *root]),

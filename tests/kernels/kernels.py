@@ -18,8 +18,8 @@ from machines import AMD64, ARM64
 CACHE = Path(os.environ.get("PKTLEDGER_KERNELS") or Path(
     os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pktledger/kernels"))
 
-# The suites that ship each, which of their versions are meant, and the machine. "newest" is what the
-# first of its suites has that is complete: its parts come and go with each upload.
+# The suites that ship each, which of their versions are meant, and the machine. "newest" is what
+# the first of its suites has that is complete: its parts come and go with each upload.
 WANTED = {
     "6.1": (("bookworm-security", "bookworm"), r"6\.1\.", AMD64),
     "6.12": (("trixie-security", "trixie"), r"6\.12\.", AMD64),
