@@ -8,8 +8,7 @@
 #include "report/load_parts.h"
 #include "report/printed.h"
 
-/* Ours begin with a CRC and an object; so does what is left of one that was cut in its first line.
- */
+/* Ours begin with a CRC and an object; so does one that was cut in its first line. */
 static bool looks_like_ledger(const char *path)
 {
 	FILE *f = fopen(path, "re");
@@ -42,4 +41,19 @@ int load_check_kind(const char *path, struct error *err)
 				: "report reads what --ledger of a command wrote, and captures",
 			"%s is no ledger", path);
 	return 0;
+}
+
+bool load_command(const char *schema, char command[16])
+{
+	return sscanf(schema, "pktledger/%15[a-z]/1", command) == 1;
+}
+
+bool load_is_one_end(const char *command)
+{
+	return !strcmp(command, "send") || !strcmp(command, "recv");
+}
+
+bool load_fates_disagree(const struct json_object *document)
+{
+	return json_get(document, "fates_agree") && !json_get_bool(document, "fates_agree");
 }
