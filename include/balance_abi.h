@@ -180,7 +180,7 @@ union balance_kind {
 
 struct balance_config {
 	union balance_kind kinds[BALANCE_KINDS];
-	__s32 reason_netfilter; /* SKB_DROP_REASON_* of this kernel; -1: it has none */
+	__s32 reason_netfilter; /* SKB_DROP_REASON_* of this kernel; negative: it has none */
 	__s32 reason_otherhost;
 	__s32 reason_packet_sock;
 	__u32 cpus;

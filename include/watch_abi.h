@@ -134,7 +134,7 @@ struct watch_range {
 /* In rodata: what is asked for. A part that is not, is no code. */
 #define WATCH_SOCKET_REASONS 4
 struct watch_config {
-	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; -1: it has none */
+	__s32 reason_netfilter; /* NETFILTER_DROP of this kernel; negative: it has none */
 	/* Of a socket; where the kernel does not tell which, their destination stands for it. */
 	__s32 socket_reasons[WATCH_SOCKET_REASONS];
 	__u32 cpus;	 /* possible ones */

@@ -139,6 +139,13 @@ def pktledger(*args, **kwargs):
 
 
 @contextlib.contextmanager
+def directory():
+    """One for files of a test."""
+    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
+        yield Path(path)
+
+
+@contextlib.contextmanager
 def copied_program():
     """Where everybody may run it, with what a test gives it."""
     with tempfile.TemporaryDirectory() as directory:

@@ -84,7 +84,7 @@ def send(to, packets=PACKETS, port=PORT, size=100):
 def read_all(sock, patience=0.2):
     sock.settimeout(patience)
     received = 0
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError, BlockingIOError):
         while sock.recv(65536):
             received += 1
     return received

@@ -175,18 +175,27 @@ class Lab:
             return result.json, tap.frames()
 
 
-def write_pcap(path, frames):
-    data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
+def udp_frame(payload):
+    udp = struct.pack(">HHHH", 1234, 53, 8 + len(payload), 0) + payload
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
+                     bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+    return bytes(12) + b"\x08\x00" + ip + udp
+
+
+def pcap(frames, cut=0, link=1):
+    """A capture of frames a millisecond apart, each without its last `cut` bytes."""
+    data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, link)
     for i, frame in enumerate(frames):
-        data += struct.pack("<IIII", 1 + i // 1000, i % 1000 * 1000, len(frame), len(frame)) + frame
-    Path(path).write_bytes(data)
+        kept = frame[:len(frame) - cut]
+        data += struct.pack("<IIII", 1 + i // 1000, i % 1000 * 1000, len(kept), len(frame)) + kept
+    return data
 
 
 def dissect(frames):
     """tshark's view of UDP among the frames; fragments are put together in the last one."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "capture.pcap"
-        write_pcap(path, frames)
+        path.write_bytes(pcap(frames))
         done = subprocess.run(
             ["tshark", "-n", "-r", path, "-Y", "udp", "-o", "ip.check_checksum:TRUE", "-o",
              "udp.check_checksum:TRUE", "-o", "ip.defragment:TRUE", "-T", "fields", "-E",

@@ -313,14 +313,9 @@ const struct opt_need run_needs[] = {
 	 .keeps = "to read counters in them"},
 	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs",
 	 .keeps = "to put settings of devices back"},
-	{OPT_CAP(NET_RAW), "for AF_XDP sockets"},
-	{OPT_CAP(BPF), "to load its programs"},
-	{OPT_CAP(PERFMON), "for programs that look at drops"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions"},
-	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--tx xsk, --rx xsk",
-	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
-	{OPT_CAP(SYS_NICE), "for the priority of threads", .when = "--rt, --nice",
-	 .without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"},
+	EXPERIMENT_NEEDS,
+	XSK_MEMORY_NEED("--tx xsk, --rx xsk"),
+	PRIORITY_NEED,
 	{0},
 };
 

@@ -186,10 +186,7 @@ static int selftest_run(void *options, struct error *err)
 static const struct opt_need needs[] = {
 	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
 	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs"},
-	{OPT_CAP(NET_RAW), "for AF_XDP sockets"},
-	{OPT_CAP(BPF), "to load its programs"},
-	{OPT_CAP(PERFMON), "for programs that look at drops"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions"},
+	EXPERIMENT_NEEDS,
 	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .without = "its fault is skipped"},
 	{0},
 };

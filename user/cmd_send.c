@@ -224,21 +224,12 @@ static int send_run(void *options, struct error *err)
 
 static const struct opt_need needs[] = {
 	{OPT_CAP(NET_RAW), "for AF_XDP sockets", .when = "--tx xsk"},
-	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .when = "--tx xsk",
-	 .without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"},
+	XSK_MEMORY_NEED("--tx xsk"),
 	{OPT_CAP(BPF), "to load the program that makes frames", .when = "--tx xdp"},
 	{OPT_CAP(NET_ADMIN), "to attach it", .when = "--tx xdp"},
 	{OPT_CAP(PERFMON), "for its arithmetic with packet pointers", .when = "--tx xdp"},
-	{OPT_CAP(BPF), "to see what is lost here, and what leaves", .when = "--ledger"},
-	{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},
-	{OPT_CAP(BPF), "to load programs that look at drops",
-	 .without = "losses on this side are not traced"},
-	{OPT_CAP(PERFMON), "for the same", .without = "losses on this side are not traced"},
-	{OPT_CAP(SYSLOG), "to read names of kernel functions",
-	 .without = "losses on this side are not traced"},
-	{OPT_CAP(SYS_NICE), "for the priority of threads", .when = "--rt, --nice",
-	 .without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"},
+	SOLO_NEEDS("to see what is lost here, and what leaves"),
+	PRIORITY_NEED,
 	{0},
 };
 

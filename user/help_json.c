@@ -38,15 +38,6 @@ static struct json_object *counters_of(enum stage stage)
 	return list;
 }
 
-static const char *uncounted(enum stage stage)
-{
-	for (unsigned i = 0; i < book_silents_n; i++) {
-		if (book_silents[i].stage == stage)
-			return book_silents[i].why;
-	}
-	return NULL;
-}
-
 static struct json_object *findings_of(enum stage stage)
 {
 	struct json_object *list = json_object_new_array();
@@ -86,7 +77,7 @@ static struct json_object *stages(void)
 		json_put_text(o, "causes", stage_texts[s].causes);
 		json_put_text(o, "remedy", stage_texts[s].remedy);
 		json_put(o, "counters", counters_of(s));
-		json_put_text(o, "uncounted", uncounted(s));
+		json_put_text(o, "uncounted", secondbooks_silent(s));
 		json_put(o, "findings", findings_of(s));
 		json_put(o, "faults", faults_of(s));
 		json_object_array_add(list, o);

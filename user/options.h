@@ -3,6 +3,8 @@
 #ifndef PKTLEDGER_OPTIONS_H
 #define PKTLEDGER_OPTIONS_H
 
+#include <linux/capability.h>
+
 #include "base/opt.h"
 #include "out/json.h"
 #include "run/experiment.h"
@@ -50,6 +52,14 @@ extern const struct opt_value tx_values[], rx_values[];
 
 const struct tx_ops *tx_ops_of(enum tx_choice tx);
 const struct rx_ops *rx_ops_of(enum rx_choice rx);
+
+/* Rows of what an experiment needs, beside its lab. */
+#define EXPERIMENT_NEEDS                                                                           \
+	{OPT_CAP(NET_RAW), "for AF_XDP sockets"}, {OPT_CAP(BPF), "to load its programs"},          \
+		{OPT_CAP(PERFMON), "for programs that look at drops"},                             \
+	{                                                                                          \
+		OPT_CAP(SYSLOG), "to read names of kernel functions"                               \
+	}
 
 /*
  * The payload that --size or --length mean. STATUS_USAGE if there is no room for the stamp, or if

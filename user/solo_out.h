@@ -3,6 +3,8 @@
 #ifndef PKTLEDGER_SOLO_OUT_H
 #define PKTLEDGER_SOLO_OUT_H
 
+#include <linux/capability.h>
+
 #include "options.h"
 #include "out/json.h"
 
@@ -11,6 +13,18 @@ struct solo_out {
 	struct json_out *json;
 	struct ledgerfile *ledger;
 };
+
+/* Rows of what both need: for --ledger, to see `what`; and without it, for losses if they can. */
+#define SOLO_NEEDS(what)                                                                           \
+	{OPT_CAP(BPF), what, .when = "--ledger"},                                                  \
+		{OPT_CAP(PERFMON), "for the same", .when = "--ledger"},                            \
+		{OPT_CAP(SYSLOG), "to read names of kernel functions", .when = "--ledger"},        \
+		{OPT_CAP(BPF), "to load programs that look at drops", .without = SOLO_UNTRACED},   \
+		{OPT_CAP(PERFMON), "for the same", .without = SOLO_UNTRACED},                      \
+	{                                                                                          \
+		OPT_CAP(SYSLOG), "to read names of kernel functions", .without = SOLO_UNTRACED     \
+	}
+#define SOLO_UNTRACED "losses on this side are not traced"
 
 /* `ledger`: a file to be appended to; NULL: none. */
 int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,

@@ -14,11 +14,10 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, main, pktledger, require,
+from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, main, pktledger, require,
                  require_root, skip, table, until)
 from traced import (PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
 
@@ -44,12 +43,6 @@ def sender(to=V4, packets=PACKETS):
 
 def trace(*args, to=V4):
     return pktledger("trace", *args, "udp", "port", str(PORT), "--", *sender(to))
-
-
-@contextlib.contextmanager
-def directory():
-    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
-        yield Path(path)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, TIMEOUT, Result, assert_error, case, main, pktledger, require,
                  require_root, table, thorough)
-from wire import RX, TARGET, TX, Lab, enter, write_pcap
+from wire import RX, TARGET, TX, Lab, enter, pcap, udp_frame
 
 NAME = f"pl-refused-{os.getpid()}"
 FAILED, USAGE, UNABLE = 1, 2, 3
@@ -134,18 +134,7 @@ def memory_lock_too_small():
         assert_refused(result, UNABLE, "RLIMIT_MEMLOCK", "ulimit -l")
 
 
-def udp_frame(payload):
-    udp = struct.pack(">HHHH", 1234, 53, 8 + len(payload), 0) + payload
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
-                     bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
-    return bytes(12) + b"\x08\x00" + ip + udp
-
-
-def pcap_bytes(n=3, cut=0, link=1):
-    frame = udp_frame(bytes(100))
-    data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, link)
-    return data + n * (struct.pack("<IIII", 1, 0, len(frame) - cut, len(frame))
-                       + frame[:len(frame) - cut])
+FRAMES = 3 * [udp_frame(bytes(100))]
 
 
 @table([
@@ -153,15 +142,15 @@ def pcap_bytes(n=3, cut=0, link=1):
     ("directory", "directory", FAILED, ["Is a directory"]),
     ("empty", b"", FAILED, ["truncated"]),
     ("text", b"#!/bin/sh\n" * 10, FAILED, ["unknown file format"]),
-    ("no packets", pcap_bytes(0), FAILED, ["no packets"]),
-    ("header cut", pcap_bytes()[:20], FAILED, ["truncated"]),
-    ("packet header cut", pcap_bytes()[:-150], FAILED, ["after 2 packets"]),
-    ("packet cut", pcap_bytes()[:-10], FAILED, ["after 2 packets"]),
-    ("snaplen", pcap_bytes(cut=20), FAILED, ["packet 1 is cut", "tcpdump -s 0"]),
-    ("no Ethernet", pcap_bytes(link=113), FAILED, ["no Ethernet"]),
+    ("no packets", pcap([]), FAILED, ["no packets"]),
+    ("header cut", pcap(FRAMES)[:20], FAILED, ["truncated"]),
+    ("packet header cut", pcap(FRAMES)[:-150], FAILED, ["after 2 packets"]),
+    ("packet cut", pcap(FRAMES)[:-10], FAILED, ["after 2 packets"]),
+    ("snaplen", pcap(FRAMES, cut=20), FAILED, ["packet 1 is cut", "tcpdump -s 0"]),
+    ("no Ethernet", pcap(FRAMES, link=113), FAILED, ["no Ethernet"]),
     ("pcapng, block cut", b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\1\0\0\0", FAILED, ["read"]),
-    ("pcapng, length wrong", struct.pack("<IIIHHqI", 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0, -1, 29), FAILED,
-     ["read"]),
+    ("pcapng, length wrong", struct.pack("<IIIHHqI", 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0, -1, 29),
+     FAILED, ["read"]),
 ])
 def capture(content, status, words):
     require_root()
@@ -183,7 +172,7 @@ def spoilt_captures():
     with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
         path = os.path.join(directory, "capture.pcap")
         for _ in range(6):
-            data = bytearray(pcap_bytes(20))
+            data = bytearray(pcap(20 * FRAMES[:1]))
             for _ in range(dice.randint(1, 3)):
                 data[dice.randrange(len(data))] = dice.randrange(256)
             Path(path).write_bytes(bytes(data))
@@ -203,7 +192,7 @@ def unreadable_capture():
     require(shutil.which("setpriv"), "needs setpriv")
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "capture.pcap")
-        write_pcap(path, [udp_frame(bytes(50))])
+        Path(path).write_bytes(pcap([udp_frame(bytes(50))]))
         os.chmod(path, 0)
         done = subprocess.run(["setpriv", "--bounding-set", "-dac_override,-dac_read_search", BINARY,
                                "send", "127.0.0.1", "--pcap", path, "--tx", "xsk", "-i", "lo"],

@@ -13,14 +13,13 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, PATIENCE, assert_valid, case, lost, main, pktledger, require,
+from lib import (EVERYTHING, PATIENCE, assert_valid, case, directory, lost, main, pktledger, require,
                  require_root, started, table, until)
 from traced import NAME, PORT, RX, TX, V4, lab, read_all, send, tracing, udp
 
@@ -39,12 +38,6 @@ while time.monotonic() < end:
 
 def sender(seconds):
     return ["ip", "netns", "exec", TX, sys.executable, "-c", SENDER, V4, str(PORT), str(seconds)]
-
-
-@contextlib.contextmanager
-def directory():
-    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
-        yield Path(path)
 
 
 def report(*args):

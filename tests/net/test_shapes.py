@@ -6,13 +6,13 @@ With AF_XDP at both ends and a low rate nothing need be lost, but a busy host ma
 what was seen of faults made on purpose is compared only where all was delivered.
 """
 
-import struct
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import assert_balanced, case, first, main, pktledger, require_root, run, table, thorough
+from wire import pcap, udp_frame
 
 XSK = ["--tx", "xsk", "--rx", "xsk"]
 COUNT = 20000
@@ -74,21 +74,9 @@ def same_seed_same_faults():
     assert first != other
 
 
-def ethernet(payload):
-    udp = struct.pack(">HHHH", 1234, 53, 8 + len(payload), 0) + payload
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
-                     bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
-    return bytes(12) + b"\x08\x00" + ip + udp
-
-
 def capture(directory, cut=0):
     path = Path(directory) / "test.pcap"
-    data = struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
-    for i in range(100):
-        frame = ethernet(bytes(100 + i))
-        data += struct.pack("<IIII", 1, i * 100, len(frame) - cut, len(frame))
-        data += frame[:len(frame) - cut]
-    path.write_bytes(data)
+    path.write_bytes(pcap([udp_frame(bytes(100 + i)) for i in range(100)], cut))
     return str(path)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import first, main, table, thorough
-from wire import PORT, TARGET, TX, Lab, datagrams, dissect, require_tshark, write_pcap
+from wire import PORT, TARGET, TX, Lab, datagrams, dissect, pcap, require_tshark
 
 NAME = f"pl-wire-{os.getpid()}"
 COUNT = 1200
@@ -212,13 +212,13 @@ def replay():
     odd = [b"\xff" * 12 + b"\x88\xb5" + bytes(range(50 + i)) for i in range(20)]
     with tempfile.TemporaryDirectory() as directory, Lab(NAME) as lab:
         path = os.path.join(directory, "capture.pcap")
-        write_pcap(path, original + odd)
+        Path(path).write_bytes(pcap(original + odd))
         args = ["--tx", "xsk", "-i", TX, "--rate", "2k", TARGET[False]]
         _, frames = lab.send("--pcap", path, *args)
         mine = [f for f in frames if f[:6] in (b"\2\0\0\0\0\2", b"\xff" * 6)]
         assert mine == [f.ljust(60, b"\0") for f in original + odd], "not what was captured"
 
-        write_pcap(path, original)
+        Path(path).write_bytes(pcap(original))
         document, frames = lab.send("--pcap", path, "--stamp", "--count", "150", *args)
     packets, _ = datagrams(frames)
     assert document["end"]["sent"] == len(packets) == 150

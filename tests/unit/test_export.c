@@ -309,7 +309,8 @@ static struct model *model_of(struct live_table *t, uint64_t time_ns)
 		.cpu_ns = 1500000000,
 		.collect_ns = 12000000,
 		.no_sockets = true,
-		.watch = {.map_bytes = 4096, .recursion_misses = 2},
+		.map_bytes = 4096,
+		.watch = {.recursion_misses = 2},
 	};
 	const struct model_interval in = {t, &own, time_ns, 1700000000000000000};
 	struct model *m = model_new(&spec);

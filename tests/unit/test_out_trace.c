@@ -77,7 +77,7 @@ static int fill(void **state)
 	summary.benign = table_sum(&table, 1 << NOISE_BENIGN);
 	summary.own.events = 3117;
 	summary.own.cpu_ns = 1500000;
-	summary.own.watch.map_bytes = 2 << 20;
+	summary.own.map_bytes = 2 << 20;
 	summary.n_findings = 1;
 	summary.finding[0] = (struct finding){.id = "rcvbuf", .stage = STAGE_RCVBUF};
 	strcpy(summary.finding[0].text, "The buffer was full.");

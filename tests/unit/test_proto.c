@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 
 #include "engine/proto.h"
+#include "unit/residue.h"
 
 #define ROOM 2048
 #define PORT 28779
@@ -34,17 +35,6 @@ static struct flow make_flow(int family, unsigned payload)
 	inet_pton(AF_INET6, "2001:2::1", &flow.src6);
 	inet_pton(AF_INET6, "2001:2:0:ffff::2", &flow.dst6);
 	return flow;
-}
-
-/*
- * The checksum by its definition, not by the code under test: a number modulo 2^16 - 1, taken of
- * the bytes one by one. Right if it is 0, for a sum that is never the number 0 itself.
- */
-static unsigned residue(unsigned sum, const uint8_t *data, unsigned length)
-{
-	for (unsigned i = 0; i < length; i++)
-		sum = (sum + (i & 1 ? data[i] : data[i] * 256u)) % 65535;
-	return sum;
 }
 
 static void assert_checksums(const uint8_t *frame, int family)

@@ -2,19 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`report --html`: pages that are whole, true and alone, of whatever a ledger holds."""
 
-import contextlib
 import json
 import os
 import stat
 import struct
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from html_check import Page, assert_true
-from lib import assert_valid, case, main, pktledger, table
+from lib import assert_valid, case, directory, main, pktledger, table
 
 FAILED, USAGE = 1, 2
 EVIL = "</script><!--<script>alert(1)\"'&\u00e9\u2028"
@@ -92,12 +90,6 @@ def ledger(path, *runs):
         lines.append({"event": "end", "data": run["end"]})
     texts = [json.dumps(line).encode() for line in lines]
     path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(t), t) for t in texts))
-
-
-@contextlib.contextmanager
-def directory():
-    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
-        yield Path(path)
 
 
 def page(path, *files):

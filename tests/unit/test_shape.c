@@ -15,6 +15,7 @@
 #include "engine/proto.h"
 #include "engine/shape.h"
 #include "engine/shape_text.h"
+#include "unit/residue.h"
 
 #define MANY 200000
 
@@ -258,14 +259,7 @@ static void test_rates_of_mixed_sizes(void **state)
 	assert_int_equal(shape_pps(&sizes, &share, -1, &pps), -ENODATA);
 }
 
-/* As proto.c builds frames; and the checksums by their definition. */
-static unsigned residue(unsigned sum, const uint8_t *data, unsigned length)
-{
-	for (unsigned i = 0; i < length; i++)
-		sum = (sum + (i & 1 ? data[i] : data[i] * 256u)) % 65535;
-	return sum;
-}
-
+/* As proto.c builds frames. */
 static void assert_frame(const uint8_t *frame, unsigned length, const struct flow *flow)
 {
 	const uint8_t *ip = frame + 14 + (flow->vlan ? 4 : 0);

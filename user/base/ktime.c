@@ -3,7 +3,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 static int64_t offset;
 
@@ -30,8 +31,5 @@ int64_t ktime_offset(void)
 
 uint64_t ktime_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - (uint64_t)ktime_offset();
+	return clock_now() - (uint64_t)ktime_offset();
 }

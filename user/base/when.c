@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/num.h"
 
 #define SECOND 1000000000ULL
@@ -165,10 +166,7 @@ int when_moment(const char *s, uint64_t now_ns, uint64_t after_ns, uint64_t *ns)
 
 uint64_t when_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_REALTIME);
 }
 
 char *when_text(char *buf, size_t size, uint64_t ns, bool day)

@@ -86,6 +86,12 @@ struct finding {
 };
 
 /*
+ * Fills the settings of this host: rmem_max as a socket in `ns` has it (NULL: this thread's
+ * namespace), udp_mem, page_bytes and netdev_max_backlog.
+ */
+void findings_read_host(const struct netns *ns, struct finding_facts *f);
+
+/*
  * What a loss at this stage means. 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE).
  */
 int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out);

@@ -119,4 +119,14 @@ struct result {
 	} clock;
 };
 
+/* Whether a counter of the stage says something else than the events. */
+static inline bool result_disagrees(const struct result *res, enum stage stage)
+{
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		if (res->counter[i].stage == stage && !res->counter[i].agrees)
+			return true;
+	}
+	return false;
+}
+
 #endif

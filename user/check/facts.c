@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "check/facts_holder.h"
 #include "check/facts_queue.h"
@@ -115,14 +116,6 @@ static int list_links(struct reader *r, struct error *err)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static int take_moment(struct reader *r, struct moment *m)
 {
 	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names};
@@ -135,7 +128,7 @@ static int take_moment(struct reader *r, struct moment *m)
 	cpu_sample_read(&m->cpus);
 	file_read("/proc/interrupts", &m->interrupts, NULL);
 	ret = facts_socks_read(r->spec->ns, r->spec->port, &m->socks);
-	m->time_ns = now_ns();
+	m->time_ns = clock_now();
 	return ret;
 }
 
@@ -151,7 +144,7 @@ static void name_owners(struct reader *r, struct facts_socks *socks)
  */
 static void wait_window(const struct facts_spec *spec, struct facts_watch *watch)
 {
-	uint64_t end = now_ns() + spec->window_ns;
+	uint64_t end = clock_now() + spec->window_ns;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -159,7 +152,7 @@ static void wait_window(const struct facts_spec *spec, struct facts_watch *watch
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	for (;;) {
-		uint64_t now = now_ns(), left = now < end ? end - now : 0;
+		uint64_t now = clock_now(), left = now < end ? end - now : 0;
 		struct timespec t = {.tv_nsec = TICK_NS};
 
 		if (left < TICK_NS)

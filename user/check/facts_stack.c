@@ -89,15 +89,13 @@ uint64_t nfqueue_drops(const char *text)
 	return sum;
 }
 
+/* 0: it is not there. */
 static uint64_t sysctl_number(const struct netns *ns, const char *path)
 {
-	char text[64];
 	uint64_t v;
 
-	return netns_sysctl_read(ns, path, text, sizeof(text)) < 0 ||
-			       num_u64(text, 0, UINT64_MAX, &v)
-		       ? 0
-		       : v;
+	netns_sysctl_numbers(ns, path, &v, 1);
+	return v;
 }
 
 /* Older kernels have it for the whole host only. */
@@ -110,20 +108,15 @@ static uint64_t either(const struct netns *ns, const struct netns *host, const c
 
 static void read_host(const struct netns *host, struct facts_stack *s)
 {
-	char text[96];
-
 	s->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
 	s->budget = sysctl_number(host, "net/core/netdev_budget");
 	s->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
-	if (netns_sysctl_read(host, "net/core/rps_sock_flow_entries", text, sizeof(text)) >= 0)
-		s->flow_entries_known = !num_u64(text, 0, UINT64_MAX, &s->flow_entries);
+	s->flow_entries_known =
+		netns_sysctl_numbers(host, "net/core/rps_sock_flow_entries", &s->flow_entries, 1);
 	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", s->flow_limit_cpus,
 			      sizeof(s->flow_limit_cpus)) < 0)
 		s->flow_limit_cpus[0] = '\0';
-	if (netns_sysctl_read(host, "net/ipv4/udp_mem", text, sizeof(text)) >= 0 &&
-	    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &s->udp_mem[0], &s->udp_mem[1],
-		   &s->udp_mem[2]) != 3)
-		memset(s->udp_mem, 0, sizeof(s->udp_mem));
+	netns_sysctl_numbers(host, "net/ipv4/udp_mem", s->udp_mem, 3);
 	s->neighbours_max[STACK_V4] = sysctl_number(host, "net/ipv4/neigh/default/gc_thresh3");
 	s->neighbours_max[STACK_V6] = sysctl_number(host, "net/ipv6/neigh/default/gc_thresh3");
 }

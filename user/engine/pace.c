@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define SPIN_NS	    60000    /* a sleep wakes up about this late */
 #define MAX_WAIT_NS 50000000 /* so that a stop is seen soon */
 #define HAIR	    1e-6     /* packets */
@@ -13,18 +15,12 @@
 
 uint64_t pace_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t pace_tai(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_TAI, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_TAI);
 }
 
 void pace_start(struct pace *p, double rate_pps, uint64_t now_ns)

@@ -157,7 +157,7 @@ static void put_self(const struct model *m, const struct writer *w)
 	put_one(w, FAMILY_SERIES_MERGED, store.merged);
 	put_one(w, FAMILY_SERIES_EXPIRED, store.expired);
 	put_seconds(w, FAMILY_CPU, m->own.cpu_ns);
-	put_one(w, FAMILY_MAPS, m->own.watch.map_bytes);
+	put_one(w, FAMILY_MAPS, m->own.map_bytes);
 	put_seconds(w, FAMILY_STARTED, m->realtime_ns - m->time_ns);
 	put_seconds(w, FAMILY_COLLECTED, m->realtime_ns);
 	put_seconds(w, FAMILY_COLLECTING, m->own.collect_ns);

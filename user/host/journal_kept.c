@@ -13,6 +13,7 @@
 
 #include "base/json_put.h"
 #include "base/num.h"
+#include "base/when.h"
 
 #define MAX_SIZE (4 << 20) /* bytes of a file; more cannot be ours */
 
@@ -192,15 +193,13 @@ unsigned journal_kept_damaged(const struct journal_kept_file *file)
 int journal_kept_add(struct journal_kept_file *file, const struct journal_kept *kept)
 {
 	struct journal_kept k = *kept;
-	struct timespec now;
 	int ret = journal_own(&k.rec);
 
 	if (!ret)
 		ret = read_boot(k.boot, sizeof(k.boot));
 	if (ret)
 		return ret;
-	clock_gettime(CLOCK_REALTIME, &now);
-	json_time(k.time, sizeof(k.time), now.tv_sec * 1000000000ULL + now.tv_nsec);
+	json_time(k.time, sizeof(k.time), when_now());
 	return append(file, &k);
 }
 

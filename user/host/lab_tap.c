@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/caps.h"
 
 #define FRAME_MAX 65550 /* the largest MTU and an Ethernet header */
@@ -30,17 +31,9 @@ struct lab_taps {
 	uint8_t frame[FRAME_MAX];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void spend(uint64_t ns)
 {
-	for (uint64_t end = now_ns() + ns; ns && now_ns() < end;)
+	for (uint64_t end = clock_now() + ns; ns && clock_now() < end;)
 		;
 }
 

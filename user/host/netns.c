@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/num.h"
+
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
 
@@ -309,4 +311,19 @@ int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsig
 	ret = fd < 0 ? fd : read_and_close(fd, buf, size);
 	netns_pop(saved);
 	return ret;
+}
+
+bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n)
+{
+	char text[128], *at = text, *word;
+	unsigned have = 0;
+
+	if (netns_sysctl_read(ns, path, text, sizeof(text)) >= 0) {
+		while (have < n && (word = strsep(&at, "\t ")) &&
+		       !num_u64(word, 0, UINT64_MAX, &number[have]))
+			have++;
+	}
+	if (have < n)
+		memset(number, 0, n * sizeof(*number));
+	return have == n;
 }

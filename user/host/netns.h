@@ -6,6 +6,7 @@
 #ifndef PKTLEDGER_NETNS_H
 #define PKTLEDGER_NETNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,6 +74,9 @@ int netns_sysfs_read(const struct netns *ns, const char *path, char *buf, unsign
  */
 int netns_sysctl_write(const struct netns *ns, const char *path, const char *value);
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size);
+
+/* Its first `n` numbers. False, and all are 0: it cannot be read, or has not so many. */
+bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n);
 
 /*
  * Runs argv[0] (found by PATH) in the namespace and waits for it, `input` on its stdin (may be

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "live/describe.h"
 #include "live/rates_parts.h"
 #include "live/resolve.h"
@@ -41,14 +42,6 @@ struct counterrows {
 	unsigned places_n;
 	bool broken; /* memory ran short: nothing more is told */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct book *book_of(struct counterrows *c, const struct nic_row *row,
 			    const struct rates_device *d)
@@ -131,7 +124,7 @@ static void sample(void *arg)
 
 	if (c->broken)
 		return;
-	c->broken = rates_sample(c->rates, now_ns(), &err) != 0;
+	c->broken = rates_sample(c->rates, clock_now(), &err) != 0;
 	count_losses(c);
 	count_sockets(c);
 }
@@ -140,7 +133,7 @@ static int start(void *arg, struct error *err)
 {
 	struct counterrows *c = arg;
 
-	return rates_sample(c->rates, now_ns(), err);
+	return rates_sample(c->rates, clock_now(), err);
 }
 
 /* Words divided by blanks; a word may end with `*`. */

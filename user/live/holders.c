@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/idmap.h"
 #include "trace/files.h"
 
@@ -294,10 +295,7 @@ static void settle(struct holders *h, struct sock *s, uint64_t now_ns)
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void settle_all(struct holders *h, uint64_t now_ns)

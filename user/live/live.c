@@ -6,18 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/ktime.h"
+#include "host/bpfmaps.h"
 #include "live/resolve.h"
 #include "trace/consumed.h"
 #include "trace/filter.h"
-
-uint64_t live_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Without CAP_SYSLOG functions have no names: all but what reasons tell is then `other`. */
 static int open_names(struct live *l, struct error *err)
@@ -137,13 +131,14 @@ int live_start(struct live *l, struct error *err)
 {
 	int rc;
 
-	l->start_cpu_ns = live_clock(CLOCK_PROCESS_CPUTIME_ID);
+	l->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	l->start_ns = l->end_ns = ktime_now();
 	rc = watch_attach(l->watch, err);
 	for (unsigned i = 0; i < l->sources && !rc; i++) {
 		if (l->source[i].start)
 			rc = l->source[i].start(l->source[i].arg, err);
 	}
+	l->own.map_bytes = bpfmaps_bytes();
 	return rc;
 }
 
@@ -208,7 +203,7 @@ static void put_times(const struct live *l, uint64_t length_ns, struct burst_rep
 {
 	out->length_ns = length_ns;
 	out->start_ns = l->start_ns;
-	out->realtime_ns = (int64_t)(live_clock(CLOCK_REALTIME) - ktime_now());
+	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
 }
 
 bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole)
@@ -229,7 +224,7 @@ bool live_bursts(const struct live *l, struct burst_report *interval, struct bur
 void live_own(const struct live *l, struct live_own *own)
 {
 	*own = l->own;
-	own->cpu_ns = live_clock(CLOCK_PROCESS_CPUTIME_ID) - l->start_cpu_ns;
+	own->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - l->start_cpu_ns;
 }
 
 void live_close(struct live *l)

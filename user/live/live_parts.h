@@ -35,6 +35,4 @@ struct live {
 	int rc;			      /* while one is read */
 };
 
-uint64_t live_clock(clockid_t clock); /* ns */
-
 #endif

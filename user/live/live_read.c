@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/ktime.h"
 #include "live/live_parts.h"
 
@@ -241,7 +242,7 @@ int live_collect(struct live *l, struct error *err)
 	if (!rc)
 		rc = l->rc;
 	l->rc = 0;
-	l->own.collect_ns = live_clock(CLOCK_MONOTONIC) - now;
+	l->own.collect_ns = clock_now() - now;
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped: %s",
 			      strerror(-rc))
 		  : 0;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/caps.h"
 #include "live/nftlist.h"
 #include "live/proc.h"
@@ -40,14 +41,6 @@ struct nftrules {
 	unsigned n;
 	bool ending;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* Tables of x_tables are listed in the namespace that the thread is in. */
 static bool has_legacy(const struct netns *ns)
@@ -105,7 +98,7 @@ static void do_work(struct nftrules *n, struct place *p)
 	if (p->has_before) {
 		nftlist_free(&p->after);
 		p->after = list;
-		p->after_at = now_ns();
+		p->after_at = clock_now();
 		p->wants_after = false;
 	} else {
 		p->before = list;
@@ -258,7 +251,7 @@ static bool has_first_lists(const struct nftrules *n)
 
 static struct timespec time_in(int ms)
 {
-	uint64_t end = now_ns() + (uint64_t)ms * 1000000;
+	uint64_t end = clock_now() + (uint64_t)ms * 1000000;
 
 	return (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
 }
@@ -286,7 +279,7 @@ static int get_lists(struct nftrules *n, struct place *p, const struct netns *ns
 	while (!ret && !p->has_before)
 		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
 	if (!ret && !p->failed && !p->wants_after &&
-	    (!p->after_at || now_ns() - p->after_at > FRESH_NS)) {
+	    (!p->after_at || clock_now() - p->after_at > FRESH_NS)) {
 		ret = -hold(p, ns);
 		p->wants_after = !ret;
 		pthread_cond_signal(&n->work);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/idmap.h"
 #include "live/cgroup.h"
 #include "live/holders.h"
@@ -44,19 +45,6 @@ struct owners {
 	uint64_t ticked;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 static uint64_t cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -80,7 +68,7 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 		o->names = nsnames_new(fd);
 		o->ports = ports_new();
 		o->savings_ns = SAVINGS_NS;
-		o->ticked = now_ns();
+		o->ticked = clock_now();
 	}
 	if (!o || !o->holders || !o->names || !o->ports) {
 		if (o)
@@ -133,7 +121,7 @@ static void look_up_ports(struct owners *o, uint64_t now)
 
 void owners_tick(struct owners *o)
 {
-	uint64_t now = now_ns(), before = cpu_ns(), used;
+	uint64_t now = clock_now(), before = cpu_ns(), used;
 
 	o->savings_ns += (int64_t)((now - o->ticked) / SHARE);
 	if (o->savings_ns > SAVINGS_NS)
@@ -200,7 +188,7 @@ static void learn(struct owners *o, struct place *p, const char *path)
 static const struct place *cgroup_place(struct owners *o, uint64_t id)
 {
 	uint64_t before = cpu_ns();
-	struct place *p = stale(&o->cgroups, id, 0, now_ns());
+	struct place *p = stale(&o->cgroups, id, 0, clock_now());
 	char path[4096];
 
 	if (p && !cgroup_path(o->root, id, path, sizeof(path)))
@@ -213,7 +201,7 @@ static const struct place *cgroup_place(struct owners *o, uint64_t id)
 static const struct place *process_place(struct owners *o, pid_t pid, uint64_t start)
 {
 	uint64_t before = cpu_ns();
-	struct place *p = stale(&o->processes, (uint64_t)pid, start, now_ns());
+	struct place *p = stale(&o->processes, (uint64_t)pid, start, clock_now());
 	char path[4096];
 
 	if (p && !cgroup_of_process(o->root, pid, path, sizeof(path)))
@@ -251,7 +239,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 {
 	struct nsname name;
 	struct holder holder;
-	int ret = inode ? holders_find(o->holders, inode, netns, now_ns(), &holder) : -ESRCH;
+	int ret = inode ? holders_find(o->holders, inode, netns, clock_now(), &holder) : -ESRCH;
 
 	owners_cgroup(o, cgroup, out);
 	if (!ret) {
@@ -264,14 +252,14 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 	}
 	/* sockets of the kernel, and of processes that have ended */
 	if (netns && !out->container.runtime && !out->container.uid[0] &&
-	    !nsnames_find(o->names, netns, now_ns(), &name) && !name.host)
+	    !nsnames_find(o->names, netns, clock_now(), &name) && !name.host)
 		out->container = name.container;
 	return ret;
 }
 
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
-	return ports_find(o->ports, key, now_ns(), out);
+	return ports_find(o->ports, key, clock_now(), out);
 }
 
 int owners_process(struct owners *o, pid_t pid, struct owner *out)
@@ -292,7 +280,7 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 	struct nsname name;
 	bool made_up;
 
-	nsnames_find(o->names, netns, now_ns(), &name);
+	nsnames_find(o->names, netns, clock_now(), &name);
 	made_up = !strncmp(name.name, "cni-", 4);
 	if (name.name[0] && (!made_up || !name.container.uid[0]))
 		return memcpy(buf, name.name, sizeof(name.name));
@@ -312,7 +300,7 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
 {
 	struct nsname name;
 	char path[80], full[128];
-	int ret = nsnames_find(o->names, netns, now_ns(), &name);
+	int ret = nsnames_find(o->names, netns, clock_now(), &name);
 
 	*ns = NETNS_NONE;
 	if (!ret)
@@ -335,7 +323,7 @@ unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 	unsigned n = 0;
 
 	/* to be asked for is what makes a pass look */
-	nsnames_find(o->names, own, now_ns(), &name);
+	nsnames_find(o->names, own, clock_now(), &name);
 	owners_tick(o);
 	if (own && n < max)
 		netns[n++] = own;

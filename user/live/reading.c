@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/idmap.h"
 #include "live/reading_sock.h"
 
@@ -20,14 +21,6 @@ struct readings {
 	uint64_t interval_end; /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
 	uint64_t cpu_ns;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 int readings_open(struct readings **readings, struct owners *owners, const char *root,
 		  struct error *err)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "live/child.h"
 
 #define TICK_NS 100000000 /* how soon the owner of a socket is looked for */
@@ -22,14 +23,6 @@ struct session {
 	sigset_t signals;
 	bool interrupted, command_ended, left; /* left: on_input() said so */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int open_signals(struct session *s, struct error *err)
 {
@@ -65,7 +58,7 @@ static void wait_until(struct session *s, uint64_t until)
 		{.fd = s->child ? child_fd(s->child) : -1, .events = POLLIN},
 		{.fd = s->spec->on_input ? s->spec->input_fd : -1, .events = POLLIN},
 	};
-	uint64_t now = now_ns(), left = until > now ? until - now : 0;
+	uint64_t now = clock_now(), left = until > now ? until - now : 0;
 	const struct timespec timeout = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
 	int ready;
 
@@ -94,12 +87,12 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static int run_intervals(struct session *s, struct error *err)
 {
 	const struct session_spec *spec = s->spec;
-	uint64_t start = now_ns(), next = start + spec->interval_ns, tick = start + TICK_NS;
+	uint64_t start = clock_now(), next = start + spec->interval_ns, tick = start + TICK_NS;
 	uint64_t end = spec->duration_ns ? start + spec->duration_ns : UINT64_MAX;
 	bool go_on = true;
 
 	while (go_on) {
-		uint64_t now = now_ns();
+		uint64_t now = clock_now();
 		bool over = is_over(s) || now >= end;
 
 		if (over || now >= next) {
@@ -112,21 +105,21 @@ static int run_intervals(struct session *s, struct error *err)
 			if (rc)
 				return rc;
 			go_on = spec->on_interval(spec->arg, s->live) && !over;
-			now = now_ns();
+			now = clock_now();
 			next = now > next + spec->interval_ns ? now + spec->interval_ns
 							      : next + spec->interval_ns;
 			continue;
 		}
 		wait_until(s, earlier(earlier(next, end), tick));
-		if (now_ns() < tick) /* there was input: as much as others like */
+		if (clock_now() < tick) /* there was input: as much as others like */
 			continue;
 		live_tick(s->live);
 		spec->on_tick(spec->arg);
-		tick = now_ns() + TICK_NS;
+		tick = clock_now() + TICK_NS;
 	}
 	/* ended before the command: it is waited for */
 	while (s->child && !s->command_ended)
-		wait_until(s, now_ns() + TICK_NS);
+		wait_until(s, clock_now() + TICK_NS);
 	return 0;
 }
 

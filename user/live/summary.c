@@ -1,37 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "live/summary.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "host/netns.h"
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
-
-static uint64_t read_sysctl(const char *path)
-{
-	char buf[64];
-
-	return netns_sysctl_read(NULL, path, buf, sizeof(buf)) < 0 ? 0 : strtoull(buf, NULL, 10);
-}
-
-static void read_host(struct finding_facts *f)
-{
-	char buf[96];
-
-	f->rmem_max = read_sysctl("net/core/rmem_max");
-	f->netdev_max_backlog = (unsigned)read_sysctl("net/core/netdev_max_backlog");
-	if (netns_sysctl_read(NULL, "net/ipv4/udp_mem", buf, sizeof(buf)) >= 0) {
-		unsigned long long m[3];
-
-		if (sscanf(buf, "%llu %llu %llu", &m[0], &m[1], &m[2]) == 3)
-			for (int i = 0; i < 3; i++)
-				f->udp_mem[i] = m[i];
-	}
-	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 /* The largest row of a stage tells the place. */
 static const struct live_row *main_row(const struct live_table *t, enum stage stage)
@@ -57,7 +29,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 {
 	struct finding_facts host = {};
 
-	read_host(&host);
+	findings_read_host(NULL, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
 		const struct live_row *row = main_row(s->total, stage);
 		struct finding_facts f = host;

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/when.h"
+
 static void fill_port(struct header_port *out, const char *role, const struct lab_port *port,
 		      bool ipv6)
 {
@@ -34,7 +36,6 @@ static void fill_shape(struct run_header *h, const struct run_spec *spec)
 void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *so_far, const struct experiment_streams *streams)
 {
-	struct timespec now;
 
 	*h = (struct run_header){
 		.in_lab = !spec->port_a && !spec->far,
@@ -55,8 +56,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 		.base = streams->base,
 	};
 	fill_shape(h, spec);
-	clock_gettime(CLOCK_REALTIME, &now);
-	h->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	h->time_ns = when_now();
 	gethostname(h->host, sizeof(h->host) - 1);
 	snprintf(h->lab, sizeof(h->lab), "%s", lab->name);
 	snprintf(h->tx_mode, sizeof(h->tx_mode), "%s", so_far->tx_mode);

@@ -123,21 +123,12 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 	return o;
 }
 
-static bool disagrees(const struct result *res, enum stage stage)
-{
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		if (res->counter[i].stage == stage && !res->counter[i].agrees)
-			return true;
-	}
-	return false;
-}
-
 struct json_object *json_stages(const struct result *res)
 {
 	struct json_object *list = json_object_new_array();
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || disagrees(res, s))
+		if (res->stage[s].packets || result_disagrees(res, s))
 			json_object_array_add(list, stage_object(res, s));
 	}
 	return list;

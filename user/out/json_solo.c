@@ -4,16 +4,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/when.h"
 #include "engine/pace.h"
 
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env)
 {
 	struct json_object *o = json_object_new_object();
 	char time[32], host[65] = "";
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	json_time(time, sizeof(time), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	json_time(time, sizeof(time), when_now());
 	gethostname(host, sizeof(host) - 1);
 	json_put_text(o, "time", time);
 	json_put_text(o, "host", host);

@@ -206,7 +206,7 @@ static struct json_object *own_cost(const struct live_own *own)
 		json_put_double(o, "kernel_ns_per_event", (double)w->run_ns / (double)w->runs);
 	else
 		json_put(o, "kernel_ns_per_event", NULL);
-	json_put_u64(o, "map_bytes", w->map_bytes);
+	json_put_u64(o, "map_bytes", own->map_bytes);
 	json_put_u64(o, "slots", w->slots);
 	json_put_u64(o, "slots_used", w->slots_used);
 	json_put_u64(o, "overflow_keys", w->overflow);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json_put.h"
 #include "base/when.h"
 #include "out/crc32.h"
@@ -137,10 +138,7 @@ static void drop_old(struct ledgerfile *lf)
 
 static void tell_clock(struct ledgerkeep *keep)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	ledgerkeep_clock(keep, when_now(), (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+	ledgerkeep_clock(keep, when_now(), clock_ns(CLOCK_BOOTTIME));
 }
 
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)

@@ -191,21 +191,12 @@ static void put_stage(struct page *p, const struct result *res, enum stage stage
 	}
 }
 
-static bool has_disagreement(const struct result *res, enum stage stage)
-{
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		if (res->counter[i].stage == stage && !res->counter[i].agrees)
-			return true;
-	}
-	return false;
-}
-
 void text_path(struct page *p, const struct result *res, int verbosity)
 {
 	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
 
 	for (int s = 0; group && s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || has_disagreement(res, s))
+		if (res->stage[s].packets || result_disagrees(res, s))
 			put_stage(p, res, s, verbosity, group);
 	}
 	free(group);

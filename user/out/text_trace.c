@@ -249,7 +249,7 @@ static void put_own(const struct text_trace *v, struct page *p, const struct liv
 			   page_glue(fmt_ns(time, sizeof(time), w->run_ns)));
 	page_words(p, STYLE_DIM, "for %s events;", fmt_count(time, sizeof(time), s->own.events));
 	page_words(p, STYLE_DIM, "tables of %s",
-		   page_glue(fmt_bytes(memory, sizeof(memory), w->map_bytes)));
+		   page_glue(fmt_bytes(memory, sizeof(memory), s->own.map_bytes)));
 	if (v->verbosity > 0)
 		page_words(p, STYLE_DIM,
 			   ", %llu of %llu slots and %llu of %llu keys beside them in use",

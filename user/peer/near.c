@@ -65,7 +65,7 @@ static void tell_settings(const struct near *n, struct peer_ready *ready)
 	struct finding_facts f = {};
 	struct rx_stats rx;
 
-	advise_read_host(&n->rx.ns, &f);
+	findings_read_host(&n->rx.ns, &f);
 	receiver_stats(n->rx.receiver, &rx);
 	ready->rcvbuf = (uint64_t)rx.rcvbuf;
 	ready->rmem_max = f.rmem_max;
@@ -196,7 +196,7 @@ void near_end(struct near *n, struct result *res)
 {
 	if (n->sends) {
 		read_fragments(n, res);
-		sending_end_stats(&n->tx, res);
+		sender_result(n->tx.sender, res);
 		tracer_losses(&n->tx.tracer, &n->tx.ledger, res);
 		return;
 	}

@@ -2,33 +2,8 @@
 #include "run/advice.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "host/netdev_settings.h"
-
-static uint64_t read_sysctl(const struct netns *ns, const char *path)
-{
-	char buf[64];
-
-	return netns_sysctl_read(ns, path, buf, sizeof(buf)) < 0 ? 0 : strtoull(buf, NULL, 10);
-}
-
-void advise_read_host(const struct netns *ns, struct finding_facts *f)
-{
-	char buf[96];
-
-	f->rmem_max = read_sysctl(ns, "net/core/rmem_max");
-	f->netdev_max_backlog = (unsigned)read_sysctl(NULL, "net/core/netdev_max_backlog");
-	if (netns_sysctl_read(NULL, "net/ipv4/udp_mem", buf, sizeof(buf)) >= 0) {
-		unsigned long long m[3];
-
-		if (sscanf(buf, "%llu %llu %llu", &m[0], &m[1], &m[2]) == 3)
-			for (int i = 0; i < 3; i++)
-				f->udp_mem[i] = m[i];
-	}
-	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 const struct result_cause *advise_main_cause(const struct result *res, enum stage stage)
 {
@@ -109,7 +84,7 @@ void advise(const struct rig *rig, const struct books *b, struct result *res)
 		 (unsigned long long)rig->fx.tbf_bps);
 	if (rig->fx.tbf_bps)
 		host.qdisc_limit = limit;
-	advise_read_host(&rig->lab.rx_ns, &host);
+	findings_read_host(&rig->lab.rx_ns, &host);
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		struct finding_facts f = host;
 

@@ -7,9 +7,6 @@
 
 void advise(const struct rig *rig, const struct books *b, struct result *res);
 
-/* Settings of the host on which the socket is, `ns` its namespace. */
-void advise_read_host(const struct netns *ns, struct finding_facts *f);
-
 /* A finding for the loss at one stage, if there is one. `host`: what is known beside the loss. */
 void advise_stage(enum stage stage, const struct finding_facts *host, const struct ledger *l,
 		  struct result *res);

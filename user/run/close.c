@@ -228,18 +228,7 @@ void books_describe(const struct rig *rig, struct result *res)
 
 static void close_sender(const struct rig *rig, struct result *res)
 {
-	struct sender_stats st;
-
-	sender_stats(rig->sender, &st);
-	res->waits = st.tx.waits;
-	res->wait_ns = st.tx.wait_ns;
-	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(rig->sender)};
-	res->held_ns = st.held_ns;
-	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
-	res->slipped_ns = st.slipped_ns;
-	res->deliberate.asked = rig->spec->shape && shape_has_faults(rig->spec->shape);
-	res->deliberate.duplicates = st.tx.duplicates;
-	res->deliberate.reordered = st.tx.displaced;
+	sender_result(rig->sender, res);
 	if (res->duration_ns)
 		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
 }

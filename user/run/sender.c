@@ -364,6 +364,22 @@ void sender_stats(const struct sender *s, struct sender_stats *st)
 	}
 }
 
+void sender_result(struct sender *s, struct result *res)
+{
+	struct sender_stats st;
+
+	sender_stats(s, &st);
+	res->waits = st.tx.waits;
+	res->wait_ns = st.tx.wait_ns;
+	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(s)};
+	res->slipped_ns = st.slipped_ns;
+	res->held_ns = st.held_ns;
+	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
+	res->deliberate.asked = s->cfg->shape && shape_has_faults(s->cfg->shape);
+	res->deliberate.duplicates = st.tx.duplicates;
+	res->deliberate.reordered = st.tx.displaced;
+}
+
 const char *sender_mode(const struct sender *s)
 {
 	return s->ops->mode(s->at[0].tx);

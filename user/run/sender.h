@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "books/fates.h"
+#include "books/result.h"
 #include "engine/flow.h"
 #include "engine/tx.h"
 #include "host/netns.h"
@@ -69,6 +70,10 @@ uint64_t sender_cpu_ns(struct sender *s);
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
 
 void sender_stats(const struct sender *s, struct sender_stats *st);
+
+/* Of these and of the CPU time what a result tells: waits, slips, duration, faults on purpose. */
+void sender_result(struct sender *s, struct result *res);
+
 const char *sender_mode(const struct sender *s);
 void sender_close(struct sender *s);
 

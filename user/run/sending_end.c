@@ -282,25 +282,9 @@ void sending_end_books(struct sending_end *e, uint64_t in_queues, struct result 
 		     res);
 	if (e->traced)
 		tracer_losses(&e->tracer, &e->ledger, res);
-	sending_end_stats(e, res);
+	sender_result(e->sender, res);
 	if (res->duration_ns)
 		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
-}
-
-void sending_end_stats(const struct sending_end *e, struct result *res)
-{
-	struct sender_stats st;
-
-	sender_stats(e->sender, &st);
-	res->waits = st.tx.waits;
-	res->wait_ns = st.tx.wait_ns;
-	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(e->sender)};
-	res->slipped_ns = st.slipped_ns;
-	res->held_ns = st.held_ns;
-	res->deliberate.asked = e->spec->shape && shape_has_faults(e->spec->shape);
-	res->deliberate.duplicates = st.tx.duplicates;
-	res->deliberate.reordered = st.tx.displaced;
-	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
 }
 
 void sending_end_close(struct sending_end *e)

@@ -79,9 +79,6 @@ void sending_end_describe(const struct sending_end *e, struct result *res);
  */
 void sending_end_books(struct sending_end *e, uint64_t in_queues, struct result *res);
 
-/* Waits, slips, duration: what the engine counted. */
-void sending_end_stats(const struct sending_end *e, struct result *res);
-
 void sending_end_close(struct sending_end *e);
 
 #endif

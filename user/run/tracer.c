@@ -8,13 +8,6 @@
 
 #include "trace/consumed.h"
 
-static int reason_value(const struct tracer *t, const char *name)
-{
-	int value = reasons_value(t->reasons, name);
-
-	return value < 0 ? -1 : value;
-}
-
 static struct trace_range range_of(const struct tracer *t, const char *name)
 {
 	struct ksym_range at = ksym_range(t->ksyms, name);
@@ -83,9 +76,9 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 		.port = spec->port,
 		.has_reason = args > 2,
 		.has_rx_sk = args > 3,
-		.reason_netfilter = reason_value(t, "NETFILTER_DROP"),
-		.reason_otherhost = reason_value(t, "OTHERHOST"),
-		.reason_packet_sock = reason_value(t, "PACKET_SOCK_ERROR"),
+		.reason_netfilter = reasons_value(t->reasons, "NETFILTER_DROP"),
+		.reason_otherhost = reasons_value(t->reasons, "OTHERHOST"),
+		.reason_packet_sock = reasons_value(t->reasons, "PACKET_SOCK_ERROR"),
 		.count_all = !spec->window && !spec->numbers,
 		.learn = spec->learn ? LEARN_LOOK : 0,
 		.fragments = spec->fragments,

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "trace/balance_parts.h"
 #include "trace/load.h"
@@ -25,14 +26,6 @@ const char *const balance_kinds[BALANCE_KINDS] = {
 	"veth",	  "netkit", "macvlan", "ipvlan", "vrf", /* inside */
 	"bridge", "vlan",   "bond",    "team",	 "ifb", /* stacked */
 };
-
-uint64_t balance_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void configure_numbers(struct balance_config *cfg, const struct balance_numbering *n)
 {
@@ -52,13 +45,6 @@ static void configure_numbers(struct balance_config *cfg, const struct balance_n
 	}
 }
 
-static int reason_value(const struct reasons *r, const char *name)
-{
-	int value = reasons_value(r, name);
-
-	return value < 0 ? -1 : value;
-}
-
 static void configure(struct balance *b, const struct balance_numbering *n, bool paged)
 {
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
@@ -69,9 +55,9 @@ static void configure(struct balance *b, const struct balance_numbering *n, bool
 		freeing = ksym_freeing(b->ksyms);
 	cfg->freeing_start = freeing.start;
 	cfg->freeing_end = freeing.end;
-	cfg->reason_netfilter = reason_value(b->reasons, "NETFILTER_DROP");
-	cfg->reason_otherhost = reason_value(b->reasons, "OTHERHOST");
-	cfg->reason_packet_sock = reason_value(b->reasons, "PACKET_SOCK_ERROR");
+	cfg->reason_netfilter = reasons_value(b->reasons, "NETFILTER_DROP");
+	cfg->reason_otherhost = reasons_value(b->reasons, "OTHERHOST");
+	cfg->reason_packet_sock = reasons_value(b->reasons, "PACKET_SOCK_ERROR");
 	cfg->cpus = trace_cpus();
 	cfg->has_reason = args > 2;
 	cfg->has_rx_sk = args > 3;
@@ -222,7 +208,7 @@ static struct balance_cost programs_cost(const struct balance *b)
 static void measure_begin(struct balance *b)
 {
 	b->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	b->stats_since = balance_now();
+	b->stats_since = clock_now();
 	b->stats_base = programs_cost(b);
 }
 
@@ -235,7 +221,7 @@ static struct balance_cost measured(const struct balance *b)
 		return sum;
 	sum.runs += now.runs - b->stats_base.runs;
 	sum.run_ns += now.run_ns - b->stats_base.run_ns;
-	sum.measured_ns += balance_now() - b->stats_since;
+	sum.measured_ns += clock_now() - b->stats_since;
 	return sum;
 }
 
@@ -250,7 +236,7 @@ static void measure_end(struct balance *b)
 
 static void measure(struct balance *b)
 {
-	uint64_t since = balance_now() - b->stats_since;
+	uint64_t since = clock_now() - b->stats_since;
 
 	if (b->stats_fd < 0) {
 		if (since > MEASURE_AGAIN)

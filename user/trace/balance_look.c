@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "trace/balance_parts.h"
 
 #define MS 1000000ULL
@@ -123,7 +124,7 @@ static int look_once(struct balance *b, struct balance_moment *m)
 	m->mixed = look->mixed;
 	m->dying = look->dying;
 	m->moved = look->moved;
-	m->time_ns = balance_now();
+	m->time_ns = clock_now();
 	return rc;
 }
 
@@ -200,7 +201,7 @@ static void search_judge(struct search *s, const struct balance_moment *m)
 static int search_look(struct balance *b, struct search *s)
 {
 	struct balance_moment m;
-	uint64_t now = balance_now();
+	uint64_t now = clock_now();
 	int rc = 0;
 
 	if (now - s->sockets > SOCKETS_NS) {
@@ -227,20 +228,24 @@ static void pause_a_little(unsigned n)
 	nanosleep(&t, NULL);
 }
 
-static void finish(const struct balance *b, const struct search *s, struct balance_moment *m)
+static int finish(const struct balance *b, const struct search *s, int rc, struct balance_moment *m,
+		  struct error *err)
 {
+	if (rc)
+		return iter_error(err, rc);
 	*m = s->looks ? s->best : s->last;
 	m->unjudged = b->skel->bss->causes_full;
 	for (unsigned i = 0; i < BALANCE_CAUSES; i++)
 		m->unjudged += b->doubtful[i];
 	if (filter_unread(b->skel->obj, &m->filter_unread))
 		m->filter_unread = 0;
+	return 0;
 }
 
 static void search_begin(struct search *s)
 {
 	memset(s, 0, sizeof(*s));
-	s->since = s->changed = balance_now();
+	s->since = s->changed = clock_now();
 }
 
 /* Nothing of the flow came or was read since the checkpoints are there. */
@@ -263,16 +268,13 @@ int balance_begin(struct balance *b, struct balance_moment *m, struct error *err
 	if (!rc)
 		rc = walk_unread(&unread);
 	search_begin(&s);
-	for (unsigned n = 0; !rc && balance_now() - s.since < BEGIN_NS; n++) {
+	for (unsigned n = 0; !rc && clock_now() - s.since < BEGIN_NS; n++) {
 		rc = search_look(b, &s);
 		if (s.looks && (s.firm >= FIRM_MIN || is_idle(&s.last)))
 			break;
 		pause_a_little(n);
 	}
-	if (rc)
-		return iter_error(err, rc);
-	finish(b, &s, m);
-	return 0;
+	return finish(b, &s, rc, m, err);
 }
 
 int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t settle_ns,
@@ -288,7 +290,7 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 		bool closes;
 
 		rc = search_look(b, &s);
-		now = balance_now();
+		now = clock_now();
 		since = now - s.since;
 		closes = s.looks && under_way(&s.best) <= wanted && !s.last.dying;
 		if (closes && now - s.changed > QUIET_NS)
@@ -301,8 +303,5 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 			break;
 		pause_a_little(n);
 	}
-	if (rc)
-		return iter_error(err, rc);
-	finish(b, &s, m);
-	return 0;
+	return finish(b, &s, rc, m, err);
 }

@@ -20,8 +20,6 @@ struct balance {
 	struct balance_cost stats_base, cost;
 };
 
-uint64_t balance_now(void);
-
 int balance_attach(struct balance *b, struct error *err);
 
 /* Sides of causes that are new. 0 or -errno. */

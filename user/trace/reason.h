@@ -38,7 +38,7 @@ const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value);
  */
 const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size);
 
-/* The value of `name` (spelled as reasons_name() does), or -ENOENT. Fits: a subsystem is < 2^15. */
+/* The value of `name` (spelled as reasons_name() does), or -ENOENT, which no drop has. */
 int reasons_value(const struct reasons *r, const char *name);
 
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "filter_abi.h"
 
 #define TAG_AT	   12 /* behind the addresses of an Ethernet frame */
@@ -23,14 +24,6 @@ struct samples {
 	uint64_t read;
 	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* The frame as it was on the wire. */
 static void tell_tagged(struct samples *s, const struct sample *from, const uint64_t *stack,
@@ -66,7 +59,7 @@ static int take(void *arg, void *data, size_t size)
 	s->read++;
 	if (!s->deadline_ns)
 		return s->read >= SAMPLES_RING / SMALLEST ? -ETIME : 0;
-	return s->read % LOOK_EVERY == 0 && now_ns() > s->deadline_ns ? -ETIME : 0;
+	return s->read % LOOK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
 }
 
 int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
@@ -94,7 +87,7 @@ int64_t samples_read(struct samples *s, uint64_t budget_ns)
 	int rc;
 
 	s->read = 0;
-	s->deadline_ns = budget_ns ? now_ns() + budget_ns : 0;
+	s->deadline_ns = budget_ns ? clock_now() + budget_ns : 0;
 	rc = ring_buffer__consume(s->ring);
 	return rc < 0 && rc != -ETIME ? rc : (int64_t)s->read;
 }

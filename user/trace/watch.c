@@ -20,14 +20,6 @@ static size_t mapped_size(const struct watch *w, unsigned slots)
 	return WATCH_SETS * w->cpus * slots * w->slot_size;
 }
 
-/* -1, which no drop has, if the kernel does not know it. */
-static int reason_value(const struct reasons *r, const char *name)
-{
-	int value = reasons_value(r, name);
-
-	return value < 0 ? -1 : value;
-}
-
 /* The places, and the stretch that they all lie in. */
 static void put_consumed(struct watch_config *cfg, const struct watch_spec *spec)
 {
@@ -59,7 +51,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
 	*cfg = (struct watch_config){
-		.reason_netfilter = reason_value(r, "NETFILTER_DROP"),
+		.reason_netfilter = reasons_value(r, "NETFILTER_DROP"),
 		.cpus = w->cpus,
 		.has_reason = args > 2,
 		.has_rx_sk = args > 3,
@@ -73,7 +65,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 		.stack = spec->stack,
 	};
 	for (int i = 0; i < WATCH_SOCKET_REASONS; i++)
-		cfg->socket_reasons[i] = reason_value(r, of_socket[i]);
+		cfg->socket_reasons[i] = reasons_value(r, of_socket[i]);
 	cfg->has_expr = spec->filter != NULL;
 	cfg->is_filtered = cfg->has_expr || spec->has_reasons || spec->socket_only || spec->netns ||
 			   spec->ifindex;

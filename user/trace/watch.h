@@ -60,7 +60,6 @@ struct watch_state {
 	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
 	uint64_t slots, slots_used; /* over all CPUs; used: the most in an interval */
 	uint64_t overflow, overflow_used; /* keys of the hash map, the same */
-	uint64_t map_bytes;		  /* memory of all maps of the process: bpfmaps_bytes() */
 };
 
 /* Loads. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability. */
@@ -101,6 +100,7 @@ void watch_each_sock(const struct watch *w,
 /* rx_sk is told by the kernel: sockets that drop are known (Linux 6.11). */
 bool watch_knows_sockets(const struct watch *w);
 
+/* As it is now; what was used is known up to the last watch_collect(). */
 void watch_state(const struct watch *w, struct watch_state *s);
 
 /* The ring of samples, for samples_open(); -1: none were asked for. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/bpfmaps.h"
 #include "trace/watch_parts.h"
 
 /*
@@ -187,7 +186,6 @@ void watch_state(const struct watch *w, struct watch_state *s)
 	s->slots_used = w->slots_used;
 	s->overflow = w->keys;
 	s->overflow_used = w->overflow_used;
-	s->map_bytes = bpfmaps_bytes();
 }
 
 int watch_samples(const struct watch *w)
