@@ -13,7 +13,6 @@
 #include "packet.bpf.h"
 #include "trace_abi.h"
 
-
 struct fragment_key {
 	__u8 src[16], dst[16];
 	__u32 id;

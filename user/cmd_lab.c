@@ -158,9 +158,9 @@ static int add_json(void *arg, const struct lab_info *info)
 static int print_row(void *arg, const struct lab_info *info)
 {
 	(void)arg;
-	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name, lab_topologies[info->topology].name,
-	       info->queues, info->queues == 1 ? " " : "s", info->mtu,
-	       info->whole ? "" : "  (a namespace is missing: remove it)");
+	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name,
+	       lab_topologies[info->topology].name, info->queues, info->queues == 1 ? " " : "s",
+	       info->mtu, info->whole ? "" : "  (a namespace is missing: remove it)");
 	return 0;
 }
 

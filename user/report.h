@@ -36,8 +36,7 @@ struct run_options {
 
 /* The groups of run's options, in a command whose struct begins with struct run_options. */
 #define RUN_GROUPS                                                                                 \
-	{"Experiment", run_opts, 0},                                                               \
-		{"Two hosts", far_opts, offsetof(struct run_options, far)},                        \
+	{"Experiment", run_opts, 0}, {"Two hosts", far_opts, offsetof(struct run_options, far)},   \
 		{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},                  \
 		{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},                \
 		{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},               \
@@ -59,8 +58,7 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 
 /* What a run needs, also of commands that make several; what is kept when the last has begun. */
 extern const struct opt_need run_needs[];
-#define RUN_NEEDS_AGAIN                                                                            \
-	"All are kept for the next trial; threads that send and receive have none."
+#define RUN_NEEDS_AGAIN "All are kept for the next trial; threads that send and receive have none."
 
 /* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
 void run_prepare(struct error *err);

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/num.h"
-
 static int read_all(int fd, char **text, size_t *len)
 {
 	size_t cap = 8192, n = 0;
@@ -65,11 +63,4 @@ bool file_line(const char *path, char *buf, size_t size)
 	snprintf(buf, size, "%s", text);
 	free(text);
 	return buf[0];
-}
-
-bool file_number(const char *path, uint64_t *value)
-{
-	char line[32];
-
-	return file_line(path, line, sizeof(line)) && !num_u64(line, 0, UINT64_MAX, value);
 }

@@ -14,7 +14,4 @@ int file_read(const char *path, char **text, size_t *len);
 /* Its first line without the LF; cut to `size`. False: it cannot be read, or is empty. */
 bool file_line(const char *path, char *buf, size_t size);
 
-/* Its first line as a decimal number. */
-bool file_number(const char *path, uint64_t *value);
-
 #endif

@@ -42,7 +42,8 @@ struct rate {
 };
 
 /*
- * 200k, 200kpps, 1.5Gbit, 1.5Gbit/l2, 1.5Gbit/l1, 50%, max; k M G T are decimal, m is M. 0: -ERANGE.
+ * 200k, 200kpps, 1.5Gbit, 1.5Gbit/l2, 1.5Gbit/l1, 50%, max; k M G T are decimal, m is M. 0:
+ * -ERANGE.
  */
 int num_rate(const char *s, struct rate *out);
 
@@ -99,6 +100,6 @@ char *fmt_rate(char *buf, size_t size, double pps);
 char *fmt_bps(char *buf, size_t size, double bps);
 char *fmt_ns(char *buf, size_t size, uint64_t ns);
 char *fmt_bytes(char *buf, size_t size, uint64_t bytes);
-char *fmt_short(char *buf, size_t size, double v); /* at most 5 characters below 10^15: in columns */
+char *fmt_short(char *buf, size_t size, double v); /* below 10^15 at most 5 characters */
 
 #endif

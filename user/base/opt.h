@@ -156,8 +156,8 @@ struct command {
 	const struct opt *args; /* positional arguments in order, options of base 0; or NULL */
 	const void *defaults;	/* the options struct before parsing */
 	size_t size;		/* of the options struct */
-	const struct opt_need *needs;		      /* ends with a NULL name; or NULL */
-	const char *again; /* when all of them are kept: "With --repeat, ..."; or NULL */
+	const struct opt_need *needs; /* ends with a NULL name; or NULL */
+	const char *again;	      /* when all of them are kept: "With --repeat, ..."; or NULL */
 	const struct opt_example *examples;	      /* ends with a NULL line; or NULL */
 	int (*run)(void *options, struct error *err); /* returns the exit status */
 };

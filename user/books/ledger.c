@@ -94,14 +94,14 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 		ksym_find(k, raw->aux, &aux);
 	if (!judge_consumed(c))
 		c->verdict = stagemap_judge(&(struct stagemap_event){
-		.reason = c->named.reason,
-		.location = c->named.location,
-		.aux = aux.name,
-		.observer = raw->observer,
-		.flags = raw->flags,
-		.error = xdp ? abs(raw->reason) : 0,
-		.map_type = xdp ? (uint32_t)raw->aux : 0,
-	});
+			.reason = c->named.reason,
+			.location = c->named.location,
+			.aux = aux.name,
+			.observer = raw->observer,
+			.flags = raw->flags,
+			.error = xdp ? abs(raw->reason) : 0,
+			.map_type = xdp ? (uint32_t)raw->aux : 0,
+		});
 	c->named.stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
 	c->named.direction = direction_name(c->verdict.direction);
 	c->named.hook = netfilter_hook_name(c->verdict.hook);

@@ -27,7 +27,7 @@ struct result_cause {
 	const char *direction;	  /* "rx", "tx", "forward" */
 	const char *hook;	  /* netfilter only, else NULL */
 	const char *note;	  /* what happened, for people */
-	char host[65];	  /* "" there is only one */
+	char host[65];		  /* "" there is only one */
 	uint16_t stream;
 	uint64_t packets;
 	uint64_t first, last; /* numbers, from 0 */
@@ -68,7 +68,8 @@ struct result_losses { /* what the program itself lost or could not see */
 	char suppressed_evidence[200];
 };
 
-struct result_cost { /* of the threads of one end */
+/* Of the threads of one end. */
+struct result_cost {
 	uint64_t calls;	 /* system calls that hand over or take packets */
 	uint64_t cpu_ns; /* CPU time, their set-up included */
 };
@@ -113,9 +114,9 @@ struct result {
 	bool two_hosts;
 	struct result_host tx_host, rx_host;
 	struct {
-		bool shared;	    /* they are said to agree */
-		int64_t offset_ns;  /* the receiver's minus the sender's, */
-		uint64_t error_ns;  /* wrong by so much at most */
+		bool shared;	   /* they are said to agree */
+		int64_t offset_ns; /* the receiver's minus the sender's, */
+		uint64_t error_ns; /* wrong by so much at most */
 	} clock;
 };
 

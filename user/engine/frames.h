@@ -12,8 +12,6 @@
 #include "engine/flow.h"
 #include "engine/shape.h"
 
-#define FRAMES_HEAD_MAX (14 + 4 + 40 + 8)
-
 struct frames;
 
 /* `room`: of each buffer. -EMSGSIZE with the error told: a frame does not fit. Arguments borrowed.
@@ -26,8 +24,8 @@ void frames_close(struct frames *f);
 unsigned frames_longest(const struct flow *flow, const struct shape *shape);
 
 /*
- * A frame of `length` bytes without FCS, with or without a VLAN tag, fits the MTU of a device of this
- * thread's namespace. STATUS_USAGE if not: `engine` makes no fragments.
+ * A frame of `length` bytes without FCS, with or without a VLAN tag, fits the MTU of a device of
+ * this thread's namespace. STATUS_USAGE if not: `engine` makes no fragments.
  */
 int frame_fits_mtu(const char *ifname, unsigned length, bool tagged, const char *engine,
 		   struct error *err);

@@ -25,8 +25,8 @@ struct rx_config {
 	bool rcvbuf_force; /* SO_RCVBUFFORCE */
 	bool reuseport;
 	struct socket_receive socket;
-	bool per_flow;			   /* tells the sink where each packet came from */
-	int xsk_map_fd;			   /* xsk: XSKMAP to enter the socket in */
+	bool per_flow;	     /* tells the sink where each packet came from */
+	int xsk_map_fd;	     /* xsk: XSKMAP to enter the socket in */
 	unsigned xsk_frames; /* xsk: to be filled; a power of two; 0: RX_XSK_FRAMES */
 	unsigned xsk_room;   /* xsk: bytes that a frame has room for; 0: the longest packet */
 	const struct sink_prog *sink_prog; /* xdp: the program that receives; borrowed */
@@ -38,7 +38,8 @@ struct rx_stats {
 	uint64_t packets; /* given to the sink */
 	uint64_t calls;
 	int64_t socket_drops; /* SK_MEMINFO_DROPS since open; -1: not known */
-	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid; /* XDP_STATISTICS */
+	/* XDP_STATISTICS */
+	uint64_t rx_ring_full, rx_fill_ring_empty, rx_dropped, rx_invalid;
 	bool zero_copy;	    /* xsk: as granted */
 	uint64_t xdp_drops; /* xdp: frames that our program ended, deliveries all */
 	int rcvbuf;	    /* what the socket really has, as getsockopt tells (doubled) */
@@ -71,8 +72,8 @@ int rx_socket_bound(const struct rx_config *cfg, struct error *err);
 /*
  * How long a reader looks again before it sleeps. A sleeping one costs the sender's CPU a wake-up
  * for almost every packet, several times what the packet itself costs; this is about what a sleep
- * and a wake-up cost. 0 where the sender needs this CPU, and in a thread of real-time priority, from
- * which nobody else could take it.
+ * and a wake-up cost. 0 where the sender needs this CPU, and in a thread of real-time priority,
+ * from which nobody else could take it.
  */
 uint64_t rx_spin_ns(void);
 

@@ -21,11 +21,11 @@ struct shape;
 struct sink_stream {
 	uint16_t id;
 	uint64_t base;
-	_Atomic uint64_t tail; /* numbers below have left the window */
-	uint8_t *arrivals;     /* a byte a number, `window` of them */
+	_Atomic uint64_t tail;	/* numbers below have left the window */
+	uint8_t *arrivals;	/* a byte a number, `window` of them */
 	_Atomic uint64_t ahead; /* with a table: a number that came beyond the window; 0: none */
-	atomic_bool ended; /* its end record came: */
-	uint64_t end_base; /* less than `base` if we came late */
+	atomic_bool ended;	/* its end record came: */
+	uint64_t end_base;	/* less than `base` if we came late */
 	uint64_t end_sent, end_refused;
 };
 
@@ -36,8 +36,8 @@ struct sink_streams {
 	pthread_mutex_t lock; /* to learn one */
 	uint64_t *tails;      /* of each stream, for a program that receives; NULL: none does */
 	/*
-	 * With `learn`: the table in which programs learn them too, with a window of bytes for each of
-	 * its `room` slots at `bytes`. NULL: they are learned here alone.
+	 * With `learn`: the table in which programs learn them too, with a window of bytes for each
+	 * of its `room` slots at `bytes`. NULL: they are learned here alone.
 	 */
 	struct trace_tails *table;
 	uint8_t *bytes;

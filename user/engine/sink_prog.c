@@ -18,7 +18,7 @@ struct sink_prog {
 	struct xdp_attached attached;
 	struct sink_count *percpu; /* scratch, one a CPU */
 	int cpus;
-	bool pass, learn;
+	bool learn;
 	uint8_t *arrivals; /* with `learn`: mapped */
 	struct trace_tails *tails;
 };
@@ -78,7 +78,6 @@ int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, s
 
 	if (prog) {
 		prog->attached.link = -1;
-		prog->pass = cfg->pass;
 		prog->learn = cfg->learn;
 		prog->cpus = libbpf_num_possible_cpus();
 		prog->percpu = calloc((size_t)prog->cpus, sizeof(*prog->percpu));
@@ -114,11 +113,6 @@ bool sink_prog_device_gone(const struct sink_prog *prog)
 bool sink_prog_native(const struct sink_prog *prog)
 {
 	return prog->attached.native;
-}
-
-bool sink_prog_passes(const struct sink_prog *prog)
-{
-	return prog->pass;
 }
 
 bool sink_prog_learns(const struct sink_prog *prog)

@@ -19,7 +19,7 @@ struct sink_prog_config {
 	bool learn;	 /* streams are not known, and the maps are the program's own */
 	int arrivals_fd; /* a BPF map of a byte a number, the tracer's */
 	int tails_fd;	 /* the map `tails`, the same */
-	int seen_fd; /* the same for `pass`; -1: how far packets got is not noted */
+	int seen_fd;	 /* the same for `pass`; -1: how far packets got is not noted */
 };
 
 int sink_prog_open(struct sink_prog **prog, const struct sink_prog_config *cfg, struct error *err);
@@ -27,15 +27,14 @@ int sink_prog_open(struct sink_prog **prog, const struct sink_prog_config *cfg, 
 /* To a device of this thread's namespace: native, or generic where the driver cannot. */
 int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *err);
 
-int sink_prog_fd(const struct sink_prog *prog);	     /* for a tail call from another program */
-bool sink_prog_native(const struct sink_prog *prog); /* as granted by attach; false before */
-bool sink_prog_passes(const struct sink_prog *prog);
+int sink_prog_fd(const struct sink_prog *prog);		  /* for a tail call from another program */
+bool sink_prog_native(const struct sink_prog *prog);	  /* as granted by attach; false before */
 bool sink_prog_device_gone(const struct sink_prog *prog); /* since attach */
 
 /*
- * With `learn`: the i-th stream that arrived (from 0), and its SINK_WINDOW bytes of arrivals. False:
- * there are not so many yet. There is room for SINK_LEARNED; what arrives of others goes on to the
- * stack and is counted as foreign.
+ * With `learn`: the i-th stream that arrived (from 0), and its SINK_WINDOW bytes of arrivals.
+ * False: there are not so many yet. There is room for SINK_LEARNED; what arrives of others goes on
+ * to the stack and is counted as foreign.
  */
 bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
 		       uint8_t **arrivals);

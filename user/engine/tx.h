@@ -28,9 +28,9 @@ struct tx_config {
 	struct stream *stream;
 	const char *ifname; /* for xsk */
 	unsigned ifindex;
-	unsigned queue;	      /* for xsk */
-	int sndbuf;	      /* bytes; 0: the default */
-	bool no_wait;	      /* a full send buffer refuses instead of waiting */
+	unsigned queue; /* for xsk */
+	int sndbuf;	/* bytes; 0: the default */
+	bool no_wait;	/* a full send buffer refuses instead of waiting */
 	/* engines that pace themselves: when packets are due, and how many at once, of all threads
 	 * together; NULL: unthrottled */
 	const struct profile *profile;
@@ -67,7 +67,7 @@ struct tx;
 struct tx_ops {
 	const char *name;
 	const char *title;
-	bool fragments; /* can send payloads beyond the MTU */
+	bool fragments;	    /* can send payloads beyond the MTU */
 	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
 	bool paces;  /* keeps to profile and duration_ns itself: send() is asked for all at once */
 	bool shapes; /* knows tx_config.shape */

@@ -5,8 +5,7 @@
 
 #define GROUPS_MAX (1ULL << 30) /* in a segment */
 #define PROBES	   16
-#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 by the golden ratio: multiples of it fall far apart \
-					  */
+#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 by the golden ratio: multiples lie far apart */
 
 double plan_seconds(const struct plan *p, uint64_t k)
 {

@@ -27,7 +27,7 @@
 struct xsk_port_config {
 	const char *ifname;
 	unsigned queue;
-	unsigned packet_bytes;	 /* longest packet that must fit a frame, without FCS */
+	unsigned packet_bytes; /* longest packet that must fit a frame, without FCS */
 	unsigned room; /* bytes that a frame takes, on purpose, at least XSK_ROOM_MIN; 0: all */
 	unsigned rx_frames;	 /* 0: does not receive; the fill ring stays empty */
 	unsigned tx_frames;	 /* 0: does not send; else >= XSK_TX_RING */

@@ -38,7 +38,7 @@ struct counter {
 	char scope[COUNTER_SCOPE_LEN];
 	char name[COUNTER_NAME_LEN];
 	uint64_t value;
-	bool level; /* a queue length, not a count: takes no part in deltas */
+	bool level;	 /* a queue length, not a count: takes no part in deltas */
 	uint32_t object; /* whose count it is, where that can be replaced (a qdisc); else 0 */
 };
 

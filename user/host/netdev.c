@@ -258,17 +258,6 @@ int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
 	return nl_request(ns, nlh);
 }
 
-int netdev_del(const struct netns *ns, const char *ifname)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_DELLINK, 0, NULL);
-
-	if (strlen(ifname) >= IFNAMSIZ)
-		return -ENODEV;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	return nl_request(ns, nlh);
-}
-
 static int change_link(const struct netns *ns, const char *ifname, const struct ifinfomsg *change,
 		       uint16_t attr, uint32_t value)
 {

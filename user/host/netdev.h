@@ -64,7 +64,6 @@ struct netdev_bridge_port {
 };
 int netdev_set_bridge_port(const struct netns *ns, unsigned ifindex,
 			   const struct netdev_bridge_port *port);
-int netdev_del(const struct netns *ns, const char *ifname);
 int netdev_set_up(const struct netns *ns, const char *ifname, bool up);
 int netdev_set_mtu(const struct netns *ns, const char *ifname, unsigned mtu);
 int netdev_set_master(const struct netns *ns, const char *ifname, unsigned master_ifindex);

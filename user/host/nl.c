@@ -62,8 +62,7 @@ static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
 	return ret;
 }
 
-int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
-		 void *arg)
+int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
 	struct mnl_socket *nl;
 	int ret = open_socket(ns, protocol, &nl);

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #define UDP_HEADER	8
-#define UDP_PAYLOAD_MAX 65507 /* that IPv4's length field leaves; the same for both families here  \
-			       */
+#define UDP_PAYLOAD_MAX 65507 /* what IPv4's length field leaves; here of IPv6 too */
 
 static uint64_t read_inuse(const char *path, const char *format)
 {

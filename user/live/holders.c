@@ -11,10 +11,9 @@
 #include "base/idmap.h"
 #include "trace/files.h"
 
-#define SOCKETS_MAX FILES_WANTED /* known at a time; the one not asked for the longest gives way   \
-				  */
-#define HELD_MAX      8		 /* processes of one socket that are weighed against each other */
-#define THREADS_ASKED 64	 /* of a process, whether they read */
+#define SOCKETS_MAX   FILES_WANTED /* known at a time; the one asked for least lately gives way */
+#define HELD_MAX      8		   /* processes of one socket that are weighed against each other */
+#define THREADS_ASKED 64	   /* of a process, whether they read */
 #define FRESH_NS      1000000000ULL /* so long an answer is not looked at again */
 #define RETRY_NS      1000000000ULL /* the first time; doubled each time that nobody is found */
 #define RETRY_MOST    60000000000ULL

@@ -46,8 +46,9 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 				 "this kernel does not tell where packets are freed as used up "
 				 "(Linux 6.3)");
 	if (!l->ksyms)
-		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-				 "functions of the kernel are hidden: --consumed cannot tell places");
+		return error_set(
+			err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
+			"functions of the kernel are hidden: --consumed cannot tell places");
 	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
 	return 0;
 }

@@ -28,8 +28,8 @@ struct live_spec {
 	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
 	unsigned total_by;   /* of those, in live_total(): less memory for long; 0: as `by` */
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
-	bool consumed; /* losses that are freed as used up too: a look at each packet freed */
-	bool xdp_verdicts; /* of foreign XDP programs, where a driver does not count: each packet pays */
+	bool consumed;	     /* losses freed as used up, too: looks at each packet that is freed */
+	bool xdp_verdicts;   /* of foreign XDP programs, not counted by drivers: each packet pays */
 	uint32_t snaplen;    /* samples of drops are wanted, live/dropfeed.h; 0: not */
 	bool stack;	     /* the kernel's stack in samples */
 	uint64_t burst_ns;   /* windows of so long are told apart, live/bursts.h; 0: not */

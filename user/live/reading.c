@@ -19,7 +19,6 @@ struct readings {
 	int root;
 	struct idmap socks;    /* struct sock, by inode */
 	uint64_t interval_end; /* CLOCK_BOOTTIME, as births of processes; 0: none yet */
-	uint64_t cpu_ns;
 };
 
 int readings_open(struct readings **readings, struct owners *owners, const char *root,
@@ -106,7 +105,7 @@ static void find_reader(struct readings *r, struct reading_sock *s)
 	    who.pid == s->threads.pid)
 		return;
 	age = age_ns(r, who.pid, clock_ns(CLOCK_BOOTTIME));
-	reading_sock_set_reader(s, r->root, &who, age ? clock_ns(CLOCK_MONOTONIC) - age : 0);
+	reading_sock_set_reader(s, r->root, &who, age ? clock_now() - age : 0);
 }
 
 static bool lately(const struct reading_sock *s, uint64_t now)
@@ -116,7 +115,7 @@ static bool lately(const struct reading_sock *s, uint64_t now)
 
 void readings_sample(struct readings *r)
 {
-	uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = clock_now();
 
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = r->socks.at[i].object;
@@ -124,7 +123,6 @@ void readings_sample(struct readings *r)
 		if (lately(s, now))
 			reading_sock_sample(s, r->root, r->owners);
 	}
-	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 }
 
 void readings_note(struct readings *r, const struct reading_socket *id, uint64_t packets)
@@ -136,7 +134,7 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 	s->id = *id;
 	s->noted = true;
 	s->now.lost += packets;
-	s->lost_at = clock_ns(CLOCK_MONOTONIC);
+	s->lost_at = clock_now();
 }
 
 /* To ask is to have them looked for. */
@@ -151,20 +149,16 @@ static void find_readers(struct readings *r)
 
 void readings_interval(struct readings *r)
 {
-	uint64_t before;
-
 	find_readers(r);
-	before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = r->socks.at[i].object;
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		uint64_t now = clock_now();
 
 		if (lately(s, now))
 			reading_sock_sample(s, r->root, r->owners);
 		reading_sock_end_interval(s, r->root, now, lately(s, now));
 	}
 	r->interval_end = clock_ns(CLOCK_BOOTTIME);
-	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 }
 
 struct finding_all {
@@ -197,7 +191,6 @@ static void find_all(struct readings *r, const struct netns *ns, uint32_t inum)
 
 void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)
 {
-	uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	find_all(r, NULL, proc_netns(r->root, getpid()));
 	for (unsigned i = 0; i < n; i++) {
@@ -209,7 +202,6 @@ void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)
 		find_all(r, &ns, netns[i]);
 		netns_close(&ns);
 	}
-	r->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 	readings_interval(r);
 }
 
@@ -219,9 +211,4 @@ int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 
 	memset(out, 0, sizeof(*out));
 	return s ? reading_sock_get(s, out) : -ENOENT;
-}
-
-uint64_t readings_cost(const struct readings *r)
-{
-	return r->cpu_ns;
 }

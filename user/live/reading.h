@@ -94,7 +94,4 @@ void readings_interval(struct readings *r);
 /* -ENOENT: no process was found, or no interval had a beginning and an end. */
 int readings_get(const struct readings *r, uint64_t inode, struct reading *out);
 
-/* CPU time that all this took, ns. */
-uint64_t readings_cost(const struct readings *r);
-
 #endif

@@ -17,7 +17,7 @@ struct session_spec {
 	void (*on_start)(void *arg, const struct live *l);	      /* drops are counted */
 	void (*on_tick)(void *arg);				      /* some times a second */
 	bool (*on_interval)(void *arg, const struct live *l); /* one has ended; false: stop */
-	int input_fd; /* what on_input() waits for; 0 is stdin */
+	int input_fd;		     /* what on_input() waits for; 0 is stdin */
 	bool (*on_input)(void *arg); /* it has something, or a signal came; NULL: not asked */
 	int (*on_over)(void *arg, struct error *err); /* before the last one ends; or NULL */
 	void *arg;

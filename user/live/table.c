@@ -24,10 +24,8 @@ struct live_store {
 	struct chunk *texts;
 };
 
-static const struct {
-	const char *name, *title;
-} fields[LIVE_FIELD_COUNT] = {
-#define FIELD_NAME(id, name, title) [LIVE_##id] = {name, title},
+static const char *const fields[LIVE_FIELD_COUNT] = {
+#define FIELD_NAME(id, name, title) [LIVE_##id] = name,
 	LIVE_FIELDS(FIELD_NAME)
 #undef FIELD_NAME
 };
@@ -315,10 +313,5 @@ struct live_counts table_sum(const struct live_table *t, unsigned classes)
 
 const char *live_field_name(enum live_field field)
 {
-	return fields[field].name;
-}
-
-const char *live_field_title(enum live_field field)
-{
-	return fields[field].title;
+	return fields[field];
 }

@@ -110,5 +110,4 @@ struct live_counts table_sum(const struct live_table *t, unsigned classes);
 void live_counts_add(struct live_counts *sum, const struct live_counts *one);
 
 const char *live_field_name(enum live_field field); /* "stage", as in --by and JSON */
-const char *live_field_title(enum live_field field);
 #endif

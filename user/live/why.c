@@ -121,11 +121,6 @@ void why_tick(struct why *w)
 	readings_sample(w->readings);
 }
 
-uint64_t why_cost(const struct why *w)
-{
-	return readings_cost(w->readings);
-}
-
 static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
 {
 	if (!readings_get(w->readings, inode, &w->reading))

@@ -29,9 +29,6 @@ void why_tick(struct why *w);
 void why_fill(struct why *w, const struct live *l, const struct live_row *row, int patience_ms,
 	      struct finding_facts *f);
 
-/* CPU time that the samples took, ns; without nft's own. */
-uint64_t why_cost(const struct why *w);
-
 void why_close(struct why *w); /* NULL is allowed */
 
 #endif

@@ -38,7 +38,8 @@ static void put_mode(struct json_object *o, const char *side, const char *mode)
 /* null: until the time is over */
 static struct json_object *stream_count(const struct experiment_streams *streams, unsigned i)
 {
-	uint64_t count = streams->count / streams->streams + (i < streams->count % streams->streams);
+	uint64_t count =
+		streams->count / streams->streams + (i < streams->count % streams->streams);
 
 	return streams->count == UINT64_MAX ? NULL : json_object_new_uint64(count);
 }

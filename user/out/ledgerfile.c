@@ -94,7 +94,7 @@ int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
 }
 
 int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
-			struct json_object *data)
+		     struct json_object *data)
 {
 	struct json_object *line = json_object_new_object();
 	const char *text;
@@ -256,8 +256,8 @@ static int open_locked(struct ledgerfile *lf, struct error *err)
 					 lf->path, strerror(errno));
 		if (flock(lf->fd, LOCK_EX | LOCK_NB))
 			return error_set(err, STATUS_FAILED, -EBUSY,
-					 "give each run a file of its own",
-					 "another run writes %s", lf->path);
+					 "give each run a file of its own", "another run writes %s",
+					 lf->path);
 	} while (!is_same(lf));
 	return check_old(lf, err);
 }

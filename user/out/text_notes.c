@@ -73,8 +73,9 @@ static void put_clocks(struct page *p, const struct result *res)
 	page_text(p, 0, STYLE_DIM, "clocks          ");
 	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(apart),
 		   offset < 0 ? "behind" : "ahead", page_glue(error));
-	page_words(p, STYLE_DIM, res->clock.shared ? "said to be one"
-						   : "no one-way delays without --shared-clock");
+	page_words(p, STYLE_DIM,
+		   res->clock.shared ? "said to be one"
+				     : "no one-way delays without --shared-clock");
 	page_end(p);
 }
 
@@ -134,7 +135,7 @@ void text_beside(struct page *p, const struct result *res)
 	put_shapes(p, &res->arrivals);
 	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
 	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
-		   sizeof(fragments) / sizeof(fragments[0]));
+			 sizeof(fragments) / sizeof(fragments[0]));
 	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
 	if (l->suppressed) {
 		page_text(p, 0, STYLE_WARN, "suppressed      ");

@@ -80,7 +80,8 @@ void near_ready(const struct near *n, struct peer_ready *ready)
 		tell_settings(n, ready);
 	snprintf(ready->mode, sizeof(ready->mode), "%s",
 		 n->sends ? sender_mode(n->tx.sender) : receiver_mode(n->rx.receiver));
-	snprintf(ready->place, sizeof(ready->place), "%s", n->sends ? sending_end_place(&n->tx) : receiving_end_place(&n->rx));
+	snprintf(ready->place, sizeof(ready->place), "%s",
+		 n->sends ? sending_end_place(&n->tx) : receiving_end_place(&n->rx));
 }
 
 void near_start(struct near *n)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Documents of ledgers as one table for spreadsheets: RFC 4180, with LF. The first line names the
- * columns; `kind` says what a row is:
- *
- *	interval	a cause of a trace in an interval, or a stage of a run; without a stage: all
- *of the interval, in a run also what was sent and delivered in it flow		one of the worst
- *flows of a trace in an interval end		a cause in the end of a run; without a stage: all of
- *it
+ * columns; `kind` says what a row is. An `interval` is a cause of a trace in an interval, or a
+ * stage of a run; without a stage it is all of the interval, in a run also what was sent and
+ * delivered in it. A `flow` is one of the worst flows of a trace in an interval. An `end` is a
+ * cause in the end of a run; without a stage it is all of it.
  */
 #ifndef PKTLEDGER_REPORT_CSV_H
 #define PKTLEDGER_REPORT_CSV_H
@@ -15,6 +13,7 @@
 
 #include "report/load.h"
 
+/* The first line; then each document in turn. */
 void csv_head(FILE *out);
 void csv_document(FILE *out, const struct ledgers_document *d);
 

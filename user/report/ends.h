@@ -35,7 +35,7 @@ struct ends_spec {
  *
  * matched + lost + unknown.outside + unknown.dropped_or_cut = a.compared. delay_ns is the time of B
  * less that of A, and so of two clocks: it may be negative, and then has no histogram. only_b: not
- *in A; reordered: RFC 4737, within a flow, by the order of A. flows: those that lost most.
+ * in A; reordered: RFC 4737, within a flow, by the order of A. flows: those that lost most.
  */
 int ends_compare(const struct ends_spec *spec, struct json_object **out, struct error *err);
 

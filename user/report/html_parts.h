@@ -43,7 +43,10 @@ bool html_has_members(struct json_object *o);
 /* Of a sweep or a preset of one trial only, as a soak is: that trial; or NULL. */
 struct json_object *html_only_trial(struct json_object *doc);
 
-/* How it ended; of one with an only trial, that; of a trace or a capture without an end the sum of what is there; or NULL. */
+/*
+ * How it ended: its end, that of its only trial, or of a trace or capture that has none the sum of
+ * what is there. NULL: nothing is known.
+ */
 struct json_object *html_end_of(struct json_object *doc);
 
 /* Packets at the end of the path: delivered; of a sender alone, what was not lost on its host. */

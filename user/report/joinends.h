@@ -6,8 +6,6 @@
 #include "report/load.h"
 #include "trace_abi.h"
 
-#define JOINENDS_NOTES 8
-
 struct joinends_stream {
 	uint16_t stream;
 	uint64_t base;

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ledger files, and captures of lost packets (report/lostcap.h), read: a document for each run,
- *trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
- *together of the lines that are whole, and bounded:
+ * trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
+ * together of the lines that are whole, and bounded:
  *
  *	{ "schema":"pktledger/run/1", "file":"a.ledger", "number":1,
  *	  "start":{..}, "intervals":[..], "limits":[..], "error":{..}, "end":{..},
  *	  "covers":{"from","to","intervals","joined"}, "worst":[..], "sum":{..}, "fates":[..],
  *	  "fates_agree":true }
  *
- * start	always there
- * end		absent if the command was killed, or still writes
- * intervals	at most SERIES_MAX: each stands for up to covers.joined of those in the file. Of
- *run, send and recv they are counts since the start, of trace counts of the interval (interval_ns,
- *up to time_ns from the start; the wall clock is in "time") worst	the intervals that lost most
- *packets a second, worst first (report/series.h) sum		trace only: all intervals that were
- *asked for, as one limits	those that were crossed; at most LOAD_LIMITS of them fates	run,
- *send and recv, if they kept them: report/fatesum.h number	in its file, from 1
+ * `number` is its place in the file, from 1. `start` is always there; `end` is not if the command
+ * was killed or still writes.
+ *
+ * `intervals` are at most SERIES_MAX: each stands for up to covers.joined of those in the file. Of
+ * run, send and recv they are counts since the start; of trace they are counts of the interval, of
+ * interval_ns, up to time_ns from the start, with the wall clock in `time`. `worst` are those that
+ * lost most packets a second, worst first (report/series.h). `sum`, of trace only, is all intervals
+ * that were asked for, as one. `limits` are those that were crossed, at most LOAD_LIMITS of them.
+ *
+ * `fates` (report/fatesum.h) are there of run, send and recv, if they kept them.
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H
@@ -55,8 +57,7 @@ struct ledgers_file {
 struct ledgers_document {
 	struct json_object *json; /* as above, borrowed */
 	char command[16];	  /* of the schema: "run", "trace" */
-	bool parts; /* its intervals are counts of their own: trace, capture; else since the start
-		     */
+	bool parts; /* intervals are counts of their own: trace, capture; else since the start */
 	const char *path;
 	unsigned number;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME, of what is in it */

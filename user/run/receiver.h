@@ -27,7 +27,7 @@ struct receiver_config {
 	int rcvbuf;
 	bool rcvbuf_force;
 	int xsk_map_fd;
-	unsigned xsk_frames, xsk_room; /* as in rx_config */
+	unsigned xsk_frames, xsk_room;	   /* as in rx_config */
 	const struct sink_prog *sink_prog; /* rx xdp */
 	bool xdp_skb_mode;
 	bool paused;	  /* does not read until receiver_resume() */

@@ -34,7 +34,7 @@ int sending_end_open(struct sending_end *e, const struct send_spec *spec, struct
 
 struct fates *sending_end_fates(struct sending_end *e);
 
-/* Of an end with a border: where its checkpoint is. Frames that pass the stack by: in the engine. */
+/* Of an end with a border: where its checkpoint is; the engine, if frames bypass the stack. */
 const char *sending_end_place(const struct sending_end *e);
 
 /* Names the losses seen so far; those elsewhere on this host are not this side's. */

@@ -36,7 +36,7 @@ struct send_spec {
 	uint64_t settle_ns;		     /* 0: as losses on this side need */
 	/* note what leaves this host (trace/border.h); for `send`, to keep a ledger with it */
 	bool border;
-	bool fragments;			     /* datagrams are larger than the MTU */
+	bool fragments; /* datagrams are larger than the MTU */
 };
 
 /*

@@ -28,13 +28,13 @@ struct tracer_spec {
 	uint16_t port;
 	uint16_t tunnel; /* UDP port of VXLAN to look into; 0: none */
 	bool consumed;	 /* follow also what is freed as if it had been used up */
-	bool fragments;				 /* datagrams are larger than the MTU */
-	uint32_t netns;				 /* only losses in this namespace; 0: in any */
+	bool fragments;	 /* datagrams are larger than the MTU */
+	uint32_t netns;	 /* only losses in this namespace; 0: in any */
 	const struct checkpoint_place *checkpoints; /* as checkpoints_open() is told; NULL: none */
-	const struct fates_numbers *numbers;	/* drawn by another host; NULL: to be drawn */
-	bool learn;				/* of `numbers` only room and window are known */
-	enum border_side border;		/* of `netns`, in place of checkpoints */
-	unsigned border_ifindex;		/* as border_open() is told */
+	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
+	bool learn;		 /* of `numbers` only room and window are known */
+	enum border_side border; /* of `netns`, in place of checkpoints */
+	unsigned border_ifindex; /* as border_open() is told */
 };
 
 /*
