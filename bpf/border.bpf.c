@@ -45,7 +45,7 @@ static __always_inline void mark_segments(const struct stamp_reader *r, const st
 		segments = MAX_SEGMENTS;
 	if (stamp_at(r, p->payload + (segments - 1) * size) == p->word + segments - 1)
 		mark_seen_range(p->word, segments, where);
-	else if (r->paged && from_data >= 0)
+	else if (KFUNCS && from_data >= 0)
 		bpf_loop(segments, mark_segment, &walk, 0);
 	else
 		mark_seen(p->word, where);
@@ -87,10 +87,10 @@ static __always_inline void mark_fragment(const struct packet_place *at, __u8 wh
 		FRAGMENT_COUNT(seen);
 }
 
-static __always_inline int mark(struct sk_buff *skb, __u8 where, bool paged)
+static __always_inline int mark(struct sk_buff *skb, __u8 where)
 {
 	struct packet_place at = place_of(skb);
-	const struct stamp_reader reader = {skb, &at, paged};
+	const struct stamp_reader reader = {skb, &at};
 	struct skb_shared_info *shared;
 	struct packet p = {};
 	__u16 size;
@@ -115,25 +115,13 @@ static __always_inline int mark(struct sk_buff *skb, __u8 where, bool paged)
 SEC("?tp_btf/net_dev_start_xmit")
 int leave(__u64 *ctx)
 {
-	return mark((void *)ctx[0], SEEN_TX_DEVICE, false);
-}
-
-SEC("?tp_btf/net_dev_start_xmit")
-int leave_paged(__u64 *ctx)
-{
-	return mark((void *)ctx[0], SEEN_TX_DEVICE, true);
+	return mark((void *)ctx[0], SEEN_TX_DEVICE);
 }
 
 SEC("?tp_btf/netif_receive_skb")
 int enter(__u64 *ctx)
 {
-	return mark((void *)ctx[0], SEEN_RX_DEVICE, false);
-}
-
-SEC("?tp_btf/netif_receive_skb")
-int enter_paged(__u64 *ctx)
-{
-	return mark((void *)ctx[0], SEEN_RX_DEVICE, true);
+	return mark((void *)ctx[0], SEEN_RX_DEVICE);
 }
 
 /* Beside them where tracing can be suppressed (seen.bpf.h): this is no tracing program. */

@@ -5,12 +5,10 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "kfunc.bpf.h"
 #include "packet.bpf.h"
 
 #define SKB_GSO_UDP (1 << 16) /* one datagram, to be fragmented by hardware */
-
-/* Plain loads from any address; there are kernels with it since 6.2. */
-extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 
 /* An IPv6 header with a fragment header, and a UDP header. */
 #define DATAGRAM_HEADERS (IP6_HLEN + FRAG_HLEN + UDP_HLEN)
@@ -79,8 +77,7 @@ static __always_inline __u32 datagram_l4(const __u8 *l3, __u16 proto)
 /* What was merged by GRO, or is to be cut by GSO, is several datagrams. */
 static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
 {
-	struct skb_shared_info *shared = bpf_rdonly_cast(
-		v->at.head + v->end, bpf_core_type_id_kernel(struct skb_shared_info));
+	struct skb_shared_info *shared = CAST(v->at.head + v->end, skb_shared_info);
 	__u32 size = shared->gso_size, segments;
 
 	if (!size || shared->gso_type & SKB_GSO_UDP)

@@ -110,10 +110,10 @@ static __always_inline bool has_arrived(__u64 word)
 
 /* `cause`: with what the tracepoint tells. `second`: see second.bpf.h. */
 static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
-				      struct sock *rx_sk, bool paged, bool second)
+				      struct sock *rx_sk, bool second)
 {
 	struct packet_place at = place_of(skb);
-	const struct stamp_reader reader = {skb, &at, paged};
+	const struct stamp_reader reader = {skb, &at};
 	struct skb_shared_info *shared;
 	__u16 size, segments = 1;
 	struct packet p = {};
@@ -158,7 +158,7 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 	return 0;
 }
 
-static __always_inline int dropped(__u64 *ctx, bool paged, bool second)
+static __always_inline int dropped(__u64 *ctx, bool second)
 {
 	struct trace_cause cause = {.location = drop_place(ctx, cfg.freeing.start, cfg.freeing.end),
 				    .observer = OBSERVER_KFREE_SKB};
@@ -172,35 +172,23 @@ static __always_inline int dropped(__u64 *ctx, bool paged, bool second)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)
 		rx_sk = (void *)ctx[3];
-	return end_of_skb(skb, &cause, rx_sk, paged, second);
+	return end_of_skb(skb, &cause, rx_sk, second);
 }
 
-SEC("?tp_btf/kfree_skb")
+SEC("tp_btf/kfree_skb")
 int kfree_skb(__u64 *ctx)
 {
-	return dropped(ctx, false, false);
+	return dropped(ctx, false);
 }
 
-SEC("?tp_btf/kfree_skb")
+SEC("tp_btf/kfree_skb")
 int kfree_skb_2nd(__u64 *ctx)
 {
-	return dropped(ctx, false, true);
-}
-
-SEC("?tp_btf/kfree_skb")
-int kfree_skb_paged(__u64 *ctx)
-{
-	return dropped(ctx, true, false);
-}
-
-SEC("?tp_btf/kfree_skb")
-int kfree_paged_2nd(__u64 *ctx)
-{
-	return dropped(ctx, true, true);
+	return dropped(ctx, true);
 }
 
 /* Freed as if it had been used up. Of a clone nothing is known: another one may have gone on. */
-static __always_inline int consumed(__u64 *ctx, bool paged, bool second)
+static __always_inline int consumed(__u64 *ctx, bool second)
 {
 	struct trace_cause cause = {.location = ctx[1], .observer = OBSERVER_CONSUME_SKB};
 	struct sk_buff *skb = (void *)ctx[0];
@@ -215,31 +203,19 @@ static __always_inline int consumed(__u64 *ctx, bool paged, bool second)
 		return 0;
 	if (BPF_CORE_READ_BITFIELD(skb, cloned))
 		cause.flags = CAUSE_COPY;
-	return end_of_skb(skb, &cause, NULL, paged, second);
+	return end_of_skb(skb, &cause, NULL, second);
 }
 
 SEC("?tp_btf/consume_skb")
 int consume_skb(__u64 *ctx)
 {
-	return consumed(ctx, false, false);
+	return consumed(ctx, false);
 }
 
 SEC("?tp_btf/consume_skb")
 int consume_skb_2nd(__u64 *ctx)
 {
-	return consumed(ctx, false, true);
-}
-
-SEC("?tp_btf/consume_skb")
-int consume_skb_paged(__u64 *ctx)
-{
-	return consumed(ctx, true, false);
-}
-
-SEC("?tp_btf/consume_skb")
-int cons_paged_2nd(__u64 *ctx)
-{
-	return consumed(ctx, true, true);
+	return consumed(ctx, true);
 }
 
 /* `from` is an argument of the tracepoint, which the verifier lets us follow: no helper is called.

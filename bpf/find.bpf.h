@@ -66,7 +66,7 @@ static __always_inline void settle_segments(const struct stamp_reader *r, const 
 		bpf_loop(segments, settle_next, &range, 0);
 		return;
 	}
-	if (r->paged && from_data >= 0) {
+	if (KFUNCS && from_data >= 0) {
 		bpf_loop(segments, settle_segment, &walk, 0);
 		return;
 	}

@@ -6,6 +6,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "kfunc.bpf.h"
 #include "packet.bpf.h"
 #include "watch_abi.h"
 
@@ -17,8 +18,6 @@
 #define IPPROTO_DCCP 33
 #define IPPROTO_SCTP 132
 #define IPPROTO_LITE 136 /* UDP-Lite */
-
-extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
 
 /* Offset of the L3 header from skb->head, or -1. */
 static __always_inline int skb_l3(struct sk_buff *skb)
@@ -76,9 +75,7 @@ static __always_inline void flow_read(struct sk_buff *skb, int l3, struct watch_
 	}
 }
 
-#define CAST(at, type) ((struct type *)bpf_rdonly_cast(at, bpf_core_type_id_kernel(struct type)))
-
-/* The same by plain loads, for programs that tell flows apart; Linux 6.2. */
+/* The same by plain loads, for programs that tell flows apart. */
 static __always_inline void flow_load(struct sk_buff *skb, int l3, struct watch_flow *f)
 {
 	unsigned char *at = skb->head + l3, *l4 = at + IP6_HLEN;

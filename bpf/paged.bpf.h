@@ -9,16 +9,13 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "kfunc.bpf.h"
 #include "packet.bpf.h"
 
-extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
-			       struct bpf_dynptr *ptr) __ksym __weak;
-
-/* Where stamps of one skb are read. `paged` is a constant: without it the kfunc is not called. */
+/* Where stamps of one skb are read. */
 struct stamp_reader {
 	struct sk_buff *skb;
 	const struct packet_place *at;
-	bool paged;
 };
 
 /* Not inline: the verifier wants the stack slots of a dynptr for itself. */
@@ -41,7 +38,7 @@ static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset
 		if (bpf_probe_read_kernel(&stamp, sizeof(stamp), r->at->head + offset))
 			return 0;
 	} else {
-		if (!r->paged || from_data < 0 || stamp_in_pages(r->skb, (__u32)from_data, &stamp))
+		if (!KFUNCS || from_data < 0 || stamp_in_pages(r->skb, (__u32)from_data, &stamp))
 			return 0;
 	}
 	if (stamp.magic != bpf_htons(STAMP_MAGIC) || stamp.check != ~stamp.word)
@@ -52,7 +49,7 @@ static __always_inline __u64 stamp_at(const struct stamp_reader *r, __u32 offset
 /* What packet_parse() found, where a payload that it cannot reach may be in pages. */
 static __always_inline int found_in_pages(const struct stamp_reader *r, int found, struct packet *p)
 {
-	if (found != PACKET_UNREADABLE || !r->paged)
+	if (found != PACKET_UNREADABLE || !KFUNCS)
 		return found;
 	p->word = stamp_at(r, p->payload);
 	return p->word ? PACKET_STAMPED : PACKET_UNREADABLE;

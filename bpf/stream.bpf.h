@@ -15,9 +15,6 @@
 #define RTCP_LAST    223
 #define MAX_SEGMENTS 128 /* UDP_MAX_SEGMENTS since 6.9; 64 before */
 
-extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags,
-			       struct bpf_dynptr *ptr) __ksym __weak;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by user space */

@@ -179,11 +179,10 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 }
 
 /*
- * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. All
- * three are constants, so that each program has only what it needs.
+ * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. Both
+ * are constants, so that each program has only what it needs.
  */
-static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool cast,
-				     bool flows)
+static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
 {
 	const __u32 of_a_cpu = flows ? WATCH_FLOW_SLOTS : WATCH_SLOTS;
 	struct sk_buff *skb = f->skb;
@@ -206,7 +205,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	if ((pkt_type == PACKET_OTHERHOST || consumed) && BPF_CORE_READ_BITFIELD(skb, cloned))
 		f->flags |= WATCH_COPY; /* of a flood, or of what was not the packet itself */
 	find_socket(f, consumed, &d.flow);
-	if (flows && cast)
+	if (flows && KFUNCS)
 		flow_load(skb, skb_l3(skb), &d.flow);
 	else if (flows)
 		flow_read(skb, skb_l3(skb), &d.flow);
@@ -232,7 +231,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		if (!sum)
 			return 0;
 	}
-	packets = weigh(skb, cast, sum);
+	packets = weigh(skb, sum);
 	if (cfg.burst_ns)
 		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
 	if (cfg.snaplen &&
@@ -241,7 +240,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	return 0;
 }
 
-static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
+static __always_inline int count_drop(__u64 *ctx, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
 
@@ -250,7 +249,7 @@ static __always_inline int count_drop(__u64 *ctx, bool cast, bool flows)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
 		f.rx_sk = (void *)ctx[3];
-	return count_skb(ctx, &f, false, cast, flows);
+	return count_skb(ctx, &f, false, flows);
 }
 
 static __always_inline bool is_in(const volatile struct watch_range *r, __u64 location)
@@ -262,7 +261,7 @@ static __always_inline bool is_in(const volatile struct watch_range *r, __u64 lo
  * Few of the packets that the kernel frees as used up are losses: those at known places. All others
  * leave after one compare, or at most as many as there are places.
  */
-static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
+static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0], .place = ctx[1]};
 	bool found = false;
@@ -272,57 +271,31 @@ static __always_inline int count_consumed(__u64 *ctx, bool cast, bool flows)
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
 		found |= is_in(&cfg.consumed[i], f.place);
-	return found ? count_skb(ctx, &f, true, cast, flows) : 0;
+	return found ? count_skb(ctx, &f, true, flows) : 0;
 }
 
 SEC("?tp_btf/kfree_skb")
 int watch_drops(__u64 *ctx)
 {
-	return count_drop(ctx, true, false);
+	return count_drop(ctx, false);
 }
 
 SEC("?tp_btf/kfree_skb")
 int watch_flows(__u64 *ctx)
 {
-	return count_drop(ctx, true, true);
+	return count_drop(ctx, true);
 }
 
 SEC("?tp_btf/consume_skb")
 int watch_used(__u64 *ctx)
 {
-	return count_consumed(ctx, true, false);
+	return count_consumed(ctx, false);
 }
 
 SEC("?tp_btf/consume_skb")
 int watch_used_flows(__u64 *ctx)
 {
-	return count_consumed(ctx, true, true);
-}
-
-/* Before Linux 6.2. */
-
-SEC("?tp_btf/kfree_skb")
-int watch_drops_old(__u64 *ctx)
-{
-	return count_drop(ctx, false, false);
-}
-
-SEC("?tp_btf/kfree_skb")
-int watch_flows_old(__u64 *ctx)
-{
-	return count_drop(ctx, false, true);
-}
-
-SEC("?tp_btf/consume_skb")
-int watch_used_old(__u64 *ctx)
-{
-	return count_consumed(ctx, false, false);
-}
-
-SEC("?tp_btf/consume_skb")
-int watch_used_flows_old(__u64 *ctx)
-{
-	return count_consumed(ctx, false, true);
+	return count_consumed(ctx, true);
 }
 
 _Static_assert(__builtin_offsetof(struct drop, dev) == sizeof(struct watch_flow_key), "a key");

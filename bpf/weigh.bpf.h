@@ -54,11 +54,8 @@ static __always_inline __u32 bytes_of(struct sk_buff *skb)
 	return tail - l3 + skb->data_len;
 }
 
-/*
- * Adds to `sum`, and returns the packets. `cast`: bpf_rdonly_cast() is there, to look into an skb's
- * shared info by a plain load.
- */
-static __always_inline __u32 weigh(struct sk_buff *skb, bool cast, struct watch_count *sum)
+/* Adds to `sum`, and returns the packets. */
+static __always_inline __u32 weigh(struct sk_buff *skb, struct watch_count *sum)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	__u16 gso_size;
@@ -66,12 +63,8 @@ static __always_inline __u32 weigh(struct sk_buff *skb, bool cast, struct watch_
 	sum->events++;
 	sum->bytes += bytes_of(skb);
 	sum->memory += skb->truesize;
-	if (cast) {
-		shared = bpf_rdonly_cast(shared, bpf_core_type_id_kernel(struct skb_shared_info));
-		gso_size = shared->gso_size;
-	} else {
-		gso_size = BPF_CORE_READ(shared, gso_size);
-	}
+	gso_size =
+		KFUNCS ? CAST(shared, skb_shared_info)->gso_size : BPF_CORE_READ(shared, gso_size);
 	return gso_size ? weigh_segments(skb, sum) : 1;
 }
 

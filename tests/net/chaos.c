@@ -4,6 +4,7 @@
  * a clock that is set meanwhile. By the environment:
  *
  *	CHAOS_NO_PROGRAM=NAME,...	programs of these names are refused, as by an older verifier
+ *	CHAOS_NO_KFUNC=1		and those that call functions of the kernel itself
  *	CHAOS_NO_MAP=NAME,...		there is no memory for maps of these names
  *	CHAOS_STEP=SECONDS		CLOCK_REALTIME and CLOCK_TAI are so much later ...
  *	CHAOS_STEP_FILE=FILE		... from when this file is there
@@ -38,12 +39,25 @@ static bool is_listed(const char *variable, const char *name)
 	return false;
 }
 
+static bool calls_kernel(const union bpf_attr *attr)
+{
+	const struct bpf_insn *insn = (const struct bpf_insn *)(uintptr_t)attr->insns;
+
+	for (unsigned i = 0; i < attr->insn_cnt; i++) {
+		if (insn[i].code == (BPF_JMP | BPF_CALL) &&
+		    insn[i].src_reg == BPF_PSEUDO_KFUNC_CALL)
+			return true;
+	}
+	return false;
+}
+
 /* 0, or what the kernel says. */
 static int refuse(int command, const union bpf_attr *attr)
 {
 	if (command == BPF_MAP_CREATE && is_listed("CHAOS_NO_MAP", attr->map_name))
 		return ENOMEM;
-	if (command != BPF_PROG_LOAD || !is_listed("CHAOS_NO_PROGRAM", attr->prog_name))
+	if (command != BPF_PROG_LOAD || !(is_listed("CHAOS_NO_PROGRAM", attr->prog_name) ||
+					  (getenv("CHAOS_NO_KFUNC") && calls_kernel(attr))))
 		return 0;
 	if (attr->log_level && attr->log_size >= sizeof(refusal))
 		memcpy((void *)(uintptr_t)attr->log_buf, refusal, sizeof(refusal));

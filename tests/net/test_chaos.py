@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
-                 assert_valid, case, first, killed_within, main, pktledger, require, require_root, skip,
+                 assert_valid, case, first, killed_within, lost, main, pktledger, require, require_root, skip,
                  started, sysctl, table, thorough, until)
 from wire import RX, TX, Lab, enter, inside
 
@@ -325,15 +325,15 @@ def fault_that_would_stay_in_a_named_lab(fault):
 
 
 NEEDED = [
-    ("run", ["run", "-c", "1000"], "kfree_skb,kfree_skb_paged"),
-    ("trace", ["trace", "-t", "0.1"], "watch_drops,watch_drops_old"),
+    ("run", ["run", "-c", "1000"], "kfree_skb"),
+    ("trace", ["trace", "-t", "0.1"], "watch_drops"),
     ("checkpoints", ["run", "-c", "1000"], "tx_device"),
     ("live frames", ["run", "-c", "1000", "--tx", "xdp"], "gen_stream"),
     ("AF_XDP", ["run", "-c", "1000", "--rx", "xsk"], "xsk_steer"),
     ("XDP sink", ["run", "-c", "1000", "--rx", "xdp"], "sink_take"),
     ("a fault's", ["run", "-c", "1000", "--fault", "tc_ingress"], "fault_ingress"),
     ("balance", ["trace", "--balance", "-t", "0.1", "udp", "port", "5060"], "balance_drop"),
-    ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_flows,watch_flows_old"),
+    ("top", ["trace", "--by", "flow", "-t", "0.1"], "watch_flows"),
     ("recv", ["recv", "--rx", "xdp", "-i", "lo", "-t", "0.1"], "sink_take"),
     ("lab", ["lab", "up", NAME, "--fault", "tc_ingress"], "fault_ingress"),
 ]
@@ -351,12 +351,10 @@ OPTIONAL = [
     ("XDP's own losses", ["trace", "-t", "0.1"], "xdplosses_excep", "losses of XDP itself are not seen"),
     ("readers", ["check", "-t", "0.1"], "read_one", ""),
     ("queues", ["check", "-t", "0.1"], "queue", ""),
-    ("stamps in pages", ["run", "-c", "1000", "-r", "10k"], "kfree_skb_paged", ""),
-    ("arguments of tracepoints", ["trace", "-t", "0.1"], "watch_drops", ""),
     ("open files", ["trace", "-t", "0.1"], "holders", ""),
-    ("sender's tracer", ["send", "127.0.0.1", "-c", "10", "-r", "1k"], "kfree_skb,kfree_skb_paged",
+    ("sender's tracer", ["send", "127.0.0.1", "-c", "10", "-r", "1k"], "kfree_skb",
      "losses on this side are not traced"),
-    ("receiver's tracer", ["recv", "-t", "0.1"], "kfree_skb,kfree_skb_paged",
+    ("receiver's tracer", ["recv", "-t", "0.1"], "kfree_skb",
      "losses on this side are not traced"),
     ("quirks", ["trace", "-t", "0.1", "-j"], "quirk_switch", ""),
 ]
@@ -369,6 +367,29 @@ def optional_program_refused(args, names, words):
     result = execute(*args, binary=CHAOS, env={"CHAOS_NO_PROGRAM": names})
     assert result.status == OK, result
     assert words in result.err and "unknown func" in result.err or not words, result
+
+
+LOSE = [sys.executable, "-c", "import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n"
+        "for _ in range(100): s.sendto(b'x', ('127.0.0.1', 9))\n"]
+
+
+@table(first(1, [
+    ("trace", ["trace", "-j", "udp dst port 9 and host 127.0.0.1", "--", *LOSE]),
+    ("run", ["run", "-j", "-c", "1000", "-r", "10k", "--fault", "netfilter=10%"]),
+    ("by flow", ["trace", "-j", "--by", "flow", "udp dst port 9 and host 127.0.0.1", "--", *LOSE]),
+    ("an end", ["send", "-j", "127.0.0.1:9", "-c", "100", "-r", "1k"]),
+]))
+def without_functions_of_the_kernel(args):
+    """What is built for kernels without them counts the same."""
+    require_root()
+    result = execute(*args, binary=CHAOS, env={"CHAOS_NO_KFUNC": "1"})
+    assert result.status == OK, result
+    if args[0] == "run":
+        assert_balanced(result.json, attempted=1000)
+        assert lost(result.json)["netfilter"] > 0, result
+    else:
+        losses = result.json["end"]["sent"] if args[0] == "send" else 100
+        assert lost(result.json) == {"udp_lookup": losses}, result
 
 
 @table([] if not EVERYTHING else [("run", ["run", "-c", "1000"], "fates"), ("trace", ["trace", "-t", "0.1"], "slots"),
@@ -425,9 +446,7 @@ def live_frames_in_a_time_namespace():
 def events_in_a_time_namespace():
     require_root()
     document = in_a_time_namespace(
-        "trace", "-j", "--events", "--microburst", "1ms", "udp port 9 and host 127.0.0.1", "--", sys.executable, "-c",
-        "import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n"
-        "for _ in range(100): s.sendto(b'x', ('127.0.0.1', 9))\n")
+        "trace", "-j", "--events", "--microburst", "1ms", "udp port 9 and host 127.0.0.1", "--", *LOSE)
     latest = max(drop["time_ns"] for drop in document["drops"])
     assert latest < document["end"]["duration_ns"] + 1e9 * PATIENCE, (latest, document["end"])
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
-from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, case, copied_program, main, pktledger,
-                 require, require_root, started, table, thorough, until)
+from lib import (BINARY, EVERYTHING, NOBODY, assert_balanced, case, copied_program, first, main,
+                 pktledger, require, require_root, started, table, thorough, until)
 
 BITS = {"CAP_DAC_OVERRIDE": 1, "CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13,
         "CAP_IPC_LOCK": 14, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_NICE": 23,
@@ -239,23 +239,67 @@ def give_to_file(path, names):
         require(False, f"files have no capabilities here: {error.strerror}")
 
 
-@thorough
-def setcap_for_trace():
-    """What is left while it works is nothing."""
+@contextlib.contextmanager
+def nobodys(*args):
+    """A tracing command of nobody's, whose file has what README says. It is at work when this is
+    entered, and has nothing left.
+    """
     require_root()
+    kept = 0 if KERNEL >= (5, 19) else bits(["CAP_BPF"])
     with copied_program() as program:
         give_to_file(program, ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG"])
-        with subprocess.Popen([program, "trace", "-t", "9"], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                              **NOBODY) as process:
+        with subprocess.Popen([program, *args, "udp", "dst", "port", PORT],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, **NOBODY) as process:
+            def is_at_work():
+                return all(t["CapPrm"] == t["CapEff"] == kept * (thread == process.pid)
+                           and t["NoNewPrivs"] for thread, t in threads(process.pid).items())
+
             try:
-                first = process.stderr.readline()
-                require("needs CAP_" not in first, "capabilities of files are ignored here")
-                kept = 0 if KERNEL >= (5, 19) else bits(["CAP_BPF"])
-                until(lambda: all(t["CapPrm"] == t["CapEff"] == kept * (thread == process.pid)
-                                  for thread, t in threads(process.pid).items()), 20, "nothing")
+                until(lambda: process.poll() is not None or is_at_work(), 20, "nothing left")
+                said = process.stderr.read() if process.poll() is not None else ""
+                require("needs CAP_" not in said, "capabilities of files are ignored here")
+                assert not said, said
+                yield process
             finally:
                 process.kill()
+
+
+def lose(packets):
+    """At a port that nobody has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for _ in range(packets):
+            sock.sendto(b"lost", ("127.0.0.1", int(PORT)))
+
+
+@table(first(1, [("by stage", []), ("by flow", ["--by", "flow"])]))
+def setcap_for_trace(options):
+    with nobodys("trace", "-j", *options) as process:
+        lose(100)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=lib.TIMEOUT)
+    result = lib.Result(["trace"], process.returncode, out, err)
+    assert result.status == 0 and lib.lost(result.json) == {"udp_lookup": 100}, result
+
+
+@case
+def setcap_for_export():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+
+    def told():
+        with (contextlib.suppress(ConnectionRefusedError),
+              socket.create_connection(address.split(":")) as caller):
+            caller.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            text = caller.makefile().read()
+            return [float(number) for number in re.findall(
+                r'^pktledger_stage_lost_packets_total{stage="udp_lookup"} (.*)$', text, re.M)]
+
+    with nobodys("export", "--listen", address):
+        until(lambda: told() == [0], 20, "no losses")
+        lose(100)
+        until(lambda: told() == [100], 20, "100 losses")
 
 
 @thorough

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "border.skel.h"
+#include "border_old.skel.h"
 #include "trace/load.h"
 #include "trace/tc_first.h"
 
@@ -20,8 +20,8 @@ struct border {
 };
 
 /*
- * `paged`: the program that reads stamps in pages (bpf/paged.bpf.h), Linux 6.12. `tc`: that of the
- * device, too, which needs CAP_NET_ADMIN.
+ * `paged`: the program reads stamps in pages (bpf/paged.bpf.h). `tc`: that of the device, too,
+ * which needs CAP_NET_ADMIN.
  */
 static int load(struct border *b, const struct trace_config *cfg, const struct drops *drops,
 		enum border_side side, bool paged, bool tc)
@@ -30,18 +30,19 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 	struct bpf_program *prog;
 	int rc;
 
-	log_libbpf_clear();
-	b->skel = border_bpf__open_opts(trace_open_opts());
+	b->skel = calloc(1, sizeof(*b->skel));
 	if (!b->skel)
 		return -ENOMEM;
+	rc = border_bpf__create_skeleton(b->skel);
+	if (!rc)
+		rc = trace_open(b->skel->skeleton, paged ? NULL : border_old_bpf__elf_bytes);
+	if (rc)
+		goto out;
 	memcpy((void *)&b->skel->rodata->cfg, cfg, sizeof(*cfg));
 	if (cfg->learn)
 		b->skel->rodata->cfg.learn = LEARN_TAKE;
 	bpf_map__set_max_entries(b->skel->maps.seen, (__u32)pages);
-	if (side == BORDER_LEAVE)
-		prog = paged ? b->skel->progs.leave_paged : b->skel->progs.leave;
-	else
-		prog = paged ? b->skel->progs.enter_paged : b->skel->progs.enter;
+	prog = side == BORDER_LEAVE ? b->skel->progs.leave : b->skel->progs.enter;
 	bpf_program__set_autoload(prog, true);
 	bpf_program__set_autoload(b->skel->progs.enter_tc, tc);
 	rc = drops_share(drops, b->skel->obj);
@@ -51,6 +52,7 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 		b->link = bpf_program__attach(prog);
 		rc = b->link ? 0 : -errno;
 	}
+out:
 	if (rc) {
 		border_bpf__destroy(b->skel);
 		b->skel = NULL;

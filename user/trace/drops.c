@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "drops.skel.h"
+#include "drops_old.skel.h"
 #include "trace/load.h"
 
 /* The observers of skbs, each with its second program (bpf/second.bpf.h). */
@@ -29,20 +29,15 @@ struct drops {
 
 #define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
 
-static struct observers observers_of(const struct drops_bpf *s, bool paged)
+static struct observers observers_of(const struct drops_bpf *s)
 {
-	if (paged)
-		return (struct observers){
-			{s->progs.kfree_skb_paged, s->progs.kfree_paged_2nd},
-			{s->progs.consume_skb_paged, s->progs.cons_paged_2nd},
-		};
 	return (struct observers){
 		{s->progs.kfree_skb, s->progs.kfree_skb_2nd},
 		{s->progs.consume_skb, s->progs.consume_skb_2nd},
 	};
 }
 
-/* Opens and loads the programs; `paged`: those that read stamps in pages (bpf/paged.bpf.h). */
+/* Opens and loads the programs; `paged`: that read stamps in pages (bpf/paged.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
@@ -50,10 +45,15 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	struct observers o;
 	int rc;
 
-	log_libbpf_clear();
-	d->skel = drops_bpf__open_opts(trace_open_opts());
+	d->paged = paged;
+	d->skel = calloc(1, sizeof(*d->skel));
 	if (!d->skel)
 		return -ENOMEM;
+	rc = drops_bpf__create_skeleton(d->skel);
+	if (!rc)
+		rc = trace_open(d->skel->skeleton, paged ? NULL : drops_old_bpf__elf_bytes);
+	if (rc)
+		goto out;
 	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
 	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
 	bpf_map__set_max_entries(d->skel->maps.arrivals, (__u32)pages);
@@ -62,17 +62,15 @@ static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool 
 	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
 	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
 	bpf_program__set_autoload(d->skel->progs.xdp_cpumap_enqueue, xdp);
-	o = observers_of(d->skel, paged);
-	for (int i = 0; i < 2; i++) {
-		bpf_program__set_autoload(o.kfree[i], true);
+	o = observers_of(d->skel);
+	for (int i = 0; i < 2; i++)
 		bpf_program__set_autoload(o.consume[i], consumes);
-	}
-	d->paged = paged;
 	rc = drops_bpf__load(d->skel);
-	if (!rc)
-		return 0;
-	drops_bpf__destroy(d->skel);
-	d->skel = NULL;
+out:
+	if (rc) {
+		drops_bpf__destroy(d->skel);
+		d->skel = NULL;
+	}
 	return rc;
 }
 
@@ -116,7 +114,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 
 int drops_attach(struct drops *d, struct error *err)
 {
-	const struct observers o = observers_of(d->skel, d->paged);
+	const struct observers o = observers_of(d->skel);
 	struct drops_bpf *s = d->skel;
 
 	/* in this order: the second is called behind the first */
@@ -361,7 +359,7 @@ static int read_taken(const struct drops *d, uint64_t *taken)
 /* What an observer missed is no loss where its second program took it. */
 static int read_misses(const struct drops *d, uint64_t *misses)
 {
-	const struct observers o = observers_of(d->skel, d->paged);
+	const struct observers o = observers_of(d->skel);
 	uint64_t missed = misses_of(o.kfree[0]) + misses_of(o.consume[0]), taken;
 	int rc = read_taken(d, &taken);
 

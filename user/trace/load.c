@@ -20,6 +20,14 @@ const struct bpf_object_open_opts *trace_open_opts(void)
 	return caps_missing(&admin, 1, names, sizeof(names)) ? &kernel_only : NULL;
 }
 
+int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old)
+{
+	log_libbpf_clear();
+	if (old)
+		s->data = (void *)old(&s->data_sz);
+	return bpf_object__open_skeleton(s, trace_open_opts());
+}
+
 /* A verifier that refuses a program says why; without the capability it is not even asked. */
 int trace_load_error(struct error *err, int rc)
 {
@@ -36,11 +44,6 @@ int trace_load_error(struct error *err, int rc)
 				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
 				 "the kernel does not let us load tracing programs: %s",
 				 strerror(-rc));
-	/* libbpf looks for a function that kernels have since 6.2 (bpf_rdonly_cast) */
-	if (rc == -EINVAL && trace_open_opts())
-		return error_set(err, STATUS_UNABLE, rc,
-				 "before Linux 6.2 it takes CAP_SYS_ADMIN, too",
-				 "the kernel does not let us load tracing programs");
 	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
 			 "cannot load the tracing programs: %s", strerror(-rc));
 }

@@ -14,6 +14,15 @@
  */
 const struct bpf_object_open_opts *trace_open_opts(void);
 
+typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a skeleton */
+
+/*
+ * Opens what X_bpf__create_skeleton() has made; `old`: the bytes of X_old, which has the same maps
+ * and programs for kernels without the functions that X calls (bpf/kfunc.bpf.h), or NULL. Begins
+ * with log_libbpf_clear(). 0 or -errno.
+ */
+int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
+
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in
  * several ways calls log_libbpf_clear() before each.

@@ -14,6 +14,7 @@
 #include "trace/load.h"
 #include "trace/samples.h"
 #include "trace/watch_parts.h"
+#include "watch_old.skel.h"
 
 static size_t mapped_size(const struct watch *w, unsigned slots)
 {
@@ -105,45 +106,40 @@ static void size_samples(const struct watch *w, const struct watch_spec *spec)
 	bpf_map__set_value_size(room, (__u32)(sizeof(struct sample) + stack + spec->snaplen));
 }
 
-static struct bpf_program *program_for(const struct watch *w, bool cast)
+static void choose_programs(struct watch *w, bool consumed)
 {
 	const struct watch_bpf *s = w->skel;
 
-	if (w->by_flow)
-		return cast ? s->progs.watch_flows : s->progs.watch_flows_old;
-	return cast ? s->progs.watch_drops : s->progs.watch_drops_old;
+	w->prog = w->by_flow ? s->progs.watch_flows : s->progs.watch_drops;
+	if (!consumed)
+		w->used = NULL;
+	else
+		w->used = w->by_flow ? s->progs.watch_used_flows : s->progs.watch_used;
 }
 
-static struct bpf_program *used_program_for(const struct watch *w, bool cast)
-{
-	const struct watch_bpf *s = w->skel;
-
-	if (w->by_flow)
-		return cast ? s->progs.watch_used_flows : s->progs.watch_used_flows_old;
-	return cast ? s->progs.watch_used : s->progs.watch_used_old;
-}
-
-/* `cast`: with bpf_rdonly_cast(), which kernels have since 6.2. */
-static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r, bool cast,
-		struct error *err)
+/* `kfuncs`: with those of bpf/kfunc.bpf.h. */
+static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
+		bool kfuncs, struct error *err)
 {
 	int rc;
 
-	log_libbpf_clear();
-	w->skel = watch_bpf__open_opts(trace_open_opts());
+	w->skel = calloc(1, sizeof(*w->skel));
 	if (!w->skel)
 		return -ENOMEM;
-	rc = configure(w, spec, r, err);
+	rc = watch_bpf__create_skeleton(w->skel);
+	if (!rc)
+		rc = trace_open(w->skel->skeleton, kfuncs ? NULL : watch_old_bpf__elf_bytes);
+	if (!rc)
+		rc = configure(w, spec, r, err);
 	if (!rc) {
 		size_maps(w);
 		size_samples(w, spec);
-		w->used = spec->consumed_n ? used_program_for(w, cast) : NULL;
+		choose_programs(w, spec->consumed_n != 0);
 		watch_bursts_prepare(w, spec->burst_ns);
 		if (spec->filter)
 			rc = filter_install(spec->filter, w->skel->obj, err);
 	}
 	if (!rc) {
-		w->prog = program_for(w, cast);
 		bpf_program__set_autoload(w->prog, true);
 		if (w->used)
 			bpf_program__set_autoload(w->used, true);
