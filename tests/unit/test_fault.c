@@ -387,16 +387,39 @@ static void test_replacing(void **state)
 	assert_int_equal(planned("qdisc", &plain).midway, 0);
 }
 
-/* A pfifo holds packets, fewer than the tbf holds bytes of; all else is alike. */
+/* A pfifo holds packets, fewer than the tbf holds bytes of. */
 static void test_pfifo(void **state)
 {
 	struct fault_effects tbf = planned("qdisc", &plain), fx = planned("qdisc:pfifo", &plain);
 
 	(void)state;
 	assert_int_equal(tbf.pfifo_limit, 0);
+	assert_int_equal(tbf.slow_bps, 0);
 	assert_in_range(fx.pfifo_limit, 1, fx.tbf_limit / 554 / 2);
-	fx.pfifo_limit = 0;
-	assert_memory_equal(&fx, &tbf, sizeof(fx));
+	assert_int_equal(fx.tbf_bps, tbf.tbf_bps);
+	assert_int_equal(fx.tbf_burst, tbf.tbf_burst);
+}
+
+/* It is full before the tbf is as fast as planned, whatever the pace; most packets come later. */
+static void test_pfifo_is_slow_at_first(void **state)
+{
+	static const uint64_t counts[] = {40, 10000, 1000000, UINT64_MAX};
+	struct fault_request req = plain;
+	struct fault_effects fx;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		req.count = counts[i];
+		fx = planned("qdisc:pfifo", &req);
+		assert_in_range(fx.midway, 1, counts[i] / 4 + 1);
+		assert_in_range(fx.slow_bps, 1, fx.tbf_bps / 10);
+		if (counts[i] >= 10000)
+			assert_true(fx.midway > 3 * (fx.pfifo_limit + fx.tbf_burst / 554));
+	}
+	req = plain;
+	req.rate_pps = 10;
+	fx = planned("qdisc:pfifo", &req);
+	assert_in_range(fx.slow_bps, 8000, fx.tbf_bps);
 }
 
 /* A router waits for some packets of the flow, within limits. */
@@ -536,7 +559,8 @@ int main(void)
 		cmocka_unit_test(test_readers),	      cmocka_unit_test(test_checksums),
 		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_backlog_needs_two_cpus),
 		cmocka_unit_test(test_cpu_mask),      cmocka_unit_test(test_replacing),
-		cmocka_unit_test(test_pfifo),	      cmocka_unit_test(test_merging),
+		cmocka_unit_test(test_pfifo),	      cmocka_unit_test(test_pfifo_is_slow_at_first),
+		cmocka_unit_test(test_merging),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,8 +80,9 @@ void advise(const struct rig *rig, const struct books *b, struct result *res)
 
 	char limit[64];
 
-	snprintf(limit, sizeof(limit), "limit %u bytes, rate %llu bit/s", rig->fx.tbf_limit,
-		 (unsigned long long)rig->fx.tbf_bps);
+	snprintf(limit, sizeof(limit), "limit %u %s, rate %llu bit/s",
+		 rig->fx.pfifo_limit ? rig->fx.pfifo_limit : rig->fx.tbf_limit,
+		 rig->fx.pfifo_limit ? "packets" : "bytes", (unsigned long long)rig->fx.tbf_bps);
 	if (rig->fx.tbf_bps)
 		host.qdisc_limit = limit;
 	findings_read_host(&rig->lab.rx_ns, &host);

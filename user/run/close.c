@@ -282,10 +282,10 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 		/* generic XDP counts its drops nowhere */
 		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
 		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
-		.tx_qdisc = rig->fx.midway    ? "noop"
-			    : rig->fx.tbf_bps ? "tbf"
-			    : lab->taps	      ? "pfifo_fast"
-					      : NULL,
+		.tx_qdisc = fault_has(&rig->spec->faults, FAULT_QDISC_REPLACE) ? "noop"
+			    : rig->fx.tbf_bps				       ? "tbf"
+			    : lab->taps					       ? "pfifo_fast"
+									       : NULL,
 		.links = link,
 		.n_links = middle      ? 2
 			   : lab->taps ? 0

@@ -173,6 +173,7 @@ struct fault_effects {
 	uint64_t tbf_bps;	       /* of frames without FCS */
 	uint32_t tbf_burst, tbf_limit; /* bytes */
 	uint32_t pfifo_limit;	       /* packets, of a pfifo in the tbf; 0: its own bfifo */
+	uint64_t slow_bps;	       /* of the tbf until `midway`; 0: always the same */
 	uint32_t tc_burn_ns, xdp_burn_ns;
 };
 

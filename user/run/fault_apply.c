@@ -33,6 +33,7 @@ struct fault_state {
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
 	struct drops_redirects redirects;
 	struct lab_port third; /* of who gets what a bridge floods */
+	bool is_slow;	       /* its tbf, until midway */
 	bool qdisc_replaced;
 };
 
@@ -100,11 +101,18 @@ static int apply_programs(struct fault_state *s, const struct fault_numbers *num
 	return ret;
 }
 
+/* The limit of a tbf is that of any fifo in it, in whatever that counts (fifo_set_limit()). */
+static int set_tbf(const struct fault_effects *fx, const struct lab_port *tx, uint64_t bps)
+{
+	return netdev_qdisc_tbf(tx->ns, tx->ifindex, bps, fx->tbf_burst,
+				fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit);
+}
+
 static int apply_qdisc(const struct fault_effects *fx, const struct lab_port *tx)
 {
 	const struct netdev_qdisc pfifo = {
 		.kind = "pfifo", .limited = true, .limit = fx->pfifo_limit};
-	int ret = netdev_qdisc_tbf(tx->ns, tx->ifindex, fx->tbf_bps, fx->tbf_burst, fx->tbf_limit);
+	int ret = set_tbf(fx, tx, fx->tbf_bps);
 
 	return ret || !fx->pfifo_limit ? ret : netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo);
 }
@@ -262,6 +270,12 @@ static int limit_flows(struct fault_state *state, struct error *err)
 	return journal_change_sysctl(&state->flow_limit, FAULT_FLOW_LIMIT_PATH, mask, err);
 }
 
+/* What waits in it stays. */
+static int change_tbf(const struct fault_state *s, uint64_t bps, struct error *err)
+{
+	return failed(set_tbf(s->fx, &s->lab->tx, bps), "change the tbf", &s->lab->tx, err);
+}
+
 /*
  * All three limits alike: UDP has no memory pressure, so above the first a socket gets no more
  * than udp_rmem_min, and above the last nothing (__sk_mem_raise_allocated()).
@@ -274,6 +288,9 @@ int fault_begin(struct fault_state *state, struct error *err)
 
 	if (fault_has(state->list, FAULT_TX_DEVICE_DETACH))
 		lab_taps_pause(state->lab->taps);
+	state->is_slow = state->fx->slow_bps != 0;
+	if (!ret && state->is_slow)
+		ret = change_tbf(state, state->fx->slow_bps, err);
 	if (ret || !fault_has(state->list, FAULT_UDP_MEM) || state->udp_mem)
 		return ret;
 	snprintf(triple, sizeof(triple), "%lu %lu %lu", pages, pages, pages);
@@ -292,10 +309,18 @@ static int replace_qdisc(struct fault_state *state, struct error *err)
 		      err);
 }
 
+/* Or at the end, if it comes first. Once. */
+static int midway(struct fault_state *state, struct error *err)
+{
+	if (!state->is_slow)
+		return replace_qdisc(state, err);
+	state->is_slow = false;
+	return change_tbf(state, state->fx->tbf_bps, err);
+}
+
 int fault_watch(struct fault_state *state, uint64_t sent, struct error *err)
 {
-	return state && state->fx->midway && sent >= state->fx->midway ? replace_qdisc(state, err)
-								       : 0;
+	return state && state->fx->midway && sent >= state->fx->midway ? midway(state, err) : 0;
 }
 
 int fault_end(struct fault_state *state, struct error *err)
@@ -310,7 +335,7 @@ int fault_end(struct fault_state *state, struct error *err)
 	change = state->udp_mem;
 	state->udp_mem = NULL;
 	ret = journal_restore(change, err);
-	return ret ? ret : replace_qdisc(state, err);
+	return ret ? ret : midway(state, err);
 }
 
 void fault_close(struct fault_state *state)

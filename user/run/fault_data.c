@@ -16,7 +16,8 @@ const struct opt_value fault_values[FAULT_COUNT + 1] = {
 				    "the same program says \"stolen\" and keeps nothing"},
 	[FAULT_QDISC] = {"qdisc", FAULT_QDISC, "a tbf on the sender's device, of the rate VALUE"},
 	[FAULT_QDISC_PFIFO] = {"qdisc:pfifo", FAULT_QDISC_PFIFO,
-			       "a pfifo in a tbf, with room for few packets"},
+			       "a pfifo with room for few packets, in a tbf that is slow when a "
+			       "run begins"},
 	[FAULT_QDISC_REPLACE] = {"qdisc:replace", FAULT_QDISC_REPLACE,
 				 "the sender's qdisc is replaced in mid-run, with its queue full"},
 	[FAULT_TX_DEVICE] = {"tx_device", FAULT_TX_DEVICE,

@@ -16,6 +16,9 @@
 #define BURN_NS	      20000	 /* a packet, of a consumer that takes its time: 50 kpps */
 #define TBF_LIMIT     256	 /* frames; well below QDISC_FLIGHT */
 #define PFIFO_LIMIT   100	 /* packets; a socket has more of them in flight by itself */
+#define PFIFO_TIMES   4		 /* what it and the tbf have room for is sent until midway ... */
+#define PFIFO_SLOWER  20	 /* ... while the tbf gives a 20th of what is planned */
+#define TBF_LEAST     8000	 /* bits a second */
 #define TBF_BURST     64	 /* frames; below VETH_RING, or that would overflow instead */
 #define QDISC_FLIGHT  4096	 /* frames that the sender may have in flight */
 #define MIDWAY_FLIGHT 2048	 /* frames at most that wait in the qdisc to be replaced */
@@ -101,7 +104,7 @@ static void plan_qdisc(struct plan *p)
 		}
 		bps = TBF_SHARE * rate * p->bytes * 8;
 	}
-	fx->tbf_bps = bps < 8000 ? 8000 : bps;
+	fx->tbf_bps = bps < TBF_LEAST ? TBF_LEAST : bps;
 	fx->tbf_limit = TBF_LIMIT * p->bytes / p->frames;
 	fx->tbf_burst = TBF_BURST * p->bytes / p->frames;
 	fx->settle_ns += fx->tbf_limit * 8.0 / fx->tbf_bps * 1e9;
@@ -109,11 +112,23 @@ static void plan_qdisc(struct plan *p)
 	want_flight(p, QDISC_FLIGHT);
 }
 
-/* The same, but packets are counted in the queue, not bytes. */
+/*
+ * The same, but packets are counted in the queue, not bytes. Some hosts are too slow senders to
+ * fill it: so the tbf gives little at first, until several times as many were sent as it and the
+ * queue have room for, or a quarter of all.
+ */
 static void plan_qdisc_pfifo(struct plan *p)
 {
+	uint64_t most = p->req->count / 4 + 1;
+	struct fault_effects *fx = p->fx;
+
 	plan_qdisc(p);
-	p->fx->pfifo_limit = PFIFO_LIMIT;
+	fx->pfifo_limit = PFIFO_LIMIT;
+	fx->slow_bps =
+		fx->tbf_bps < PFIFO_SLOWER * TBF_LEAST ? TBF_LEAST : fx->tbf_bps / PFIFO_SLOWER;
+	fx->midway = PFIFO_TIMES * (PFIFO_LIMIT + TBF_BURST) * p->segments / p->frames + 1;
+	if (fx->midway > most)
+		fx->midway = most;
 }
 
 /*
