@@ -150,10 +150,10 @@ def test_lines_for_people_and_hex():
     assert len(ends) == PACKETS and ends[0].endswith("et"), ends[:1]
 
 
-@case
-def test_stack_begins_where_the_packet_was_dropped():
+@table([("alone", []), ("with all else", ["--microburst", "1ms", "--by", "flow"])])
+def test_stack_begins_where_the_packet_was_dropped(options):
     with lab(), udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
-        with tracing("--events", "--stack", "udp", "port", str(PORT)) as t:
+        with tracing("--events", "--stack", *options, "udp", "port", str(PORT)) as t:
             sent = send(V4, 50)
             document = t.stop()
         lost = sent - read_all(sock)
