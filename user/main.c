@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "base/opt.h"
-#include "commands.h"
-#include "help_json.h"
-#include "options.h"
+#include "cli/commands.h"
+#include "cli/help_json.h"
+#include "cli/options.h"
 
 static const struct command *const commands[] = {
 	&cmd_run,   &cmd_sweep,	 &cmd_search, &cmd_send, &cmd_recv,	&cmd_trace, &cmd_top,

@@ -2,7 +2,7 @@
 /* Command lines: the first byte chooses the command, a line feed ends a word. */
 #include "fuzz.h"
 
-#include "commands.h"
+#include "cli/commands.h"
 
 #define WORDS 32
 

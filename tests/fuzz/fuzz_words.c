@@ -3,10 +3,10 @@
 #include "fuzz.h"
 
 #include "base/when.h"
-#include "commands.h"
+#include "cli/commands.h"
 #include "host/journal_entry.h"
-#include "points.h"
-#include "preset.h"
+#include "cli/points.h"
+#include "cli/preset.h"
 #include "run/fault.h"
 #include "run/reader.h"
 

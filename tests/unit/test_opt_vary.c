@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/opt_vary.h"
-#include "points.h"
+#include "cli/points.h"
 
 struct options {
 	uint64_t count, bytes, wait, length;

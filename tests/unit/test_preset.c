@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "preset.h"
-#include "report.h"
+#include "cli/commands.h"
+#include "cli/preset.h"
+#include "cli/report.h"
 
 #define SHIPPED "tools/presets"
 

@@ -12,7 +12,7 @@
 
 #include "books/arrivals.h"
 #include "host/reassembly.h"
-#include "options_socket.h"
+#include "cli/options_socket.h"
 #include "run/reader.h"
 
 /* All segments together are one IP packet; 64 at most. */

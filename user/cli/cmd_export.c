@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <asm/byteorder.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/when.h"
+#include "cli/commands.h"
+#include "engine/pace.h"
+#include "export/http.h"
+#include "export/labels.h"
+#include "export/model.h"
+#include "export/textfile.h"
+#include "host/caps.h"
+#include "live/session.h"
+#include "live/sources.h"
+#include "cli/options.h"
+#include "cli/options_trace.h"
+
+#define PORT 28780
+/* Of ten parts of the time, scrapes may spend one in reading, however many come. */
+#define REST 9
+
+struct export_options {
+	struct global_options global;
+	struct trace_filters filters;
+	struct endpoint listen;
+	bool listen_set;
+	const char *textfile;
+	uint64_t interval_ns, duration_ns;
+	unsigned max_series;
+	struct opt_words expr;
+};
+
+static const struct export_options defaults = {
+	.listen = {.family = AF_INET,
+		   .ip4 = {.s_addr = __constant_htonl(INADDR_LOOPBACK)},
+		   .port = PORT},
+	.interval_ns = 10000000000,
+	.max_series = 2000,
+};
+
+static const struct opt export_opts[] = {
+	{"listen", 0, OPT_ENDPOINT, offsetof(struct export_options, listen),
+	 .set_offset = OPT_SET(struct export_options, listen_set),
+	 .help = "serve /metrics by HTTP at this address; [::] is all; none with --textfile alone"},
+	{"textfile", 0, OPT_STRING, offsetof(struct export_options, textfile), .metavar = "FILE",
+	 .default_text = "none",
+	 .help = "write them at each interval, for node_exporter's textfile collector"},
+	{"interval", 'I', OPT_TIME, offsetof(struct export_options, interval_ns), .min = 100000000,
+	 .help = "time from one reading of the counts to the next; a scrape reads them too"},
+	{"duration", 't', OPT_TIME, offsetof(struct export_options, duration_ns), .min = 1,
+	 .default_text = "until a signal", .help = "end after so long"},
+	{"max-series", 0, OPT_UINT, offsetof(struct export_options, max_series), .min = 1,
+	 .max = 100000,
+	 .help = "sets of labels that are told apart; what is beyond is told as others"},
+	{0},
+};
+
+static const struct opt export_args[] = {
+	{"EXPR", 0, OPT_WORDS, offsetof(struct export_options, expr),
+	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
+	{0},
+};
+
+static const struct opt_group export_groups[] = {
+	{"Where to", export_opts, 0},
+	{"What", trace_filter_opts, offsetof(struct export_options, filters)},
+	{"Output", global_opts, offsetof(struct export_options, global)},
+	{0},
+};
+
+struct export
+{
+	const struct export_options *o;
+	struct live_spec spec;
+	struct live *live;
+	struct sources *sources;
+	struct model *model;
+	struct http *http; /* NULL: none */
+	struct endpoint where;
+	bool unread;	  /* by the last scrape */
+	bool file_failed; /* when it was written last */
+	bool no_memory;
+};
+
+/* The collector has ended an interval. */
+static void take(struct export *e)
+{
+	struct live_own own;
+	const struct model_interval in = {
+		.rows = live_interval(e->live),
+		.own = &own,
+		.time_ns = live_time(e->live, NULL),
+		.realtime_ns = when_now(),
+	};
+
+	live_own(e->live, &own);
+	if (model_take(e->model, &in))
+		e->no_memory = true;
+	if (e->http)
+		http_forget(e->http);
+}
+
+/* A scrape is told what was lost until now, not until the last interval. */
+static void before_scrape(void *arg)
+{
+	struct error none = {};
+	struct export *e = arg;
+	struct live_own own;
+
+	live_own(e->live, &own);
+	if (pace_now() - live_started(e->live) - live_time(e->live, NULL) < REST * own.collect_ns)
+		return;
+	e->unread = live_collect(e->live, &none) != 0;
+	if (!e->unread)
+		take(e);
+}
+
+static char *scraped(void *arg, enum expose_format format, size_t *len)
+{
+	const struct export *e = arg;
+
+	return e->unread ? NULL : model_text(e->model, format, len);
+}
+
+static void write_file(struct export *e)
+{
+	struct error err = {};
+	bool failed = textfile_write(e->o->textfile, e->model, &err) != 0;
+
+	if (failed && !e->file_failed)
+		log_warn("%s; it is tried again at each interval", err.message);
+	else if (!failed && e->file_failed)
+		log_warn("%s is written again", e->o->textfile);
+	e->file_failed = failed;
+}
+
+static int on_open(void *arg, struct live *l, struct error *err)
+{
+	struct export *e = arg;
+	int rc = sources_open(&e->sources, &e->spec, false, l, err);
+	struct model_spec spec = {.max_series = e->o->max_series};
+
+	if (rc)
+		return rc;
+	spec.xdp_gaps = *sources_gaps(e->sources);
+	e->live = l;
+	e->model = model_new(&spec);
+	return e->model ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+}
+
+static void on_start(void *arg, const struct live *l)
+{
+	const struct export *e = arg;
+	char where[FMT_MAX];
+
+	trace_give_up_capabilities(cmd_export.needs, e->o->textfile ? "--textfile" : NULL);
+	if (*sources_gaps(e->sources))
+		log_warn("%s", sources_gaps(e->sources));
+	trace_tell_gaps(l);
+	if (e->http)
+		log_info("metrics at http://%s/metrics",
+			 num_text_endpoint(where, sizeof(where), &e->where));
+	if (e->o->textfile)
+		log_info("metrics in %s", e->o->textfile);
+}
+
+static void on_tick(void *arg)
+{
+	const struct export *e = arg;
+
+	if (e->http)
+		http_run(e->http);
+}
+
+static bool on_input(void *arg)
+{
+	on_tick(arg);
+	return true;
+}
+
+static bool on_interval(void *arg, const struct live *l)
+{
+	struct export *e = arg;
+
+	(void)l;
+	take(e);
+	if (e->o->textfile)
+		write_file(e);
+	return !e->no_memory;
+}
+
+/* Before anything is loaded: what cannot be written to is said at once. */
+static int open_outlets(struct export *e, struct error *err)
+{
+	const char *file = e->o->textfile;
+	struct http_spec http = {e->o->listen, before_scrape, scraped, e};
+	int rc = file ? textfile_check(file, err) : 0;
+
+	if (!http.listen.port)
+		http.listen.port = PORT;
+	e->where = http.listen;
+	if (!rc && (e->o->listen_set || !file))
+		rc = http_open(&e->http, &http, err);
+	if (!rc && file && fnmatch("*.prom", file, 0) && strncmp(file, "/dev/", 5))
+		log_warn("node_exporter reads files whose names end with .prom only");
+	return rc;
+}
+
+static int open_parts(struct export *e, struct error *err)
+{
+	const struct trace_view view = {};
+	int rc = trace_spec(&e->o->filters, &view, e->o->expr.text, &e->spec, err);
+
+	if (!rc && global_output(&e->o->global) != OUTPUT_TEXT)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
+			       "export is for Prometheus");
+	if (!rc)
+		rc = caps_require(&cmd_export, NULL, err);
+	if (!rc)
+		rc = open_outlets(e, err);
+	if (!rc)
+		rc = owners_open(&e->spec.owners, NULL, err);
+	e->spec.by = LABELS_BY;
+	e->spec.total_by = LIVE_BY_STAGE;
+	e->spec.senders = true;
+	return rc;
+}
+
+static void close_parts(struct export *e)
+{
+	http_close(e->http);
+	model_free(e->model);
+	sources_close(e->sources);
+	owners_close(e->spec.owners);
+}
+
+static int export_run(void *options, struct error *err)
+{
+	const struct export_options *o = options;
+	struct export e = {.o = o};
+	struct session_spec session = {
+		.live = &e.spec,
+		.interval_ns = o->interval_ns,
+		.duration_ns = o->duration_ns,
+		.on_open = on_open,
+		.on_start = on_start,
+		.on_tick = on_tick,
+		.on_interval = on_interval,
+		.arg = &e,
+	};
+	struct session_result done = {};
+	int rc;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	rc = open_parts(&e, err);
+	if (!rc && e.http) {
+		session.on_input = on_input;
+		session.input_fd = http_fd(e.http);
+	}
+	if (!rc)
+		rc = session_run(&session, &done, err);
+	live_close(done.live);
+	close_parts(&e);
+	if (!rc && e.no_memory)
+		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (rc)
+		return err->status;
+	return e.file_failed ? STATUS_FAILED : STATUS_OK;
+}
+
+static const struct opt_need needs[] = {
+	TRACE_NEEDS,
+	{OPT_CAP(DAC_OVERRIDE), "to write in directories of others", .when = "--textfile",
+	 .without = "the file must be where this user may write",
+	 .keeps = "to make the file anew each time"},
+	{0},
+};
+
+static const struct opt_example examples[] = {
+	{"export", "for a Prometheus on this host: http://127.0.0.1:28780/metrics"},
+	{"export --listen [::]", "for one elsewhere; everybody who reaches the port can read it"},
+	{"export --textfile /var/lib/prometheus/node-exporter/pktledger.prom",
+	 "for node_exporter, without a port"},
+	{"export --netns shop udp", "of one namespace, UDP only"},
+	{0},
+};
+
+const struct command cmd_export = {
+	.name = "export",
+	.summary = "trace, for Prometheus",
+	.description =
+		"Counts what the kernel drops on this host, as `trace` does, and serves the sums "
+		"as "
+		"metrics: losses by stage, reason, interface, network namespace, pod and "
+		"container, "
+		"what may be a loss and what nobody misses apart from them, and what the exporter "
+		"itself missed. Sums never go back while it runs, and their number is bounded.\n"
+		"Answers are OpenMetrics, or the older text format for those who ask for it. A "
+		"scrape "
+		"tells what was lost until that moment.",
+	.groups = export_groups,
+	.args = export_args,
+	.defaults = &defaults,
+	.size = sizeof(struct export_options),
+	.needs = needs,
+	.examples = examples,
+	.run = export_run,
+};

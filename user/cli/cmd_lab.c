@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <json-c/json.h>
+#include <arpa/inet.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "host/caps.h"
+#include "host/lab.h"
+#include "cli/options.h"
+#include "run/fault.h"
+
+enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };
+
+struct lab_options {
+	struct global_options global;
+	int action;
+	const char *name;
+	int topology;
+	unsigned queues;
+	uint64_t mtu;
+	struct fault_list faults;
+};
+
+static const struct lab_options defaults = {.name = "lab", .queues = 1, .mtu = 1500};
+
+static const struct opt_value actions[] = {
+	{"up", LAB_UP, "make the namespaces NAME-tx and NAME-rx and the path between them"},
+	{"down", LAB_DOWN, "remove them"},
+	{"list", LAB_LIST, "list the labs there are"},
+	{0},
+};
+
+static int parse_faults(const char *value, void *field, struct error *err)
+{
+	return fault_parse(value, field, err);
+}
+
+static const struct opt lab_opts[] = {
+	{"topology", 0, OPT_ENUM, offsetof(struct lab_options, topology), .values = lab_topologies,
+	 .help = "what to make"},
+	{"queues", 0, OPT_UINT, offsetof(struct lab_options, queues), .min = 1, .max = 64,
+	 .help = "queues of each device"},
+	{"mtu", 0, OPT_SIZE, offsetof(struct lab_options, mtu), .min = 1280, .max = 65535,
+	 .help = "MTU of the links"},
+	{"fault", 0, OPT_CUSTOM, offsetof(struct lab_options, faults), .metavar = "LIST",
+	 .values = fault_values, .parse = parse_faults, .default_text = "none",
+	 .help = "lose UDP in it on purpose, as run --fault does"},
+	{0},
+};
+
+static const struct opt lab_args[] = {
+	{"up|down|list", 0, OPT_ENUM, offsetof(struct lab_options, action), .values = actions,
+	 .required = true, .help = "what to do"},
+	{"NAME", 0, OPT_STRING, offsetof(struct lab_options, name), .help = "name of the lab"},
+	{0},
+};
+
+static const struct opt_group lab_groups[] = {
+	{"Lab", lab_opts, 0},
+	{"Output", global_opts, offsetof(struct lab_options, global)},
+	{0},
+};
+
+static void print_address(const char *role, const char *name, const struct lab_port *p)
+{
+	char v4[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4));
+	inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6));
+	printf("  %s-%-8s %-6s %-15s %s\n", name, role, p->ifname, v4, v6);
+}
+
+static struct json_object *port_json(const struct lab_port *p)
+{
+	struct json_object *o = json_object_new_object();
+	char v4[INET_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4));
+	inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6));
+	json_object_object_add(o, "ifname", json_object_new_string(p->ifname));
+	json_object_object_add(o, "ipv4", json_object_new_string(v4));
+	json_object_object_add(o, "ipv6", json_object_new_string(v6));
+	return o;
+}
+
+static void print_document(struct json_object *doc)
+{
+	puts(json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN));
+	json_object_put(doc);
+}
+
+static struct json_object *new_document(void)
+{
+	struct json_object *doc = json_object_new_object();
+
+	json_object_object_add(doc, "schema", json_object_new_string("pktledger/lab/1"));
+	return doc;
+}
+
+static void print_lab(const struct lab_options *o, const struct lab *lab)
+{
+	struct json_object *doc;
+
+	if (global_output(&o->global) == OUTPUT_TEXT) {
+		printf("lab '%s' is up:\n", o->name);
+		print_address("tx", o->name, &lab->tx);
+		print_address("rx", o->name, &lab->rx);
+		printf("use it: ip netns exec %s-rx ..., pktledger run --lab %s; remove it: "
+		       "pktledger lab down %s\n",
+		       o->name, o->name, o->name);
+		return;
+	}
+	doc = new_document();
+	json_object_object_add(doc, "name", json_object_new_string(o->name));
+	json_object_object_add(doc, "tx", port_json(&lab->tx));
+	json_object_object_add(doc, "rx", port_json(&lab->rx));
+	print_document(doc);
+}
+
+static int up(const struct lab_options *o, struct error *err)
+{
+	struct lab_spec spec = {.topology = o->topology,
+				.queues = o->queues,
+				.mtu = (unsigned)o->mtu,
+				.name = o->name};
+	struct error ignored = {};
+	struct lab lab;
+
+	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
+		return err->status;
+	if (fault_lab_apply(&o->faults, &lab, err)) {
+		lab_close(&lab);
+		lab_remove(o->name, &ignored);
+		return err->status;
+	}
+	print_lab(o, &lab);
+	lab_close(&lab);
+	return STATUS_OK;
+}
+
+static int add_json(void *arg, const struct lab_info *info)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "name", json_object_new_string(info->name));
+	json_object_object_add(o, "topology",
+			       json_object_new_string(lab_topologies[info->topology].name));
+	json_object_object_add(o, "queues", json_object_new_int((int)info->queues));
+	json_object_object_add(o, "mtu", json_object_new_int((int)info->mtu));
+	json_object_object_add(o, "whole", json_object_new_boolean(info->whole));
+	json_object_array_add(arg, o);
+	return 0;
+}
+
+static int print_row(void *arg, const struct lab_info *info)
+{
+	(void)arg;
+	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name,
+	       lab_topologies[info->topology].name, info->queues, info->queues == 1 ? " " : "s",
+	       info->mtu, info->whole ? "" : "  (a namespace is missing: remove it)");
+	return 0;
+}
+
+static int list(const struct lab_options *o, struct error *err)
+{
+	struct json_object *doc, *labs;
+
+	if (global_output(&o->global) == OUTPUT_TEXT)
+		return lab_list(print_row, NULL, err) ? err->status : STATUS_OK;
+	doc = new_document();
+	labs = json_object_new_array();
+	json_object_object_add(doc, "labs", labs);
+	lab_list(add_json, labs, err);
+	print_document(doc);
+	return err->status;
+}
+
+static int lab_run(void *options, struct error *err)
+{
+	const struct lab_options *o = options;
+
+	if (o->action == LAB_LIST)
+		return list(o, err);
+	if (o->action != LAB_UP && o->faults.set) {
+		error_set(err, STATUS_USAGE, -EINVAL, NULL, "--fault is for lab up");
+		return err->status;
+	}
+	if (caps_require(&cmd_lab, o->faults.set ? "up --fault" : NULL, err))
+		return err->status;
+	if (o->action == LAB_UP)
+		return up(o, err);
+	return lab_remove(o->name, err) ? err->status : STATUS_OK;
+}
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
+	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes"},
+	{OPT_CAP(BPF), "to load programs that drop", .when = "up --fault"},
+	{0},
+};
+
+static const struct opt_example examples[] = {
+	{"lab up", "make a lab called 'lab'"},
+	{"lab up --fault netfilter=5%,tc_ingress", "one that loses UDP, to try trace on"},
+	{"run --lab lab -c 100k", "run an experiment in it"},
+	{"lab down", "remove it"},
+	{0},
+};
+
+const struct command cmd_lab = {
+	.name = "lab",
+	.summary = "make, list and remove namespaces and links to play in",
+	.description =
+		"A named lab stays until it is removed, so that other programs can be run in it: "
+		"the namespaces are NAME-tx and NAME-rx, as `ip netns` knows them. Addresses "
+		"are out of 198.18.0.0/15 and 2001:2::/48; neighbours are static. "
+		"`run` without --lab needs none: it makes one of its own that dies with it.",
+	.groups = lab_groups,
+	.args = lab_args,
+	.defaults = &defaults,
+	.size = sizeof(struct lab_options),
+	.needs = needs,
+	.examples = examples,
+	.run = lab_run,
+};

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/when.h"
+#include "cli/commands.h"
+#include "host/caps.h"
+#include "cli/options.h"
+#include "out/text_trace.h"
+#include "report/capfile.h"
+#include "report/choose.h"
+#include "report/ends.h"
+#include "report/joined.h"
+#include "report/load.h"
+#include "report/lostcap.h"
+#include "report/show.h"
+
+struct report_options {
+	struct global_options global;
+	const char *since, *until;
+	uint64_t number;
+	bool csv, matrix, redact, join;
+	const char *html;
+	int match;
+	struct opt_args words;
+};
+
+#define MATCH_AUTO (-1)
+
+static const struct opt_value match_values[] = {
+	{"auto", MATCH_AUTO, "stamp if there are any, else bytes"},
+	{"stamp", PACKETID_STAMP, "the number that pktledger puts into its packets"},
+	{"rtp", PACKETID_RTP, "source, number and timestamp of RTP"},
+	{"bytes", PACKETID_BYTES, "ID of IPv4, length, ports, and the first bytes of the payload"},
+	{0},
+};
+
+static const struct opt report_opts[] = {
+	{"since", 0, OPT_STRING, offsetof(struct report_options, since), .metavar = "WHEN",
+	 .default_text = "the beginning", .help = "from then on: 2024-05-01T12:00:00Z, 03:12, -2h"},
+	{"until", 0, OPT_STRING, offsetof(struct report_options, until), .metavar = "WHEN",
+	 .default_text = "the end", .help = "up to then; a time of day is the first after --since"},
+	{"number", 'n', OPT_U64, offsetof(struct report_options, number), .min = 1,
+	 .default_text = "all", .help = "only this run or trace of each file, from 1"},
+	{"match", 0, OPT_ENUM, offsetof(struct report_options, match), .values = match_values,
+	 .help = "how two captures know a packet again"},
+	{"join", 0, OPT_FLAG, offsetof(struct report_options, join),
+	 .help = "ledgers of `send` and of `recv` as one: the default where both are there"},
+	{0},
+};
+
+static const struct opt form_opts[] = {
+	{"csv", 0, OPT_FLAG, offsetof(struct report_options, csv), .excludes = "json",
+	 .help = "print a table for spreadsheets: a row for each interval and cause"},
+	{"html", 'o', OPT_STRING, offsetof(struct report_options, html), .metavar = "PAGE",
+	 .excludes = "csv", .default_text = "none",
+	 .help = "write one page with pictures, which needs nothing beside it (-: stdout); FILE "
+		 "may then be what -j of a command has printed, or such a page"},
+	{"matrix", 0, OPT_FLAG, offsetof(struct report_options, matrix), .excludes = "csv",
+	 .help = "runs between many hosts in one table: from whom, to whom, what was lost"},
+	{"redact", 0, OPT_FLAG, offsetof(struct report_options, redact),
+	 .help = "other names for hosts, addresses, namespaces, processes, cgroups, pods"},
+	{0},
+};
+
+static const struct opt report_args[] = {
+	{"FILE", 0, OPT_ARGS, offsetof(struct report_options, words), .required = true,
+	 .default_text = "",
+	 .help = "what --ledger wrote, or `trace -w`; behind captures EXPR may follow, in the "
+		 "language of pcap-filter(7)"},
+	{0},
+};
+
+static const struct opt_group report_groups[] = {
+	{"What", report_opts, 0},
+	{"Form", form_opts, 0},
+	{"Output", global_opts, offsetof(struct report_options, global)},
+	{0},
+};
+
+static const struct report_options defaults = {.match = MATCH_AUTO};
+
+struct report_command {
+	const struct report_options *o;
+	struct json_out *json; /* NULL: text */
+	struct load_spec window;
+	struct opt_words expr;
+	struct ledgers *ledgers;
+};
+
+static int parse_moment(const char *option, const char *text, uint64_t now, uint64_t after,
+			uint64_t *ns, struct error *err)
+{
+	if (!text || !when_moment(text, now, after, ns))
+		return 0;
+	return error_set(err, STATUS_USAGE, -EINVAL,
+			 "for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
+			 "%s: '%s' is no moment", option, text);
+}
+
+static int parse_window(struct report_command *c, struct error *err)
+{
+	uint64_t now = when_now();
+	int rc;
+
+	if (c->o->csv && c->json)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--csv and --json-lines exclude each other");
+	c->window.until_ns = UINT64_MAX;
+	rc = parse_moment("--since", c->o->since, now, 0, &c->window.since_ns, err);
+	if (!rc)
+		rc = parse_moment("--until", c->o->until, now, c->window.since_ns,
+				  &c->window.until_ns, err);
+	if (!rc && c->window.since_ns > c->window.until_ns)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
+	return rc;
+}
+
+/* Words up to the first that is no file; behind captures the rest is an expression. */
+static int split_words(struct report_command *c, struct error *err)
+{
+	const struct opt_args *words = &c->o->words;
+	unsigned n = 1;
+	size_t used = 0;
+
+	while (n < words->n && !access(words->at[n], F_OK))
+		n++;
+	c->window.path = words->at;
+	c->window.n = n;
+	if (n == words->n)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (!capfile_is(words->at[i]))
+			return error_set(err, STATUS_FAILED, -ENOENT, NULL, "cannot open %s: %s",
+					 words->at[n], strerror(ENOENT));
+	}
+	for (; n < words->n; n++) {
+		if (used + strlen(words->at[n]) + 2 > sizeof(c->expr.text))
+			return error_set(err, STATUS_USAGE, -E2BIG, NULL,
+					 "the expression is too long");
+		used += (size_t)snprintf(c->expr.text + used, sizeof(c->expr.text) - used, "%s%s",
+					 used ? " " : "", words->at[n]);
+	}
+	c->window.expr = c->expr.text;
+	return 0;
+}
+
+/* What is not in the file any more, or not as it was written. */
+static void tell_damage(const struct ledgers_file *f)
+{
+	const struct ledgerfile_state *s = &f->state;
+	unsigned long long others = s->bad - s->cut;
+
+	if (s->cut)
+		log_warn("%s is cut in line %llu, at byte %llu: what is before it is used", f->path,
+			 (unsigned long long)s->cut_line, (unsigned long long)s->cut_at);
+	if (others)
+		log_warn("%s: %llu line%s not match the checksum, the first is line %llu: the rest "
+			 "is used",
+			 f->path, others, others == 1 ? " does" : "s do",
+			 (unsigned long long)s->bad_line);
+	if (f->odd)
+		log_warn("%s: %llu lines are not as this version writes them: they are left out",
+			 f->path, (unsigned long long)f->odd);
+	if (f->headless)
+		log_warn("%s: %llu lines have lost their beginning: they are left out", f->path,
+			 (unsigned long long)f->headless);
+}
+
+/* Says what there is instead. */
+static int nothing(const struct report_command *c, struct error *err)
+{
+	const struct ledgers_file *f;
+	char from[WHEN_TEXT], to[WHEN_TEXT], hint[192];
+	unsigned n;
+
+	f = ledgers_files(c->ledgers, &n);
+	snprintf(hint, sizeof(hint), "%.80s has %u, from %s to %s", f->path, f->documents,
+		 when_text(from, sizeof(from), f->from_ns, true),
+		 when_text(to, sizeof(to), f->to_ns, true));
+	if (c->o->number)
+		return error_set(err, STATUS_FAILED, -ENODATA, hint, "there is no number %llu",
+				 (unsigned long long)c->o->number);
+	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
+			 *c->expr.text ? "no packet of this time matches"
+				       : "nothing is of this time");
+}
+
+/* Plain ones, of both ends; those of lost packets tell for themselves. */
+static bool are_two_ends(const struct load_spec *files)
+{
+	for (unsigned i = 0; i < files->n; i++) {
+		if (!capfile_is(files->path[i]) || lostcap_is(files->path[i]))
+			return false;
+	}
+	return files->n == 2;
+}
+
+static int compare_ends(const struct report_command *c, const struct show_view *view,
+			struct error *err)
+{
+	const struct ends_spec spec = {
+		.a = c->window.path[0],
+		.b = c->window.path[1],
+		.expr = c->window.expr,
+		.since_ns = c->window.since_ns,
+		.until_ns = c->window.until_ns,
+		.choose = c->o->match == MATCH_AUTO,
+		.method = c->o->match == MATCH_AUTO ? PACKETID_BYTES
+						    : (enum packetid_method)c->o->match,
+	};
+	struct json_object *ends;
+	int rc;
+
+	if (c->o->csv)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave it out, or use -j or --html",
+				 "--csv: of two captures there is none");
+	rc = ends_compare(&spec, &ends, err);
+	if (!rc)
+		rc = show_ends(view, ends, err);
+	json_object_put(ends);
+	return rc;
+}
+
+static int report(struct report_command *c, struct error *err)
+{
+	const struct ledgers_file *f;
+	struct show_view view = {
+		.json = c->json,
+		.argc = program_argc,
+		.argv = program_argv,
+		.csv = c->o->csv,
+		.matrix = c->o->matrix,
+		.html = c->o->html,
+		.redact = c->o->redact,
+		.text = {.out = stdout,
+			 .colour = log_colour(STDOUT_FILENO),
+			 .width = text_trace_width(stdout),
+			 .verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose},
+	};
+	unsigned n;
+	int rc = parse_window(c, err);
+
+	c->window.number = c->o->number;
+	c->window.printed = c->o->html;
+	if (!rc)
+		rc = split_words(c, err);
+	if (!rc && are_two_ends(&c->window))
+		return compare_ends(c, &view, err);
+	if (!rc)
+		rc = ledgers_load(&c->ledgers, &c->window, err);
+	if (rc)
+		return rc;
+	f = ledgers_files(c->ledgers, &n);
+	for (unsigned i = 0; i < n; i++)
+		tell_damage(&f[i]);
+	ledgers_documents(c->ledgers, &n);
+	if (!n)
+		return nothing(c, err);
+	if (c->o->join || joined_wanted(c->ledgers))
+		rc = joined_make(c->ledgers, err);
+	else if (!c->o->matrix && !(c->o->html && c->window.n > 2))
+		rc = choose_pair(c->ledgers, &view.a, &view.b, err);
+	return rc ? rc : show_ledgers(&view, c->ledgers, err);
+}
+
+static int report_run(void *options, struct error *err)
+{
+	const struct report_options *o = options;
+	enum output output = global_output(&o->global);
+	struct report_command c = {.o = o};
+	int status = STATUS_FAILED;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (output != OUTPUT_TEXT)
+		c.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+				      "pktledger/report/1");
+	caps_give_up(cmd_report.needs, NULL, CAPS_ONCE);
+	if (!report(&c, err))
+		status = c.ledgers && show_disagrees(c.ledgers) ? STATUS_BROKEN : STATUS_OK;
+	if (c.json && err->status != STATUS_OK)
+		json_out_error(c.json, err);
+	output_end(c.json, err);
+	ledgers_free(c.ledgers);
+	return err->status != STATUS_OK ? (int)err->status : status;
+}
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(DAC_OVERRIDE), "to read and write files of others",
+	 .without = "their permissions decide", .keeps = "for the same"},
+	{0},
+};
+
+static const struct opt_example examples[] = {
+	{"report run.ledger", "the books of a run that kept them"},
+	{"report --since 03:10 --until 03:15 trace.ledger", "what happened at 03:12"},
+	{"report --since -2h trace.ledger", "the last two hours"},
+	{"report before.ledger after.ledger", "what was different, and what came of it"},
+	{"report --html run.html run.ledger", "pictures, in one file"},
+	{"report --html search.html search.json", "the same of what `search -j` has printed"},
+	{"report --matrix *.ledger", "runs between many hosts: what was lost from whom to whom"},
+	{"report a.ledger b.ledger recv.ledger", "senders and their receiver as one ledger"},
+	{"report lost.pcapng udp port 5060", "a capture of lost packets, by stage"},
+	{"report here.pcap there.pcap udp", "two captures: what was lost between them"},
+	{"report --html lost.html here.pcap there.pcap", "the same with pictures"},
+	{0},
+};
+
+const struct command cmd_report = {
+	.name = "report",
+	.summary = "renders ledgers that run and trace have kept, and captures",
+	.synopsis = "[options] FILE ... [EXPR]",
+	.description = "Reads what --ledger of run, sweep, search or trace has written and prints "
+		       "what they would have printed, and what happened when. Lines that are cut "
+		       "or spoilt are named, and the rest is used. Of a sweep or search --number "
+		       "shows single trials: they count from 2. Ledgers of `send` and `recv` are "
+		       "joined: what left a sender and did not come to the receiver is `wire`.",
+	.groups = report_groups,
+	.args = report_args,
+	.defaults = &defaults,
+	.size = sizeof(struct report_options),
+	.needs = needs,
+	.examples = examples,
+	.run = report_run,
+};

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "engine/shape_text.h"
+#include "host/caps.h"
+#include "host/env.h"
+#include "cli/options_socket.h"
+#include "out/json_found.h"
+#include "out/json_solo.h"
+#include "out/text_found.h"
+#include "out/trials.h"
+#include "cli/search.h"
+
+#define SCHEMA	   "pktledger/search/1"
+#define MRR_TRIALS 10
+#define SHORT_NS   1000000000 /* trials of the first, coarse targets */
+
+struct search_options {
+	struct run_options run;
+	struct rate min, max;
+	bool max_set, pdr_set, sum_set, exceed_set;
+	bool rfc2544, tst009, mrr;
+	double pdr, precision, exceed;
+	uint64_t sum_ns, warmup_ns, most_ns;
+};
+
+/* Which goals, and how long their trials are; the duration sum is so many trials. */
+static const struct method {
+	const char *name;
+	uint64_t trial_ns;
+	unsigned sum; /* trials at a rate */
+	double exceed;
+	bool pdr;
+} methods[] = {
+	{"MLRsearch", 1000000000, 21, 0.5, true},
+	{"rfc2544", 60000000000, 1, 0, false},
+	{"tst009", 60000000000, 2, 0.5, false},
+	{"mrr", 1000000000, 1, 0, false},
+};
+
+static int parse_share(const char *value, void *field, struct error *err)
+{
+	int rc = share_parse(value, field);
+
+	if (!rc && *(double *)field >= 1)
+		rc = -ERANGE;
+	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
+			      "'%.40s' is no share below 100%% (examples: 0.5%%, 50%%)", value)
+		  : 0;
+}
+
+/* None of the trials may lose more, as with RFC 2544. */
+static int parse_exceed(const char *value, void *field, struct error *err)
+{
+	if (strcmp(value, "0%"))
+		return parse_share(value, field, err);
+	*(double *)field = 0;
+	return 0;
+}
+
+#define AT(field)  offsetof(struct search_options, field)
+#define SET(field) OPT_SET(struct search_options, field)
+
+static const struct opt search_opts[] = {
+	{"min-rate", 0, OPT_RATE, AT(min), .help = "lowest rate; if it loses, the search fails"},
+	{"max-rate", 0, OPT_RATE, AT(max), .set_offset = SET(max_set),
+	 .default_text = "what this host generates", .help = "highest rate"},
+	{"pdr", 0, OPT_CUSTOM, AT(pdr), .set_offset = SET(pdr_set), .metavar = "SHARE",
+	 .parse = parse_share, .default_text = "0.5%",
+	 .help = "loss that the partial drop rate may have"},
+	{"precision", 0, OPT_CUSTOM, AT(precision), .metavar = "SHARE", .parse = parse_share,
+	 .default_text = "0.5%", .help = "how close the two bounds of a rate have to come"},
+	{"sum", 0, OPT_TIME, AT(sum_ns), .set_offset = SET(sum_set), .min = 1,
+	 .default_text = "21 trials", .help = "trials at a rate, in all, before it is decided on"},
+	{"exceed", 0, OPT_CUSTOM, AT(exceed), .set_offset = SET(exceed_set), .metavar = "SHARE",
+	 .parse = parse_exceed, .default_text = "50%",
+	 .help = "share of that time in which more may be lost"},
+	{"warmup", 0, OPT_TIME, AT(warmup_ns), .min = 1000000,
+	 .help = "a first trial at the highest rate, for the limit of the generator only"},
+	{"time-limit", 0, OPT_TIME, AT(most_ns), .default_text = "none",
+	 .help = "no trial begins later than that; the bounds until then are told"},
+	{"rfc2544", 0, OPT_FLAG, AT(rfc2544),
+	 .help = "RFC 2544: no loss in a single trial of 60 s decides"},
+	{"tst009", 0, OPT_FLAG, AT(tst009),
+	 .help = "ETSI TST 009, with loss verification: one of two trials of 60 s"},
+	{"mrr", 0, OPT_FLAG, AT(mrr),
+	 .help = "no search: what gets through at the highest rate, in ten trials"},
+	{0},
+};
+
+static const struct opt_group search_groups[] = {
+	{"Search", search_opts, 0},
+	RUN_GROUPS,
+	{0},
+};
+
+static int contradicts(struct error *err, const char *what, const char *hint)
+{
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s", what);
+}
+
+static int check(const struct search_options *o, struct error *err)
+{
+	const struct traffic_options *t = &o->run.traffic;
+	const struct shape_options *s = &o->run.shape;
+
+	if (o->rfc2544 + o->tst009 + o->mrr > 1)
+		return contradicts(err, "--rfc2544, --tst009 and --mrr exclude each other", NULL);
+	if (t->rate_set)
+		return contradicts(err, "a search picks the rates itself",
+				   "--min-rate and --max-rate bound them");
+	if (t->count_set)
+		return contradicts(err, "a search cannot count packets: its trials take a time",
+				   "-t is the time of a trial");
+	if (s->plan.kind)
+		return contradicts(err, "--profile sets rates, and a search picks them itself",
+				   NULL);
+	if (o->run.limits.n)
+		return contradicts(err, "--limit makes no sense where a search looks for the limit",
+				   NULL);
+	if (s->gap > 0)
+		return contradicts(err, "--gap leaves packets out, which a search takes for loss",
+				   NULL);
+	if ((o->run.ports.n || o->run.far.to.family) && !o->max_set)
+		return contradicts(err, "outside a lab a search has no highest rate of its own",
+				   "add --max-rate");
+	if (o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX))
+		return contradicts(err, "--min-rate and --max-rate need numbers", NULL);
+	if (o->pdr_set && (o->rfc2544 || o->tst009 || o->mrr))
+		return contradicts(err,
+				   "--rfc2544, --tst009 and --mrr look for no partial drop rate",
+				   "leave --pdr out");
+	return 0;
+}
+
+static const struct method *method_of(const struct search_options *o)
+{
+	return &methods[o->rfc2544 ? 1 : o->tst009 ? 2 : o->mrr ? 3 : 0];
+}
+
+static int plan_goals(const struct search_options *o, struct search *s, struct error *err)
+{
+	const struct method *m = method_of(o);
+	uint64_t trial = o->run.traffic.duration_ns ? o->run.traffic.duration_ns : m->trial_ns;
+	uint64_t sum = o->sum_set ? o->sum_ns : trial * m->sum;
+	uint64_t first = trial < SHORT_NS ? trial : SHORT_NS;
+	struct mlr_goal goal = {
+		.exceed_ratio = o->exceed_set ? o->exceed : m->exceed,
+		.width = o->precision,
+		.initial_s = (double)first * 1e-9,
+		.final_s = (double)trial * 1e-9,
+		.sum_s = (double)sum * 1e-9,
+		.preceding = 2,
+		.expansion = 2,
+	};
+
+	s->mrr_trials = MRR_TRIALS;
+	s->mrr_ns = trial;
+	if (o->mrr)
+		return 0;
+	if (sum < trial)
+		return contradicts(err, "--sum is shorter than a trial", NULL);
+	s->goals = 1;
+	s->goal[0] = goal;
+	s->name[0] = "ndr";
+	if (!m->pdr)
+		return 0;
+	s->goals = 2;
+	goal.loss_ratio = o->pdr;
+	s->goal[1] = goal;
+	s->name[1] = "pdr";
+	return 0;
+}
+
+struct view {
+	struct report *report;
+	unsigned shown;
+};
+
+static void on_trial(void *arg, const struct found_trial *t)
+{
+	struct view *v = arg;
+
+	log_progress_clear();
+	if (report_records(v->report))
+		report_series_trial(v->report, json_found_trial(t));
+	if (!report_json(v->report))
+		text_found_trial(stdout, ++v->shown, t);
+	output_flush();
+}
+
+/* A goal that not even the lowest rate meets. */
+static void check_found(const struct found *f, struct error *err)
+{
+	for (unsigned i = 0; i < f->goals; i++) {
+		const struct found_rate *rate = &f->goal[i];
+
+		if (rate->has_lower || !rate->done)
+			continue;
+		error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate, or see what loses",
+			  "%s: even the lowest rate, %.0f packets/s, loses more than %g %%%s%s",
+			  rate->name, f->min_pps, rate->loss_ratio * 100,
+			  *found_culprit(rate) ? " at " : "", found_culprit(rate));
+	}
+	if (f->out_of_time)
+		error_set(err, STATUS_FAILED, -ETIME, "give it more of --time-limit",
+			  "the search did not finish in time");
+}
+
+/* With --repeat: the lower bounds of all searches. */
+struct lowers {
+	unsigned n[FOUND_GOALS];
+	double *value[FOUND_GOALS];
+};
+
+static int lowers_open(struct lowers *l, unsigned repeat, struct error *err)
+{
+	for (unsigned g = 0; g < FOUND_GOALS; g++) {
+		l->value[g] = calloc(repeat, sizeof(double));
+		if (!l->value[g])
+			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	return 0;
+}
+
+static void lowers_close(struct lowers *l)
+{
+	for (unsigned g = 0; g < FOUND_GOALS; g++)
+		free(l->value[g]);
+}
+
+static void lowers_add(struct lowers *l, const struct found *f)
+{
+	for (unsigned g = 0; g < f->goals; g++) {
+		if (f->goal[g].has_lower && f->goal[g].done)
+			l->value[g][l->n[g]++] = f->goal[g].lower_pps;
+	}
+}
+
+/* How steady they are: as text, and as members of `o`, if it is not NULL. */
+static void show_spread(struct lowers *l, const struct found *f, bool text, struct json_object *o)
+{
+	struct json_object *all = o ? json_object_new_object() : NULL;
+
+	for (unsigned g = 0; g < f->goals; g++) {
+		struct trials_summary s;
+
+		if (!l->n[g])
+			continue;
+		s = trials_summary_of(l->value[g], l->n[g]);
+		if (o)
+			json_put(all, f->goal[g].name, trials_summary_json(s));
+		if (text)
+			text_found_spread(stdout, f->goal[g].name, &s, l->n[g]);
+	}
+	if (o)
+		json_put(o, "lower_pps_of_all", all);
+}
+
+/* All searches; returns the end of the document, NULL for text. */
+static struct json_object *search_repeatedly(const struct search_options *o, const struct search *s,
+					     struct report *report, struct error *err)
+{
+	struct json_object *end = NULL, *all = NULL;
+	struct lowers lowers = {};
+	struct found found = {};
+	int rc = lowers_open(&lowers, o->run.repeat, err);
+
+	if (report_records(report) && o->run.repeat > 1)
+		all = json_object_new_array();
+	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
+		rc = search_run(s, report, &found, err);
+		if (rc != -EINTR && !rc)
+			check_found(&found, err);
+		lowers_add(&lowers, &found);
+		if (all)
+			json_object_array_add(all, json_found(&found));
+		if (!report_json(report) && found.trials)
+			text_found(stdout, &found);
+		else if (rc == -EINTR && !found.trials)
+			log_warn("ended before the first trial was: nothing is known");
+	}
+	if (report_records(report))
+		end = json_found(&found);
+	if (o->run.repeat > 1)
+		show_spread(&lowers, &found, !report_json(report), end);
+	if (all)
+		json_put(end, "searches", all);
+	lowers_close(&lowers);
+	return end;
+}
+
+static void put_start(const struct search_options *o, const struct search *s, struct report *report)
+{
+	struct json_object *start = json_solo_origin(program_argc, program_argv, env_read(NULL));
+	const struct mlr_goal *goal = &s->goal[0];
+
+	json_put_text(start, "method", method_of(o)->name);
+	json_put_u64(start, "trial_ns", s->mrr_ns);
+	if (s->goals) {
+		json_put_double(start, "duration_sum_s", goal->sum_s);
+		json_put(start, "exceed_ratio", json_object_new_double(goal->exceed_ratio));
+		json_put(start, "precision", json_object_new_double(goal->width));
+	}
+	report_series(report, start);
+}
+
+static int run_search(void *options, struct error *err)
+{
+	struct search_options *o = options;
+	struct view view = {};
+	struct search s = {.o = &o->run,
+			   .min = o->min,
+			   .max = o->max,
+			   .max_set = o->max_set,
+			   .warmup_ns = o->warmup_ns,
+			   .most_ns = o->most_ns,
+			   .on_trial = on_trial,
+			   .arg = &view};
+	struct json_object *end;
+
+	log_init(o->run.global.quiet ? -1 : (int)o->run.global.verbose);
+	view.report = report_new(&o->run, SCHEMA, err);
+	if (!view.report)
+		return err->status;
+	if (!check(o, err) && !plan_goals(o, &s, err) && !caps_require(&cmd_search, NULL, err)) {
+		run_prepare(err);
+		if (report_records(view.report))
+			put_start(o, &s, view.report);
+		end = search_repeatedly(o, &s, view.report, err);
+		if (end)
+			report_series_end(view.report, end, err);
+	}
+	return report_finish(view.report, err);
+}
+
+static const struct search_options defaults = {
+	.run = RUN_DEFAULTS,
+	.min = {RATE_PPS, 1000},
+	.pdr = 0.005,
+	.precision = 0.005,
+	.warmup_ns = 1000000000,
+};
+
+static const struct opt_example examples[] = {
+	{"search", "the rates without loss, and with hardly any, of a socket in a lab"},
+	{"search -t 200ms --precision 2%", "the same in a hurry"},
+	{"search --rx xsk --size 64 --max-rate 2M", "AF_XDP, smallest frames"},
+	{"search --rfc2544 --rcvbuf 4m", "as RFC 2544 has it; a trial takes a minute"},
+	{"search --mrr -j", "what gets through at full speed"},
+	{0},
+};
+
+const struct command cmd_search = {
+	.name = "search",
+	.summary = "finds the highest rates without loss (NDR) and with hardly any (PDR)",
+	.description =
+		"Runs trials at rates that MLRsearch picks (draft-ietf-bmwg-mlrsearch) until two "
+		"bounds are as close as --precision: a rate that held, and one that did not, with "
+		"the stage that lost most there. A trial takes --duration (1 s); a rate is decided "
+		"on by trials of --sum. What was to be sent and was not is loss, too. All other "
+		"options are those of run.",
+	.groups = search_groups,
+	.defaults = &defaults,
+	.size = sizeof(struct search_options),
+	.needs = run_needs,
+	.again = RUN_NEEDS_AGAIN,
+	.examples = examples,
+	.run = run_search,
+};

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "host/caps.h"
+#include "host/env.h"
+#include "cli/options.h"
+#include "out/catalogue.h"
+#include "out/json_solo.h"
+#include "run/selftest.h"
+#include "run/watch.h"
+#include "trace/quirks.h"
+#include "trace/stagemap.h"
+
+struct selftest_options {
+	struct global_options global;
+	uint64_t count;
+	bool ipv6, host_global, catalogue;
+	struct fault_list faults;
+};
+
+static const struct selftest_options defaults = {.count = 10000};
+
+static int parse_faults(const char *value, void *field, struct error *err)
+{
+	return fault_parse_each(value, field, err);
+}
+
+static const struct opt selftest_opts[] = {
+	{"fault", 0, OPT_CUSTOM, offsetof(struct selftest_options, faults), .metavar = "LIST",
+	 .values = fault_values, .parse = parse_faults, .default_text = "all",
+	 .help = "only these, by comma"},
+	{"count", 'c', OPT_COUNT, offsetof(struct selftest_options, count), .min = 10000,
+	 .max = 1000000, .metavar = "N", .help = "packets for each fault"},
+	{"ipv6", '6', OPT_FLAG, offsetof(struct selftest_options, ipv6), .help = "use IPv6"},
+	{"host-global", 0, OPT_FLAG, offsetof(struct selftest_options, host_global),
+	 .help = "also what affects the whole host while it runs (udp_mem, backlog:flow_limit)"},
+	{"catalogue", 0, OPT_FLAG, offsetof(struct selftest_options, catalogue),
+	 .excludes = "fault",
+	 .help = "tell of each stage what loses packets there, and test nothing"},
+	{0},
+};
+
+static const struct opt_group selftest_groups[] = {
+	{"Test", selftest_opts, 0},
+	{"Output", global_opts, offsetof(struct selftest_options, global)},
+	{0},
+};
+
+static struct json_object *row_json(const struct selftest_row *row)
+{
+	struct json_object *o = json_object_new_object();
+	const char *name = fault_values[row->fault].name;
+	const char *variant = strchr(name, ':');
+
+	json_put_text(o, "stage", stage_name(row->stage));
+	json_put_text(o, "variant", variant ? variant + 1 : NULL);
+	json_put_u64(o, "injected", row->injected);
+	json_put_u64(o, "events", row->events);
+	json_put_u64(o, "settled", row->settled);
+	json_put_u64(o, "counters", row->counters);
+	json_put_u64(o, "counters_agreeing", row->agreeing);
+	json_put_text(o, "verdict", selftest_verdict_name(row->verdict));
+	json_put_text(o, "note", row->note);
+	return o;
+}
+
+static void print_row(const struct selftest_row *row)
+{
+	char injected[FMT_MAX], events[FMT_MAX], counters[32] = "none knows";
+
+	log_progress_clear();
+	if (row->verdict == SELFTEST_SKIPPED) {
+		printf("%-22s %9s %9s  %-10s  skipped: %s\n", fault_values[row->fault].name, "", "",
+		       "", row->note);
+		return;
+	}
+	if (row->counters)
+		snprintf(counters, sizeof(counters), "%u of %u", row->agreeing, row->counters);
+	printf("%-22s %9s %9s  %-10s  %s%s%s\n", fault_values[row->fault].name,
+	       fmt_count(injected, sizeof(injected), row->injected),
+	       fmt_count(events, sizeof(events), row->events), counters,
+	       selftest_verdict_name(row->verdict), *row->note ? ": " : "", row->note);
+	output_flush();
+}
+
+static void print_quirks(void)
+{
+	const enum quirk_state *state = quirks_found();
+
+	for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
+		if (state[q] == QUIRK_FOUND)
+			printf("this kernel: %s\n", quirk_text(q));
+	}
+}
+
+static int run_all(const struct selftest_options *o, struct json_out *json)
+{
+	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
+	struct json_object *rows = json_object_new_array(), *end;
+	unsigned seen[SELFTEST_SKIPPED + 1] = {};
+	struct selftest_row row;
+	int rc = 0;
+
+	watch_block_signals();
+	if (!json)
+		printf("%-22s %9s %9s  %-10s  %s\n", "fault", "injected", "events", "counters",
+		       "verdict");
+	for (int f = 0; f < FAULT_COUNT && !rc; f++) {
+		if (o->faults.set && !fault_has(&o->faults, f))
+			continue;
+		log_progress("%d of %d: %s", f + 1, (int)FAULT_COUNT, fault_values[f].name);
+		rc = selftest_fault(&spec, f, &row);
+		if (rc)
+			break;
+		seen[row.verdict]++;
+		json_object_array_add(rows, row_json(&row));
+		if (!json)
+			print_row(&row);
+		if (stdout_gone())
+			rc = -EPIPE;
+	}
+	log_progress_clear();
+	if (json) {
+		end = json_object_new_object();
+		json_put(end, "rows", rows);
+		json_put_bool(end, "interrupted", rc != 0);
+		json_out_once(json, "end", end);
+	} else {
+		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
+		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
+		print_quirks();
+		json_object_put(rows);
+	}
+	if (seen[SELFTEST_DISAGREES])
+		return STATUS_BROKEN;
+	return seen[SELFTEST_AGREES] ? STATUS_OK : STATUS_UNABLE;
+}
+
+static int show_catalogue(struct json_out *json)
+{
+	struct json_object *end;
+
+	if (!json) {
+		catalogue_text(stdout);
+		return STATUS_OK;
+	}
+	end = json_object_new_object();
+	json_put(end, "rows", json_object_new_array());
+	json_put_bool(end, "interrupted", false);
+	json_put(end, "catalogue", catalogue_json());
+	json_out_once(json, "end", end);
+	return STATUS_OK;
+}
+
+static int selftest_run(void *options, struct error *err)
+{
+	const struct selftest_options *o = options;
+	enum output output = global_output(&o->global);
+	struct json_out *json = NULL;
+	int status;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (output != OUTPUT_TEXT)
+		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+				    "pktledger/selftest/1");
+	if (!o->catalogue && caps_require(&cmd_selftest, NULL, err)) {
+		status = err->status;
+		if (json)
+			json_out_error(json, err);
+	} else {
+		if (json)
+			json_out_once(json, "start",
+				      json_solo_origin(program_argc, program_argv, env_read(NULL)));
+		caps_give_up(cmd_selftest.needs, NULL, CAPS_AGAIN);
+		status = o->catalogue ? show_catalogue(json) : run_all(o, json);
+	}
+	return output_end(json, err) && status == STATUS_OK ? STATUS_FAILED : status;
+}
+
+static const struct opt_need needs[] = {
+	{OPT_CAP(SYS_ADMIN), "to make network namespaces and to enter them"},
+	{OPT_CAP(NET_ADMIN), "to make links, addresses and routes, and to attach programs"},
+	EXPERIMENT_NEEDS,
+	{OPT_CAP(IPC_LOCK), "for the memory of AF_XDP", .without = "its fault is skipped"},
+	{0},
+};
+
+static const struct opt_example examples[] = {
+	{"selftest", "does this host lose packets where pktledger says, and only there?"},
+	{"selftest --catalogue", "every stage: mechanism, hook, counters, faults, limits"},
+	{"selftest --host-global -6", "IPv6, and what affects the whole host too"},
+	{0},
+};
+
+const struct command cmd_selftest = {
+	.name = "selftest",
+	.summary = "injects every loss that this host allows, checks events = counters = truth",
+	.description =
+		"Runs each fault of `run --fault` in namespaces of its own and compares three "
+		"books: what both ends know, what the tracer saw, what the kernel's counters "
+		"say. A counter that is known not to count a loss on this kernel is noted, and "
+		"is no disagreement.",
+	.groups = selftest_groups,
+	.defaults = &defaults,
+	.size = sizeof(struct selftest_options),
+	.needs = needs,
+	.again = "All are kept for the next fault; threads that send and receive have none.",
+	.examples = examples,
+	.run = selftest_run,
+};

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/opt_vary.h"
+#include "cli/commands.h"
+#include "cli/options_socket.h"
+#include "cli/points.h"
+#include "cli/report.h"
+#include "cli/series.h"
+
+struct sweep_options {
+	struct run_options run; /* first: as struct series wants it */
+	unsigned n_vary;
+	const char *vary[POINTS_COLUMNS];
+	bool csv;
+};
+
+/* They are of the whole sweep, not of a trial. */
+static const char *const fixed[] = {
+	"vary",	   "csv",	 "repeat", "ledger", "interval", "json",
+	"version", "json-lines", "quiet",  "help",   "verbose",
+};
+
+static int add_vary(const char *value, void *field, struct error *err)
+{
+	struct sweep_options *o = (void *)((char *)field - offsetof(struct sweep_options, vary));
+
+	if (o->n_vary == POINTS_COLUMNS)
+		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "more than %u options vary",
+				 POINTS_COLUMNS);
+	o->vary[o->n_vary++] = value;
+	return 0;
+}
+
+static const struct opt sweep_opts[] = {
+	{"vary", 0, OPT_CUSTOM, offsetof(struct sweep_options, vary), .metavar = "OPTION=LIST",
+	 .parse = add_vary, .default_text = "",
+	 .help = "values of an option of run, by comma: 64k,1m; 100k..1M/100k; 64k..4m/x2; "
+		 "on,off; default leaves it out. Several --vary: each combination"},
+	{"csv", 0, OPT_FLAG, offsetof(struct sweep_options, csv), .excludes = "json",
+	 .help = "print CSV, a line a trial"},
+	{0},
+};
+
+static const struct opt_group sweep_groups[] = {
+	{"Sweep", sweep_opts, 0},
+	RUN_GROUPS,
+	{0},
+};
+
+/* Whether an option stands on the command line by itself, too. */
+static bool is_given(const struct opt *opt)
+{
+	size_t len = strlen(opt->name);
+
+	for (int i = 2; i < program_argc; i++) {
+		const char *word = program_argv[i];
+
+		if (!strcmp(word, "--"))
+			break;
+		if (!strncmp(word, "--", 2) && !strncmp(word + 2, opt->name, len) &&
+		    (word[2 + len] == '=' || !word[2 + len]))
+			return true;
+		if (opt->letter && word[0] == '-' && word[1] == opt->letter)
+			return true;
+	}
+	return false;
+}
+
+static int check_name(const struct opt_vary *const *vary, unsigned n, struct error *err)
+{
+	const char *name = vary[n]->ref.opt->name;
+
+	if (vary[n]->ref.opt->type != OPT_FLAG && is_given(vary[n]->ref.opt))
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
+				 "--%s is given and varies, too", name);
+	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
+		if (!strcmp(fixed[i], name))
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "--%s is of the whole sweep and cannot vary", name);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (vary[i]->ref.opt == vary[n]->ref.opt)
+			return error_set(err, STATUS_USAGE, -EINVAL, "put its values in one list",
+					 "--vary %s is given twice", name);
+	}
+	return 0;
+}
+
+static int parse_all(const struct sweep_options *o, struct opt_vary **vary, struct error *err)
+{
+	int rc = 0;
+
+	if (!o->n_vary)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "for example --vary rate=100k..1M/100k", "nothing varies");
+	if (o->csv && o->run.global.json_lines)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--csv and --json-lines exclude each other");
+	for (unsigned i = 0; i < o->n_vary && !rc; i++) {
+		vary[i] = calloc(1, sizeof(*vary[i]));
+		if (!vary[i])
+			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		rc = opt_vary_parse(&cmd_sweep, o->vary[i], vary[i], err);
+		if (!rc)
+			rc = check_name((const struct opt_vary *const *)vary, i, err);
+	}
+	return rc;
+}
+
+/* A flag that is given beside --vary cannot be off. */
+static int check_flags(const void *arg, const struct point *point, const void *options,
+		       struct error *err)
+{
+	const struct sweep_options *o = options;
+
+	(void)arg;
+	for (unsigned i = 0; i < o->n_vary; i++) {
+		char name[OPT_ITEM_LEN];
+		struct opt_ref ref;
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(o->vary[i], "="), o->vary[i]);
+		if (opt_find(&cmd_sweep, name, &ref, err))
+			return -EINVAL;
+		if (ref.opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
+		    *(const bool *)((const char *)options + ref.offset))
+			return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
+					 "--%s is given and cannot be off, too", name);
+	}
+	return 0;
+}
+
+static int run_sweep(void *options, struct error *err)
+{
+	struct sweep_options *o = options;
+	struct opt_vary *vary[POINTS_COLUMNS] = {};
+	struct points points = {};
+	const struct series series = {
+		.cmd = &cmd_sweep, .points = &points, .check = check_flags, .csv = o->csv};
+	struct report *report;
+
+	log_init(o->run.global.quiet ? -1 : (int)o->run.global.verbose);
+	report = report_new(&o->run, SERIES_SCHEMA, err);
+	if (!report)
+		return err->status;
+	if (!parse_all(o, vary, err) &&
+	    !points_product((const struct opt_vary *const *)vary, o->n_vary, program_argc - 1,
+			    program_argv + 1, &points, err))
+		series_run(&series, report, &o->run, err);
+	points_free(&points);
+	for (unsigned i = 0; i < o->n_vary; i++)
+		free(vary[i]);
+	return report_finish(report, err);
+}
+
+static const struct sweep_options defaults = {.run = RUN_DEFAULTS};
+
+static const struct opt_example examples[] = {
+	{"sweep --vary rate=100k..1M/100k", "what is lost as the rate grows, and where"},
+	{"sweep --vary rcvbuf=64k..4m/x2 --rate 300k --repeat 5",
+	 "how much a larger receive buffer helps; medians of five"},
+	{"sweep --vary gro=on,off --vary rx-threads=1,2 -t 1 --csv > sweep.csv",
+	 "four combinations, for a spreadsheet"},
+	{0},
+};
+
+const struct command cmd_sweep = {
+	.name = "sweep",
+	.summary = "runs over values of any option of run: a row each",
+	.description =
+		"Repeats `run` with each combination of the values that --vary lists; all other "
+		"options are those of run. A row tells the rate, the loss and the stage that lost "
+		"most. A trial that fails is shown as failed, and the others are run all the same.",
+	.groups = sweep_groups,
+	.defaults = &defaults,
+	.size = sizeof(struct sweep_options),
+	.needs = run_needs,
+	.again = RUN_NEEDS_AGAIN,
+	.examples = examples,
+	.run = run_sweep,
+};

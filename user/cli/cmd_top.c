@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "host/caps.h"
+#include "live/session.h"
+#include "live/sources.h"
+#include "live/why.h"
+#include "cli/options.h"
+#include "cli/options_trace.h"
+#include "out/text_trace.h"
+#include "top/screen.h"
+#include "top/traffic.h"
+#include "top/view.h"
+
+struct top_options {
+	struct global_options global;
+	struct trace_filters filters;
+	struct trace_view view;
+	uint64_t duration_ns;
+	struct opt_words expr;
+};
+
+static const struct top_options defaults = {.view = TRACE_VIEW_DEFAULTS};
+
+static const struct opt top_opts[] = {
+	{"duration", 't', OPT_TIME, offsetof(struct top_options, duration_ns), .min = 1,
+	 .default_text = "until q is typed", .help = "end after so long"},
+	{0},
+};
+
+static const struct opt top_args[] = {
+	{"EXPR", 0, OPT_WORDS, offsetof(struct top_options, expr),
+	 .help = "which packets, in the language of pcap-filter(7)", .default_text = "all"},
+	{0},
+};
+
+static const struct opt_group top_groups[] = {
+	{"What", trace_filter_opts, offsetof(struct top_options, filters)},
+	{"How long", top_opts, 0},
+	{"Tables", trace_view_opts, offsetof(struct top_options, view)},
+	{"Output", global_opts, offsetof(struct top_options, global)},
+	{0},
+};
+
+struct top {
+	const struct top_options *o;
+	struct live_spec spec;
+	struct why *why;
+	struct sources *sources;
+	struct view view;
+	struct view_input in;
+	struct canvas canvas;
+	struct live_table frozen_now, frozen_total; /* what a paused screen shows */
+	struct view_device devices[TRAFFIC_DEVICES];
+	char clock_text[16], host[64];
+};
+
+static void show(struct top *t)
+{
+	if (!screen_fit(&t->canvas)) {
+		view_draw(&t->view, &t->in, &t->canvas);
+		screen_show(&t->canvas);
+	}
+}
+
+static void tell_time(struct top *t)
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(t->clock_text, sizeof(t->clock_text), "%H:%M:%S", &local);
+}
+
+static bool on_interval(void *arg, const struct live *l)
+{
+	struct top *t = arg;
+	struct view_input last = t->in;
+
+	t->in.now = live_interval(l);
+	t->in.total = live_total(l);
+	t->in.time_ns = live_time(l, &t->in.interval_ns);
+	live_own(l, &t->in.own);
+	view_add(&t->view, &t->in);
+	if (t->view.paused) {
+		t->in = last;
+		return true;
+	}
+	if (sources_rates(t->sources))
+		t->in.n_devices =
+			traffic_read(sources_rates(t->sources), &t->in.traffic, t->devices);
+	tell_time(t);
+	show(t);
+	return true;
+}
+
+static int on_open(void *arg, struct live *l, struct error *err)
+{
+	struct top *t = arg;
+	int rc = why_open(&t->why, t->spec.owners, err);
+
+	if (!rc)
+		rc = live_add_source(l, why_source(t->why));
+	return rc ? rc : sources_open(&t->sources, &t->spec, true, l, err);
+}
+
+static void on_start(void *arg, const struct live *l)
+{
+	(void)arg;
+	(void)l;
+	trace_give_up_capabilities(cmd_top.needs, NULL);
+}
+
+static void on_tick(void *arg)
+{
+	const struct top *t = arg;
+
+	why_tick(t->why);
+}
+
+/* The tables of the collector go on; what the screen shows meanwhile is a copy. */
+static void freeze(struct top *t)
+{
+	if (t->in.now == &t->frozen_now)
+		return;
+	table_free(&t->frozen_now);
+	table_free(&t->frozen_total);
+	if (!table_group(&t->frozen_now, t->in.now, ~0u, 0) &&
+	    !table_group(&t->frozen_total, t->in.total, ~0u, 0)) {
+		t->in.now = &t->frozen_now;
+		t->in.total = &t->frozen_total;
+	}
+}
+
+static bool on_input(void *arg)
+{
+	struct top *t = arg;
+	int key;
+
+	while ((key = screen_key())) {
+		if (view_key(&t->view, key, t->in.by_flow))
+			return false;
+	}
+	if (t->view.paused)
+		freeze(t);
+	show(t);
+	return true;
+}
+
+/* Stages need no room of their own; what they are told apart by is chosen with a key. */
+static void choose_fields(struct top *t)
+{
+	t->in.by_flow = t->spec.by & LIVE_BIT(LIVE_FLOW);
+	t->spec.by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
+		      LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
+}
+
+static int open_parts(struct top *t, struct error *err)
+{
+	int rc = trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, &t->spec, err);
+
+	if (!rc)
+		rc = caps_require(&cmd_top, NULL, err);
+	if (!rc &&
+	    (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
+		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (!rc)
+		rc = owners_open(&t->spec.owners, NULL, err);
+	if (rc)
+		return rc;
+	choose_fields(t);
+	gethostname(t->host, sizeof(t->host) - 1);
+	t->in.now = &t->frozen_now;
+	t->in.total = &t->frozen_total;
+	t->in.what = t->spec.expr;
+	t->in.host = t->host;
+	t->in.clock_text = t->clock_text;
+	t->in.devices = t->devices;
+	t->in.traffic = (struct view_traffic){-1, -1, -1, -1, -1, -1};
+	t->view.order = TABLE_BY_PACKETS;
+	t->view.benign = t->o->view.all;
+	return screen_open(err);
+}
+
+static void close_parts(struct top *t)
+{
+	screen_close();
+	canvas_free(&t->canvas);
+	why_close(t->why);
+	sources_close(t->sources);
+	owners_close(t->spec.owners);
+	table_free(&t->frozen_now);
+	table_free(&t->frozen_total);
+}
+
+/* What is left on the terminal when the screen is gone. */
+static void print_sum(const struct top *t, const struct live *l)
+{
+	struct text_trace text = {
+		.out = stdout,
+		.colour = log_colour(STDOUT_FILENO),
+		.width = text_trace_width(stdout),
+		.by = LIVE_BY_DEFAULT,
+		.all = t->o->view.all,
+		.netns = "",
+	};
+	struct live_summary *s = malloc(sizeof(*s));
+
+	if (!s)
+		return;
+	live_summarise(l, t->why, s);
+	text_trace_end(&text, s);
+	free(s);
+}
+
+static int top_run(void *options, struct error *err)
+{
+	const struct top_options *o = options;
+	struct top *t = calloc(1, sizeof(*t));
+	struct session_result done = {};
+	int rc;
+
+	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
+	if (!t)
+		return STATUS_FAILED;
+	t->o = o;
+	if (global_output(&o->global) != OUTPUT_TEXT) {
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
+			       "top is for people");
+	} else {
+		const struct session_spec session = {
+			.live = &t->spec,
+			.interval_ns = o->view.interval_ns,
+			.duration_ns = o->duration_ns,
+			.on_open = on_open,
+			.on_start = on_start,
+			.on_tick = on_tick,
+			.on_interval = on_interval,
+			.on_input = on_input,
+			.arg = t,
+		};
+
+		rc = open_parts(t, err);
+		if (!rc)
+			rc = session_run(&session, &done, err);
+	}
+	screen_close();
+	if (done.live)
+		print_sum(t, done.live);
+	live_close(done.live);
+	close_parts(t);
+	free(t);
+	return rc ? (int)err->status : STATUS_OK;
+}
+
+static const struct opt_need needs[] = {TRACE_NEEDS, {0}};
+
+static const struct opt_example examples[] = {
+	{"top", "the whole host"},
+	{"top udp port 5060", "the packets of one application"},
+	{"top --by flow -I 5", "flows too, every five seconds"},
+	{0},
+};
+
+const struct command cmd_top = {
+	.name = "top",
+	.summary = "trace, full screen",
+	.description =
+		"The path of a packet from the device to the socket and back, with what is lost at "
+		"each stage now, the last minute, and the worst sockets, interfaces, processes or "
+		"flows. g changes what they are grouped by, h shows all keys, q leaves. Counts are "
+		"those of `trace`.",
+	.groups = top_groups,
+	.args = top_args,
+	.defaults = &defaults,
+	.size = sizeof(struct top_options),
+	.needs = needs,
+	.examples = examples,
+	.run = top_run,
+};

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/options_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "host/caps.h"
+
+static const struct opt_value stage_values[] = {
+#define STAGE_VALUE(id, name, title) {name, STAGE_##id, title},
+	STAGES(STAGE_VALUE)
+#undef STAGE_VALUE
+		{0},
+};
+
+static const struct opt_value field_values[] = {
+#define FIELD_VALUE(id, name, title) {name, LIVE_##id, title},
+	LIVE_FIELDS(FIELD_VALUE)
+#undef FIELD_VALUE
+		{0},
+};
+
+const struct opt trace_filter_opts[] = {
+	{"netns", 0, OPT_STRING, offsetof(struct trace_filters, netns), .metavar = "NAME",
+	 .default_text = "all", .help = "only this network namespace: name, path or inode number"},
+	{"interface", 'i', OPT_STRING, offsetof(struct trace_filters, ifname), .metavar = "IFNAME",
+	 .default_text = "all",
+	 .help = "only packets at this device of the namespace, or of this one"},
+	{"pid", 0, OPT_U64, offsetof(struct trace_filters, pid), .min = 1, .max = INT32_MAX,
+	 .default_text = "all",
+	 .help = "only packets that a socket of this process sent or "
+		 "dropped"},
+	{"cgroup", 0, OPT_STRING, offsetof(struct trace_filters, cgroup), .metavar = "PATH",
+	 .default_text = "all",
+	 .help = "the same of a cgroup and those below it, as /system.slice"},
+	{"stage", 0, OPT_ENUMS, offsetof(struct trace_filters, stages), .values = stage_values,
+	 .default_text = "all", .help = "only losses at these stages"},
+	{"reason", 0, OPT_STRING, offsetof(struct trace_filters, reasons), .metavar = "LIST",
+	 .default_text = "all", .help = "only these drop reasons of the kernel; `help` lists them"},
+	{"consumed", 0, OPT_FLAG, offsetof(struct trace_filters, consumed), .excludes = "reason",
+	 .help = "losses too that the kernel frees as used up: tc STOLEN, overlapping fragments; "
+		 "costs a look at each packet freed"},
+	{"xdp-verdicts", 0, OPT_FLAG, offsetof(struct trace_filters, xdp_verdicts),
+	 .help = "what XDP programs drop where the driver does not count it (fexit on them); each "
+		 "packet that they see pays some 20 ns"},
+	{0},
+};
+
+const struct opt trace_view_opts[] = {
+	{"by", 0, OPT_ENUMS, offsetof(struct trace_view, by), .values = field_values,
+	 .default_text = "reason, location, interface, namespace, socket, process",
+	 .help = "tell losses of a stage apart by these"},
+	{"all", 0, OPT_FLAG, offsetof(struct trace_view, all),
+	 .help = "show benign drops too, not only their sum: what nobody misses"},
+	{"counters", 0, OPT_FLAG, offsetof(struct trace_view, counters),
+	 .help = "every interface, queue and counter of the namespace as rates, too"},
+	{"interval", 'I', OPT_TIME, offsetof(struct trace_view, interval_ns), .min = 100000000,
+	 .help = "time from one table to the next"},
+	{0},
+};
+
+int trace_spec(const struct trace_filters *f, const struct trace_view *v, const char *expr,
+	       struct live_spec *spec, struct error *err)
+{
+	const unsigned owners = LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
+				LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
+				LIVE_BIT(LIVE_POD);
+
+	*spec = (struct live_spec){
+		.expr = *expr ? expr : NULL,
+		.netns = f->netns,
+		.ifname = f->ifname,
+		.reasons = f->reasons,
+		.pid = (pid_t)f->pid,
+		.cgroup = f->cgroup,
+		.consumed = f->consumed,
+		.xdp_verdicts = f->xdp_verdicts,
+	};
+	for (unsigned i = 0; i < f->stages.n; i++)
+		spec->stages |= 1ULL << f->stages.at[i];
+	for (unsigned i = 0; i < v->by.n; i++)
+		spec->by |= LIVE_BIT(v->by.at[i]);
+	spec->senders = spec->by & owners;
+	spec->by = spec->by ? spec->by | LIVE_BY_STAGE : LIVE_BY_DEFAULT;
+	if (f->cgroup && *f->cgroup != '/')
+		return error_set(err, STATUS_USAGE, -EINVAL, "see: systemd-cgls",
+				 "--cgroup: '%s' does not begin with /", f->cgroup);
+	return 0;
+}
+
+void trace_give_up_capabilities(const struct opt_need *needs, const char *with)
+{
+	if (caps_give_up(needs, with, CAPS_ONCE))
+		log_debug("cannot give up capabilities that are no longer needed");
+}
+
+void trace_tell_gaps(const struct live *l)
+{
+	struct live_own own;
+
+	live_own(l, &own);
+	if (own.no_places)
+		log_warn("functions of the kernel are hidden: places and some stages are not known "
+			 "(CAP_SYSLOG)");
+	if (own.no_reasons)
+		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
+	if (own.no_sockets)
+		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11): "
+			 "UDP sockets are found by the address that packets went to");
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int trace_list_reasons(FILE *out, struct error *err)
+{
+	struct reasons *r;
+	const char **names;
+	uint32_t value;
+	unsigned n;
+	int rc = reasons_open(&r, NULL, err);
+
+	if (rc)
+		return rc;
+	n = reasons_count(r);
+	names = calloc(n + 1, sizeof(*names));
+	for (unsigned i = 0; names && i < n; i++)
+		names[i] = reasons_at(r, i, &value);
+	if (names)
+		qsort(names, n, sizeof(*names), by_name);
+	for (unsigned i = 0; names && i < n; i++)
+		fprintf(out, "%s\n", names[i]);
+	free(names);
+	reasons_free(r);
+	return 0;
+}
