@@ -169,7 +169,8 @@ static void closed_port(void **state)
 /* As if the function that drops it did so for others: its caller is the place. */
 static void place_is_the_callers(void **state)
 {
-	struct ksym_range at = ksym_range(tracer.ksyms, "__udp4_lib_rcv");
+	const char *place = "__udp4_lib_rcv";
+	struct ksym_range at = ksym_range(tracer.ksyms, place);
 	struct trace_config config = tracer.config;
 	static struct drops_cause cause[TRACE_CAUSES];
 	struct ksym caller;
@@ -177,6 +178,10 @@ static void place_is_the_callers(void **state)
 	struct error err = {};
 
 	(void)state;
+	if (!at.end) { /* Linux 7.2 */
+		place = "udp_rcv";
+		at = ksym_range(tracer.ksyms, place);
+	}
 	config.freeing = (struct trace_range){at.start, at.end};
 	assert_int_equal(drops_open(&d, &config, false, &err), 0);
 	assert_int_equal(drops_attach(d, &err), 0);
@@ -184,7 +189,7 @@ static void place_is_the_callers(void **state)
 	name_causes();
 	assert_string_equal(
 		ledger_cause(&ledger, fate(STREAMS - 1, TRACE_PAGE_SIZE - 1))->named.location,
-		"__udp4_lib_rcv");
+		place);
 	assert_int_equal(drops_read(d, cause, TRACE_CAUSES), 1);
 	assert_int_equal(ksym_find(tracer.ksyms, cause[0].cause.location, &caller), 0);
 	drops_close(d);
