@@ -27,6 +27,9 @@ TIMEOUT = 60 * PATIENCE  # seconds, of one command
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
+# A shell starts what is in the background with SIGINT ignored, which all children would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 cases = []
 
 
