@@ -66,8 +66,8 @@ struct balance_cell {
 	__u16 pad[5];
 };
 
-#define BALANCE_CELLS	  65536
-#define BALANCE_PORTS	  65536
+#define BALANCE_CELLS 65536
+#define BALANCE_PORTS 65536
 
 static inline __u32 balance_cell_index(__u32 netns, __u16 port)
 {

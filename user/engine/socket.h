@@ -12,7 +12,7 @@
 
 struct socket_send {
 	bool gso; /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
-	bool unconnected; /* every message carries its address, and is routed on its own */
+	bool unconnected;   /* every message carries its address, and is routed on its own */
 	const char *device; /* to leave by, whatever the routes say; NULL: as routed */
 };
 

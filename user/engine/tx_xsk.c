@@ -231,8 +231,7 @@ static unsigned longest_frame(const struct tx_config *cfg)
 static int check(const struct tx_config *cfg, struct error *err)
 {
 	if (!cfg->flows || cfg->flows > TX_XSK_FLOWS_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "use more threads: -P",
+		return error_set(err, STATUS_USAGE, -EINVAL, "use more threads: -P",
 				 "the engine xsk sends 1 to %d flows a thread, not %u",
 				 TX_XSK_FLOWS_MAX, cfg->flows);
 	return frame_fits_mtu(cfg->ifname, longest_frame(cfg), cfg->flow->vlan, "xsk", err);

@@ -94,8 +94,8 @@ void live_tick(struct live *l);
 int live_collect(struct live *l, struct error *err);
 
 /*
- * The next live_collect() is the last: windows that have not ended are told, too. Nothing is counted
- * from here on, and no sample is taken, so that both tell of the same packets.
+ * The next live_collect() is the last: windows that have not ended are told, too. Nothing is
+ * counted from here on, and no sample is taken, so that both tell of the same packets.
  */
 void live_last(struct live *l);
 

@@ -176,7 +176,7 @@ static int close_unread(struct rig *rig, struct books *books, struct error *err)
 	books_take_receiver(books, rig);
 	receiver_close(rig->receiver);
 	rig->receiver = NULL;
-	/* they may not come behind the closing of the books: they would be taken for later numbers */
+	/* behind the closing of the books they would be taken for those of later numbers */
 	deadline = pace_now() + CONFIRM_NS;
 	while (confirmed < books->unread && pace_now() < deadline) {
 		pace_wait(CONFIRM_STEP_NS);

@@ -163,14 +163,14 @@ struct fault_effects {
 	bool consumed;			 /* some is freed as if used up: tracer_spec */
 	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
 	uint64_t midway; /* datagrams sent when fault_watch() is to act; 0: it has nothing to do */
-	const char *notes[FAULT_NOTES];	 /* for stderr, one line each */
+	const char *notes[FAULT_NOTES]; /* for stderr, one line each */
 	unsigned n_notes;
 
 	/* Done by fault_apply(); told so that the plan can be printed. */
-	bool tx_csum_off;	       /* checksum offload of the sender's device is off */
-	bool threaded_napi;	       /* the sender's next hop receives in a kernel thread, */
-	uint64_t merge_ns; /* and waits so long for more of a flow to merge; 0: no GRO */
-	uint64_t tbf_bps;	       /* of frames without FCS */
+	bool tx_csum_off;   /* checksum offload of the sender's device is off */
+	bool threaded_napi; /* the sender's next hop receives in a kernel thread, */
+	uint64_t merge_ns;  /* and waits so long for more of a flow to merge; 0: no GRO */
+	uint64_t tbf_bps;   /* of frames without FCS */
 	uint32_t tbf_burst, tbf_limit; /* bytes */
 	uint32_t pfifo_limit;	       /* packets, of a pfifo in the tbf; 0: its own bfifo */
 	uint64_t slow_bps;	       /* of the tbf until `midway`; 0: always the same */

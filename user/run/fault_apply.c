@@ -20,9 +20,9 @@
 
 #define UDP_MEM_PATH  "net/ipv4/udp_mem"
 #define UDP_MEM_BYTES (1UL << 20)
-#define LAB_PAYLOAD   128   /* of the datagrams that a lab's queues are measured by */
-#define LAB_HEADERS   48    /* of the largest of them: IPv6 and UDP */
-#define TAP_BURN_NS   20000 /* a frame, of who carries it from tap to tap: 50 kpps */
+#define LAB_PAYLOAD   128	/* of the datagrams that a lab's queues are measured by */
+#define LAB_HEADERS   48	/* of the largest of them: IPv6 and UDP */
+#define TAP_BURN_NS   20000	/* a frame, of who carries it from tap to tap: 50 kpps */
 #define QDISC_AFTER   (1 << 17) /* packets, of the pfifo that replaces another qdisc */
 
 struct fault_state {

@@ -25,8 +25,8 @@ struct settling {
 };
 
 /*
- * Returns when all is known, or nothing more came, or most_ns are over, or a signal came: then true,
- * as nothing more is to be begun.
+ * Returns when all is known, or nothing more came, or most_ns are over, or a signal came: then
+ * true, as nothing more is to be begun.
  */
 bool settle_wait(const struct settling *s);
 
