@@ -222,7 +222,7 @@ def one_queue():
 
 @case
 def two_queues_of_one_CPU():
-    """Whether that loses packets, or fills the CPU, is a matter of speed, of which nothing is known."""
+    """Whether that loses packets, or fills the CPU, is a matter of speed, which is not known."""
     with slow_link() as (nic, irqs), tempfile.TemporaryDirectory() as directory:
         undo = ["--undo-file", f"{directory}/undo"]
         for irq in irqs:
