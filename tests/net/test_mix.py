@@ -110,6 +110,9 @@ def assert_closed(result, args):
     assert_valid(result.json)
     end = result.json["end"]
     assert result.status == 0 or (result.status == 4 and is_explained(end)), result
+    if result.status:
+        print(f"not balanced: {' '.join(args)}: unaccounted {end['unaccounted']}, "
+              f"{end['own_losses']}")
     assert end["attempted"] == end["refused"] + end["sent"], result
     assert end["sent"] == end["delivered"] + end["dropped"] + end["in_flight"] + \
         end["unaccounted"], result
