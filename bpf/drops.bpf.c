@@ -160,12 +160,14 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 
 static __always_inline int dropped(__u64 *ctx, bool second)
 {
-	struct trace_cause cause = {.location = drop_place(ctx, cfg.freeing.start, cfg.freeing.end),
-				    .observer = OBSERVER_KFREE_SKB};
+	struct trace_cause cause = {.observer = OBSERVER_KFREE_SKB};
 	struct sk_buff *skb = (void *)ctx[0];
 	struct sock *rx_sk = NULL;
 
-	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second) || is_elsewhere(skb, cause.location) ||
+	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second))
+		return 0;
+	cause.location = drop_place(ctx, cfg.freeing.start, cfg.freeing.end);
+	if (is_elsewhere(skb, cause.location) ||
 	    cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
 		return 0;
 	if (cfg.has_reason)
