@@ -13,7 +13,6 @@
 #include "run/watch.h"
 
 #define QUIET_NS    200000000  /* what the far end told last may be as old */
-#define SILENT_NS   1000000000 /* the wire tells nothing of what it loses */
 #define ASK_NS	    1000000000 /* at least so often, that the server knows that we live */
 #define ASK_SOON_NS 20000000
 
@@ -190,7 +189,7 @@ static bool settle(struct pair *p, struct error *err)
 
 	return settle_wait(&(struct settling){
 		.most_ns = p->spec->settle_ns,
-		.silent_ns = SILENT_NS,
+		.silent_ns = SETTLE_SILENT_NS, /* the wire */
 		.interval_ns = p->spec->interval_ns,
 		.fates = count_fates,
 		.complete = are_as_many,

@@ -177,8 +177,7 @@ void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *r
 		unseen = moved - told;
 	losses->suppressed += unseen;
 	snprintf(losses->suppressed_evidence, sizeof(losses->suppressed_evidence),
-		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run on "
-		 "top "
-		 "of PID 1, where this kernel skips tracing programs",
+		 "ReasmTimeout tells of %llu datagrams, events of %llu: the timer may have run "
+		 "on top of PID 1, where this kernel skips tracing programs",
 		 (unsigned long long)moved, (unsigned long long)told);
 }

@@ -18,7 +18,6 @@
 #include "run/watch.h"
 
 #define QUIET_NS	50000000
-#define SILENT_NS	1000000000
 #define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
 #define CONFIRM_STEP_NS 5000000
 
@@ -149,7 +148,7 @@ static bool settle(struct rig *rig, struct books *books)
 
 	return settle_wait(&(struct settling){
 		.most_ns = most,
-		.silent_ns = loses_without_event(rig) ? SILENT_NS : most,
+		.silent_ns = loses_without_event(rig) ? SETTLE_SILENT_NS : most,
 		.interval_ns = rig->spec->interval_ns,
 		.fates = count_fates,
 		.complete = is_complete,

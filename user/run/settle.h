@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SETTLE_SILENT_NS 1000000000 /* silent_ns where losses leave no event */
+
 struct settling {
 	uint64_t most_ns;
 	uint64_t silent_ns;   /* so long without a new fate ends it: some losses leave no event */
