@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 #include "engine/proto.h"
 #include "engine/tx_xdp.h"
 #include "gen.skel.h"
@@ -288,7 +288,7 @@ static void test_keeps_the_pace(void **unused)
 	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 1000, 0, HOUR, 1);
-	s.state->start_ns = pace_now() + HOUR;
+	s.state->start_ns = clock_now() + HOUR;
 	assert_int_equal(run(&s, s.template), XDP_DROP);
 	s.state->start_ns = 0;
 	assert_int_equal(run_until_dropped(&s), 1);
@@ -314,16 +314,16 @@ static void test_catches_up(void **unused)
 	need_root();
 	load(&s, AF_INET, 64, 1, true);
 	plan(&s, 0, 1000, 0, period, 1);
-	begin = pace_now();
+	begin = clock_now();
 	s.state->start_ns = begin - late;
 	n = run_until_dropped(&s);
-	if (pace_now() - begin < period / 2) /* nothing held us up */
+	if (clock_now() - begin < period / 2) /* nothing held us up */
 		assert_in_range(n, PACE_DEPTH_NS / period, 3 * PACE_DEPTH_NS / period);
 	while (s.state->next < BASE + late / period)
 		run(&s, s.template);
 	/* the whole of it takes about 4/5 of the time that it was late */
-	assert_true(pace_now() - begin >= late * 4 / 5 - 2 * PACE_DEPTH_NS);
-	if (pace_now() - begin + late < PACE_DEBT_NS)
+	assert_true(clock_now() - begin >= late * 4 / 5 - 2 * PACE_DEPTH_NS);
+	if (clock_now() - begin + late < PACE_DEBT_NS)
 		assert_int_equal(s.state->shift, 0);
 
 	s.state->start_ns -= 3 * PACE_DEBT_NS;

@@ -4,10 +4,10 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/when.h"
 #include "cli/commands.h"
-#include "engine/pace.h"
 #include "export/http.h"
 #include "export/labels.h"
 #include "export/model.h"
@@ -111,7 +111,7 @@ static void before_scrape(void *arg)
 	struct live_own own;
 
 	live_own(e->live, &own);
-	if (pace_now() - live_started(e->live) - live_time(e->live, NULL) < REST * own.collect_ns)
+	if (clock_now() - live_started(e->live) - live_time(e->live, NULL) < REST * own.collect_ns)
 		return;
 	e->unread = live_collect(e->live, &none) != 0;
 	if (!e->unread)

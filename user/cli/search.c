@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "engine/pace.h"
 #include "out/trials.h"
 #include "run/ports.h"
 
@@ -48,7 +48,7 @@ static void tell_progress(const struct hunt *h, const struct found_trial *t, dou
 	if (t->rate_pps > 0)
 		fmt_rate(rate, sizeof(rate), t->rate_pps);
 	if (h->trials_ns)
-		overhead = (double)(pace_now() - h->start_ns) / (double)h->trials_ns;
+		overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
 	snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1, rate);
 	if (left_s > 0)
 		snprintf(title + strlen(title), sizeof(title) - strlen(title), ", about %s left",
@@ -225,7 +225,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 
 static bool time_is_over(const struct hunt *h)
 {
-	return h->s->most_ns && pace_now() - h->start_ns >= h->s->most_ns;
+	return h->s->most_ns && clock_now() - h->start_ns >= h->s->most_ns;
 }
 
 static int search_all(struct hunt *h, struct error *err)
@@ -344,7 +344,7 @@ static int take_mrr(const struct hunt *h, struct error *err)
 int search_run(const struct search *s, struct report *report, struct found *found,
 	       struct error *err)
 {
-	struct hunt h = {.s = s, .report = report, .found = found, .start_ns = pace_now()};
+	struct hunt h = {.s = s, .report = report, .found = found, .start_ns = clock_now()};
 	struct mlr_config cfg = {.goals = s->goals};
 	int rc;
 
@@ -365,7 +365,7 @@ int search_run(const struct search *s, struct report *report, struct found *foun
 	found->interrupted = rc == -EINTR;
 	if (take_mrr(&h, err) && !rc)
 		rc = -ENOMEM;
-	found->time_ns = pace_now() - h.start_ns;
+	found->time_ns = clock_now() - h.start_ns;
 	report_next(report, s->o, "");
 	log_progress_clear();
 	mlr_free(h.mlr);

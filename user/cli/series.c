@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "engine/pace.h"
 #include "host/caps.h"
 #include "host/env.h"
 #include "out/json_solo.h"
@@ -156,7 +156,7 @@ static void tell_progress(const struct course *c, char *buf, size_t size)
 	snprintf(buf, size, "trial %u of %u", c->done + 1, all);
 	if (!c->done)
 		return;
-	each = (double)(pace_now() - c->start_ns) / c->done;
+	each = (double)(clock_now() - c->start_ns) / c->done;
 	fmt_ns(left, sizeof(left), (uint64_t)(each * (all - c->done)));
 	snprintf(buf + strlen(buf), size - strlen(buf), ", %s left", left);
 }
@@ -229,7 +229,7 @@ static void run_all(struct course *c, struct error *err)
 	if (report_records(c->report))
 		put_start(c);
 	open_rows(c);
-	c->start_ns = pace_now();
+	c->start_ns = clock_now();
 	for (unsigned i = 0; i < points->n && going; i++)
 		going = run_point(c, &points->at[i]);
 	log_progress_clear();

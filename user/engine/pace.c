@@ -13,11 +13,6 @@
 #define DEPTH_S	    (PACE_DEPTH_NS * 1e-9)
 #define DEBT_S	    (PACE_DEBT_NS * 1e-9)
 
-uint64_t pace_now(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 uint64_t pace_tai(void)
 {
 	return clock_ns(CLOCK_TAI);

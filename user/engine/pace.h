@@ -50,9 +50,6 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 /* `n` packets were sent. */
 void pace_sent(struct pace *p, unsigned n);
 
-/* CLOCK_MONOTONIC, ns. */
-uint64_t pace_now(void);
-
 /* CLOCK_TAI, ns: the time that packets carry. */
 uint64_t pace_tai(void);
 

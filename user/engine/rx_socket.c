@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "engine/pace.h"
 #include "engine/rx.h"
 
@@ -218,7 +219,7 @@ uint64_t rx_spin_ns(void)
 
 static void leave_gap(const struct rx *rx)
 {
-	for (uint64_t end = pace_now() + rx->gap_ns; pace_now() < end;)
+	for (uint64_t end = clock_now() + rx->gap_ns; clock_now() < end;)
 		;
 }
 
@@ -229,7 +230,7 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 
 	if (n >= 0 || errno != EAGAIN || !timeout_ms)
 		return n;
-	for (uint64_t end = pace_now() + rx->spin_ns; pace_now() < end;) {
+	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end;) {
 		leave_gap(rx);
 		n = take(rx);
 		if (n >= 0 || errno != EAGAIN)

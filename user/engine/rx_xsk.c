@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <linux/if_ether.h>
 
+#include "base/clock.h"
 #include "engine/pace.h"
 #include "engine/proto.h"
 #include "engine/xsk_socket.h"
@@ -96,7 +97,7 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 	}
 	if (!timeout_ms)
 		return 0;
-	for (uint64_t end = pace_now() + rx->spin_ns; pace_now() < end; rx_spin_rest()) {
+	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end; rx_spin_rest()) {
 		if (xsk_cons_nb_avail(&rx->port.rx, 1))
 			return 0;
 	}

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 
 #define GIVE_UP 1000 /* sends in a row that fail with the same error */
 #define WAIT_MS 100
@@ -167,10 +167,10 @@ bool wait_for_room(int fd, int room, struct tx_stats *stats)
 
 	if (ioctl(fd, SIOCOUTQ, &queued) || queued < room / 2)
 		return true;
-	from = pace_now();
+	from = clock_now();
 	stats->waits++;
 	poll(&p, 1, WAIT_MS);
-	stats->wait_ns += pace_now() - from;
+	stats->wait_ns += clock_now() - from;
 	return p.revents & POLLOUT;
 }
 

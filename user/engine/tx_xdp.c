@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/ktime.h"
 #include "base/log.h"
 #include "engine/frames.h"
@@ -253,7 +254,7 @@ static void begin(struct tx *tx)
 		tx->quota = plan_packets(&tx->plan, cfg->duration_ns);
 		tx->quota -= tx->quota > 0; /* the first packet has left already */
 	} else if (cfg->duration_ns) {
-		tx->deadline_ns = pace_now() + cfg->duration_ns;
+		tx->deadline_ns = clock_now() + cfg->duration_ns;
 	}
 }
 
@@ -297,7 +298,7 @@ static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 	if (!is_paced(tx))
 		return tx->deadline_ns;
 	due = plan_due(&tx->plan, st->next + packets - 1 - tx->origin) + st->shift;
-	return (st->start_ns ? by_own_clock(st->start_ns) : pace_now()) +
+	return (st->start_ns ? by_own_clock(st->start_ns) : clock_now()) +
 	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <linux/if_ether.h>
 
+#include "base/clock.h"
 #include "engine/frames.h"
 #include "engine/pace.h"
 #include "engine/proto.h"
@@ -153,11 +154,11 @@ static void pause_a_while(struct tx *tx)
 
 static void wait_for_room(struct tx *tx)
 {
-	uint64_t start = pace_now();
+	uint64_t start = clock_now();
 
 	pause_a_while(tx);
 	tx->stats.waits++;
-	tx->stats.wait_ns += pace_now() - start;
+	tx->stats.wait_ns += clock_now() - start;
 }
 
 static int device_error(const struct tx *tx, int ret, struct error *err)
@@ -322,7 +323,7 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 /* Waits until *count is *wanted: a bounded time, and only as long as it moves. */
 static int await(struct tx *tx, const uint64_t *count, const uint64_t *wanted)
 {
-	uint64_t start = pace_now(), since = start, now;
+	uint64_t start = clock_now(), since = start, now;
 	uint64_t last = *count;
 	int ret;
 
@@ -331,7 +332,7 @@ static int await(struct tx *tx, const uint64_t *count, const uint64_t *wanted)
 		recycle(tx);
 		if (ret || *count == *wanted)
 			return ret;
-		now = pace_now();
+		now = clock_now();
 		if (*count != last) {
 			last = *count;
 			since = now;

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 #include "export/accept.h"
 #include "peer/conn.h"
 
@@ -75,7 +75,7 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 		g++;
 	if (!info || g == h->guest + HTTP_CONNECTIONS)
 		return; /* MHD lets no more in */
-	*g = (struct guest){.fd = info->connect_fd, .since_ns = pace_now(), .here = true};
+	*g = (struct guest){.fd = info->connect_fd, .since_ns = clock_now(), .here = true};
 	*context = g;
 	make_room(h);
 }
@@ -208,7 +208,7 @@ int http_fd(const struct http *h)
 
 void http_run(struct http *h)
 {
-	uint64_t now = pace_now();
+	uint64_t now = clock_now();
 	MHD_UNSIGNED_LONG_LONG timeout;
 
 	for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {

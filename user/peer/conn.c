@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 
 #define DEPTH	8
 #define BACKLOG 128
@@ -36,7 +37,7 @@ static int await(int fd, short events, uint64_t deadline_ns)
 	struct pollfd p = {.fd = fd, .events = events};
 
 	for (;;) {
-		uint64_t now = pace_now();
+		uint64_t now = clock_now();
 		int ms = now < deadline_ns ? (int)((deadline_ns - now + 999999) / 1000000) : 0;
 		int n = poll(&p, 1, ms);
 
@@ -51,7 +52,7 @@ static int await(int fd, short events, uint64_t deadline_ns)
 
 static uint64_t deadline(int timeout_ms)
 {
-	return pace_now() + (uint64_t)timeout_ms * 1000000;
+	return clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
 static socklen_t address_of(const struct endpoint *ep, struct sockaddr_storage *out)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 #include "peer/client.h"
 #include "peer/pair_parts.h"
 #include "run/ports.h"
@@ -44,19 +44,19 @@ static const uint64_t *leaving(struct pair *p)
 	const uint64_t *numbers;
 
 	if (p->near->sends) {
-		numbers = sending_end_leaving(&p->near->tx, pace_now());
+		numbers = sending_end_leaving(&p->near->tx, clock_now());
 		for (unsigned t = 0; numbers && t < p->spec->threads; t++)
 			p->upto[t] = numbers[t] - near_fates(p->near)->base;
 		return numbers ? p->upto : NULL;
 	}
-	if (!window_is_due(&p->window, pace_now()))
+	if (!window_is_due(&p->window, clock_now()))
 		return NULL;
-	return window_move(&p->window, pace_now(), p->far_status.next);
+	return window_move(&p->window, clock_now(), p->far_status.next);
 }
 
 static bool show(struct pair *p, uint64_t start, bool settling)
 {
-	struct experiment_interval i = {.time_ns = pace_now() - start, .settling = settling};
+	struct experiment_interval i = {.time_ns = clock_now() - start, .settling = settling};
 	struct peer_status near;
 	const struct peer_status *tx = &near, *rx = &p->far_status;
 
@@ -88,7 +88,7 @@ static bool is_sending(struct pair *p)
 /* Watches until sending is over. Returns true if a signal ended it. */
 static bool watch(struct pair *p, struct error *err)
 {
-	uint64_t start = pace_now(), next = start + p->spec->interval_ns, asked = start;
+	uint64_t start = clock_now(), next = start + p->spec->interval_ns, asked = start;
 	uint64_t every = p->near->sends ? ASK_NS : ASK_SOON_NS;
 	bool interrupted = false;
 
@@ -100,7 +100,7 @@ static bool watch(struct pair *p, struct error *err)
 		upto = leaving(p);
 		if (upto)
 			fold_upto(p, upto, err);
-		now = pace_now();
+		now = clock_now();
 		if (now - asked >= every || (now >= next && p->spec->interval_ns)) {
 			ask(p, PEER_STATUS, err);
 			asked = now;
@@ -145,7 +145,7 @@ static bool count_fates(void *arg, uint64_t *fates)
 {
 	struct settling_pair *s = arg;
 	const struct peer_status *far = &s->pair->far_status;
-	uint64_t now = pace_now();
+	uint64_t now = clock_now();
 
 	if (now - s->asked_ns >= ASK_SOON_NS) {
 		ask(s->pair, PEER_STATUS, s->err);

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 #include "peer/session.h"
 #include "run/watch.h"
 
@@ -88,16 +88,16 @@ static uint64_t patience(const struct session *s)
 static bool talk(struct server *srv, int *rc)
 {
 	struct session *s = &srv->session;
-	uint64_t heard = pace_now();
+	uint64_t heard = clock_now();
 	unsigned answered = 0;
 
 	for (;;) {
 		*rc = session_step(s, STEP_MS);
 		if (*rc > 0) {
-			heard = pace_now();
+			heard = clock_now();
 			answered++;
 		}
-		if (!*rc && pace_now() - heard > patience(s))
+		if (!*rc && clock_now() - heard > patience(s))
 			*rc = -ETIMEDOUT;
 		if (*rc < 0)
 			return false;

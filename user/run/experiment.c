@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "engine/pace.h"
 #include "host/lab_tap.h"
@@ -74,14 +75,14 @@ static void move_window(struct rig *rig, struct books *books, uint64_t now)
 /* Watches until sending is over. Returns true if a signal ended it. */
 static bool watch(struct rig *rig, struct books *books, struct error *err)
 {
-	uint64_t start = pace_now(), next = start + rig->spec->interval_ns;
+	uint64_t start = clock_now(), next = start + rig->spec->interval_ns;
 	bool interrupted = false;
 
 	while (!sender_done(rig->sender)) {
 		uint64_t now;
 
 		interrupted |= watch_tick();
-		now = pace_now();
+		now = clock_now();
 		move_window(rig, books, now);
 		if (rig->spec->interval_ns && now >= next) {
 			interrupted |= !show(rig, books, start, now, false);
@@ -176,12 +177,12 @@ static int close_unread(struct rig *rig, struct books *books, struct error *err)
 	receiver_close(rig->receiver);
 	rig->receiver = NULL;
 	/* behind the closing of the books they would be taken for those of later numbers */
-	deadline = pace_now() + CONFIRM_NS;
-	while (confirmed < books->unread && pace_now() < deadline) {
+	deadline = clock_now() + CONFIRM_NS;
+	while (confirmed < books->unread && clock_now() < deadline) {
 		pace_wait(CONFIRM_STEP_NS);
 		confirmed = drops_packets(rig->tracer.drops) - before;
 		if (confirmed > books->unread_confirmed)
-			deadline = pace_now() + CONFIRM_NS;
+			deadline = clock_now() + CONFIRM_NS;
 		books->unread_confirmed = confirmed;
 	}
 	return 0;

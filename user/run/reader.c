@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/num.h"
-#include "engine/pace.h"
 
 int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 {
@@ -39,7 +39,7 @@ int reader_open_log(const struct reader *r, int *fd, struct error *err)
 void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
 {
 	struct reader_state *s = arg;
-	uint64_t end = s->reader->work_ns ? pace_now() + s->reader->work_ns : 0;
+	uint64_t end = s->reader->work_ns ? clock_now() + s->reader->work_ns : 0;
 	char line[64];
 
 	if (s->log_fd >= 0) {
@@ -50,7 +50,7 @@ void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
 		if (write(s->log_fd, line, (size_t)n) != n && !s->log_errors++)
 			s->log_errno = errno;
 	}
-	while (end && pace_now() < end && !atomic_load_explicit(s->stop, memory_order_relaxed))
+	while (end && clock_now() < end && !atomic_load_explicit(s->stop, memory_order_relaxed))
 		;
 }
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/pace.h"
+#include "base/clock.h"
 #include "engine/shape.h"
 #include "host/caps.h"
 #include "run/arrivals.h"
@@ -51,7 +51,7 @@ static void receive_all(struct receiving *me)
 {
 	struct receiver *r = me->receiver;
 	const struct reader *reader = &r->cfg->tuning->reader;
-	uint64_t start = pace_now(), pause;
+	uint64_t start = clock_now(), pause;
 
 	while (!atomic_load_explicit(&r->stop, memory_order_relaxed)) {
 		int n;
@@ -60,7 +60,7 @@ static void receive_all(struct receiving *me)
 			work(PAUSE_NS);
 			continue;
 		}
-		pause = reader_pause(reader, start, pace_now());
+		pause = reader_pause(reader, start, clock_now());
 		if (pause) {
 			work(pause < PAUSE_NS ? pause : PAUSE_NS);
 			continue;
@@ -72,7 +72,7 @@ static void receive_all(struct receiving *me)
 		}
 		if (!n)
 			continue;
-		me->sink.sums.last_ns = pace_now();
+		me->sink.sums.last_ns = clock_now();
 		if (!me->sink.sums.first_ns)
 			me->sink.sums.first_ns = me->sink.sums.last_ns;
 		if (atomic_load_explicit(&r->slow, memory_order_relaxed))

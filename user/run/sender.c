@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "engine/pace.h"
 #include "engine/shape.h"
 #include "host/caps.h"
@@ -61,9 +62,9 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	if (room >= left) /* of which nothing is sent early */
 		early = 0;
 	if (room <= early) {
-		now = pace_now();
+		now = clock_now();
 		pace_wait(HELD_NS);
-		me->held_ns += pace_now() - now;
+		me->held_ns += clock_now() - now;
 		return 0;
 	}
 	room -= early;
@@ -115,7 +116,7 @@ static void close_unfinished(struct sending *me)
 static void send_all(struct sending *me)
 {
 	const struct sender_config *cfg = me->sender->cfg;
-	uint64_t now = pace_now(), deadline;
+	uint64_t now = clock_now(), deadline;
 
 	me->start_ns = now;
 	start_pace(me);
@@ -131,7 +132,7 @@ static void send_all(struct sending *me)
 		int sent;
 
 		if (deadline || me->pace.profile)
-			now = pace_now();
+			now = clock_now();
 		if (deadline && now >= deadline)
 			break;
 		n = may_send(me, now, &over);
@@ -146,7 +147,7 @@ static void send_all(struct sending *me)
 	}
 	me->sender->ops->finish(me->tx, &me->error);
 	close_unfinished(me);
-	me->end_ns = pace_now();
+	me->end_ns = clock_now();
 }
 
 static void *sending_thread(void *arg)
@@ -257,7 +258,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 
 void sender_start(struct sender *s)
 {
-	s->start_ns = pace_now();
+	s->start_ns = clock_now();
 	gate_open(&s->gate);
 }
 

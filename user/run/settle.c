@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "run/settle.h"
 
-#include "engine/pace.h"
+#include "base/clock.h"
 #include "run/watch.h"
 
 static bool is_over(const struct settling *s, uint64_t quiet_ns)
@@ -13,11 +13,11 @@ static bool is_over(const struct settling *s, uint64_t quiet_ns)
 
 bool settle_wait(const struct settling *s)
 {
-	uint64_t start = pace_now(), next = start + s->interval_ns, quiet_since = start;
+	uint64_t start = clock_now(), next = start + s->interval_ns, quiet_since = start;
 	uint64_t last = 0, fates;
 
 	while (s->fates(s->arg, &fates)) {
-		uint64_t now = pace_now();
+		uint64_t now = clock_now();
 
 		if (fates != last)
 			quiet_since = now;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/clock.h"
 #include "run/solo.h"
 
 #include <errno.h>
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/pace.h"
 #include "run/learned.h"
 #include "run/receiving_end.h"
 #include "run/watch.h"
@@ -22,7 +22,7 @@ struct solo {
 static bool show(struct solo *s, uint64_t start)
 {
 	struct receiving_end *e = &s->end;
-	struct experiment_interval i = {.time_ns = pace_now() - start,
+	struct experiment_interval i = {.time_ns = clock_now() - start,
 					.delivered = receiver_delivered(e->receiver)};
 
 	receiving_end_name(e);
@@ -51,10 +51,10 @@ static bool watch(struct solo *s, struct error *err)
 {
 	struct receiving_end *e = &s->end;
 	const struct recv_spec *spec = e->spec;
-	uint64_t start = pace_now(), next = start + spec->interval_ns, quiet = start, last = 0;
+	uint64_t start = clock_now(), next = start + spec->interval_ns, quiet = start, last = 0;
 
 	for (;;) {
-		uint64_t now = pace_now(), delivered = receiver_delivered(e->receiver);
+		uint64_t now = clock_now(), delivered = receiver_delivered(e->receiver);
 
 		if (delivered != last || !have_all_ended(e))
 			quiet = now;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "engine/pace.h"
 #include "run/sending_end.h"
 #include "run/solo.h"
@@ -75,7 +76,7 @@ static void say_end(const struct sending_end *e)
 static bool show(const struct solo *s, uint64_t start)
 {
 	const struct sending_end *e = &s->end;
-	struct experiment_interval i = {.time_ns = pace_now() - start};
+	struct experiment_interval i = {.time_ns = clock_now() - start};
 
 	for (unsigned t = 0; t < e->spec->threads; t++)
 		i.sent += sender_next(e->sender, t) - e->config.fates->base;
@@ -93,13 +94,13 @@ static bool holds_packets(const struct sending_end *e)
 /* Drops that come late: of a queueing discipline, of a neighbour that is not found. */
 static void settle(const struct sending_end *e)
 {
-	uint64_t start = pace_now(), since = start, last = drops_packets(e->tracer.drops);
+	uint64_t start = clock_now(), since = start, last = drops_packets(e->tracer.drops);
 
-	while (pace_now() - since < QUIET_NS && !watch_tick()) {
+	while (clock_now() - since < QUIET_NS && !watch_tick()) {
 		uint64_t now = drops_packets(e->tracer.drops);
 
-		if (now != last || (holds_packets(e) && pace_now() - start < SETTLE_MAX_NS))
-			since = pace_now();
+		if (now != last || (holds_packets(e) && clock_now() - start < SETTLE_MAX_NS))
+			since = clock_now();
 		last = now;
 	}
 }
@@ -131,7 +132,7 @@ static void fold(struct solo *s, unsigned t, uint64_t upto)
 static void move_window(struct solo *s)
 {
 	struct sending_end *e = &s->end;
-	const uint64_t *leaving = sending_end_leaving(e, pace_now());
+	const uint64_t *leaving = sending_end_leaving(e, clock_now());
 
 	if (!leaving)
 		return;
@@ -145,14 +146,14 @@ static void move_window(struct solo *s)
 static bool watch(struct solo *s, struct error *err)
 {
 	struct sending_end *e = &s->end;
-	uint64_t start = pace_now(), next = start + e->spec->interval_ns;
+	uint64_t start = clock_now(), next = start + e->spec->interval_ns;
 	bool interrupted = false;
 
 	sender_start(e->sender);
 	while (!interrupted && !sender_done(e->sender)) {
 		interrupted = watch_tick();
 		move_window(s);
-		if (pace_now() < next)
+		if (clock_now() < next)
 			continue;
 		interrupted |= !show(s, start);
 		next += e->spec->interval_ns;
