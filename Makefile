@@ -50,11 +50,19 @@ BPFFLAGS := -O2 -g $(HERE) -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -W
 
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 SKEL := $(BPF:%=$(B)/%.skel.h)
-TEXT := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css))
-SRC  := $(wildcard user/*.c user/*/*.c)
-OBJ  := $(SRC:%.c=$(B)/%.o)
-LIB  := $(filter-out $(B)/user/main.o,$(OBJ))
-UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(addprefix tests/,unit/*.c bpf/*.c net/*.c)))
+# The rooms of user/, each with its archive. A room uses itself and those before it in this list, no
+# other: programs and unit tests are linked in that order, and tests/unit/test_rooms.py looks closer.
+ROOMS := base host drops ledger traffic diagnosis monitor experiment report cli
+TEXT  := $(patsubst user/%,$(B)/%.h,$(wildcard user/*/*.css))
+sources  = $(wildcard user/$1/*.c user/$1/*/*.c)
+SRC   := user/main.c $(foreach room,$(ROOMS),$(call sources,$(room)))
+LIB   = $(call needs,cli)
+# The archives of a room and of all that it may use, lowest first on the right, as ld wants them.
+below    = $(if $(filter $1,$(firstword $2)),$1,$(call below,$1,$(wordlist 2,99,$2)) $(firstword $2))
+needs    = $(patsubst %,$(B)/lib/%.a,$(call below,$1,$(ROOMS)))
+TESTS_OF = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/$1/*.c))
+UNIT  := $(foreach room,$(ROOMS),$(call TESTS_OF,$(room))) \
+	$(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(addprefix tests/,bpf/*.c net/*.c)))
 
 .PHONY: all
 all: $(B)/$(NAME)
@@ -80,14 +88,34 @@ $(B)/user/%.o: user/%.c | $(SKEL) $(TEXT)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/$(NAME): $(OBJ)
+# Thin, and made anew when a file comes or goes, which the directory's time tells.
+define archive
+$(B)/lib/$1.a: $(patsubst %.c,$(B)/%.o,$(call sources,$1)) $(wildcard user/$1 user/$1/*/.)
+	$$(call say,AR,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)rm -f $$@ && $(AR) rcsT $$@ $$(filter %.o,$$^)
+endef
+$(foreach room,$(ROOMS),$(eval $(call archive,$(room))))
+
+$(B)/$(NAME): $(B)/user/main.o $(call needs,cli)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-$(B)/tests/%: tests/%.c $(LIB) | $(SKEL)
+define test-program
+$(Q)mkdir -p $(@D)
+$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests -Itests/unit -MMD -MP -MT $@ -MF $@.d $< \
+	$(filter %.a,$^) $(LDLIBS) -lcmocka -o $@
+endef
+define unit-tests
+$(call TESTS_OF,$1): $(B)/tests/unit/$1/%: tests/unit/$1/%.c $(call needs,$1) | $(SKEL)
+	$$(call say,TEST,$$@)
+	$$(test-program)
+endef
+$(foreach room,$(ROOMS),$(eval $(call unit-tests,$(room))))
+
+$(B)/tests/%: tests/%.c $(call needs,cli) | $(SKEL)
 	$(call say,TEST,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -Itests -MMD -MP -MT $@ -MF $@.d $< $(LIB) $(LDLIBS) -lcmocka -o $@
+	$(test-program)
 
 .PHONY: run
 run: all
@@ -96,8 +124,10 @@ run: all
 .PHONY: test-programs
 test-programs: all $(UNIT)
 
+# With TESTS, only the programs whose names contain one of its words are linked.
+program_named = $(foreach u,$(UNIT),$(if $(findstring $1,$(subst test_,,$(u:$(B)/tests/%=%))),$(u)))
 .PHONY: test test-all
-test test-all: test-programs
+test test-all: all $(if $(TESTS),$(sort $(foreach w,$(TESTS),$(call program_named,$(w)))),$(UNIT))
 	$(Q)B=$(B) PKTLEDGER_TEST=$(@:test-%=%) tests/run $(TESTS)
 	+$(if $(TESTS),,$(if $(filter test-all,$@),$(Q)$(MAKE) --no-print-directory hardening))
 	$(if $(TESTS),,$(if $(filter test-all,$@),$(Q)B=$(B) tests/kernels/run))
@@ -106,6 +136,16 @@ test test-all: test-programs
 .PHONY: test-kernels
 test-kernels: test-programs
 	$(Q)B=$(B) tests/kernels/run $(TESTS)
+
+# For editors and clangd.
+.PHONY: compile_commands
+compile_commands: $(B)/compile_commands.json
+$(B)/compile_commands.json: $(SRC) Makefile | $(SKEL) $(TEXT)
+	$(call say,JSON,$@)
+	$(Q){ echo '['; for f in $(SRC); do [ $$f = $(firstword $(SRC)) ] || echo ','; \
+		printf '{"directory":"%s","file":"%s","arguments":[' $(CURDIR) $$f; \
+		printf '"%s",' $(CC) $(subst ",\",$(CPPFLAGS) $(CFLAGS)) -c; printf '"%s"]}' $$f; \
+		done; echo ']'; } > $@
 
 .PHONY: bench
 bench: all
@@ -126,6 +166,7 @@ help:
 	@echo 'make uninstall what install put there'
 	@echo 'make man       the manuals, in $(B)/man; make completion: for bash, zsh and fish'
 	@echo 'make deb       a Debian package; make dist: a tarball of what is committed'
+	@echo 'make compile_commands  $(B)/compile_commands.json for editors'
 	@echo 'make static    $(B)/$(NAME)-static: one file for a host without the libraries'
 	@echo 'make clean     remove $(B)'
 	@echo 'V=1 shows the commands, B=DIR builds elsewhere'
@@ -134,6 +175,6 @@ help:
 clean:
 	rm -rf $(B)
 
--include $(wildcard $(B)/*.d $(B)/user/*.d $(B)/user/*/*.d $(B)/tests/*/*.d)
+-include $(wildcard $(B)/*.d $(B)/user/*.d $(B)/user/*/*.d $(B)/user/*/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Roles of devices, and causes of drops: what the side of a drop follows from (trace/side.h). */
+/* Roles of devices, and causes of drops: what the side of a drop follows from (drops/side.h). */
 #ifndef PKTLEDGER_CAUSE_BPF_H
 #define PKTLEDGER_CAUSE_BPF_H
 

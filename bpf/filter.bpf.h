@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The packet filter of a tracing program: a place for code that user space fills before the program
- * is loaded (user/trace/filter.h). To be called in the main program or what is inlined there, not
+ * is loaded (user/drops/filter.h). To be called in the main program or what is inlined there, not
  * in a callback or a function of its own: those are copied only while the object is loaded.
  *
  * Not filled, the switch is a constant, and the verifier removes all but one instruction.

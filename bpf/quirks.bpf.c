@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What user/trace/quirks.c asks this host: may fentry be used, is tracing off while PID 1 runs? */
+/* What user/drops/quirks.c asks this host: may fentry be used, is tracing off while PID 1 runs? */
 #include "kernel.h"
 
 #include <bpf/bpf_helpers.h>

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "filter_test_abi.h"
-#include "trace/filter.h"
+#include "drops/filter.h"
 #include "filter_test.skel.h"
 
 #define HEADROOM 64

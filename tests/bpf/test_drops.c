@@ -17,8 +17,8 @@
 
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
-#include "books/ledger.h"
-#include "run/tracer.h"
+#include "ledger/ledger.h"
+#include "experiment/tracer.h"
 
 #define STREAMS	  2
 #define LEN	  64 /* payload */

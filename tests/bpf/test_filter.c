@@ -14,9 +14,9 @@
 #include "bpf/filter_packets.h"
 #include "bpf/filter_programs.h"
 #include "bpf/filter_run.h"
-#include "trace/filter_ebpf.h"
-#include "trace/filter_patch.h"
-#include "trace/filter_pcap.h"
+#include "drops/filter_ebpf.h"
+#include "drops/filter_patch.h"
+#include "drops/filter_pcap.h"
 
 #define PACKETS	      64 /* a filter */
 #define SMALL	      120

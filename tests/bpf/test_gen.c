@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/proto.h"
-#include "engine/tx_xdp.h"
+#include "traffic/pace.h"
+#include "traffic/proto.h"
+#include "traffic/tx_xdp.h"
 #include "gen.skel.h"
 #include "trace_abi.h"
 

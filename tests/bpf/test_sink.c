@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/proto.h"
-#include "engine/sink_prog.h"
+#include "traffic/proto.h"
+#include "traffic/sink_prog.h"
 
 #define STREAM0 300
 #define STREAMS 2

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "host/nic.h"
-#include "trace/watch.h"
-#include "trace/xdplosses.h"
-#include "trace/xsk_walk.h"
+#include "drops/watch.h"
+#include "drops/xdplosses.h"
+#include "drops/xsk_walk.h"
 #include "xdp_lab.h"
 
 #define COUNT	    240 /* less than a veth's ring holds, should nobody empty it meanwhile */

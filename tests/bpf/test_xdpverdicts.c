@@ -8,7 +8,7 @@
 
 #include "helpers.h"
 #include "host/netns.h"
-#include "trace/xdpverdicts.h"
+#include "drops/xdpverdicts.h"
 #include "verdict_test.skel.h"
 
 #define RUNS 1000

@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "engine/xdp_attach.h"
+#include "traffic/xdp_attach.h"
 #include "helpers.h"
 #include "host/netdev.h"
-#include "trace/ksym.h"
-#include "trace/reason.h"
+#include "drops/ksym.h"
+#include "drops/reason.h"
 
 #define FRAMES 16 /* of an AF_XDP socket's memory */
 

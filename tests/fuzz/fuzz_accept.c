@@ -2,7 +2,7 @@
 /* The field Accept of a scrape: it has no order, and what is not asked for changes nothing. */
 #include "fuzz.h"
 
-#include "export/accept.h"
+#include "report/accept.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,7 +4,7 @@
 
 #include <netinet/in.h>
 
-#include "engine/capture.h"
+#include "traffic/capture.h"
 
 static void measure(struct capture *c, int family)
 {

@@ -2,7 +2,7 @@
 /* A filter expression up to the first NUL, the packet that it judges behind it. */
 #include "fuzz.h"
 
-#include "trace/filter.h"
+#include "drops/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

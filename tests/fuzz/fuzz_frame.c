@@ -4,8 +4,8 @@
 
 #include <netinet/in.h>
 
-#include "engine/proto.h"
-#include "trace/packet_text.h"
+#include "traffic/proto.h"
+#include "drops/packet_text.h"
 
 static void payload_of(const uint8_t *frame, unsigned length, int family)
 {

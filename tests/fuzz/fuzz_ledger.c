@@ -2,7 +2,7 @@
 /* Ledger files: each whole line is told once, what was cut is counted. */
 #include "fuzz.h"
 
-#include "out/ledgerfile.h"
+#include "report/ledgerfile.h"
 
 static int tell(void *arg, const char *json, size_t len)
 {

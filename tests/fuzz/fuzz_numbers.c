@@ -2,8 +2,8 @@
 /* Rates, sizes, times and shapes: what was read, written as text, reads back as the same. */
 #include "fuzz.h"
 
-#include "engine/shape_text.h"
-#include "live/numbering.h"
+#include "traffic/shape_text.h"
+#include "drops/numbering.h"
 
 static void plain(const char *text)
 {

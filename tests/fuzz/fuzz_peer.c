@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "books/join.h"
-#include "peer/conn.h"
-#include "peer/msg.h"
+#include "ledger/join.h"
+#include "experiment/conn.h"
+#include "experiment/msg.h"
 
 static const struct msg_field *const tables[] = {
 	msg_hello, msg_login, msg_welcome, msg_plan,  msg_ready, msg_status,

@@ -4,10 +4,10 @@
 
 #include <netinet/in.h>
 
-#include "check/facts.h"
+#include "diagnosis/facts.h"
 #include "host/counters.h"
 #include "host/procnet.h"
-#include "live/container.h"
+#include "drops/container.h"
 
 static void read_cpus(char *text)
 {

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "out/crc32.h"
+#include "base/crc32.h"
 #include "report/capfile.h"
 #include "report/choose.h"
 #include "report/ends.h"

@@ -7,9 +7,9 @@
 
 #include <endian.h>
 
-#include "engine/flow.h"
-#include "engine/sink.h"
-#include "run/arrivals.h"
+#include "traffic/flow.h"
+#include "traffic/sink.h"
+#include "experiment/run_arrivals.h"
 
 #define LEN	   100
 #define RIGHT	   1 /* bits of the second byte */

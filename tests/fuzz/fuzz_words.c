@@ -7,8 +7,8 @@
 #include "host/journal_entry.h"
 #include "cli/points.h"
 #include "cli/preset.h"
-#include "run/fault.h"
-#include "run/reader.h"
+#include "experiment/faults/fault.h"
+#include "traffic/reader.h"
 
 #define NOW 1714564800000000000ULL /* 2024-05-01T12:00:00Z */
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "books/findings_data.h"
-#include "check/judge.h"
+#include "diagnosis/findings_data.h"
+#include "diagnosis/judge.h"
 
 /* A host with a NIC of 4 of 8 queues on 4 CPUs, one socket, and nothing wrong. */
 struct host {

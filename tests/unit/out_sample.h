@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/tx.h"
-#include "out/header.h"
+#include "traffic/tx.h"
+#include "report/header.h"
 
 static inline struct run_header sample_header(void)
 {

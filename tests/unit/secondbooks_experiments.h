@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-#include "books/secondbooks.h"
+#include "ledger/secondbooks.h"
 
 #define MAX_EVENTS   6
 #define MAX_COUNTERS 10

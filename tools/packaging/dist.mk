@@ -20,7 +20,7 @@ NO_ARCHIVE   = $(foreach lib,$(STATIC_LIBS),$(if $(call archive_of,$(lib)),,$(li
 
 .PHONY: static
 static: $(B)/$(NAME)-static
-$(B)/$(NAME)-static: $(OBJ) $(patsubst %.c,$(B)/%.o,$(wildcard tools/packaging/*.c))
+$(B)/$(NAME)-static: $(B)/user/main.o $(patsubst %.c,$(B)/%.o,$(wildcard tools/packaging/*.c)) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ \
 		-Wl,--start-group $(ARCHIVES) -Wl,--end-group $(NO_ARCHIVE:%=-l%) -lm -pthread -o $@

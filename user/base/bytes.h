@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers in network byte order, at any address. */
-#ifndef PKTLEDGER_BYTES_H
-#define PKTLEDGER_BYTES_H
+#ifndef PKTLEDGER_BASE_BYTES_H
+#define PKTLEDGER_BASE_BYTES_H
 
 #include <stdint.h>
 

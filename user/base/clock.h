@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Clocks in ns. That of BPF programs is base/ktime.h, that of people base/when.h. */
-#ifndef PKTLEDGER_CLOCK_H
-#define PKTLEDGER_CLOCK_H
+#ifndef PKTLEDGER_BASE_CLOCK_H
+#define PKTLEDGER_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

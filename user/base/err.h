@@ -3,8 +3,8 @@
  * Exit statuses, and how a module says what went wrong. Modules print nothing: they fill a
  * struct error and return a negative errno; the command prints it once.
  */
-#ifndef PKTLEDGER_ERR_H
-#define PKTLEDGER_ERR_H
+#ifndef PKTLEDGER_BASE_ERR_H
+#define PKTLEDGER_BASE_ERR_H
 
 enum status {
 	STATUS_OK = 0,

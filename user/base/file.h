@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Files that the kernel writes: they have no size, and some must be read in one go. */
-#ifndef PKTLEDGER_FILE_H
-#define PKTLEDGER_FILE_H
+#ifndef PKTLEDGER_BASE_FILE_H
+#define PKTLEDGER_BASE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

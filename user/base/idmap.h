@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Objects by a number, sorted by it: small tables that are asked more often than they change. */
-#ifndef PKTLEDGER_IDMAP_H
-#define PKTLEDGER_IDMAP_H
+#ifndef PKTLEDGER_BASE_IDMAP_H
+#define PKTLEDGER_BASE_IDMAP_H
 
 #include <stdint.h>
 

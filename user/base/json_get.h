@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What members of JSON objects say, whatever they are: of files that others may have written. */
-#ifndef PKTLEDGER_JSON_GET_H
-#define PKTLEDGER_JSON_GET_H
+#ifndef PKTLEDGER_BASE_JSON_GET_H
+#define PKTLEDGER_BASE_JSON_GET_H
 
 #include <json-c/json.h>
 #include <stdbool.h>

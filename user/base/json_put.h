@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Members of JSON objects, so that what is printed is valid whatever a name contains. */
-#ifndef PKTLEDGER_JSON_PUT_H
-#define PKTLEDGER_JSON_PUT_H
+#ifndef PKTLEDGER_BASE_JSON_PUT_H
+#define PKTLEDGER_BASE_JSON_PUT_H
 
 #include <json-c/json.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The clock of BPF programs, bpf_ktime_get_ns(): no time namespace moves it. */
-#ifndef PKTLEDGER_KTIME_H
-#define PKTLEDGER_KTIME_H
+#ifndef PKTLEDGER_BASE_KTIME_H
+#define PKTLEDGER_BASE_KTIME_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * What the program says beside its result: all on stderr, one line a call without a newline in the
  * format. Safe from any thread.
  */
-#ifndef PKTLEDGER_LOG_H
-#define PKTLEDGER_LOG_H
+#ifndef PKTLEDGER_BASE_LOG_H
+#define PKTLEDGER_BASE_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>

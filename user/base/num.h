@@ -7,8 +7,8 @@
  * is one that the result cannot hold or that has no meaning, and write nothing then. Arithmetic is
  * exact: decimal fractions do not pass through floating point, except in rates and limits.
  */
-#ifndef PKTLEDGER_NUM_H
-#define PKTLEDGER_NUM_H
+#ifndef PKTLEDGER_BASE_NUM_H
+#define PKTLEDGER_BASE_NUM_H
 
 #include <netinet/in.h>
 #include <stddef.h>

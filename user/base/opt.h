@@ -14,8 +14,8 @@
  *
  * Long options are never abbreviated: a script must not break when an option is added.
  */
-#ifndef PKTLEDGER_OPT_H
-#define PKTLEDGER_OPT_H
+#ifndef PKTLEDGER_BASE_OPT_H
+#define PKTLEDGER_BASE_OPT_H
 
 #include <json-c/json.h>
 #include <stdbool.h>

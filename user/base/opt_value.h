@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The types of options: text to field and back. Shared by the files opt*.c only. */
-#ifndef PKTLEDGER_OPT_VALUE_H
-#define PKTLEDGER_OPT_VALUE_H
+#ifndef PKTLEDGER_BASE_OPT_VALUE_H
+#define PKTLEDGER_BASE_OPT_VALUE_H
 
 #include "base/opt.h"
 

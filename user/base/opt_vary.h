@@ -11,8 +11,8 @@
  *
  * What is no number in FIRST is taken as a value, so that those with dots of their own work.
  */
-#ifndef PKTLEDGER_OPT_VARY_H
-#define PKTLEDGER_OPT_VARY_H
+#ifndef PKTLEDGER_BASE_OPT_VARY_H
+#define PKTLEDGER_BASE_OPT_VARY_H
 
 #include "base/opt.h"
 

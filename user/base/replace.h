@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A file that is there at once or not at all: what was there before stays until then. */
-#ifndef PKTLEDGER_REPLACE_H
-#define PKTLEDGER_REPLACE_H
+#ifndef PKTLEDGER_BASE_REPLACE_H
+#define PKTLEDGER_BASE_REPLACE_H
 
 #include <limits.h>
 #include <stdio.h>

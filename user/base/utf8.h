@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PKTLEDGER_UTF8_H
-#define PKTLEDGER_UTF8_H
+#ifndef PKTLEDGER_BASE_UTF8_H
+#define PKTLEDGER_BASE_UTF8_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Moments as people write them, and as ledgers do. All are ns of CLOCK_REALTIME. */
-#ifndef PKTLEDGER_WHEN_H
-#define PKTLEDGER_WHEN_H
+#ifndef PKTLEDGER_BASE_WHEN_H
+#define PKTLEDGER_BASE_WHEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,19 +7,19 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "books/findings_data.h"
-#include "books/stages_text.h"
-#include "check/plan.h"
+#include "diagnosis/findings_data.h"
+#include "drops/stages_text.h"
+#include "diagnosis/plan.h"
 #include "cli/commands.h"
 #include "host/caps.h"
-#include "host/env.h"
+#include "diagnosis/env.h"
 #include "cli/mend.h"
 #include "cli/options.h"
-#include "out/json_check.h"
-#include "out/json_solo.h"
-#include "out/text_check.h"
-#include "run/watch.h"
-#include "trace/stagemap.h"
+#include "report/json_check.h"
+#include "report/json_solo.h"
+#include "report/text_check.h"
+#include "base/watch.h"
+#include "drops/stagemap.h"
 
 struct check_options {
 	struct global_options global;

@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "host/lab.h"
 #include "cli/options.h"
-#include "run/fault.h"
+#include "experiment/faults/fault.h"
 
 enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };
 

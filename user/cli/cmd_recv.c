@@ -7,13 +7,13 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "host/caps.h"
-#include "host/env.h"
+#include "diagnosis/env.h"
 #include "cli/options.h"
 #include "cli/options_socket.h"
-#include "out/json_solo.h"
-#include "out/text_solo.h"
+#include "report/json_solo.h"
+#include "report/text_solo.h"
 #include "cli/serve.h"
-#include "run/watch.h"
+#include "base/watch.h"
 #include "cli/solo_out.h"
 
 #define LEDGER_STREAMS 16 /* that a ledger has room for */

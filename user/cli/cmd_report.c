@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "host/caps.h"
 #include "cli/options.h"
-#include "out/text_trace.h"
+#include "report/text_trace.h"
 #include "report/capfile.h"
 #include "report/choose.h"
 #include "report/ends.h"

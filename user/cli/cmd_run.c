@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "engine/umem.h"
+#include "traffic/umem.h"
 #include "host/caps.h"
 #include "host/journal.h"
 #include "host/reassembly.h"
@@ -16,7 +16,7 @@
 #include "cli/options_socket.h"
 #include "cli/preset_run.h"
 #include "cli/report.h"
-#include "run/watch.h"
+#include "base/watch.h"
 
 #define LAB_MTU	   1500
 #define MAX_REPEAT 1000

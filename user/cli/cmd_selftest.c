@@ -8,14 +8,14 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "host/caps.h"
-#include "host/env.h"
+#include "diagnosis/env.h"
 #include "cli/options.h"
-#include "out/catalogue.h"
-#include "out/json_solo.h"
-#include "run/selftest.h"
-#include "run/watch.h"
-#include "trace/quirks.h"
-#include "trace/stagemap.h"
+#include "report/catalogue.h"
+#include "report/json_solo.h"
+#include "experiment/selftest.h"
+#include "base/watch.h"
+#include "drops/quirks.h"
+#include "drops/stagemap.h"
 
 struct selftest_options {
 	struct global_options global;

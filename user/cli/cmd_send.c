@@ -8,14 +8,14 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "host/caps.h"
-#include "host/env.h"
+#include "diagnosis/env.h"
 #include "cli/options_shape.h"
 #include "host/reassembly.h"
 #include "cli/options.h"
 #include "cli/options_socket.h"
-#include "out/json_solo.h"
-#include "out/text_solo.h"
-#include "run/watch.h"
+#include "report/json_solo.h"
+#include "report/text_solo.h"
+#include "base/watch.h"
 #include "cli/solo_out.h"
 
 struct send_options {

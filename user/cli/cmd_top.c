@@ -8,15 +8,15 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "host/caps.h"
-#include "live/session.h"
-#include "live/sources.h"
-#include "live/why.h"
+#include "monitor/session.h"
+#include "monitor/sources.h"
+#include "monitor/why.h"
 #include "cli/options.h"
 #include "cli/options_trace.h"
-#include "out/text_trace.h"
-#include "top/screen.h"
-#include "top/traffic.h"
-#include "top/view.h"
+#include "report/text_trace.h"
+#include "cli/top/screen.h"
+#include "cli/top/traffic.h"
+#include "cli/top/view.h"
 
 struct top_options {
 	struct global_options global;

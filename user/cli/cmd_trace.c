@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "live/child.h"
+#include "monitor/child.h"
 #include "cli/trace_session.h"
 
 static const struct trace_options defaults = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PKTLEDGER_COMMANDS_H
-#define PKTLEDGER_COMMANDS_H
+#ifndef PKTLEDGER_CLI_COMMANDS_H
+#define PKTLEDGER_CLI_COMMANDS_H
 
 #include "base/opt.h"
 

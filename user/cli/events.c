@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "live/dropfeed.h"
+#include "monitor/dropfeed.h"
 #include "cli/options.h"
-#include "out/drop.h"
+#include "report/drop.h"
 #include "sample_abi.h"
 
 #define BUDGET_NS 80000000 /* of a tick */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* `trace --events` and `trace -w`: single drops, shown and captured. */
-#ifndef PKTLEDGER_EVENTS_H
-#define PKTLEDGER_EVENTS_H
+#ifndef PKTLEDGER_CLI_EVENTS_H
+#define PKTLEDGER_CLI_EVENTS_H
 
 #include "base/opt.h"
-#include "live/live.h"
-#include "out/json.h"
+#include "monitor/live.h"
+#include "report/json.h"
 
 struct events_options {
 	bool shown, hex, stack, snaplen_set;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/json_put.h"
-#include "books/findings_data.h"
-#include "books/secondbooks_data.h"
-#include "books/stages_text.h"
-#include "run/fault.h"
-#include "trace/stagemap.h"
+#include "diagnosis/findings_data.h"
+#include "ledger/secondbooks_data.h"
+#include "drops/stages_text.h"
+#include "experiment/faults/fault.h"
+#include "drops/stagemap.h"
 
 static void add_text(struct json_object *list, const char *text)
 {

@@ -3,8 +3,8 @@
  * `help --json`: commands, options, capabilities, exit statuses and stages as one document, from
  * the tables that the program itself works with. Manuals and completion are generated from it.
  */
-#ifndef PKTLEDGER_HELP_JSON_H
-#define PKTLEDGER_HELP_JSON_H
+#ifndef PKTLEDGER_CLI_HELP_JSON_H
+#define PKTLEDGER_CLI_HELP_JSON_H
 
 #include "base/opt.h"
 

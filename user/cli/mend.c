@@ -10,10 +10,10 @@
 
 #include "base/json_put.h"
 #include "base/log.h"
-#include "books/findings_data.h"
-#include "out/json_change.h"
-#include "out/text_change.h"
-#include "run/watch.h"
+#include "diagnosis/findings_data.h"
+#include "report/json_change.h"
+#include "report/text_change.h"
+#include "base/watch.h"
 
 const struct opt mend_opts[] = {
 	{"apply", 0, OPT_FLAG, offsetof(struct mend_options, apply), .excludes = "undo",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What `check` does about what it finds: changes settings, takes that back, keeps it. */
-#ifndef PKTLEDGER_MEND_H
-#define PKTLEDGER_MEND_H
+#ifndef PKTLEDGER_CLI_MEND_H
+#define PKTLEDGER_CLI_MEND_H
 
 #include <json-c/json.h>
 
 #include "base/opt.h"
-#include "check/judge.h"
+#include "diagnosis/judge.h"
 
 struct mend_options {
 	bool apply, yes, undo, persist;

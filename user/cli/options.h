@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options that several commands share, as groups of rows. */
-#ifndef PKTLEDGER_OPTIONS_H
-#define PKTLEDGER_OPTIONS_H
+#ifndef PKTLEDGER_CLI_OPTIONS_H
+#define PKTLEDGER_CLI_OPTIONS_H
 
 #include <linux/capability.h>
 
 #include "base/opt.h"
-#include "out/json.h"
-#include "run/experiment.h"
+#include "report/json.h"
+#include "experiment/experiment.h"
 
 struct global_options {
 	bool json, json_lines;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "live/numbering.h"
+#include "drops/numbering.h"
 
 static int parse_seq(const char *value, void *field, struct error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options of `trace --balance`. Rows count from the start of struct balance_options. */
-#ifndef PKTLEDGER_OPTIONS_BALANCE_H
-#define PKTLEDGER_OPTIONS_BALANCE_H
+#ifndef PKTLEDGER_CLI_OPTIONS_BALANCE_H
+#define PKTLEDGER_CLI_OPTIONS_BALANCE_H
 
 #include "base/opt.h"
 #include "cli/options_trace.h"
-#include "trace/balance.h"
+#include "drops/balance.h"
 
 struct balance_options {
 	bool balance;

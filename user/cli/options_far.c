@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "peer/client.h"
-#include "run/watch.h"
+#include "experiment/client.h"
+#include "base/watch.h"
 
 const struct opt far_opts[] = {
 	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, to), .metavar = "ADDR[:PORT]",

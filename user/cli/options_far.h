@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The options of an experiment with another host, a group of rows for every command that runs one.
  */
-#ifndef PKTLEDGER_OPTIONS_FAR_H
-#define PKTLEDGER_OPTIONS_FAR_H
+#ifndef PKTLEDGER_CLI_OPTIONS_FAR_H
+#define PKTLEDGER_CLI_OPTIONS_FAR_H
 
 #include "base/opt.h"
-#include "run/experiment.h"
+#include "experiment/experiment.h"
 
 struct far_options {
 	struct endpoint to; /* family 0: no other host */

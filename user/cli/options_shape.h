@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The options that shape traffic, a group of rows for every command that sends. */
-#ifndef PKTLEDGER_OPTIONS_SHAPE_H
-#define PKTLEDGER_OPTIONS_SHAPE_H
+#ifndef PKTLEDGER_CLI_OPTIONS_SHAPE_H
+#define PKTLEDGER_CLI_OPTIONS_SHAPE_H
 
-#include "engine/shape_text.h"
+#include "traffic/shape_text.h"
 #include "cli/options.h"
 
 struct shape_options {

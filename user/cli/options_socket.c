@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "run/receiver.h"
+#include "experiment/receiver.h"
 
 #define CPU_MAX 8191
 

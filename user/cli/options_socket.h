@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options of struct tuning: how sockets, threads and the reader work. Rows count from its start. */
-#ifndef PKTLEDGER_OPTIONS_SOCKET_H
-#define PKTLEDGER_OPTIONS_SOCKET_H
+#ifndef PKTLEDGER_CLI_OPTIONS_SOCKET_H
+#define PKTLEDGER_CLI_OPTIONS_SOCKET_H
 
 #include <linux/capability.h>
 
 #include "base/opt.h"
-#include "engine/rx.h"
-#include "engine/tx.h"
-#include "run/tuning.h"
+#include "traffic/rx.h"
+#include "traffic/tx.h"
+#include "traffic/tuning.h"
 
 extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options that `trace`, `top` and `export` share: what to look at, and how fine. */
-#ifndef PKTLEDGER_OPTIONS_TRACE_H
-#define PKTLEDGER_OPTIONS_TRACE_H
+#ifndef PKTLEDGER_CLI_OPTIONS_TRACE_H
+#define PKTLEDGER_CLI_OPTIONS_TRACE_H
 
 #include <linux/capability.h>
 
 #include "base/opt.h"
-#include "live/live.h"
+#include "monitor/live.h"
 
 struct trace_filters {
 	const char *netns, *ifname, *cgroup;

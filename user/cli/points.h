@@ -3,8 +3,8 @@
  * Trials that are known beforehand: the points of a sweep, the lines of a preset. A point is a
  * command line, so that every option works in it and is checked as ever.
  */
-#ifndef PKTLEDGER_POINTS_H
-#define PKTLEDGER_POINTS_H
+#ifndef PKTLEDGER_CLI_POINTS_H
+#define PKTLEDGER_CLI_POINTS_H
 
 #include "base/err.h"
 #include "base/opt_vary.h"

@@ -11,8 +11,8 @@
  * A line behind four blanks or a tab is one of `run`, and the remark behind it is the title of its
  * row. Words are divided by blanks, there are no quotes.
  */
-#ifndef PKTLEDGER_PRESET_H
-#define PKTLEDGER_PRESET_H
+#ifndef PKTLEDGER_CLI_PRESET_H
+#define PKTLEDGER_CLI_PRESET_H
 
 #include <stdio.h>
 

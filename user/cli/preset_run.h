@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* `run --preset`: the lines of a preset one behind the other, a row each. */
-#ifndef PKTLEDGER_PRESET_RUN_H
-#define PKTLEDGER_PRESET_RUN_H
+#ifndef PKTLEDGER_CLI_PRESET_RUN_H
+#define PKTLEDGER_CLI_PRESET_RUN_H
 
 #include "cli/report.h"
 

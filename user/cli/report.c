@@ -8,11 +8,11 @@
 
 #include "base/log.h"
 #include "host/caps.h"
-#include "host/env.h"
-#include "out/ledgerfile.h"
-#include "out/text.h"
-#include "out/trials.h"
-#include "peer/client.h"
+#include "diagnosis/env.h"
+#include "report/ledgerfile.h"
+#include "report/text.h"
+#include "report/trials.h"
+#include "experiment/client.h"
 
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL

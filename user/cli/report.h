@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What `run` shows of its trials: progress, text, JSON, a ledger file, and the exit status. */
-#ifndef PKTLEDGER_REPORT_H
-#define PKTLEDGER_REPORT_H
+#ifndef PKTLEDGER_CLI_REPORT_H
+#define PKTLEDGER_CLI_REPORT_H
 
 #include "cli/options.h"
 #include "cli/options_far.h"

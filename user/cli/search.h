@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Looks for the highest rates that lose nothing, or hardly anything: trials of `run`, picked by
- * run/mlrsearch.h. A trial is whole: sending stops, what is under way arrives, then the books close
+ * experiment/search/mlrsearch.h. A trial is whole: sending stops, what is under way arrives, then the books close
  * and counters are read. What was to be sent and was not counts as lost; what arrived twice counts
  * once.
  */
-#ifndef PKTLEDGER_SEARCH_H
-#define PKTLEDGER_SEARCH_H
+#ifndef PKTLEDGER_CLI_SEARCH_H
+#define PKTLEDGER_CLI_SEARCH_H
 
-#include "books/found.h"
+#include "experiment/search/found.h"
 #include "cli/report.h"
-#include "run/mlrsearch.h"
+#include "experiment/search/mlrsearch.h"
 
 struct search {
 	const struct run_options *o; /* of all trials, but for rate, count and duration */

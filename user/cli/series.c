@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "host/caps.h"
-#include "host/env.h"
-#include "out/json_solo.h"
-#include "out/rows.h"
+#include "diagnosis/env.h"
+#include "report/json_solo.h"
+#include "report/pointrows.h"
 
 /* What a point's words mean. */
 struct planned {

@@ -3,8 +3,8 @@
  * Runs points one behind the other and shows what became of each: a row of a table or of CSV, a
  * trial of a JSON document. One that fails loses nothing of those before it, nor those behind it.
  */
-#ifndef PKTLEDGER_SERIES_H
-#define PKTLEDGER_SERIES_H
+#ifndef PKTLEDGER_CLI_SERIES_H
+#define PKTLEDGER_CLI_SERIES_H
 
 #include "cli/points.h"
 #include "cli/report.h"

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "host/caps.h"
-#include "host/env.h"
-#include "out/json_solo.h"
-#include "peer/server.h"
-#include "run/watch.h"
+#include "diagnosis/env.h"
+#include "report/json_solo.h"
+#include "experiment/server.h"
+#include "base/watch.h"
 
 const struct opt serve_opts[] = {
 	{"serve", 0, OPT_FLAG, offsetof(struct serve_options, serve),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* `recv --serve`: its options, and what it says. */
-#ifndef PKTLEDGER_SERVE_H
-#define PKTLEDGER_SERVE_H
+#ifndef PKTLEDGER_CLI_SERVE_H
+#define PKTLEDGER_CLI_SERVE_H
 
 #include "cli/options.h"
 

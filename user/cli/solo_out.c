@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "out/ledgerfile.h"
+#include "report/ledgerfile.h"
 
 int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
 		  struct error *err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Where `send` and `recv` tell what happens: JSON on stdout, a ledger file, both or neither. */
-#ifndef PKTLEDGER_SOLO_OUT_H
-#define PKTLEDGER_SOLO_OUT_H
+#ifndef PKTLEDGER_CLI_SOLO_OUT_H
+#define PKTLEDGER_CLI_SOLO_OUT_H
 
 #include <linux/capability.h>
 
 #include "cli/options.h"
-#include "out/json.h"
+#include "report/json.h"
 
 struct solo_out {
 	const char *schema; /* static */

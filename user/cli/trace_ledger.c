@@ -8,9 +8,9 @@
 #include "base/ktime.h"
 #include "base/log.h"
 #include "base/when.h"
-#include "live/worst.h"
-#include "out/json_trace.h"
-#include "out/ledgerfile.h"
+#include "monitor/worst.h"
+#include "report/json_trace.h"
+#include "report/ledgerfile.h"
 
 #define ROWS_MAX     32 /* of an interval: in most there are a few */
 #define FLOWS_MAX    16

@@ -4,14 +4,14 @@
  * flows; those in which nothing happened are put together, up to a minute. A file that cannot be
  * written any more ends the writing, not the trace.
  */
-#ifndef PKTLEDGER_TRACE_LEDGER_H
-#define PKTLEDGER_TRACE_LEDGER_H
+#ifndef PKTLEDGER_CLI_TRACE_LEDGER_H
+#define PKTLEDGER_CLI_TRACE_LEDGER_H
 
 #include <json-c/json.h>
 
 #include "base/opt.h"
-#include "live/limits.h"
-#include "live/summary.h"
+#include "monitor/limits.h"
+#include "monitor/summary.h"
 
 struct trace_ledger_options {
 	const char *file;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* `trace` from the check of its options to its exit status: what it asks for, and what it shows. */
-#ifndef PKTLEDGER_TRACE_SESSION_H
-#define PKTLEDGER_TRACE_SESSION_H
+#ifndef PKTLEDGER_CLI_TRACE_SESSION_H
+#define PKTLEDGER_CLI_TRACE_SESSION_H
 
 #include "cli/events.h"
 #include "cli/options.h"

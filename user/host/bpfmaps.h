@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The BPF maps of this process and the memory that they take, as the kernel tells it. */
-#ifndef PKTLEDGER_BPFMAPS_H
-#define PKTLEDGER_BPFMAPS_H
+#ifndef PKTLEDGER_HOST_BPFMAPS_H
+#define PKTLEDGER_HOST_BPFMAPS_H
 
 #include <json-c/json.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Capabilities: which are missing, and giving up what is no longer needed. */
-#ifndef PKTLEDGER_CAPS_H
-#define PKTLEDGER_CAPS_H
+#ifndef PKTLEDGER_HOST_CAPS_H
+#define PKTLEDGER_HOST_CAPS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Where a process is in the hierarchy of control groups that gives CPU time. */
-#ifndef PKTLEDGER_CGROUP_H
-#define PKTLEDGER_CGROUP_H
+#ifndef PKTLEDGER_HOST_CGROUP_H
+#define PKTLEDGER_HOST_CGROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

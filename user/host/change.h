@@ -9,8 +9,8 @@
  *
  * Values are texts as the kernel or the tool writes them, without a newline at the end.
  */
-#ifndef PKTLEDGER_CHANGE_H
-#define PKTLEDGER_CHANGE_H
+#ifndef PKTLEDGER_HOST_CHANGE_H
+#define PKTLEDGER_HOST_CHANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

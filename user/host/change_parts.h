@@ -4,8 +4,8 @@
  * of values; change_file.c, change_ethtool.c and change_qdisc.c read and write them and make
  * commands of them, change_persist.c makes files; change_apply.c does, change_undo.c undoes.
  */
-#ifndef PKTLEDGER_CHANGE_PARTS_H
-#define PKTLEDGER_CHANGE_PARTS_H
+#ifndef PKTLEDGER_HOST_CHANGE_PARTS_H
+#define PKTLEDGER_HOST_CHANGE_PARTS_H
 
 #include <stdint.h>
 

@@ -22,8 +22,8 @@
  *   xsk:tx_invalid_descs                  XDP_STATISTICS
  *   xsk:tx_lost                           frames consumed with EBUSY
  */
-#ifndef PKTLEDGER_COUNTERS_H
-#define PKTLEDGER_COUNTERS_H
+#ifndef PKTLEDGER_HOST_COUNTERS_H
+#define PKTLEDGER_HOST_COUNTERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests to generic netlink families in a namespace. */
-#ifndef PKTLEDGER_GENL_H
-#define PKTLEDGER_GENL_H
+#ifndef PKTLEDGER_HOST_GENL_H
+#define PKTLEDGER_HOST_GENL_H
 
 #include <libmnl/libmnl.h>
 

@@ -8,8 +8,8 @@
  * asks it to, and at once when the owner dies, by SIGKILL too. Owner and guard hold the lock
  * together, so a free lock means that nobody is left to do it; journal_repair() does it then.
  */
-#ifndef PKTLEDGER_JOURNAL_H
-#define PKTLEDGER_JOURNAL_H
+#ifndef PKTLEDGER_HOST_JOURNAL_H
+#define PKTLEDGER_HOST_JOURNAL_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One entry of the journal: a file, its lock, and the value that it is about. */
-#ifndef PKTLEDGER_JOURNAL_ENTRY_H
-#define PKTLEDGER_JOURNAL_ENTRY_H
+#ifndef PKTLEDGER_HOST_JOURNAL_ENTRY_H
+#define PKTLEDGER_HOST_JOURNAL_ENTRY_H
 
 #include <limits.h>
 #include <stdbool.h>

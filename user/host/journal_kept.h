@@ -5,8 +5,8 @@
  * of their own, oldest first, each a record (host/journal_entry.h) with some lines more, and an
  * empty line. The file is replaced as a whole, so it is never half written.
  */
-#ifndef PKTLEDGER_JOURNAL_KEPT_H
-#define PKTLEDGER_JOURNAL_KEPT_H
+#ifndef PKTLEDGER_HOST_JOURNAL_KEPT_H
+#define PKTLEDGER_HOST_JOURNAL_KEPT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -16,8 +16,8 @@
  *
  * The devices are as the kernel makes them, but without GRO: no qdisc, no XDP, checksums offloaded.
  */
-#ifndef PKTLEDGER_LAB_H
-#define PKTLEDGER_LAB_H
+#ifndef PKTLEDGER_HOST_LAB_H
+#define PKTLEDGER_HOST_LAB_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

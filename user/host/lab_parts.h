@@ -3,8 +3,8 @@
  * What the files of the lab have in common: lab.c builds, of the parts in lab_link.c; lab_ready.c
  * waits, lab_name.c names.
  */
-#ifndef PKTLEDGER_LAB_PARTS_H
-#define PKTLEDGER_LAB_PARTS_H
+#ifndef PKTLEDGER_HOST_LAB_PARTS_H
+#define PKTLEDGER_HOST_LAB_PARTS_H
 
 #include "host/lab.h"
 

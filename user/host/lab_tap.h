@@ -3,8 +3,8 @@
  * The taps of a lab: a device at each end, and a thread of this process that carries frames from
  * one to the other, as a virtual machine's switch does.
  */
-#ifndef PKTLEDGER_LAB_TAP_H
-#define PKTLEDGER_LAB_TAP_H
+#ifndef PKTLEDGER_HOST_LAB_TAP_H
+#define PKTLEDGER_HOST_LAB_TAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* All devices of a namespace with their counters, in one request each: for many of them. */
-#ifndef PKTLEDGER_LINKS_H
-#define PKTLEDGER_LINKS_H
+#ifndef PKTLEDGER_HOST_LINKS_H
+#define PKTLEDGER_HOST_LINKS_H
 
 #include <linux/if_link.h>
 #include <net/if.h>

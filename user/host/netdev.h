@@ -3,8 +3,8 @@
  * Network devices over rtnetlink and the ethtool ioctl. All functions act in the namespace `ns`
  * (NULL: the calling thread's) and return 0 or -errno.
  */
-#ifndef PKTLEDGER_NETDEV_H
-#define PKTLEDGER_NETDEV_H
+#ifndef PKTLEDGER_HOST_NETDEV_H
+#define PKTLEDGER_HOST_NETDEV_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The part of netdev_get() that ethtool knows, and its commands. */
-#ifndef PKTLEDGER_NETDEV_ETHTOOL_H
-#define PKTLEDGER_NETDEV_ETHTOOL_H
+#ifndef PKTLEDGER_HOST_NETDEV_ETHTOOL_H
+#define PKTLEDGER_HOST_NETDEV_ETHTOOL_H
 
 #include "host/netdev.h"
 

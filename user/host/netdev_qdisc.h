@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Counters of a qdisc as rtnetlink tells them. */
-#ifndef PKTLEDGER_NETDEV_QDISC_H
-#define PKTLEDGER_NETDEV_QDISC_H
+#ifndef PKTLEDGER_HOST_NETDEV_QDISC_H
+#define PKTLEDGER_HOST_NETDEV_QDISC_H
 
 #include <libmnl/libmnl.h>
 

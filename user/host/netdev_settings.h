@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How a device is set up, as far as its driver tells by ethtool. */
-#ifndef PKTLEDGER_NETDEV_SETTINGS_H
-#define PKTLEDGER_NETDEV_SETTINGS_H
+#ifndef PKTLEDGER_HOST_NETDEV_SETTINGS_H
+#define PKTLEDGER_HOST_NETDEV_SETTINGS_H
 
 #include <stdbool.h>
 

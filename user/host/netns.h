@@ -3,8 +3,8 @@
  * Network namespaces held by file descriptors. An anonymous namespace has no name in the file
  * system: it dies with its last descriptor and thread, also when the program is killed.
  */
-#ifndef PKTLEDGER_NETNS_H
-#define PKTLEDGER_NETNS_H
+#ifndef PKTLEDGER_HOST_NETNS_H
+#define PKTLEDGER_HOST_NETNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
  *   link:rx_missed_errors   IFLA_STATS64
  *   qstat:rx-hw-drops       netdev-genl qstats-get, of the device; qstat:rx-0-hw-drops of a queue
  */
-#ifndef PKTLEDGER_NIC_H
-#define PKTLEDGER_NIC_H
+#ifndef PKTLEDGER_HOST_NIC_H
+#define PKTLEDGER_HOST_NIC_H
 
 #include <stdbool.h>
 #include <stdint.h>

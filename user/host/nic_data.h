@@ -3,8 +3,8 @@
  * Rows of the counter table, by maker. Read in the drivers of Linux 6.18, and checked against
  * recorded output; where older kernels differ, the row says so.
  */
-#ifndef PKTLEDGER_NIC_DATA_H
-#define PKTLEDGER_NIC_DATA_H
+#ifndef PKTLEDGER_HOST_NIC_DATA_H
+#define PKTLEDGER_HOST_NIC_DATA_H
 
 #include "host/nic.h"
 

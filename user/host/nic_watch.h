@@ -3,8 +3,8 @@
  * What a NIC had no room for since some time: losses that leave no event in the kernel and that
  * only a counter of its driver tells (nic_data.h). Where an event tells them too they are left out.
  */
-#ifndef PKTLEDGER_NIC_WATCH_H
-#define PKTLEDGER_NIC_WATCH_H
+#ifndef PKTLEDGER_HOST_NIC_WATCH_H
+#define PKTLEDGER_HOST_NIC_WATCH_H
 
 #include "host/counters.h"
 #include "host/nic.h"

@@ -3,8 +3,8 @@
  * Requests to rtnetlink in a namespace: one socket per request, opened there. A socket stays in
  * the namespace it was made in, so the thread is back in its own before anything is sent.
  */
-#ifndef PKTLEDGER_NL_H
-#define PKTLEDGER_NL_H
+#ifndef PKTLEDGER_HOST_NL_H
+#define PKTLEDGER_HOST_NL_H
 
 #include <libmnl/libmnl.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * not end in a newline is not believed, since its last digits may be missing.
  * All return 0 or -ENOMEM. `len` is without a terminating NUL; none is needed.
  */
-#ifndef PKTLEDGER_PROCNET_H
-#define PKTLEDGER_PROCNET_H
+#ifndef PKTLEDGER_HOST_PROCNET_H
+#define PKTLEDGER_HOST_PROCNET_H
 
 #include <stddef.h>
 #include <stdint.h>

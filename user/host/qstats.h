@@ -4,8 +4,8 @@
  * (Documentation/netlink/specs/netdev.yaml): `qstats-get`, Linux 6.10 and newer, and what XDP a
  * device can do: `dev-get`, 6.3 and newer. What the kernel or the driver does not have is absent.
  */
-#ifndef PKTLEDGER_QSTATS_H
-#define PKTLEDGER_QSTATS_H
+#ifndef PKTLEDGER_HOST_QSTATS_H
+#define PKTLEDGER_HOST_QSTATS_H
 
 #include <stdbool.h>
 #include <stdint.h>

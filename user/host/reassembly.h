@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Fragments of IP that wait for the rest of their datagram. */
-#ifndef PKTLEDGER_REASSEMBLY_H
-#define PKTLEDGER_REASSEMBLY_H
+#ifndef PKTLEDGER_HOST_REASSEMBLY_H
+#define PKTLEDGER_HOST_REASSEMBLY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* IPsec policies of a namespace (NETLINK_XFRM). No keys, no states. */
-#ifndef PKTLEDGER_XFRM_H
-#define PKTLEDGER_XFRM_H
+#ifndef PKTLEDGER_HOST_XFRM_H
+#define PKTLEDGER_HOST_XFRM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The AF_XDP sockets of a namespace and what their rings lost, by sock_diag: module xsk_diag, which
- * some kernels do not have (CONFIG_XDP_SOCKETS_DIAG; Debian's 6.1). See trace/xsk_walk.h for those.
+ * some kernels do not have (CONFIG_XDP_SOCKETS_DIAG; Debian's 6.1). See drops/xsk_walk.h for those.
  *
  * Of the counters rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no buffer) and frames that are
  * too long; with zero-copy rx_fill_ring_empty counts tries, not packets (STAGES 3.6).
  */
-#ifndef PKTLEDGER_XSK_DIAG_H
-#define PKTLEDGER_XSK_DIAG_H
+#ifndef PKTLEDGER_HOST_XSK_DIAG_H
+#define PKTLEDGER_HOST_XSK_DIAG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "base/json_put.h"
 #include "base/num.h"
 #include "base/when.h"
-#include "out/page.h"
+#include "report/page.h"
 #include "report/trialset.h"
 
 #define NAME_MAX_LEN 200

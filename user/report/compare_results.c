@@ -6,7 +6,7 @@
 #include "base/json_put.h"
 #include "report/compare.h"
 #include "report/rows.h"
-#include "trace/stagemap.h"
+#include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json_put.h"
-#include "live/describe.h"
+#include "monitor/describe.h"
 
 #define FIRST 64
 #define SHOWN 16

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/json_put.h"
-#include "books/hist.h"
-#include "out/json.h"
+#include "base/hist.h"
+#include "report/json.h"
 #include "report/endflows.h"
 #include "report/endindex.h"
 #include "report/packetfilter.h"

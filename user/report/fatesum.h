@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The fates of all numbers in a ledger file, added up: out/ledgerfile.h has the lines. */
+/* The fates of all numbers in a ledger file, added up: report/ledgerfile.h has the lines. */
 #ifndef PKTLEDGER_REPORT_FATESUM_H
 #define PKTLEDGER_REPORT_FATESUM_H
 

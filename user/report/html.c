@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "report/html_parts.h"
-#include "trace/stagemap.h"
+#include "drops/stagemap.h"
 
 static const char style[] =
 #include "report/html.css.h"

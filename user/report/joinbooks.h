@@ -8,7 +8,7 @@
 #ifndef PKTLEDGER_REPORT_JOINBOOKS_H
 #define PKTLEDGER_REPORT_JOINBOOKS_H
 
-#include "books/result.h"
+#include "ledger/result.h"
 #include "report/fatesum.h"
 
 /* What one end has told of the stream; runs ascend and do not overlap. */

@@ -25,7 +25,7 @@
 
 #include "base/err.h"
 #include "base/json_get.h"
-#include "out/ledgerfile.h"
+#include "report/ledgerfile.h"
 #include "report/fatesum.h"
 
 #define LOAD_LIMITS 1000

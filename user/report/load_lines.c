@@ -7,7 +7,7 @@
 
 #include "base/json_put.h"
 #include "base/when.h"
-#include "out/ledgerline.h"
+#include "report/ledgerline.h"
 #include "report/rows.h"
 #include "report/series.h"
 #include "report/trialset.h"

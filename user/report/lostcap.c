@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/json_put.h"
-#include "live/describe.h"
-#include "live/worst.h"
-#include "out/json_trace.h"
+#include "monitor/describe.h"
+#include "monitor/worst.h"
+#include "report/json_trace.h"
 #include "report/datagram.h"
 #include "report/packetfilter.h"
 #include "report/rows.h"
@@ -17,7 +17,7 @@
 
 #define SECOND	  1000000000ULL
 #define FLOWS_MAX 16
-#define COMMENT	  "pktledger: stage=" /* out/drop.h */
+#define COMMENT	  "pktledger: stage=" /* report/drop.h */
 #define BY	  (LIVE_BY_DEFAULT & ~LIVE_BIT(LIVE_DIRECTION))
 
 struct lostcap {
@@ -31,7 +31,7 @@ struct lostcap {
 	uint64_t strangers;		/* without a comment of ours */
 };
 
-/* What comments tell, beside the stage and the class: out/drop.c. */
+/* What comments tell, beside the stage and the class: report/drop.c. */
 static const enum live_field fields[] = {LIVE_STAGE,	LIVE_CLASS,  LIVE_REASON,
 					 LIVE_LOCATION, LIVE_HOOK,   LIVE_IFNAME,
 					 LIVE_NETNS,	LIVE_SOCKET, LIVE_PROCESS};

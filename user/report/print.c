@@ -6,8 +6,8 @@
 
 #include "base/num.h"
 #include "base/when.h"
-#include "out/text.h"
-#include "out/text_solo.h"
+#include "report/text.h"
+#include "report/text_solo.h"
 #include "report/print_parts.h"
 #include "report/reread.h"
 #include "report/trialset.h"

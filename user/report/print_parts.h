@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_REPORT_PRINT_PARTS_H
 #define PKTLEDGER_REPORT_PRINT_PARTS_H
 
-#include "out/page.h"
+#include "report/page.h"
 #include "report/print.h"
 
 struct page print_page(const struct print_view *v, uint64_t most);

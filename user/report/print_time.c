@@ -5,7 +5,7 @@
 #include "base/when.h"
 #include "report/print_parts.h"
 #include "report/steps.h"
-#include "trace/stagemap.h"
+#include "drops/stagemap.h"
 
 #define WORST_SHOWN 5
 #define DAY	    86400000000000ULL

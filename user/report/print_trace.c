@@ -4,8 +4,8 @@
 
 #include "base/num.h"
 #include "base/when.h"
-#include "out/text_parts.h"
-#include "out/text_trace.h"
+#include "report/text_parts.h"
+#include "report/text_trace.h"
 #include "report/print_parts.h"
 #include "report/reread.h"
 #include "report/rows.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "out/rows.h"
-#include "out/text_found.h"
+#include "report/pointrows.h"
+#include "report/text_found.h"
 #include "report/print_parts.h"
 #include "report/reread.h"
 #include "report/trialset.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/when.h"
-#include "engine/tx.h"
+#include "traffic/tx.h"
 #include "report/rows.h"
 
 #define COPY(to, o, key) snprintf(to, sizeof(to), "%s", json_get_text(o, key))

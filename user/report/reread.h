@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * From the JSON of a run back to the model, so that it prints as it did then. The opposite of
- * out/json.h, for what its printer shows.
+ * report/json.h, for what its printer shows.
  */
 #ifndef PKTLEDGER_REPORT_REREAD_H
 #define PKTLEDGER_REPORT_REREAD_H
 
 #include "base/json_get.h"
-#include "books/result.h"
-#include "books/found.h"
-#include "out/header.h"
+#include "ledger/result.h"
+#include "experiment/search/found.h"
+#include "report/header.h"
 
 /* Texts that the model only points to are borrowed from the JSON. */
 void reread_header(const struct json_object *start, struct run_header *head);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "out/json_found.h"
+#include "report/json_found.h"
 #include "report/reread.h"
 #include "report/rows.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From the JSON of a trace back to the tables that it was made of: out/json_trace.h. */
+/* From the JSON of a trace back to the tables that it was made of: report/json_trace.h. */
 #ifndef PKTLEDGER_REPORT_ROWS_H
 #define PKTLEDGER_REPORT_ROWS_H
 
 #include "base/json_get.h"
-#include "live/table.h"
+#include "monitor/table.h"
 
 /* The fields that the rows of a trace are told apart by; `start`: its event. */
 unsigned rows_by(const struct json_object *start);

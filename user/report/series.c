@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/when.h"
-#include "live/worst.h"
-#include "out/json_trace.h"
+#include "monitor/worst.h"
+#include "report/json_trace.h"
 #include "report/rows.h"
 
 #define FLOWS_MAX 32 /* in a sum; the rest is told as others */

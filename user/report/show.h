@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_REPORT_SHOW_H
 #define PKTLEDGER_REPORT_SHOW_H
 
-#include "out/json.h"
+#include "report/json.h"
 #include "report/print.h"
 
 struct show_view {

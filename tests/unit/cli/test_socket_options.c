@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The socket engine's plans: segments, fragments, a reader that stalls, options that exclude
+ * engines. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "drops/arrivals.h"
+#include "host/reassembly.h"
+#include "cli/options_socket.h"
+#include "traffic/reader.h"
+
+/* All segments together are one IP packet; 64 at most. */
+static void segments_fill_a_packet(void **state)
+{
+	(void)state;
+	assert_int_equal(socket_segments(AF_INET, 18), 64);
+	assert_int_equal(socket_segments(AF_INET, 1023), 64);
+	assert_int_equal(socket_segments(AF_INET, 1024), 63);
+	assert_int_equal(socket_segments(AF_INET, 1472), 44);
+	assert_int_equal(socket_segments(AF_INET6, 1452), 45);
+	assert_int_equal(socket_segments(AF_INET, 65507), 1);
+	assert_int_equal(socket_segments(AF_INET, 70000), 1);
+}
+
+static void best_length_has_full_fragments(void **state)
+{
+	(void)state;
+	assert_int_equal(reassembly_best_payload(false, 1500), 65112);
+	assert_int_equal((65112 + 8) % 1480, 0);
+	assert_int_equal(reassembly_best_payload(true, 1500), 45 * 1448 - 8);
+	assert_int_equal(reassembly_best_payload(false, 9000), 7 * 8976 - 8);
+	assert_int_equal(reassembly_best_payload(false, 65535), 65507);
+	assert_int_equal(reassembly_best_payload(false, 40000), 40000 - 28);
+	assert_int_equal(reassembly_best_payload(false, 20), 0);
+}
+
+static void pause_is_two_times(void **state)
+{
+	static const char *const bad[] = {"",	   "/",	    "1ms",	   "1ms/",     "/1ms",
+					  "0/1ms", "1ms/0", "1ms/1ms/1ms", "-1ms/1ms", "1x/1ms"};
+	struct reader r = {};
+
+	(void)state;
+	assert_int_equal(reader_parse_pause("100ms/900us", &r.pause_ns, &r.read_ns), 0);
+	assert_int_equal(r.pause_ns, 100000000);
+	assert_int_equal(r.read_ns, 900000);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(reader_parse_pause(bad[i], &r.pause_ns, &r.read_ns), -EINVAL);
+}
+
+static void pauses_come_again(void **state)
+{
+	const struct reader r = {.pause_ns = 10, .read_ns = 30}, never = {};
+
+	(void)state;
+	assert_int_equal(reader_pause(&r, 100, 100), 10);
+	assert_int_equal(reader_pause(&r, 100, 109), 1);
+	assert_int_equal(reader_pause(&r, 100, 110), 0);
+	assert_int_equal(reader_pause(&r, 100, 139), 0);
+	assert_int_equal(reader_pause(&r, 100, 140), 10);
+	assert_int_equal(reader_pause(&never, 100, 140), 0);
+}
+
+static enum status check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
+			 bool ipv6, unsigned payload)
+{
+	struct error err = {};
+
+	tuning_check(t, tx, rx, ipv6, payload, 1500, &err);
+	return err.status;
+}
+
+static void options_name_their_engine(void **state)
+{
+	const struct tuning gso = {.send.gso = true}, gro = {.receive.gro = true},
+			    threads = {.rx_threads = 2}, none = {};
+
+	(void)state;
+	assert_int_equal(check(&none, &tx_xsk, &rx_xsk, false, 512), STATUS_OK);
+	assert_int_equal(check(&gso, &tx_xsk, &rx_socket, false, 512), STATUS_USAGE);
+	assert_int_equal(check(&gso, &tx_socket, &rx_xsk, false, 512), STATUS_OK);
+	assert_int_equal(check(&gro, &tx_xsk, &rx_xsk, false, 512), STATUS_USAGE);
+	assert_int_equal(check(&threads, NULL, &rx_xsk, false, 512), STATUS_USAGE);
+	assert_int_equal(check(&threads, NULL, &rx_socket, false, 512), STATUS_OK);
+}
+
+/* A segment is never fragmented. */
+static void gso_needs_the_mtu(void **state)
+{
+	const struct tuning gso = {.send.gso = true};
+
+	(void)state;
+	assert_int_equal(check(&gso, &tx_socket, &rx_socket, false, 1472), STATUS_OK);
+	assert_int_equal(check(&gso, &tx_socket, &rx_socket, false, 1473), STATUS_USAGE);
+	assert_int_equal(check(&gso, &tx_socket, &rx_socket, true, 1453), STATUS_USAGE);
+}
+
+static void group_is_multicast_of_the_family(void **state)
+{
+	struct tuning t = {};
+
+	(void)state;
+	assert_int_equal(num_endpoint("239.1.2.3", &t.receive.group), 0);
+	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_OK);
+	assert_int_equal(check(&t, NULL, &rx_socket, true, 0), STATUS_USAGE);
+	assert_int_equal(num_endpoint("198.18.0.1", &t.receive.group), 0);
+	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_USAGE);
+	assert_int_equal(num_endpoint("239.1.2.3:99", &t.receive.group), 0);
+	assert_int_equal(check(&t, NULL, &rx_socket, false, 0), STATUS_USAGE);
+}
+
+static void buckets_are_powers_of_two(void **state)
+{
+	(void)state;
+	for (uint64_t v = 1; v < 5000; v++) {
+		unsigned b = arrivals_bucket(v);
+
+		assert_in_range(v, arrivals_bucket_from(b), arrivals_bucket_to(b));
+	}
+	assert_int_equal(arrivals_bucket(1), 0);
+	assert_int_equal(arrivals_bucket(4), 2);
+	assert_int_equal(arrivals_bucket(5), 3);
+	assert_int_equal(arrivals_bucket(UINT64_MAX), ARRIVALS_BUCKETS - 1);
+}
+
+static void gaps_by_length(void **state)
+{
+	struct gaps a = {}, b = {};
+
+	(void)state;
+	gaps_note(&a, 0);
+	gaps_note(&a, 1);
+	gaps_note(&a, 4);
+	gaps_note(&b, 3);
+	gaps_add(&a, &b);
+	assert_int_equal(a.count, 3);
+	assert_int_equal(a.packets, 8);
+	assert_int_equal(a.longest, 4);
+	assert_int_equal(a.length[2], 2);
+}
+
+/* A host that does not know TAI - UTC stamps 37 s away. */
+static void clocks_are_doubted(void **state)
+{
+	struct arrivals a = {.latency = {.measured = true, .min = 5000}};
+
+	(void)state;
+	assert_null(arrivals_clock_doubt(&a));
+	a.latency.min = 37000200000;
+	assert_non_null(strstr(arrivals_clock_doubt(&a), "TAI"));
+	a.latency.min = 3600000000000;
+	assert_non_null(strstr(arrivals_clock_doubt(&a), "differ"));
+	a = (struct arrivals){.negative = 1};
+	assert_non_null(strstr(arrivals_clock_doubt(&a), "before"));
+	a = (struct arrivals){.latency = {.measured = true, .min = 1000, .max = 3600000000000}};
+	assert_non_null(strstr(arrivals_clock_doubt(&a), "was set"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments_fill_a_packet),
+		cmocka_unit_test(best_length_has_full_fragments),
+		cmocka_unit_test(pause_is_two_times),
+		cmocka_unit_test(pauses_come_again),
+		cmocka_unit_test(options_name_their_engine),
+		cmocka_unit_test(gso_needs_the_mtu),
+		cmocka_unit_test(group_is_multicast_of_the_family),
+		cmocka_unit_test(buckets_are_powers_of_two),
+		cmocka_unit_test(gaps_by_length),
+		cmocka_unit_test(clocks_are_doubted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The screen of `top`, drawn without a terminal. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/top/draw.h"
+#include "cli/top/view.h"
+
+#define SECOND 1000000000ULL
+
+struct fixture {
+	struct live_table now, total;
+	struct view_device devices[2];
+	struct view_input in;
+	struct view view;
+	struct canvas c;
+};
+
+static const char *netns = ""; /* of the rows that are added */
+
+static void add(struct live_table *t, enum stage stage, enum noise noise, const char *reason,
+		const char *socket, const char *process, uint64_t packets)
+{
+	struct live_row row = {.stage = stage, .noise = noise};
+
+	live_row_begin(&row, "", "");
+	row.text[LIVE_DIRECTION] = "rx";
+	row.text[LIVE_REASON] = reason;
+	row.text[LIVE_IFNAME] = "eth0";
+	row.text[LIVE_NETNS] = netns;
+	row.text[LIVE_SOCKET] = socket;
+	row.text[LIVE_PROCESS] = process;
+	row.counts =
+		(struct live_counts){.events = packets, .packets = packets, .bytes = packets * 540};
+	assert_true(table_add(t, &row, ~0u));
+}
+
+static void set_up(struct fixture *f, unsigned cols, unsigned rows)
+{
+	memset(f, 0, sizeof(*f));
+	f->view.order = TABLE_BY_PACKETS;
+	assert_int_equal(table_init(&f->now, LIVE_ROWS), 0);
+	assert_int_equal(table_init(&f->total, LIVE_ROWS), 0);
+	add(&f->now, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd", 60240);
+	add(&f->now, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 622);
+	add(&f->total, STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "198.18.0.2:5060", "sipd",
+	    1203112);
+	add(&f->total, STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "", "", 9000);
+	add(&f->total, STAGE_QDISC, NOISE_LOSS, "QDISC_DROP", "", "", 17);
+	add(&f->total, STAGE_L2, NOISE_BENIGN, "OTHERHOST", "", "", 4000);
+	f->devices[0] = (struct view_device){"eth0", "", 812000, 3.4e9, 1200, 1e6, 311};
+	f->devices[1] = (struct view_device){"v-rx", "lab-rx", 5, 4000, 0, 0, 0};
+	f->in = (struct view_input){
+		.now = &f->now,
+		.total = &f->total,
+		.time_ns = 60 * SECOND,
+		.interval_ns = 2 * SECOND,
+		.traffic = {812000, 3.4e9, 1200, 1e6, 781000, 1100},
+		.devices = f->devices,
+		.n_devices = 2,
+		.what = "udp port 5060",
+		.host = "sick",
+		.clock_text = "12:03:44",
+	};
+	assert_int_equal(canvas_resize(&f->c, cols, rows), 0);
+}
+
+static void tear_down(struct fixture *f)
+{
+	table_free(&f->now);
+	table_free(&f->total);
+	canvas_free(&f->c);
+}
+
+/* The screen as text; to be looked at with TOP_SHOW=1. */
+static const char *drawn(struct fixture *f)
+{
+	static char text[65536];
+	char line[1024];
+	size_t at = 0;
+
+	view_draw(&f->view, &f->in, &f->c);
+	for (unsigned y = 0; y < f->c.rows; y++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s\n",
+				       canvas_line(&f->c, y, line, sizeof(line)));
+	if (getenv("TOP_SHOW"))
+		fprintf(stderr, "%s\n", text);
+	return text;
+}
+
+static void assert_shows(const char *screen, const char *what)
+{
+	if (!strstr(screen, what))
+		fail_msg("no \"%s\" in:\n%s", what, screen);
+}
+
+static void assert_hides(const char *screen, const char *what)
+{
+	if (strstr(screen, what))
+		fail_msg("\"%s\" in:\n%s", what, screen);
+}
+
+static void test_sizes(void **state)
+{
+	static const unsigned sizes[][2] = {{80, 24}, {200, 60}, {60, 16}, {133, 40}};
+	struct fixture f;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		const char *screen;
+
+		set_up(&f, sizes[i][0], sizes[i][1]);
+		view_add(&f.view, &f.in);
+		screen = drawn(&f);
+		assert_shows(screen, "pktledger top  sick  udp port 5060");
+		assert_shows(screen, "12:03:44  2 s");
+		assert_shows(screen, "in 812k/s ▶ nic_ring");
+		assert_shows(screen, "▼30.1k");
+		assert_shows(screen, "▼311");
+		assert_shows(screen, "read 781k/s");
+		if (sizes[i][1] >= 24)
+			assert_shows(screen, "out 1.2k/s");
+		assert_hides(screen, "too small");
+		tear_down(&f);
+	}
+}
+
+static void test_too_small(void **state)
+{
+	static const unsigned sizes[][2] = {{20, 5}, {1, 1}, {59, 40}, {80, 15}, {0, 0}};
+	struct fixture f;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		set_up(&f, sizes[i][0], sizes[i][1]);
+		if (sizes[i][0] >= 20)
+			assert_shows(drawn(&f), "too small");
+		else
+			drawn(&f);
+		tear_down(&f);
+	}
+}
+
+static void test_table(void **state)
+{
+	struct fixture f;
+	const char *screen;
+
+	(void)state;
+	set_up(&f, 120, 40);
+	screen = drawn(&f);
+	assert_shows(screen, "30.1k     16.3M      1.2M  rcvbuf");
+	assert_shows(screen, "198.18.0.2:5060  sipd");
+	assert_hides(screen, "OTHERHOST");
+	view_key(&f.view, 'g', false);
+	screen = drawn(&f);
+	assert_shows(screen, "SOCKET_RCVBUFF");
+	assert_shows(screen, "by reasons");
+	/* what has lost before stands behind what loses now */
+	assert_true(strstr(screen, "QDISC_DROP") > strstr(screen, "NETFILTER_DROP"));
+	view_key(&f.view, 'b', false);
+	assert_shows(drawn(&f), "OTHERHOST");
+	view_key(&f.view, 'o', false);
+	screen = drawn(&f);
+	assert_true(strstr(screen, "NETFILTER_DROP") < strstr(screen, "SOCKET_RCVBUFF"));
+	view_key(&f.view, 'd', false);
+	screen = drawn(&f);
+	assert_shows(screen, "lab-rx/v-rx");
+	assert_shows(screen, "3.4G");
+	view_key(&f.view, 'h', false);
+	assert_shows(drawn(&f), "group by sockets");
+	view_key(&f.view, 'x', false); /* any key leaves it */
+	assert_hides(drawn(&f), "group by sockets");
+	tear_down(&f);
+}
+
+/* Where there is no room for all columns, namespaces are cut before processes are. */
+static void test_columns_fit(void **state)
+{
+	struct fixture f;
+	const char *screen;
+
+	(void)state;
+	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
+	set_up(&f, 80, 24);
+	netns = "";
+	screen = drawn(&f);
+	assert_shows(screen, "rcvbuf     cni-8d0f4bd7…  198.18.0.2:5060  sipd");
+	assert_shows(screen, "netns          socket           process");
+	tear_down(&f);
+	netns = "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd";
+	set_up(&f, 200, 60);
+	netns = "";
+	assert_shows(drawn(&f), "cni-8d0f4bd7-ffa6-27c1-5a55-b98abf5b0cbd  198.18.0.2:5060  sipd");
+	tear_down(&f);
+}
+
+static void test_keys(void **state)
+{
+	struct view v = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < view_grouping_count(false); i++)
+		assert_false(view_key(&v, 'g', false));
+	assert_int_equal(v.grouping, 0);
+	assert_int_equal(view_grouping_count(true), view_grouping_count(false) + 1);
+	view_key(&v, VIEW_UP, false);
+	assert_int_equal(v.scroll, 0);
+	view_key(&v, VIEW_PAGE_DOWN, false);
+	view_key(&v, VIEW_UP, false);
+	assert_int_equal(v.scroll, 9);
+	view_key(&v, VIEW_PAGE_UP, false);
+	assert_int_equal(v.scroll, 0);
+	assert_false(view_key(&v, 'x', false));
+	assert_true(view_key(&v, 'q', false));
+}
+
+/* The last minute: what was a minute ago is gone. */
+static void test_history(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	set_up(&f, 120, 40);
+	view_add(&f.view, &f.in);
+	assert_true(f.view.history[STAGE_RCVBUF][0] == 30120);
+	assert_true(f.view.history[STAGE_NETFILTER][0] == 311);
+	assert_true(f.view.history[STAGE_L2][0] == 0);
+	assert_shows(drawn(&f), "█");
+	table_clear(&f.now);
+	for (unsigned i = 0; i < VIEW_HISTORY; i++)
+		view_add(&f.view, &f.in);
+	assert_int_equal(f.view.filled, VIEW_HISTORY);
+	assert_true(f.view.history[STAGE_RCVBUF][0] == 0);
+	assert_hides(drawn(&f), "█");
+	tear_down(&f);
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} numbers[] = {{0, "0"},	{0.5, "0.5"},	 {9.96, "10"},	   {811.7, "812"},
+		       {999.4, "999"},	{999.6, "1.0k"}, {30120, "30.1k"}, {812000, "812k"},
+		       {3.4e9, "3.4G"}, {1e6, "1M"}};
+	char buf[16];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		assert_string_equal(draw_number(buf, sizeof(buf), numbers[i].v), numbers[i].text);
+}
+
+static void test_plain_characters(void **state)
+{
+	struct fixture f;
+	const char *screen;
+
+	(void)state;
+	set_up(&f, 80, 24);
+	f.c.ascii = true;
+	f.in.host = "h\x01\xff\xc3\xa4\xe4\xb8\x96";
+	view_add(&f.view, &f.in);
+	screen = drawn(&f);
+	assert_shows(screen, "in 812k/s > nic_ring - xdp");
+	assert_shows(screen, "v30.1k");
+	assert_shows(screen, "h??\xc3\xa4?"); /* a letter is one, a wide sign would break columns */
+	tear_down(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_too_small),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_columns_fit),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_plain_characters),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

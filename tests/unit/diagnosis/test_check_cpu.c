@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* CPUs and interrupts as sysfs and /proc/irq show them, from the files to the findings. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+
+#include "check_host.h"
+#include "fake_root.h"
+#include "host/change_parts.h"
+#include "base/proc.h"
+
+#define CPU "sys/devices/system/cpu/cpu"
+
+static int root;
+
+static int begin(void **state)
+{
+	int ret = fake_begin(state);
+
+	root = ret ? -1 : proc_root(fake_root);
+	return root < 0 ? -1 : 0;
+}
+
+static int end_tree(void **state)
+{
+	close(root);
+	return fake_end(state);
+}
+
+static void cpu_file(unsigned cpu, const char *file, const char *content)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), CPU "%u/%s", cpu, file);
+	fake_file(path, content);
+}
+
+/* As intel_pstate and intel_idle have it; the fourth state is disabled on CPU 1. */
+static void laptop(void)
+{
+	static const struct {
+		const char *name, *latency;
+	} states[] = {{"POLL\n", "0\n"}, {"C1E\n", "10\n"}, {"C6\n", "133\n"}, {"C10\n", "890\n"}};
+
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		cpu_file(cpu, "cpufreq/scaling_governor", "powersave\n");
+		cpu_file(cpu, "cpufreq/scaling_cur_freq", cpu ? "800000\n" : "2899991\n");
+		cpu_file(cpu, "cpufreq/cpuinfo_max_freq", "3000000\n");
+		for (unsigned i = 0; i < 4; i++) {
+			char file[48];
+
+			snprintf(file, sizeof(file), "cpuidle/state%u/name", i);
+			cpu_file(cpu, file, states[i].name);
+			snprintf(file, sizeof(file), "cpuidle/state%u/latency", i);
+			cpu_file(cpu, file, states[i].latency);
+			snprintf(file, sizeof(file), "cpuidle/state%u/disable", i);
+			cpu_file(cpu, file, cpu && i == 3 ? "1\n" : "0\n");
+		}
+	}
+}
+
+/* What the tree tells instead of what the host was made with. */
+static void read_cpus(struct host *h, unsigned n)
+{
+	struct facts_cpus *cpus = &h->f.cpus;
+
+	cpus->n = cpus->online = n;
+	for (unsigned i = 0; i < n; i++)
+		cpus->at[i] = (struct facts_cpu){.online = true, .ticked = true, .idle = 0.9};
+	facts_cpus_read(root, cpus);
+}
+
+static void cpus_of_a_laptop(void **state)
+{
+	struct host *h = healthy_host();
+	const struct facts_cpu *cpu = h->f.cpus.at;
+
+	(void)state;
+	laptop();
+	read_cpus(h, 2);
+	assert_string_equal(cpu[0].governor, "powersave");
+	assert_int_equal(cpu[0].mhz, 2899);
+	assert_int_equal(cpu[0].mhz_max, 3000);
+	assert_string_equal(cpu[0].idle_state, "C10");
+	assert_int_equal(cpu[0].idle_latency_us, 890);
+	assert_string_equal(cpu[1].idle_state, "C6");
+	assert_int_equal(cpu[1].idle_latency_us, 133);
+	end(h, &(struct check_findings){0});
+}
+
+/* A guest has no such files, and numbers may be none. */
+static void cpus_that_tell_nothing(void **state)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	(void)state;
+	cpu_file(0, "cpufreq/scaling_cur_freq", "<unknown>\n");
+	cpu_file(0, "cpufreq/cpuinfo_max_freq", "\n");
+	cpu_file(0, "cpuidle/state0/latency", "-1\n");
+	read_cpus(h, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct facts_cpu *cpu = &h->f.cpus.at[i];
+
+		assert_string_equal(cpu->governor, "");
+		assert_true(!cpu->mhz && !cpu->mhz_max && !cpu->idle_latency_us);
+	}
+	ring(h);
+	judge_host(h, &list);
+	assert_null(by_id(&list, "cpu-governor"));
+	end(h, &list);
+}
+
+static void slow_governor(void **state)
+{
+	struct host *h = healthy_host();
+	const struct check_finding *c;
+	struct check_findings list;
+
+	(void)state;
+	laptop();
+	read_cpus(h, 2);
+	judge_host(h, &list);
+	assert_int_equal(list.n, 0); /* no loss, no finding */
+	check_findings_free(&list);
+
+	ring(h);
+	judge_host(h, &list);
+	c = by_id(&list, "cpu-governor");
+	assert_non_null(c);
+	assert_string_equal(c->finding.evidence, "CPU 1 at 800 of 3000 MHz");
+	assert_string_equal(c->finding.current, "governor powersave");
+	assert_int_equal(c->n_changes, 1); /* the other one runs fast */
+	assert_int_equal(c->changes[0].kind, CHANGE_GOVERNOR);
+	assert_string_equal(c->changes[0].name, "1");
+	assert_string_equal(c->changes[0].wanted, "performance");
+	assert_string_equal(c->changes[0].old, "powersave");
+	check_findings_free(&list);
+
+	cpu_file(1, "cpufreq/scaling_governor", "performance\n");
+	read_cpus(h, 2);
+	judge_host(h, &list);
+	assert_null(by_id(&list, "cpu-governor"));
+	end(h, &list);
+}
+
+static void governor_is_written(void **state)
+{
+	struct netns ns = {.fd = root}; /* any but -1, which is this one */
+	const struct change_at at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
+	char value[JOURNAL_VALUE_SIZE], text[32];
+
+	(void)state;
+	laptop();
+	ns.sysfs = openat(root, "sys", O_PATH | O_DIRECTORY);
+	assert_true(ns.sysfs >= 0);
+	assert_int_equal(change_file_read(&at, value), 0);
+	assert_string_equal(value, "powersave");
+	assert_int_equal(change_file_write(&at, "performance"), 0);
+	assert_true(proc_read(root, text, sizeof(text), CPU "1/cpufreq/scaling_governor") > 0);
+	assert_string_equal(text, "performance");
+	assert_true(proc_read(root, text, sizeof(text), CPU "0/cpufreq/scaling_governor") > 0);
+	assert_string_equal(text, "powersave");
+	close(ns.sysfs);
+}
+
+/* The numbers are at the PCI device, which a virtio one sits on. */
+static void interrupts_of_devices(void **state)
+{
+	struct netns ns = {.fd = -1};
+	unsigned irq[FACTS_IRQS];
+
+	(void)state;
+	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/67", "msix\n");
+	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/64", "msix\n");
+	fake_file("sys/devices/pci0/0000:01:00.0/msi_irqs/not-a-number", "msix\n");
+	fake_link("sys/class/net/eth0/device", "../../../devices/pci0/0000:01:00.0");
+	fake_file("sys/devices/pci0/0000:02:00.0/msi_irqs/38", "msix\n");
+	fake_file("sys/devices/pci0/0000:02:00.0/virtio2/features", "1\n");
+	fake_link("sys/class/net/eth1/device", "../../../devices/pci0/0000:02:00.0/virtio2");
+	fake_file("sys/class/net/v0/mtu", "1500\n");
+	ns.sysfs = openat(root, "sys", O_PATH | O_DIRECTORY);
+	assert_int_equal(irq_numbers(&ns, "eth0", irq, FACTS_IRQS), 2);
+	assert_int_equal(irq[0], 64);
+	assert_int_equal(irq[1], 67);
+	assert_int_equal(irq_numbers(&ns, "eth0", irq, 1), 1);
+	assert_int_equal(irq_numbers(&ns, "eth1", irq, FACTS_IRQS), 1);
+	assert_int_equal(irq[0], 38);
+	assert_int_equal(irq_numbers(&ns, "v0", irq, FACTS_IRQS), 0);
+	assert_int_equal(irq_numbers(&ns, "none", irq, FACTS_IRQS), 0);
+	close(ns.sysfs);
+}
+
+static void affinities(void **state)
+{
+	static const struct {
+		const char *allowed, *effective;
+		int target;
+		bool moving;
+	} rows[] = {
+		{"0-3\n", "2\n", 2, false}, /* any of four, and it is the third */
+		{"0\n", "1\n", 1, true},    /* not come since it was changed */
+		{"0,4-6\n", "3\n", 3, true},   {"0,2-6,8\n", "3\n", 3, false},
+		{"0-3\n", "0-3\n", -1, false}, /* a chip that spreads them itself */
+		{"1\n", NULL, 1, false},       /* no effective one is told */
+		{"0-3\n", NULL, -1, false},    {"0-3\n", "\n", -1, false}, /* it is not started */
+		{NULL, NULL, -1, false},
+	};
+	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+	struct facts_irq irq[16];
+
+	(void)state;
+	for (unsigned i = 0; i < n; i++) {
+		char path[64];
+
+		irq[i] = (struct facts_irq){.irq = 64 + i};
+		snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", 64 + i);
+		if (rows[i].allowed)
+			fake_file(path, rows[i].allowed);
+		snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", 64 + i);
+		if (rows[i].effective)
+			fake_file(path, rows[i].effective);
+	}
+	irq_affinities(root, irq, n);
+	for (unsigned i = 0; i < n; i++) {
+		if (irq[i].target != rows[i].target)
+			fail_msg("row %u: CPU %d", i, irq[i].target);
+		assert_int_equal(irq[i].moving, rows[i].moving);
+		assert_memory_equal(irq[i].allowed, rows[i].allowed ? rows[i].allowed : "",
+				    strlen(irq[i].allowed));
+	}
+	assert_string_equal(irq[0].allowed, "0-3");
+}
+
+static void names_of_drivers(void **state)
+{
+	static const struct {
+		const char *name;
+		bool receives;
+	} rows[] = {
+		{"eth0-TxRx-3", true},	   {"ice-eth0-TxRx-0", true},
+		{"eth0-rx-0", true},	   {"virtio1-input.0", true},
+		{"eth0-rxtx-1", true},	   {"mlx5_comp3@pci:0", true},
+		{"eth0-Tx-Rx-0", true},	   {"virtio1-output.0", false},
+		{"virtio1-config", false}, {"mlx5_async0@pci:0", false},
+		{"eth0-tx-0", false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct facts_irq irq = {.irq = 1};
+
+		snprintf(irq.name, sizeof(irq.name), "%s", rows[i].name);
+		if (irq_receives(&irq) != rows[i].receives)
+			fail_msg("%s", rows[i].name);
+	}
+}
+
+/* Queues whose interrupts are off because they are never empty: by where these would go. */
+static void polled_queues(void **state)
+{
+	struct host *h = healthy_host();
+	struct facts_link *l = &h->f.link[0];
+	const struct check_finding *c;
+	struct check_findings list;
+
+	(void)state;
+	busy(h);
+	for (unsigned i = 0; i < 4; i++) {
+		char path[64];
+
+		l->irq[i] = (struct facts_irq){.irq = 64 + i, .cpu = -1, .name = "eth1-TxRx"};
+		snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", 64 + i);
+		fake_file(path, i == 3 ? "1\n" : "0\n");
+	}
+	irq_affinities(root, l->irq, 4);
+	l->irq[4] = (struct facts_irq){
+		.irq = 70, .fired = 9, .most = 9, .cpu = 0, .target = 0, .name = "eth1-tx-0"};
+	l->n_irqs = 5;
+	judge_host(h, &list);
+	assert_int_equal(list.n, 1);
+	c = &list.at[0];
+	assert_string_equal(c->finding.id, "nic-irq");
+	assert_string_equal(c->subject, "eth1");
+	assert_non_null(strstr(c->finding.text, "CPU 0 serves 3 queues"));
+	assert_non_null(strstr(c->finding.evidence, "interrupts 64, 65, 66"));
+	assert_int_equal(c->changes[0].kind, CHANGE_IRQ);
+	check_findings_free(&list);
+
+	l->irq[0].moving = l->irq[1].moving = true; /* done, and will take effect */
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
+	check_findings_free(&list);
+
+	l->n_irqs = 4;
+	l->rx_packets = 0; /* it has nothing to do with it */
+	judge_host(h, &list);
+	assert_string_equal(list.at[0].finding.id, "cpu-softirq");
+	assert_string_equal(list.at[0].subject, "");
+	end(h, &list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(cpus_of_a_laptop, begin, end_tree),
+		cmocka_unit_test_setup_teardown(cpus_that_tell_nothing, begin, end_tree),
+		cmocka_unit_test_setup_teardown(slow_governor, begin, end_tree),
+		cmocka_unit_test_setup_teardown(governor_is_written, begin, end_tree),
+		cmocka_unit_test_setup_teardown(interrupts_of_devices, begin, end_tree),
+		cmocka_unit_test_setup_teardown(affinities, begin, end_tree),
+		cmocka_unit_test_setup_teardown(names_of_drivers, begin, end_tree),
+		cmocka_unit_test_setup_teardown(polled_queues, begin, end_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What check reads: its parsers on recorded texts, whole and cut at every place. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "diagnosis/facts.h"
+
+/* A recorded file without the lines that describe it ("# "). To be freed. */
+static char *load(const char *name)
+{
+	char path[128], line[4096], *text = calloc(1, 65536);
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/fixtures/%s", name);
+	f = fopen(path, "r");
+	if (!f || !text)
+		fail_msg("cannot open %s (run from the top of the tree)", path);
+	while (fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, "# ", 2))
+			continue;
+		assert_true(n + strlen(line) < 65536);
+		strcpy(text + n, line);
+		n += strlen(line);
+	}
+	fclose(f);
+	return text;
+}
+
+static void cpu_shares(void **state)
+{
+	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
+	char *b = load("check/stat-before.txt"), *a = load("check/stat-after.txt");
+
+	(void)state;
+	cpu_sample_parse(before, b);
+	cpu_sample_parse(after, a);
+	facts_cpus_rates(cpus, before, after);
+	assert_int_equal(cpus->n, 2);
+	assert_int_equal(cpus->online, 2);
+	assert_true(cpus->at[0].ticked);
+	/* cpu0: 3 user, 25 system, 30 idle, 43 softirq: 101 ticks */
+	assert_float_equal(cpus->at[0].softirq, 43.0 / 101, 1e-9);
+	assert_float_equal(cpus->at[0].idle, 30.0 / 101, 1e-9);
+	assert_float_equal(cpus->at[1].softirq, 0, 1e-9);
+	assert_float_equal(cpus->steal, 0, 1e-9);
+	free(before);
+	free(after);
+	free(cpus);
+	free(a);
+	free(b);
+}
+
+static void cpu_that_came(void **state)
+{
+	struct cpu_sample *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+	struct facts_cpus *cpus = calloc(1, sizeof(*cpus));
+
+	(void)state;
+	/* a host that was just booted */
+	cpu_sample_parse(before, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 0 0 0 100 0 0 0 0 0 0\n");
+	cpu_sample_parse(after, "cpu  9 9 9 9 9 9 9 9 0 0\n"
+				"cpu0 0 0 0 150 0 0 0 50 0 0\ncpu3 1 1 1 1 1 1 1 1 0 0\n"
+				"cpu9999 1 1 1 1 1 1 1 1 0 0\ncpu1 1 2\nintr 5\n");
+	facts_cpus_rates(cpus, before, after);
+	assert_int_equal(cpus->n, 4);
+	assert_int_equal(cpus->online, 2);
+	assert_false(cpus->at[3].ticked);
+	assert_false(cpus->at[1].online);
+	assert_float_equal(cpus->steal, 0.5, 1e-9);
+	free(before);
+	free(after);
+	free(cpus);
+}
+
+static void interrupts(void **state)
+{
+	static const unsigned wanted[] = {64, 65, 66, 67, 68, 164};
+	char *b = load("check/interrupts-queues-before.txt");
+	char *a = load("check/interrupts-queues-after.txt");
+	struct facts_irq irq[FACTS_IRQS];
+
+	(void)state;
+	assert_int_equal(irq_rates(b, a, wanted, 6, irq), 5);
+	assert_int_equal(irq[0].irq, 64);
+	assert_int_equal(irq[0].fired, 8000);
+	assert_int_equal(irq[0].cpu, 0);
+	assert_string_equal(irq[0].name, "eth0-TxRx-0");
+	assert_int_equal(irq[1].fired, 7000);
+	assert_int_equal(irq[1].cpu, 0);
+	/* 4294967290 to 94 is 100, and 10 on another CPU */
+	assert_int_equal(irq[2].fired, 110);
+	assert_int_equal(irq[2].most, 100);
+	assert_int_equal(irq[3].cpu, -1);
+	assert_int_equal(irq[4].irq, 164);
+	assert_int_equal(irq[4].cpu, 3); /* the third column is CPU3 */
+	assert_string_equal(irq[4].name, "mlx5_comp3@pci:0000:01:00.0");
+	free(a);
+	free(b);
+}
+
+static void interrupts_of_virtio(void **state)
+{
+	static const unsigned wanted[] = {37, 38, 39};
+	char *b = load("check/interrupts-virtio-before.txt");
+	char *a = load("check/interrupts-virtio-after.txt");
+	struct facts_irq irq[FACTS_IRQS];
+
+	(void)state;
+	assert_int_equal(irq_rates(b, a, wanted, 3, irq), 3);
+	assert_string_equal(irq[1].name, "virtio2-input.0");
+	/* A CPU that went away shifts the columns: nothing is said. */
+	assert_int_equal(irq_rates("CPU0 CPU1\n38: 1 2 x\n", "CPU0\n38: 3 x\n", wanted, 3, irq), 0);
+	assert_int_equal(irq_rates("", "", wanted, 3, irq), 0);
+	free(a);
+	free(b);
+}
+
+static void sockets(void **state)
+{
+	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+	char *text = load("proc/udp-1.txt");
+
+	(void)state;
+	facts_socks_parse(after, AF_INET, text);
+	assert_int_equal(after->n, 1);
+	assert_int_equal(after->at[0].port, 5001);
+	assert_int_equal(after->at[0].inode, 174809);
+	assert_int_equal(after->at[0].queued, 212992);
+	assert_int_equal(after->at[0].drops, 4744);
+	assert_false(after->at[0].connected);
+	facts_socks_rates(before, after);
+	assert_int_equal(after->at[0].lost, 4744); /* opened meanwhile */
+	*before = *after;
+	before->at[0].drops = UINT32_MAX - 255; /* the counter has 32 bits */
+	facts_socks_rates(before, after);
+	assert_int_equal(after->at[0].lost, 5000);
+	assert_int_equal(after->at[0].queued_before, 212992);
+
+	memset(after, 0, sizeof(*after));
+	after->port = 9;
+	facts_socks_parse(after, AF_INET, text);
+	assert_int_equal(after->n, 0);
+	assert_int_equal(after->all, 1);
+	free(text);
+	free(before);
+	free(after);
+}
+
+#define MANY 10000
+
+/* `n` sockets, of which the last `lossy` have lost `drops` each. */
+static void parse_many(struct facts_socks *socks, unsigned n, unsigned lossy, unsigned drops)
+{
+	char *text = malloc(n * 128), *at = text;
+
+	assert_non_null(text);
+	for (unsigned i = 0; i < n; i++)
+		at += sprintf(at,
+			      "%5u: 00000000:%04X 00000000:0000 07 00000000:00000000 00:00000000 "
+			      "00000000 0 0 %u 2 0000000000000000 %u\n",
+			      i, 1000 + i, 100000 + i, i + lossy < n ? 0 : drops);
+	memset(socks, 0, sizeof(*socks));
+	facts_socks_parse(socks, AF_INET, text);
+	free(text);
+}
+
+static unsigned sum_of_lost(const struct facts_socks *socks)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < socks->n; i++)
+		sum += socks->at[i].lost;
+	return sum;
+}
+
+/* Those that lose are kept, wherever they stand, and what they lost long ago is not of now. */
+static void many_sockets(void **state)
+{
+	struct facts_socks *before = calloc(1, sizeof(*before)), *after = calloc(1, sizeof(*after));
+
+	(void)state;
+	parse_many(before, MANY, 3, 0);
+	parse_many(after, MANY, 3, 7);
+	assert_int_equal(after->all, MANY);
+	assert_int_equal(after->n, FACTS_SOCKS);
+	assert_int_equal(after->more, MANY - FACTS_SOCKS);
+	assert_false(after->more_lose);
+	facts_socks_rates(before, after);
+	assert_int_equal(sum_of_lost(after), 3 * 7);
+	parse_many(before, MANY, 3, 7);
+	facts_socks_rates(before, after);
+	assert_int_equal(sum_of_lost(after), 0);
+
+	parse_many(before, MANY, MANY - 100, 7);
+	parse_many(after, MANY, MANY - 50, 7);
+	assert_true(before->more_lose);
+	facts_socks_rates(before, after);
+	assert_int_equal(sum_of_lost(after), 0);
+	free(before);
+	free(after);
+}
+
+static void taps(void **state)
+{
+	char *packet = load("check/packet.txt"), *raw = load("check/raw.txt");
+	char *raw6 = load("check/raw6.txt");
+	struct facts_taps t = {.taps = 0};
+
+	(void)state;
+	facts_taps_parse_packet(&t, packet);
+	assert_int_equal(t.taps, 1); /* of all protocols; the other is of IP only */
+	assert_int_equal(t.tap[0].inode, 795909);
+	facts_taps_parse_raw(&t, raw);
+	facts_taps_parse_raw(&t, raw6);
+	assert_int_equal(t.raws, 2); /* UDP, not ICMP */
+	assert_int_equal(t.raw[0].inode, 795911);
+	assert_int_equal(t.raw[1].inode, 795913);
+	free(packet);
+	free(raw);
+	free(raw6);
+}
+
+static void tables(void **state)
+{
+	char *sockstat = load("check/sockstat.txt"), *arp = load("check/stat-arp_cache.txt");
+	char *conntrack = load("check/stat-nf_conntrack.txt");
+	char *nfqueue = load("check/nfnetlink_queue.txt");
+	uint64_t v = 7;
+
+	(void)state;
+	assert_true(sockstat_value(sockstat, "TCP", "mem", &v));
+	assert_int_equal(v, 43);
+	assert_true(sockstat_value(sockstat, "FRAG", "memory", &v));
+	assert_int_equal(v, 0);
+	assert_false(sockstat_value(sockstat, "UDPLITE", "mem", &v)); /* not of the next line */
+	assert_false(sockstat_value(sockstat, "UD", "mem", &v));
+
+	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "entries",
+				false, &v));
+	assert_int_equal(v, 16); /* each CPU's line tells the whole table */
+	assert_true(stat_column("entries drop\n00000010 00000001\n00000010 0000000a\n", "drop",
+				true, &v));
+	assert_int_equal(v, 11);
+	assert_true(stat_column(arp, "entries", false, &v));
+	assert_true(stat_column(conntrack, "early_drop", true, &v));
+	assert_int_equal(v, 0);
+	assert_false(stat_column(conntrack, "early", true, &v));
+	assert_int_equal(nfqueue_drops(nfqueue), 35);
+	free(sockstat);
+	free(arp);
+	free(conntrack);
+	free(nfqueue);
+}
+
+static void groups(void **state)
+{
+	struct group_stat s;
+
+	(void)state;
+	s = group_stat_parse(
+		"usage_usec 9\nnr_periods 100\nnr_throttled 30\nthrottled_usec 2500\n");
+	assert_true(s.known);
+	assert_int_equal(s.throttled, 30);
+	assert_int_equal(s.throttled_ns, 2500000);
+	s = group_stat_parse("nr_periods 100\nnr_throttled 30\nthrottled_time 2500\n");
+	assert_true(s.known);
+	assert_int_equal(s.throttled_ns, 2500);
+	/* A group without the controller has only its usage. */
+	assert_false(group_stat_parse("usage_usec 9\nuser_usec 9\nsystem_usec 0\n").known);
+	assert_false(group_stat_parse("").known);
+}
+
+static void qdiscs(void **state)
+{
+	static const struct {
+		const char *value, *qdisc;
+	} rows[] = {
+		{"default fq_codel limit 10240", "fq_codel limit 10240"},
+		{"pfifo handle 8001: limit 1000", "pfifo limit 1000"},
+		{"mq handle 0:", "mq"},
+		{"noqueue", "noqueue"},
+	};
+	struct facts_link *link = calloc(1, sizeof(*link));
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		facts_link_qdisc(link, rows[i].value);
+		assert_string_equal(link->qdisc, rows[i].qdisc);
+	}
+	free(link);
+}
+
+/* A socket of this process, and one that nobody has. */
+static void owners(void **state)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct facts_owner owner[2] = {{.inode = UINT64_MAX}};
+	const struct facts_owner *o;
+	char name[16]; /* valgrind gives us its own */
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	owner[1].inode = st.st_ino;
+	facts_owners_find(owner, 2, 0); /* others may be closed to us */
+	o = facts_owner_of(owner, 2, st.st_ino);
+	assert_non_null(o);
+	assert_int_equal(o->pid, getpid());
+	assert_int_equal(prctl(PR_GET_NAME, name), 0);
+	assert_string_equal(o->process, name);
+	assert_int_equal(facts_owner_of(owner, 2, UINT64_MAX)->pid, 0);
+	assert_null(facts_owner_of(owner, 2, 1));
+	owner[0] = (struct facts_owner){.inode = st.st_ino};
+	assert_int_equal(facts_owners_find(owner, 1, getppid()), 0); /* not the parent's */
+	assert_int_equal(owner[0].pid, 0);
+	close(fd);
+}
+
+/* No parser reads beyond a text that ends in the middle, or trips over it. */
+static void cut_texts(void **state)
+{
+	static const char *const files[] = {
+		"check/stat-after.txt",	    "check/interrupts-queues-after.txt",
+		"check/packet.txt",	    "check/raw.txt",
+		"check/raw6.txt",	    "check/sockstat.txt",
+		"check/stat-arp_cache.txt", "check/nfnetlink_queue.txt",
+		"proc/udp-1.txt",	    "proc/softnet_stat-1.txt",
+	};
+	static const unsigned wanted[] = {64, 65, 66, 67, 164};
+	struct cpu_sample *cpus = calloc(1, sizeof(*cpus));
+	struct facts_socks *socks = calloc(1, sizeof(*socks));
+	struct facts_irq irq[FACTS_IRQS];
+	uint64_t v;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char *whole = load(files[i]);
+
+		for (size_t n = 0; n <= strlen(whole); n++) {
+			char *part = strndup(whole, n); /* its end is the end of the memory */
+			struct facts_taps t = {.taps = 0};
+
+			cpu_sample_parse(cpus, part);
+			irq_rates(whole, part, wanted, 5, irq);
+			irq_rates(part, part, wanted, 5, irq);
+			memset(socks, 0, sizeof(*socks));
+			facts_socks_parse(socks, AF_INET, part);
+			facts_taps_parse_packet(&t, part);
+			facts_taps_parse_raw(&t, part);
+			sockstat_value(part, "UDP", "mem", &v);
+			stat_column(part, "table_fulls", true, &v);
+			nfqueue_drops(part);
+			group_stat_parse(part);
+			free(part);
+		}
+		free(whole);
+	}
+	free(cpus);
+	free(socks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpu_shares), cmocka_unit_test(cpu_that_came),
+		cmocka_unit_test(interrupts), cmocka_unit_test(interrupts_of_virtio),
+		cmocka_unit_test(sockets),    cmocka_unit_test(taps),
+		cmocka_unit_test(tables),     cmocka_unit_test(groups),
+		cmocka_unit_test(owners),     cmocka_unit_test(qdiscs),
+		cmocka_unit_test(cut_texts),  cmocka_unit_test(many_sockets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "diagnosis/findings_data.h"
+
+/* 5000 datagrams of 100 bytes to a reader that stands still (tests/fixtures/proc/udp-1.txt). */
+static const struct finding_facts burst = {
+	.lost = 4744,
+	.sent = 5000,
+	.port = 5001,
+	.rcvbuf = 212992,
+	.rmem_max = 212992,
+	.truesize = 832,
+	.arrival_pps = 100000,
+};
+
+/* A million at full speed, read at two thirds of it. */
+static const struct finding_facts overload = {
+	.lost = 300603,
+	.sent = 1000000,
+	.process = "reader",
+	.rcvbuf = 212992,
+	.rmem_max = 212992,
+	.truesize = 1280,
+	.arrival_pps = 900000,
+	.read_pps = 629000,
+};
+
+static const struct finding_facts every_fact = {
+	.lost = 18446744073709551615ULL,
+	.sent = 18446744073709551615ULL,
+	.reason = "FRAG_REASM_TIMEOUT_WITH_A_LONG_NAME",
+	.location = "__netif_receive_skb_core_with_a_long_name",
+	.ifname = "fifteen-letters",
+	.process = "fifteen-letters",
+	.port = 65535,
+	.hook = "postrouting",
+	.ttl = 255,
+	.mtu = 65535,
+	.arrival_pps = 123456789,
+	.read_pps = 23456789,
+	.rcvbuf = 2147483647,
+	.rmem_max = 2147483647,
+	.truesize = 66000,
+	.udp_mem = {1844674407370955161, 1844674407370955161, 1844674407370955161},
+	.page_bytes = 4096,
+	.netdev_max_backlog = 2147483647,
+	.qdisc = "pfifo_head_drop",
+	.qdisc_limit = "limit 4294967295p",
+	.ring_now = 4096,
+	.ring_max = 8192,
+	.rp_filter = "1",
+	.window_ns = 999999999999,
+	.total = 18446744073709551615ULL,
+	.since = "it was opened",
+	.counter = "ethtool:fifteen-letters:port_rx_nodesc_drops_and_more",
+	.qdisc_wanted = "pfifo limit 4294967295",
+	.reader = "the thread fifteen-letters of fifteen-letters 4194304 (one of 4294967295 "
+		  "processes that have the socket)",
+	.reader_ns = 18446744073709551615ULL,
+	.reader_run_ns = 1,
+	.reader_throttled_ns = 18446744073709551615ULL,
+	.reader_sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
+	.queue_samples = 1000,
+	.queue_bytes = 2147483647,
+	.arrival_most_pps = 123456789,
+	.rules = "a counter of rule 4294967295 in the chain of a long name 18446744073709551615 "
+		 "and so on, "
+		 "as long as a text may be: it ends after 200 characters, which are nearly "
+		 "reached, here",
+	.rule_chain = "netdev a-table-with-a-long-name-of-some-forty-chars a-chain-with-a-name",
+};
+
+static void burst_fits_a_buffer(void **state)
+{
+	struct finding f;
+
+	(void)state;
+	/* 256 packets fit: 4744 are 19 fillings. With 2000 lost it is a burst. */
+	struct finding_facts facts = burst;
+
+	facts.lost = 2000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-burst");
+	/* 212992 + 2000 * 832 = 1876992; setsockopt takes half */
+	assert_string_equal(f.command, "sysctl -w net.core.rmem_max=938496");
+	assert_string_equal(f.undo, "sysctl -w net.core.rmem_max=212992");
+	assert_non_null(strstr(f.wanted, "SO_RCVBUF 938496 (gives 1876992)"));
+	assert_non_null(strstr(f.evidence, "the buffer holds 256"));
+	assert_non_null(strstr(f.evidence, "a burst of 2.56 ms at 100k packets/s"));
+	assert_non_null(strstr(f.evidence, "2000 packets lost, 40 % of those sent"));
+	assert_non_null(strstr(f.current, "SO_RCVBUF 212992"));
+	assert_true(f.risk[0]);
+}
+
+static void no_sysctl_where_none_is_needed(void **state)
+{
+	struct finding_facts facts = burst;
+	struct finding f;
+
+	(void)state;
+	facts.lost = 100;
+	facts.rmem_max = 16 << 20;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-burst");
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.undo, "");
+	assert_true(f.wanted[0]);
+
+	facts.rmem_max = 0; /* unknown: no command on a guess */
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+}
+
+static void overload_is_no_burst(void **state)
+{
+	struct finding_facts facts = overload;
+	struct finding f;
+
+	(void)state;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-slow");
+	assert_non_null(strstr(f.text, "faster than reader read them"));
+	assert_non_null(strstr(f.evidence, "read 629k packets/s"));
+	assert_non_null(strstr(f.wanted, "faster reader"));
+	assert_string_equal(f.command, "sysctl -w net.core.rmem_max=192492416");
+
+	/* No buffer of 1 GiB and more is advised. */
+	facts.lost = 3000000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.wanted, "a faster reader");
+	assert_string_equal(f.risk, "");
+}
+
+static void without_facts_no_numbers(void **state)
+{
+	const struct finding_facts facts = {.lost = 7};
+	struct finding f;
+
+	(void)state;
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		assert_int_equal(findings_for_stage(s, &facts, &f), 0);
+		assert_int_equal(f.stage, s);
+		assert_true(f.text[0]);
+		assert_string_equal(f.evidence, "7 packets lost");
+		assert_string_equal(f.undo, "");
+		assert_null(strpbrk(f.text, "{}[]"));
+		assert_null(strpbrk(f.command, "{}[]"));
+	}
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.current, "");
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_string_equal(f.command, "");
+	assert_int_equal(findings_for_stage(STAGE_NONE, &facts, &f), -ENOENT);
+}
+
+static void whole(const char *field, size_t size)
+{
+	if (strlen(field) + 1 >= size)
+		fail_msg("cut: %s", field);
+	assert_null(strpbrk(field, "{}[]"));
+}
+
+/* Each bracket is closed before the next is opened. */
+static void balanced(const char *text)
+{
+	const char *open = text ? text : "";
+
+	while ((open = strpbrk(open, "{["))) {
+		const char *close = strpbrk(open + 1, *open == '{' ? "}[" : "][");
+
+		assert_non_null(close);
+		assert_int_equal(*close, *open == '{' ? '}' : ']');
+		open++;
+	}
+}
+
+static void row_is_well_formed(const struct finding_row *row)
+{
+	const char *const fields[] = {
+		row->text,	    row->evidence,   row->current,	 row->wanted,
+		row->command,	    row->risk,	     row->change.ifname, row->change.name,
+		row->change.wanted, row->change.old,
+	};
+
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		balanced(fields[i]);
+	assert_true(row->text && *row->text);
+	assert_true(!row->change.name == !row->change.wanted);
+	/* What changes the host says what that may break. */
+	assert_true(!row->change.name || row->risk || row->stage == STAGE_QDISC);
+	assert_ptr_equal(finding_row(row->id), row); /* the id is its own */
+	if (!finding_about(row->id))
+		fail_msg("no paragraph about %s", row->id);
+}
+
+static void rows_and_paragraphs(void **state)
+{
+	unsigned states;
+
+	(void)state;
+	for (unsigned i = 0; i < finding_rows_n; i++)
+		row_is_well_formed(&finding_rows[i]);
+	for (states = 0; finding_state(states); states++)
+		row_is_well_formed(finding_state(states));
+	assert_int_equal(finding_abouts_n, finding_rows_n + states);
+	for (unsigned i = 0; i < finding_abouts_n; i++)
+		assert_non_null(finding_row(finding_abouts[i].id));
+	assert_null(finding_row("pl-none"));
+	assert_null(finding_about("pl-none"));
+}
+
+/* Counters that were watched: what moved, at which rate, and what was there before. */
+static void watched_counters(void **state)
+{
+	struct finding_facts facts = {
+		.lost = 500,
+		.window_ns = 500000000,
+		.total = 7000,
+		.since = "boot",
+		.ifname = "eth1",
+		.reason = "IP_RPFILTER",
+		.rp_filter = "1",
+	};
+	struct finding f;
+	struct change change;
+
+	(void)state;
+	assert_int_equal(findings_with_change(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(f.id, "ip-rpfilter");
+	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7000 since boot");
+	assert_int_equal(change.kind, CHANGE_SYSCTL);
+	assert_string_equal(change.name, "net/ipv4/conf/eth1/rp_filter");
+	assert_string_equal(change.wanted, "2");
+	assert_string_equal(change.old, "1");
+	assert_string_equal(f.command, "sysctl -w net.ipv4.conf.eth1.rp_filter=2");
+
+	facts.ifname = NULL; /* no change of an interface that is not known */
+	assert_int_equal(findings_with_change(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_string_equal(change.name, "");
+	assert_string_equal(f.command, "");
+	assert_string_equal(f.undo, "");
+}
+
+/* A reader that ran, waited and was throttled for these shares of a second, per mille. */
+static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttled, unsigned fill)
+{
+	struct finding_facts f = overload;
+
+	f.read_pps = 0;
+	f.reader = "sip[7]";
+	f.reader_ns = 1000000000;
+	f.reader_run_ns = run * 1000000ULL;
+	f.reader_wait_ns = wait * 1000000ULL;
+	f.reader_throttled_ns = throttled * 1000000ULL;
+	f.reader_sleeps_in = "hrtimer_nanosleep";
+	f.queue_samples = 10;
+	f.queue_bytes = f.rcvbuf * fill / 1000;
+	return f;
+}
+
+static void why_it_was_full(void **state)
+{
+	const struct {
+		struct finding_facts facts;
+		const char *id, *text, *evidence;
+	} cases[] = {
+		{reader(990, 5, 0, 950), "rcvbuf-busy", "although sip[7] ran all the time",
+		 "in 1.00 s with losses the reader ran 99 % of the time, waited for a CPU 0 %"},
+		{reader(400, 600, 0, 950), "rcvbuf-cpu", "sip[7] had to wait for a CPU",
+		 "waited for a CPU 60 %, slept 0 %"},
+		{reader(400, 600, 550, 950), "rcvbuf-quota", "used up the CPU quota",
+		 "the quota withheld 550 ms of CPU time"},
+		{reader(10, 10, 0, 950), "rcvbuf-asleep", "sip[7] did not read it",
+		 "slept 98 % (in hrtimer_nanosleep); the queue was 95 % full"},
+		{reader(30, 10, 0, 20), "rcvbuf-bursts", "for moments only",
+		 "the queue was 2 % full"},
+		/* what moves between the cases is told as before */
+		{reader(500, 100, 0, 950), "rcvbuf", NULL, NULL},
+	};
+	struct finding_facts facts;
+	struct finding f;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &cases[i].facts, &f), 0);
+		assert_string_equal(f.id, cases[i].id);
+		if (cases[i].text)
+			assert_non_null(strstr(f.text, cases[i].text));
+		if (cases[i].evidence && !strstr(f.evidence, cases[i].evidence))
+			fail_msg("%s", f.evidence);
+	}
+	/* 166 packets of 1280 bytes, at 100,000 a second and less */
+	facts = reader(990, 5, 0, 950);
+	facts.arrival_pps = 0;
+	facts.arrival_most_pps = 100000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_non_null(strstr(f.evidence, "holds 166: a burst of 1.66 ms at 100k packets/s;"));
+	/* without samples of the queue sleep is no cause */
+	facts = reader(10, 10, 0, 0);
+	facts.queue_samples = 2;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf");
+	facts.reader_stopped = true;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf-stopped");
+	/* nor is anything said without a reader */
+	facts.reader_ns = 0;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_string_equal(f.id, "rcvbuf");
+	assert_null(strstr(f.evidence, "reader"));
+}
+
+static void rules(void **state)
+{
+	struct finding_facts facts = {.lost = 300, .hook = "input"};
+	struct finding f;
+
+	(void)state;
+	facts.rules = "no counter tells which: rule 7 of chain inet t input";
+	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f), 0);
+	assert_string_equal(f.id, "netfilter");
+	assert_string_equal(f.evidence, "300 packets lost; no counter tells which: rule 7 of chain "
+					"inet t input");
+	facts.rules = "rule 6 of chain inet t input: 300 packets";
+	facts.rule_chain = "inet t input";
+	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f), 0);
+	assert_string_equal(f.id, "netfilter-rule");
+	assert_string_equal(f.command, "nft -a list chain inet t input");
+}
+
+/* The longest values fit everywhere, and every name in braces is a fact. */
+static void nothing_is_cut(void **state)
+{
+	static const char *const reasons[] = {"NEIGH_QUEUEFULL", "IP_INHDR",  "PKT_TOO_BIG",
+					      "IP_RPFILTER",	 "OTHERHOST", NULL};
+
+	(void)state;
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		for (unsigned r = 0; r < sizeof(reasons) / sizeof(reasons[0]); r++) {
+			struct finding_facts facts = every_fact;
+			struct finding f;
+
+			if (reasons[r])
+				facts.reason = reasons[r];
+			facts.lost = r & 1 ? facts.lost : 16000;
+			/* the conditions of a full buffer by turns */
+			facts.reader_ns = r == 4 ? 0 : facts.reader_ns;
+			facts.reader_stopped = r == 0;
+			facts.reader_throttled_ns = r == 1 ? facts.reader_throttled_ns : 0;
+			facts.reader_run_ns = r == 2 ? UINT64_MAX : 1;
+			facts.queue_bytes = r == 3 ? 1 : facts.queue_bytes;
+			assert_int_equal(findings_for_stage(s, &facts, &f), 0);
+			whole(f.text, sizeof(f.text));
+			whole(f.evidence, sizeof(f.evidence));
+			whole(f.current, sizeof(f.current));
+			whole(f.wanted, sizeof(f.wanted));
+			whole(f.command, sizeof(f.command));
+			whole(f.undo, sizeof(f.undo));
+			whole(f.risk, sizeof(f.risk));
+		}
+	}
+}
+
+static void commands(void **state)
+{
+	struct finding_facts facts = {
+		.lost = 10,
+		.ifname = "v-rx",
+		.netdev_max_backlog = 1000,
+		.udp_mem = {100, 200, 300},
+		.page_bytes = 4096,
+		.ring_now = 256,
+		.ring_max = 4096,
+		.port = 28779,
+		.reason = "IP_INHDR",
+		.ttl = 1,
+	};
+	struct finding f;
+
+	(void)state;
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=2000");
+	assert_string_equal(f.undo, "sysctl -w net.core.netdev_max_backlog=1000");
+	facts.netdev_max_backlog = 1; /* twice that would lose nearly as many */
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=1000");
+	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f), 0);
+	assert_string_equal(f.command, "sysctl -w net.ipv4.udp_mem='200 400 600'");
+	assert_string_equal(f.undo, "sysctl -w net.ipv4.udp_mem='100 200 300'");
+	assert_non_null(strstr(f.current, "at most 1228800 bytes"));
+	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f), 0);
+	assert_string_equal(f.command, "ethtool -G v-rx rx 4096");
+	assert_string_equal(f.undo, "ethtool -G v-rx rx 256");
+	assert_int_equal(findings_for_stage(STAGE_UDP_LOOKUP, &facts, &f), 0);
+	assert_string_equal(f.command, "ss -ulpn sport = :28779");
+	assert_int_equal(findings_for_stage(STAGE_IP_FORWARD, &facts, &f), 0);
+	assert_string_equal(f.id, "ip-ttl");
+	assert_string_equal(f.current, "TTL 1");
+	facts.ring_now = 4096;
+	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f), 0);
+	assert_string_equal(f.id, "nic-ring-busy");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(burst_fits_a_buffer),
+		cmocka_unit_test(no_sysctl_where_none_is_needed),
+		cmocka_unit_test(overload_is_no_burst),
+		cmocka_unit_test(without_facts_no_numbers),
+		cmocka_unit_test(rows_and_paragraphs),
+		cmocka_unit_test(watched_counters),
+		cmocka_unit_test(why_it_was_full),
+		cmocka_unit_test(rules),
+		cmocka_unit_test(nothing_is_cut),
+		cmocka_unit_test(commands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "drops/cgroup.h"
+#include "diagnosis/reading.h"
+#include "host/sockmem.h"
+#include "diagnosis/threads.h"
+#include "fake_root.h"
+
+#define MS 1000000ULL
+
+static int root;
+
+static int begin(void **state)
+{
+	if (fake_begin(state))
+		return -1;
+	root = proc_root(fake_root);
+	return root < 0 ? -1 : 0;
+}
+
+static int end(void **state)
+{
+	close(root);
+	return fake_end(state);
+}
+
+/* Of process 100: time on a CPU and time waiting for one, ms. */
+static void schedstat(int tid, uint64_t run_ms, uint64_t wait_ms)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "proc/100/task/%d/schedstat", tid);
+	snprintf(text, sizeof(text), "%llu %llu 17\n", (unsigned long long)(run_ms * MS),
+		 (unsigned long long)(wait_ms * MS));
+	fake_file(path, text);
+}
+
+static void thread(int tid, const char *name, uint64_t run_ms, uint64_t wait_ms)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "proc/100/task/%d/stat", tid);
+	snprintf(text, sizeof(text), "%d (%s) S 1 2 3 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 500 1 2\n",
+		 tid, name);
+	fake_file(path, text);
+	snprintf(path, sizeof(path), "proc/100/task/%d/syscall", tid);
+	fake_file(path, "running\n");
+	schedstat(tid, run_ms, wait_ms);
+}
+
+static void receives(int tid, int fd)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "proc/100/task/%d/syscall", tid);
+	snprintf(text, sizeof(text), "%ld 0x%x 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
+		 (long)SYS_recvfrom, fd);
+	fake_file(path, text);
+}
+
+static void times_of_threads(void **state)
+{
+	const struct thread *th;
+	struct threads *t = malloc(sizeof(*t));
+
+	(void)state;
+	thread(100, "main", 1000, 10);
+	thread(101, "busy", 5000, 20);
+	threads_init(t, root, 100, 7, false);
+	assert_null(threads_reader(t));
+	assert_int_equal(threads_sample(t, true), 0);
+	assert_int_equal(t->all, 2);
+
+	schedstat(100, 1001, 10);
+	schedstat(101, 5600, 220);
+	thread(102, "new", 40, 5); /* what it has done is all its own */
+	threads_sample(t, true);
+	threads_keep(t, true);
+	th = threads_reader(t);
+	assert_string_equal(th->name, "busy");
+	assert_int_equal(th->run_ns, 600 * MS);
+	assert_int_equal(th->wait_ns, 200 * MS);
+	assert_int_equal(t->at[2].run_ns, 40 * MS);
+	assert_int_equal(t->at[2].wait_ns, 5 * MS);
+
+	/* an interval that is not kept leaves no trace */
+	schedstat(101, 9000, 900);
+	threads_sample(t, true);
+	threads_keep(t, false);
+	schedstat(101, 9010, 900);
+	threads_sample(t, true);
+	threads_keep(t, true);
+	assert_int_equal(threads_reader(t)->run_ns, 610 * MS);
+
+	/* whoever waits in recv() on the socket reads it, however little it runs */
+	receives(100, 8);
+	threads_sample(t, true);
+	assert_string_equal(threads_reader(t)->name, "busy");
+	receives(100, 7);
+	threads_sample(t, false);
+	assert_string_equal(threads_reader(t)->name, "busy");
+	threads_sample(t, true);
+	assert_string_equal(threads_reader(t)->name, "main");
+	free(t);
+}
+
+static void born_in_the_interval(void **state)
+{
+	struct threads *t = malloc(sizeof(*t));
+
+	(void)state;
+	thread(100, "main", 30, 3);
+	threads_init(t, root, 100, 7, true);
+	threads_sample(t, true);
+	threads_keep(t, true);
+	assert_int_equal(threads_reader(t)->run_ns, 30 * MS);
+	free(t);
+}
+
+/* Threads come and go: their places are used again. */
+static void many_threads(void **state)
+{
+	struct threads *t = malloc(sizeof(*t));
+	char path[64];
+
+	(void)state;
+	thread(100, "main", 10, 0);
+	threads_init(t, root, 100, 7, false);
+	threads_sample(t, true);
+	for (int i = 0; i < 3 * THREADS_MAX; i++) {
+		thread(1000 + i, "worker", 1, 0);
+		threads_sample(t, true);
+		assert_int_equal(t->all, 2);
+		for (const char *const *f =
+			     (const char *const[]){"stat", "syscall", "schedstat", NULL};
+		     *f; f++) {
+			snprintf(path, sizeof(path), "proc/100/task/%d/%s", 1000 + i, *f);
+			unlink(fake_path(path));
+		}
+		*strrchr(path, '/') = '\0';
+		rmdir(fake_path(path));
+	}
+	assert_int_equal(t->n, THREADS_MAX);
+	schedstat(100, 500, 0);
+	threads_sample(t, true);
+	threads_keep(t, true);
+	assert_string_equal(threads_reader(t)->name, "main");
+	free(t);
+}
+
+/* Without CONFIG_SCHED_INFO all is 0; and the process may be gone. */
+static void nothing_known(void **state)
+{
+	struct threads *t = malloc(sizeof(*t));
+
+	(void)state;
+	thread(100, "main", 0, 0);
+	threads_init(t, root, 100, 7, false);
+	assert_int_equal(threads_sample(t, true), 0);
+	threads_keep(t, true);
+	assert_null(threads_reader(t));
+	threads_init(t, root, 999, 7, false);
+	assert_int_equal(threads_sample(t, true), -ESRCH);
+	assert_null(threads_reader(t));
+	free(t);
+}
+
+static void quota(void **state)
+{
+	uint64_t ns[8];
+
+	(void)state;
+	fake_process(100, "a", 1, FAKE_NETNS_HOST, "0::/a/b/c\n");
+	fake_file("sys/fs/cgroup/a/b/c/cpu.stat",
+		  "usage_usec 5\nnr_throttled 2\nthrottled_usec 17\n");
+	fake_file("sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nthrottled_usec 3\nnr_bursts 0\n");
+	fake_file("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\n"); /* the controller is off */
+	assert_int_equal(cgroup_throttled(root, 100, ns, 8), 2);
+	assert_int_equal(ns[0], 17000);
+	assert_int_equal(ns[1], 3000);
+	assert_int_equal(cgroup_throttled(root, 100, ns, 1), 1);
+
+	fake_process(101, "a", 1, FAKE_NETNS_HOST, "5:memory:/x\n4:cpu,cpuacct:/x/y\n0::/\n");
+	fake_file("sys/fs/cgroup/cpu,cpuacct/x/y/cpu.stat",
+		  "nr_periods 1\nnr_throttled 1\nthrottled_time 123456\n");
+	assert_int_equal(cgroup_throttled(root, 101, ns, 8), 1);
+	assert_int_equal(ns[0], 123456);
+	fake_process(102, "a", 1, FAKE_NETNS_HOST, "0::/\n");
+	assert_int_equal(cgroup_throttled(root, 102, ns, 8), 0);
+	assert_int_equal(cgroup_throttled(root, 999, ns, 8), 0);
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* Intervals of a socket that process 100 has as descriptor 7. */
+static void intervals(void **state)
+{
+	const struct reading_socket id = {.inode = 1001, .netns = 1, .port = 5060};
+	struct error err = {};
+	struct readings *r;
+	struct owners *o;
+	struct reading got;
+
+	(void)state;
+	fake_process(100, "sip", 500, 1, "0::/a\n");
+	fake_fd(100, 7, 1001);
+	thread(100, "sip", 1000, 0);
+	fake_file("proc/100/task/100/wchan", "futex_do_wait");
+	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 100\n");
+	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 100 5\n");
+	assert_int_equal(owners_open(&o, fake_root, &err), 0);
+	assert_int_equal(readings_open(&r, o, fake_root, &err), 0);
+	readings_begin(r, NULL, 0);
+	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
+
+	/* the first interval with a loss has no beginning: nobody knew of the socket */
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
+
+	/* one without loss: forgotten */
+	schedstat(100, 2000, 100);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
+
+	schedstat(100, 2004, 101);
+	fake_file("sys/fs/cgroup/a/cpu.stat", "throttled_usec 2100\n");
+	fake_file("proc/100/net/snmp", "Udp: InDatagrams NoPorts\nUdp: 170 5\n");
+	pause_ms(20);
+	readings_sample(r);
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), 0);
+	assert_int_equal(got.pid, 100);
+	assert_string_equal(got.process, "sip");
+	assert_int_equal(got.threads, 1);
+	assert_int_equal(got.run_ns, 4 * MS);
+	assert_int_equal(got.wait_ns, 1 * MS);
+	assert_true(got.window_ns >= 20 * MS);
+	assert_int_equal(got.sleep_ns, got.window_ns - 5 * MS);
+	assert_int_equal(got.throttled_ns, 2 * MS);
+	assert_string_equal(got.sleeps_in, "futex_do_wait");
+	assert_false(got.stopped);
+	assert_false(got.seen);
+	assert_int_equal(got.lost, 30);
+	assert_int_equal(got.received_around, 70);
+
+	/* another process reads it now: all begins anew */
+	fake_process(200, "sip2", 900, 1, "0::/a\n");
+	fake_fd(200, 3, 1001);
+	unlink(fake_path("proc/100/fd/7"));
+	pause_ms(1100); /* so long an owner is believed */
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	readings_note(r, &id, 30);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, 1001, &got), -ENOENT);
+	readings_close(r);
+	owners_close(o);
+	readings_close(NULL);
+}
+
+static void keep_row(void *arg, const struct sockmem_row *row)
+{
+	struct sockmem_row *rows = arg;
+
+	for (int i = 0; i < 2; i++) {
+		if (rows[i].inode == row->inode)
+			rows[i] = *row;
+	}
+}
+
+/* On this host: the sockets of this test. */
+static void queues(void **state)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockmem_row rows[2] = {};
+	int size = 50000, fd[2], got;
+	socklen_t len = sizeof(to);
+	struct sockmem *mem;
+	struct stat st;
+
+	(void)state;
+	if (sockmem_open(&mem, NULL))
+		skip();
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		to.sin_port = 0;
+		assert_int_equal(bind(fd[i], (struct sockaddr *)&to, sizeof(to)), 0);
+		assert_int_equal(getsockname(fd[i], (struct sockaddr *)&to, &len), 0);
+		assert_int_equal(fstat(fd[i], &st), 0);
+		rows[i] = (struct sockmem_row){.inode = st.st_ino};
+	}
+	assert_int_equal(setsockopt(fd[1], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+	if (sendto(fd[0], "x", 1, 0, (struct sockaddr *)&to, sizeof(to)) != 1)
+		skip(); /* loopback is down */
+	for (int i = 0; i < 200; i++)
+		sendto(fd[0], "x", 1, 0, (struct sockaddr *)&to, sizeof(to));
+	got = sockmem_udp(mem, AF_INET, 0, keep_row, rows);
+	if (got == -ENOENT) {
+		sockmem_close(mem);
+		skip(); /* no udp_diag */
+	}
+	assert_int_equal(got, 0);
+	assert_int_equal(rows[0].rmem, 0);
+	assert_int_equal(rows[1].port, ntohs(to.sin_port));
+	assert_int_equal(rows[1].rcvbuf, 100000);
+	assert_true(rows[1].rmem > 50000);
+	assert_true(rows[1].drops > 0 && rows[1].drops < 201);
+
+	/* by the port alone */
+	rows[0].port = 0;
+	rows[1].rmem = 0;
+	assert_int_equal(sockmem_udp(mem, AF_INET, rows[1].port, keep_row, rows), 0);
+	assert_int_equal(rows[0].port, 0);
+	assert_true(rows[1].rmem > 50000);
+	sockmem_close(mem);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(times_of_threads),
+		test(born_in_the_interval),
+		test(many_threads),
+		test(nothing_known),
+		test(quota),
+		test(intervals),
+		cmocka_unit_test(queues),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "drops/container.h"
+#include "drops/container_data.h"
+
+#define ID "9bca8d63d5fa610783847915bcff0ecac1273e5b4bed3f6fa1b07350e0135961"
+
+static const char *or_dash(const char *s)
+{
+	return s && *s ? s : "-";
+}
+
+/* The paths of tests/fixtures/owners/cgroup-paths. */
+static void forms(void **state)
+{
+	FILE *f = fopen("tests/fixtures/owners/cgroup-paths", "r");
+	char line[1024];
+	unsigned n = 0;
+
+	(void)state;
+	if (!f)
+		fail_msg("no fixture (run from the top of the tree)");
+	while (fgets(line, sizeof(line), f)) {
+		char *field[4], *p = line;
+		struct container c;
+		bool found;
+
+		if (*line == '#')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		for (int i = 0; i < 4; i++)
+			field[i] = strsep(&p, "|");
+		assert_non_null(field[3]);
+		found = container_of_cgroup(field[0], &c);
+		if (strcmp(or_dash(c.runtime), field[1]) || strcmp(or_dash(c.id), field[2]) ||
+		    strcmp(or_dash(c.uid), field[3]))
+			fail_msg("%s: %s %s %s", field[0], or_dash(c.runtime), or_dash(c.id),
+				 or_dash(c.uid));
+		assert_int_equal(found, *field[1] != '-' || *field[3] != '-');
+		n++;
+	}
+	fclose(f);
+	assert_true(n > 30);
+}
+
+/* Each row decides some path of the fixture's kind, so none stands behind one that covers it. */
+static void every_row_is_reached(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < container_rows_n; i++) {
+		const struct container_row *row = &container_rows[i];
+		struct container c;
+		char path[256];
+
+		snprintf(path, sizeof(path), "/x/%s/%s%s%s", row->parent ? row->parent : "x",
+			 row->prefix, row->form == FORM_NAME ? "name" : ID, row->suffix);
+		container_of_cgroup(path, &c);
+		assert_string_equal(or_dash(c.runtime),
+				    row->form == FORM_BESIDE ? "-" : row->runtime);
+	}
+}
+
+static void no_path_is_too_long(void **state)
+{
+	char path[8192];
+	struct container c;
+
+	(void)state;
+	memset(path, 'a', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	assert_false(container_of_cgroup(path, &c));
+	memcpy(path, "/lxc/", 5);
+	assert_true(container_of_cgroup(path, &c));
+	assert_int_equal(strlen(c.id), CONTAINER_ID - 1);
+	assert_false(container_of_cgroup("", &c));
+	assert_false(container_of_cgroup("////:::", &c));
+	assert_false(container_of_cgroup("pod/-pod.slice/podx/\\x", &c));
+}
+
+static void texts(void **state)
+{
+	struct container c = {.runtime = "docker", .id = ID};
+	char text[512];
+
+	(void)state;
+	assert_string_equal(container_text(&c, text, sizeof(text)), "9bca8d63d5fa");
+	assert_string_equal(container_pod_text(&c, text, sizeof(text)), "");
+	strcpy(c.uid, "0b7632a2-a56e-4278-987a-22de18008dbe");
+	assert_string_equal(container_pod_text(&c, text, sizeof(text)),
+			    "pod-0b7632a2-a56e-4278-987a-22de18008dbe");
+	strcpy(c.pod, "voice-0");
+	strcpy(c.k8s_ns, "prod");
+	assert_string_equal(container_pod_text(&c, text, sizeof(text)), "prod/voice-0");
+	assert_string_equal(container_text(&c, text, sizeof(text)), "9bca8d63d5fa");
+	strcpy(c.name, "rtp");
+	assert_string_equal(container_text(&c, text, sizeof(text)), "prod/voice-0/rtp");
+	c = (struct container){.runtime = "lxc", .id = "web-1"};
+	assert_string_equal(container_text(&c, text, sizeof(text)), "web-1");
+	c = (struct container){};
+	assert_string_equal(container_text(&c, text, sizeof(text)), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forms),
+		cmocka_unit_test(every_row_is_reached),
+		cmocka_unit_test(no_path_is_too_long),
+		cmocka_unit_test(texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* One fate a number: which of several events stands, and that no number is lost or counted twice.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drops/fates.h"
+#include "traffic/tx.h"
+#include "stamp.h"
+
+#define WINDOW	TRACE_PAGE_SIZE
+#define IGNORED 9 /* a cause that ends no packet */
+
+static struct fates f;
+static struct fate_tally tally;
+static const uint8_t ignored[TRACE_CAUSES] = {[IGNORED] = 1};
+
+static int open_fates(void **state)
+{
+	struct error err = {};
+
+	(void)state;
+	memset(&tally, 0, sizeof(tally));
+	if (fates_init(&f, 2, WINDOW, &err))
+		return -1;
+	return fates_map(&f, -1, -1, -1, &err);
+}
+
+static int close_fates(void **state)
+{
+	(void)state;
+	fates_unmap(&f);
+	return 0;
+}
+
+struct bytes {
+	uint8_t arrival, cause, seen, failed;
+};
+
+/* `n`: from 0. */
+static void put(uint16_t slot, uint64_t n, struct bytes b)
+{
+	size_t i = fates_index(&f, slot, f.base + n);
+
+	f.arrivals[i] = b.arrival;
+	f.cause[i] = b.cause;
+	f.seen[i] = b.seen;
+	f.failed[i] = b.failed;
+}
+
+static void fold(uint16_t slot, uint64_t upto)
+{
+	fates_fold(&f, slot, f.base + upto, ignored, &tally, NULL);
+}
+
+static void window_is_a_power_of_two(void **state)
+{
+	(void)state;
+	assert_int_equal(fates_window(0), TRACE_PAGE_SIZE);
+	assert_int_equal(fates_window(TRACE_PAGE_SIZE), TRACE_PAGE_SIZE);
+	assert_int_equal(fates_window(TRACE_PAGE_SIZE + 1), 2 * TRACE_PAGE_SIZE);
+	assert_int_equal(fates_window(1000000), 1 << 20);
+	assert_int_equal(fates_window((1ULL << 32) + 1), 1ULL << 33);
+}
+
+static void given_numbers_are_taken(void **state)
+{
+	const struct fates_numbers good = {f.base, WINDOW, f.stream0, 2};
+	struct fates_numbers bad[7];
+	struct fates given;
+
+	(void)state;
+	assert_true(fates_numbers_valid(&good));
+	fates_init_given(&given, &good);
+	assert_true(given.base == f.base && given.window == WINDOW && given.streams == 2);
+	assert_int_equal(given.stream0, f.stream0);
+	assert_int_equal(given.tail[1], f.base);
+	assert_int_equal(given.bytes, 2 * WINDOW);
+	for (unsigned i = 0; i < 7; i++)
+		bad[i] = good;
+	bad[0].base++;
+	bad[1].base = 0;
+	bad[2].base = ~0ULL << 32;
+	bad[3].window++;
+	bad[4].window = WINDOW / 2;
+	bad[5].streams = TRACE_STREAMS + 1;
+	bad[6].stream0 = 0; /* a word of 0 means "no number" */
+	for (unsigned i = 0; i < 7; i++)
+		assert_false(fates_numbers_valid(&bad[i]));
+}
+
+static void numbers_are_drawn_apart_from_other_runs(void **state)
+{
+	struct error err = {};
+	struct fates first, draw;
+	unsigned same_base = 0, same_stream = 0;
+
+	(void)state;
+	assert_int_equal(fates_init(&first, TRACE_STREAMS, WINDOW, &err), 0);
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(fates_init(&draw, TRACE_STREAMS, WINDOW, &err), 0);
+		assert_int_not_equal(draw.stream0, 0);
+		assert_true(draw.stream0 + TRACE_STREAMS - 1 <= UINT16_MAX);
+		assert_int_not_equal(draw.base, 0);
+		assert_int_equal(draw.base & UINT32_MAX, 0);
+		assert_int_equal((draw.base + STAMP_SPAN - 1) & ~STAMP_NUMBER_MASK, 0);
+		assert_int_equal(draw.tail[TRACE_STREAMS - 1], draw.base);
+		same_base += draw.base == first.base;
+		same_stream += draw.stream0 == first.stream0;
+	}
+	assert_true(same_base < 20);
+	assert_true(same_stream < 20);
+}
+
+/* Delivered > a drop; a failed send that anybody saw was a packet. */
+static void precedence(void **state)
+{
+	static const struct {
+		struct bytes b;
+		enum fate fate;
+	} cases[] = {
+		{{1, 0, 0, 0}, FATE_DELIVERED},
+		{{0, 7, 0, 0}, FATE_DROPPED},
+		{{1, 7, 0, 0}, FATE_DELIVERED},
+		{{1, 7, SEEN_SOCKET, ENOBUFS}, FATE_DELIVERED},
+		{{0, 0, 0, EPERM}, FATE_REFUSED},
+		{{0, 7, 0, EPERM}, FATE_DROPPED},
+		{{0, 0, SEEN_TX_DEVICE, EPERM}, FATE_OPEN},
+		{{1, 0, 0, EPERM}, FATE_DELIVERED},
+		{{0, 0, 0, 0}, FATE_OPEN},
+		{{0, 0, SEEN_RX_DEVICE, 0}, FATE_OPEN},
+		{{0, IGNORED, 0, 0}, FATE_OPEN},
+		{{1, IGNORED, 0, 0}, FATE_DELIVERED},
+		{{0, TRACE_CAUSE_FULL, 0, 0}, FATE_DROPPED},
+	};
+
+	(void)state;
+	for (uint64_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum fate fate = cases[i].fate;
+
+		memset(&tally, 0, sizeof(tally));
+		put(0, i, cases[i].b);
+		fold(0, i + 1);
+		assert_int_equal(tally.attempted, 1);
+		assert_int_equal(tally.delivered, fate == FATE_DELIVERED);
+		assert_int_equal(tally.dropped, fate == FATE_DROPPED);
+		assert_int_equal(tally.refused, fate == FATE_REFUSED);
+		assert_int_equal(tally.unaccounted, fate == FATE_OPEN);
+		assert_int_equal(tally.cause[0][cases[i].b.cause].packets, tally.dropped);
+	}
+}
+
+static void refusals_by_errno(void **state)
+{
+	(void)state;
+	put(0, 0, (struct bytes){.failed = EPERM});
+	put(0, 1, (struct bytes){.failed = 255});
+	put(0, 2, (struct bytes){.failed = 255});
+	put(0, 3, (struct bytes){.failed = 255, .seen = SEEN_RX_DEVICE});
+	fold(0, 4);
+	assert_int_equal(tally.refused, 3);
+	assert_int_equal(tally.refused_by[EPERM], 1);
+	assert_int_equal(tally.refused_by[255], 2);
+}
+
+static void causes_by_stream_with_first_and_last(void **state)
+{
+	const struct fate_cause *c;
+
+	(void)state;
+	put(0, 0, (struct bytes){.cause = 3});
+	put(0, 5, (struct bytes){.cause = 3});
+	put(0, 4, (struct bytes){.cause = 255});
+	put(1, 7, (struct bytes){.cause = 3});
+	fold(0, 6);
+	fold(1, 8);
+	c = &tally.cause[0][3];
+	assert_int_equal(c->packets, 2);
+	assert_int_equal(c->first, 0);
+	assert_int_equal(c->last, 5);
+	c = &tally.cause[1][3];
+	assert_int_equal(c->packets, 1);
+	assert_int_equal(c->first, 7);
+	assert_int_equal(c->last, 7);
+	assert_int_equal(tally.cause[0][255].packets, 1);
+	assert_int_equal(tally.cause[1][255].packets, 0);
+	assert_int_equal(tally.dropped, 4);
+	assert_int_equal(tally.unaccounted, 6 + 8 - 4);
+}
+
+static void unaccounted_by_last_checkpoint(void **state)
+{
+	(void)state;
+	put(0, 1, (struct bytes){.seen = SEEN_TX_DEVICE});
+	put(0, 2, (struct bytes){.seen = SEEN_RX_DEVICE});
+	put(0, 3, (struct bytes){.seen = SEEN_RX_DEVICE | SEEN_ON_INIT});
+	put(0, 4, (struct bytes){.seen = SEEN_SOCKET});
+	put(0, 5, (struct bytes){.seen = SEEN_RX_DEVICE | SEEN_ON_INIT, .arrival = 1});
+	fold(0, 6);
+	assert_int_equal(tally.unaccounted, 5);
+	assert_int_equal(tally.unaccounted_seen[0], 1);
+	assert_int_equal(tally.unaccounted_seen[SEEN_TX_DEVICE], 1);
+	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 2);
+	assert_int_equal(tally.unaccounted_seen[SEEN_SOCKET], 1);
+	assert_int_equal(tally.unaccounted_on_init, 1);
+}
+
+/* Three windows through one window of memory, in pieces that do not divide it. */
+static void window_is_a_ring(void **state)
+{
+	enum { STEP = 1000, ALL = 3 * WINDOW };
+
+	(void)state;
+	put(1, 0, (struct bytes){.arrival = 1});
+	for (uint64_t from = 0; from < ALL; from += STEP) {
+		uint64_t upto = from + STEP < ALL ? from + STEP : ALL;
+
+		for (uint64_t n = from; n < upto; n++)
+			put(0, n,
+			    n % 3 ? (struct bytes){.arrival = 1}
+				  : (struct bytes){
+					    .cause = 2, .seen = SEEN_RX_DEVICE, .failed = EPERM});
+		fold(0, upto);
+		assert_int_equal(f.tail[0], f.base + upto);
+	}
+	assert_int_equal(tally.attempted, ALL);
+	assert_int_equal(tally.dropped, ALL / 3);
+	assert_int_equal(tally.delivered, ALL - ALL / 3);
+	assert_int_equal(tally.cause[0][2].last, ALL - 3);
+	for (uint64_t n = 0; n < WINDOW; n++) {
+		size_t i = fates_index(&f, 0, n);
+
+		assert_int_equal(f.arrivals[i] | f.cause[i] | f.seen[i] | f.failed[i], 0);
+	}
+	assert_int_equal(f.tail[1], f.base);
+	fold(1, 1);
+	assert_int_equal(tally.attempted, ALL + 1);
+}
+
+struct run {
+	uint16_t slot;
+	uint64_t first, last;
+	enum fate fate;
+	uint8_t detail;
+};
+
+struct runs {
+	struct run at[16];
+	unsigned n;
+};
+
+static void note_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		     uint8_t detail)
+{
+	struct runs *r = arg;
+
+	assert_true(r->n < 16);
+	r->at[r->n++] = (struct run){slot, first, last, fate, detail};
+}
+
+static void visitor_is_told_of_runs(void **state)
+{
+	static const struct run expected[] = {
+		{1, 0, 1, FATE_DELIVERED, 0},	{1, 2, 2, FATE_DROPPED, 4},
+		{1, 3, 4, FATE_DROPPED, 5},	{1, 5, 5, FATE_OPEN, SEEN_TX_DEVICE},
+		{1, 6, 6, FATE_REFUSED, EPERM}, {1, 7, 7, FATE_DELIVERED, 0},
+		{1, 8, 9, FATE_DELIVERED, 0}, /* of the second fold */
+	};
+	struct runs runs = {};
+	struct fates_visitor visitor = {note_run, &runs};
+
+	(void)state;
+	for (uint64_t n = 0; n < 10; n++)
+		put(1, n, (struct bytes){.arrival = 1});
+	put(1, 1, (struct bytes){.arrival = 1, .cause = 4}); /* of no matter: delivered */
+	put(1, 2, (struct bytes){.cause = 4});
+	put(1, 3, (struct bytes){.cause = 5});
+	put(1, 4, (struct bytes){.cause = 5, .failed = EPERM});
+	put(1, 5, (struct bytes){.cause = IGNORED, .seen = SEEN_TX_DEVICE});
+	put(1, 6, (struct bytes){.failed = EPERM});
+	fates_fold(&f, 1, f.base + 8, ignored, &tally, &visitor);
+	fates_fold(&f, 1, f.base + 8, ignored, &tally, &visitor);
+	fates_fold(&f, 1, f.base + 3, ignored, &tally, &visitor);
+	fates_fold(&f, 1, f.base + 10, ignored, &tally, &visitor);
+	assert_int_equal(runs.n, sizeof(expected) / sizeof(expected[0]));
+	for (unsigned i = 0; i < runs.n; i++) {
+		assert_int_equal(runs.at[i].slot, expected[i].slot);
+		assert_int_equal(runs.at[i].first, expected[i].first);
+		assert_int_equal(runs.at[i].last, expected[i].last);
+		assert_int_equal(runs.at[i].fate, expected[i].fate);
+		assert_int_equal(runs.at[i].detail, expected[i].detail);
+	}
+	assert_int_equal(f.tail[1], f.base + 10);
+	assert_int_equal(tally.attempted, 10);
+}
+
+struct covered {
+	uint64_t next, of[FATE_REFUSED + 1];
+};
+
+static void cover(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		  uint8_t detail)
+{
+	struct covered *c = arg;
+
+	assert_int_equal(slot, 0);
+	assert_int_equal(first, c->next);
+	assert_true(last >= first);
+	if (fate == FATE_DROPPED)
+		assert_true(detail);
+	else if (fate == FATE_OPEN)
+		assert_true(!detail || detail == SEEN_RX_DEVICE);
+	else
+		assert_int_equal(detail, fate == FATE_REFUSED ? EPERM : 0);
+	c->next = last + 1;
+	c->of[fate] += last - first + 1;
+}
+
+/* Whatever the bytes and the pieces: every number once, and both books of it agree. */
+static void every_number_has_one_fate(void **state)
+{
+	enum { ALL = 5 * WINDOW };
+	struct covered c = {};
+	struct fates_visitor visitor = {cover, &c};
+	uint64_t from = 0, by_cause = 0;
+
+	(void)state;
+	srand(1);
+	while (from < ALL) {
+		uint64_t upto = from + (unsigned)rand() % (WINDOW + 1);
+
+		for (uint64_t n = from; n < upto; n++)
+			put(0, n,
+			    (struct bytes){rand() % 3 == 0, rand() % 2 * (rand() & 0xff),
+					   rand() % 2 * SEEN_RX_DEVICE, rand() % 2 * EPERM});
+		fates_fold(&f, 0, f.base + upto, ignored, &tally, &visitor);
+		from = upto;
+	}
+	assert_int_equal(c.next, from);
+	assert_int_equal(tally.attempted, from);
+	assert_int_equal(tally.delivered, c.of[FATE_DELIVERED]);
+	assert_int_equal(tally.dropped, c.of[FATE_DROPPED]);
+	assert_int_equal(tally.refused, c.of[FATE_REFUSED]);
+	assert_int_equal(tally.unaccounted, c.of[FATE_OPEN]);
+	for (unsigned i = 0; i < TRACE_CAUSES; i++)
+		by_cause += tally.cause[0][i].packets;
+	assert_int_equal(by_cause, tally.dropped);
+	assert_int_equal(tally.cause[0][IGNORED].packets, 0);
+}
+
+/* A fate for a number that nobody sent; being seen or a failed send is none. */
+static void fates_beyond_the_last_are_impossible(void **state)
+{
+	(void)state;
+	put(0, 10, (struct bytes){.arrival = 1});
+	put(0, 11, (struct bytes){.arrival = 1});
+	put(0, 12, (struct bytes){.cause = 3});
+	put(0, 13, (struct bytes){.seen = SEEN_RX_DEVICE});
+	put(0, 14, (struct bytes){.failed = EPERM});
+	put(1, 20, (struct bytes){.arrival = 1});
+	fold(0, 11);
+	put(0, 11 + WINDOW - 1, (struct bytes){.arrival = 1, .cause = 3});
+	fates_beyond(&f, 0, f.base + 11, &tally);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.impossible, 3);
+}
+
+/* A number left out on purpose is in no sum, and whatever comes of it nobody sent. */
+static void gaps_are_not_attempted(void **state)
+{
+	(void)state;
+	put(0, 0, (struct bytes){.arrival = 1});
+	put(0, 1, (struct bytes){.failed = TX_ERRNO_GAP});
+	put(0, 2, (struct bytes){.failed = TX_ERRNO_GAP, .arrival = 1});
+	put(0, 3, (struct bytes){.failed = TX_ERRNO_GAP, .cause = 3});
+	fold(0, 4);
+	assert_int_equal(tally.left_out, 3);
+	assert_int_equal(tally.attempted, 1);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.refused + tally.dropped + tally.unaccounted, 0);
+	assert_int_equal(tally.impossible, 2);
+}
+
+static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
+{
+	(void)arg;
+	return slot * 1000 + (unsigned)number;
+}
+
+static void bytes_of_drops_where_packets_differ(void **state)
+{
+	(void)state;
+	f.l3_bytes = bytes_of;
+	put(1, 5, (struct bytes){.cause = 3});
+	put(1, 7, (struct bytes){.cause = 3});
+	put(1, 8, (struct bytes){.arrival = 1});
+	fold(1, 9);
+	assert_int_equal(tally.cause[1][3].l3_bytes, 2012);
+	assert_int_equal(tally.cause[1][3].packets, 2);
+}
+
+#define FATES_TEST(name) cmocka_unit_test_setup_teardown(name, open_fates, close_fates)
+
+/* Open numbers between two checkpoints, and no others. */
+static void between_two_checkpoints(void **state)
+{
+	static const struct bytes settled[] = {
+		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
+		{0, IGNORED, SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_ON_INIT, 0},
+	};
+	static const struct bytes others[] = {
+		{0, 0, SEEN_TX_DEVICE, 0},
+		{0, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN | SEEN_BRIDGE_OUT, 0},
+		{0, 3, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
+		{1, 0, SEEN_TX_DEVICE | SEEN_BRIDGE_IN, 0},
+		{0, 0, SEEN_RX_DEVICE | SEEN_BRIDGE_OUT, 0},
+	};
+	uint64_t n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(settled) / sizeof(*settled); i++)
+		put(1, n++, settled[i]);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+		put(1, n++, others[i]);
+	fates_settle_between(&f, 1, f.base + n, ignored, SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
+			     TRACE_CAUSE_DIFFERENCE);
+	fold(1, n);
+	assert_int_equal(tally.cause[1][TRACE_CAUSE_DIFFERENCE].packets, 2);
+	assert_int_equal(tally.cause[1][3].packets, 1);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.unaccounted, 3);
+}
+
+static bool rests(const void *arg, uint8_t seen)
+{
+	return arg && seen == SEEN_RX_DEVICE;
+}
+
+static uint64_t first_open(uint64_t from, uint64_t upto)
+{
+	return fates_first_open(&f, 1, f.base + from, f.base + upto, ignored, rests, &f) - f.base;
+}
+
+static void first_without_a_fate(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < 40; n++)
+		put(1, n, (struct bytes){.arrival = 1});
+	put(1, 9, (struct bytes){.cause = 3});
+	put(1, 10, (struct bytes){.failed = 11});
+	put(1, 11, (struct bytes){.failed = TX_ERRNO_GAP});
+	assert_int_equal(first_open(0, 40), 40);
+	assert_int_equal(first_open(0, 41), 40);
+	put(1, 30, (struct bytes){.cause = IGNORED});
+	assert_int_equal(first_open(0, 40), 30);
+	assert_int_equal(first_open(31, 40), 40);
+	put(1, 10, (struct bytes){.failed = 11, .seen = SEEN_TX_DEVICE});
+	assert_int_equal(first_open(0, 40), 10);
+	fold(1, 20);
+	assert_int_equal(first_open(0, 40), 30);
+	put(1, 30, (struct bytes){.seen = SEEN_RX_DEVICE});
+	assert_int_equal(first_open(0, 40), 40);
+	assert_int_equal(first_open(0, 20), 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(window_is_a_power_of_two),
+		FATES_TEST(between_two_checkpoints),
+		FATES_TEST(first_without_a_fate),
+		cmocka_unit_test(numbers_are_drawn_apart_from_other_runs),
+		FATES_TEST(given_numbers_are_taken),
+		FATES_TEST(gaps_are_not_attempted),
+		FATES_TEST(bytes_of_drops_where_packets_differ),
+		FATES_TEST(precedence),
+		FATES_TEST(refusals_by_errno),
+		FATES_TEST(causes_by_stream_with_first_and_last),
+		FATES_TEST(unaccounted_by_last_checkpoint),
+		FATES_TEST(window_is_a_ring),
+		FATES_TEST(visitor_is_told_of_runs),
+		FATES_TEST(every_number_has_one_fate),
+		FATES_TEST(fates_beyond_the_last_are_impossible),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drops/ksym.h"
+
+#define FIXTURES "tests/fixtures/kallsyms/"
+
+static struct ksyms *open_small(void)
+{
+	struct error err = {};
+	struct ksyms *k;
+
+	if (ksyms_open(&k, FIXTURES "small", &err))
+		fail_msg("%s (run from the top of the tree)", err.message);
+	return k;
+}
+
+static void assert_place(const struct ksyms *k, uint64_t addr, const char *expected)
+{
+	char buf[KSYM_NAME];
+
+	assert_string_equal(ksym_format(k, addr, buf, sizeof(buf)), expected);
+}
+
+static void places(void **state)
+{
+	struct ksyms *k = open_small();
+
+	(void)state;
+	assert_place(k, 0xffffffff81000fff, "?");
+	assert_place(k, 0xffffffff81001000, "ip_rcv+0x0");
+	assert_place(k, 0xffffffff8100101f, "ip_rcv+0x1f");
+	/* suffixes are cut, data symbols do not count, the first of two aliases is the name */
+	assert_place(k, 0xffffffff81002010, "__netif_receive_skb_core+0x10");
+	assert_place(k, 0xffffffff81003004, "udp_recvmsg+0x4");
+	assert_place(k, 0xffffffff81004100, "alias_first+0x100");
+	assert_place(k, 0xffffffff81005001, "weak_one+0x1");
+	/* out of order in the file */
+	assert_place(k, 0xffffffffa0001234, "vxlan_rcv+0x234 [vxlan]");
+	assert_place(k, 0xffffffffa0002000, "vxlan_xmit+0x0 [vxlan]");
+	/* too far behind any function */
+	assert_place(k, 0xffffffffa0102000, "?");
+	assert_place(k, 0, "?");
+	ksyms_free(k);
+}
+
+static void ranges(void **state)
+{
+	struct ksyms *k = open_small();
+	struct ksym_range at = ksym_range(k, "udp_recvmsg");
+
+	(void)state;
+	assert_int_equal(at.start, 0xffffffff81003000);
+	assert_int_equal(at.end, 0xffffffff81004000);
+	/* of a name that was cut, as of any other */
+	at = ksym_range(k, "ip_rcv");
+	assert_int_equal(at.start, 0xffffffff81001000);
+	assert_true(at.end > at.start && at.end <= 0xffffffff81002000);
+	at = ksym_range(k, "no_such_function");
+	assert_int_equal(at.start, 0);
+	assert_int_equal(at.end, 0);
+	ksyms_free(k);
+}
+
+static void parts(void **state)
+{
+	struct ksyms *k = open_small();
+	struct ksym sym;
+
+	(void)state;
+	assert_int_equal(ksyms_count(k), 9);
+	assert_int_equal(ksym_find(k, 0xffffffffa0001001, &sym), 0);
+	assert_string_equal(sym.name, "vxlan_rcv");
+	assert_string_equal(sym.module, "vxlan");
+	assert_int_equal(sym.offset, 1);
+	assert_int_equal(ksym_find(k, 0xffffffff81002000, &sym), 0);
+	assert_string_equal(sym.module, "");
+	assert_int_equal(ksym_find(k, 0x1000, &sym), -ENOENT);
+	ksyms_free(k);
+}
+
+static void addresses(void **state)
+{
+	struct ksyms *k = open_small();
+	uint64_t addr;
+
+	(void)state;
+	assert_int_equal(ksym_addr(k, "ip_rcv", &addr), 0);
+	assert_true(addr == 0xffffffff81001000);
+	/* cut and exact; the .cold part is not the function */
+	assert_int_equal(ksym_addr(k, "__netif_receive_skb_core", &addr), 0);
+	assert_true(addr == 0xffffffff81002000);
+	assert_int_equal(ksym_addr(k, "__netif_receive_skb_core.constprop.0", &addr), 0);
+	assert_true(addr == 0xffffffff81002000);
+	assert_int_equal(ksym_addr(k, "vxlan_xmit", &addr), 0);
+	assert_true(addr == 0xffffffffa0002000);
+	assert_int_equal(ksym_addr(k, "ip_rc", &addr), -ENOENT);
+	assert_int_equal(ksym_addr(k, "some_data", &addr), -ENOENT);
+	ksyms_free(k);
+}
+
+static void hidden(void **state)
+{
+	struct error err = {};
+	struct ksyms *k;
+
+	(void)state;
+	assert_int_equal(ksyms_open(&k, FIXTURES "hidden", &err), -EPERM);
+	assert_null(k);
+	assert_int_equal(err.status, STATUS_UNABLE);
+	assert_non_null(strstr(err.message, "CAP_SYSLOG"));
+	assert_true(err.hint[0] != '\0');
+}
+
+static void missing(void **state)
+{
+	struct error err = {};
+	struct ksyms *k;
+
+	(void)state;
+	assert_int_equal(ksyms_open(&k, FIXTURES "nothing", &err), -ENOENT);
+	assert_int_equal(err.status, STATUS_UNABLE);
+	assert_non_null(strstr(err.message, FIXTURES "nothing"));
+}
+
+static void running_kernel(void **state)
+{
+	struct error err = {};
+	struct ksyms *k;
+	struct ksym sym;
+	uint64_t addr;
+
+	(void)state;
+	if (ksyms_open(&k, NULL, &err)) {
+		assert_int_equal(err.status, STATUS_UNABLE);
+		skip();
+	}
+	assert_int_equal(ksym_addr(k, "consume_skb", &addr), 0);
+	assert_int_equal(ksym_find(k, addr + 1, &sym), 0);
+	assert_string_equal(sym.name, "consume_skb");
+	assert_int_equal(sym.offset, 1);
+	ksyms_free(k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places),	  cmocka_unit_test(parts),
+		cmocka_unit_test(addresses),	  cmocka_unit_test(hidden),
+		cmocka_unit_test(missing),	  cmocka_unit_test(ranges),
+		cmocka_unit_test(running_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

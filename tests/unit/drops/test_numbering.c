@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "drops/numbering.h"
+
+static void reads_back(void **state)
+{
+	static const char *const texts[] = {"rtp", "0:4", "8:8", "2:2:160", "65519:8", "65526:1"};
+	struct balance_numbering n;
+	struct error err = {};
+	char text[64];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(numbering_parse(texts[i], &n, &err), 0);
+		assert_string_equal(numbering_text(&n, text, sizeof(text)), texts[i]);
+	}
+	assert_int_equal(numbering_parse("2:4:1", &n, &err), 0);
+	assert_int_equal(n.kind, NUMBERS_OFFSET);
+	assert_int_equal(n.offset, 2);
+	assert_int_equal(n.bytes, 4);
+	assert_int_equal(n.step, 1);
+	n.kind = NUMBERS_NONE;
+	assert_string_equal(numbering_text(&n, text, sizeof(text)), "");
+}
+
+static void refused(void **state)
+{
+	static const char *const texts[] = {
+		"RTP",
+		"rtp:1",
+		"x",
+		"1",
+		":",
+		"1:",
+		"1:0",
+		"1:9",
+		":4",
+		"-1:4",
+		"1:4:",
+		"1:4:0",
+		"1:4:-1",
+		"1:4:1:1",
+		"1:4:2x",
+		" 1:4",
+		"65527:1",
+		"65520:8",
+		"0:1:64",
+		"0:2:20000",
+		"0:8:4294967297",
+		"0000000000000000000000000000000000000000000000000000000000000000:1",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct balance_numbering n;
+		struct error err = {};
+
+		if (numbering_parse(texts[i], &n, &err) >= 0)
+			fail_msg("'%s' was taken", texts[i]);
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_true(strlen(err.message) > 0 && !strchr(err.message, '\n'));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_back),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

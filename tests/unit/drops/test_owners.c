@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/idmap.h"
+#include "drops/holders.h"
+#include "drops/owners.h"
+#include "drops/files.h"
+#include "fake_root.h"
+
+#define POD_UID	  "0b7632a2-a56e-4278-987a-22de18008dbe"
+#define POD_SLICE "kubepods-burstable-pod0b7632a2_a56e_4278_987a_22de18008dbe.slice"
+#define ID	  "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
+#define POD_PATH                                                                                   \
+	"/kubepods.slice/kubepods-burstable.slice/" POD_SLICE "/cri-containerd-" ID ".scope"
+#define HOST FAKE_NETNS_HOST
+
+static struct owners *open_owners(void)
+{
+	struct error err = {};
+	struct owners *o;
+
+	assert_int_equal(owners_open(&o, fake_root, &err), 0);
+	return o;
+}
+
+/* Asks, lets it look, asks again. */
+static int find(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
+		struct owner *out)
+{
+	int ret = owners_socket(o, inode, netns, cgroup, out);
+
+	if (ret != -EAGAIN)
+		return ret;
+	owners_tick(o);
+	return owners_socket(o, inode, netns, cgroup, out);
+}
+
+static void numbers_to_objects(void **state)
+{
+	struct idmap m = {};
+	int object[100];
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(idmap_add(&m, (i * 37) % 100 * 1000000007ULL, &object[i]), 0);
+	for (unsigned i = 0; i < 100; i++)
+		assert_ptr_equal(idmap_find(&m, (i * 37) % 100 * 1000000007ULL), &object[i]);
+	assert_null(idmap_find(&m, 1));
+	assert_null(idmap_find(&m, UINT64_MAX));
+	assert_ptr_equal(idmap_take(&m, 37 * 1000000007ULL), &object[1]);
+	assert_null(idmap_take(&m, 37 * 1000000007ULL));
+	assert_int_equal(m.n, 99);
+	for (unsigned i = 1; i < m.n; i++)
+		assert_true(m.at[i - 1].id < m.at[i].id);
+	idmap_free(&m, NULL);
+	assert_null(idmap_find(&m, 0));
+}
+
+static void one_holder(void **state)
+{
+	struct owners *o = open_owners();
+	struct owner who;
+
+	(void)state;
+	fake_process(100, "a) (b", 500, HOST, "0::/system.slice/a.service\n");
+	fake_fd(100, 3, 1001);
+	fake_fd(100, 4, 1002);
+	fake_fd(100, 5, 1001); /* dup() */
+	assert_int_equal(owners_socket(o, 1001, HOST, 0, &who), -EAGAIN);
+	assert_int_equal(find(o, 1001, HOST, 0, &who), 0);
+	assert_int_equal(who.pid, 100);
+	assert_int_equal(who.holders, 1);
+	assert_string_equal(who.process, "a) (b");
+	assert_string_equal(who.cgroup, "/system.slice/a.service");
+	assert_null(who.container.runtime);
+	assert_int_equal(find(o, 1002, 0, 0, &who), 0);
+	assert_int_equal(find(o, 9999, 0, 0, &who), -ESRCH);
+	assert_int_equal(find(o, 0, 0, 0, &who), -ESRCH);
+	owners_close(o);
+}
+
+/* A pass that is through has settled what it looked for; the next question does not begin another.
+ */
+static void looks_no_more_than_asked(void **state)
+{
+	struct owners *o = open_owners();
+	struct owners_cost cost;
+	struct owner who;
+
+	(void)state;
+	fake_process(100, "a", 500, HOST, "0::/\n");
+	fake_fd(100, 3, 1001);
+	owners_tick(o);
+	owners_cost(o, &cost);
+	assert_int_equal(cost.scans, 0);
+	find(o, 1001, 0, 0, &who);
+	find(o, 4444, 0, 0, &who);
+	owners_cost(o, &cost);
+	assert_int_equal(cost.scans, 2);
+	assert_int_equal(cost.links, 4); /* 0 and 3, twice */
+	find(o, 1001, 0, 0, &who);
+	find(o, 4444, 0, 0, &who);
+	owners_tick(o);
+	owners_cost(o, &cost);
+	assert_int_equal(cost.scans, 2);
+	owners_close(o);
+}
+
+static void the_reader_of_several(void **state)
+{
+	struct owners *o = open_owners();
+	struct owner who;
+	char call[64];
+
+	(void)state;
+	/* as systemd hands it down: PID 1, the service, its worker */
+	fake_process(1, "systemd", 0, HOST, "0::/init.scope\n");
+	fake_process(200, "service", 900, HOST, "0::/\n");
+	fake_process(150, "worker", 950, HOST, "0::/\n"); /* pids have wrapped */
+	fake_fd(1, 40, 2001);
+	fake_fd(200, 3, 2001);
+	fake_fd(150, 7, 2001);
+	assert_int_equal(find(o, 2001, HOST, 0, &who), 0);
+	assert_int_equal(who.pid, 150);
+	assert_int_equal(who.holders, 3);
+	owners_close(o);
+
+	/* whoever waits in recvmsg() reads it */
+	o = open_owners();
+	snprintf(call, sizeof(call), "%ld 0x3 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
+		 (long)SYS_recvmsg);
+	fake_file("proc/200/task/200/syscall", call);
+	assert_int_equal(find(o, 2001, HOST, 0, &who), 0);
+	assert_int_equal(who.pid, 200);
+	owners_close(o);
+
+	/* but not on another descriptor */
+	o = open_owners();
+	snprintf(call, sizeof(call), "%ld 0x9 0x7ffd 0x0 0x0 0x0 0x0 0x7f 0x7f\n",
+		 (long)SYS_recvmsg);
+	fake_file("proc/200/task/200/syscall", call);
+	assert_int_equal(find(o, 2001, HOST, 0, &who), 0);
+	assert_int_equal(who.pid, 150);
+	owners_close(o);
+
+	o = open_owners();
+	fake_fd(1, 41, 2002);
+	assert_int_equal(find(o, 2002, HOST, 0, &who), 0);
+	assert_int_equal(who.pid, 1);
+	owners_close(o);
+}
+
+static void a_pod(void **state)
+{
+	struct owners *o = open_owners();
+	char text[OWNER_NETNS];
+	struct owner who;
+
+	(void)state;
+	fake_process(300, "rtpengine", 700, 4026532500u, "0::" POD_PATH "\n");
+	fake_fd(300, 8, 3001);
+	fake_file("var/log/pods/prod_voice-0_" POD_UID "/rtp/0.log", "");
+	fake_file("var/log/pods/prod_other_11111111-2222-3333-4444-555555555555/x/0.log", "");
+	fake_file("var/log/containers/voice-0_prod_rtp-" ID ".log", "");
+	assert_int_equal(find(o, 3001, 4026532500u, 0, &who), 0);
+	assert_string_equal(who.process, "rtpengine");
+	assert_string_equal(who.container.runtime, "containerd");
+	assert_string_equal(who.container.id, ID);
+	assert_string_equal(who.container.uid, POD_UID);
+	assert_string_equal(who.container.pod, "voice-0");
+	assert_string_equal(who.container.k8s_ns, "prod");
+	assert_string_equal(who.container.name, "rtp");
+	/* the namespace is called by the pod, too */
+	assert_string_equal(owners_netns(o, 4026532500u, text), "prod/voice-0");
+	/* and a socket that no process has is the pod's by its namespace */
+	assert_int_equal(find(o, 3999, 4026532500u, 0, &who), -ESRCH);
+	assert_string_equal(who.container.pod, "voice-0");
+	owners_close(o);
+}
+
+static uint64_t make_cgroup(const char *path)
+{
+	char name[512];
+
+	snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpu.stat", path);
+	fake_file(name, "usage_usec 1\n");
+	*strrchr(name, '/') = '\0';
+	return fake_inode(name);
+}
+
+static void cgroups(void **state)
+{
+	struct owners *o = open_owners();
+	uint64_t pod = make_cgroup(POD_PATH), scope = make_cgroup("/system.slice/x.service");
+	struct owner who;
+
+	(void)state;
+	assert_int_equal(owners_cgroup(o, scope, &who), 0);
+	assert_string_equal(who.cgroup, "/system.slice/x.service");
+	assert_int_equal(owners_cgroup(o, pod, &who), 0);
+	assert_string_equal(who.cgroup, POD_PATH);
+	assert_string_equal(who.container.id, ID);
+	assert_int_equal(owners_cgroup(o, 1, &who), -ENOENT);
+	assert_int_equal(owners_cgroup(o, 0, &who), -ENOENT);
+
+	/* the socket's cgroup is told rather than the process's, but not if it is the root */
+	fake_process(400, "a", 500, HOST, "0::/elsewhere\n");
+	fake_fd(400, 3, 4001);
+	assert_int_equal(find(o, 4001, HOST, pod, &who), 0);
+	assert_string_equal(who.cgroup, POD_PATH);
+	assert_int_equal(find(o, 4001, HOST, 1, &who), 0);
+	assert_string_equal(who.cgroup, "/elsewhere");
+
+	/* version 1 alone */
+	fake_process(401, "b", 500, HOST,
+		     "4:memory:/docker/" ID "\n3:cpu,cpuacct:/docker/" ID "\n0::/\n");
+	fake_fd(401, 3, 4002);
+	assert_int_equal(find(o, 4002, HOST, 0, &who), 0);
+	assert_string_equal(who.cgroup, "/docker/" ID);
+	assert_string_equal(who.container.runtime, "docker");
+	owners_close(o);
+}
+
+static void a_long_path_keeps_its_end(void **state)
+{
+	struct owners *o = open_owners();
+	char cgroup[600] = "0::/";
+	struct owner who;
+
+	(void)state;
+	memset(cgroup + 4, 'x', 500);
+	strcpy(cgroup + 504, "/the.end\n");
+	fake_process(400, "a", 500, HOST, cgroup);
+	fake_fd(400, 3, 4001);
+	assert_int_equal(find(o, 4001, HOST, 0, &who), 0);
+	assert_int_equal(strlen(who.cgroup), OWNER_CGROUP - 1);
+	assert_memory_equal(who.cgroup, "...x", 4);
+	assert_string_equal(who.cgroup + strlen(who.cgroup) - 8, "/the.end");
+	owners_close(o);
+}
+
+static const char *name_of(struct owners *o, uint32_t netns)
+{
+	static char text[OWNER_NETNS];
+
+	owners_netns(o, netns, text);
+	owners_tick(o);
+	return owners_netns(o, netns, text);
+}
+
+static void namespaces(void **state)
+{
+	struct owners *o = open_owners();
+	uint32_t blue, cni;
+
+	(void)state;
+	fake_file("run/netns/blue", "");
+	fake_file("run/netns/cni-1234", "");
+	blue = (uint32_t)fake_inode("run/netns/blue");
+	cni = (uint32_t)fake_inode("run/netns/cni-1234");
+	fake_process(1, "systemd", 0, HOST, "0::/init.scope\n");
+	fake_link("proc/self/ns/pid", "pid:[4026531836]");
+	fake_process(500, "dnsmasq", 500, 4026532600u, "0::/\n");
+	fake_process(501, "child", 501, 4026532600u, "0::/\n");
+	fake_process(502, "nginx", 502, 4026532601u, "0::/docker/" ID "\n");
+	fake_process(503, "pause", 503, cni, "0::" POD_PATH "\n");
+	fake_process(504, "named", 504, blue, "0::/docker/" ID "\n");
+	fake_file("var/log/pods/prod_voice-0_" POD_UID "/rtp/0.log", "");
+
+	assert_string_equal(name_of(o, HOST), "host");
+	assert_string_equal(name_of(o, blue), "blue");
+	assert_string_equal(name_of(o, cni), "prod/voice-0");
+	assert_string_equal(name_of(o, 4026532600u), "dnsmasq[500]");
+	assert_string_equal(name_of(o, 4026532601u), "d4e8e05a546c");
+	assert_string_equal(name_of(o, 4026532699u), "4026532699");
+	owners_close(o);
+
+	/* PID 1 of a container is not the host's */
+	fake_link("proc/self/ns/pid", "pid:[4026532700]");
+	o = open_owners();
+	assert_string_equal(name_of(o, HOST), "systemd[1]");
+	owners_close(o);
+}
+
+/* A socket of this test, on this host: by a walk in the kernel where that is allowed, and by /proc.
+ */
+static void on_this_host(void **state)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), root = proc_root(NULL);
+	struct files *files = NULL;
+	struct holder who;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	files_open(&files);
+	for (int i = 0; i < 2; i++) {
+		struct holders *h = holders_new(root, i ? NULL : files);
+
+		assert_int_equal(holders_find(h, st.st_ino, 0, 1, &who), -EAGAIN);
+		while (holders_waiting(h))
+			assert_true(holders_pass(h, 1000000, 1) >= 0);
+		assert_int_equal(holders_find(h, st.st_ino, 0, 2, &who), 0);
+		assert_int_equal(who.pid, getpid());
+		assert_int_equal(who.fd, fd);
+		assert_int_equal(who.holders, 1);
+		holders_free(h);
+	}
+	files_close(files);
+	close(root);
+	close(fd);
+}
+
+static void nothing_there(void **state)
+{
+	struct owners *o = open_owners();
+	struct netns ns;
+	struct owner who;
+	struct error err = {};
+
+	(void)state;
+	assert_int_equal(owners_cgroup(o, 77, &who), -ENOENT);
+	assert_int_equal(owners_process(o, 77, &who), -ESRCH);
+	assert_string_equal(name_of(o, 4026532699u), "4026532699");
+	assert_int_equal(owners_netns_open(o, 4026532699u, &ns, &err), -ENOENT);
+	owners_close(o);
+	owners_close(NULL);
+	assert_int_equal(owners_open(&o, "/nowhere/at/all", &err), -ENOENT);
+	assert_null(o);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_to_objects),
+		test(one_holder),
+		test(looks_no_more_than_asked),
+		test(the_reader_of_several),
+		test(a_pod),
+		test(cgroups),
+		test(a_long_path_keeps_its_end),
+		test(namespaces),
+		cmocka_unit_test(on_this_host),
+		test(nothing_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

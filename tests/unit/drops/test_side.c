@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* On which side of the books a drop is, for each phase of a packet's way. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "drops/side.h"
+#include "trace_abi.h"
+
+static enum balance_side side(const char *reason, const char *location, enum balance_role role,
+			      bool own, bool *sure)
+{
+	const struct stagemap_event e = {
+		.reason = reason,
+		.location = location,
+		.aux = "",
+		.observer = OBSERVER_KFREE_SKB,
+		.flags = own ? CAUSE_SK : 0,
+	};
+	struct verdict v = stagemap_judge(&e);
+
+	return side_of(&v, location, role, own, sure);
+}
+
+struct expected {
+	const char *reason, *location;
+	enum balance_side edge, inside, stacked; /* of a packet from elsewhere */
+	enum balance_side own_edge, own_inside, own_stacked;
+};
+
+#define IN   SIDE_INSIDE
+#define OUT  SIDE_OUTSIDE
+#define NONE SIDE_NONE
+
+static const struct expected table[] = {
+	/* before netif_receive_skb */
+	{"CPU_BACKLOG", "enqueue_to_backlog", OUT, IN, IN, OUT, IN, IN},
+	{"NOT_SPECIFIED", "veth_xdp_rcv_skb", OUT, IN, IN, OUT, IN, IN},
+	/* behind it */
+	{"NOT_SPECIFIED", "do_xdp_generic", IN, IN, IN, IN, IN, IN},
+	{"TC_INGRESS", "__netif_receive_skb_core", IN, IN, IN, IN, IN, IN},
+	{"IP_RPFILTER", "ip_rcv_finish_core", IN, IN, IN, IN, IN, IN},
+	{"IP_INHDR", "ip_forward", IN, IN, IN, IN, IN, IN},
+	{"NO_SOCKET", "__udp4_lib_rcv", IN, IN, IN, IN, IN, IN},
+	{"SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", IN, IN, IN, IN, IN, IN},
+	{"NOT_SPECIFIED", "udp_destruct_common", IN, IN, IN, IN, IN, IN},
+	/* before net_dev_queue */
+	{"NEIGH_FAILED", "neigh_invalidate", IN, IN, IN, OUT, OUT, OUT},
+	{"TC_EGRESS", "__dev_queue_xmit", IN, IN, IN, OUT, OUT, OUT},
+	{"BPF_CGROUP_EGRESS", "ip_finish_output", IN, IN, IN, OUT, OUT, OUT},
+	/* behind it */
+	{"QDISC_DROP", "__dev_queue_xmit", OUT, IN, IN, OUT, IN, OUT},
+	{"NOT_SPECIFIED", "veth_xmit", OUT, IN, IN, OUT, IN, OUT},
+	{"FULL_RING", "tun_net_xmit", OUT, IN, IN, OUT, IN, OUT},
+	/* no end of a packet */
+	{"NOT_SPECIFIED", "skb_release_data", NONE, NONE, NONE, NONE, NONE, NONE},
+	{"NOT_SPECIFIED", "tbf_enqueue", NONE, NONE, NONE, NONE, NONE, NONE},
+	{"PACKET_SOCK_ERROR", "packet_rcv", NONE, NONE, NONE, NONE, NONE, NONE},
+};
+
+static void places(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const struct expected *t = &table[i];
+		const enum balance_side wanted[2][3] = {
+			{t->edge, t->inside, t->stacked},
+			{t->own_edge, t->own_inside, t->own_stacked},
+		};
+
+		for (int own = 0; own < 2; own++) {
+			for (int role = ROLE_EDGE; role <= ROLE_STACKED; role++) {
+				bool sure;
+
+				if (side(t->reason, t->location, role, own, &sure) !=
+				    wanted[own][role])
+					fail_msg("%s %s, own %d, role %d", t->reason, t->location,
+						 own, role);
+				assert_true(sure);
+			}
+		}
+	}
+}
+
+static enum balance_side netfilter(enum netfilter_hook hook, bool own)
+{
+	const struct verdict v = {.stage = STAGE_NETFILTER, .class = VERDICT_LOSS, .hook = hook};
+	bool sure;
+
+	return side_of(&v, "nft_do_chain", ROLE_INSIDE, own, &sure);
+}
+
+static void netfilter_hooks(void **state)
+{
+	(void)state;
+	for (int hook = HOOK_INGRESS; hook <= HOOK_FORWARD; hook++) {
+		assert_int_equal(netfilter(hook, false), IN);
+		assert_int_equal(netfilter(hook, true), IN); /* across a veth, until ip_rcv */
+	}
+	assert_int_equal(netfilter(HOOK_OUTPUT, true), OUT);
+	assert_int_equal(netfilter(HOOK_POSTROUTING, true), OUT);
+	assert_int_equal(netfilter(HOOK_POSTROUTING, false), IN);
+}
+
+/* Between two namespaces of this host it does not matter where: the packet had entered. */
+static void a_place_that_nobody_knows(void **state)
+{
+	bool sure;
+
+	(void)state;
+	side("NOT_SPECIFIED", "some_function", ROLE_INSIDE, false, &sure);
+	assert_true(sure);
+	side("NOT_SPECIFIED", "some_function", ROLE_EDGE, false, &sure);
+	assert_false(sure);
+	side("NOT_SPECIFIED", "some_function", ROLE_INSIDE, true, &sure);
+	assert_false(sure);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places),
+		cmocka_unit_test(netfilter_hooks),
+		cmocka_unit_test(a_place_that_nobody_knows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The stage map against the enums of kernels and against what was measured on them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drops/stagemap.h"
+#include "trace_abi.h"
+
+#define NAMES_MAX 512
+
+static char names[NAMES_MAX][REASON_NAME];
+static unsigned name_count;
+
+/* Lines "value name"; the value is not needed here. */
+static unsigned read_fixture(const char *file)
+{
+	char path[128], line[256], name[REASON_NAME];
+	unsigned before = name_count;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/fixtures/reasons/%s", file);
+	f = fopen(path, "r");
+	if (!f)
+		fail_msg("%s: %s (run from the top of the tree)", path, strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (line[0] == '#' || sscanf(line, "%*s %63s", name) != 1)
+			continue;
+		assert_true(name_count < NAMES_MAX);
+		strcpy(names[name_count++], name);
+	}
+	fclose(f);
+	return name_count - before;
+}
+
+static int read_fixtures(void **state)
+{
+	(void)state;
+	assert_int_equal(read_fixture("6.1"), 66);
+	assert_int_equal(read_fixture("6.12"), 104);
+	assert_int_equal(read_fixture("6.18"), 128);
+	assert_int_equal(read_fixture("other"), 30);
+	return 0;
+}
+
+static struct verdict judge(const char *reason, const char *location, unsigned flags)
+{
+	struct stagemap_event e = {
+		.reason = reason,
+		.location = location,
+		.aux = "",
+		.observer = OBSERVER_KFREE_SKB,
+		.flags = flags,
+	};
+
+	return stagemap_judge(&e);
+}
+
+static void every_reason_has_a_row(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < name_count; i++) {
+		if (!stagemap_has_reason(names[i]))
+			fail_msg("no row for %s", names[i]);
+		/* At an unknown place too, except the one reason that says nothing. */
+		if (strcmp(names[i], "NOT_SPECIFIED") && !judge(names[i], "nowhere", 0).known)
+			fail_msg("%s is unknown at an unknown place", names[i]);
+	}
+	assert_false(stagemap_has_reason("NO_SUCH_REASON"));
+	assert_false(stagemap_has_reason("REASON#7"));
+}
+
+static void assert_a_kernel_has(const char *pattern)
+{
+	for (unsigned i = 0; i < name_count; i++) {
+		if (!fnmatch(pattern, names[i], 0))
+			return;
+	}
+	fail_msg("no kernel ever had the reason %s", pattern);
+}
+
+static void rows_are_sound(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < stagemap_row_count; i++) {
+		const struct stagemap_row *row = &stagemap_rows[i];
+		char list[1024], *word, *rest = list;
+
+		assert_non_null(row->note);
+		assert_in_range(row->stage, 0, STAGE_COUNT);
+		assert_true(row->reasons || row->locations);
+		if (row->class == VERDICT_LOSS)
+			assert_true(row->stage != STAGE_NONE);
+		snprintf(list, sizeof(list), "%s", row->reasons ? row->reasons : "");
+		while ((word = strsep(&rest, " ")))
+			if (*word)
+				assert_a_kernel_has(word);
+	}
+}
+
+/* No row may stand behind one that takes all it could take. */
+static void no_row_is_hidden(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < stagemap_row_count; i++) {
+		const struct stagemap_row *a = &stagemap_rows[i];
+
+		for (unsigned j = i + 1; j < stagemap_row_count; j++) {
+			const struct stagemap_row *b = &stagemap_rows[j];
+			bool reasons =
+				!a->reasons || (b->reasons && !strcmp(a->reasons, b->reasons));
+			bool places = !a->locations ||
+				      (b->locations && !strcmp(a->locations, b->locations));
+
+			if (reasons && places)
+				fail_msg("row %u (%s) hides row %u (%s)", i, a->note, j, b->note);
+		}
+	}
+}
+
+static void known_places(void **state)
+{
+	char line[256], reason[64], place[64], stage[32], class[16];
+	FILE *f = fopen("tests/fixtures/reasons/places", "r");
+	unsigned n = 0;
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		struct verdict v;
+
+		if (line[0] == '#')
+			continue;
+		assert_int_equal(sscanf(line, "%63s %63s %31s %15s", reason, place, stage, class),
+				 4);
+		v = judge(strcmp(reason, "-") ? reason : "", place, 0);
+		if (strcmp(stage_name(v.stage), stage) || !v.known ||
+		    strcmp(verdict_class_name(v.class), class))
+			fail_msg("%s @%s: %s %s, not %s %s", reason, place, stage_name(v.stage),
+				 verdict_class_name(v.class), stage, class);
+		n++;
+	}
+	fclose(f);
+	assert_int_equal(n, 128);
+}
+
+/* A blackhole of IPv6 ends both ways in dst_discard(). */
+static void blackholes(void **state)
+{
+	(void)state;
+	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage,
+			 STAGE_TX_ROUTE);
+	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
+}
+
+static void unknown_places(void **state)
+{
+	struct verdict v = judge("NOT_SPECIFIED", "some_driver_poll", 0);
+
+	(void)state;
+	assert_int_equal(v.stage, STAGE_OTHER);
+	assert_int_equal(v.class, VERDICT_LOSS);
+	assert_false(v.known);
+	assert_int_equal(judge("REASON#200", "", 0).stage, STAGE_OTHER);
+	assert_int_equal(judge("REASON#200", "br_flood", 0).stage, STAGE_L2);
+	assert_int_equal(judge("", "", 0).stage, STAGE_OTHER);
+}
+
+static void copies(void **state)
+{
+	(void)state;
+	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).class, VERDICT_COPY);
+	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).stage, STAGE_L2);
+	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", 0).class, VERDICT_LOSS);
+	assert_int_equal(judge("NOT_SPECIFIED", "skb_release_data", CAUSE_COPY).class,
+			 VERDICT_IGNORE);
+}
+
+/* What a driver frees when it has been sent is no loss, whatever call it frees it by. */
+static void transmissions(void **state)
+{
+	(void)state;
+	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, VERDICT_IGNORE);
+	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, VERDICT_LOSS);
+}
+
+static void directions(void **state)
+{
+	(void)state;
+	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", CAUSE_SK).direction, DIRECTION_TX);
+	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", 0).direction, DIRECTION_FORWARD);
+	assert_int_equal(judge("FULL_RING", "tun_net_xmit", 0).direction, DIRECTION_TX);
+	assert_int_equal(judge("NOT_SPECIFIED", "tun_get_user", 0).direction, DIRECTION_RX);
+	assert_int_equal(judge("IP_INHDR", "ip_forward", 0).direction, DIRECTION_FORWARD);
+	assert_int_equal(judge("CPU_BACKLOG", "enqueue_to_backlog", CAUSE_SK).direction,
+			 DIRECTION_RX);
+	assert_int_equal(judge("SOCKET_RCVBUFF", "x", 0).direction, DIRECTION_RX);
+}
+
+static void hooks(void **state)
+{
+	static const struct {
+		unsigned flags;
+		const char *aux;
+		enum netfilter_hook hook;
+		enum direction direction;
+	} cases_hook[] = {
+		{CAUSE_NO_DEV | CAUSE_SK | CAUSE_DST, "dst_discard", HOOK_OUTPUT, DIRECTION_TX},
+		{CAUSE_NO_DEV | CAUSE_SK | CAUSE_DST, "ip6_forward", HOOK_OUTPUT, DIRECTION_TX},
+		{CAUSE_DST, "ip_local_deliver", HOOK_INPUT, DIRECTION_RX},
+		{CAUSE_DST, "ip6_input", HOOK_INPUT, DIRECTION_RX},
+		{CAUSE_DST, "ip6_mc_input", HOOK_INPUT, DIRECTION_RX},
+		/* the socket found early (udp_v4_early_demux) */
+		{CAUSE_DST | CAUSE_SK, "ip_local_deliver", HOOK_INPUT, DIRECTION_RX},
+		{CAUSE_DST, "ip_forward", HOOK_FORWARD, DIRECTION_FORWARD},
+		{CAUSE_DST, "ip6_forward", HOOK_FORWARD, DIRECTION_FORWARD},
+		{CAUSE_DST | CAUSE_SK, "dst_discard", HOOK_POSTROUTING, DIRECTION_TX},
+		{CAUSE_DST | CAUSE_SK, "ip6_forward", HOOK_POSTROUTING, DIRECTION_TX},
+		{0, "", HOOK_PREROUTING, DIRECTION_RX},
+		{CAUSE_SK, "", HOOK_INGRESS, DIRECTION_RX},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases_hook) / sizeof(cases_hook[0]); i++) {
+		struct stagemap_event e = {
+			.reason = "NETFILTER_DROP",
+			.location = "nft_do_chain",
+			.aux = cases_hook[i].aux,
+			.flags = cases_hook[i].flags,
+		};
+		struct verdict v = stagemap_judge(&e);
+
+		assert_int_equal(v.stage, STAGE_NETFILTER);
+		assert_int_equal(v.hook, cases_hook[i].hook);
+		assert_int_equal(v.direction, cases_hook[i].direction);
+	}
+	assert_int_equal(judge("NO_SOCKET", "udp_rcv", 0).hook, HOOK_NONE);
+	assert_null(netfilter_hook_name(HOOK_NONE));
+	assert_string_equal(netfilter_hook_name(HOOK_POSTROUTING), "postrouting");
+}
+
+static void observers(void **state)
+{
+	static const struct {
+		enum trace_observer observer;
+		int error;
+		uint32_t map_type;
+		enum stage stage;
+		unsigned flags;
+	} cases_xdp[] = {
+		{OBSERVER_REDIRECT_ERR, ENOBUFS, BPF_MAP_TYPE_XSKMAP, STAGE_XSK, 0},
+		{OBSERVER_REDIRECT_ERR, ENOMEM, BPF_MAP_TYPE_XSKMAP, STAGE_XSK, 0},
+		{OBSERVER_REDIRECT_ERR, ENOSPC, BPF_MAP_TYPE_XSKMAP, STAGE_XSK, 0},
+		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, STAGE_XDP, 0},
+		{OBSERVER_REDIRECT_ERR, ENOSPC, BPF_MAP_TYPE_CPUMAP, STAGE_XDP, 0},
+		{OBSERVER_REDIRECT_ERR, EINVAL, 0, STAGE_XDP, 0},
+		{OBSERVER_XDP_EXCEPTION, 0, 0, STAGE_XDP, 0},
+		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, STAGE_XDP, 0},
+		{OBSERVER_DEVMAP_XMIT, ENXIO, 0, STAGE_TX_DEVICE, CAUSE_LIVE},
+		{OBSERVER_DEVMAP_XMIT, 0, 0, STAGE_TX_DEVICE, CAUSE_LIVE},
+		{OBSERVER_REDIRECT_ERR, ENETDOWN, BPF_MAP_TYPE_DEVMAP, STAGE_TX_DEVICE, CAUSE_LIVE},
+		{OBSERVER_BULK_TX, ENXIO, 0, STAGE_XDP, 0},
+		{OBSERVER_CPUMAP, 0, 0, STAGE_XDP, 0},
+		{OBSERVER_SOCKET_QUEUE, 0, 0, STAGE_SOCKET_CLOSE, 0},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases_xdp) / sizeof(cases_xdp[0]); i++) {
+		struct stagemap_event e = {
+			.reason = "",
+			.location = "",
+			.aux = "",
+			.observer = cases_xdp[i].observer,
+			.error = cases_xdp[i].error,
+			.flags = cases_xdp[i].flags,
+			.map_type = cases_xdp[i].map_type,
+		};
+		struct verdict v = stagemap_judge(&e);
+
+		assert_int_equal(v.stage, cases_xdp[i].stage);
+		assert_int_equal(v.class, VERDICT_LOSS);
+		assert_non_null(v.note);
+		assert_true(v.known);
+	}
+}
+
+static void running_kernel(void **state)
+{
+	struct error err = {};
+	struct reasons *r;
+	char list[1024];
+
+	(void)state;
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+	assert_int_equal(reasons_open(&r, NULL, &err), 0);
+	if (stagemap_missing(r, list, sizeof(list)))
+		fail_msg("reasons of this kernel without a row: %s", list);
+	reasons_free(r);
+}
+
+static void stage_names(void **state)
+{
+	(void)state;
+	assert_string_equal(stage_name(STAGE_UDP_MEM), "udp_mem");
+	assert_string_equal(stage_title(STAGE_QDISC), "queueing discipline");
+	assert_string_equal(stage_name(STAGE_NONE), "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_reason_has_a_row),
+		cmocka_unit_test(rows_are_sound),
+		cmocka_unit_test(no_row_is_hidden),
+		cmocka_unit_test(known_places),
+		cmocka_unit_test(blackholes),
+		cmocka_unit_test(unknown_places),
+		cmocka_unit_test(copies),
+		cmocka_unit_test(transmissions),
+		cmocka_unit_test(directions),
+		cmocka_unit_test(hooks),
+		cmocka_unit_test(observers),
+		cmocka_unit_test(running_kernel),
+		cmocka_unit_test(stage_names),
+	};
+
+	return cmocka_run_group_tests(tests, read_fixtures, NULL);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the losses of XDP and those freed as used up mean. The events themselves: tests/bpf, net. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+
+#include "drops/consumed.h"
+#include "drops/xdplosses.h"
+
+static const struct judged {
+	struct xdploss_key key;
+	const char *reason, *location;
+	enum stage stage;
+	enum direction direction;
+	bool beside, instead; /* a loss by these books */
+} judged[] = {
+	{{.kind = XDPLOSS_REDIRECT, .act = XDP_REDIRECT, .err = -EINVAL},
+	 "EINVAL",
+	 "xdp_redirect_err",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_REDIRECT, .err = -ENOBUFS, .map_type = BPF_MAP_TYPE_XSKMAP},
+	 "ENOBUFS",
+	 "xdp_redirect_err",
+	 STAGE_XSK,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	/* generic mode: kfree_skb tells it, unless it is left out there */
+	{{.kind = XDPLOSS_REDIRECT,
+	  .err = -ENOMEM,
+	  .map_type = BPF_MAP_TYPE_XSKMAP,
+	  .flags = XDPLOSS_GENERIC},
+	 "ENOMEM",
+	 "xdp_redirect_err",
+	 STAGE_XSK,
+	 DIRECTION_RX,
+	 false,
+	 true},
+	{{.kind = XDPLOSS_EXCEPTION, .act = XDP_ABORTED},
+	 "ABORTED",
+	 "xdp_exception",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_EXCEPTION, .act = XDP_REDIRECT + 1},
+	 "INVALID",
+	 "xdp_exception",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_EXCEPTION, .act = XDP_TX},
+	 "TX",
+	 "xdp_exception",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_EXCEPTION, .act = XDP_ABORTED, .flags = XDPLOSS_GENERIC},
+	 "ABORTED",
+	 "xdp_exception",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 false,
+	 false},
+	{{.kind = XDPLOSS_EXCEPTION, .act = XDP_ABORTED, .flags = XDPLOSS_SKB},
+	 "ABORTED",
+	 "xdp_exception",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 false,
+	 false},
+	{{.kind = XDPLOSS_EXCEPTION, .act = XDP_ABORTED, .flags = XDPLOSS_MAP_PROG},
+	 "ABORTED",
+	 "xdp_exception",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 false,
+	 false},
+	{{.kind = XDPLOSS_REDIRECT, .err = -EINVAL, .flags = XDPLOSS_MAP_PROG},
+	 "EINVAL",
+	 "xdp_redirect_err",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 false,
+	 false},
+	{{.kind = XDPLOSS_DEVMAP, .err = -ENXIO, .from = 7},
+	 "ENXIO",
+	 "xdp_devmap_xmit",
+	 STAGE_XDP,
+	 DIRECTION_FORWARD,
+	 true,
+	 true},
+	/* live frames: sent by BPF_PROG_RUN, as if they came in by lo */
+	{{.kind = XDPLOSS_DEVMAP, .from = 1},
+	 "",
+	 "xdp_devmap_xmit",
+	 STAGE_TX_DEVICE,
+	 DIRECTION_TX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_BULK_TX, .err = -ENXIO},
+	 "ENXIO",
+	 "xdp_bulk_tx",
+	 STAGE_XDP,
+	 DIRECTION_TX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_CPUMAP_QUEUE},
+	 "",
+	 "xdp_cpumap_enqueue",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_CPUMAP_ALLOC},
+	 "",
+	 "xdp_cpumap_kthread",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+	{{.kind = XDPLOSS_CPUMAP_PROGRAM},
+	 "",
+	 "xdp_cpumap_kthread",
+	 STAGE_XDP,
+	 DIRECTION_RX,
+	 true,
+	 true},
+};
+
+static void one_loss_one_book(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+		const struct judged *j = &judged[i];
+		struct verdict beside = xdplosses_judge(&j->key, XDPLOSS_BESIDE_KFREE);
+		struct verdict instead = xdplosses_judge(&j->key, XDPLOSS_INSTEAD_OF_KFREE);
+
+		assert_string_equal(xdplosses_reason(&j->key), j->reason);
+		assert_string_equal(xdplosses_location(&j->key), j->location);
+		assert_int_equal(beside.stage, j->stage);
+		assert_int_equal(beside.direction, j->direction);
+		assert_int_equal(beside.class == VERDICT_LOSS, j->beside);
+		assert_int_equal(instead.class == VERDICT_LOSS, j->instead);
+		assert_true(*beside.note);
+	}
+}
+
+static void names_of_programs(void **state)
+{
+	char name[40];
+
+	(void)state;
+	assert_string_equal(xdplosses_program(0, name, sizeof(name)), "");
+	assert_string_equal(xdplosses_map(0, name, sizeof(name)), "");
+	assert_string_equal(xdplosses_program(UINT32_MAX, name, sizeof(name)), "[4294967295]");
+}
+
+static void places_of_the_used_up(void **state)
+{
+	struct watch_range r[WATCH_CONSUMED_MAX];
+	struct error err = {0};
+	struct ksyms *k;
+	unsigned n;
+
+	(void)state;
+	assert_true(consumed_row_count <= WATCH_CONSUMED_MAX);
+	for (unsigned i = 0; i < consumed_row_count; i++) {
+		const struct consumed_row *row = &consumed_rows[i];
+
+		assert_ptr_equal(consumed_find(row->function), row);
+		assert_true(row->stage < STAGE_COUNT);
+		assert_true(row->noise == NOISE_LOSS);
+		assert_non_null(strchr(row->note, '('));
+	}
+	assert_null(consumed_find("consume_skb"));
+	assert_null(consumed_find(""));
+	assert_int_equal(ksyms_open(&k, "tests/fixtures/kallsyms/small", &err), 0);
+	n = consumed_ranges(k, r);
+	assert_int_equal(n, 1); /* of the functions wanted the file has but one */
+	assert_int_equal(r[0].start, 0xffffffff81002000);
+	assert_int_equal(r[0].len, 0x1000);
+	ksyms_free(k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_loss_one_book),
+		cmocka_unit_test(names_of_programs),
+		cmocka_unit_test(places_of_the_used_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

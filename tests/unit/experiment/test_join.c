@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* One ledger of two hosts: who is believed, and what may be called lost on the wire. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger/join.h"
+#include "traffic/tx.h"
+#include "experiment/runs.h"
+
+#define STREAMS 2
+#define COPY	9 /* a cause here that ends no packet */
+
+static struct fates f;
+static struct fate_tally tally;
+static struct join j;
+static const uint8_t ignored[TRACE_CAUSES] = {[COPY] = 1};
+
+static int open_fates(void **state)
+{
+	struct error err = {};
+
+	(void)state;
+	memset(&tally, 0, sizeof(tally));
+	return fates_init(&f, STREAMS, TRACE_PAGE_SIZE, &err) || fates_map(&f, -1, -1, -1, &err);
+}
+
+static int close_fates(void **state)
+{
+	(void)state;
+	fates_unmap(&f);
+	return 0;
+}
+
+static size_t at(uint64_t n)
+{
+	return fates_index(&f, 1, f.base + n);
+}
+
+static int tell(enum fate fate, uint8_t detail, uint64_t first, uint64_t last)
+{
+	const struct join_run run = {1, first, last, fate, detail};
+
+	return join_run(&j, &run);
+}
+
+static void fold(uint64_t upto)
+{
+	join_wire(&j, 1, f.base + upto);
+	fates_fold(&f, 1, f.base + upto, ignored, &tally, NULL);
+}
+
+static void left(uint64_t first, uint64_t last)
+{
+	for (uint64_t n = first; n <= last; n++)
+		f.seen[at(n)] = SEEN_TX_DEVICE;
+}
+
+static void wire_is_what_left_and_never_came(void **state)
+{
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	left(0, 79);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 19), 0);
+	assert_int_equal(tell(FATE_OPEN, 0, 20, 29), 0);
+	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE, 30, 34), 0);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 35, 79), 0);
+	assert_int_equal(tell(FATE_OPEN, 0, 80, 99), 0); /* not seen to leave */
+	fold(100);
+	assert_int_equal(tally.delivered, 65);
+	assert_int_equal(tally.dropped, 10);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 10);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].first, 20);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].last, 29);
+	assert_int_equal(tally.unaccounted, 25);
+	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 5);
+	assert_int_equal(tally.unaccounted_seen[0], 20);
+}
+
+static void wire_takes_nothing_that_ended_here(void **state)
+{
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	left(0, 9);
+	f.cause[at(0)] = 3;    /* dropped behind the checkpoint, as by a driver */
+	f.cause[at(1)] = COPY; /* a tap's copy */
+	f.failed[at(2)] = TX_ERRNO_GAP;
+	f.failed[at(3)] = EPERM; /* refused, and yet it left */
+	fold(4);
+	assert_int_equal(tally.cause[1][3].packets, 1);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
+	assert_int_equal(tally.left_out, 1);
+	assert_int_equal(tally.refused, 0);
+	assert_int_equal(tally.attempted, 3);
+}
+
+/* A refused call whose packet never was one stays refused; one that arrived was sent. */
+static void refused_is_what_nobody_saw(void **state)
+{
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	f.failed[at(0)] = f.failed[at(1)] = f.failed[at(2)] = ENOBUFS;
+	tell(FATE_DELIVERED, 0, 1, 1);
+	tell(FATE_OPEN, SEEN_RX_DEVICE, 2, 2);
+	fold(3);
+	assert_int_equal(tally.refused, 1);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.unaccounted, 1);
+}
+
+static void receiver_is_believed_before_sender(void **state)
+{
+	uint8_t far;
+
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	far = join_cause(&j, 3);
+	assert_int_equal(join_cause(&j, 3), far);
+	assert_int_not_equal(far, 3);
+	f.cause[at(0)] = f.cause[at(1)] = 3;
+	assert_int_equal(tell(FATE_DROPPED, 3, 0, 0), 0);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 1, 1), 0);
+	fold(2);
+	assert_int_equal(tally.cause[1][far].packets, 1);
+	assert_int_equal(tally.cause[1][3].packets, 0);
+	assert_int_equal(tally.delivered, 1);
+}
+
+static void far_sender_tells_what_left(void **state)
+{
+	uint8_t far;
+
+	(void)state;
+	join_init(&j, &f, ignored, false);
+	far = join_cause(&j, 1);
+	f.arrivals[at(0)] = 1;
+	f.seen[at(1)] = SEEN_RX_DEVICE;
+	f.cause[at(2)] = 7;
+	f.cause[at(3)] = COPY;
+	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 0, 1), 0);
+	assert_int_equal(tell(FATE_DROPPED, 1, 2, 4), 0);
+	assert_int_equal(tell(FATE_REFUSED, ENOBUFS, 5, 6), 0);
+	assert_int_equal(tell(FATE_GAP, 0, 7, 7), 0);
+	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 8, 8), 0);
+	assert_int_equal(tell(FATE_OPEN, 0, 9, 9), 0);
+	fold(10);
+	assert_int_equal(tally.delivered, 1);
+	assert_int_equal(tally.cause[1][7].packets, 1);
+	assert_int_equal(tally.cause[1][far].packets, 2);
+	assert_int_equal(tally.refused_by[ENOBUFS], 2);
+	assert_int_equal(tally.left_out, 1);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].first, 8);
+	assert_int_equal(tally.unaccounted, 2);
+	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 1);
+}
+
+static void suppression_is_kept(void **state)
+{
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	left(0, 1);
+	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE | SEEN_ON_INIT, 0, 0), 0);
+	assert_int_equal(tell(FATE_OPEN, 0, 1, 1), 0);
+	fold(2);
+	assert_int_equal(tally.unaccounted_on_init, 1);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	const struct join_run stream = {STREAMS, 0, 0, FATE_DELIVERED, 0};
+
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	assert_int_equal(join_run(&j, &stream), -EBADMSG);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 5, 4), -EBADMSG);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 0, TRACE_PAGE_SIZE), -EBADMSG);
+	assert_int_equal(tell(FATE_DELIVERED, 0, UINT64_MAX - 1, UINT64_MAX), -EBADMSG);
+	assert_int_equal(tell(FATE_DELIVERED, 1, 0, 0), -EBADMSG);
+	assert_int_equal(tell(FATE_DROPPED, 5, 0, 0), -EBADMSG); /* never named */
+	assert_int_equal(tell(FATE_REFUSED, ENOBUFS, 0, 0), -EBADMSG);
+	assert_int_equal(tell(FATE_GAP, 0, 0, 0), -EBADMSG);
+	assert_int_equal(tell(FATE_OPEN, SEEN_SOCKET + 1, 0, 0), -EBADMSG);
+	fold(1);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 0), -EBADMSG); /* folded already */
+
+	join_init(&j, &f, ignored, false);
+	assert_int_equal(tell(FATE_DELIVERED, 0, 1, 1), -EBADMSG);
+	assert_int_equal(tell(FATE_OPEN, SEEN_RX_DEVICE, 1, 1), -EBADMSG);
+	assert_int_equal(tell(FATE_REFUSED, TX_ERRNO_GAP, 1, 1), -EBADMSG);
+	assert_int_equal(tally.delivered + tally.dropped, 0);
+}
+
+static void causes_may_be_too_many(void **state)
+{
+	uint8_t last = 0;
+
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	for (unsigned i = 1; i < TRACE_CAUSE_FULL; i++)
+		last = join_cause(&j, (uint8_t)i);
+	assert_int_equal(last, TRACE_CAUSE_FULL);
+	assert_int_equal(join_cause(&j, TRACE_CAUSE_FULL), TRACE_CAUSE_FULL);
+	assert_int_equal(join_cause(&j, 1), JOIN_WIRE - 1);
+}
+
+/* Fates as text. */
+
+static void runs_come_back(void **state)
+{
+	static const struct join_run in[] = {
+		{3, 1000, 1069, FATE_DELIVERED, 0},	  {3, 1070, 1070, FATE_DROPPED, 254},
+		{3, 1071, 50000000, FATE_REFUSED, 105},	  {3, 50000001, 50000001, FATE_GAP, 0},
+		{3, 50000002, 50000009, FATE_OPEN, 0x83},
+	};
+	static struct runs r;
+	struct join_run out = {.slot = 3, .last = 999};
+	const char *text = r.text;
+
+	(void)state;
+	runs_begin(&r);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(runs_put(&r, &in[i]), 0);
+	assert_string_equal(r.text, "d0x70,c254x1,r105x49998930,g0x1,o131x8");
+	assert_int_equal(r.first, 1000);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(runs_next(&text, &out), 1);
+		assert_memory_equal(&out, &in[i], sizeof(out));
+	}
+	assert_int_equal(runs_next(&text, &out), 0);
+}
+
+static void runs_have_room(void **state)
+{
+	static struct runs r;
+	struct join_run run = {0, 0, 0, FATE_OPEN, 1}, other = {1, 1, 1, FATE_OPEN, 1};
+	unsigned n = 0;
+
+	(void)state;
+	runs_begin(&r);
+	assert_int_equal(runs_put(&r, &run), 0);
+	assert_int_equal(runs_put(&r, &run), -ENOSPC);	 /* not the next number */
+	assert_int_equal(runs_put(&r, &other), -ENOSPC); /* not this stream */
+	do {
+		run.first = run.last = ++n;
+	} while (!runs_put(&r, &run));
+	assert_true(strlen(r.text) == r.used && r.used < sizeof(r.text));
+	assert_true(n > RUNS_TEXT / 6);
+	assert_int_equal(r.next, n);
+}
+
+static void bad_texts_are_told(void **state)
+{
+	static const char *const bad[] = {
+		"x0x1",
+		"d",
+		"d0",
+		"d0x",
+		"d0x0",
+		"d256x1",
+		"d-1x1",
+		"dx1",
+		"d0x1,",
+		"d0x1,,d0x1",
+		"d0x1 ",
+		"D0x1",
+		"d0x99999999999999999999",
+		"d0x1;d0x1",
+		",d0x1",
+		"d0xd0x1",
+		" ",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct join_run run = {.last = UINT64_MAX};
+		const char *at_text = bad[i];
+		int rc;
+
+		while ((rc = runs_next(&at_text, &run)) > 0)
+			;
+		assert_int_equal(rc, -EBADMSG);
+	}
+}
+
+/* Whatever comes, nothing is written outside of the window (as a sanitizer would tell). */
+static void garbage_does_no_harm(void **state)
+{
+	static const char alphabet[] = "dcrgo0123456789x,";
+
+	(void)state;
+	srandom(1);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct join_run run = {.slot = (uint16_t)(random() % 4),
+				       .last = (uint64_t)(random() % 5000) - 1};
+		char text[24] = {};
+		const char *at_text = text;
+
+		for (unsigned c = 0; c < sizeof(text) - 1; c++)
+			text[c] = alphabet[(size_t)random() % (sizeof(alphabet) - 1)];
+		join_init(&j, &f, ignored, random() % 2);
+		join_cause(&j, (uint8_t)(random() % 10));
+		while (runs_next(&at_text, &run) > 0 && !join_run(&j, &run))
+			;
+	}
+	for (unsigned s = 0; s < STREAMS; s++)
+		fates_fold(&f, (uint16_t)s, f.base + TRACE_PAGE_SIZE, ignored, &tally, NULL);
+	assert_int_equal(tally.attempted + tally.left_out, STREAMS * TRACE_PAGE_SIZE);
+}
+
+int main(void)
+{
+#define WITH_FATES(test) cmocka_unit_test_setup_teardown(test, open_fates, close_fates)
+	const struct CMUnitTest tests[] = {
+		WITH_FATES(wire_is_what_left_and_never_came),
+		WITH_FATES(wire_takes_nothing_that_ended_here),
+		WITH_FATES(refused_is_what_nobody_saw),
+		WITH_FATES(receiver_is_believed_before_sender),
+		WITH_FATES(far_sender_tells_what_left),
+		WITH_FATES(suppression_is_kept),
+		WITH_FATES(nonsense_is_refused),
+		WITH_FATES(causes_may_be_too_many),
+		cmocka_unit_test(runs_come_back),
+		cmocka_unit_test(runs_have_room),
+		cmocka_unit_test(bad_texts_are_told),
+		WITH_FATES(garbage_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

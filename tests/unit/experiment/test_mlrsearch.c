@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiment/search/mlr_grid.h"
+#include "experiment/search/mlrsearch.h"
+
+#define FIXTURES "tests/fixtures/mlrsearch/"
+#define COUNT	 1e9 /* loss is told in parts of this, as in make.py */
+#define NEAR	 1e-6
+
+/* The systems of make.py. */
+typedef double (*system_fn)(double load, double duration, unsigned number, const double *p);
+
+static double cliff(double load, double duration, unsigned number, const double *p)
+{
+	(void)duration;
+	(void)number;
+	return fmax(0, 1 - p[0] / load);
+}
+
+static double slope(double load, double duration, unsigned number, const double *p)
+{
+	return fmax(cliff(load, duration, number, &p[1]), 0.01 * fmax(0, 1 - p[0] / load));
+}
+
+static double noise(double load, double duration, unsigned number, const double *p)
+{
+	unsigned every = (unsigned)p[1];
+
+	return fmax(cliff(load, duration, number, p), number % every == every - 1 ? p[2] : 0);
+}
+
+static double buffer(double load, double duration, unsigned number, const double *p)
+{
+	(void)number;
+	return fmax(0, (load - p[0]) * duration - p[1]) / (load * duration);
+}
+
+static double swing(double load, double duration, unsigned number, const double *p)
+{
+	double capacity = p[0] + (p[1] - p[0]) * (0.5 + 0.5 * sin(number));
+
+	return cliff(load, duration, number, &capacity);
+}
+
+static const struct {
+	const char *name;
+	system_fn loss;
+} systems[] = {
+	{"cliff", cliff}, {"slope", slope}, {"noise", noise}, {"buffer", buffer}, {"swing", swing}};
+
+struct trials {
+	system_fn loss;
+	double p[3];
+	unsigned done;
+	struct mlr *m;
+};
+
+static void assert_near(const char *file, unsigned line, double found, double wanted)
+{
+	if (fabs(found - wanted) > NEAR * fabs(wanted))
+		fail_msg("%s:%u: %.9g, not %.9g", file, line, found, wanted);
+}
+
+static double measure(struct trials *t, const struct mlr_trial *trial)
+{
+	return floor(t->loss(trial->load, trial->duration_s, t->done++, t->p) * COUNT) / COUNT;
+}
+
+static void begin_system(struct trials *t, const char *line, const struct mlr_config *cfg)
+{
+	struct error err = {};
+	char name[16];
+
+	mlr_free(t->m);
+	*t = (struct trials){};
+	assert_true(sscanf(line, "system %15s %lf %lf %lf", name, &t->p[0], &t->p[1], &t->p[2]) >=
+		    2);
+	for (unsigned i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
+		if (!strcmp(systems[i].name, name))
+			t->loss = systems[i].loss;
+	}
+	assert_non_null(t->loss);
+	assert_int_equal(mlr_new(&t->m, cfg, &err), 0);
+}
+
+static void expect_trials(struct trials *t, const char *file, unsigned line, const char *text)
+{
+	struct mlr_trial next;
+	double load, duration;
+	unsigned n;
+
+	assert_int_equal(sscanf(text, "trial %lf %lf %u", &load, &duration, &n), 3);
+	while (n--) {
+		if (!mlr_next(t->m, &next))
+			fail_msg("%s:%u: the search is over", file, line);
+		assert_near(file, line, next.load, load);
+		assert_near(file, line, next.duration_s, duration);
+		assert_int_equal(mlr_add(t->m, measure(t, &next)), 0);
+	}
+}
+
+static void expect_rate(const char *file, unsigned line, const char *text, bool known, double v)
+{
+	if (strcmp(text, "-") == 0 && !known)
+		return;
+	if (!known)
+		fail_msg("%s:%u: none, not %s", file, line, text);
+	assert_near(file, line, v, strtod(text, NULL));
+}
+
+static void expect_bounds(struct trials *t, const char *file, unsigned line, const char *text,
+			  unsigned goal)
+{
+	char lower[32], upper[32], throughput[32];
+	struct mlr_bounds b;
+	struct mlr_trial next;
+
+	if (mlr_next(t->m, &next))
+		fail_msg("%s:%u: one more trial at %g", file, line, next.load);
+	assert_int_equal(sscanf(text, "bounds %31s %31s %31s", lower, upper, throughput), 3);
+	mlr_bounds(t->m, goal, &b);
+	assert_true(b.done);
+	assert_true(mlr_left(t->m) == 0);
+	expect_rate(file, line, lower, b.has_lower, b.lower);
+	expect_rate(file, line, upper, b.has_upper, b.upper);
+	expect_rate(file, line, throughput, b.has_lower, b.throughput);
+}
+
+/* The same trials in the same order, and the same bounds, as the reference. */
+static void same_as_reference(const char *file)
+{
+	struct mlr_config cfg = {};
+	struct trials t = {};
+	char path[128], text[128];
+	unsigned line = 0, goal = 0, checked = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), FIXTURES "%s", file);
+	in = fopen(path, "r");
+	assert_non_null(in);
+	while (fgets(text, sizeof(text), in)) {
+		struct mlr_goal *g = &cfg.goal[cfg.goals];
+
+		line++;
+		if (sscanf(text, "limits %lf %lf", &cfg.min_load, &cfg.max_load) == 2)
+			continue;
+		if (sscanf(text, "goal %lf %lf %lf %lf %lf %lf %u %u", &g->loss_ratio,
+			   &g->exceed_ratio, &g->width, &g->initial_s, &g->final_s, &g->sum_s,
+			   &g->preceding, &g->expansion) == 8) {
+			cfg.goals++;
+		} else if (!strncmp(text, "system", 6)) {
+			begin_system(&t, text, &cfg);
+			goal = 0;
+		} else if (!strncmp(text, "trial", 5)) {
+			expect_trials(&t, file, line, text);
+		} else if (!strncmp(text, "bounds", 6)) {
+			expect_bounds(&t, file, line, text, goal++);
+			checked++;
+		}
+	}
+	fclose(in);
+	mlr_free(t.m);
+	assert_true(checked >= 14);
+}
+
+static void test_csit(void **state)
+{
+	(void)state;
+	same_as_reference("csit.txt");
+}
+
+static void test_rfc2544(void **state)
+{
+	(void)state;
+	same_as_reference("rfc2544.txt");
+}
+
+static void test_tst009(void **state)
+{
+	(void)state;
+	same_as_reference("tst009.txt");
+}
+
+static void test_three_goals(void **state)
+{
+	(void)state;
+	same_as_reference("three.txt");
+}
+
+static const struct mlr_goal quick = {.width = 0.01,
+				      .exceed_ratio = 0.5,
+				      .initial_s = 1,
+				      .final_s = 1,
+				      .sum_s = 1,
+				      .expansion = 2};
+
+/* Wherever the cliff is, it is found, and between bounds of the width asked for. */
+static void test_cliffs(void **state)
+{
+	(void)state;
+	for (double capacity = 1003; capacity < 900000; capacity *= 1.37) {
+		struct mlr_config cfg = {1000, 1e6, 1, {quick}};
+		struct trials t = {.loss = cliff, .p = {capacity}};
+		struct mlr_trial next;
+		struct mlr_bounds b;
+		struct error err = {};
+
+		assert_int_equal(mlr_new(&t.m, &cfg, &err), 0);
+		while (mlr_next(t.m, &next)) {
+			assert_true(next.load >= 1000 && next.load <= 1e6);
+			assert_true(mlr_left(t.m) > 0);
+			assert_int_equal(mlr_add(t.m, measure(&t, &next)), 0);
+			assert_true(t.done < 60);
+		}
+		mlr_bounds(t.m, 0, &b);
+		assert_true(b.has_lower && b.has_upper);
+		assert_true(b.lower <= capacity && b.upper > capacity);
+		assert_true((b.upper - b.lower) / b.upper <= 0.01 + NEAR);
+		mlr_free(t.m);
+	}
+}
+
+/* The trial is the same until its result is told, and only one result is taken. */
+static void test_order_of_calls(void **state)
+{
+	struct mlr_config cfg = {1000, 1e6, 1, {quick}};
+	struct mlr_trial one, again;
+	struct error err = {};
+	struct mlr *m;
+
+	(void)state;
+	assert_int_equal(mlr_new(&m, &cfg, &err), 0);
+	assert_int_equal(mlr_add(m, 0), -EINVAL);
+	assert_true(mlr_next(m, &one) && mlr_next(m, &again));
+	assert_true(one.load == again.load);
+	assert_int_equal(mlr_add(m, 1), 0);
+	assert_int_equal(mlr_add(m, 1), -EINVAL);
+	mlr_free(m);
+	mlr_free(NULL);
+}
+
+static void test_bad_goals(void **state)
+{
+	static const struct {
+		double min, max;
+		struct mlr_goal goal;
+	} bad[] = {
+		{2000, 1000, {0, 0.5, 0.01, 1, 1, 1, 0, 2}},
+		{1000, 1000, {0, 0.5, 0.01, 1, 1, 1, 0, 2}},
+		{0, 1000, {0, 0.5, 0.01, 1, 1, 1, 0, 2}},
+		{1, 1000, {1, 0.5, 0.01, 1, 1, 1, 0, 2}},
+		{1, 1000, {0, 1, 0.01, 1, 1, 1, 0, 2}},
+		{1, 1000, {0, 0.5, 0, 1, 1, 1, 0, 2}},
+		{1, 1000, {0, 0.5, 1, 1, 1, 1, 0, 2}},
+		{1, 1000, {0, 0.5, 0.01, 2, 1, 3, 1, 2}},
+		{1, 1000, {0, 0.5, 0.01, 1, 4, 3, 1, 2}},
+		{1, 1000, {0, 0.5, 0.01, 1, 1, 3, 0, 2}},
+		{1, 1000, {0, 0.5, 0.01, 1, 1, 3, 1, 1}},
+		{1, 1000, {0, 0.5, 0.01, 1, 1, 3, 99, 2}},
+		{1, 1000, {0, 0.5, 1e-12, 1, 1, 1, 0, 2}},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct mlr_config cfg = {bad[i].min, bad[i].max, 1, {bad[i].goal}};
+		struct error err = {};
+		struct mlr *m = NULL;
+
+		if (!mlr_new(&m, &cfg, &err))
+			fail_msg("goal %u is taken", i);
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_null(m);
+	}
+}
+
+static void test_grid(void **state)
+{
+	const double width[] = {0.005, 0.02};
+	struct mlr_grid g;
+
+	(void)state;
+	assert_int_equal(mlr_grid_init(&g, 1000, 1e6, width, 2), 0);
+	assert_true(mlr_grid_load(&g, 0) == 1000 && mlr_grid_load(&g, g.top) == 1e6);
+	assert_true(mlr_grid_load(&g, -5) == 1000 && mlr_grid_load(&g, g.top + 5) == 1e6);
+	for (int i = 0; i < g.top; i++) {
+		double load = mlr_grid_load(&g, i);
+
+		assert_int_equal(mlr_grid_step(&g, load), i);
+		assert_int_equal(mlr_grid_step(&g, load * 1.00001), i);
+		assert_true(mlr_grid_load(&g, i + 1) > load);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		double got = 1 - 1000 / mlr_grid_load(&g, mlr_grid_width(&g, width[i]));
+
+		assert_true(got <= width[i] && got > width[i] * 0.98);
+	}
+	assert_int_equal(mlr_grid_add(&g, 5, -9), 0);
+	assert_int_equal(mlr_grid_add(&g, 5, g.top), g.top);
+	assert_int_equal(mlr_grid_add(&g, 5, 4), 9);
+}
+
+/* One part is a power of two times the goal; what is narrower than two goals is halved. */
+static void test_middle(void **state)
+{
+	static const struct {
+		int upper, goal, middle;
+	} table[] = {{20, 10, 10}, {40, 10, 20}, {50, 10, 20}, {30, 10, 10}, {19, 10, 9},
+		     {11, 10, 5},  {15, 5, 5},	 {7, 5, 3},    {100, 10, 40}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++)
+		assert_int_equal(mlr_grid_middle(1000, 1000 + table[i].upper, table[i].goal),
+				 1000 + table[i].middle);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_csit),	  cmocka_unit_test(test_rfc2544),
+		cmocka_unit_test(test_tst009),	  cmocka_unit_test(test_three_goals),
+		cmocka_unit_test(test_cliffs),	  cmocka_unit_test(test_order_of_calls),
+		cmocka_unit_test(test_bad_goals), cmocka_unit_test(test_grid),
+		cmocka_unit_test(test_middle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What two hosts say to each other: what is written comes back, and what else comes is refused. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "experiment/auth.h"
+#include "experiment/conn.h"
+#include "experiment/msg.h"
+
+static const struct msg_field *const tables[] = {
+	msg_hello, msg_login, msg_welcome, msg_plan,  msg_ready, msg_status,
+	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	 msg_flow,
+};
+static const size_t sizes[] = {
+	sizeof(struct peer_hello), sizeof(struct peer_login), sizeof(struct peer_welcome),
+	sizeof(struct peer_plan),  sizeof(struct peer_ready), sizeof(struct peer_status),
+	sizeof(struct peer_fold),  sizeof(struct peer_fates), sizeof(struct peer_time),
+	sizeof(struct error),	   sizeof(struct result),     sizeof(struct arrivals_flow),
+};
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static struct result scratch[2]; /* the largest of all */
+
+/* Every member gets a value of its own. */
+static void fill(const struct msg_field *rows, void *to)
+{
+	uint64_t value = 1;
+
+	memset(to, 0, sizeof(scratch[0]));
+	for (const struct msg_field *f = rows; f->key; f++, value++) {
+		void *at = (char *)to + f->offset;
+
+		switch (f->type) {
+		case MSG_U64:
+			*(uint64_t *)at = f->max ? f->max : UINT64_MAX - value;
+			break;
+		case MSG_U32:
+			*(uint32_t *)at = f->max ? (uint32_t)f->max : UINT32_MAX;
+			break;
+		case MSG_U16:
+			*(uint16_t *)at = f->max ? (uint16_t)f->max : UINT16_MAX;
+			break;
+		case MSG_BOOL:
+			*(bool *)at = true;
+			break;
+		case MSG_DOUBLE:
+			*(double *)at = 1234.5;
+			break;
+		case MSG_TEXT:
+			snprintf(at, f->size, "t%llu", (unsigned long long)value);
+			break;
+		case MSG_U64S:
+			((uint64_t *)at)[0] = value;
+			((uint64_t *)at)[f->size - 1] = UINT64_MAX;
+			break;
+		case MSG_U16S:
+			((uint16_t *)at)[0] = (uint16_t)value;
+			((uint16_t *)at)[f->size - 1] = UINT16_MAX;
+			break;
+		case MSG_DOUBLES:
+			((double *)at)[0] = 1.0 / 3;
+			((double *)at)[f->size - 1] = 1e-9;
+			break;
+		}
+	}
+}
+
+static void all_members_come_back(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < TABLES; i++) {
+		struct json_object *msg;
+
+		fill(tables[i], &scratch[0]);
+		memset(&scratch[1], 0, sizeof(scratch[1]));
+		msg = msg_make("any", tables[i], &scratch[0]);
+		assert_string_equal(msg_type(msg), "any");
+		assert_int_equal(msg_take(msg, tables[i], &scratch[1]), 0);
+		assert_memory_equal(&scratch[0], &scratch[1], sizes[i]);
+		json_object_put(msg);
+	}
+}
+
+static void each_member_is_needed(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < TABLES; i++) {
+		for (const struct msg_field *f = tables[i]; f->key; f++) {
+			struct json_object *msg;
+
+			fill(tables[i], &scratch[0]);
+			msg = msg_make("any", tables[i], &scratch[0]);
+			json_object_object_del(msg, f->key);
+			assert_int_equal(msg_take(msg, tables[i], &scratch[1]), -EBADMSG);
+			json_object_object_add(msg, f->key, json_object_new_object());
+			assert_int_equal(msg_take(msg, tables[i], &scratch[1]), -EBADMSG);
+			json_object_put(msg);
+		}
+	}
+}
+
+static int take(const struct msg_field *rows, const char *text)
+{
+	struct json_object *msg = json_tokener_parse(text);
+	int rc;
+
+	assert_non_null(msg);
+	rc = msg_take(msg, rows, &scratch[0]);
+	json_object_put(msg);
+	return rc;
+}
+
+static void numbers_have_bounds(void **state)
+{
+	static const struct msg_field rows[] = {{"n", MSG_U16, 0, 0, 64}, {0}};
+	static const struct msg_field wide[] = {{"n", MSG_U64, 0, 0, 0}, {0}};
+	static const struct msg_field real[] = {{"n", MSG_DOUBLE, 0, 0, 0}, {0}};
+	static const struct msg_field list[] = {{"n", MSG_U64S, 0, 2, 0}, {0}};
+	static const struct msg_field small[] = {{"n", MSG_U16S, 0, 2, 0}, {0}};
+	static const struct msg_field reals[] = {{"n", MSG_DOUBLES, 0, 2, 0}, {0}};
+
+	(void)state;
+	assert_int_equal(take(rows, "{\"n\":64}"), 0);
+	assert_int_equal(take(rows, "{\"n\":65}"), -EBADMSG);
+	assert_int_equal(take(rows, "{\"n\":-1}"), -EBADMSG);
+	assert_int_equal(take(rows, "{\"n\":1.0}"), -EBADMSG);
+	assert_int_equal(take(rows, "{\"n\":\"1\"}"), -EBADMSG);
+	assert_int_equal(take(wide, "{\"n\":18446744073709551615}"), 0);
+	assert_int_equal(take(wide, "{\"n\":-9223372036854775808}"), -EBADMSG);
+	assert_int_equal(take(real, "{\"n\":2}"), 0);
+	assert_int_equal(take(real, "{\"n\":-0.5}"), -EBADMSG);
+	assert_int_equal(take(real, "{\"n\":1e999}"), -EBADMSG);
+	assert_int_equal(take(list, "{\"n\":[1,2]}"), 0);
+	assert_int_equal(take(list, "{\"n\":[1,2,3]}"), -EBADMSG);
+	assert_int_equal(take(list, "{\"n\":[1,null]}"), -EBADMSG);
+	assert_int_equal(take(small, "{\"n\":[1,65536]}"), -EBADMSG);
+	assert_int_equal(take(reals, "{\"n\":[0.5,-1]}"), -EBADMSG);
+	assert_int_equal(take(reals, "{\"n\":[0.5,1,2]}"), -EBADMSG);
+}
+
+/* What another host calls itself is shown on a terminal. */
+static void texts_are_tame(void **state)
+{
+	struct peer_ready ready = {};
+	struct json_object *msg = msg_make("ready", msg_ready, &ready);
+
+	(void)state;
+	json_object_object_add(msg, "mode", json_object_new_string("\x1b[31mred\n\x7f"));
+	json_object_object_add(msg, "place",
+			       json_object_new_string("0123456789012345678901234567890123456789"));
+	assert_int_equal(msg_take(msg, msg_ready, &ready), 0);
+	assert_string_equal(ready.mode, "?[31mred??");
+	assert_int_equal(strlen(ready.place), sizeof(ready.place) - 1);
+	json_object_put(msg);
+}
+
+static void cause_comes_back(void **state)
+{
+	struct ledger_cause in = {
+		.raw = {.index = 7, .count = {5, 6, 7, 8}},
+		.named = {.stage = STAGE_NETFILTER,
+			  .reason = "NETFILTER_DROP",
+			  .location = "nft_do_chain",
+			  .ifname = "eth0",
+			  .netns = "rx",
+			  .direction = direction_name(DIRECTION_RX),
+			  .hook = netfilter_hook_name(HOOK_INPUT)},
+	};
+	struct json_object *msg = msg_make_cause(&in);
+	struct ledger_cause out;
+
+	(void)state;
+	assert_int_equal(msg_take_cause(msg, &out), 0);
+	assert_int_equal(out.raw.index, 7);
+	assert_memory_equal(&out.raw.count, &in.raw.count, sizeof(in.raw.count));
+	assert_int_equal(out.named.stage, in.named.stage);
+	assert_string_equal(out.named.reason, in.named.reason);
+	assert_string_equal(out.named.location, in.named.location);
+	assert_string_equal(out.named.ifname, in.named.ifname);
+	assert_string_equal(out.named.netns, in.named.netns);
+	assert_ptr_equal(out.named.direction, in.named.direction);
+	assert_ptr_equal(out.named.hook, in.named.hook);
+	json_object_object_add(msg, "stage", json_object_new_string("no such stage"));
+	json_object_object_add(msg, "hook", json_object_new_string("no such hook"));
+	assert_int_equal(msg_take_cause(msg, &out), 0);
+	assert_int_equal(out.named.stage, STAGE_OTHER);
+	assert_null(out.named.hook);
+	json_object_object_add(msg, "id", json_object_new_int(0));
+	assert_int_equal(msg_take_cause(msg, &out), -EBADMSG);
+	json_object_put(msg);
+}
+
+static void counter_comes_back(void **state)
+{
+	struct result_counter out, in = {
+					   .stage = STAGE_RCVBUF,
+					   .name = "rx Udp:RcvbufErrors",
+					   .delta = 5,
+					   .expected = UINT64_MAX,
+					   .documented = true,
+					   .scope = book_scope_name(BOOK_INTERFACE),
+				   };
+	struct json_object *msg = msg_make_counter(&in);
+
+	(void)state;
+	assert_int_equal(msg_take_counter(msg, &out), 0);
+	assert_int_equal(out.stage, in.stage);
+	assert_string_equal(out.name, in.name);
+	assert_int_equal(out.delta, in.delta);
+	assert_true(out.expected == in.expected && !out.agrees && out.documented);
+	assert_ptr_equal(out.scope, in.scope);
+	assert_null(out.note);
+	json_object_object_add(msg, "scope", json_object_new_string("world"));
+	assert_int_equal(msg_take_counter(msg, &out), -EBADMSG);
+	json_object_put(msg);
+}
+
+static void plans_make_sense(void **state)
+{
+	const struct peer_plan good = {
+		.port = 1,
+		.numbers = {1ULL << 32, 4096, 1, 1},
+		.count = 1,
+		.flows = 1,
+	};
+	struct peer_plan p = good;
+
+	(void)state;
+	assert_true(msg_plan_valid(&p));
+	p.numbers.window = 4097;
+	assert_false(msg_plan_valid(&p));
+	p.numbers.window = 1ULL << 60;
+	assert_false(msg_plan_valid(&p));
+	p = good;
+	p.numbers.base = 1;
+	assert_false(msg_plan_valid(&p));
+	p = good;
+	p.numbers.stream0 = UINT16_MAX;
+	assert_false(msg_plan_valid(&p));
+	p = good;
+	p.numbers.streams = TRACE_STREAMS + 1;
+	assert_false(msg_plan_valid(&p));
+	p = good;
+	p.reverse = true; /* no room for a stamp */
+	assert_false(msg_plan_valid(&p));
+	p.payload = 18;
+	assert_true(msg_plan_valid(&p));
+}
+
+/* What a server would send: each of these would break an engine, or send elsewhere. */
+static void shapes_make_sense(void **state)
+{
+	const struct peer_plan good = {
+		.reverse = true,
+		.port = 1,
+		.numbers = {1ULL << 32, 4096, 1, 2},
+		.count = 1,
+		.flows = 1,
+		.payload = 100,
+		.shaped = true,
+		.shape = {.threads = 2,
+			  .frames = true,
+			  .n_payload = 2,
+			  .sizes = {18, 100},
+			  .src_port = {65000, 536},
+			  .flows = 536,
+			  .duplicate = 1,
+			  .gap = 0.5,
+			  .reorder = {0.25, 3},
+			  .scheduled = true,
+			  .profile = {.parts = 1, .part = {{1, 0, 10}}}},
+	};
+	struct peer_plan p = good;
+
+	(void)state;
+	assert_true(msg_plan_valid(&p));
+#define BREAKS(change)                                                                             \
+	do {                                                                                       \
+		p = good;                                                                          \
+		change;                                                                            \
+		assert_false(msg_plan_valid(&p));                                                  \
+	} while (0)
+	BREAKS(p.shape.threads = 1);
+	BREAKS(p.shape.frames = false);
+	BREAKS(p.shape.n_payload = 3);
+	BREAKS(p.shape.n_payload = SHAPE_SIZES + 1);
+	BREAKS(p.shape.sizes[0] = 17);
+	BREAKS(p.shape.src_port.n++);
+	BREAKS(p.shape.src_port.n = 0);
+	BREAKS(p.shape.src_port.first = 0);
+	BREAKS(p.shape.flows = 1);
+	BREAKS(p.shape.flows = 537);
+	BREAKS(p.shape.dst_port.n = 1);
+	BREAKS(p.shape.src_addr.n = 1);
+	BREAKS(p.shape.duplicate = 1.1);
+	BREAKS(p.shape.gap = 1);
+	BREAKS(p.shape.reorder.extent = 4);
+	BREAKS(p.shape.reorder.extent = 0);
+	BREAKS(p.shape.profile.parts = 0);
+	BREAKS(p.shape.profile.parts = PROFILE_PARTS + 1);
+	BREAKS(p.shape.profile.parts = 2);
+	BREAKS(p.shape.profile.part[0].seconds = 0);
+	BREAKS(p.shape.profile.part[0].to = 0);
+	BREAKS(p.shape.profile.part[0].to = 1e300);
+#undef BREAKS
+	assert_true(shape_peak(&good.shape, 5) >= 20 && shape_peak(&good.shape, 5) <= 20);
+}
+
+/* A connection of which the test has the other end. */
+struct pipe {
+	struct conn conn;
+	int far;
+};
+
+static int open_pipe(void **state)
+{
+	struct pipe *p = calloc(1, sizeof(*p));
+	int fd[2];
+
+	if (!p || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
+		return -1;
+	conn_init(&p->conn, fd[0]);
+	p->far = fd[1];
+	*state = p;
+	return 0;
+}
+
+static int close_pipe(void **state)
+{
+	struct pipe *p = *state;
+
+	conn_close(&p->conn);
+	close(p->far);
+	free(p);
+	return 0;
+}
+
+static void say(const struct pipe *p, const char *text)
+{
+	assert_int_equal(write(p->far, text, strlen(text)), strlen(text));
+}
+
+static void lines_are_objects(void **state)
+{
+	static const char *const bad[] = {
+		"\n",
+		"1\n",
+		"[]\n",
+		"null\n",
+		"{\"a\":1}}\n",
+		"{\"a\":1} {}\n",
+		"{\"a\"\n",
+		"{a:1}\n",
+		"\xff\n",
+		"{\"a\":\"\xff\"}\n",
+		"{\"a\":[[[[[[[[[[1]]]]]]]]]]}\n",
+		"GET / HTTP/1.1\r\n",
+	};
+	struct pipe *p = *state;
+	struct json_object *msg;
+
+	say(p, "{\"type\":\"a\"}\n{\"type\":");
+	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
+	assert_string_equal(msg_type(msg), "a");
+	json_object_put(msg);
+	assert_int_equal(conn_receive(&p->conn, &msg, 1), -ETIMEDOUT);
+	say(p, "\"b\"}\n{\"c\":0}\n");
+	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
+	assert_string_equal(msg_type(msg), "b");
+	json_object_put(msg);
+	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
+	assert_string_equal(msg_type(msg), "");
+	json_object_put(msg);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		say(p, bad[i]);
+		assert_int_equal(conn_receive(&p->conn, &msg, 0), -EBADMSG);
+	}
+	shutdown(p->far, SHUT_WR);
+	assert_int_equal(conn_receive(&p->conn, &msg, 0), -EPIPE);
+}
+
+static void lines_have_an_end(void **state)
+{
+	char *blanks = malloc(CONN_LINE + 1);
+	struct pipe *p = *state;
+	struct json_object *msg;
+
+	memset(blanks, ' ', CONN_LINE);
+	blanks[CONN_LINE] = '\0';
+	say(p, blanks);
+	free(blanks);
+	assert_int_equal(conn_receive(&p->conn, &msg, 0), -EBADMSG);
+}
+
+/* The longest fates fit a line, whoever makes them. */
+static void fates_fit_a_line(void **state)
+{
+	static struct peer_fates fates = {.slot = 63, .first = 1ULL << 44};
+	struct pipe *p = *state;
+	struct json_object *msg;
+
+	memset(fates.runs, '9', sizeof(fates.runs) - 1);
+	assert_int_equal(conn_send(&p->conn, msg_make("fates", msg_fates, &fates), 0), 0);
+	conn_close(&p->conn);
+	conn_init(&p->conn, p->far);
+	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
+	assert_int_equal(msg_take(msg, msg_fates, &fates), 0);
+	assert_int_equal(strlen(fates.runs), sizeof(fates.runs) - 1);
+	json_object_put(msg);
+	p->far = dup(p->conn.fd);
+}
+
+/* Messages with bytes changed: taken or refused, and nothing else. */
+static void garbage_is_refused(void **state)
+{
+	struct pipe *p = *state;
+
+	srandom(2);
+	for (unsigned i = 0; i < 3000; i++) {
+		const struct msg_field *rows = tables[i % TABLES];
+		struct json_object *msg;
+		char *text;
+		size_t len;
+
+		fill(rows, &scratch[0]);
+		msg = msg_make("any", rows, &scratch[0]);
+		text = strdup(json_object_to_json_string_length(msg, JSON_C_TO_STRING_PLAIN, &len));
+		json_object_put(msg);
+		for (long n = random() % 4; n >= 0; n--)
+			text[(size_t)random() % len] = (char)(1 + random() % 255);
+		say(p, text);
+		say(p, "\n");
+		free(text);
+		for (int rc = 0; !rc || rc == -EBADMSG;) {
+			rc = conn_receive(&p->conn, &msg, 0);
+			if (rc)
+				continue;
+			msg_take(msg, rows, &scratch[1]);
+			json_object_put(msg);
+		}
+	}
+}
+
+static void answers_differ_by_all_they_depend_on(void **state)
+{
+	const struct auth_token token = {.bytes = "a token", .len = 7};
+	const struct auth_token other = {.bytes = "A token", .len = 7};
+	char a[AUTH_HEX], b[AUTH_HEX], answer[6][AUTH_HEX];
+
+	(void)state;
+	assert_int_equal(auth_challenge(a), 0);
+	assert_int_equal(auth_challenge(b), 0);
+	assert_string_not_equal(a, b);
+	assert_int_equal(strspn(a, "0123456789abcdef"), 64);
+	auth_prove(&token, AUTH_CLIENT, a, b, answer[0]);
+	auth_prove(&token, AUTH_SERVER, a, b, answer[1]);
+	auth_prove(&token, AUTH_CLIENT, b, a, answer[2]);
+	auth_prove(&other, AUTH_CLIENT, a, b, answer[3]);
+	auth_prove(&token, AUTH_CLIENT, a, a, answer[4]);
+	auth_prove(&token, AUTH_CLIENT, a, b, answer[5]);
+	assert_true(auth_equal(answer[0], answer[5]));
+	for (unsigned i = 1; i < 5; i++)
+		assert_false(auth_equal(answer[0], answer[i]));
+}
+
+/* As OpenSSL says: openssl dgst -sha256 -hmac 0123456789abcdef */
+static void answer_is_an_hmac(void **state)
+{
+	const struct auth_token token = {.bytes = "0123456789abcdef", .len = 16};
+	char a[AUTH_HEX], b[AUTH_HEX], answer[AUTH_HEX];
+
+	(void)state;
+	memset(a, 'a', 64);
+	memset(b, 'b', 64);
+	a[64] = b[64] = '\0';
+	auth_prove(&token, AUTH_CLIENT, a, b, answer);
+	assert_string_equal(answer,
+			    "9ec679ca7518ead7750a48c0ee7e1ac170e357b83501ce3f6defd4ff33e4ceae");
+}
+
+static int read_token(const char *text, mode_t mode, struct auth_token *token)
+{
+	char path[] = "/tmp/pl-token-XXXXXX";
+	struct error err = {};
+	int fd = mkstemp(path), rc;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	rc = auth_read_token(token, path, &err);
+	assert_int_equal(err.status, rc ? STATUS_USAGE : STATUS_OK);
+	unlink(path);
+	return rc;
+}
+
+static void tokens_are_secret(void **state)
+{
+	struct auth_token token;
+	char much[400];
+
+	(void)state;
+	assert_int_equal(read_token("12345678\nmore\n", 0600, &token), 0);
+	assert_int_equal(token.len, 8);
+	assert_int_equal(read_token("123456789", 0400, &token), 0);
+	assert_int_equal(token.len, 9);
+	assert_int_equal(read_token("1234567\n", 0600, &token), -EINVAL);
+	assert_int_equal(read_token("", 0600, &token), -EINVAL);
+	assert_int_equal(read_token("12345678\n", 0640, &token), -EINVAL);
+	assert_int_equal(read_token("12345678\n", 0604, &token), -EINVAL);
+	memset(much, 'x', sizeof(much));
+	much[sizeof(much) - 1] = '\0';
+	assert_int_equal(read_token(much, 0600, &token), -EINVAL);
+}
+
+int main(void)
+{
+#define WITH_PIPE(test) cmocka_unit_test_setup_teardown(test, open_pipe, close_pipe)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_members_come_back),
+		cmocka_unit_test(each_member_is_needed),
+		cmocka_unit_test(numbers_have_bounds),
+		cmocka_unit_test(texts_are_tame),
+		cmocka_unit_test(cause_comes_back),
+		cmocka_unit_test(counter_comes_back),
+		cmocka_unit_test(plans_make_sense),
+		cmocka_unit_test(shapes_make_sense),
+		WITH_PIPE(lines_are_objects),
+		WITH_PIPE(lines_have_an_end),
+		WITH_PIPE(fates_fit_a_line),
+		WITH_PIPE(garbage_is_refused),
+		cmocka_unit_test(answers_differ_by_all_they_depend_on),
+		cmocka_unit_test(answer_is_an_hmac),
+		cmocka_unit_test(tokens_are_secret),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

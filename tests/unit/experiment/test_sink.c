@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a receiver makes of what arrives. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "traffic/flow.h"
+#include "traffic/shape.h"
+#include "traffic/sink.h"
+#include "experiment/run_arrivals.h"
+
+#define LEN	100
+#define WINDOW	4096
+#define STREAM0 500
+#define BASE	(7ULL << 32)
+#define TAI	1800000000000000000ULL
+
+static uint8_t arrivals[2][WINDOW];
+static uint8_t fill[LEN];
+static struct sink_streams streams;
+static struct sink sink;
+
+static void begin(bool learn)
+{
+	memset(arrivals, 0, sizeof(arrivals));
+	flow_fill(fill, sizeof(fill));
+	streams = (struct sink_streams){.window = WINDOW, .learn = learn};
+	pthread_mutex_init(&streams.lock, NULL);
+	sink = (struct sink){.streams = &streams, .payload = LEN, .fill = fill};
+}
+
+/* Two streams that are known beforehand. */
+static int begin_known(void **state)
+{
+	(void)state;
+	begin(false);
+	for (unsigned i = 0; i < 2; i++) {
+		streams.at[i].id = (uint16_t)(STREAM0 + i);
+		streams.at[i].base = BASE;
+		streams.at[i].tail = BASE;
+		streams.at[i].arrivals = arrivals[i];
+	}
+	streams.n = 2;
+	return 0;
+}
+
+static int begin_learning(void **state)
+{
+	(void)state;
+	begin(true);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	sink_streams_forget(&streams);
+	pthread_mutex_destroy(&streams.lock);
+	sink_forget(&sink);
+	return 0;
+}
+
+static const uint8_t *payload(uint16_t id, uint64_t number, uint64_t tai)
+{
+	static uint8_t p[LEN];
+
+	flow_fill(p, LEN);
+	flow_stamp(p, LEN, STAMP_WORD(id, number), tai);
+	return p;
+}
+
+static void arrive(uint16_t id, uint64_t number)
+{
+	sink_packet(&sink, payload(id, number, TAI), LEN, LEN, TAI);
+}
+
+/* What is told of all lines together. */
+static const struct arrivals *seen(void)
+{
+	static struct arrivals sum;
+	const struct sink *all = &sink;
+
+	memset(&sum, 0, sizeof(sum));
+	arrivals_sum(&sum, &all, 1);
+	return &sum;
+}
+
+/* All that is counted besides deliveries. */
+static uint64_t complaints(void)
+{
+	return sink.sums.duplicated + seen()->order.packets + sink.sums.damaged +
+	       sink.sums.invalid + sink.sums.foreign;
+}
+
+static void in_order(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 10; n++)
+		arrive(STREAM0, BASE + n);
+	arrive(STREAM0 + 1, BASE + 3);
+	assert_int_equal(sink.sums.delivered, 11);
+	assert_int_equal(sink.sums.bytes, 11 * LEN);
+	assert_int_equal(complaints(), 0);
+	assert_int_equal(sink.next[0], BASE + 10);
+	assert_int_equal(sink.next[1], BASE + 4);
+	for (unsigned n = 0; n < WINDOW; n++) {
+		assert_int_equal(arrivals[0][n], n < 10);
+		assert_int_equal(arrivals[1][n], n == 3);
+	}
+}
+
+static void duplicates_are_delivered_once(void **state)
+{
+	(void)state;
+	arrive(STREAM0, BASE);
+	arrive(STREAM0, BASE + 1);
+	arrive(STREAM0, BASE);
+	arrive(STREAM0, BASE);
+	arrive(STREAM0 + 1, BASE); /* the same number of another stream is another packet */
+	assert_int_equal(sink.sums.delivered, 3);
+	assert_int_equal(sink.sums.bytes, 3 * LEN);
+	assert_int_equal(sink.sums.duplicated, 2);
+	assert_int_equal(complaints(), 2);
+}
+
+/* RFC 4737: below the highest seen before, in its own stream; a gap alone is no reordering. */
+static void reordered_as_in_rfc4737(void **state)
+{
+	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 8};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		arrive(STREAM0, BASE + order[i]);
+	arrive(STREAM0 + 1, BASE + 1);
+	assert_int_equal(seen()->order.packets, 3);
+	assert_int_equal(sink.sums.delivered, 8);
+	assert_int_equal(complaints(), 3);
+	assert_int_equal(sink.next[0], BASE + 9);
+}
+
+static void other_runs_are_foreign(void **state)
+{
+	(void)state;
+	arrive(STREAM0 - 1, BASE);
+	arrive(STREAM0 + 2, BASE);
+	arrive(STREAM0, BASE - 1);
+	arrive(STREAM0, BASE + WINDOW);
+	arrive(STREAM0, 0);
+	assert_int_equal(sink.sums.foreign, 5);
+	assert_int_equal(sink.sums.delivered, 0);
+	assert_int_equal(complaints(), 5);
+	arrive(STREAM0, BASE + WINDOW - 1);
+	assert_int_equal(sink.sums.delivered, 1);
+	assert_int_equal(arrivals[0][WINDOW - 1], 1);
+}
+
+/* What left the window settles nothing, and its place is another number's. */
+static void late_numbers_are_told(void **state)
+{
+	(void)state;
+	streams.at[0].tail = BASE + 10;
+	arrive(STREAM0, BASE + 9);
+	assert_int_equal(sink.sums.late, 1);
+	arrive(STREAM0, BASE + 10);
+	arrive(STREAM0, BASE + WINDOW + 9);
+	assert_int_equal(sink.sums.late, 1);
+	assert_int_equal(sink.sums.delivered, 2);
+	assert_int_equal(arrivals[0][9], 1);
+}
+
+/* Damaged is delivered all the same. */
+static void damaged_by_length_and_content(void **state)
+{
+	uint8_t p[LEN + 1];
+
+	(void)state;
+	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
+	p[LEN] = 0;
+	sink_packet(&sink, p, LEN - 1, LEN - 1, 0);
+	assert_int_equal(sink.sums.damaged, 1);
+	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 1), TAI);
+	sink_packet(&sink, p, LEN, LEN + 1, 0);
+	assert_int_equal(sink.sums.damaged, 2);
+	for (unsigned at = STAMP_TIME_LEN; at < LEN; at++) {
+		flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + at), TAI);
+		p[at] ^= 0x20;
+		sink_packet(&sink, p, LEN, LEN, 0);
+		p[at] ^= 0x20;
+	}
+	assert_int_equal(sink.sums.damaged, 2 + LEN - STAMP_TIME_LEN);
+	assert_int_equal(sink.sums.delivered, sink.sums.damaged);
+	assert_int_equal(complaints(), sink.sums.damaged);
+}
+
+static void what_is_not_expected_is_not_compared(void **state)
+{
+	uint8_t p[LEN];
+
+	(void)state;
+	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
+	p[LEN - 1] ^= 1;
+	sink_packet(&sink, p, LEN - 1, LEN, 0); /* the engine keeps the head only */
+	sink.fill = NULL;
+	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 1), TAI);
+	sink_packet(&sink, p, LEN, LEN, 0);
+	assert_int_equal(sink.sums.damaged, 0);
+	sink.payload = 0;
+	flow_stamp(p, LEN, STAMP_WORD(STREAM0, BASE + 2), TAI);
+	sink_packet(&sink, p, 50, 50, 0);
+	assert_int_equal(sink.sums.damaged, 0);
+	assert_int_equal(sink.sums.delivered, 3);
+	assert_int_equal(sink.sums.bytes, 2 * LEN + 50);
+}
+
+/* Too short for a time, the pattern begins right behind the stamp. */
+static void content_of_a_payload_without_time(void **state)
+{
+	uint8_t p[STAMP_TIME_LEN];
+
+	(void)state;
+	sink.payload = STAMP_TIME_LEN - 1;
+	flow_fill(p, sink.payload);
+	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE), 0);
+	sink_packet(&sink, p, sink.payload, sink.payload, 0);
+	assert_int_equal(sink.sums.damaged, 0);
+	flow_stamp(p, sink.payload, STAMP_WORD(STREAM0, BASE + 1), 0);
+	p[STAMP_LEN] ^= 1;
+	sink_packet(&sink, p, sink.payload, sink.payload, 0);
+	assert_int_equal(sink.sums.damaged, 1);
+	assert_int_equal(sink.sums.delivered, 2);
+}
+
+/* Every flipped bit of a stamp, every length that does not hold one. */
+static void no_valid_stamp(void **state)
+{
+	uint8_t p[LEN];
+	uint64_t expected = 0;
+
+	(void)state;
+	memcpy(p, payload(STREAM0, BASE, TAI), LEN);
+	for (unsigned bit = 0; bit < STAMP_LEN * 8; bit++) {
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		sink_packet(&sink, p, LEN, LEN, 0);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_equal(sink.sums.invalid, ++expected);
+	}
+	for (unsigned len = 0; len < STAMP_LEN; len++) {
+		sink_packet(&sink, p, len, len, 0);
+		assert_int_equal(sink.sums.invalid, ++expected);
+	}
+	assert_int_equal(complaints(), expected);
+	assert_int_equal(sink.sums.delivered, 0);
+}
+
+static struct end_record end_record(uint16_t stream, uint64_t base, uint64_t sent, uint64_t refused)
+{
+	return (struct end_record){
+		.magic = htobe16(END_MAGIC),
+		.stream = htobe16(stream),
+		.base = htobe64(base),
+		.sent = htobe64(sent),
+		.refused = htobe64(refused),
+		.check = htobe64(~(stream ^ base ^ sent ^ refused)),
+	};
+}
+
+static void end_record_tells_the_tail(void **state)
+{
+	struct end_record e = end_record(STREAM0 + 1, BASE, 1000, 7);
+
+	(void)state;
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), TAI);
+	assert_false(streams.at[0].ended);
+	assert_true(streams.at[1].ended);
+	assert_int_equal(streams.at[1].end_sent, 1000);
+	assert_int_equal(streams.at[1].end_refused, 7);
+	assert_int_equal(sink.sums.delivered + sink.sums.bytes + complaints(), 0);
+}
+
+static void bad_end_records_tell_nothing(void **state)
+{
+	struct end_record e = end_record(STREAM0, BASE, 1000, 7);
+	uint8_t *bytes = (uint8_t *)&e;
+
+	(void)state;
+	for (unsigned bit = 16; bit < sizeof(e) * 8; bit++) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	for (unsigned len = 0; len < sizeof(e); len++)
+		sink_packet(&sink, &e, len, len, 0);
+	e = end_record(STREAM0 + 2, BASE, 1, 0);
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	e = end_record(STREAM0, BASE + (1ULL << 32), 1, 0);
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	assert_false(streams.at[0].ended);
+	assert_false(streams.at[1].ended);
+	assert_int_equal(sink.sums.delivered, 0);
+}
+
+/* Only a whole time that lies in the past says anything. */
+static void delay_is_measured(void **state)
+{
+	uint8_t p[LEN];
+
+	(void)state;
+	sink.timed = true;
+	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI + 1000);
+	sink_packet(&sink, payload(STREAM0, BASE + 1, TAI), LEN, LEN, TAI);
+	assert_int_equal(hist_count(sink.line[0]->delay), 2);
+	assert_int_equal(hist_min(sink.line[0]->delay), 0);
+	assert_int_equal(hist_max(sink.line[0]->delay), 1000);
+	assert_int_equal(line_jitter(sink.line[0]), 1000 / 16);
+	assert_null(arrivals_clock_doubt(seen()));
+	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI - 1);
+	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, 0);
+	sink_packet(&sink, payload(STREAM0, BASE + 4, TAI), STAMP_TIME_LEN - 1, LEN, TAI + 5);
+	memcpy(p, payload(STREAM0, BASE + 5, TAI), LEN);
+	p[STAMP_TIME_OFF] ^= 1;
+	sink_packet(&sink, p, LEN, LEN, TAI + 5);
+	assert_int_equal(hist_count(sink.line[0]->delay), 2);
+	assert_int_equal(sink.sums.delivered, 6);
+	assert_int_equal(seen()->negative, 1);
+	assert_non_null(arrivals_clock_doubt(seen()));
+}
+
+/* RFC 4737, section 4.2: from the first packet that arrived too early. */
+static void extents_as_in_rfc4737(void **state)
+{
+	static const uint64_t order[] = {0, 5, 1, 2, 7, 6, 3, 8};
+	const struct arrivals *a;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		arrive(STREAM0, BASE + order[i]);
+	a = seen();
+	assert_int_equal(a->order.packets, 4); /* 1, 2, 3 behind 5; 6 behind 7 */
+	assert_int_equal(a->order.extent_max, 5);
+	assert_int_equal(a->order.extent_unknown, 0);
+	assert_int_equal(a->order.extent[0], 2);
+	assert_int_equal(a->order.extent[1], 1);
+	assert_int_equal(a->order.extent[3], 1);
+}
+
+/* More jumps than are remembered: what came before them has no extent, but is counted. */
+static void forgotten_jumps_are_told(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n < 2 * LINE_GAPS + 5; n += 2)
+		arrive(STREAM0, BASE + n);
+	arrive(STREAM0, BASE);
+	arrive(STREAM0, BASE + 2 * LINE_GAPS);
+	assert_int_equal(seen()->order.packets, 2);
+	assert_int_equal(seen()->order.extent_unknown, 1);
+}
+
+/* One stream over two 5-tuples: apart, each is in order. */
+static void flows_are_told_apart(void **state)
+{
+	static const uint64_t order[] = {1, 0, 3, 2, 5, 4};
+	const struct arrivals *a;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		sink.source = (struct line_source){.port = (uint16_t)(1000 + order[i] % 2)};
+		sink.source.address.s6_addr[10] = sink.source.address.s6_addr[11] = 0xff;
+		sink.source.address.s6_addr[12] = 198;
+		arrive(STREAM0, BASE + order[i]);
+	}
+	a = seen();
+	assert_int_equal(a->order.packets, 0);
+	assert_int_equal(a->flows, 2);
+	assert_string_equal(a->flow[0].source, "198.0.0.0:1001");
+	assert_int_equal(a->flow[1].delivered, 3);
+	assert_int_equal(sink.next[0], BASE + 6);
+}
+
+/* However many there are, none is lost from the sums. */
+static void too_many_flows_share_a_line(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 2 * SINK_LINES; n++) {
+		sink.source.port = (uint16_t)(1 + n);
+		arrive(STREAM0, BASE + n);
+	}
+	assert_int_equal(sink.sums.delivered, 2 * SINK_LINES);
+	assert_true(sink.lines < SINK_LINES);
+	assert_int_equal(seen()->flows, ARRIVALS_FLOWS);
+	assert_int_equal(seen()->flows + seen()->flows_more, sink.lines);
+}
+
+/* Two senders with bases and streams of their own; numbers need not begin at the base. */
+static void streams_of_two_senders_are_learned(void **state)
+{
+	const uint64_t other = 900ULL << 32;
+
+	(void)state;
+	for (unsigned n = 5; n < 10; n++) {
+		arrive(STREAM0, BASE + n);
+		arrive(STREAM0, other + n); /* the same stream by chance, of another base */
+		arrive(9, BASE + n);
+	}
+	arrive(9, BASE + 6);
+	arrive(STREAM0, BASE + UINT32_MAX);
+	assert_int_equal(streams.n, 3);
+	assert_int_equal(streams.at[0].base, BASE);
+	assert_int_equal(streams.at[1].base, other);
+	assert_int_equal(streams.at[1].id, STREAM0);
+	assert_int_equal(streams.at[2].id, 9);
+	assert_int_equal(sink.sums.delivered, 16);
+	assert_int_equal(sink.sums.duplicated, 1);
+	assert_int_equal(complaints(), 1);
+	assert_int_equal(sink.next[0], BASE + UINT32_MAX + 1);
+	assert_int_equal(sink.next[1], other + 10);
+	assert_int_equal(streams.at[0].arrivals[5], 1);
+	assert_int_equal(streams.at[0].arrivals[4], 0);
+	assert_int_equal(streams.at[0].arrivals[UINT32_MAX], 1);
+}
+
+/* A stream of which nothing arrived but its end. */
+static void end_record_is_learned_from(void **state)
+{
+	struct end_record e = end_record(STREAM0, BASE, 1000, 0);
+
+	(void)state;
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	assert_int_equal(streams.n, 1);
+	assert_true(streams.at[0].ended);
+	assert_int_equal(streams.at[0].end_sent, 1000);
+	assert_int_equal(streams.at[0].base, BASE);
+	arrive(STREAM0, BASE + 1);
+	assert_int_equal(streams.n, 1);
+	assert_int_equal(sink.sums.delivered, 1);
+}
+
+/* By a table that programs write, too: slots in order, numbers no further than the window. */
+static void streams_are_learned_by_a_table(void **state)
+{
+	enum { KEPT = 4096 };
+	static uint8_t bytes[3 * KEPT];
+	static struct trace_tails table;
+	const uint32_t by_program = 9u << 16 | 4;
+
+	(void)state;
+	memset(bytes, 0, sizeof(bytes));
+	table = (struct trace_tails){.key = {by_program}};
+	streams.table = &table;
+	streams.tails = (uint64_t *)table.at;
+	streams.bytes = bytes;
+	streams.room = 3;
+	streams.window = KEPT;
+	arrive(STREAM0, BASE + 5);
+	arrive(9, (4ULL << 32) + 1);
+	assert_int_equal(streams.n, 2);
+	assert_int_equal(streams.at[0].id, 9);
+	assert_int_equal(streams.at[0].base, 4ULL << 32);
+	assert_int_equal(table.key[1], (uint32_t)STREAM0 << 16 | BASE >> 32);
+	assert_int_equal(bytes[1] + bytes[KEPT + 5], 2);
+	arrive(STREAM0, BASE + KEPT + 7); /* more is missing than can be kept */
+	assert_int_equal(sink.sums.foreign, 1);
+	assert_int_equal(streams.at[1].ahead, BASE + KEPT + 7);
+	sink_streams_set_tail(&streams, 1, BASE + KEPT);
+	assert_int_equal(table.at[1], BASE + KEPT);
+	arrive(STREAM0, BASE + KEPT + 7);
+	assert_int_equal(sink.sums.delivered, 3);
+	arrive(11, BASE);
+	arrive(12, BASE); /* no slot is left */
+	assert_int_equal(streams.n, 3);
+	assert_int_equal(sink.sums.foreign, 2);
+}
+
+static void one_stream_too_many_is_foreign(void **state)
+{
+	const size_t wanted = (size_t)TRACE_STREAMS << 32; /* a window each; valgrind has less */
+	void *room =
+		mmap(NULL, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)state;
+	if (room == MAP_FAILED) {
+		print_message("not enough address space\n");
+		skip();
+	}
+	munmap(room, wanted);
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		arrive((uint16_t)(STREAM0 + 3 * i), BASE);
+	assert_int_equal(streams.n, TRACE_STREAMS);
+	assert_int_equal(complaints(), 0);
+	arrive(STREAM0 + 1, BASE);
+	assert_int_equal(sink.sums.foreign, 1);
+	arrive(STREAM0 + 3 * (TRACE_STREAMS - 1), BASE + 1);
+	assert_int_equal(streams.n, TRACE_STREAMS);
+	assert_int_equal(sink.sums.delivered, TRACE_STREAMS + 1);
+	assert_int_equal(complaints(), 1);
+	sink_streams_forget(&streams);
+	assert_int_equal(streams.n, 0);
+}
+
+/* Every number has a length of its own: that of another is damage. */
+static void length_by_number(void **state)
+{
+	static const uint16_t sizes[] = {LEN, 20};
+	const struct shape shape = {.threads = 1, .flows = 1, .payload = sizes, .n_payload = 2};
+
+	(void)state;
+	sink.shape = &shape;
+	sink_packet(&sink, payload(STREAM0, BASE, TAI), LEN, LEN, TAI);
+	sink_packet(&sink, payload(STREAM0, BASE + 2, TAI), LEN, LEN, TAI);
+	assert_int_equal(sink.sums.damaged, 0);
+	sink_packet(&sink, payload(STREAM0, BASE + 3, TAI), LEN, LEN, TAI);
+	assert_int_equal(sink.sums.damaged, 1);
+	assert_int_equal(sink.sums.delivered, 3);
+	assert_int_equal(sink.sums.bytes, 3 * LEN);
+}
+
+/* The end record tells where the stream began, long before we came. */
+static void end_of_a_stream_joined_late(void **state)
+{
+	struct end_record e = end_record(STREAM0, BASE, 900000000000, 0);
+
+	(void)state;
+	arrive(STREAM0, BASE + 800000000000);
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	assert_int_equal(streams.n, 1);
+	assert_true(streams.at[0].ended);
+	assert_int_equal(streams.at[0].end_base, BASE);
+	/* another sender's is no stream's that is known already */
+	e = end_record(STREAM0, BASE + STAMP_SPAN, 1, 0);
+	sink_packet(&sink, &e, sizeof(e), sizeof(e), 0);
+	assert_int_equal(streams.n, 2);
+}
+
+/* Emptied numbers are late; the memory of what follows them is as it was. */
+static void emptied_numbers_are_late(void **state)
+{
+	const uint64_t upto = BASE + 100000, most = BASE + 110000;
+
+	(void)state;
+	for (uint64_t number = BASE; number < most; number++)
+		arrive(STREAM0, number);
+	sink_streams_set_tail(&streams, 0, upto);
+	sink_streams_empty(&streams, 0, BASE, BASE + 10);
+	sink_streams_empty(&streams, 0, BASE + 10, upto);
+	for (uint64_t i = 0; i < most - BASE; i++)
+		assert_int_equal(streams.at[0].arrivals[i], BASE + i >= upto);
+	arrive(STREAM0, upto - 1);
+	arrive(STREAM0, upto);
+	assert_int_equal(sink.sums.late, 1);
+	assert_int_equal(sink.sums.duplicated, 1);
+}
+
+#define KNOWN(name) cmocka_unit_test_setup_teardown(name, begin_known, end)
+#define LEARN(name) cmocka_unit_test_setup_teardown(name, begin_learning, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KNOWN(length_by_number),
+		KNOWN(in_order),
+		KNOWN(duplicates_are_delivered_once),
+		KNOWN(reordered_as_in_rfc4737),
+		KNOWN(other_runs_are_foreign),
+		KNOWN(late_numbers_are_told),
+		KNOWN(damaged_by_length_and_content),
+		KNOWN(what_is_not_expected_is_not_compared),
+		KNOWN(content_of_a_payload_without_time),
+		KNOWN(no_valid_stamp),
+		KNOWN(end_record_tells_the_tail),
+		KNOWN(bad_end_records_tell_nothing),
+		KNOWN(delay_is_measured),
+		KNOWN(extents_as_in_rfc4737),
+		KNOWN(forgotten_jumps_are_told),
+		KNOWN(flows_are_told_apart),
+		KNOWN(too_many_flows_share_a_line),
+		LEARN(streams_of_two_senders_are_learned),
+		LEARN(end_record_is_learned_from),
+		LEARN(end_of_a_stream_joined_late),
+		LEARN(emptied_numbers_are_late),
+		LEARN(streams_are_learned_by_a_table),
+		LEARN(one_stream_too_many_is_foreign),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The closing of the books, from raw causes and fates made by hand. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ledger/ledger.h"
+
+#define STREAM0	 300
+#define L3_BYTES 540
+#define TX_NS	 4026531001u
+#define RX_NS	 4026531002u
+#define OTHER_NS 4026531003u
+
+/* Places in tests/fixtures/kallsyms/small. */
+#define IP_RCV	    0xffffffff81001010
+#define UDP_RECVMSG 0xffffffff81003044
+
+enum reason { NOT_YET, NO_SOCKET, RCVBUFF, NETFILTER, PACKET_SOCK };
+
+/* Indices of the causes below. */
+enum { RCVBUF = 1, FILTER, XSK, NO_PACKET, QUEUE, LOOKUP, COPY };
+
+static const struct drops_cause causes[] = {
+	{.index = RCVBUF,
+	 .cause = {IP_RCV, 0, RCVBUFF, RX_NS, 2, 0, OBSERVER_KFREE_SKB, 0},
+	 .count = {.events = 40, .packets = 40, .bytes = 40 * L3_BYTES}},
+	{.index = FILTER,
+	 .cause = {IP_RCV, 0, NETFILTER, TX_NS, 0, 0, OBSERVER_KFREE_SKB, CAUSE_NO_DEV | CAUSE_SK},
+	 .count = {.events = 3,
+		   .packets = 30,
+		   .bytes = 30 * L3_BYTES}}, /* GSO: ten datagrams an skb */
+	{.index = XSK,
+	 .cause = {0, BPF_MAP_TYPE_XSKMAP, -ENOBUFS, RX_NS, 9, 0, OBSERVER_REDIRECT_ERR, 0},
+	 .count = {.events = 5, .packets = 5}},
+	{.index = NO_PACKET,
+	 .cause = {UDP_RECVMSG, 0, NOT_YET, RX_NS, 2, 0, OBSERVER_KFREE_SKB, 0},
+	 .count = {.events = 100, .packets = 100}},
+	{.index = QUEUE,
+	 .cause = {.netns = RX_NS, .observer = OBSERVER_SOCKET_QUEUE},
+	 .count = {.events = 4, .packets = 4}},
+	{.index = LOOKUP,
+	 .cause = {UDP_RECVMSG, 0, NO_SOCKET, OTHER_NS, 7, 0, OBSERVER_KFREE_SKB, 0},
+	 .count = {.events = 2, .packets = 2, .bytes = 2 * L3_BYTES}},
+	{.index = COPY,
+	 .cause = {IP_RCV, 0, RCVBUFF, RX_NS, 2, 0, OBSERVER_KFREE_SKB, CAUSE_COPY},
+	 .count = {.events = 6, .packets = 6, .bytes = 6 * L3_BYTES}},
+};
+
+#define N_CAUSES ((int)(sizeof(causes) / sizeof(causes[0])))
+
+static const struct ledger_place places[] = {
+	{TX_NS, 0, "tx", ""},
+	{TX_NS, 2, "tx", "v-tx"},
+	{RX_NS, 0, "rx", ""},
+	{RX_NS, 2, "rx", "v-rx"},
+};
+
+static struct reasons *reasons;
+static struct ksyms *ksyms;
+static struct ledger ledger;
+static struct result result;
+
+/* A kernel with four reasons. */
+static int open_reasons(void)
+{
+	static const char *const names[] = {
+		"SKB_NOT_DROPPED_YET",
+		"SKB_DROP_REASON_NO_SOCKET",
+		"SKB_DROP_REASON_SOCKET_RCVBUFF",
+		"SKB_DROP_REASON_NETFILTER_DROP",
+		"SKB_DROP_REASON_PACKET_SOCK_ERROR",
+	};
+	char path[] = "/tmp/pktledger-btf-XXXXXX";
+	struct btf *btf = btf__new_empty();
+	struct error err = {};
+	const void *raw;
+	uint32_t size;
+	int fd = mkstemp(path), rc;
+
+	rc = fd < 0 || btf__add_enum(btf, "skb_drop_reason", 4) < 0;
+	for (int i = 0; !rc && i <= PACKET_SOCK; i++)
+		rc = btf__add_enum_value(btf, names[i], i);
+	raw = btf__raw_data(btf, &size);
+	rc = rc || write(fd, raw, size) != (ssize_t)size || reasons_open(&reasons, path, &err);
+	close(fd);
+	unlink(path);
+	btf__free(btf);
+	return rc;
+}
+
+static int open_names(void **state)
+{
+	struct error err = {};
+
+	(void)state;
+	return open_reasons() || ksyms_open(&ksyms, "tests/fixtures/kallsyms/small", &err);
+}
+
+static int close_names(void **state)
+{
+	(void)state;
+	reasons_free(reasons);
+	ksyms_free(ksyms);
+	return 0;
+}
+
+static int name_causes(void **state)
+{
+	(void)state;
+	memset(&ledger, 0, sizeof(ledger));
+	memset(&result, 0, sizeof(result));
+	ledger_name(&ledger, causes, N_CAUSES, reasons, ksyms, places, 4);
+	return 0;
+}
+
+static const struct result_cause *named(uint8_t index)
+{
+	const struct ledger_cause *c = ledger_cause(&ledger, index);
+
+	assert_non_null(c);
+	assert_int_equal(c->raw.index, index);
+	return &c->named;
+}
+
+static void causes_have_names(void **state)
+{
+	const struct result_cause *c = named(RCVBUF);
+
+	(void)state;
+	assert_int_equal(c->stage, STAGE_RCVBUF);
+	assert_string_equal(c->reason, "SOCKET_RCVBUFF");
+	assert_string_equal(c->location, "ip_rcv");
+	assert_string_equal(c->netns, "rx");
+	assert_string_equal(c->ifname, "v-rx");
+	assert_string_equal(c->direction, "rx");
+	assert_null(c->hook);
+
+	c = named(FILTER);
+	assert_int_equal(c->stage, STAGE_NETFILTER);
+	assert_string_equal(c->netns, "tx");
+	assert_string_equal(c->ifname, "");
+	assert_string_equal(c->direction, "tx");
+	assert_string_equal(c->hook, "output");
+
+	c = named(XSK);
+	assert_int_equal(c->stage, STAGE_XSK);
+	assert_string_equal(c->reason, "ENOBUFS");
+	assert_string_equal(c->location, "xdp_redirect_err");
+	assert_string_equal(c->netns, "rx");
+	assert_string_equal(c->ifname, ""); /* of an interface that is none of the run's */
+
+	c = named(LOOKUP);
+	assert_int_equal(c->stage, STAGE_UDP_LOOKUP);
+	assert_string_equal(c->location, "udp_recvmsg");
+	assert_string_equal(c->netns, "4026531003"); /* a namespace of no role: its number */
+	assert_string_equal(c->ifname, "");
+	assert_int_equal(named(QUEUE)->stage, STAGE_SOCKET_CLOSE);
+	assert_null(ledger_cause(&ledger, COPY + 1));
+}
+
+static void what_ends_no_packet_is_ignored(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TRACE_CAUSES; i++)
+		assert_int_equal(ledger.ignored[i], i == NO_PACKET);
+}
+
+/* Naming again with more causes takes nothing from what is folded. */
+static void naming_again_keeps_the_tally(void **state)
+{
+	(void)state;
+	ledger.tally.delivered = 12;
+	ledger_name(&ledger, causes, 2, reasons, ksyms, places, 4);
+	assert_int_equal(ledger.n, 2);
+	assert_null(ledger_cause(&ledger, XSK));
+	assert_int_equal(ledger.tally.delivered, 12);
+}
+
+/* The table was full: a loss all the same, at a place that is not known. */
+static void full_table_is_a_cause(void **state)
+{
+	const struct drops_cause full = {.index = TRACE_CAUSE_FULL,
+					 .count = {.events = 9, .packets = 9}};
+
+	(void)state;
+	ledger_name(&ledger, &full, 1, reasons, ksyms, places, 4);
+	ledger.tally.cause[0][TRACE_CAUSE_FULL].packets = 9;
+	ledger.tally.attempted = ledger.tally.dropped = 9;
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+	assert_int_equal(result.stage[STAGE_OTHER].packets, 9);
+	assert_int_equal(result.stage[STAGE_OTHER].events, 9);
+	assert_string_equal(result.cause[0].direction, "rx");
+	assert_non_null(result.cause[0].note);
+	assert_true(result.balanced);
+}
+
+/* Copies are events; what ends no packet and what was only seen in a queue is none. */
+static void events_of_stages(void **state)
+{
+	static const struct trace_count expected[STAGE_COUNT] = {
+		[STAGE_RCVBUF] = {.events = 46, .packets = 46, .bytes = 46 * L3_BYTES},
+		[STAGE_NETFILTER] = {.events = 3, .packets = 30, .bytes = 30 * L3_BYTES},
+		[STAGE_XSK] = {.events = 6, .packets = 7}, /* added to what was there */
+		[STAGE_UDP_LOOKUP] = {.events = 2, .packets = 2, .bytes = 2 * L3_BYTES},
+	};
+	struct trace_count stage[STAGE_COUNT] = {[STAGE_XSK] = {.events = 1, .packets = 2}};
+
+	(void)state;
+	ledger_stages(&ledger, stage);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		assert_int_equal(stage[s].events, expected[s].events);
+		assert_int_equal(stage[s].packets, expected[s].packets);
+		assert_int_equal(stage[s].bytes, expected[s].bytes);
+	}
+}
+
+static void events_for_the_second_books(void **state)
+{
+	struct stage_events ev[N_CAUSES];
+
+	(void)state;
+	assert_int_equal(ledger_events(&ledger, ev, N_CAUSES), 5);
+	assert_int_equal(ev[0].stage, STAGE_RCVBUF);
+	assert_string_equal(ev[0].reason, "SOCKET_RCVBUFF");
+	assert_string_equal(ev[0].location, "ip_rcv");
+	assert_string_equal(ev[0].role, "rx");
+	assert_string_equal(ev[0].ifname, "v-rx");
+	assert_int_equal(ev[1].events, 3);
+	assert_int_equal(ev[1].packets, 30);
+	assert_null(ev[1].ifname);
+	assert_int_equal(ev[2].stage, STAGE_XSK);
+	assert_int_equal(ev[3].stage, STAGE_UDP_LOOKUP);
+	assert_int_equal(ev[4].packets, 6);
+	assert_int_equal(ledger_events(&ledger, ev, 2), 2);
+}
+
+static void lose(uint16_t slot, uint8_t cause, uint64_t packets, uint64_t first, uint64_t last)
+{
+	ledger.tally.cause[slot][cause] =
+		(struct fate_cause){.packets = packets, .first = first, .last = last};
+	ledger.tally.dropped += packets;
+	ledger.tally.attempted += packets;
+}
+
+static void sums_and_stages(void **state)
+{
+	uint64_t by_stage = 0, by_cause = 0;
+
+	(void)state;
+	ledger.tally.attempted = 1000 + 25;
+	ledger.tally.delivered = 1000;
+	ledger.tally.refused = 25;
+	ledger.tally.refused_by[EPERM] = 5;
+	ledger.tally.refused_by[255] = 20;
+	lose(0, RCVBUF, 30, 10, 90);
+	lose(1, RCVBUF, 10, 0, 9);
+	lose(63, FILTER, 30, 1, 30);
+	lose(0, QUEUE, 4, 95, 98);
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+
+	assert_int_equal(result.attempted, 1099);
+	assert_int_equal(result.sent, result.attempted - 25);
+	assert_int_equal(result.sent, result.delivered + result.dropped);
+	assert_int_equal(result.dropped, 74);
+	assert_int_equal(result.in_flight + result.unaccounted + result.impossible, 0);
+	assert_true(result.balanced);
+	assert_int_equal(result.n_refused_by, 2);
+	assert_int_equal(result.refused_by[0].error, EPERM);
+	assert_int_equal(result.refused_by[0].packets, 5);
+	assert_int_equal(result.refused_by[1].error, 255);
+	assert_int_equal(result.refused_by[1].packets, 20);
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		by_stage += result.stage[s].packets;
+		assert_int_equal(!result.stage[s].source, !result.stage[s].packets);
+	}
+	for (unsigned i = 0; i < result.n_causes; i++)
+		by_cause += result.cause[i].packets;
+	assert_int_equal(by_stage, result.dropped);
+	assert_int_equal(by_cause, result.dropped);
+	assert_int_equal(result.stage[STAGE_RCVBUF].packets, 40);
+	assert_int_equal(result.stage[STAGE_RCVBUF].bytes, 40 * L3_BYTES);
+	assert_int_equal(result.stage[STAGE_RCVBUF].events, 46); /* six copies too */
+	assert_string_equal(result.stage[STAGE_RCVBUF].source, "event");
+	assert_int_equal(result.stage[STAGE_SOCKET_CLOSE].packets, 4);
+	assert_int_equal(result.stage[STAGE_SOCKET_CLOSE].events, 0);
+
+	assert_int_equal(result.n_causes, 4);
+	assert_int_equal(result.cause[0].stream, STREAM0);
+	assert_int_equal(result.cause[0].first, 10);
+	assert_int_equal(result.cause[0].last, 90);
+	assert_int_equal(result.cause[1].stream, STREAM0 + 1);
+	assert_int_equal(result.cause[1].packets, 10);
+	assert_int_equal(result.cause[2].stream, STREAM0 + 63);
+	assert_int_equal(result.cause[2].stage, STAGE_NETFILTER);
+}
+
+/* Stages and sums stay whole where the list of causes does not hold them all. */
+static void more_causes_than_fit(void **state)
+{
+	static struct drops_cause many[TRACE_CAUSES];
+	uint64_t total = 0;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		many[i] = causes[0];
+		many[i].index = (uint8_t)(i + 1);
+	}
+	ledger_name(&ledger, many, 200, reasons, ksyms, places, 4);
+	for (int i = 0; i < 200; i++) {
+		for (uint16_t slot = 0; slot < 4; slot++, total++)
+			lose(slot, (uint8_t)(i + 1), 1, 0, 0);
+	}
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+	assert_int_equal(result.n_causes, RESULT_CAUSES);
+	assert_int_equal(result.stage[STAGE_RCVBUF].packets, total);
+	assert_int_equal(result.dropped, total);
+}
+
+/* Of what is open only as many are in flight as were found in queues, and never more. */
+static void in_flight_is_what_queues_hold(void **state)
+{
+	static const struct {
+		uint64_t open, queued, in_flight, unaccounted;
+	} cases[] = {
+		{0, 0, 0, 0}, {0, 9, 0, 0}, {9, 0, 0, 9}, {9, 4, 4, 5}, {9, 9, 9, 0}, {4, 9, 4, 0},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&result, 0, sizeof(result));
+		ledger.tally.attempted = 100;
+		ledger.tally.unaccounted = cases[i].open;
+		ledger.tally.delivered = 100 - cases[i].open;
+		ledger_close(&ledger, cases[i].queued, STREAM0, L3_BYTES, &result);
+		assert_int_equal(result.in_flight, cases[i].in_flight);
+		assert_int_equal(result.unaccounted, cases[i].unaccounted);
+		assert_int_equal(result.sent,
+				 result.delivered + result.in_flight + result.unaccounted);
+		assert_int_equal(result.balanced, !cases[i].open);
+	}
+}
+
+static void impossible_fates_do_not_balance(void **state)
+{
+	(void)state;
+	ledger.tally.attempted = ledger.tally.delivered = 10;
+	ledger.tally.impossible = 1;
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+	assert_int_equal(result.impossible, 1);
+	assert_false(result.balanced);
+}
+
+static void how_far_the_unaccounted_got(void **state)
+{
+	(void)state;
+	ledger.tally.attempted = ledger.tally.unaccounted = 10;
+	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
+		ledger.tally.unaccounted_seen[i] = i + 1;
+	ledger_close(&ledger, 0, STREAM0, L3_BYTES, &result);
+	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
+		assert_int_equal(result.unaccounted_seen[i], i + 1);
+}
+
+/* Rows of stages that lost something, and rows that disagree; not what agrees on nothing. */
+static void counters_beside_the_stages(void **state)
+{
+	struct book_row rows[] = {
+		{.stage = STAGE_RCVBUF,
+		 .name = "RcvbufErrors",
+		 .role = "rx",
+		 .delta = 40,
+		 .expected = 40,
+		 .agrees = true},
+		{.stage = STAGE_QDISC, .name = "drops", .role = "tx", .agrees = true},
+		{.stage = STAGE_BACKLOG,
+		 .name = "dropped",
+		 .role = "rx",
+		 .delta = 3,
+		 .documented = true,
+		 .scope = BOOK_HOST,
+		 .note = "why"},
+	};
+	struct secondbooks books = {.rows = rows, .n_rows = 3};
+
+	(void)state;
+	result.stage[STAGE_RCVBUF].packets = 40;
+	ledger_compare(&books, &result);
+	assert_int_equal(result.n_counters, 2);
+	assert_string_equal(result.counter[0].name, "rx RcvbufErrors");
+	assert_int_equal(result.counter[0].delta, 40);
+	assert_int_equal(result.counter[0].expected, 40);
+	assert_true(result.counter[0].agrees);
+	assert_string_equal(result.counter[0].scope, "flow");
+	assert_null(result.counter[0].note);
+	assert_int_equal(result.counter[1].stage, STAGE_BACKLOG);
+	assert_false(result.counter[1].agrees);
+	assert_true(result.counter[1].documented);
+	assert_string_equal(result.counter[1].scope, "host");
+	assert_string_equal(result.counter[1].note, "why");
+}
+
+static void more_counters_than_fit(void **state)
+{
+	static struct book_row rows[RESULT_COUNTERS + 5];
+	struct secondbooks books = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
+
+	(void)state;
+	ledger_compare(&books, &result); /* none agrees: all are shown */
+	assert_int_equal(result.n_counters, RESULT_COUNTERS);
+}
+
+#define LEDGER_TEST(name) cmocka_unit_test_setup(name, name_causes)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LEDGER_TEST(causes_have_names),
+		LEDGER_TEST(what_ends_no_packet_is_ignored),
+		LEDGER_TEST(naming_again_keeps_the_tally),
+		LEDGER_TEST(full_table_is_a_cause),
+		LEDGER_TEST(events_of_stages),
+		LEDGER_TEST(events_for_the_second_books),
+		LEDGER_TEST(sums_and_stages),
+		LEDGER_TEST(more_causes_than_fit),
+		LEDGER_TEST(in_flight_is_what_queues_hold),
+		LEDGER_TEST(impossible_fates_do_not_balance),
+		LEDGER_TEST(how_far_the_unaccounted_got),
+		LEDGER_TEST(counters_beside_the_stages),
+		LEDGER_TEST(more_counters_than_fit),
+	};
+
+	return cmocka_run_group_tests(tests, open_names, close_names);
+}

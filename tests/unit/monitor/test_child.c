@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "monitor/child.h"
+
+#define PATIENCE_MS 30000
+
+/* Polls until it has ended; its status. */
+static int end_of(struct child *c)
+{
+	struct pollfd fd = {.fd = child_fd(c), .events = POLLIN};
+
+	while (!child_poll(c)) {
+		if (poll(&fd, 1, PATIENCE_MS) == 0)
+			fail_msg("the command does not end");
+	}
+	return child_status(c);
+}
+
+static int run(char *const argv[])
+{
+	struct error err = {};
+	struct child *c;
+	int status;
+
+	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	assert_int_equal(child_status(c), -EAGAIN);
+	child_start(c, &err);
+	status = end_of(c);
+	child_free(c);
+	return status;
+}
+
+static int shell(const char *script)
+{
+	return run((char *const[]){"sh", "-c", (char *)script, NULL});
+}
+
+static void statuses(void **state)
+{
+	(void)state;
+	assert_int_equal(run((char *const[]){"true", NULL}), 0);
+	assert_int_equal(shell("exit 3"), 3);
+	assert_int_equal(shell("exit 255"), 255);
+	assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
+	assert_int_equal(shell("kill -TERM $$"), 128 + SIGTERM);
+	assert_int_equal(run((char *const[]){"/nowhere/at/all", NULL}), 127);
+	assert_int_equal(run((char *const[]){"no-such-command-pktledger", NULL}), 127);
+	assert_int_equal(run((char *const[]){"/", NULL}), 126);
+	assert_int_equal(run((char *const[]){"/dev/null", NULL}), 126);
+}
+
+static void failure_is_told(void **state)
+{
+	struct error err = {};
+	struct child *c;
+
+	(void)state;
+	assert_int_equal(child_prepare(&c, (char *const[]){"no-such-command", NULL}, false, &err),
+			 0);
+	assert_int_equal(child_start(c, &err), -ENOENT);
+	assert_int_equal(err.status, STATUS_FAILED);
+	assert_non_null(strstr(err.message, "no-such-command"));
+	assert_int_equal(child_status(c), CHILD_NOT_FOUND);
+	assert_true(child_poll(c));
+	child_free(c);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+}
+
+/* What a command finds, as its output tells it. */
+static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t size)
+{
+	struct error err = {};
+	int ends[2], saved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct child *c;
+	ssize_t n = 0;
+	size_t len = 0;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(dup2(ends[1], fd), fd);
+	assert_int_equal(child_prepare(&c, argv, to_stderr, &err), 0);
+	assert_int_equal(child_start(c, &err), 0);
+	assert_int_equal(dup2(saved, fd), fd);
+	close(saved);
+	close(ends[1]);
+	while ((n = read(ends[0], text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	close(ends[0]);
+	end_of(c);
+	child_free(c);
+}
+
+static void output(void **state)
+{
+	char *const argv[] = {"echo", "hello", NULL};
+	char text[64];
+
+	(void)state;
+	reads(argv, false, STDOUT_FILENO, text, sizeof(text));
+	assert_string_equal(text, "hello\n");
+	reads(argv, true, STDERR_FILENO, text, sizeof(text));
+	assert_string_equal(text, "hello\n");
+}
+
+static bool read_status(char *text, size_t size)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	size_t n = f ? fread(text, 1, size - 1, f) : 0;
+
+	text[n] = '\0';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static unsigned long ignored(const char *status)
+{
+	const char *line = strstr(status, "SigIgn:\t");
+
+	assert_non_null(line);
+	return strtoul(line + strlen("SigIgn:\t"), NULL, 16);
+}
+
+/* The lines of `status` of proc(5) that would differ if the command did not start as from a shell.
+ */
+static void as_from_a_shell(void **state)
+{
+	char *const argv[] = {"cat", "/proc/self/status", NULL};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	unsigned long before_us;
+	sigset_t all, mask;
+	char text[8192];
+
+	(void)state;
+	assert_true(read_status(text, sizeof(text)));
+	before_us = ignored(text);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &mask);
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGHUP, &ignore, &before); /* as nohup does */
+	reads(argv, false, STDOUT_FILENO, text, sizeof(text));
+	sigaction(SIGHUP, &before, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+
+	assert_non_null(strstr(text, "SigBlk:\t0000000000000000"));
+	assert_int_equal(ignored(text),
+			 (before_us | 1UL << (SIGHUP - 1)) & ~(1UL << (SIGPIPE - 1)));
+}
+
+static void no_descriptor_of_ours(void **state)
+{
+	char *const argv[] = {"ls", "/proc/self/fd", NULL};
+	char text[512], expected[512];
+	FILE *f = popen("ls /proc/self/fd", "re");
+	size_t n;
+
+	(void)state;
+	assert_non_null(f);
+	n = fread(expected, 1, sizeof(expected) - 1, f);
+	expected[n] = '\0';
+	pclose(f);
+	reads(argv, false, STDOUT_FILENO, text, sizeof(text));
+	assert_string_equal(text, expected);
+}
+
+static void waits_for_the_start(void **state)
+{
+	char *const argv[] = {"sh", "-c", "exit 7", NULL};
+	struct error err = {};
+	char comm[32] = "", path[64];
+	struct child *c;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	snprintf(path, sizeof(path), "/proc/%d/comm", child_pid(c));
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(comm, sizeof(comm), f));
+	fclose(f);
+	assert_string_not_equal(comm, "sh\n");
+	assert_false(child_poll(c));
+	assert_int_equal(child_start(c, &err), 0);
+	assert_int_equal(end_of(c), 7);
+	child_free(c);
+}
+
+static void never_started(void **state)
+{
+	char *const argv[] = {"true", NULL};
+	struct error err = {};
+	struct child *c;
+
+	(void)state;
+	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	child_free(c);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+	child_free(NULL);
+}
+
+static void sigchld_ignored(void **state)
+{
+	(void)state;
+	signal(SIGCHLD, SIG_IGN);
+	assert_int_equal(shell("exit 3"), 3);
+	signal(SIGCHLD, SIG_DFL);
+}
+
+/* The first signal is passed on, the next is not; one from the terminal is not passed on. */
+static void signals(void **state)
+{
+	char *const argv[] = {"sh", "-c",
+			      "n=0; trap 'n=$((n+1))' INT; trap 'n=$((n+10))' TERM; echo ready; "
+			      "while [ $n -eq 0 ]; do sleep 0.01; done; sleep 0.5; exit $n",
+			      NULL};
+	struct error err = {};
+	int ends[2], saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	struct child *c;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
+	assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
+	close(saved);
+	assert_int_equal(child_start(c, &err), 0);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	child_signal(c, SIGINT, SI_USER);
+	child_signal(c, SIGTERM, SI_USER);
+	assert_int_equal(end_of(c), 1);
+	child_free(c);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A program in a group of its own with a command that a signal to the group ends as well. */
+static void __attribute__((noreturn)) group_leader(int ready)
+{
+	char *const argv[] = {"sh", "-c", "echo; exec sleep 60", NULL};
+	struct error err = {};
+	struct child *c;
+	siginfo_t info;
+	sigset_t set;
+
+	setpgid(0, 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	dup2(ready, STDOUT_FILENO);
+	if (child_prepare(&c, argv, false, &err) || child_start(c, &err))
+		_exit(99);
+	sigwaitinfo(&set, &info);
+	child_signal(c, info.si_signo, info.si_code);
+	_exit(end_of(c));
+}
+
+static void a_signal_to_the_group(void **state)
+{
+	int ends[2], wstatus;
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		group_leader(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(kill(-pid, SIGINT), 0);
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_true(WIFEXITED(wstatus));
+	assert_int_equal(WEXITSTATUS(wstatus), 128 + SIGINT);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(statuses),
+		cmocka_unit_test(failure_is_told),
+		cmocka_unit_test(output),
+		cmocka_unit_test(as_from_a_shell),
+		cmocka_unit_test(no_descriptor_of_ours),
+		cmocka_unit_test(waits_for_the_start),
+		cmocka_unit_test(never_started),
+		cmocka_unit_test(sigchld_ignored),
+		cmocka_unit_test(signals),
+		cmocka_unit_test(a_signal_to_the_group),
+	};
+
+	if (pidfd_open(getpid(), 0) < 0) { /* valgrind has none */
+		printf("no pidfd_open(2): %s\n", strerror(errno));
+		return 77;
+	}
+	signal(SIGINT, SIG_DFL); /* a shell cannot trap what was ignored when it began */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

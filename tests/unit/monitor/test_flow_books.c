@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The books of a flow: what adds up to what, and who is to blame. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "monitor/flow_books.h"
+
+/* Counts do not begin at 0: those of the time before the books are no part of them. */
+static struct flow_facts facts(void)
+{
+	struct flow_facts f = {
+		.begin.sum = {.entered = 1000,
+			      .left = 100,
+			      .delivered = 800,
+			      .dropped = {[SIDE_INSIDE] = 60, [SIDE_OUTSIDE] = 5},
+			      .ambiguous = 3,
+			      .unread = 7},
+		.begin.queued = 40,
+	};
+
+	f.end = f.begin;
+	return f;
+}
+
+static struct flow_books closed(const struct flow_facts *f)
+{
+	struct flow_books b;
+
+	flow_books_close(&b, f);
+	assert_int_equal(b.arrived,
+			 (int64_t)(b.delivered + b.dropped) + b.in_flight + b.unaccounted);
+	return b;
+}
+
+static void nothing(void **state)
+{
+	struct flow_facts f = facts();
+	struct flow_books b = closed(&f);
+
+	(void)state;
+	assert_int_equal(b.arrived, 0);
+	assert_true(b.balanced);
+	assert_int_equal(b.verdict, FLOW_NONE_SEEN);
+}
+
+static void all_terms(void **state)
+{
+	struct flow_facts f = facts();
+	struct flow_books b;
+
+	(void)state;
+	f.end.sum.entered += 100;
+	f.end.sum.left += 10;
+	f.end.sum.delivered += 70;
+	f.end.sum.dropped[SIDE_INSIDE] += 15;
+	f.end.sum.dropped[SIDE_OUTSIDE] += 4;
+	f.end.queued += 5;
+	f.dropped = 19;
+	b = closed(&f);
+	assert_int_equal(b.arrived, 94);
+	assert_int_equal(b.delivered, 70);
+	assert_int_equal(b.dropped, 19);
+	assert_int_equal(b.in_flight, 5);
+	assert_int_equal(b.unaccounted, 0);
+	assert_int_equal(b.left, 10);
+	assert_true(b.balanced);
+	assert_int_equal(b.verdict, FLOW_THIS_HOST);
+}
+
+/* Rows are read a moment later than the books are closed. */
+static void dropped_after_the_end(void **state)
+{
+	struct flow_facts f = facts();
+	struct flow_books b;
+
+	(void)state;
+	f.end.sum.entered += 10;
+	f.end.sum.delivered += 10;
+	f.dropped = 3;
+	b = closed(&f);
+	assert_int_equal(b.arrived, 13);
+	assert_int_equal(b.unaccounted, 0);
+}
+
+static void a_queue_that_shrank(void **state)
+{
+	struct flow_facts f = facts();
+	struct flow_books b;
+
+	(void)state;
+	f.end.sum.delivered += 40;
+	f.end.queued = 0;
+	b = closed(&f);
+	assert_int_equal(b.arrived, 0);
+	assert_int_equal(b.in_flight, -40);
+	assert_int_equal(b.unaccounted, 0);
+	assert_true(b.balanced);
+}
+
+static void residual(void **state)
+{
+	struct flow_facts f = facts();
+	struct flow_books b;
+
+	(void)state;
+	f.end.sum.entered += 10;
+	f.end.sum.delivered += 7;
+	b = closed(&f);
+	assert_int_equal(b.unaccounted, 3);
+	assert_false(b.balanced);
+	assert_int_equal(b.verdict, FLOW_UNKNOWN);
+
+	f.end.sum.delivered += 5;
+	f.dropped = 1;
+	b = closed(&f);
+	assert_int_equal(b.unaccounted, -2);
+	assert_false(b.balanced);
+	assert_int_equal(b.verdict, FLOW_UNKNOWN);
+}
+
+static enum flow_verdict numbered(uint64_t dropped, uint64_t missing)
+{
+	struct flow_facts f = facts();
+
+	f.end.sum.entered += 100;
+	f.end.sum.delivered += 100 - dropped;
+	f.end.sum.dropped[SIDE_INSIDE] += dropped;
+	f.dropped = dropped;
+	f.numbered = true;
+	f.streams = (struct balance_streams){.streams = 1, .seen = 100, .missing = missing};
+	return closed(&f).verdict;
+}
+
+static void verdicts(void **state)
+{
+	(void)state;
+	assert_int_equal(numbered(0, 0), FLOW_NONE_SEEN);
+	assert_int_equal(numbered(5, 0), FLOW_THIS_HOST);
+	assert_int_equal(numbered(0, 5), FLOW_BEFORE);
+	assert_int_equal(numbered(5, 5), FLOW_BOTH);
+}
+
+/* Each doubt about the balance alone makes the verdict unknown. */
+static void doubts_about_the_balance(void **state)
+{
+	struct flow_facts f[] = {facts(), facts(), facts(), facts(),
+				 facts(), facts(), facts(), facts()};
+
+	(void)state;
+	f[0].end.sum.ambiguous++;
+	f[1].end.sum.unplaced++;
+	f[2].end.sum.unsized++;
+	f[3].end.sum.elsewhere++;
+	f[4].end.moved = true;
+	f[5].end.unjudged = 1;
+	f[6].end.filter_unread = 1;
+	f[7].end.sum.hidden++;
+	for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
+		struct flow_books b = closed(&f[i]);
+
+		assert_false(b.balanced);
+		assert_int_equal(b.verdict, FLOW_UNKNOWN);
+	}
+}
+
+/* What was missed is told where something is missing; else it was others'. */
+static void missed(void **state)
+{
+	struct flow_facts f = facts();
+
+	(void)state;
+	f.missed = 3;
+	assert_true(closed(&f).balanced);
+	f.end.sum.entered++;
+	assert_int_equal(closed(&f).doubt[DOUBT_MISSED], 3);
+}
+
+/* Where numbers are not known, losses here still are. */
+static void doubts_about_the_numbers(void **state)
+{
+	struct flow_facts f = facts();
+
+	(void)state;
+	f.numbered = true;
+	f.streams.streams = 1;
+	f.end.sum.unread++;
+	assert_int_equal(closed(&f).verdict, FLOW_UNKNOWN);
+	assert_true(closed(&f).balanced);
+	f.dropped = 1;
+	assert_int_equal(closed(&f).verdict, FLOW_THIS_HOST);
+
+	f = facts();
+	f.numbered = true;
+	f.end.sum.entered++;
+	f.end.sum.delivered++;
+	assert_int_equal(closed(&f).doubt[DOUBT_NO_STREAM], 1);
+	f.streams = (struct balance_streams){.streams = 1, .missing = 2};
+	assert_int_equal(closed(&f).verdict, FLOW_BEFORE);
+	f.lost_by_interfaces = 5;
+	assert_int_equal(closed(&f).verdict, FLOW_BEFORE);
+	f.end.sum.received++;
+	assert_int_equal(closed(&f).verdict, FLOW_UNKNOWN);
+}
+
+static void sentences(void **state)
+{
+	struct flow_facts f = facts();
+	struct flow_books b;
+	char line[FLOW_SENTENCE];
+	unsigned n = 0;
+
+	(void)state;
+	f.end.sum.entered += 10;
+	f.end.sum.ambiguous += 2;
+	f.end.moved = true;
+	f.dropped = 5;
+	f.culprit = (struct flow_culprit){"rcvbuf", "*:5060", "app[1]", 4};
+	b = closed(&f);
+	while (!flow_books_rests_on(&b, n, line, sizeof(line))) {
+		assert_in_range(strlen(line), 10, sizeof(line) - 2);
+		assert_null(strchr(line, '\n'));
+		n++;
+	}
+	assert_int_equal(n, 6); /* balance, culprit, residual, ambiguous, moved, before */
+	assert_int_equal(flow_books_rests_on(&b, n + 1, line, sizeof(line)), -ENOENT);
+	assert_int_equal(flow_books_rests_on(&b, 1, line, sizeof(line)), 0);
+	assert_string_equal(line, "4 of 5 dropped at rcvbuf, socket *:5060 of app[1]");
+}
+
+static void names(void **state)
+{
+	(void)state;
+	assert_string_equal(flow_verdict_name(FLOW_THIS_HOST), "this_host");
+	assert_string_equal(flow_verdict_name(FLOW_BEFORE), "before_this_host");
+	assert_string_equal(flow_verdict_name(FLOW_BOTH), "both");
+	assert_string_equal(flow_verdict_name(FLOW_NONE_SEEN), "none_seen");
+	assert_string_equal(flow_verdict_name(FLOW_UNKNOWN), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing),
+		cmocka_unit_test(all_terms),
+		cmocka_unit_test(dropped_after_the_end),
+		cmocka_unit_test(a_queue_that_shrank),
+		cmocka_unit_test(residual),
+		cmocka_unit_test(verdicts),
+		cmocka_unit_test(doubts_about_the_balance),
+		cmocka_unit_test(missed),
+		cmocka_unit_test(doubts_about_the_numbers),
+		cmocka_unit_test(sentences),
+		cmocka_unit_test(names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

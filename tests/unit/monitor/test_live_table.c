@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tables of losses: grouping, sums, order, and what happens where there is no room. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "monitor/limits.h"
+#include "monitor/table.h"
+
+static struct live_row row(enum stage stage, enum noise noise, const char *socket, const char *cpu,
+			   uint64_t packets)
+{
+	struct live_row r = {.stage = stage,
+			     .noise = noise,
+			     .note = "a note",
+			     .cookie = 7,
+			     .counts = {1, packets, 100 * packets, 1000 * packets}};
+
+	live_row_begin(&r, "", "");
+	r.text[LIVE_SOCKET] = socket;
+	r.text[LIVE_CPU] = cpu;
+	return r;
+}
+
+static void add(struct live_table *t, unsigned by, enum stage stage, const char *socket,
+		const char *cpu, uint64_t packets)
+{
+	const struct live_row r = row(stage, NOISE_LOSS, socket, cpu, packets);
+
+	assert_true(table_add(t, &r, by));
+}
+
+static const struct live_row *find(const struct live_table *t, enum stage stage, const char *socket)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		if (t->rows[i].stage == stage && !strcmp(t->rows[i].text[LIVE_SOCKET], socket))
+			return &t->rows[i];
+	}
+	fail_msg("no row %s %s", stage_name(stage), socket);
+	return NULL;
+}
+
+static void rows_are_told_apart_by_what_is_asked(void **state)
+{
+	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET);
+	struct live_table t;
+
+	(void)state;
+	assert_int_equal(table_init(&t, LIVE_ROWS), 0);
+	add(&t, by, STAGE_RCVBUF, "*:1", "0", 3);
+	add(&t, by, STAGE_RCVBUF, "*:1", "1", 4);
+	add(&t, by, STAGE_RCVBUF, "*:2", "1", 5);
+	add(&t, by, STAGE_QDISC, "*:2", "1", 6);
+	assert_int_equal(t.n, 3);
+	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.packets, 7);
+	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.events, 2);
+	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.bytes, 700);
+	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.memory, 7000);
+	assert_string_equal(find(&t, STAGE_RCVBUF, "*:1")->text[LIVE_CPU], "");
+	assert_int_equal(table_sum(&t, 0).packets, 18);
+	table_clear(&t);
+	assert_int_equal(t.n, 0);
+	add(&t, by, STAGE_RCVBUF, "*:1", "0", 1);
+	assert_int_equal(t.n, 1);
+	table_free(&t);
+}
+
+static void what_rows_do_not_share_is_unknown(void **state)
+{
+	struct live_row a = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1), b = a;
+	struct live_table t;
+
+	(void)state;
+	b.note = "another";
+	b.cookie = 8;
+	table_init(&t, LIVE_ROWS);
+	table_add(&t, &a, LIVE_BY_STAGE);
+	assert_string_equal(t.rows[0].note, "a note");
+	assert_int_equal(t.rows[0].cookie, 7);
+	table_add(&t, &b, LIVE_BY_STAGE);
+	assert_null(t.rows[0].note);
+	table_free(&t);
+}
+
+static void the_socket_that_lost_most_of_it(void **state)
+{
+	static const uint64_t votes[][2] = {{7, 3}, {8, 10}, {9, 2}, {8, 10}, {7, 4}, {9, 6}};
+	struct live_row one = row(STAGE_RCVBUF, NOISE_LOSS, "*:1", "0", 1);
+	struct live_table t;
+
+	(void)state;
+	table_init(&t, LIVE_ROWS);
+	for (unsigned i = 0; i < sizeof(votes) / sizeof(votes[0]); i++) {
+		one.cookie = votes[i][0];
+		one.counts.packets = votes[i][1];
+		table_add(&t, &one, LIVE_BY_STAGE);
+	}
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.rows[0].counts.packets, 35);
+	assert_int_equal(t.rows[0].cookie, 8); /* 20 of 35 */
+	table_free(&t);
+}
+
+/* Texts are the table's own. */
+static void texts_are_copied(void **state)
+{
+	char name[] = "*:1";
+	struct live_table t;
+
+	(void)state;
+	table_init(&t, LIVE_ROWS);
+	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, name, "", 1);
+	memset(name, 'x', 3);
+	assert_string_equal(t.rows[0].text[LIVE_SOCKET], "*:1");
+	table_free(&t);
+}
+
+static void grouped_by_fewer_fields(void **state)
+{
+	const unsigned by = LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_CPU);
+	const struct live_row benign = row(STAGE_L2, NOISE_BENIGN, "", "0", 100);
+	struct live_table t, by_stage, by_cpu;
+
+	(void)state;
+	table_init(&t, LIVE_ROWS);
+	add(&t, by, STAGE_RCVBUF, "*:1", "0", 1);
+	add(&t, by, STAGE_RCVBUF, "*:2", "1", 2);
+	add(&t, by, STAGE_NEIGH, "", "1", 4);
+	table_add(&t, &benign, by);
+	assert_int_equal(table_group(&by_stage, &t, LIVE_BIT(LIVE_STAGE), 1 << NOISE_LOSS), 0);
+	assert_int_equal(by_stage.n, 2);
+	assert_int_equal(find(&by_stage, STAGE_RCVBUF, "")->counts.packets, 3);
+	assert_int_equal(table_group(&by_cpu, &t, LIVE_BIT(LIVE_CPU), 0), 0);
+	assert_int_equal(by_cpu.n, 2);
+	table_sort(&by_cpu, TABLE_BY_PACKETS);
+	assert_string_equal(by_cpu.rows[0].text[LIVE_CPU], "0");
+	assert_int_equal(by_cpu.rows[0].counts.packets, 101);
+	assert_int_equal(table_sum(&t, 1 << NOISE_BENIGN).packets, 100);
+	table_free(&by_cpu);
+	table_free(&by_stage);
+	table_free(&t);
+}
+
+static void sorted(void **state)
+{
+	struct live_table t;
+
+	(void)state;
+	table_init(&t, LIVE_ROWS);
+	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:1", "", 5);
+	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:2", "", 9);
+	add(&t, LIVE_BY_DEFAULT, STAGE_NEIGH, "", "", 7);
+	add(&t, LIVE_BY_DEFAULT, STAGE_NEIGH, "*:3", "", 7);
+	table_sort(&t, TABLE_BY_PATH);
+	assert_string_equal(t.rows[0].text[LIVE_SOCKET], "");
+	assert_string_equal(t.rows[1].text[LIVE_SOCKET], "*:3");
+	assert_string_equal(t.rows[2].text[LIVE_SOCKET], "*:2");
+	table_sort(&t, TABLE_BY_PACKETS);
+	assert_int_equal(t.rows[0].counts.packets, 9);
+	assert_int_equal(t.rows[3].counts.packets, 5);
+	/* the index has been made anew */
+	add(&t, LIVE_BY_DEFAULT, STAGE_RCVBUF, "*:1", "", 1);
+	assert_int_equal(t.n, 4);
+	assert_int_equal(find(&t, STAGE_RCVBUF, "*:1")->counts.packets, 6);
+	table_free(&t);
+}
+
+/* Nothing is lost: what has no room of its own is with the others. */
+static void full(void **state)
+{
+	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_REASON);
+	unsigned merged = 0, all = 0;
+	struct live_table t;
+
+	(void)state;
+	table_init(&t, 100);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct live_row r = row(STAGE_RCVBUF + i % 2, NOISE_LOSS, "", "", 1 + i);
+		char socket[16];
+
+		snprintf(socket, sizeof(socket), "*:%u", i);
+		r.text[LIVE_SOCKET] = socket;
+		r.text[LIVE_REASON] = "SOCKET_RCVBUFF";
+		merged += !table_add(&t, &r, by);
+		all += 1 + i;
+	}
+	assert_int_equal(merged, 900);
+	assert_int_equal(table_sum(&t, 0).packets, all);
+	assert_int_equal(table_sum(&t, 0).events, 1000);
+	assert_int_equal(t.n, 102);
+	assert_string_equal(find(&t, STAGE_RCVBUF, LIVE_OTHERS)->text[LIVE_REASON],
+			    "SOCKET_RCVBUFF");
+	table_free(&t);
+}
+
+/* Fields of few values can be many together: then the stage is what remains. */
+static void full_of_reasons(void **state)
+{
+	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_NETNS);
+	struct live_table t;
+
+	(void)state;
+	table_init(&t, 100);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct live_row r = row(STAGE_NETFILTER, NOISE_LOSS, "", "", 2);
+		char netns[16];
+
+		snprintf(netns, sizeof(netns), "%u", i);
+		r.text[LIVE_NETNS] = netns;
+		table_add(&t, &r, by);
+	}
+	assert_int_equal(table_sum(&t, 0).packets, 2000);
+	assert_int_equal(t.n, 126);
+	table_free(&t);
+}
+
+static void limits(void **state)
+{
+	const struct limit ask[] = {{STAGE_NONE, LIMIT_PACKETS, 10},
+				    {STAGE_RCVBUF, LIMIT_PER_SECOND, 5}};
+	const struct limit share = {STAGE_NONE, LIMIT_SHARE, 0.1};
+	const uint64_t second = 1000000000;
+	struct live_table now, total;
+	struct error err = {};
+	struct limits l;
+
+	(void)state;
+	assert_int_equal(limits_init(&l, &share, 1, &err), -EINVAL);
+	assert_int_equal(err.status, STATUS_USAGE);
+	assert_int_equal(limits_init(&l, ask, 2, &err), 0);
+	table_init(&now, LIVE_ROWS);
+	table_init(&total, LIVE_ROWS);
+	add(&now, LIVE_BY_DEFAULT, STAGE_RCVBUF, "", "", 10);
+	add(&total, LIVE_BY_DEFAULT, STAGE_RCVBUF, "", "", 10);
+	/* 10 in all are allowed; 10 in two seconds are 5/s */
+	assert_false(limits_crossed(&l, 0, &now, &total, 2 * second));
+	assert_false(limits_crossed(&l, 1, &now, &total, 2 * second));
+	assert_false(limits_broken(&l));
+	assert_true(limits_crossed(&l, 1, &now, &total, second));
+	assert_float_equal(l.at[1].measured, 10, 0.001);
+	/* it is told once, until it was kept again */
+	assert_false(limits_crossed(&l, 1, &now, &total, second));
+	table_clear(&now);
+	assert_false(limits_crossed(&l, 1, &now, &total, second));
+	add(&now, LIVE_BY_DEFAULT, STAGE_RCVBUF, "", "", 6);
+	assert_true(limits_crossed(&l, 1, &now, &total, second));
+	assert_true(limits_broken(&l));
+	add(&total, LIVE_BY_DEFAULT, STAGE_NEIGH, "", "", 1);
+	assert_true(limits_crossed(&l, 0, &now, &total, second));
+	table_free(&now);
+	table_free(&total);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_told_apart_by_what_is_asked),
+		cmocka_unit_test(what_rows_do_not_share_is_unknown),
+		cmocka_unit_test(the_socket_that_lost_most_of_it),
+		cmocka_unit_test(texts_are_copied),
+		cmocka_unit_test(grouped_by_fewer_fields),
+		cmocka_unit_test(sorted),
+		cmocka_unit_test(full),
+		cmocka_unit_test(full_of_reasons),
+		cmocka_unit_test(limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "report/json.h"
+#include "out_sample.h"
+#include "report/html.h"
+#include "report/html_axis.h"
+#include "report/html_file.h"
+#include "report/html_put.h"
+#include "report/printed.h"
+
+#define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
+
+static struct result res;
+
+static char *put(const char *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	html_put(f, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX, -1);
+	fclose(f);
+	return text;
+}
+
+static void names_are_no_markup(void **state)
+{
+	char *text = put(EVIL);
+
+	(void)state;
+	assert_string_equal(text, "<a b=\"&lt;/script&gt;&lt;!--&lt;script&gt;&quot;&#39;&amp;"
+				  "\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\">1.2 7% "
+				  "18446744073709551615 -1");
+	free(text);
+	text = put(NULL);
+	assert_string_equal(text, "<a b=\"\">1.2 7% 18446744073709551615 -1");
+	free(text);
+}
+
+static void data_stays_in_its_element(void **state)
+{
+	struct json_object *o = json_object_new_object(), *again;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	json_object_object_add(o, "<!--", json_object_new_string(EVIL));
+	assert_int_equal(html_put_json(f, o), 0);
+	fclose(f);
+	assert_null(strpbrk(text, "<"));
+	again = json_tokener_parse(text);
+	assert_non_null(again);
+	assert_string_equal(json_object_get_string(json_object_object_get(again, "<!--")),
+			    "</script><!--<script>\"'&\xef\xbf\xbd\xc3\xa9\x01");
+	json_object_put(again);
+	json_object_put(o);
+	free(text);
+}
+
+static void ticks_are_where_people_expect_them(void **state)
+{
+	struct html_axis a = html_axis_linear(HTML_COUNT, 0, 577900);
+	char label[FMT_MAX];
+
+	(void)state;
+	assert_int_equal(a.ticks, 4); /* 0, 200k, 400k, 600k */
+	assert_true(a.max == 600000 && a.tick[1] == 200000);
+	assert_string_equal(html_axis_label(&a, a.tick[3], label, sizeof(label)), "600k");
+	assert_true(fabs(html_axis_at(&a, 300000) - 0.5) < 1e-9);
+	assert_true(html_axis_at(&a, 7e5) == 1 && html_axis_at(&a, -1) == 0);
+
+	a = html_axis_linear(HTML_SECONDS, 0, 7200);
+	assert_string_equal(html_axis_unit(&a), "min");
+	assert_true(a.max == 7200); /* ends with the data */
+	assert_string_equal(html_axis_label(&a, a.tick[1], label, sizeof(label)), "50");
+
+	a = html_axis_log(HTML_NS, 3180, 3640000);
+	assert_true(a.min == 1000 && a.max == 1e7);
+	assert_string_equal(html_axis_label(&a, a.tick[1], label, sizeof(label)), "10 us");
+
+	a = html_axis_log(HTML_NS, 3180, 3180);
+	assert_true(a.min <= 3180 && a.max > a.min && a.ticks >= 2);
+
+	a = html_axis_log(HTML_NINES, 1, 100000);
+	assert_string_equal(html_axis_label(&a, a.tick[3], label, sizeof(label)), "99.9");
+}
+
+static void any_range_gives_an_axis(void **state)
+{
+	static const double values[] = {0,    1,  -1,  0.3,  7,	      1e-300, 1e300,   1e17,
+					9.99, 10, 100, 1e-7, 1234567, NAN,    INFINITY};
+	const unsigned n = sizeof(values) / sizeof(values[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < n * n * 5 * 2; i++) {
+		double min = values[i % n], max = values[i / n % n];
+		enum html_unit unit = i / n / n % 5;
+		struct html_axis a = i / n / n / 5 ? html_axis_log(unit, min, max)
+						   : html_axis_linear(unit, min, max);
+		char label[FMT_MAX];
+
+		assert_in_range(a.ticks, 1, HTML_TICKS);
+		assert_true(isfinite(a.min) && isfinite(a.max) && a.max > a.min);
+		for (unsigned k = 0; k < a.ticks; k++) {
+			double at = html_axis_at(&a, a.tick[k]);
+
+			assert_true(at >= 0 && at <= 1);
+			assert_true(!k || a.tick[k] > a.tick[k - 1]);
+			html_axis_label(&a, a.tick[k], label, sizeof(label));
+			if (strlen(label) > 12)
+				fail_msg("%g is %s", a.tick[k], label);
+		}
+		for (unsigned k = 0; k < n; k++) {
+			double at = html_axis_at(&a, values[k]);
+
+			assert_true(at >= 0 && at <= 1);
+		}
+	}
+}
+
+/* The document of a run, as `run -j` prints it. To be put. */
+static struct json_object *document(const struct result *r, unsigned intervals)
+{
+	struct experiment_interval now = {};
+	struct run_header head = sample_header();
+	struct json_out *o;
+	struct json_object *doc;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	o = json_out_new(f, JSON_DOC, "pktledger/run/1");
+	assert_non_null(o);
+	json_out_start(o, &head, NULL);
+	for (unsigned i = 1; i <= intervals; i++) {
+		now.time_ns = i * 10000000ULL;
+		now.sent = r->sent * i / intervals;
+		now.delivered = r->delivered * i / intervals;
+		now.dropped = r->dropped * i / intervals;
+		for (int s = 0; s < STAGE_COUNT; s++) {
+			now.stage[s].packets = r->stage[s].packets * i / intervals;
+			now.stage[s].events = now.stage[s].packets;
+		}
+		json_out_interval(o, &now);
+	}
+	json_out_end(o, r);
+	assert_int_equal(json_out_finish(o), 0);
+	fclose(f);
+	doc = json_tokener_parse(text);
+	assert_non_null(doc);
+	free(text);
+	return doc;
+}
+
+/* The page. The caller frees. */
+static char *page(struct json_object *doc)
+{
+	const struct html_document d = {"file " EVIL, doc};
+	const struct html_page whole = {.docs = &d, .n = 1};
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_int_equal(html_write(f, &whole), 0);
+	fclose(f);
+	return text;
+}
+
+/* By tests/html_check.py: well-formed, alone, and its pictures are those of the books. */
+static void check(const char *text, bool form_only)
+{
+	FILE *f = popen(form_only ? "/usr/bin/python3 tests/html_check.py --form"
+				  : "/usr/bin/python3 tests/html_check.py",
+			"w");
+	int status;
+
+	assert_non_null(f);
+	fputs(text, f);
+	status = pclose(f);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void check_document(struct json_object *doc)
+{
+	char *text = page(doc);
+
+	check(text, false);
+	free(text);
+	json_object_put(doc);
+}
+
+static void pages_are_true(void **state)
+{
+	(void)state;
+	sample_clean(&res);
+	check_document(document(&res, 0));
+	sample_losses(&res);
+	check_document(document(&res, 10));
+	sample_wrong(&res);
+	check_document(document(&res, 1000));
+	memset(&res, 0, sizeof(res));
+	check_document(document(&res, 1));
+}
+
+/* All stages at once have no room from left to right, and all is lost. */
+static void every_stage_has_its_row(void **state)
+{
+	(void)state;
+	sample_clean(&res);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		sample_cause(&res, s, "A_REASON", "rx", "v-rx", "rx", NULL, s ? 1000 : 969000);
+	assert_int_equal(res.delivered, 0);
+	check_document(document(&res, 3));
+}
+
+/* A document that is a sweep and a search in one. To be put. */
+static struct json_object *many_trials(void)
+{
+	struct json_object *doc, *trials = json_object_new_array();
+
+	sample_losses(&res);
+	doc = document(&res, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		struct json_object *trial = json_end(&res), *p = json_object_new_object();
+
+		json_put_text(p, i == 2 ? "phase" : "rcvbuf", i ? "64k" : EVIL);
+		json_put_double(p, "rate_pps", 1000.0 * i);
+		json_put(trial, "parameters", p);
+		json_put_double(trial, "loss_share", 0.5 * i);
+		json_object_array_add(trials, trial);
+	}
+	json_put(doc, "trials", trials);
+	json_put(doc, "end",
+		 json_tokener_parse("{\"balanced\":true,\"ndr\":{\"lower_pps\":400000,"
+				    "\"upper_pps\":410000,\"stage\":\"rcvbuf\"},\"points\":[{"
+				    "\"trials\":2,\"tx_pps\":{\"median\":2e5},\"lost_share\":{"
+				    "\"median\":0.1,\"min\":0,\"max\":1}}]}"));
+	return doc;
+}
+
+static void trials_have_their_pages(void **state)
+{
+	(void)state;
+	check_document(many_trials());
+}
+
+static struct json_object *any_run(unsigned intervals)
+{
+	sample_wrong(&res);
+	return document(&res, intervals);
+}
+
+/* Puts something else in the place of members at random, all over a document. */
+static void spoil(struct json_object *o, unsigned depth)
+{
+	static const char *const other[] = {
+		"null", "true",	 "-1",	 "18446744073709551615", "1e308", "NaN",
+		"[]",	"[[1]]", "[{}]", "{\"stage\":1}",	 "\"\"",
+	};
+
+	if (depth > 8)
+		return;
+	if (json_object_is_type(o, json_type_array)) {
+		for (size_t i = 0; i < json_object_array_length(o); i++)
+			spoil(json_object_array_get_idx(o, i), depth + 1);
+		return;
+	}
+	if (!json_object_is_type(o, json_type_object))
+		return;
+	json_object_object_foreach (o, key, value) {
+		int dice = rand() % 40;
+
+		if (dice < (int)(sizeof(other) / sizeof(other[0])))
+			json_object_object_add(o, key, json_tokener_parse(other[dice]));
+		else if (dice < 16)
+			json_object_object_add(o, key, json_object_new_string("<b id=zq>" EVIL));
+		else
+			spoil(value, depth + 1);
+	}
+}
+
+static unsigned times(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, what))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+static void any_document_gives_a_page(void **state)
+{
+	(void)state;
+	srand(1);
+	for (unsigned i = 0; i < 400; i++) {
+		struct json_object *doc = i % 2 ? many_trials() : any_run(i % 7);
+		char *text;
+
+		spoil(doc, 0);
+		text = page(doc);
+		assert_int_equal(times(text, "<b id=zq>"), 0);
+		assert_int_equal(times(text, "<script"), 1);
+		assert_int_equal(times(text, "</script"), 1);
+		assert_int_equal(times(text, "</html>\n"), 1);
+		if (i % 16 == 0) /* a process each */
+			check(text, true);
+		free(text);
+		json_object_put(doc);
+	}
+}
+
+static void a_file_is_whole_or_as_before(void **state)
+{
+	char path[] = "/tmp/pktledger-page-XXXXXX";
+	struct html_document d[2] = {{"first", NULL}, {EVIL, NULL}};
+	const struct html_page whole = {.docs = d, .n = 2};
+	struct json_object *list;
+	struct error err = {};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	sample_wrong(&res);
+	d[0].doc = document(&res, 3);
+	d[1].doc = document(&res, 0);
+	assert_int_equal(html_file(path, &whole, &err), 0);
+	assert_true(printed_is(path));
+	assert_int_equal(printed_load(path, &list, &err), 0);
+	assert_int_equal(json_object_array_length(list), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(json_object_equal(json_object_array_get_idx(list, i), d[i].doc));
+		json_object_put(d[i].doc);
+	}
+	json_object_put(list);
+	d[0].doc = d[1].doc = NULL;
+	assert_int_not_equal(html_file("/dev/full", &whole, &err), 0);
+	assert_int_equal(err.status, STATUS_FAILED);
+	unlink(path);
+	assert_false(printed_is(path));
+}
+
+static void a_full_disk_is_told(void **state)
+{
+	FILE *f = fopen("/dev/full", "w");
+	const struct html_document d = {NULL, NULL};
+	const struct html_page whole = {.docs = &d, .n = 1};
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(html_write(f, &whole), -ENOSPC);
+	fclose(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_no_markup),
+		cmocka_unit_test(data_stays_in_its_element),
+		cmocka_unit_test(ticks_are_where_people_expect_them),
+		cmocka_unit_test(any_range_gives_an_axis),
+		cmocka_unit_test(pages_are_true),
+		cmocka_unit_test(every_stage_has_its_row),
+		cmocka_unit_test(trials_have_their_pages),
+		cmocka_unit_test(any_document_gives_a_page),
+		cmocka_unit_test(a_file_is_whole_or_as_before),
+		cmocka_unit_test(a_full_disk_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json_put.h"
+#include "base/when.h"
+#include "base/crc32.h"
+#include "report/ledgerfile.h"
+#include "report/ledgerkeep.h"
+
+#define SCHEMA "pktledger/run/1"
+
+static char dir[] = "/tmp/pktledger-test-XXXXXX";
+static char path[64];
+static char seen[262144]; /* the JSON of all whole lines, a line each */
+
+static int collect(void *arg, const char *json, size_t len)
+{
+	size_t n = strlen(seen);
+
+	(void)arg;
+	assert_true(n + len + 2 < sizeof(seen));
+	snprintf(seen + n, sizeof(seen) - n, "%.*s\n", (int)len, json);
+	return 0;
+}
+
+static struct ledgerfile_state read_back(void)
+{
+	struct ledgerfile_state state;
+	struct error err = {0};
+
+	*seen = '\0';
+	assert_int_equal(ledgerfile_read(path, collect, NULL, &state, &err), 0);
+	return state;
+}
+
+static void write_run(unsigned n)
+{
+	const struct result_cause full = {.stage = STAGE_RCVBUF,
+					  .reason = "SOCKET_RCVBUFF",
+					  .location = "udp_rcv",
+					  .ifname = "v-rx",
+					  .netns = "rx",
+					  .direction = "rx"};
+	struct json_object *data = json_object_new_object();
+	struct result_cause same = full; /* elsewhere in memory after each reading of the causes */
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	json_put_u64(data, "n", n);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
+	assert_int_equal(ledgerfile_fates(lf, 7, 0, 9, "delivered", NULL), 0);
+	assert_int_equal(ledgerfile_fates(lf, 7, 10, 19, "delivered", NULL), 0);
+	assert_int_equal(ledgerfile_fates(lf, 7, 20, 20, "dropped", &full), 0);
+	assert_int_equal(ledgerfile_interval(lf, data), 0);
+	assert_int_equal(ledgerfile_fates(lf, 7, 21, 21, "dropped", &same), 0);
+	assert_int_equal(ledgerfile_fates(lf, 8, 22, UINT64_MAX, "unaccounted", NULL), 0);
+	assert_int_equal(ledgerfile_end(lf, data), 0);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	json_object_put(data);
+}
+
+#define RUN(n)                                                                                     \
+	"{\"event\":\"start\",\"schema\":\"" SCHEMA "\",\"data\":{\"n\":" n "}}\n"                 \
+	"{\"event\":\"fate\",\"data\":{\"id\":0,\"fate\":\"delivered\"}}\n"                        \
+	"{\"event\":\"fate\",\"data\":{\"id\":1,\"fate\":\"dropped\",\"stage\":\"rcvbuf\","        \
+	"\"reason\":\"SOCKET_RCVBUFF\",\"location\":\"udp_rcv\",\"ifname\":\"v-rx\","              \
+	"\"netns\":\"rx\",\"direction\":\"rx\",\"hook\":null}}\n"                                  \
+	"{\"event\":\"fates\",\"data\":{\"stream\":7,\"ranges\":[[0,19,0],[20,20,1]]}}\n"          \
+	"{\"event\":\"interval\",\"data\":{\"n\":" n "}}\n"                                        \
+	"{\"event\":\"fate\",\"data\":{\"id\":2,\"fate\":\"unaccounted\"}}\n"                      \
+	"{\"event\":\"fates\",\"data\":{\"stream\":7,\"ranges\":[[21,21,1]]}}\n"                   \
+	"{\"event\":\"fates\",\"data\":{\"stream\":8,\"ranges\":[[22,18446744073709551615,2]]}}\n" \
+	"{\"event\":\"end\",\"data\":{\"n\":" n "}}\n"
+
+static void crc_is_zlibs(void **state)
+{
+	(void)state;
+	assert_int_equal(crc32_ieee("123456789", 9), 0xcbf43926);
+	assert_int_equal(crc32_ieee("", 0), 0);
+}
+
+static void runs_are_appended(void **state)
+{
+	struct ledgerfile_state st;
+	struct stat file;
+
+	(void)state;
+	write_run(1);
+	st = read_back();
+	assert_string_equal(seen, RUN("1"));
+	assert_int_equal(st.lines, 9);
+	assert_int_equal(st.bad, 0);
+	assert_false(st.cut);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_mode & 0777, 0600);
+	write_run(2);
+	st = read_back();
+	assert_string_equal(seen, RUN("1") RUN("2"));
+	assert_int_equal(st.lines, 18);
+	assert_false(st.cut);
+}
+
+/* At whatever byte it is cut: the lines before stand, the cut one is named, the next run is whole.
+ */
+static void any_cut_is_named(void **state)
+{
+	static char whole[4096];
+	FILE *f;
+	size_t size;
+
+	(void)state;
+	write_run(1);
+	f = fopen(path, "r");
+	size = fread(whole, 1, sizeof(whole), f);
+	fclose(f);
+	for (size_t cut = size - 1; cut > 100; cut--) {
+		struct ledgerfile_state st;
+		size_t line_start = cut;
+		uint64_t lines = 0;
+		bool clean;
+
+		assert_int_equal(truncate(path, (off_t)cut), 0);
+		while (line_start && whole[line_start - 1] != '\n')
+			line_start--;
+		/* without its LF only, a line is whole */
+		clean = line_start == cut || whole[cut] == '\n';
+		for (size_t i = 0; i < line_start; i++)
+			lines += whole[i] == '\n';
+		lines += whole[cut] == '\n';
+		st = read_back();
+		assert_int_equal(st.lines, lines);
+		assert_int_equal(st.cut, !clean);
+		if (st.cut) {
+			assert_int_equal(st.cut_at, line_start);
+			assert_int_equal(st.cut_line, lines + 1);
+			assert_int_equal(st.bad, 1);
+		}
+		write_run(2);
+		st = read_back();
+		assert_int_equal(st.lines, lines + 9);
+		assert_int_equal(st.bad, !clean);
+		assert_false(st.cut);
+		assert_non_null(strstr(seen, RUN("2")));
+		f = fopen(path, "w");
+		assert_int_equal(fwrite(whole, 1, size, f), size);
+		fclose(f);
+	}
+}
+
+static void a_changed_byte_is_seen(void **state)
+{
+	struct ledgerfile_state st;
+	int fd;
+
+	(void)state;
+	write_run(1);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pwrite(fd, "x", 1, 20), 1);
+	close(fd);
+	st = read_back();
+	assert_int_equal(st.lines, 8);
+	assert_int_equal(st.bad, 1);
+	assert_false(st.cut);
+}
+
+static void what_is_no_ledger_is_left_alone(void **state)
+{
+	struct ledgerfile *lf;
+	struct error err = {0};
+	struct stat file;
+	FILE *f = fopen(path, "w");
+
+	(void)state;
+	fputs("root:x:0:0\n", f);
+	fclose(f);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), -EEXIST);
+	assert_null(lf);
+	assert_int_equal(err.status, STATUS_USAGE);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_size, 11);
+}
+
+static void only_one_writes(void **state)
+{
+	struct ledgerfile *a, *b;
+	struct error err = {0};
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&a, path, &err), 0);
+	assert_int_equal(ledgerfile_open(&b, path, &err), -EBUSY);
+	assert_int_equal(ledgerfile_close(a, NULL), 0);
+	err.status = STATUS_OK;
+	assert_int_equal(ledgerfile_open(&b, path, &err), 0);
+	assert_int_equal(ledgerfile_close(b, NULL), 0);
+	assert_int_equal(ledgerfile_close(NULL, NULL), 0);
+}
+
+static void full_disk_is_told(void **state)
+{
+	struct json_object *data = json_object_new_object();
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&lf, "/dev/full", &err), 0);
+	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
+	assert_int_equal(ledgerfile_interval(lf, data), -ENOSPC);
+	assert_int_equal(ledgerfile_fates(lf, 0, 0, 0, "delivered", NULL), -ENOSPC);
+	assert_int_equal(ledgerfile_close(lf, &err), -ENOSPC);
+	assert_int_equal(err.status, STATUS_FAILED);
+	json_object_put(data);
+}
+
+/* Many small ranges, and one line larger than what waits. */
+static void much_is_kept(void **state)
+{
+	struct json_object *data = json_object_new_object();
+	static char large[200001];
+	struct ledgerfile_state st;
+	struct ledgerfile *lf;
+	struct error err = {0};
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_start(lf, SCHEMA, data), 0);
+	for (uint64_t i = 0; i < 100000; i++)
+		ledgerfile_fates(lf, 1, i, i, i % 2 ? "delivered" : "refused", NULL);
+	memset(large, 'x', sizeof(large) - 1);
+	json_put_text(data, "large", large);
+	assert_int_equal(ledgerfile_end(lf, data), 0);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(ledgerfile_read(path, NULL, NULL, &st, &err), 0);
+	assert_int_equal(st.lines, 1 + 2 + (100000 + 255) / 256 + 1);
+	assert_int_equal(st.bad, 0);
+	assert_int_equal(stat(path, &file), 0);
+	assert_in_range(file.st_size, 200000 + 100000 * 8, 200000 + 100000 * 17 + 65536);
+	json_object_put(data);
+}
+
+#define S 1000000000ULL
+
+/* An interval of a second that ended at `ns`, CLOCK_REALTIME. */
+static void put_interval(struct ledgerfile *lf, uint64_t ns, uint64_t n)
+{
+	struct json_object *data = json_object_new_object();
+	char time[32];
+
+	json_put_u64(data, "time_ns", n * S);
+	json_put_u64(data, "interval_ns", S);
+	json_put_text(data, "time", json_time(time, sizeof(time), ns));
+	json_put_u64(data, "n", n);
+	assert_int_equal(ledgerfile_interval(lf, data), 0);
+	json_object_put(data);
+}
+
+static void put_start(struct ledgerfile *lf, const char *schema, uint64_t ns)
+{
+	struct json_object *data = json_object_new_object();
+	char time[32];
+
+	json_put_text(data, "time", json_time(time, sizeof(time), ns));
+	assert_int_equal(ledgerfile_start(lf, schema, data), 0);
+	json_object_put(data);
+}
+
+/* What is in the file: `starts` lines of that event, then intervals without a gap up to `last`. */
+static uint64_t first_of(uint64_t last, unsigned starts)
+{
+	struct ledgerfile_state st = read_back();
+	unsigned found = 0;
+	uint64_t first = 0, n, next = 0;
+
+	assert_int_equal(st.bad, 0);
+	for (const char *p = seen; (p = strstr(p, "\"event\":\"start\"")); p++)
+		found++;
+	assert_int_equal(found, starts);
+	assert_int_equal(strncmp(seen, "{\"event\":\"start\"", 16), 0);
+	for (const char *p = seen; (p = strstr(p, "\"n\":")); p++) {
+		n = strtoull(p + 4, NULL, 10);
+		if (!next)
+			first = n;
+		else
+			assert_int_equal(n, next);
+		next = n + 1;
+	}
+	assert_int_equal(next, last + 1);
+	return first;
+}
+
+/* 200 seconds that end now, and 32 are kept: those and at most an eighth more. */
+static void the_old_is_dropped(void **state)
+{
+	uint64_t now = when_now(), then = now - 200 * S;
+	struct ledgerfile *lf;
+	struct error err = {0};
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	put_start(lf, "pktledger/trace/1", then);
+	for (unsigned i = 1; i <= 150; i++)
+		put_interval(lf, then + i * S, i);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(chmod(path, 0640), 0);
+	first_of(150, 1);
+	/* the next trace looks at what the last one left */
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	put_start(lf, "pktledger/trace/1", then + 150 * S);
+	for (unsigned i = 151; i <= 200; i++) {
+		put_interval(lf, then + i * S, i);
+		if (i == 151) /* one start line, and not two */
+			assert_int_equal(first_of(151, 1), 151);
+	}
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(first_of(200, 1), 151);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 32 * S, &err), 0);
+	put_interval(lf, now, 201);
+	assert_in_range(first_of(201, 1), 165, 169);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_mode & 0777, 0640);
+}
+
+/* Lines of a trace that goes on stay behind its start line, though that is old. */
+static void a_start_line_stays(void **state)
+{
+	uint64_t then = when_now() - 1000 * S;
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	(void)state;
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	put_start(lf, "pktledger/trace/1", then);
+	for (unsigned i = 1; i <= 990; i++)
+		put_interval(lf, then + i * S, i);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, 100 * S, &err), 0);
+	put_interval(lf, then + 991 * S, 991);
+	assert_in_range(first_of(991, 1), 890, 901);
+	put_start(lf, "pktledger/trace/1", then + 991 * S);
+	put_interval(lf, then + 992 * S, 992);
+	first_of(992, 2);
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+}
+
+static void others_are_not_dropped(void **state)
+{
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	(void)state;
+	write_run(1);
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_keep(lf, S, &err), -EEXIST);
+	assert_int_equal(err.status, STATUS_USAGE);
+	assert_int_equal(ledgerfile_close(lf, NULL), 0);
+	assert_int_equal(read_back().lines, 9);
+}
+
+#define LINE_AT 1000 /* bytes from one line to the next */
+
+/* An interval of a second, the n-th line. */
+static void note_interval(struct ledgerkeep *k, uint64_t realtime_ns, unsigned n)
+{
+	char time[32], line[200];
+
+	snprintf(line, sizeof(line),
+		 "{\"event\":\"interval\",\"data\":{\"interval_ns\":%llu,\"time\":\"%s\"}}", S,
+		 json_time(time, sizeof(time), realtime_ns));
+	ledgerkeep_line(k, line, strlen(line), (off_t)n * LINE_AT);
+}
+
+/* 32 s are kept, whatever the clock of the host is set to after 100. */
+static void assert_kept(uint64_t realtime_ns, int64_t step_ns)
+{
+	struct ledgerkeep_mark cut = {0};
+	struct ledgerkeep k;
+
+	ledgerkeep_init(&k, 32 * S);
+	for (unsigned n = 1; n <= 300; n++, realtime_ns += S) {
+		if (n == 100)
+			realtime_ns += (uint64_t)step_ns;
+		ledgerkeep_clock(&k, realtime_ns, 1000 * S + n * S);
+		note_interval(&k, realtime_ns, n);
+		ledgerkeep_due(&k, realtime_ns, &cut);
+		assert_true(cut.at <= (n < 32 ? 1 : n - 31) * (off_t)LINE_AT);
+		if (n > 40)
+			assert_true(cut.at >= (n - 38) * (off_t)LINE_AT);
+	}
+}
+
+static void the_clock_is_set(void **state)
+{
+	const int64_t year = 365 * 86400 * (int64_t)S;
+	uint64_t now = when_now();
+
+	(void)state;
+	assert_kept(now, 0);
+	assert_kept(now, year);
+	assert_kept(now, -year);
+	assert_kept(now, 10 * (int64_t)S);
+	assert_kept(now, -10 * (int64_t)S);
+	assert_kept(5 * S, 40 * year); /* a host that does not know the time until it is told */
+}
+
+/* What another trace has written in a time that is to come is no newer than what is behind it. */
+static void the_clock_was_set_back_before(void **state)
+{
+	struct ledgerkeep_mark cut = {0};
+	uint64_t now = when_now();
+	struct ledgerkeep k;
+
+	(void)state;
+	ledgerkeep_init(&k, 32 * S);
+	for (unsigned n = 1; n <= 100; n++)
+		note_interval(&k, now + (1000 + n) * S, n);
+	for (unsigned n = 101; n <= 140; n++) {
+		ledgerkeep_clock(&k, now + n * S, n * S);
+		note_interval(&k, now + n * S, n);
+		ledgerkeep_due(&k, now + n * S, &cut);
+	}
+	assert_in_range(cut.at, 101 * LINE_AT, 109 * LINE_AT);
+}
+
+static void write_for_ever(void)
+{
+	struct ledgerfile *lf;
+	struct error err = {0};
+
+	if (ledgerfile_open(&lf, path, &err) || ledgerfile_keep(lf, S / 1000, &err))
+		_exit(1);
+	put_start(lf, "pktledger/trace/1", when_now());
+	for (uint64_t i = 1;; i++) {
+		put_interval(lf, when_now() + S, i);
+		usleep(20);
+	}
+}
+
+/* It replaces the file thousands of times; whenever it is killed, what is there is a ledger. */
+static void killed_at_any_moment(void **state)
+{
+	char beside[96];
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		pid_t child = fork();
+		struct ledgerfile_state st;
+
+		if (!child)
+			write_for_ever();
+		for (unsigned ms = 0; access(path, F_OK) && ms < 10000; ms++)
+			usleep(1000); /* a busy host has not let it begin yet */
+		usleep(3000 + i * 1700);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		st = read_back();
+		assert_true(st.bad <= st.cut);
+		assert_true(st.lines < 1000);
+		assert_true(!st.lines || !strncmp(seen, "{\"event\":\"start\"", 16));
+	}
+	snprintf(beside, sizeof(beside), "%s.pktledger~", path);
+	unlink(beside);
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "%s/ledger", mkdtemp(dir) ? dir : ".");
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	unlink(path);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc_is_zlibs),
+		cmocka_unit_test_teardown(runs_are_appended, remove_file),
+		cmocka_unit_test_teardown(any_cut_is_named, remove_file),
+		cmocka_unit_test_teardown(a_changed_byte_is_seen, remove_file),
+		cmocka_unit_test_teardown(what_is_no_ledger_is_left_alone, remove_file),
+		cmocka_unit_test_teardown(only_one_writes, remove_file),
+		cmocka_unit_test(full_disk_is_told),
+		cmocka_unit_test_teardown(much_is_kept, remove_file),
+		cmocka_unit_test_teardown(the_old_is_dropped, remove_file),
+		cmocka_unit_test_teardown(a_start_line_stays, remove_file),
+		cmocka_unit_test_teardown(others_are_not_dropped, remove_file),
+		cmocka_unit_test(the_clock_is_set),
+		cmocka_unit_test(the_clock_was_set_back_before),
+		cmocka_unit_test_teardown(killed_at_any_moment, remove_file),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

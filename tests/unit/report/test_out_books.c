@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The books of a flow for people and for machines. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json_books.h"
+#include "report/text_books.h"
+
+static const struct balance_cost cost = {
+	.runs = 1000, .run_ns = 150000, .measured_ns = 10000000, .recursion_misses = 2};
+
+/* 1000 that arrived: 900 delivered, 60 dropped, 30 wait, 10 are missing; 5 were lost before. */
+static struct flow_facts facts(void)
+{
+	struct flow_facts f = {
+		.dropped = 60,
+		.culprit = {"rcvbuf", "[2001:2::1234:5678:9abc:def0]:5060", "application[4711]",
+			    55},
+		.numbered = true,
+		.streams =
+			{.streams = 2, .seen = 1000, .missing = 5, .duplicates = 3, .restarts = 1},
+	};
+
+	f.end.sum.entered = 1007;
+	f.end.sum.left = 7;
+	f.end.sum.delivered = 900;
+	f.end.sum.dropped[SIDE_INSIDE] = 60;
+	f.end.queued = 30;
+	return f;
+}
+
+static char *text_of(const struct flow_facts *f, const struct balance_cost *c)
+{
+	struct flow_books b;
+	struct page p;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	flow_books_close(&b, f);
+	p = page_open(out, false, 1000);
+	text_books(&p, &b, c);
+	fclose(out);
+	for (char *line = text; *line;) {
+		size_t n = strcspn(line, "\n");
+
+		if (n > PAGE_WIDTH || (n && line[n - 1] == ' '))
+			fail_msg("%zu columns: '%.*s'", n, (int)n, line);
+		line += n + (line[n] == '\n');
+	}
+	return text;
+}
+
+static void has(const char *text, const char *wanted)
+{
+	if (!strstr(text, wanted))
+		fail_msg("no \"%s\" in:\n%s", wanted, text);
+}
+
+static void for_people(void **state)
+{
+	struct flow_facts f = facts();
+	char *text = text_of(&f, &cost);
+
+	(void)state;
+	has(text, "\narrived         1,000\n");
+	has(text, "\ndelivered         900  90.00 %\n");
+	has(text, "\ndropped            60   6.00 %\n");
+	has(text, "\nin flight          30\n");
+	has(text, "\nunaccounted        10\n");
+	has(text, "\npassed on           7");
+	has(text,
+	    "\nlost before         5   0.50 %  of the numbers in 2 streams - 3 twice, 1 restart");
+	has(text, "\nverdict         unknown\n");
+	has(text, "10 datagrams arrived and were seen nowhere after");
+	has(text, "150 ns each time, 1.50 % of a CPU");
+	free(text);
+}
+
+static void for_people_balanced(void **state)
+{
+	const struct balance_cost none = {};
+	struct flow_facts f = facts();
+	char *text;
+
+	(void)state;
+	f.end.sum.delivered = 910;
+	text = text_of(&f, &none);
+	has(text, "\nverdict         both - rcvbuf [2001:2::1234:5678:9abc:def0]:5060");
+	has(text, "all 1,000 that arrived have their place");
+	has(text, "no packet came while their cost was measured");
+	free(text);
+
+	memset(&f, 0, sizeof(f));
+	f.begin.queued = 12;
+	f.end.sum.delivered = 12;
+	text = text_of(&f, &cost);
+	has(text, "\nin flight          12           less than at the beginning\n");
+	has(text, "none_seen\n");
+	free(text);
+}
+
+static int64_t number(struct json_object *o, const char *key)
+{
+	struct json_object *v;
+
+	assert_true(json_object_object_get_ex(o, key, &v));
+	assert_int_equal(json_object_get_type(v), json_type_int);
+	return json_object_get_int64(v);
+}
+
+static const char *word(struct json_object *o, const char *key)
+{
+	struct json_object *v;
+
+	assert_true(json_object_object_get_ex(o, key, &v));
+	return json_object_get_string(v);
+}
+
+static void for_machines(void **state)
+{
+	struct json_object *end = json_object_new_object(), *part;
+	struct flow_facts f = facts();
+	struct flow_books b;
+
+	(void)state;
+	flow_books_close(&b, &f);
+	json_put_books(end, &b, &cost);
+	assert_int_equal(number(end, "arrived"), 1000);
+	assert_int_equal(number(end, "delivered"), 900);
+	assert_int_equal(number(end, "in_flight"), 30);
+	assert_int_equal(number(end, "unaccounted"), 10);
+	assert_int_equal(number(end, "lost_before"), 5);
+	assert_string_equal(word(end, "verdict"), "unknown");
+	assert_string_equal(word(end, "balanced"), "false");
+	assert_true(json_object_object_get_ex(end, "culprit", &part));
+	assert_string_equal(word(part, "stage"), "rcvbuf");
+	assert_int_equal(number(part, "packets"), 55);
+	assert_true(json_object_object_get_ex(end, "sequence", &part));
+	assert_int_equal(number(part, "missing"), 5);
+	assert_true(json_object_object_get_ex(end, "checkpoints", &part));
+	assert_int_equal(number(part, "entered"), 1007);
+	assert_int_equal(number(part, "left"), 7);
+	assert_true(json_object_object_get_ex(end, "rests_on", &part));
+	assert_int_equal(json_object_array_length(part), 4);
+	json_object_put(end);
+}
+
+/* What is not known is null, not 0. */
+static void for_machines_without_numbers(void **state)
+{
+	struct json_object *end = json_object_new_object();
+	struct flow_facts f = facts();
+	struct flow_books b;
+
+	(void)state;
+	f.numbered = false;
+	f.culprit = (struct flow_culprit){};
+	flow_books_close(&b, &f);
+	json_put_books(end, &b, &cost);
+	assert_null(word(end, "lost_before"));
+	assert_null(word(end, "sequence"));
+	assert_null(word(end, "culprit"));
+	json_object_put(end);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(for_people),
+		cmocka_unit_test(for_people_balanced),
+		cmocka_unit_test(for_machines),
+		cmocka_unit_test(for_machines_without_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

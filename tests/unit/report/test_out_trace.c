@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* trace for people and for machines: a fixed model in, text and JSON out. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "diagnosis/env.h"
+#include "monitor/describe.h"
+#include "report/json_trace.h"
+#include "report/page.h"
+#include "report/text_trace.h"
+#include "printed.h"
+#include "schema.h"
+
+#define SECOND 1000000000ull
+
+static struct live_table table;
+static struct live_summary summary;
+
+struct sample {
+	enum stage stage;
+	enum noise noise;
+	const char *reason, *location, *ifname, *netns, *socket, *process;
+	uint64_t packets;
+};
+
+static void add(const struct sample *s)
+{
+	struct live_row r = {.stage = s->stage,
+			     .noise = s->noise,
+			     .note = "what happened (function)",
+			     .counts = {s->packets, s->packets, 100 * s->packets, 0}};
+
+	live_row_begin(&r, "event", "flow");
+	r.text[LIVE_DIRECTION] = "rx";
+	r.text[LIVE_REASON] = s->reason;
+	r.text[LIVE_LOCATION] = s->location;
+	r.text[LIVE_IFNAME] = s->ifname;
+	r.text[LIVE_NETNS] = s->netns;
+	r.text[LIVE_SOCKET] = s->socket;
+	r.text[LIVE_PROCESS] = s->process;
+	r.text[LIVE_CPU] = "3";
+	assert_true(table_add(&table, &r, LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CPU)));
+}
+
+static int fill(void **state)
+{
+	static const struct sample samples[] = {
+		{STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "eth0",
+		 "host", "*:5060", "sip[812]", 3000},
+		{STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "nft_do_chain", "a-long-ifname15",
+		 "a-namespace-of-quite-a-long-name-as-kubernetes-makes-them-0123", "", "", 40},
+		{STAGE_NEIGH, NOISE_SUSPECT, "NEIGH_FAILED", "neigh_invalidate", "eth0", "host", "",
+		 "", 5},
+		{STAGE_L2, NOISE_BENIGN, "NOT_SPECIFIED", "ip6_mc_input", "eth0", "host", "", "",
+		 70},
+		{STAGE_NONE, NOISE_BENIGN, "PACKET_SOCK_ERROR", "packet_rcv", "eth0", "host",
+		 "packet", "tcpdump[99]", 2},
+	};
+
+	(void)state;
+	assert_int_equal(table_init(&table, LIVE_ROWS), 0);
+	for (unsigned i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+		add(&samples[i]);
+	memset(&summary, 0, sizeof(summary));
+	summary.total = &table;
+	summary.duration_ns = 2 * SECOND;
+	summary.lost = table_sum(&table, 1 << NOISE_LOSS);
+	summary.suspect = table_sum(&table, 1 << NOISE_SUSPECT);
+	summary.benign = table_sum(&table, 1 << NOISE_BENIGN);
+	summary.own.events = 3117;
+	summary.own.cpu_ns = 1500000;
+	summary.own.map_bytes = 2 << 20;
+	summary.n_findings = 1;
+	summary.finding[0] = (struct finding){.id = "rcvbuf", .stage = STAGE_RCVBUF};
+	strcpy(summary.finding[0].text, "The buffer was full.");
+	return 0;
+}
+
+static int empty(void **state)
+{
+	(void)state;
+	table_free(&table);
+	free(text);
+	text = NULL;
+	return 0;
+}
+
+static struct text_trace view(FILE *out)
+{
+	return (struct text_trace){
+		.out = out, .width = PAGE_WIDTH, .by = LIVE_BY_DEFAULT, .netns = "host"};
+}
+
+static FILE *begin(void)
+{
+	static size_t size;
+
+	free(text);
+	return open_memstream(&text, &size);
+}
+
+static void is_narrow(unsigned width)
+{
+	for (const char *line = text; *line;) {
+		size_t n = strcspn(line, "\n");
+
+		if (n > width)
+			fail_msg("%zu columns: %.*s", n, (int)n, line);
+		if (n && line[n - 1] == ' ')
+			fail_msg("blank at the end of: %.*s", (int)n, line);
+		line += n + (line[n] == '\n');
+	}
+}
+
+static void interval(void **state)
+{
+	struct text_trace v = view(begin());
+
+	(void)state;
+	text_trace_interval(&v, &table, 0, 2 * SECOND);
+	fclose(v.out);
+	is_narrow(PAGE_WIDTH);
+	has("3,040 lost, 1.520 kpps");
+	has("rcvbuf         1.500 kpps");
+	has("SOCKET_RCVBUFF udp_queue_rcv_one_skb");
+	has("*:5060 sip[812]");
+	has("neigh?");
+	has_not("in host"); /* goes without saying */
+	has_not("ip6_mc_input");
+	has_not("event");
+	v = view(begin());
+	v.all = true;
+	v.width = 200;
+	text_trace_interval(&v, &table, 0, 2 * SECOND);
+	fclose(v.out);
+	is_narrow(200);
+	has("l2");
+	has("copy");
+	has("in a-namespace-of-quite-a-long-name-as-kubernetes-makes-them-0123\n");
+}
+
+static void quiet_interval(void **state)
+{
+	struct live_table quiet;
+	struct text_trace v = view(begin());
+
+	(void)state;
+	assert_int_equal(table_group(&quiet, &table, LIVE_BY_DEFAULT, 1 << NOISE_BENIGN), 0);
+	text_trace_interval(&v, &quiet, 0, SECOND);
+	fclose(v.out);
+	assert_string_equal(text, "");
+	table_free(&quiet);
+}
+
+/* Many rows are cut, and none is lost in the sum. */
+static void many_rows(void **state)
+{
+	struct text_trace v = view(begin());
+	char sockets[100][16];
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		const struct sample s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
+					 "f",	       "eth0",	   "host",
+					 sockets[i],   "p",	   10};
+
+		snprintf(sockets[i], sizeof(sockets[i]), "*:%u", i);
+		add(&s);
+	}
+	text_trace_interval(&v, &table, 0, SECOND);
+	fclose(v.out);
+	has("4,040 lost");
+	has("others");
+	has("78 rows more");
+}
+
+static void other_groups(void **state)
+{
+	struct text_trace v = view(begin());
+
+	(void)state;
+	v.by = LIVE_BY_STAGE | LIVE_BIT(LIVE_CPU);
+	text_trace_interval(&v, &table, 0, SECOND);
+	fclose(v.out);
+	has("cpu 3");
+	has_not("SOCKET_RCVBUFF");
+}
+
+static void end(void **state)
+{
+	struct text_trace v = view(begin());
+
+	(void)state;
+	text_trace_end(&v, &summary);
+	fclose(v.out);
+	is_narrow(PAGE_WIDTH);
+	has("lost            3,040");
+	has("98.68 %");
+	has("perhaps lost");
+	has("benign             72");
+	has("ip6_mc_input 70 packet_rcv 2");
+	has("own cost        1.50 ms of CPU time for 3,117 events; tables of 2.00 MiB");
+	has("rcvbuf - The buffer was full.");
+	has_not("own losses");
+	v = view(begin());
+	v.verbosity = -1;
+	v.all = true;
+	summary.own.watch.recursion_misses = 3;
+	text_trace_end(&v, &summary);
+	fclose(v.out);
+	has("own losses      3 missed while another was counted");
+	has("tcpdump[99]");
+	has_not("The buffer was full.");
+}
+
+static const struct burst_report bursts = {
+	.window_ns = 1000000,
+	.length_ns = SECOND,
+	.start_ns = 5 * SECOND,
+	.stage[STAGE_RCVBUF] = {.packets = 2900,
+				.windows = 41,
+				.dense_windows = 3,
+				.dense_packets = 2784,
+				.worst = {{5123, 1500}, {5124, 900}, {4999, 1}},
+				.n_worst = 3},
+};
+
+static void windows(void **state)
+{
+	struct text_trace v = view(begin());
+
+	(void)state;
+	text_trace_bursts(&v, &bursts);
+	fclose(v.out);
+	is_narrow(PAGE_WIDTH);
+	has("microburst    rcvbuf 2,900, 96 % in 3ms of 1.00 s; at most 1,500 in");
+	has("1.500 Mpps, at ");
+	has(":05.123\n");
+	has_not("netfilter");
+	v = view(begin());
+	summary.bursts = bursts;
+	summary.stage[STAGE_RCVBUF].packets = 3000;
+	summary.stage[STAGE_NETFILTER].packets = 40;
+	text_trace_end(&v, &summary);
+	fclose(v.out);
+	is_narrow(PAGE_WIDTH);
+	has("microburst      losses in windows of 1ms");
+	has("40 more, whose time is not known");
+	has("96 % in 3ms of 1.00 s; 100 more, whose time is\n");
+	has("00:00:05.124    900  31.03 %  900.0 kpps");
+}
+
+static char *document(bool with_end)
+{
+	const char *const argv[] = {"pktledger", "trace"};
+	const struct live_spec spec = {.by = LIVE_BY_DEFAULT, .stages = 1 << STAGE_RCVBUF};
+	const struct limit limit = {STAGE_NONE, LIMIT_PER_SECOND, 5};
+	FILE *f = begin();
+	struct json_out *o = json_out_new(f, JSON_DOC, "pktledger/trace/1");
+
+	json_out_once(o, "start",
+		      json_trace_start(2, (char *const *)argv, env_read(NULL), &spec, SECOND));
+	json_out_each(o, "interval", json_trace_interval(&table, spec.by, 5, SECOND));
+	json_out_limit(o, &limit, 7, true);
+	summary.bursts = bursts;
+	if (with_end)
+		json_out_once(o, "end", json_trace_end(&summary, spec.by | LIVE_BIT(LIVE_CPU)));
+	assert_int_equal(json_out_finish(o), 0);
+	fclose(f);
+	return text;
+}
+
+static struct json_object *get(struct json_object *o, const char *key)
+{
+	struct json_object *value = NULL;
+
+	if (!json_object_object_get_ex(o, key, &value))
+		fail_msg("no %s in %s", key, json_object_to_json_string(o));
+	return value;
+}
+
+static void json(void **state)
+{
+	struct json_object *doc = json_tokener_parse(document(true)), *stage, *cause;
+	struct json_object *last = get(doc, "end");
+
+	(void)state;
+	assert_int_equal(json_object_get_uint64(get(last, "dropped")), 3040);
+	assert_int_equal(json_object_array_length(get(last, "stages")), 2);
+	assert_int_equal(json_object_array_length(get(last, "suspect")), 1);
+	assert_int_equal(json_object_array_length(get(last, "benign")), 2);
+	stage = json_object_array_get_idx(get(last, "stages"), 1);
+	assert_string_equal(json_object_get_string(get(stage, "stage")), "rcvbuf");
+	assert_int_equal(json_object_get_uint64(get(stage, "packets")), 3000);
+	assert_int_equal(json_object_get_uint64(get(stage, "bytes")), 300000);
+	assert_string_equal(json_object_get_string(get(stage, "source")), "event");
+	cause = json_object_array_get_idx(get(stage, "causes"), 0);
+	assert_string_equal(json_object_get_string(get(cause, "process")), "sip[812]");
+	assert_string_equal(json_object_get_string(get(cause, "netns")), "host");
+	assert_int_equal(json_object_get_uint64(get(cause, "cpu")), 3);
+	assert_null(get(cause, "hook"));
+	assert_false(json_object_object_get_ex(cause, "flow", NULL));
+	stage = json_object_array_get_idx(get(get(last, "microbursts"), "stages"), 0);
+	assert_int_equal(json_object_get_uint64(get(stage, "dense_windows")), 3);
+	assert_int_equal(json_object_array_length(get(stage, "worst")), 3);
+	stage = json_object_array_get_idx(get(stage, "worst"), 0);
+	assert_int_equal(json_object_get_uint64(get(stage, "time_ns")), 123000000);
+	assert_string_equal(json_object_get_string(get(stage, "time")),
+			    "1970-01-01T00:00:05.123000Z");
+	stage = json_object_array_get_idx(
+		get(json_object_array_get_idx(get(get(last, "microbursts"), "stages"), 0), "worst"),
+		2);
+	assert_int_equal(json_object_get_uint64(get(stage, "time_ns")), 0); /* begun before */
+	json_object_put(doc);
+}
+
+static void matches_schema(void **state)
+{
+	(void)state;
+	if (access("/usr/bin/python3", X_OK))
+		skip();
+	if (validate("trace", document(true), false) == 77) {
+		print_message("skipped: python3 has no jsonschema\n");
+		skip();
+	}
+	assert_int_equal(validate("trace", document(true), false), 0);
+	assert_int_equal(validate("trace", document(false), true), 1);
+}
+
+static void sockets_and_flows(void **state)
+{
+	struct watch_sock s = {.family = AF_INET, .local_port = 53};
+	struct watch_flow f = {.family = AF_INET,
+			       .proto = IPPROTO_UDP,
+			       .src_port = htons(1),
+			       .dst_port = htons(53),
+			       .src = {198, 18, 0, 1},
+			       .dst = {198, 18, 0, 2}};
+	char buf[FLOW_TEXT];
+
+	(void)state;
+	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "*:53");
+	memcpy(s.local, (uint8_t[]){198, 18, 0, 2}, 4);
+	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "198.18.0.2:53");
+	s.family = AF_INET6;
+	inet_pton(AF_INET6, "2001:2::1", s.local);
+	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "[2001:2::1]:53");
+	memset(s.local, 0, sizeof(s.local));
+	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "*:53");
+	s.family = AF_PACKET;
+	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "packet");
+	s.family = 45;
+	assert_string_equal(describe_socket(&s, buf, sizeof(buf)), "family 45");
+
+	assert_string_equal(describe_flow(&f, buf, sizeof(buf)),
+			    "udp 198.18.0.1:1 > 198.18.0.2:53");
+	f.src_port = f.dst_port = 0;
+	f.proto = IPPROTO_ICMP;
+	assert_string_equal(describe_flow(&f, buf, sizeof(buf)), "icmp 198.18.0.1 > 198.18.0.2");
+	f.family = AF_INET6;
+	f.proto = 200;
+	f.dst_port = htons(9);
+	inet_pton(AF_INET6, "2001:2::1", f.src);
+	inet_pton(AF_INET6, "2001:2::2", f.dst);
+	assert_string_equal(describe_flow(&f, buf, sizeof(buf)),
+			    "proto 200 2001:2::1 > [2001:2::2]:9");
+	f.family = 0;
+	assert_string_equal(describe_flow(&f, buf, sizeof(buf)), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(interval, fill, empty),
+		cmocka_unit_test_setup_teardown(quiet_interval, fill, empty),
+		cmocka_unit_test_setup_teardown(many_rows, fill, empty),
+		cmocka_unit_test_setup_teardown(other_groups, fill, empty),
+		cmocka_unit_test_setup_teardown(windows, fill, empty),
+		cmocka_unit_test_setup_teardown(end, fill, empty),
+		cmocka_unit_test_setup_teardown(json, fill, empty),
+		cmocka_unit_test_setup_teardown(matches_schema, fill, empty),
+		cmocka_unit_test(sockets_and_flows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The bytes of a capture, as the format has them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/pcapng.h"
+
+static char path[64];
+static uint8_t file[1 << 20];
+static size_t size;
+
+static int name_file(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/pl-test-pcapng-%d", (int)getpid());
+	return 0;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	unlink(path);
+	return 0;
+}
+
+static void read_file(void)
+{
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	size = fread(file, 1, sizeof(file), f);
+	fclose(f);
+}
+
+static uint32_t u32(size_t at)
+{
+	uint32_t v;
+
+	assert_true(at + sizeof(v) <= size);
+	memcpy(&v, file + at, sizeof(v));
+	return v;
+}
+
+static uint16_t u16(size_t at)
+{
+	return (uint16_t)u32(at); /* options are padded: there are always 4 bytes */
+}
+
+/* The begin of block `n`; every one before it is whole, with its length at both ends. */
+static size_t block(unsigned n)
+{
+	size_t at = 0;
+
+	for (;; n--) {
+		uint32_t len = u32(at + 4);
+
+		assert_int_equal(len % 4, 0);
+		assert_int_equal(u32(at + len - 4), len);
+		if (!n)
+			return at;
+		at += len;
+	}
+}
+
+static void assert_option(size_t at, unsigned option, const void *value, size_t len)
+{
+	assert_int_equal(u16(at), option);
+	assert_int_equal(u16(at + 2), len);
+	assert_memory_equal(file + at + 4, value, len);
+	for (size_t i = at + 4 + len; i % 4; i++)
+		assert_int_equal(file[i], 0);
+}
+
+static struct pcapng *create(void)
+{
+	struct error err = {};
+	struct pcapng *p;
+
+	assert_int_equal(pcapng_create(&p, path, 96, &err), 0);
+	return p;
+}
+
+static const uint8_t bytes[] = {1, 2, 3, 4, 5};
+
+static int add(struct pcapng *p, unsigned interface, const char *comment)
+{
+	const struct pcapng_packet packet = {
+		.interface = interface,
+		.time_ns = 0x1122334455667788,
+		.bytes = bytes,
+		.len = sizeof(bytes),
+		.wire_len = 1500,
+		.direction = PCAPNG_OUTBOUND,
+		.comment = comment,
+	};
+
+	return pcapng_packet(p, &packet);
+}
+
+static void test_layout(void **state)
+{
+	struct pcapng *p = create();
+	uint32_t outbound = 2;
+	size_t at;
+
+	(void)state;
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 7, 3, "eth0", "netns a"), 0);
+	assert_int_equal(add(p, 0, "why: x"), 0);
+	assert_int_equal(pcapng_close(p), 0);
+	read_file();
+
+	assert_int_equal(u32(0), 0x0a0d0d0a);
+	assert_int_equal(u32(8), 0x1a2b3c4d);
+	assert_int_equal(u16(12), 1);
+	assert_int_equal(u16(14), 0);
+	assert_int_equal(u32(16), 0xffffffff);
+	assert_int_equal(u32(20), 0xffffffff);
+	assert_int_equal(u16(24), 4);
+	assert_memory_equal(file + 28, "pktledger", 9);
+
+	at = block(1);
+	assert_int_equal(u32(at), 1);
+	assert_int_equal(u16(at + 8), 1);
+	assert_int_equal(u32(at + 12), 96);
+	assert_option(at + 16, 2, "eth0", 4);
+	assert_option(at + 24, 3, "netns a", 7);
+	assert_option(at + 36, 9, "\x09", 1);
+	assert_int_equal(u32(at + 44), 0); /* end of options */
+	assert_int_equal(u32(at + 4), 52);
+
+	at = block(2);
+	assert_int_equal(u32(at), 6);
+	assert_int_equal(u32(at + 8), 0);
+	assert_int_equal(u32(at + 12), 0x11223344);
+	assert_int_equal(u32(at + 16), 0x55667788);
+	assert_int_equal(u32(at + 20), 5);
+	assert_int_equal(u32(at + 24), 1500);
+	assert_memory_equal(file + at + 28, "\1\2\3\4\5\0\0\0", 8);
+	assert_option(at + 36, 1, "why: x", 6);
+	assert_option(at + 48, 2, &outbound, 4);
+	assert_int_equal(u32(at + 56), 0);
+	assert_int_equal(at + u32(at + 4), size);
+}
+
+static void test_interfaces_are_written_once(void **state)
+{
+	struct pcapng *p = create();
+
+	(void)state;
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 7, 3, "a", ""), 0);
+	assert_int_equal(pcapng_interface(p, PCAPNG_LINUX_SLL, 7, 3, "a", ""), 1);
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 8, 3, "", ""), 2);
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 7, 4, "b", ""), 3);
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 7, 3, "a", ""), 0);
+	assert_int_equal(pcapng_interface(p, PCAPNG_LINUX_SLL, 7, 3, "a", ""), 1);
+	assert_int_equal(pcapng_close(p), 0);
+	read_file();
+	assert_int_equal(u16(block(2) + 8), 113);
+	assert_int_equal(block(4) + u32(block(4) + 4), size);
+}
+
+static void test_long_texts_and_packets(void **state)
+{
+	static uint8_t large[65535 + 16];
+	static char comment[5000];
+	struct pcapng_packet packet = {.bytes = large,
+				       .len = sizeof(large),
+				       .wire_len = sizeof(large),
+				       .comment = comment};
+	struct pcapng *p = create();
+
+	(void)state;
+	memset(comment, 'c', sizeof(comment) - 1);
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 1, 1, comment, comment), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(pcapng_packet(p, &packet), 0);
+	packet.len = 1 << 20;
+	assert_int_equal(pcapng_packet(p, &packet), -EMSGSIZE);
+	assert_int_equal(pcapng_flush(p), 0);
+	assert_int_equal(pcapng_written(p), 10);
+	assert_int_equal(pcapng_close(p), 0);
+	read_file();
+	assert_int_equal(block(11) + u32(block(11) + 4), size);
+	assert_int_equal(u16(block(11) + 28 + sizeof(large) + 1 + 2), PCAPNG_COMMENT);
+}
+
+/* As on a full disk: a write is cut in the middle of a block, the next ones fail. */
+static void test_ends_with_a_whole_block(void **state)
+{
+	const struct rlimit small = {1000, RLIM_INFINITY};
+	struct rlimit before;
+	struct pcapng *p = create();
+	unsigned packets = 0;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(pcapng_interface(p, PCAPNG_ETHERNET, 1, 1, "a", ""), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(add(p, 0, "c"), 0);
+	setrlimit(RLIMIT_FSIZE, &small);
+	assert_int_equal(pcapng_flush(p), -EFBIG);
+	assert_int_equal(add(p, 0, "c"), -EFBIG);
+	assert_int_equal(pcapng_flush(p), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &before);
+	packets = (unsigned)pcapng_written(p);
+	assert_int_equal(pcapng_close(p), -EFBIG);
+	read_file();
+	assert_in_range(size, 1000 - 60, 1000);
+	assert_int_equal(block(1 + packets) + u32(block(1 + packets) + 4), size);
+}
+
+static void test_mode_and_errors(void **state)
+{
+	struct error err = {};
+	struct pcapng *p;
+	struct stat st;
+	int fd = open(path, O_CREAT | O_WRONLY, 0644);
+
+	(void)state;
+	assert_int_equal(write(fd, "old", 3), 3);
+	assert_int_equal(fchmod(fd, 0644), 0);
+	close(fd);
+	p = create();
+	assert_int_equal(pcapng_close(p), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	read_file();
+	assert_int_equal(u32(4), size);
+	assert_int_equal(pcapng_create(&p, "/nonexistent/f", 96, &err), -ENOENT);
+	assert_int_equal(err.status, STATUS_FAILED);
+	assert_non_null(strstr(err.message, "/nonexistent/f: No such file"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_layout, name_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_interfaces_are_written_once, name_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_long_texts_and_packets, name_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_ends_with_a_whole_block, name_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_mode_and_errors, name_file, remove_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json_put.h"
+#include "base/crc32.h"
+#include "report/csv.h"
+#include "report/load.h"
+#include "report/print.h"
+#include "report/series.h"
+
+#define S     1000000000ULL
+#define START 1714564800ULL /* 2024-05-01T12:00:00Z, s */
+
+static char dir[] = "/tmp/pktledger-test-XXXXXX";
+static char path[64];
+
+static struct json_object *object(const char *format, ...)
+{
+	struct json_object *o;
+	char text[4096];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	o = json_tokener_parse(text);
+	assert_non_null(o);
+	return o;
+}
+
+static void put(int (*line)(struct ledgerfile *lf, struct json_object *data), struct ledgerfile *lf,
+		struct json_object *data)
+{
+	assert_int_equal(line(lf, data), 0);
+	json_object_put(data);
+}
+
+static struct ledgerfile *begin(const char *schema, unsigned second)
+{
+	struct json_object *start = object("{\"time\":\"2024-05-01T12:%02u:%02u.000000Z\",\"by\":["
+					   "\"stage\",\"reason\",\"socket\"]}",
+					   second / 60, second % 60);
+	struct ledgerfile *lf;
+	struct error err = {};
+
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_start(lf, schema, start), 0);
+	json_object_put(start);
+	return lf;
+}
+
+static void finish(struct ledgerfile *lf)
+{
+	struct error err = {};
+
+	assert_int_equal(ledgerfile_close(lf, &err), 0);
+}
+
+/* One second, in which a socket lost `lost`, of two flows. */
+static void put_interval(struct ledgerfile *lf, unsigned second, unsigned lost)
+{
+	put(ledgerfile_interval, lf,
+	    object("{\"time_ns\":%llu,\"interval_ns\":1000000000,\"dropped\":%u,\"stages\":[{"
+		   "\"stage\":\"rcvbuf\",\"packets\":%u,\"bytes\":%u,\"events\":%u,\"source\":"
+		   "\"event\",\"scope\":\"flow\",\"causes\":[{\"reason\":\"SOCKET_RCVBUFF\","
+		   "\"socket\":\"*:%u\",\"packets\":%u,\"bytes\":%u,\"events\":%u,\"source\":"
+		   "\"event\",\"scope\":\"flow\",\"note\":null}]}],\"suspect\":[],\"benign\":[],"
+		   "\"flows\":[{\"stage\":\"rcvbuf\",\"flow\":\"udp 198.18.0.1:%u > "
+		   "198.18.0.2:9\",\"packets\":%u,\"bytes\":%u,\"events\":%u}]}",
+		   second * S, lost, lost, lost * 100, lost, 5000 + second % 2, lost, lost * 100,
+		   lost, 4000 + second % 2, lost, lost * 100, lost));
+}
+
+static void write_trace(unsigned intervals)
+{
+	struct ledgerfile *lf = begin("pktledger/trace/1", 0);
+
+	for (unsigned i = 1; i <= intervals; i++)
+		put_interval(lf, i, i);
+	put(ledgerfile_limit, lf,
+	    object("{\"limit\":\"loss=5\",\"time\":\"2024-05-01T12:00:06Z\"}"));
+	put(ledgerfile_end, lf, object("{\"duration_ns\":%llu}", intervals * S));
+	finish(lf);
+}
+
+static struct ledgers *load(uint64_t since, uint64_t until)
+{
+	const char *const paths[] = {path};
+	const struct load_spec spec = {.path = paths,
+				       .n = 1,
+				       .since_ns = since * S,
+				       .until_ns = until == UINT64_MAX ? until : until * S};
+	struct error err = {};
+	struct ledgers *l;
+
+	if (ledgers_load(&l, &spec, &err))
+		fail_msg("%s", err.message);
+	return l;
+}
+
+static const struct ledgers_document *only(const struct ledgers *l)
+{
+	const struct ledgers_document *d;
+	unsigned n;
+
+	d = ledgers_documents(l, &n);
+	assert_int_equal(n, 1);
+	return d;
+}
+
+/* What all rows of an interval or of the sum tell of packets: stages, causes, flows. */
+static void assert_packets(const struct json_object *o, uint64_t packets)
+{
+	uint64_t causes = 0, flows = 0;
+	struct json_object *stage = json_get_item(o, "stages", 0);
+
+	assert_int_equal(json_get_u64(o, "dropped"), packets);
+	assert_int_equal(json_get_u64(stage, "packets"), packets);
+	for (size_t i = 0; i < json_get_length(stage, "causes"); i++)
+		causes += json_get_u64(json_get_item(stage, "causes", i), "packets");
+	for (size_t i = 0; i < json_get_length(o, "flows"); i++)
+		flows += json_get_u64(json_get_item(o, "flows", i), "packets");
+	assert_int_equal(causes, packets);
+	assert_int_equal(flows, packets);
+}
+
+static void whole_trace(void **state)
+{
+	const struct ledgers_document *d;
+	struct json_object *sum;
+	struct ledgers *l;
+
+	(void)state;
+	write_trace(9);
+	l = load(0, UINT64_MAX);
+	d = only(l);
+	assert_string_equal(d->command, "trace");
+	assert_string_equal(json_get_text(d->json, "schema"), "pktledger/trace/1");
+	assert_int_equal(json_get_length(d->json, "intervals"), 9);
+	assert_int_equal(json_get_length(d->json, "limits"), 1);
+	assert_non_null(json_get(d->json, "end"));
+	sum = json_get(d->json, "sum");
+	assert_packets(sum, 45);
+	assert_int_equal(json_get_u64(sum, "interval_ns"), 9 * S);
+	assert_int_equal(json_get_length(json_get_item(sum, "stages", 0), "causes"), 2);
+	assert_string_equal(
+		json_get_text(json_get_item(json_get_item(sum, "stages", 0), "causes", 0),
+			      "socket"),
+		"*:5001"); /* 25 of 45 */
+	assert_int_equal(json_get_length(sum, "flows"), 2);
+	assert_packets(json_get_item(d->json, "worst", 0), 9);
+	assert_packets(json_get_item(d->json, "worst", 8), 1);
+	assert_string_equal(json_get_text(json_get_item(d->json, "worst", 0), "time"),
+			    "2024-05-01T12:00:09.000000Z");
+	assert_int_equal(d->from_ns, START * S);
+	assert_int_equal(d->to_ns, (START + 9) * S);
+	ledgers_free(l);
+}
+
+static void a_window_of_it(void **state)
+{
+	const struct ledgers_document *d;
+	const struct ledgers_file *file;
+	struct ledgers *l;
+	unsigned n;
+
+	(void)state;
+	write_trace(9);
+	l = load(START + 4, START + 5); /* 4 and 6 touch it */
+	d = only(l);
+	assert_int_equal(json_get_length(d->json, "intervals"), 3);
+	assert_packets(json_get(d->json, "sum"), 4 + 5 + 6);
+	assert_int_equal(json_get_length(d->json, "limits"), 0);
+	ledgers_free(l);
+	l = load(START + 60, UINT64_MAX);
+	ledgers_documents(l, &n);
+	assert_int_equal(n, 0);
+	file = ledgers_files(l, &n);
+	assert_int_equal(file->documents, 1);
+	assert_int_equal(file->from_ns, START * S);
+	assert_int_equal(file->to_ns, (START + 9) * S);
+	ledgers_free(l);
+}
+
+/* However many there are: no packet is left out, and the time is covered without gaps. */
+static void thousands_of_intervals(void **state)
+{
+	const unsigned n = 5000;
+	uint64_t packets = 0, time = 0;
+	const struct ledgers_document *d;
+	struct json_object *list;
+	struct ledgers *l;
+
+	(void)state;
+	write_trace(n);
+	l = load(0, UINT64_MAX);
+	d = only(l);
+	list = json_get(d->json, "intervals");
+	assert_int_equal(json_get_u64(json_get(d->json, "covers"), "intervals"), n);
+	assert_int_equal(json_get_u64(json_get(d->json, "covers"), "joined"), 8);
+	assert_int_equal(json_object_array_length(list), n / 8);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+
+		assert_packets(o, json_get_u64(o, "dropped"));
+		packets += json_get_u64(o, "dropped");
+		assert_true(json_get_double(o, "peak_pps") == 8.0 * (double)(i + 1));
+		assert_int_equal(json_get_u64(o, "time_ns"), time + json_get_u64(o, "interval_ns"));
+		time = json_get_u64(o, "time_ns");
+	}
+	assert_int_equal(time, n * S);
+	assert_int_equal(packets, (uint64_t)n * (n + 1) / 2);
+	assert_packets(json_get(d->json, "sum"), packets);
+	assert_packets(json_get_item(d->json, "worst", 0), n);
+	ledgers_free(l);
+}
+
+static void write_runs(void)
+{
+	const struct result_cause full = {.stage = STAGE_RCVBUF, .direction = "rx"};
+
+	for (unsigned run = 0; run < 2; run++) {
+		struct ledgerfile *lf = begin("pktledger/run/1", run * 60);
+
+		for (unsigned i = 1; i <= 3000; i++)
+			put(ledgerfile_interval, lf,
+			    object("{\"time_ns\":%llu,\"sent\":%u,\"dropped\":%u}", i * S / 1000,
+				   i * 10, i < 2000 ? 0 : 7));
+		ledgerfile_fates(lf, 1, 0, 99, "delivered", NULL);
+		ledgerfile_fates(lf, 1, 100, 109, "dropped", &full);
+		ledgerfile_fates(lf, 1, 110, 119, "delivered", NULL);
+		ledgerfile_fates(lf, 2, 0, 9, "delivered", NULL);
+		put(ledgerfile_end, lf,
+		    object("{\"duration_ns\":%llu,\"delivered\":%u,\"dropped\":10}", 3 * S,
+			   run ? 120 : 121));
+		finish(lf);
+	}
+}
+
+static void runs_are_apart(void **state)
+{
+	const struct ledgers_document *d;
+	struct json_object *fate, *list, *last;
+	struct ledgers *l;
+	unsigned n;
+
+	(void)state;
+	write_runs();
+	l = load(0, UINT64_MAX);
+	d = ledgers_documents(l, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(d[1].number, 2);
+	assert_non_null(json_get(d[0].json, "fates_agree"));
+	assert_false(json_get_bool(d[0].json, "fates_agree"));
+	assert_true(json_get_bool(d[1].json, "fates_agree"));
+	list = json_get(d[0].json, "intervals");
+	assert_int_equal(json_object_array_length(list), 750);
+	last = json_object_array_get_idx(list, 749);
+	assert_int_equal(json_get_u64(last, "sent"), 30000); /* counters are not added up */
+	assert_int_equal(json_get_length(d[0].json, "worst"), 1);
+	assert_int_equal(json_get_u64(json_get_item(d[0].json, "worst", 0), "time_ns"), 2 * S);
+	fate = json_get_item(d[0].json, "fates", 0);
+	assert_string_equal(json_get_text(fate, "fate"), "delivered");
+	assert_int_equal(json_get_u64(fate, "packets"), 120);
+	assert_int_equal(json_get_u64(fate, "ranges"), 3);
+	assert_int_equal(json_get_u64(fate, "longest"), 100);
+	fate = json_get_item(d[0].json, "fates", 1);
+	assert_string_equal(json_get_text(fate, "stage"), "rcvbuf");
+	assert_int_equal(json_get_u64(fate, "packets"), 10);
+	ledgers_free(l);
+	l = load(START + 30, START + 61);
+	assert_int_equal(only(l)->number, 2);
+	ledgers_free(l);
+}
+
+static struct json_object *command(const char *word, unsigned second)
+{
+	return object(
+		"{\"time\":\"2024-05-01T12:00:%02u.000000Z\",\"command\":[\"pktledger\",\"%s\"],"
+		"\"parameters\":[\"rate\"]}",
+		second, word);
+}
+
+static void put_run(struct ledgerfile *lf, const char *word, unsigned second, unsigned sent)
+{
+	struct json_object *start = command(word, second);
+
+	assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
+	json_object_put(start);
+	ledgerfile_fates(lf, 1, 0, sent - 1, "delivered", NULL);
+	put(ledgerfile_end, lf,
+	    object("{\"attempted\":%u,\"sent\":%u,\"delivered\":%u,\"dropped\":0,"
+		   "\"duration_ns\":1000000000,\"tx_pps\":%u,\"balanced\":true}",
+		   sent, sent, sent, sent));
+}
+
+/* Two trials, one that failed, and an end if it has one; then a run of its own. */
+static void write_sweep(bool whole)
+{
+	struct json_object *start = command("sweep", 0);
+	struct ledgerfile *lf;
+	struct error err = {};
+
+	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+	assert_int_equal(ledgerfile_series(lf, "pktledger/sweep/1", start), 0);
+	json_object_put(start);
+	put_run(lf, "sweep", 1, 10);
+	put(ledgerfile_trial, lf, object("{\"parameters\":{\"rate\":\"10\"},\"trial\":1}"));
+	put(ledgerfile_trial, lf,
+	    object("{\"parameters\":{\"rate\":\"15\"},\"error\":{\"message\":\"no luck\"}}"));
+	put_run(lf, "sweep", 2, 20);
+	put(ledgerfile_trial, lf, object("{\"parameters\":{\"rate\":\"20\"},\"trial\":1}"));
+	if (whole)
+		put(ledgerfile_series_end, lf, object("{\"trials\":3,\"failed\":1}"));
+	put_run(lf, "run", 9, 30);
+	finish(lf);
+}
+
+static void text_of(const struct ledgers_document *d, char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+	const struct print_view view = {.out = out, .width = 80};
+
+	print_document(&view, d);
+	fclose(out);
+}
+
+static void a_sweep_is_one_document(void **state)
+{
+	const struct ledgers_document *d;
+	struct json_object *trial;
+	char text[8192];
+	struct ledgers *l;
+	unsigned n;
+
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		unlink(path);
+		write_sweep(whole);
+		l = load(0, UINT64_MAX);
+		d = ledgers_documents(l, &n);
+		assert_int_equal(n, 2);
+		assert_string_equal(d[0].command, "sweep");
+		assert_int_equal(d[0].number, 1);
+		assert_int_equal(d[0].from_ns, START * S);
+		assert_int_equal(d[0].to_ns, (START + 3) * S);
+		assert_int_equal(json_get_length(d[0].json, "trials"), 3);
+		assert_int_equal(json_get(d[0].json, "end") != NULL, whole);
+		trial = json_get_item(d[0].json, "trials", 2);
+		assert_int_equal(json_get_u64(trial, "sent"), 20);
+		assert_string_equal(json_get_text(json_get(trial, "parameters"), "rate"), "20");
+		assert_null(json_get(json_get_item(d[0].json, "trials", 1), "sent"));
+		assert_string_equal(d[1].command, "run");
+		assert_int_equal(d[1].number, 4);
+		text_of(&d[0], text, sizeof(text));
+		assert_non_null(strstr(text, "\nrate"));
+		assert_non_null(strstr(text, "\n15"));
+		assert_non_null(strstr(text, "failed: no luck"));
+		assert_int_equal(strstr(text, "was killed") == NULL, whole);
+		ledgers_free(l);
+	}
+}
+
+/* A soak that was killed: what it knew is shown, and not that there were no trials. */
+static void a_trial_that_was_cut(void **state)
+{
+	struct json_object *start = command("run", 0);
+	const struct ledgers_document *d;
+	struct ledgerfile *lf;
+	struct error err = {};
+	struct ledgers *l;
+	unsigned n;
+
+	(void)state;
+	for (unsigned trials = 0; trials < 2; trials++) {
+		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
+		assert_int_equal(ledgerfile_series(lf, "pktledger/sweep/1", start), 0);
+		if (trials) {
+			put_run(lf, "run", 1, 10);
+			put(ledgerfile_trial, lf, object("{\"trial\":1}"));
+		}
+		assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
+		put(ledgerfile_interval, lf, object("{\"time_ns\":1000000000,\"sent\":7}"));
+		finish(lf);
+		l = load(0, UINT64_MAX);
+		d = ledgers_documents(l, &n);
+		assert_int_equal(n, trials + 1);
+		assert_string_equal(d[n - 1].command, "run");
+		assert_int_equal(json_get_length(d[n - 1].json, "intervals"), 1);
+		if (trials)
+			assert_int_equal(json_get_length(d[0].json, "trials"), 1);
+		ledgers_free(l);
+		unlink(path);
+	}
+	json_object_put(start);
+}
+
+/* At whatever byte it was cut, all before it is used. */
+static void any_cut(void **state)
+{
+	static char whole[65536];
+	size_t size, first;
+	FILE *f;
+
+	(void)state;
+	write_trace(5);
+	f = fopen(path, "r");
+	size = fread(whole, 1, sizeof(whole), f);
+	fclose(f);
+	first = (size_t)((char *)memchr(whole, '\n', size) - whole);
+	for (size_t cut = size; cut > first + 2; cut -= 3) {
+		size_t lines = 0, n;
+		struct ledgers *l;
+
+		assert_int_equal(truncate(path, (off_t)cut), 0);
+		l = load(0, UINT64_MAX);
+		for (size_t i = 0; i <= cut && i < size; i++)
+			lines += whole[i] == '\n';
+		n = json_get_length(only(l)->json, "intervals");
+		assert_int_equal(n, lines - 1 < 5 ? lines - 1 : 5);
+		assert_int_equal(json_get(only(l)->json, "end") != NULL, lines == 8);
+		ledgers_free(l);
+	}
+}
+
+static void spoilt_lines(void **state)
+{
+	const struct ledgers_file *file;
+	struct ledgers *l;
+	char *text;
+	unsigned n;
+	FILE *f;
+	long size;
+
+	(void)state;
+	write_trace(5);
+	f = fopen(path, "r+");
+	fseek(f, 0, SEEK_END);
+	size = ftell(f);
+	text = calloc(1, (size_t)size + 1);
+	rewind(f);
+	assert_int_equal(fread(text, 1, (size_t)size, f), size);
+	fseek(f, strstr(text, "*:5001") - text, SEEK_SET);
+	fputc('#', f);
+	fclose(f);
+	free(text);
+	l = load(0, UINT64_MAX);
+	assert_packets(json_get(only(l)->json, "sum"), 2 + 3 + 4 + 5);
+	file = ledgers_files(l, &n);
+	assert_int_equal(file->state.bad, 1);
+	assert_int_equal(file->state.bad_line, 2);
+	assert_false(file->state.cut);
+	ledgers_free(l);
+}
+
+static void write_text(const char *text, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_int_equal(fwrite(text, 1, len, f), len);
+	fclose(f);
+}
+
+static void foreign_files(void **state)
+{
+	static const struct {
+		const char *text;
+		enum status status;
+	} rows[] = {
+		{"hello, world\n", STATUS_USAGE},
+		{"{\"event\":\"start\"}\n", STATUS_USAGE},
+		{"\n\n\n\n\n\n\n\n\n\n\n\n", STATUS_USAGE},
+		{"12345678 [1,2,3]\n", STATUS_USAGE},
+		{"12345678 {\"event\":\"sta", STATUS_FAILED}, /* cut */
+		{"", STATUS_FAILED},
+	};
+	const char *const paths[] = {path};
+	const struct load_spec spec = {.path = paths, .n = 1, .until_ns = UINT64_MAX};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error err = {};
+		struct ledgers *l;
+
+		write_text(rows[i].text, strlen(rows[i].text));
+		if (!ledgers_load(&l, &spec, &err) || err.status != rows[i].status || l)
+			fail_msg("'%s': %d %s", rows[i].text, err.status, err.message);
+	}
+}
+
+/* Lines that are whole, with all that JSON can be in the place of what is expected. */
+static void odd_lines(void **state)
+{
+	static const char *const values[] = {
+		"null", "{}",	 "[]",	   "\"x\"", "-1",
+		"1e99", "[[1]]", "[null]", "true",  "18446744073709551615"};
+	const struct print_view view = {.out = fopen("/dev/null", "w"), .width = 80};
+	char *whole = NULL;
+	size_t size = 0;
+	const char *test = getenv("PKTLEDGER_TEST");
+	bool all = test && !strcmp(test, "all"); /* else another value for each fifth */
+	unsigned n = 0, place = 0;
+	FILE *f;
+
+	(void)state;
+	write_trace(3);
+	write_sweep(true);
+	f = fopen(path, "r");
+	assert_true(getdelim(&whole, &size, '\0', f) > 0);
+	fclose(f);
+	for (char *colon = whole; (colon = strchr(colon + 1, ':'));) {
+		char *line = colon, *end = colon + 1 + strcspn(colon + 1, ",}\n");
+		char text[8192];
+
+		while (line > whole && line[-1] != '\n')
+			line--;
+		if (line + 9 > colon || line[9] != '{')
+			continue;
+		place++;
+		for (unsigned v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			const struct ledgers_document *d;
+			const struct ledgers_file *file;
+			struct ledgers *l = NULL;
+			struct error err = {};
+			const char *const paths[] = {path};
+			const struct load_spec spec = {
+				.path = paths, .n = 1, .until_ns = UINT64_MAX};
+			unsigned documents;
+			int len = snprintf(text, sizeof(text), "%.*s%s%.*s",
+					   (int)(colon + 1 - line - 9), line + 9, values[v],
+					   (int)strcspn(end, "\n"), end);
+
+			if (!all &&
+			    (place % 5 || v != place / 5 % (sizeof(values) / sizeof(*values))))
+				continue;
+			assert_true(len > 0 && (size_t)len < sizeof(text));
+			unlink(path);
+			f = fopen(path, "w");
+			fwrite(whole, 1, (size_t)(line - whole), f);
+			fprintf(f, "%08x %s\n", crc32_ieee(text, (size_t)len), text);
+			fputs(end + strcspn(end, "\n") + 1, f);
+			fclose(f);
+			if (ledgers_load(&l, &spec, &err)) {
+				assert_true(*err.message);
+				continue;
+			}
+			file = ledgers_files(l, &documents);
+			assert_int_equal(file->state.bad, 0);
+			d = ledgers_documents(l, &documents);
+			for (unsigned i = 0; i < documents; i++) {
+				print_document(&view, &d[i]);
+				csv_document(view.out, &d[i]);
+			}
+			ledgers_free(l);
+			n++;
+		}
+	}
+	fclose(view.out);
+	free(whole);
+	assert_true(n > (all ? 300 : 30));
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/ledger", dir);
+	return 0;
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	unlink(path);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(whole_trace, remove_file),
+		cmocka_unit_test_teardown(a_window_of_it, remove_file),
+		cmocka_unit_test_teardown(thousands_of_intervals, remove_file),
+		cmocka_unit_test_teardown(runs_are_apart, remove_file),
+		cmocka_unit_test_teardown(a_sweep_is_one_document, remove_file),
+		cmocka_unit_test_teardown(a_trial_that_was_cut, remove_file),
+		cmocka_unit_test_teardown(any_cut, remove_file),
+		cmocka_unit_test_teardown(spoilt_lines, remove_file),
+		cmocka_unit_test_teardown(foreign_files, remove_file),
+		cmocka_unit_test_teardown(odd_lines, remove_file),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json_put.h"
+#include "report/json.h"
+#include "report/json_solo.h"
+#include "report/text.h"
+#include "report/text_solo.h"
+#include "report/compare.h"
+#include "report/csv.h"
+#include "report/redact.h"
+#include "report/reread.h"
+#include "report/steps.h"
+#include "unit/out_sample.h"
+
+#define S 1000000000ULL
+
+static struct json_object *object(const char *text)
+{
+	struct json_object *o = json_tokener_parse(text);
+
+	assert_non_null(o);
+	return o;
+}
+
+/* What a run printed, and what is printed of its JSON, is the same to the byte. */
+static char *text_of(const struct run_header *head, const struct result *res, int verbosity)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	text_result(f, head, res, false, verbosity);
+	fclose(f);
+	return text;
+}
+
+static void assert_rereads(const struct run_header *head, const struct result *res)
+{
+	struct json_object *start = json_start(head, NULL), *end = json_end(res);
+	struct result *again = malloc(sizeof(*again));
+	struct run_header head_again;
+
+	reread_header(start, &head_again);
+	reread_result(end, again);
+	for (int verbosity = -1; verbosity < 2; verbosity++) {
+		char *was = text_of(head, res, verbosity), *is;
+
+		is = text_of(&head_again, again, verbosity);
+		assert_string_equal(was, is);
+		free(was);
+		free(is);
+	}
+	json_object_put(start);
+	json_object_put(end);
+	free(again);
+}
+
+static void what_was_printed(void **state)
+{
+	struct run_header head = sample_header();
+	struct result *res = calloc(1, sizeof(*res));
+
+	(void)state;
+	head.faults = "netfilter=5%";
+	head.mean_frame_bytes = 300.5;
+	*res = (struct result){
+		.attempted = 1000,
+		.refused = 30,
+		.sent = 970,
+		.delivered = 900,
+		.dropped = 60,
+		.in_flight = 4,
+		.in_flight_where = "the socket",
+		.unaccounted = 6,
+		.unaccounted_seen = {1, 2, 1, 1, 1},
+		.impossible = 1,
+		.interrupted = true,
+		.waits = 7,
+		.wait_ns = 12345,
+		.duplicated = 2,
+		.late = 3,
+		.damaged = 4,
+		.invalid = 5,
+		.foreign = 6,
+		.replies = 7,
+		.tx_pps = 1000.5,
+		.rx_pps = 900.25,
+		.duration_ns = S,
+		.slipped_ns = 1000000,
+		.held_ns = 2000000,
+		.deliberate = {true, 1, 2, 3},
+		.refused_by = {{EPERM, 20}, {TX_ERRNO_LOST, 10}},
+		.n_refused_by = 2,
+		.fragments = {.made = 9, .seen = 8, .dropped = 1},
+		.losses = {.causes_full = 1, .suppressed = 2, .suppressed_evidence = "why"},
+	};
+	res->arrivals.latency =
+		(struct result_latency){true, 1000, 2000, 3000, 4000, 5000, 6000, 7000};
+	res->arrivals.jitter_ns = 99;
+	res->arrivals.gaps.count = 3;
+	res->arrivals.gaps.packets = 60;
+	res->arrivals.gaps.longest = 40;
+	res->arrivals.order.packets = 5;
+	res->arrivals.order.extent_max = 6;
+	sample_cause(res, STAGE_RCVBUF, "SOCKET_RCVBUFF", "rx", "v-rx", "rx", NULL, 40);
+	sample_cause(res, STAGE_NETFILTER, "NETFILTER_DROP", "rx", "v-rx", "rx", "input", 20);
+	res->counter[res->n_counters++] = (struct result_counter){.stage = STAGE_RCVBUF,
+								  .name = "rx Udp:RcvbufErrors",
+								  .delta = 40,
+								  .expected = 40,
+								  .agrees = true,
+								  .scope = "flow"};
+	res->counter[res->n_counters++] = (struct result_counter){.stage = STAGE_NETFILTER,
+								  .name = "rx Ip:InDiscards",
+								  .delta = 1,
+								  .expected = 20,
+								  .documented = true,
+								  .scope = "interface",
+								  .note = "as known"};
+	res->finding[res->n_findings++] = (struct finding){.id = "rcvbuf-burst",
+							   .stage = STAGE_RCVBUF,
+							   .severity = SEVERITY_WARNING,
+							   .text = "It was full.",
+							   .evidence = "40 packets",
+							   .command = "sysctl -w a=b",
+							   .undo = "sysctl -w a=c",
+							   .risk = "memory"};
+	assert_rereads(&head, res);
+	memset(res, 0, sizeof(*res));
+	res->balanced = true;
+	head = sample_header();
+	assert_rereads(&head, res);
+	free(res);
+}
+
+/* send and recv too, below a title. */
+static void one_end_alone(void **state)
+{
+	struct recv_result *r = calloc(1, sizeof(*r));
+	struct json_object *doc = object("{\"start\":{\"time\":\"2024-05-01T12:00:00Z\"}}");
+	struct ledgers_document d = {.json = doc};
+
+	(void)state;
+	r->res.attempted = r->res.sent = 100;
+	r->res.delivered = r->received = 90;
+	r->res.duration_ns = S;
+	r->res.tx_pps = 100;
+	r->res.rx_pps = 90;
+	r->lost = r->lost_tail = 10;
+	r->tail_known = true;
+	r->streams = 1;
+	for (int recv = 0; recv < 2; recv++) {
+		char *was = NULL, *is = NULL;
+		size_t size;
+		FILE *f = open_memstream(&was, &size);
+		struct print_view to = {.width = 80};
+
+		if (recv)
+			text_recv(f, r);
+		else
+			text_send(f, &r->res);
+		fclose(f);
+		to.out = open_memstream(&is, &size);
+		strcpy(d.command, recv ? "recv" : "send");
+		json_put(doc, "end", recv ? json_recv_end(r) : json_send_end(&r->res));
+		print_document(&to, &d);
+		fclose(to.out);
+		assert_true(strlen(is) > strlen(was));
+		assert_string_equal(is + strlen(is) - strlen(was), was);
+		free(was);
+		free(is);
+	}
+	json_object_put(doc);
+	free(r);
+}
+
+#define RUN_A                                                                                      \
+	"{\"start\":{\"time\":\"2024-05-01T12:00:00Z\",\"host\":\"h\",\"tx\":\"socket\",\"env\":{" \
+	"\"kernel\":\"6.1\",\"steal_ns\":1,\"sysctls\":{\"rmem\":1,\"same\":2},\"interfaces\":["   \
+	"{\"ifname\":\"a\",\"netns\":\"n\",\"mtu\":1500},{\"ifname\":\"b\",\"netns\":\"n\"}]}},"   \
+	"\"end\":{\"sent\":100,\"delivered\":80,\"tx_pps\":10.0,\"stages\":[{\"stage\":"           \
+	"\"rcvbuf\","                                                                              \
+	"\"packets\":20}]}}"
+#define RUN_B                                                                                      \
+	"{\"start\":{\"time\":\"2024-05-01T12:10:00Z\",\"host\":\"h\",\"tx\":\"xsk\",\"env\":{"    \
+	"\"kernel\":\"6.12\",\"steal_ns\":2,\"sysctls\":{\"rmem\":4,\"same\":2},\"interfaces\":["  \
+	"{\"ifname\":\"b\",\"netns\":\"n\"},{\"ifname\":\"a\",\"netns\":\"n\",\"mtu\":9000}],"     \
+	"\"new\":true}},\"end\":{\"sent\":200,\"delivered\":150,\"tx_pps\":20.0,\"stages\":[{"     \
+	"\"stage\":\"xdp\",\"packets\":50}]}}"
+
+static void differences(void **state)
+{
+	const struct ledgers_document a = {.json = object(RUN_A)}, b = {.json = object(RUN_B)};
+	struct json_object *o = compare_documents(&a, &b);
+	struct json_object *expected = object(
+		"{\"env\":[{\"name\":\"kernel\",\"a\":\"6.1\",\"b\":\"6.12\"},"
+		"{\"name\":\"sysctls.rmem\",\"a\":1,\"b\":4},"
+		"{\"name\":\"interfaces.n/a.mtu\",\"a\":1500,\"b\":9000},"
+		"{\"name\":\"new\",\"a\":null,\"b\":true}],"
+		"\"setup\":[{\"name\":\"tx\",\"a\":\"socket\",\"b\":\"xsk\"}],"
+		"\"results\":[{\"name\":\"sent\",\"a\":100,\"b\":200,\"change\":1.0},"
+		"{\"name\":\"xdp\",\"a\":0,\"b\":50,\"change\":null,\"a_share\":0.0,\"b_share\":"
+		"0.25},"
+		"{\"name\":\"rcvbuf\",\"a\":20,\"b\":0,\"change\":-1.0,\"a_share\":0.2,\"b_share\":"
+		"0.0},"
+		"{\"name\":\"delivered\",\"a\":80,\"b\":150,\"change\":0.875,\"a_share\":0.8,"
+		"\"b_share\":0.75},"
+		"{\"name\":\"tx_pps\",\"a\":10.0,\"b\":20.0,\"change\":1.0}]}");
+
+	(void)state;
+	if (!json_object_equal(o, expected))
+		fail_msg("%s", json_object_to_json_string(o));
+	json_object_put(o);
+	json_object_put(expected);
+	json_object_put(a.json);
+	json_object_put(b.json);
+}
+
+static void other_names(void **state)
+{
+	struct json_object *o = object(
+		"{\"start\":{\"host\":\"db7.example.org\",\"time\":\"2024-05-01T12:00:00Z\","
+		"\"command\":[\"/opt/x/pktledger\",\"trace\",\"host\",\"10.1.2.3\"],\"filter\":{"
+		"\"expression\":\"host 10.1.2.3\"}},\"sum\":{\"stages\":[{\"stage\":\"rcvbuf\","
+		"\"causes\":[{\"netns\":\"blue\",\"process\":\"my app[812]\",\"socket\":\"10.1.2.3:"
+		"5060\",\"ifname\":\"eth0\",\"location\":\"udp_rcv\",\"cpu\":3},{\"netns\":\"rx\","
+		"\"process\":\"others\",\"socket\":\"*:53\"}]}],\"flows\":[{\"flow\":\"udp "
+		"[2001:db8::7]:1 > [2001:db8::8]:2\"},{\"flow\":\"udp 10.1.2.3:1 > "
+		"127.0.0.1:2\"}]},"
+		"\"end\":{\"findings\":[{\"text\":\"my app[812] in blue, at 10.1.2.3. (version "
+		"6.1.2), "
+		"bluer\",\"evidence\":\"02:42:ac:11:00:02 at 12:00:00\"}]}}");
+	struct json_object *expected = object(
+		"{\"start\":{\"host\":\"host-1\",\"time\":\"2024-05-01T12:00:00Z\",\"command\":["
+		"\"pktledger\",\"trace\",\"...\"],\"filter\":{\"expression\":\"filter-1\"}},"
+		"\"sum\":{\"stages\":[{\"stage\":\"rcvbuf\",\"causes\":[{\"netns\":\"netns-1\","
+		"\"process\":\"process-1[812]\",\"socket\":\"addr-1:5060\",\"ifname\":\"eth0\","
+		"\"location\":\"udp_rcv\",\"cpu\":3},{\"netns\":\"rx\",\"process\":\"others\","
+		"\"socket\":\"*:53\"}]}],\"flows\":[{\"flow\":\"udp [addr-2]:1 > [addr-3]:2\"},{"
+		"\"flow\":\"udp addr-1:1 > 127.0.0.1:2\"}]},\"end\":{\"findings\":[{\"text\":"
+		"\"process-1[812] in netns-1, at addr-1. (version 6.1.2), bluer\",\"evidence\":"
+		"\"addr-4 at 12:00:00\"}]}}");
+	struct redact *r = redact_new();
+
+	(void)state;
+	redact_learn(r, o);
+	redact_apply(r, o);
+	if (!json_object_equal(o, expected))
+		fail_msg("%s", json_object_to_json_string(o));
+	redact_free(r);
+	json_object_put(o);
+	json_object_put(expected);
+}
+
+static void a_table(void **state)
+{
+	const struct ledgers_document d = {
+		.json = object(
+			"{\"file\":\"a, \\\"b\\\"\",\"start\":{\"time\":\"2024-05-01T12:00:00Z"
+			"\",\"host\":\"h\"},\"intervals\":[{\"time\":\"2024-05-01T12:00:01Z\","
+			"\"time_ns\":1000000000,\"interval_ns\":1000000000,\"dropped\":5,"
+			"\"stages\":[{\"stage\":\"rcvbuf\",\"packets\":5,\"causes\":[{"
+			"\"reason\":\"R\",\"process\":\"p\\nq\",\"packets\":5,\"bytes\":500,"
+			"\"events\":4}]}]}]}"),
+		.command = "trace",
+		.parts = true,
+		.number = 2,
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	csv_document(f, &d);
+	fclose(f);
+	assert_string_equal(
+		text, "\"a, \"\"b\"\"\",2,trace,h,2024-05-01T12:00:01Z,1000000000,interval,,"
+		      ",,,,,,,,,,,,,,,,5,,,,\n"
+		      "\"a, \"\"b\"\"\",2,trace,h,2024-05-01T12:00:01Z,1000000000,interval,loss,"
+		      "rcvbuf,R,,,,,,,\"p\nq\",,,,,,,,5,500,4,,\n");
+	free(text);
+	json_object_put(d.json);
+}
+
+/* Intervals of a length that lose two packets each: steps of another, no packet left out. */
+static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
+{
+	struct json_object *list = json_object_new_array(), *doc = json_object_new_object();
+	const uint64_t start = 1714564800, n = span_ns / interval_ns;
+	struct ledgers_document d = {.json = doc,
+				     .command = "trace",
+				     .parts = true,
+				     .from_ns = start * S,
+				     .to_ns = start * S + span_ns};
+	struct steps *s = malloc(sizeof(*s));
+	uint64_t sum = 0;
+
+	for (uint64_t i = 1; i <= n; i++) {
+		struct json_object *o = object("{\"stages\":[{\"stage\":\"xdp\",\"packets\":2}]}");
+
+		json_put_u64(o, "time_ns", i * interval_ns);
+		json_put_u64(o, "interval_ns", interval_ns);
+		json_put_u64(o, "dropped", 2);
+		json_object_array_add(list, o);
+	}
+	json_put(doc, "start", object("{\"time\":\"2024-05-01T12:00:00Z\"}"));
+	json_put(doc, "intervals", list);
+	steps_make(s, &d);
+	assert_int_equal(s->length_ns, step_ns);
+	assert_int_equal(s->n, span_ns / step_ns);
+	for (unsigned i = 0; i < s->n; i++) {
+		assert_int_equal(s->at[i].from_ns, start * S + i * step_ns);
+		assert_int_equal(s->at[i].stage[STAGE_XDP], s->at[i].dropped);
+		assert_true(s->at[i].peak_pps == 2e9 / (double)interval_ns);
+		sum += s->at[i].dropped;
+	}
+	assert_int_equal(sum, 2 * n);
+	free(s);
+	json_object_put(doc);
+}
+
+static void steps(void **state)
+{
+	(void)state;
+	in_steps(3600 * S, S, 300 * S);
+	in_steps(2 * S, S / 2, S / 2); /* not of less than an interval */
+	in_steps(2 * S, S / 10, S / 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_printed), cmocka_unit_test(one_end_alone),
+		cmocka_unit_test(differences),	    cmocka_unit_test(other_names),
+		cmocka_unit_test(a_table),	    cmocka_unit_test(steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

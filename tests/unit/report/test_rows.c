@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/pointrows.h"
+
+static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double pps)
+{
+	struct result res = {.attempted = sent,
+			     .sent = sent,
+			     .delivered = sent - lost,
+			     .dropped = lost,
+			     .tx_pps = pps,
+			     .rx_pps = pps / 2,
+			     .duration_ns = 2000000000,
+			     .payload_bytes = 512,
+			     .balanced = true};
+
+	res.stage[stage].packets = lost;
+	return res;
+}
+
+static void assert_summary(const struct trials *t, enum trials_measure m, double median, double min,
+			   double max, double spread)
+{
+	struct trials_summary s = trials_summarise(t, m);
+
+	assert_true(s.median == median && s.min == min && s.max == max);
+	assert_true(fabs(s.spread - spread) < 1e-12);
+}
+
+static void test_summary(void **state)
+{
+	struct trials *t = trials_new(4);
+	struct result res[] = {made(100, 10, STAGE_RCVBUF, 3000), made(100, 0, STAGE_RCVBUF, 1000),
+			       made(100, 50, STAGE_QDISC, 2000), made(100, 45, STAGE_RCVBUF, 2500)};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		trials_add(t, &res[i]);
+	assert_int_equal(trials_count(t), 3);
+	assert_summary(t, TRIALS_TX_PPS, 2000, 1000, 3000, 1);
+	assert_summary(t, TRIALS_LOST, 0.1, 0, 0.5, 5);
+	assert_int_equal(trials_stage(t), STAGE_QDISC);
+	trials_add(t, &res[3]);
+	assert_summary(t, TRIALS_TX_PPS, 2250, 1000, 3000, 2000.0 / 2250);
+	assert_summary(t, TRIALS_DROPPED, 27.5, 0, 50, 50 / 27.5);
+	assert_int_equal(trials_stage(t), STAGE_RCVBUF); /* 55 in all */
+	assert_false(trials_steady(t));
+	trials_add(t, &res[3]); /* one more than there is room for */
+	assert_int_equal(trials_count(t), 4);
+	trials_clear(t);
+	assert_int_equal(trials_count(t), 0);
+	assert_int_equal(trials_stage(t), STAGE_NONE);
+	assert_string_equal(trials_stage_name(STAGE_NONE), "");
+	trials_free(t);
+}
+
+/* 5 % are steady, a little more is not. */
+static void test_steady(void **state)
+{
+	static const struct {
+		double low, high;
+		bool steady;
+	} table[] = {{1000, 1000, true}, {975.61, 1024.39, true}, {974, 1026, false}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		struct trials *t = trials_new(2);
+		struct result a = made(10, 0, STAGE_RCVBUF, table[i].low);
+		struct result b = made(10, 0, STAGE_RCVBUF, table[i].high);
+
+		trials_add(t, &a);
+		trials_add(t, &b);
+		assert_int_equal(trials_steady(t), table[i].steady);
+		trials_free(t);
+	}
+}
+
+static void expect(struct rows *rows, char **text, const char *wanted)
+{
+	fclose(rows->out);
+	assert_string_equal(*text, wanted);
+	free(*text);
+}
+
+static void test_table(void **state)
+{
+	const char *first[] = {"64k", "on"}, *second[] = {"1m", "off"};
+	struct result lossy = made(1000, 10, STAGE_RCVBUF, 50000), clean = made(10, 0, 0, 50000);
+	struct error err = {.status = STATUS_FAILED, .message = "no such CPU"};
+	struct trials *t = trials_new(1);
+	char *text;
+	size_t size;
+	struct rows rows = {.out = open_memstream(&text, &size)};
+
+	(void)state;
+	rows_column(&rows, "rcvbuf", 3);
+	rows_column(&rows, "gro", 2);
+	rows_heading(&rows);
+	trials_add(t, &lossy);
+	rows_point(&rows, first, t, NULL);
+	trials_clear(t);
+	clean.balanced = false;
+	clean.waits = 1234;
+	clean.tx_cost = (struct result_cost){50, 1960000000};
+	clean.rx_cost = (struct result_cost){1200, 500000000};
+	clean.fragments.made = 60;
+	clean.fragments.seen = 59;
+	clean.reassembled = 9;
+	trials_add(t, &clean);
+	rows_point(&rows, second, t, NULL);
+	trials_clear(t);
+	rows_point(&rows, second, t, &err);
+	trials_free(t);
+	expect(&rows, &text,
+	       "rcvbuf  gro     sent at    received       payload     time        calls   CPU, %"
+	       "      lost  where\n"
+	       "64k     on   50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s          0+0      0+0"
+	       "    1.00 %  rcvbuf\n"
+	       "1m      off  50.00 kpps  25.00 kpps  102.4 Mbit/s   2.00 s     50+1.20k    98+25"
+	       "       0 %  1,234 waits, 60 fragments, 59 seen, 9 datagrams of "
+	       "them, NOT BALANCED\n"
+	       "1m      off           -           -             -        -            -        -"
+	       "         -  failed: no such CPU\n");
+}
+
+static void test_csv(void **state)
+{
+	const char *values[] = {"a,b", "say \"no\""};
+	struct result lossy = made(1000, 10, STAGE_QDISC, 50000);
+	struct error err = {.status = STATUS_FAILED, .message = "one, two"};
+	char *text;
+	size_t size;
+	struct rows rows = {.out = open_memstream(&text, &size)};
+
+	(void)state;
+	rows_column(&rows, "fault", 3);
+	rows_column(&rows, "x", 2);
+	rows_csv_heading(&rows);
+	lossy.tx_cost.calls = 7;
+	lossy.rx_cost.calls = 8;
+	rows_csv_trial(&rows, values, 1, &lossy, NULL);
+	rows_csv_trial(&rows, values, 2, NULL, &err);
+	expect(&rows, &text,
+	       "fault,x,trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,"
+	       "stage,balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,"
+	       "rx_cpu_ns,fragments_made,fragments_seen,datagrams_reassembled\n"
+	       "\"a,b\",\"say \"\"no\"\"\",1,1000,0,1000,990,10,0.01,50000.000,25000.000,qdisc,"
+	       "true,512,2000000000,0,,7,8,0,0,0,0,0\n"
+	       "\"a,b\",\"say \"\"no\"\"\",2,,,,,,,,,,,,,,\"one, two\",,,,,,,\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_steady),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_csv),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Names that others have given do nothing to the terminal on which they are shown. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "report/drop.h"
+#include "report/page.h"
+
+static const struct {
+	const char *text, *shown;
+} texts[] = {
+	{"", ""},
+	{"eth0", "eth0"},
+	{"a b", "a b"},
+	{"\033[31mred", "?[31mred"},
+	{"a\nb\tc\177", "a?b?c?"},
+	{"\xc2\x9b"
+	 "31mred",
+	 "??31mred"}, /* U+009B: the same as ESC [ */
+	{"\xc2\x80\xc2\x9f\xc2\xa0", "????\xc2\xa0"},
+	{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+	{"\xff\xc3", "??"},		   /* no UTF-8; cut short */
+	{"\xc0\x8a\xe0\x80\x8a", "?????"}, /* LF in too many bytes */
+	{"\xed\xa0\x80", "???"},	   /* a surrogate */
+};
+
+static void what_is_shown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char buf[64], *printed;
+		size_t len;
+		FILE *f = open_memstream(&printed, &len);
+		unsigned columns;
+
+		snprintf(buf, sizeof(buf), "%s", texts[i].text);
+		assert_string_equal(utf8_tame(buf), texts[i].shown);
+		columns = utf8_print(f, texts[i].text);
+		fclose(f);
+		assert_string_equal(printed, texts[i].shown);
+		for (const char *s = printed; *s; s++)
+			columns -= (*s & 0xc0) != 0x80;
+		assert_int_equal(columns, 0);
+		free(printed);
+	}
+}
+
+static void words_on_a_page(void **state)
+{
+	char *printed;
+	size_t len;
+	FILE *f = open_memstream(&printed, &len);
+	struct page p = page_open(f, false, 0);
+
+	(void)state;
+	p.width = 4;
+	page_words(&p, STYLE_PLAIN, "a\vb \xc2\x9b \xc3\xa4\xc3\xa4\xc3\xa4");
+	page_end(&p);
+	fclose(f);
+	assert_string_equal(printed, "a b\n??\n\xc3\xa4\xc3\xa4\n\xc3\xa4\n");
+	free(printed);
+}
+
+/* Whoever may make a namespace may call its devices so. */
+static void a_device_in_a_line_of_trace(void **state)
+{
+	static struct described what;
+	struct live_drop drop = {.what = &what};
+	char *printed;
+	size_t len;
+	FILE *f = open_memstream(&printed, &len);
+
+	(void)state;
+	what.row.stage = STAGE_XDP;
+	live_row_begin(&what.row, "event", "flow");
+	what.row.text[LIVE_IFNAME] = "\033]0;mine\007";
+	drop_text(f, &drop, NULL, false);
+	fclose(f);
+	assert_non_null(strstr(printed, " xdp ?]0;mine?  "));
+	free(printed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_shown),
+		cmocka_unit_test(words_on_a_page),
+		cmocka_unit_test(a_device_in_a_line_of_trace),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

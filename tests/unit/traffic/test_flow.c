@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The bytes of the stamp as the contract has them, and what makes them free of checksums. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "traffic/flow.h"
+
+#define WORD 0x123456789abcdef0ULL /* stream 0x1234 */
+#define TIME 0x1716151413121110ULL
+
+static const uint8_t golden[STAMP_TIME_LEN] = {
+	0x70, 0x6b,					/* magic */
+	0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, /* word: stream, number */
+	0xed, 0xcb, 0xa9, 0x87, 0x65, 0x43, 0x21, 0x0f, /* ~word */
+	0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x10, /* time */
+	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef, /* ~time */
+};
+
+static void stamp_is_as_agreed(void **state)
+{
+	uint8_t payload[STAMP_TIME_LEN + 1];
+
+	(void)state;
+	assert_int_equal(STAMP_WORD(0x1234, 0x56789abcdef0ULL), WORD);
+	assert_int_equal(STAMP_WORD(0x1234, 0xffff56789abcdef0ULL), WORD);
+	assert_int_equal(STAMP_STREAM(WORD), 0x1234);
+	assert_int_equal(STAMP_NUMBER(WORD), 0x56789abcdef0ULL);
+	memset(payload, 0xaa, sizeof(payload));
+	flow_stamp(payload, sizeof(payload), WORD, TIME);
+	assert_memory_equal(payload, golden, sizeof(golden));
+	assert_int_equal(payload[STAMP_TIME_LEN], 0xaa);
+}
+
+/* One byte too short for the time: nothing of it is written. */
+static void time_only_where_it_fits(void **state)
+{
+	uint8_t payload[STAMP_TIME_LEN];
+
+	(void)state;
+	memset(payload, 0xaa, sizeof(payload));
+	flow_stamp(payload, STAMP_TIME_LEN - 1, WORD, TIME);
+	assert_memory_equal(payload, golden, STAMP_LEN);
+	for (unsigned i = STAMP_LEN; i < sizeof(payload); i++)
+		assert_int_equal(payload[i], 0xaa);
+}
+
+/* RFC 1071. */
+static uint16_t internet_checksum(const uint8_t *data, unsigned len)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < len; i++)
+		sum += i & 1 ? data[i] : (uint32_t)data[i] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+static uint64_t any_word(void)
+{
+	return (uint64_t)(unsigned)rand() << 40 ^ (uint64_t)(unsigned)rand() << 20 ^
+	       (unsigned)rand();
+}
+
+static void checksum_is_a_constant_of_the_flow(void **state)
+{
+	static const unsigned lengths[] = {STAMP_LEN, STAMP_LEN + 1, 33, 34, 35, 512, 1472};
+	uint8_t payload[1472];
+
+	(void)state;
+	srand(1);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		unsigned len = lengths[i];
+		uint16_t sum;
+
+		flow_fill(payload, len);
+		flow_stamp(payload, len, WORD, TIME);
+		sum = internet_checksum(payload, len);
+		for (unsigned n = 0; n < 1000; n++) {
+			flow_stamp(payload, len, any_word(), any_word());
+			assert_int_equal(internet_checksum(payload, len), sum);
+		}
+		payload[len - 1] ^= 1;
+		assert_int_not_equal(internet_checksum(payload, len), sum);
+	}
+}
+
+static void fill_leaves_the_stamp_alone(void **state)
+{
+	uint8_t payload[STAMP_LEN + 60];
+
+	(void)state;
+	memset(payload, 0, sizeof(payload));
+	flow_fill(payload, sizeof(payload) - 1);
+	for (unsigned i = 0; i < STAMP_LEN; i++)
+		assert_int_equal(payload[i], 0);
+	for (unsigned i = STAMP_LEN; i < sizeof(payload) - 1; i++)
+		assert_in_range(payload[i], 'a', 'z');
+	assert_int_equal(payload[sizeof(payload) - 1], 0);
+	/* Content that is moved by a few bytes is noticed. */
+	for (unsigned by = 1; by < 26; by++)
+		assert_memory_not_equal(payload + STAMP_LEN, payload + STAMP_LEN + by, 26);
+}
+
+/* The least sizes of the contract: 64 and 84, with time 80 and 100. */
+static void frame_sizes(void **state)
+{
+	struct flow f = {.family = AF_INET, .payload = STAMP_LEN};
+
+	(void)state;
+	assert_int_equal(flow_frame_bytes(&f), 64);
+	f.payload = STAMP_TIME_LEN;
+	assert_int_equal(flow_frame_bytes(&f), 80);
+	f.payload = 1472;
+	assert_int_equal(flow_frame_bytes(&f), 1518);
+	f.family = AF_INET6;
+	assert_int_equal(flow_frame_bytes(&f), 1538);
+	f.payload = STAMP_TIME_LEN;
+	assert_int_equal(flow_frame_bytes(&f), 100);
+	f.payload = STAMP_LEN;
+	assert_int_equal(flow_frame_bytes(&f), 84);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stamp_is_as_agreed),
+		cmocka_unit_test(time_only_where_it_fits),
+		cmocka_unit_test(checksum_is_a_constant_of_the_flow),
+		cmocka_unit_test(fill_leaves_the_stamp_alone),
+		cmocka_unit_test(frame_sizes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "traffic/shape_text.h"
+
+static unsigned count(const struct imix *m, unsigned frame)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->n; i++)
+		n += m->frame[i] == frame;
+	return n;
+}
+
+static void test_imix(void **state)
+{
+	struct error err = {};
+	struct imix m;
+
+	(void)state;
+	assert_int_equal(imix_parse("simple", &m, &err), 0);
+	assert_true(m.simple && m.n == 12);
+	assert_true(count(&m, 64) == 7 && count(&m, 594) == 4 && count(&m, 1518) == 1);
+
+	assert_int_equal(imix_parse("100:1,200:3", &m, &err), 0);
+	assert_true(!m.simple && m.n == 4 && count(&m, 200) == 3);
+	assert_int_equal(imix_parse("100,200,100:2", &m, &err), 0);
+	assert_true(m.n == 4 && count(&m, 100) == 3);
+
+	/* a genome is an order, not a mix */
+	assert_int_equal(imix_parse("aabgfaa", &m, &err), 0);
+	assert_int_equal(m.n, 7);
+	assert_true(m.frame[2] == 128 && m.frame[3] == 1518 && m.frame[4] == 1280);
+}
+
+/* Spread evenly: in half a cycle there is half of each. */
+static void test_imix_is_spread(void **state)
+{
+	struct error err = {};
+	struct imix m;
+	unsigned first = 0;
+
+	(void)state;
+	assert_int_equal(imix_parse("64:6,1000:4,1518:2", &m, &err), 0);
+	for (unsigned i = 0; i < 6; i++)
+		first += m.frame[i] == 64;
+	assert_int_equal(first, 3);
+}
+
+static void test_imix_refuses(void **state)
+{
+	static const char *const bad[] = {
+		"",	"simplex", "64:", ":7",	     "64:0",	"64:7,",	   ",64",
+		"0:1",	"64:-1",   "aaz", "65536:1", "64:1025", "64:1000,65:1000", "64;7",
+		"7 : 4"};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = {};
+		struct imix m = {.n = 99};
+
+		assert_true(imix_parse(bad[i], &m, &err) < 0);
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_int_equal(m.n, 99);
+	}
+}
+
+static const struct shape_sizes sizes = {18, 18, 100};
+
+static void test_profiles(void **state)
+{
+	struct error err = {};
+	struct rate_plan plan;
+	struct profile p;
+
+	(void)state;
+	assert_int_equal(rate_plan_parse("ramp:10k..1M/10s", &plan, &err), 0);
+	assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 0, &p), 0);
+	assert_true(p.parts == 1 && !p.repeat && p.part[0].seconds == 10);
+	assert_true(p.part[0].from == 10000 && p.part[0].to == 1000000);
+
+	assert_int_equal(rate_plan_parse("ramp:0..1.6Mbit/l1/500ms", &plan, &err), 0);
+	assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 0, &p), 0);
+	assert_true(p.part[0].from == 0 && p.part[0].seconds == 0.5);
+	assert_true(fabs(p.part[0].to - 1.6e6 / 8 / 120) < 1e-6);
+
+	assert_int_equal(rate_plan_parse("steps:10k,50k,8Mbit/2s", &plan, &err), 0);
+	assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 0, &p), 0);
+	assert_int_equal(p.parts, 3);
+	assert_true(p.part[1].from == 50000 && p.part[1].to == 50000 && p.part[1].seconds == 2);
+	assert_true(fabs(p.part[2].to - 1e4) < 1e-6);
+
+	assert_int_equal(rate_plan_parse("onoff:100ms/900ms", &plan, &err), 0);
+	assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 0, &p), -EINVAL);
+	assert_int_equal(rate_plan_profile(&plan, &sizes, -1, 5000, &p), 0);
+	assert_true(p.repeat && p.parts == 2 && p.part[0].from == 5000 && !p.part[1].to);
+}
+
+static void test_profiles_refused(void **state)
+{
+	static const char *const bad[] = {
+		"ramp",		 "ramp:",	   "ramp:10k/10s",  "ramp:10k..1M", "ramp:10k..1M/",
+		"ramp:10k..0/1", "ramp:1..max/1",  "ramp:1..2/0",   "steps:/1",	    "steps:1,/1",
+		"steps:1,2",	 "steps:max/1",	   "onoff:1",	    "onoff:0/1",    "onoff:1/0",
+		"onoff:1/1/1",	 "sine:1k..2k/1s", "ramp:-1..10/1", "ramp:1..2/1x"};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = {};
+		struct rate_plan plan = {.n = 99};
+
+		assert_true(rate_plan_parse(bad[i], &plan, &err) < 0);
+		assert_int_equal(err.status, STATUS_USAGE);
+		assert_int_equal(plan.n, 99);
+	}
+}
+
+static void test_ports(void **state)
+{
+	static const char *const bad[] = {"", "0", "65536", "5..4", "1..", "..2", "1-2", "1..2..3"};
+	struct shape_ports p;
+
+	(void)state;
+	assert_int_equal(ports_parse("9", &p), 0);
+	assert_true(p.first == 9 && p.n == 1);
+	assert_int_equal(ports_parse("1..65535", &p), 0);
+	assert_true(p.first == 1 && p.n == 65535);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(ports_parse(bad[i], &p) < 0);
+}
+
+static void test_addresses(void **state)
+{
+	static const char *const bad[] = {"",
+					  "1.2.3",
+					  "1.2.3.4..",
+					  "1.2.3.5..1.2.3.4",
+					  "1.2.3.4/33",
+					  "1.2.3.4..2001:2::1",
+					  "2001:2::/64",
+					  "1.2.3.4/",
+					  "x/8",
+					  "2001:2::1..2001:3::1"};
+	struct shape_addrs a;
+
+	(void)state;
+	assert_int_equal(addrs_parse("198.18.0.7", &a), 0);
+	assert_true(a.family == AF_INET && a.n == 1 && a.first[3] == 7);
+	assert_int_equal(addrs_parse("198.18.3.7/22", &a), 0);
+	assert_true(a.n == 1024 && a.first[2] == 0 && a.first[3] == 0);
+	assert_int_equal(addrs_parse("0.0.0.0/0", &a), 0);
+	assert_true(a.n == 1ULL << 32);
+	assert_int_equal(addrs_parse("2001:2::fffe..2001:2::1:1", &a), 0);
+	assert_true(a.family == AF_INET6 && a.n == 4);
+	assert_int_equal(addrs_parse("2001:2::/96", &a), 0);
+	assert_true(a.n == 1ULL << 32);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(addrs_parse(bad[i], &a) < 0);
+}
+
+static void test_shares(void **state)
+{
+	static const char *const bad[] = {"",	 "%",	"1",  "0%",  "101%",
+					  "-1%", "1%%", "x%", "1%:", "1 %"};
+	struct shape_reorder r;
+	double share;
+
+	(void)state;
+	assert_int_equal(share_parse("1%", &share), 0);
+	assert_true(fabs(share - 0.01) < 1e-12);
+	assert_int_equal(share_parse("0.001%", &share), 0);
+	assert_int_equal(reorder_parse("2%", &r), 0);
+	assert_true(r.extent == 1 && fabs(r.share - 0.02) < 1e-12);
+	assert_int_equal(reorder_parse("2%:255", &r), 0);
+	assert_int_equal(r.extent, 255);
+	assert_int_equal(reorder_parse("2%:0", &r), -ERANGE);
+	assert_int_equal(reorder_parse("2%:256", &r), -ERANGE);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_true(share_parse(bad[i], &share) < 0);
+		assert_true(reorder_parse(bad[i], &r) < 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_imix),
+		cmocka_unit_test(test_imix_is_spread),
+		cmocka_unit_test(test_imix_refuses),
+		cmocka_unit_test(test_profiles),
+		cmocka_unit_test(test_profiles_refused),
+		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_shares),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

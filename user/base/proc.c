@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATH_SIZE 320
+
+int proc_root(const char *path)
+{
+	int fd = open(path ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_v(int root, int flags, const char *fmt, va_list args)
+{
+	char path[PATH_SIZE];
+	int fd;
+
+	if (vsnprintf(path, sizeof(path), fmt, args) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = openat(root, path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int proc_read(int root, char *buf, size_t size, const char *fmt, ...)
+{
+	va_list args;
+	ssize_t n;
+	int fd;
+
+	va_start(args, fmt);
+	fd = open_v(root, O_RDONLY, fmt, args);
+	va_end(args);
+	if (fd < 0)
+		return fd;
+	n = read(fd, buf, size - 1);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	if (n > 0 && buf[n - 1] == '\n')
+		n--;
+	buf[n > 0 ? n : 0] = '\0';
+	return (int)n;
+}
+
+int proc_link(int root, char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_SIZE];
+	va_list args;
+	ssize_t n;
+
+	va_start(args, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, args);
+	va_end(args);
+	if (n >= (ssize_t)sizeof(path))
+		return -ENAMETOOLONG;
+	n = readlinkat(root, path, buf, size - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return (int)n;
+}
+
+void *proc_dir(int root, const char *fmt, ...)
+{
+	va_list args;
+	DIR *dir;
+	int fd;
+
+	va_start(args, fmt);
+	fd = open_v(root, O_RDONLY | O_DIRECTORY, fmt, args);
+	va_end(args);
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	dir = fdopendir(fd);
+	if (!dir)
+		close(fd);
+	return dir;
+}
+
+bool proc_next_number(void *dir, uint64_t *number)
+{
+	struct dirent *e;
+
+	while ((e = readdir(dir))) {
+		char *end;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		*number = strtoull(e->d_name, &end, 10);
+		if (!*end)
+			return true;
+	}
+	return false;
+}
+
+uint64_t proc_inode(const char *link, const char *kind)
+{
+	size_t n = strlen(kind);
+
+	if (strncmp(link, kind, n) || strncmp(link + n, ":[", 2))
+		return 0;
+	return strtoull(link + n + 2, NULL, 10);
+}
+
+/* The name is in parentheses and may contain any byte, so the last parenthesis ends it. */
+int proc_stat(int root, pid_t pid, pid_t tid, struct proc_stat *st)
+{
+	char text[512];
+	char *name, *end;
+	unsigned long long start;
+	int n = tid ? proc_read(root, text, sizeof(text), "proc/%d/task/%d/stat", pid, tid)
+		    : proc_read(root, text, sizeof(text), "proc/%d/stat", pid);
+
+	if (n < 0)
+		return n == -ENOENT ? -ESRCH : n;
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end || end < name)
+		return -EINVAL;
+	*end = '\0';
+	/* fields 3, 20 and 22 of proc(5) */
+	if (sscanf(end + 1,
+		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u %*s "
+		   "%llu",
+		   &st->state, &st->threads, &start) != 3)
+		return -EINVAL;
+	st->start = start;
+	snprintf(st->name, sizeof(st->name), "%.15s", name + 1);
+	for (char *c = st->name; *c; c++) {
+		if (!isprint((unsigned char)*c))
+			*c = '?';
+	}
+	return 0;
+}
+
+/* "45 0x3 0x7ffd... ...": the call of the machine's own ABI, and its arguments (proc_pid_syscall).
+ */
+static bool call_receives(const char *text, int fd)
+{
+	static const long calls[] = {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_read, SYS_readv};
+	unsigned long long arg;
+	long call;
+
+	if (sscanf(text, "%ld %llx", &call, &arg) != 2 || (int)arg != fd)
+		return false;
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (call == calls[i])
+			return true;
+	}
+	return false;
+}
+
+bool proc_receives(int root, pid_t pid, pid_t tid, int fd)
+{
+	char text[160];
+
+	return proc_read(root, text, sizeof(text), "proc/%d/task/%d/syscall", pid, tid) > 0 &&
+	       call_receives(text, fd);
+}
+
+uint32_t proc_netns(int root, pid_t pid)
+{
+	char link[64];
+
+	if (proc_link(root, link, sizeof(link), "proc/%d/ns/net", pid) < 0)
+		return 0;
+	return (uint32_t)proc_inode(link, "net");
+}

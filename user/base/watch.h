@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Waiting in the thread that watches a run, with signals as one of the things waited for. */
+#ifndef PKTLEDGER_BASE_WATCH_H
+#define PKTLEDGER_BASE_WATCH_H
+
+#include <stdbool.h>
+
+/*
+ * Blocks SIGINT, SIGTERM and SIGHUP in this thread and those it will start: they are waited for,
+ * not handled. Before any thread.
+ */
+void watch_block_signals(void);
+
+/* They kill again, as where nothing is left half done by it. */
+void watch_unblock_signals(void);
+
+/* Waits for some milliseconds at most. True if one of the signals came; the next one kills. */
+bool watch_tick(void);
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "diagnosis/facts_link.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "host/change.h"
+#include "host/nl.h"
+#include "host/qstats.h"
+
+static enum link_xdp xdp_mode(const struct nlattr *xdp)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested(a, xdp)
+	{
+		if (mnl_attr_get_type(a) != IFLA_XDP_ATTACHED)
+			continue;
+		switch (mnl_attr_get_u8(a)) {
+		case XDP_ATTACHED_DRV:
+		case XDP_ATTACHED_MULTI:
+			return LINK_XDP_NATIVE;
+		case XDP_ATTACHED_SKB:
+			return LINK_XDP_GENERIC;
+		case XDP_ATTACHED_HW:
+			return LINK_XDP_OFFLOADED;
+		}
+	}
+	return LINK_XDP_NONE;
+}
+
+static bool is_bridge_port(const struct nlattr *linkinfo)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested(a, linkinfo)
+	{
+		if (mnl_attr_get_type(a) == IFLA_INFO_SLAVE_KIND)
+			return !strcmp(mnl_attr_get_str(a), "bridge");
+	}
+	return false;
+}
+
+static int on_link(const struct nlmsghdr *nlh, void *arg)
+{
+	struct facts_link *link = arg;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
+	{
+		switch (mnl_attr_get_type(a)) {
+		case IFLA_QDISC:
+			snprintf(link->qdisc, sizeof(link->qdisc), "%s", mnl_attr_get_str(a));
+			break;
+		case IFLA_TXQLEN:
+			link->txqueuelen = mnl_attr_get_u32(a);
+			break;
+		case IFLA_MASTER:
+			link->master = mnl_attr_get_u32(a);
+			break;
+		case IFLA_LINK:
+			link->peer = mnl_attr_get_u32(a);
+			break;
+		case IFLA_LINK_NETNSID:
+			link->peer_netnsid = (int)mnl_attr_get_u32(a);
+			break;
+		case IFLA_XDP:
+			link->xdp = xdp_mode(a);
+			break;
+		case IFLA_LINKINFO:
+			link->bridge_port = is_bridge_port(a);
+			break;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+static int read_rtnetlink(const struct netns *ns, struct facts_link *link)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
+	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+
+	ifi->ifi_index = (int)link->dev.ifindex;
+	link->peer_netnsid = -1;
+	return nl_query(ns, nlh, on_link, link);
+}
+
+static int on_peer(const struct nlmsghdr *nlh, void *arg)
+{
+	unsigned *mtu = arg;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(a) == IFLA_MTU)
+			*mtu = mnl_attr_get_u32(a);
+	}
+	return MNL_CB_OK;
+}
+
+/* The other end of a veth may be in a namespace that we have no right to look into. */
+static void read_peer(const struct netns *ns, struct facts_link *link)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh;
+	struct ifinfomsg *ifi;
+
+	if (strcmp(link->dev.driver, "veth") || !link->peer)
+		return;
+	nlh = nl_header(buf, RTM_GETLINK, 0);
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = (int)link->peer;
+	if (link->peer_netnsid >= 0)
+		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)link->peer_netnsid);
+	if (nl_query(ns, nlh, on_peer, &link->peer_mtu))
+		link->peer_mtu = 0;
+}
+
+static void read_master_name(const struct netns *ns, struct facts_link *link)
+{
+	int saved = link->master ? netns_push(ns) : -1;
+
+	if (saved < 0)
+		return;
+	if (!if_indextoname(link->master, link->master_name))
+		link->master_name[0] = '\0';
+	netns_pop(saved);
+}
+
+static void read_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
+		       unsigned size)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "class/net/%s/%s", ifname, file);
+	if (netns_sysfs_read(ns, path, buf, size) < 0)
+		buf[0] = '\0';
+}
+
+static bool read_rp_filter(const struct netns *ns, const char *name, unsigned *value)
+{
+	char path[96], text[16];
+	uint64_t v;
+
+	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", name);
+	if (netns_sysctl_read(ns, path, text, sizeof(text)) < 0 || num_u64(text, 0, 2, &v))
+		return false;
+	*value = (unsigned)v;
+	return true;
+}
+
+/* The larger value of the two is in force (IN_DEV_RPFILTER()). */
+static void read_effective_rp_filter(const struct netns *ns, struct facts_link *link)
+{
+	unsigned own, all;
+
+	if (read_rp_filter(ns, link->dev.ifname, &own) && read_rp_filter(ns, "all", &all))
+		snprintf(link->rp_filter, sizeof(link->rp_filter), "%u", own > all ? own : all);
+}
+
+static bool feature(const struct netns *ns, const char *ifname, const char *name)
+{
+	bool on;
+
+	return !netdev_get_feature(ns, ifname, name, &on) && on;
+}
+
+static void read_xdp_features(const struct netns *ns, struct facts_link *link)
+{
+	struct xdp_features *list = NULL;
+	int n = xdp_features_read(ns, &list);
+
+	for (int i = 0; i < n; i++) {
+		if (list[i].ifindex != link->dev.ifindex)
+			continue;
+		link->features_known = true;
+		link->native_xdp = list[i].features & XDP_FEATURE_BASIC;
+		link->zero_copy = list[i].features & XDP_FEATURE_ZEROCOPY;
+	}
+	free(list);
+}
+
+/* Kind and options, without whose choice it was and its handle. */
+void facts_link_qdisc(struct facts_link *link, const char *value)
+{
+	char kind[32];
+	int n = 0;
+
+	if (!strncmp(value, "default ", strlen("default ")))
+		value += strlen("default ");
+	if (sscanf(value, "%31s handle %*s%n", kind, &n) == 1 && n > 0)
+		snprintf(link->qdisc, sizeof(link->qdisc), "%s%s", kind, value + n);
+	else
+		snprintf(link->qdisc, sizeof(link->qdisc), "%s", value);
+}
+
+int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
+{
+	char text[16], value[JOURNAL_VALUE_SIZE];
+	uint64_t n;
+	int ret;
+
+	memset(link, 0, sizeof(*link));
+	ret = netdev_get(ns, ifname, &link->dev);
+	if (!ret)
+		ret = read_rtnetlink(ns, link);
+	if (!ret)
+		ret = netdev_settings_read(ns, ifname, &link->set);
+	if (ret)
+		return ret;
+	read_master_name(ns, link);
+	read_peer(ns, link);
+	read_xdp_features(ns, link);
+	/* With its limit, where the kind is known. */
+	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
+		facts_link_qdisc(link, value);
+	read_sysfs(ns, ifname, "threaded", text, sizeof(text));
+	link->threaded = !strcmp(text, "1");
+	read_sysfs(ns, ifname, "queues/rx-0/rps_cpus", link->rps_cpus, sizeof(link->rps_cpus));
+	read_sysfs(ns, ifname, "queues/tx-0/xps_cpus", link->xps_cpus, sizeof(link->xps_cpus));
+	read_sysfs(ns, ifname, "queues/rx-0/rps_flow_cnt", text, sizeof(text));
+	if (!num_u64(text, 0, UINT32_MAX, &n))
+		link->rps_flow_cnt = (unsigned)n;
+	read_effective_rp_filter(ns, link);
+	link->gro = feature(ns, ifname, "rx-gro");
+	link->gro_hw = feature(ns, ifname, "rx-gro-hw");
+	link->lro = feature(ns, ifname, "rx-lro");
+	link->gso = feature(ns, ifname, "tx-generic-segmentation");
+	link->udp_gso = feature(ns, ifname, "tx-udp-segmentation");
+	link->rx_csum = feature(ns, ifname, "rx-checksum");
+	return 0;
+}
+
+int facts_link_sample(const struct netns *ns, const char *ifname, struct nic_sample *s)
+{
+	return nic_sample_read(s, ns, ifname);
+}
+
+/* The queues of a counter are one loss: what is shown is its first and largest. */
+static struct link_loss *loss_of(struct facts_link *link, const struct nic_row *row)
+{
+	for (unsigned i = 0; i < link->n_losses; i++) {
+		struct link_loss *l = &link->loss[i];
+
+		if (l->cause == row->cause && l->class == row->class && l->stage == row->stage)
+			return l;
+	}
+	if (link->n_losses == FACTS_LINK_LOSSES)
+		return NULL;
+	link->loss[link->n_losses] =
+		(struct link_loss){.cause = row->cause, .class = row->class, .stage = row->stage};
+	return &link->loss[link->n_losses++];
+}
+
+static void add_losses(struct facts_link *link, const struct nic_plan *plan,
+		       const struct nic_sample *before, const struct nic_sample *after)
+{
+	struct nic_loss loss[256];
+	unsigned n = nic_losses(plan, before, after, loss, 256);
+
+	for (unsigned i = 0; i < n && i < 256; i++) {
+		struct link_loss *l = loss_of(link, loss[i].item->row);
+
+		if (!l)
+			continue;
+		if (!l->counter[0]) {
+			snprintf(l->counter, sizeof(l->counter), "%s", loss[i].name);
+			l->total = after->at[loss[i].item->at].value;
+		} else {
+			l->total = 0;
+		}
+		l->lost += loss[i].packets;
+	}
+}
+
+int facts_link_rates(struct facts_link *link, const struct nic_sample *before,
+		     const struct nic_sample *after)
+{
+	struct nic_plan *plan = nic_plan_new(link->dev.driver, before);
+	int ret = 0;
+
+	if (!plan)
+		return -ENOMEM;
+	if (nic_plan_fits(plan, after))
+		add_losses(link, plan, before, after);
+	else
+		ret = -ESTALE;
+	nic_plan_free(plan);
+	return ret;
+}
+
+uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause,
+			 const struct link_loss **largest)
+{
+	uint64_t sum = 0;
+
+	*largest = NULL;
+	for (unsigned i = 0; i < link->n_losses; i++) {
+		const struct link_loss *l = &link->loss[i];
+
+		if (l->cause != cause || l->class == NIC_EVENT || l->class == NIC_TRAFFIC)
+			continue;
+		sum += l->lost;
+		if (!*largest || l->lost > (*largest)->lost)
+			*largest = l;
+	}
+	return sum;
+}

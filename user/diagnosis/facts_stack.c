@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "diagnosis/facts_stack.h"
+
+#include <inttypes.h>
+#include <linux/genetlink.h>
+#include <linux/openvswitch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/num.h"
+#include "host/genl.h"
+#include "host/nl.h"
+
+bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value)
+{
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		const char *p, *end;
+
+		line += *line == '\n';
+		end = line + strcspn(line, "\n");
+		if (strncmp(line, group, strlen(group)) || line[strlen(group)] != ':')
+			continue;
+		for (p = line; (p = strstr(p, word)) && p < end; p++) {
+			if (p[-1] == ' ' && p[strlen(word)] == ' ')
+				return sscanf(p + strlen(word), "%" SCNu64, value) == 1;
+		}
+	}
+	return false;
+}
+
+/* Place of a word in the first line; -1: not there. */
+static int find_column(const char *text, const char *column)
+{
+	const char *end = text + strcspn(text, "\n");
+
+	for (int i = 0;; i++) {
+		size_t len;
+
+		text += strspn(text, " \t");
+		if (text >= end)
+			return -1;
+		len = strcspn(text, " \t\n");
+		if (len == strlen(column) && !memcmp(text, column, len))
+			return i;
+		text += len;
+	}
+}
+
+bool stat_column(const char *text, const char *column, bool sum, uint64_t *value)
+{
+	int at = find_column(text, column);
+	bool found = false;
+
+	*value = 0;
+	if (at < 0)
+		return false;
+	for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line, '\n')) {
+		const char *p = ++line, *end = line + strcspn(line, "\n");
+		uint64_t v;
+
+		for (int i = 0; i < at; i++) {
+			p += strspn(p, " \t");
+			p += strcspn(p, " \t\n");
+		}
+		if (p >= end || sscanf(p, "%" SCNx64, &v) != 1)
+			continue;
+		*value += v;
+		found = true;
+		if (!sum)
+			break;
+	}
+	return found;
+}
+
+uint64_t nfqueue_drops(const char *text)
+{
+	uint64_t sum = 0;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		uint64_t dropped;
+
+		line += *line == '\n';
+		if (sscanf(line, "%*u %*u %*u %*u %*u %" SCNu64, &dropped) == 1)
+			sum += dropped;
+	}
+	return sum;
+}
+
+/* 0: it is not there. */
+static uint64_t sysctl_number(const struct netns *ns, const char *path)
+{
+	uint64_t v;
+
+	netns_sysctl_numbers(ns, path, &v, 1);
+	return v;
+}
+
+/* Older kernels have it for the whole host only. */
+static uint64_t either(const struct netns *ns, const struct netns *host, const char *path)
+{
+	uint64_t v = sysctl_number(ns, path);
+
+	return v ? v : sysctl_number(host, path);
+}
+
+static void read_host(const struct netns *host, struct facts_stack *s)
+{
+	s->max_backlog = sysctl_number(host, "net/core/netdev_max_backlog");
+	s->budget = sysctl_number(host, "net/core/netdev_budget");
+	s->budget_usecs = sysctl_number(host, "net/core/netdev_budget_usecs");
+	s->flow_entries_known =
+		netns_sysctl_numbers(host, "net/core/rps_sock_flow_entries", &s->flow_entries, 1);
+	if (netns_sysctl_read(host, "net/core/flow_limit_cpu_bitmap", s->flow_limit_cpus,
+			      sizeof(s->flow_limit_cpus)) < 0)
+		s->flow_limit_cpus[0] = '\0';
+	netns_sysctl_numbers(host, "net/ipv4/udp_mem", s->udp_mem, 3);
+	s->neighbours_max[STACK_V4] = sysctl_number(host, "net/ipv4/neigh/default/gc_thresh3");
+	s->neighbours_max[STACK_V6] = sysctl_number(host, "net/ipv6/neigh/default/gc_thresh3");
+}
+
+static char *read_net(const char *file)
+{
+	char path[96], *text;
+
+	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", file);
+	return file_read(path, &text, NULL) ? NULL : text;
+}
+
+/* One value out of a file below /proc/net. */
+static uint64_t sockstat(const char *file, const char *group, const char *word)
+{
+	char *text = read_net(file);
+	uint64_t v = 0;
+
+	if (text && !sockstat_value(text, group, word, &v))
+		v = 0;
+	free(text);
+	return v;
+}
+
+static uint64_t column(const char *file, const char *name, bool sum)
+{
+	char *text = read_net(file);
+	uint64_t v = 0;
+
+	if (text)
+		stat_column(text, name, sum, &v);
+	free(text);
+	return v;
+}
+
+void facts_stack_read(const struct netns *ns, const struct netns *host, struct facts_stack *stack)
+{
+	int saved;
+
+	stack->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	read_host(host, stack);
+	stack->rmem_default = either(ns, host, "net/core/rmem_default");
+	stack->rmem_max = either(ns, host, "net/core/rmem_max");
+	stack->wmem_default = either(ns, host, "net/core/wmem_default");
+	stack->wmem_max = either(ns, host, "net/core/wmem_max");
+	stack->conntrack = sysctl_number(ns, "net/netfilter/nf_conntrack_count");
+	stack->conntrack_max = sysctl_number(ns, "net/netfilter/nf_conntrack_max");
+	stack->frag_high[STACK_V4] = sysctl_number(ns, "net/ipv4/ipfrag_high_thresh");
+	stack->frag_high[STACK_V6] = sysctl_number(ns, "net/ipv6/ip6frag_high_thresh");
+	saved = netns_push(ns);
+	if (saved < 0)
+		return;
+	stack->udp_pages = sockstat("sockstat", "UDP", "mem");
+	stack->frag_memory[STACK_V4] = sockstat("sockstat", "FRAG", "memory");
+	stack->frag_memory[STACK_V6] = sockstat("sockstat6", "FRAG6", "memory");
+	netns_pop(saved);
+	saved = netns_push(host);
+	if (saved < 0)
+		return;
+	stack->neighbours[STACK_V4] = column("stat/arp_cache", "entries", false);
+	stack->neighbours[STACK_V6] = column("stat/ndisc_cache", "entries", false);
+	netns_pop(saved);
+}
+
+static int on_datapath(const struct nlmsghdr *nlh, void *arg)
+{
+	const size_t head = sizeof(struct genlmsghdr) + sizeof(struct ovs_header);
+	const struct nlattr *a;
+	uint64_t *lost = arg;
+
+	mnl_attr_for_each(a, nlh, head)
+	{
+		struct ovs_dp_stats stats;
+
+		if (mnl_attr_get_type(a) != OVS_DP_ATTR_STATS ||
+		    mnl_attr_get_payload_len(a) < sizeof(stats))
+			continue;
+		memcpy(&stats, mnl_attr_get_payload(a), sizeof(stats));
+		*lost += stats.n_lost;
+	}
+	return MNL_CB_OK;
+}
+
+static uint64_t read_ovs(const struct netns *ns)
+{
+	int family = genl_family(ns, OVS_DATAPATH_FAMILY);
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh;
+	uint64_t lost = 0;
+
+	if (family < 0)
+		return 0;
+	nlh = genl_header(buf, family, OVS_DP_CMD_GET, NLM_F_DUMP);
+	memset(mnl_nlmsg_put_extra_header(nlh, sizeof(struct ovs_header)), 0,
+	       sizeof(struct ovs_header));
+	return genl_query(ns, nlh, on_datapath, &lost) ? 0 : lost;
+}
+
+void stack_sample_read(const struct netns *ns, struct stack_sample *sample)
+{
+	char *text;
+	int saved = netns_push(ns);
+
+	memset(sample, 0, sizeof(*sample));
+	if (saved < 0)
+		return;
+	sample->conntrack_drops = column("stat/nf_conntrack", "drop", true) +
+				  column("stat/nf_conntrack", "early_drop", true);
+	text = read_net("netfilter/nfnetlink_queue");
+	if (text)
+		sample->nfqueue_drops = nfqueue_drops(text);
+	free(text);
+	netns_pop(saved);
+	sample->ovs_lost = read_ovs(ns);
+}

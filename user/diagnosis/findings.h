@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a loss means and what to change, stage by stage. One table of sentences (findings_data.c),
+ * filled with what was measured. Where a fact is missing, the part that needs it is left out:
+ * no advice that the evidence does not carry.
+ */
+#ifndef PKTLEDGER_DIAGNOSIS_FINDINGS_H
+#define PKTLEDGER_DIAGNOSIS_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/change.h"
+#include "stages.h"
+
+/* What is known about a loss. Zero or NULL: not known. Strings are borrowed. */
+struct finding_facts {
+	uint64_t lost;	    /* packets lost at the stage */
+	uint64_t sent;	    /* packets sent in all, for the share */
+	const char *reason; /* of the largest cause */
+	const char *location;
+	const char *ifname;  /* device at which it happened */
+	const char *process; /* name of the receiving process */
+	uint16_t port;
+	const char *hook; /* netfilter: "input", "output" ... */
+	unsigned ttl;	  /* of the packets sent */
+	unsigned mtu;	  /* of the device in the way */
+
+	double arrival_pps;  /* at the socket, while packets arrived */
+	double read_pps;     /* what the application read meanwhile */
+	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) tells: twice what was asked for */
+	uint64_t rmem_max;   /* net.core.rmem_max, bytes */
+	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
+	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */
+	uint64_t page_bytes;
+	unsigned netdev_max_backlog;
+	const char *qdisc;	     /* kind */
+	const char *qdisc_limit;     /* as tc writes it: "limit 64Kb", "limit 1000p" */
+	const char *qdisc_wanted;    /* a better one of that kind: "pfifo limit 1000" */
+	unsigned ring_now, ring_max; /* NIC ring or AF_XDP ring entries */
+	const char *rp_filter;	     /* effective value for ifname: "1" */
+
+	/* Where counters were watched for a while instead of packets that were numbered. */
+	uint64_t window_ns;  /* in which `lost` were lost */
+	uint64_t total;	     /* lost since `since` in all */
+	const char *since;   /* "boot", "it was opened" */
+	const char *counter; /* that said so */
+
+	/* What the reader of the socket did while packets were lost (diagnosis/reading.h), in ns. */
+	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
+	uint64_t reader_ns; /* the whole time; 0: not known */
+	uint64_t reader_run_ns, reader_wait_ns;
+	uint64_t reader_throttled_ns; /* withheld by the CPU quota of its cgroup */
+	bool reader_stopped;
+	const char *reader_sleeps_in; /* function of the kernel */
+	unsigned queue_samples;	      /* of the socket's queue; 0: not known */
+	uint64_t queue_bytes;	      /* mean over the samples, of `rcvbuf` */
+	double arrival_most_pps; /* at the socket, mean; less if other sockets took packets too */
+
+	/* netfilter: what is known of the rules (drops/nftrules.h) */
+	const char *rules;
+	const char *rule_chain; /* of the first of them, "inet filter input"; NULL: none moved */
+};
+
+enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
+
+const char *severity_name(enum severity s); /* "info", "warning", "error" */
+
+#define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
+#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)
+
+/* Self-contained. Empty strings: nothing to say. */
+struct finding {
+	const char *id; /* static, e.g. "rcvbuf-burst" */
+	enum stage stage;
+	enum severity severity;
+	char text[400];		       /* what it means, one or two sentences */
+	char evidence[480];	       /* what was measured */
+	char current[128];	       /* the setting now */
+	char wanted[128];	       /* what it should be */
+	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
+	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
+	char risk[200];
+	char host[65]; /* whose settings these are; "" this one */
+};
+
+/*
+ * Fills the settings of this host: rmem_max as a socket in `ns` has it (NULL: this thread's
+ * namespace), udp_mem, page_bytes and netdev_max_backlog.
+ */
+void findings_read_host(const struct netns *ns, struct finding_facts *f);
+
+/*
+ * What a loss at this stage means. 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE).
+ */
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out);
+
+/* The same, with the change behind the command; one without a name: there is none. */
+int findings_with_change(enum stage stage, const struct finding_facts *facts, struct finding *out,
+			 struct change *change);
+
+/* The paragraph of the manual about a finding; NULL: no such id. */
+const char *finding_about(const char *id);
+
+#endif

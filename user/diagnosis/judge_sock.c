@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "diagnosis/judge_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnosis/reading_told.h"
+
+#define FULL_SHARE	0.5 /* of the buffer: the reader is behind */
+#define UDP_MEM_USED_UP 0.95
+
+static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
+{
+	return facts_moved(f, FACTS_HERE, name4) + facts_moved(f, FACTS_HERE, name6);
+}
+
+static bool udp_mem_used_up(const struct facts *f)
+{
+	return f->stack.udp_mem[2] &&
+	       (double)f->stack.udp_pages >= UDP_MEM_USED_UP * (double)f->stack.udp_mem[2];
+}
+
+/*
+ * A socket counts all its drops in one number (sk_drops). What the namespace's counters say of the
+ * same time tells which they were; the largest of them, where there are several.
+ */
+static enum stage stage_of_drops(const struct facts *f)
+{
+	uint64_t errors = moved(f, "Udp:InErrors", "Udp6InErrors");
+	uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors");
+	uint64_t memory = moved(f, "Udp:MemErrors", "Udp6MemErrors");
+	uint64_t checksum = moved(f, "Udp:InCsumErrors", "Udp6InCsumErrors");
+	uint64_t rest = errors > full + memory + checksum ? errors - full - memory - checksum : 0;
+
+	if (full && full >= memory && full >= checksum && full >= rest)
+		return STAGE_RCVBUF;
+	/* Newer kernels do not count it (__udp_enqueue_schedule_skb()). */
+	if (memory > checksum || (!errors && udp_mem_used_up(f)))
+		return STAGE_UDP_MEM;
+	if (checksum && checksum >= rest)
+		return STAGE_UDP_CSUM;
+	return rest ? STAGE_SOCKET_FILTER : STAGE_RCVBUF;
+}
+
+const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE])
+{
+	if (!s->pid)
+		return "an unknown process";
+	snprintf(buf, PROCESS_SIZE, "%s (%d)", s->process, (int)s->pid);
+	return buf;
+}
+
+static void bind_sock(struct binds *b, const struct facts *f, const struct facts_sock *s)
+{
+	char process[PROCESS_SIZE];
+
+	bind_loss(b, f, NULL, s->lost, s->drops);
+	bind_text(b, "process", judge_process(s, process));
+	bind_count(b, "port", s->port);
+	bind_zero(b, "queued", s->queued);
+	bind_count(b, "queued_before", s->queued_before);
+	bind_count(b, "rcvbuf", s->rcvbuf);
+	bind_count(b, "rmem_default", f->stack.rmem_default);
+	bind_count(b, "rmem_max", f->stack.rmem_max);
+}
+
+/* Before Linux 6.3 it can be told only where no other socket reads. */
+static void add_rates(const struct facts *f, const struct facts_sock *s,
+		      struct finding_facts *facts)
+{
+	uint64_t all = moved(f, "Udp:InDatagrams", "Udp6InDatagrams");
+	uint64_t read = s->reads_known ? s->reads : all;
+	double seconds = (double)f->window_ns * 1e-9;
+
+	if ((!s->reads_known && f->socks.all != 1) || seconds <= 0)
+		return;
+	facts->read_pps = (double)read / seconds;
+	facts->arrival_pps = (double)(read + s->lost) / seconds;
+}
+
+/*
+ * A small buffer is advised against only if it is smaller than kernels have it, or if the program
+ * got no more than the host allows. All else is the program's own choice, or its slowness.
+ */
+static const char *buffer_state(const struct facts *f, const struct facts_sock *s)
+{
+	if (!s->rcvbuf)
+		return NULL;
+	if (s->rcvbuf == 2 * f->stack.rmem_max && 4 * f->stack.rmem_max <= MEM_SANE)
+		return "rcvbuf-capped";
+	if (s->rcvbuf == f->stack.rmem_default && s->rcvbuf < KERNEL_MEM)
+		return "rcvbuf-default";
+	return NULL;
+}
+
+uint64_t judge_larger_mem(uint64_t now)
+{
+	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
+}
+
+static void judge_buffer(const struct facts *f, struct check_findings *out,
+			 const struct facts_sock *s, const struct about *about, const char *state)
+{
+	struct binds b = {.n = 0};
+
+	bind_sock(&b, f, s);
+	bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
+	bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
+	judge_state(out, f, state, about, &b);
+}
+
+static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
+			 const struct facts_sock *s, const struct about *about)
+{
+	char process[PROCESS_SIZE];
+	struct finding_facts facts = {
+		.total = s->drops,
+		.since = "it was opened",
+		.process = judge_process(s, process),
+		.port = s->port,
+		.rcvbuf = s->rcvbuf,
+		.rmem_max = f->stack.rmem_max,
+		.truesize = s->truesize,
+	};
+	const struct reading *reading = facts_reader_of(&f->readers, s->inode);
+	const char *state = buffer_state(f, s);
+	char reader[READING_TOLD];
+
+	/* No buffer is large enough for a reader that stands still. */
+	if (state && !(reading && reading->stopped)) {
+		judge_buffer(f, out, s, about, state);
+		return;
+	}
+	add_rates(f, s, &facts);
+	if (reading)
+		reading_tell(reading, reader, &facts);
+	if (s->throttled) /* said already */
+		facts.reader_throttled_ns = 0;
+	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
+}
+
+static void judge_group(const struct facts *f, struct check_findings *out,
+			const struct facts_sock *s, const struct about *about)
+{
+	struct binds b = {.n = 0};
+
+	bind_sock(&b, f, s);
+	bind_text(&b, "group", *s->group ? s->group : "/");
+	bind_count(&b, "throttled", s->throttled);
+	bind_count(&b, "periods", s->periods);
+	bind_time(&b, "throttled_time", s->throttled_ns);
+	judge_state(out, f, "group-throttled", about, &b);
+}
+
+/* Behind at both moments, and not only by one packet of a small buffer. */
+static bool filling(const struct facts_sock *s)
+{
+	return s->rcvbuf && (double)s->queued > FULL_SHARE * (double)s->rcvbuf &&
+	       (double)s->queued_before > FULL_SHARE * (double)s->rcvbuf;
+}
+
+static void judge_sock(const struct facts *f, struct check_findings *out,
+		       const struct facts_sock *s)
+{
+	char subject[32];
+	const struct about about = {CHECK_SOCKET, subject, s->lost};
+	char process[PROCESS_SIZE];
+	struct finding_facts other = {
+		.total = s->drops,
+		.since = "it was opened",
+		.process = judge_process(s, process),
+		.port = s->port,
+		.page_bytes = f->stack.page_bytes,
+	};
+	enum stage stage = stage_of_drops(f);
+
+	snprintf(subject, sizeof(subject), "port %u", s->port);
+	if (s->throttled && (s->lost || filling(s)))
+		judge_group(f, out, s, &about);
+	if (s->lost && stage == STAGE_RCVBUF) {
+		judge_rcvbuf(f, out, s, &about);
+	} else if (s->lost) {
+		memcpy(other.udp_mem, f->stack.udp_mem, sizeof(other.udp_mem));
+		judge_loss(out, f, stage, &about, &other);
+	} else if (filling(s)) {
+		struct binds b = {.n = 0};
+
+		bind_sock(&b, f, s);
+		bind_time(&b, "window", f->window_ns);
+		judge_state(out, f, "rcvbuf-filling", &about, &b);
+	}
+}
+
+/* Losses of sockets that are not in the list: closed meanwhile, or too many. */
+static void judge_closed(const struct facts *f, struct check_findings *out)
+{
+	uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors"), listed = 0;
+	struct finding_facts facts = {.counter = "Udp:RcvbufErrors"};
+	struct about about = {.scope = CHECK_NAMESPACE};
+
+	for (unsigned i = 0; i < f->socks.n; i++)
+		listed += f->socks.at[i].lost;
+	/* The two are not read at one moment. */
+	if (f->port || f->pid || full <= listed + listed / 10)
+		return;
+	about.lost = full - listed;
+	judge_loss(out, f, STAGE_RCVBUF, &about, &facts);
+}
+
+void judge_socks(const struct facts *f, struct check_findings *out)
+{
+	for (unsigned i = 0; i < f->socks.n; i++)
+		judge_sock(f, out, &f->socks.at[i]);
+	judge_closed(f, out);
+	if (f->port && !f->socks.n && !f->socks.more) {
+		const uint64_t refused = moved(f, "Udp:NoPorts", "Udp6NoPorts");
+		struct about about = {CHECK_NAMESPACE, NULL, refused};
+		struct binds b = {.n = 0};
+
+		bind_count(&b, "port", f->port);
+		judge_state(out, f, "port-closed", &about, &b);
+	}
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "diagnosis/judge_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NEAR 0.8 /* of a limit: the next burst may reach it */
+
+static double share(uint64_t used, uint64_t limit)
+{
+	return limit ? (double)used / (double)limit : 0;
+}
+
+static void judge_conntrack(const struct facts *f, struct check_findings *out)
+{
+	const struct facts_stack *s = &f->stack;
+	uint64_t lost = s->after.conntrack_drops - s->before.conntrack_drops;
+	const struct about about = {CHECK_NAMESPACE, NULL, lost};
+	double used = share(s->conntrack, s->conntrack_max);
+	struct binds b = {.n = 0};
+
+	if (s->after.conntrack_drops < s->before.conntrack_drops || (!lost && used < NEAR))
+		return;
+	bind_loss(&b, f, "nf_conntrack drop", lost, s->after.conntrack_drops);
+	bind_percent(&b, "share", used);
+	bind_count(&b, "entries", s->conntrack);
+	bind_count(&b, "entries_max", s->conntrack_max);
+	bind_count(&b, "entries_wanted", s->conntrack_max * 2);
+	judge_state(out, f, lost ? "conntrack-full" : "conntrack-near", &about, &b);
+}
+
+static void judge_neighbours(const struct facts *f, struct check_findings *out, unsigned family)
+{
+	static const char *const counters[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"};
+	const struct facts_stack *s = &f->stack;
+	uint64_t lost = facts_moved(f, FACTS_HOST, counters[family]);
+	const struct about about = {CHECK_HOST, NULL, lost};
+	double used = share(s->neighbours[family], s->neighbours_max[family]);
+	struct binds b = {.n = 0};
+
+	if (!lost && used < NEAR)
+		return;
+	bind_loss(&b, f, counters[family], lost, facts_total(f, FACTS_HOST, counters[family]));
+	bind_percent(&b, "share", used);
+	bind_count(&b, "v", family == STACK_V4 ? 4 : 6);
+	bind_count(&b, "entries", s->neighbours[family]);
+	bind_count(&b, "entries_max", s->neighbours_max[family]);
+	bind_count(&b, "entries_wanted", s->neighbours_max[family] * 2);
+	judge_state(out, f, lost ? "neigh-full" : "neigh-near", &about, &b);
+}
+
+static void judge_fragments_made(const struct facts *f, struct check_findings *out, unsigned family)
+{
+	static const char *const counters[] = {"Ip:FragCreates", "Ip6FragCreates"};
+	const struct about about = {.scope = CHECK_NAMESPACE};
+	uint64_t made = facts_moved(f, FACTS_HERE, counters[family]);
+	struct binds b = {.n = 0};
+
+	bind_loss(&b, f, counters[family], made, facts_total(f, FACTS_HERE, counters[family]));
+	if (made)
+		judge_state(out, f, "frag-leaving", &about, &b);
+}
+
+static void judge_fragments(const struct facts *f, struct check_findings *out, unsigned family)
+{
+	static const char *const counters[] = {"Ip:ReasmReqds", "Ip6ReasmReqds"};
+	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
+					      "net/ipv6/ip6frag_high_thresh"};
+	const struct facts_stack *s = &f->stack;
+	const struct about about = {.scope = CHECK_NAMESPACE};
+	uint64_t came = facts_moved(f, FACTS_HERE, counters[family]);
+	double used = share(s->frag_memory[family], s->frag_high[family]);
+	struct binds b = {.n = 0};
+
+	bind_loss(&b, f, counters[family], came, facts_total(f, FACTS_HERE, counters[family]));
+	if (came)
+		judge_state(out, f, "frag-arriving", &about, &b);
+	judge_fragments_made(f, out, family);
+	if (used < NEAR)
+		return;
+	bind_percent(&b, "share", used);
+	bind_text(&b, "frag_sysctl", sysctls[family]);
+	bind_count(&b, "frag_memory", s->frag_memory[family]);
+	bind_count(&b, "frag_high", s->frag_high[family]);
+	bind_count(&b, "frag_wanted", s->frag_high[family] * 2);
+	judge_state(out, f, "frag-memory", &about, &b);
+}
+
+static void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
+{
+	char text[72];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
+		 mem[1] * factor, mem[2] * factor);
+	bind_text(b, name, text);
+}
+
+static void judge_udp_mem(const struct facts *f, struct check_findings *out)
+{
+	const struct facts_stack *s = &f->stack;
+	const struct about about = {.scope = CHECK_HOST};
+	double used = share(s->udp_pages, s->udp_mem[2]);
+	struct binds b = {.n = 0};
+
+	if (used < NEAR)
+		return;
+	bind_percent(&b, "share", used);
+	bind_count(&b, "udp_pages", s->udp_pages);
+	bind_udp_mem(&b, "udp_mem", s->udp_mem, 1);
+	bind_udp_mem(&b, "udp_mem_wanted", s->udp_mem, 2);
+	judge_state(out, f, "udp-mem-near", &about, &b);
+}
+
+/* What user space judges, and was too slow for. */
+static void judge_upcalls(const struct facts *f, struct check_findings *out)
+{
+	const struct stack_sample *b = &f->stack.before, *a = &f->stack.after;
+	const struct {
+		const char *id, *counter;
+		uint64_t before, after;
+	} rows[] = {
+		{"nfqueue", "nfnetlink_queue dropped", b->nfqueue_drops, a->nfqueue_drops},
+		{"ovs-upcall", "datapath lost", b->ovs_lost, a->ovs_lost},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct about about = {.scope = CHECK_NAMESPACE};
+		struct binds binds = {.n = 0};
+
+		/* A queue or datapath that is gone takes its count with it. */
+		if (rows[i].after <= rows[i].before)
+			continue;
+		about.lost = rows[i].after - rows[i].before;
+		bind_loss(&binds, f, rows[i].counter, about.lost, rows[i].after);
+		judge_state(out, f, rows[i].id, &about, &binds);
+	}
+}
+
+/* Names of the owners, each once. */
+static void bind_owners(struct binds *b, const struct facts_owner *owner, unsigned n)
+{
+	char text[96] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < n && i < FACTS_TAPS && at < sizeof(text); i++) {
+		bool again = false;
+
+		for (unsigned j = 0; j < i; j++)
+			again |= owner[j].pid == owner[i].pid;
+		if (owner[i].pid && !again)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%d)",
+					       at ? ", " : "", owner[i].process, (int)owner[i].pid);
+	}
+	bind_text(b, "processes", text);
+}
+
+static void judge_taps(const struct facts *f, struct check_findings *out)
+{
+	const struct about about = {.scope = CHECK_NAMESPACE};
+	struct binds taps = {.n = 0}, raws = {.n = 0};
+
+	if (f->taps.taps) {
+		bind_count(&taps, "taps", f->taps.taps);
+		bind_owners(&taps, f->taps.tap, f->taps.taps);
+		judge_state(out, f, "taps", &about, &taps);
+	}
+	if (f->taps.raws) {
+		bind_count(&raws, "raws", f->taps.raws);
+		bind_owners(&raws, f->taps.raw, f->taps.raws);
+		judge_state(out, f, "raw-sockets", &about, &raws);
+	}
+}
+
+/* What a queue behind the socket loses is counted at the socket, too. */
+static bool lost_behind_sockets(const struct facts *f)
+{
+	for (unsigned i = 0; i < f->n_links; i++) {
+		const struct link_loss *largest;
+		char name[COUNTER_NAME_LEN];
+
+		snprintf(name, sizeof(name), "%s:qdisc:drops", f->link[i].dev.ifname);
+		if (facts_moved(f, FACTS_HERE, name) ||
+		    facts_link_lost(&f->link[i], NIC_SEND, &largest))
+			return true;
+	}
+	return judge_softnet(f, "dropped", false);
+}
+
+/* A socket whose send buffer the host made small, and what would let it be larger. */
+static void bind_small_sndbuf(struct binds *b, const struct facts *f)
+{
+	const struct facts_stack *s = &f->stack;
+
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		const struct facts_sock *sock = &f->socks.at[i];
+		bool usual = sock->sndbuf == s->wmem_default && s->wmem_default < KERNEL_MEM;
+		bool capped = sock->sndbuf == 2 * s->wmem_max && 4 * s->wmem_max <= MEM_SANE;
+		uint64_t now = usual ? s->wmem_default : s->wmem_max;
+		char process[PROCESS_SIZE];
+
+		if (!sock->sndbuf || (!usual && !capped))
+			continue;
+		bind_text(b, "process", judge_process(sock, process));
+		bind_count(b, "sndbuf", sock->sndbuf);
+		bind_text(b, "wmem", usual ? "wmem_default" : "wmem_max");
+		bind_count(b, "wmem_now", now);
+		bind_count(b, "wmem_wanted", judge_larger_mem(now));
+		return;
+	}
+}
+
+static void judge_senders(const struct facts *f, struct check_findings *out)
+{
+	static const char *const counters[] = {"Udp:SndbufErrors", "Udp6SndbufErrors"};
+	const struct about about = {.scope = CHECK_NAMESPACE};
+
+	for (unsigned i = 0; i < 2 && !lost_behind_sockets(f); i++) {
+		uint64_t failed = facts_moved(f, FACTS_HERE, counters[i]);
+		struct binds b = {.n = 0};
+
+		if (!failed)
+			continue;
+		bind_loss(&b, f, counters[i], failed, facts_total(f, FACTS_HERE, counters[i]));
+		bind_small_sndbuf(&b, f);
+		judge_state(out, f, "sndbuf", &about, &b);
+	}
+}
+
+static void judge_self(const struct facts *f, struct check_findings *out)
+{
+	const struct about about = {.scope = CHECK_HOST};
+	struct binds b = {.n = 0};
+
+	bind_text(&b, "missing", f->self.missing_caps);
+	if (!f->self.btf)
+		judge_state(out, f, "own-btf", &about, &b);
+	if (*f->self.missing_caps)
+		judge_state(out, f, "own-capabilities", &about, &b);
+}
+
+void judge_stack(const struct facts *f, struct check_findings *out)
+{
+	judge_conntrack(f, out);
+	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
+		judge_neighbours(f, out, family);
+		judge_fragments(f, out, family);
+	}
+	judge_udp_mem(f, out);
+	judge_upcalls(f, out);
+	judge_senders(f, out);
+	judge_taps(f, out);
+	judge_self(f, out);
+}

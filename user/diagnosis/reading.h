@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Why a socket was full: what its reader did while packets were lost, and how full the queue was.
+ *
+ * Sources: /proc/PID/task/TID/schedstat (proc_pid_schedstat(): time on a CPU, and time runnable
+ * without one), stat, wchan and syscall of the same, cpu.stat of the cgroups above it, and
+ * SK_MEMINFO of the socket by sock_diag. All are samples.
+ *
+ * The kernel could tell it without samples, at sched_switch and sched_wakeup; but these come for
+ * every task of the host, some 100,000 times a second on a busy one, loss or not. Here an interval
+ * costs some microseconds for each thread, and a sample between as much for each socket that loses
+ * packets.
+ *
+ *	readings_open() .. readings_begin()
+ *	every 100 ms or so: readings_sample()
+ *	at the end of an interval: readings_note() for each socket that lost packets in it, then
+ *	readings_interval()
+ */
+#ifndef PKTLEDGER_DIAGNOSIS_READING_H
+#define PKTLEDGER_DIAGNOSIS_READING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drops/owners.h"
+
+/* Known at a time; the one that has lost nothing for longest gives way. */
+#define READING_SOCKETS 64
+
+struct readings;
+
+/* Which socket; 0: not known. */
+struct reading_socket {
+	uint64_t inode;	 /* as for owners_socket() */
+	uint32_t netns;	 /* inode number */
+	uint16_t family; /* AF_INET, AF_INET6 */
+	uint16_t port;	 /* local, host order */
+	uint64_t cgroup;
+};
+
+/*
+ * The thread that reads: of those seen in a receiving call on this socket, else of all, the one
+ * that used or wanted a CPU the longest. Times are those of the intervals in which packets were
+ * lost.
+ */
+struct reading {
+	pid_t pid;
+	char process[16], thread[16]; /* names; the same in most processes */
+	unsigned threads;	      /* of the process */
+	unsigned holders;	      /* processes that have the socket; the others may read too */
+	bool seen; /* the thread was seen in a receiving call; else it is a guess if threads > 1 */
+
+	uint64_t window_ns;
+	uint64_t run_ns;	 /* on a CPU */
+	uint64_t wait_ns;	 /* runnable, without a CPU */
+	uint64_t sleep_ns;	 /* the rest */
+	uint64_t process_run_ns; /* of all threads */
+	uint64_t process_wait_ns;
+	uint64_t throttled_ns; /* CPU time that the quota of its cgroup withheld, all CPUs together
+				*/
+	bool stopped;	       /* by a signal or a debugger, in most samples */
+	char sleeps_in[48];    /* function of the kernel where it slept most often; "": unknown */
+
+	unsigned samples;     /* of the queue */
+	uint64_t queue_bytes; /* truesize waiting, mean over the samples */
+	uint64_t queue_max_bytes;
+	uint64_t rcvbuf; /* as getsockopt(SO_RCVBUF) tells it; 0: unknown */
+	uint64_t drops;	 /* of the socket (sk_drops) between the samples: a second book */
+
+	uint64_t lost;		  /* packets, as noted */
+	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
+};
+
+/* `owners` is borrowed; `root` as in owners_open(). */
+int readings_open(struct readings **r, struct owners *owners, const char *root, struct error *err);
+void readings_close(struct readings *r);
+
+/*
+ * Notes the state of the processes that have UDP sockets now, in the caller's namespace and in the
+ * `n` others, as far as there is room: so the first interval of a loss has a beginning, too. Calls
+ * owners_tick().
+ */
+void readings_begin(struct readings *r, const uint32_t *netns, unsigned n);
+
+/* A sample of the sockets that have lost packets lately. */
+void readings_sample(struct readings *r);
+
+/* The socket has lost so many packets in the interval that ends now. */
+void readings_note(struct readings *r, const struct reading_socket *s, uint64_t packets);
+
+/* Ends the interval. Calls owners_tick(). */
+void readings_interval(struct readings *r);
+
+/* -ENOENT: no process was found, or no interval had a beginning and an end. */
+int readings_get(const struct readings *r, uint64_t inode, struct reading *out);
+
+#endif

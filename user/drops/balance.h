@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The checkpoints of a flow's books: bpf/balance.bpf.c loaded, attached and read. Numbers only; the
+ * books are closed in monitor/flow_books.h. Needs sock:sock_recv_length, Linux 6.3.
+ *
+ *	balance_open() .. balance_begin() .. balance_tick() now and then .. balance_end()
+ */
+#ifndef PKTLEDGER_DROPS_BALANCE_H
+#define PKTLEDGER_DROPS_BALANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "balance_abi.h"
+#include "base/err.h"
+#include "drops/filter.h"
+#include "drops/ksym.h"
+#include "drops/reason.h"
+
+struct balance;
+
+/* How the application numbers its packets (--seq). */
+struct balance_numbering {
+	enum balance_numbers kind;
+	unsigned offset; /* of the number in the payload, bytes */
+	unsigned bytes;	 /* of the number, 1 .. 8 */
+	uint64_t step;
+};
+
+/*
+ * Counts of one moment, since the programs were attached. The books are those of the difference of
+ * two.
+ */
+struct balance_moment {
+	struct balance_tally sum;
+	uint64_t queued;	/* datagrams in sockets' queues */
+	uint64_t mixed;		/* packets in queues that hold others' too; in `queued` if ours */
+	uint64_t dying;		/* packets in queues of sockets that are being closed */
+	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+	bool moved;		/* not of one moment: counts changed at each of many looks */
+	uint64_t unjudged;	/* packets whose cause found no room, and causes of unsure side */
+	uint64_t filter_unread; /* packets that EXPR could not judge, see filter_unread() */
+};
+
+/* Of all streams together; only those in which two packets came in sequence. */
+struct balance_streams {
+	unsigned streams;
+	unsigned strangers;  /* streams, so far without two packets in sequence */
+	uint64_t seen;	     /* different numbers */
+	uint64_t missing;    /* numbers in between that never came */
+	uint64_t duplicates; /* packets with a number that was there */
+	uint64_t reordered;  /* packets that came after a higher number */
+	uint64_t stray;	     /* packets whose number belongs nowhere */
+	uint64_t restarts;
+};
+
+/* What the checkpoints cost, measured for a part of the time. */
+struct balance_cost {
+	uint64_t runs, run_ns; /* of all programs, while it was measured */
+	uint64_t measured_ns;
+	uint64_t recursion_misses; /* of all time */
+};
+
+/* Kinds of links that are no edge of the host, in the order of struct balance_config. */
+extern const char *const balance_kinds[BALANCE_KINDS];
+
+/*
+ * Loads. `f` must match UDP only as far as the books are concerned: other packets are passed over.
+ * STATUS_UNABLE: kernel or capability. `f`, `r` and `k` are borrowed until balance_close().
+ */
+int balance_open(struct balance **b, const struct filter *f,
+		 const struct balance_numbering *numbering, const struct reasons *r,
+		 const struct ksyms *k, struct error *err);
+
+/*
+ * Attaches, looks for what lies unread in sockets, and chooses the moment at which the books begin.
+ * Takes some ms, 250 where the flow goes on.
+ */
+int balance_begin(struct balance *b, struct balance_moment *m, struct error *err);
+
+/* To be called at least each second: judges new causes, measures the cost. 0 or -errno. */
+int balance_tick(struct balance *b);
+
+/*
+ * Chooses the moment at which the books end: a moment at which nothing of the flow was under way
+ * between two checkpoints, if there is one. A flow that has ended is waited for until nothing came
+ * for 200 ms and all is where it belongs, one that goes on is looked at many times. Takes
+ * `settle_ns` at most. `begin`: from balance_begin().
+ */
+int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t settle_ns,
+		struct balance_moment *m, struct error *err);
+
+/* Numbers of the streams so far. 0 or -errno. */
+int balance_read_streams(const struct balance *b, struct balance_streams *s);
+
+void balance_read_cost(const struct balance *b, struct balance_cost *c);
+
+/* Detaches and frees. NULL is allowed. */
+void balance_close(struct balance *b);
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/proc.h"
+
+#define FILEID_KERNFS 0xfe /* include/linux/exportfs.h */
+#define WALK_DEPTH    24
+#define WALK_MOST     10000 /* directories */
+
+/* Mount points of version 2: of its own, or beside version 1. */
+static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
+
+/* The directory of version 2 (`real`), else one that stands for it in a test. -1: none. */
+static int open_mount(int root, bool *real)
+{
+	int found = -1;
+
+	*real = false;
+
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		int fd = openat(root, mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs fs;
+
+		if (fd < 0)
+			continue;
+		if (found >= 0)
+			close(found);
+		found = fd;
+		*real = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
+		if (*real)
+			break;
+	}
+	return found;
+}
+
+/* The path of `fd` below that of `mount`. */
+static int path_below(int mount, int fd, char *buf, size_t size)
+{
+	char top[PATH_MAX], path[PATH_MAX];
+	int n = proc_link(AT_FDCWD, top, sizeof(top), "/proc/self/fd/%d", mount);
+	int len = proc_link(AT_FDCWD, path, sizeof(path), "/proc/self/fd/%d", fd);
+
+	if (n < 0 || len < n || strncmp(top, path, (size_t)n))
+		return -ENOENT;
+	snprintf(buf, size, "%s", len == n ? "/" : path + n);
+	return 0;
+}
+
+static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
+{
+	_Alignas(struct file_handle) char space[sizeof(struct file_handle) + sizeof(id)];
+	struct file_handle *handle = (struct file_handle *)space;
+	int fd, ret;
+
+	handle->handle_bytes = sizeof(id);
+	handle->handle_type = FILEID_KERNFS;
+	memcpy(handle->f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = path_below(mount, fd, buf, size);
+	close(fd);
+	return ret;
+}
+
+struct walk {
+	uint64_t id;
+	unsigned left;
+	char *buf;
+	size_t size;
+};
+
+/* `at`: where in the buffer the path of `fd` ends. Takes `fd`. */
+static int walk(struct walk *w, int fd, size_t at, unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	int ret = -ENOENT;
+	struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return -errno;
+	}
+	while (ret == -ENOENT && (e = readdir(dir))) {
+		size_t len = strlen(e->d_name);
+		int sub;
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.' || at + len + 2 > w->size)
+			continue;
+		if (!w->left--)
+			ret = -E2BIG;
+		snprintf(w->buf + at, w->size - at, "/%s", e->d_name);
+		if (ret == -ENOENT && e->d_ino == w->id)
+			ret = 0;
+		if (ret == -ENOENT && depth < WALK_DEPTH) {
+			sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (sub >= 0)
+				ret = walk(w, sub, at + len + 1, depth + 1);
+		}
+	}
+	closedir(dir);
+	return ret;
+}
+
+int cgroup_path(int root, uint64_t id, char *buf, size_t size)
+{
+	bool real;
+	int mount = open_mount(root, &real);
+	int ret = -EPERM;
+
+	if (mount < 0)
+		return -ENOENT;
+	if (real)
+		ret = path_by_handle(mount, id, buf, size);
+	if (ret == -EPERM)
+		return walk(&(struct walk){id, WALK_MOST, buf, size}, mount, 0, 0);
+	close(mount);
+	return ret == -ESTALE ? -ENOENT : ret;
+}
+
+/* A line "4:memory:/path": version 2 has no controllers. */
+struct line {
+	char *controllers, *path;
+};
+
+static bool next_line(char **text, struct line *l)
+{
+	char *line;
+
+	while ((line = strsep(text, "\n"))) {
+		l->controllers = strchr(line, ':');
+		l->path = l->controllers ? strchr(l->controllers + 1, ':') : NULL;
+		if (!l->path)
+			continue;
+		l->controllers++;
+		*l->path++ = '\0';
+		return true;
+	}
+	return false;
+}
+
+static bool is_directory(int dir, const char *path)
+{
+	struct stat st;
+
+	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
+}
+
+bool cgroup_exists(int root, const char *path)
+{
+	int fd = openat(root, mounts[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char below[PATH_MAX];
+	const struct dirent *e;
+	bool found;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return true;
+	}
+	path += strspn(path, "/");
+	found = !*path || is_directory(fd, path);
+	while (!found && (e = readdir(dir))) { /* a hierarchy each */
+		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
+		found = *e->d_name != '.' && is_directory(fd, below);
+	}
+	closedir(dir);
+	return found;
+}
+
+int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
+{
+	char text[8192], *rest = text;
+	const char *best = NULL;
+	struct line l;
+	int n = proc_read(root, text, sizeof(text), "proc/%d/cgroup", pid);
+
+	if (n < 0)
+		return n;
+	while (next_line(&rest, &l)) {
+		if (!best || strlen(l.path) > strlen(best))
+			best = l.path;
+		if (!*l.controllers && strcmp(l.path, "/")) {
+			best = l.path;
+			break;
+		}
+	}
+	if (!best)
+		return -ENOENT;
+	snprintf(buf, size, "%s", best);
+	return 0;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (; *list; list += strcspn(list, ","), list += *list == ',') {
+		if (strcspn(list, ",") == n && !strncmp(list, word, n))
+			return true;
+	}
+	return false;
+}
+
+/* The value behind `name` and a blank at the beginning of a line. */
+static bool value_of(const char *text, const char *name, uint64_t *value)
+{
+	const char *p = strstr(text, name);
+
+	if (!p || (p != text && p[-1] != '\n') || p[strlen(name)] != ' ')
+		return false;
+	*value = strtoull(p + strlen(name), NULL, 10);
+	return true;
+}
+
+/* `dir`: of the hierarchy; `path` is cut level by level. */
+static unsigned read_levels(int root, const char *dir, char *path, const char *name, unsigned scale,
+			    uint64_t *ns, unsigned max)
+{
+	char text[1024];
+	unsigned n = 0;
+
+	while (n < max && *path && strcmp(path, "/")) {
+		if (proc_read(root, text, sizeof(text), "%s%s/cpu.stat", dir, path) < 0 ||
+		    !value_of(text, name, &ns[n]))
+			break;
+		ns[n++] *= scale;
+		*strrchr(path, '/') = '\0';
+	}
+	return n;
+}
+
+unsigned cgroup_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
+{
+	char text[8192], dir[128], *rest = text;
+	struct line l;
+	unsigned n = 0;
+
+	if (proc_read(root, text, sizeof(text), "proc/%d/cgroup", pid) < 0)
+		return 0;
+	while (!n && next_line(&rest, &l)) {
+		if (!*l.controllers) {
+			for (unsigned i = 0; !n && i < sizeof(mounts) / sizeof(mounts[0]); i++)
+				n = read_levels(root, mounts[i], l.path, "throttled_usec", 1000, ns,
+						max);
+		} else if (has_word(l.controllers, "cpu")) {
+			snprintf(dir, sizeof(dir), "sys/fs/cgroup/%s", l.controllers);
+			n = read_levels(root, dir, l.path, "throttled_time", 1, ns, max);
+		}
+	}
+	return n;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/container.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "drops/container_data.h"
+
+#define ID_DIGITS    64
+#define SHOWN_DIGITS 12 /* as `docker ps` and `crictl ps` */
+#define UUID_CHARS   36
+
+/* A component of the path, or a part of one. */
+struct part {
+	const char *p;
+	size_t n;
+};
+
+static bool part_is(struct part part, const char *s)
+{
+	return strlen(s) == part.n && !memcmp(part.p, s, part.n);
+}
+
+static bool all_hex(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!isxdigit((unsigned char)p[i]))
+			return false;
+	}
+	return true;
+}
+
+/* What lies between prefix and suffix; false if they are not there, or nothing is between. */
+static bool strip(struct part *part, const char *prefix, const char *suffix)
+{
+	size_t before = strlen(prefix), after = strlen(suffix);
+
+	if (part->n <= before + after || memcmp(part->p, prefix, before) ||
+	    memcmp(part->p + part->n - after, suffix, after))
+		return false;
+	part->p += before;
+	part->n -= before + after;
+	return true;
+}
+
+/* systemd-escape(1): a byte that a unit's name cannot have, and '-', is \xHH. */
+static void copy_unescaped(char *out, size_t size, struct part part)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < part.n && n + 1 < size; i++) {
+		unsigned byte = (unsigned char)part.p[i];
+
+		if (byte == '\\' && part.n - i >= 4 && part.p[i + 1] == 'x' &&
+		    all_hex(part.p + i + 2, 2)) {
+			sscanf(part.p + i + 2, "%2x", &byte);
+			i += 3;
+		}
+		out[n++] = (char)byte;
+	}
+	out[n] = '\0';
+}
+
+/* Whether the component names a container; `out` has it then, or none for a helper beside one. */
+static bool read_container(struct part parent, struct part component, struct container *out)
+{
+	for (unsigned i = 0; i < container_rows_n; i++) {
+		const struct container_row *row = &container_rows[i];
+		struct part inner = component;
+
+		if ((row->parent && !part_is(parent, row->parent)) ||
+		    !strip(&inner, row->prefix, row->suffix) ||
+		    (row->form == FORM_ID && (inner.n != ID_DIGITS || !all_hex(inner.p, inner.n))))
+			continue;
+		out->runtime = row->form == FORM_BESIDE ? NULL : row->runtime;
+		out->id[0] = '\0';
+		if (out->runtime)
+			copy_unescaped(out->id, sizeof(out->id), inner);
+		return true;
+	}
+	return false;
+}
+
+/* A UUID, with '_' for '-' in systemd's slices, or the hash of a static pod. */
+static bool read_uid(struct part part, char uid[CONTAINER_UID])
+{
+	if (part.n == 32 && all_hex(part.p, part.n)) {
+		snprintf(uid, CONTAINER_UID, "%.32s", part.p);
+		return true;
+	}
+	if (part.n != UUID_CHARS)
+		return false;
+	for (unsigned i = 0; i < UUID_CHARS; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash ? part.p[i] != '-' && part.p[i] != '_' : !all_hex(part.p + i, 1))
+			return false;
+	}
+	for (unsigned i = 0; i < UUID_CHARS; i++)
+		uid[i] = part.p[i] == '_' ? '-' : part.p[i];
+	uid[UUID_CHARS] = '\0';
+	return true;
+}
+
+/* "podUID", or "kubepods[-QOS]-podUID.slice" with systemd. A pod begins anew. */
+static bool read_pod(struct part component, struct container *out)
+{
+	const char *pod = memmem(component.p, component.n, "-pod", 4);
+	struct part uid = component;
+
+	if (strip(&uid, "", ".slice") && pod)
+		uid = (struct part){pod + 1, uid.n - (size_t)(pod + 1 - uid.p)};
+	if (!strip(&uid, "pod", "") || !read_uid(uid, out->uid))
+		return false;
+	out->runtime = NULL;
+	out->id[0] = '\0';
+	return true;
+}
+
+bool container_of_cgroup(const char *path, struct container *out)
+{
+	struct part parent = {"", 0}, component;
+	bool found = false;
+
+	memset(out, 0, sizeof(*out));
+	for (const char *p = path; *p; p += component.n) {
+		p += strspn(p, "/:");
+		component = (struct part){p, strcspn(p, "/:")};
+		if (read_pod(component, out) || read_container(parent, component, out))
+			found = true;
+		parent = component;
+	}
+	return found && (out->runtime || out->uid[0]);
+}
+
+char *container_text(const struct container *c, char *buf, unsigned size)
+{
+	size_t id = strlen(c->id);
+
+	if (!c->runtime)
+		buf[0] = '\0';
+	else if (c->pod[0] && c->name[0])
+		snprintf(buf, size, "%s/%s/%s", c->k8s_ns, c->pod, c->name);
+	else if (c->name[0])
+		snprintf(buf, size, "%s", c->name);
+	else
+		snprintf(buf, size, "%.*s",
+			 id == ID_DIGITS && all_hex(c->id, id) ? SHOWN_DIGITS : (int)id, c->id);
+	return buf;
+}
+
+char *container_pod_text(const struct container *c, char *buf, unsigned size)
+{
+	if (c->pod[0])
+		snprintf(buf, size, "%s/%s", c->k8s_ns, c->pod);
+	else if (c->uid[0])
+		snprintf(buf, size, "pod-%s", c->uid);
+	else
+		buf[0] = '\0';
+	return buf;
+}

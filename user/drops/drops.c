@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/drops.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "drops.skel.h"
+#include "drops_old.skel.h"
+#include "host/load.h"
+
+/* The observers of skbs, each with its second program (bpf/second.bpf.h). */
+struct observers {
+	struct bpf_program *kfree[2], *consume[2];
+};
+
+struct drops {
+	struct drops_bpf *skel;
+	bool paged;
+	int cpus;
+	struct trace_count *percpu;		/* scratch, one a CPU */
+	struct trace_tails *tails;		/* mapped; NULL: not yet */
+	struct bpf_link *kfree[2], *consume[2]; /* of the observers */
+};
+
+#define FRAGMENTS (1 << 16) /* datagrams under way, as many as IPv4 has ids for */
+
+static struct observers observers_of(const struct drops_bpf *s)
+{
+	return (struct observers){
+		{s->progs.kfree_skb, s->progs.kfree_skb_2nd},
+		{s->progs.consume_skb, s->progs.consume_skb_2nd},
+	};
+}
+
+/* Opens and loads the programs; `paged`: that read stamps in pages (bpf/paged.bpf.h). */
+static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
+{
+	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
+	bool consumes = cfg->consuming[0].end;
+	struct observers o;
+	int rc;
+
+	d->paged = paged;
+	d->skel = calloc(1, sizeof(*d->skel));
+	if (!d->skel)
+		return -ENOMEM;
+	rc = drops_bpf__create_skeleton(d->skel);
+	if (!rc)
+		rc = trace_open(d->skel->skeleton, paged ? NULL : drops_old_bpf__elf_bytes);
+	if (rc)
+		goto out;
+	memcpy((void *)&d->skel->rodata->cfg, cfg, sizeof(*cfg));
+	bpf_map__set_max_entries(d->skel->maps.fates, (__u32)pages);
+	bpf_map__set_max_entries(d->skel->maps.arrivals, (__u32)pages);
+	if (cfg->fragments)
+		bpf_map__set_max_entries(d->skel->maps.fragments, FRAGMENTS);
+	bpf_program__set_autoload(d->skel->progs.xdp_redirect_err, xdp);
+	bpf_program__set_autoload(d->skel->progs.xdp_devmap_xmit, xdp);
+	bpf_program__set_autoload(d->skel->progs.xdp_cpumap_enqueue, xdp);
+	o = observers_of(d->skel);
+	for (int i = 0; i < 2; i++)
+		bpf_program__set_autoload(o.consume[i], consumes);
+	rc = drops_bpf__load(d->skel);
+out:
+	if (rc) {
+		drops_bpf__destroy(d->skel);
+		d->skel = NULL;
+	}
+	return rc;
+}
+
+static int map_tails(struct drops *d, uint64_t base)
+{
+	void *at = mmap(NULL, sizeof(*d->tails), PROT_READ | PROT_WRITE, MAP_SHARED,
+			drops_tails_fd(d), 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	d->tails = at;
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		d->tails->at[i] = base;
+	return 0;
+}
+
+int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, struct error *err)
+{
+	struct drops *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	d->cpus = libbpf_num_possible_cpus();
+	d->percpu = calloc((size_t)d->cpus, sizeof(*d->percpu));
+	rc = d->percpu ? load(d, cfg, xdp, true) : -ENOMEM;
+	if (trace_load_again(rc)) /* Linux before 6.12 */
+		rc = load(d, cfg, xdp, false);
+	if (rc) {
+		drops_close(d);
+		return trace_load_error(err, rc);
+	}
+	rc = map_tails(d, cfg->base);
+	if (rc) {
+		drops_close(d);
+		return trace_load_error(err, rc);
+	}
+	*out = d;
+	return 0;
+}
+
+int drops_attach(struct drops *d, struct error *err)
+{
+	const struct observers o = observers_of(d->skel);
+	struct drops_bpf *s = d->skel;
+
+	/* in this order: the second is called behind the first */
+	for (int i = 0; i < 2; i++) {
+		d->kfree[i] = bpf_program__attach(o.kfree[i]);
+		if (!d->kfree[i])
+			return trace_load_error(err, -errno);
+		if (!bpf_program__autoload(o.consume[i]))
+			continue;
+		d->consume[i] = bpf_program__attach(o.consume[i]);
+		if (!d->consume[i])
+			return trace_load_error(err, -errno);
+	}
+	if (!bpf_program__autoload(s->progs.xdp_redirect_err))
+		return 0;
+	s->links.xdp_redirect_err = bpf_program__attach(s->progs.xdp_redirect_err);
+	return s->links.xdp_redirect_err ? 0 : trace_load_error(err, -errno);
+}
+
+int drops_fates_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.fates);
+}
+
+int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
+{
+	const struct bpf_map *const maps[] = {d->skel->maps.tails, d->skel->maps.fragments,
+					      d->skel->maps.fragment_counts};
+	int rc = 0;
+
+	for (unsigned i = 0; i < sizeof(maps) / sizeof(*maps) && !rc; i++) {
+		struct bpf_map *same =
+			bpf_object__find_map_by_name(checkpoints, bpf_map__name(maps[i]));
+
+		rc = same ? bpf_map__reuse_fd(same, bpf_map__fd(maps[i])) : -ENOENT;
+	}
+	return rc;
+}
+
+int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
+{
+	struct trace_fragments *each = calloc((size_t)d->cpus, sizeof(*each));
+	__u32 zero = 0;
+	int rc = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	if (!each)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.fragment_counts), &zero, each))
+		rc = -errno;
+	for (int i = 0; !rc && i < d->cpus; i++) {
+		sum->made += each[i].made;
+		sum->seen += each[i].seen;
+		sum->dropped += each[i].dropped;
+		sum->abandoned += each[i].abandoned;
+		sum->unmatched += each[i].unmatched;
+	}
+	free(each);
+	return rc;
+}
+
+int drops_tails_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.tails);
+}
+
+struct trace_tails *drops_tails(const struct drops *d)
+{
+	return d->tails;
+}
+
+int drops_cell_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.cell);
+}
+
+int drops_arrivals_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.arrivals);
+}
+
+bool drops_reads_pages(const struct drops *d)
+{
+	return d->paged;
+}
+
+int drops_batch_fd(const struct drops *d)
+{
+	return bpf_map__fd(d->skel->maps.batch);
+}
+
+int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err)
+{
+	struct drops_bpf *s = d->skel;
+
+	if (!bpf_program__autoload(s->progs.xdp_devmap_xmit))
+		return error_set(
+			err, STATUS_UNABLE, -ENOENT, "use another engine to send",
+			"this kernel has no tracepoint xdp:xdp_devmap_xmit: losses of live "
+			"frames at the device could not be seen");
+	s->bss->live_ifindex = ifindex;
+	s->bss->live_netns = netns;
+	s->links.xdp_devmap_xmit = bpf_program__attach(s->progs.xdp_devmap_xmit);
+	return s->links.xdp_devmap_xmit ? 0 : trace_load_error(err, -errno);
+}
+
+static int map_id(int fd, __u32 *id)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	*id = info.id;
+	return 0;
+}
+
+/* A tracepoint without which losses by redirects could not be seen. */
+static int follow(struct bpf_program *prog, struct bpf_link **link, struct error *err)
+{
+	if (!bpf_program__autoload(prog))
+		return error_set(err, STATUS_UNABLE, -ENOENT, NULL,
+				 "this kernel has no tracepoints for XDP redirects: losses there "
+				 "could not be seen");
+	*link = bpf_program__attach(prog);
+	return *link ? 0 : trace_load_error(err, -errno);
+}
+
+int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err)
+{
+	struct drops_bpf *s = d->skel;
+
+	if (r->cpumap_fd >= 0 && map_id(r->cpumap_fd, &s->bss->redirect_cpumap))
+		return trace_load_error(err, -errno);
+	s->bss->redirect_ifindex = r->ifindex;
+	s->bss->redirect_netns = r->netns;
+	s->bss->redirect_target = r->target;
+	if (r->cpumap_fd >= 0)
+		return follow(s->progs.xdp_cpumap_enqueue, &s->links.xdp_cpumap_enqueue, err);
+	return r->target ? follow(s->progs.xdp_devmap_xmit, &s->links.xdp_devmap_xmit, err) : 0;
+}
+
+void drops_expect_sink(struct drops *d)
+{
+	d->skel->bss->sink_takes = 1;
+}
+
+int drops_watch_xskmap(struct drops *d, int map_fd)
+{
+	return map_id(map_fd, &d->skel->bss->xsk_map_id);
+}
+
+void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
+{
+	__atomic_store_n(&d->tails->at[slot], number, __ATOMIC_RELEASE);
+}
+
+static int read_count(const struct drops *d, __u32 index, struct trace_count *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.counts), &index, d->percpu))
+		return -errno;
+	for (int i = 0; i < d->cpus; i++) {
+		sum->events += d->percpu[i].events;
+		sum->packets += d->percpu[i].packets;
+		sum->bytes += d->percpu[i].bytes;
+		sum->memory += d->percpu[i].memory;
+	}
+	return 0;
+}
+
+/* Indices given out so far: 1 .. the value returned - 1. */
+static __u32 causes_known(const struct drops *d)
+{
+	__u32 next = d->skel->data->cause_next;
+
+	return next < TRACE_CAUSE_DIFFERENCE ? next : TRACE_CAUSE_DIFFERENCE;
+}
+
+uint64_t drops_packets(const struct drops *d)
+{
+	struct trace_count c;
+	uint64_t packets = 0;
+
+	for (__u32 i = 1; i < causes_known(d); i++) {
+		read_count(d, i, &c);
+		packets += c.packets;
+	}
+	return packets;
+}
+
+int drops_read(const struct drops *d, struct drops_cause *out, int max)
+{
+	int fd = bpf_map__fd(d->skel->maps.causes), n = 0;
+	struct trace_cause key, *prev = NULL;
+	__u32 index;
+
+	while (n < max && !bpf_map_get_next_key(fd, prev, &key)) {
+		prev = &key;
+		if (bpf_map_lookup_elem(fd, &key, &index) || index >= TRACE_CAUSES)
+			continue;
+		out[n].cause = key;
+		out[n].index = (uint8_t)index;
+		read_count(d, index, &out[n].count);
+		n++;
+	}
+	if (d->skel->data->cause_next > TRACE_CAUSE_DIFFERENCE && n < max) {
+		memset(&out[n].cause, 0, sizeof(out[n].cause));
+		out[n].index = TRACE_CAUSE_FULL;
+		read_count(d, TRACE_CAUSE_FULL, &out[n++].count);
+	}
+	return n;
+}
+
+static uint64_t misses_of(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int fd = bpf_program__fd(prog);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return 0;
+	return info.recursion_misses;
+}
+
+/* By a second program, because it was running when they ended. */
+static int read_taken(const struct drops *d, uint64_t *taken)
+{
+	struct trace_begun *each = calloc((size_t)d->cpus, sizeof(*each));
+	__u32 zero = 0;
+	int rc = each ? 0 : -ENOMEM;
+
+	*taken = 0;
+	if (!rc && bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.begun), &zero, each))
+		rc = -errno;
+	for (int i = 0; !rc && i < d->cpus; i++)
+		*taken += each[i].taken;
+	free(each);
+	return rc;
+}
+
+/* What an observer missed is no loss where its second program took it. */
+static int read_misses(const struct drops *d, uint64_t *misses)
+{
+	const struct observers o = observers_of(d->skel);
+	uint64_t missed = misses_of(o.kfree[0]) + misses_of(o.consume[0]), taken;
+	int rc = read_taken(d, &taken);
+
+	*misses = (missed > taken ? missed - taken : 0) +
+		  misses_of(d->skel->progs.xdp_redirect_err) +
+		  misses_of(d->skel->progs.xdp_devmap_xmit) +
+		  misses_of(d->skel->progs.xdp_cpumap_enqueue);
+	return rc;
+}
+
+int drops_read_losses(const struct drops *d, struct drops_losses *l)
+{
+	struct trace_loss *each = calloc((size_t)d->cpus, sizeof(*each));
+	__u32 zero = 0;
+	int rc = 0;
+
+	memset(l, 0, sizeof(*l));
+	if (!each)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.losses), &zero, each))
+		rc = -errno;
+	for (int i = 0; !rc && i < d->cpus; i++) {
+		l->bpf.causes_full += each[i].causes_full;
+		l->bpf.stamp_unreadable += each[i].stamp_unreadable;
+		l->bpf.foreign += each[i].foreign;
+		l->bpf.late += each[i].late;
+		l->bpf.cell_empty += each[i].cell_empty;
+		l->bpf.gso_split += each[i].gso_split;
+	}
+	free(each);
+	return rc ? rc : read_misses(d, &l->recursion_misses);
+}
+
+/* The socket iterator shows the sockets of the namespace in which it is read. */
+int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
+		      struct error *err)
+{
+	struct bpf_link *link = bpf_program__attach_iter(d->skel->progs.unread, NULL);
+	int fd, saved, rc = 0;
+	char none[64];
+
+	if (!link)
+		return error_set(err, STATUS_FAILED, -errno, NULL,
+				 "cannot look into the socket's queue: %s", strerror(errno));
+	d->skel->bss->unread_packets = 0;
+	d->skel->bss->unread_settles = closing;
+	saved = netns_push(ns);
+	fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		rc = fd;
+	while (!rc && read(fd, none, sizeof(none)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	if (saved >= 0)
+		netns_pop(saved);
+	bpf_link__destroy(link);
+	*packets = d->skel->bss->unread_packets;
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
+			      "cannot look into the socket's queue: %s", strerror(-rc))
+		  : 0;
+}
+
+void drops_close(struct drops *d)
+{
+	if (!d)
+		return;
+	if (d->tails)
+		munmap(d->tails, sizeof(*d->tails));
+	for (int i = 0; i < 2; i++) {
+		bpf_link__destroy(d->kfree[i]);
+		bpf_link__destroy(d->consume[i]);
+	}
+	drops_bpf__destroy(d->skel);
+	free(d->percpu);
+	free(d);
+}

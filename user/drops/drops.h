@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The tracer: loads and attaches the observers of drops.bpf.c, and reads what they counted. Raw
+ * causes only; drops/stagemap.h says what they mean.
+ */
+#ifndef PKTLEDGER_DROPS_DROPS_H
+#define PKTLEDGER_DROPS_DROPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/netns.h"
+#include "trace_abi.h"
+
+struct drops;
+struct bpf_object;
+
+struct drops_losses {
+	struct trace_loss bpf;
+	uint64_t recursion_misses; /* events while our programs ran on that CPU: nobody saw them */
+};
+
+/* A cause as counted on all CPUs. */
+struct drops_cause {
+	struct trace_cause cause;
+	struct trace_count count;
+	uint8_t index; /* as in the fates; TRACE_CAUSE_FULL has no key of its own */
+};
+
+/*
+ * Loads the programs for the numbers in `cfg` (copied); consume_skb is followed if that names
+ * places. `xdp`: follow xdp_redirect_err and xdp_devmap_xmit too. STATUS_UNABLE where the kernel
+ * or a capability does not allow it.
+ */
+int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struct error *err);
+
+/* From here on drops are seen. */
+int drops_attach(struct drops *d, struct error *err);
+
+int drops_fates_fd(const struct drops *d);
+
+/*
+ * Gives programs that are checkpoints, and not loaded yet, the maps of the window and of fragments;
+ * the latter are of use only if cfg.fragments is set. 0 or -errno.
+ */
+int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
+int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
+
+int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
+
+/* The map `tails`, for reuse by all programs that find bytes of numbers. */
+int drops_tails_fd(const struct drops *d);
+struct trace_tails *drops_tails(const struct drops *d); /* its element, mapped */
+
+int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
+int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
+
+/* Whether stamps are read wherever an skb keeps them (bpf/paged.bpf.h), or in its linear part only.
+ */
+bool drops_reads_pages(const struct drops *d);
+
+/*
+ * From here on live frames that the device `ifindex` of the namespace `netns` (inode number) does
+ * not take are settled; their words are in the map of drops_batch_fd().
+ */
+int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err);
+
+struct drops_redirects {
+	unsigned ifindex; /* where the program runs */
+	uint32_t netns;	  /* inode number */
+	unsigned target;  /* the device in its devmap; 0: none */
+	int cpumap_fd;	  /* -1: none */
+};
+
+/*
+ * From here on packets are settled that a program of a fault redirects in vain: to no device, to
+ * one that refuses, to a CPU whose queue is full. Their words are in the maps of drops_cell_fd()
+ * and drops_batch_fd().
+ */
+int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err);
+
+/* sink.bpf.c ends packets as delivered: what the kernel then frees as dropped is no loss. */
+void drops_expect_sink(struct drops *d);
+
+/* Redirects into this XSKMAP are the flow's. */
+int drops_watch_xskmap(struct drops *d, int map_fd);
+
+/* Numbers below have left the window of the stream: for all programs that share the map. */
+void drops_set_tail(struct drops *d, unsigned slot, uint64_t number);
+
+/* Weighted packets of all causes so far; cheap enough for every interval. */
+uint64_t drops_packets(const struct drops *d);
+
+/* All causes with their counts. Returns how many were written (at most `max`) or -errno. */
+int drops_read(const struct drops *d, struct drops_cause *out, int max);
+
+int drops_read_losses(const struct drops *d, struct drops_losses *l);
+
+/*
+ * Walks over the receive queues of the UDP sockets on the flow's port in `ns`, when nobody sends or
+ * reads any more. `closing`: the socket will be closed next, so what lies there is settled as
+ * lost. *packets: how many were found.
+ */
+int drops_walk_unread(struct drops *d, const struct netns *ns, bool closing, uint64_t *packets,
+		      struct error *err);
+
+/* Detaches and unloads. Maps mapped by others stay until they are unmapped. */
+void drops_close(struct drops *d);
+
+#endif

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/fates.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "stamp.h"
+
+#define EIGHT	    8
+#define DELIVERED_8 0x0101010101010101ULL /* what sinks write for each */
+
+/* Bases to choose from: a stream's numbers must not run over their 48 bits. */
+#define BASES	   ((uint16_t)((STAMP_NUMBER_MASK - STAMP_SPAN) >> 32))
+#define STREAMS	   (UINT16_MAX - TRACE_STREAMS)
+#define WINDOW_MAX (1ULL << 40)
+
+const char *fate_name(enum fate fate)
+{
+	static const char *const names[] = {"unaccounted", "delivered", "dropped", "refused",
+					    "gap"};
+
+	return names[fate];
+}
+
+uint64_t fates_window(uint64_t count)
+{
+	uint64_t window = TRACE_PAGE_SIZE;
+
+	while (window < count)
+		window *= 2;
+	return window;
+}
+
+int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error *err)
+{
+	uint16_t random[2];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return error_set(err, STATUS_FAILED, -errno, NULL, "no random numbers: %s",
+				 strerror(errno));
+	fates_init_given(f, &(struct fates_numbers){
+				    .streams = streams,
+				    .window = window,
+				    /* 0 is kept free: a word of 0 means "no number" to observers */
+				    .stream0 = (uint16_t)(1 + random[0] % STREAMS),
+				    .base = (uint64_t)(random[1] % BASES + 1) << 32,
+			    });
+	return 0;
+}
+
+void fates_init_given(struct fates *f, const struct fates_numbers *numbers)
+{
+	memset(f, 0, sizeof(*f));
+	f->streams = numbers->streams;
+	f->window = numbers->window;
+	f->stream0 = numbers->stream0;
+	f->base = numbers->base;
+	for (unsigned i = 0; i < TRACE_STREAMS; i++)
+		f->tail[i] = f->base;
+	f->bytes = f->streams * f->window;
+}
+
+bool fates_numbers_valid(const struct fates_numbers *n)
+{
+	return n->streams && n->streams <= TRACE_STREAMS && n->stream0 && n->stream0 <= STREAMS &&
+	       n->base && !(n->base & UINT32_MAX) && n->base >> 32 <= BASES &&
+	       n->window >= TRACE_PAGE_SIZE && n->window <= WINDOW_MAX &&
+	       !(n->window & (n->window - 1));
+}
+
+static int map_bytes(uint8_t **at, size_t bytes, int fd)
+{
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*at = p;
+	return 0;
+}
+
+int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err)
+{
+	int rc;
+
+	rc = map_bytes(&f->cause, f->bytes, fates_fd);
+	if (!rc)
+		rc = map_bytes(&f->seen, f->bytes, seen_fd);
+	if (!rc)
+		rc = map_bytes(&f->arrivals, f->bytes, arrivals_fd);
+	if (!rc)
+		rc = map_bytes(&f->failed, f->bytes, -1);
+	if (!rc)
+		return 0;
+	fates_unmap(f);
+	return error_set(err, STATUS_FAILED, rc, "a smaller --count needs less",
+			 "cannot map 4 x %zu bytes for the fates: %s", f->bytes, strerror(-rc));
+}
+
+void fates_unmap(struct fates *f)
+{
+	uint8_t **part[] = {&f->cause, &f->seen, &f->arrivals, &f->failed};
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (*part[i])
+			munmap(*part[i], f->bytes);
+		*part[i] = NULL;
+	}
+}
+
+/* A number that was left out has no fate; if it has one, nobody sent that packet. */
+static bool is_gap(const struct fates *f, size_t i)
+{
+	return f->failed[i] == TX_ERRNO_GAP;
+}
+
+/* Delivered stands before any drop; a failed send that an observer saw was a packet after all. */
+static enum fate fate_of(const struct fates *f, size_t i, const uint8_t *ignored)
+{
+	if (is_gap(f, i))
+		return FATE_GAP;
+	if (f->arrivals[i])
+		return FATE_DELIVERED;
+	if (!ignored[f->cause[i]] && f->cause[i])
+		return FATE_DROPPED;
+	return f->failed[i] && !f->seen[i] && !f->cause[i] ? FATE_REFUSED : FATE_OPEN;
+}
+
+static uint8_t detail_of(const struct fates *f, size_t i, enum fate fate)
+{
+	switch (fate) {
+	case FATE_DROPPED:
+		return f->cause[i];
+	case FATE_REFUSED:
+		return f->failed[i];
+	case FATE_OPEN:
+		return f->seen[i];
+	default:
+		return 0;
+	}
+}
+
+static void tally_one(struct fate_tally *t, const struct fates *f, uint16_t slot, uint64_t n,
+		      size_t i, enum fate fate)
+{
+	struct fate_cause *c = &t->cause[slot][f->cause[i]];
+
+	t->attempted += fate != FATE_GAP;
+	t->missing[slot] += fate == FATE_DROPPED || fate == FATE_OPEN;
+	switch (fate) {
+	case FATE_GAP:
+		t->left_out++;
+		t->impossible += f->arrivals[i] || f->cause[i];
+		break;
+	case FATE_DELIVERED:
+		t->delivered++;
+		if (t->missing[slot])
+			gaps_note(&t->gaps, t->missing[slot]);
+		t->missing[slot] = 0;
+		break;
+	case FATE_DROPPED:
+		t->dropped++;
+		if (!c->packets++)
+			c->first = n;
+		c->last = n;
+		if (f->l3_bytes)
+			c->l3_bytes += f->l3_bytes(f->l3_arg, slot, n);
+		break;
+	case FATE_REFUSED:
+		t->refused++;
+		t->refused_by[f->failed[i]]++;
+		break;
+	case FATE_OPEN:
+		t->unaccounted++;
+		t->unaccounted_seen[f->seen[i] & SEEN_MASK]++;
+		t->unaccounted_on_init += !!(f->seen[i] & SEEN_ON_INIT);
+		break;
+	}
+}
+
+/* The bytes of EIGHT numbers; the index of the first is a multiple of it. */
+static uint64_t *eight(uint8_t *bytes, size_t i)
+{
+	return (uint64_t *)(bytes + i);
+}
+
+/* Eight numbers that were all delivered, as almost all are. */
+static bool all_delivered(const struct fates *f, size_t i)
+{
+	return *eight(f->arrivals, i) == DELIVERED_8 && !*eight(f->failed, i);
+}
+
+static void tally_eight(struct fate_tally *t, uint16_t slot)
+{
+	t->attempted += EIGHT;
+	t->delivered += EIGHT;
+	if (t->missing[slot])
+		gaps_note(&t->gaps, t->missing[slot]);
+	t->missing[slot] = 0;
+}
+
+struct fates_run {
+	const struct fates_visitor *visitor;
+	uint16_t slot;
+	uint64_t first; /* of the run, from 0 */
+	enum fate fate;
+	uint8_t detail;
+	bool begun;
+};
+
+static void end_run(const struct fates_run *run, uint64_t n)
+{
+	if (run->visitor && run->begun)
+		run->visitor->run(run->visitor->arg, run->slot, run->first, n - 1, run->fate,
+				  run->detail);
+}
+
+/* The numbers from n on have this fate: tells of the run before, if it is over. */
+static void visit(struct fates_run *run, uint64_t n, enum fate fate, uint8_t detail)
+{
+	if (run->begun && run->fate == fate && run->detail == detail)
+		return;
+	end_run(run, n);
+	*run = (struct fates_run){run->visitor, run->slot, n, fate, detail, true};
+}
+
+void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+			  uint8_t passed, uint8_t missed, uint8_t cause)
+{
+	for (uint64_t number = f->tail[slot]; number < upto; number++) {
+		size_t i = fates_index(f, slot, number);
+
+		if ((f->seen[i] & (passed | missed)) == passed &&
+		    fate_of(f, i, ignored) == FATE_OPEN)
+			f->cause[i] = cause;
+	}
+}
+
+void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+		struct fate_tally *t, const struct fates_visitor *visitor)
+{
+	struct fates_run run = {.visitor = visitor, .slot = slot};
+	uint64_t number = f->tail[slot];
+
+	if (upto <= number)
+		return;
+	while (number < upto) {
+		size_t i = fates_index(f, slot, number);
+		uint64_t n = number - f->base;
+		enum fate fate;
+
+		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i)) {
+			visit(&run, n, FATE_DELIVERED, 0);
+			tally_eight(t, slot);
+			*eight(f->arrivals, i) = *eight(f->cause, i) = *eight(f->seen, i) = 0;
+			number += EIGHT;
+			continue;
+		}
+		fate = fate_of(f, i, ignored);
+		visit(&run, n, fate, detail_of(f, i, fate));
+		tally_one(t, f, slot, n, i, fate);
+		f->arrivals[i] = f->cause[i] = f->seen[i] = f->failed[i] = 0;
+		number++;
+	}
+	end_run(&run, upto - f->base);
+	f->tail[slot] = upto;
+}
+
+uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
+			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
+			  const void *arg)
+{
+	uint64_t number = from < f->tail[slot] ? f->tail[slot] : from;
+
+	while (number < upto) {
+		size_t i = fates_index(f, slot, number);
+
+		if (!(i % EIGHT) && upto - number >= EIGHT && all_delivered(f, i))
+			number += EIGHT;
+		else if (fate_of(f, i, ignored) != FATE_OPEN || rests(arg, f->seen[i]))
+			number++;
+		else
+			break;
+	}
+	return number;
+}
+
+static bool is_known(const struct fates *f, size_t i)
+{
+	return f->arrivals[i] || f->cause[i] || f->seen[i];
+}
+
+uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most)
+{
+	uint64_t end = f->tail[slot] + f->window, highest = from;
+
+	if (end > from && end - from > most)
+		end = from + most;
+	for (uint64_t number = from; number < end;) {
+		size_t i = fates_index(f, slot, number);
+
+		if (!(i % EIGHT) && !*eight(f->arrivals, i) && !*eight(f->cause, i) &&
+		    !*eight(f->seen, i)) {
+			number += EIGHT;
+			continue;
+		}
+		if (is_known(f, i))
+			highest = number + 1;
+		number++;
+	}
+	return highest;
+}
+
+void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t)
+{
+	for (uint64_t number = next; number < f->tail[slot] + f->window;) {
+		size_t i = fates_index(f, slot, number);
+
+		if (!(i % EIGHT) && !*eight(f->arrivals, i) && !*eight(f->cause, i)) {
+			number += EIGHT;
+			continue;
+		}
+		t->impossible += f->arrivals[i] || f->cause[i];
+		number++;
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fate of every number, a byte each: the cause that ended it (written by BPF), its arrival
+ * (written by the receiver), how far it was seen (checkpoints), and whether the send call
+ * failed (sender). Folding turns a range of numbers into sums and empties it, so that endless
+ * runs need a window only.
+ */
+#ifndef PKTLEDGER_DROPS_FATES_H
+#define PKTLEDGER_DROPS_FATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "drops/arrivals.h"
+#include "trace_abi.h"
+
+/* Why the sending call closed a number, beside errno. */
+#define TX_ERRNO_LOST 255 /* sendmmsg() kept the error of a short call to itself */
+#define TX_ERRNO_GAP  254 /* left out on purpose: not attempted */
+
+struct fates {
+	uint64_t base, window; /* as in struct trace_config */
+	uint16_t stream0, streams;
+	uint8_t *cause; /* mapped from BPF; plain memory if there is no tracer */
+	uint8_t *seen;
+	uint8_t *arrivals;	      /* mapped from BPF where the receiver may be a program */
+	uint8_t *failed;	      /* errno of a send call that did not accept the number */
+	size_t bytes;		      /* of each of the four */
+	uint64_t tail[TRACE_STREAMS]; /* numbers below are folded */
+	/* L3 bytes of a number (from 0) where packets differ; NULL: all are alike. */
+	unsigned (*l3_bytes)(const void *arg, uint16_t slot, uint64_t number);
+	const void *l3_arg;
+};
+
+enum fate { FATE_OPEN, FATE_DELIVERED, FATE_DROPPED, FATE_REFUSED, FATE_GAP };
+
+/* "unaccounted", "delivered", "dropped", "refused", "gap". Static. */
+const char *fate_name(enum fate fate);
+
+/*
+ * Told of each run of numbers (from 0) with one fate and one detail while folding. `detail`:
+ * FATE_DROPPED: the cause; FATE_OPEN: `seen`; FATE_REFUSED: `failed`; else 0.
+ */
+struct fates_visitor {
+	void (*run)(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		    uint8_t detail);
+	void *arg;
+};
+
+/* What became of the numbers folded so far. */
+struct fate_tally {
+	uint64_t attempted, refused, delivered, dropped, unaccounted;
+	uint64_t impossible;			    /* a fate for a number never attempted */
+	uint64_t left_out;			    /* gaps on purpose: not attempted */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by last checkpoint; 0: none */
+	uint64_t unaccounted_on_init;		    /* last seen in the context of PID 1 */
+	struct gaps gaps;			    /* runs of numbers sent and not delivered */
+	uint64_t missing[TRACE_STREAMS];	    /* of them, the run that is still open */
+	uint64_t refused_by[256];		    /* by errno; TX_ERRNO_LOST: not told */
+	struct fate_cause {
+		uint64_t packets;
+		uint64_t first, last; /* numbers, from 0 */
+		uint64_t l3_bytes;    /* with fates.l3_bytes only */
+	} cause[TRACE_STREAMS][TRACE_CAUSES];
+};
+
+/* Which numbers those of a run are. */
+struct fates_numbers {
+	uint64_t base, window;
+	uint16_t stream0, streams;
+};
+
+/* Smallest window that holds `count` numbers of one stream. */
+uint64_t fates_window(uint64_t count);
+
+/*
+ * Draws stream0 and base at random, so that late packets of another run never match. `streams`
+ * and `window` as chosen; memory comes with fates_map().
+ */
+int fates_init(struct fates *f, uint16_t streams, uint64_t window, struct error *err);
+
+/* The same with numbers that somebody else has drawn. */
+void fates_init_given(struct fates *f, const struct fates_numbers *numbers);
+
+/* False: nobody draws such numbers; what comes from another host may be anything. */
+bool fates_numbers_valid(const struct fates_numbers *numbers);
+
+/* Maps the BPF maps `fates`, `seen` and `arrivals` (-1: plain memory) and the rest. */
+int fates_map(struct fates *f, int fates_fd, int seen_fd, int arrivals_fd, struct error *err);
+void fates_unmap(struct fates *f);
+
+static inline size_t fates_index(const struct fates *f, uint16_t slot, uint64_t number)
+{
+	return slot * f->window + (number & (f->window - 1));
+}
+
+/*
+ * Folds the numbers [tail, upto) of a stream into the tally and empties them. `ignored`: causes
+ * that end no packet (a byte each, TRACE_CAUSES of them). `visitor` may be NULL.
+ */
+void fates_fold(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+		struct fate_tally *t, const struct fates_visitor *visitor);
+
+/*
+ * Gives open numbers of [tail, upto) that passed one checkpoint and not the next, flags of `seen`,
+ * this cause: a difference, for places between which nothing else is.
+ */
+void fates_settle_between(struct fates *f, uint16_t slot, uint64_t upto, const uint8_t *ignored,
+			  uint8_t passed, uint8_t missed, uint8_t cause);
+
+/*
+ * The first number of [from, upto) that is not folded and has no fate, nor rests where none comes:
+ * `rests` is told its `seen`. `upto`: none. `ignored` as in fates_fold().
+ */
+uint64_t fates_first_open(const struct fates *f, uint16_t slot, uint64_t from, uint64_t upto,
+			  const uint8_t *ignored, bool (*rests)(const void *arg, uint8_t seen),
+			  const void *arg);
+
+/*
+ * The highest number + 1 from `from` on, among the `most` that follow and are in the window, of
+ * which anything is known; `from`: none.
+ */
+uint64_t fates_highest(const struct fates *f, uint16_t slot, uint64_t from, uint64_t most);
+
+/* Counts fates from `next` on, which nobody sent, into impossible. After the last fold. */
+void fates_beyond(struct fates *f, uint16_t slot, uint64_t next, struct fate_tally *t);
+
+#endif

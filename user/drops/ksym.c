@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/ksym.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK	     (1 << 20)
+#define FUNCTION_MAX (1 << 20) /* bytes; an address further behind a symbol is in no function */
+
+struct entry {
+	uint64_t addr;
+	uint32_t name;	 /* offsets into text */
+	uint32_t module; /* 0: none; no name is at 0 */
+};
+
+struct ksyms {
+	char *text; /* the file, its lines cut into strings in place */
+	struct entry *list;
+	unsigned count, room;
+};
+
+static int slurp(const char *path, char **text, size_t *len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = 0;
+	size_t room = 8 * CHUNK;
+	char *buf;
+
+	if (fd < 0)
+		return -errno;
+	buf = malloc(room);
+	*len = 0;
+	while (buf) {
+		ssize_t n;
+
+		if (room - *len < CHUNK) {
+			char *grown = realloc(buf, room * 2);
+
+			if (!grown)
+				break;
+			buf = grown;
+			room *= 2;
+		}
+		n = read(fd, buf + *len, room - *len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			ret = -errno;
+		if (n <= 0)
+			goto out;
+		*len += n;
+	}
+	ret = -ENOMEM;
+out:
+	close(fd);
+	if (ret) {
+		free(buf);
+		return ret;
+	}
+	buf[*len] = '\0';
+	*text = buf;
+	return 0;
+}
+
+static int add(struct ksyms *k, uint64_t addr, uint32_t name, uint32_t module)
+{
+	if (k->count == k->room) {
+		unsigned room = k->room ? 2 * k->room : 1 << 16;
+		struct entry *grown = reallocarray(k->list, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		k->list = grown;
+		k->room = room;
+	}
+	k->list[k->count++] = (struct entry){addr, name, module};
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/*
+ * One line, "ffffffff81000000 T name" and, for a module, "\t[module]". Lines of another form and
+ * symbols that are no functions are passed over.
+ */
+static int parse_line(struct ksyms *k, char *line, bool *addresses)
+{
+	char *p = line, *name, *module;
+	uint64_t addr = 0;
+	int digit;
+
+	while ((digit = hex_digit(*p)) >= 0) {
+		addr = addr << 4 | digit;
+		p++;
+	}
+	if (p == line || p[0] != ' ' || !p[1] || p[2] != ' ')
+		return 0;
+	if (addr)
+		*addresses = true;
+	if (!addr || !strchr("tTwW", p[1]))
+		return 0;
+	name = p + 3;
+	module = strchr(name, '\t');
+	if (module) {
+		*module++ = '\0';
+		if (*module == '[')
+			module++;
+		module[strcspn(module, "]")] = '\0';
+	}
+	return add(k, addr, name - k->text, module ? module - k->text : 0);
+}
+
+static int parse(struct ksyms *k, size_t len, bool *addresses)
+{
+	char *line = k->text, *end = k->text + len;
+	int ret = 0;
+
+	while (line < end && !ret) {
+		char *eol = memchr(line, '\n', end - line);
+
+		if (!eol)
+			eol = end;
+		*eol = '\0';
+		ret = parse_line(k, line, addresses);
+		line = eol + 1;
+	}
+	return ret;
+}
+
+/* By address; names at one address stay in the order of the file. */
+static int by_addr(const void *x, const void *y)
+{
+	const struct entry *a = x, *b = y;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return a->name < b->name ? -1 : a->name > b->name;
+}
+
+static void sort(struct ksyms *k)
+{
+	for (unsigned i = 1; i < k->count; i++) {
+		if (by_addr(&k->list[i - 1], &k->list[i]) > 0) {
+			qsort(k->list, k->count, sizeof(k->list[0]), by_addr);
+			return;
+		}
+	}
+}
+
+int ksyms_open(struct ksyms **out, const char *path, struct error *err)
+{
+	struct ksyms *k = calloc(1, sizeof(*k));
+	bool addresses = false;
+	size_t len = 0;
+	int ret;
+
+	*out = NULL;
+	path = path ? path : "/proc/kallsyms";
+	if (!k)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for kernel symbols");
+	ret = slurp(path, &k->text, &len);
+	if (!ret)
+		ret = len < UINT32_MAX ? parse(k, len, &addresses) : -EFBIG;
+	if (ret) {
+		ksyms_free(k);
+		return error_set(err, ret == -ENOMEM ? STATUS_FAILED : STATUS_UNABLE, ret, NULL,
+				 "cannot read the kernel's symbols from %s: %s", path,
+				 strerror(-ret));
+	}
+	if (!addresses) {
+		ksyms_free(k);
+		return error_set(
+			err, STATUS_UNABLE, -EPERM,
+			"run as root or with CAP_SYSLOG; kernel.kptr_restrict must not be 2",
+			"%s shows no addresses: CAP_SYSLOG is missing", path);
+	}
+	sort(k);
+	*out = k;
+	return 0;
+}
+
+void ksyms_free(struct ksyms *k)
+{
+	if (!k)
+		return;
+	free(k->text);
+	free(k->list);
+	free(k);
+}
+
+unsigned ksyms_count(const struct ksyms *k)
+{
+	return k->count;
+}
+
+int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym)
+{
+	unsigned low = 0, high = k->count;
+	const struct entry *e;
+	const char *name;
+
+	while (low < high) { /* low: the first symbol behind addr */
+		unsigned mid = low + (high - low) / 2;
+
+		if (k->list[mid].addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || addr - k->list[low - 1].addr >= FUNCTION_MAX)
+		return -ENOENT;
+	e = &k->list[low - 1];
+	while (e > k->list && e[-1].addr == e->addr)
+		e--;
+	name = k->text + e->name;
+	snprintf(sym->name, sizeof(sym->name), "%.*s", (int)strcspn(name, "."), name);
+	snprintf(sym->module, sizeof(sym->module), "%s", e->module ? k->text + e->module : "");
+	sym->offset = addr - e->addr;
+	return 0;
+}
+
+const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigned size)
+{
+	struct ksym sym;
+
+	if (ksym_find(k, addr, &sym))
+		snprintf(buf, size, "?");
+	else
+		snprintf(buf, size, "%s+0x%llx%s%s%s", sym.name, (unsigned long long)sym.offset,
+			 sym.module[0] ? " [" : "", sym.module, sym.module[0] ? "]" : "");
+	return buf;
+}
+
+int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr)
+{
+	const struct entry *cut = NULL;
+	size_t len = strlen(name);
+
+	for (unsigned i = 0; i < k->count; i++) {
+		const char *have = k->text + k->list[i].name;
+
+		if (strncmp(have, name, len))
+			continue;
+		if (!have[len]) {
+			*addr = k->list[i].addr;
+			return 0;
+		}
+		/* A .cold part is not where the function starts. */
+		if (have[len] == '.' && !cut && !strstr(have + len, ".cold"))
+			cut = &k->list[i];
+	}
+	if (!cut)
+		return -ENOENT;
+	*addr = cut->addr;
+	return 0;
+}
+
+struct ksym_range ksym_range(const struct ksyms *k, const char *name)
+{
+	struct ksym_range range = {};
+	struct ksym here;
+
+	if (ksym_addr(k, name, &range.start))
+		return (struct ksym_range){};
+	range.end = range.start;
+	while (!ksym_find(k, range.end, &here) && !strcmp(here.name, name) &&
+	       here.offset == range.end - range.start)
+		range.end++;
+	return range;
+}
+
+struct ksym_range ksym_freeing(const struct ksyms *k)
+{
+	struct ksym_range range = ksym_range(k, "dev_kfree_skb_any_reason");
+
+	return range.end ? range : ksym_range(k, "__dev_kfree_skb_any"); /* of 6.1 */
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names of kernel functions by address, from /proc/kallsyms. People see symbol+offset, never an
+ * address. A name is cut at its first dot, because the compiler's suffixes (.constprop.0, .isra.0,
+ * .part.0, .cold, .llvm.123) differ between builds.
+ */
+#ifndef PKTLEDGER_DROPS_KSYM_H
+#define PKTLEDGER_DROPS_KSYM_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Bytes for a name with offset and module. The longest names of a kernel are cut. */
+#define KSYM_NAME 192
+
+struct ksyms;
+
+struct ksym {
+	char name[KSYM_NAME]; /* cut at the first dot */
+	char module[64];      /* "" : the kernel itself */
+	uint64_t offset;      /* bytes from the start of the symbol */
+};
+
+/*
+ * Reads `path` (NULL: /proc/kallsyms). STATUS_UNABLE if it hides the addresses: that needs
+ * CAP_SYSLOG (kernel.kptr_restrict). The object is a copy: later modules are not in it.
+ */
+int ksyms_open(struct ksyms **k, const char *path, struct error *err);
+void ksyms_free(struct ksyms *k);
+
+/* Functions known. */
+unsigned ksyms_count(const struct ksyms *k);
+
+/*
+ * The function that `addr` lies in. -ENOENT: in none. Of several names at one address it is the
+ * first in the file, as in kallsyms_lookup().
+ */
+int ksym_find(const struct ksyms *k, uint64_t addr, struct ksym *sym);
+
+/* Writes "symbol+0x1f" or "symbol+0x1f [module]" to `buf`, "?" if unknown; returns `buf`. */
+const char *ksym_format(const struct ksyms *k, uint64_t addr, char *buf, unsigned size);
+
+/* Address of a function by exact name, else by name cut at the first dot. -ENOENT. */
+int ksym_addr(const struct ksyms *k, const char *name, uint64_t *addr);
+
+/* Where the code of a function is: start <= address < end; 0, 0: there is no such function. */
+struct ksym_range {
+	uint64_t start, end;
+};
+
+struct ksym_range ksym_range(const struct ksyms *k, const char *name);
+
+/*
+ * dev_kfree_skb_any(), by which drivers free. If the compiler did not make a jump of its last call,
+ * it is the place that kfree_skb tells, and not who has dropped the packet.
+ */
+struct ksym_range ksym_freeing(const struct ksyms *k);
+
+#endif

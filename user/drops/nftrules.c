@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/nftrules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/caps.h"
+#include "drops/nftlist.h"
+#include "base/proc.h"
+
+#define NAMESPACES 64
+#define LIST_MS	   5000		 /* for one list */
+#define LIST_MOST  (64UL << 20)	 /* bytes of it */
+#define FRESH_NS   1000000000ULL /* a second list serves all hooks asked for within so long */
+
+struct place {
+	uint32_t inum;
+	struct netns ns; /* while there is work */
+	struct nftlist before, after;
+	bool has_before, wants_after, failed; /* failed: there is no first list to compare with */
+	uint64_t after_at;		      /* CLOCK_MONOTONIC, ns */
+	bool legacy;
+	char problem[160]; /* of the last list */
+};
+
+struct nftrules {
+	char *program;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t work, done;
+	struct place *place[NAMESPACES];
+	unsigned n;
+	bool ending;
+};
+
+/* Tables of x_tables are listed in the namespace that the thread is in. */
+static bool has_legacy(const struct netns *ns)
+{
+	static const char *const files[] = {"proc/thread-self/net/ip_tables_names",
+					    "proc/thread-self/net/ip6_tables_names"};
+	int root = proc_root(NULL), saved = netns_push(ns);
+	char text[64];
+	bool found = false;
+
+	for (unsigned i = 0; saved >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
+		found |= proc_read(root, text, sizeof(text), "%s", files[i]) > 0;
+	if (saved >= 0)
+		netns_pop(saved);
+	if (root >= 0)
+		close(root);
+	return found;
+}
+
+/* Without the lock. */
+static int read_list(const struct nftrules *n, const struct netns *ns, struct nftlist *list,
+		     char problem[160])
+{
+	char *const argv[] = {n->program, "-j", "list", "ruleset", NULL};
+	struct error err = {};
+	char *text;
+	int ret = netns_exec_read(ns, argv, LIST_MS, LIST_MOST, &text, &err);
+
+	problem[0] = '\0';
+	if (ret) {
+		snprintf(problem, 160, "%.159s", err.message);
+		return ret;
+	}
+	ret = nftlist_parse(text, list);
+	free(text);
+	if (ret)
+		snprintf(problem, 160, "what nft has written cannot be read: %s", strerror(-ret));
+	return ret;
+}
+
+/* With the lock, which is given up meanwhile. Only this thread writes lists. */
+static void do_work(struct nftrules *n, struct place *p)
+{
+	struct nftlist list = {};
+	char problem[160];
+	bool legacy, failed;
+
+	pthread_mutex_unlock(&n->lock);
+	failed = read_list(n, &p->ns, &list, problem);
+	if (failed)
+		nftlist_free(&list);
+	legacy = has_legacy(&p->ns);
+	pthread_mutex_lock(&n->lock);
+
+	if (p->has_before) {
+		nftlist_free(&p->after);
+		p->after = list;
+		p->after_at = clock_now();
+		p->wants_after = false;
+	} else {
+		p->before = list;
+		p->has_before = true;
+		p->failed = failed;
+	}
+	netns_close(&p->ns);
+	p->legacy = legacy;
+	memcpy(p->problem, problem, sizeof(p->problem));
+	pthread_cond_broadcast(&n->done);
+}
+
+static struct place *next_work(const struct nftrules *n)
+{
+	for (unsigned i = 0; i < n->n; i++) {
+		if (!n->place[i]->has_before || n->place[i]->wants_after)
+			return n->place[i];
+	}
+	return NULL;
+}
+
+static void *worker(void *arg)
+{
+	struct nftrules *n = arg;
+
+	/* to enter namespaces, and for nft there; a thread keeps what others give up */
+	caps_drop_but(CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_NET_ADMIN));
+	pthread_mutex_lock(&n->lock);
+	while (!n->ending) {
+		struct place *p = next_work(n);
+
+		if (p)
+			do_work(n, p);
+		else
+			pthread_cond_wait(&n->work, &n->lock);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return NULL;
+}
+
+static int start_thread(struct nftrules *n)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&n->thread, NULL, worker, n);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
+int nftrules_open(struct nftrules **rules, const char *nft)
+{
+	struct nftrules *n = calloc(1, sizeof(*n));
+	pthread_condattr_t attr;
+	int ret = -ENOMEM;
+
+	*rules = NULL;
+	if (!n)
+		return -ENOMEM;
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&n->work, NULL);
+	pthread_cond_init(&n->done, &attr);
+	pthread_condattr_destroy(&attr);
+	n->program = strdup(nft ? nft : "nft");
+	if (n->program)
+		ret = start_thread(n);
+	if (ret) {
+		free(n->program);
+		free(n);
+		return ret;
+	}
+	*rules = n;
+	return 0;
+}
+
+static struct place *find(const struct nftrules *n, uint32_t inum)
+{
+	for (unsigned i = 0; i < n->n; i++) {
+		if (n->place[i]->inum == inum)
+			return n->place[i];
+	}
+	return NULL;
+}
+
+static int hold(struct place *p, const struct netns *ns)
+{
+	if (!ns || ns->fd < 0)
+		return 0;
+	p->ns.fd = fcntl(ns->fd, F_DUPFD_CLOEXEC, 0);
+	return p->ns.fd < 0 ? -errno : 0;
+}
+
+/* With the lock. */
+static int add(struct nftrules *n, uint32_t inum, const struct netns *ns)
+{
+	struct place *p;
+	int ret;
+
+	if (find(n, inum))
+		return 0;
+	if (n->n == NAMESPACES)
+		return -ENOSPC;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->inum = inum;
+	p->ns = NETNS_NONE;
+	ret = hold(p, ns);
+	if (ret) {
+		free(p);
+		return ret;
+	}
+	n->place[n->n++] = p;
+	pthread_cond_signal(&n->work);
+	return 0;
+}
+
+int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns)
+{
+	int ret;
+
+	pthread_mutex_lock(&n->lock);
+	ret = add(n, inum, ns);
+	pthread_mutex_unlock(&n->lock);
+	return ret;
+}
+
+bool nftrules_known(struct nftrules *n, uint32_t inum)
+{
+	bool known;
+
+	pthread_mutex_lock(&n->lock);
+	known = find(n, inum);
+	pthread_mutex_unlock(&n->lock);
+	return known;
+}
+
+static bool has_first_lists(const struct nftrules *n)
+{
+	for (unsigned i = 0; i < n->n; i++) {
+		if (!n->place[i]->has_before)
+			return false;
+	}
+	return true;
+}
+
+static struct timespec time_in(int ms)
+{
+	uint64_t end = clock_now() + (uint64_t)ms * 1000000;
+
+	return (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+}
+
+bool nftrules_wait(struct nftrules *n, int timeout_ms)
+{
+	struct timespec until = time_in(timeout_ms);
+	int ret = 0;
+	bool all;
+
+	pthread_mutex_lock(&n->lock);
+	while (!ret && !has_first_lists(n))
+		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
+	all = has_first_lists(n);
+	pthread_mutex_unlock(&n->lock);
+	return all;
+}
+
+/* With the lock. Waits until both lists are there. */
+static int get_lists(struct nftrules *n, struct place *p, const struct netns *ns, int timeout_ms)
+{
+	struct timespec until = time_in(timeout_ms);
+	int ret = 0;
+
+	while (!ret && !p->has_before)
+		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
+	if (!ret && !p->failed && !p->wants_after &&
+	    (!p->after_at || clock_now() - p->after_at > FRESH_NS)) {
+		ret = -hold(p, ns);
+		p->wants_after = !ret;
+		pthread_cond_signal(&n->work);
+	}
+	while (!ret && p->wants_after)
+		ret = pthread_cond_timedwait(&n->done, &n->lock, &until);
+	return -ret;
+}
+
+int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
+		     enum netfilter_hook hook, int timeout_ms, struct nft_result *out)
+{
+	struct place *p;
+	int ret = 0;
+
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&n->lock);
+	p = find(n, inum);
+	if (!p) {
+		ret = -ENOENT;
+	} else if (get_lists(n, p, ns, timeout_ms)) {
+		snprintf(out->problem, sizeof(out->problem), "no list of the rules within %d ms",
+			 timeout_ms);
+	} else {
+		if (!p->failed)
+			ret = nftlist_compare(&p->before, &p->after, hook, out);
+		memcpy(out->problem, p->problem, sizeof(out->problem));
+		out->legacy = p->legacy;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return ret;
+}
+
+void nftrules_close(struct nftrules *n)
+{
+	if (!n)
+		return;
+	pthread_mutex_lock(&n->lock);
+	n->ending = true;
+	pthread_cond_signal(&n->work);
+	pthread_mutex_unlock(&n->lock);
+	pthread_join(n->thread, NULL);
+	for (unsigned i = 0; i < n->n; i++) {
+		nftlist_free(&n->place[i]->before);
+		nftlist_free(&n->place[i]->after);
+		netns_close(&n->place[i]->ns);
+		free(n->place[i]);
+	}
+	free(n->program);
+	free(n);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which rules of netfilter dropped packets: `nft -j list ruleset` in the namespace, before and
+ * after; those of iptables-nft are in it too. The counters of rules that drop are compared. A rule
+ * without a counter cannot be told to have dropped anything: it is named as one that could have.
+ *
+ * All work is done by a thread, with a limit for time and size, so a large ruleset holds up
+ * nothing.
+ */
+#ifndef PKTLEDGER_DROPS_NFTRULES_H
+#define PKTLEDGER_DROPS_NFTRULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/netns.h"
+#include "drops/stagemap.h"
+
+#define NFT_NAME 64
+
+struct nftrules;
+
+enum nft_kind {
+	NFT_RULE_MOVED,	  /* a rule that drops, whose counter moved */
+	NFT_RULE_BLIND,	  /* a rule that drops and has no counter */
+	NFT_POLICY_BLIND, /* a base chain whose policy is drop; nft shows no counter for it */
+};
+
+struct nft_rule {
+	enum nft_kind kind;
+	char family[8]; /* "ip", "ip6", "inet", "netdev", "bridge", "arp" */
+	char table[NFT_NAME], chain[NFT_NAME];
+	uint64_t handle; /* 0 for a policy */
+	char comment[NFT_NAME];
+	const char *verdict;	 /* "drop", "reject", "queue"; static */
+	uint64_t packets, bytes; /* that its counter has moved by; a GSO skb is one packet to it */
+	bool exact; /* the verdict follows its counter; else it counts what is not dropped, too */
+};
+
+struct nft_result {
+	struct nft_rule *rule; /* those that moved first, most packets first; at most NFT_RULES */
+	unsigned n;
+	unsigned more;	   /* rules that fit and are not in the list */
+	bool legacy;	   /* tables of iptables-legacy are there, which nft does not show */
+	char problem[160]; /* why not all is known, e.g. that nft cannot be run; else "" */
+};
+
+/* Starts the thread. `nft`: the program, NULL: "nft" from PATH. -ENOMEM, -errno. */
+int nftrules_open(struct nftrules **n, const char *nft);
+
+/*
+ * Takes the first list of this namespace, now and in the thread; nothing is done if it has one. The
+ * best time is before the first packet; with a namespace that appears later, its first drop.
+ * `ns` is duplicated, and held until the list is there: no longer, for that keeps it alive.
+ * -ENOSPC: too many namespaces.
+ */
+int nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns);
+
+bool nftrules_known(struct nftrules *n, uint32_t inum); /* was noted */
+
+/* Waits until all first lists are there, at most so long. False: they are not. */
+bool nftrules_wait(struct nftrules *n, int timeout_ms);
+
+/*
+ * Takes the second list of the namespace and compares; waits at most `timeout_ms`, also for the
+ * first list. The result is the caller's, nftrules_result_free().
+ */
+int nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
+		     enum netfilter_hook hook, int timeout_ms, struct nft_result *out);
+void nftrules_result_free(struct nft_result *r);
+
+void nftrules_close(struct nftrules *n);
+
+#endif

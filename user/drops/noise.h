@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Of all that a host drops, what is a loss. The stage map judges packets of known traffic, where
+ * each end is a loss; other traffic holds much that nobody misses: multicast that no one here has
+ * joined, frames for other hosts, segments that TCP has already. Rows are data (noise_data.c).
+ */
+#ifndef PKTLEDGER_DROPS_NOISE_H
+#define PKTLEDGER_DROPS_NOISE_H
+
+#include <stdint.h>
+
+#include "drops/stagemap.h"
+
+enum noise {
+	NOISE_LOSS,    /* somebody misses this packet */
+	NOISE_SUSPECT, /* perhaps: it depends on what it was, which is not known here */
+	NOISE_BENIGN,  /* dropped as it should be */
+	NOISE_NOTHING, /* no packet of its own */
+	NOISE_COUNT,
+};
+
+/* Whose packet it was: bits of 1 << skb->pkt_type. */
+enum noise_packet {
+	NOISE_TO_US = 1 << 0,	  /* PACKET_HOST */
+	NOISE_BROADCAST = 1 << 1, /* PACKET_BROADCAST */
+	NOISE_MULTICAST = 1 << 2, /* PACKET_MULTICAST */
+	NOISE_TO_OTHERS = 1 << 3, /* PACKET_OTHERHOST */
+	NOISE_OUTGOING = 1 << 4,  /* PACKET_OUTGOING: a tap's copy */
+	NOISE_TO_MANY = NOISE_BROADCAST | NOISE_MULTICAST,
+};
+
+enum noise_protocol {
+	NOISE_ANY,
+	NOISE_IP,     /* IPv4, IPv6 */
+	NOISE_NOT_IP, /* ARP, LLDP, STP ... */
+};
+
+/* A row: the first that fits is taken. Lists as in struct stagemap_row. */
+struct noise_row {
+	const char *reasons;
+	const char *locations;
+	unsigned packets; /* enum noise_packet; 0: any */
+	enum noise_protocol protocol;
+	enum noise noise;
+	const char *note; /* as in struct stagemap_row; NULL: that of the stage map */
+};
+
+extern const struct noise_row noise_rows[];
+extern const unsigned noise_row_count;
+
+struct noise_event {
+	const char *reason, *location; /* as in struct stagemap_event */
+	unsigned pkt_type;	       /* skb->pkt_type */
+	uint16_t protocol;	       /* skb->protocol, host order; 0 unknown */
+};
+
+/*
+ * Judges what the stage map said of it. `v->note` is replaced where a row knows better.
+ */
+enum noise noise_judge(const struct noise_event *e, struct verdict *v);
+
+const char *noise_name(enum noise noise); /* "loss", "suspect", "benign", "nothing" */
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/quirks.h"
+
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "quirks.skel.h"
+#include "host/load.h"
+#include "drops/reason.h"
+
+#define INIT_PID_NS 0xeffffffcU /* PROC_PID_INIT_INO */
+
+static enum quirk_state state[QUIRK_COUNT];
+
+static enum quirk_state found_if(bool found)
+{
+	return found ? QUIRK_FOUND : QUIRK_ABSENT;
+}
+
+static void find_tracepoints(void)
+{
+	struct error quiet = {};
+	struct reasons *r;
+
+	if (reasons_open(&r, NULL, &quiet))
+		return;
+	state[QUIRK_NO_REASONS] = found_if(!reasons_count(r));
+	state[QUIRK_NO_RX_SK] = found_if(reasons_kfree_args(r) < 4);
+	state[QUIRK_NO_CONSUMED] = found_if(reasons_tracepoint_args(r, "consume_skb") != 2);
+	state[QUIRK_NO_RECV_LENGTH] = found_if(reasons_tracepoint_args(r, "sock_recv_length") < 0);
+	reasons_free(r);
+}
+
+/* Loaded and attached, with only this program; NULL: it cannot be. */
+static struct quirks_bpf *attached(bool fentry)
+{
+	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is no failure */
+	struct quirks_bpf *skel = quirks_bpf__open_opts(trace_open_opts());
+
+	if (skel) {
+		bpf_program__set_autoload(
+			fentry ? skel->progs.quirk_fentry : skel->progs.quirk_switch, true);
+		if (quirks_bpf__load(skel) || quirks_bpf__attach(skel)) {
+			quirks_bpf__destroy(skel);
+			skel = NULL;
+		}
+	}
+	libbpf_set_print(print);
+	return skel;
+}
+
+static uint64_t switches_of(const char *thread)
+{
+	char path[64], line[128];
+	unsigned long long n;
+	uint64_t sum = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/1/task/%.16s/status", thread);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "voluntary_ctxt_switches: %llu", &n) == 1 ||
+		    sscanf(line, "nonvoluntary_ctxt_switches: %llu", &n) == 1)
+			sum += n;
+	}
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* How often threads of PID 1 have left their CPUs. */
+static uint64_t init_switches(void)
+{
+	DIR *dir = opendir("/proc/1/task");
+	const struct dirent *thread;
+	uint64_t sum = 0;
+
+	while (dir && (thread = readdir(dir))) {
+		if (*thread->d_name != '.')
+			sum += switches_of(thread->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+/* Its parent ends at once, so PID 1 (or a process that reaps in its place) gets it. */
+static void leave_orphan(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		fork();
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static bool sees_all_processes(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
+}
+
+static void find_suppressed(const struct quirks_bpf *skel)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t before, now;
+
+	if (!sees_all_processes())
+		return;
+	before = now = init_switches();
+	leave_orphan();
+	for (int i = 0; i < QUIRKS_PATIENCE_MS && now <= before; i++) {
+		nanosleep(&pause, NULL);
+		now = init_switches();
+	}
+	nanosleep(&pause, NULL); /* it is counted just before it is traced */
+	if (now > before)
+		state[QUIRK_SUPPRESSED] = found_if(!skel->bss->init_switches);
+}
+
+static void find_all(void)
+{
+	struct quirks_bpf *skel, *fentry;
+	struct utsname u;
+
+	find_tracepoints();
+	if (!uname(&u))
+		state[QUIRK_PREEMPT_RT] = found_if(strstr(u.version, "PREEMPT_RT") != NULL);
+	skel = attached(false);
+	if (!skel)
+		return;
+	find_suppressed(skel);
+	quirks_bpf__destroy(skel);
+	fentry = attached(true);
+	state[QUIRK_NO_FENTRY] = found_if(!fentry);
+	quirks_bpf__destroy(fentry);
+}
+
+const enum quirk_state *quirks_found(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_all);
+	return state;
+}
+
+const char *quirk_name(enum quirk quirk)
+{
+	static const char *const names[QUIRK_COUNT] = {
+		[QUIRK_NO_FENTRY] = "no_fentry",
+		[QUIRK_NO_REASONS] = "no_reasons",
+		[QUIRK_NO_RX_SK] = "no_rx_sk",
+		[QUIRK_NO_CONSUMED] = "no_consume_place",
+		[QUIRK_NO_RECV_LENGTH] = "no_sock_recv_length",
+		[QUIRK_SUPPRESSED] = "suppressed_on_pid1",
+		[QUIRK_PREEMPT_RT] = "preempt_rt",
+	};
+
+	return names[quirk];
+}
+
+const char *quirk_text(enum quirk quirk)
+{
+	static const char *const texts[QUIRK_COUNT] = {
+		[QUIRK_NO_FENTRY] = "no program can be attached to functions (fentry)",
+		[QUIRK_NO_REASONS] = "drops have no reasons",
+		[QUIRK_NO_RX_SK] = "a drop does not tell which socket it was for",
+		[QUIRK_NO_CONSUMED] = "packets freed as used up do not tell where",
+		[QUIRK_NO_RECV_LENGTH] = "what sockets read is not traced",
+		[QUIRK_SUPPRESSED] = "tracing is skipped while a thread of PID 1 has the CPU",
+		[QUIRK_PREEMPT_RT] = "softirqs are threads (PREEMPT_RT)",
+	};
+
+	return texts[quirk];
+}

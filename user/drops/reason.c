@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/reason.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VMLINUX_BTF  "/sys/kernel/btf/vmlinux"
+#define SUBSYS_SHIFT 16	 /* SKB_DROP_REASON_SUBSYS_SHIFT */
+#define SUBSYS_MAX   256 /* far above SKB_DROP_REASON_SUBSYS_NUM of any kernel */
+#define SUBSYS_NAME  "SKB_DROP_REASON_SUBSYS_"
+
+struct reason {
+	uint32_t value;
+	char name[REASON_NAME];
+};
+
+struct reasons {
+	struct btf *btf;
+	struct reason *list;
+	unsigned count, room;
+	char *subsys[SUBSYS_MAX]; /* "openvswitch"; NULL: the kernel has no such subsystem */
+};
+
+/* The enums of subsystems, and the module that has it unless it is built in. */
+static const struct {
+	const char *type, *module;
+} subsys_enums[] = {
+	{"mac80211_drop_reason", "mac80211"}, /* net/mac80211/drop.h */
+	{"ovs_drop_reason", "openvswitch"},   /* net/openvswitch/drop.h */
+	{"qdisc_drop_reason", NULL},	      /* include/net/dropreason-qdisc.h */
+};
+
+/* What a name is shown without; the longer of two that match comes first. */
+static const char *const prefixes[] = {
+	"SKB_DROP_REASON_", "SKB_",	 "RX_DROP_U_",	"RX_DROP_M_",
+	"RX_DROP_",	    "OVS_DROP_", "QDISC_DROP_",
+};
+
+static const char *short_name(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (!strncmp(name, prefixes[i], len) && name[len])
+			return name + len;
+	}
+	return name;
+}
+
+/* Enumerators that are no reason: bounds, masks, bases. */
+static bool is_marker(const char *name)
+{
+	const char *rest = short_name(name);
+
+	return !strncmp(name, "__", 2) || !strcmp(rest, "MAX") || !strcmp(rest, "SUBSYS_MASK");
+}
+
+static int add(struct reasons *r, uint32_t value, const char *enumerator)
+{
+	const char *subsys = NULL;
+	struct reason *grown, *new;
+
+	if (value >> SUBSYS_SHIFT) {
+		uint32_t n = value >> SUBSYS_SHIFT;
+
+		subsys = n < SUBSYS_MAX ? r->subsys[n] : NULL;
+		if (!subsys)
+			return 0;
+	}
+	if (r->count == r->room) {
+		unsigned room = r->room ? 2 * r->room : 256;
+
+		grown = reallocarray(r->list, room, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		r->list = grown;
+		r->room = room;
+	}
+	new = &r->list[r->count++];
+	new->value = value;
+	snprintf(new->name, sizeof(new->name), "%s%s%s", subsys ? subsys : "", subsys ? ":" : "",
+		 short_name(enumerator));
+	return 0;
+}
+
+/* Adds the enum's reasons with a value of at least `least`. A missing enum adds none. */
+static int add_enum(struct reasons *r, const struct btf *btf, const char *type, uint32_t least)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+
+	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
+		const struct btf_enum *e = btf_enum(t) + i;
+		const char *name = btf__name_by_offset(btf, e->name_off);
+		uint32_t value = e->val;
+		int ret;
+
+		if (!name || value < least || is_marker(name))
+			continue;
+		ret = add(r, value, name);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int read_subsystems(struct reasons *r)
+{
+	int id = btf__find_by_name_kind(r->btf, "skb_drop_reason_subsys", BTF_KIND_ENUM);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(r->btf, id) : NULL;
+
+	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
+		const struct btf_enum *e = btf_enum(t) + i;
+		const char *name = btf__name_by_offset(r->btf, e->name_off);
+		uint32_t value = e->val;
+		char **subsys = &r->subsys[value % SUBSYS_MAX];
+
+		if (!name || strncmp(name, SUBSYS_NAME, strlen(SUBSYS_NAME)) ||
+		    value >= SUBSYS_MAX || *subsys)
+			continue;
+		*subsys = strdup(name + strlen(SUBSYS_NAME));
+		if (!*subsys)
+			return -ENOMEM;
+		for (char *c = *subsys; *c; c++)
+			*c = tolower((unsigned char)*c);
+	}
+	return 0;
+}
+
+/* Reasons of a module that is loaded; of one that is not, no packet can carry them. */
+static int add_module_enum(struct reasons *r, const char *type, const char *module)
+{
+	char path[128];
+	struct btf *btf;
+	int ret;
+
+	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module);
+	if (access(path, R_OK))
+		return 0;
+	btf = btf__parse_split(path, r->btf);
+	if (libbpf_get_error(btf))
+		return 0; /* its reasons show as REASON#n */
+	ret = add_enum(r, btf, type, 1 << SUBSYS_SHIFT);
+	btf__free(btf);
+	return ret;
+}
+
+static int read_reasons(struct reasons *r, bool modules)
+{
+	int ret = read_subsystems(r);
+
+	if (!ret)
+		ret = add_enum(r, r->btf, "skb_drop_reason", 0);
+	for (unsigned i = 0; !ret && i < sizeof(subsys_enums) / sizeof(subsys_enums[0]); i++) {
+		unsigned before = r->count;
+
+		ret = add_enum(r, r->btf, subsys_enums[i].type, 1 << SUBSYS_SHIFT);
+		if (!ret && modules && subsys_enums[i].module && r->count == before)
+			ret = add_module_enum(r, subsys_enums[i].type, subsys_enums[i].module);
+	}
+	return ret;
+}
+
+int reasons_open(struct reasons **out, const char *btf_path, struct error *err)
+{
+	const char *path = btf_path ? btf_path : VMLINUX_BTF;
+	struct reasons *r = calloc(1, sizeof(*r));
+	int ret;
+
+	*out = NULL;
+	if (!r)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for drop reasons");
+	r->btf = btf__parse(path, NULL);
+	ret = libbpf_get_error(r->btf);
+	if (ret) {
+		r->btf = NULL;
+		reasons_free(r);
+		return error_set(err, STATUS_UNABLE, ret,
+				 "a kernel built with CONFIG_DEBUG_INFO_BTF is needed",
+				 "cannot read the kernel's type information %s: %s", path,
+				 strerror(-ret));
+	}
+	ret = read_reasons(r, !btf_path);
+	if (ret) {
+		reasons_free(r);
+		return error_set(err, STATUS_FAILED, ret, NULL, "no memory for drop reasons");
+	}
+	*out = r;
+	return 0;
+}
+
+void reasons_free(struct reasons *r)
+{
+	if (!r)
+		return;
+	for (unsigned i = 0; i < SUBSYS_MAX; i++)
+		free(r->subsys[i]);
+	free(r->list);
+	btf__free(r->btf);
+	free(r);
+}
+
+unsigned reasons_count(const struct reasons *r)
+{
+	return r->count;
+}
+
+const char *reasons_at(const struct reasons *r, unsigned i, uint32_t *value)
+{
+	*value = r->list[i].value;
+	return r->list[i].name;
+}
+
+const char *reasons_name(const struct reasons *r, uint32_t value, char *buf, unsigned size)
+{
+	const char *known = NULL;
+
+	for (unsigned i = 0; i < r->count && !known; i++) {
+		if (r->list[i].value == value)
+			known = r->list[i].name;
+	}
+	if (known)
+		snprintf(buf, size, "%s", known);
+	else if (r->count)
+		snprintf(buf, size, "REASON#%u", value);
+	else if (size)
+		buf[0] = '\0';
+	return buf;
+}
+
+int reasons_value(const struct reasons *r, const char *name)
+{
+	for (unsigned i = 0; i < r->count; i++) {
+		if (!strcmp(r->list[i].name, name))
+			return r->list[i].value;
+	}
+	return -ENOENT;
+}
+
+int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint)
+{
+	const struct btf_type *t;
+	char name[128];
+	int id;
+
+	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+	id = btf__find_by_name_kind(r->btf, name, BTF_KIND_TYPEDEF);
+	if (id <= 0)
+		return -ENOENT;
+	t = btf__type_by_id(r->btf, btf__type_by_id(r->btf, id)->type);
+	if (!t || !btf_is_ptr(t))
+		return -ENOENT;
+	t = btf__type_by_id(r->btf, t->type);
+	if (!t || !btf_is_func_proto(t) || !btf_vlen(t))
+		return -ENOENT;
+	return btf_vlen(t) - 1; /* __data */
+}
+
+int reasons_kfree_args(const struct reasons *r)
+{
+	return reasons_tracepoint_args(r, "kfree_skb");
+}

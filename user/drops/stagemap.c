@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/stagemap.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trace_abi.h"
+
+bool stagemap_listed(const char *list, const char *name)
+{
+	char word[128];
+
+	if (!*list || !*name)
+		return !*list && !*name;
+	for (const char *p = list + strspn(list, " "); *p; p += strspn(p, " ")) {
+		size_t len = strcspn(p, " ");
+
+		if (memchr(p, '*', len)) {
+			snprintf(word, sizeof(word), "%.*s", (int)len, p);
+			if (!fnmatch(word, name, 0))
+				return true;
+		} else if (!strncmp(p, name, len) && !name[len]) {
+			return true;
+		}
+		p += len;
+	}
+	return false;
+}
+
+static const struct stagemap_row *find_row(const struct stagemap_event *e)
+{
+	for (unsigned i = 0; i < stagemap_row_count; i++) {
+		const struct stagemap_row *row = &stagemap_rows[i];
+
+		if ((!row->reasons || stagemap_listed(row->reasons, e->reason)) &&
+		    (!row->locations || stagemap_listed(row->locations, e->location)))
+			return row;
+	}
+	return NULL;
+}
+
+/*
+ * The hook is in no field of the event, but follows from what the packet has on its way. OUTPUT
+ * runs before skb->dev is set (__ip_local_out). A route comes with ip_rcv_finish or output; the
+ * sender's socket stays until ip_rcv_core orphans the skb, so on a veth it is still there at
+ * ingress. An IPv6 route out has ip6_forward as its input too (ip6_rt_init_dst), so the socket is
+ * asked first.
+ */
+static enum netfilter_hook netfilter_hook(const struct stagemap_event *e)
+{
+	if (e->flags & CAUSE_NO_DEV)
+		return HOOK_OUTPUT;
+	if (!(e->flags & CAUSE_DST))
+		return e->flags & CAUSE_SK ? HOOK_INGRESS : HOOK_PREROUTING;
+	if (stagemap_listed("ip_local_deliver ip6_input ip6_mc_input", e->aux))
+		return HOOK_INPUT;
+	if (e->flags & CAUSE_SK)
+		return HOOK_POSTROUTING;
+	if (stagemap_listed("ip_forward ip6_forward ip_mr_input ip6_mr_input", e->aux))
+		return HOOK_FORWARD;
+	return HOOK_POSTROUTING;
+}
+
+static enum direction netfilter_direction(enum netfilter_hook hook, unsigned flags)
+{
+	switch (hook) {
+	case HOOK_OUTPUT:
+		return DIRECTION_TX;
+	case HOOK_POSTROUTING:
+		return flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	case HOOK_FORWARD:
+		return DIRECTION_FORWARD;
+	default:
+		return DIRECTION_RX;
+	}
+}
+
+static enum direction direction(const struct stagemap_event *e, const struct verdict *v)
+{
+	switch (v->stage) {
+	case STAGE_NETFILTER:
+		return netfilter_direction(v->hook, e->flags);
+	case STAGE_TX_ROUTE:
+		return DIRECTION_TX;
+	case STAGE_TX_DEVICE:
+		/* tun orphans before it drops: no socket says nothing there. */
+		if (stagemap_listed("tun_get_user tap_get_user", e->location))
+			return DIRECTION_RX;
+		if (stagemap_listed("tun_* tap_*", e->location))
+			return DIRECTION_TX;
+		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	case STAGE_TX_SOCKET:
+	case STAGE_NEIGH:
+	case STAGE_TC_EGRESS:
+	case STAGE_QDISC:
+		/* ip_rcv_core took the socket from a packet that came from elsewhere. */
+		return e->flags & CAUSE_SK ? DIRECTION_TX : DIRECTION_FORWARD;
+	case STAGE_IP_FORWARD:
+		return DIRECTION_FORWARD;
+	default:
+		return DIRECTION_RX;
+	}
+}
+
+static struct verdict judge_kfree(const struct stagemap_event *e)
+{
+	const struct stagemap_row *row = find_row(e);
+	struct verdict v = {.stage = STAGE_OTHER, .class = VERDICT_LOSS, .known = row != NULL};
+
+	if (row) {
+		v.stage = row->stage;
+		v.class = row->class;
+	}
+	/* A blackhole of IPv6 ends both ways in dst_discard(); who sends still has its socket. */
+	if (!(e->flags & CAUSE_SK) && !strcmp(e->location, "dst_discard_out"))
+		v.stage = STAGE_IP_ROUTE;
+	v.note = row ? row->note : "dropped at a place that the map does not know";
+	if (v.class == VERDICT_LOSS && (e->flags & CAUSE_COPY))
+		v.class = VERDICT_COPY;
+	if (v.stage == STAGE_NETFILTER)
+		v.hook = netfilter_hook(e);
+	v.direction = direction(e, &v);
+	return v;
+}
+
+/* XSKMAP: errors of xsk_rcv_check(), __xsk_rcv() and xskq_prod_reserve_desc(). */
+static const char *xsk_note(int error)
+{
+	switch (error) {
+	case ENOBUFS:
+		return "the socket's RX ring was full (xskq_prod_reserve_desc)";
+	case ENOMEM:
+		return "the fill ring was empty (xsk_buff_alloc)";
+	case ENOSPC:
+		return "frame larger than the socket's, or RX ring full before 5.19 (__xsk_rcv)";
+	case EINVAL:
+		return "the socket is bound to another device or queue (xsk_rcv_check)";
+	case ENXIO:
+		return "the socket is not bound (xsk_rcv_check)";
+	default:
+		return "redirect to the socket failed (__xsk_map_redirect)";
+	}
+}
+
+static const char *redirect_note(int error)
+{
+	switch (error) {
+	case EINVAL:
+		return "redirect to a device or map entry that does not exist (xdp_do_redirect)";
+	case ENETDOWN:
+		return "redirect to a device that is down (xdp_ok_fwd_dev)";
+	case EOPNOTSUPP:
+		return "redirect to a device without ndo_xdp_xmit (__xdp_enqueue)";
+	case EMSGSIZE:
+		return "redirect of a frame above the target's MTU (xdp_ok_fwd_dev)";
+	case ENOSPC:
+		return "the frame could not be queued (xdp_do_redirect)";
+	default:
+		return "redirect failed (xdp_do_redirect)";
+	}
+}
+
+static const char *live_note(int error)
+{
+	switch (error) {
+	case 0:
+		return "the device's ring was full; of a batch the tail died (bq_xmit_all)";
+	case ENXIO:
+		return "the device takes no XDP frames; the peer of a veth needs NAPI "
+		       "(veth_xdp_xmit)";
+	case ENETDOWN:
+		return "the device was down (ndo_xdp_xmit)";
+	default:
+		return "the device refused the frames (bq_xmit_all)";
+	}
+}
+
+static struct verdict judge_xdp(const struct stagemap_event *e)
+{
+	struct verdict v = {.stage = STAGE_XDP, .known = true, .direction = DIRECTION_RX};
+
+	switch (e->observer) {
+	case OBSERVER_REDIRECT_ERR:
+		if (e->flags & CAUSE_LIVE) {
+			v.stage = STAGE_TX_DEVICE;
+			v.direction = DIRECTION_TX;
+			v.note = redirect_note(e->error);
+		} else if (e->map_type == BPF_MAP_TYPE_XSKMAP) {
+			v.stage = STAGE_XSK;
+			v.note = xsk_note(e->error);
+		} else {
+			v.note = redirect_note(e->error);
+		}
+		break;
+	case OBSERVER_XDP_EXCEPTION:
+		v.note = "aborted, an invalid verdict, or XDP_TX failed (trace_xdp_exception)";
+		break;
+	case OBSERVER_DEVMAP_XMIT:
+		v.direction = DIRECTION_FORWARD;
+		v.note = "the target device refused the frames (bq_xmit_all)";
+		if (e->flags & CAUSE_LIVE) {
+			v.stage = STAGE_TX_DEVICE;
+			v.direction = DIRECTION_TX;
+			v.note = live_note(e->error);
+		}
+		break;
+	case OBSERVER_BULK_TX:
+		v.direction = DIRECTION_TX;
+		v.note = "the device refused the frames of XDP_TX (trace_xdp_bulk_tx)";
+		break;
+	default:
+		v.note = "the queue of the target CPU was full (bq_flush_to_queue)";
+		break;
+	}
+	return v;
+}
+
+struct verdict stagemap_judge(const struct stagemap_event *e)
+{
+	switch (e->observer) {
+	case OBSERVER_REDIRECT_ERR:
+	case OBSERVER_XDP_EXCEPTION:
+	case OBSERVER_DEVMAP_XMIT:
+	case OBSERVER_BULK_TX:
+	case OBSERVER_CPUMAP:
+		return judge_xdp(e);
+	case OBSERVER_SOCKET_QUEUE:
+		return (struct verdict){
+			.stage = STAGE_SOCKET_CLOSE,
+			.direction = DIRECTION_RX,
+			.note = "unread in the queue when the socket closed (udp_destruct_common)",
+			.known = true,
+		};
+	default:
+		return judge_kfree(e);
+	}
+}
+
+bool stagemap_has_reason(const char *reason)
+{
+	for (unsigned i = 0; i < stagemap_row_count; i++) {
+		const struct stagemap_row *row = &stagemap_rows[i];
+
+		/* NOT_SPECIFIED says nothing: only its places can be known. */
+		if (row->reasons && (!row->locations || !strcmp(reason, "NOT_SPECIFIED")) &&
+		    stagemap_listed(row->reasons, reason))
+			return true;
+	}
+	return false;
+}
+
+unsigned stagemap_missing(const struct reasons *r, char *buf, unsigned size)
+{
+	unsigned missing = 0, len = 0;
+
+	if (size)
+		buf[0] = '\0';
+	for (unsigned i = 0; i < reasons_count(r); i++) {
+		uint32_t value;
+		const char *name = reasons_at(r, i, &value);
+
+		if (stagemap_has_reason(name))
+			continue;
+		missing++;
+		if (len < size)
+			len += snprintf(buf + len, size - len, "%s%s", len ? " " : "", name);
+	}
+	return missing;
+}
+
+const char *stage_name(enum stage stage)
+{
+#define STAGE_NAME(id, name, title) [STAGE_##id] = name,
+	static const char *const names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
+#undef STAGE_NAME
+
+	return stage < STAGE_COUNT ? names[stage] : "none";
+}
+
+const char *stage_title(enum stage stage)
+{
+#define STAGE_TITLE(id, name, title) [STAGE_##id] = title,
+	static const char *const titles[STAGE_COUNT] = {STAGES(STAGE_TITLE)};
+#undef STAGE_TITLE
+
+	return stage < STAGE_COUNT ? titles[stage] : "no loss of a packet of its own";
+}
+
+const char *verdict_class_name(enum verdict_class class)
+{
+	static const char *const names[] = {"loss", "copy", "benign", "ignore"};
+
+	return names[class];
+}
+
+const char *direction_name(enum direction d)
+{
+	static const char *const names[] = {"rx", "tx", "forward"};
+
+	return names[d];
+}
+
+const char *netfilter_hook_name(enum netfilter_hook hook)
+{
+	static const char *const names[] = {
+		NULL, "ingress", "prerouting", "input", "forward", "output", "postrouting",
+	};
+
+	return names[hook];
+}

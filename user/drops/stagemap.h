@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the end of a packet means: from reason and place in the kernel to a stage of the ledger.
+ * The map is data (stagemap_data.c); what it does not know is STAGE_OTHER and is shown verbatim.
+ */
+#ifndef PKTLEDGER_DROPS_STAGEMAP_H
+#define PKTLEDGER_DROPS_STAGEMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stages.h"
+#include "drops/reason.h"
+
+enum verdict_class {
+	VERDICT_LOSS, /* a packet ended */
+	VERDICT_COPY, /* a copy ended (tap, raw socket, flood); the packet's own end overrules it */
+	VERDICT_BENIGN, /* a packet ended as it should, nothing is lost */
+	VERDICT_IGNORE, /* no packet of its own: its end is told by another event, or it is no
+			   packet */
+};
+
+enum direction {
+	DIRECTION_RX,
+	DIRECTION_TX,
+	DIRECTION_FORWARD,
+};
+
+enum netfilter_hook {
+	HOOK_NONE, /* not netfilter */
+	HOOK_INGRESS,
+	HOOK_PREROUTING, /* or ingress, where the driver attaches no socket: all real NICs */
+	HOOK_INPUT,
+	HOOK_FORWARD,
+	HOOK_OUTPUT,
+	HOOK_POSTROUTING, /* or egress */
+};
+
+/* One event as the tracer saw it, with names in place of numbers. No pointer may be NULL. */
+struct stagemap_event {
+	const char *reason;   /* reasons_name(); "" if the kernel gives none */
+	const char *location; /* function, cut at the first dot; "" unknown */
+	const char *aux;      /* function of dst->input; "" unknown */
+	unsigned observer;    /* enum trace_observer */
+	unsigned flags;	      /* enum trace_cause_flag */
+	int error;	      /* XDP observers: errno, positive; else 0 */
+	uint32_t map_type;    /* XDP observers: enum bpf_map_type of the redirect; 0 none */
+};
+
+struct verdict {
+	enum stage stage; /* STAGE_NONE: a tap's copy, or not a packet */
+	enum verdict_class class;
+	enum direction direction;
+	enum netfilter_hook hook; /* HOOK_NONE unless the stage is netfilter */
+	const char *note;	  /* what happened, one clause for people; never NULL, static */
+	bool known;		  /* false: no row of the map fits */
+};
+
+/* A row: the first that fits is taken. Lists are words separated by blanks; `*` stands for any
+ * characters, NULL for any reason or place. */
+struct stagemap_row {
+	const char *reasons;
+	const char *locations;
+	enum stage stage;
+	enum verdict_class class;
+	const char *note; /* in parentheses the kernel function that decides */
+};
+
+extern const struct stagemap_row stagemap_rows[];
+extern const unsigned stagemap_row_count;
+
+struct verdict stagemap_judge(const struct stagemap_event *e);
+
+/* Whether `name` is one of the words of a row's list; an empty list holds the empty name. */
+bool stagemap_listed(const char *list, const char *name);
+
+/* Whether a row names the reason, for a place that no row knows. */
+bool stagemap_has_reason(const char *reason);
+
+/*
+ * Reasons of the running kernel that no row names: returns how many, and writes their names to
+ * `buf`, separated by blanks, as far as they fit.
+ */
+unsigned stagemap_missing(const struct reasons *r, char *buf, unsigned size);
+
+const char *stage_name(enum stage stage);  /* "rcvbuf", as in every output; "none" */
+const char *stage_title(enum stage stage); /* "receive buffer of the socket" */
+const char *verdict_class_name(enum verdict_class class);
+const char *direction_name(enum direction direction);	   /* "rx", "tx", "forward" */
+const char *netfilter_hook_name(enum netfilter_hook hook); /* NULL for HOOK_NONE */
+
+#endif

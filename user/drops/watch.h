@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The observer of all lost packets of this host: bpf/watch.bpf.c on skb:kfree_skb, loaded, attached
+ * and read. Numbers only; what they mean is told by monitor/live.h.
+ */
+#ifndef PKTLEDGER_DROPS_WATCH_H
+#define PKTLEDGER_DROPS_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "burst_abi.h"
+#include "drops/filter.h"
+#include "drops/reason.h"
+#include "watch_abi.h"
+
+#define WATCH_OVERFLOW	    4096 /* keys of a hash map for what finds no slot */
+#define WATCH_FLOW_OVERFLOW 16384
+#define WATCH_SOCKS	    4096 /* sockets known at a time; the least used one gives way */
+#define WATCH_DEVS	    1024
+
+struct watch;
+
+/* What to look at. Zero-initialised: everything. */
+struct watch_spec {
+	uint32_t netns;	  /* inode number; 0: all */
+	uint32_t ifindex; /* of a device in that namespace; 0: all */
+	bool has_reasons; /* only those in the set; reasons of subsystems all pass */
+	uint64_t reasons[WATCH_REASONS / 64];
+	bool socket_only;	     /* only packets that a socket sent or dropped */
+	bool by_flow;		     /* tell flows apart */
+	bool by_sender;		     /* tell sending sockets apart */
+	uint32_t snaplen;	     /* samples, up to so many bytes of a packet; 0: none */
+	bool stack;		     /* samples have the kernel's stack */
+	uint64_t burst_ns;	     /* windows of so long are told apart; 0: they are not */
+	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
+	/*
+	 * Where packets freed as used up are losses (drops/consumed.h); consumed_n 0: those are
+	 * not looked at, which each packet that is freed would pay for.
+	 */
+	struct watch_range consumed[WATCH_CONSUMED_MAX];
+	unsigned consumed_n;
+	struct watch_range freeing; /* see ksym_freeing(); 0, 0: not known */
+};
+
+/* What was counted for one key on one CPU in an interval. */
+struct watch_entry {
+	struct watch_key key;
+	struct watch_flow flow;	  /* zero unless by_flow */
+	struct watch_count count; /* packets: events + more */
+	unsigned cpu;
+};
+
+/* Own losses and own cost, since watch_attach(). */
+struct watch_state {
+	struct watch_loss loss; /* summed over the CPUs */
+	uint64_t filter_unread; /* did not match because they could not be read: drops/filter.h */
+	uint64_t recursion_misses;  /* a drop while our program ran on that CPU: not counted */
+	uint64_t run_ns, runs;	    /* of our program; 0 unless the host keeps BPF statistics */
+	uint64_t slots, slots_used; /* over all CPUs; used: the most in an interval */
+	uint64_t overflow, overflow_used; /* keys of the hash map, the same */
+};
+
+/* Loads. `r` is borrowed until it returns. STATUS_UNABLE: the kernel, or a capability. */
+int watch_open(struct watch **w, const struct watch_spec *spec, const struct reasons *r,
+	       struct error *err);
+
+/* From here on drops are counted. */
+int watch_attach(struct watch *w, struct error *err);
+
+/* Counts no more; what was counted can be read. */
+void watch_detach(struct watch *w);
+
+/*
+ * Ends an interval: calls `each` for all that was counted since watch_attach() or the last call.
+ * Takes an RCU grace period, some 10 ms. 0 or -errno; an interval that could not be read stays in
+ * the maps for the next call.
+ */
+int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg);
+
+/*
+ * When the packets of the last watch_collect() were lost, to be called after it. A key may come
+ * more than once with the same window. Nothing without spec.burst_ns.
+ */
+void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg);
+
+/* Some list of windows will be full soon: the interval should end, or a part of it be read. */
+bool watch_bursts_fill(const struct watch *w);
+
+/* What was noted of a socket or a device. 0 or -ENOENT. */
+int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out);
+int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out);
+
+/* All sockets known, in no order. */
+void watch_each_sock(const struct watch *w,
+		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
+		     void *arg);
+
+/* rx_sk is told by the kernel: sockets that drop are known (Linux 6.11). */
+bool watch_knows_sockets(const struct watch *w);
+
+/* As it is now; what was used is known up to the last watch_collect(). */
+void watch_state(const struct watch *w, struct watch_state *s);
+
+/* The ring of samples, for samples_open(); -1: none were asked for. */
+int watch_samples(const struct watch *w);
+
+/* Detaches and frees. NULL is allowed. */
+void watch_close(struct watch *w);
+
+#endif

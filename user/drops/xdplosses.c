@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "drops/xdplosses.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/load.h"
+#include "trace_abi.h"
+#include "xdplosses.skel.h"
+
+#define OBSERVERS 6
+
+struct observer {
+	struct bpf_program *prog;
+	struct bpf_link *link;
+};
+
+struct xdplosses {
+	struct xdplosses_bpf *skel;
+	struct observer observers[OBSERVERS];
+	char missing[160];
+	int cpus;
+};
+
+/* Tracepoints with the number of arguments that the programs know; 6.1 to 7.x are alike. */
+static const struct {
+	const char *tracepoint;
+	int args;
+} known[OBSERVERS] = {
+	{"xdp_redirect_err", 7}, {"xdp_exception", 3},	    {"xdp_devmap_xmit", 5},
+	{"xdp_bulk_tx", 4},	 {"xdp_cpumap_enqueue", 4}, {"xdp_cpumap_kthread", 5},
+};
+
+static void find_observers(struct xdplosses *x, const struct reasons *r)
+{
+	struct xdplosses_bpf *s = x->skel;
+	struct bpf_program *const progs[OBSERVERS] = {
+		s->progs.xdplosses_redirect,	   s->progs.xdplosses_exception,
+		s->progs.xdplosses_devmap,	   s->progs.xdplosses_bulk_tx,
+		s->progs.xdplosses_cpumap_enqueue, s->progs.xdplosses_cpumap_kthread,
+	};
+	size_t len = 0;
+
+	for (unsigned i = 0; i < OBSERVERS; i++) {
+		bool fits = reasons_tracepoint_args(r, known[i].tracepoint) == known[i].args;
+
+		bpf_program__set_autoload(progs[i], fits);
+		if (fits)
+			x->observers[i].prog = progs[i];
+		else
+			len += snprintf(x->missing + len, sizeof(x->missing) - len, "%s%s",
+					len ? " " : "", known[i].tracepoint);
+	}
+}
+
+int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct ksyms *k,
+		   struct error *err)
+{
+	struct xdplosses *x = calloc(1, sizeof(*x));
+	struct ksym_range skb = {0};
+	int rc;
+
+	if (x)
+		x->skel = xdplosses_bpf__open_opts(trace_open_opts());
+	if (!x || !x->skel) {
+		free(x);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	x->cpus = libbpf_num_possible_cpus();
+	if (k)
+		skb = ksym_range(k, "veth_xdp_rcv_skb");
+	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_start = skb.start;
+	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_end = skb.end;
+	find_observers(x, r);
+	rc = xdplosses_bpf__load(x->skel);
+	if (rc) {
+		xdplosses_close(x);
+		return trace_load_error(err, rc);
+	}
+	*out = x;
+	return 0;
+}
+
+int xdplosses_attach(struct xdplosses *x, struct error *err)
+{
+	for (unsigned i = 0; i < OBSERVERS; i++) {
+		struct observer *o = &x->observers[i];
+
+		if (!o->prog)
+			continue;
+		o->link = bpf_program__attach(o->prog);
+		if (!o->link)
+			return trace_load_error(err, -errno);
+	}
+	return 0;
+}
+
+const char *xdplosses_missing(const struct xdplosses *x)
+{
+	return x->missing;
+}
+
+int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
+{
+	int fd = bpf_map__fd(x->skel->maps.xdp_counts), n = 0;
+	struct xdploss_count *each = calloc((size_t)x->cpus, sizeof(*each));
+	struct xdploss_key key, *prev = NULL;
+
+	if (!each)
+		return -ENOMEM;
+	/* keys are never deleted, so the walk neither repeats nor skips one */
+	while (n < max && !bpf_map_get_next_key(fd, prev, &key)) {
+		prev = &key;
+		if (bpf_map_lookup_elem(fd, &key, each))
+			continue;
+		out[n] = (struct xdploss){.key = key};
+		for (int i = 0; i < x->cpus; i++) {
+			out[n].count.events += each[i].events;
+			out[n].count.packets += each[i].packets;
+		}
+		n++;
+	}
+	free(each);
+	return n;
+}
+
+void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own)
+{
+	struct xdploss_own *each = calloc((size_t)x->cpus, sizeof(*each));
+	__u32 zero = 0;
+
+	*own = (struct xdplosses_own){0};
+	if (each && !bpf_map_lookup_elem(bpf_map__fd(x->skel->maps.xdp_own), &zero, each)) {
+		for (int i = 0; i < x->cpus; i++)
+			own->uncounted += each[i].uncounted;
+	}
+	free(each);
+	for (unsigned i = 0; i < OBSERVERS; i++) {
+		struct bpf_prog_info info = {0};
+		__u32 len = sizeof(info);
+
+		if (x->observers[i].prog &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(x->observers[i].prog), &info, &len))
+			own->recursion_misses += info.recursion_misses;
+	}
+}
+
+const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex, char *buf)
+{
+	struct xdploss_dev_key key = {netns, ifindex};
+	struct xdploss_dev dev;
+
+	buf[0] = '\0';
+	if (!bpf_map_lookup_elem(bpf_map__fd(x->skel->maps.xdp_devs), &key, &dev))
+		snprintf(buf, XDPLOSS_IFNAME, "%s", dev.name);
+	return buf;
+}
+
+const char *xdplosses_program(uint32_t id, char *buf, unsigned size)
+{
+	int fd = id ? bpf_prog_get_fd_by_id(id) : -1;
+	struct bpf_prog_info info = {0};
+	__u32 len = sizeof(info);
+
+	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
+		info.name[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	snprintf(buf, size, id ? "%s[%u]" : "%s", info.name, id);
+	return buf;
+}
+
+const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
+{
+	int fd = id ? bpf_map_get_fd_by_id(id) : -1;
+	struct bpf_map_info info = {0};
+	__u32 len = sizeof(info);
+
+	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
+		info.name[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	snprintf(buf, size, id ? "%s[%u]" : "%s", info.name, id);
+	return buf;
+}
+
+void xdplosses_close(struct xdplosses *x)
+{
+	if (!x)
+		return;
+	for (unsigned i = 0; i < OBSERVERS; i++)
+		bpf_link__destroy(x->observers[i].link);
+	xdplosses_bpf__destroy(x->skel);
+	free(x);
+}
+
+/* Whether another event, or another key here, tells the same packets. */
+static bool told_elsewhere(const struct xdploss_key *key, enum xdploss_books books)
+{
+	if (key->flags & XDPLOSS_MAP_PROG)
+		return true;
+	if (key->flags & XDPLOSS_SKB)
+		return true;
+	if (key->flags & XDPLOSS_GENERIC)
+		return books == XDPLOSS_BESIDE_KFREE || key->kind != XDPLOSS_REDIRECT;
+	return false;
+}
+
+static const char *exception_note(const struct xdploss_key *key)
+{
+	switch (key->act) {
+	case XDP_ABORTED:
+		return "the XDP program aborted (trace_xdp_exception)";
+	case XDP_TX:
+		return "XDP_TX failed: no room for the frame (trace_xdp_exception)";
+	default:
+		return "the XDP program's verdict is none (bpf_warn_invalid_xdp_action)";
+	}
+}
+
+struct verdict xdplosses_judge(const struct xdploss_key *key, enum xdploss_books books)
+{
+	static const unsigned observers[XDPLOSS_KINDS] = {
+		[XDPLOSS_REDIRECT] = OBSERVER_REDIRECT_ERR,
+		[XDPLOSS_EXCEPTION] = OBSERVER_XDP_EXCEPTION,
+		[XDPLOSS_DEVMAP] = OBSERVER_DEVMAP_XMIT,
+		[XDPLOSS_BULK_TX] = OBSERVER_BULK_TX,
+		[XDPLOSS_CPUMAP_QUEUE] = OBSERVER_CPUMAP,
+		[XDPLOSS_CPUMAP_ALLOC] = OBSERVER_CPUMAP,
+		[XDPLOSS_CPUMAP_PROGRAM] = OBSERVER_CPUMAP,
+	};
+	const struct stagemap_event e = {
+		.reason = "",
+		.location = "",
+		.aux = "",
+		.observer = observers[key->kind],
+		/* frames that BPF_PROG_RUN sends seem to come from lo: a sender's, not received */
+		.flags = key->kind == XDPLOSS_DEVMAP && key->from == LOOPBACK_IFINDEX ? CAUSE_LIVE
+										      : 0,
+		.error = -key->err,
+		.map_type = key->map_type,
+	};
+	struct verdict v = stagemap_judge(&e);
+
+	if (key->kind == XDPLOSS_EXCEPTION)
+		v.note = exception_note(key);
+	else if (key->kind == XDPLOSS_CPUMAP_ALLOC)
+		v.note = "no memory on the target CPU (cpu_map_kthread_run)";
+	else if (key->kind == XDPLOSS_CPUMAP_PROGRAM)
+		v.note = "the cpumap's program ended it, or its redirect failed "
+			 "(cpu_map_bpf_prog_run)";
+	if (told_elsewhere(key, books))
+		v.class = VERDICT_IGNORE;
+	return v;
+}
+
+const char *xdplosses_reason(const struct xdploss_key *key)
+{
+	static const char *const acts[] = {"ABORTED", "DROP", "PASS", "TX", "REDIRECT"};
+	const char *name;
+
+	if (key->kind == XDPLOSS_EXCEPTION)
+		return key->act <= XDP_REDIRECT ? acts[key->act] : "INVALID";
+	name = key->err ? strerrorname_np(-key->err) : "";
+	return name ? name : "";
+}
+
+const char *xdplosses_location(const struct xdploss_key *key)
+{
+	static const char *const names[XDPLOSS_KINDS] = {
+		[XDPLOSS_REDIRECT] = "xdp_redirect_err",
+		[XDPLOSS_EXCEPTION] = "xdp_exception",
+		[XDPLOSS_DEVMAP] = "xdp_devmap_xmit",
+		[XDPLOSS_BULK_TX] = "xdp_bulk_tx",
+		[XDPLOSS_CPUMAP_QUEUE] = "xdp_cpumap_enqueue",
+		[XDPLOSS_CPUMAP_ALLOC] = "xdp_cpumap_kthread",
+		[XDPLOSS_CPUMAP_PROGRAM] = "xdp_cpumap_kthread",
+	};
+
+	return names[key->kind];
+}

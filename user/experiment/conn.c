@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/conn.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define DEPTH	8
+#define BACKLOG 128
+
+void conn_init(struct conn *c, int fd)
+{
+	int on = 1;
+
+	c->fd = fd;
+	c->have = c->line = 0;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+/* 0: ready, or the connection has something to tell; -ETIMEDOUT, -errno. */
+static int await(int fd, short events, uint64_t deadline_ns)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	for (;;) {
+		uint64_t now = clock_now();
+		int ms = now < deadline_ns ? (int)((deadline_ns - now + 999999) / 1000000) : 0;
+		int n = poll(&p, 1, ms);
+
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (!n && !ms)
+			return -ETIMEDOUT;
+	}
+}
+
+static uint64_t deadline(int timeout_ms)
+{
+	return clock_now() + (uint64_t)timeout_ms * 1000000;
+}
+
+static socklen_t address_of(const struct endpoint *ep, struct sockaddr_storage *out)
+{
+	struct sockaddr_in *s4 = (void *)out;
+	struct sockaddr_in6 *s6 = (void *)out;
+
+	memset(out, 0, sizeof(*out));
+	if (ep->family == AF_INET6) {
+		*s6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					    .sin6_port = htons(ep->port),
+					    .sin6_addr = ep->ip6};
+		return sizeof(*s6);
+	}
+	*s4 = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(ep->port), .sin_addr = ep->ip4};
+	return sizeof(*s4);
+}
+
+int conn_connect(const struct endpoint *to, int timeout_ms)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = address_of(to, &addr), size = sizeof(int);
+	int fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc, error = 0;
+
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (void *)&addr, len) ? -errno : 0;
+	if (rc == -EINPROGRESS) {
+		rc = await(fd, POLLOUT, deadline(timeout_ms));
+		if (!rc && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
+			rc = -errno;
+		if (!rc)
+			rc = -error;
+	}
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int conn_listen_at(const struct endpoint *at)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = address_of(at, &addr);
+	int fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, off = 0, rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (at->family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, (void *)&addr, len) || listen(fd, BACKLOG))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int conn_listen(uint16_t port)
+{
+	const struct endpoint all = {.family = AF_INET6, .port = port};
+	const struct endpoint all4 = {.family = AF_INET, .port = port};
+	int fd = conn_listen_at(&all);
+
+	return fd == -EAFNOSUPPORT ? conn_listen_at(&all4) : fd;
+}
+
+static void read_address(const struct sockaddr_storage *addr, struct endpoint *ep)
+{
+	struct sockaddr_in s4;
+	struct sockaddr_in6 s6;
+
+	memset(ep, 0, sizeof(*ep));
+	memcpy(&s4, addr, sizeof(s4));
+	memcpy(&s6, addr, sizeof(s6));
+	ep->family = addr->ss_family;
+	if (addr->ss_family == AF_INET) {
+		ep->ip4 = s4.sin_addr;
+		ep->port = ntohs(s4.sin_port);
+		return;
+	}
+	ep->port = ntohs(s6.sin6_port);
+	ep->ip6 = s6.sin6_addr;
+	if (!IN6_IS_ADDR_V4MAPPED(&s6.sin6_addr))
+		return;
+	ep->family = AF_INET;
+	memcpy(&ep->ip4, &s6.sin6_addr.s6_addr[12], sizeof(ep->ip4));
+	memset(&ep->ip6, 0, sizeof(ep->ip6));
+}
+
+int conn_peer(int fd, struct endpoint *ep)
+{
+	struct sockaddr_storage addr = {};
+	socklen_t len = sizeof(addr);
+
+	if (getpeername(fd, (void *)&addr, &len))
+		return -errno;
+	read_address(&addr, ep);
+	return 0;
+}
+
+int conn_self(int fd, struct endpoint *ep)
+{
+	struct sockaddr_storage addr = {};
+	socklen_t len = sizeof(addr);
+
+	if (getsockname(fd, (void *)&addr, &len))
+		return -errno;
+	read_address(&addr, ep);
+	return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t n, uint64_t until)
+{
+	while (n) {
+		ssize_t done = send(fd, bytes, n, MSG_NOSIGNAL);
+		int rc;
+
+		if (done > 0) {
+			bytes += done;
+			n -= (size_t)done;
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		rc = await(fd, POLLOUT, until);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int conn_send(struct conn *c, struct json_object *msg, int timeout_ms)
+{
+	size_t len;
+	const char *text = json_object_to_json_string_length(msg, JSON_C_TO_STRING_PLAIN, &len);
+	uint64_t until = deadline(timeout_ms);
+	int rc = -ENOMEM;
+
+	if (text)
+		rc = len < CONN_LINE ? write_all(c->fd, text, len, until) : -EMSGSIZE;
+	if (!rc)
+		rc = write_all(c->fd, "\n", 1, until);
+	json_object_put(msg);
+	return rc;
+}
+
+static struct json_object *parse(const char *line, size_t len)
+{
+	struct json_tokener *tok = json_tokener_new_ex(DEPTH);
+	struct json_object *msg = NULL;
+
+	if (!tok)
+		return NULL;
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	/* the LF ends a number, or whatever else could go on */
+	msg = json_tokener_parse_ex(tok, line, (int)len);
+	if (json_tokener_get_error(tok) != json_tokener_success ||
+	    json_tokener_get_parse_end(tok) + 1 < len ||
+	    !json_object_is_type(msg, json_type_object)) {
+		json_object_put(msg);
+		msg = NULL;
+	}
+	json_tokener_free(tok);
+	return msg;
+}
+
+/* A whole line that has been read; false: there is none yet. */
+static bool take_line(struct conn *c, struct json_object **msg, int *rc)
+{
+	const char *end = memchr(c->bytes, '\n', c->have);
+
+	if (!end) {
+		*rc = c->have == sizeof(c->bytes) ? -EBADMSG : 0;
+		return *rc;
+	}
+	c->line = (size_t)(end - c->bytes) + 1;
+	*msg = parse(c->bytes, c->line);
+	*rc = *msg ? 0 : -EBADMSG;
+	return true;
+}
+
+int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms)
+{
+	uint64_t until = deadline(timeout_ms);
+	int rc;
+
+	memmove(c->bytes, c->bytes + c->line, c->have - c->line);
+	c->have -= c->line;
+	c->line = 0;
+	while (!take_line(c, msg, &rc)) {
+		ssize_t n = recv(c->fd, c->bytes + c->have, sizeof(c->bytes) - c->have, 0);
+
+		if (n > 0)
+			c->have += (size_t)n;
+		else if (!n)
+			return -EPIPE;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		else if ((rc = await(c->fd, POLLIN, until)))
+			return rc;
+	}
+	return rc;
+}

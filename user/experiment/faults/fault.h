@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Losses on purpose. A fault sets up a mechanism of the kernel that then loses packets by itself;
+ * nothing here counts or simulates. Only for labs.
+ *
+ *	fault_parse()  what the user asked for
+ *	fault_plan()   whether it can be, and what the experiment has to respect
+ *	fault_apply()  the lab is open, nothing was sent yet
+ *	fault_xdp()    the receiver's XDP program is loaded, if it has one
+ *	fault_socket() a receiving socket is open
+ *	fault_begin()  just before the first packet; fault_end() just after the last
+ *	fault_watch()  again and again between the two
+ *	fault_close()
+ *
+ * All but udp_mem and backlog:flow_limit lives in the lab's namespaces and dies with them.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_FAULTS_FAULT_H
+#define PKTLEDGER_EXPERIMENT_FAULTS_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "base/opt.h"
+#include "host/lab.h"
+#include "stages.h"
+#include "drops/drops.h"
+#include "trace_abi.h"
+
+enum fault {
+	FAULT_TX_SOCKET,
+	FAULT_TX_ROUTE,
+	FAULT_NEIGH,
+	FAULT_TC_EGRESS,
+	FAULT_TC_EGRESS_STOLEN,
+	FAULT_QDISC,
+	FAULT_QDISC_PFIFO,
+	FAULT_QDISC_REPLACE,
+	FAULT_TX_DEVICE,
+	FAULT_TX_DEVICE_TAP,
+	FAULT_TX_DEVICE_DETACH,
+	FAULT_XDP,
+	FAULT_XDP_ABORTED,
+	FAULT_XDP_GENERIC,
+	FAULT_XDP_REDIRECT,
+	FAULT_XDP_DEVMAP,
+	FAULT_XDP_CPUMAP,
+	FAULT_XSK_RING,
+	FAULT_XSK_FILL,
+	FAULT_XSK_OVERSIZE,
+	FAULT_GSO,
+	FAULT_BACKLOG,
+	FAULT_BACKLOG_FLOW_LIMIT,
+	FAULT_TC_INGRESS,
+	FAULT_TC_INGRESS_STOLEN,
+	FAULT_L2_ADDRESS,
+	FAULT_L2_BLOCKED,
+	FAULT_L2_FLOOD,
+	FAULT_L2_SILENT,
+	FAULT_IP_HEADER,
+	FAULT_NETFILTER, /* input */
+	FAULT_NETFILTER_INGRESS,
+	FAULT_NETFILTER_PREROUTING,
+	FAULT_NETFILTER_FORWARD,
+	FAULT_NETFILTER_OUTPUT,
+	FAULT_NETFILTER_POSTROUTING,
+	FAULT_NETFILTER_EGRESS,
+	FAULT_IP_ROUTE_RP_FILTER,
+	FAULT_IP_ROUTE_MARTIAN,
+	FAULT_IP_ROUTE_BLACKHOLE,
+	FAULT_IP_FRAG_MISSING,
+	FAULT_IP_FRAG_OVERLAP,
+	FAULT_IP_FRAG_DUPLICATE,
+	FAULT_IP_FRAG_MEM,
+	FAULT_IP_FORWARD_TTL,
+	FAULT_IP_FORWARD_MTU,
+	FAULT_TUNNEL,
+	FAULT_TUNNEL_HEADER,
+	FAULT_XFRM,
+	FAULT_XFRM_PLAIN,
+	FAULT_UDP_LOOKUP,
+	FAULT_UDP_HEADER,
+	FAULT_UDP_CSUM,
+	FAULT_SOCKET_FILTER,
+	FAULT_UDP_MEM,
+	FAULT_RCVBUF,
+	FAULT_SOCKET_READ_CSUM,
+	FAULT_SOCKET_CLOSE,
+	FAULT_COUNT,
+};
+
+/* What was asked for; {0}: nothing. */
+struct fault_list {
+	uint64_t set;		   /* bit of each enum fault */
+	double share[FAULT_COUNT]; /* 0 .. 1, of those that take one */
+	struct rate rate;	   /* of qdisc; RATE_MAX: not given */
+};
+
+#define FAULT_BIT(fault) (1ULL << (fault))
+
+static inline bool fault_has(const struct fault_list *list, enum fault fault)
+{
+	return list->set >> fault & 1;
+}
+
+/*
+ * Adds `STAGE[:VARIANT][=VALUE]`, several by comma, to the list. -EINVAL with STATUS_USAGE for an
+ * unknown name (the nearest is suggested), a bad value, one twice, and two that exclude each other;
+ * -EOPNOTSUPP with STATUS_UNABLE for a stage at which nothing can be lost on purpose.
+ */
+int fault_parse(const char *text, struct fault_list *list, struct error *err);
+
+/* The same for faults that are to be injected one by one: they may exclude each other. */
+int fault_parse_each(const char *text, struct fault_list *list, struct error *err);
+
+/* Every fault by its name, in path order: the values of --fault. */
+extern const struct opt_value fault_values[FAULT_COUNT + 1];
+
+/* The experiment as planned without faults. */
+struct fault_request {
+	const char *tx, *rx; /* names of the engines */
+	int family;	     /* AF_INET or AF_INET6 */
+	unsigned payload;    /* of a datagram, bytes */
+	unsigned mtu;
+	unsigned segments;	    /* datagrams that are one packet in every queue (GSO); 0: 1 */
+	unsigned threads;	    /* that send */
+	bool gro;		    /* the receiving socket takes merged packets (UDP_GRO) */
+	uint64_t count;		    /* datagrams in all; UINT64_MAX: not known */
+	double rate_pps;	    /* of all threads; 0: unthrottled */
+	uint16_t port;		    /* destination, host order */
+	bool topology_fixed;	    /* it has to be this one, */
+	enum lab_topology topology; /* else the faults may choose */
+};
+
+enum fault_reader {
+	READER_NORMAL,
+	READER_SLOW,   /* spends reader_ns on each packet, until fault_end() */
+	READER_PAUSED, /* reads nothing before fault_end(), then all */
+	READER_NEVER,  /* reads nothing; its socket is closed after fault_end() */
+};
+
+#define FAULT_NOTES 4
+
+/* What the experiment has to respect. 0 and false: as without faults. */
+struct fault_effects {
+	uint16_t port;
+	enum lab_topology topology;
+	bool no_receiver; /* no socket is opened on the port */
+	enum fault_reader reader;
+	uint64_t reader_ns;
+	unsigned xsk_frames; /* that an AF_XDP receiver has; 0: its own number */
+	unsigned xsk_room;   /* bytes that its frames have room for; 0: for any packet */
+	int rcvbuf, sndbuf;  /* bytes to ask for, each socket; 0: no wish */
+	bool rcvbuf_force, sndbuf_force; /* SO_RCVBUFFORCE, SO_SNDBUFFORCE */
+	int ttl;			 /* TTL or hop limit to send with: flow.ttl */
+	double rate_pps;		 /* to pace all threads together, if the user set no rate */
+	int tx_cpu;			 /* to pin every sending thread to; -1: any */
+	int busy_cpu;			 /* made busy in softirq, keep senders off it; -1: none */
+	bool socket_filter;		 /* fault_socket() must be called */
+	bool xdp;			 /* fault_xdp() must be called */
+	bool other_vni;			 /* lab_spec.other_vni */
+	bool consumed;			 /* some is freed as if used up: tracer_spec */
+	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
+	uint64_t midway; /* datagrams sent when fault_watch() is to act; 0: it has nothing to do */
+	const char *notes[FAULT_NOTES]; /* for stderr, one line each */
+	unsigned n_notes;
+
+	/* Done by fault_apply(); told so that the plan can be printed. */
+	bool tx_csum_off;   /* checksum offload of the sender's device is off */
+	bool threaded_napi; /* the sender's next hop receives in a kernel thread, */
+	uint64_t merge_ns;  /* and waits so long for more of a flow to merge; 0: no GRO */
+	uint64_t tbf_bps;   /* of frames without FCS */
+	uint32_t tbf_burst, tbf_limit; /* bytes */
+	uint32_t pfifo_limit;	       /* packets, of a pfifo in the tbf; 0: its own bfifo */
+	uint64_t slow_bps;	       /* of the tbf until `midway`; 0: always the same */
+	uint32_t tc_burn_ns, xdp_burn_ns;
+};
+
+/*
+ * -EINVAL with STATUS_USAGE if an engine or the count makes no sense with a fault (the message
+ * names what is needed); -EOPNOTSUPP with STATUS_UNABLE if this host cannot do it.
+ */
+int fault_plan(const struct fault_list *list, const struct fault_request *req,
+	       struct fault_effects *fx, struct error *err);
+
+struct fault_state;
+
+/* Whose packets are to suffer, and where the programs note which they saw (map `seen`). */
+struct fault_numbers {
+	const struct trace_config *config;
+	int seen_fd;
+	int tails_fd, cell_fd, batch_fd; /* maps of the tracer */
+	bool paged;			 /* the tracer reads stamps wherever a packet keeps them */
+};
+
+/* `list`, `fx` and `lab` are borrowed until fault_close(). *state is NULL on an error. */
+int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
+		const struct fault_numbers *numbers, struct fault_state **state, struct error *err);
+
+/*
+ * For an experiment in a named lab: -EINVAL with STATUS_USAGE for a fault that would stay there
+ * when the experiment is over, or was killed.
+ */
+int fault_check_named(const struct fault_list *list, const char *lab, struct error *err);
+
+/*
+ * Injects into a named lab, for whatever UDP other programs send there, and for as long as the lab
+ * is there. fault_lab_topology() comes before the lab is made: -EINVAL with STATUS_USAGE for a
+ * fault that only the sending or receiving program can make, *topology is raised to what is needed.
+ */
+int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+		       struct error *err);
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err);
+
+/*
+ * Attaches the faults' XDP program to the receiver's device; it ends in `next_fd` (-1: in
+ * XDP_PASS), which must not be attached itself. *native tells the mode. Attached by a link that
+ * fault_close() drops.
+ */
+int fault_xdp(struct fault_state *state, int next_fd, bool *native, struct error *err);
+
+/* What that program redirects in vain, for drops_watch_redirects(). False: nothing. */
+bool fault_redirects(const struct fault_state *state, struct drops_redirects *r);
+
+/* Attaches the faults' socket filter to a receiving socket, if one is wanted. */
+int fault_socket(struct fault_state *state, int fd, struct error *err);
+
+/* At which it loses packets: its name begins with it. */
+enum stage fault_stage(enum fault fault);
+
+/* True if it changes something of the whole host while it runs. */
+bool fault_is_host_global(enum fault fault);
+
+/*
+ * What is the whole host's is changed under the journal's lock, until this process dies, or:
+ * udp_mem until fault_end(), the flow limit until fault_close(), because its counter goes with it.
+ * To be called in the initial network namespace.
+ */
+int fault_begin(struct fault_state *state, struct error *err);
+
+/* What is to happen in mid-run, once so many datagrams were sent. NULL is fine. */
+int fault_watch(struct fault_state *state, uint64_t sent, struct error *err);
+
+/* May be called more than once, and without fault_begin(); NULL is fine. */
+int fault_end(struct fault_state *state, struct error *err);
+
+/* Ends what was begun and drops programs and links; NULL is fine. */
+void fault_close(struct fault_state *state);
+
+#endif

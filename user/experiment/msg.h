@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What two hosts say to each other. The client asks, the server answers each request; each message
+ * is an object with a "type".
+ *
+ *	server: hello     {protocol, version, host, challenge, token}
+ *	        busy      {}    another experiment is running: the hello comes later
+ *	client: login     {protocol, version, host, challenge, proof}
+ *	server: welcome   {proof, port, max_pps}
+ *
+ *	client: plan  ->  ready {mode, place, .., env}
+ *	        start ->  status
+ *	        status -> status {running, idle, delivered, dropped, in_queues, next}
+ *	        stop  ->  status
+ *	        fold {upto} -> cause {..} *, fates {slot, first, runs} *, folded
+ *	        end   ->  counter {..} *, flow {..} *, end {..}
+ *	        time  ->  time {tai_ns}
+ *
+ * or, instead of any answer, error {message, hint, status}. What the sums are of is decided by the
+ * numbers of the plan, which the client draws. Encoding and decoding are pure.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_MSG_H
+#define PKTLEDGER_EXPERIMENT_MSG_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ledger/ledger.h"
+#include "traffic/shape.h"
+#include "experiment/auth.h"
+#include "experiment/runs.h"
+
+#define PEER_PROTOCOL 2
+#define PEER_NICE_0   20 /* no nice value asked for */
+
+enum msg_type {
+	MSG_U64,
+	MSG_U32,
+	MSG_U16,
+	MSG_BOOL,
+	MSG_DOUBLE,
+	MSG_TEXT,
+	MSG_U64S,
+	MSG_U16S,
+	MSG_DOUBLES,
+};
+
+/* A member of a message and where it is kept. Rows end with a NULL key. */
+struct msg_field {
+	const char *key;
+	enum msg_type type;
+	size_t offset;
+	size_t size;  /* MSG_TEXT: of the buffer; lists: how many at most, fewer leave 0 */
+	uint64_t max; /* of integers; 0: as the type allows */
+};
+
+struct peer_hello {
+	uint32_t protocol;
+	char version[32], host[65];
+	char challenge[AUTH_HEX];
+	bool token; /* one is needed */
+};
+
+struct peer_login {
+	uint32_t protocol;
+	char version[32], host[65];
+	char challenge[AUTH_HEX], proof[AUTH_HEX];
+};
+
+struct peer_welcome {
+	char proof[AUTH_HEX];
+	uint16_t port;	/* UDP, at which the server receives */
+	double max_pps; /* that the server sends at most; 0: no limit */
+};
+
+struct peer_plan {
+	bool reverse;	/* the server sends */
+	char engine[8]; /* that the server is to use: "socket", "xsk", "xdp" */
+	bool ipv6;
+	uint16_t port; /* UDP, at which the client receives */
+	struct fates_numbers numbers;
+	uint64_t count, duration_ns, settle_ns;
+	double rate_pps;  /* 0: unthrottled */
+	uint32_t payload; /* bytes; 0: they differ */
+	uint32_t flows;
+	uint64_t sndbuf, rcvbuf;
+	bool no_wait, gso, unconnected, gro, pass, per_flow, fragments;
+	uint32_t busy_poll_us, rx_threads;
+	/* of the server's threads */
+	bool cpu_set;
+	uint32_t cpu, rt;
+	uint32_t nice; /* + PEER_NICE_0 */
+	uint64_t work_ns, pause_ns, read_ns;
+	/* of what the server sends */
+	bool shaped;
+	struct shape shape; /* sizes are its own */
+	uint32_t vlan, tos, ttl;
+};
+
+struct peer_ready {
+	char mode[32];
+	char place[32]; /* of its checkpoint */
+	/* a receiver: as struct finding_facts has it */
+	uint64_t rcvbuf, rmem_max, udp_mem[3];
+	uint32_t netdev_max_backlog;
+};
+
+struct peer_status {
+	bool running; /* it sends */
+	bool idle;    /* nothing waits in the queues it knows */
+	uint64_t delivered, dropped;
+	uint64_t in_queues; /* packets in its socket, its queueing discipline, in reassembly */
+	uint64_t next[TRACE_STREAMS]; /* it sends: first number (from 0) that is not closed yet */
+};
+
+struct peer_fold {
+	uint64_t upto[TRACE_STREAMS]; /* numbers from 0 */
+};
+
+struct peer_fates {
+	uint16_t slot;
+	uint64_t first;
+	char runs[RUNS_TEXT];
+};
+
+struct peer_time {
+	uint64_t tai_ns;
+};
+
+extern const struct msg_field msg_hello[], msg_login[], msg_welcome[], msg_plan[], msg_ready[],
+	msg_status[], msg_fold[], msg_fates[], msg_time[], msg_error[];
+
+/* Of struct result: what an end knows of itself when it is over. */
+extern const struct msg_field msg_end[];
+
+/* Of struct arrivals_flow. */
+extern const struct msg_field msg_flow[];
+
+/* Of struct result_counter, but for its scope, and no note. */
+struct json_object *msg_make_counter(const struct result_counter *c);
+int msg_take_counter(struct json_object *msg, struct result_counter *c);
+
+/* A new message with the members that `rows` tell of `from`; rows NULL: none. */
+struct json_object *msg_make(const char *type, const struct msg_field *rows, const void *from);
+
+/* The type of a message; "" if it has none. */
+const char *msg_type(struct json_object *msg);
+
+/*
+ * Reads the members; others are passed over. -EBADMSG if one is missing, of another type, or out
+ * of its bounds; `to` is then partly written. Texts are cut to their buffers, and what could drive
+ * a terminal becomes '?'.
+ */
+int msg_take(struct json_object *msg, const struct msg_field *rows, void *to);
+
+/* A cause with its names. Reading fills `named`, `raw.count` and `raw.index`. */
+struct json_object *msg_make_cause(const struct ledger_cause *c);
+int msg_take_cause(struct json_object *msg, struct ledger_cause *c);
+
+/* A plan that makes sense: numbers that can be, a direction, a shape. */
+bool msg_plan_valid(const struct peer_plan *plan);
+
+#endif

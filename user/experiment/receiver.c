@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/receiver.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "traffic/shape.h"
+#include "host/caps.h"
+#include "experiment/run_arrivals.h"
+#include "traffic/worker.h"
+
+#define POLL_MS	 20 /* so that a stop is seen soon */
+#define PAUSE_NS 1000000
+
+struct receiving {
+	struct receiver *receiver;
+	struct worker worker;
+	unsigned slot;
+	struct rx_config rx_config;
+	struct rx *rx;
+	struct sink sink;
+	struct reader_state reader;
+	struct error error;
+	atomic_bool failed;
+};
+
+struct receiver {
+	const struct receiver_config *cfg;
+	struct gate gate;
+	atomic_bool stop, paused, slow;
+	int log_fd;
+	uint8_t *fill;
+	struct sink_streams streams;
+	struct receiving at[RECEIVER_THREADS];
+};
+
+static void work(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000)};
+
+	nanosleep(&ts, NULL);
+}
+
+static void receive_all(struct receiving *me)
+{
+	struct receiver *r = me->receiver;
+	const struct reader *reader = &r->cfg->tuning->reader;
+	uint64_t start = clock_now(), pause;
+
+	while (!atomic_load_explicit(&r->stop, memory_order_relaxed)) {
+		int n;
+
+		if (atomic_load_explicit(&r->paused, memory_order_relaxed)) {
+			work(PAUSE_NS);
+			continue;
+		}
+		pause = reader_pause(reader, start, clock_now());
+		if (pause) {
+			work(pause < PAUSE_NS ? pause : PAUSE_NS);
+			continue;
+		}
+		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->error);
+		if (n < 0) {
+			atomic_store(&me->failed, true);
+			return;
+		}
+		if (!n)
+			continue;
+		me->sink.sums.last_ns = clock_now();
+		if (!me->sink.sums.first_ns)
+			me->sink.sums.first_ns = me->sink.sums.last_ns;
+		if (atomic_load_explicit(&r->slow, memory_order_relaxed))
+			work(r->cfg->work_ns * (unsigned)n);
+	}
+}
+
+static void *receiving_thread(void *arg)
+{
+	struct receiving *me = arg;
+	const struct receiver_config *cfg = me->receiver->cfg;
+	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + (int)me->slot;
+	int rc =
+		worker_settle_in(cfg->ns, cpu, &cfg->tuning->rx, cfg->tuning, me->slot, &me->error);
+
+	if (!rc)
+		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
+	caps_drop_but(CAPS_NONE);
+	gate_report(&me->receiver->gate);
+	if (!rc)
+		receive_all(me);
+	worker_ends(&me->worker);
+	return NULL;
+}
+
+/* The streams of a run are known, and arrivals are noted in its fates; else they are learned. */
+static void prepare_streams(struct receiver *r)
+{
+	const struct fates *f = r->cfg->fates;
+
+	pthread_mutex_init(&r->streams.lock, NULL);
+	r->streams.learn = r->cfg->table || (!f && !r->cfg->sink_prog);
+	if (!f)
+		return;
+	r->streams.window = f->window;
+	if (r->cfg->table) {
+		r->streams.table = r->cfg->table;
+		r->streams.tails = (uint64_t *)r->cfg->table->at;
+		r->streams.bytes = f->arrivals;
+		r->streams.room = f->streams;
+		return;
+	}
+	for (unsigned s = 0; s < f->streams; s++) {
+		r->streams.at[s].id = (uint16_t)(f->stream0 + s);
+		r->streams.at[s].base = f->base;
+		r->streams.at[s].tail = f->base;
+		r->streams.at[s].arrivals = f->arrivals + s * f->window;
+	}
+	atomic_store(&r->streams.n, f->streams);
+}
+
+static void prepare(struct receiver *r, unsigned t)
+{
+	const struct receiver_config *cfg = r->cfg;
+	struct receiving *me = &r->at[t];
+
+	me->receiver = r;
+	me->slot = t;
+	me->sink = (struct sink){
+		.streams = &r->streams,
+		.payload = cfg->flow->payload,
+		.shape = cfg->shape,
+		/* captured packets carry what they carried */
+		.fill = cfg->flow->payload && !(cfg->shape && cfg->shape->capture) ? r->fill : NULL,
+	};
+	me->sink.timed = cfg->flow->time;
+	me->reader = (struct reader_state){
+		.reader = &cfg->tuning->reader, .stop = &r->stop, .log_fd = r->log_fd};
+	if (reader_works(me->reader.reader)) {
+		me->sink.work = reader_work;
+		me->sink.work_arg = &me->reader;
+	}
+	me->rx_config = (struct rx_config){
+		.flow = cfg->flow,
+		.sink = &me->sink,
+		.ifname = cfg->ifname,
+		.ifindex = cfg->ifindex,
+		.queue = t,
+		.rcvbuf = cfg->rcvbuf,
+		.rcvbuf_force = cfg->rcvbuf_force,
+		.reuseport = cfg->threads > 1,
+		.xsk_map_fd = cfg->xsk_map_fd,
+		.xsk_frames = cfg->xsk_frames,
+		.xsk_room = cfg->xsk_room,
+		.sink_prog = cfg->sink_prog,
+		.xdp_skb_mode = cfg->xdp_skb_mode,
+		.socket = cfg->tuning->receive,
+		.per_flow = cfg->tuning->per_flow,
+		.stop = &r->stop,
+	};
+}
+
+int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
+{
+	struct receiver *r = calloc(1, sizeof(*r));
+	unsigned t;
+	int rc;
+
+	if (!r || !(r->fill = malloc(cfg->flow->payload + 1))) {
+		free(r);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	r->cfg = cfg;
+	rc = reader_open_log(&cfg->tuning->reader, &r->log_fd, err);
+	if (rc) {
+		free(r->fill);
+		free(r);
+		return rc;
+	}
+	r->gate = (struct gate)GATE_INIT;
+	flow_fill(r->fill, cfg->flow->payload);
+	prepare_streams(r);
+	atomic_store(&r->paused, cfg->paused);
+	atomic_store(&r->slow, cfg->work_ns != 0);
+	for (t = 0; t < cfg->threads; t++) {
+		prepare(r, t);
+		if (worker_start(&r->at[t].worker, receiving_thread, &r->at[t], err))
+			break;
+	}
+	gate_await(&r->gate, t);
+	for (unsigned i = 0; i < t; i++) {
+		if (!r->at[i].rx)
+			*err = r->at[i].error;
+	}
+	if (err->status != STATUS_OK) {
+		receiver_close(r);
+		return -EIO;
+	}
+	*out = r;
+	return 0;
+}
+
+void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number)
+{
+	sink_streams_set_tail(&r->streams, stream, number);
+}
+
+void receiver_resume(struct receiver *r)
+{
+	atomic_store(&r->paused, false);
+	atomic_store(&r->slow, false);
+}
+
+uint64_t receiver_delivered(const struct receiver *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		sum += __atomic_load_n(&r->at[t].sink.sums.delivered, __ATOMIC_RELAXED);
+	return sum;
+}
+
+uint64_t receiver_cpu_ns(struct receiver *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		sum += worker_cpu_ns(&r->at[t].worker);
+	return sum;
+}
+
+struct sink_streams *receiver_streams(struct receiver *r)
+{
+	return &r->streams;
+}
+
+uint64_t receiver_next(const struct receiver *r, unsigned stream)
+{
+	uint64_t highest = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		uint64_t next = __atomic_load_n(&r->at[t].sink.next[stream], __ATOMIC_RELAXED);
+
+		if (next > highest)
+			highest = next;
+	}
+	return highest;
+}
+
+bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns)
+{
+	bool timed = false;
+
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		const struct sink *s = &r->at[t].sink;
+
+		for (unsigned i = 0; i < s->lines; i++) {
+			const struct line *l = s->line[i];
+
+			if (l->stream != stream || !l->timed || (timed && l->fastest >= *ns))
+				continue;
+			timed = true;
+			*ns = l->fastest;
+		}
+	}
+	return timed;
+}
+
+bool receiver_all_ended(const struct receiver *r)
+{
+	unsigned n = atomic_load(&r->streams.n);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!atomic_load(&r->streams.at[i].ended))
+			return false;
+	}
+	return n > 0;
+}
+
+bool receiver_idle(const struct receiver *r)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (r->cfg->ops->pending(r->at[t].rx))
+			return false;
+	}
+	return true;
+}
+
+bool receiver_failed(const struct receiver *r, struct error *err)
+{
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (atomic_load(&r->at[t].failed)) {
+			*err = r->at[t].error;
+			return true;
+		}
+	}
+	return false;
+}
+
+void receiver_stop(struct receiver *r)
+{
+	atomic_store(&r->stop, true);
+	for (unsigned t = 0; t < r->cfg->threads; t++)
+		worker_join(&r->at[t].worker);
+}
+
+int receiver_check_log(const struct receiver *r, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned t = 0; t < r->cfg->threads && !rc; t++)
+		rc = reader_check_log(&r->at[t].reader, err);
+	return rc;
+}
+
+void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals)
+{
+	const struct sink *sink[RECEIVER_THREADS];
+
+	memset(sum, 0, sizeof(*sum));
+	sum->streams = r->at[0].sink.streams;
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		const struct sink *one = sink[t] = &r->at[t].sink;
+
+		if (r->cfg->ops->collect)
+			r->cfg->ops->collect(r->at[t].rx);
+		sink_sums_add(&sum->sums, &one->sums);
+	}
+	arrivals_sum(arrivals, sink, r->cfg->threads);
+}
+
+void receiver_stats(const struct receiver *r, struct rx_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		struct rx_stats one = {};
+
+		r->cfg->ops->stats(r->at[t].rx, &one);
+		st->packets += one.packets;
+		st->calls += one.calls;
+		st->rx_ring_full += one.rx_ring_full;
+		st->rx_fill_ring_empty += one.rx_fill_ring_empty;
+		st->rx_dropped += one.rx_dropped;
+		st->rx_invalid += one.rx_invalid;
+		st->zero_copy |= one.zero_copy;
+		st->xdp_drops += one.xdp_drops;
+		st->rcvbuf = one.rcvbuf;
+		st->socket_drops = one.socket_drops < 0 ? -1 : st->socket_drops + one.socket_drops;
+	}
+}
+
+const char *receiver_mode(const struct receiver *r)
+{
+	return r->cfg->ops->mode(r->at[0].rx);
+}
+
+int receiver_fd(const struct receiver *r, unsigned thread)
+{
+	return r->cfg->ops->fd(r->at[thread].rx);
+}
+
+void receiver_close(struct receiver *r)
+{
+	if (!r)
+		return;
+	receiver_stop(r);
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		if (r->at[t].rx)
+			r->cfg->ops->close(r->at[t].rx);
+		sink_forget(&r->at[t].sink);
+	}
+	sink_streams_forget(&r->streams);
+	if (r->log_fd >= 0)
+		close(r->log_fd);
+	free(r->fill);
+	free(r);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The receiving threads: one engine and one sink each. */
+#ifndef PKTLEDGER_EXPERIMENT_RECEIVER_H
+#define PKTLEDGER_EXPERIMENT_RECEIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "drops/arrivals.h"
+#include "drops/fates.h"
+#include "traffic/flow.h"
+#include "traffic/rx.h"
+#include "host/netns.h"
+#include "traffic/tuning.h"
+
+struct receiver_config {
+	const struct rx_ops *ops;
+	const struct flow *flow;
+	const struct netns *ns; /* threads enter it; NULL: stay */
+	const char *ifname;
+	unsigned ifindex;
+	unsigned threads;	   /* <= RECEIVER_THREADS */
+	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
+	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: learn streams */
+	struct trace_tails *table; /* with fates: streams are learned nevertheless, in here */
+	int rcvbuf;
+	bool rcvbuf_force;
+	int xsk_map_fd;
+	unsigned xsk_frames, xsk_room;	   /* as in rx_config */
+	const struct sink_prog *sink_prog; /* rx xdp */
+	bool xdp_skb_mode;
+	bool paused;	  /* does not read until receiver_resume() */
+	uint64_t work_ns; /* time spent on each packet, a slow reader */
+	const struct tuning *tuning;
+	int cpu; /* first thread's CPU; -1: not pinned */
+};
+
+#define RECEIVER_THREADS 64
+
+struct receiver;
+
+/* Starts the threads and opens the engines: packets arriving from here on are received. */
+int receiver_open(struct receiver **r, const struct receiver_config *cfg, struct error *err);
+
+/* Numbers of a stream below have left the window: what still comes of them is late. */
+void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number);
+
+/* Ends `paused` and `work_ns`. */
+void receiver_resume(struct receiver *r);
+
+/* Numbers delivered so far. May be called while the threads run. */
+uint64_t receiver_delivered(const struct receiver *r);
+
+/* CPU time of the threads until now, or until they ended; ns. */
+uint64_t receiver_cpu_ns(struct receiver *r);
+
+/* Those that arrive; with fates they are the run's. */
+struct sink_streams *receiver_streams(struct receiver *r);
+
+/* The highest number seen of a stream + 1; 0: none yet. May be called while the threads run. */
+uint64_t receiver_next(const struct receiver *r, unsigned stream);
+
+/*
+ * The least time from sending to arrival of a stream, by the clocks of both ends; false: packets
+ * without one. After receiver_stop().
+ */
+bool receiver_fastest(const struct receiver *r, unsigned stream, int64_t *ns);
+
+/* There are streams, and the end record of each has come. */
+bool receiver_all_ended(const struct receiver *r);
+
+/* Nothing waits in the queue of any engine. */
+bool receiver_idle(const struct receiver *r);
+
+/* A thread ended with an error: it is in `err`. */
+bool receiver_failed(const struct receiver *r, struct error *err);
+
+/* Ends the threads; the engines and their sockets stay open. */
+void receiver_stop(struct receiver *r);
+
+/* After receiver_stop(): STATUS_FAILED if a thread could not write all of its log. */
+int receiver_check_log(const struct receiver *r, struct error *err);
+
+/* Sums of all threads, after receiver_stop(). `sum` has no lines: they are in `arrivals`. */
+void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals);
+void receiver_stats(const struct receiver *r, struct rx_stats *st);
+const char *receiver_mode(const struct receiver *r);
+int receiver_fd(const struct receiver *r, unsigned thread);
+
+/* Closes the engines, so their sockets. */
+void receiver_close(struct receiver *r);
+
+#endif

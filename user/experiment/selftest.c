@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/selftest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiment/experiment.h"
+#include "experiment/faults/fault_table.h"
+#include "drops/stagemap.h"
+
+#define PORT	   28779
+#define PAYLOAD	   512
+#define LARGE	   1400 /* more than FAULT_MTU, less than the other links' */
+#define FRAGMENTED 4000
+/* Where tracing was, or in a timer may have been, suppressed: that is no disagreement. */
+#define TRIES 3
+
+const char *selftest_verdict_name(enum selftest_verdict v)
+{
+	static const char *const names[] = {"agrees", "disagrees", "skipped"};
+
+	return names[v];
+}
+
+static void count_counters(const struct result *res, struct selftest_row *row)
+{
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		const struct result_counter *c = &res->counter[i];
+
+		if (c->stage != row->stage)
+			continue;
+		row->counters++;
+		row->agreeing += c->agrees || c->documented;
+		if (!c->agrees && !*row->note)
+			snprintf(row->note, sizeof(row->note), "%s moved by %llu, not %llu%s%s",
+				 c->name, (unsigned long long)c->delta,
+				 (unsigned long long)c->expected, c->note ? ": " : "",
+				 c->note ? c->note : "");
+	}
+}
+
+/* Whether a counter, and none but those known to be wrong, says the same of a stage's losses. */
+static bool confirmed(const struct result *res, enum stage stage)
+{
+	unsigned agreeing = 0;
+
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		const struct result_counter *c = &res->counter[i];
+
+		if (c->stage == stage && !c->agrees && !c->documented)
+			return false;
+		agreeing += c->stage == stage && c->agrees;
+	}
+	return agreeing && res->stage[stage].events == res->stage[stage].packets;
+}
+
+/* What a host that is slow or busy lost by itself at other stages, without those unconfirmed. */
+static uint64_t lost_elsewhere(const struct result *res, enum stage injected)
+{
+	uint64_t packets = 0;
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (s != (int)injected && res->stage[s].packets && confirmed(res, s))
+			packets += res->stage[s].packets;
+	}
+	return packets;
+}
+
+/* An event is about a packet; of a datagram in fragments each is one. */
+static uint64_t events_due(const struct result *res, const struct selftest_row *row)
+{
+	if (fault_rows[row->fault].silent)
+		return 0;
+	return res->fragments.made ? res->fragments.dropped : row->settled;
+}
+
+/* Events that end no packet are told, and change nothing. */
+static void judge_harmless(const struct result *res, struct selftest_row *row)
+{
+	bool quiet = res->balanced && !row->settled;
+
+	row->verdict = quiet && row->events ? SELFTEST_AGREES : SELFTEST_DISAGREES;
+	snprintf(row->note, sizeof(row->note), "%s",
+		 !quiet	       ? "something was lost by it"
+		 : row->events ? "nothing is lost by it"
+			       : "no event told of it");
+}
+
+static void judge(const struct result *res, struct selftest_row *row)
+{
+	const struct result_stage *stage = &res->stage[row->stage];
+	uint64_t elsewhere = lost_elsewhere(res, row->stage);
+
+	row->injected = res->sent - res->delivered - elsewhere;
+	row->settled = stage->packets;
+	row->events = stage->events;
+	row->counters = row->agreeing = 0;
+	row->note[0] = '\0';
+	count_counters(res, row);
+	row->verdict = SELFTEST_DISAGREES;
+	if (fault_rows[row->fault].harmless)
+		return judge_harmless(res, row);
+	if (!res->balanced)
+		snprintf(row->note, sizeof(row->note), "%llu unaccounted%s%s",
+			 (unsigned long long)(res->unaccounted + res->in_flight),
+			 res->losses.suppressed ? ": " : "", res->losses.suppressed_evidence);
+	else if (!row->injected)
+		snprintf(row->note, sizeof(row->note), "nothing was lost");
+	else if (row->settled == row->injected && row->events == events_due(res, row) &&
+		 row->agreeing == row->counters)
+		row->verdict = SELFTEST_AGREES;
+	else if (row->settled != row->injected && !*row->note)
+		snprintf(row->note, sizeof(row->note), "%llu lost elsewhere, by no counter",
+			 (unsigned long long)(row->injected - row->settled));
+	else if (row->events != events_due(res, row) && !*row->note)
+		snprintf(row->note, sizeof(row->note), "%llu events are due",
+			 (unsigned long long)events_due(res, row));
+	if (fault_rows[row->fault].silent && !*row->note)
+		snprintf(row->note, sizeof(row->note), "known by the checkpoints on both sides");
+	if (elsewhere && !*row->note)
+		snprintf(row->note, sizeof(row->note), "other stages lost %llu more",
+			 (unsigned long long)elsewhere);
+}
+
+static void skip(struct selftest_row *row, const char *why)
+{
+	row->verdict = SELFTEST_SKIPPED;
+	snprintf(row->note, sizeof(row->note), "%s", why);
+}
+
+static unsigned payload_for(enum fault fault)
+{
+	switch (fault) {
+	case FAULT_IP_FRAG_MISSING:
+	case FAULT_IP_FRAG_OVERLAP:
+	case FAULT_IP_FRAG_DUPLICATE:
+	case FAULT_IP_FRAG_MEM:
+		return FRAGMENTED;
+	case FAULT_IP_FORWARD_MTU:
+		return LARGE;
+	default:
+		return PAYLOAD;
+	}
+}
+
+/* With the value that was given, or its default. */
+static int take_fault(const struct selftest_spec *spec, enum fault fault, struct fault_list *list,
+		      struct error *err)
+{
+	if (!fault_has(spec->values, fault))
+		return fault_parse(fault_values[fault].name, list, err);
+	*list = *spec->values;
+	list->set = FAULT_BIT(fault);
+	for (int f = 0; f < FAULT_COUNT; f++)
+		list->share[f] = f == (int)fault ? list->share[f] : 0;
+	return 0;
+}
+
+int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row)
+{
+	const char *rx = fault_rows[fault].rx;
+	const bool needs_xsk = rx && !strcmp(rx, rx_xsk.name);
+	const struct experiment_view nobody = {};
+	struct run_spec run = {
+		.tx = &tx_socket,
+		.rx = needs_xsk ? &rx_xsk : &rx_socket,
+		.count = spec->count,
+		.payload = payload_for(fault),
+		.port = PORT,
+		.ipv6 = spec->ipv6,
+		.flows = 1,
+		.threads = 1,
+		.settle_ns = 5000000000,
+	};
+	struct result *res = calloc(1, sizeof(*res));
+	struct error err = {};
+	int rc = 0;
+
+	*row = (struct selftest_row){.fault = fault, .stage = fault_stage(fault)};
+	if (fault_is_host_global(fault) && !spec->host_global) {
+		skip(row, "affects this whole host: --host-global");
+	} else if (!res || take_fault(spec, fault, &run.faults, &err)) {
+		skip(row, res ? err.message : "out of memory");
+	} else {
+		for (int n = 0; n < TRIES; n++) {
+			rc = experiment_run(&run, &nobody, res, &err);
+			if (rc || res->interrupted)
+				break;
+			judge(res, row);
+			if (!res->losses.suppressed &&
+			    (res->balanced || !fault_rows[fault].by_timer))
+				break;
+		}
+	}
+	if (rc)
+		skip(row, err.message);
+	if (rc && err.status == STATUS_FAILED)
+		row->verdict = SELFTEST_DISAGREES;
+	rc = res && res->interrupted ? -EINTR : 0;
+	free(res);
+	return rc;
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/sender.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "traffic/pace.h"
+#include "traffic/shape.h"
+#include "host/caps.h"
+#include "traffic/worker.h"
+
+#define BATCH	     512 /* the most that an engine is asked for at once */
+#define INTERRUPT_MS 20
+#define HELD_NS	     1000000 /* between two looks whether the window has moved */
+
+struct sending {
+	struct sender *sender;
+	struct worker worker;
+	struct stream stream;
+	struct tx_config tx_config;
+	struct tx *tx;
+	struct pace pace;
+	uint64_t allowed; /* numbers below may be used */
+	uint64_t start_ns, end_ns;
+	uint64_t held_ns; /* waited for numbers to be allowed */
+	struct error error;
+	atomic_bool done;
+};
+
+struct sender {
+	const struct sender_config *cfg;
+	struct gate gate;
+	atomic_bool stop;
+	const struct tx_ops *ops;
+	struct profile profile; /* of an even rate */
+	uint64_t start_ns;	/* of the schedule that the threads share */
+	struct sending at[TRACE_STREAMS];
+};
+
+static void note_failure(void *arg, uint64_t number, int error)
+{
+	struct sending *me = arg;
+	struct fates *f = me->sender->cfg->fates;
+
+	f->failed[fates_index(f, me->stream.slot, number)] = (uint8_t)error;
+}
+
+/* How many may be sent now: limit, window, pace. 0: waited a little, or the schedule is over. */
+static unsigned may_send(struct sending *me, uint64_t now, bool *over)
+{
+	uint64_t left = me->stream.limit - (me->stream.next - me->stream.base), room, wait;
+	bool paces = me->sender->cfg->ops->paces;
+	unsigned most = paces ? INT32_MAX : BATCH, max = left < most ? (unsigned)left : most, n;
+	const struct shape *shape = me->tx_config.shape;
+	/* a number sent early must not leave the window either */
+	unsigned early = shape ? shape->reorder.extent : 0;
+
+	room = __atomic_load_n(&me->allowed, __ATOMIC_ACQUIRE) - me->stream.next;
+	if (room >= left) /* of which nothing is sent early */
+		early = 0;
+	if (room <= early) {
+		now = clock_now();
+		pace_wait(HELD_NS);
+		me->held_ns += clock_now() - now;
+		return 0;
+	}
+	room -= early;
+	if (room < max)
+		max = (unsigned)room;
+	if (paces)
+		return max;
+	n = pace_due(&me->pace, now, max, &wait);
+	*over = !n && !wait;
+	if (wait)
+		pace_wait(wait);
+	return n;
+}
+
+/* The schedule of all threads; NULL: unthrottled. */
+static const struct profile *profile_of(const struct sender *s)
+{
+	if (s->cfg->shape && s->cfg->shape->scheduled)
+		return &s->cfg->shape->profile;
+	return s->cfg->rate_pps > 0 ? &s->profile : NULL;
+}
+
+static void start_pace(struct sending *me)
+{
+	const struct sender_config *cfg = me->sender->cfg;
+	const struct profile *profile = profile_of(me->sender);
+
+	if (profile)
+		pace_start_shared(&me->pace, profile, cfg->shape ? cfg->shape->burst : 1,
+				  me->stream.slot, cfg->threads, me->sender->start_ns);
+	else
+		pace_start(&me->pace, 0, me->sender->start_ns);
+	me->pace.end_ns = cfg->duration_ns;
+}
+
+/* Sending may end within a reordering: the number that was to come late was never attempted. */
+static void close_unfinished(struct sending *me)
+{
+	const struct shape *shape = me->tx_config.shape;
+	uint64_t number, positions = me->stream.next - me->stream.base;
+
+	if (!shape ||
+	    !shape_unfinished(shape, me->stream.slot, positions, me->stream.limit, &number))
+		return;
+	note_failure(me, me->stream.base + number, TX_ERRNO_GAP);
+	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
+}
+
+static void send_all(struct sending *me)
+{
+	const struct sender_config *cfg = me->sender->cfg;
+	uint64_t now = clock_now(), deadline;
+
+	me->start_ns = now;
+	start_pace(me);
+	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
+	/* the end of a schedule decides: who comes late sends what is owed, if that does not last
+	 */
+	if (deadline && me->pace.profile)
+		deadline += 2 * PACE_DEBT_NS;
+	while (!atomic_load_explicit(&me->sender->stop, memory_order_relaxed) &&
+	       me->stream.next - me->stream.base < me->stream.limit) {
+		bool over = false;
+		unsigned n;
+		int sent;
+
+		if (deadline || me->pace.profile)
+			now = clock_now();
+		if (deadline && now >= deadline)
+			break;
+		n = may_send(me, now, &over);
+		if (over)
+			break;
+		if (!n)
+			continue;
+		sent = me->sender->ops->send(me->tx, n, &me->error);
+		if (sent < 0)
+			break;
+		pace_sent(&me->pace, (unsigned)sent);
+	}
+	me->sender->ops->finish(me->tx, &me->error);
+	close_unfinished(me);
+	me->end_ns = clock_now();
+}
+
+static void *sending_thread(void *arg)
+{
+	struct sending *me = arg;
+	const struct sender_config *cfg = me->sender->cfg;
+	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + me->stream.slot;
+	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning, me->stream.slot,
+				  &me->error);
+
+	if (!rc)
+		rc = me->sender->ops->open(&me->tx, &me->tx_config, &me->error);
+	caps_drop_but(CAPS_NONE);
+	gate_report(&me->sender->gate);
+	if (!rc) {
+		gate_pass(&me->sender->gate);
+		send_all(me);
+	}
+	worker_ends(&me->worker);
+	atomic_store(&me->done, true);
+	return NULL;
+}
+
+/* Thread t of n gets its share of `count`, the first ones one more. */
+static uint64_t share_of(uint64_t count, unsigned t, unsigned n)
+{
+	return count == UINT64_MAX ? count : count / n + (t < count % n);
+}
+
+static void prepare(struct sender *s, unsigned t)
+{
+	const struct sender_config *cfg = s->cfg;
+	struct sending *me = &s->at[t];
+	bool shaped = cfg->shape && cfg->shape->frames;
+	unsigned flows = cfg->flow->flows && !shaped ? cfg->flow->flows : 1;
+
+	me->sender = s;
+	me->stream = (struct stream){
+		.id = (uint16_t)(cfg->fates->stream0 + t),
+		.slot = (uint16_t)t,
+		.base = cfg->fates->base,
+		.next = cfg->fates->base,
+		.limit = share_of(cfg->count, t, cfg->threads),
+	};
+	me->allowed = cfg->fates->base + cfg->fates->window;
+	me->tx_config = (struct tx_config){
+		.flow = cfg->flow,
+		.stream = &me->stream,
+		.ifname = cfg->ifname,
+		.ifindex = cfg->ifindex,
+		.queue = t,
+		.sndbuf = cfg->sndbuf,
+		.no_wait = cfg->no_wait,
+		.profile = profile_of(s),
+		.burst = cfg->shape && cfg->shape->burst ? cfg->shape->burst : 1,
+		.threads = cfg->threads,
+		.duration_ns = cfg->duration_ns,
+		.batch_fd = cfg->batch_fd,
+		.socket = cfg->tuning->send,
+		/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): there is a thread */
+		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
+		.shape = shaped ? cfg->shape : NULL,
+		.fail = note_failure,
+		.fail_arg = me,
+		.stop = &s->stop,
+	};
+	me->tx_config.flows = flows > cfg->threads
+				      ? flows * (t + 1) / cfg->threads - me->tx_config.first_flow
+				      : 1;
+}
+
+int sender_open(struct sender **out, const struct sender_config *cfg, struct error *err)
+{
+	struct sender *s = calloc(1, sizeof(*s));
+	unsigned t;
+
+	if (!s)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	s->cfg = cfg;
+	s->ops = cfg->ops;
+	if (cfg->ops == &tx_socket && cfg->shape && cfg->shape->frames)
+		s->ops = &tx_socket_shaped;
+	profile_constant(&s->profile, cfg->rate_pps);
+	s->gate = (struct gate)GATE_INIT;
+	worker_allow_interrupts();
+	for (t = 0; t < TRACE_STREAMS; t++)
+		atomic_init(&s->at[t].done, true); /* those that are not started */
+	for (t = 0; t < cfg->threads; t++) {
+		prepare(s, t);
+		atomic_store(&s->at[t].done, false);
+		if (worker_start(&s->at[t].worker, sending_thread, &s->at[t], err)) {
+			atomic_store(&s->at[t].done, true);
+			break;
+		}
+	}
+	gate_await(&s->gate, t);
+	for (unsigned i = 0; i < t; i++) {
+		if (!s->at[i].tx)
+			*err = s->at[i].error;
+	}
+	if (err->status != STATUS_OK) {
+		sender_close(s);
+		return -EIO;
+	}
+	*out = s;
+	return 0;
+}
+
+void sender_start(struct sender *s)
+{
+	s->start_ns = clock_now();
+	gate_open(&s->gate);
+}
+
+bool sender_done(const struct sender *s)
+{
+	for (unsigned t = 0; t < s->cfg->threads; t++) {
+		if (!atomic_load(&s->at[t].done))
+			return false;
+	}
+	return true;
+}
+
+void sender_stop(struct sender *s)
+{
+	atomic_store(&s->stop, true);
+	gate_open(&s->gate);
+}
+
+int sender_join(struct sender *s, struct error *err)
+{
+	const struct timespec pause = {.tv_nsec = INTERRUPT_MS * 1000000};
+
+	/* a signal that comes just before a blocking call does not end it: repeat */
+	while (atomic_load(&s->stop) && !sender_done(s)) {
+		for (unsigned t = 0; t < s->cfg->threads; t++) {
+			if (!atomic_load(&s->at[t].done))
+				worker_interrupt(&s->at[t].worker);
+		}
+		nanosleep(&pause, NULL);
+	}
+	for (unsigned t = 0; t < s->cfg->threads; t++) {
+		if (!s->at[t].worker.started)
+			continue;
+		worker_join(&s->at[t].worker);
+		if (s->at[t].error.status != STATUS_OK && err->status == STATUS_OK)
+			*err = s->at[t].error;
+	}
+	return err->status == STATUS_OK ? 0 : -EIO;
+}
+
+uint64_t sender_cpu_ns(struct sender *s)
+{
+	uint64_t sum = 0;
+
+	for (unsigned t = 0; t < s->cfg->threads; t++)
+		sum += worker_cpu_ns(&s->at[t].worker);
+	return sum;
+}
+
+uint64_t sender_next(const struct sender *s, unsigned slot)
+{
+	const struct sending *me = &s->at[slot];
+	bool done = atomic_load(&me->done);
+	uint64_t next = __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
+	uint64_t late = !done && me->tx_config.shape ? me->tx_config.shape->reorder.extent : 0;
+
+	if (s->cfg->ops->next && me->tx)
+		return s->cfg->ops->next(me->tx);
+	return next - me->stream.base < late ? me->stream.base : next - late;
+}
+
+void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
+{
+	__atomic_store_n(&s->at[slot].allowed, upto, __ATOMIC_RELEASE);
+}
+
+static void add_times(struct sender_stats *st, const struct sending *me, const struct tx_stats *one)
+{
+	uint64_t start = one->first_ns ? one->first_ns : me->start_ns;
+	uint64_t end = one->last_ns ? one->last_ns : me->end_ns;
+	uint64_t slipped = me->pace.slipped_ns + one->slipped_ns;
+
+	if (!st->start_ns || start < st->start_ns)
+		st->start_ns = start;
+	if (end > st->end_ns)
+		st->end_ns = end;
+	if (slipped > st->slipped_ns)
+		st->slipped_ns = slipped;
+	if (me->held_ns > st->held_ns)
+		st->held_ns = me->held_ns;
+}
+
+void sender_stats(const struct sender *s, struct sender_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	for (unsigned t = 0; t < s->cfg->threads; t++) {
+		const struct sending *me = &s->at[t];
+		struct tx_stats one = {};
+
+		if (!me->tx)
+			continue;
+		s->ops->stats(me->tx, &one);
+		st->tx.waits += one.waits;
+		st->tx.wait_ns += one.wait_ns;
+		st->tx.calls += one.calls;
+		st->tx.duplicates += one.duplicates;
+		st->tx.displaced += one.displaced;
+		st->tx.lost_at_device += one.lost_at_device;
+		st->tx.taken_back += one.taken_back;
+		st->tx.tx_invalid_descs += one.tx_invalid_descs;
+		st->tx.tx_ring_empty += one.tx_ring_empty;
+		st->tx.uncompleted += one.uncompleted;
+		add_times(st, me, &one);
+	}
+}
+
+void sender_result(struct sender *s, struct result *res)
+{
+	struct sender_stats st;
+
+	sender_stats(s, &st);
+	res->waits = st.tx.waits;
+	res->wait_ns = st.tx.wait_ns;
+	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(s)};
+	res->slipped_ns = st.slipped_ns;
+	res->held_ns = st.held_ns;
+	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
+	res->deliberate.asked = s->cfg->shape && shape_has_faults(s->cfg->shape);
+	res->deliberate.duplicates = st.tx.duplicates;
+	res->deliberate.reordered = st.tx.displaced;
+}
+
+const char *sender_mode(const struct sender *s)
+{
+	return s->ops->mode(s->at[0].tx);
+}
+
+void sender_close(struct sender *s)
+{
+	struct error ignored = {};
+
+	if (!s)
+		return;
+	sender_stop(s);
+	sender_join(s, &ignored);
+	for (unsigned t = 0; t < s->cfg->threads; t++) {
+		if (s->at[t].tx)
+			s->ops->close(s->at[t].tx);
+	}
+	free(s);
+}

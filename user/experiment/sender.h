@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The sending threads: one engine and one stream each, started together, paced together. */
+#ifndef PKTLEDGER_EXPERIMENT_SENDER_H
+#define PKTLEDGER_EXPERIMENT_SENDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "drops/fates.h"
+#include "ledger/result.h"
+#include "traffic/flow.h"
+#include "traffic/tx.h"
+#include "host/netns.h"
+#include "traffic/tuning.h"
+
+struct sender_config {
+	const struct tx_ops *ops;
+	const struct flow *flow;
+	const struct netns *ns; /* threads enter it; NULL: stay */
+	const char *ifname;	/* as engines need it */
+	unsigned ifindex;
+	unsigned threads;	   /* <= TRACE_STREAMS */
+	struct fates *fates;	   /* numbers, and where failed sends are noted */
+	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
+	uint64_t duration_ns;	   /* 0: no limit */
+	double rate_pps;	   /* of all threads; 0: unthrottled */
+	const struct shape *shape; /* NULL: all packets alike, at an even rate */
+	int sndbuf;
+	bool no_wait;
+	int batch_fd; /* tx xdp: the tracer's, see tx.h; -1: none */
+	const struct tuning *tuning;
+	int cpu; /* first thread's CPU, the others follow; -1: not pinned */
+};
+
+struct sender;
+
+struct sender_stats {
+	struct tx_stats tx;	   /* summed */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first and last call of any thread */
+	uint64_t slipped_ns;	   /* schedule given up, largest of the threads */
+	uint64_t held_ns;	   /* waited for sender_allow(), the same */
+};
+
+/* Starts the threads and opens the engines; nothing is sent yet. `cfg` is borrowed. */
+int sender_open(struct sender **s, const struct sender_config *cfg, struct error *err);
+void sender_start(struct sender *s);
+
+bool sender_done(const struct sender *s);
+
+/* Asks the threads to end now. */
+void sender_stop(struct sender *s);
+
+/*
+ * Waits for the threads, each having finished its engine. An error that ended a thread early is in
+ * `err`; the books of what was sent are good all the same.
+ */
+int sender_join(struct sender *s, struct error *err);
+
+/*
+ * First number of the stream that is not closed yet. May be called while the threads run; with
+ * reordering on purpose it lags behind then, so that all numbers below it are sent.
+ */
+uint64_t sender_next(const struct sender *s, unsigned slot);
+
+/* CPU time of the threads until now, or until they ended; ns. */
+uint64_t sender_cpu_ns(struct sender *s);
+
+/* Numbers up to here may be used: the window has moved. Only for runs longer than the window. */
+void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
+
+void sender_stats(const struct sender *s, struct sender_stats *st);
+
+/* Of these and of the CPU time what a result tells: waits, slips, duration, faults on purpose. */
+void sender_result(struct sender *s, struct result *res);
+
+const char *sender_mode(const struct sender *s);
+void sender_close(struct sender *s);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * `recv --serve`: answers `run --to`, one client at a time; others wait their turn. It sends to the
+ * address of the client only, not faster than allowed, and changes no setting of the host.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_SERVER_H
+#define PKTLEDGER_EXPERIMENT_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "experiment/auth.h"
+
+struct server_config {
+	uint16_t port;	       /* UDP, at which packets are received */
+	uint16_t control_port; /* TCP */
+	const char *ifname;    /* for AF_XDP and XDP; NULL: by the route to the client */
+	struct auth_token token;
+	double max_pps; /* that is sent at most; 0: no limit */
+	bool stay;	/* goes on after the first client */
+};
+
+/* What was done for a client. */
+struct server_served {
+	struct endpoint peer;
+	const char *host; /* as it calls itself */
+	unsigned experiments;
+	uint64_t delivered, sent; /* here, of all of them */
+	bool refused;		  /* not let in */
+	char why[160];		  /* it was refused, or ended in the middle; "" neither */
+};
+
+struct server_view {
+	void (*on_listening)(void *arg);
+	void (*on_served)(void *arg, const struct server_served *served);
+	void *arg;
+};
+
+/* Until a signal, or until the first client that was let in is done. SIGINT .. must be blocked. */
+int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err);
+
+#endif

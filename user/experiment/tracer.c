@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/tracer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drops/consumed.h"
+
+static struct trace_range range_of(const struct tracer *t, const char *name)
+{
+	struct ksym_range at = ksym_range(t->ksyms, name);
+
+	return (struct trace_range){at.start, at.end};
+}
+
+/*
+ * Children of a freed head are freed in skb_release_data(): no packets of their own.
+ * What is freed where fragments are made are those that were not sent any more. A merged packet
+ * whose segments do not fit is freed before they are: they tell their end themselves.
+ */
+static void find_ranges(struct tracer *t)
+{
+	static const char *const handing[TRACE_HANDING] = {
+		"veth_xmit",   "veth_xmit.cold", "veth_forward_skb",
+		"veth_xdp_rx", "netkit_xmit",	 "netkit_xmit.cold",
+	};
+	struct ksym_range freeing = ksym_freeing(t->ksyms);
+	struct trace_config *c = &t->config;
+
+	c->ignore_start = range_of(t, "skb_release_data").start;
+	c->ignore_end = range_of(t, "skb_release_data").end;
+	c->fragmenting[0] = range_of(t, "ip_do_fragment");
+	c->fragmenting[1] = range_of(t, "ip6_fragment");
+	c->segmenting[0] = range_of(t, "tbf_enqueue");
+	c->segmenting[1] = range_of(t, "tbf_segment");
+	for (unsigned i = 0; i < TRACE_HANDING; i++)
+		c->handing[i] = range_of(t, handing[i]);
+	c->freeing = (struct trace_range){freeing.start, freeing.end};
+}
+
+/*
+ * Where packets freed as used up are losses. On the busiest of tracepoints, so only if asked for;
+ * it tells its caller since Linux 6.3.
+ */
+static int find_consumed(struct tracer *t, struct error *err)
+{
+	struct watch_range range[WATCH_CONSUMED_MAX];
+	unsigned n;
+
+	if (reasons_tracepoint_args(t->reasons, "consume_skb") != 2)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.3 or newer",
+				 "this kernel does not tell where packets are freed as used up: "
+				 "such losses could not be seen");
+	n = consumed_ranges(t->ksyms, range);
+	for (unsigned i = 0; i < n && i < TRACE_CONSUMING; i++)
+		t->config.consuming[i] =
+			(struct trace_range){range[i].start, range[i].start + range[i].len};
+	return 0;
+}
+
+static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
+{
+	int args = reasons_kfree_args(t->reasons);
+
+	if (args < 0)
+		return error_set(err, STATUS_UNABLE, args,
+				 "it needs a kernel with tracepoints and BTF",
+				 "this kernel has no tracepoint skb:kfree_skb");
+	t->config = (struct trace_config){
+		.base = t->fates.base,
+		.window = t->fates.window,
+		.stream0 = t->fates.stream0,
+		.streams = t->fates.streams,
+		.port = spec->port,
+		.has_reason = args > 2,
+		.has_rx_sk = args > 3,
+		.reason_netfilter = reasons_value(t->reasons, "NETFILTER_DROP"),
+		.reason_otherhost = reasons_value(t->reasons, "OTHERHOST"),
+		.reason_packet_sock = reasons_value(t->reasons, "PACKET_SOCK_ERROR"),
+		.count_all = !spec->window && !spec->numbers,
+		.learn = spec->learn ? LEARN_LOOK : 0,
+		.fragments = spec->fragments,
+		.tunnel = spec->tunnel,
+		.netns = spec->netns,
+	};
+	find_ranges(t);
+	return spec->consumed ? find_consumed(t, err) : 0;
+}
+
+int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err)
+{
+	bool xdp;
+	int rc;
+
+	memset(t, 0, sizeof(*t));
+	rc = reasons_open(&t->reasons, NULL, err);
+	if (!rc)
+		rc = ksyms_open(&t->ksyms, NULL, err);
+	if (!rc && spec->numbers)
+		fates_init_given(&t->fates, spec->numbers);
+	else if (!rc)
+		rc = fates_init(&t->fates, (uint16_t)spec->streams, fates_window(spec->window),
+				err);
+	if (!rc)
+		rc = configure(t, spec, err);
+	if (!rc) {
+		xdp = reasons_tracepoint_args(t->reasons, "xdp_redirect_err") > 0;
+		rc = drops_open(&t->drops, &t->config, xdp, err);
+	}
+	if (!rc && spec->checkpoints)
+		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
+				      err);
+	if (!rc && spec->border != BORDER_NONE)
+		rc = border_open(&t->border, &t->config, t->drops, spec->border,
+				 spec->border_ifindex, err);
+	if (!rc)
+		rc = fates_map(&t->fates, drops_fates_fd(t->drops), tracer_seen_fd(t),
+			       drops_arrivals_fd(t->drops), err);
+	if (!rc)
+		rc = drops_attach(t->drops, err);
+	if (rc)
+		tracer_close(t);
+	return rc;
+}
+
+int tracer_seen_fd(const struct tracer *t)
+{
+	if (t->checkpoints)
+		return checkpoints_seen_fd(t->checkpoints);
+	return t->border ? border_seen_fd(t->border) : -1;
+}
+
+int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
+		struct ledger *ledger)
+{
+	struct drops_cause *raw = calloc(TRACE_CAUSES, sizeof(*raw));
+	int found;
+
+	if (!raw)
+		return -ENOMEM;
+	found = drops_read(t->drops, raw, TRACE_CAUSES);
+	if (found >= 0)
+		ledger_name(ledger, raw, found, t->reasons, t->ksyms, places, n);
+	free(raw);
+	return found < 0 ? found : 0;
+}
+
+void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res)
+{
+	struct result_losses *out = &res->losses;
+	struct drops_losses l = {};
+
+	drops_read_losses(t->drops, &l);
+	res->late += l.bpf.late;
+	out->causes_full = l.bpf.causes_full;
+	out->stamp_unreadable = l.bpf.stamp_unreadable;
+	out->recursion_misses = l.recursion_misses;
+	out->cell_empty = l.bpf.cell_empty;
+	out->gso_split = l.bpf.gso_split;
+	out->suppressed = ledger->tally.unaccounted_on_init;
+	if (out->suppressed)
+		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
+			 "%llu packets were last seen on top of a thread of PID 1, where this "
+			 "kernel "
+			 "may skip tracing programs",
+			 (unsigned long long)out->suppressed);
+}
+
+void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
+{
+	drops_set_tail(t->drops, slot, number);
+}
+
+void tracer_close(struct tracer *t)
+{
+	border_close(t->border);
+	checkpoints_close(t->checkpoints);
+	drops_close(t->drops);
+	fates_unmap(&t->fates);
+	ksyms_free(t->ksyms);
+	reasons_free(t->reasons);
+	memset(t, 0, sizeof(*t));
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/load.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "host/caps.h"
+
+const struct bpf_object_open_opts *trace_open_opts(void)
+{
+	static const struct bpf_object_open_opts kernel_only = {
+		.sz = sizeof(kernel_only), .btf_custom_path = "/sys/kernel/btf/vmlinux"};
+	static const int admin = CAP_SYS_ADMIN;
+	char names[32];
+
+	return caps_missing(&admin, 1, names, sizeof(names)) ? &kernel_only : NULL;
+}
+
+int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old)
+{
+	log_libbpf_clear();
+	if (old)
+		s->data = (void *)old(&s->data_sz);
+	return bpf_object__open_skeleton(s, trace_open_opts());
+}
+
+/* A verifier that refuses a program says why; without the capability it is not even asked. */
+int trace_load_error(struct error *err, int rc)
+{
+	char why[224];
+
+	log_verifier_last(why, sizeof(why));
+	log_libbpf_clear(); /* told */
+	if (*why)
+		return error_set(err, STATUS_UNABLE, rc,
+				 "please report it with the output of -vv and `uname -r`",
+				 "this kernel refuses a tracing program: %s", why);
+	if (rc == -EPERM || rc == -EACCES)
+		return error_set(err, STATUS_UNABLE, rc,
+				 "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+				 "the kernel does not let us load tracing programs: %s",
+				 strerror(-rc));
+	return error_set(err, STATUS_UNABLE, rc, "run with -vv to see what libbpf says",
+			 "cannot load the tracing programs: %s", strerror(-rc));
+}
+
+bool trace_load_again(int rc)
+{
+	return rc && rc != -EMFILE && rc != -ENFILE && rc != -ENOMEM && rc != -EPERM;
+}
+
+/* CPU numbers may have gaps; the list ends with the highest: "0-3,8-11". */
+unsigned trace_cpus(void)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/possible", "r");
+	unsigned cpu = 0;
+	int c;
+
+	if (!f)
+		return (unsigned)sysconf(_SC_NPROCESSORS_CONF);
+	while (fscanf(f, "%u", &cpu) == 1 && (c = fgetc(f)) != EOF && c != '\n')
+		;
+	fclose(f);
+	return cpu + 1;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PKTLEDGER_HOST_LOAD_H
+#define PKTLEDGER_HOST_LOAD_H
+
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/*
+ * How tracing programs are opened. Looking for a type that the kernel itself has not, libbpf goes
+ * through the BTF of all modules, which takes CAP_SYS_ADMIN (bpf_obj_get_next_id) and is an error
+ * without it in older ones (1.1). Without the capability the kernel's own BTF is all there is.
+ */
+const struct bpf_object_open_opts *trace_open_opts(void);
+
+typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a skeleton */
+
+/*
+ * Opens what X_bpf__create_skeleton() has made; `old`: the bytes of X_old, which has the same maps
+ * and programs for kernels without the functions that X calls (bpf/kfunc.bpf.h), or NULL. Begins
+ * with log_libbpf_clear(). 0 or -errno.
+ */
+int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
+
+/*
+ * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in
+ * several ways calls log_libbpf_clear() before each.
+ */
+int trace_load_error(struct error *err, int rc);
+
+/* It may be loaded in another way: what is wanting are not descriptors, memory or permission. */
+bool trace_load_again(int rc);
+
+/* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
+unsigned trace_cpus(void);
+
+#endif

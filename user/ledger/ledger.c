@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+#include "drops/consumed.h"
+
+static void name_reason(struct ledger_cause *c, const struct reasons *r)
+{
+	const struct trace_cause *raw = &c->raw.cause;
+	const char *name;
+
+	if (raw->observer == OBSERVER_CONSUME_SKB) {
+		snprintf(c->named.reason, sizeof(c->named.reason), "CONSUMED");
+		return;
+	}
+	if (raw->observer == OBSERVER_KFREE_SKB) {
+		reasons_name(r, (uint32_t)raw->reason, c->named.reason, sizeof(c->named.reason));
+		return;
+	}
+	name = raw->reason ? strerrorname_np(abs(raw->reason)) : NULL;
+	snprintf(c->named.reason, sizeof(c->named.reason), "%s", name ? name : "");
+}
+
+static void name_location(struct ledger_cause *c, const struct ksyms *k)
+{
+	static const char *const observers[OBSERVER_COUNT] = {
+		[OBSERVER_REDIRECT_ERR] = "xdp_redirect_err",
+		[OBSERVER_XDP_EXCEPTION] = "xdp_exception",
+		[OBSERVER_DEVMAP_XMIT] = "xdp_devmap_xmit",
+		[OBSERVER_BULK_TX] = "xdp_bulk_tx",
+		[OBSERVER_CPUMAP] = "xdp_cpumap_enqueue",
+		[OBSERVER_SOCKET_QUEUE] = "socket queue",
+	};
+	struct ksym sym = {};
+
+	if (observers[c->raw.cause.observer])
+		snprintf(sym.name, sizeof(sym.name), "%s", observers[c->raw.cause.observer]);
+	else if (ksym_find(k, c->raw.cause.location, &sym))
+		snprintf(sym.name, sizeof(sym.name), "?");
+	memcpy(c->named.location, sym.name, sizeof(c->named.location));
+}
+
+static void name_place(struct ledger_cause *c, const struct ledger_place *places, unsigned n)
+{
+	const struct trace_cause *raw = &c->raw.cause;
+
+	if (raw->netns)
+		snprintf(c->named.netns, sizeof(c->named.netns), "%u", raw->netns);
+	for (unsigned i = 0; i < n; i++) {
+		if (places[i].netns != raw->netns)
+			continue;
+		snprintf(c->named.netns, sizeof(c->named.netns), "%s", places[i].role);
+		if (places[i].ifindex == raw->ifindex)
+			snprintf(c->named.ifname, sizeof(c->named.ifname), "%s", places[i].ifname);
+	}
+}
+
+/* It was freed as if used up: the place says what was lost. */
+static bool judge_consumed(struct ledger_cause *c)
+{
+	const struct consumed_row *row = consumed_find(c->named.location);
+
+	if (c->raw.cause.observer != OBSERVER_CONSUME_SKB || !row)
+		return false;
+	c->verdict = (struct verdict){
+		.stage = row->stage,
+		.class = c->raw.cause.flags & CAUSE_COPY ? VERDICT_COPY : VERDICT_LOSS,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+	return true;
+}
+
+static bool is_xdp(const struct trace_cause *raw)
+{
+	return raw->observer != OBSERVER_KFREE_SKB && raw->observer != OBSERVER_CONSUME_SKB &&
+	       raw->observer != OBSERVER_SOCKET_QUEUE;
+}
+
+static void judge(struct ledger_cause *c, const struct ksyms *k)
+{
+	const struct trace_cause *raw = &c->raw.cause;
+	bool xdp = is_xdp(raw);
+	struct ksym aux = {};
+
+	if (!xdp && raw->aux)
+		ksym_find(k, raw->aux, &aux);
+	if (!judge_consumed(c))
+		c->verdict = stagemap_judge(&(struct stagemap_event){
+			.reason = c->named.reason,
+			.location = c->named.location,
+			.aux = aux.name,
+			.observer = raw->observer,
+			.flags = raw->flags,
+			.error = xdp ? abs(raw->reason) : 0,
+			.map_type = xdp ? (uint32_t)raw->aux : 0,
+		});
+	c->named.stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
+	c->named.direction = direction_name(c->verdict.direction);
+	c->named.hook = netfilter_hook_name(c->verdict.hook);
+	c->named.note = c->verdict.note;
+}
+
+void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const struct reasons *r,
+		 const struct ksyms *k, const struct ledger_place *places, unsigned n_places)
+{
+	memset(l->cause, 0, sizeof(l->cause));
+	l->n = n;
+	for (int i = 0; i < n; i++) {
+		struct ledger_cause *c = &l->cause[i];
+
+		c->raw = raw[i];
+		if (c->raw.index == TRACE_CAUSE_FULL) {
+			c->named.stage = c->verdict.stage = STAGE_OTHER;
+			c->named.note = "the tracer's table of causes was full";
+			c->named.direction = direction_name(DIRECTION_RX);
+			continue;
+		}
+		name_reason(c, r);
+		name_location(c, k);
+		name_place(c, places, n_places);
+		judge(c, k);
+		l->ignored[c->raw.index] = c->verdict.class == VERDICT_IGNORE;
+	}
+}
+
+void ledger_add(struct ledger *l, const struct ledger_cause *cause)
+{
+	int i;
+
+	for (i = 0; i < l->n && l->cause[i].raw.index != cause->raw.index; i++)
+		;
+	if (i == TRACE_CAUSES)
+		return;
+	l->cause[i] = *cause;
+	if (i == l->n)
+		l->n++;
+}
+
+const struct ledger_cause *ledger_cause(const struct ledger *l, uint8_t index)
+{
+	for (int i = 0; i < l->n; i++) {
+		if (l->cause[i].raw.index == index)
+			return &l->cause[i];
+	}
+	return NULL;
+}
+
+/* What was seen in a socket's queue is no event: the events of its end come when it is closed. */
+static bool is_event(const struct ledger_cause *c)
+{
+	return c->raw.cause.observer != OBSERVER_SOCKET_QUEUE &&
+	       c->verdict.class != VERDICT_IGNORE && c->raw.count.events;
+}
+
+void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT])
+{
+	for (int i = 0; i < l->n; i++) {
+		const struct trace_count *from = &l->cause[i].raw.count;
+		struct trace_count *to = &stage[l->cause[i].named.stage];
+
+		if (!is_event(&l->cause[i]))
+			continue;
+		to->events += from->events;
+		to->packets += from->packets;
+		to->bytes += from->bytes;
+		to->memory += from->memory;
+	}
+}
+
+unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < l->n && n < max; i++) {
+		const struct ledger_cause *c = &l->cause[i];
+
+		if (!is_event(c))
+			continue;
+		out[n++] = (struct stage_events){
+			.stage = c->named.stage,
+			.reason = *c->named.reason ? c->named.reason : NULL,
+			.location = *c->named.location ? c->named.location : NULL,
+			.role = *c->named.netns ? c->named.netns : NULL,
+			.ifname = *c->named.ifname ? c->named.ifname : NULL,
+			.events = c->raw.count.events,
+			.packets = c->raw.count.packets,
+		};
+	}
+	return n;
+}
+
+static void add_cause(struct result *res, const struct ledger_cause *c, uint16_t stream,
+		      const struct fate_cause *f, unsigned l3_bytes)
+{
+	struct result_stage *stage = &res->stage[c->named.stage];
+	struct result_cause *out;
+
+	stage->packets += f->packets;
+	stage->bytes += l3_bytes ? f->packets * l3_bytes : f->l3_bytes;
+	stage->source = "event";
+	stage->scope = "flow";
+	if (res->n_causes == RESULT_CAUSES)
+		return;
+	out = &res->cause[res->n_causes++];
+	*out = c->named;
+	out->stream = stream;
+	out->packets = f->packets;
+	out->first = f->first;
+	out->last = f->last;
+}
+
+static void fill_refused(const struct fate_tally *t, struct result *res)
+{
+	for (int e = 0; e < 256; e++) {
+		if (t->refused_by[e] && res->n_refused_by < RESULT_ERRNOS)
+			res->refused_by[res->n_refused_by++] =
+				(struct result_errno){e, t->refused_by[e]};
+	}
+}
+
+void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
+		  struct result *res)
+{
+	const struct fate_tally *t = &l->tally;
+	struct trace_count seen[STAGE_COUNT] = {};
+
+	res->attempted = t->attempted;
+	res->refused = t->refused;
+	res->sent = t->attempted - t->refused;
+	res->delivered = t->delivered;
+	res->dropped = t->dropped;
+	res->in_flight = in_queues < t->unaccounted ? in_queues : t->unaccounted;
+	res->unaccounted = t->unaccounted - res->in_flight;
+	res->impossible = t->impossible;
+	res->deliberate.gaps = t->left_out;
+	res->arrivals.gaps = t->gaps;
+	for (unsigned s = 0; s < TRACE_STREAMS; s++)
+		gaps_note(&res->arrivals.gaps, t->missing[s]);
+	memcpy(res->unaccounted_seen, t->unaccounted_seen, sizeof(res->unaccounted_seen));
+	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
+	fill_refused(t, res);
+
+	ledger_stages(l, seen);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		res->stage[s].events = seen[s].packets;
+	for (int i = 0; i < l->n; i++) {
+		const struct ledger_cause *c = &l->cause[i];
+
+		for (uint16_t s = 0; s < TRACE_STREAMS; s++) {
+			const struct fate_cause *f = &t->cause[s][c->raw.index];
+
+			if (f->packets)
+				add_cause(res, c, (uint16_t)(stream0 + s), f, l3_bytes);
+		}
+	}
+}
+
+void ledger_refusals(const struct result *res, struct engine_facts *facts)
+{
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		const struct result_errno *by = &res->refused_by[i];
+
+		if (by->error == EAGAIN)
+			facts->eagain = by->packets;
+		else if (by->error == TX_ERRNO_LOST)
+			facts->short_calls = by->packets;
+		else
+			facts->refused += by->packets;
+	}
+}
+
+void ledger_compare(const struct secondbooks *books, struct result *res)
+{
+	for (size_t i = 0; i < books->n_rows; i++) {
+		const struct book_row *row = &books->rows[i];
+		struct result_counter *c;
+
+		if (res->n_counters == RESULT_COUNTERS)
+			return;
+		if (!res->stage[row->stage].packets && row->agrees)
+			continue;
+		c = &res->counter[res->n_counters++];
+		c->stage = row->stage;
+		snprintf(c->name, sizeof(c->name), "%s %s", row->role, row->name);
+		c->delta = row->delta;
+		c->expected = row->expected;
+		c->agrees = row->agrees;
+		c->documented = row->documented;
+		c->scope = book_scope_name(row->scope);
+		c->note = row->note;
+	}
+}

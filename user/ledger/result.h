@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The result of an experiment: one model, of which every printer shows a view. Plain data. */
+#ifndef PKTLEDGER_LEDGER_RESULT_H
+#define PKTLEDGER_LEDGER_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drops/arrivals.h"
+#include "diagnosis/findings.h"
+#include "stages.h"
+#include "drops/ksym.h"
+#include "drops/reason.h"
+#include "trace_abi.h"
+
+#define RESULT_CAUSES	(TRACE_CAUSES * 2)
+#define RESULT_COUNTERS 96
+#define RESULT_ERRNOS	8
+
+/* Packets that ended for one reason at one place, of one stream. */
+struct result_cause {
+	enum stage stage;
+	char reason[REASON_NAME]; /* "SOCKET_RCVBUFF"; errno's name for XDP observers */
+	char location[KSYM_NAME]; /* kernel function, without offset */
+	char ifname[16];	  /* "" unknown */
+	char netns[16];		  /* role in the lab ("tx", "rx", "router"), or the inode number */
+	const char *direction;	  /* "rx", "tx", "forward" */
+	const char *hook;	  /* netfilter only, else NULL */
+	const char *note;	  /* what happened, for people */
+	char host[65];		  /* "" there is only one */
+	uint16_t stream;
+	uint64_t packets;
+	uint64_t first, last; /* numbers, from 0 */
+};
+
+struct result_host { /* of an experiment between two */
+	char name[65];
+	char place[32]; /* in the kernel, of its checkpoint */
+};
+
+/* A counter of the kernel that should know the losses of a stage. */
+struct result_counter {
+	enum stage stage;
+	char name[96];
+	uint64_t delta, expected;
+	bool agrees;
+	bool documented;   /* disagrees, as this kernel is known to */
+	const char *scope; /* "flow", "interface", "host" */
+	const char *note;  /* NULL: none */
+};
+
+struct result_stage {
+	uint64_t packets;   /* from the fates */
+	uint64_t events;    /* weighted, copies included */
+	uint64_t bytes;	    /* L3 bytes of the packets */
+	const char *source; /* "event", "counter", "difference"; NULL: nothing lost here */
+	const char *scope;  /* "flow", "interface", "host" */
+};
+
+struct result_errno {
+	int error; /* errno; TX_ERRNO_LOST: the kernel did not tell */
+	uint64_t packets;
+};
+
+struct result_losses { /* what the program itself lost or could not see */
+	uint64_t causes_full, stamp_unreadable, recursion_misses, cell_empty, gso_split;
+	uint64_t suppressed; /* losses for which there is evidence that tracing was off */
+	char suppressed_evidence[200];
+};
+
+/* Of the threads of one end. */
+struct result_cost {
+	uint64_t calls;	 /* system calls that hand over or take packets */
+	uint64_t cpu_ns; /* CPU time, their set-up included */
+};
+
+struct result {
+	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
+	bool balanced;
+	bool interrupted; /* by a signal: the books are those of what was sent until then */
+	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
+	uint64_t waits, wait_ns;
+	uint64_t duplicated, late, damaged, invalid, foreign;
+	struct { /* faults that the sender made on purpose: traffic/shape.h */
+		bool asked;
+		uint64_t duplicates, reordered, gaps;
+	} deliberate;
+	uint64_t replies; /* ICMP errors that came back */
+	double tx_pps, rx_pps;
+	double rate_pps;      /* intended; 0: unthrottled */
+	uint64_t duration_ns; /* first to last packet sent */
+	uint64_t slipped_ns;  /* schedule that the generator could not keep */
+	uint64_t held_ns;     /* a sender waited for numbers to settle: the window was full */
+	unsigned payload_bytes, frame_bytes;
+	char tx_mode[32], rx_mode[32];
+	struct arrivals arrivals;
+	struct trace_fragments fragments; /* counted beside the datagrams */
+	uint64_t reassembled;		  /* datagrams, by the kernel's counters of the receiver */
+	struct result_cost tx_cost, rx_cost;
+	uint64_t memory_bytes; /* of this process when the books were closed; 0: not known */
+	struct result_errno refused_by[RESULT_ERRNOS];
+	unsigned n_refused_by;
+	char in_flight_where[160];
+
+	struct result_stage stage[STAGE_COUNT];
+	struct result_cause cause[RESULT_CAUSES];
+	unsigned n_causes;
+	struct result_counter counter[RESULT_COUNTERS];
+	unsigned n_counters;
+	struct finding finding[STAGE_COUNT];
+	unsigned n_findings;
+	struct result_losses losses;
+
+	bool two_hosts;
+	struct result_host tx_host, rx_host;
+	struct {
+		bool shared;	   /* they are said to agree */
+		int64_t offset_ns; /* the receiver's minus the sender's, */
+		uint64_t error_ns; /* wrong by so much at most */
+	} clock;
+};
+
+/* Whether a counter of the stage says something else than the events. */
+static inline bool result_disagrees(const struct result *res, enum stage stage)
+{
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		if (res->counter[i].stage == stage && !res->counter[i].agrees)
+			return true;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "monitor/bursts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST	1024
+#define WAITING (1 << 18) /* records: 14 MiB */
+
+/* Sizes of windows: 32 classes per power of two, so the numbers below 64 have one each. */
+#define SUB_BITS 5
+#define SUB	 (1u << SUB_BITS)
+#define CLASSES	 ((64 - SUB_BITS + 1) * SUB)
+
+struct size_class {
+	uint64_t windows, packets;
+};
+
+struct sum {
+	struct burst_stage told;
+	struct size_class *sizes; /* CLASSES of them; NULL: nothing lost */
+};
+
+struct record {
+	struct burst burst;
+	enum stage stage; /* once it is judged */
+	bool judged;
+};
+
+struct bursts {
+	uint64_t window_ns;
+	struct record *at;
+	size_t n, room;
+	struct sum interval[STAGE_COUNT], whole[STAGE_COUNT];
+};
+
+struct bursts *bursts_new(uint64_t window_ns)
+{
+	struct bursts *b = calloc(1, sizeof(*b));
+
+	if (b)
+		b->window_ns = window_ns;
+	return b;
+}
+
+void bursts_free(struct bursts *b)
+{
+	if (!b)
+		return;
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		free(b->interval[s].sizes);
+		free(b->whole[s].sizes);
+	}
+	free(b->at);
+	free(b);
+}
+
+bool bursts_add(struct bursts *b, const struct burst *from)
+{
+	if (b->n == b->room) {
+		size_t room = b->room ? b->room * 2 : LEAST;
+		struct record *more = reallocarray(b->at, room, sizeof(*more));
+
+		if (!more)
+			return false;
+		b->at = more;
+		b->room = room;
+	}
+	b->at[b->n++] = (struct record){.burst = *from};
+	return true;
+}
+
+bool bursts_waiting(const struct bursts *b)
+{
+	return b->n >= WAITING;
+}
+
+static unsigned class_of(uint64_t packets)
+{
+	unsigned shift;
+
+	if (packets < SUB)
+		return (unsigned)packets;
+	shift = 63 - SUB_BITS - (unsigned)__builtin_clzll(packets);
+	return (shift + 1) * SUB + (unsigned)(packets >> shift & (SUB - 1));
+}
+
+static void add_worst(struct burst_stage *s, uint64_t number, uint64_t packets)
+{
+	unsigned i = s->n_worst;
+
+	if (i == BURSTS_WORST && packets <= s->worst[i - 1].packets)
+		return;
+	if (i < BURSTS_WORST)
+		s->n_worst++;
+	else
+		i--;
+	for (; i && s->worst[i - 1].packets < packets; i--)
+		s->worst[i] = s->worst[i - 1];
+	s->worst[i] = (struct burst_window){number, packets};
+}
+
+/* A whole window of a stage. Without memory it is not among the sizes. */
+static void add_window(struct sum *sum, uint64_t number, uint64_t packets)
+{
+	sum->told.packets += packets;
+	sum->told.windows++;
+	add_worst(&sum->told, number, packets);
+	if (!sum->sizes)
+		sum->sizes = calloc(CLASSES, sizeof(*sum->sizes));
+	if (!sum->sizes)
+		return;
+	sum->sizes[class_of(packets)].windows++;
+	sum->sizes[class_of(packets)].packets += packets;
+}
+
+void bursts_begin(struct bursts *b)
+{
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct sum *sum = &b->interval[s];
+
+		if (sum->sizes)
+			memset(sum->sizes, 0, CLASSES * sizeof(*sum->sizes));
+		memset(&sum->told, 0, sizeof(sum->told));
+	}
+}
+
+static int by_key(const void *x, const void *y)
+{
+	const struct record *a = x, *b = y;
+
+	return memcmp(&a->burst.key, &b->burst.key, sizeof(a->burst.key));
+}
+
+static int by_window(const void *x, const void *y)
+{
+	const struct record *a = x, *b = y;
+
+	if (a->stage != b->stage)
+		return a->stage < b->stage ? -1 : 1;
+	return (a->burst.window > b->burst.window) - (a->burst.window < b->burst.window);
+}
+
+/* Each key once: that takes long. */
+static void judge_all(struct bursts *b, burst_judge *judge, void *arg)
+{
+	enum stage stage = STAGE_COUNT;
+	const struct record *last = NULL;
+
+	qsort(b->at, b->n, sizeof(*b->at), by_key);
+	for (size_t i = 0; i < b->n; i++) {
+		struct record *r = &b->at[i];
+
+		if (r->judged)
+			continue;
+		if (!last || by_key(last, r))
+			stage = judge(arg, &r->burst.key);
+		last = r;
+		r->stage = stage;
+		r->judged = true;
+	}
+}
+
+void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *arg)
+{
+	const uint64_t now = now_ns / b->window_ns;
+	size_t kept = 0, next;
+
+	judge_all(b, judge, arg);
+	qsort(b->at, b->n, sizeof(*b->at), by_window);
+	for (size_t i = 0; i < b->n; i = next) {
+		const struct record first = b->at[i];
+		uint64_t packets = 0;
+
+		for (next = i; next < b->n && !by_window(&first, &b->at[next]); next++)
+			packets += b->at[next].burst.packets;
+		if (first.stage >= STAGE_COUNT)
+			continue;
+		if (first.burst.window >= now) { /* more of it may come */
+			b->at[kept] = first;
+			b->at[kept++].burst.packets = packets;
+			continue;
+		}
+		add_window(&b->interval[first.stage], first.burst.window, packets);
+		add_window(&b->whole[first.stage], first.burst.window, packets);
+	}
+	b->n = kept;
+}
+
+/* From the largest windows down, until so much of the loss is in them. */
+static void find_dense(const struct sum *sum, struct burst_stage *out)
+{
+	const double wanted = BURSTS_DENSE * (double)out->packets;
+
+	for (unsigned i = CLASSES; sum->sizes && i-- && (double)out->dense_packets < wanted;) {
+		const struct size_class *c = &sum->sizes[i];
+		double each, missing = wanted - (double)out->dense_packets;
+		uint64_t windows;
+
+		if (!c->windows)
+			continue;
+		each = (double)c->packets / (double)c->windows;
+		windows = (uint64_t)(missing / each);
+		if ((double)windows * each < missing)
+			windows++;
+		if (windows > c->windows)
+			windows = c->windows;
+		out->dense_windows += windows;
+		out->dense_packets += (uint64_t)((double)windows * each + 0.5);
+	}
+}
+
+static void report(const struct bursts *b, const struct sum *sums, struct burst_report *out)
+{
+	out->window_ns = b->window_ns;
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		out->stage[s] = sums[s].told;
+		find_dense(&sums[s], &out->stage[s]);
+	}
+}
+
+void bursts_interval(const struct bursts *b, struct burst_report *out)
+{
+	report(b, b->interval, out);
+}
+
+void bursts_whole(const struct bursts *b, struct burst_report *out)
+{
+	report(b, b->whole, out);
+}

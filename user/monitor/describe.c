@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "monitor/describe.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "drops/consumed.h"
+#include "drops/protocol.h"
+#include "trace_abi.h"
+
+static bool is_any(const void *address, int family)
+{
+	static const unsigned char zero[16];
+
+	return !memcmp(address, zero, family == AF_INET6 ? 16 : 4);
+}
+
+/* An address with its port; port 0 is left out. */
+static void put_address(char *buf, size_t size, int family, const void *address, uint16_t port)
+{
+	bool bracket = family == AF_INET6 && port;
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(family, address, text, sizeof(text));
+	if (port)
+		snprintf(buf, size, "%s%s%s:%u", bracket ? "[" : "", text, bracket ? "]" : "",
+			 port);
+	else
+		snprintf(buf, size, "%s", text);
+}
+
+char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
+{
+	static const struct {
+		int family;
+		const char *name;
+	} others[] = {{AF_PACKET, "packet"},
+		      {AF_UNIX, "unix"},
+		      {AF_NETLINK, "netlink"},
+		      {AF_XDP, "xdp"},
+		      {AF_VSOCK, "vsock"}};
+
+	if (s->family == AF_INET || s->family == AF_INET6) {
+		if (is_any(s->local, s->family))
+			snprintf(buf, size, "*:%u", s->local_port);
+		else
+			put_address(buf, size, s->family, s->local, s->local_port);
+		return buf;
+	}
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (s->family == others[i].family) {
+			snprintf(buf, size, "%s", others[i].name);
+			return buf;
+		}
+	}
+	snprintf(buf, size, "family %u", s->family);
+	return buf;
+}
+
+char *describe_flow(const struct watch_flow *f, char *buf, size_t size)
+{
+	const struct protocol *known = protocol_find(f->proto);
+	char src[SOCKET_TEXT], dst[SOCKET_TEXT], number[16];
+
+	if (!f->family) {
+		*buf = '\0';
+		return buf;
+	}
+	put_address(src, sizeof(src), f->family, f->src, ntohs(f->src_port));
+	put_address(dst, sizeof(dst), f->family, f->dst, ntohs(f->dst_port));
+	snprintf(number, sizeof(number), "proto %u", f->proto);
+	snprintf(buf, size, "%s %s > %s", known ? known->name : number, src, dst);
+	return buf;
+}
+
+#define OWNER_FIELDS                                                                               \
+	(LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |               \
+	 LIVE_BIT(LIVE_POD))
+
+void describe_begin(struct describer *d)
+{
+	memset(d->sock, 0, sizeof(d->sock));
+	memset(d->dev, 0, sizeof(d->dev));
+}
+
+static bool has_socket(const struct watch_key *key)
+{
+	return key->flags & (WATCH_SOCKET | WATCH_SENDER | WATCH_PORT) &&
+	       !(key->flags & WATCH_OTHERS);
+}
+
+/* family 0: not known. */
+static const struct watch_sock *find_sock(struct describer *d, const struct watch_key *key)
+{
+	static const struct watch_sock none;
+	unsigned at = (unsigned)key->aux % DESCRIBE_SOCKS;
+
+	if (!has_socket(key))
+		return &none;
+	if (d->sock[at].cookie != key->aux) {
+		d->sock[at].cookie = key->aux;
+		if (watch_sock(d->watch, key->aux, &d->sock[at].sock))
+			d->sock[at].sock = none;
+	}
+	return &d->sock[at].sock;
+}
+
+static const char *find_dev(struct describer *d, const struct watch_key *key)
+{
+	unsigned at = (key->netns * 31 + key->ifindex) % DESCRIBE_DEVS;
+	struct watch_dev_key *known = &d->dev[at].key;
+
+	if (!key->ifindex)
+		return "";
+	if (known->netns != key->netns || known->ifindex != key->ifindex) {
+		*known = (struct watch_dev_key){key->netns, key->ifindex};
+		if (watch_dev(d->watch, key->netns, key->ifindex, &d->dev[at].dev))
+			d->dev[at].dev.name[0] = '\0';
+	}
+	return d->dev[at].dev.name;
+}
+
+/* It is freed as used up: the place says what was lost. */
+static enum noise judge_consumed(const struct described_cause *c, struct verdict *v)
+{
+	const struct consumed_row *row = consumed_find(c->location);
+
+	if (!row)
+		return NOISE_NOTHING; /* a symbol beside the one that was meant */
+	*v = (struct verdict){
+		.stage = row->stage,
+		.direction = row->direction,
+		.note = row->note,
+		.known = true,
+	};
+	return c->key.flags & WATCH_COPY ? row->cloned : row->noise;
+}
+
+static void judge(const struct describer *d, struct described_cause *c)
+{
+	const struct watch_key *key = &c->key;
+	struct stagemap_event e = {
+		.reason = c->reason,
+		.location = c->location,
+		.aux = "",
+		.observer = OBSERVER_KFREE_SKB,
+		.flags = key->flags & (CAUSE_COPY | CAUSE_SK | CAUSE_DST | CAUSE_NO_DEV),
+	};
+	const struct noise_event noise = {c->reason, c->location, key->pkt_type,
+					  ntohs(key->protocol)};
+	struct ksym sym = {}, aux = {};
+
+	if (key->flags & WATCH_CONSUMED)
+		snprintf(c->reason, sizeof(c->reason), "CONSUMED");
+	else
+		reasons_name(d->reasons, (uint32_t)key->reason, c->reason, sizeof(c->reason));
+	if (d->ksyms && !ksym_find(d->ksyms, key->location, &sym))
+		snprintf(c->location, sizeof(c->location), "%s", sym.name);
+	if (d->ksyms && key->flags & WATCH_DST && !ksym_find(d->ksyms, key->aux, &aux))
+		e.aux = aux.name;
+	c->verdict = stagemap_judge(&e);
+	c->noise = key->flags & WATCH_CONSUMED ? judge_consumed(c, &c->verdict)
+					       : noise_judge(&noise, &c->verdict);
+}
+
+/* A tap's copy is told by its socket or its kind: no reason has to be known for that. */
+static bool is_copy(const struct watch_key *key, const struct watch_sock *sock)
+{
+	return key->flags & WATCH_COPY || key->pkt_type == PACKET_OUTGOING ||
+	       (key->flags & WATCH_SOCKET && sock->family == AF_PACKET);
+}
+
+static const struct described_cause *find_cause(struct describer *d, const struct watch_key *from,
+						const struct watch_sock *sock)
+{
+	struct watch_key key = *from;
+	struct described_cause *c;
+
+	key.ifindex = key.netns = 0;
+	if (has_socket(from) || from->flags & WATCH_OTHERS)
+		key.aux = 0;
+	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED;
+	if (is_copy(from, sock))
+		key.flags |= WATCH_COPY;
+	c = &d->cause[(key.location ^ key.location >> 8 ^ (uint32_t)key.reason ^ key.flags << 3 ^
+		       key.pkt_type << 5) %
+		      DESCRIBE_CAUSES];
+	if (memcmp(&c->key, &key, sizeof(key))) {
+		memset(c, 0, sizeof(*c));
+		c->key = key;
+		judge(d, c);
+	}
+	return c;
+}
+
+/* Where the kernel has told only where packets went, the socket is looked up. -EAGAIN: it will be.
+ */
+int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock)
+{
+	struct ports_key key = {.netns = netns, .family = sock->family, .port = sock->local_port};
+	struct ports_row row;
+	int rc;
+
+	if (sock->inode || !netns || sock->protocol != IPPROTO_UDP ||
+	    (sock->family != AF_INET && sock->family != AF_INET6))
+		return 0;
+	memcpy(key.address, sock->local, sizeof(key.address));
+	rc = owners_bound(owners, &key, &row);
+	if (rc)
+		return rc;
+	sock->inode = row.inode;
+	sock->rcvbuf = row.rcvbuf;
+	sock->netns = netns;
+	return 0;
+}
+
+static int find_owner(struct describer *d, const struct watch_key *key,
+		      const struct watch_sock *sock, struct owner *out)
+{
+	if (!d->owners || !(d->by & OWNER_FIELDS))
+		return -ENOENT;
+	return owners_socket(d->owners, sock->inode, sock->inode ? sock->netns : key->netns,
+			     sock->cgroup, out);
+}
+
+bool describe_searching(struct describer *d, const struct watch_entry *e)
+{
+	struct watch_sock sock = *find_sock(d, &e->key);
+	struct owner owner;
+
+	if (d->owners && e->key.flags & WATCH_PORT &&
+	    describe_bound(d->owners, e->key.netns, &sock) == -EAGAIN)
+		return true;
+	return find_owner(d, &e->key, &sock, &owner) == -EAGAIN;
+}
+
+static void put_owner(struct describer *d, const struct watch_key *key, struct described *out)
+{
+	struct owner *o = &out->owner;
+
+	find_owner(d, key, &out->sock, o);
+	if (o->pid)
+		snprintf(out->process, sizeof(out->process), "%s[%d]", o->process, (int)o->pid);
+	container_text(&o->container, out->container, sizeof(out->container));
+	container_pod_text(&o->container, out->pod, sizeof(out->pod));
+}
+
+char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
+{
+	*buf = '\0';
+	if (netns && owners)
+		owners_netns(owners, netns, buf);
+	else if (netns)
+		snprintf(buf, OWNER_NETNS, "%u", netns);
+	return buf;
+}
+
+static void put_netns(const struct describer *d, const struct watch_key *key, struct described *out)
+{
+	out->row.netns = key->netns;
+	describe_netns(d->owners, key->netns, out->netns);
+}
+
+static void put_cause(const struct described_cause *c, struct live_row *row)
+{
+	const struct verdict *v = &c->verdict;
+
+	row->noise = c->noise;
+	row->stage = v->stage;
+	row->note = v->note;
+	row->text[LIVE_STAGE] = v->stage == STAGE_NONE ? "" : stage_name(v->stage);
+	row->text[LIVE_CLASS] = noise_name(row->noise);
+	row->text[LIVE_DIRECTION] = direction_name(v->direction);
+	row->text[LIVE_HOOK] = v->hook == HOOK_NONE ? "" : netfilter_hook_name(v->hook);
+	row->text[LIVE_REASON] = c->reason;
+	row->text[LIVE_LOCATION] = c->location;
+}
+
+void describe(struct describer *d, const struct watch_entry *e, struct described *out)
+{
+	const bool others = e->key.flags & WATCH_OTHERS;
+	struct live_row *row = &out->row;
+
+	memset(out, 0, sizeof(*out));
+	out->sock = *find_sock(d, &e->key);
+	if (has_socket(&e->key))
+		row->cookie = e->key.aux;
+	if (d->owners && e->key.flags & WATCH_PORT)
+		describe_bound(d->owners, e->key.netns, &out->sock);
+	if (out->sock.family)
+		describe_socket(&out->sock, out->socket, sizeof(out->socket));
+	put_netns(d, &e->key, out);
+	put_owner(d, &e->key, out);
+	put_cause(find_cause(d, &e->key, &out->sock), row);
+	describe_flow(&e->flow, out->flow, sizeof(out->flow));
+	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
+
+	row->text[LIVE_IFNAME] = find_dev(d, &e->key);
+	row->text[LIVE_NETNS] = out->netns;
+	row->text[LIVE_SOCKET] = others ? LIVE_OTHERS : out->socket;
+	row->text[LIVE_PROCESS] = out->process;
+	row->text[LIVE_CGROUP] = out->owner.cgroup;
+	row->text[LIVE_CONTAINER] = out->container;
+	row->text[LIVE_POD] = out->pod;
+	row->text[LIVE_FLOW] = others ? LIVE_OTHERS : out->flow;
+	row->text[LIVE_CPU] = out->cpu;
+	row->text[LIVE_SOURCE] = "event";
+	row->text[LIVE_SCOPE] = "flow";
+	row->counts = (struct live_counts){
+		.events = e->count.events,
+		.packets = e->count.events + e->count.more,
+		.bytes = e->count.bytes,
+		.memory = e->count.memory,
+	};
+}

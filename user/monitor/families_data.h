@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The families of metrics that are exported, in their order. */
+#ifndef PKTLEDGER_MONITOR_FAMILIES_DATA_H
+#define PKTLEDGER_MONITOR_FAMILIES_DATA_H
+
+#include "monitor/expose.h"
+
+enum family_id {
+	FAMILY_STAGE_LOST, /* the first: see EXPOSE_BEGIN */
+	FAMILY_LOST,
+	FAMILY_LOST_BYTES,
+	FAMILY_SUSPECT,
+	FAMILY_BENIGN,
+	FAMILY_OWN_LOSSES,
+	FAMILY_OBSERVED,
+	FAMILY_EVENTS,
+	FAMILY_SERIES,
+	FAMILY_SERIES_LIMIT,
+	FAMILY_SERIES_MERGED,
+	FAMILY_SERIES_EXPIRED,
+	FAMILY_CPU,
+	FAMILY_MAPS,
+	FAMILY_STARTED,
+	FAMILY_COLLECTED,
+	FAMILY_COLLECTING,
+	FAMILY_BUILD,
+	FAMILY_COUNT,
+};
+
+extern const struct family families[FAMILY_COUNT];
+
+#endif

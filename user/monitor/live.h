@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is lost on this host, live: one collector with one clock, and the model of what it saw.
+ * `trace`, `top` and `export` are printers of it. Nothing is printed here.
+ *
+ *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
+ *
+ * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked for,
+ * and grouped for display with table_group(), by any list of fields. To be used by one thread.
+ */
+#ifndef PKTLEDGER_MONITOR_LIVE_H
+#define PKTLEDGER_MONITOR_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "monitor/bursts.h"
+#include "drops/owners.h"
+#include "monitor/table.h"
+#include "drops/watch.h"
+
+struct live;
+
+/* What to look at, and how fine. Strings are borrowed. Zero-initialised: all drops. */
+struct live_spec {
+	unsigned by;	     /* LIVE_BIT()s of the fields to tell apart; 0: LIVE_BY_DEFAULT */
+	unsigned total_by;   /* of those, in live_total(): less memory for long; 0: as `by` */
+	bool senders;	     /* sockets that sent a packet, where none dropped it */
+	bool consumed;	     /* losses freed as used up, too: looks at each packet that is freed */
+	bool xdp_verdicts;   /* of foreign XDP programs, not counted by drivers: each packet pays */
+	uint32_t snaplen;    /* samples of drops are wanted, monitor/dropfeed.h; 0: not */
+	bool stack;	     /* the kernel's stack in samples */
+	uint64_t burst_ns;   /* windows of so long are told apart, monitor/bursts.h; 0: not */
+	const char *expr;    /* libpcap filter; NULL: none */
+	const char *netns;   /* name, path, or inode number; NULL: all */
+	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
+	const char *reasons; /* names by comma; NULL: all */
+	uint64_t stages;     /* bits of enum stage; 0: all */
+	pid_t pid;	     /* sockets of this process, as sender or receiver; 0: all */
+	const char *cgroup; /* sockets of this cgroup and those below; as owner.cgroup; NULL: all */
+	struct owners *owners; /* names of processes, containers, namespaces; NULL: numbers */
+};
+
+/* What the collector itself lost or set aside, and what it cost, since live_start(). */
+struct live_own {
+	struct watch_state watch;
+	uint64_t events;      /* seen by the observer, filtered in the kernel not counted */
+	uint64_t ignored;     /* of those: parts of merged packets, messages between processes */
+	uint64_t map_bytes;   /* bpfmaps_bytes() at live_start() */
+	uint64_t rows_merged; /* additions that went to a row of "others" */
+	uint64_t cpu_ns;      /* of this process, user and system */
+	uint64_t collect_ns;  /* that the last live_collect() took */
+	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */
+	bool no_reasons;      /* the kernel has none (before 5.17) */
+	bool no_sockets;      /* the kernel does not tell the socket that dropped (before 6.11) */
+};
+
+/*
+ * Another teller of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
+ * sample() of all sources, then the drops of the observer, each shown to claims() and note(), then
+ * collect(). So a counter that was read by sample() does not know of packets that no event has told
+ * yet.
+ */
+struct live_source {
+	int (*start)(void *arg, struct error *err); /* just after drops are counted */
+	void (*sample)(void *arg);
+	/* True: this source tells these packets, so they are left out here. May be asked again. */
+	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
+	/* Once for each packet: for those that keep the books of what counters repeat. */
+	void (*note)(void *arg, const struct watch_entry *e, const struct live_row *row);
+	void (*collect)(void *arg, struct live *l); /* rows go to live_add() */
+	void *arg;
+};
+
+/*
+ * Resolves names and loads. STATUS_USAGE: an unknown reason (the nearest is suggested), namespace,
+ * device or process; STATUS_UNABLE: kernel or capability. `err` names it.
+ */
+int live_open(struct live **l, const struct live_spec *spec, struct error *err);
+
+/* Before live_start(); `s` is borrowed. -ENOSPC. */
+#define LIVE_SOURCES 8
+int live_add_source(struct live *l, const struct live_source *s);
+
+/* Counts from here on; the clock starts. */
+int live_start(struct live *l, struct error *err);
+
+/* To be called some times a second: looks for the owners of sockets that have just lost packets. */
+void live_tick(struct live *l);
+
+/* Ends an interval and begins the next. 0 or -errno; what could not be read comes with the next. */
+int live_collect(struct live *l, struct error *err);
+
+/*
+ * The next live_collect() is the last: windows that have not ended are told, too. Nothing is
+ * counted from here on, and no sample is taken, so that both tell of the same packets.
+ */
+void live_last(struct live *l);
+
+/* Adds to this interval and the sum; from sources. Texts are copied. */
+void live_add(struct live *l, const struct live_row *row);
+
+/* ns from live_start() to the last live_collect(), and the length of that interval. */
+uint64_t live_time(const struct live *l, uint64_t *interval_ns);
+
+/* The last interval, and the sum of all. The rows live until the next live_collect(). */
+const struct live_table *live_interval(const struct live *l);
+const struct live_table *live_total(const struct live *l);
+
+/* When packets were lost in the last interval, and in all. False: spec.burst_ns did not ask. */
+bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole);
+
+/* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
+int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
+
+/*
+ * True if what the spec names is gone, or another one has its name, so that nothing of it is seen
+ * any more: `what` tells which, as "interface eth1".
+ */
+bool live_gone(const struct live *l, char *what, size_t size);
+
+/* ktime_now() at live_start(). */
+uint64_t live_started(const struct live *l);
+
+/* The ring of samples, if spec.snaplen asks for them; else -1. */
+int live_samples(const struct live *l);
+
+struct described; /* monitor/describe.h */
+
+/*
+ * One drop as a row of the model, with its texts. False: it is not among those that are told, by
+ * the filters of `spec` or because it is none.
+ */
+bool live_describe(struct live *l, const struct watch_entry *e, struct described *out);
+
+/* Names of functions and reasons, for other printers; NULL: not known. */
+const struct ksyms *live_ksyms(const struct live *l);
+const struct reasons *live_reasons(const struct live *l);
+
+void live_own(const struct live *l, struct live_own *own);
+
+/* NULL is allowed. */
+void live_close(struct live *l);
+
+#endif

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "monitor/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EMPTY	   0
+#define CHUNK_SIZE 65536
+#define ROWS_FIRST 64
+
+/* Texts of the rows live as long as they do: blocks that are freed all at once. */
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	char at[];
+};
+
+struct live_store {
+	unsigned max;	 /* rows told apart by all fields */
+	unsigned room;	 /* allocated */
+	unsigned *index; /* hash to number of the row + 1 */
+	unsigned slots;	 /* of the index, a power of two above twice the rows */
+	struct chunk *texts;
+};
+
+static const char *const fields[LIVE_FIELD_COUNT] = {
+#define FIELD_NAME(id, name, title) [LIVE_##id] = name,
+	LIVE_FIELDS(FIELD_NAME)
+#undef FIELD_NAME
+};
+
+void live_row_begin(struct live_row *row, const char *source, const char *scope)
+{
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		row->text[f] = "";
+	if (row->stage != STAGE_NONE)
+		row->text[LIVE_STAGE] = stage_name(row->stage);
+	row->text[LIVE_CLASS] = noise_name(row->noise);
+	row->text[LIVE_SOURCE] = source;
+	row->text[LIVE_SCOPE] = scope;
+}
+
+int table_init(struct live_table *t, unsigned max)
+{
+	memset(t, 0, sizeof(*t));
+	t->store = calloc(1, sizeof(*t->store));
+	if (!t->store)
+		return -ENOMEM;
+	t->store->max = max;
+	return 0;
+}
+
+static void free_texts(struct live_store *s)
+{
+	while (s->texts) {
+		struct chunk *next = s->texts->next;
+
+		free(s->texts);
+		s->texts = next;
+	}
+}
+
+void table_clear(struct live_table *t)
+{
+	struct live_store *s = t->store;
+
+	t->n = 0;
+	free_texts(s);
+	if (s->index)
+		memset(s->index, 0, s->slots * sizeof(*s->index));
+}
+
+void table_free(struct live_table *t)
+{
+	if (!t->store)
+		return;
+	free_texts(t->store);
+	free(t->store->index);
+	free(t->store);
+	free(t->rows);
+	memset(t, 0, sizeof(*t));
+}
+
+/* A copy; NULL: no memory. */
+static const char *keep(struct live_store *s, const char *text)
+{
+	size_t len = strlen(text) + 1;
+	struct chunk *c = s->texts;
+	char *copy;
+
+	if (len == 1)
+		return "";
+	if (!c || c->size - c->used < len) {
+		size_t size = len > CHUNK_SIZE ? len : CHUNK_SIZE;
+
+		c = malloc(sizeof(*c) + size);
+		if (!c)
+			return NULL;
+		*c = (struct chunk){.next = s->texts, .size = size};
+		s->texts = c;
+	}
+	copy = c->at + c->used;
+	memcpy(copy, text, len);
+	c->used += len;
+	return copy;
+}
+
+static bool has(unsigned by, unsigned field)
+{
+	return by & LIVE_BIT(field);
+}
+
+/* FNV-1a over the texts of the fields in `by`. */
+static unsigned hash(const struct live_row *row, unsigned by)
+{
+	uint32_t h = 2166136261u;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		for (const char *p = has(by, f) ? row->text[f] : ""; *p; p++)
+			h = (h ^ (unsigned char)*p) * 16777619u;
+		h = (h ^ 0xff) * 16777619u;
+	}
+	return h ^ h >> 15;
+}
+
+static bool same(const struct live_row *a, const struct live_row *b, unsigned by)
+{
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (strcmp(a->text[f], has(by, f) ? b->text[f] : ""))
+			return false;
+	}
+	return true;
+}
+
+/* Where the row is in the index, or where it is to be. */
+static unsigned *find(const struct live_table *t, const struct live_row *row, unsigned by)
+{
+	const struct live_store *s = t->store;
+	unsigned at = hash(row, by) & (s->slots - 1);
+
+	while (s->index[at] != EMPTY && !same(&t->rows[s->index[at] - 1], row, by))
+		at = (at + 1) & (s->slots - 1);
+	return &s->index[at];
+}
+
+static int grow(struct live_table *t)
+{
+	struct live_store *s = t->store;
+	unsigned room = s->room ? s->room * 2 : ROWS_FIRST, slots = room * 4;
+	struct live_row *rows = realloc(t->rows, room * sizeof(*rows));
+	unsigned *index;
+
+	if (!rows)
+		return -ENOMEM;
+	t->rows = rows;
+	index = calloc(slots, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	free(s->index);
+	s->index = index;
+	s->slots = slots;
+	s->room = room;
+	for (unsigned i = 0; i < t->n; i++)
+		*find(t, &rows[i], ~0u) = i + 1;
+	return 0;
+}
+
+void live_counts_add(struct live_counts *sum, const struct live_counts *one)
+{
+	sum->events += one->events;
+	sum->packets += one->packets;
+	sum->bytes += one->bytes;
+	sum->memory += one->memory;
+}
+
+/* Boyer and Moore: whoever has more than half of all votes is left. */
+static void vote(struct live_row *row, uint64_t cookie, uint64_t packets)
+{
+	if (row->cookie == cookie) {
+		row->votes += packets;
+	} else if (row->votes >= packets) {
+		row->votes -= packets;
+	} else {
+		row->votes = packets - row->votes;
+		row->cookie = cookie;
+	}
+}
+
+static void merge(struct live_row *into, const struct live_row *row)
+{
+	if (into->note != row->note)
+		into->note = NULL;
+	vote(into, row->cookie, row->counts.packets);
+	if (into->netns != row->netns)
+		into->netns = 0;
+	live_counts_add(&into->counts, &row->counts);
+}
+
+/* False: there is none, and no room for one. */
+static bool add(struct live_table *t, const struct live_row *row, unsigned by, unsigned max)
+{
+	struct live_row *new;
+	unsigned *slot;
+
+	if (t->n == t->store->room && grow(t))
+		return false;
+	slot = find(t, row, by);
+	if (*slot != EMPTY) {
+		merge(&t->rows[*slot - 1], row);
+		return true;
+	}
+	if (t->n >= max)
+		return false;
+	new = &t->rows[t->n];
+	*new = *row;
+	new->votes = row->counts.packets;
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		new->text[f] = keep(t->store, has(by, f) ? row->text[f] : "");
+		if (!new->text[f])
+			return false;
+	}
+	*slot = ++t->n;
+	return true;
+}
+
+bool table_add(struct live_table *t, const struct live_row *row, unsigned by)
+{
+	struct live_row others = *row;
+	unsigned max = t->store->max;
+
+	if (add(t, row, by, max))
+		return true;
+	others.cookie = 0;
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (has(LIVE_BY_MANY, f) && *row->text[f])
+			others.text[f] = LIVE_OTHERS;
+	}
+	if (!add(t, &others, by, max + max / 4))
+		add(t, &others, by & (LIVE_BY_STAGE | LIVE_BY_MANY), UINT32_MAX);
+	return false;
+}
+
+static bool of_class(const struct live_row *row, unsigned classes)
+{
+	return !classes || classes & 1u << row->noise;
+}
+
+int table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes)
+{
+	int rc = table_init(t, from->n ? from->n : 1);
+
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < from->n; i++) {
+		if (of_class(&from->rows[i], classes) && !table_add(t, &from->rows[i], by)) {
+			table_free(t);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int by_texts(const struct live_row *a, const struct live_row *b)
+{
+	int rc = 0;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
+		rc = strcmp(a->text[f], b->text[f]);
+	return rc;
+}
+
+static int by_packets(const void *x, const void *y)
+{
+	const struct live_row *a = x, *b = y;
+
+	if (a->counts.packets != b->counts.packets)
+		return a->counts.packets > b->counts.packets ? -1 : 1;
+	return by_texts(a, b);
+}
+
+static int by_path(const void *x, const void *y)
+{
+	const struct live_row *a = x, *b = y;
+
+	if (a->stage != b->stage)
+		return a->stage < b->stage ? -1 : 1;
+	return by_packets(x, y);
+}
+
+void table_sort(struct live_table *t, enum table_order order)
+{
+	struct live_store *s = t->store;
+
+	if (!s->index) /* nothing was ever added */
+		return;
+	qsort(t->rows, t->n, sizeof(*t->rows), order == TABLE_BY_PATH ? by_path : by_packets);
+	memset(s->index, 0, s->slots * sizeof(*s->index));
+	for (unsigned i = 0; i < t->n; i++)
+		*find(t, &t->rows[i], ~0u) = i + 1;
+}
+
+struct live_counts table_sum(const struct live_table *t, unsigned classes)
+{
+	struct live_counts sum = {};
+
+	for (unsigned i = 0; i < t->n; i++) {
+		if (of_class(&t->rows[i], classes))
+			live_counts_add(&sum, &t->rows[i].counts);
+	}
+	return sum;
+}
+
+const char *live_field_name(enum live_field field)
+{
+	return fields[field];
+}

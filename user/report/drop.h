@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A single drop of trace: as a line, as JSON, as a packet of a capture. */
+#ifndef PKTLEDGER_REPORT_DROP_H
+#define PKTLEDGER_REPORT_DROP_H
+
+#include <stdio.h>
+
+#include "monitor/dropfeed.h"
+#include "report/json.h"
+#include "report/pcapng.h"
+
+/* `netns`: the own namespace, not told. `hex`: the bytes below the line. The stack as well. */
+void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex);
+
+/* `hex`: with the bytes; `stack`: with the stack. */
+struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack);
+
+/*
+ * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.
+ * Returns `buf`.
+ */
+char *drop_comment(const struct live_drop *drop, char *buf, size_t size);
+
+/*
+ * Without an Ethernet header a packet gets the one that Linux gives to captures of `any`. 0 or
+ * -errno of pcapng_packet().
+ */
+int drop_capture(struct pcapng *to, const struct live_drop *drop);
+
+#endif

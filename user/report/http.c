@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "report/accept.h"
+#include "experiment/conn.h"
+
+#define DEADLINE_NS 10000000000ULL /* as long as Prometheus waits for a scrape */
+#define SPARE	    16		   /* connections that may come while old ones are ended */
+#define MEMORY	    16384	   /* of a connection: its request is no longer than that */
+#define TURNS	    32 /* of MHD_run(), which leaves what it did not come to for the next */
+
+static const char front[] = "pktledger export: see /metrics\n";
+
+struct guest {
+	int fd;
+	uint64_t since_ns;
+	bool here, ended; /* ended: by us, MHD has not closed it yet */
+};
+
+struct http {
+	struct http_spec spec;
+	struct MHD_Daemon *daemon;
+	struct MHD_Response *metrics[EXPOSE_FORMATS]; /* made before; NULL: to be made */
+	struct guest guest[HTTP_CONNECTIONS];
+};
+
+/* It is closed by MHD, which finds it at its end. */
+static void end_guest(struct guest *g)
+{
+	shutdown(g->fd, SHUT_RDWR);
+	g->ended = true;
+}
+
+static void make_room(struct http *h)
+{
+	struct guest *oldest = NULL;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {
+		struct guest *g = &h->guest[i];
+
+		if (!g->here || g->ended)
+			continue;
+		n++;
+		if (!oldest || g->since_ns < oldest->since_ns)
+			oldest = g;
+	}
+	if (n > HTTP_CONNECTIONS - SPARE)
+		end_guest(oldest);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *c, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info;
+	struct http *h = arg;
+	struct guest *g = *context;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (g)
+			g->here = false;
+		return;
+	}
+	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	for (g = h->guest; g < h->guest + HTTP_CONNECTIONS && g->here;)
+		g++;
+	if (!info || g == h->guest + HTTP_CONNECTIONS)
+		return; /* MHD lets no more in */
+	*g = (struct guest){.fd = info->connect_fd, .since_ns = clock_now(), .here = true};
+	*context = g;
+	make_room(h);
+}
+
+static struct MHD_Response *response_of(char *text, size_t len, bool is_copy, const char *type)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		len, text, is_copy ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+
+	if (!r) {
+		if (is_copy)
+			free(text);
+		return NULL;
+	}
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+	return r;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
+{
+	struct MHD_Response *r =
+		response_of((char *)text, strlen(text), false, "text/plain; charset=utf-8");
+	enum MHD_Result done;
+
+	if (!r)
+		return MHD_NO;
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	done = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return done;
+}
+
+static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
+{
+	enum expose_format format = accept_format(
+		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+	struct MHD_Response **r = &h->metrics[format];
+
+	h->spec.before(h->spec.arg);
+	if (!*r) {
+		size_t len;
+		char *text = h->spec.text(h->spec.arg, format, &len);
+
+		if (text)
+			*r = response_of(text, len, true, expose_content_type(format));
+	}
+	if (!*r)
+		return answer_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the counts cannot be read\n");
+	return MHD_queue_response(c, MHD_HTTP_OK, *r);
+}
+
+/* Called when the head of a request is there. A body is not read: the connection ends. */
+static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
+			      const char *method, const char *version, const char *body,
+			      size_t *size, void **state)
+{
+	struct http *h = arg;
+
+	(void)version;
+	(void)body;
+	(void)size;
+	(void)state;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return answer_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+	if (!strcmp(url, "/metrics"))
+		return answer_metrics(h, c);
+	if (!strcmp(url, "/"))
+		return answer_text(c, MHD_HTTP_OK, front);
+	return answer_text(c, MHD_HTTP_NOT_FOUND, front);
+}
+
+static int cannot_listen(const struct endpoint *at, int rc, struct error *err)
+{
+	const char *hint = NULL;
+	char where[FMT_MAX];
+
+	if (rc == -EADDRINUSE)
+		hint = "another port with --listen, or end that program";
+	else if (rc == -EADDRNOTAVAIL)
+		hint = "this host has no such address; see: ip address";
+	else if (rc == -EACCES)
+		hint = "a port of 1024 or more; those below need CAP_NET_BIND_SERVICE";
+	return error_set(err, rc == -EACCES ? STATUS_UNABLE : STATUS_FAILED, rc, hint,
+			 "cannot listen at %s: %s", num_text_endpoint(where, sizeof(where), at),
+			 strerror(-rc));
+}
+
+int http_open(struct http **out, const struct http_spec *spec, struct error *err)
+{
+	struct http *h = calloc(1, sizeof(*h));
+	int fd;
+
+	if (!h)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	h->spec = *spec;
+	fd = conn_listen_at(&spec->listen);
+	if (fd < 0) {
+		free(h);
+		return cannot_listen(&spec->listen, fd, err);
+	}
+	h->daemon =
+		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, h, MHD_OPTION_LISTEN_SOCKET,
+				 fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS,
+				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
+				 MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+	if (!h->daemon) {
+		close(fd);
+		free(h);
+		return error_set(err, STATUS_FAILED, -EIO, NULL, "cannot start the HTTP server");
+	}
+	*out = h;
+	return 0;
+}
+
+void http_close(struct http *h)
+{
+	if (!h)
+		return;
+	MHD_stop_daemon(h->daemon);
+	http_forget(h);
+	free(h);
+}
+
+int http_fd(const struct http *h)
+{
+	return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+void http_run(struct http *h)
+{
+	uint64_t now = clock_now();
+	MHD_UNSIGNED_LONG_LONG timeout;
+
+	for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {
+		struct guest *g = &h->guest[i];
+
+		if (g->here && !g->ended && now - g->since_ns > DEADLINE_NS)
+			end_guest(g);
+	}
+	for (unsigned i = 0; i < TURNS; i++) {
+		MHD_run(h->daemon);
+		if (MHD_get_timeout(h->daemon, &timeout) != MHD_YES || timeout)
+			break;
+	}
+}
+
+void http_forget(struct http *h)
+{
+	for (unsigned i = 0; i < EXPOSE_FORMATS; i++) {
+		if (h->metrics[i])
+			MHD_destroy_response(h->metrics[i]);
+		h->metrics[i] = NULL;
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FLAGS JSON_C_TO_STRING_NOSLASHESCAPE
+
+struct json_out {
+	FILE *out;
+	enum json_mode mode;
+	const char *schema;
+	struct json_object *doc; /* JSON_DOC */
+	bool begun;		 /* JSON_LINES: a line has told the schema */
+	int rc;			 /* -errno of the first write that failed */
+};
+
+struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema)
+{
+	struct json_out *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	*o = (struct json_out){.out = out, .mode = mode, .schema = schema};
+	if (mode == JSON_LINES)
+		return o;
+	o->doc = json_object_new_object();
+	if (!o->doc) {
+		free(o);
+		return NULL;
+	}
+	json_put_text(o->doc, "schema", schema);
+	return o;
+}
+
+static void write_object(struct json_out *o, struct json_object *object, int flags)
+{
+	const char *text = json_object_to_json_string_ext(object, flags);
+
+	if (o->rc)
+		return;
+	errno = text ? EIO : ENOMEM;
+	if (!text || fputs(text, o->out) == EOF || fputc('\n', o->out) == EOF ||
+	    fflush(o->out) == EOF)
+		o->rc = -errno;
+}
+
+static void write_line(struct json_out *o, const char *event, struct json_object *data)
+{
+	struct json_object *line = json_object_new_object();
+
+	json_put_text(line, "event", event);
+	if (!o->begun)
+		json_put_text(line, "schema", o->schema);
+	json_put(line, "data", data);
+	o->begun = true;
+	write_object(o, line, JSON_C_TO_STRING_PLAIN | FLAGS);
+	json_object_put(line);
+}
+
+void json_out_once(struct json_out *o, const char *event, struct json_object *data)
+{
+	if (o->mode == JSON_LINES)
+		write_line(o, event, data);
+	else
+		json_put(o->doc, event, data);
+}
+
+void json_out_each(struct json_out *o, const char *event, struct json_object *data)
+{
+	struct json_object *list;
+	char plural[32];
+
+	if (o->mode == JSON_LINES) {
+		write_line(o, event, data);
+		return;
+	}
+	snprintf(plural, sizeof(plural), "%ss", event);
+	if (!json_object_object_get_ex(o->doc, plural, &list)) {
+		list = json_object_new_array();
+		json_put(o->doc, plural, list);
+	}
+	json_object_array_add(list, data);
+}
+
+int json_out_finish(struct json_out *o)
+{
+	int rc;
+
+	if (!o)
+		return 0;
+	if (o->doc)
+		write_object(o, o->doc, JSON_C_TO_STRING_PRETTY | FLAGS);
+	rc = o->rc;
+	json_object_put(o->doc);
+	free(o);
+	return rc;
+}

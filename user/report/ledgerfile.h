@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ledger file: what happened to every number, kept. Runs are appended one behind the other.
+ *
+ * A line is
+ *
+ *	CRC JSON LF
+ *
+ * CRC: 8 lower-case hex digits, the CRC-32 of IEEE 802.3 (as in zlib and gzip) over the bytes of
+ * JSON, without the blank before and the LF behind it. JSON: one object without a raw LF, as in
+ * --json-lines:
+ *
+ *	{"event":"start","schema":"pktledger/run/1","data":{..}}    a run begins
+ *	{"event":"interval","data":{..}}
+ *	{"event":"fate","data":{"id":2,"fate":"dropped","stage":"rcvbuf","reason":..,"location":..,
+ *	                        "ifname":..,"netns":..,"direction":..,"hook":..}}
+ *	{"event":"fates","data":{"stream":7,"ranges":[[first,last,id],..]}}
+ *	{"event":"limit","data":{..}}, {"event":"error","data":{..}}, {"event":"end","data":{..}}
+ *
+ * A sweep, a search or a preset is a series of runs:
+ *
+ *	{"event":"series","schema":"pktledger/sweep/1","data":{..}}  what its own -j begins with
+ *	start .. end as above                                        a run
+ *	{"event":"trial","data":{..}}                                what it was in the series
+ *	...
+ *	{"event":"series_end","data":{..}}
+ *
+ * `trial` has what its -j tells of a trial beside the end of the run, which stands before it; if
+ * the run failed before it began, the `trial` line is all there is, and has an `error`.
+ *
+ * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
+ * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
+ * "unaccounted"; of send "left", of recv "came" and "unknown" (experiment/solo.h, experiment/learned.h). Ranges
+ * are inclusive, in numbers from 0 of their stream, of recv as they are in the stamp; those of a
+ * stream ascend and do not overlap.
+ *
+ * A line that does not match its CRC was cut: by a full disk, SIGKILL or a crash. Whoever appends
+ * first ends such a line with an LF, so it never spoils the next. All other lines hold.
+ */
+#ifndef PKTLEDGER_REPORT_LEDGERFILE_H
+#define PKTLEDGER_REPORT_LEDGERFILE_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ledger/result.h"
+
+struct ledgerfile;
+
+/*
+ * Opens for appending, made with mode 0600 if need be, and locks it (-EBUSY, STATUS_FAILED: another
+ * run writes it). What is there must be a ledger: else -EEXIST, STATUS_USAGE, untouched.
+ */
+int ledgerfile_open(struct ledgerfile **lf, const char *path, struct error *err);
+
+/*
+ * Keeps intervals of traces for so long, and no longer: from time to time the file is replaced by
+ * one without the oldest. It is whole at any moment. STATUS_USAGE: it holds something else, which
+ * would be lost.
+ */
+int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
+
+/*
+ * All return 0 or the -errno of the first write that failed (-ENOSPC); after that nothing more is
+ * written, and what was is whole. `data` is borrowed. Lines reach the kernel with interval and end,
+ * or when 64 KiB wait.
+ */
+int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
+int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_error(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_end(struct ledgerfile *lf, struct json_object *data);
+
+/* The runs that follow are trials of a series, with a line of their own behind each. */
+int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data);
+int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data);
+int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data);
+
+/* One run of numbers; `cause` if the fate is "dropped", else NULL. Neighbours are joined. */
+int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
+		     const char *fate, const struct result_cause *cause);
+
+/* Writes what waits, syncs, closes and frees. The first failure of all is told. NULL is fine. */
+int ledgerfile_close(struct ledgerfile *lf, struct error *err);
+
+struct ledgerfile_state {
+	uint64_t lines;	   /* whole */
+	uint64_t bad;	   /* cut or changed, the tail included */
+	uint64_t bad_line; /* the number of the first of them, from 1; 0: none */
+	uint64_t at;	   /* offset of the line that is told, in bytes */
+	bool cut;	   /* the file ends in a line that is not whole */
+	uint64_t cut_at;   /* its offset in bytes, */
+	uint64_t cut_line; /* its number, from 1 */
+};
+
+/*
+ * Reads all lines; `line` is told the JSON of each whole one (not terminated) until it returns
+ * something else than 0, and may be NULL. 0, what `line` returned, or -errno.
+ */
+int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
+		    void *arg, struct ledgerfile_state *state, struct error *err);
+
+#endif

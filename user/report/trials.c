@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/trials.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_put.h"
+#include "base/num.h"
+#include "drops/stagemap.h"
+
+static const char *const names[TRIALS_MEASURES] = {
+	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
+	"lost_share",	  "duration_ns",    "payload_bps",	 "waits",
+	"tx_calls",	  "rx_calls",	    "tx_cpu_ns",	 "rx_cpu_ns",
+	"fragments_made", "fragments_seen", "fragments_dropped", "datagrams_reassembled"};
+
+struct trials {
+	unsigned n, max, balanced;
+	double *value[TRIALS_MEASURES];
+	uint64_t stage[STAGE_COUNT]; /* packets of all trials */
+};
+
+struct trials *trials_new(unsigned max)
+{
+	struct trials *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->max = max;
+	for (int m = 0; m < TRIALS_MEASURES; m++) {
+		t->value[m] = calloc(max, sizeof(double));
+		if (!t->value[m]) {
+			trials_free(t);
+			return NULL;
+		}
+	}
+	return t;
+}
+
+void trials_free(struct trials *t)
+{
+	if (!t)
+		return;
+	for (int m = 0; m < TRIALS_MEASURES; m++)
+		free(t->value[m]);
+	free(t);
+}
+
+void trials_add(struct trials *t, const struct result *res)
+{
+	if (t->n == t->max)
+		return;
+	t->value[TRIALS_TX_PPS][t->n] = res->tx_pps;
+	t->value[TRIALS_RX_PPS][t->n] = res->rx_pps;
+	t->value[TRIALS_DELIVERED][t->n] = (double)res->delivered;
+	t->value[TRIALS_DROPPED][t->n] = (double)res->dropped;
+	t->value[TRIALS_LOST][t->n] = result_lost_share(res);
+	t->value[TRIALS_TIME][t->n] = (double)res->duration_ns;
+	t->value[TRIALS_PAYLOAD][t->n] = res->rx_pps * res->payload_bytes * 8;
+	t->value[TRIALS_WAITS][t->n] = (double)res->waits;
+	t->value[TRIALS_TX_CALLS][t->n] = (double)res->tx_cost.calls;
+	t->value[TRIALS_RX_CALLS][t->n] = (double)res->rx_cost.calls;
+	t->value[TRIALS_TX_CPU][t->n] = (double)res->tx_cost.cpu_ns;
+	t->value[TRIALS_RX_CPU][t->n] = (double)res->rx_cost.cpu_ns;
+	t->value[TRIALS_FRAGMENTS][t->n] = (double)res->fragments.made;
+	t->value[TRIALS_SEEN][t->n] = (double)res->fragments.seen;
+	t->value[TRIALS_CUT][t->n] = (double)res->fragments.dropped;
+	t->value[TRIALS_REASSEMBLED][t->n] = (double)res->reassembled;
+	for (int s = 0; s < STAGE_COUNT; s++)
+		t->stage[s] += res->stage[s].packets;
+	t->balanced += res->balanced;
+	t->n++;
+}
+
+void trials_clear(struct trials *t)
+{
+	t->n = t->balanced = 0;
+	memset(t->stage, 0, sizeof(t->stage));
+}
+
+unsigned trials_count(const struct trials *t)
+{
+	return t->n;
+}
+
+unsigned trials_balanced(const struct trials *t)
+{
+	return t->balanced;
+}
+
+static enum stage worst_of(const uint64_t packets[STAGE_COUNT])
+{
+	enum stage worst = STAGE_NONE;
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (packets[s] && (worst == STAGE_NONE || packets[s] > packets[worst]))
+			worst = s;
+	}
+	return worst;
+}
+
+enum stage trials_stage(const struct trials *t)
+{
+	return worst_of(t->stage);
+}
+
+const char *trials_stage_name(enum stage stage)
+{
+	return stage == STAGE_NONE ? "" : stage_name(stage);
+}
+
+double result_lost_share(const struct result *res)
+{
+	return res->sent ? (double)(res->sent - res->delivered) / (double)res->sent : 0;
+}
+
+enum stage result_worst_stage(const struct result *res)
+{
+	uint64_t packets[STAGE_COUNT];
+
+	for (int s = 0; s < STAGE_COUNT; s++)
+		packets[s] = res->stage[s].packets;
+	return worst_of(packets);
+}
+
+void trials_print_row(FILE *out, const struct trials *t, const struct result *res)
+{
+	char sent[FMT_MAX], delivered[FMT_MAX], dropped[FMT_MAX], tx[FMT_MAX], rx[FMT_MAX];
+	const char *where = trials_stage_name(result_worst_stage(res));
+
+	if (t->n == 1)
+		fprintf(out, "%5s %13s %13s %13s %14s %14s  %s\n", "trial", "sent", "delivered",
+			"dropped", "sent at", "received at", "");
+	fprintf(out, "%5u %13s %13s %13s %14s %14s  %s%s%s\n", t->n,
+		fmt_count(sent, sizeof(sent), res->sent),
+		fmt_count(delivered, sizeof(delivered), res->delivered),
+		fmt_count(dropped, sizeof(dropped), res->dropped),
+		fmt_rate(tx, sizeof(tx), res->tx_pps), fmt_rate(rx, sizeof(rx), res->rx_pps), where,
+		res->balanced || !*where ? "" : ", ", res->balanced ? "" : "NOT BALANCED");
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct trials_summary trials_summary_of(double *values, unsigned n)
+{
+	struct trials_summary s;
+
+	qsort(values, n, sizeof(*values), by_value);
+	s.min = values[0];
+	s.max = values[n - 1];
+	s.median = (values[(n - 1) / 2] + values[n / 2]) / 2;
+	s.spread = s.median > 0 ? (s.max - s.min) / s.median : 0;
+	return s;
+}
+
+struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m)
+{
+	return trials_summary_of(t->value[m], t->n);
+}
+
+bool trials_steady(const struct trials *t)
+{
+	return trials_summarise(t, TRIALS_TX_PPS).spread <= TRIALS_SPREAD &&
+	       trials_summarise(t, TRIALS_RX_PPS).spread <= TRIALS_SPREAD;
+}
+
+static void print_rate(FILE *out, const char *title, struct trials_summary s)
+{
+	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
+
+	fprintf(out, "%s: median %s, lowest %s, highest %s, spread %.1f %%%s\n", title,
+		fmt_rate(median, sizeof(median), s.median), fmt_rate(min, sizeof(min), s.min),
+		fmt_rate(max, sizeof(max), s.max), s.spread * 100,
+		s.spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single runs)" : "");
+}
+
+void trials_print_end(FILE *out, const struct trials *t)
+{
+	struct trials_summary lost = trials_summarise(t, TRIALS_LOST);
+
+	fprintf(out, "\n");
+	print_rate(out, "sent at    ", trials_summarise(t, TRIALS_TX_PPS));
+	print_rate(out, "received at", trials_summarise(t, TRIALS_RX_PPS));
+	fprintf(out, "lost       : median %.3g %%, lowest %.3g %%, highest %.3g %%\n",
+		lost.median * 100, lost.min * 100, lost.max * 100);
+	fprintf(out, "%u of %u balanced\n", t->balanced, t->n);
+}
+
+struct json_object *trials_summary_json(struct trials_summary s)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "median", json_object_new_double(s.median));
+	json_object_object_add(o, "min", json_object_new_double(s.min));
+	json_object_object_add(o, "max", json_object_new_double(s.max));
+	json_object_object_add(o, "spread", json_object_new_double(s.spread));
+	return o;
+}
+
+void trials_put(struct json_object *o, const struct trials *t)
+{
+	json_put_u64(o, "trials", t->n);
+	json_put_bool(o, "balanced", t->balanced == t->n);
+	if (t->n)
+		json_put_bool(o, "steady", trials_steady(t));
+	for (int m = 0; m < TRIALS_MEASURES && t->n; m++)
+		json_put(o, names[m], trials_summary_json(trials_summarise(t, m)));
+}
+
+struct json_object *trials_json(const struct trials *t)
+{
+	struct json_object *end = json_object_new_object();
+
+	trials_put(end, t);
+	return end;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Several trials of one experiment: a row each, then median, lowest and highest. */
+#ifndef PKTLEDGER_REPORT_TRIALS_H
+#define PKTLEDGER_REPORT_TRIALS_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "ledger/result.h"
+
+#define TRIALS_SPREAD 0.05 /* (highest - lowest) / median above which the spread is called out */
+
+enum trials_measure {
+	TRIALS_TX_PPS,
+	TRIALS_RX_PPS,
+	TRIALS_DELIVERED,
+	TRIALS_DROPPED,
+	TRIALS_LOST,	 /* share of what was sent that was not delivered */
+	TRIALS_TIME,	 /* ns, from the first to the last packet sent */
+	TRIALS_PAYLOAD,	 /* bit/s of UDP payload that were received */
+	TRIALS_WAITS,	 /* of the sender, for room in its buffer */
+	TRIALS_TX_CALLS, /* system calls that hand over packets, */
+	TRIALS_RX_CALLS, /* or take them */
+	TRIALS_TX_CPU,	 /* CPU time of the threads, ns */
+	TRIALS_RX_CPU,
+	TRIALS_FRAGMENTS,   /* made */
+	TRIALS_SEEN,	    /* of those, at the receiver */
+	TRIALS_CUT,	    /* fragments that were dropped */
+	TRIALS_REASSEMBLED, /* datagrams put together */
+	TRIALS_MEASURES,
+};
+
+struct trials_summary {
+	double median, min, max, spread;
+};
+
+/* Of one trial: the share of what was sent that was not delivered; the stage that lost most. */
+double result_lost_share(const struct result *res);
+enum stage result_worst_stage(const struct result *res);
+
+struct trials;
+
+struct trials *trials_new(unsigned max);
+void trials_free(struct trials *t);
+void trials_add(struct trials *t, const struct result *res);
+
+/* Forgets them all. */
+void trials_clear(struct trials *t);
+
+unsigned trials_count(const struct trials *t);
+unsigned trials_balanced(const struct trials *t);
+
+/* Of one trial at least. */
+struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m);
+
+/* Median, lowest, highest and spread of any values, one at least; they are sorted. */
+struct trials_summary trials_summary_of(double *values, unsigned n);
+
+/* Neither rate spreads so much that it has to be called out. */
+bool trials_steady(const struct trials *t);
+
+/* The stage that lost most in all trials; STAGE_NONE: nothing was dropped. */
+enum stage trials_stage(const struct trials *t);
+
+/* Its name; "" for STAGE_NONE. */
+const char *trials_stage_name(enum stage stage);
+
+/* The trial added last as a line of a table, with a heading before the first. */
+void trials_print_row(FILE *out, const struct trials *t, const struct result *res);
+void trials_print_end(FILE *out, const struct trials *t);
+
+struct json_object *trials_summary_json(struct trials_summary s);
+
+/* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
+void trials_put(struct json_object *o, const struct trials *t);
+struct json_object *trials_json(const struct trials *t);
+
+#endif

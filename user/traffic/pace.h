@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Pacing by absolute deadlines. All threads share one schedule (traffic/profile.h): thread t of n
+ * sends the packets t, t + n, t + 2n ... of it, so that the rate is exact however many there are.
+ *
+ * A thread that came late catches up, but as a token bucket lets it: what it saved up while it did
+ * not run leaves as a burst of 2 ms of the schedule at most (or of --burst), the rest at 1.25 times
+ * the rate. What is later than 100 ms is given up and counted: the generator could not keep up.
+ */
+#ifndef PKTLEDGER_TRAFFIC_PACE_H
+#define PKTLEDGER_TRAFFIC_PACE_H
+
+#include <stdint.h>
+
+#include "traffic/profile.h"
+
+#define PACE_DEPTH_NS 2000000 /* two scheduler hiccups of a millisecond */
+#define PACE_DEBT_NS  100000000
+#define PACE_CATCH_UP 1.25
+
+struct pace {
+	double rate_pps; /* of this thread; 0: unthrottled, unless there is a profile */
+	const struct profile *profile; /* of all threads; NULL: the rate, constant */
+	unsigned burst;		       /* packets of all threads that are due at once; >= 1 */
+	unsigned slot, threads;
+	uint64_t end_ns;   /* since start: what is due from then on is not sent; 0: no end */
+	uint64_t start_ns; /* CLOCK_MONOTONIC at which packet 0 was due */
+	uint64_t done, given_up;
+	double tokens;	     /* may leave now */
+	double at_s;	     /* when they were counted, since start */
+	uint64_t slipped_ns; /* schedule given up because the thread came too late */
+};
+
+/* A thread of its own at a constant rate; 0: unthrottled. */
+void pace_start(struct pace *p, double rate_pps, uint64_t now_ns);
+
+/*
+ * Thread `slot` of `threads` of a shared schedule that starts at start_ns; `profile` is borrowed.
+ * Packets leave in groups of `burst`: packet c is due when packet c - c % burst is.
+ */
+void pace_start_shared(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
+		       unsigned threads, uint64_t start_ns);
+
+/*
+ * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next, 0
+ * if there is none before the end.
+ */
+unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns);
+
+/* `n` packets were sent. */
+void pace_sent(struct pace *p, unsigned n);
+
+/* CLOCK_TAI, ns: the time that packets carry. */
+uint64_t pace_tai(void);
+
+/* Sleeps if there is time for it, else spins a little: returns at or shortly before the due time.
+ */
+void pace_wait(uint64_t wait_ns);
+
+#endif

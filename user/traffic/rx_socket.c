@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Receiving from an ordinary UDP socket with recvmmsg(): the path of any application. */
+#include <endian.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "traffic/pace.h"
+#include "traffic/rx.h"
+
+#define BATCH	64
+#define BUFFER	2048 /* of a datagram, unless larger ones are expected */
+#define MAX_UDP 65536
+#define BUFFERS (1 << 20) /* bytes in all, more does not stay in the cache */
+#define SPIN_NS 50000
+#define GAP_NS	50000 /* a batch at a million packets/s */
+
+struct rx {
+	const struct rx_config *cfg;
+	struct rx_stats stats;
+	int fd;
+	uint64_t spin_ns;
+	uint64_t gap_ns; /* left between calls that find little */
+	unsigned size, batch;
+	uint8_t *buffer;
+	struct iovec iov[BATCH];
+	struct mmsghdr msg[BATCH];
+	struct sockaddr_in6 from[BATCH]; /* or sockaddr_in; if flows are told apart */
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control[BATCH]; /* GRO: the size of a segment */
+};
+
+static int set_rcvbuf(int fd, const struct rx_config *cfg, struct error *err)
+{
+	int option = cfg->rcvbuf_force ? SO_RCVBUFFORCE : SO_RCVBUF;
+
+	if (!cfg->rcvbuf || !setsockopt(fd, SOL_SOCKET, option, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
+		return 0;
+	return error_set(
+		err, STATUS_UNABLE, -errno, "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
+		"cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf, strerror(errno));
+}
+
+static int bind_any(int fd, const struct flow *f)
+{
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(f->dst_port)};
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htobe16(f->dst_port)};
+	bool six = f->family == AF_INET6;
+
+	return bind(fd, six ? (void *)&a6 : (void *)&a4, six ? sizeof(a6) : sizeof(a4)) ? -errno
+											: 0;
+}
+
+/* The interface's index, or 0 for any. */
+static int join(int fd, const struct rx_config *cfg, struct error *err)
+{
+	const struct endpoint *group = &cfg->socket.group;
+	int ifindex = cfg->ifname ? (int)if_nametoindex(cfg->ifname) : 0, rc;
+	struct ipv6_mreq six = {.ipv6mr_multiaddr = group->ip6,
+				.ipv6mr_interface = (unsigned)ifindex};
+	struct ip_mreqn four = {.imr_multiaddr = group->ip4, .imr_ifindex = ifindex};
+
+	if (!group->family)
+		return 0;
+	if (group->family == AF_INET6)
+		rc = setsockopt(fd, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &six, sizeof(six));
+	else
+		rc = setsockopt(fd, SOL_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four));
+	return rc ? error_set(err, STATUS_FAILED, -errno, "name the interface with -i",
+			      "cannot join the multicast group: %s", strerror(errno))
+		  : 0;
+}
+
+static int set_options(int fd, const struct rx_config *cfg, struct error *err)
+{
+	int one = 1, usec = (int)cfg->socket.busy_poll_us, rc;
+
+	if (cfg->flow->family == AF_INET6)
+		setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (cfg->reuseport)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	if (cfg->socket.gro && setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)))
+		return error_set(err, STATUS_UNABLE, -errno, "leave --gro out",
+				 "this kernel has no UDP_GRO: %s", strerror(errno));
+	if (usec && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &usec, sizeof(usec)))
+		return error_set(err, STATUS_UNABLE, -errno, "it takes CAP_NET_ADMIN",
+				 "cannot set SO_BUSY_POLL: %s", strerror(errno));
+	/* only where the device defers interrupts does it change anything: not worth an error */
+	if (usec)
+		setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &one, sizeof(one));
+	rc = socket_bind_device(fd, cfg->socket.device, err);
+	if (!rc)
+		rc = set_rcvbuf(fd, cfg, err);
+	return rc ? rc : join(fd, cfg, err);
+}
+
+int rx_socket_bound(const struct rx_config *cfg, struct error *err)
+{
+	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
+	rc = set_options(fd, cfg, err);
+	if (rc)
+		goto fail;
+	rc = bind_any(fd, cfg->flow);
+	if (!rc)
+		return fd;
+	if (rc == -EADDRINUSE)
+		error_set(err, STATUS_FAILED, rc,
+			  "stop the program that has it (ss -ulpn), or use -p",
+			  "UDP port %u is in use", cfg->flow->dst_port);
+	else
+		error_set(err, STATUS_FAILED, rc, NULL, "cannot bind to UDP port %u: %s",
+			  cfg->flow->dst_port, strerror(-rc));
+fail:
+	close(fd);
+	return rc;
+}
+
+static void rx_socket_close(struct rx *rx)
+{
+	if (rx->fd >= 0)
+		close(rx->fd);
+	free(rx->buffer);
+	free(rx);
+}
+
+static void prepare_batch(struct rx *rx)
+{
+	for (unsigned i = 0; i < rx->batch; i++) {
+		struct msghdr *h = &rx->msg[i].msg_hdr;
+
+		rx->iov[i] = (struct iovec){rx->buffer + (size_t)i * rx->size, rx->size};
+		*h = (struct msghdr){.msg_iov = &rx->iov[i], .msg_iovlen = 1};
+		if (rx->cfg->per_flow) {
+			h->msg_name = &rx->from[i];
+			h->msg_namelen = sizeof(rx->from[i]);
+		}
+		if (rx->cfg->socket.gro) {
+			h->msg_control = &rx->control[i];
+			h->msg_controllen = sizeof(rx->control[i]);
+		}
+	}
+}
+
+/*
+ * A call that finds one or two packets fights with the sender's CPU for the queue, and wakes it to
+ * have its buffers back: some time between calls lets a batch gather. Not where delays are
+ * measured; and never so long that a million packets/s, of 1280 bytes in the queue (`truesize`),
+ * would take more than a sixteenth of the buffer.
+ */
+static uint64_t gap_of(const struct rx *rx)
+{
+	uint64_t most = (uint64_t)rx->stats.rcvbuf * 1000 / 1280 / 16;
+
+	if (!rx->spin_ns || rx->cfg->sink->timed)
+		return 0;
+	return most < GAP_NS ? most : GAP_NS;
+}
+
+static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct error *err)
+{
+	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
+	struct rx *rx = calloc(1, sizeof(*rx));
+	socklen_t len = sizeof(rx->stats.rcvbuf);
+
+	if (!rx)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rx->cfg = cfg;
+	rx->size = cfg->socket.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
+	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
+	rx->fd = -1;
+	rx->spin_ns = rx_spin_ns();
+	rx->buffer = malloc((size_t)rx->batch * rx->size);
+	if (!rx->buffer) {
+		rx_socket_close(rx);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	prepare_batch(rx);
+	rx->fd = rx_socket_bound(cfg, err);
+	if (rx->fd < 0) {
+		int rc = rx->fd;
+
+		rx_socket_close(rx);
+		return rc;
+	}
+	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->stats.rcvbuf, &len);
+	rx->gap_ns = gap_of(rx);
+	*out = rx;
+	return 0;
+}
+
+/* MSG_TRUNC: msg_len is the datagram's own length even where the buffer is shorter. */
+static int take(struct rx *rx)
+{
+	rx->stats.calls++;
+	return recvmmsg(rx->fd, rx->msg, rx->batch, MSG_DONTWAIT | MSG_TRUNC, NULL);
+}
+
+uint64_t rx_spin_ns(void)
+{
+	int policy = sched_getscheduler(0);
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		return 0;
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
+}
+
+static void leave_gap(const struct rx *rx)
+{
+	for (uint64_t end = clock_now() + rx->gap_ns; clock_now() < end;)
+		;
+}
+
+static int take_or_wait(struct rx *rx, int timeout_ms)
+{
+	struct pollfd p = {.fd = rx->fd, .events = POLLIN};
+	int n = take(rx);
+
+	if (n >= 0 || errno != EAGAIN || !timeout_ms)
+		return n;
+	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end;) {
+		leave_gap(rx);
+		n = take(rx);
+		if (n >= 0 || errno != EAGAIN)
+			return n;
+	}
+	return poll(&p, 1, timeout_ms) > 0 ? take(rx) : n;
+}
+
+/* Bytes of each datagram in a message that GRO has merged; 0: it is one datagram. */
+static unsigned segment_of(struct msghdr *h)
+{
+	int bytes = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
+			memcpy(&bytes, CMSG_DATA(c), sizeof(bytes));
+	}
+	return bytes > 0 ? (unsigned)bytes : 0;
+}
+
+static void note_source(struct sink *sink, const void *from)
+{
+	const struct sockaddr_in6 *six = from;
+	const struct sockaddr_in *four = from;
+
+	if (six->sin6_family == AF_INET6) {
+		sink->source.address = six->sin6_addr;
+		sink->source.port = be16toh(six->sin6_port);
+		return;
+	}
+	sink->source.address.s6_addr32[0] = sink->source.address.s6_addr32[1] = 0;
+	sink->source.address.s6_addr32[2] = htobe32(0xffff);
+	sink->source.address.s6_addr32[3] = four->sin_addr.s_addr;
+	sink->source.port = be16toh(four->sin_port);
+}
+
+/* Gives a message's datagrams to the sink, and makes the message ready to be filled again. */
+static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
+{
+	struct msghdr *h = &rx->msg[i].msg_hdr;
+	struct sink *sink = rx->cfg->sink;
+	const uint8_t *at = rx->iov[i].iov_base;
+	unsigned len = rx->msg[i].msg_len, have = len < rx->size ? len : rx->size, segment = 0,
+		 n = 0;
+
+	if (rx->cfg->per_flow) {
+		note_source(sink, h->msg_name);
+		h->msg_namelen = sizeof(rx->from[i]);
+	}
+	if (rx->cfg->socket.gro) {
+		segment = segment_of(h);
+		h->msg_controllen = sizeof(rx->control[i]);
+	}
+	for (; segment && len > segment; n++) {
+		sink_packet(sink, at, have < segment ? have : segment, segment, tai);
+		at += segment;
+		len -= segment;
+		have -= have < segment ? have : segment;
+	}
+	sink_packet(sink, at, have, len, tai);
+	return n + 1;
+}
+
+static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
+{
+	int n = take_or_wait(rx, timeout_ms);
+	unsigned packets = 0;
+	uint64_t tai = 0;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR
+			       ? 0
+			       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
+					   strerror(errno));
+	if (rx->cfg->sink->timed)
+		tai = pace_tai();
+	for (int i = 0; i < n; i++)
+		packets += deliver(rx, (unsigned)i, tai);
+	rx->stats.packets += packets;
+	return (int)packets;
+}
+
+/* The queue's length in packets is not told by any socket option; its bytes are. */
+static uint64_t rx_socket_pending(const struct rx *rx)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	if (getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		return 0;
+	return mem[SK_MEMINFO_RMEM_ALLOC];
+}
+
+static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
+{
+	uint32_t mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	*st = rx->stats;
+	st->socket_drops = -1;
+	if (!getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
+		st->socket_drops = mem[SK_MEMINFO_DROPS];
+}
+
+static const char *rx_socket_mode(const struct rx *rx)
+{
+	return rx->cfg->socket.gro ? "UDP GRO" : "";
+}
+
+static int rx_socket_fd(const struct rx *rx)
+{
+	return rx->fd;
+}
+
+const struct rx_ops rx_socket = {
+	.name = "socket",
+	.title = "UDP socket, recvmmsg(): the path of an application",
+	.open = rx_socket_open,
+	.poll = rx_socket_poll,
+	.pending = rx_socket_pending,
+	.stats = rx_socket_stats,
+	.mode = rx_socket_mode,
+	.fd = rx_socket_fd,
+	.close = rx_socket_close,
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The shape of the traffic: what the n-th packet of a stream is. Pure functions of the shape, the
+ * stream's slot and the number, so that sender, receiver and books know the same without asking
+ * each other, and the same seed gives the same traffic.
+ *
+ * Numbers count from 0 here. The streams of several threads take turns in what is sequential:
+ * number k of slot t of n threads is packet k * n + t of the whole.
+ *
+ * Faults made on purpose, to test receivers, and how the books show them (`deliberate`):
+ *   duplicate: the number is sent twice, back to back. One number: attempted, sent and settled
+ * once; the second packet is found under `duplicated`. It takes no place in the rate. reordering:
+ * the first of `extent` + 1 numbers is sent as the last of them, so it is late by `extent` packets
+ * (RFC 4737). Nothing else changes; the receiver finds one `reordered`. gap: a number that is left
+ * out: not attempted, so neither sent nor lost. It takes its place in
+ *     --count and in the rate. The end record counts it as refused: a number without a packet.
+ */
+#ifndef PKTLEDGER_TRAFFIC_SHAPE_H
+#define PKTLEDGER_TRAFFIC_SHAPE_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/num.h"
+#include "traffic/capture.h"
+#include "traffic/flow.h"
+#include "traffic/profile.h"
+
+#define SHAPE_SIZES	 1024 /* packets in a cycle of sizes */
+#define SHAPE_FLOWS_MAX	 (1ULL << 32)
+#define SHAPE_EXTENT_MAX 255
+#define SHAPE_BURST_MAX	 65536
+
+struct shape_ports {
+	uint16_t first;
+	uint32_t n; /* 0: not given */
+};
+
+struct shape_addrs {
+	int family;
+	uint8_t first[16]; /* network order; IPv4 in the first four */
+	uint64_t n;	   /* 0: not given */
+};
+
+struct shape_reorder {
+	double share; /* of the packets that come late, 0 .. 1 / (extent + 1) */
+	unsigned extent;
+};
+
+struct shape {
+	unsigned threads;
+	uint64_t seed;
+	bool random; /* sizes and flows are drawn, else they take turns */
+
+	/* A cycle of UDP payloads; n_payload 0: the flow's own. Borrowed from a capture or `sizes`.
+	 */
+	const uint16_t *payload;
+	uint32_t n_payload;
+	uint16_t sizes[SHAPE_SIZES];
+
+	/* What is not given is the flow's. The source port varies first, then the others as listed.
+	 */
+	struct shape_ports src_port, dst_port;
+	struct shape_addrs src_addr, dst_addr;
+	uint64_t flows; /* >= threads */
+
+	double duplicate, gap; /* share of the numbers, 0 .. 1 */
+	struct shape_reorder reorder;
+
+	bool scheduled; /* `profile` says when, else the rate */
+	struct profile profile;
+	unsigned burst; /* packets that leave at once; 0: one */
+
+	struct capture
+		*capture; /* owned by whoever made it; whole frames in place of ours; NULL: none */
+	bool frames;	  /* more than a schedule: an engine must make these packets */
+};
+
+/* What happens at a position of a stream's schedule. */
+struct shape_step {
+	uint64_t number;
+	unsigned copies; /* 0: a gap; 2: sent twice */
+	bool displaced;	 /* comes late on purpose */
+};
+
+/* Duplicates, reordering or gaps were asked for. */
+static inline bool shape_has_faults(const struct shape *s)
+{
+	return s->duplicate > 0 || s->gap > 0 || s->reorder.share > 0;
+}
+
+/* Not all packets have one length; `s` NULL: they have. */
+static inline bool shape_sizes_differ(const struct shape *s)
+{
+	return s && s->n_payload;
+}
+
+/* Positions are 0 .. limit - 1, and so are the numbers; limit UINT64_MAX: open. */
+void shape_step(const struct shape *s, unsigned slot, uint64_t position, uint64_t limit,
+		struct shape_step *step);
+
+/*
+ * A number below `positions`, all of which were sent, that was not sent itself: sending ended
+ * within a reordering. False: there is none. Then numbers up to and with `positions` are used,
+ * without it.
+ */
+bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, uint64_t limit,
+		      uint64_t *number);
+
+/* UDP payload of a number. */
+unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
+		       uint64_t number);
+
+/* Bytes of a number from its IP header on, of packets whose sizes may differ (`s` NULL: do not). */
+unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned slot,
+			uint64_t number);
+
+/* Index of the 5-tuple of a number, within those of its slot (shape_flows_of()). */
+uint64_t shape_flow(const struct shape *s, unsigned slot, uint64_t number);
+
+/* The 5-tuples of a slot: `first` and how many follow. No other slot has them. */
+uint64_t shape_flows_of(const struct shape *s, unsigned slot, uint64_t *first);
+
+/* A copy of `flow` with addresses and ports of a 5-tuple. */
+void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index, struct flow *out);
+
+/* The longest prefix that all of the addresses have, and its first address. */
+unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *base);
+
+/*
+ * Completes a shape whose fields were parsed: the number of flows from the ranges (`flows`: what
+ * was asked for, 0: all), sizes as UDP payloads. STATUS_USAGE where parts do not go together.
+ */
+int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct error *err);
+
+/*
+ * Whether a shape that came from elsewhere can be sent by `threads` as it is: sizes with room for
+ * the stamp, one range of source ports and no other, no capture, and a schedule that goes on.
+ */
+bool shape_valid(const struct shape *s, unsigned threads);
+
+/* The most packets/s that it asks for, copies included; `pps`: the rate where it has no schedule.
+ */
+double shape_peak(const struct shape *s, double pps);
+
+/* Of one cycle of sizes. */
+struct shape_sizes {
+	unsigned smallest, largest; /* payload */
+	double mean_frame;	    /* with FCS */
+};
+void shape_sizes(const struct shape *s, const struct flow *flow, struct shape_sizes *out);
+
+/* Packets/s of a rate with these sizes. Errors as rate_to_pps(). */
+int shape_pps(const struct shape_sizes *sizes, const struct rate *rate, int link_mbit, double *pps);
+
+#endif

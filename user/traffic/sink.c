@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "traffic/sink.h"
+
+#include <endian.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "traffic/shape.h"
+#include "stamp.h"
+
+#define LEARNED_WINDOW (1ULL << 32) /* all numbers of a stream; memory is used as they come */
+
+/* The delay counts only if the time stamp is whole. */
+static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
+		       uint64_t now_tai)
+{
+	struct stamp_time t;
+
+	if (!s->timed || !now_tai || have < STAMP_TIME_LEN)
+		return;
+	memcpy(&t, data + STAMP_TIME_OFF, sizeof(t));
+	if (t.check == ~t.ns)
+		line_timed(l, be64toh(t.ns), now_tai);
+}
+
+/* NULL only if there is no memory for a stream's first line. */
+static struct line *find_line(struct sink *s, uint16_t stream)
+{
+	static const struct line_source any;
+	bool room = s->lines < SINK_LINES - TRACE_STREAMS;
+	const struct line_source *source = &s->source;
+
+	for (unsigned i = 0; i < s->lines; i++) {
+		if (line_is(s->line[i], stream, source))
+			return s->line[i];
+	}
+	if (!room) { /* what is kept back is enough for one line of each stream */
+		source = &any;
+		for (unsigned i = 0; i < s->lines; i++) {
+			if (line_is(s->line[i], stream, source))
+				return s->line[i];
+		}
+	}
+	if (s->lines == SINK_LINES)
+		return NULL;
+	s->line[s->lines] = line_new(stream, source, s->streams->at[stream].base);
+	return s->line[s->lines] ? s->line[s->lines++] : NULL;
+}
+
+static struct line *line_of(struct sink *s, uint16_t stream)
+{
+	struct line **recent = &s->recent[(s->source.port + stream) % SINK_RECENT];
+
+	if (!*recent || !line_is(*recent, stream, &s->source))
+		*recent = find_line(s, stream);
+	return *recent;
+}
+
+static unsigned expected_length(const struct sink *s, int index, uint64_t number)
+{
+	const struct flow alike = {.payload = s->payload};
+
+	if (!s->shape)
+		return s->payload;
+	return shape_payload(s->shape, &alike, (unsigned)index,
+			     number - s->streams->at[index].base);
+}
+
+static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, unsigned len,
+		     unsigned expected)
+{
+	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN;
+
+	if (expected && len != expected)
+		return false;
+	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
+}
+
+/* Up to the end of the window: another sender may have drawn the same stream. */
+static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
+		      uint64_t number)
+{
+	uint64_t tail = atomic_load_explicit(&st->tail, memory_order_relaxed);
+
+	if (t->table && (number ^ st->base) >> 32)
+		return false;
+	return st->id == id && number - st->base < tail - st->base + t->window;
+}
+
+/* The streams' lock is held. */
+static void take_over(struct sink_streams *t)
+{
+	unsigned n = atomic_load(&t->n);
+	uint32_t key;
+
+	for (; n < t->room && (key = __atomic_load_n(&t->table->key[n], __ATOMIC_ACQUIRE)); n++) {
+		uint64_t tail = __atomic_load_n(&t->table->at[n], __ATOMIC_RELAXED);
+		struct sink_stream *st = &t->at[n];
+
+		st->id = (uint16_t)(key >> 16);
+		st->base = (uint64_t)(key & UINT16_MAX) << 32;
+		st->tail = tail ? tail : st->base;
+		st->arrivals = t->bytes + n * t->window;
+		atomic_store(&t->n, n + 1);
+	}
+}
+
+void sink_streams_sync(struct sink_streams *t)
+{
+	if (!t->table)
+		return;
+	pthread_mutex_lock(&t->lock);
+	take_over(t);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* As bpf/numbers.bpf.h does it: the first free slot. */
+static void enter(struct trace_tails *table, unsigned room, uint32_t key)
+{
+	for (unsigned i = 0; i < room; i++) {
+		uint32_t known = 0;
+
+		if (__atomic_compare_exchange_n(&table->key[i], &known, key, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		    known == key)
+			return;
+	}
+}
+
+static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	unsigned n = atomic_load(&t->n);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_stream(t, &t->at[i], id, number))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* -1 also of a number beyond its stream's window, which is noted. */
+static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	int index;
+
+	enter(t->table, t->room, (uint32_t)id << 16 | (uint32_t)(number >> 32));
+	take_over(t);
+	index = find_known(t, id, number);
+	for (unsigned i = 0; index < 0 && i < atomic_load(&t->n); i++) {
+		struct sink_stream *st = &t->at[i];
+
+		if (st->id == id && !((number ^ st->base) >> 32) && number > st->ahead)
+			atomic_store(&st->ahead, number);
+	}
+	return index;
+}
+
+static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	unsigned n = atomic_load(&t->n);
+	struct sink_stream *st = &t->at[n];
+	int known = find_known(t, id, number); /* another thread was first */
+	void *bytes;
+
+	if (known >= 0)
+		return known;
+	if (t->table)
+		return learn_by_table(t, id, number);
+	if (n == TRACE_STREAMS)
+		return -1;
+	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return -1;
+	t->window = LEARNED_WINDOW;
+	st->id = id;
+	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
+	st->tail = st->base;
+	st->arrivals = bytes;
+	atomic_store(&t->n, n + 1);
+	return (int)n;
+}
+
+/* The index of a stream, or -1 if it is none of ours. */
+static int find_stream(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
+	uint16_t guess = (uint16_t)(id - t->at[0].id); /* ids of one run follow each other */
+	int index;
+
+	if (guess < n && is_stream(t, &t->at[guess], id, number))
+		return guess;
+	if (!t->learn)
+		return -1;
+	index = find_known(t, id, number);
+	if (index >= 0)
+		return index;
+	pthread_mutex_lock(&t->lock);
+	index = learn(t, id, number);
+	pthread_mutex_unlock(&t->lock);
+	return index;
+}
+
+/* Who came when a stream was beyond its first 2^32 numbers has taken a later base for its own. */
+static int find_ended(struct sink_streams *t, uint16_t id, uint64_t base)
+{
+	unsigned n = atomic_load_explicit(&t->n, memory_order_acquire);
+	int later = -1;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_stream(t, &t->at[i], id, base))
+			return (int)i;
+		if (t->at[i].id == id && t->at[i].base - base < STAMP_SPAN)
+			later = (int)i;
+	}
+	return later >= 0 ? later : find_stream(t, id, base);
+}
+
+static void note_end(struct sink *s, const void *data, unsigned have)
+{
+	struct end_record end;
+	struct sink_stream *st;
+	uint64_t base, sent, refused;
+	int index;
+
+	if (have < sizeof(end))
+		return;
+	memcpy(&end, data, sizeof(end));
+	base = be64toh(end.base);
+	sent = be64toh(end.sent);
+	refused = be64toh(end.refused);
+	if (be64toh(end.check) != ~(be16toh(end.stream) ^ base ^ sent ^ refused))
+		return;
+	index = find_ended(s->streams, be16toh(end.stream), base);
+	if (index < 0)
+		return;
+	st = &s->streams->at[index];
+	st->end_base = base;
+	st->end_sent = sent;
+	st->end_refused = refused;
+	atomic_store(&st->ended, true);
+}
+
+static void note_arrival(struct sink *s, struct line *l, uint64_t number, unsigned len)
+{
+	struct sink_streams *t = s->streams;
+	struct sink_stream *st = &t->at[l->stream];
+	uint8_t *arrived = &st->arrivals[number & (t->window - 1)];
+
+	if (number < atomic_load_explicit(&st->tail, memory_order_acquire)) {
+		s->sums.late++;
+		return;
+	}
+	if (*arrived) {
+		s->sums.duplicated++;
+		l->duplicated++;
+		return;
+	}
+	*arrived = 1;
+	s->sums.delivered++;
+	s->sums.bytes += len;
+	if (number >= s->next[l->stream])
+		__atomic_store_n(&s->next[l->stream], number + 1, __ATOMIC_RELAXED);
+	line_arrived(l, number, len);
+}
+
+static uint16_t magic_of(const void *data, unsigned have)
+{
+	uint16_t magic = 0;
+
+	if (have >= sizeof(magic))
+		memcpy(&magic, data, sizeof(magic));
+	return be16toh(magic);
+}
+
+void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, uint64_t now_tai)
+{
+	struct stamp stamp;
+	struct line *line;
+	uint64_t word;
+	int index;
+
+	if (have >= sizeof(stamp))
+		memcpy(&stamp, data, sizeof(stamp));
+	if (have < sizeof(stamp) || magic_of(data, have) != STAMP_MAGIC ||
+	    stamp.check != ~stamp.word) {
+		if (sink_is_end(data, have))
+			note_end(s, data, have);
+		else
+			s->sums.invalid++;
+		return;
+	}
+	word = be64toh(stamp.word);
+	index = find_stream(s->streams, STAMP_STREAM(word), STAMP_NUMBER(word));
+	line = index < 0 ? NULL : line_of(s, (uint16_t)index);
+	if (!line) {
+		s->sums.foreign++;
+		return;
+	}
+	if (!is_whole(s, data, have, len, expected_length(s, index, STAMP_NUMBER(word))))
+		s->sums.damaged++;
+	note_arrival(s, line, STAMP_NUMBER(word), len);
+	note_delay(s, line, data, have, now_tai);
+	if (s->work)
+		s->work(s->work_arg, STAMP_STREAM(word), STAMP_NUMBER(word), len);
+}
+
+void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
+{
+	sum->delivered += one->delivered;
+	sum->bytes += one->bytes;
+	sum->duplicated += one->duplicated;
+	sum->damaged += one->damaged;
+	sum->invalid += one->invalid;
+	sum->foreign += one->foreign;
+	sum->late += one->late;
+	if (one->first_ns && (!sum->first_ns || one->first_ns < sum->first_ns))
+		sum->first_ns = one->first_ns;
+	if (one->last_ns > sum->last_ns)
+		sum->last_ns = one->last_ns;
+}
+
+void sink_forget(struct sink *s)
+{
+	for (unsigned i = 0; i < s->lines; i++)
+		line_free(s->line[i]);
+	s->lines = 0;
+	memset(s->recent, 0, sizeof(s->recent));
+}
+
+void sink_streams_set_tail(struct sink_streams *t, unsigned stream, uint64_t upto)
+{
+	/* the bytes that a new number gets have been emptied */
+	atomic_store_explicit(&t->at[stream].tail, upto, memory_order_release);
+	if (t->tails)
+		__atomic_store_n(&t->tails[stream], upto, __ATOMIC_RELEASE);
+}
+
+void sink_streams_empty(struct sink_streams *t, unsigned stream, uint64_t from, uint64_t upto)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (from < upto) {
+		uint64_t at = from & (t->window - 1), n = upto - from;
+		uint8_t *bytes = t->at[stream].arrivals + at;
+
+		if (n > t->window - at)
+			n = t->window - at;
+		if (!t->learn) {
+			memset(bytes, 0, n);
+		} else if (at % page || n < page) {
+			n = n < page - at % page ? n : page - at % page;
+			memset(bytes, 0, n);
+		} else {
+			n -= n % page;
+			madvise(bytes, n, MADV_DONTNEED);
+		}
+		from += n;
+	}
+}
+
+bool sink_is_end(const void *data, unsigned have)
+{
+	return magic_of(data, have) == END_MAGIC;
+}
+
+void sink_streams_forget(struct sink_streams *t)
+{
+	if (!t->learn || t->table)
+		return;
+	for (unsigned i = 0; i < atomic_load(&t->n); i++)
+		munmap(t->at[i].arrivals, t->window);
+	atomic_store(&t->n, 0);
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "traffic/tx_xdp.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/ktime.h"
+#include "base/log.h"
+#include "traffic/frames.h"
+#include "traffic/pace.h"
+#include "traffic/proto.h"
+#include "traffic/tx_xdp_plan.h"
+#include "gen.skel.h"
+#include "host/netdev.h"
+
+#define FRAME_ROOM 4096
+#define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
+#define SLACK_NS   50000000 /* after a schedule: some setups of a call */
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+struct tx {
+	struct tx_config cfg;
+	struct gen_bpf *skel;
+	struct gen_state *state;
+	timer_t timer;
+	bool has_timer, proven;
+	uint64_t deadline_ns; /* unthrottled; 0: none */
+	uint64_t quota;	      /* packets still to be sent, as far as the time tells */
+	struct plan plan;     /* of the schedule, if there is one */
+	uint64_t origin;      /* number with which it begins */
+	uint64_t calls;
+	unsigned length;
+	uint8_t frame[FRAME_ROOM];
+};
+
+/* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
+static bool carry_time(struct tx *tx)
+{
+	uint8_t *payload = tx->frame + proto_payload_offset(tx->cfg.flow->family);
+
+	if (tx->cfg.flow->payload < STAMP_TIME_LEN)
+		return false;
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_ktime_get_tai_ns, NULL) == 1)
+		return true;
+	memset(payload + STAMP_TIME_OFF, 0, sizeof(struct stamp_time)); /* the same sum */
+	return false;
+}
+
+static int load(struct tx *tx)
+{
+	const struct tx_config *cfg = &tx->cfg;
+	struct gen_config *gen;
+	__u32 zero = 0, ifindex = cfg->ifindex;
+	int rc;
+
+	tx->skel = gen_bpf__open();
+	if (!tx->skel)
+		return -errno;
+	gen = (struct gen_config *)&tx->skel->rodata->gen;
+	tx_xdp_describe(gen, tx->frame, cfg->flow, cfg->flows, cfg->stream);
+	gen->paced = cfg->profile != NULL;
+	gen->time = carry_time(tx);
+	rc = cfg->batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, cfg->batch_fd) : 0;
+	if (!rc)
+		rc = gen_bpf__load(tx->skel);
+	if (!rc && bpf_map_update_elem(bpf_map__fd(tx->skel->maps.device), &zero, &ifindex, 0))
+		rc = -errno;
+	if (rc)
+		return rc;
+	/* of the first packet; without the tracepoints nothing is known of it */
+	tx->skel->links.gen_probe = bpf_program__attach(tx->skel->progs.gen_probe);
+	tx->skel->links.gen_probe_redirect =
+		bpf_program__attach(tx->skel->progs.gen_probe_redirect);
+	tx->state = (struct gen_state *)&tx->skel->bss->state;
+	tx->state->next = tx->state->limit = cfg->stream->next;
+	return 0;
+}
+
+static int make_timer(struct tx *tx)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+
+	event.sigev_notify_thread_id = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &tx->timer))
+		return -errno;
+	tx->has_timer = true;
+	return 0;
+}
+
+/* Sends a signal to this thread at `when` (CLOCK_MONOTONIC), and again until it is set to 0. */
+static void set_timer(struct tx *tx, uint64_t when)
+{
+	const struct itimerspec at = {
+		.it_value = {(time_t)(when / 1000000000), (long)(when % 1000000000)},
+		.it_interval = {0, when ? AGAIN_NS : 0},
+	};
+
+	timer_settime(tx->timer, TIMER_ABSTIME, &at, NULL);
+}
+
+static void tx_xdp_close(struct tx *tx)
+{
+	if (!tx)
+		return;
+	if (tx->has_timer)
+		timer_delete(tx->timer);
+	gen_bpf__destroy(tx->skel);
+	free(tx);
+}
+
+/* The frame that all others are like. */
+static int build(struct tx *tx, struct error *err)
+{
+	const struct tx_config *cfg = &tx->cfg;
+	int rc = proto_build(tx->frame, sizeof(tx->frame), cfg->flow, cfg->first_flow);
+
+	if (rc < 0)
+		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
+				 "%u bytes of payload do not fit a live frame", cfg->flow->payload);
+	tx->length = (unsigned)rc;
+	return frame_fits_mtu(cfg->ifname, tx->length, false, "xdp", err);
+}
+
+static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
+{
+	char why[224];
+	struct tx *tx = calloc(1, sizeof(*tx));
+	int rc;
+
+	if (!tx)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	tx->cfg = *cfg;
+	rc = build(tx, err);
+	if (rc) {
+		tx_xdp_close(tx);
+		return rc;
+	}
+	rc = load(tx);
+	if (!rc)
+		rc = make_timer(tx);
+	if (!rc) {
+		*out = tx;
+		return 0;
+	}
+	tx_xdp_close(tx);
+	return error_set(err, STATUS_UNABLE, rc,
+			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
+			 "cannot load the sending BPF program: %s",
+			 log_load_failure(why, sizeof(why), rc));
+}
+
+static int call(struct tx *tx, uint64_t repeat)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = tx->frame, .data_size_in = tx->length,
+		    .repeat = (int)repeat, .flags = BPF_F_TEST_XDP_LIVE_FRAMES,
+		    .batch_size = TX_XDP_BATCH);
+
+	tx->calls++;
+	return bpf_prog_test_run_opts(bpf_program__fd(tx->skel->progs.gen_stream), &opts);
+}
+
+static int call_error(const struct tx *tx, int rc, struct error *err)
+{
+	switch (rc) {
+	case -EINVAL:
+		return error_set(err, STATUS_UNABLE, rc, "use a smaller packet, or --tx xsk",
+				 "the kernel makes no live frames of %u bytes", tx->length);
+	case -EPERM:
+		return error_set(err, STATUS_UNABLE, rc, "run as root or with CAP_BPF",
+				 "no permission to send live frames");
+	default:
+		return error_set(err, STATUS_FAILED, rc, NULL, "sending live frames ended: %s",
+				 strerror(-rc));
+	}
+}
+
+/* Newer kernels find a veth's peer without NAPI before the driver does (__xdp_enqueue()). */
+static bool is_veth(const char *ifname)
+{
+	struct netdev dev;
+
+	return !netdev_get(NULL, ifname, &dev) && !strcmp(dev.driver, "veth");
+}
+
+static int refusal_error(const struct tx *tx, int refusal, struct error *err)
+{
+	const char *ifname = tx->cfg.ifname;
+
+	if (refusal == -EOPNOTSUPP && is_veth(ifname))
+		refusal = -ENXIO;
+	switch (refusal) {
+	case -ENXIO:
+		return error_set(
+			err, STATUS_UNABLE, refusal,
+			"switch it on at the other end: ethtool -K PEER gro on; or attach an "
+			"XDP program there",
+			"%s takes no live frames: its peer runs without NAPI", ifname);
+	case -EOPNOTSUPP:
+		return error_set(err, STATUS_UNABLE, refusal, "use --tx xsk or --tx socket",
+				 "the driver of %s takes no live frames (no ndo_xdp_xmit)", ifname);
+	default:
+		return error_set(err, STATUS_FAILED, refusal, NULL, "%s takes no live frames: %s",
+				 ifname, strerror(-refusal));
+	}
+}
+
+/* Sends one packet and looks what the device says. */
+static int prove(struct tx *tx, struct error *err)
+{
+	struct gen_bpf *s = tx->skel;
+	int rc;
+
+	tx->state->limit = tx->state->next + 1;
+	rc = call(tx, 1);
+	bpf_link__destroy(s->links.gen_probe);
+	bpf_link__destroy(s->links.gen_probe_redirect);
+	s->links.gen_probe = s->links.gen_probe_redirect = NULL;
+	if (rc && rc != -EINTR)
+		return call_error(tx, rc, err);
+	if (s->bss->refusal)
+		return refusal_error(tx, s->bss->refusal, err);
+	tx->proven = tx->state->next == tx->state->limit;
+	return 0;
+}
+
+static bool is_paced(const struct tx *tx)
+{
+	return tx->cfg.profile;
+}
+
+/* The schedule begins with the program's next run; a time is so many packets of it. */
+static void begin(struct tx *tx)
+{
+	const struct tx_config *cfg = &tx->cfg;
+	struct gen_state *st = tx->state;
+
+	st->start_ns = st->shift = st->allowed = 0;
+	st->first_ns = st->last_ns = 0;
+	tx->origin = st->next;
+	tx->quota = UINT64_MAX;
+	tx->plan = (struct plan){cfg->profile, cfg->burst, cfg->stream->slot, cfg->threads, 0};
+	if (cfg->duration_ns && is_paced(tx)) {
+		tx->quota = plan_packets(&tx->plan, cfg->duration_ns);
+		tx->quota -= tx->quota > 0; /* the first packet has left already */
+	} else if (cfg->duration_ns) {
+		tx->deadline_ns = clock_now() + cfg->duration_ns;
+	}
+}
+
+/* Plans at most n packets. Returns how many that are. */
+static uint64_t plan_call(struct tx *tx, uint64_t n)
+{
+	struct gen_state *st = tx->state;
+	struct gen_segment *segments = tx->skel->bss->segments;
+	uint64_t k = st->next - tx->origin;
+	double from = plan_seconds(&tx->plan, k);
+
+	if (from == HUGE_VAL)
+		return 0;
+	if (st->start_ns) {
+		st->start_ns += (uint64_t)((from - tx->plan.origin_s) * 1e9 + 0.5);
+		tx->plan.origin_s = from;
+	}
+	st->allowed = 0;
+	n = plan_segments(&tx->plan, k, n, st->next, segments);
+	st->segment = st->left = 0;
+	st->due = segments[0].due + st->shift;
+	return n;
+}
+
+/* The program's times are those of the kernel; 0: none yet. */
+static uint64_t by_own_clock(uint64_t ktime_ns)
+{
+	return ktime_ns ? ktime_ns + (uint64_t)ktime_offset() : 0;
+}
+
+/*
+ * When the call has to be ended by a signal; 0: it ends by itself. A paced call may begin late and
+ * lose time to others on its CPU: too late an end costs only time, in which the program waits, too
+ * early a one costs another call, and nothing is sent meanwhile.
+ */
+static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
+{
+	const struct gen_state *st = tx->state;
+	uint64_t due;
+
+	if (!is_paced(tx))
+		return tx->deadline_ns;
+	due = plan_due(&tx->plan, st->next + packets - 1 - tx->origin) + st->shift;
+	return (st->start_ns ? by_own_clock(st->start_ns) : clock_now()) +
+	       (due >> GEN_PERIOD_SHIFT) + SLACK_NS;
+}
+
+static int send_many(struct tx *tx, uint64_t n, struct error *err)
+{
+	uint64_t end;
+	int rc;
+
+	if (is_paced(tx))
+		n = plan_call(tx, n);
+	if (!n) { /* the profile is silent from here on */
+		pace_wait(SLACK_NS);
+		return 0;
+	}
+	end = end_of_call(tx, n);
+	tx->state->limit = tx->state->next + n;
+	tx->state->last_ns = 0;
+	if (end)
+		set_timer(tx, end);
+	rc = call(tx, is_paced(tx) ? INT32_MAX : n);
+	if (end)
+		set_timer(tx, 0);
+	return rc && rc != -EINTR ? call_error(tx, rc, err) : 0;
+}
+
+/* The first packet alone, then all. */
+static int send_some(struct tx *tx, uint64_t n, struct error *err)
+{
+	uint64_t before = tx->state->next;
+	int rc;
+
+	if (!tx->proven) {
+		rc = prove(tx, err);
+		if (tx->proven)
+			begin(tx);
+		return rc;
+	}
+	if (n > tx->quota)
+		n = tx->quota;
+	if (!n) { /* the caller's clock has not come so far */
+		pace_wait(AGAIN_NS);
+		return 0;
+	}
+	rc = send_many(tx, n, err);
+	tx->quota -= tx->quota == UINT64_MAX ? 0 : tx->state->next - before;
+	return rc;
+}
+
+static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
+{
+	uint64_t before = tx->state->next;
+	int rc;
+
+	rc = send_some(tx, n, err);
+	__atomic_store_n(&tx->cfg.stream->next, tx->state->next, __ATOMIC_RELEASE);
+	return rc ? rc : (int)(tx->state->next - before);
+}
+
+static uint64_t tx_xdp_next(const struct tx *tx)
+{
+	return __atomic_load_n(&tx->state->next, __ATOMIC_ACQUIRE);
+}
+
+static int tx_xdp_finish(struct tx *tx, struct error *err)
+{
+	(void)tx;
+	(void)err;
+	return 0;
+}
+
+static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
+{
+	*st = (struct tx_stats){
+		.calls = tx->calls,
+		.first_ns = tx->proven ? by_own_clock(tx->state->first_ns) : 0,
+		.last_ns = tx->proven ? by_own_clock(tx->state->last_ns) : 0,
+		.slipped_ns = tx->state->shift >> GEN_PERIOD_SHIFT,
+	};
+}
+
+static const char *tx_xdp_mode(const struct tx *tx)
+{
+	(void)tx;
+	return "live frames";
+}
+
+const struct tx_ops tx_xdp = {
+	.name = "xdp",
+	.title = "live frames of a BPF program",
+	.paces = true,
+	.fastest_pps = 12e6,
+	.open = tx_xdp_open,
+	.send = tx_xdp_send,
+	.next = tx_xdp_next,
+	.finish = tx_xdp_finish,
+	.stats = tx_xdp_stats,
+	.mode = tx_xdp_mode,
+	.close = tx_xdp_close,
+};

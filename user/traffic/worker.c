@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "traffic/worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "traffic/tuning.h"
+
+void gate_report(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->ready++;
+	pthread_cond_broadcast(&g->change);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void gate_await(struct gate *g, unsigned ready)
+{
+	pthread_mutex_lock(&g->lock);
+	while (g->ready < ready)
+		pthread_cond_wait(&g->change, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void gate_open(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->open = true;
+	pthread_cond_broadcast(&g->change);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void gate_pass(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	while (!g->open)
+		pthread_cond_wait(&g->change, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* The n-th CPU that this process may use. */
+static int allowed_cpu(int n)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(getpid(), sizeof(set), &set))
+		return -1;
+	n %= CPU_COUNT(&set);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &set) && n-- == 0)
+			return cpu;
+	}
+	return -1;
+}
+
+static int pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (cpu >= CPU_SETSIZE)
+		return -EINVAL;
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
+static int grant(const struct worker_wish *wish, const struct tuning *tuning, unsigned slot,
+		 struct error *err)
+{
+	struct sched_param param = {.sched_priority = (int)tuning->rt};
+	int rc = wish->cpu_set ? pin((int)(wish->cpu + slot)) : 0;
+
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc,
+				 "taskset -p tells which CPUs a process may use",
+				 "thread %u cannot run on CPU %u: %s", slot, wish->cpu + slot,
+				 strerror(-rc));
+	/* of this thread only: the kernel's scheduling unit (setpriority(2), NOTES) */
+	if (tuning->nice && setpriority(PRIO_PROCESS, (id_t)gettid(), tuning->nice))
+		return error_set(err, STATUS_UNABLE, -errno, "it takes CAP_SYS_NICE",
+				 "cannot set a nice value of %d: %s", tuning->nice,
+				 strerror(errno));
+	if (tuning->rt && sched_setscheduler(0, SCHED_FIFO, &param))
+		return error_set(
+			err, STATUS_UNABLE, -errno,
+			"it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
+			"cannot set real-time priority %u: %s", tuning->rt, strerror(errno));
+	return 0;
+}
+
+int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
+		     const struct tuning *tuning, unsigned slot, struct error *err)
+{
+	int rc = ns ? netns_enter(ns) : 0;
+
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
+				 "cannot enter the network namespace: %s", strerror(-rc));
+	if (cpu >= 0 && !wish->cpu_set) {
+		cpu = allowed_cpu(cpu);
+		if (cpu >= 0)
+			pin(cpu); /* our guess: without it all is slower */
+	}
+	return grant(wish, tuning, slot, err);
+}
+
+int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err)
+{
+	int rc = -pthread_create(&w->thread, NULL, run, arg);
+
+	w->started = !rc;
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
+			      strerror(-rc))
+		  : 0;
+}
+
+void worker_join(struct worker *w)
+{
+	if (w->started)
+		pthread_join(w->thread, NULL);
+	w->started = false;
+}
+
+const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
+{
+	unsigned cpus, anywhere = 0, taken = 0, most = 1;
+	unsigned char on[CPU_SETSIZE] = {};
+	cpu_set_t set;
+
+	if (sched_getaffinity(getpid(), sizeof(set), &set))
+		return NULL;
+	cpus = (unsigned)CPU_COUNT(&set);
+	for (unsigned g = 0; g < n; g++) {
+		const struct worker_group *group = &groups[g];
+
+		for (unsigned t = 0; t < group->threads; t++) {
+			int cpu = group->wish->cpu_set ? (int)(group->wish->cpu + t)
+				  : group->cpu >= 0    ? allowed_cpu(group->cpu + (int)t)
+						       : -1;
+
+			if (cpu < 0 || cpu >= CPU_SETSIZE) {
+				anywhere++;
+				continue;
+			}
+			taken += !on[cpu];
+			if (++on[cpu] > most)
+				most = on[cpu];
+		}
+	}
+	if (most > 1 || anywhere + taken > cpus)
+		return "--rt: there are more threads than CPUs for them, and one that does not "
+		       "sleep keeps the others from its CPU";
+	if (anywhere + taken == cpus)
+		return "--rt: there is a thread on every CPU, and all else waits for them, the "
+		       "kernel's own work too";
+	return NULL;
+}
+
+static uint64_t time_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t worker_cpu_ns(struct worker *w)
+{
+	uint64_t now = atomic_load(&w->ended_cpu_ns);
+	clockid_t clock;
+
+	/* the clock ends with the thread */
+	if (!now && w->started && !pthread_getcpuclockid(w->thread, &clock))
+		now = time_of(clock);
+	if (now)
+		w->cpu_ns = now;
+	return w->cpu_ns;
+}
+
+void worker_ends(struct worker *w)
+{
+	atomic_store(&w->ended_cpu_ns, time_of(CLOCK_THREAD_CPUTIME_ID));
+}
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+}
+
+void worker_allow_interrupts(void)
+{
+	struct sigaction sa = {.sa_handler = on_interrupt}; /* no SA_RESTART: that is the point */
+
+	sigaction(SIGURG, &sa, NULL);
+}
+
+void worker_interrupt(const struct worker *w)
+{
+	pthread_kill(w->thread, SIGURG);
+}
