@@ -52,14 +52,19 @@ void json_put_bool(struct json_object *o, const char *key, bool v)
 	json_put(o, key, json_object_new_boolean(v));
 }
 
-void json_put_double(struct json_object *o, const char *key, double v)
+struct json_object *json_double(double v)
 {
 	struct json_object *d = isfinite(v) ? json_object_new_double(v) : NULL;
 
 	if (d)
 		json_object_set_serializer(d, json_object_double_to_json_string, (void *)"%.3f",
 					   NULL);
-	json_put(o, key, d);
+	return d;
+}
+
+void json_put_double(struct json_object *o, const char *key, double v)
+{
+	json_put(o, key, json_double(v));
 }
 
 char *json_time(char *buf, size_t size, uint64_t realtime_ns)

@@ -18,6 +18,7 @@ void json_put_u64(struct json_object *o, const char *key, uint64_t v);
 void json_put_bool(struct json_object *o, const char *key, bool v);
 void json_put_double(struct json_object *o, const char *key, double v); /* three decimals */
 struct json_object *json_text(const char *s);
+struct json_object *json_double(double v);
 
 /* "2024-05-01T12:00:00.000000Z" from CLOCK_REALTIME ns (RFC 3339); at least 32 bytes. */
 char *json_time(char *buf, size_t size, uint64_t realtime_ns);
