@@ -12,11 +12,11 @@
 
 #define IFNAME_LEN 16
 
+const char *const book_scope_names[] = {"flow", "interface", "host"};
+
 const char *book_scope_name(enum book_scope scope)
 {
-	static const char *const names[] = {"flow", "interface", "host"};
-
-	return names[scope];
+	return book_scope_names[scope];
 }
 
 const char *secondbooks_silent(enum stage stage)

@@ -63,6 +63,7 @@ enum book_scope {
 	BOOK_HOST,	/* all traffic of the host, or of a namespace that is not ours */
 };
 
+extern const char *const book_scope_names[BOOK_HOST + 1];
 const char *book_scope_name(enum book_scope scope); /* "flow", "interface", "host" */
 
 /* One counter that should know losses of `stage`. */

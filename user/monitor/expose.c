@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/utf8.h"
+#include "base/json.h"
 
 static const char *suffix_of(const struct family *f)
 {

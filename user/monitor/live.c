@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/ktime.h"
 #include "host/bpfmaps.h"
 #include "monitor/resolve.h"
 #include "drops/consumed.h"

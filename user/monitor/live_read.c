@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/ktime.h"
 #include "monitor/live_parts.h"
 
 #define SEARCH_TRIES 3

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/replace.h"
+#include "base/file.h"
 
 #define MODE 0644 /* the collector is another user */
 

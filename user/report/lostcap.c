@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "monitor/describe.h"
 #include "monitor/worst.h"
 #include "report/json_trace.h"

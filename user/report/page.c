@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/utf8.h"
+#include "base/json.h"
 
 #define LABEL_WIDTH 15
 #define SHARE_WIDTH 9

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "monitor/worst.h"
 #include "report/json_trace.h"
 #include "report/rows.h"

@@ -1,13 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "base/when.h"
+#include "base/clock.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/num.h"
+
+static int64_t offset;
+
+static void read_timens(void)
+{
+	FILE *f = fopen("/proc/self/timens_offsets", "re");
+	long long seconds;
+	long ns;
+
+	if (!f)
+		return;
+	if (fscanf(f, "monotonic %lld %ld", &seconds, &ns) == 2)
+		offset = (int64_t)seconds * 1000000000 + ns;
+	fclose(f);
+}
+
+int64_t ktime_offset(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_timens);
+	return offset;
+}
+
+uint64_t ktime_now(void)
+{
+	return clock_now() - (uint64_t)ktime_offset();
+}
 
 #define SECOND 1000000000ULL
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "base/crc32.h"
+#include "base/bytes.h"
 
 #include <pthread.h>
 
