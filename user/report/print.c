@@ -16,6 +16,8 @@ struct page print_page(const struct print_view *v, uint64_t most)
 {
 	struct page p = page_open(v->out, v->colour, most);
 
+	if (v->html)
+		return page_open_html(v->html);
 	p.width = v->width;
 	return p;
 }
