@@ -331,9 +331,9 @@ int msg_take_counter(struct json_object *msg, struct result_counter *c)
 	if (msg_take(msg, counter_fields, c) || msg_take(msg, counter_words, &words))
 		return -EBADMSG;
 	c->stage = known_stage(words.stage);
-	for (int s = BOOK_FLOW; s <= BOOK_HOST; s++) {
-		if (!strcmp(book_scope_name(s), words.scope))
-			c->scope = book_scope_name(s);
+	for (int s = COUNTER_FLOW; s <= COUNTER_HOST; s++) {
+		if (!strcmp(counter_scope_name(s), words.scope))
+			c->scope = counter_scope_name(s);
 	}
 	return c->scope ? 0 : -EBADMSG;
 }
