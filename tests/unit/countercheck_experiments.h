@@ -3,12 +3,12 @@
  * Experiments with known truth: what the tracer saw, what the counters did, and how the two must
  * compare. Names as in the research that measured them.
  */
-#ifndef PKTLEDGER_SECONDBOOKS_EXPERIMENTS_H
-#define PKTLEDGER_SECONDBOOKS_EXPERIMENTS_H
+#ifndef PKTLEDGER_COUNTERCHECK_EXPERIMENTS_H
+#define PKTLEDGER_COUNTERCHECK_EXPERIMENTS_H
 
 #include <sys/socket.h>
 
-#include "ledger/secondbooks.h"
+#include "ledger/countercheck.h"
 
 #define MAX_EVENTS   6
 #define MAX_COUNTERS 10
@@ -29,12 +29,12 @@ struct experiment {
 	unsigned unexplained; /* counters that moved too much */
 };
 
-static const struct book_link pair[] = {{"tx", "v-tx", "rx", "v-rx"}};
-static const struct book_link router[] = {{"tx", "v-tx", "router", "v-r0"},
+static const struct engine_link pair[] = {{"tx", "v-tx", "rx", "v-rx"}};
+static const struct engine_link router[] = {{"tx", "v-tx", "router", "v-r0"},
 					  {"router", "v-r1", "rx", "v-rx"}};
 
 #define LAB(fam)                                                                                   \
-	.family = fam, .private_ns = true, .tx_socket = true, .rx_in_sender = BOOK_YES,            \
+	.family = fam, .private_ns = true, .tx_socket = true, .rx_in_sender = ENGINE_YES,            \
 	.links = pair, .n_links = 1
 #define LAB4                                                                                       \
 	{                                                                                          \
@@ -47,7 +47,7 @@ static const struct book_link router[] = {{"tx", "v-tx", "router", "v-r0"},
 #define ROUTED                                                                                     \
 	{                                                                                          \
 		.family = AF_INET, .private_ns = true, .tx_socket = true,                          \
-		.rx_in_sender = BOOK_YES, .tx_qdisc = "tbf", .links = router, .n_links = 2         \
+		.rx_in_sender = ENGINE_YES, .tx_qdisc = "tbf", .links = router, .n_links = 2         \
 	}
 /* reason, location, n skbs at the receiver, the sender */
 #define RX(stage, reason, location, n)                                                             \
@@ -187,7 +187,7 @@ static const struct experiment experiments[] = {
 	 {.family = AF_INET,
 	  .private_ns = true,
 	  .tx_socket = true,
-	  .rx_in_sender = BOOK_NO,
+	  .rx_in_sender = ENGINE_NO,
 	  .links = pair,
 	  .n_links = 1},
 	 {RX(BACKLOG, "CPU_BACKLOG", "enqueue_to_backlog", 100)},
@@ -439,7 +439,7 @@ static const struct experiment experiments[] = {
 	 0,
 	 0},
 	{"e12 AF_XDP ring full",
-	 {LAB(AF_INET), .xdp_native = BOOK_YES},
+	 {LAB(AF_INET), .xdp_native = ENGINE_YES},
 	 {RX(XSK, "ENOBUFS", "xdp_redirect_err", 1184)},
 	 {{"rx", "xsk:rx_ring_full", 1184},
 	  {"rx", "xsk:rx_dropped", 0},
@@ -450,7 +450,7 @@ static const struct experiment experiments[] = {
 	 0,
 	 0},
 	{"e12 AF_XDP fill ring empty, counted twice",
-	 {LAB(AF_INET), .xdp_native = BOOK_YES},
+	 {LAB(AF_INET), .xdp_native = ENGINE_YES},
 	 {RX(XSK, "ENOMEM", "xdp_redirect_err", 870)},
 	 {{"rx", "xsk:rx_ring_full", 0},
 	  {"rx", "xsk:rx_dropped", 870},
@@ -461,7 +461,7 @@ static const struct experiment experiments[] = {
 	 0,
 	 0},
 	{"e12 AF_XDP ring full, generic XDP: the device counts nothing",
-	 {LAB(AF_INET), .xdp_native = BOOK_NO},
+	 {LAB(AF_INET), .xdp_native = ENGINE_NO},
 	 {RX(XSK, "ENOBUFS", NULL, 1184)},
 	 {{"rx", "xsk:rx_ring_full", 1184}, {"rx", "v-rx:rx_dropped", 0}},
 	 1,

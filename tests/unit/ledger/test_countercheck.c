@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "ledger/secondbooks.h"
-#include "unit/secondbooks_experiments.h"
+#include "ledger/countercheck.h"
+#include "unit/countercheck_experiments.h"
 
-static struct secondbooks *compare(const struct experiment *x)
+static struct countercheck *compare(const struct experiment *x)
 {
 	struct counters_delta items[MAX_COUNTERS] = {0};
 	struct counters_deltas deltas = {.items = items};
-	struct secondbooks *books = NULL;
+	struct countercheck *books = NULL;
 	size_t n = 0;
 
 	for (; deltas.n < MAX_COUNTERS && x->counters[deltas.n].name; deltas.n++) {
@@ -29,11 +29,11 @@ static struct secondbooks *compare(const struct experiment *x)
 	}
 	while (n < MAX_EVENTS && x->ev[n].events)
 		n++;
-	assert_int_equal(secondbooks_compare(&deltas, x->ev, n, &x->facts, &books), 0);
+	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &books), 0);
 	return books;
 }
 
-static void print(const struct secondbooks *b)
+static void print(const struct countercheck *b)
 {
 	for (size_t i = 0; i < b->n_rows; i++)
 		print_message("  stage %d %s %s: %llu, expected %llu..%llu%s%s\n", b->rows[i].stage,
@@ -55,11 +55,11 @@ static void all_experiments(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
 		const struct experiment *x = &experiments[i];
-		struct secondbooks *b = compare(x);
+		struct countercheck *b = compare(x);
 		unsigned documented = 0, disagree = 0;
 
 		for (size_t r = 0; r < b->n_rows; r++) {
-			const struct book_row *row = &b->rows[r];
+			const struct counter_row *row = &b->rows[r];
 
 			documented += row->documented;
 			disagree += !row->agrees && !row->documented;
@@ -74,7 +74,7 @@ static void all_experiments(void **state)
 			print(b);
 			failed++;
 		}
-		secondbooks_free(b);
+		countercheck_free(b);
 	}
 	assert_int_equal(failed, 0);
 }
@@ -91,15 +91,15 @@ static const struct experiment *named(const char *name)
 
 static void unexplained_names_the_stage(void **state)
 {
-	struct secondbooks *b = compare(named("tracer blind: fewer events than the counters say"));
+	struct countercheck *b = compare(named("tracer blind: fewer events than the counters say"));
 	unsigned found = 0;
 
 	(void)state;
 	for (size_t i = 0; i < b->n_unexplained; i++) {
-		const struct book_unexplained *u = &b->unexplained[i];
+		const struct counter_unexplained *u = &b->unexplained[i];
 
 		assert_int_equal(u->excess, 95);
-		assert_int_equal(u->scope, BOOK_FLOW);
+		assert_int_equal(u->scope, COUNTER_FLOW);
 		/* InErrors serves many stages, RcvbufErrors one. */
 		if (!strcmp(u->name, "Udp:RcvbufErrors")) {
 			assert_int_equal(u->stage, STAGE_RCVBUF);
@@ -109,46 +109,46 @@ static void unexplained_names_the_stage(void **state)
 		}
 	}
 	assert_int_equal(found, 1);
-	assert_false(secondbooks_agree(b, STAGE_RCVBUF));
-	assert_true(secondbooks_agree(b, STAGE_QDISC));
-	secondbooks_free(b);
+	assert_false(countercheck_agree(b, STAGE_RCVBUF));
+	assert_true(countercheck_agree(b, STAGE_QDISC));
+	countercheck_free(b);
 
 	b = compare(named("softnet is the host's"));
-	assert_int_equal(b->unexplained[0].scope, BOOK_HOST);
-	assert_true(secondbooks_agree(b, STAGE_BACKLOG));
-	secondbooks_free(b);
+	assert_int_equal(b->unexplained[0].scope, COUNTER_HOST);
+	assert_true(countercheck_agree(b, STAGE_BACKLOG));
+	countercheck_free(b);
 }
 
 static void documented_is_agreement(void **state)
 {
-	struct secondbooks *b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
+	struct countercheck *b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
 
 	(void)state;
-	assert_true(secondbooks_agree(b, STAGE_UDP_MEM));
-	secondbooks_free(b);
+	assert_true(countercheck_agree(b, STAGE_UDP_MEM));
+	countercheck_free(b);
 	b = compare(named("E4 until 6.12 but not counted: not documented"));
-	assert_false(secondbooks_agree(b, STAGE_UDP_MEM));
-	secondbooks_free(b);
+	assert_false(countercheck_agree(b, STAGE_UDP_MEM));
+	countercheck_free(b);
 }
 
 static void sums_have_a_pattern(void **state)
 {
-	struct secondbooks *b = compare(named("e9 XDP_DROP, native"));
+	struct countercheck *b = compare(named("e9 XDP_DROP, native"));
 
 	(void)state;
 	assert_int_equal(b->n_rows, 1);
 	assert_string_equal(b->rows[0].name, "ethtool:v-rx:rx_queue_*_xdp_drops");
 	assert_int_equal(b->rows[0].delta, 300);
-	assert_string_equal(book_scope_name(b->rows[0].scope), "interface");
-	secondbooks_free(b);
+	assert_string_equal(counter_scope_name(b->rows[0].scope), "interface");
+	countercheck_free(b);
 }
 
 static void silent_stages(void **state)
 {
 	(void)state;
-	assert_non_null(secondbooks_silent(STAGE_SOCKET_CLOSE));
-	assert_non_null(secondbooks_silent(STAGE_NETFILTER));
-	assert_null(secondbooks_silent(STAGE_RCVBUF));
+	assert_non_null(countercheck_silent(STAGE_SOCKET_CLOSE));
+	assert_non_null(countercheck_silent(STAGE_NETFILTER));
+	assert_null(countercheck_silent(STAGE_RCVBUF));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "ledger/secondbooks.h"
+#include "ledger/countercheck.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -8,22 +8,186 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "ledger/secondbooks_data.h"
-
 #define IFNAME_LEN 16
 
-const char *const book_scope_names[] = {"flow", "interface", "host"};
+/* How surely a loss moves a counter: by its cause, its place on the path, the engines' ways. */
+enum surely { NOT, PERHAPS, SURELY };
 
-const char *book_scope_name(enum book_scope scope)
+static enum surely least(enum surely a, enum surely b)
 {
-	return book_scope_names[scope];
+	return a < b ? a : b;
 }
 
-const char *secondbooks_silent(enum stage stage)
+/* `list`: NULL any, "a|b" one of, "!a|b" none of. */
+static enum surely in_list(const char *list, const char *word)
 {
-	for (unsigned i = 0; i < book_silents_n; i++) {
-		if (book_silents[i].stage == stage)
-			return book_silents[i].why;
+	bool negated;
+	size_t len;
+
+	if (!list)
+		return SURELY;
+	if (!word || !*word)
+		return PERHAPS;
+	negated = *list == '!';
+	list += negated;
+	for (;; list += len + 1) {
+		len = strcspn(list, "|");
+		if (len == strlen(word) && !memcmp(list, word, len))
+			return negated ? NOT : SURELY;
+		if (!list[len])
+			return negated ? SURELY : NOT;
+	}
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+static bool known(const char *s)
+{
+	return s && *s;
+}
+
+struct side {
+	const char *role, *ifname;
+};
+
+static bool same_side(const struct side *a, const char *role, const char *ifname)
+{
+	return same(a->ifname, ifname) && (!known(a->role) || same(a->role, role));
+}
+
+/* The other end of the device's link; false if no link is known there. */
+static bool other_end(const struct engine_facts *f, const struct side *s, struct side *other)
+{
+	for (size_t i = 0; i < f->n_links; i++) {
+		const struct engine_link *l = &f->links[i];
+
+		if (same_side(s, l->role_a, l->ifname_a)) {
+			*other = (struct side){l->role_b, l->ifname_b};
+			return true;
+		}
+		if (same_side(s, l->role_b, l->ifname_b)) {
+			*other = (struct side){l->role_a, l->ifname_a};
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum surely at_role(const char *role, const char *wanted)
+{
+	if (!known(role))
+		return PERHAPS;
+	return !strcmp(role, wanted) ? SURELY : NOT;
+}
+
+/* Where one namespace is all, the sender's part of it cannot be told. */
+static enum surely at_sender(const char *role)
+{
+	return same(role, "host") ? PERHAPS : at_role(role, "tx");
+}
+
+static enum surely at_device(const struct side *at, const struct side *counter)
+{
+	if (!known(at->ifname))
+		return least(PERHAPS, at_role(at->role, counter->role));
+	return same_side(at, counter->role, counter->ifname) ? SURELY : NOT;
+}
+
+static enum surely related(const struct stage_events *e, enum counter_relation relation,
+			   const struct side *counter, const struct engine_facts *f)
+{
+	struct side at = {e->role, e->ifname}, peer;
+	bool have_peer = known(e->ifname) && other_end(f, &at, &peer);
+	enum surely here;
+
+	switch (relation) {
+	case REL_ANY:
+		return SURELY;
+	case REL_ROLE:
+		return at_role(e->role, counter->role);
+	case REL_TX:
+		return at_sender(e->role);
+	case REL_DEV:
+		return at_device(&at, counter);
+	case REL_PEER:
+		return have_peer ? at_device(&peer, counter) : PERHAPS;
+	case REL_LINK:
+		here = at_device(&at, counter);
+		if (here == SURELY)
+			return SURELY;
+		return have_peer ? at_device(&peer, counter) : PERHAPS;
+	case REL_SENT:
+		here = at_sender(e->role);
+		if (here == SURELY)
+			return SURELY;
+		return have_peer ? at_sender(peer.role) : PERHAPS;
+	}
+	return NOT;
+}
+
+static bool has_qdisc(const struct engine_facts *f)
+{
+	return known(f->tx_qdisc) && strcmp(f->tx_qdisc, "noqueue");
+}
+
+static enum surely if_known(enum engine_known fact)
+{
+	if (fact == ENGINE_NO)
+		return NOT;
+	return fact == ENGINE_YES ? SURELY : PERHAPS;
+}
+
+static enum surely forced(enum counter_force force, const struct engine_facts *f)
+{
+	switch (force) {
+	case MUST:
+	case QUIRK:
+	case SEGMENTS:
+		return SURELY;
+	case MAY:
+		return PERHAPS;
+	case TAIL:
+		return in_list("tbf|pfifo|bfifo|pfifo_fast", f->tx_qdisc) == SURELY ? SURELY
+										    : PERHAPS;
+	case DIRECT:
+		return has_qdisc(f) ? PERHAPS : SURELY;
+	case INLINE:
+		return if_known(f->rx_in_sender);
+	case NATIVE:
+		return if_known(f->xdp_native);
+	}
+	return NOT;
+}
+
+static enum surely counter_surely(const struct counter_member *m, const struct stage_events *e,
+				  const char *role, const char *ifname,
+				  const struct engine_facts *f)
+{
+	struct side counter = {role, ifname};
+	enum surely s;
+
+	if (m->stage != e->stage)
+		return NOT;
+	s = least(in_list(m->reason, e->reason), in_list(m->location, e->location));
+	s = least(s, related(e, m->relation, &counter, f));
+	return least(s, forced(m->force, f));
+}
+
+const char *const counter_scope_names[] = {"flow", "interface", "host"};
+
+const char *counter_scope_name(enum counter_scope scope)
+{
+	return counter_scope_names[scope];
+}
+
+const char *countercheck_silent(enum stage stage)
+{
+	for (unsigned i = 0; i < counter_silents_n; i++) {
+		if (counter_silents[i].stage == stage)
+			return counter_silents[i].why;
 	}
 	return NULL;
 }
@@ -155,7 +319,7 @@ struct compare {
 	const struct stage_events *ev;
 	size_t n;
 	const struct engine_facts *facts;
-	struct secondbooks *out;
+	struct countercheck *out;
 	size_t rows_cap, unexplained_cap;
 };
 
@@ -164,18 +328,18 @@ struct expected {
 	bool shown[STAGE_COUNT]; /* stages with losses that this counter should know */
 };
 
-static void expect_from_events(const struct compare *c, const struct book_rule *rule,
+static void expect_from_events(const struct compare *c, const struct counter_rule *rule,
 			       const struct group *g, struct expected *x)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct stage_events *e = &c->ev[i];
-		const struct book_member *best = NULL;
+		const struct counter_member *best = NULL;
 		enum surely most = NOT;
 		uint64_t units;
 
 		/* One loss moves one counter once, whatever number of lines it fits. */
-		for (const struct book_member *m = rule->set; m->stage != STAGE_NONE; m++) {
-			enum surely s = book_surely(m, e, g->role, g->ifname, c->facts);
+		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
+			enum surely s = counter_surely(m, e, g->role, g->ifname, c->facts);
 
 			if (s > most) {
 				most = s;
@@ -196,26 +360,26 @@ static void expect_from_events(const struct compare *c, const struct book_rule *
 	}
 }
 
-static void expect(const struct compare *c, const struct book_rule *rule, const struct group *g,
+static void expect(const struct compare *c, const struct counter_rule *rule, const struct group *g,
 		   struct expected *x)
 {
 	const struct engine_facts *f = c->facts;
 
 	memset(x, 0, sizeof(*x));
-	if (rule->flags & BOOK_TX_SOCKET && !f->tx_socket)
+	if (rule->flags & COUNTER_TX_SOCKET && !f->tx_socket)
 		return;
 	expect_from_events(c, rule, g, x);
-	if (rule->flags & BOOK_EAGAIN) {
+	if (rule->flags & COUNTER_EAGAIN) {
 		x->sure += f->eagain;
 		x->perhaps += f->short_calls + f->refused;
 	}
-	if (rule->flags & BOOK_SINK && role_fits("rx", g->role))
+	if (rule->flags & COUNTER_SINK && role_fits("rx", g->role))
 		x->sure += f->xdp_sink;
 }
 
-static int add_row(struct compare *c, const struct book_row *row)
+static int add_row(struct compare *c, const struct counter_row *row)
 {
-	struct book_row *rows;
+	struct counter_row *rows;
 
 	rows = grow(c->out->rows, c->out->n_rows, &c->rows_cap, sizeof(*rows));
 	if (!rows)
@@ -225,10 +389,10 @@ static int add_row(struct compare *c, const struct book_row *row)
 	return 0;
 }
 
-static int add_unexplained(struct compare *c, const struct book_rule *rule,
-			   const struct book_row *row)
+static int add_unexplained(struct compare *c, const struct counter_rule *rule,
+			   const struct counter_row *row)
 {
-	struct book_unexplained *u;
+	struct counter_unexplained *u;
 	enum stage only = rule->set->stage;
 
 	u = grow(c->out->unexplained, c->out->n_unexplained, &c->unexplained_cap, sizeof(*u));
@@ -236,7 +400,7 @@ static int add_unexplained(struct compare *c, const struct book_rule *rule,
 		return -ENOMEM;
 	c->out->unexplained = u;
 	u += c->out->n_unexplained++;
-	for (const struct book_member *m = rule->set; m->stage != STAGE_NONE; m++) {
+	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
 		if (m->stage != only)
 			only = STAGE_NONE;
 	}
@@ -256,8 +420,8 @@ static bool fits(uint64_t delta, uint64_t fewest, uint64_t most, bool alone)
 	return delta >= fewest && (!alone || delta <= most);
 }
 
-static void judge(struct book_row *row, const struct book_rule *rule, const struct expected *x,
-		  bool alone)
+static void judge(struct counter_row *row, const struct counter_rule *rule,
+		  const struct expected *x, bool alone)
 {
 	uint64_t without = x->sure, without_max = x->sure + x->perhaps;
 
@@ -271,18 +435,19 @@ static void judge(struct book_row *row, const struct book_rule *rule, const stru
 	}
 }
 
-static int compare_group(struct compare *c, const struct book_rule *rule, const struct group *g)
+static int compare_group(struct compare *c, const struct counter_rule *rule, const struct group *g)
 {
-	struct book_row row = {.delta = g->delta, .restarted = g->restarted};
+	struct counter_row row = {.delta = g->delta, .restarted = g->restarted};
 	struct expected x;
 	bool alone;
 	int err = 0;
 
 	/* In namespaces that carry only the flow, their counters are the flow's. */
 	row.scope = rule->scope;
-	if (c->facts->private_ns && row.scope == BOOK_HOST && strcmp(g->role, "host"))
-		row.scope = BOOK_FLOW;
-	alone = row.scope == BOOK_FLOW || (c->facts->private_ns && row.scope == BOOK_INTERFACE);
+	if (c->facts->private_ns && row.scope == COUNTER_HOST && strcmp(g->role, "host"))
+		row.scope = COUNTER_FLOW;
+	alone = row.scope == COUNTER_FLOW ||
+		(c->facts->private_ns && row.scope == COUNTER_INTERFACE);
 	memcpy(row.name, g->name, sizeof(row.name));
 	memcpy(row.role, g->role, sizeof(row.role));
 
@@ -293,18 +458,18 @@ static int compare_group(struct compare *c, const struct book_rule *rule, const 
 		if (x.shown[s])
 			err = add_row(c, &row);
 	}
-	if (!err && row.delta > row.expected_max && !(rule->flags & BOOK_EVIDENCE))
+	if (!err && row.delta > row.expected_max && !(rule->flags & COUNTER_EVIDENCE))
 		err = add_unexplained(c, rule, &row);
 	return err;
 }
 
-static int compare_rule(struct compare *c, const struct book_rule *rule)
+static int compare_rule(struct compare *c, const struct counter_rule *rule)
 {
 	int family = c->facts->family;
 	struct groups gs = {0};
 	int err = 0;
 
-	if (rule->flags & BOOK_COPY_MODE && c->facts->xsk_zerocopy)
+	if (rule->flags & COUNTER_COPY_MODE && c->facts->xsk_zerocopy)
 		return 0;
 	if (!rule->name6 || family != AF_INET6)
 		err = collect(&gs, c->deltas, rule->name4, rule->role);
@@ -319,15 +484,15 @@ static int compare_rule(struct compare *c, const struct book_rule *rule)
 
 static int by_stage(const void *a, const void *b)
 {
-	const struct book_row *x = a, *y = b;
+	const struct counter_row *x = a, *y = b;
 
 	if (x->stage != y->stage)
 		return (int)x->stage - (int)y->stage;
 	return strcmp(x->name, y->name);
 }
 
-int secondbooks_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
-			size_t n, const struct engine_facts *facts, struct secondbooks **out)
+int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
+			 size_t n, const struct engine_facts *facts, struct countercheck **out)
 {
 	struct compare c = {.deltas = deltas, .ev = ev, .n = n, .facts = facts};
 	int err = 0;
@@ -335,10 +500,10 @@ int secondbooks_compare(const struct counters_deltas *deltas, const struct stage
 	c.out = calloc(1, sizeof(*c.out));
 	if (!c.out)
 		return -ENOMEM;
-	for (unsigned i = 0; i < book_rules_n && !err; i++)
-		err = compare_rule(&c, &book_rules[i]);
+	for (unsigned i = 0; i < counter_rules_n && !err; i++)
+		err = compare_rule(&c, &counter_rules[i]);
 	if (err) {
-		secondbooks_free(c.out);
+		countercheck_free(c.out);
 		return err;
 	}
 	if (c.out->n_rows)
@@ -347,10 +512,10 @@ int secondbooks_compare(const struct counters_deltas *deltas, const struct stage
 	return 0;
 }
 
-bool secondbooks_agree(const struct secondbooks *b, enum stage stage)
+bool countercheck_agree(const struct countercheck *b, enum stage stage)
 {
 	for (size_t i = 0; i < b->n_rows; i++) {
-		const struct book_row *row = &b->rows[i];
+		const struct counter_row *row = &b->rows[i];
 
 		if (row->stage == stage && !row->agrees && !row->documented)
 			return false;
@@ -370,7 +535,7 @@ static uint64_t sum_moved(const struct counters_deltas *deltas, const char *role
 	return sum;
 }
 
-uint64_t secondbooks_replies(const struct counters_deltas *deltas)
+uint64_t countercheck_replies(const struct counters_deltas *deltas)
 {
 	static const char *const names[] = {
 		"Icmp:InDestUnreachs", "Icmp:InTimeExcds", "Icmp:InParmProbs",
@@ -381,25 +546,54 @@ uint64_t secondbooks_replies(const struct counters_deltas *deltas)
 	return sum_moved(deltas, "tx", names, sizeof(names) / sizeof(names[0]));
 }
 
-uint64_t secondbooks_reassembled(const struct counters_deltas *deltas)
+uint64_t countercheck_reassembled(const struct counters_deltas *deltas)
 {
 	static const char *const names[] = {"Ip:ReasmOKs", "Ip6ReasmOKs"};
 
 	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
 }
 
-uint64_t secondbooks_timed_out(const struct counters_deltas *deltas)
+uint64_t countercheck_timed_out(const struct counters_deltas *deltas)
 {
 	static const char *const names[] = {"Ip:ReasmTimeout", "Ip6ReasmTimeout"};
 
 	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
 }
 
-void secondbooks_free(struct secondbooks *b)
+void countercheck_free(struct countercheck *b)
 {
 	if (!b)
 		return;
 	free(b->rows);
 	free(b->unexplained);
 	free(b);
+}
+
+/* Whether a line of the rule's set is of the stage and, if `certain`, no mere possibility. */
+static bool knows(const struct counter_rule *rule, enum stage stage, bool certain)
+{
+	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
+		if (m->stage == stage && (!certain || m->force != MAY))
+			return true;
+	}
+	return false;
+}
+
+static unsigned names_of(enum stage stage, bool certain, const char **names, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < counter_rules_n && n < max; i++) {
+		if (knows(&counter_rules[i], stage, certain) &&
+		    !(counter_rules[i].flags & COUNTER_EVIDENCE))
+			names[n++] = counter_rules[i].name4;
+	}
+	return n;
+}
+
+unsigned countercheck_counters(enum stage stage, const char **names, unsigned max)
+{
+	unsigned n = names_of(stage, true, names, max);
+
+	return n ? n : names_of(stage, false, names, max);
 }
