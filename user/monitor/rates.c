@@ -14,7 +14,6 @@ struct space {
 	struct rates_space at;
 	uint32_t netns;		       /* inode number; 0: not known */
 	char scope[COUNTER_SCOPE_LEN]; /* of its counters */
-	struct rates_devices devices;
 };
 
 struct rates {
@@ -83,8 +82,6 @@ void rates_close(struct rates *r)
 {
 	if (!r)
 		return;
-	for (unsigned i = 0; i < r->n; i++)
-		rates_devices_free(&r->spaces[i].devices);
 	free(r->spaces);
 	counters_free(&r->counters);
 	counters_deltas_free(&r->deltas);
@@ -98,24 +95,21 @@ void rates_close(struct rates *r)
 	free(r);
 }
 
-static int sample_devices(struct rates *r)
+/* What a namespace that is gone would have is left out. */
+static int read_all(const struct rates *r, struct counters *now)
 {
 	int ret = 0;
 
-	r->out.devices.n = r->out.queues.n = r->out.losses.n = 0;
-	for (unsigned i = 0; i < r->n && !ret; i++) {
-		struct space *s = &r->spaces[i];
-		struct rates_devices now = {0};
-		int saved = netns_push(s->at.ns);
+	for (unsigned i = 0; i < r->n && ret != -ENOMEM; i++) {
+		struct counters_scope scope = {r->spaces[i].scope, r->spaces[i].at.ns, NULL,
+					       COUNTERS_ALL | COUNTERS_DEVICES | COUNTERS_DRIVERS |
+						       COUNTERS_QUEUES};
 
-		if (saved >= 0) {
-			ret = rates_devices_sample(&s->devices, &now, &r->out, (int)i, s->netns);
-			netns_pop(saved);
-		}
-		rates_devices_free(&s->devices);
-		s->devices = now;
+		if (!r->devices_only)
+			scope.what |= COUNTERS_SNMP | (i ? 0 : COUNTERS_HOST);
+		ret = counters_read(now, &scope, 1);
 	}
-	return ret;
+	return ret == -ENOMEM ? ret : 0;
 }
 
 static int space_of(const struct rates *r, const char *scope)
@@ -127,25 +121,29 @@ static int space_of(const struct rates *r, const char *scope)
 	return RATES_HOST;
 }
 
-static int sample_counters(struct rates *r)
+static int add_devices(struct rates *r, struct counters *now)
 {
-	struct counters_scope *scopes = calloc(r->n ? r->n : 1, sizeof(*scopes));
-	struct counters now = {0};
 	int ret = 0;
 
-	if (!scopes)
-		return -ENOMEM;
-	for (unsigned i = 0; i < r->n; i++)
-		scopes[i] = (struct counters_scope){r->spaces[i].scope, r->spaces[i].at.ns, NULL};
-	if (counters_read(&now, scopes, r->n) == -ENOMEM)
-		ret = -ENOMEM;
-	free(scopes);
+	r->out.devices.n = r->out.queues.n = r->out.losses.n = 0;
+	for (unsigned i = 0; i < now->n_devices && !ret; i++) {
+		struct counters_device *d = &now->devices[i];
+		int space = space_of(r, d->scope);
+
+		ret = rates_device_add(
+			counters_device(&r->counters, d->scope, d->link.ifname, d->link.ifindex), d,
+			&r->out, space, r->spaces[space].netns);
+	}
+	return ret;
+}
+
+static int add_counters(struct rates *r, struct counters *now)
+{
+	int ret;
+
 	counters_deltas_free(&r->deltas);
 	r->moved.n = 0;
-	if (!ret && r->counters.n)
-		ret = counters_delta(&r->counters, &now, &r->deltas);
-	counters_free(&r->counters);
-	r->counters = now;
+	ret = counters_delta(&r->counters, now, &r->deltas);
 	for (size_t i = 0; i < r->deltas.n && !ret; i++) {
 		const struct counters_delta *d = &r->deltas.items[i];
 		struct rates_counter *c = d->delta ? rates_list_add(&r->moved) : NULL;
@@ -197,11 +195,11 @@ static const struct xsk_info *old_xsk(const struct rates *r, const struct xsk_in
 
 static const char *ifname_of(const struct rates *r, int space, unsigned ifindex)
 {
-	const struct rates_devices *d = &r->spaces[space].devices;
+	for (unsigned i = 0; i < r->counters.n_devices; i++) {
+		const struct counters_device *d = &r->counters.devices[i];
 
-	for (unsigned i = 0; i < d->n; i++) {
-		if (d->at[i].link.ifindex == ifindex)
-			return d->at[i].link.ifname;
+		if (d->link.ifindex == ifindex && !strcmp(d->scope, r->spaces[space].scope))
+			return d->link.ifname;
 	}
 	return "";
 }
@@ -222,12 +220,12 @@ static int add_xsk(struct rates *r, int space, const struct xsk_info *x)
 	row->moved = *x;
 	row->ifname = ifname_of(r, space, x->ifindex);
 	m = &row->moved;
-	m->rx_dropped = rates_moved(b->rx_dropped, x->rx_dropped);
-	m->rx_invalid_descs = rates_moved(b->rx_invalid_descs, x->rx_invalid_descs);
-	m->rx_ring_full = rates_moved(b->rx_ring_full, x->rx_ring_full);
-	m->rx_fill_ring_empty = rates_moved(b->rx_fill_ring_empty, x->rx_fill_ring_empty);
-	m->tx_invalid_descs = rates_moved(b->tx_invalid_descs, x->tx_invalid_descs);
-	m->tx_ring_empty = rates_moved(b->tx_ring_empty, x->tx_ring_empty);
+	m->rx_dropped = counter_moved(b->rx_dropped, x->rx_dropped);
+	m->rx_invalid_descs = counter_moved(b->rx_invalid_descs, x->rx_invalid_descs);
+	m->rx_ring_full = counter_moved(b->rx_ring_full, x->rx_ring_full);
+	m->rx_fill_ring_empty = counter_moved(b->rx_fill_ring_empty, x->rx_fill_ring_empty);
+	m->tx_invalid_descs = counter_moved(b->tx_invalid_descs, x->tx_invalid_descs);
+	m->tx_ring_empty = counter_moved(b->tx_ring_empty, x->tx_ring_empty);
 	return 0;
 }
 
@@ -263,10 +261,15 @@ static int sample_xsks(struct rates *r)
 
 int rates_sample(struct rates *r, uint64_t now_ns, struct error *err)
 {
-	int ret = sample_devices(r);
+	struct counters now = {0};
+	int ret = read_all(r, &now);
 
-	if (!ret && !r->devices_only)
-		ret = sample_counters(r);
+	if (!ret)
+		ret = add_devices(r, &now);
+	if (!ret)
+		ret = add_counters(r, &now);
+	counters_free(&r->counters);
+	r->counters = now;
 	if (!ret)
 		ret = sample_xsks(r);
 	r->interval = r->time ? now_ns - r->time : 0;

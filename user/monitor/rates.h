@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "host/netns.h"
 #include "host/nic.h"
-#include "host/xsk_diag.h"
+#include "host/sockdiag.h"
 
 struct rates;
 

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/netdev_ethtool.h"
-#include "host/qstats.h"
-
 #define LOSSES_MAX 512 /* counters of losses that moved, a device */
 
 void *rates_list_add(struct rates_list *l)
@@ -25,83 +22,8 @@ void *rates_list_add(struct rates_list *l)
 	return memset((char *)l->at + l->n++ * l->size, 0, l->size);
 }
 
-/* Everything of a namespace that comes in one answer. */
-struct dumps {
-	struct link_info *links;
-	struct link_qdisc *qdiscs;
-	struct qstats *qstats;
-	int links_n, qdiscs_n, qstats_n;
-};
-
-static int dumps_read(struct dumps *d)
-{
-	*d = (struct dumps){0};
-	d->links_n = links_read(NULL, &d->links);
-	if (d->links_n < 0)
-		return d->links_n;
-	d->qdiscs_n = links_read_qdiscs(NULL, &d->qdiscs);
-	d->qstats_n = qstats_read(NULL, true, &d->qstats);
-	return 0;
-}
-
-static void dumps_free(struct dumps *d)
-{
-	free(d->links);
-	free(d->qdiscs);
-	free(d->qstats);
-}
-
-static const struct rates_state *find(const struct rates_devices *d, const struct link_info *link)
-{
-	for (unsigned i = 0; i < d->n; i++) {
-		if (d->at[i].link.ifindex == link->ifindex &&
-		    !strcmp(d->at[i].link.ifname, link->ifname))
-			return &d->at[i];
-	}
-	return NULL;
-}
-
-static void read_driver(struct rates_state *s)
-{
-	struct netdev dev = {.ifindex = s->link.ifindex};
-
-	memcpy(dev.ifname, s->link.ifname, sizeof(dev.ifname));
-	if (!netdev_ethtool_fill(NULL, &dev))
-		memcpy(s->driver, dev.driver, sizeof(s->driver));
-}
-
-static int read_counters(struct rates_state *s, const struct dumps *d)
-{
-	int ret = nic_sample_ethtool(&s->now, NULL, s->link.ifname);
-
-	if (ret == -ENODEV) /* gone meanwhile */
-		ret = 0;
-	if (!ret)
-		ret = nic_sample_link(&s->now, &s->link.stats);
-	for (int i = 0; i < d->qstats_n && !ret; i++) {
-		if (d->qstats[i].ifindex == s->link.ifindex)
-			ret = nic_sample_qstats(&s->now, &d->qstats[i]);
-	}
-	return ret;
-}
-
-static int read_state(struct rates_state *s, const struct link_info *link, const struct dumps *d,
-		      const struct rates_state *old)
-{
-	s->link = *link;
-	if (old)
-		memcpy(s->driver, old->driver, sizeof(s->driver));
-	else
-		read_driver(s);
-	for (int i = 0; i < d->qdiscs_n; i++) {
-		if (d->qdiscs[i].ifindex == link->ifindex)
-			s->qdisc = d->qdiscs[i];
-	}
-	return read_counters(s, d);
-}
-
-static struct rates_device *add_device(struct rates_out *out, const struct rates_state *s,
-				       const struct rates_state *old)
+static struct rates_device *add_device(struct rates_out *out, const struct counters_device *s,
+				       const struct counters_device *old)
 {
 	const struct rtnl_link_stats64 *a = &s->link.stats;
 	const struct rtnl_link_stats64 *b = old ? &old->link.stats : a;
@@ -115,17 +37,17 @@ static struct rates_device *add_device(struct rates_out *out, const struct rates
 	memcpy(d->driver, s->driver, sizeof(d->driver));
 	memcpy(d->qdisc, s->qdisc.kind, sizeof(d->qdisc));
 	d->up = s->link.flags & IFF_UP;
-	d->traffic.rx_packets = rates_moved(b->rx_packets, a->rx_packets);
-	d->traffic.rx_bytes = rates_moved(b->rx_bytes, a->rx_bytes);
-	d->traffic.tx_packets = rates_moved(b->tx_packets, a->tx_packets);
-	d->traffic.tx_bytes = rates_moved(b->tx_bytes, a->tx_bytes);
-	d->rx_dropped = rates_moved(b->rx_dropped, a->rx_dropped);
-	d->tx_dropped = rates_moved(b->tx_dropped, a->tx_dropped);
-	d->rx_errors = rates_moved(b->rx_errors, a->rx_errors);
-	d->tx_errors = rates_moved(b->tx_errors, a->tx_errors);
-	d->rx_missed = rates_moved(b->rx_missed_errors, a->rx_missed_errors);
-	d->qdisc_drops = rates_moved(q->drops, s->qdisc.drops);
-	d->clsact_drops = rates_moved(q->clsact_drops, s->qdisc.clsact_drops);
+	d->traffic.rx_packets = counter_moved(b->rx_packets, a->rx_packets);
+	d->traffic.rx_bytes = counter_moved(b->rx_bytes, a->rx_bytes);
+	d->traffic.tx_packets = counter_moved(b->tx_packets, a->tx_packets);
+	d->traffic.tx_bytes = counter_moved(b->tx_bytes, a->tx_bytes);
+	d->rx_dropped = counter_moved(b->rx_dropped, a->rx_dropped);
+	d->tx_dropped = counter_moved(b->tx_dropped, a->tx_dropped);
+	d->rx_errors = counter_moved(b->rx_errors, a->rx_errors);
+	d->tx_errors = counter_moved(b->tx_errors, a->tx_errors);
+	d->rx_missed = counter_moved(b->rx_missed_errors, a->rx_missed_errors);
+	d->qdisc_drops = counter_moved(q->drops, s->qdisc.drops);
+	d->clsact_drops = counter_moved(q->clsact_drops, s->qdisc.clsact_drops);
 	d->qdisc_packets = s->qdisc.qlen;
 	d->qdisc_bytes = s->qdisc.backlog;
 	d->xdp_prog = s->link.xdp_prog;
@@ -177,7 +99,7 @@ static void add_traffic(struct rates_queue *q, enum nic_cause cause, uint64_t de
 	q->moved |= delta != 0;
 }
 
-static int add_queues(struct rates_out *out, const struct rates_state *s,
+static int add_queues(struct rates_out *out, const struct counters_device *s,
 		      const struct nic_sample *before)
 {
 	unsigned n, first = out->queues.n;
@@ -192,16 +114,16 @@ static int add_queues(struct rates_out *out, const struct rates_state *s,
 		if (!q)
 			return -ENOMEM;
 		add_traffic(q, items[i].row->cause,
-			    nic_item_delta(&items[i], before, &s->now, NULL));
+			    nic_item_delta(&items[i], before, &s->nic, NULL));
 	}
 	return 0;
 }
 
-static int add_losses(struct rates_out *out, const struct rates_state *s,
+static int add_losses(struct rates_out *out, const struct counters_device *s,
 		      const struct nic_sample *before)
 {
 	struct nic_loss l[LOSSES_MAX];
-	unsigned n = nic_losses(s->plan, before, &s->now, l, LOSSES_MAX);
+	unsigned n = nic_losses(s->plan, before, &s->nic, l, LOSSES_MAX);
 
 	for (unsigned i = 0; i < n && i < LOSSES_MAX; i++) {
 		struct rates_loss *r = rates_list_add(&out->losses);
@@ -214,69 +136,23 @@ static int add_losses(struct rates_out *out, const struct rates_state *s,
 	return 0;
 }
 
-/* `s` has no plan yet: it takes that of `old` if it fits still. */
-static int add_counters(struct rates_out *out, struct rates_state *s, struct rates_state *old)
+int rates_device_add(struct counters_device *before, struct counters_device *after,
+		     struct rates_out *out, int space, uint32_t netns)
 {
+	struct rates_device *dev = add_device(out, after, before);
 	struct nic_sample matched = {0};
-	const struct nic_sample *before = old ? &old->now : &s->now;
-	int ret = 0;
+	const struct nic_sample *base;
+	int ret;
 
-	if (old && nic_plan_fits(old->plan, &s->now)) {
-		s->plan = old->plan;
-		old->plan = NULL;
-	} else {
-		s->plan = nic_plan_new(s->driver, &s->now);
-		if (!s->plan)
-			return -ENOMEM;
-		if (old) {
-			ret = nic_sample_match(before, &s->now, &matched);
-			before = &matched;
-		}
-	}
+	if (!dev)
+		return -ENOMEM;
+	dev->space = space;
+	dev->netns = netns;
+	ret = counters_device_match(before, after, &matched, &base);
 	if (!ret)
-		ret = add_queues(out, s, before);
+		ret = add_queues(out, after, base);
 	if (!ret)
-		ret = add_losses(out, s, before);
+		ret = add_losses(out, after, base);
 	nic_sample_free(&matched);
 	return ret;
-}
-
-int rates_devices_sample(const struct rates_devices *before, struct rates_devices *now,
-			 struct rates_out *out, int space, uint32_t netns)
-{
-	struct dumps d;
-	int ret = dumps_read(&d);
-
-	*now = (struct rates_devices){0};
-	if (!ret && d.links_n)
-		now->at = calloc(d.links_n, sizeof(*now->at));
-	if (!ret && d.links_n && !now->at)
-		ret = -ENOMEM;
-	for (int i = 0; i < d.links_n && !ret; i++) {
-		struct rates_state *s = &now->at[now->n++];
-		struct rates_state *old = (struct rates_state *)find(before, &d.links[i]);
-		struct rates_device *dev;
-
-		ret = read_state(s, &d.links[i], &d, old);
-		dev = ret ? NULL : add_device(out, s, old);
-		if (!dev) {
-			ret = -ENOMEM;
-			break;
-		}
-		dev->space = space;
-		dev->netns = netns;
-		ret = add_counters(out, s, old);
-	}
-	dumps_free(&d);
-	return ret == -ENOMEM ? ret : 0;
-}
-
-void rates_devices_free(struct rates_devices *d)
-{
-	for (unsigned i = 0; i < d->n; i++) {
-		nic_sample_free(&d->at[i].now);
-		nic_plan_free(d->at[i].plan);
-	}
-	free(d->at);
-	*d = (struct rates_devices){0};
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/links.h"
+#include "host/counters.h"
 #include "host/netdev_ethtool.h"
 #include "host/nic.h"
 #include "monitor/describe.h"
@@ -138,7 +138,7 @@ int verdictrows_open(struct verdictrows **out, const struct live_spec *spec, str
 		return rc;
 	}
 	v->netns = ns.inum;
-	n = links_read(&ns, &links);
+	n = links_read(&ns, 0, &links);
 	for (int i = 0; i < n; i++) {
 		if (links[i].xdp_prog && (!spec->ifname || !strcmp(links[i].ifname, spec->ifname)))
 			add(v, &ns, &links[i]);
