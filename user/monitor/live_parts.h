@@ -8,7 +8,6 @@
 #include "monitor/bursts.h"
 #include "monitor/describe.h"
 #include "monitor/entries.h"
-#include "drops/inodes.h"
 #include "monitor/live.h"
 #include "drops/filter.h"
 
