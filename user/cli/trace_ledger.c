@@ -8,7 +8,6 @@
 #include "base/ktime.h"
 #include "base/log.h"
 #include "base/when.h"
-#include "monitor/worst.h"
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 

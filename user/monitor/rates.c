@@ -29,7 +29,7 @@ struct rates {
 	struct xsk_walk *walk; /* where sock_diag does not tell */
 	bool no_walk;
 	struct rates_out out;
-	struct rates_list xsks, moved;
+	struct list xsks, moved;
 };
 
 static void lists_init(struct rates *r)
@@ -148,7 +148,7 @@ static int sample_counters(struct rates *r)
 	r->counters = now;
 	for (size_t i = 0; i < r->deltas.n && !ret; i++) {
 		const struct counters_delta *d = &r->deltas.items[i];
-		struct rates_counter *c = d->delta ? rates_list_add(&r->moved) : NULL;
+		struct rates_counter *c = d->delta ? list_add(&r->moved) : NULL;
 
 		if (!d->delta)
 			continue;
@@ -210,7 +210,7 @@ static int add_xsk(struct rates *r, int space, const struct xsk_info *x)
 {
 	static const struct xsk_info nothing = {.inode = 0};
 	const struct xsk_info *b = old_xsk(r, x);
-	struct rates_xsk *row = rates_list_add(&r->xsks);
+	struct rates_xsk *row = list_add(&r->xsks);
 	struct xsk_info *m;
 
 	if (!row)

@@ -11,20 +11,6 @@
 
 #define LOSSES_MAX 512 /* counters of losses that moved, a device */
 
-void *rates_list_add(struct rates_list *l)
-{
-	if (l->n == l->cap) {
-		unsigned cap = l->cap ? l->cap * 2 : 64;
-		void *more = reallocarray(l->at, cap, l->size);
-
-		if (!more)
-			return NULL;
-		l->at = more;
-		l->cap = cap;
-	}
-	return memset((char *)l->at + l->n++ * l->size, 0, l->size);
-}
-
 /* Everything of a namespace that comes in one answer. */
 struct dumps {
 	struct link_info *links;
@@ -106,7 +92,7 @@ static struct rates_device *add_device(struct rates_out *out, const struct rates
 	const struct rtnl_link_stats64 *a = &s->link.stats;
 	const struct rtnl_link_stats64 *b = old ? &old->link.stats : a;
 	const struct link_qdisc *q = old ? &old->qdisc : &s->qdisc;
-	struct rates_device *d = rates_list_add(&out->devices);
+	struct rates_device *d = list_add(&out->devices);
 
 	if (!d)
 		return NULL;
@@ -146,7 +132,7 @@ static struct rates_queue *queue_of(struct rates_out *out, unsigned first, int q
 		if (q[i].queue == queue)
 			return &q[i];
 	}
-	added = rates_list_add(&out->queues);
+	added = list_add(&out->queues);
 	if (added) {
 		added->device = device;
 		added->queue = queue;
@@ -204,7 +190,7 @@ static int add_losses(struct rates_out *out, const struct rates_state *s,
 	unsigned n = nic_losses(s->plan, before, &s->now, l, LOSSES_MAX);
 
 	for (unsigned i = 0; i < n && i < LOSSES_MAX; i++) {
-		struct rates_loss *r = rates_list_add(&out->losses);
+		struct rates_loss *r = list_add(&out->losses);
 
 		if (!r)
 			return -ENOMEM;

@@ -3,18 +3,9 @@
 #ifndef PKTLEDGER_MONITOR_RATES_PARTS_H
 #define PKTLEDGER_MONITOR_RATES_PARTS_H
 
+#include "base/list.h"
 #include "host/links.h"
 #include "monitor/rates.h"
-
-/* A growing list of results. */
-struct rates_list {
-	void *at;
-	size_t size; /* of a row */
-	unsigned n, cap;
-};
-
-/* Another row, zeroed, or NULL. */
-void *rates_list_add(struct rates_list *l);
 
 struct rates_state { /* of a device, at the last sample */
 	struct link_info link;
@@ -30,7 +21,7 @@ struct rates_devices {
 };
 
 struct rates_out {
-	struct rates_list devices, queues, losses;
+	struct list devices, queues, losses;
 };
 
 /*
