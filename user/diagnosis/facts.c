@@ -27,7 +27,6 @@ struct moment {
 	struct counters counters;
 	struct cpu_sample cpus;
 	char *interrupts; /* NULL: not readable */
-	struct nic_sample nic[FACTS_LINKS];
 	struct facts_socks socks;
 };
 
@@ -119,11 +118,10 @@ static int list_links(struct reader *r, struct error *err)
 
 static int take_moment(struct reader *r, struct moment *m)
 {
-	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names};
+	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names,
+					     COUNTERS_RUN | COUNTERS_QUEUES};
 	int ret = counters_read(&m->counters, &scope, 1);
 
-	for (unsigned i = 0; i < r->f->n_links && !ret; i++)
-		ret = facts_link_sample(r->spec->ns, r->name[i], &m->nic[i]);
 	if (ret)
 		return ret;
 	cpu_sample_read(&m->cpus);
@@ -201,7 +199,11 @@ static void join_links(struct reader *r)
 
 		link->rx_packets = link_moved(f, r->name[i], "rx_packets");
 		link->tx_packets = link_moved(f, r->name[i], "tx_packets");
-		unread_if(f, facts_link_rates(link, &r->before.nic[i], &r->after.nic[i]),
+		unread_if(f,
+			  facts_link_rates(
+				  link,
+				  counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0),
+				  &f->after.devices[i]),
 			  r->name[i]);
 		if (n && r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
@@ -280,14 +282,11 @@ static void forget_gone(struct reader *r)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		if (nl_ifindex(r->spec->ns, r->name[i]) != (int)f->link[i].dev.ifindex) {
 			unread(f, r->name[i], "the interface went away meanwhile");
-			nic_sample_free(&r->before.nic[i]);
 			continue;
 		}
 		if (n != i) {
 			memcpy(r->name[n], r->name[i], sizeof(r->name[0]));
 			f->link[n] = f->link[i];
-			r->before.nic[n] = r->before.nic[i];
-			r->before.nic[i] = (struct nic_sample){0};
 		}
 		n++;
 	}
@@ -323,8 +322,6 @@ static void free_moment(struct moment *m)
 {
 	counters_free(&m->counters);
 	free(m->interrupts);
-	for (unsigned i = 0; i < FACTS_LINKS; i++)
-		nic_sample_free(&m->nic[i]);
 }
 
 int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err)

@@ -158,13 +158,10 @@ static unsigned sending_ports(const struct rig *rig, const struct lab_port *port
 uint64_t books_in_qdiscs(const struct rig *rig)
 {
 	const struct lab_port *port[2];
-	struct netdev_qdisc_stats st;
 	uint64_t packets = 0;
 
-	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++) {
-		if (!netdev_qdisc_stats(port[i]->ns, port[i]->ifindex, &st))
-			packets += st.qlen;
-	}
+	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++)
+		packets += links_queued(port[i]->ns, port[i]->ifindex);
 	return packets;
 }
 

@@ -41,7 +41,8 @@ int near_read_counters(struct near *n, struct counters *c)
 	unsigned ifindex = n->sends ? n->tx.ifindex : n->rx.ifindex;
 	const char *devices[] = {NULL, NULL};
 	char ifname[IF_NAMESIZE];
-	struct counters_scope scope = {role_of(n), n->sends ? &n->tx.ns : &n->rx.ns, devices};
+	struct counters_scope scope = {role_of(n), n->sends ? &n->tx.ns : &n->rx.ns, devices,
+				       COUNTERS_RUN};
 	int rc;
 
 	devices[0] = ifindex ? if_indextoname(ifindex, ifname) : NULL;

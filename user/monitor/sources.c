@@ -12,7 +12,7 @@
 #include "base/list.h"
 #include "drops/xdplosses.h"
 #include "drops/xdpverdicts.h"
-#include "host/links.h"
+#include "host/counters.h"
 #include "host/netdev_ethtool.h"
 #include "host/nic.h"
 #include "monitor/describe.h"
@@ -247,7 +247,7 @@ static bool driver_counts(const char *driver)
 static void open_programs(struct sources *s)
 {
 	struct link_info *links = NULL;
-	int n = links_read(&s->ns, &links);
+	int n = links_read(&s->ns, 0, &links);
 	bool named = false;
 
 	for (int i = 0; i < n && s->programs < PROGRAMS_MAX; i++) {
@@ -325,15 +325,12 @@ static void add_places(struct sources *s, const struct nic_row *rows)
 
 static int open_counters(struct sources *s, bool all, struct error *err)
 {
-	struct rates_space space = {s->spec.netns ? &s->ns : NULL,
-				    s->spec.netns ? s->spec.netns : ""};
-
 	s->counted.size = sizeof(struct counted);
 	s->dropped.size = sizeof(struct dropped);
 	add_places(s, nic_unknown_rows);
 	for (unsigned i = 0; i < nic_driver_count; i++)
 		add_places(s, nic_drivers[i].rows);
-	return rates_open(&s->rates, &space, 1, !all, err);
+	return rates_open(&s->rates, s->spec.netns ? &s->ns : NULL, s->spec.netns, !all, err);
 }
 
 /* Adds what a row of the table has counted; NULL: no memory. */
