@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "monitor/worst.h"
+
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "monitor/ownlosses.h"
 #include "report/json_books.h"
 #include "report/json_bursts.h"
 #include "report/json_solo.h"

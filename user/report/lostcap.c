@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "monitor/describe.h"
-#include "monitor/worst.h"
 #include "report/json_trace.h"
 #include "report/datagram.h"
 #include "report/packetfilter.h"

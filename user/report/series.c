@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "monitor/worst.h"
 #include "report/json_trace.h"
 #include "report/rows.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The books of a UDP flow on this host (`trace --balance`): arithmetic and verdict, nothing else.
+ * The balance of a UDP flow on this host (`trace --balance`): checkpoints beside the collector of
+ * drops, attached when it starts, and the arithmetic and verdict over what they saw of the flow.
  *
  *	arrived = delivered + dropped + in_flight + unaccounted
  *
@@ -8,14 +9,15 @@
  * it entered or on its way out is (include/balance_abi.h). unaccounted follows from the checkpoints
  * alone; it is printed as it is.
  */
-#ifndef PKTLEDGER_MONITOR_FLOW_BOOKS_H
-#define PKTLEDGER_MONITOR_FLOW_BOOKS_H
+#ifndef PKTLEDGER_MONITOR_FLOW_H
+#define PKTLEDGER_MONITOR_FLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "drops/balance.h"
+#include "monitor/live.h"
 
 enum flow_verdict {
 	FLOW_NONE_SEEN, /* nothing of the flow was lost as far as can be seen from here */
@@ -86,5 +88,37 @@ int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_
 
 /* "none_seen", "this_host", "before_this_host", "both", "unknown". */
 const char *flow_verdict_name(enum flow_verdict v);
+
+struct flow_account;
+
+struct flow_account_spec {
+	const char *expr; /* of flow_expression(); borrowed */
+	struct balance_numbering numbering;
+	uint64_t settle_ns;
+};
+
+/*
+ * What checkpoints and collector have to filter by: EXPR, of UDP, and of fragments only the first.
+ * STATUS_USAGE: it is no expression, or matches no UDP.
+ */
+#define FLOW_EXPRESSION 4096
+int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err);
+
+/*
+ * Loads, and adds it to the collector, with which it begins. STATUS_UNABLE: kernel or capability,
+ * or functions of the kernel are not known.
+ */
+int flow_account_open(struct flow_account **a, const struct flow_account_spec *spec, struct live *l,
+		      struct error *err);
+
+/* Chooses the moment at which the books end; waits up to settle_ns for it. */
+int flow_account_end(struct flow_account *a, struct error *err);
+
+/* After flow_account_end(). Texts of the culprit live as long as `l` and its next interval. */
+void flow_account_books(const struct flow_account *a, const struct live *l,
+			struct flow_books *books, struct balance_cost *cost);
+
+/* NULL is allowed. */
+void flow_account_close(struct flow_account *a);
 
 #endif
