@@ -16,6 +16,7 @@
 #include "monitor/flow_account.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
+#include "report/document.h"
 #include "report/json_bursts.h"
 #include "report/json_rates.h"
 #include "report/json_trace.h"

@@ -6,11 +6,11 @@
 
 #include "diagnosis/findings_data.h"
 
+const char *const severity_names[] = {"info", "warning", "error"};
+
 const char *severity_name(enum severity s)
 {
-	static const char *const names[] = {"info", "warning", "error"};
-
-	return names[s];
+	return severity_names[s];
 }
 
 static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
