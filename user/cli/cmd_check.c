@@ -16,7 +16,7 @@
 #include "cli/mend.h"
 #include "cli/options.h"
 #include "report/json_check.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "report/text_check.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"

@@ -16,6 +16,7 @@
 #include "monitor/flow.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
+#include "report/document.h"
 #include "report/json_bursts.h"
 #include "report/json_rates.h"
 #include "report/json_trace.h"

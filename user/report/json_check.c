@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/json_check.h"
 
-#include "report/json.h"
+#include "report/document.h"
 #include "report/json_change.h"
 #include "drops/stagemap.h"
 

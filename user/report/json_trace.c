@@ -6,7 +6,7 @@
 
 #include "report/json_books.h"
 #include "report/json_bursts.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 
 static struct json_object *field_names(unsigned by)
 {

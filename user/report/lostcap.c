@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/num.h"
 #include "monitor/describe.h"
 #include "report/json_trace.h"
 #include "report/datagram.h"

@@ -4,10 +4,10 @@
 
 #include "base/num.h"
 #include "base/clock.h"
-#include "report/text_parts.h"
+#include "report/text.h"
 #include "report/text_trace.h"
 #include "report/print_parts.h"
-#include "report/reread.h"
+#include "report/document.h"
 #include "report/rows.h"
 
 #define WORST_SHOWN  8
@@ -173,7 +173,7 @@ void print_findings(const struct print_view *v, const struct ledgers_document *d
 	for (size_t i = 0; v->verbosity >= 0 && i < json_get_length(end, "findings"); i++) {
 		struct finding f;
 
-		reread_finding(json_get_item(end, "findings", i), &f);
+		json_read_finding(json_get_item(end, "findings", i), &f);
 		text_finding(&p, f.stage == STAGE_NONE ? f.id : stage_name(f.stage), &f,
 			     v->verbosity > 0);
 	}

@@ -2,7 +2,7 @@
 #include "report/text_books.h"
 
 #include "base/num.h"
-#include "report/text_parts.h"
+#include "report/text.h"
 
 static enum style style_of(enum flow_verdict v)
 {

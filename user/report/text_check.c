@@ -5,7 +5,7 @@
 
 #include "base/num.h"
 #include "diagnosis/plan.h"
-#include "report/text_parts.h"
+#include "report/text.h"
 #include "drops/stagemap.h"
 
 #define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */

@@ -10,7 +10,7 @@
 #include "report/page.h"
 #include "report/text_books.h"
 #include "report/text_bursts.h"
-#include "report/text_parts.h"
+#include "report/text.h"
 
 #define ROWS_MAX      24 /* of a class in an interval's table; the rest is one line */
 #define BENIGN_PLACES 4	 /* named in the line of benign drops */

@@ -13,6 +13,7 @@
 
 #include "diagnosis/env.h"
 #include "monitor/describe.h"
+#include "report/document.h"
 #include "report/json_trace.h"
 #include "report/page.h"
 #include "report/text_trace.h"
@@ -269,7 +270,7 @@ static char *document(bool with_end)
 	json_out_once(o, "start",
 		      json_trace_start(2, (char *const *)argv, env_read(NULL), &spec, SECOND));
 	json_out_each(o, "interval", json_trace_interval(&table, spec.by, 5, SECOND));
-	json_out_limit(o, &limit, 7, true);
+	json_out_each(o, "limit", json_limit(&limit, 7, true));
 	summary.bursts = bursts;
 	if (with_end)
 		json_out_once(o, "end", json_trace_end(&summary, spec.by | LIVE_BIT(LIVE_CPU)));
