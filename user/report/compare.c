@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/compare.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json_put.h"
 #include "base/num.h"
 #include "base/when.h"
 #include "report/page.h"
+#include "report/print_parts.h"
 #include "report/trialset.h"
 
 #define NAME_MAX_LEN 200
@@ -185,110 +187,108 @@ static const char *value_text(struct json_object *o)
 	return o ? json_object_get_string(o) : "-";
 }
 
-static void print_differences(const struct print_view *v, const char *title,
+static void print_differences(struct page *p, const char *title,
 			      const struct json_object *comparison, const char *key)
 {
 	size_t n = json_get_length(comparison, key);
-	struct page p = page_open(v->out, v->colour, 0);
 
-	p.width = v->width;
-	page_end(&p);
-	page_text(&p, 0, STYLE_BOLD, title);
-	if (!n)
-		page_verbatim(&p, ": the same");
-	page_end(&p);
+	page_heading(p, title, n ? "" : ": the same");
 	for (size_t i = 0; i < n; i++) {
 		const struct json_object *o = json_get_item(comparison, key, i);
 
-		page_text(&p, 2, STYLE_PLAIN, json_get_text(o, "name"));
-		p.indent = 36;
-		page_words(&p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
-		page_words(&p, STYLE_DIM, "->");
-		page_words(&p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
-		page_end(&p);
+		page_text(p, 2, STYLE_PLAIN, json_get_text(o, "name"));
+		p->indent = 36;
+		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
+		page_words(p, STYLE_DIM, "->");
+		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
+		page_end(p);
 	}
 }
 
-static const char *amount(char *buf, size_t size, const char *name, const struct json_object *o)
+/* By the unit in the name. */
+static void print_amount(struct page *p, const char *name, const struct json_object *o)
 {
 	double value = json_object_get_double(o);
+	char text[FMT_MAX] = "-";
 
-	if (!o)
-		snprintf(buf, size, "-");
-	else if (strstr(name, "_ns"))
-		fmt_ns(buf, size, (uint64_t)value);
-	else if (strstr(name, "_pps"))
-		fmt_rate(buf, size, value);
-	else
-		fmt_count(buf, size, json_object_get_uint64(o));
-	return buf;
+	if (o && strstr(name, "_ns"))
+		fmt_ns(text, sizeof(text), json_object_get_uint64(o));
+	else if (o && strstr(name, "_pps"))
+		fmt_rate(text, sizeof(text), isfinite(value) ? value : 0);
+	else if (o)
+		fmt_count(text, sizeof(text), json_object_get_uint64(o));
+	page_cell(p, STYLE_PLAIN, text);
 }
 
-static const char *percent(char *buf, size_t size, const char *format, const struct json_object *o,
-			   const char *key)
+static void print_share(struct page *p, const char *format, const struct json_object *o,
+			const char *key)
 {
-	*buf = '\0';
+	char text[FMT_MAX] = "";
+
 	if (json_get(o, key))
-		snprintf(buf, size, format, json_get_double(o, key) * 100);
-	return buf;
+		snprintf(text, sizeof(text), format, json_get_double(o, key) * 100);
+	page_cell(p, STYLE_PLAIN, text);
 }
 
-static void print_result(const struct print_view *v, const struct json_object *o, int width)
+static void print_results(struct page *p, const struct json_object *comparison)
 {
-	struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
-	const char *name = json_get_text(o, "name");
-	char of_a[FMT_MAX], of_b[FMT_MAX], share_a[FMT_MAX], share_b[FMT_MAX], change[FMT_MAX];
+	struct page_column columns[] = {
+		{"results", 16, false}, {"A", 15, true},      {"", 9, true},   {"B", 15, true},
+		{"", 9, true},		{"change", 11, true}, {NULL, 0, false}};
+	size_t n = json_get_length(comparison, "results");
 
-	if (!json_object_get_double(a) && !json_object_get_double(b) && strcmp(name, "unaccounted"))
-		return;
-	percent(change, sizeof(change), "%+.1f %%", o, "change");
-	percent(share_a, sizeof(share_a), "%.2f %%", o, "a_share");
-	percent(share_b, sizeof(share_b), "%.2f %%", o, "b_share");
-	fprintf(v->out, "  %-*s%15s%9s%15s%*s", width, name, amount(of_a, sizeof(of_a), name, a),
-		share_a, amount(of_b, sizeof(of_b), name, b), *share_b || *change ? 9 : 0, share_b);
-	fprintf(v->out, "%*s\n", *change ? 11 : 0, change);
+	for (size_t i = 0; i < n; i++) {
+		size_t width =
+			strlen(json_get_text(json_get_item(comparison, "results", i), "name"));
+
+		columns[0].width = width > columns[0].width ? (unsigned)width : columns[0].width;
+	}
+	columns[0].width += 2;
+	page_end(p);
+	p->indent = 0;
+	page_table(p, columns);
+	p->indent = 2;
+	for (size_t i = 0; i < n; i++) {
+		const struct json_object *o = json_get_item(comparison, "results", i);
+		struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
+		const char *name = json_get_text(o, "name");
+
+		if (!json_object_get_double(a) && !json_object_get_double(b) &&
+		    strcmp(name, "unaccounted"))
+			continue;
+		page_cell(p, STYLE_PLAIN, name);
+		print_amount(p, name, a);
+		print_share(p, "%.2f %%", o, "a_share");
+		print_amount(p, name, b);
+		print_share(p, "%.2f %%", o, "b_share");
+		print_share(p, "%+.1f %%", o, "change");
+		page_end(p);
+	}
 }
 
-static void print_title(const struct print_view *v, const char *name,
-			const struct ledgers_document *d)
+static void print_title(struct page *p, const char *name, const struct ledgers_document *d)
 {
-	struct page p = page_open(v->out, v->colour, 0);
 	char text[WHEN_TEXT];
 
-	p.width = v->width;
-	page_text(&p, 0, STYLE_BOLD, name);
-	page_words(&p, STYLE_PLAIN, "%s on %s, %s", d->command,
+	page_text(p, 0, STYLE_BOLD, name);
+	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
 		   json_get_text(json_get(d->json, "start"), "host"),
 		   when_text(text, sizeof(text), d->from_ns, true));
-	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
-	page_end(&p);
-}
-
-/* Of the longest name of a result. */
-static int name_width(const struct json_object *comparison)
-{
-	size_t width = 16;
-
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++) {
-		const struct json_object *o = json_get_item(comparison, "results", i);
-		size_t len = strlen(json_get_text(o, "name"));
-
-		width = len > width ? len : width;
-	}
-	return (int)width;
+	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_end(p);
 }
 
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison)
 {
-	int width = name_width(comparison);
+	struct page p = print_page(v, 0);
 
-	print_title(v, "A ", a);
-	print_title(v, "B ", b);
-	print_differences(v, "hosts", comparison, "env");
-	print_differences(v, "what was done", comparison, "setup");
-	fprintf(v->out, "\n%-*s%15s%9s%15s%9s%11s\n", width + 2, "results", "A", "", "B", "",
-		"change");
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++)
-		print_result(v, json_get_item(comparison, "results", i), width);
+	if (a && b) {
+		print_title(&p, "A ", a);
+		print_title(&p, "B ", b);
+	}
+	print_differences(&p, "hosts", comparison, "env");
+	print_differences(&p, "what was done", comparison, "setup");
+	print_results(&p, comparison);
+	page_close(&p);
 }

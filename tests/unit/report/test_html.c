@@ -13,9 +13,7 @@
 #include "report/json.h"
 #include "out_sample.h"
 #include "report/html.h"
-#include "report/html_axis.h"
-#include "report/html_file.h"
-#include "report/html_put.h"
+#include "report/html_page.h"
 #include "report/printed.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
@@ -29,7 +27,8 @@ static char *put(const char *s)
 	FILE *f = open_memstream(&text, &size);
 
 	assert_non_null(f);
-	html_put(f, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX, -1);
+	html_put(&(struct html){.out = f}, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX,
+		 -1);
 	fclose(f);
 	return text;
 }
