@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/accept.h"
+#include "report/http.h"
 #include "monitor/families_data.h"
 #include "monitor/store.h"
 #include "monitor/textfile.h"
@@ -425,7 +425,7 @@ static void the_format_that_is_asked_for(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (accept_format(rows[i].accept) != rows[i].format)
+		if (http_accept(rows[i].accept) != rows[i].format)
 			fail_msg("%s", rows[i].accept);
 	}
 }
