@@ -49,7 +49,7 @@ static const struct record_field counter_rows[] = {
 	RECORD("expected", UINT, result_counter, expected),
 	RECORD("agrees", BOOL, result_counter, agrees),
 	RECORD("documented", BOOL, result_counter, documented),
-	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(book_scope_names)),
+	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
 	RECORD("note", POINTER, result_counter, note),
 	{0},
 };
@@ -60,7 +60,7 @@ static const struct record_field sums_rows[] = {
 	RECORD("bytes", UINT, stage_sums, sums.bytes),
 	RECORD("events", UINT, stage_sums, sums.events),
 	RECORD("source", WORD, stage_sums, sums.source, RECORD_NAMES(sources)),
-	RECORD("scope", WORD, stage_sums, sums.scope, RECORD_NAMES(book_scope_names)),
+	RECORD("scope", WORD, stage_sums, sums.scope, RECORD_NAMES(counter_scope_names)),
 	{0},
 };
 
