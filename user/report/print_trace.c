@@ -279,8 +279,14 @@ static char *window_rate(char *buf, size_t size, uint64_t packets, uint64_t wind
 	return page_glue(buf);
 }
 
+/* The time that they are of; `about`: nearly that, where a ledger does not have it. */
+static uint64_t length_of(const struct json_object *bursts, uint64_t about)
+{
+	return json_get(bursts, "length_ns") ? json_get_u64(bursts, "length_ns") : about;
+}
+
 /* "96 % in 3ms of 1.00 s" */
-static void put_dense(struct page *p, const struct json_object *bursts,
+static void put_dense(struct page *p, const struct json_object *bursts, uint64_t length_ns,
 		      const struct json_object *stage, const char *behind)
 {
 	char dense[FMT_MAX], whole[FMT_MAX];
@@ -291,13 +297,14 @@ static void put_dense(struct page *p, const struct json_object *bursts,
 		   num_text_time(dense, sizeof(dense),
 				 json_get_u64(stage, "dense_windows") *
 					 json_get_u64(bursts, "window_ns")),
-		   page_glue(fmt_ns(whole, sizeof(whole), json_get_u64(bursts, "length_ns"))),
-		   behind);
+		   page_glue(fmt_ns(whole, sizeof(whole), length_ns)), behind);
 }
 
 /* A line for each stage: how much of its loss came at once, and the worst window. */
-static void put_bursts(struct page *p, const struct json_object *bursts)
+static void put_bursts(struct page *p, const struct json_object *interval)
 {
+	const struct json_object *bursts = json_get(interval, "microbursts");
+	const uint64_t length_ns = length_of(bursts, json_get_u64(interval, "interval_ns"));
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
 	char count[FMT_MAX], rate[FMT_MAX], clock[WHEN_TEXT + 8], window[FMT_MAX];
 
@@ -310,7 +317,7 @@ static void put_bursts(struct page *p, const struct json_object *bursts)
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
 		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage, "stage"),
 			   fmt_count(count, sizeof(count), json_get_u64(stage, "packets")));
-		put_dense(p, bursts, stage, single ? "" : ";");
+		put_dense(p, bursts, length_ns, stage, single ? "" : ";");
 		if (!single)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
 				   fmt_count(count, sizeof(count), packets),
@@ -349,6 +356,7 @@ static void put_windows(struct page *p, const struct json_object *stage, uint64_
 static void put_bursts_end(struct page *p, const struct json_object *end)
 {
 	const struct json_object *bursts = json_get(end, "microbursts");
+	const uint64_t length_ns = length_of(bursts, json_get_u64(end, "duration_ns"));
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
 	char window[FMT_MAX], count[FMT_MAX];
 
@@ -367,7 +375,7 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 			continue;
 		page_row(p, STYLE_PLAIN, 2, stage_name(i), timed, 0);
 		if (b)
-			put_dense(p, bursts, b, all > timed ? ";" : "");
+			put_dense(p, bursts, length_ns, b, all > timed ? ";" : "");
 		if (all > timed)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
 				   fmt_count(count, sizeof(count), all - timed));
@@ -585,7 +593,7 @@ void print_trace_interval(const struct print_view *v, const struct json_object *
 	if (v->verbosity < 0)
 		return;
 	put_interval(&t, interval);
-	put_bursts(&t.page, json_get(interval, "microbursts"));
+	put_bursts(&t.page, interval);
 	put_counters(&t.page, json_get(interval, "counters"));
 }
 
@@ -801,31 +809,28 @@ static void put_verdict(struct page *p, const struct json_object *end)
 	}
 }
 
-static void put_balance(const struct print_view *v, const struct json_object *end)
+static void put_balance(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
 	const uint64_t runs = json_get_u64(checkpoints, "runs");
-	const uint64_t delivered = json_get_u64(end, "delivered");
-	const int64_t arrived = json_get_i64(end, "arrived");
-	struct page p = print_page(v, arrived > (int64_t)delivered ? (uint64_t)arrived : delivered);
 	char time[FMT_MAX];
 
 	if (!json_get(end, "verdict"))
 		return;
-	page_end(&p);
-	put_sums(&p, end);
-	put_numbers(&p, json_get(end, "sequence"));
-	put_verdict(&p, end);
-	page_text(&p, 0, STYLE_DIM, "checkpoints     ");
+	page_end(p);
+	put_sums(p, end);
+	put_numbers(p, json_get(end, "sequence"));
+	put_verdict(p, end);
+	page_text(p, 0, STYLE_DIM, "checkpoints     ");
 	if (runs)
-		page_words(&p, STYLE_DIM, "%s each time, %.2f %% of a CPU while it was measured",
+		page_words(p, STYLE_DIM, "%s each time, %.2f %% of a CPU while it was measured",
 			   page_glue(fmt_ns(time, sizeof(time),
 					    json_get_u64(checkpoints, "run_ns") / runs)),
 			   100.0 * json_get_double(checkpoints, "run_ns") /
 				   json_get_double(checkpoints, "measured_ns"));
 	else
-		page_words(&p, STYLE_DIM, "no packet came while their cost was measured");
-	page_end(&p);
+		page_words(p, STYLE_DIM, "no packet came while their cost was measured");
+	page_end(p);
 }
 
 /* The end */
@@ -858,7 +863,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_bursts_end(&t.page, end);
 	put_own_cost(&t, json_get(end, "own_cost"));
 	put_own_losses(&t.page, json_get(end, "own_losses"));
-	put_balance(v, end);
+	put_balance(&t.page, end);
 	put_findings(&t, end);
 }
 
@@ -972,7 +977,7 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 		put_sockets_and_flows(v, sum);
 	put_limits(v, d->json);
 	if (!whole && end) {
-		put_balance(v, end);
+		put_balance(&t.page, end);
 		put_findings(&t, end);
 	}
 }
