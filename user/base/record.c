@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_put.h"
-#include "base/utf8.h"
-#include "base/when.h"
+#include "base/json.h"
+#include "base/clock.h"
 
 static uint64_t load_uint(const void *at, size_t size)
 {

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ktime.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/when.h"
 #include "cli/commands.h"
 #include "cli/events.h"
 #include "cli/options.h"
@@ -20,11 +19,10 @@
 #include "drops/numbering.h"
 #include "host/caps.h"
 #include "monitor/child.h"
-#include "monitor/flow_account.h"
-#include "monitor/limits.h"
+#include "monitor/flow.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "monitor/worst.h"
+#include "monitor/summary.h"
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 #include "report/print_trace.h"
@@ -342,9 +340,8 @@ static bool ledger_close(struct trace_ledger *k)
 static int open_account(struct trace *t, struct live *l, struct error *err)
 {
 	const struct flow_account_spec spec = {t->flow, t->o->balance.seq, t->o->balance.settle_ns};
-	int rc = flow_account_open(&t->account, &spec, live_reasons(l), live_ksyms(l), err);
 
-	return rc ? rc : live_add_source(l, flow_account_source(t->account));
+	return flow_account_open(&t->account, &spec, l, err);
 }
 
 static int begin_events(struct trace *t, struct live *l, struct error *err)
@@ -362,10 +359,8 @@ static int begin_events(struct trace *t, struct live *l, struct error *err)
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct trace *t = arg;
-	int rc = why_open(&t->why, t->spec.owners, err);
+	int rc = why_open(&t->why, t->spec.owners, l, err);
 
-	if (!rc)
-		rc = live_add_source(l, why_source(t->why));
 	if (!rc)
 		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
 	if (!rc)

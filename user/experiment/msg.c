@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_get.h"
-#include "base/json_put.h"
+#include "base/json.h"
 #include "stamp.h"
 
 struct json_object *msg_make(const char *type, const struct record_field *rows, const void *from)

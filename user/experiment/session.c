@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "traffic/pace.h"
 #include "diagnosis/env.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/record.h"
-#include "monitor/ownlosses.h"
 #include "report/json_solo.h"
 
 static double per_second(uint64_t n, uint64_t ns)

@@ -6,8 +6,8 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/num.h"
-#include "base/when.h"
 #include "host/nic.h"
 #include "report/print_parts.h"
 #include "report/reread.h"
