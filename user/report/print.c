@@ -9,6 +9,7 @@
 #include "report/text.h"
 #include "report/print_parts.h"
 #include "report/document.h"
+#include "report/print_trace.h"
 #include "report/trialset.h"
 
 struct page print_page(const struct print_view *v, uint64_t most)
@@ -139,8 +140,5 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 		print_joined(v, d);
 		return;
 	}
-	print_sums(v, d);
-	print_limits(v, d);
-	print_balance(v, d);
-	print_findings(v, d);
+	print_trace(v, d);
 }
