@@ -12,7 +12,6 @@
 #include "base/num.h"
 #include "host/change_kinds.h"
 #include "host/netdev.h"
-#include "host/netdev_ethtool.h"
 #include "host/nl.h"
 
 #define MAX_CPUS   8192			    /* NR_CPUS of the largest kernels */

@@ -140,7 +140,10 @@ struct field {
 };
 
 #define FIELD(object, member, type_)                                                               \
-	{#member, type_, offsetof(struct object, member), sizeof(((struct object *)0)->member)}
+	{                                                                                          \
+#member, type_, offsetof(struct object, member),                                   \
+			sizeof(((struct object *)0)->member)                                       \
+	}
 
 static const struct field record_fields[] = {
 	FIELD(journal_record, pid, FIELD_PID),

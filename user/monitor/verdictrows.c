@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "host/counters.h"
-#include "host/netdev_ethtool.h"
+#include "host/netdev.h"
 #include "host/nic.h"
 #include "monitor/describe.h"
 #include "monitor/resolve.h"
