@@ -150,7 +150,7 @@ static void tell_interval(const struct trace *t, const struct live *l)
 	uint64_t length, time = live_time(l, &length);
 	struct json_object *o = json_trace_interval(live_interval(l), t->by, time, length);
 
-	if (live_bursts(l, &bursts, NULL))
+	if (live_bursts(l, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
 	if (t->o->view.counters && sources_rates(t->sources))
 		json_put(o, "counters", json_rates(sources_rates(t->sources), t->o->view.all));
@@ -182,7 +182,7 @@ static bool on_interval(void *arg, const struct live *l)
 		tell_interval(t, l);
 	else if (!t->o->global.quiet)
 		text_trace_interval(&t->text, now, when_now(), length);
-	if (!t->json && !t->o->global.quiet && live_bursts(l, &bursts, NULL))
+	if (!t->json && !t->o->global.quiet && live_bursts(l, false, &bursts))
 		text_trace_bursts(&t->text, &bursts);
 	if (!t->json && t->o->view.counters && sources_rates(t->sources))
 		text_rates(stdout, sources_rates(t->sources), t->text.colour, t->o->view.all);

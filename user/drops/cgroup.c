@@ -158,26 +158,25 @@ static bool is_directory(int dir, const char *path)
 	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
 }
 
-bool cgroup_exists(int root, const char *path)
+bool cgroup_exists(const char *root, const char *path)
 {
-	int fd = openat(root, mounts[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int top = proc_root(root);
+	DIR *dir = top < 0 ? NULL : proc_dir(top, "%s", mounts[0]);
 	char below[PATH_MAX];
 	const struct dirent *e;
-	bool found;
+	bool found = !dir;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return true;
-	}
 	path += strspn(path, "/");
-	found = !*path || is_directory(fd, path);
+	if (dir)
+		found = !*path || is_directory(dirfd(dir), path);
 	while (!found && (e = readdir(dir))) { /* a hierarchy each */
 		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
-		found = *e->d_name != '.' && is_directory(fd, below);
+		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
 	}
-	closedir(dir);
+	if (dir)
+		closedir(dir);
+	if (top >= 0)
+		close(top);
 	return found;
 }
 

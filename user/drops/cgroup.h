@@ -26,8 +26,11 @@ int cgroup_path(int root, uint64_t id, char *buf, size_t size);
  */
 int cgroup_of_process(int root, pid_t pid, char *buf, size_t size);
 
-/* There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted. */
-bool cgroup_exists(int root, const char *path);
+/*
+ * There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted.
+ * `root` NULL: "/".
+ */
+bool cgroup_exists(const char *root, const char *path);
 
 /*
  * How long a cgroup has been without CPU because its quota was used up, ns: throttled_usec of

@@ -110,8 +110,8 @@ uint64_t live_time(const struct live *l, uint64_t *interval_ns);
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
-/* When packets were lost in the last interval, and in all. False: spec.burst_ns did not ask. */
-bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole);
+/* When packets were lost, in the last interval or in all. False: spec.burst_ns did not ask. */
+bool live_bursts(const struct live *l, bool whole, struct burst_report *out);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);

@@ -282,6 +282,6 @@ void live_summarise(const struct live *l, struct why *why, struct live_summary *
 			live_counts_add(&out->stage[row->stage], &row->counts);
 	}
 	live_own(l, &out->own);
-	live_bursts(l, NULL, &out->bursts);
+	live_bursts(l, true, &out->bursts);
 	advise(l, why, out);
 }
