@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Control groups: path by id, path of a process, and what its CPU quota withheld. On a host with
- * both hierarchies (v1 and `unified`) a container may be in version 1 alone: then only its
- * processes tell, not the id of a packet. `root`: proc_root().
+ * Control groups: path by id, and path of a process. On a host with both hierarchies (v1 and
+ * `unified`) a container may be in version 1 alone: then only its processes tell, not the id of a
+ * packet. `root`: proc_root().
  */
 #ifndef PKTLEDGER_DROPS_CGROUP_H
 #define PKTLEDGER_DROPS_CGROUP_H
@@ -31,12 +31,5 @@ int cgroup_of_process(int root, pid_t pid, char *buf, size_t size);
  * `root` NULL: "/".
  */
 bool cgroup_exists(const char *root, const char *path);
-
-/*
- * How long a cgroup has been without CPU because its quota was used up, ns: throttled_usec of
- * version 2, throttled_time of version 1; both are over all CPUs. One value for each level from the
- * process's cgroup upwards, at most `max`. Returns the levels, 0: no quota, or unknown.
- */
-unsigned cgroup_throttled(int root, pid_t pid, uint64_t *ns, unsigned max);
 
 #endif
