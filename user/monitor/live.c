@@ -12,7 +12,6 @@
 #include "base/ktime.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "drops/cgroup.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
 #include "host/bpfmaps.h"
