@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/live.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,8 +14,11 @@
 #include "base/ktime.h"
 #include "base/num.h"
 #include "base/opt.h"
+#include "base/when.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
+#include "drops/samples.h"
+#include "filter_abi.h"
 #include "host/bpfmaps.h"
 #include "host/nl.h"
 #include "monitor/describe.h"
@@ -305,20 +310,16 @@ static void keep_burst(void *arg, const struct burst *b)
 		l->rc = -ENOMEM;
 }
 
-static bool in_cgroup(const char *path, const char *top)
-{
-	size_t len = strlen(top);
-
-	while (len && top[len - 1] == '/')
-		len--;
-	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
-}
-
 static bool is_wanted(const struct live *l, const struct described *d)
 {
+	const char *path = d->owner.cgroup, *top = l->spec.cgroup;
+	size_t len = top ? strlen(top) : 0;
+
 	if (l->spec.pid && !inodes_have(l->inodes, d->sock.inode))
 		return false;
-	return !l->spec.cgroup || in_cgroup(d->owner.cgroup, l->spec.cgroup);
+	while (len && top[len - 1] == '/')
+		len--;
+	return !top || (!strncmp(path, top, len) && (!path[len] || path[len] == '/'));
 }
 
 /* The owners of all sockets of this interval, as far as they can be found. */
@@ -394,7 +395,11 @@ static void add_entries(struct live *l, struct described *d)
 	entries_clear(&l->entries);
 }
 
-bool live_describe(struct live *l, const struct watch_entry *e, struct described *out)
+/*
+ * One drop as a row of the model, with its texts. False: it is not among those that are shown, by
+ * the filters of the spec or because it is none.
+ */
+static bool describe_drop(struct live *l, const struct watch_entry *e, struct described *out)
 {
 	if (l->spec.owners && describe_searching(&l->describer, e))
 		owners_tick(l->spec.owners);
@@ -412,7 +417,7 @@ static enum stage stage_of_burst(void *arg, const struct watch_key *key)
 
 	if (!d)
 		l->rc = -ENOMEM;
-	else if (live_describe(l, &e, d) && d->row.noise == NOISE_LOSS)
+	else if (describe_drop(l, &e, d) && d->row.noise == NOISE_LOSS)
 		stage = d->row.stage;
 	free(d);
 	return stage;
@@ -569,11 +574,6 @@ uint64_t live_started(const struct live *l)
 	return l->start_ns;
 }
 
-int live_samples(const struct live *l)
-{
-	return watch_samples(l->watch);
-}
-
 const struct ksyms *live_ksyms(const struct live *l)
 {
 	return l->ksyms;
@@ -638,4 +638,107 @@ void live_close(struct live *l)
 	bursts_free(l->bursts);
 	list_free(&l->entries.at);
 	free(l);
+}
+
+/* Single drops */
+
+struct dropfeed {
+	struct live *live;
+	struct samples *samples;
+	bool payload, all;
+	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
+	dropfeed_each *each;
+	void *arg;
+	struct described what;
+};
+
+static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
+{
+	struct packet_view p = {
+		.bytes = bytes,
+		.len = s->len,
+		.wire_len = s->wire_len,
+		.ethernet = s->layer == FILTER_L2,
+		.protocol = ntohs(s->key.protocol),
+	};
+
+	if (!p.protocol && !p.ethernet && p.len)
+		p.protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
+	return p;
+}
+
+/* Without what lies below the place of the drop: the tracepoint, and our own program. */
+static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned frames)
+{
+	unsigned i = 0;
+
+	while (i < frames && stack[i] != drop->key->location)
+		i++;
+	if (i == frames)
+		i = 0;
+	drop->stack = stack + i;
+	drop->frames = frames - i;
+}
+
+static void take(void *arg, const struct sample *s, const uint64_t *stack, const uint8_t *bytes)
+{
+	const struct watch_entry e = {
+		.key = s->key,
+		.count = {.events = 1, .more = s->segments - 1u, .bytes = s->wire_len},
+		.cpu = s->cpu,
+	};
+	struct dropfeed *f = arg;
+	struct live_drop drop = {
+		.what = &f->what,
+		.key = &s->key,
+		.time_ns = s->time_ns - f->live->start_ns,
+		.realtime_ns = s->time_ns + f->realtime_off,
+		.packet = view_of(s, bytes),
+		.ksyms = f->live->ksyms,
+	};
+
+	if (!describe_drop(f->live, &e, &f->what))
+		return;
+	if (f->what.row.noise == NOISE_BENIGN && !f->all)
+		return;
+	put_stack(&drop, stack, s->frames);
+	if (!f->payload)
+		drop.packet.len = packet_headers(&drop.packet);
+	f->each(f->arg, &drop);
+}
+
+int dropfeed_open(struct dropfeed **out, struct live *l, bool payload, bool all,
+		  dropfeed_each *each, void *arg, struct error *err)
+{
+	struct dropfeed *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	f->live = l;
+	f->payload = payload;
+	f->all = all;
+	f->each = each;
+	f->arg = arg;
+	rc = samples_open(&f->samples, watch_samples(l->watch), take, f, err);
+	if (rc) {
+		free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns)
+{
+	f->realtime_off = when_now() - ktime_now();
+	return samples_read(f->samples, budget_ns);
+}
+
+void dropfeed_close(struct dropfeed *f)
+{
+	if (!f)
+		return;
+	samples_close(f->samples);
+	free(f);
 }
