@@ -45,7 +45,7 @@ static struct json_object *stream_count(const struct experiment_streams *streams
 }
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const struct send_spec *spec, const struct result *res,
+				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams)
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);

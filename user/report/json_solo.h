@@ -4,13 +4,13 @@
 #define PKTLEDGER_REPORT_JSON_SOLO_H
 
 #include "report/json.h"
-#include "experiment/solo.h"
+#include "experiment/experiment.h"
 
 /* When, where, by which command. */
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env);
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const struct send_spec *spec, const struct result *res,
+				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams);
 struct json_object *json_send_end(const struct result *res);
 

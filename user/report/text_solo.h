@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "experiment/solo.h"
+#include "experiment/experiment.h"
 
 void text_send(FILE *out, const struct result *res);
 void text_recv(FILE *out, const struct recv_result *r);
