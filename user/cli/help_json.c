@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "diagnosis/findings_data.h"
 #include "ledger/countercheck.h"
 #include "drops/stages_text.h"

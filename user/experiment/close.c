@@ -177,13 +177,10 @@ static unsigned sending_ports(const struct site *s, const struct lab_port *port[
 void site_queues(const struct site *s, struct site_queues *q)
 {
 	const struct lab_port *port[2];
-	struct netdev_qdisc_stats st;
 
 	*q = (struct site_queues){.in_socket = s->in_socket};
-	for (unsigned i = 0, n = sending_ports(s, port); i < n; i++) {
-		if (!netdev_qdisc_stats(port[i]->ns, port[i]->ifindex, &st))
-			q->in_qdiscs += st.qlen;
-	}
+	for (unsigned i = 0, n = sending_ports(s, port); i < n; i++)
+		q->in_qdiscs += links_queued(port[i]->ns, port[i]->ifindex);
 	if (s->fragments && s->lab.rx.ns)
 		q->in_reassembly = reassembly_queues(s->lab.rx.ns);
 }

@@ -463,11 +463,12 @@ int site_read_counters(struct site *s, struct counters *c, struct error *err)
 	int rc;
 
 	if (sends(s))
-		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx};
+		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx, COUNTERS_RUN};
 	if (receives(s))
-		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx};
+		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx, COUNTERS_RUN};
 	if (middle)
-		scope[n++] = (struct counters_scope){middle, &lab->router_ns, between};
+		scope[n++] =
+			(struct counters_scope){middle, &lab->router_ns, between, COUNTERS_RUN};
 	rc = counters_read(c, scope, n);
 	if (rc)
 		return error_set(err, STATUS_FAILED, rc,

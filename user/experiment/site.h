@@ -16,7 +16,6 @@
 #include "experiment/tracer.h"
 #include "host/counters.h"
 #include "host/lab.h"
-#include "host/nic_watch.h"
 #include "ledger/ledger.h"
 #include "traffic/sink_prog.h"
 #include "traffic/xsk_prog.h"

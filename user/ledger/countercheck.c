@@ -176,11 +176,11 @@ static enum surely counter_surely(const struct counter_member *m, const struct s
 	return least(s, forced(m->force, f));
 }
 
+const char *const counter_scope_names[] = {"flow", "interface", "host"};
+
 const char *counter_scope_name(enum counter_scope scope)
 {
-	static const char *const names[] = {"flow", "interface", "host"};
-
-	return names[scope];
+	return counter_scope_names[scope];
 }
 
 const char *countercheck_silent(enum stage stage)

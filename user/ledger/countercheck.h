@@ -63,6 +63,7 @@ enum counter_scope {
 	COUNTER_HOST,	   /* all traffic of the host, or of a namespace that is not ours */
 };
 
+extern const char *const counter_scope_names[COUNTER_HOST + 1];
 const char *counter_scope_name(enum counter_scope scope); /* "flow", "interface", "host" */
 
 /* One counter that should know losses of `stage`. */

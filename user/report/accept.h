@@ -2,7 +2,7 @@
 #ifndef PKTLEDGER_REPORT_ACCEPT_H
 #define PKTLEDGER_REPORT_ACCEPT_H
 
-#include "monitor/expose.h"
+#include "monitor/metrics.h"
 
 /*
  * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none. Of

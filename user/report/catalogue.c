@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "ledger/countercheck.h"
 #include "drops/stages_data.h"
 #include "experiment/faults/fault.h"

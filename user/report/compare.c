@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/page.h"
 #include "report/trialset.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "report/compare.h"
 #include "report/rows.h"
 #include "drops/stagemap.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 
 static const struct {
 	const char *method, *text;

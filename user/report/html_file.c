@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/replace.h"
+#include "base/file.h"
 
 static int failed(const char *path, int rc, struct error *err)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/json.h"
 
 /* What HTML has no use for; blank, tab and LF are text. */
 static bool is_control(unsigned char c)

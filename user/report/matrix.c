@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_get.h"
-#include "base/json_put.h"
-#include "base/utf8.h"
+#include "base/json.h"
 
 #define CELL_WIDTH 22 /* columns of "100.00 % socket_filter" */
 

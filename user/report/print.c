@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/text.h"
 #include "report/text_solo.h"
 #include "report/print_parts.h"
@@ -16,6 +16,8 @@ struct page print_page(const struct print_view *v, uint64_t most)
 {
 	struct page p = page_open(v->out, v->colour, most);
 
+	if (v->html)
+		return page_open_html(v->html);
 	p.width = v->width;
 	return p;
 }
