@@ -197,13 +197,10 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
 	const struct fates *f = site_fates(r->local);
 	struct peer_fold fold = {};
-	bool told;
 
 	memcpy(fold.upto, upto, f->streams * sizeof(*upto));
-	told = !peer_fold(r->peer, &fold, &r->teller, err);
+	peer_fold(r->peer, &fold, &r->teller, err);
 	add_causes(r);
-	for (unsigned t = 0; told && t < f->streams; t++)
-		join_wire(&r->join, (uint16_t)t, f->base + upto[t]);
 }
 
 static void add_losses(const struct result *end, struct result *res)

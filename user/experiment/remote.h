@@ -52,7 +52,7 @@ void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
 
 /*
  * Before numbers below `upto` (from 0) are folded here: the other site folds its own and tells of
- * them. If it has told all that it knows of them, the wire is given what is its.
+ * them, and each is decided by what both know.
  */
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
 
