@@ -70,6 +70,11 @@ static const struct record_field stage_lists[] = {
 	{0},
 };
 
+void json_read_cause(const struct json_object *from, struct result_cause *c)
+{
+	record_read(from, cause_rows, c);
+}
+
 static struct json_object *stage_object(const struct result *res, enum stage stage)
 {
 	const struct stage_sums of = {stage, res->stage[stage]};
