@@ -84,6 +84,42 @@ static void name_bridge(struct site *s)
 	ledger_add(&s->ledger, &in_bridge);
 }
 
+/* A copy of the last of such causes, for what had not come whole. */
+static void name_given_up(struct site *s)
+{
+	struct ledger_cause given_up = {};
+
+	for (int i = 0; i < s->ledger.n; i++) {
+		const struct ledger_cause *c = &s->ledger.cause[i];
+		bool expired = !strcmp(c->named.reason, "FRAG_REASM_TIMEOUT") ||
+			       strstr(c->named.location, "expire");
+
+		s->gives_up[c->raw.index] = c->verdict.stage == STAGE_IP_FRAG && expired;
+		if (s->gives_up[c->raw.index])
+			given_up = *c;
+	}
+	if (!given_up.raw.index)
+		return;
+	given_up.raw.index = TRACE_CAUSE_GIVEN_UP;
+	given_up.raw.count = (struct trace_count){}; /* its events are those of the other */
+	given_up.named.given_up = true;
+	ledger_add(&s->ledger, &given_up);
+}
+
+void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
+{
+	struct fates *f = site_fates(s);
+
+	if (!s->fragments || !s->lone || !s->receiver)
+		return;
+	for (uint64_t number = f->tail[slot]; number < upto; number++) {
+		size_t i = fates_index(f, (uint16_t)slot, number);
+
+		if (s->gives_up[f->cause[i]] && (f->seen[i] & SEEN_MASK) < SEEN_RX_DEVICE)
+			f->cause[i] = TRACE_CAUSE_GIVEN_UP;
+	}
+}
+
 int site_name(struct site *s)
 {
 	struct ledger_place places[4];
@@ -92,6 +128,8 @@ int site_name(struct site *s)
 
 	if (!rc && has_bridge(s))
 		name_bridge(s);
+	if (!rc && s->fragments && s->lone)
+		name_given_up(s);
 	for (int i = 0; !rc && s->lone && i < s->ledger.n; i++) {
 		const struct ledger_cause *c = &s->ledger.cause[i];
 
@@ -346,6 +384,8 @@ void site_prepare(struct site *s, const uint64_t *upto)
 	const struct fates *f = site_fates(s);
 
 	site_name(s);
+	for (unsigned t = 0; t < f->streams; t++)
+		site_note_given_up(s, t, f->base + upto[t]);
 	if (!is_sender_alone(s) || !(s->spec->paired || s->spec->ledger))
 		return;
 	for (unsigned t = 0; t < f->streams; t++)

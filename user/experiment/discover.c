@@ -62,6 +62,8 @@ static void fold(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	struct ledger *l = &d->site->ledger;
 
 	if (d->tells)
+		site_note_given_up(d->site, i, upto);
+	if (d->tells)
 		fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
 	else
 		sink_streams_empty(t, i, from, upto);

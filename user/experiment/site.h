@@ -36,6 +36,7 @@ struct site {
 	struct error untraced; /* why not, if it is not traced */
 	struct fates plain;    /* without a tracer: plain memory */
 	struct ledger ledger;
+	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
 	struct xsk_prog *xsk_prog;
 	struct sink_prog *sink_prog;
 	const struct lab_port *gro; /* where GRO was switched on to give it NAPI; NULL: nowhere */
@@ -131,6 +132,13 @@ bool site_is_here(const struct site *s, const struct ledger_cause *c);
 
 /* Ends seen so far by stage. */
 void site_stages(struct site *s, struct trace_count stage[STAGE_COUNT]);
+
+/*
+ * Of numbers below `upto`, as in the stamp, that are to be folded at a lone receiver: datagrams
+ * that reassembly gave up and that had not come whole get a cause of their own. What they lacked
+ * was lost before it came here.
+ */
+void site_note_given_up(struct site *s, unsigned slot, uint64_t upto);
 
 /* Before numbers below `upto` (from 0, one a stream) are folded: what is known of them is final. */
 void site_prepare(struct site *s, const uint64_t *upto);

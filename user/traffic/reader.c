@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/watch.h"
 
 int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 {
@@ -24,16 +25,35 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	return *pause_ns && *read_ns ? 0 : -EINVAL;
 }
 
+/* A pipe that nobody reads yet is waited for. Descriptor, or -errno; -EINTR: a signal came. */
+static int open_for_writing(const char *path)
+{
+	for (;;) {
+		int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+
+		if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) < 0) {
+			close(fd);
+			return -errno;
+		}
+		if (fd >= 0)
+			return fd;
+		if (errno != ENXIO)
+			return -errno;
+		if (watch_tick())
+			return -EINTR;
+	}
+}
+
 int reader_open_log(const struct reader *r, int *fd, struct error *err)
 {
 	*fd = -1;
 	if (!r->log)
 		return 0;
-	*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	*fd = open_for_writing(r->log);
 	if (*fd >= 0)
 		return 0;
-	return error_set(err, STATUS_FAILED, -errno, NULL, "cannot write to '%s': %s", r->log,
-			 strerror(errno));
+	return error_set(err, STATUS_FAILED, *fd, NULL, "cannot write to '%s': %s", r->log,
+			 strerror(-*fd));
 }
 
 void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/watch.h"
 #include "traffic/tuning.h"
 
 void gate_report(struct gate *g)
@@ -122,9 +123,14 @@ int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error
 
 void worker_join(struct worker *w)
 {
-	if (w->started)
-		pthread_join(w->thread, NULL);
-	w->started = false;
+	struct timespec until;
+
+	while (w->started) { /* it may hang in a write to a pipe: a second signal is to kill */
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		w->started = pthread_timedjoin_np(w->thread, NULL, &until) == ETIMEDOUT;
+		watch_look();
+	}
 }
 
 const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
