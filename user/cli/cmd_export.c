@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/when.h"
 #include "cli/commands.h"
 #include "report/http.h"
 #include "monitor/metrics.h"

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "host/counters.h"
-#include "host/counters.h"
 #include "diagnosis/facts_group.h"
 
 void reading_sock_free(void *object)

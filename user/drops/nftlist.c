@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "base/list.h"
 
 #define JUMPS_DEEP 16	      /* NFT_JUMP_STACK_SIZE */

@@ -11,15 +11,13 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/ktime.h"
+#include "host/bpfmaps.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "base/when.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
 #include "drops/samples.h"
 #include "filter_abi.h"
-#include "host/bpfmaps.h"
 #include "host/nl.h"
 #include "monitor/describe.h"
 

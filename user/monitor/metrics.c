@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/list.h"
-#include "base/replace.h"
-#include "base/utf8.h"
 
 #define FILE_MODE 0644 /* node_exporter is another user */
 
