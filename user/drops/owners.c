@@ -937,19 +937,6 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 	return ports_find(o->ports, key, clock_now(), out);
 }
 
-int owners_process(struct owners *o, pid_t pid, struct owner *out)
-{
-	struct proc_stat st;
-
-	memset(out, 0, sizeof(*out));
-	if (proc_stat(o->root, pid, 0, &st))
-		return -ESRCH;
-	out->pid = pid;
-	memcpy(out->process, st.name, sizeof(out->process));
-	put_place(o, &o->processes, (uint64_t)pid, st.start, out);
-	return 0;
-}
-
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 {
 	int ignored;

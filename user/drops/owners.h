@@ -85,9 +85,6 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 /* As owners_socket() without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
 
-/* The one of this process: name, cgroup and container. 0 or -ESRCH. */
-int owners_process(struct owners *o, pid_t pid, struct owner *out);
-
 /*
  * The name of a namespace: as `ip netns` has it, "host" for the one of PID 1, else the pod, else
  * the container, else "process[pid]" of its first process, else its number. Names that a CNI has
