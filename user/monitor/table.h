@@ -67,6 +67,7 @@ struct live_row {
 	uint64_t cookie;  /* of the socket; of several one that lost more than half, if one did;
 			     0: none */
 	uint64_t votes;	  /* private: of table_add(), for the cookie */
+	char *texts;	  /* private: where those of a table's row are */
 	uint32_t netns;	  /* inode number of the namespace; 0: unknown, or several */
 	struct live_counts counts;
 };
