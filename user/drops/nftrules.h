@@ -71,6 +71,9 @@ void nftrules_result_free(struct nft_result *r);
 
 void nftrules_close(struct nftrules *n);
 
+/* The hook that nft, or netfilter_hook_name(), calls so; HOOK_NONE: none. */
+enum netfilter_hook nft_hook(const char *name);
+
 /*
  * What `nft -j list ruleset` says (libnftables-json(5)), as far as it drops packets: pure, text in,
  * lists out. For nftrules.c and tests.

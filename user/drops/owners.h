@@ -77,7 +77,7 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		  struct owner *out);
 
 /*
- * The UDP socket that packets to an address come to, where the kernel has not told it. 0, -ENOENT
+ * The UDP socket that packets to an address come to, where the kernel has not shown it. 0, -ENOENT
  * or -EAGAIN as ports_find(); owners_tick() looks it up.
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);

@@ -36,8 +36,8 @@ struct session_result {
 };
 
 /*
- * Runs to the end. SIGINT, SIGTERM and SIGHUP end it with the books closed; a second one kills.
- * A command gets them first, and its end is waited for.
+ * Runs to the end. SIGINT, SIGTERM and SIGHUP end it with all that was counted shown; a second one
+ * kills. A command gets them first, and its end is waited for.
  */
 int session_run(const struct session_spec *spec, struct session_result *res, struct error *err);
 
@@ -108,7 +108,7 @@ int child_fd(const struct child *c);
 bool child_poll(struct child *c);
 
 /*
- * A signal that has reached us, as sigtimedwait() or signalfd (ssi_code) tell it: the first one is
+ * A signal that has reached us, as sigtimedwait() or signalfd (ssi_code) have it: the first one is
  * passed on, any more are not. One that the terminal sent (SI_KERNEL) has reached the command too.
  * One from elsewhere may have been sent to the whole group: it is passed on after 200 ms, by
  * child_poll(), unless the command has ended by then.
