@@ -477,16 +477,22 @@ static int lock_labs(struct error *err)
 	return fd;
 }
 
+#define UNFINISHED "unfinished\n" /* in the file of a lab until lab_finish() */
+
+/* In place of the one that is there, if there is one. */
 static int write_mark(const struct mark *m)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], next[PATH_MAX];
 	int ret = 0;
 	FILE *f;
 
 	mark_path(path, m->info.name);
-	f = fopen(path, "wxe");
+	snprintf(next, sizeof(next), LAB_DIR "/.%s", m->info.name); /* not the name of a lab */
+	f = fopen(next, "we");
 	if (!f)
 		return -errno;
+	if (!m->info.finished)
+		fputs(UNFINISHED, f);
 	fprintf(f, "topology %s\nqueues %u\nmtu %u\n", lab_topologies[m->info.topology].name,
 		m->info.queues, m->info.mtu);
 	for (unsigned i = 0; i < roles(m->info.topology); i++)
@@ -494,8 +500,10 @@ static int write_mark(const struct mark *m)
 	if (fflush(f))
 		ret = -errno;
 	fclose(f);
+	if (!ret && rename(next, path))
+		ret = -errno;
 	if (ret)
-		unlink(path);
+		unlink(next);
 	return ret;
 }
 
@@ -506,12 +514,15 @@ static int read_mark(const char *name, struct mark *m)
 	FILE *f;
 
 	memset(m, 0, sizeof(*m));
+	m->info.finished = true;
 	snprintf(m->info.name, sizeof(m->info.name), "%s", name);
 	mark_path(path, name);
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
+		if (!strcmp(line, UNFINISHED))
+			m->info.finished = false;
 		if (sscanf(line, "topology %15s", word) == 1)
 			m->info.topology = lab_topology_named(word);
 		sscanf(line, "queues %u", &m->info.queues);
@@ -674,6 +685,25 @@ static int find_mark(const char *name, struct mark *m, struct error *err)
 	return 0;
 }
 
+int lab_finish(const struct lab *lab, struct error *err)
+{
+	int lock = lock_labs(err), ret;
+	struct mark m;
+
+	if (lock < 0)
+		return lock;
+	ret = find_mark(lab->name, &m, err);
+	m.info.finished = true;
+	if (!ret) {
+		ret = write_mark(&m);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL, "cannot note that '%s' is up: %s",
+				  lab->name, strerror(-ret));
+	}
+	close(lock);
+	return ret;
+}
+
 int lab_remove(const char *name, struct error *err)
 {
 	struct mark m;
@@ -718,6 +748,11 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 		return error_set(err, STATUS_FAILED, -ENXIO,
 				 "remove it and make it anew: pktledger lab down",
 				 "a namespace of the lab '%s' is gone", name);
+	if (!m.info.finished)
+		return error_set(err, STATUS_FAILED, -ENXIO,
+				 "remove it and make it anew: pktledger lab down",
+				 "the lab '%s' is not finished: lab up was ended, or is at it",
+				 name);
 	plan(lab, m.info.topology);
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++) {
@@ -751,7 +786,7 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 	while (!ret && (entry = readdir(dir))) {
 		if (check_name(entry->d_name, NULL) || read_mark(entry->d_name, &m))
 			continue; /* not ours, or removed since */
-		m.info.whole = is_whole(&m);
+		m.info.whole = is_whole(&m) && m.info.finished;
 		ret = cb(arg, &m.info);
 	}
 	closedir(dir);
