@@ -624,11 +624,6 @@ static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
 	return nl_request(ns, nlh);
 }
 
-int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
-{
-	return set_at(ns, ifindex, TC_H_ROOT, q, 0);
-}
-
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
 {
 	return set_at(ns, ifindex, TC_H_ROOT, q, NLM_F_CREATE | NLM_F_REPLACE);
@@ -703,13 +698,6 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 	int ret = netdev_qdisc_root(ns, ifindex, &root);
 
 	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q, NLM_F_CREATE | NLM_F_REPLACE);
-}
-
-int netdev_qdisc_del(const struct netns *ns, unsigned ifindex)
-{
-	char buf[NL_REQUEST_SIZE];
-
-	return nl_request(ns, root_qdisc(buf, RTM_DELQDISC, 0, ifindex));
 }
 
 /* ---- IPsec policies ---- */

@@ -121,9 +121,6 @@ struct netdev_qdisc {
 /* The root qdisc. -ENOENT: there is none, as while the device was never up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
-/* Gives the root qdisc of this kind and handle another limit; all else of it stays. */
-int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
-
 /* Puts one in place of the root qdisc; its handle must not be in use. */
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
 
@@ -132,9 +129,6 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 
 /* Whether qdiscs of this kind have a limit that is understood here. */
 bool netdev_qdisc_limited(const char *kind);
-
-/* The kernel's own choice comes in its place. */
-int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
 
 /*
  * `ethtool -S`, appended to `s` with the names that the driver gives, and the driver's own name

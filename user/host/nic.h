@@ -5,6 +5,10 @@
  * three places at once. The table (nic_data.c) says for each driver which counter is the owner of
  * a loss, which only repeat it, and which count no packets at all.
  *
+ * To add a NIC: one entry of nic_drivers[] in nic_data.c, with its rows in it, and a recorded
+ * `ethtool -S` below tests/fixtures/nic with what it means in tests/unit/drops/test_nic.c. Rows
+ * that all drivers share (nic_common_rows) need not be said again.
+ *
  * A counter is known by its name, wherever it was read:
  *
  *   rx_queue_0_drops        ethtool -S, blanks at its ends cut
