@@ -97,8 +97,8 @@ struct nic_driver {
 
 extern const struct nic_driver nic_drivers[];
 extern const unsigned nic_driver_count;
-extern const struct nic_row nic_common_rows[];	/* of every driver, behind its own */
-extern const struct nic_row nic_unknown_rows[]; /* of drivers that the table does not have */
+extern const struct nic_row *const nic_common_rows;  /* of every driver, behind its own */
+extern const struct nic_row *const nic_unknown_rows; /* of drivers that the table does not have */
 
 /* NULL: not in the table. */
 const struct nic_driver *nic_driver_find(const char *driver);

@@ -528,58 +528,35 @@ const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);
 
 #define TRAFFIC(counter_, cause_, ...) ROW(counter_, TRAFFIC, NONE, cause_, "passed", ##__VA_ARGS__)
 
-const struct nic_row nic_common_rows[] = {
-	TRAFFIC("rx_queue_#_packets", RX_PACKETS),
-	TRAFFIC("rx_queue_#_bytes", RX_BYTES),
-	TRAFFIC("tx_queue_#_packets", TX_PACKETS),
-	TRAFFIC("tx_queue_#_bytes", TX_BYTES),
+const struct nic_row *const nic_common_rows = ROWS(
+	TRAFFIC("rx_queue_#_packets", RX_PACKETS), TRAFFIC("rx_queue_#_bytes", RX_BYTES),
+	TRAFFIC("tx_queue_#_packets", TX_PACKETS), TRAFFIC("tx_queue_#_bytes", TX_BYTES),
 	TRAFFIC("rx_queue_#_xdp_packets", RX_PACKETS, .repeats = "rx_queue_#_packets"), /* veth */
 	TRAFFIC("rx_queue_#_xdp_bytes", RX_BYTES, .repeats = "rx_queue_#_bytes"),
-	TRAFFIC("rx#_packets", RX_PACKETS),
-	TRAFFIC("rx#_bytes", RX_BYTES),
-	TRAFFIC("tx#_packets", TX_PACKETS),
-	TRAFFIC("tx#_bytes", TX_BYTES),
-	TRAFFIC("rx-#.packets", RX_PACKETS),
-	TRAFFIC("rx-#.bytes", RX_BYTES),
-	TRAFFIC("tx-#.packets", TX_PACKETS),
-	TRAFFIC("tx-#.bytes", TX_BYTES),
-	TRAFFIC("rx-#.rx_packets", RX_PACKETS),
-	TRAFFIC("rx-#.rx_bytes", RX_BYTES),
-	TRAFFIC("tx-#.tx_packets", TX_PACKETS),
-	TRAFFIC("tx-#.tx_bytes", TX_BYTES),
-	TRAFFIC("[#]: rx_ucast_packets", RX_PACKETS),
-	TRAFFIC("[#]: rx_mcast_packets", RX_PACKETS),
-	TRAFFIC("[#]: rx_bcast_packets", RX_PACKETS),
-	TRAFFIC("[#]: rx_ucast_bytes", RX_BYTES),
-	TRAFFIC("[#]: rx_mcast_bytes", RX_BYTES),
-	TRAFFIC("[#]: rx_bcast_bytes", RX_BYTES),
-	TRAFFIC("[#]: tx_ucast_packets", TX_PACKETS),
-	TRAFFIC("[#]: tx_mcast_packets", TX_PACKETS),
-	TRAFFIC("[#]: tx_bcast_packets", TX_PACKETS),
-	TRAFFIC("[#]: tx_ucast_bytes", TX_BYTES),
-	TRAFFIC("[#]: tx_mcast_bytes", TX_BYTES),
-	TRAFFIC("[#]: tx_bcast_bytes", TX_BYTES),
+	TRAFFIC("rx#_packets", RX_PACKETS), TRAFFIC("rx#_bytes", RX_BYTES),
+	TRAFFIC("tx#_packets", TX_PACKETS), TRAFFIC("tx#_bytes", TX_BYTES),
+	TRAFFIC("rx-#.packets", RX_PACKETS), TRAFFIC("rx-#.bytes", RX_BYTES),
+	TRAFFIC("tx-#.packets", TX_PACKETS), TRAFFIC("tx-#.bytes", TX_BYTES),
+	TRAFFIC("rx-#.rx_packets", RX_PACKETS), TRAFFIC("rx-#.rx_bytes", RX_BYTES),
+	TRAFFIC("tx-#.tx_packets", TX_PACKETS), TRAFFIC("tx-#.tx_bytes", TX_BYTES),
+	TRAFFIC("[#]: rx_ucast_packets", RX_PACKETS), TRAFFIC("[#]: rx_mcast_packets", RX_PACKETS),
+	TRAFFIC("[#]: rx_bcast_packets", RX_PACKETS), TRAFFIC("[#]: rx_ucast_bytes", RX_BYTES),
+	TRAFFIC("[#]: rx_mcast_bytes", RX_BYTES), TRAFFIC("[#]: rx_bcast_bytes", RX_BYTES),
+	TRAFFIC("[#]: tx_ucast_packets", TX_PACKETS), TRAFFIC("[#]: tx_mcast_packets", TX_PACKETS),
+	TRAFFIC("[#]: tx_bcast_packets", TX_PACKETS), TRAFFIC("[#]: tx_ucast_bytes", TX_BYTES),
+	TRAFFIC("[#]: tx_mcast_bytes", TX_BYTES), TRAFFIC("[#]: tx_bcast_bytes", TX_BYTES),
 	TRAFFIC("queue_#_rx_cnt", RX_PACKETS), /* ena */
-	TRAFFIC("queue_#_rx_bytes", RX_BYTES),
-	TRAFFIC("queue_#_tx_cnt", TX_PACKETS),
+	TRAFFIC("queue_#_rx_bytes", RX_BYTES), TRAFFIC("queue_#_tx_cnt", TX_PACKETS),
 	TRAFFIC("queue_#_tx_bytes", TX_BYTES),
 	TRAFFIC("rx_bytes[#]", RX_BYTES), /* gve tells descriptors, not packets */
-	TRAFFIC("tx_bytes[#]", TX_BYTES),
-	TRAFFIC("ucast pkts rx", RX_PACKETS), /* vmxnet3 */
-	TRAFFIC("mcast pkts rx", RX_PACKETS),
-	TRAFFIC("bcast pkts rx", RX_PACKETS),
-	TRAFFIC("ucast bytes rx", RX_BYTES),
-	TRAFFIC("mcast bytes rx", RX_BYTES),
-	TRAFFIC("bcast bytes rx", RX_BYTES),
-	TRAFFIC("ucast pkts tx", TX_PACKETS),
-	TRAFFIC("mcast pkts tx", TX_PACKETS),
-	TRAFFIC("bcast pkts tx", TX_PACKETS),
-	TRAFFIC("ucast bytes tx", TX_BYTES),
-	TRAFFIC("mcast bytes tx", TX_BYTES),
-	TRAFFIC("bcast bytes tx", TX_BYTES),
-	TRAFFIC("rxq#: rx_pkts", RX_PACKETS), /* be2net */
-	TRAFFIC("rxq#: rx_bytes", RX_BYTES),
-	TRAFFIC("txq#: tx_pkts", TX_PACKETS),
+	TRAFFIC("tx_bytes[#]", TX_BYTES), TRAFFIC("ucast pkts rx", RX_PACKETS), /* vmxnet3 */
+	TRAFFIC("mcast pkts rx", RX_PACKETS), TRAFFIC("bcast pkts rx", RX_PACKETS),
+	TRAFFIC("ucast bytes rx", RX_BYTES), TRAFFIC("mcast bytes rx", RX_BYTES),
+	TRAFFIC("bcast bytes rx", RX_BYTES), TRAFFIC("ucast pkts tx", TX_PACKETS),
+	TRAFFIC("mcast pkts tx", TX_PACKETS), TRAFFIC("bcast pkts tx", TX_PACKETS),
+	TRAFFIC("ucast bytes tx", TX_BYTES), TRAFFIC("mcast bytes tx", TX_BYTES),
+	TRAFFIC("bcast bytes tx", TX_BYTES), TRAFFIC("rxq#: rx_pkts", RX_PACKETS), /* be2net */
+	TRAFFIC("rxq#: rx_bytes", RX_BYTES), TRAFFIC("txq#: tx_pkts", TX_PACKETS),
 	TRAFFIC("txq#: tx_bytes", TX_BYTES),
 	TRAFFIC("qstat:rx-#-packets", RX_PACKETS, .repeats = QUEUE_RX),
 	TRAFFIC("qstat:rx-#-bytes", RX_BYTES, .repeats = QUEUE_RX "|rx_bytes[#]"),
@@ -621,23 +598,18 @@ const struct nic_row nic_common_rows[] = {
 	    .events = NIC_EV_ALL),
 	ROW("link:tx_carrier_errors", LOSS, TX_DEVICE, SEND, "the link was lost while sending"),
 	ROW("link:tx_fifo_errors", BOUND, TX_DEVICE, SEND, "the device ran out of data or room"),
-	SPOILT("link:rx_crc_errors"),
-	SPOILT("link:rx_length_errors"),
-	SPOILT("link:rx_frame_errors"),
-	{.counter = NULL},
-};
+	SPOILT("link:rx_crc_errors"), SPOILT("link:rx_length_errors"),
+	SPOILT("link:rx_frame_errors"));
 
 /*
  * Of a driver that nobody has read: what the three fields are meant to say
  * (Documentation/networking/statistics.rst), though drivers often put one loss in several.
  */
-const struct nic_row nic_unknown_rows[] = {
+const struct nic_row *const nic_unknown_rows = ROWS(
 	ROW("link:rx_missed_errors", LOSS, NIC_RING, RING, "the device had no room",
 	    .largest = true),
 	ROW("link:rx_fifo_errors", LOSS, NIC_RING, RING, "the device had no room", .largest = true),
 	ROW("link:rx_over_errors", LOSS, NIC_RING, RING, "the device had no room", .largest = true),
 	ROW("link:rx_dropped", BOUND, NIC_RING, OTHER,
 	    "the device had no room, or the driver no memory", .events = NIC_EV_KFREE,
-	    .places = STACK_PLACES),
-	{.counter = NULL},
-};
+	    .places = STACK_PLACES));
