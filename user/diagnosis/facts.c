@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "diagnosis/facts_holder.h"
+#include "diagnosis/facts_owner.h"
 #include "diagnosis/facts_queue.h"
 #include "diagnosis/facts_reads.h"
 #include "host/nl.h"
@@ -33,8 +33,9 @@ struct moment {
 struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
-	struct netns host; /* NETNS_NONE: the thread's */
-	int root;	   /* proc_root() */
+	struct netns host;     /* NETNS_NONE: the thread's */
+	int root;	       /* proc_root() */
+	struct owners *owners; /* NULL: not known */
 	struct facts_watch *watch;
 	struct facts_reads *reads; /* NULL: not here */
 	struct moment before, after;
@@ -132,7 +133,7 @@ static int take_moment(struct reader *r, struct moment *m)
 
 static void name_owners(struct reader *r, struct facts_socks *socks)
 {
-	if (facts_holders_find(socks, r->spec->pid) == -EACCES)
+	if (facts_holders_find(r->owners, socks, r->spec->pid) == -EACCES)
 		unread(r->f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
 }
 
@@ -267,7 +268,7 @@ static int read_once(struct reader *r)
 		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
 	if (!f->stack.max_backlog)
 		unread(f, "settings of the host", "not shown in this network namespace");
-	unread_if(f, facts_taps_read(r->spec->ns, &f->taps), "owners of packet sockets");
+	unread_if(f, facts_taps_read(r->spec->ns, r->owners, &f->taps), "owners of packet sockets");
 	facts_self_read(r->spec->ns, &f->self);
 	return ret;
 }
@@ -299,7 +300,7 @@ static int read_all(struct reader *r)
 
 	if (ret)
 		return ret;
-	unread_if(r->f, facts_watch_open(&r->watch, r->spec->ns, r->spec->port),
+	unread_if(r->f, facts_watch_open(&r->watch, r->owners, r->spec->ns, r->spec->port),
 		  "readers of sockets");
 	unread_if(r->f, facts_reads_open(&r->reads), "how often sockets are read");
 	ret = take_moment(r, &r->before);
@@ -326,6 +327,7 @@ static void free_moment(struct moment *m)
 int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err)
 {
 	struct reader *r = calloc(1, sizeof(*r));
+	struct error ignored = {};
 	int ret;
 
 	memset(facts, 0, sizeof(*facts));
@@ -335,6 +337,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	open_host(r);
+	owners_open(&r->owners, NULL, &ignored);
 	ret = list_links(r, err);
 	if (!ret) {
 		ret = read_all(r);
@@ -346,6 +349,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	free_moment(&r->after);
 	facts_watch_close(r->watch);
 	facts_reads_close(r->reads);
+	owners_close(r->owners);
 	netns_close(&r->host);
 	if (r->root >= 0)
 		close(r->root);

@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
-#include "base/when.h"
 #include "host/caps.h"
 
 #define WAIT_MS	 10000 /* for another's lock */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/hist.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "report/endflows.h"
 #include "report/endindex.h"
 #include "report/packetfilter.h"

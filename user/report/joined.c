@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
-#include "report/json.h"
+#include "base/json.h"
+#include "report/document.h"
 #include "report/joinpart.h"
 
 bool joined_wanted(const struct ledgers *l)
