@@ -136,42 +136,38 @@ static int running(const struct lab_port *port)
 	return ret ? ret : (dev.flags & IFF_RUNNING) != 0;
 }
 
-/* Any address of the device still tentative. Line: address ifindex prefix scope flags name. */
-static int tentative(const char *ifname)
+/* Whether a line of a file below /proc/net about the device has one of these flags. */
+static int has_flags(const char *path, const char *ifname, unsigned mask)
 {
-	FILE *f = fopen("/proc/thread-self/net/if_inet6", "re");
+	bool addresses = strstr(path, "if_inet6");
 	char line[256], name[IFNAMSIZ];
+	FILE *f = fopen(path, "re");
 	bool found = false;
 	unsigned flags;
 
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name) == 2 &&
-		    !strcmp(name, ifname) && flags & ADDR_TENTATIVE)
-			found = true;
+		/* address ifindex prefix scope flags name; ifindex name group users flags timer */
+		int n = addresses ? sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name)
+				  : sscanf(line, "%*s %15s %*s %*s %x", name, &flags);
+
+		found |= n == 2 && !strcmp(name, ifname) && flags & mask;
 	}
 	fclose(f);
 	return found;
 }
 
-/* Any MLDv1 report of the device to come. Line: ifindex name group users flags timer. */
+/* Any address of the device still tentative. */
+static int tentative(const char *ifname)
+{
+	return has_flags("/proc/thread-self/net/if_inet6", ifname, ADDR_TENTATIVE);
+}
+
+/* Any MLDv1 report of the device to come. */
 static int reporting(const char *ifname)
 {
-	FILE *f = fopen("/proc/thread-self/net/igmp6", "re");
-	char line[256], name[IFNAMSIZ];
-	bool found = false;
-	unsigned flags;
-
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*s %15s %*s %*s %x", name, &flags) == 2 &&
-		    !strcmp(name, ifname) && flags & MLD_TIMER)
-			found = true;
-	}
-	fclose(f);
-	return found;
+	return has_flags("/proc/thread-self/net/igmp6", ifname, MLD_TIMER);
 }
 
 static int quiet(const struct lab_port *port)
@@ -346,16 +342,20 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 	return set_up_link(a, b, mtu, err);
 }
 
+static int not_added(const struct lab_port *p, const char *what, int ret, struct error *err)
+{
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot add %s to %s: %s", what,
+			       p->ifname, strerror(-ret))
+		   : 0;
+}
+
 static int add_addresses(const struct lab_port *p, struct error *err)
 {
 	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_addr(p->ns, p->ifindex, AF_INET6, &p->ip6, 64);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add an address to %s: %s",
-				 p->ifname, strerror(-ret));
-	return 0;
+	return not_added(p, "an address", ret, err);
 }
 
 static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
@@ -364,10 +364,7 @@ static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, 
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add a neighbour to %s: %s",
-				 p->ifname, strerror(-ret));
-	return 0;
+	return not_added(p, "a neighbour", ret, err);
 }
 
 /* From `p` to the network of `far`, by way of `router`. */
@@ -381,10 +378,7 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
 	memset(&net6.s6_addr[8], 0, 8);
 	if (!ret && has_ip6(p))
 		ret = netdev_add_route(p->ns, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add a route to %s: %s",
-				 p->ifname, strerror(-ret));
-	return 0;
+	return not_added(p, "a route", ret, err);
 }
 
 /*

@@ -149,6 +149,10 @@ int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
  */
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
 
+/* The RSS indirection table, to be freed. -EOPNOTSUPP: it has none. */
+struct ethtool_rxfh_indir;
+int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
+
 /* How a device is set up. Each part that is not `known` is all zero: the driver does not tell. */
 struct netdev_settings {
 	struct {
