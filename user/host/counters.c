@@ -216,7 +216,7 @@ static int add_names(struct counters *c, const struct counters_device *d)
 /* What comes in one answer for all devices of a namespace. */
 struct dumps {
 	struct link_qdisc *qdiscs;
-	struct qstats *qstats;
+	struct qstat *qstats;
 	int qdiscs_n, qstats_n;
 };
 
@@ -257,7 +257,7 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 		err = sample_link(&d->nic, &link->stats);
 	for (int i = 0; i < all->qstats_n && !err; i++) {
 		if (all->qstats[i].ifindex == link->ifindex)
-			err = qstats_sample(&d->nic, &all->qstats[i]);
+			err = nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
 	}
 	return !err && what & COUNTERS_NAMES ? add_names(c, d) : err;
 }
@@ -282,7 +282,7 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	/* nothing to read here is no failure of what is measured */
 	all.qdiscs_n = links_read_qdiscs(NULL, &all.qdiscs);
 	if (what & COUNTERS_QUEUES)
-		all.qstats_n = qstats_read(NULL, true, &all.qstats);
+		all.qstats_n = qstats_read(NULL, &all.qstats);
 	if (what & COUNTERS_ALL)
 		err = read_links(c, s, what, 0, &all);
 	for (const char *const *i = s->ifnames; !(what & COUNTERS_ALL) && *i && !err; i++) {

@@ -107,10 +107,11 @@ void *nl_rows_add(struct nl_rows *r)
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct nl_rows *r)
 {
+	unsigned before = r->n;
 	int ret;
 
 	do {
-		r->n = 0;
+		r->n = before;
 		ret = nl_query_bus(ns, protocol, nlh, cb, r);
 	} while (ret == -EINTR);
 	if (r->no_memory)

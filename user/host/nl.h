@@ -49,8 +49,9 @@ struct nl_rows {
 void *nl_rows_add(struct nl_rows *r);
 
 /*
- * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, again if the tables changed
- * meanwhile. Returns how many rows there are, or -errno; no rows are left then.
+ * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, behind the rows that are there;
+ * again if the tables changed meanwhile. Returns how many rows there are, or -errno; none are left
+ * then.
  */
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct nl_rows *r);
