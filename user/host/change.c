@@ -91,7 +91,7 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	case -ENOENT:
 		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
 	case -EOPNOTSUPP:
-		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not tell: %s",
+		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
 				 title);
 	case -EDOM:
 		return error_set(err, STATUS_UNABLE, code, "change it by hand",

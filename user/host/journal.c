@@ -660,7 +660,7 @@ int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), 
 		ret = repair(&e, cb, arg);
 		if (ret < 0)
 			error_set(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
-				  "cannot restore what %s tells: %s", e.path, strerror(-ret));
+				  "cannot restore what %s says: %s", e.path, strerror(-ret));
 		else
 			settled += ret;
 		entry_close(&e);

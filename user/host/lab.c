@@ -208,11 +208,11 @@ static int wait_until(condition is, const struct lab_port *port, const char *wha
 	if (!ret)
 		return error_set(err, STATUS_FAILED, -ETIMEDOUT, NULL, "%s %s for %d s",
 				 port->ifname, what, READY_MS / 1000);
-	return error_set(err, STATUS_FAILED, ret, NULL, "cannot tell the state of %s: %s",
+	return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the state of %s: %s",
 			 port->ifname, strerror(-ret));
 }
 
-/* The kernel has told everybody of the carrier (linkwatch), which makes IPv6 report once more. */
+/* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
 static int told_up(const struct lab_port *port)
 {
 	char path[64], state[16];

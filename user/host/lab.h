@@ -152,7 +152,7 @@ int lab_taps_open(struct lab_taps **taps, const struct lab_port *a, const struct
 		  struct error *err);
 
 /*
- * Gives both their carrier. Of devices that are up, so that the kernel tells of it at once, not
+ * Gives both their carrier. Of devices that are up, so that the kernel announces it at once, not
  * up to a second later (linkwatch_urgent_event()). 0 or -errno.
  */
 int lab_taps_connect(struct lab_taps *taps);

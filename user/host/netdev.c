@@ -482,7 +482,7 @@ static int find_route(const struct netns *ns, int family, const void *addr, stru
 	mnl_attr_put(nlh, RTA_DST, addr_len(family), addr);
 	memset(r, 0, sizeof(*r));
 	r->family = family;
-	memcpy(r->hop, addr, addr_len(family)); /* on the link, unless a gateway is told */
+	memcpy(r->hop, addr, addr_len(family)); /* on the link, unless there is a gateway */
 	return nl_query(ns, nlh, on_way, r);
 }
 

@@ -77,7 +77,7 @@ int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const
 int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr);
 /*
  * How many neighbours the kernel is asking for right now (NUD_INCOMPLETE): packets may wait for
- * each, how many is told nowhere. 0 if it cannot be read.
+ * each, how many is shown nowhere. 0 if it cannot be read.
  */
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
 /* prefix 0: default route. `via` may be NULL. */
@@ -138,8 +138,8 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 			 struct nic_sample *s);
 
 /*
- * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink tells those allocated). What
- * a driver does not tell stays as it is. 0 or -errno of the socket.
+ * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink has those allocated). What
+ * a driver does not report stays as it is. 0 or -errno of the socket.
  */
 int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
 
@@ -153,7 +153,8 @@ int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
 struct ethtool_rxfh_indir;
 int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
 
-/* How a device is set up. Each part that is not `known` is all zero: the driver does not tell. */
+/* How a device is set up. Each part that is not `known` is all zero: the driver does not report it.
+ */
 struct netdev_settings {
 	struct {
 		bool known;

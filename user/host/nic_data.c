@@ -37,7 +37,7 @@
 
 #define ENA_ALLOWANCE(counter_, what_)                                                             \
 	ROW(counter_, BOUND, WIRE, SHAPER,                                                         \
-	    what_ "; the cloud delays or drops, and does not tell which")
+	    what_ "; the cloud delays or drops, and does not say which")
 
 #define XDP_FAILED (NIC_EV_EXCEPTION | NIC_EV_EXCEPTION_TX | NIC_EV_REDIRECT)
 
@@ -314,7 +314,7 @@ const struct nic_driver nic_drivers[] = {
 		  .events = NIC_EV_ALL),
 	      SPOILT("port_rx_bad"), SPOILT("link:rx_crc_errors", .repeats = "port_rx_bad"),
 	      SPOILT("link:rx_length_errors", .repeats = "port_rx_bad"),
-	      /* "all that entered and never left": what the counters above tell is in it */
+	      /* "all that entered and never left": what the counters above have is in it */
 	      ROW("qstat:rx-hw-drops", BOUND, NIC_RING, OTHER, "the same packets again",
 		  .repeats = "rx_nodesc_trunc"))},
 	{"be2net", ETH "emulex/benet/be_main.c (be_get_stats64)",
@@ -427,7 +427,7 @@ const struct nic_driver nic_drivers[] = {
 	      ROW("tx_too_big", LOSS, TX_DEVICE, SEND, "too many pages", .events = NIC_EV_ALL),
 	      ROW("vf_tx_dropped", LOSS, TX_DEVICE, SEND, "the VF did not take it",
 		  .events = NIC_EV_ALL))},
-	/* What the host's side drops when the ring is empty shows only if the device tells
+	/* What the host's side drops when the ring is empty shows only if the device says
 	   (qstat:). */
 	{"virtio_net", "drivers/net/virtio_net.c (virtnet_stats)",
 	 ROWS(ROW("rx_queue_#_drops", LOSS, NIC_RING, ALLOC,
@@ -454,7 +454,7 @@ const struct nic_driver nic_drivers[] = {
 		  "a header of virtio that makes no sense (virtnet_receive_done)",
 		  .events = NIC_EV_KFREE,
 		  .places = "virtnet_receive_done virtnet_receive receive_buf"))},
-	/* Queues are told by a line "Rx Queue#" in front of their counters. */
+	/* Queues are named by a line "Rx Queue#" in front of their counters. */
 	{"vmxnet3", "drivers/net/vmxnet3/vmxnet3_ethtool.c (vmxnet3_get_stats64)",
 	 ROWS(ROW("pkts rx OOB", LOSS, NIC_RING, RING,
 		  "no receive buffer was posted (pktsRxOutOfBuf)"),
@@ -518,7 +518,7 @@ const struct nic_driver nic_drivers[] = {
 
 const unsigned nic_driver_count = sizeof(nic_drivers) / sizeof(nic_drivers[0]);
 
-/* What other counters of a queue tell its packets too: the same are not to be added again. */
+/* What other counters of a queue count its packets too: the same are not to be added again. */
 #define QUEUE_RX                                                                                   \
 	"rx_queue_#_packets|rx#_packets|rx-#.packets|rx-#.rx_packets|[#]: rx_ucast_packets|"       \
 	"queue_#_rx_cnt|rxq#: rx_pkts"
@@ -548,7 +548,7 @@ const struct nic_row *const nic_common_rows = ROWS(
 	TRAFFIC("queue_#_rx_cnt", RX_PACKETS), /* ena */
 	TRAFFIC("queue_#_rx_bytes", RX_BYTES), TRAFFIC("queue_#_tx_cnt", TX_PACKETS),
 	TRAFFIC("queue_#_tx_bytes", TX_BYTES),
-	TRAFFIC("rx_bytes[#]", RX_BYTES), /* gve tells descriptors, not packets */
+	TRAFFIC("rx_bytes[#]", RX_BYTES), /* gve counts descriptors, not packets */
 	TRAFFIC("tx_bytes[#]", TX_BYTES), TRAFFIC("ucast pkts rx", RX_PACKETS), /* vmxnet3 */
 	TRAFFIC("mcast pkts rx", RX_PACKETS), TRAFFIC("bcast pkts rx", RX_PACKETS),
 	TRAFFIC("ucast bytes rx", RX_BYTES), TRAFFIC("mcast bytes rx", RX_BYTES),
