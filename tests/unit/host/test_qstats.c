@@ -71,12 +71,20 @@ static void loopback(void **state)
 	struct counters_scope scope = {"here", NULL, lo,
 				       COUNTERS_DEVICES | COUNTERS_DRIVERS | COUNTERS_QUEUES};
 	struct counters c = {0};
+	uint64_t v;
 
 	(void)state;
 	assert_int_equal(counters_read(&c, &scope, 1), 0);
 	assert_int_equal(c.n_devices, 1);
 	assert_int_equal(c.n, 0); /* not by name */
 	assert_true(c.devices[0].nic.n >= 10);
+	/* of losses only: the table has a row for any of a device of software */
+	for (unsigned i = 0; i < c.devices[0].nic.n; i++)
+		assert_string_not_equal(c.devices[0].nic.at[i].name, "link:rx_packets");
+	scope.what |= COUNTERS_NAMES;
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_true(counters_get(&c, "here", "lo:rx_packets", &v));
+	assert_true(counters_get(&c, "here", "lo:rx_dropped", &v));
 	assert_ptr_equal(counters_device(&c, "here", "lo", 0), c.devices);
 	assert_null(counters_device(&c, "there", "lo", 0));
 	scope.what |= COUNTERS_ALL;
