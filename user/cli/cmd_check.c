@@ -9,9 +9,9 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "diagnosis/findings_data.h"
+#include "diagnosis/findings.h"
 #include "drops/stages_text.h"
-#include "diagnosis/plan.h"
+#include "diagnosis/judge.h"
 #include "cli/commands.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
@@ -382,8 +382,8 @@ static int explain(const char *id, struct error *err)
 			  "there is no finding and no stage '%s'", id);
 		return err->status;
 	}
-	for (unsigned i = 0; i < finding_abouts_n; i++)
-		print_about(&v, finding_abouts[i].id, finding_abouts[i].text);
+	for (unsigned i = 0; i < finding_rows_n; i++)
+		print_about(&v, finding_rows[i].id, finding_rows[i].about);
 	return STATUS_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "diagnosis/findings_data.h"
+#include "diagnosis/findings.h"
 #include "ledger/countercheck.h"
 #include "drops/stages_text.h"
 #include "experiment/faults/fault.h"
@@ -43,7 +43,7 @@ static struct json_object *findings_of(enum stage stage)
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (finding_rows[i].stage == stage)
+		if (finding_rows[i].stage == stage && finding_rows[i].when != WHEN_STATE)
 			add_text(list, finding_rows[i].id);
 	}
 	return list;

@@ -1,23 +1,274 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/facts.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "diagnosis/facts_owner.h"
-#include "diagnosis/facts_queue.h"
-#include "diagnosis/facts_reads.h"
-#include "host/nl.h"
 #include "base/proc.h"
+#include "drops/reason.h"
+#include "host/caps.h"
+#include "host/load.h"
+#include "host/nl.h"
+#include "queue.skel.h"
+#include "queue_abi.h"
+#include "reads.skel.h"
+
+#define ARGS_WITH_SOCKET 4 /* of trace_kfree_skb() */
+
+/* Without the right to open one it is there all the same. */
+static bool has_af_xdp(void)
+{
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno == EPERM;
+	close(fd);
+	return true;
+}
+
+void facts_self_read(const struct netns *ns, struct facts_self *self)
+{
+	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
+				     CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE};
+	struct error ignored = {};
+	struct reasons *reasons;
+
+	memset(self, 0, sizeof(*self));
+	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
+	caps_missing(wanted, sizeof(wanted) / sizeof(wanted[0]), self->missing_caps,
+		     sizeof(self->missing_caps));
+	if (self->btf && !reasons_open(&reasons, NULL, &ignored)) {
+		self->reasons = reasons_count(reasons);
+		self->drop_socket = reasons_kfree_args(reasons) >= ARGS_WITH_SOCKET;
+		reasons_free(reasons);
+	}
+	self->af_xdp = has_af_xdp();
+	self->xdp_features = genl_family(ns, "netdev") >= 0;
+}
+
+static void note(struct facts_socks *socks, const struct queue_record *r)
+{
+	for (unsigned i = 0; i < socks->n; i++) {
+		if (socks->at[i].cookie == r->cookie && r->looked)
+			socks->at[i].truesize = r->memory / r->looked;
+	}
+}
+
+/* Records come whole: bpf_seq_write() puts one or none. */
+static int read_records(int fd, struct facts_socks *socks)
+{
+	struct queue_record r[256];
+	ssize_t n;
+
+	while ((n = read(fd, r, sizeof(r))) > 0) {
+		if (n % (ssize_t)sizeof(r[0]))
+			return -EIO;
+		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++)
+			note(socks, &r[i]);
+	}
+	return n < 0 ? -errno : 0;
+}
+
+/* The iterator shows the sockets of the namespace in which it is made. */
+static int walk(const struct queue_bpf *skel, const struct netns *ns, struct facts_socks *socks)
+{
+	struct bpf_link *link = bpf_program__attach_iter(skel->progs.queue, NULL);
+	int saved, fd, ret;
+
+	if (!link)
+		return -errno;
+	saved = netns_push(ns);
+	fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
+	ret = fd < 0 ? fd : read_records(fd, socks);
+	if (fd >= 0)
+		close(fd);
+	if (saved >= 0)
+		netns_pop(saved);
+	bpf_link__destroy(link);
+	return ret;
+}
+
+int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
+{
+	struct queue_bpf *skel = queue_bpf__open_opts(trace_open_opts());
+	int ret = skel ? queue_bpf__load(skel) : -errno;
+
+	if (!ret)
+		ret = walk(skel, ns, socks);
+	queue_bpf__destroy(skel);
+	return ret;
+}
+
+struct facts_reads {
+	struct reads_bpf *skel;
+};
+
+int facts_reads_open(struct facts_reads **reads)
+{
+	struct facts_reads *r = calloc(1, sizeof(*r));
+	int ret = r ? 0 : -ENOMEM;
+
+	*reads = NULL;
+	if (!ret) {
+		r->skel = reads_bpf__open_opts(trace_open_opts());
+		ret = r->skel ? reads_bpf__load(r->skel) : -errno;
+	}
+	if (!ret)
+		ret = reads_bpf__attach(r->skel);
+	if (ret)
+		facts_reads_close(r);
+	else
+		*reads = r;
+	return ret;
+}
+
+void facts_reads_get(struct facts_reads *r, struct facts_socks *socks)
+{
+	int fd = bpf_map__fd(r->skel->maps.reads);
+
+	reads_bpf__detach(r->skel);
+	for (unsigned i = 0; i < socks->n; i++) {
+		struct facts_sock *s = &socks->at[i];
+
+		/* One without an entry was not read, or there was no room for it. */
+		s->reads_known = s->cookie && !bpf_map_lookup_elem(fd, &s->cookie, &s->reads);
+	}
+}
+
+void facts_reads_close(struct facts_reads *r)
+{
+	if (!r)
+		return;
+	reads_bpf__destroy(r->skel);
+	free(r);
+}
+
+struct facts_watch {
+	const struct netns *ns;
+	uint32_t inum;
+	struct owners *owners;
+	struct readings *readings;
+	struct facts_socks last, now;
+};
+
+static uint32_t number_of(const struct netns *ns)
+{
+	struct error ignored = {};
+	struct netns own;
+	uint32_t inum;
+
+	if (ns)
+		return ns->inum;
+	if (netns_current(&own, &ignored))
+		return 0;
+	inum = own.inum;
+	netns_close(&own);
+	return inum;
+}
+
+static int begin(struct facts_watch *w, uint16_t port)
+{
+	struct error ignored = {};
+	int ret = w->owners ? 0 : -ENOENT;
+	int saved;
+
+	if (!ret)
+		ret = readings_open(&w->readings, w->owners, NULL, &ignored);
+	if (!ret)
+		ret = facts_socks_read(w->ns, port, &w->last);
+	if (ret)
+		return ret;
+	saved = netns_push(w->ns);
+	if (saved < 0)
+		return saved;
+	readings_begin(w->readings, NULL, 0);
+	netns_pop(saved);
+	return 0;
+}
+
+int facts_watch_open(struct facts_watch **watch, struct owners *o, const struct netns *ns,
+		     uint16_t port)
+{
+	struct facts_watch *w = calloc(1, sizeof(*w));
+	int ret;
+
+	*watch = NULL;
+	if (!w)
+		return -ENOMEM;
+	w->owners = o;
+	w->ns = ns;
+	w->inum = number_of(ns);
+	ret = begin(w, port);
+	if (ret)
+		facts_watch_close(w);
+	else
+		*watch = w;
+	return ret;
+}
+
+void facts_watch_close(struct facts_watch *w)
+{
+	if (!w)
+		return;
+	if (w->readings)
+		readings_close(w->readings);
+	free(w);
+}
+
+void facts_watch_tick(struct facts_watch *w)
+{
+	if (facts_socks_read(w->ns, w->last.port, &w->now))
+		return;
+	facts_socks_rates(&w->last, &w->now);
+	readings_sample(w->readings);
+	for (unsigned i = 0; i < w->now.n; i++) {
+		const struct facts_sock *s = &w->now.at[i];
+		const struct reading_socket id = {.inode = s->inode,
+						  .netns = w->inum,
+						  .family = (uint16_t)s->family,
+						  .port = s->port};
+
+		if (s->lost)
+			readings_note(w->readings, &id, s->lost);
+	}
+	readings_interval(w->readings);
+	w->last = w->now;
+}
+
+void facts_watch_get(const struct facts_watch *w, const struct facts_socks *socks,
+		     struct facts_readers *out)
+{
+	out->n = 0;
+	for (unsigned i = 0; i < socks->n && out->n < FACTS_READERS; i++) {
+		const struct facts_sock *s = &socks->at[i];
+
+		if (!s->lost || readings_get(w->readings, s->inode, &out->at[out->n].reading))
+			continue;
+		out->at[out->n++].inode = s->inode;
+	}
+}
+
+const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode)
+{
+	for (unsigned i = 0; i < readers->n; i++) {
+		if (readers->at[i].inode == inode)
+			return &readers->at[i].reading;
+	}
+	return NULL;
+}
 
 #define TICK_NS 100000000
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "diagnosis/judge_parts.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnosis/reading_told.h"
+#include "diagnosis/reader.h"
+#include "diagnosis/rules.h"
 
 #define FULL_SHARE	0.5 /* of the buffer: the reader is behind */
 #define UDP_MEM_USED_UP 0.95

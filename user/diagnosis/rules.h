@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the files of the judge have in common. */
-#ifndef PKTLEDGER_DIAGNOSIS_JUDGE_PARTS_H
-#define PKTLEDGER_DIAGNOSIS_JUDGE_PARTS_H
+#ifndef PKTLEDGER_DIAGNOSIS_RULES_H
+#define PKTLEDGER_DIAGNOSIS_RULES_H
 
 #include "diagnosis/judge.h"
 
