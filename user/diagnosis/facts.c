@@ -39,7 +39,8 @@ static bool has_af_xdp(void)
 	return true;
 }
 
-void facts_self_read(const struct netns *ns, struct facts_self *self)
+/* What pktledger itself can do on this host. Genl families are looked for in `ns`. */
+static void facts_self_read(const struct netns *ns, struct facts_self *self)
 {
 	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
 				     CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE};
@@ -101,7 +102,12 @@ static int walk(const struct queue_bpf *skel, const struct netns *ns, struct fac
 	return ret;
 }
 
-int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
+/*
+ * What a packet takes of the buffer of a UDP socket, by a BPF iterator: no other interface shows
+ * it. Fills in `truesize` of the sockets, which are in `ns`. 0 or -errno: -EPERM without CAP_BPF
+ * and CAP_PERFMON, and others where the kernel has no such iterator.
+ */
+static int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
 {
 	struct queue_bpf *skel = queue_bpf__open_opts(trace_open_opts());
 	int ret = skel ? queue_bpf__load(skel) : -errno;
@@ -112,34 +118,31 @@ int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
 	return ret;
 }
 
-struct facts_reads {
-	struct reads_bpf *skel;
-};
-
-int facts_reads_open(struct facts_reads **reads)
+/*
+ * Begins to count how much is read from each UDP socket, by a BPF program: no counter shows it.
+ * NULL where that cannot be: before Linux 6.3, or without CAP_BPF and CAP_PERFMON.
+ */
+static int reads_open(struct reads_bpf **reads)
 {
-	struct facts_reads *r = calloc(1, sizeof(*r));
-	int ret = r ? 0 : -ENOMEM;
+	struct reads_bpf *skel = reads_bpf__open_opts(trace_open_opts());
+	int ret = skel ? reads_bpf__load(skel) : -errno;
 
-	*reads = NULL;
-	if (!ret) {
-		r->skel = reads_bpf__open_opts(trace_open_opts());
-		ret = r->skel ? reads_bpf__load(r->skel) : -errno;
-	}
 	if (!ret)
-		ret = reads_bpf__attach(r->skel);
-	if (ret)
-		facts_reads_close(r);
-	else
-		*reads = r;
+		ret = reads_bpf__attach(skel);
+	if (ret) {
+		reads_bpf__destroy(skel);
+		skel = NULL;
+	}
+	*reads = skel;
 	return ret;
 }
 
-void facts_reads_get(struct facts_reads *r, struct facts_socks *socks)
+/* Ends it: fills in `reads` of the sockets. */
+static void reads_get(struct reads_bpf *skel, struct facts_socks *socks)
 {
-	int fd = bpf_map__fd(r->skel->maps.reads);
+	int fd = bpf_map__fd(skel->maps.reads);
 
-	reads_bpf__detach(r->skel);
+	reads_bpf__detach(skel);
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct facts_sock *s = &socks->at[i];
 
@@ -147,22 +150,6 @@ void facts_reads_get(struct facts_reads *r, struct facts_socks *socks)
 		s->reads_known = s->cookie && !bpf_map_lookup_elem(fd, &s->cookie, &s->reads);
 	}
 }
-
-void facts_reads_close(struct facts_reads *r)
-{
-	if (!r)
-		return;
-	reads_bpf__destroy(r->skel);
-	free(r);
-}
-
-struct facts_watch {
-	const struct netns *ns;
-	uint32_t inum;
-	struct owners *owners;
-	struct readings *readings;
-	struct facts_socks last, now;
-};
 
 static uint32_t number_of(const struct netns *ns)
 {
@@ -179,97 +166,6 @@ static uint32_t number_of(const struct netns *ns)
 	return inum;
 }
 
-static int begin(struct facts_watch *w, uint16_t port)
-{
-	struct error ignored = {};
-	int ret = w->owners ? 0 : -ENOENT;
-	int saved;
-
-	if (!ret)
-		ret = readings_open(&w->readings, w->owners, NULL, &ignored);
-	if (!ret)
-		ret = facts_socks_read(w->ns, port, &w->last);
-	if (ret)
-		return ret;
-	saved = netns_push(w->ns);
-	if (saved < 0)
-		return saved;
-	readings_begin(w->readings, NULL, 0);
-	netns_pop(saved);
-	return 0;
-}
-
-int facts_watch_open(struct facts_watch **watch, struct owners *o, const struct netns *ns,
-		     uint16_t port)
-{
-	struct facts_watch *w = calloc(1, sizeof(*w));
-	int ret;
-
-	*watch = NULL;
-	if (!w)
-		return -ENOMEM;
-	w->owners = o;
-	w->ns = ns;
-	w->inum = number_of(ns);
-	ret = begin(w, port);
-	if (ret)
-		facts_watch_close(w);
-	else
-		*watch = w;
-	return ret;
-}
-
-void facts_watch_close(struct facts_watch *w)
-{
-	if (!w)
-		return;
-	if (w->readings)
-		readings_close(w->readings);
-	free(w);
-}
-
-void facts_watch_tick(struct facts_watch *w)
-{
-	if (facts_socks_read(w->ns, w->last.port, &w->now))
-		return;
-	facts_socks_rates(&w->last, &w->now);
-	readings_sample(w->readings);
-	for (unsigned i = 0; i < w->now.n; i++) {
-		const struct facts_sock *s = &w->now.at[i];
-		const struct reading_socket id = {.inode = s->inode,
-						  .netns = w->inum,
-						  .family = (uint16_t)s->family,
-						  .port = s->port};
-
-		if (s->lost)
-			readings_note(w->readings, &id, s->lost);
-	}
-	readings_interval(w->readings);
-	w->last = w->now;
-}
-
-void facts_watch_get(const struct facts_watch *w, const struct facts_socks *socks,
-		     struct facts_readers *out)
-{
-	out->n = 0;
-	for (unsigned i = 0; i < socks->n && out->n < FACTS_READERS; i++) {
-		const struct facts_sock *s = &socks->at[i];
-
-		if (!s->lost || readings_get(w->readings, s->inode, &out->at[out->n].reading))
-			continue;
-		out->at[out->n++].inode = s->inode;
-	}
-}
-
-const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode)
-{
-	for (unsigned i = 0; i < readers->n; i++) {
-		if (readers->at[i].inode == inode)
-			return &readers->at[i].reading;
-	}
-	return NULL;
-}
-
 #define TICK_NS 100000000
 
 /* What has two samples. */
@@ -284,12 +180,17 @@ struct moment {
 struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
-	struct netns host;     /* NETNS_NONE: the thread's */
-	int root;	       /* proc_root() */
-	struct owners *owners; /* NULL: not known */
-	struct facts_watch *watch;
-	struct facts_reads *reads; /* NULL: not here */
+	struct netns host;	 /* NETNS_NONE: the thread's */
+	int root;		 /* proc_root() */
+	struct owners *owners;	 /* NULL: not known */
+	struct reads_bpf *reads; /* NULL: not here */
 	struct moment before, after;
+
+	/* What the readers of sockets do while these lose packets. */
+	struct readings *readings; /* NULL: not known */
+	uint32_t inum;		   /* of the namespace */
+	struct facts_socks last, now;
+
 	char name[FACTS_LINKS][16];
 	const char *names[FACTS_LINKS + 1];
 };
@@ -315,6 +216,74 @@ static void unread_if(struct facts *f, int ret, const char *what)
 {
 	if (ret)
 		unread(f, what, "%s", strerror(-ret));
+}
+
+static int begin_readers(struct reader *r)
+{
+	struct error ignored = {};
+	int ret = r->owners ? 0 : -ENOENT;
+	int saved;
+
+	if (!ret)
+		ret = readings_open(&r->readings, r->owners, NULL, &ignored);
+	if (!ret)
+		ret = facts_socks_read(r->spec->ns, r->spec->port, &r->last);
+	if (ret)
+		return ret;
+	saved = netns_push(r->spec->ns);
+	if (saved < 0)
+		return saved;
+	readings_begin(r->readings, NULL, 0);
+	netns_pop(saved);
+	return 0;
+}
+
+static int open_readers(struct reader *r)
+{
+	int ret;
+
+	r->inum = number_of(r->spec->ns);
+	ret = begin_readers(r);
+	if (ret) {
+		readings_close(r->readings);
+		r->readings = NULL;
+	}
+	return ret;
+}
+
+/* Some times a second: looks which sockets have lost packets since. */
+static void look_at_readers(struct reader *r)
+{
+	if (facts_socks_read(r->spec->ns, r->spec->port, &r->now))
+		return;
+	facts_socks_rates(&r->last, &r->now);
+	readings_sample(r->readings);
+	for (unsigned i = 0; i < r->now.n; i++) {
+		const struct facts_sock *s = &r->now.at[i];
+		const struct reading_socket id = {.inode = s->inode,
+						  .netns = r->inum,
+						  .family = (uint16_t)s->family,
+						  .port = s->port};
+
+		if (s->lost)
+			readings_note(r->readings, &id, s->lost);
+	}
+	readings_interval(r->readings);
+	r->last = r->now;
+}
+
+/* What was seen of the readers of those sockets that have lost packets. */
+static void get_readers(const struct reader *r, const struct facts_socks *socks,
+			struct facts_readers *out)
+{
+	out->n = 0;
+	for (unsigned i = 0; i < socks->n && out->n < FACTS_READERS; i++) {
+		const struct facts_sock *s = &socks->at[i];
+
+		if (!s->lost || readings_get(r->readings, s->inode, &out->at[out->n].reading))
+			continue;
+		out->at[out->n++].inode = s->inode;
+	}
 }
 
 /*
@@ -392,9 +361,9 @@ static void name_owners(struct reader *r, struct facts_socks *socks)
  * The window, or less if a signal ends it: what was seen until then is judged. Readers are looked
  * at meanwhile.
  */
-static void wait_window(const struct facts_spec *spec, struct facts_watch *watch)
+static void wait_window(struct reader *r)
 {
-	uint64_t end = clock_now() + spec->window_ns;
+	uint64_t end = clock_now() + r->spec->window_ns;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -409,8 +378,8 @@ static void wait_window(const struct facts_spec *spec, struct facts_watch *watch
 			t.tv_nsec = (long)left;
 		if (sigtimedwait(&set, NULL, &t) >= 0)
 			return;
-		if (watch)
-			facts_watch_tick(watch);
+		if (r->readings)
+			look_at_readers(r);
 		if (left <= TICK_NS)
 			return;
 	}
@@ -496,8 +465,8 @@ static int join(struct reader *r)
 	name_owners(r, &f->socks);
 	if (r->spec->pid)
 		facts_socks_only(&f->socks, r->spec->pid);
-	if (r->watch)
-		facts_watch_get(r->watch, &f->socks, &f->readers);
+	if (r->readings)
+		get_readers(r, &f->socks, &f->readers);
 	facts_holders_throttled(&f->groups, &f->socks);
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");
@@ -551,20 +520,19 @@ static int read_all(struct reader *r)
 
 	if (ret)
 		return ret;
-	unread_if(r->f, facts_watch_open(&r->watch, r->owners, r->spec->ns, r->spec->port),
-		  "readers of sockets");
-	unread_if(r->f, facts_reads_open(&r->reads), "how often sockets are read");
+	unread_if(r->f, open_readers(r), "readers of sockets");
+	unread_if(r->f, reads_open(&r->reads), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;
 	name_owners(r, &r->before.socks);
 	facts_holders_groups(&r->f->groups, &r->before.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.before);
-	wait_window(r->spec, r->watch);
+	wait_window(r);
 	forget_gone(r);
 	ret = take_moment(r, &r->after);
 	if (r->reads && !ret)
-		facts_reads_get(r->reads, &r->after.socks);
+		reads_get(r->reads, &r->after.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.after);
 	return ret ? ret : join(r);
 }
@@ -584,7 +552,9 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	memset(facts, 0, sizeof(*facts));
 	if (!r)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	*r = (struct reader){.spec = spec, .f = facts, .root = proc_root(NULL)};
+	r->spec = spec;
+	r->f = facts;
+	r->root = proc_root(NULL);
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	open_host(r);
@@ -598,8 +568,8 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	}
 	free_moment(&r->before);
 	free_moment(&r->after);
-	facts_watch_close(r->watch);
-	facts_reads_close(r->reads);
+	readings_close(r->readings);
+	reads_bpf__destroy(r->reads);
 	owners_close(r->owners);
 	netns_close(&r->host);
 	if (r->root >= 0)
@@ -626,4 +596,13 @@ uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 	uint64_t v = 0;
 
 	return counters_get(&f->after, scope, name, &v) ? v : 0;
+}
+
+const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode)
+{
+	for (unsigned i = 0; i < readers->n; i++) {
+		if (readers->at[i].inode == inode)
+			return &readers->at[i].reading;
+	}
+	return NULL;
 }

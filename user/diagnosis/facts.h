@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the CPUs did between two moments, and how they are set up. */
+/*
+ * What `check` reads of a host: settings once, counters twice, so that there is a rate. What
+ * cannot be read is listed, and the rest is judged.
+ */
 #ifndef PKTLEDGER_DIAGNOSIS_FACTS_H
 #define PKTLEDGER_DIAGNOSIS_FACTS_H
 
@@ -14,6 +17,8 @@
 #include "host/journal.h"
 #include "host/netdev.h"
 #include "host/netns.h"
+
+/* What the CPUs did between two moments, and how they are set up. */
 
 #define FACTS_CPUS 1024
 
@@ -343,9 +348,6 @@ struct facts_self {
 	bool xdp_features; /* it tells what drivers can do (netdev-genl, Linux 6.3) */
 };
 
-/* Genl families are looked for in `ns`. */
-void facts_self_read(const struct netns *ns, struct facts_self *self);
-
 /* What the readers of sockets do while these lose packets. */
 
 #define FACTS_READERS 32 /* sockets that lose; more are judged without it */
@@ -358,48 +360,10 @@ struct facts_readers {
 	} at[FACTS_READERS];
 };
 
-struct facts_watch;
-
-/* Begins, for the sockets of `ns` on this port (0: any). 0 or -errno. `o` and `ns` are borrowed. */
-int facts_watch_open(struct facts_watch **w, struct owners *o, const struct netns *ns,
-		     uint16_t port);
-void facts_watch_close(struct facts_watch *w); /* NULL is allowed */
-
-/* To be called some times a second: looks which sockets have lost packets since. */
-void facts_watch_tick(struct facts_watch *w);
-
-/* What was seen of the readers of those sockets that have lost packets. */
-void facts_watch_get(const struct facts_watch *w, const struct facts_socks *socks,
-		     struct facts_readers *out);
-
 /* NULL: nothing is known. */
 const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode);
 
-/* What a packet takes of the buffer of a UDP socket, by a BPF iterator: no other interface tells.
- */
-
-/*
- * Fills in `truesize` of the sockets, which are in `ns`. 0 or -errno: -EPERM without CAP_BPF and
- * CAP_PERFMON, and others where the kernel has no such iterator.
- */
-int facts_queues_read(const struct netns *ns, struct facts_socks *socks);
-
-/* How much is read from each UDP socket, by a BPF program: no counter tells it. */
-
-struct facts_reads;
-
-/* Begins to count. -ENOENT before Linux 6.3, -EPERM without CAP_BPF and CAP_PERFMON, or -errno. */
-int facts_reads_open(struct facts_reads **r);
-
-/* Ends it: fills in `reads` of the sockets. */
-void facts_reads_get(struct facts_reads *r, struct facts_socks *socks);
-
-void facts_reads_close(struct facts_reads *r); /* NULL is allowed */
-
-/*
- * What `check` reads of a host: settings once, counters twice, so that there is a rate. What
- * cannot be read is listed, and the rest is judged.
- */
+/* All of it. */
 
 #define FACTS_LINKS  64 /* more are left out, and listed as unread */
 #define FACTS_UNREAD 48
