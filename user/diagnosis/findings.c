@@ -17,13 +17,6 @@ bool fact_text(char *buf, size_t size, const char *s)
 	return snprintf(buf, size, "%s", s) > 0;
 }
 
-static bool fact_count(char *buf, size_t size, uint64_t v)
-{
-	if (!v)
-		return false;
-	return snprintf(buf, size, "%" PRIu64, v) > 0;
-}
-
 bool fact_rate(char *buf, size_t size, double v)
 {
 	if (v <= 0)
@@ -230,18 +223,10 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	}
 }
 
-static bool put_share(char *buf, size_t size, const struct finding_facts *f)
+/* At most 100 %. */
+static bool put_percent(char *buf, size_t size, double share)
 {
-	if (!f->sent || !f->lost)
-		return false;
-	return snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
-}
-
-static bool put_fill(char *buf, size_t size, const struct finding_facts *f)
-{
-	double fill = queue_fill(f);
-
-	return fill >= 0 && snprintf(buf, size, "%.0f %%", 100 * (fill < 1 ? fill : 1)) > 0;
+	return snprintf(buf, size, "%.0f %%", 100 * (share < 1 ? share : 1)) > 0;
 }
 
 /* How long packets can come at this rate, with nobody reading, until the buffer is full. */
@@ -268,154 +253,108 @@ static uint64_t backlog_wanted(const struct finding_facts *f)
 	return f->netdev_max_backlog * 2ULL;
 }
 
-static bool put_number(char *buf, size_t size, const struct finding_facts *f, const char *name)
+enum fact_kind { TEXT, COUNT, RATE, TIME, OF_READER /* a share of the time */ };
+
+/* Names are in this table, or in loss_fact(). */
+static bool put_plain(char *buf, size_t size, const struct finding_facts *f, const char *name)
 {
+	const uint64_t request = rcvbuf_request(f);
 	const struct {
 		const char *name;
-		uint64_t value;
-	} numbers[] = {
-		{"lost", f->lost},
-		{"port", f->port},
-		{"ttl", f->ttl},
-		{"mtu", f->mtu},
-		{"rcvbuf", f->rcvbuf},
-		{"rcvbuf_wanted", rcvbuf_wanted(f)},
-		{"rcvbuf_request", rcvbuf_request(f)},
+		enum fact_kind kind;
+		const char *text;
+		uint64_t count;
+		double rate;
+	} facts[] = {
+		{"reason", TEXT, .text = f->reason},
+		{"location", TEXT, .text = f->location},
+		{"ifname", TEXT, .text = f->ifname},
+		{"process", TEXT, .text = f->process},
+		{"hook", TEXT, .text = f->hook},
+		{"qdisc", TEXT, .text = f->qdisc},
+		{"qdisc_limit", TEXT, .text = f->qdisc_limit},
+		{"since", TEXT, .text = f->since},
+		{"counter", TEXT, .text = f->counter},
+		{"rp_filter", TEXT, .text = f->rp_filter},
+		{"qdisc_wanted", TEXT, .text = f->qdisc_wanted},
+		{"reader", TEXT, .text = f->reader},
+		{"sleeps_in", TEXT, .text = f->reader_sleeps_in},
+		{"rules", TEXT, .text = f->rules},
+		{"rule_chain", TEXT, .text = f->rule_chain},
+		{"lost", COUNT, .count = f->lost},
+		{"port", COUNT, .count = f->port},
+		{"ttl", COUNT, .count = f->ttl},
+		{"mtu", COUNT, .count = f->mtu},
+		{"rcvbuf", COUNT, .count = f->rcvbuf},
+		{"rcvbuf_wanted", COUNT, .count = rcvbuf_wanted(f)},
+		{"rcvbuf_request", COUNT, .count = request},
 		/* only where the request would be cut */
-		{"rmem_max_wanted",
-		 f->rmem_max && f->rmem_max < rcvbuf_request(f) ? rcvbuf_request(f) : 0},
-		{"rmem_max", f->rmem_max},
-		{"truesize", f->truesize},
-		{"burst", f->truesize ? f->rcvbuf / f->truesize : 0},
-		{"udp_mem_bytes", f->udp_mem[2] * f->page_bytes},
-		{"backlog", f->netdev_max_backlog},
-		{"backlog_wanted", backlog_wanted(f)},
-		{"ring", f->ring_now},
-		{"ring_max", f->ring_max},
-		{"total", f->total > f->lost ? f->total : 0},
+		{"rmem_max_wanted", COUNT,
+		 .count = f->rmem_max && f->rmem_max < request ? request : 0},
+		{"rmem_max", COUNT, .count = f->rmem_max},
+		{"truesize", COUNT, .count = f->truesize},
+		{"burst", COUNT, .count = f->truesize ? f->rcvbuf / f->truesize : 0},
+		{"udp_mem_bytes", COUNT, .count = f->udp_mem[2] * f->page_bytes},
+		{"backlog", COUNT, .count = f->netdev_max_backlog},
+		{"backlog_wanted", COUNT, .count = backlog_wanted(f)},
+		{"ring", COUNT, .count = f->ring_now},
+		{"ring_max", COUNT, .count = f->ring_max},
+		{"total", COUNT, .count = f->total > f->lost ? f->total : 0},
+		{"loss_rate", RATE,
+		 .rate = f->window_ns ? (double)f->lost * 1e9 / (double)f->window_ns : 0},
+		{"arrival", RATE, .rate = f->arrival_pps},
+		/* where no burst_time shows it */
+		{"arrival_alone", RATE, .rate = f->truesize ? 0 : f->arrival_pps},
+		{"arrival_most", RATE, .rate = f->arrival_most_pps},
+		{"read", RATE, .rate = f->read_pps},
+		{"window", TIME, .count = f->window_ns},
+		{"watched", TIME, .count = f->reader_ns},
+		{"throttled", TIME, .count = f->reader_throttled_ns},
+		{"ran", OF_READER, .count = f->reader_run_ns},
+		{"waited", OF_READER, .count = f->reader_wait_ns},
+		{"slept", OF_READER, .count = reader_sleep_ns(f)},
 	};
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (!strcmp(name, numbers[i].name))
-			return fact_count(buf, size, numbers[i].value);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		uint64_t count = facts[i].count;
+
+		if (strcmp(name, facts[i].name))
+			continue;
+		switch (facts[i].kind) {
+		case TEXT:
+			return fact_text(buf, size, facts[i].text);
+		case COUNT:
+			return count && snprintf(buf, size, "%" PRIu64, count) > 0;
+		case RATE:
+			return fact_rate(buf, size, facts[i].rate);
+		case TIME:
+			return count && fmt_ns(buf, size, count);
+		case OF_READER:
+			return f->reader_ns && put_percent(buf, size, share_of_reader(f, count));
+		}
 	}
 	return false;
 }
 
-static bool put_text(char *buf, size_t size, const struct finding_facts *f, const char *name)
+/* findings_fact; `arg`: struct finding_facts. */
+static bool loss_fact(const void *arg, const char *name, char *buf, size_t size)
 {
-	const struct {
-		const char *name, *value;
-	} texts[] = {
-		{"reason", f->reason},
-		{"location", f->location},
-		{"ifname", f->ifname},
-		{"process", f->process},
-		{"hook", f->hook},
-		{"qdisc", f->qdisc},
-		{"qdisc_limit", f->qdisc_limit},
-		{"since", f->since},
-		{"counter", f->counter},
-		{"rp_filter", f->rp_filter},
-		{"qdisc_wanted", f->qdisc_wanted},
-		{"reader", f->reader},
-		{"sleeps_in", f->reader_sleeps_in},
-		{"rules", f->rules},
-		{"rule_chain", f->rule_chain},
-	};
+	const struct finding_facts *f = arg;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (!strcmp(name, texts[i].name))
-			return fact_text(buf, size, texts[i].value);
-	}
-	return false;
-}
-
-static bool put_rate(char *buf, size_t size, const struct finding_facts *f, const char *name)
-{
-	const struct {
-		const char *name;
-		double value;
-	} rates[] = {
-		{"loss_rate", f->window_ns ? (double)f->lost * 1e9 / (double)f->window_ns : 0},
-		{"arrival", f->arrival_pps},
-		/* where no burst_time tells it */
-		{"arrival_alone", f->truesize ? 0 : f->arrival_pps},
-		{"arrival_most", f->arrival_most_pps},
-		{"read", f->read_pps},
-	};
-
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-		if (!strcmp(name, rates[i].name))
-			return fact_rate(buf, size, rates[i].value);
-	}
-	return false;
-}
-
-static bool put_time(char *buf, size_t size, const struct finding_facts *f, const char *name)
-{
-	const struct {
-		const char *name;
-		uint64_t ns;
-	} times[] = {
-		{"window", f->window_ns},
-		{"watched", f->reader_ns},
-		{"throttled", f->reader_throttled_ns},
-	};
-
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		if (!strcmp(name, times[i].name))
-			return times[i].ns && fmt_ns(buf, size, times[i].ns);
-	}
-	return false;
-}
-
-static bool put_reader_share(char *buf, size_t size, const struct finding_facts *f,
-			     const char *name)
-{
-	const struct {
-		const char *name;
-		uint64_t ns;
-	} shares[] = {
-		{"ran", f->reader_run_ns},
-		{"waited", f->reader_wait_ns},
-		{"slept", reader_sleep_ns(f)},
-	};
-
-	for (size_t i = 0; f->reader_ns && i < sizeof(shares) / sizeof(shares[0]); i++) {
-		double share = share_of_reader(f, shares[i].ns);
-
-		if (!strcmp(name, shares[i].name))
-			return snprintf(buf, size, "%.0f %%", 100 * (share < 1 ? share : 1)) > 0;
-	}
-	return false;
-}
-
-static bool put_made(char *buf, size_t size, const struct finding_facts *f, const char *name)
-{
 	if (!strcmp(name, "share"))
-		return put_share(buf, size, f);
+		return f->sent && f->lost &&
+		       snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
 	if (!strcmp(name, "burst_time"))
 		return put_burst_time(buf, size, f, f->arrival_pps);
 	if (!strcmp(name, "burst_least"))
 		return put_burst_time(buf, size, f, f->arrival_most_pps);
 	if (!strcmp(name, "fill"))
-		return put_fill(buf, size, f);
+		return queue_fill(f) >= 0 && put_percent(buf, size, queue_fill(f));
 	if (!strcmp(name, "udp_mem"))
 		return put_udp_mem(buf, size, f, 1);
 	if (!strcmp(name, "udp_mem_wanted"))
 		return put_udp_mem(buf, size, f, 2);
-	return false;
-}
-
-/* Names are in one of these only. */
-static bool loss_fact(const void *arg, const char *name, char *buf, size_t size)
-{
-	const struct finding_facts *f = arg;
-
-	return put_number(buf, size, f, name) || put_text(buf, size, f, name) ||
-	       put_rate(buf, size, f, name) || put_time(buf, size, f, name) ||
-	       put_reader_share(buf, size, f, name) || put_made(buf, size, f, name);
+	return put_plain(buf, size, f, name);
 }
 
 void findings_read_host(const struct netns *ns, struct finding_facts *f)

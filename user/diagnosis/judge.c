@@ -136,10 +136,10 @@ void judge_add_change(struct check_findings *out, struct check_finding *c,
 }
 
 struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
-				  const struct about *about, const struct binds *b)
+				  const struct binds *b)
 {
 	const struct finding_row *row = finding_row(id);
-	struct check_finding *c = row ? add(out, f, about) : NULL;
+	struct check_finding *c = row ? add(out, f, &b->about) : NULL;
 	struct change change;
 
 	if (!c)

@@ -58,10 +58,10 @@ static void lose_state(const struct facts *f, struct check_findings *out,
 		       const struct facts_link *link, const struct link_loss *l, const char *id)
 {
 	/* A number of events is no number of packets. */
-	const struct about about =
-		about_link(link, l->class == NIC_EVENT || l->cause == NIC_PAUSE ? 0 : l->lost);
 	const struct netdev_settings *s = &link->set;
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, l->class == NIC_EVENT || l->cause == NIC_PAUSE
+							    ? 0
+							    : l->lost)};
 
 	bind_loss(&b, f, l->counter, l->lost, l->total);
 	bind_text(&b, "ifname", link->dev.ifname);
@@ -70,7 +70,7 @@ static void lose_state(const struct facts *f, struct check_findings *out,
 		bind_text(&b, "pause_rx", s->pause.rx ? "on" : "off");
 		bind_text(&b, "pause_wanted", s->pause.tx ? NULL : "on");
 	}
-	judge_state(out, f, id, &about, &b);
+	judge_state(out, f, id, &b);
 }
 
 static void judge_loss_of(const struct facts *f, struct check_findings *out,
@@ -176,9 +176,8 @@ static void judge_coalesce(const struct facts *f, struct check_findings *out,
 			   const struct facts_link *link)
 {
 	const struct netdev_settings *s = &link->set;
-	const struct about about = about_link(link, 0);
 	double filled = ring_filled(f, link, s->coalesce.rx_usecs);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, 0)};
 	unsigned wanted;
 
 	if (!s->coalesce.known || s->coalesce.adaptive_rx || filled < 0.5)
@@ -188,15 +187,14 @@ static void judge_coalesce(const struct facts *f, struct check_findings *out,
 	bind_ring(&b, f, link);
 	bind_count(&b, "rx_usecs", s->coalesce.rx_usecs);
 	bind_zero(&b, "rx_usecs_wanted", wanted);
-	judge_state(out, f, "nic-coalesce", &about, &b);
+	judge_state(out, f, "nic-coalesce", &b);
 }
 
 static void judge_idle(const struct facts *f, struct check_findings *out,
 		       const struct facts_link *link)
 {
-	const struct about about = about_link(link, 0);
 	const struct facts_cpu *worst = NULL;
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, 0)};
 	double filled;
 
 	for (unsigned i = 0; i < f->cpus.n; i++) {
@@ -214,27 +212,25 @@ static void judge_idle(const struct facts *f, struct check_findings *out,
 	bind_text(&b, "idle_state", worst->idle_state);
 	bind_count(&b, "latency", worst->idle_latency_us);
 	bind_zero(&b, "latency_wanted", (uint64_t)(worst->idle_latency_us / filled / 8));
-	judge_state(out, f, "cpu-idle", &about, &b);
+	judge_state(out, f, "cpu-idle", &b);
 }
 
 static void judge_xdp(const struct facts *f, struct check_findings *out,
 		      const struct facts_link *link)
 {
-	const struct about about = about_link(link, 0);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, 0)};
 
 	if (link->xdp != LINK_XDP_GENERIC || !link->features_known || !link->native_xdp)
 		return;
 	bind_text(&b, "ifname", link->dev.ifname);
 	bind_text(&b, "driver", link->dev.driver);
-	judge_state(out, f, "xdp-generic", &about, &b);
+	judge_state(out, f, "xdp-generic", &b);
 }
 
 static void judge_rfs(const struct facts *f, struct check_findings *out,
 		      const struct facts_link *link)
 {
-	const struct about about = about_link(link, 0);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, 0)};
 
 	if (!link->rps_flow_cnt || !f->stack.flow_entries_known || f->stack.flow_entries)
 		return;
@@ -243,16 +239,15 @@ static void judge_rfs(const struct facts *f, struct check_findings *out,
 	/* As Documentation/networking/scaling.rst: the sum over the queues. */
 	bind_count(&b, "flow_entries_wanted",
 		   (uint64_t)link->rps_flow_cnt * (link->dev.rx_queues ? link->dev.rx_queues : 1));
-	judge_state(out, f, "rfs-half", &about, &b);
+	judge_state(out, f, "rfs-half", &b);
 }
 
 /* Told once for each port, against the largest of its bridge. */
 static void judge_mtu(const struct facts *f, struct check_findings *out,
 		      const struct facts_link *link)
 {
-	const struct about about = about_link(link, 0);
 	const struct facts_link *largest = NULL;
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, 0)};
 
 	for (unsigned i = 0; link->bridge_port && i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
@@ -268,15 +263,14 @@ static void judge_mtu(const struct facts *f, struct check_findings *out,
 	bind_count(&b, "mtu", link->dev.mtu);
 	bind_count(&b, "other_mtu", largest->dev.mtu);
 	bind_text(&b, "master", link->master_name);
-	judge_state(out, f, "mtu-mismatch", &about, &b);
+	judge_state(out, f, "mtu-mismatch", &b);
 }
 
 /* A VLAN tag may come on top (__is_skb_forwardable()). */
 static void judge_peer(const struct facts *f, struct check_findings *out,
 		       const struct facts_link *link)
 {
-	const struct about about = about_link(link, 0);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about_link(link, 0)};
 
 	if (!link->peer_mtu || (link->dev.mtu <= link->peer_mtu + VLAN_HLEN &&
 				link->peer_mtu <= link->dev.mtu + VLAN_HLEN))
@@ -284,7 +278,7 @@ static void judge_peer(const struct facts *f, struct check_findings *out,
 	bind_text(&b, "ifname", link->dev.ifname);
 	bind_count(&b, "mtu", link->dev.mtu);
 	bind_count(&b, "other_mtu", link->peer_mtu);
-	judge_state(out, f, "mtu-peer", &about, &b);
+	judge_state(out, f, "mtu-peer", &b);
 }
 
 void judge_links(const struct facts *f, struct check_findings *out)
@@ -486,10 +480,9 @@ static const char *remedy(const struct facts *f, const struct facts_link *link, 
 static void judge_busy(const struct facts *f, struct check_findings *out, unsigned cpu)
 {
 	const struct facts_link *link = served_by(f, cpu);
-	const struct about about = {link ? CHECK_INTERFACE : CHECK_HOST,
-				    link ? link->dev.ifname : NULL, 0};
 	char name[COUNTER_NAME_LEN];
-	struct binds b = {.n = 0};
+	struct binds b = {
+		.about = {link ? CHECK_INTERFACE : CHECK_HOST, link ? link->dev.ifname : NULL, 0}};
 	const char *id = link ? remedy(f, link, cpu, &b) : "cpu-softirq";
 
 	snprintf(name, sizeof(name), "softnet:cpu%u:processed", cpu);
@@ -499,7 +492,7 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 	bind_time(&b, "window", f->window_ns);
 	bind_rate(&b, "processed",
 		  (double)facts_moved(f, FACTS_HOST, name) * 1e9 / (double)f->window_ns);
-	judge_state(out, f, id, &about, &b);
+	judge_state(out, f, id, &b);
 }
 
 /* Losses that a faster kernel would not have had. */
@@ -524,10 +517,9 @@ static bool reader_was_late(const struct facts *f)
 
 static void judge_budget(const struct facts *f, struct check_findings *out)
 {
-	const struct about about = {.scope = CHECK_HOST};
 	uint64_t squeezed = judge_softnet(f, "time_squeeze", false);
 	struct change time = {.kind = CHANGE_SYSCTL};
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {.scope = CHECK_HOST}};
 	struct check_finding *c;
 
 	if (!squeezed || !f->stack.budget || !kernel_was_late(f))
@@ -538,7 +530,7 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	bind_count(&b, "budget_wanted", f->stack.budget * 2);
 	bind_count(&b, "budget_usecs", f->stack.budget_usecs);
 	bind_count(&b, "budget_usecs_wanted", f->stack.budget_usecs * 2);
-	c = judge_state(out, f, "cpu-budget", &about, &b);
+	c = judge_state(out, f, "cpu-budget", &b);
 	if (!f->stack.budget_usecs)
 		return;
 	/* Either of the two may have ended it (net_rx_action()). */
@@ -551,7 +543,6 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 /* Every CPU that is slowed down gets its change. */
 static void judge_governor(const struct facts *f, struct check_findings *out)
 {
-	const struct about about = {.scope = CHECK_HOST};
 	struct check_finding *c = NULL;
 
 	if (!kernel_was_late(f) && !reader_was_late(f))
@@ -559,7 +550,7 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
 		struct change change = {.kind = CHANGE_GOVERNOR, .wanted = "performance"};
-		struct binds b = {.n = 0};
+		struct binds b = {.about = {.scope = CHECK_HOST}};
 
 		if (!cpu->online || !*cpu->governor || !strcmp(cpu->governor, "performance") ||
 		    !cpu->mhz || cpu->mhz >= SLOW_CLOCK * cpu->mhz_max)
@@ -574,20 +565,19 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 		bind_count(&b, "mhz", cpu->mhz);
 		bind_count(&b, "mhz_max", cpu->mhz_max);
 		bind_text(&b, "governor", cpu->governor);
-		c = judge_state(out, f, "cpu-governor", &about, &b);
+		c = judge_state(out, f, "cpu-governor", &b);
 	}
 }
 
 static void judge_steal(const struct facts *f, struct check_findings *out)
 {
-	const struct about about = {.scope = CHECK_HOST};
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {.scope = CHECK_HOST}};
 
 	if (f->cpus.steal < STEAL_MUCH)
 		return;
 	bind_percent(&b, "steal", f->cpus.steal);
 	bind_time(&b, "window", f->window_ns);
-	judge_state(out, f, "cpu-steal", &about, &b);
+	judge_state(out, f, "cpu-steal", &b);
 }
 
 void judge_cpus(const struct facts *f, struct check_findings *out)

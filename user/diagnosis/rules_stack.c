@@ -16,9 +16,8 @@ static void judge_conntrack(const struct facts *f, struct check_findings *out)
 {
 	const struct facts_stack *s = &f->stack;
 	uint64_t lost = s->after.conntrack_drops - s->before.conntrack_drops;
-	const struct about about = {CHECK_NAMESPACE, NULL, lost};
 	double used = share(s->conntrack, s->conntrack_max);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {CHECK_NAMESPACE, NULL, lost}};
 
 	if (s->after.conntrack_drops < s->before.conntrack_drops || (!lost && used < NEAR))
 		return;
@@ -27,7 +26,7 @@ static void judge_conntrack(const struct facts *f, struct check_findings *out)
 	bind_count(&b, "entries", s->conntrack);
 	bind_count(&b, "entries_max", s->conntrack_max);
 	bind_count(&b, "entries_wanted", s->conntrack_max * 2);
-	judge_state(out, f, lost ? "conntrack-full" : "conntrack-near", &about, &b);
+	judge_state(out, f, lost ? "conntrack-full" : "conntrack-near", &b);
 }
 
 static void judge_neighbours(const struct facts *f, struct check_findings *out, unsigned family)
@@ -35,9 +34,8 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 	static const char *const counters[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"};
 	const struct facts_stack *s = &f->stack;
 	uint64_t lost = facts_moved(f, FACTS_HOST, counters[family]);
-	const struct about about = {CHECK_HOST, NULL, lost};
 	double used = share(s->neighbours[family], s->neighbours_max[family]);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {CHECK_HOST, NULL, lost}};
 
 	if (!lost && used < NEAR)
 		return;
@@ -47,36 +45,39 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 	bind_count(&b, "entries", s->neighbours[family]);
 	bind_count(&b, "entries_max", s->neighbours_max[family]);
 	bind_count(&b, "entries_wanted", s->neighbours_max[family] * 2);
-	judge_state(out, f, lost ? "neigh-full" : "neigh-near", &about, &b);
+	judge_state(out, f, lost ? "neigh-full" : "neigh-near", &b);
 }
 
-static void judge_fragments_made(const struct facts *f, struct check_findings *out, unsigned family)
-{
-	static const char *const counters[] = {"Ip:FragCreates", "Ip6FragCreates"};
-	const struct about about = {.scope = CHECK_NAMESPACE};
-	uint64_t made = facts_moved(f, FACTS_HERE, counters[family]);
-	struct binds b = {.n = 0};
-
-	bind_loss(&b, f, counters[family], made, facts_total(f, FACTS_HERE, counters[family]));
-	if (made)
-		judge_state(out, f, "frag-leaving", &about, &b);
-}
-
+/* Fragments that came or were made: work, and one that is lost loses all of its datagram. */
 static void judge_fragments(const struct facts *f, struct check_findings *out, unsigned family)
 {
-	static const char *const counters[] = {"Ip:ReasmReqds", "Ip6ReasmReqds"};
+	static const struct {
+		const char *id, *counter[STACK_FAMILIES];
+	} rows[] = {
+		{"frag-arriving", {"Ip:ReasmReqds", "Ip6ReasmReqds"}},
+		{"frag-leaving", {"Ip:FragCreates", "Ip6FragCreates"}},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *counter = rows[i].counter[family];
+		uint64_t n = facts_moved(f, FACTS_HERE, counter);
+		struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
+
+		bind_loss(&b, f, counter, n, facts_total(f, FACTS_HERE, counter));
+		if (n)
+			judge_state(out, f, rows[i].id, &b);
+	}
+}
+
+static void judge_fragment_memory(const struct facts *f, struct check_findings *out,
+				  unsigned family)
+{
 	static const char *const sysctls[] = {"net/ipv4/ipfrag_high_thresh",
 					      "net/ipv6/ip6frag_high_thresh"};
 	const struct facts_stack *s = &f->stack;
-	const struct about about = {.scope = CHECK_NAMESPACE};
-	uint64_t came = facts_moved(f, FACTS_HERE, counters[family]);
 	double used = share(s->frag_memory[family], s->frag_high[family]);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
 
-	bind_loss(&b, f, counters[family], came, facts_total(f, FACTS_HERE, counters[family]));
-	if (came)
-		judge_state(out, f, "frag-arriving", &about, &b);
-	judge_fragments_made(f, out, family);
 	if (used < NEAR)
 		return;
 	bind_percent(&b, "share", used);
@@ -84,7 +85,7 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 	bind_count(&b, "frag_memory", s->frag_memory[family]);
 	bind_count(&b, "frag_high", s->frag_high[family]);
 	bind_count(&b, "frag_wanted", s->frag_high[family] * 2);
-	judge_state(out, f, "frag-memory", &about, &b);
+	judge_state(out, f, "frag-memory", &b);
 }
 
 static void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
@@ -99,9 +100,8 @@ static void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3
 static void judge_udp_mem(const struct facts *f, struct check_findings *out)
 {
 	const struct facts_stack *s = &f->stack;
-	const struct about about = {.scope = CHECK_HOST};
 	double used = share(s->udp_pages, s->udp_mem[2]);
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {.scope = CHECK_HOST}};
 
 	if (used < NEAR)
 		return;
@@ -109,7 +109,7 @@ static void judge_udp_mem(const struct facts *f, struct check_findings *out)
 	bind_count(&b, "udp_pages", s->udp_pages);
 	bind_udp_mem(&b, "udp_mem", s->udp_mem, 1);
 	bind_udp_mem(&b, "udp_mem_wanted", s->udp_mem, 2);
-	judge_state(out, f, "udp-mem-near", &about, &b);
+	judge_state(out, f, "udp-mem-near", &b);
 }
 
 /* What user space judges, and was too slow for. */
@@ -125,15 +125,14 @@ static void judge_upcalls(const struct facts *f, struct check_findings *out)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct about about = {.scope = CHECK_NAMESPACE};
-		struct binds binds = {.n = 0};
+		const uint64_t lost = rows[i].after - rows[i].before;
+		struct binds binds = {.about = {CHECK_NAMESPACE, NULL, lost}};
 
 		/* A queue or datapath that is gone takes its count with it. */
 		if (rows[i].after <= rows[i].before)
 			continue;
-		about.lost = rows[i].after - rows[i].before;
-		bind_loss(&binds, f, rows[i].counter, about.lost, rows[i].after);
-		judge_state(out, f, rows[i].id, &about, &binds);
+		bind_loss(&binds, f, rows[i].counter, lost, rows[i].after);
+		judge_state(out, f, rows[i].id, &binds);
 	}
 }
 
@@ -157,18 +156,22 @@ static void bind_owners(struct binds *b, const struct facts_owner *owner, unsign
 
 static void judge_taps(const struct facts *f, struct check_findings *out)
 {
-	const struct about about = {.scope = CHECK_NAMESPACE};
-	struct binds taps = {.n = 0}, raws = {.n = 0};
+	const struct {
+		const char *id, *name;
+		const struct facts_owner *owner;
+		unsigned n;
+	} rows[] = {
+		{"taps", "taps", f->taps.tap, f->taps.taps},
+		{"raw-sockets", "raws", f->taps.raw, f->taps.raws},
+	};
 
-	if (f->taps.taps) {
-		bind_count(&taps, "taps", f->taps.taps);
-		bind_owners(&taps, f->taps.tap, f->taps.taps);
-		judge_state(out, f, "taps", &about, &taps);
-	}
-	if (f->taps.raws) {
-		bind_count(&raws, "raws", f->taps.raws);
-		bind_owners(&raws, f->taps.raw, f->taps.raws);
-		judge_state(out, f, "raw-sockets", &about, &raws);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
+
+		bind_count(&b, rows[i].name, rows[i].n);
+		bind_owners(&b, rows[i].owner, rows[i].n);
+		if (rows[i].n)
+			judge_state(out, f, rows[i].id, &b);
 	}
 }
 
@@ -213,30 +216,28 @@ static void bind_small_sndbuf(struct binds *b, const struct facts *f)
 static void judge_senders(const struct facts *f, struct check_findings *out)
 {
 	static const char *const counters[] = {"Udp:SndbufErrors", "Udp6SndbufErrors"};
-	const struct about about = {.scope = CHECK_NAMESPACE};
 
 	for (unsigned i = 0; i < 2 && !lost_behind_sockets(f); i++) {
 		uint64_t failed = facts_moved(f, FACTS_HERE, counters[i]);
-		struct binds b = {.n = 0};
+		struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
 
 		if (!failed)
 			continue;
 		bind_loss(&b, f, counters[i], failed, facts_total(f, FACTS_HERE, counters[i]));
 		bind_small_sndbuf(&b, f);
-		judge_state(out, f, "sndbuf", &about, &b);
+		judge_state(out, f, "sndbuf", &b);
 	}
 }
 
 static void judge_self(const struct facts *f, struct check_findings *out)
 {
-	const struct about about = {.scope = CHECK_HOST};
-	struct binds b = {.n = 0};
+	struct binds b = {.about = {.scope = CHECK_HOST}};
 
 	bind_text(&b, "missing", f->self.missing_caps);
 	if (!f->self.btf)
-		judge_state(out, f, "own-btf", &about, &b);
+		judge_state(out, f, "own-btf", &b);
 	if (*f->self.missing_caps)
-		judge_state(out, f, "own-capabilities", &about, &b);
+		judge_state(out, f, "own-capabilities", &b);
 }
 
 void judge_stack(const struct facts *f, struct check_findings *out)
@@ -245,6 +246,7 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 	for (unsigned family = 0; family < STACK_FAMILIES; family++) {
 		judge_neighbours(f, out, family);
 		judge_fragments(f, out, family);
+		judge_fragment_memory(f, out, family);
 	}
 	judge_udp_mem(f, out);
 	judge_upcalls(f, out);
@@ -356,7 +358,7 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 		.counter = "softnet dropped",
 		.netdev_max_backlog = (unsigned)f->stack.max_backlog,
 	};
-	struct binds b = {.n = 0};
+	struct binds b = {.about = about};
 
 	if (!dropped) {
 		if (total)
@@ -369,7 +371,7 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 	}
 	bind_loss(&b, f, "softnet flow_limit", limited, judge_softnet(f, "flow_limit", true));
 	bind_text(&b, "flow_limit", f->stack.flow_limit_cpus);
-	judge_state(out, f, "backlog-flow-limit", &about, &b);
+	judge_state(out, f, "backlog-flow-limit", &b);
 }
 
 void judge_counters(const struct facts *f, struct check_findings *out)
