@@ -143,7 +143,7 @@ struct facts_link {
 /* Everything that does not need two samples. 0 or -errno (-ENODEV). */
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link);
 
-/* Sets link->qdisc from what change_read() tells of the root. Pure. */
+/* Sets link->qdisc from what change_read() shows of the root. Pure. */
 void facts_link_qdisc(struct facts_link *link, const char *value);
 
 /* Losses between two snapshots of the interface. -ENOMEM. */
@@ -167,8 +167,8 @@ struct facts_sock {
 	uint64_t queued;	/* bytes of truesize waiting (SK_MEMINFO_RMEM_ALLOC) */
 	uint64_t queued_before; /* a window ago */
 	uint64_t truesize;	/* bytes that a waiting packet takes, of the mean; 0: not known */
-	uint64_t rcvbuf;	/* as getsockopt(SO_RCVBUF) tells; 0: not known */
-	uint64_t sndbuf;	/* as getsockopt(SO_SNDBUF) tells; 0: not known */
+	uint64_t rcvbuf;	/* as getsockopt(SO_RCVBUF) shows; 0: not known */
+	uint64_t sndbuf;	/* as getsockopt(SO_SNDBUF) shows; 0: not known */
 	uint32_t drops;		/* since it was opened */
 	uint32_t lost;		/* in the window */
 	bool reads_known;
@@ -240,19 +240,6 @@ struct facts_groups {
  * unknown. `root`: proc_root().
  */
 unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max);
-
-/* Adds a process's group and all above it, with their first sample. */
-void facts_groups_add(struct facts_groups *groups, const struct cgroup *group);
-
-/* The second sample of all of them. */
-void facts_groups_sample(struct facts_groups *groups);
-
-/*
- * Of a process's group and those above it, the one that was stopped the longest between the
- * samples; NULL: none was.
- */
-const struct facts_group *facts_groups_worst(const struct facts_groups *groups,
-					     const struct cgroup *group);
 
 /* Who has the sockets, and how much CPU time these processes were refused. */
 
@@ -343,9 +330,9 @@ struct facts_self {
 	bool btf;
 	char missing_caps[96]; /* "": none */
 	unsigned reasons;      /* that the kernel gives for drops; 0: none, places only */
-	bool drop_socket;      /* it tells which socket a packet was dropped for (Linux 6.11) */
+	bool drop_socket;      /* it says which socket a packet was dropped for (Linux 6.11) */
 	bool af_xdp;
-	bool xdp_features; /* it tells what drivers can do (netdev-genl, Linux 6.3) */
+	bool xdp_features; /* it says what drivers can do (netdev-genl, Linux 6.3) */
 };
 
 /* What the readers of sockets do while these lose packets. */

@@ -80,15 +80,17 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static int read_rtnetlink(const struct netns *ns, struct facts_link *link)
+/* Of one link; `netnsid`: of the namespace it is in, as `ns` numbers it; -1: `ns` itself. */
+static int get_link(const struct netns *ns, unsigned ifindex, int netnsid, mnl_cb_t cb, void *arg)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
 	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 
-	ifi->ifi_index = (int)link->dev.ifindex;
-	link->peer_netnsid = -1;
-	return nl_query(ns, nlh, on_link, link);
+	ifi->ifi_index = (int)ifindex;
+	if (netnsid >= 0)
+		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
+	return nl_query(ns, nlh, cb, arg);
 }
 
 static int on_peer(const struct nlmsghdr *nlh, void *arg)
@@ -107,18 +109,9 @@ static int on_peer(const struct nlmsghdr *nlh, void *arg)
 /* The other end of a veth may be in a namespace that we have no right to look into. */
 static void read_peer(const struct netns *ns, struct facts_link *link)
 {
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh;
-	struct ifinfomsg *ifi;
-
 	if (strcmp(link->dev.driver, "veth") || !link->peer)
 		return;
-	nlh = nl_header(buf, RTM_GETLINK, 0);
-	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	ifi->ifi_index = (int)link->peer;
-	if (link->peer_netnsid >= 0)
-		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)link->peer_netnsid);
-	if (nl_query(ns, nlh, on_peer, &link->peer_mtu))
+	if (get_link(ns, link->peer, link->peer_netnsid, on_peer, &link->peer_mtu))
 		link->peer_mtu = 0;
 }
 
@@ -208,8 +201,9 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
+	link->peer_netnsid = -1;
 	if (!ret)
-		ret = read_rtnetlink(ns, link);
+		ret = get_link(ns, link->dev.ifindex, -1, on_link, link);
 	if (!ret)
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)

@@ -177,7 +177,8 @@ static const struct facts_group *find_group(const struct facts_groups *groups, c
 	return NULL;
 }
 
-void facts_groups_add(struct facts_groups *groups, const struct cgroup *group)
+/* Adds a process's group and all above it, with their first sample. */
+static void add_groups(struct facts_groups *groups, const struct cgroup *group)
 {
 	struct cgroup at = *group;
 
@@ -194,13 +195,11 @@ void facts_groups_add(struct facts_groups *groups, const struct cgroup *group)
 	} while (cgroup_up(&at));
 }
 
-void facts_groups_sample(struct facts_groups *groups)
-{
-	for (unsigned i = 0; i < groups->n; i++)
-		groups->at[i].after = read_stat(groups->at[i].dir);
-}
-
-const struct facts_group *facts_groups_worst(const struct facts_groups *groups,
+/*
+ * Of a process's group and those above it, the one that was stopped the longest between the
+ * samples; NULL: none was.
+ */
+static const struct facts_group *worst_group(const struct facts_groups *groups,
 					     const struct cgroup *group)
 {
 	const struct facts_group *worst = NULL;
@@ -266,13 +265,14 @@ void facts_holders_groups(struct facts_groups *groups, const struct facts_socks 
 		struct cgroup group;
 
 		if (socks->at[i].pid && cgroup_of(-1, socks->at[i].pid, &group))
-			facts_groups_add(groups, &group);
+			add_groups(groups, &group);
 	}
 }
 
 void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks)
 {
-	facts_groups_sample(groups);
+	for (unsigned i = 0; i < groups->n; i++)
+		groups->at[i].after = read_stat(groups->at[i].dir);
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct facts_sock *s = &socks->at[i];
 		const struct facts_group *worst;
@@ -280,7 +280,7 @@ void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *so
 
 		if (!s->pid || !cgroup_of(-1, s->pid, &group))
 			continue;
-		worst = facts_groups_worst(groups, &group);
+		worst = worst_group(groups, &group);
 		if (!worst)
 			continue;
 		snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,

@@ -120,7 +120,7 @@ static bool is_burst(const struct finding_facts *f)
 }
 
 /*
- * The buffer that would have held all that was lost, as getsockopt tells it; 0: not known, or
+ * The buffer that would have held all that was lost, as getsockopt shows it; 0: not known, or
  * beyond reason. The socket takes packets until their truesize exceeds the buffer
  * (__udp_enqueue_schedule_skb()).
  */

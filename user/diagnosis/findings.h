@@ -29,7 +29,7 @@ struct finding_facts {
 
 	double arrival_pps;  /* at the socket, while packets arrived */
 	double read_pps;     /* what the application read meanwhile */
-	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) tells: twice what was asked for */
+	uint64_t rcvbuf;     /* bytes, as getsockopt(SO_RCVBUF) shows: twice what was asked for */
 	uint64_t rmem_max;   /* net.core.rmem_max, bytes */
 	uint64_t truesize;   /* bytes a packet takes in the queue: sk_rmem / packets waiting */
 	uint64_t udp_mem[3]; /* net.ipv4.udp_mem, pages */

@@ -206,15 +206,9 @@ uint64_t judge_softnet(const struct facts *f, const char *what, bool total)
 	return sum;
 }
 
-struct ranked {
-	struct check_finding finding;
-	unsigned order;
-};
-
 static int compare(const void *a, const void *b)
 {
-	const struct ranked *ra = a, *rb = b;
-	const struct check_finding *x = &ra->finding, *y = &rb->finding;
+	const struct check_finding *x = a, *y = b;
 
 	if (x->losing != y->losing)
 		return y->losing - x->losing;
@@ -222,22 +216,7 @@ static int compare(const void *a, const void *b)
 		return (int)y->finding.severity - (int)x->finding.severity;
 	if (x->loss_pps != y->loss_pps)
 		return x->loss_pps < y->loss_pps ? 1 : -1;
-	return ra->order < rb->order ? -1 : 1;
-}
-
-static int rank(struct check_findings *list)
-{
-	struct ranked *r = calloc(list->n + 1, sizeof(*r));
-
-	if (!r)
-		return -ENOMEM;
-	for (unsigned i = 0; i < list->n; i++)
-		r[i] = (struct ranked){list->at[i], i};
-	qsort(r, list->n, sizeof(*r), compare);
-	for (unsigned i = 0; i < list->n; i++)
-		list->at[i] = r[i].finding;
-	free(r);
-	return 0;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 int judge(const struct facts *f, struct check_findings *out)
@@ -247,7 +226,13 @@ int judge(const struct facts *f, struct check_findings *out)
 	judge_links(f, out);
 	judge_stack(f, out);
 	judge_cpus(f, out);
-	return out->out_of_memory ? -ENOMEM : rank(out);
+	if (out->out_of_memory)
+		return -ENOMEM;
+	for (unsigned i = 0; i < out->n; i++)
+		out->at[i].order = i;
+	if (out->n)
+		qsort(out->at, out->n, sizeof(*out->at), compare);
+	return 0;
 }
 
 void check_findings_free(struct check_findings *list)

@@ -23,9 +23,10 @@ struct check_finding {
 	char subject[64];	/* what it is about: "eth1", "port 5001"; "": scope says it */
 	bool losing;		/* packets were lost in the window */
 	double loss_pps;	/* how many; 0: not counted in packets */
-	struct change *changes; /* that would mend it */
+	struct change *changes; /* that would help */
 	unsigned n_changes;
-	bool on_host; /* they are of the host, not of the namespace; by check_plan() */
+	bool on_host;	/* they are of the host, not of the namespace; by check_plan() */
+	unsigned order; /* private: as the rules found it */
 };
 
 /* A loss that is over: its counter stood still. */

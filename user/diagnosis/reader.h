@@ -66,8 +66,8 @@ struct reading {
 	unsigned samples;     /* of the queue */
 	uint64_t queue_bytes; /* truesize waiting, mean over the samples */
 	uint64_t queue_max_bytes;
-	uint64_t rcvbuf; /* as getsockopt(SO_RCVBUF) tells it; 0: unknown */
-	uint64_t drops;	 /* of the socket (sk_drops) between the samples: a second book */
+	uint64_t rcvbuf; /* as getsockopt(SO_RCVBUF) shows it; 0: unknown */
+	uint64_t drops;	 /* of the socket (sk_drops) between the samples: a second count */
 
 	uint64_t lost;		  /* packets, as noted */
 	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */

@@ -242,7 +242,7 @@ static void judge_rfs(const struct facts *f, struct check_findings *out,
 	judge_state(out, f, "rfs-half", &b);
 }
 
-/* Told once for each port, against the largest of its bridge. */
+/* One for each port, against the largest of its bridge. */
 static void judge_mtu(const struct facts *f, struct check_findings *out,
 		      const struct facts_link *link)
 {
@@ -325,7 +325,7 @@ static uint64_t all_fired(const struct facts_link *link)
 
 /*
  * A queue that is never empty is polled without end, and its interrupt stays off: then where it
- * would go tells who polls it.
+ * would go shows who polls it.
  */
 static bool polled_on(const struct facts_link *link, const struct facts_irq *irq, unsigned cpu)
 {
@@ -434,7 +434,7 @@ static bool all_zero(const char *mask)
 	return *mask && mask[strspn(mask, "0,")] == '\0';
 }
 
-/* Which of the ways to spread the work is open, and what it needs to be told. */
+/* Which of the ways to spread the work is open, and what it needs to know. */
 static const char *remedy(const struct facts *f, const struct facts_link *link, unsigned cpu,
 			  struct binds *b)
 {

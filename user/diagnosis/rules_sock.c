@@ -22,7 +22,7 @@ static bool udp_mem_used_up(const struct facts *f)
 
 /*
  * A socket counts all its drops in one number (sk_drops). What the namespace's counters say of the
- * same time tells which they were; the largest of them, where there are several.
+ * same time shows which they were; the largest of them, where there are several.
  */
 static enum stage stage_of_drops(const struct facts *f)
 {
@@ -64,7 +64,7 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 	bind_count(b, "rmem_max", f->stack.rmem_max);
 }
 
-/* Before Linux 6.3 it can be told only where no other socket reads. */
+/* Before Linux 6.3 it is known only where no other socket reads. */
 static void add_rates(const struct facts *f, const struct facts_sock *s,
 		      struct finding_facts *facts)
 {

@@ -326,7 +326,7 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 	judge_loss(out, f, rules[i].stage, &about, &facts);
 }
 
-/* Told by the sockets themselves while they are open; after that only history is left. */
+/* Shown by the sockets themselves while they are open; after that only history is left. */
 static void judge_udp_history(const struct facts *f, struct check_findings *out)
 {
 	static const struct {

@@ -7,7 +7,7 @@
 
 #include "host/netdev.h"
 
-/* The largest cause of a stage, which tells the place; NULL: none. */
+/* The largest cause of a stage, which shows where; NULL: none. */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
@@ -35,28 +35,7 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	return sum.events ? sum.memory / sum.events : 0;
 }
 
-/* A finding for the loss at one stage, if there is one. `host`: what is known beside the loss. */
-static void advise_stage(enum stage stage, const struct finding_facts *host, const struct ledger *l,
-			 struct result *res)
-{
-	const struct result_cause *c = main_cause(res, stage);
-	struct finding_facts f = *host;
-
-	if (!res->stage[stage].packets)
-		return;
-	f.lost = res->stage[stage].packets;
-	f.truesize = truesize(l, stage);
-	if (c) {
-		f.reason = c->reason;
-		f.location = c->location;
-		f.ifname = *c->ifname ? c->ifname : NULL;
-		f.hook = c->hook;
-	}
-	if (!findings_for_stage(stage, &f, &res->finding[res->n_findings]))
-		res->n_findings++;
-}
-
-/* Of a loss that only a counter tells no cause names the device. */
+/* Of a loss that only a counter shows no cause names the device. */
 static void about_ring(const struct site *s, struct finding_facts *f)
 {
 	struct netdev_settings settings;
@@ -91,13 +70,25 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 		site_settings(s, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
 		const struct result_cause *c = main_cause(res, stage);
+		struct finding *out = &res->finding[res->n_findings];
 		struct finding_facts f = host;
-		unsigned n = res->n_findings;
 
-		if (stage == STAGE_NIC_RING && res->stage[stage].packets && !s->lone)
+		f.lost = res->stage[stage].packets;
+		if (!f.lost)
+			continue;
+		f.truesize = truesize(&s->ledger, stage);
+		if (stage == STAGE_NIC_RING && !s->lone)
 			about_ring(s, &f);
-		advise_stage(stage, &f, &s->ledger, res);
-		if (res->n_findings > n && c)
-			memcpy(res->finding[n].host, c->host, sizeof(c->host));
+		if (c) {
+			f.reason = c->reason;
+			f.location = c->location;
+			f.ifname = *c->ifname ? c->ifname : NULL;
+			f.hook = c->hook;
+		}
+		if (findings_for_stage(stage, &f, out))
+			continue;
+		if (c)
+			memcpy(out->host, c->host, sizeof(c->host));
+		res->n_findings++;
 	}
 }
