@@ -193,6 +193,141 @@ static void burst_or_slow(void **state)
 	}
 }
 
+/* A value at a bound of a rule, and `step` beyond it. */
+
+static void table(struct host *h, int step)
+{
+	h->f.stack.conntrack = 799 + step; /* of 1000 */
+}
+
+static void softirq(struct host *h, int step)
+{
+	h->f.cpus.at[0].softirq = 0.79 + 0.01 * step;
+}
+
+static void stolen(struct host *h, int step)
+{
+	h->f.cpus.steal = step ? 0.05 : 0.049;
+}
+
+static void large_peer(struct host *h, int step)
+{
+	h->f.link[0].peer_mtu = 1504 + step;
+}
+
+static void small_peer(struct host *h, int step)
+{
+	h->f.link[0].peer_mtu = 1496 - step;
+}
+
+static void waiting(struct host *h, int step)
+{
+	h->f.socks.at[0].queued = 150000 + step; /* of 300000 */
+	h->f.socks.at[0].queued_before = 200000;
+}
+
+static void waited(struct host *h, int step)
+{
+	h->f.socks.at[0].queued = 200000;
+	h->f.socks.at[0].queued_before = 150000 + step;
+}
+
+static void limit_of_host(struct host *h, int step)
+{
+	h->f.stack.rmem_max = (16 << 20) + 1 - step;
+	sock_at(h, 2 * h->f.stack.rmem_max, 500);
+}
+
+static void flow_limit(struct host *h, int step)
+{
+	backlog(h);
+	move(h, "host", "softnet:cpu1:flow_limit", 24 + step); /* of 50 */
+}
+
+static void memory(struct host *h, int step)
+{
+	h->f.socks.at[0].lost = h->f.socks.at[0].drops = 20;
+	move(h, "here", "Udp:RcvbufErrors", 10);
+	move(h, "here", "Udp:MemErrors", 10 + step);
+	move(h, "here", "Udp:InErrors", 20 + step);
+}
+
+static void checksum(struct host *h, int step)
+{
+	h->f.socks.at[0].lost = h->f.socks.at[0].drops = 20;
+	move(h, "here", "Udp:RcvbufErrors", 10);
+	move(h, "here", "Udp:InCsumErrors", 10 + step);
+	move(h, "here", "Udp:InErrors", 20 + step);
+}
+
+static void slow_clock(struct host *h, int step)
+{
+	ring(h);
+	h->f.cpus.at[2].mhz = 2700 - step; /* of 3000 */
+}
+
+static void short_queue(struct host *h, int step)
+{
+	snprintf(h->f.link[0].qdisc, sizeof(h->f.link[0].qdisc), "pfifo limit %d", 1000 - step);
+	move(h, "here", "eth1:qdisc:drops", 5);
+}
+
+static void bounds(void **state)
+{
+	static const struct {
+		const char *id;
+		void (*make)(struct host *h, int step);
+		bool change; /* that is what the step makes */
+	} rows[] = {
+		{"conntrack-near", table, false},
+		{"cpu-softirq", softirq, false},
+		{"cpu-steal", stolen, false},
+		{"mtu-peer", large_peer, false},
+		{"mtu-peer", small_peer, false},
+		{"rcvbuf-filling", waiting, false},
+		{"rcvbuf-filling", waited, false},
+		{"rcvbuf-capped", limit_of_host, false},
+		{"backlog-flow-limit", flow_limit, false},
+		{"udp-mem", memory, false},
+		{"udp-csum", checksum, false},
+		{"cpu-governor", slow_clock, false},
+		{"qdisc", short_queue, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int step = 0; step < 2; step++) {
+			struct host *h = healthy_host();
+			const struct check_finding *c;
+			struct check_findings list;
+
+			rows[i].make(h, step);
+			judge_host(h, &list);
+			c = by_id(&list, rows[i].id);
+			if (rows[i].change ? c->n_changes != (unsigned)step : !c != !step)
+				fail_msg("%u: %s, step %d", i, rows[i].id, step);
+			end(h, &list);
+		}
+	}
+}
+
+/* Sockets that are gone lost what those that are listed did not; a tenth is between two readings.
+ */
+static void lost_by_closed(void **state)
+{
+	(void)state;
+	for (unsigned more = 10; more <= 11; more++) {
+		struct host *h = healthy_host();
+		struct check_findings list;
+
+		sock_at(h, 300000, 100);
+		move(h, "here", "Udp6RcvbufErrors", more);
+		judge_host(h, &list);
+		assert_int_equal(list.n, more - 9);
+		end(h, &list);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +339,8 @@ int main(void)
 		cmocka_unit_test(reader_has_its_rates),
 		cmocka_unit_test(reads_of_one_socket),
 		cmocka_unit_test(burst_or_slow),
+		cmocka_unit_test(bounds),
+		cmocka_unit_test(lost_by_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,6 +316,89 @@ static void why_it_was_full(void **state)
 	assert_null(strstr(f.evidence, "reader"));
 }
 
+/* The last value of each condition, and the next one, that it no longer holds for. */
+static void bounds_of_conditions(void **state)
+{
+	struct finding_facts f[] = {
+		reader(400, 0, 100, 950),
+		reader(600, 0, 99, 950),
+		reader(400, 250, 0, 950),
+		reader(400, 249, 0, 950),
+		reader(750, 0, 0, 950),
+		reader(749, 0, 0, 950),
+		reader(500, 0, 0, 500),
+		reader(500, 0, 0, 499),
+		reader(501, 0, 0, 500),
+		reader(10, 10, 0, 950),
+		reader(900, 200, 0, 10),
+		burst,
+		burst,
+		burst,
+		burst,
+		overload,
+		overload,
+	};
+	static const char *const ids[] = {
+		"rcvbuf-quota", "rcvbuf",	 "rcvbuf-cpu",	  "rcvbuf",	  "rcvbuf-busy",
+		"rcvbuf",	"rcvbuf-asleep", "rcvbuf-bursts", "rcvbuf",	  "rcvbuf-asleep",
+		"rcvbuf-busy",	"rcvbuf-burst",	 "rcvbuf",	  "rcvbuf-burst", "rcvbuf",
+		"rcvbuf",	"rcvbuf-slow",
+	};
+	struct finding out;
+
+	(void)state;
+	f[9].queue_samples = 3; /* the fewest that say something */
+	f[11].lost = 8 * 256;	/* fillings of the buffer */
+	f[12].lost = 8 * 256 + 1;
+	for (unsigned i = 13; i <= 14; i++) { /* a tenth of what came */
+		f[i].window_ns = 1000000000;
+		f[i].arrival_pps = 10000;
+		f[i].lost = 1000 + (i == 14);
+	}
+	f[15].read_pps = f[15].arrival_pps;
+	f[16].read_pps = f[16].arrival_pps - 1;
+	for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
+		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f[i], &out), 0);
+		if (strcmp(out.id, ids[i]))
+			fail_msg("%u: %s, not %s", i, out.id, ids[i]);
+	}
+}
+
+/* What would be too much is not advised, and neither is what is there already. */
+static void bounds_of_advice(void **state)
+{
+	struct finding_facts f = burst;
+	struct finding out;
+
+	(void)state;
+	f.lost = 2000; /* the request is 938496, as in burst_fits_a_buffer() */
+	f.rmem_max = 938495;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_string_equal(out.command, "sysctl -w net.core.rmem_max=938496");
+	f.rmem_max = 938496;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_string_equal(out.command, "");
+
+	f = overload; /* 1 GiB in all, and one packet more */
+	f.truesize = 1024;
+	f.rcvbuf = 1 << 20;
+	f.lost = ((1 << 30) - f.rcvbuf) / f.truesize;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_string_equal(out.command, "sysctl -w net.core.rmem_max=536870912");
+	f.lost++;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_string_equal(out.command, "");
+
+	f = (struct finding_facts){.lost = 10, .total = 10, .since = "boot"};
+	f.netdev_max_backlog = 999;
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &f, &out), 0);
+	assert_string_equal(out.command, "sysctl -w net.core.netdev_max_backlog=1000");
+	assert_string_equal(out.evidence, "10 packets lost");
+	f.total = 11;
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &f, &out), 0);
+	assert_string_equal(out.evidence, "10 packets lost, 11 since boot");
+}
+
 static void rules(void **state)
 {
 	struct finding_facts facts = {.lost = 300, .hook = "input"};
@@ -417,6 +500,8 @@ int main(void)
 		cmocka_unit_test(rows_and_paragraphs),
 		cmocka_unit_test(watched_counters),
 		cmocka_unit_test(why_it_was_full),
+		cmocka_unit_test(bounds_of_conditions),
+		cmocka_unit_test(bounds_of_advice),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(nothing_is_cut),
 		cmocka_unit_test(commands),
