@@ -47,7 +47,7 @@ struct finding_facts {
 	const char *since;   /* "boot", "it was opened" */
 	const char *counter; /* that said so */
 
-	/* What the reader of the socket did while packets were lost (diagnosis/reading.h), in ns.
+	/* What the reader of the socket did while packets were lost (diagnosis/reader.h), in ns.
 	 */
 	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
 	uint64_t reader_ns; /* the whole time; 0: not known */

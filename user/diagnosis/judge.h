@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * From facts to findings. Pure: the same facts give the same findings. The sentences are in the
- * table of findings (diagnosis/findings_data.h), the conditions here, an area a file.
+ * table of findings (diagnosis/findings.h), the conditions in rules_*.c, an area a file.
  *
  * What lost packets in the window is a finding; so is a limit that is nearly reached, and a setting
  * that together with what was measured will lose packets. A setting alone is none, and neither is a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the judge have in common. */
+/* What the judge gives to the files of rules. */
 #ifndef PKTLEDGER_DIAGNOSIS_RULES_H
 #define PKTLEDGER_DIAGNOSIS_RULES_H
 

@@ -320,12 +320,128 @@ static void lost_by_closed(void **state)
 		struct host *h = healthy_host();
 		struct check_findings list;
 
-		sock_at(h, 300000, 100);
-		move(h, "here", "Udp6RcvbufErrors", more);
+		sock_at(h, 300000, 50);
+		h->f.socks.at[1] = h->f.socks.at[0];
+		h->f.socks.n = h->f.socks.all = 2;
+		move(h, "here", "Udp6RcvbufErrors", 50 + more);
 		judge_host(h, &list);
-		assert_int_equal(list.n, more - 9);
+		assert_int_equal(list.n, 2 + more - 10);
 		end(h, &list);
 	}
+}
+
+/* Each counter of losses: which finding and of whom; one that stands still is history. */
+static void counters_of_losses(void **state)
+{
+	static const struct {
+		const char *scope, *name, *id;
+	} rows[] = {
+		{"here", "IpExt:InNoRoutes", "ip-route"},
+		{"here", "Ip6InNoRoutes", "ip-route"},
+		{"here", "Ip:InAddrErrors", "ip-route"},
+		{"here", "Ip6InAddrErrors", "ip-route"},
+		{"here", "Ip:OutNoRoutes", "tx-route"},
+		{"here", "Ip6OutNoRoutes", "tx-route"},
+		{"here", "Ip:InHdrErrors", "ip-header"},
+		{"here", "Ip6InHdrErrors", "ip-header"},
+		{"here", "Ip:ReasmFails", "ip-frag"},
+		{"here", "Ip6ReasmFails", "ip-frag"},
+		{"here", "Ip:FragFails", "ip-too-big"},
+		{"here", "Ip6FragFails", "ip-too-big"},
+		{"here", "Ip6InTooBigErrors", "ip-too-big"},
+		{"here", "Udp:NoPorts", "udp-lookup"},
+		{"here", "Udp6NoPorts", "udp-lookup"},
+		{"here", "XfrmInNoPols", "xfrm"},
+		{"here", "XfrmInPolBlock", "xfrm"},
+		{"here", "XfrmOutPolBlock", "xfrm"},
+		{"host", "arp_cache:unresolved_discards", "neigh-queue"},
+		{"host", "ndisc_cache:unresolved_discards", "neigh-queue"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (unsigned moved = 0; moved < 2; moved++) {
+			struct host *h = healthy_host();
+			struct check_findings list = {0};
+
+			move(h, rows[i].scope, rows[i].name, moved);
+			assert_int_equal(counters_delta(&h->before, &h->f.after, &h->f.moved), 0);
+			assert_int_equal(judge(&h->f, &list), 0);
+			assert_int_equal(list.n, moved);
+			assert_int_equal(list.n_history, !moved);
+			if (moved) {
+				assert_string_equal(list.at[0].finding.id, rows[i].id);
+				assert_string_equal(check_scope_name(list.at[0].scope),
+						    strcmp(rows[i].scope, "host") ? "namespace"
+										  : "host");
+			} else {
+				assert_string_equal(list.history[0].counter, rows[i].name);
+				assert_int_equal(list.history[0].stage,
+						 finding_row(rows[i].id)->stage);
+			}
+			end(h, &list);
+		}
+	}
+}
+
+/* What drivers count of sending and of XDP. */
+static void losses_of_drivers(void **state)
+{
+	static const struct {
+		enum nic_cause cause;
+		const char *id;
+	} rows[] = {{NIC_SEND, "tx-device"}, {NIC_XDP, "xdp"}, {NIC_REDIRECT, "xdp"}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct host *h = healthy_host();
+		struct check_findings list;
+
+		lose(h, rows[i].cause, NIC_LOSS, 5);
+		lose(h, rows[i].cause, NIC_EVENT, 5);
+		judge_host(h, &list);
+		assert_int_equal(list.n, 1);
+		assert_string_equal(list.at[0].finding.id, rows[i].id);
+		end(h, &list);
+	}
+}
+
+/* An interrupt moves to the CPU that idles most, the first one too. */
+static void idlest_is_first(void **state)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		h->f.link[0].irq[i].cpu = 1;
+		h->f.cpus.at[i].idle = i ? 0.6 : 0.99;
+	}
+	h->f.cpus.at[1].idle = 0;
+	h->f.cpus.at[1].softirq = 0.97;
+	judge_host(h, &list);
+	assert_int_equal(list.n, 1);
+	assert_string_equal(list.at[0].finding.id, "nic-irq");
+	assert_string_equal(list.at[0].changes[0].wanted, "0");
+	end(h, &list);
+}
+
+/* More owners than there is room for: the first are named, each once. */
+static void many_owners(void **state)
+{
+	struct host *h = healthy_host();
+	struct check_findings list;
+
+	(void)state;
+	h->f.taps.taps = FACTS_TAPS + 1;
+	for (unsigned i = 0; i < FACTS_TAPS; i++)
+		h->f.taps.tap[i] = (struct facts_owner){.pid = 4000 + (int)i / 2,
+							.process = "fifteen-letters"};
+	judge_host(h, &list);
+	assert_int_equal(list.n, 1);
+	assert_non_null(strstr(list.at[0].finding.evidence,
+			       "fifteen-letters (4000), fifteen-letters (4001)"));
+	end(h, &list);
 }
 
 int main(void)
@@ -341,6 +457,10 @@ int main(void)
 		cmocka_unit_test(burst_or_slow),
 		cmocka_unit_test(bounds),
 		cmocka_unit_test(lost_by_closed),
+		cmocka_unit_test(counters_of_losses),
+		cmocka_unit_test(losses_of_drivers),
+		cmocka_unit_test(idlest_is_first),
+		cmocka_unit_test(many_owners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
