@@ -2,7 +2,7 @@
 /* Texts with a language of their own: moments, faults, series of values, presets, the journal. */
 #include "fuzz.h"
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "host/journal_entry.h"
 #include "cli/points.h"

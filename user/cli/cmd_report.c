@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "host/caps.h"
 #include "cli/options.h"

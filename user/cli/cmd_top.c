@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "monitor/why.h"
+#include "monitor/summary.h"
 #include "cli/options.h"
 #include "cli/options_trace.h"
 #include "report/text_trace.h"
@@ -103,10 +103,8 @@ static bool on_interval(void *arg, const struct live *l)
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct top *t = arg;
-	int rc = why_open(&t->why, t->spec.owners, err);
+	int rc = why_open(&t->why, t->spec.owners, l, err);
 
-	if (!rc)
-		rc = live_add_source(l, why_source(t->why));
 	return rc ? rc : sources_open(&t->sources, &t->spec, true, l, err);
 }
 

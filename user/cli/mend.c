@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "diagnosis/findings_data.h"
 #include "report/json_change.h"

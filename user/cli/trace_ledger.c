@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ktime.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/when.h"
-#include "monitor/worst.h"
+
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 

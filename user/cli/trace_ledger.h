@@ -10,7 +10,7 @@
 #include <json-c/json.h>
 
 #include "base/opt.h"
-#include "monitor/limits.h"
+#include "monitor/session.h"
 #include "monitor/summary.h"
 
 struct trace_ledger_options {

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "monitor/child.h"
-#include "monitor/flow_account.h"
+#include "monitor/flow.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
 #include "report/json_bursts.h"
@@ -46,9 +46,8 @@ struct trace {
 static int open_account(struct trace *t, struct live *l, struct error *err)
 {
 	const struct flow_account_spec spec = {t->flow, t->o->balance.seq, t->o->balance.settle_ns};
-	int rc = flow_account_open(&t->account, &spec, live_reasons(l), live_ksyms(l), err);
 
-	return rc ? rc : live_add_source(l, flow_account_source(t->account));
+	return flow_account_open(&t->account, &spec, l, err);
 }
 
 static int begin_events(struct trace *t, struct live *l, struct error *err)
@@ -66,10 +65,8 @@ static int begin_events(struct trace *t, struct live *l, struct error *err)
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct trace *t = arg;
-	int rc = why_open(&t->why, t->spec.owners, err);
+	int rc = why_open(&t->why, t->spec.owners, l, err);
 
-	if (!rc)
-		rc = live_add_source(l, why_source(t->why));
 	if (!rc)
 		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
 	if (!rc)

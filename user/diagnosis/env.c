@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json_put.h"
+#include "base/json.h"
 #include "host/bpfmaps.h"
 #include "host/cgroup.h"
 #include "diagnosis/env_parts.h"

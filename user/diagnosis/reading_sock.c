@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "host/counters.h"
-#include "host/procnet.h"
 #include "drops/cgroup.h"
 
 void reading_sock_free(void *object)

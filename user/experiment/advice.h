@@ -3,6 +3,7 @@
 #ifndef PKTLEDGER_EXPERIMENT_ADVICE_H
 #define PKTLEDGER_EXPERIMENT_ADVICE_H
 
+#include "diagnosis/findings.h"
 #include "experiment/close.h"
 
 void advise(const struct rig *rig, const struct books *b, struct result *res);

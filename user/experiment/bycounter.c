@@ -99,10 +99,10 @@ static void settle_ring(const struct counters_deltas *deltas, const struct rig *
 	forget_seen(SEEN_TX_DEVICE, settled, res);
 }
 
-static const struct book_unexplained *find_drops(const struct secondbooks *second)
+static const struct counter_unexplained *find_drops(const struct countercheck *second)
 {
 	for (size_t i = 0; i < second->n_unexplained; i++) {
-		const struct book_unexplained *u = &second->unexplained[i];
+		const struct counter_unexplained *u = &second->unexplained[i];
 
 		if (u->stage == STAGE_XDP && !strcmp(u->role, "rx") && strstr(u->name, "xdp_drop"))
 			return u;
@@ -111,7 +111,7 @@ static const struct book_unexplained *find_drops(const struct secondbooks *secon
 }
 
 /* The counter is the source now, so it agrees with what it told. */
-static void note_source(const struct book_unexplained *u, uint64_t n, struct result *res)
+static void note_source(const struct counter_unexplained *u, uint64_t n, struct result *res)
 {
 	char name[sizeof(res->counter[0].name)];
 
@@ -127,10 +127,10 @@ static void note_source(const struct book_unexplained *u, uint64_t n, struct res
 	}
 }
 
-static void settle_xdp(const struct secondbooks *second, const struct counters_deltas *deltas,
+static void settle_xdp(const struct countercheck *second, const struct counters_deltas *deltas,
 		       const struct rig *rig, struct result *res)
 {
-	const struct book_unexplained *u = find_drops(second);
+	const struct counter_unexplained *u = find_drops(second);
 	uint64_t n;
 
 	if (!u || rig->spec->tx != &tx_xdp || rig->lab.topology != LAB_PAIR || !res->unaccounted ||
@@ -142,7 +142,7 @@ static void settle_xdp(const struct secondbooks *second, const struct counters_d
 	note_source(u, n, res);
 }
 
-void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
+void settle_by_counter(const struct countercheck *second, const struct counters_deltas *deltas,
 		       const struct rig *rig, struct result *res)
 {
 	settle_ring(deltas, rig, res);
@@ -163,7 +163,7 @@ static uint64_t timed_out(const struct result *res)
 
 void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
 {
-	uint64_t moved = secondbooks_timed_out(deltas), told = timed_out(res), unseen;
+	uint64_t moved = countercheck_timed_out(deltas), told = timed_out(res), unseen;
 	struct result_losses *losses = &res->losses;
 
 	/* Where others were lost, what was left of them has timed out, too. */

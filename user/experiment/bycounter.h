@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_EXPERIMENT_BYCOUNTER_H
 #define PKTLEDGER_EXPERIMENT_BYCOUNTER_H
 
-#include "ledger/secondbooks.h"
+#include "ledger/countercheck.h"
 #include "experiment/rig.h"
 
 /*
@@ -18,7 +18,7 @@
  * drops in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What
  * that counter moved beyond our own program's verdicts are numbers that entered the device.
  */
-void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
+void settle_by_counter(const struct countercheck *second, const struct counters_deltas *deltas,
 		       const struct rig *rig, struct result *res);
 
 /*

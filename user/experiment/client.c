@@ -50,7 +50,7 @@ static int receive(struct peer *p, const char *type, struct json_object **msg, i
 		return lose(p, rc, err);
 	if (!type || !strcmp(msg_type(*msg), type))
 		return 0;
-	rc = strcmp(msg_type(*msg), "error") || msg_take(*msg, msg_error, &told) ||
+	rc = strcmp(msg_type(*msg), "error") || record_read(*msg, msg_error, &told) ||
 			     told.status == STATUS_OK
 		     ? -EBADMSG
 		     : -EREMOTEIO;
@@ -61,7 +61,7 @@ static int receive(struct peer *p, const char *type, struct json_object **msg, i
 			 *p->hello.host ? p->hello.host : "the other host", told.message);
 }
 
-static int send_message(struct peer *p, const char *type, const struct msg_field *rows,
+static int send_message(struct peer *p, const char *type, const struct record_field *rows,
 			const void *from, struct error *err)
 {
 	int rc = p->lost ? -EPIPE : conn_send(&p->conn, msg_make(type, rows, from), ANSWER_MS);
@@ -70,7 +70,7 @@ static int send_message(struct peer *p, const char *type, const struct msg_field
 }
 
 /* The members of an answer. */
-static int expect(struct peer *p, const char *type, const struct msg_field *rows, void *to,
+static int expect(struct peer *p, const char *type, const struct record_field *rows, void *to,
 		  int timeout_ms, struct error *err)
 {
 	struct json_object *msg;
@@ -78,12 +78,12 @@ static int expect(struct peer *p, const char *type, const struct msg_field *rows
 
 	if (rc)
 		return rc;
-	rc = rows && msg_take(msg, rows, to) ? -EBADMSG : 0;
+	rc = rows && record_read(msg, rows, to) ? -EBADMSG : 0;
 	json_object_put(msg);
 	return rc ? lose(p, rc, err) : 0;
 }
 
-static int ask(struct peer *p, const char *type, const char *reply, const struct msg_field *rows,
+static int ask(struct peer *p, const char *type, const char *reply, const struct record_field *rows,
 	       void *to, struct error *err)
 {
 	int rc = send_message(p, type, NULL, NULL, err);
@@ -122,7 +122,7 @@ static int await_hello(struct peer *p, struct error *err)
 	if (rc)
 		return rc;
 	/* of another version nothing but this may be as it is here */
-	if (strcmp(msg_type(msg), "hello") || msg_take(msg, msg_hello, &p->hello))
+	if (strcmp(msg_type(msg), "hello") || record_read(msg, msg_hello, &p->hello))
 		rc = -EBADMSG;
 	json_object_put(msg);
 	if (!rc && p->hello.protocol != PEER_PROTOCOL)
@@ -245,7 +245,7 @@ int peer_plan(struct peer *p, const struct peer_plan *plan, struct peer_ready *r
 		rc = receive(p, "ready", &msg, READY_MS, err);
 	if (rc)
 		return rc;
-	rc = msg_take(msg, msg_ready, ready);
+	rc = record_read(msg, msg_ready, ready);
 	json_object_put(p->env);
 	p->env = NULL;
 	if (json_object_object_get_ex(msg, "env", &env))
@@ -280,7 +280,7 @@ static int tell_runs(struct json_object *msg, struct peer_fates *fates,
 	const char *at = fates->runs;
 	int rc;
 
-	if (msg_take(msg, msg_fates, fates))
+	if (record_read(msg, msg_fates, fates))
 		return -EBADMSG;
 	run = (struct join_run){.slot = fates->slot, .last = fates->first - 1};
 	while ((rc = runs_next(&at, &run)) > 0) {
@@ -332,9 +332,9 @@ static int take_end(struct json_object *msg, struct result *res)
 			       ? msg_take_counter(msg, &res->counter[res->n_counters++])
 			       : -EBADMSG;
 	if (!strcmp(type, "flow"))
-		return a->flows < ARRIVALS_FLOWS ? msg_take(msg, msg_flow, &a->flow[a->flows++])
+		return a->flows < ARRIVALS_FLOWS ? record_read(msg, msg_flow, &a->flow[a->flows++])
 						 : -EBADMSG;
-	return strcmp(type, "end") || msg_take(msg, msg_end, res) ? -EBADMSG : 1;
+	return strcmp(type, "end") || record_read(msg, msg_end, res) ? -EBADMSG : 1;
 }
 
 int peer_end(struct peer *p, struct result *res, struct error *err)

@@ -158,13 +158,10 @@ static unsigned sending_ports(const struct rig *rig, const struct lab_port *port
 uint64_t books_in_qdiscs(const struct rig *rig)
 {
 	const struct lab_port *port[2];
-	struct netdev_qdisc_stats st;
 	uint64_t packets = 0;
 
-	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++) {
-		if (!netdev_qdisc_stats(port[i]->ns, port[i]->ifindex, &st))
-			packets += st.qlen;
-	}
+	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++)
+		packets += links_queued(port[i]->ns, port[i]->ifindex);
 	return packets;
 }
 
@@ -253,32 +250,32 @@ static void close_receiver(const struct books *b, struct result *res)
 
 /* What can be said only of this rig: who feeds whom, and what the engines know. */
 static void engine_facts(const struct books *b, const struct rig *rig, const struct result *res,
-			 struct engine_facts *f, struct book_link link[2])
+			 struct engine_facts *f, struct engine_link link[2])
 {
 	const struct lab *lab = &rig->lab;
 	const char *middle = lab_middle(lab->topology);
 	bool tunnel = lab->topology == LAB_VXLAN;
 
-	link[0] = (struct book_link){"tx", lab->tx.ifname, middle ? middle : "rx",
+	link[0] = (struct engine_link){"tx", lab->tx.ifname, middle ? middle : "rx",
 				     lab_link_peer(lab)->ifname};
 	if (tunnel)
-		link[0] = (struct book_link){"tx", lab->router_tx.ifname, "rx",
+		link[0] = (struct engine_link){"tx", lab->router_tx.ifname, "rx",
 					     lab->router_rx.ifname};
-	link[1] = (struct book_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
+	link[1] = (struct engine_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
 	*f = (struct engine_facts){
 		.family = rig->flow.family,
 		.private_ns = !rig->spec->port_a,
-		.xdp_native = rig->spec->rx == &rx_socket && !rig->fx.xdp ? BOOK_UNKNOWN
-			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
-									  : BOOK_YES,
+		.xdp_native = rig->spec->rx == &rx_socket && !rig->fx.xdp ? ENGINE_UNKNOWN
+			      : rig->receiver_config.xdp_skb_mode	  ? ENGINE_NO
+									  : ENGINE_YES,
 		.xsk_zerocopy = b->rx.zero_copy,
 		.tx_socket = rig->spec->tx == &tx_socket,
 		.rx_in_sender = rig->fx.threaded_napi || lab->taps || tunnel ||
 						rig->spec->rx != &rx_socket ||
 						rig->spec->tx == &tx_xdp || rig->fx.xdp ||
 						lab_wish_moves(&rig->spec->wish)
-					? BOOK_NO
-					: BOOK_YES,
+					? ENGINE_NO
+					: ENGINE_YES,
 		/* generic XDP counts its drops nowhere */
 		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
 		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
@@ -317,9 +314,9 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 {
 	struct stage_events *ev = calloc(TRACE_CAUSES, sizeof(*ev));
 	struct counters_deltas deltas = {};
-	struct secondbooks *second = NULL;
+	struct countercheck *second = NULL;
 	struct engine_facts facts;
-	struct book_link link[2];
+	struct engine_link link[2];
 	int rc = ev ? rig_read_counters(rig, &rig->after, err) : -ENOMEM;
 
 	if (!rc && b->rx.socket_drops >= 0 && !rig->receiver)
@@ -328,7 +325,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 		rc = counters_delta(&rig->before, &rig->after, &deltas);
 	if (!rc) {
 		engine_facts(b, rig, res, &facts, link);
-		rc = secondbooks_compare(&deltas, ev, ledger_events(&b->ledger, ev, TRACE_CAUSES),
+		rc = countercheck_compare(&deltas, ev, ledger_events(&b->ledger, ev, TRACE_CAUSES),
 					 &facts, &second);
 	}
 	if (!rc) {
@@ -336,9 +333,9 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 		settle_by_counter(second, &deltas, rig, res);
 		name_unseen_timeouts(&deltas, res);
 		confirm_unread(b, res);
-		res->replies = secondbooks_replies(&deltas);
-		res->reassembled = secondbooks_reassembled(&deltas);
-		secondbooks_free(second);
+		res->replies = countercheck_replies(&deltas);
+		res->reassembled = countercheck_reassembled(&deltas);
+		countercheck_free(second);
 	}
 	counters_deltas_free(&deltas);
 	free(ev);

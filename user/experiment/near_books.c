@@ -41,7 +41,8 @@ int near_read_counters(struct near *n, struct counters *c)
 	unsigned ifindex = n->sends ? n->tx.ifindex : n->rx.ifindex;
 	const char *devices[] = {NULL, NULL};
 	char ifname[IF_NAMESIZE];
-	struct counters_scope scope = {role_of(n), n->sends ? &n->tx.ns : &n->rx.ns, devices};
+	struct counters_scope scope = {role_of(n), n->sends ? &n->tx.ns : &n->rx.ns, devices,
+				       COUNTERS_RUN};
 	int rc;
 
 	devices[0] = ifindex ? if_indextoname(ifindex, ifname) : NULL;
@@ -67,12 +68,12 @@ static void fill_facts(struct near *n, const struct result *own, struct engine_f
 		return;
 	}
 	f->family = n->rx.flow.family;
-	f->rx_in_sender = BOOK_NO;
+	f->rx_in_sender = ENGINE_NO;
 	if (n->recv.rx == &rx_socket)
 		return;
 	receiver_stats(n->rx.receiver, &rx);
 	f->xsk_zerocopy = rx.zero_copy;
-	f->xdp_native = n->rx.config.xdp_skb_mode ? BOOK_NO : BOOK_YES;
+	f->xdp_native = n->rx.config.xdp_skb_mode ? ENGINE_NO : ENGINE_YES;
 	/* generic XDP counts its drops nowhere */
 	f->xdp_sink = n->rx.config.xdp_skb_mode ? 0 : rx.xdp_drops;
 }
@@ -80,23 +81,23 @@ static void fill_facts(struct near *n, const struct result *own, struct engine_f
 static int compare(struct near *n, struct counters_deltas *deltas, struct result *own)
 {
 	struct stage_events *ev = calloc(TRACE_CAUSES, sizeof(*ev));
-	struct secondbooks *second = NULL;
+	struct countercheck *second = NULL;
 	struct netdev_qdisc qdisc;
 	struct engine_facts facts;
 	int rc = -ENOMEM;
 
 	if (ev) {
 		fill_facts(n, own, &facts, &qdisc);
-		rc = secondbooks_compare(deltas, ev,
+		rc = countercheck_compare(deltas, ev,
 					 ledger_events(near_ledger(n), ev, TRACE_CAUSES), &facts,
 					 &second);
 	}
 	if (!rc) {
 		ledger_compare(second, own);
-		own->replies = secondbooks_replies(deltas);
-		own->reassembled = secondbooks_reassembled(deltas);
+		own->replies = countercheck_replies(deltas);
+		own->reassembled = countercheck_reassembled(deltas);
 	}
-	secondbooks_free(second);
+	countercheck_free(second);
 	free(ev);
 	return rc;
 }

@@ -361,9 +361,9 @@ int rig_read_counters(struct rig *rig, struct counters *c, struct error *err)
 	const char *rx[] = {lab->rx.ifname, tunnel ? lab->router_rx.ifname : NULL, NULL};
 	const char *middle[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
 	struct counters_scope scope[] = {
-		{"tx", &lab->tx_ns, tx},
-		{"rx", &lab->rx_ns, rx},
-		{lab_middle(lab->topology), &lab->router_ns, middle},
+		{"tx", &lab->tx_ns, tx, COUNTERS_RUN},
+		{"rx", &lab->rx_ns, rx, COUNTERS_RUN},
+		{lab_middle(lab->topology), &lab->router_ns, middle, COUNTERS_RUN},
 	};
 	int rc = counters_read(c, scope, lab_middle(lab->topology) ? 3 : 2);
 

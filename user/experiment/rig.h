@@ -10,7 +10,6 @@
 #include "traffic/xsk_prog.h"
 #include "host/counters.h"
 #include "host/lab.h"
-#include "host/nic_watch.h"
 #include "experiment/experiment.h"
 #include "experiment/receiver.h"
 #include "experiment/sender.h"

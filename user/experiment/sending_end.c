@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/caps.h"
+#include "host/counters.h"
 #include "host/netdev.h"
 #include "stamp.h"
 
@@ -207,11 +208,7 @@ static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto
 
 uint64_t sending_end_queued(const struct sending_end *e)
 {
-	struct netdev_qdisc_stats st;
-
-	if (!e->ifindex || netdev_qdisc_stats(&e->ns, e->ifindex, &st))
-		return 0;
-	return st.qlen;
+	return e->ifindex ? links_queued(&e->ns, e->ifindex) : 0;
 }
 
 bool sending_end_is_asking(const struct sending_end *e)

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "traffic/pace.h"
 #include "diagnosis/env.h"
 
 #define SEND_MS 10000
 
-static int answer(struct session *s, const char *type, const struct msg_field *rows,
+static int answer(struct session *s, const char *type, const struct record_field *rows,
 		  const void *from)
 {
 	return conn_send(&s->conn, msg_make(type, rows, from), SEND_MS);
@@ -53,7 +53,7 @@ static int do_login(struct session *s, struct json_object *msg)
 	struct peer_welcome welcome = {.port = s->cfg->port, .max_pps = s->cfg->max_pps};
 	struct peer_login login;
 	struct error why = {};
-	int rc = msg_take(msg, msg_login, &login);
+	int rc = record_read(msg, msg_login, &login);
 
 	if (rc)
 		return rc;
@@ -101,7 +101,7 @@ static int do_plan(struct session *s, struct json_object *msg)
 
 	end_experiment(s);
 	memset(&s->plan, 0, sizeof(s->plan));
-	if (msg_take(msg, msg_plan, &s->plan) || !msg_plan_valid(&s->plan))
+	if (record_read(msg, msg_plan, &s->plan) || !msg_plan_valid(&s->plan))
 		return -EBADMSG;
 	s->plan.shape.payload = s->plan.shape.sizes;
 	if (session_check_plan(s, &why))
@@ -155,7 +155,7 @@ static int send_causes(struct session *s)
 
 	for (int i = 0; i < l->n && !rc; i++) {
 		if (!l->ignored[l->cause[i].raw.index])
-			rc = conn_send(&s->conn, msg_make_cause(&l->cause[i]), SEND_MS);
+			rc = conn_send(&s->conn, msg_make("cause", msg_cause, &l->cause[i]), SEND_MS);
 	}
 	return rc;
 }
@@ -208,7 +208,7 @@ static int do_fold(struct session *s, struct json_object *msg)
 	struct peer_fold fold;
 	int rc;
 
-	if (msg_take(msg, msg_fold, &fold) || !may_fold(s, &fold))
+	if (record_read(msg, msg_fold, &fold) || !may_fold(s, &fold))
 		return -EBADMSG;
 	near_prepare(&s->near, fold.upto);
 	rc = send_causes(s);
@@ -226,7 +226,7 @@ static int send_end(struct session *s, struct result *res)
 	int rc = books ? near_compare(&s->near, books) : -ENOMEM;
 
 	for (unsigned i = 0; !rc && i < books->n_counters; i++)
-		rc = conn_send(&s->conn, msg_make_counter(&books->counter[i]), SEND_MS);
+		rc = conn_send(&s->conn, msg_make("counter", msg_counter, &books->counter[i]), SEND_MS);
 	for (unsigned i = 0; !rc && i < res->arrivals.flows; i++)
 		rc = answer(s, "flow", msg_flow, &res->arrivals.flow[i]);
 	if (!rc) {

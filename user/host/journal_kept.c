@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 
 #define MAX_SIZE (4 << 20) /* bytes of a file; more cannot be ours */
 

@@ -288,30 +288,3 @@ int netdev_set_master(const struct netns *ns, const char *ifname, unsigned maste
 {
 	return change_link(ns, ifname, NULL, IFLA_MASTER, master_ifindex);
 }
-
-static int on_stats(const struct nlmsghdr *nlh, void *arg)
-{
-	struct rtnl_link_stats64 *st = arg;
-	const struct nlattr *a;
-
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
-		if (mnl_attr_get_type(a) == IFLA_STATS64) {
-			size_t len = mnl_attr_get_payload_len(a);
-
-			/* an older kernel's has fewer fields, a newer one's more */
-			memcpy(st, mnl_attr_get_payload(a), len < sizeof(*st) ? len : sizeof(*st));
-		}
-	}
-	return MNL_CB_OK;
-}
-
-int netdev_link_stats(const struct netns *ns, unsigned ifindex, struct rtnl_link_stats64 *st)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct ifinfomsg which = {.ifi_index = ifindex};
-	struct nlmsghdr *nlh = link_header(buf, RTM_GETLINK, 0, &which);
-
-	memset(st, 0, sizeof(*st));
-	return nl_query(ns, nlh, on_stats, st);
-}

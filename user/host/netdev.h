@@ -12,6 +12,7 @@
 
 #include "base/num.h"
 #include "host/netns.h"
+#include "host/nic.h"
 
 struct netdev {
 	unsigned ifindex;
@@ -135,24 +136,11 @@ bool netdev_qdisc_limited(const char *kind);
 /* The kernel's own choice comes in its place. */
 int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
 
-struct netdev_qdisc_stats {
-	uint64_t packets, bytes, drops, overlimits, requeues;
-	uint32_t qlen, backlog;
-	uint32_t handle; /* of the root; another one after it was replaced */
-};
-/* Sum over the root qdiscs of the device (without ingress/clsact). */
-int netdev_qdisc_stats(const struct netns *ns, unsigned ifindex, struct netdev_qdisc_stats *st);
-
-/* `ethtool -S`: up to `max` counters, names of 32 bytes. Returns the number or -errno. */
-struct netdev_counter {
-	char name[32];
-	uint64_t value;
-};
-int netdev_ethtool_stats(const struct netns *ns, const char *ifname, struct netdev_counter *out,
-			 int max);
-
-/* IFLA_STATS64. */
-struct rtnl_link_stats64;
-int netdev_link_stats(const struct netns *ns, unsigned ifindex, struct rtnl_link_stats64 *st);
+/*
+ * `ethtool -S`, appended to `s` with the names that the driver gives, and the driver's own name
+ * ("" unknown). None is no error. -ENODEV, -ENOMEM.
+ */
+int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
+			 struct nic_sample *s);
 
 #endif

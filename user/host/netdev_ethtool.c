@@ -5,6 +5,7 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -49,6 +50,14 @@ int netdev_ethtool(const struct netns *ns, const char *ifname, void *command)
 	return ret;
 }
 
+static void read_driver(struct ethtool *et, char driver[32])
+{
+	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
+
+	if (!ethtool_do(et, &drv))
+		snprintf(driver, sizeof(drv.driver), "%s", drv.driver);
+}
+
 static void fill_speed(struct ethtool *et, struct netdev *dev)
 {
 	struct ethtool_link_settings *ls;
@@ -69,17 +78,13 @@ static void fill_speed(struct ethtool *et, struct netdev *dev)
 
 int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev)
 {
-	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
 	struct ethtool et;
 	int ret = ethtool_open(&et, ns, dev->ifname);
 
 	if (ret)
 		return ret;
-	if (!ethtool_do(&et, &drv)) {
-		memcpy(dev->driver, drv.driver, sizeof(dev->driver));
-		dev->driver[sizeof(dev->driver) - 1] = '\0';
-	}
+	read_driver(&et, dev->driver);
 	if (!ethtool_do(&et, &ch)) {
 		if (ch.rx_count + ch.combined_count)
 			dev->rx_queues = ch.rx_count + ch.combined_count;
@@ -207,44 +212,45 @@ int netdev_set_feature(const struct netns *ns, const char *ifname, const char *f
 }
 
 static int read_stats(struct ethtool *et, const struct ethtool_gstrings *names,
-		      struct netdev_counter *out, int max)
+		      struct nic_sample *s)
 {
 	/* The kernel writes as many as there are now: leave room for queues added since. */
 	size_t room = 2 * (size_t)names->len + 64;
 	struct ethtool_stats *values = calloc(1, sizeof(*values) + room * sizeof(uint64_t));
-	int ret, n;
+	char name[ETH_GSTRING_LEN + 1] = "";
+	int ret;
 
 	if (!values)
 		return -ENOMEM;
 	values->cmd = ETHTOOL_GSTATS;
 	values->n_stats = names->len;
 	ret = ethtool_do(et, values);
-	n = names->len < (unsigned)max ? (int)names->len : max;
 	if (!ret && values->n_stats != names->len)
 		ret = -EAGAIN;
-	for (int i = 0; !ret && i < n; i++) {
-		memcpy(out[i].name, names->data + i * ETH_GSTRING_LEN, sizeof(out[i].name));
-		out[i].name[sizeof(out[i].name) - 1] = '\0';
-		out[i].value = values->data[i];
+	for (unsigned i = 0; !ret && i < names->len; i++) {
+		memcpy(name, names->data + i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
+		ret = nic_sample_add(s, name, values->data[i]);
 	}
 	free(values);
-	return ret ? ret : n;
+	return ret;
 }
 
-int netdev_ethtool_stats(const struct netns *ns, const char *ifname, struct netdev_counter *out,
-			 int max)
+int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
+			 struct nic_sample *s)
 {
 	struct ethtool_gstrings *names;
 	struct ethtool et;
 	int ret = ethtool_open(&et, ns, ifname);
 
+	*driver = '\0';
 	if (ret)
 		return ret;
+	read_driver(&et, driver);
 	ret = read_strings(&et, ETH_SS_STATS, &names);
 	if (!ret) {
-		ret = read_stats(&et, names, out, max);
+		ret = read_stats(&et, names, s);
 		free(names);
 	}
 	close(et.fd);
-	return ret;
+	return ret == -ENOMEM || ret == -ENODEV ? ret : 0;
 }

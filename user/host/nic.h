@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/netns.h"
 #include "stages.h"
 
 #define NIC_NAME 40 /* of a counter, with its NUL */
@@ -114,19 +113,6 @@ struct nic_sample {
 
 /* Appends; blanks at the name's ends are cut, and so is a name that is too long. -ENOMEM. */
 int nic_sample_add(struct nic_sample *s, const char *name, uint64_t value);
-
-struct rtnl_link_stats64;
-int nic_sample_link(struct nic_sample *s, const struct rtnl_link_stats64 *st);
-
-/* `ethtool -S` in `ns` (NULL: the calling thread's). None is no error. 0 or -errno. */
-int nic_sample_ethtool(struct nic_sample *s, const struct netns *ns, const char *ifname);
-
-struct qstats; /* host/qstats.h */
-int nic_sample_qstats(struct nic_sample *s, const struct qstats *q);
-
-/* All of the above, of one device. -ENODEV and so on. */
-int nic_sample_read(struct nic_sample *s, const struct netns *ns, const char *ifname);
-
 /*
  * Where queues have come or gone: `before` with the counters of `after`, in their order, so that
  * both can be compared. A counter that is new has not moved. *out: zero-initialised. -ENOMEM.

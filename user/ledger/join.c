@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-
 #define LOWEST 128 /* the causes here are not expected to be so many */
 
 void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool far_receives)

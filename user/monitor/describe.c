@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "drops/consumed.h"
 #include "drops/protocol.h"
 #include "trace_abi.h"
+
+#define ENTRIES_LEAST 1024 /* so few are not merged */
 
 static bool is_any(const void *address, int family)
 {
@@ -315,4 +318,57 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 		.bytes = e->count.bytes,
 		.memory = e->count.memory,
 	};
+}
+
+static int compare_entries(const void *x, const void *y)
+{
+	const struct watch_entry *a = x, *b = y;
+	int order = memcmp(&a->key, &b->key, sizeof(a->key));
+
+	if (!order)
+		order = memcmp(&a->flow, &b->flow, sizeof(a->flow));
+	return order ? order : (a->cpu > b->cpu) - (a->cpu < b->cpu);
+}
+
+static void add_count(struct watch_count *to, const struct watch_count *from)
+{
+	to->events += from->events;
+	to->more += from->more;
+	to->bytes += from->bytes;
+	to->memory += from->memory;
+}
+
+static void merge_entries(struct entries *list)
+{
+	struct watch_entry *at = list->at.at;
+	unsigned n = 0;
+
+	qsort(at, list->at.n, sizeof(*at), compare_entries);
+	for (unsigned i = 0; i < list->at.n; i++) {
+		if (n && !compare_entries(&at[n - 1], &at[i]))
+			add_count(&at[n - 1].count, &at[i].count);
+		else
+			at[n++] = at[i];
+	}
+	list->at.n = list->merged = n;
+}
+
+int entries_add(struct entries *list, const struct watch_entry *e)
+{
+	struct watch_entry *new;
+
+	list->at.size = sizeof(*new);
+	if (list->at.n == list->at.cap && list->at.n >= ENTRIES_LEAST &&
+	    list->at.n >= 2 * list->merged)
+		merge_entries(list);
+	new = list_add(&list->at);
+	if (!new)
+		return -ENOMEM;
+	*new = *e;
+	return 0;
+}
+
+void entries_clear(struct entries *list)
+{
+	list->at.n = list->merged = 0;
 }

@@ -6,8 +6,7 @@
 #include <linux/if_ether.h>
 #include <stdlib.h>
 
-#include "base/ktime.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "filter_abi.h"
 #include "drops/samples.h"
 

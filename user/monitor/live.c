@@ -1,17 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "monitor/live_parts.h"
+#include "monitor/live.h"
 
 #include <errno.h>
+#include <net/if.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/ktime.h"
 #include "host/bpfmaps.h"
-#include "monitor/resolve.h"
+#include "base/num.h"
+#include "base/opt.h"
+#include "base/proc.h"
+#include "drops/cgroup.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
+#include "host/nl.h"
+#include "monitor/describe.h"
+
+#define NETNS_TRIES  3 /* passes over /proc */
+#define SEARCH_TRIES 3
+#define SEARCH_NS    120000000 /* owners_tick() passes over /proc at most each 100 ms */
+
+struct live {
+	struct live_spec spec;
+	uint32_t netns, ifindex; /* that the spec names; 0: it names none */
+	struct reasons *reasons;
+	struct ksyms *ksyms;
+	struct filter *filter;
+	struct watch *watch;
+	struct inodes *inodes; /* of the sockets of spec.pid */
+	struct describer describer;
+	struct live_table interval, total;
+	struct live_source source[LIVE_SOURCES];
+	unsigned sources;
+	uint64_t start_ns, end_ns, interval_ns; /* ktime_now(); of the last interval */
+	uint64_t start_cpu_ns;
+	struct live_own own;
+	struct watch_count uncounted; /* told so far */
+	struct entries entries;	      /* of this interval, as far as it was read */
+	struct bursts *bursts;	      /* NULL: windows are not told apart */
+	bool bursts_told;	      /* their interval has ended */
+	bool last;		      /* no interval will follow */
+	int rc;			      /* while one is read */
+};
 
 /* Without CAP_SYSLOG functions have no names: all but what reasons tell is then `other`. */
 static int open_names(struct live *l, struct error *err)
@@ -60,6 +94,153 @@ static struct watch_range find_freeing(const struct live *l)
 	if (l->ksyms)
 		at = ksym_freeing(l->ksyms);
 	return (struct watch_range){at.start, at.end - at.start};
+}
+
+static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
+{
+	unsigned n = reasons_count(r);
+	const char **names = calloc(n + 1, sizeof(*names)), *near = NULL;
+	uint32_t value;
+
+	if (names) {
+		for (unsigned i = 0; i < n; i++)
+			names[i] = reasons_at(r, i, &value);
+		near = opt_nearest(name, names, n);
+	}
+	free(names);
+	return error_set(err, STATUS_USAGE, -EINVAL, "see --reason help",
+			 "this kernel has no drop reason '%s'%s%s%s", name,
+			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+static int resolve_reasons(const char *list, const struct reasons *r, struct watch_spec *out,
+			   struct error *err)
+{
+	if (!reasons_count(r))
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --reason out",
+				 "this kernel tells no drop reasons (Linux 5.17)");
+	out->has_reasons = true;
+	for (const char *p = list;; p++) {
+		size_t len = strcspn(p, ",");
+		char name[REASON_NAME];
+		int value;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, p);
+		value = reasons_value(r, name);
+		if (value < 0)
+			return unknown_reason(name, r, err);
+		if (value < WATCH_REASONS)
+			out->reasons[value / 64] |= 1ULL << value % 64;
+		p += len;
+		if (!*p)
+			return 0;
+	}
+}
+
+int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err)
+{
+	struct error quiet = {};
+	uint64_t inum;
+	int rc;
+
+	if (!spec->netns)
+		return netns_current(ns, err);
+	rc = netns_open(ns, spec->netns, &quiet);
+	if (rc == -ENOENT && spec->owners && !num_u64(spec->netns, 1, UINT32_MAX, &inum)) {
+		for (int i = 0; i < NETNS_TRIES && rc; i++) {
+			owners_tick(spec->owners);
+			rc = owners_netns_open(spec->owners, (uint32_t)inum, ns, &quiet);
+		}
+	}
+	if (rc == -ENOENT || rc == -EAGAIN)
+		return error_set(err, STATUS_FAILED, -ENOENT, "see: ip netns; lsns -t net",
+				 "there is no network namespace %s", spec->netns);
+	if (rc)
+		*err = quiet;
+	return rc;
+}
+
+static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
+{
+	struct netns ns = NETNS_NONE;
+	int rc = live_netns(spec, &ns, err), saved;
+
+	if (rc)
+		return rc;
+	out->netns = ns.inum;
+	if (spec->ifname) {
+		saved = netns_push(&ns);
+		if (saved >= 0) {
+			out->ifindex = if_nametoindex(spec->ifname);
+			netns_pop(saved);
+		}
+		if (!out->ifindex)
+			rc = error_set(err, STATUS_FAILED, -ENODEV, "see: ip link",
+				       "no interface %s in %s", spec->ifname,
+				       spec->netns ? spec->netns : "this network namespace");
+	}
+	netns_close(&ns);
+	return rc;
+}
+
+static bool cgroup_is_there(const char *path)
+{
+	int root = proc_root(NULL);
+	bool found = root < 0 || cgroup_exists(root, path);
+
+	if (root >= 0)
+		close(root);
+	return found;
+}
+
+/* Of a namespace that was given by its number nothing is known here. */
+static bool netns_gone(const char *name, uint32_t netns)
+{
+	struct netns ns = NETNS_NONE;
+	struct error quiet = {};
+	uint64_t inum;
+	bool gone;
+
+	if (!num_u64(name, 1, UINT32_MAX, &inum))
+		return false;
+	gone = netns_open(&ns, name, &quiet) == -ENOENT || (ns.fd >= 0 && ns.inum != netns);
+	netns_close(&ns);
+	return gone;
+}
+
+static bool interface_gone(const struct live_spec *spec, uint32_t ifindex)
+{
+	struct netns ns = NETNS_NONE;
+	struct error quiet = {};
+	int now = 0;
+
+	if (!live_netns(spec, &ns, &quiet))
+		now = nl_ifindex(&ns, spec->ifname);
+	netns_close(&ns);
+	return now == -ENODEV || (now > 0 && (uint32_t)now != ifindex);
+}
+
+static int resolve_spec(const struct live_spec *spec, const struct reasons *r,
+			struct watch_spec *out, struct error *err)
+{
+	int rc = 0;
+
+	*out = (struct watch_spec){
+		.by_flow = spec->by & LIVE_BIT(LIVE_FLOW),
+		.by_sender = spec->senders || spec->pid || spec->cgroup,
+		.socket_only = spec->pid || spec->cgroup,
+	};
+	if (spec->reasons)
+		rc = resolve_reasons(spec->reasons, r, out, err);
+	if (!rc && (spec->netns || spec->ifname))
+		rc = resolve_places(spec, out, err);
+	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+			       (int)spec->pid);
+	if (!rc && spec->cgroup && !cgroup_is_there(spec->cgroup))
+		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
+			       "there is no cgroup %s", spec->cgroup);
+	return rc;
 }
 
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
@@ -143,6 +324,244 @@ int live_start(struct live *l, struct error *err)
 	return rc;
 }
 
+void live_add(struct live *l, const struct live_row *row)
+{
+	if (l->spec.stages && (row->stage >= STAGE_COUNT || !(l->spec.stages >> row->stage & 1)))
+		return;
+	table_add(&l->interval, row, l->spec.by);
+	if (!table_add(&l->total, row, l->spec.total_by))
+		l->own.rows_merged++;
+}
+
+static void keep_entry(void *arg, const struct watch_entry *e)
+{
+	struct live *l = arg;
+
+	if (entries_add(&l->entries, e))
+		l->rc = -ENOMEM;
+}
+
+static void keep_burst(void *arg, const struct burst *b)
+{
+	struct live *l = arg;
+
+	if (!bursts_add(l->bursts, b))
+		l->rc = -ENOMEM;
+}
+
+static bool in_cgroup(const char *path, const char *top)
+{
+	size_t len = strlen(top);
+
+	while (len && top[len - 1] == '/')
+		len--;
+	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
+}
+
+static bool is_wanted(const struct live *l, const struct described *d)
+{
+	if (l->spec.pid && !inodes_have(l->inodes, d->sock.inode))
+		return false;
+	return !l->spec.cgroup || in_cgroup(d->owner.cgroup, l->spec.cgroup);
+}
+
+/* The owners of all sockets of this interval, as far as they can be found. */
+static void find_owners(struct live *l)
+{
+	const struct watch_entry *e = l->entries.at.at;
+
+	for (int i = 0; i < SEARCH_TRIES; i++) {
+		const struct timespec pause = {.tv_nsec = SEARCH_NS};
+		bool searching = false;
+
+		for (unsigned n = 0; n < l->entries.at.n; n++)
+			searching |= describe_searching(&l->describer, &e[n]);
+		if (!searching)
+			return;
+		if (i)
+			nanosleep(&pause, NULL);
+		owners_tick(l->spec.owners);
+	}
+}
+
+/* What the observer could not keep apart is told too, as what it is: unknown. */
+static void add_uncounted(struct live *l)
+{
+	const struct watch_count *now = &l->own.watch.loss.uncounted, *told = &l->uncounted;
+	struct live_row row = {
+		.stage = STAGE_OTHER,
+		.noise = NOISE_LOSS,
+		.note = "no room in the tables of the observer: neither reason nor place is known",
+		.counts = {now->events - told->events,
+			   now->events + now->more - told->events - told->more,
+			   now->bytes - told->bytes, now->memory - told->memory},
+	};
+
+	if (now->events == told->events)
+		return;
+	live_row_begin(&row, "event", "host");
+	live_add(l, &row);
+	l->uncounted = *now;
+}
+
+static bool is_claimed(const struct live *l, const struct watch_entry *e,
+		       const struct live_row *row)
+{
+	bool claimed = false;
+
+	for (unsigned i = 0; i < l->sources; i++) {
+		const struct live_source *s = &l->source[i];
+
+		claimed |= s->claims && s->claims(s->arg, e, row);
+	}
+	return claimed;
+}
+
+static void note_entry(const struct live *l, const struct watch_entry *e,
+		       const struct live_row *row)
+{
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].note)
+			l->source[i].note(l->source[i].arg, e, row);
+	}
+}
+
+static void add_entries(struct live *l, struct described *d)
+{
+	const struct watch_entry *e = l->entries.at.at;
+
+	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
+		describe(&l->describer, e, d);
+		l->own.events += d->row.counts.events;
+		if (d->row.noise == NOISE_NOTHING) {
+			l->own.ignored += d->row.counts.events;
+			continue;
+		}
+		note_entry(l, e, &d->row);
+		if (!is_claimed(l, e, &d->row) && is_wanted(l, d))
+			live_add(l, &d->row);
+	}
+	entries_clear(&l->entries);
+}
+
+bool live_describe(struct live *l, const struct watch_entry *e, struct described *out)
+{
+	if (l->spec.owners && describe_searching(&l->describer, e))
+		owners_tick(l->spec.owners);
+	describe(&l->describer, e, out);
+	if (out->row.noise == NOISE_NOTHING || is_claimed(l, e, &out->row) || !is_wanted(l, out))
+		return false;
+	return !l->spec.stages ||
+	       (out->row.stage < STAGE_COUNT && l->spec.stages >> out->row.stage & 1);
+}
+
+static enum stage stage_of_burst(void *arg, const struct watch_key *key)
+{
+	const struct watch_entry e = {.key = *key};
+	struct live *l = arg;
+	enum stage stage = STAGE_NONE;
+	struct described *d = malloc(sizeof(*d));
+
+	if (!d)
+		l->rc = -ENOMEM;
+	else if (live_describe(l, &e, d) && d->row.noise == NOISE_LOSS)
+		stage = d->row.stage;
+	free(d);
+	return stage;
+}
+
+/* What the observer has of this interval until now. */
+static int read_watch(struct live *l)
+{
+	int rc = watch_collect(l->watch, keep_entry, l);
+
+	if (!rc && l->bursts)
+		watch_bursts(l->watch, keep_burst, l);
+	return rc;
+}
+
+static void settle_bursts(struct live *l, uint64_t now)
+{
+	if (l->bursts_told)
+		bursts_begin(l->bursts);
+	l->bursts_told = false;
+	bursts_settle(l->bursts, now, stage_of_burst, l);
+}
+
+/* There is room for windows of some 100 ms only. */
+static void read_bursts(struct live *l)
+{
+	uint64_t now = ktime_now(); /* what comes later may be read later */
+
+	if (!watch_bursts_fill(l->watch) || read_watch(l))
+		return;
+	if (bursts_waiting(l->bursts))
+		settle_bursts(l, now);
+}
+
+/* Those that are not known yet are then looked for by owners_tick(). */
+static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
+{
+	const struct live *l = arg;
+	struct owner owner;
+
+	(void)cookie;
+	owners_socket(l->spec.owners, sock->inode, sock->netns, sock->cgroup, &owner);
+}
+
+void live_tick(struct live *l)
+{
+	if (l->inodes)
+		inodes_read(l->inodes);
+	if (l->bursts)
+		read_bursts(l);
+	if (!l->spec.owners)
+		return;
+	watch_each_sock(l->watch, ask_owner, l);
+	owners_tick(l->spec.owners);
+}
+
+int live_collect(struct live *l, struct error *err)
+{
+	struct described *d = malloc(sizeof(*d));
+	uint64_t now = ktime_now();
+	int rc;
+
+	if (!d)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	table_clear(&l->interval);
+	if (l->inodes)
+		inodes_read(l->inodes);
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].sample)
+			l->source[i].sample(l->source[i].arg);
+	}
+	rc = read_watch(l);
+	l->interval_ns = now - l->end_ns;
+	l->end_ns = now;
+	describe_begin(&l->describer);
+	find_owners(l);
+	add_entries(l, d);
+	free(d);
+	if (l->bursts) {
+		settle_bursts(l, l->last ? UINT64_MAX : now);
+		l->bursts_told = true;
+	}
+	watch_state(l->watch, &l->own.watch);
+	add_uncounted(l);
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].collect)
+			l->source[i].collect(l->source[i].arg, l);
+	}
+	if (!rc)
+		rc = l->rc;
+	l->rc = 0;
+	l->own.collect_ns = clock_now() - now;
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped: %s",
+			      strerror(-rc))
+		  : 0;
+}
+
 uint64_t live_time(const struct live *l, uint64_t *interval_ns)
 {
 	if (interval_ns)
@@ -171,7 +590,17 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
 
 bool live_gone(const struct live *l, char *what, size_t size)
 {
-	return resolve_gone(&l->spec, l->netns, l->ifindex, what, size);
+	const struct live_spec *spec = &l->spec;
+
+	if (spec->netns && netns_gone(spec->netns, l->netns))
+		return snprintf(what, size, "network namespace %s", spec->netns);
+	if (spec->ifname && interface_gone(spec, l->ifindex))
+		return snprintf(what, size, "interface %s", spec->ifname);
+	if (spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+		return snprintf(what, size, "process %d", (int)spec->pid);
+	if (spec->cgroup && !cgroup_is_there(spec->cgroup))
+		return snprintf(what, size, "cgroup %s", spec->cgroup);
+	return false;
 }
 
 uint64_t live_started(const struct live *l)
@@ -228,6 +657,23 @@ void live_own(const struct live *l, struct live_own *own)
 	own->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - l->start_cpu_ns;
 }
 
+void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES])
+{
+	const struct watch_state *w = &own->watch;
+	const struct live_own_loss all[LIVE_OWN_LOSSES] = {
+		{"recursion_misses", w->recursion_misses},
+		{"without_socket_or_flow", w->loss.merged},
+		{"without_cause", w->loss.uncounted.events},
+		{"without_netns", w->loss.unplaced},
+		{"without_sample", w->loss.unsampled},
+		{"without_window", w->loss.unwindowed},
+		{"rows_merged", own->rows_merged},
+		{"filter_unread", w->filter_unread},
+	};
+
+	memcpy(out, all, sizeof(all));
+}
+
 void live_close(struct live *l)
 {
 	if (!l)
@@ -240,6 +686,6 @@ void live_close(struct live *l)
 	ksyms_free(l->ksyms);
 	reasons_free(l->reasons);
 	bursts_free(l->bursts);
-	entries_free(&l->entries);
+	list_free(&l->entries.at);
 	free(l);
 }

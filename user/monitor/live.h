@@ -5,8 +5,8 @@
  *
  *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
  *
- * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked for,
- * and grouped for display with table_group(), by any list of fields. To be used by one thread.
+ * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked
+ *for, and grouped for display with table_group(), by any list of fields. To be used by one thread.
  */
 #ifndef PKTLEDGER_MONITOR_LIVE_H
 #define PKTLEDGER_MONITOR_LIVE_H
@@ -16,10 +16,10 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "monitor/bursts.h"
 #include "drops/owners.h"
-#include "monitor/table.h"
 #include "drops/watch.h"
+#include "monitor/bursts.h"
+#include "monitor/table.h"
 
 struct live;
 
@@ -58,17 +58,18 @@ struct live_own {
 };
 
 /*
- * Another teller of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
+ * Another source of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
  * sample() of all sources, then the drops of the observer, each shown to claims() and note(), then
- * collect(). So a counter that was read by sample() does not know of packets that no event has told
- * yet.
+ * collect(). So a counter that was read by sample() does not know of packets that no event has
+ * reported yet.
  */
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* just after drops are counted */
 	void (*sample)(void *arg);
-	/* True: this source tells these packets, so they are left out here. May be asked again. */
+	/* True: this source reports these packets, so they are left out here. May be asked again.
+	 */
 	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
-	/* Once for each packet: for those that keep the books of what counters repeat. */
+	/* Once for each packet: for those that count what counters repeat. */
 	void (*note)(void *arg, const struct watch_entry *e, const struct live_row *row);
 	void (*collect)(void *arg, struct live *l); /* rows go to live_add() */
 	void *arg;
@@ -80,7 +81,7 @@ struct live_source {
  */
 int live_open(struct live **l, const struct live_spec *spec, struct error *err);
 
-/* Before live_start(); `s` is borrowed. -ENOSPC. */
+/* Before live_start(); `s` is copied. -ENOSPC. */
 #define LIVE_SOURCES 8
 int live_add_source(struct live *l, const struct live_source *s);
 
@@ -94,8 +95,8 @@ void live_tick(struct live *l);
 int live_collect(struct live *l, struct error *err);
 
 /*
- * The next live_collect() is the last: windows that have not ended are told, too. Nothing is
- * counted from here on, and no sample is taken, so that both tell of the same packets.
+ * The next live_collect() is the last: windows that have not ended are reported, too. Nothing is
+ * counted from here on, and no sample is taken, so that both are of the same packets.
  */
 void live_last(struct live *l);
 
@@ -130,7 +131,7 @@ int live_samples(const struct live *l);
 struct described; /* monitor/describe.h */
 
 /*
- * One drop as a row of the model, with its texts. False: it is not among those that are told, by
+ * One drop as a row of the model, with its texts. False: it is not among those that are shown, by
  * the filters of `spec` or because it is none.
  */
 bool live_describe(struct live *l, const struct watch_entry *e, struct described *out);
@@ -140,6 +141,20 @@ const struct ksyms *live_ksyms(const struct live *l);
 const struct reasons *live_reasons(const struct live *l);
 
 void live_own(const struct live *l, struct live_own *own);
+
+/* What the collector missed or could not tell apart, by the names that JSON and metrics have. */
+#define LIVE_OWN_LOSSES 8
+struct live_own_loss {
+	const char *name;
+	uint64_t n;
+};
+void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES]);
+
+/*
+ * The namespace of `spec`, or the thread's own; to be closed with netns_close(). STATUS_FAILED:
+ * there is none.
+ */
+int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
 
 /* NULL is allowed. */
 void live_close(struct live *l);

@@ -16,23 +16,19 @@
 #include "base/err.h"
 #include "host/netns.h"
 #include "host/nic.h"
-#include "host/xsk_diag.h"
+#include "host/sockdiag.h"
 
 struct rates;
 
-/* A namespace to look at. */
-struct rates_space {
-	const struct netns *ns; /* NULL: the calling thread's */
-	const char *name;	/* as people call it; "" of the own one */
-};
-
-#define RATES_HOST (-1) /* instead of the index of a space: counters of the whole host */
+/* In place of the namespace's index, 0: counters of the whole host. */
+#define RATES_HOST (-1)
 
 /*
- * `spaces` is copied, what it points to is borrowed. `devices_only`: no SNMP and softnet, for those
- * who look for losses of devices and AF_XDP sockets.
+ * Of a namespace, which is borrowed (NULL: the calling thread's), with its name as people call it
+ * (NULL: the own one). `devices_only`: no SNMP and softnet, for those who look for losses of
+ * devices and AF_XDP sockets.
  */
-int rates_open(struct rates **r, const struct rates_space *spaces, unsigned n, bool devices_only,
+int rates_open(struct rates **r, const struct netns *ns, const char *name, bool devices_only,
 	       struct error *err);
 void rates_close(struct rates *r);
 

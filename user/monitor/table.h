@@ -104,6 +104,14 @@ int table_group(struct live_table *t, const struct live_table *from, unsigned by
 enum table_order { TABLE_BY_PATH, TABLE_BY_PACKETS };
 void table_sort(struct live_table *t, enum table_order order);
 
+/*
+ * At most `max` rows of `from`, grouped by `by`, losses before suspects before benign ones, most
+ * packets first. What finds no room is in LIVE_OTHERS, some rows more, so that no packet is
+ * left out. `classes` as of table_group(). 0 or -ENOMEM; to be freed by table_free().
+ */
+int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
+	       unsigned max);
+
 /* The sum over the rows of the classes in `classes`; 0: all. */
 struct live_counts table_sum(const struct live_table *t, unsigned classes);
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/page.h"
 #include "report/print_parts.h"
 #include "report/rows.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/utf8.h"
+#include "base/json.h"
 #include "sample_abi.h"
 
 #define HEX_LINE 16 /* bytes */

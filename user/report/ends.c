@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/hist.h"
 #include "report/json.h"
 #include "report/endflows.h"

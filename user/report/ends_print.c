@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <string.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "report/ends.h"
 #include "report/print_parts.h"

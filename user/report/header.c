@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 
 static void fill_port(struct header_port *out, const char *role, const struct lab_port *port,
 		      bool ipv6)

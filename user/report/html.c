@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/replace.h"
-#include "base/utf8.h"
+#include "base/file.h"
 #include "drops/stagemap.h"
 #include "report/compare.h"
 #include "report/html_page.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "base/num.h"
 
 #define HTML_STAGES  48

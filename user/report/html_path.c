@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "report/ends.h"
 #include "report/html_page.h"
 

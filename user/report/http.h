@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
-#include "monitor/expose.h"
+#include "monitor/metrics.h"
 
 #define HTTP_CONNECTIONS 64
 

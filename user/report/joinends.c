@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 
 const char *joinends_name(const struct ledgers_document *d)
 {

@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "ledger/result.h"
 #include "report/header.h"

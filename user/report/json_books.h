@@ -3,8 +3,8 @@
 #ifndef PKTLEDGER_REPORT_JSON_BOOKS_H
 #define PKTLEDGER_REPORT_JSON_BOOKS_H
 
-#include "base/json_put.h"
-#include "monitor/flow_books.h"
+#include "base/json.h"
+#include "monitor/flow.h"
 
 void json_put_books(struct json_object *end, const struct flow_books *b,
 		    const struct balance_cost *cost);

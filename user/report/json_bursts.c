@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/json_bursts.h"
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "drops/stagemap.h"
 
 static void put_pps(struct json_object *o, const char *key, const struct burst_report *r,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/json_change.h"
 
-#include "base/json_put.h"
+#include "base/json.h"
 
 struct json_object *json_change(const struct change *c, const char *netns)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/json_rates.h"
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "drops/stagemap.h"
 
 static double per_second(const struct rates *r, uint64_t moved)

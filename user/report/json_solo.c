@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "traffic/pace.h"
 
 struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "monitor/ownlosses.h"
 #include "report/json_books.h"
 #include "report/json_bursts.h"
 #include "report/json_solo.h"
@@ -20,7 +19,7 @@ static struct json_object *field_names(unsigned by)
 	return list;
 }
 
-static struct json_object *stage_names(uint64_t stages)
+static struct json_object *list_stages(uint64_t stages)
 {
 	struct json_object *list;
 
@@ -45,7 +44,7 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 	json_put_text(filter, "ifname", spec->ifname);
 	json_put(filter, "pid", spec->pid ? json_object_new_int(spec->pid) : NULL);
 	json_put_text(filter, "cgroup", spec->cgroup);
-	json_put(filter, "stages", stage_names(spec->stages));
+	json_put(filter, "stages", list_stages(spec->stages));
 	json_put_text(filter, "reasons", spec->reasons);
 	json_put(o, "filter", filter);
 	json_put(o, "by", field_names(spec->by));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "drops/stagemap.h"
 
 int ledgerfile_end_ranges(struct ledgerfile *lf)

@@ -24,7 +24,7 @@
 #define PKTLEDGER_REPORT_LOAD_H
 
 #include "base/err.h"
-#include "base/json_get.h"
+#include "base/json.h"
 #include "report/ledgerfile.h"
 #include "report/fatesum.h"
 

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "monitor/describe.h"
-#include "monitor/worst.h"
 #include "report/json_trace.h"
 #include "report/datagram.h"
 #include "report/packetfilter.h"

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_get.h"
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "report/print_parts.h"
 

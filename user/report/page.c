@@ -5,9 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "base/num.h"
-#include "base/utf8.h"
 #include "report/html_page.h"
 
 /* Of page_row(): label, count, share. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/text.h"
 #include "report/text_solo.h"
 #include "report/print_parts.h"

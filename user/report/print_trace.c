@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/text_parts.h"
 #include "report/text_trace.h"
 #include "report/print_parts.h"

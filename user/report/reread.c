@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "traffic/tx.h"
 #include "report/rows.h"
 

@@ -6,7 +6,7 @@
 #ifndef PKTLEDGER_REPORT_REREAD_H
 #define PKTLEDGER_REPORT_REREAD_H
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "ledger/result.h"
 #include "experiment/search/found.h"
 #include "report/header.h"

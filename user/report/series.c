@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/when.h"
-#include "monitor/worst.h"
+#include "base/clock.h"
 #include "report/json_trace.h"
 #include "report/rows.h"
 

@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_REPORT_TEXT_BOOKS_H
 #define PKTLEDGER_REPORT_TEXT_BOOKS_H
 
-#include "monitor/flow_books.h"
+#include "monitor/flow.h"
 #include "report/page.h"
 
 /* `p` is as wide as the terminal; its counts may be made wider. */

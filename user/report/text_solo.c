@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/utf8.h"
+#include "base/json.h"
 #include "drops/stagemap.h"
 
 static void line(FILE *out, const char *what, uint64_t n, const char *more)

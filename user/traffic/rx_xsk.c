@@ -136,7 +136,7 @@ static void take(struct rx *rx, uint32_t at, unsigned n)
 static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
 	struct xsk_port *port = &rx->port;
-	uint32_t at;
+	uint32_t at = 0;
 	unsigned n;
 	int ret;
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/ktime.h"
 #include "base/log.h"
 #include "traffic/frames.h"
 #include "traffic/pace.h"

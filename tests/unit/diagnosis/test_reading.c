@@ -14,7 +14,7 @@
 
 #include "drops/cgroup.h"
 #include "diagnosis/reading.h"
-#include "host/sockmem.h"
+#include "host/sockdiag.h"
 #include "diagnosis/threads.h"
 #include "fake_root.h"
 

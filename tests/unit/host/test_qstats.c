@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "host/genl.h"
-#include "host/nic.h"
-#include "host/qstats.h"
+#include "host/counters.h"
 
 static void families(void **state)
 {
@@ -63,8 +62,8 @@ static void names(void **state)
 	struct nic_sample s = {0};
 
 	(void)state;
-	assert_int_equal(nic_sample_qstats(&s, &device), 0);
-	assert_int_equal(nic_sample_qstats(&s, &queue), 0);
+	assert_int_equal(qstats_sample(&s, &device), 0);
+	assert_int_equal(qstats_sample(&s, &queue), 0);
 	assert_int_equal(s.n, 2);
 	assert_string_equal(s.at[0].name, "qstat:rx-hw-drops");
 	assert_string_equal(s.at[1].name, "qstat:tx-12-hw-drop-ratelimits");
@@ -74,13 +73,24 @@ static void names(void **state)
 
 static void loopback(void **state)
 {
-	struct nic_sample s = {0};
+	static const char *const lo[] = {"lo", NULL}, *const none[] = {"no_such_device", NULL};
+	struct counters_scope scope = {"here", NULL, lo,
+				       COUNTERS_DEVICES | COUNTERS_DRIVERS | COUNTERS_QUEUES};
+	struct counters c = {0};
 
 	(void)state;
-	assert_int_equal(nic_sample_read(&s, NULL, "lo"), 0);
-	assert_true(s.n >= 10);
-	assert_int_equal(nic_sample_read(&s, NULL, "no_such_device"), -ENODEV);
-	nic_sample_free(&s);
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_int_equal(c.n_devices, 1);
+	assert_int_equal(c.n, 0); /* not by name */
+	assert_true(c.devices[0].nic.n >= 10);
+	assert_ptr_equal(counters_device(&c, "here", "lo", 0), c.devices);
+	assert_null(counters_device(&c, "there", "lo", 0));
+	scope.what |= COUNTERS_ALL;
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_true(c.n_devices >= 2);
+	scope = (struct counters_scope){"here", NULL, none, COUNTERS_RUN};
+	assert_int_equal(counters_read(&c, &scope, 1), -ENODEV);
+	counters_free(&c);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "report/matrix.h"
 
 /* A run from one host to another; `stages` as in JSON. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "report/json.h"
 #include "report/json_solo.h"
 #include "report/text.h"

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "monitor/metrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+
+#define FILE_MODE 0644 /* node_exporter is another user */
+
+enum family_id {
+	FAMILY_STAGE_LOST, /* the first: see METRICS_BEGIN */
+	FAMILY_LOST,
+	FAMILY_LOST_BYTES,
+	FAMILY_SUSPECT,
+	FAMILY_BENIGN,
+	FAMILY_OWN_LOSSES,
+	FAMILY_OBSERVED,
+	FAMILY_EVENTS,
+	FAMILY_SERIES,
+	FAMILY_SERIES_LIMIT,
+	FAMILY_SERIES_MERGED,
+	FAMILY_SERIES_EXPIRED,
+	FAMILY_CPU,
+	FAMILY_MAPS,
+	FAMILY_STARTED,
+	FAMILY_COLLECTED,
+	FAMILY_COLLECTING,
+	FAMILY_BUILD,
+	FAMILY_COUNT,
+};
+
+enum type { COUNTER, GAUGE, INFO };
+
+/* The families, in their order. */
+static const struct family {
+	const char *name; /* without suffix; ends with the unit */
+	enum type type;
+	const char *unit; /* NULL: none */
+	const char *help; /* a sentence */
+} families[FAMILY_COUNT] = {
+	[FAMILY_STAGE_LOST] = {"pktledger_stage_lost_packets", COUNTER, "packets",
+			       "Packets lost at a stage; all stages are there from the start."},
+	[FAMILY_LOST] = {"pktledger_lost_packets", COUNTER, "packets",
+			 "Packets lost, by stage, reason and whose they were."},
+	[FAMILY_LOST_BYTES] = {"pktledger_lost_bytes", COUNTER, "bytes",
+			       "Bytes of lost packets; counters of devices do not tell them."},
+	[FAMILY_SUSPECT] = {"pktledger_suspect_packets", COUNTER, "packets",
+			    "Packets dropped that may be losses; what they were is not known."},
+	[FAMILY_BENIGN] = {"pktledger_benign_packets", COUNTER, "packets",
+			   "Packets dropped as they should be; nobody misses them."},
+	[FAMILY_OWN_LOSSES] = {"pktledger_own_losses", COUNTER, NULL,
+			       "What the observer itself missed or could not tell apart."},
+	[FAMILY_OBSERVED] = {"pktledger_observed", GAUGE, NULL,
+			     "Whether this host lets the observer see it: 1, or 0."},
+	[FAMILY_EVENTS] = {"pktledger_events", COUNTER, NULL,
+			   "Drops that the kernel has told, of any class."},
+	[FAMILY_SERIES] = {"pktledger_series", GAUGE, NULL,
+			   "Sets of labels that are told apart now."},
+	[FAMILY_SERIES_LIMIT] = {"pktledger_series_limit", GAUGE, NULL,
+				 "Sets of labels that are told apart at most."},
+	[FAMILY_SERIES_MERGED] = {"pktledger_series_merged", COUNTER, NULL,
+				  "Additions to series of others, for want of room."},
+	[FAMILY_SERIES_EXPIRED] = {"pktledger_series_expired", COUNTER, NULL,
+				   "Series that gave way after an hour without change."},
+	[FAMILY_CPU] = {"pktledger_cpu_seconds", COUNTER, "seconds",
+			"CPU time of the exporter, user and system."},
+	[FAMILY_MAPS] = {"pktledger_maps_bytes", GAUGE, "bytes",
+			 "Kernel memory of the observer's maps."},
+	[FAMILY_STARTED] = {"pktledger_start_time_seconds", GAUGE, "seconds",
+			    "When counting began, since the epoch."},
+	[FAMILY_COLLECTED] = {"pktledger_collected_time_seconds", GAUGE, "seconds",
+			      "When these numbers were read from the kernel, since the epoch."},
+	[FAMILY_COLLECTING] = {"pktledger_collect_duration_seconds", GAUGE, "seconds",
+			       "How long that took."},
+	[FAMILY_BUILD] = {"pktledger_build", INFO, NULL, "This program."},
+};
+
+/* The labels of a series, in the words of Prometheus and Kubernetes. */
+enum label_id { STAGE, REASON, IFNAME, NETNS, POD_NAMESPACE, POD, CONTAINER, LABELS };
+
+static const char *const label_names[LABELS] = {"stage",	 "reason", "ifname",   "netns",
+						"pod_namespace", "pod",	   "container"};
+
+/* Sums of one set of labels. */
+struct series {
+	const char *label[LABELS]; /* never NULL; "": not known */
+	enum noise noise;
+	uint64_t packets, bytes;
+	uint64_t moved_ns; /* when it did last */
+};
+
+struct metrics {
+	unsigned max;	 /* series that are told apart */
+	unsigned series; /* that there are of them */
+	uint64_t merged; /* additions that went to others */
+	uint64_t expired;
+	struct series **at; /* in the order of compare() */
+	unsigned n, room;
+	uint64_t oldest_ns; /* no series moved before that */
+
+	bool xdp_gaps;
+	uint64_t lost[STAGE_COUNT];
+	struct live_own own;	       /* as of the last interval */
+	uint64_t time_ns, realtime_ns; /* its end */
+};
+
+struct metrics *metrics_new(unsigned max_series, bool xdp_gaps)
+{
+	struct metrics *m = calloc(1, sizeof(*m));
+
+	if (m) {
+		m->max = max_series;
+		m->xdp_gaps = xdp_gaps;
+	}
+	return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+	if (!m)
+		return;
+	for (unsigned i = 0; i < m->n; i++)
+		free(m->at[i]);
+	free(m->at);
+	free(m);
+}
+
+/* Labels */
+
+/*
+ * A namespace that is known by a process only, "process[pid]", is called by its name, whose digits
+ * say nothing tomorrow; one that is known by its inode number only has no label: both would have
+ * ever new values.
+ */
+static const char *label_netns(const struct live_row *row, char buf[OWNER_NETNS])
+{
+	char number[16], *open;
+
+	snprintf(number, sizeof(number), "%u", row->netns);
+	if (!strcmp(row->text[LIVE_NETNS], number))
+		return "";
+	snprintf(buf, OWNER_NETNS, "%s", row->text[LIVE_NETNS]);
+	open = strrchr(buf, '[');
+	if (open && !strcmp(open + 1 + strspn(open + 1, "0123456789"), "]"))
+		*open = '\0';
+	return buf;
+}
+
+/* The part behind the last '/'; Kubernetes allows none in its names. */
+static const char *last_part(const char *text)
+{
+	const char *slash = strrchr(text, '/');
+
+	return slash ? slash + 1 : text;
+}
+
+/* Series */
+
+static int compare(const struct series *a, const struct series *b)
+{
+	int rc = (a->noise > b->noise) - (a->noise < b->noise);
+
+	for (unsigned i = 0; i < LABELS && !rc; i++)
+		rc = strcmp(a->label[i], b->label[i]);
+	return rc;
+}
+
+/* Where the series of these labels is (`found`), or where it is to be. */
+static unsigned place_of(const struct metrics *m, const struct series *key, bool *found)
+{
+	unsigned low = 0, high = m->n;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (compare(m->at[middle], key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*found = low < m->n && !compare(m->at[low], key);
+	return low;
+}
+
+/* A copy with its texts behind it. */
+static struct series *copy_of(const struct series *from)
+{
+	size_t size = sizeof(*from);
+	struct series *copy;
+	char *text;
+
+	for (unsigned i = 0; i < LABELS; i++)
+		size += strlen(from->label[i]) + 1;
+	copy = malloc(size);
+	if (!copy)
+		return NULL;
+	*copy = *from;
+	text = (char *)(copy + 1);
+	for (unsigned i = 0; i < LABELS; i++) {
+		copy->label[i] = text;
+		text = stpcpy(text, from->label[i]) + 1;
+	}
+	return copy;
+}
+
+static struct series *insert(struct metrics *m, const struct series *key, unsigned at)
+{
+	struct series *copy;
+
+	if (m->n == m->room) {
+		unsigned room = m->room ? 2 * m->room : 64;
+		struct series **more = reallocarray(m->at, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		m->at = more;
+		m->room = room;
+	}
+	copy = copy_of(key);
+	if (!copy)
+		return NULL;
+	memmove(&m->at[at + 1], &m->at[at], (m->n++ - at) * sizeof(m->at[0]));
+	m->at[at] = copy;
+	return copy;
+}
+
+/* Makes room by what has not moved for long. All are looked at only if there can be one. */
+static bool expire(struct metrics *m, uint64_t now_ns)
+{
+	unsigned oldest = m->n;
+
+	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
+		return false;
+	for (unsigned i = 0; i < m->n; i++) {
+		if (strcmp(m->at[i]->label[REASON], LIVE_OTHERS) &&
+		    (oldest == m->n || m->at[i]->moved_ns < m->at[oldest]->moved_ns))
+			oldest = i;
+	}
+	if (oldest == m->n)
+		return false;
+	m->oldest_ns = m->at[oldest]->moved_ns;
+	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
+		return false;
+	free(m->at[oldest]);
+	memmove(&m->at[oldest], &m->at[oldest + 1], (--m->n - oldest) * sizeof(m->at[0]));
+	m->series--;
+	m->expired++;
+	return true;
+}
+
+/* The series of these labels or, for want of room, that of others. NULL: no memory. */
+static struct series *series_of(struct metrics *m, struct series *key, uint64_t now_ns)
+{
+	bool found;
+	unsigned at = place_of(m, key, &found);
+	struct series *one;
+
+	if (found)
+		return m->at[at];
+	if (m->series < m->max || expire(m, now_ns)) {
+		one = insert(m, key, place_of(m, key, &found));
+		m->series += one != NULL;
+		return one;
+	}
+	m->merged++;
+	for (unsigned i = STAGE + 1; i < LABELS; i++)
+		key->label[i] = LIVE_OTHERS;
+	at = place_of(m, key, &found);
+	return found ? m->at[at] : insert(m, key, at);
+}
+
+static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_ns)
+{
+	const char *pod = row->text[LIVE_POD], *name = last_part(pod);
+	char netns[OWNER_NETNS], pod_namespace[CONTAINER_K8S_NS] = "";
+	struct series *one, key = {
+				    .label = {row->text[LIVE_STAGE], row->text[LIVE_REASON], "", "",
+					      "", "", ""},
+				    .noise = row->noise,
+			    };
+
+	if (row->noise == NOISE_LOSS && row->stage < STAGE_COUNT)
+		m->lost[row->stage] += row->counts.packets;
+	if (row->noise == NOISE_NOTHING)
+		return 0;
+	if (row->noise != NOISE_BENIGN) {
+		if (name != pod)
+			snprintf(pod_namespace, sizeof(pod_namespace), "%.*s",
+				 (int)(name - pod - 1), pod);
+		key.label[IFNAME] = row->text[LIVE_IFNAME];
+		key.label[NETNS] = label_netns(row, netns);
+		key.label[POD_NAMESPACE] = pod_namespace;
+		key.label[POD] = name;
+		key.label[CONTAINER] = last_part(row->text[LIVE_CONTAINER]);
+	}
+	one = series_of(m, &key, now_ns);
+	if (!one)
+		return -ENOMEM;
+	one->packets += row->counts.packets;
+	one->bytes += row->counts.bytes;
+	one->moved_ns = now_ns;
+	return 0;
+}
+
+int metrics_take(struct metrics *m, const struct metrics_interval *in)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < in->rows->n && !rc; i++)
+		rc = add_row(m, &in->rows->rows[i], in->time_ns);
+	m->own = *in->own;
+	m->time_ns = in->time_ns;
+	m->realtime_ns = in->realtime_ns;
+	return rc;
+}
+
+/* Text */
+
+struct writer {
+	FILE *out;
+	enum expose_format format;
+	const struct family *family; /* whose samples follow */
+};
+
+/* In OpenMetrics a family has the name, its samples a suffix; in the older format both have it. */
+static const char *suffix(const struct family *f)
+{
+	static const char *const suffixes[] = {
+		[COUNTER] = "_total", [GAUGE] = "", [INFO] = "_info"};
+
+	return suffixes[f->type];
+}
+
+static void begin(struct writer *w, enum family_id id)
+{
+	static const char *const types[] = {
+		[COUNTER] = "counter", [GAUGE] = "gauge", [INFO] = "info"};
+	const struct family *f = w->family = &families[id];
+	bool text = w->format == EXPOSE_TEXT;
+	const char *end = text ? suffix(f) : "";
+
+	fprintf(w->out, "# TYPE %s%s %s\n", f->name, end,
+		types[text && f->type == INFO ? GAUGE : f->type]);
+	if (f->unit && !text)
+		fprintf(w->out, "# UNIT %s %s\n", f->name, f->unit);
+	fprintf(w->out, "# HELP %s%s %s\n", f->name, end, f->help);
+}
+
+/* Both formats escape these three in a label; what is not UTF-8 becomes U+FFFD. */
+static void put_escaped(FILE *out, const char *text)
+{
+	while (*text) {
+		unsigned len = utf8_length(text);
+
+		if (!len)
+			fputs(UTF8_REPLACEMENT, out);
+		else if (*text == '\n')
+			fputs("\\n", out);
+		else if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else
+			fwrite(text, 1, len, out);
+		text += len ? len : 1;
+	}
+}
+
+/* An empty label is as none. */
+static void put_sample(const struct writer *w, const char *const *names, const char *const *labels,
+		       unsigned n, uint64_t value)
+{
+	char before = '{';
+
+	fprintf(w->out, "%s%s", w->family->name, suffix(w->family));
+	for (unsigned i = 0; i < n; i++) {
+		if (!*labels[i])
+			continue;
+		fprintf(w->out, "%c%s=\"", before, names[i]);
+		put_escaped(w->out, labels[i]);
+		fputc('"', w->out);
+		before = ',';
+	}
+	fprintf(w->out, "%s %" PRIu64 "\n", before == ',' ? "}" : "", value);
+}
+
+/* A sample with one label. */
+static void put_by(const struct writer *w, const char *name, const char *label, uint64_t value)
+{
+	put_sample(w, &name, &label, 1, value);
+}
+
+static void put_one(struct writer *w, enum family_id id, uint64_t value)
+{
+	begin(w, id);
+	put_sample(w, NULL, NULL, 0, value);
+}
+
+static void put_seconds(struct writer *w, enum family_id id, uint64_t ns)
+{
+	begin(w, id);
+	fprintf(w->out, "%s%s %" PRIu64 ".%09" PRIu64 "\n", w->family->name, suffix(w->family),
+		ns / 1000000000, ns % 1000000000);
+}
+
+static void put_series(struct writer *w, const struct metrics *m, enum family_id id,
+		       enum noise noise)
+{
+	begin(w, id);
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct series *one = m->at[i];
+
+		if (one->noise == noise)
+			put_sample(w, label_names, one->label, LABELS,
+				   id == FAMILY_LOST_BYTES ? one->bytes : one->packets);
+	}
+}
+
+/* What the exporter says of itself. */
+static void put_self(struct writer *w, const struct metrics *m)
+{
+	const struct {
+		const char *what;
+		bool gap;
+	} observed[] = {
+		{"places", m->own.no_places},
+		{"reasons", m->own.no_reasons},
+		{"sockets", m->own.no_sockets},
+		{"xdp", m->xdp_gaps},
+	};
+	struct live_own_loss losses[LIVE_OWN_LOSSES];
+
+	begin(w, FAMILY_OWN_LOSSES);
+	live_own_losses(&m->own, losses);
+	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
+		put_by(w, "kind", losses[i].name, losses[i].n);
+	begin(w, FAMILY_OBSERVED);
+	for (unsigned i = 0; i < sizeof(observed) / sizeof(observed[0]); i++)
+		put_by(w, "what", observed[i].what, !observed[i].gap);
+	put_one(w, FAMILY_EVENTS, m->own.events);
+	put_one(w, FAMILY_SERIES, m->series);
+	put_one(w, FAMILY_SERIES_LIMIT, m->max);
+	put_one(w, FAMILY_SERIES_MERGED, m->merged);
+	put_one(w, FAMILY_SERIES_EXPIRED, m->expired);
+	put_seconds(w, FAMILY_CPU, m->own.cpu_ns);
+	put_one(w, FAMILY_MAPS, m->own.map_bytes);
+	put_seconds(w, FAMILY_STARTED, m->realtime_ns - m->time_ns);
+	put_seconds(w, FAMILY_COLLECTED, m->realtime_ns);
+	put_seconds(w, FAMILY_COLLECTING, m->own.collect_ns);
+	begin(w, FAMILY_BUILD);
+	put_by(w, "version", PKTLEDGER_VERSION, 1);
+}
+
+static int write_all(const struct metrics *m, enum expose_format format, FILE *out)
+{
+	struct writer w = {.out = out, .format = format};
+
+	begin(&w, FAMILY_STAGE_LOST);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
+			put_by(&w, label_names[STAGE], stage_name(s), m->lost[s]);
+	}
+	put_series(&w, m, FAMILY_LOST, NOISE_LOSS);
+	put_series(&w, m, FAMILY_LOST_BYTES, NOISE_LOSS);
+	put_series(&w, m, FAMILY_SUSPECT, NOISE_SUSPECT);
+	put_series(&w, m, FAMILY_BENIGN, NOISE_BENIGN);
+	put_self(&w, m);
+	if (format == EXPOSE_OPENMETRICS)
+		fputs("# EOF\n", out);
+	return ferror(out) ? -EIO : 0;
+}
+
+char *metrics_text(const struct metrics *m, enum expose_format format, size_t *len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+	bool bad;
+
+	if (!out)
+		return NULL;
+	bad = write_all(m, format, out) != 0;
+	if (fclose(out) == EOF || bad) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+int metrics_file(const struct metrics *m, const char *path, struct error *err)
+{
+	struct replace file;
+	int rc = replace_begin(&file, path, METRICS_BEGIN, FILE_MODE);
+
+	if (!rc && !m)
+		replace_end(&file, -ECANCELED);
+	else if (!rc)
+		rc = replace_end(&file, write_all(m, EXPOSE_TEXT, file.out));
+	if (rc == -EEXIST)
+		return error_set(err, STATUS_USAGE, rc, "name another file, or remove it",
+				 "%s is there, and was not written by pktledger", path);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write %s: %s", path,
+			      strerror(-rc))
+		  : 0;
+}
+
+const char *expose_content_type(enum expose_format format)
+{
+	return format == EXPOSE_OPENMETRICS
+		       ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+		       : "text/plain; version=0.0.4; charset=utf-8";
+}
