@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/ends.h"

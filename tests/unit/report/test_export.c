@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/http.h"
 #include "monitor/metrics.h"
+#include "report/http.h"
 
 #define HOUR METRICS_IDLE_NS
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report/json.h"
+#include "report/document.h"
 #include "out_sample.h"
 #include "report/compare.h"
 #include "report/html.h"
@@ -145,7 +145,7 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 
 	o = json_out_new(f, JSON_DOC, "pktledger/run/1");
 	assert_non_null(o);
-	json_out_start(o, &head, NULL);
+	json_out_once(o, "start", json_start(&head, NULL));
 	for (unsigned i = 1; i <= intervals; i++) {
 		now.time_ns = i * 10000000ULL;
 		now.sent = r->sent * i / intervals;
@@ -155,9 +155,9 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 			now.stage[s].packets = r->stage[s].packets * i / intervals;
 			now.stage[s].events = now.stage[s].packets;
 		}
-		json_out_interval(o, &now);
+		json_out_each(o, "interval", json_interval(&now));
 	}
-	json_out_end(o, r);
+	json_out_once(o, "end", json_end(r));
 	assert_int_equal(json_out_finish(o), 0);
 	fclose(f);
 	doc = json_tokener_parse(text);
