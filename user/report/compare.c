@@ -425,5 +425,4 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 	print_differences(&p, "hosts", comparison, "env");
 	print_differences(&p, "what was done", comparison, "setup");
 	print_results(&p, comparison);
-	page_close(&p);
 }

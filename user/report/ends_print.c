@@ -132,5 +132,4 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 		   "look the same as another: which of them was lost is not known");
 	put_delay(&p, json_get(ends, "delay_ns"));
 	put_flows(&p, ends);
-	page_close(&p);
 }

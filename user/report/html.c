@@ -238,8 +238,16 @@ void html_section(struct html *h, const char *title, const char *note)
 	html_put(h, "</h2>");
 }
 
+void html_end_block(struct html *h)
+{
+	if (h->block)
+		fprintf(h->out, "%s\n", h->block);
+	h->block = NULL;
+}
+
 void html_section_end(struct html *h)
 {
+	html_end_block(h);
 	html_put(h, "</section>\n");
 }
 

@@ -21,8 +21,9 @@ struct html {
 	FILE *out;
 	const char *stage[HTML_STAGES]; /* that lose something anywhere on the page, borrowed */
 	unsigned stages;
-	unsigned ids; /* given so far: each is unique on the page */
-	int rc;	      /* first -errno */
+	unsigned ids;	   /* given so far: each is unique on the page */
+	int rc;		   /* first -errno */
+	const char *block; /* what ends that which a struct page has begun; NULL: nothing */
 	char text[HTML_TEXTS][FMT_MAX];
 	unsigned texts; /* made so far */
 };
@@ -71,6 +72,7 @@ struct json_object *html_worst_stage(struct json_object *end, unsigned *n);
 
 void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
 void html_section_end(struct html *h);
+void html_end_block(struct html *h); /* what a page of report/page.h has left open */
 
 /*
  * Each of these writes a part of the page; one whose facts the document lacks is left out. `start`

@@ -214,5 +214,4 @@ void matrix_print(const struct print_view *v, struct json_object *matrix)
 				   matrix_pair(matrix, columns[1 + i].name, columns[1 + k].name));
 		page_end(&p);
 	}
-	page_close(&p);
 }

@@ -66,5 +66,4 @@ void print_joined(const struct print_view *v, const struct ledgers_document *d)
 			   json_object_get_string(json_get_item(d->json, "notes", i)));
 		page_end(&p);
 	}
-	page_close(&p);
 }
