@@ -61,7 +61,7 @@ static char *signed_ns(char *buf, size_t size, int64_t ns)
 	char text[FMT_MAX];
 
 	snprintf(buf, size, "%s%s", ns < 0 ? "-" : "",
-		 fmt_ns(text, sizeof(text), (uint64_t)(ns < 0 ? -ns : ns)));
+		 fmt_ns(text, sizeof(text), ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns));
 	return page_glue(buf);
 }
 
