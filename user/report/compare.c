@@ -189,7 +189,7 @@ static void add_stages(const struct pair *of)
 	}
 }
 
-/* "64k on rx_pps": what tells a point of a sweep from the others. */
+/* "64k on rx_pps": what distinguishes a point of a sweep. */
 static void name_point(char *buf, size_t size, struct json_object *parameters)
 {
 	size_t n = 0;
@@ -314,7 +314,7 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
 	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
 	compare(setup, "", start_a, start_b);
-	if (trialset_is(a->json)) /* of a run all that counts is told apart */
+	if (trialset_is(a->json)) /* of a run all that counts has members of its own */
 		compare_commands(setup, start_a, start_b);
 	json_put(o, "env", env);
 	json_put(o, "setup", setup);

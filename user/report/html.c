@@ -358,7 +358,7 @@ static void put_verdict(struct html *h, struct json_object *end)
 		html_put(h, "</p>");
 	}
 	if (json_get_bool(end, "interrupted"))
-		html_put(h, "<p class=\"verdict warn\">interrupted: these are the books of "
+		html_put(h, "<p class=\"verdict warn\">interrupted: this is the ledger of "
 			    "what was sent until then</p>");
 }
 

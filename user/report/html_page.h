@@ -143,7 +143,7 @@ struct html_axis html_axis_log(enum html_unit unit, double min, double max);
 
 double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond an end: that end */
 char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size);
-const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels tell it */
+const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels say it */
 
 /* The labels of a horizontal axis, one for each tick. */
 void html_axis_put(struct html *h, const struct html_axis *a);
@@ -190,7 +190,7 @@ void html_chart_column(struct html *h, const struct html_chart *c, const char *c
 void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
 		     const char *title);
 
-/* What the pointer is told between two values of x; the whole height. */
+/* What the pointer shows between two values of x; the whole height. */
 void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
 		    const char *title);
 

@@ -9,7 +9,7 @@
 #include "report/html_page.h"
 
 #define BARS	     400  /* shown */
-#define IN_FULL	     100  /* shown with their own path and books */
+#define IN_FULL	     100  /* shown with their own path and ledger */
 #define LEAST_LOSS   1e-7 /* what is drawn at the bottom, with no loss at all */
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
