@@ -9,8 +9,7 @@
 #include "base/json.h"
 #include "monitor/describe.h"
 #include "report/json_trace.h"
-#include "report/datagram.h"
-#include "report/packetfilter.h"
+#include "report/capfile.h"
 #include "report/rows.h"
 #include "report/series.h"
 
