@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "host/journal_entry.h"
+#include "host/journal.h"
 #include "cli/points.h"
 #include "cli/preset.h"
 #include "experiment/faults/fault.h"

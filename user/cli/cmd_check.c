@@ -19,7 +19,7 @@
 #include "drops/stages_text.h"
 #include "host/caps.h"
 #include "report/check.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "report/page.h"
 
 struct apply_options {

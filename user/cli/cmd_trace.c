@@ -23,6 +23,7 @@
 #include "monitor/session.h"
 #include "monitor/sources.h"
 #include "monitor/summary.h"
+#include "report/document.h"
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 #include "report/print_trace.h"
@@ -446,7 +447,7 @@ static struct json_object *with_details(const struct trace *t, const struct live
 	const struct rates *rates = t->o->view.counters ? sources_rates(t->sources) : NULL;
 	struct burst_report bursts;
 
-	if (o && live_bursts(l, &bursts, NULL))
+	if (o && live_bursts(l, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
 	if (o && rates)
 		json_put(o, "counters", json_rates(rates, t->o->view.all));

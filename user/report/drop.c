@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "base/num.h"
 #include "monitor/describe.h"
 #include "report/capfile.h"
 #include "report/json_trace.h"

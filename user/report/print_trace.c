@@ -10,9 +10,8 @@
 #include "base/num.h"
 #include "host/nic.h"
 #include "report/print_parts.h"
-#include "report/reread.h"
 #include "report/rows.h"
-#include "report/text_parts.h"
+#include "report/text.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
 #define BENIGN_PLACES	4  /* named in the line of benign drops */
@@ -837,13 +836,8 @@ static void put_balance(struct page *p, const struct json_object *end)
 
 static void put_findings(struct trace_text *t, const struct json_object *end)
 {
-	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++) {
-		struct finding f;
-
-		reread_finding(json_get_item(end, "findings", i), &f);
-		text_finding(&t->page, f.stage == STAGE_NONE ? f.id : stage_name(f.stage), &f,
-			     t->verbosity > 0);
-	}
+	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++)
+		page_finding(&t->page, NULL, json_get_item(end, "findings", i), t->verbosity > 0);
 }
 
 /* The widest count of a sum, for its page. */

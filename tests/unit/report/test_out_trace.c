@@ -13,6 +13,7 @@
 
 #include "diagnosis/env.h"
 #include "monitor/describe.h"
+#include "report/document.h"
 #include "report/json_trace.h"
 #include "report/page.h"
 #include "report/print_trace.h"
@@ -278,7 +279,7 @@ static char *document(bool with_end)
 	json_put(start, "env", env_read(NULL));
 	json_out_once(o, "start", start);
 	json_out_each(o, "interval", interval_of(&table, LIVE_BY_DEFAULT, SECOND));
-	json_out_limit(o, &limit, 7, true);
+	json_out_each(o, "limit", json_limit(&limit, 7, true));
 	summary.bursts = bursts;
 	if (with_end)
 		json_out_once(o, "end",
