@@ -333,7 +333,7 @@ static bool on_input(void *arg)
 	return true;
 }
 
-/* Stages need no room of their own; what they are told apart by is chosen with a key. */
+/* Stages need no room of their own; what they are grouped by is chosen with a key. */
 static void choose_fields(struct top *t)
 {
 	t->in.by_flow = t->spec.by & LIVE_BIT(LIVE_FLOW);

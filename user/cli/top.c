@@ -468,7 +468,7 @@ static const enum stage sending[] = {
 	STAGE_TX_SOCKET, STAGE_TX_ROUTE, STAGE_NEIGH, STAGE_TC_EGRESS, STAGE_QDISC, STAGE_TX_DEVICE,
 };
 
-/* Of no place on the path of a datagram: told behind it. */
+/* Of no place on the path of a datagram: shown behind it. */
 static const enum stage elsewhere[] = {STAGE_TCP, STAGE_ICMP, STAGE_OTHER};
 
 struct chain {

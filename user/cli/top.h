@@ -81,7 +81,7 @@ struct view_input {
 	const char *what;	/* the filter, for the title; NULL: all */
 	const char *host;	/* its name */
 	const char *clock_text; /* "12:03:44" */
-	bool by_flow;		/* flows are told apart */
+	bool by_flow;		/* flows are counted apart */
 };
 
 struct view {

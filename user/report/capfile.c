@@ -117,7 +117,7 @@ static int add_interface(struct capfile *c, uint32_t len)
 	uint16_t n;
 
 	if (len < 8 || c->ifaces == IFACES_MAX)
-		return spoilt(c, "an interface is not told as it should be");
+		return spoilt(c, "malformed interface block");
 	more = realloc(c->iface, (c->ifaces + 1) * sizeof(*more));
 	if (!more)
 		return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -163,7 +163,7 @@ static int take_packet(struct capfile *c, uint32_t len, int *told)
 	p.len = u32_at(c, c->body + 12);
 	p.wire_len = u32_at(c, c->body + 16);
 	if (iface >= c->ifaces || p.len > len - PACKET_HEAD)
-		return spoilt(c, "a packet is not told as it should be");
+		return spoilt(c, "malformed packet block");
 	p.bytes = c->body + PACKET_HEAD;
 	p.link = c->iface[iface].link;
 	p.time_ns = to_ns((uint64_t)u32_at(c, c->body + 4) << 32 | u32_at(c, c->body + 8),
@@ -192,7 +192,7 @@ static void take_statistics(struct capfile *c, uint32_t len)
 	}
 }
 
-/* Only the magic behind its length tells the byte order of the section that begins. */
+/* Only the magic behind its length says the byte order of the section that begins. */
 static int begin_section(struct capfile *c, uint8_t head[8])
 {
 	uint32_t magic;
@@ -202,7 +202,7 @@ static int begin_section(struct capfile *c, uint8_t head[8])
 		return 0;
 	}
 	if (magic != ORDER_MAGIC && bswap_32(magic) != ORDER_MAGIC)
-		return spoilt(c, "a section does not tell its byte order");
+		return spoilt(c, "a section without a byte order");
 	c->swapped = magic != ORDER_MAGIC;
 	c->ifaces = 0;
 	if (u32_at(c, head + 4) < BLOCK_FRAME + sizeof(magic))

@@ -238,7 +238,7 @@ struct lostcap {
 	struct series *series;
 	struct live_table rows;		/* of the second that is read, flows apart */
 	uint64_t from_ns, to_ns;	/* of that second; 0: none yet */
-	uint64_t first_ns, last_ns;	/* of all packets that are told */
+	uint64_t first_ns, last_ns;	/* of all packets that are shown */
 	uint64_t file_first, file_last; /* of all */
 	uint64_t strangers;		/* without a comment of ours */
 };

@@ -14,7 +14,7 @@
 #include "report/load.h"
 #include "report/pcapng.h"
 
-/* `netns`: the own namespace, not told. `hex`: the bytes below the line. The stack as well. */
+/* `netns`: the own namespace, left out. `hex`: the bytes below the line. The stack as well. */
 void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex);
 
 /* `hex`: with the bytes; `stack`: with the stack. */
