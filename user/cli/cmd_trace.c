@@ -77,7 +77,7 @@ static const struct opt trace_opts[] = {
 	 .help = "end as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, offsetof(struct trace_options, burst_ns), .min = BURST_NS_MIN,
 	 .max = BURST_NS_MAX, .default_text = "off",
-	 .help = "tell in which windows of so long packets were lost, and which were the worst"},
+	 .help = "show in which windows of so long packets were lost, and which were the worst"},
 	{0},
 };
 
@@ -88,8 +88,8 @@ static int parse_seq(const char *value, void *field, struct error *err)
 
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, offsetof(struct balance_options, balance),
-	 .help = "close the books of the UDP flow that EXPR is: what arrived was delivered, "
-		 "dropped, or waits; exit with 4 if they do not close"},
+	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, "
+		 "dropped, or waits; exit with 4 if that does not add up"},
 	{"seq", 0, OPT_CUSTOM, offsetof(struct balance_options, seq), .metavar = "WHAT",
 	 .default_text = "none", .parse = parse_seq,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
@@ -121,7 +121,7 @@ static const struct opt trace_args[] = {
 static const struct opt_group trace_groups[] = {
 	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
 	{"How long", trace_opts, 0},
-	{"Books of a flow", balance_opts, offsetof(struct trace_options, balance)},
+	{"Balance of a flow", balance_opts, offsetof(struct trace_options, balance)},
 	{"Single packets", events_opts, offsetof(struct trace_options, events)},
 	{"For days", ledger_opts, offsetof(struct trace_options, ledger)},
 	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
@@ -145,7 +145,7 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 		return o->seq.kind == NUMBERS_NONE && !o->settle_set
 			       ? 0
 			       : error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-					   "%s is for the books of a flow",
+					   "%s is for the balance of a flow",
 					   o->settle_set ? "--settle" : "--seq");
 	if (!*expr)
 		return error_set(err, STATUS_USAGE, -EINVAL,
@@ -155,7 +155,7 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 		if (part[i].given)
 			return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
 					 "%s and --balance cannot be together: a part of the "
-					 "losses makes no books",
+					 "losses does not balance",
 					 part[i].name);
 	}
 	return 0;
@@ -167,7 +167,7 @@ struct trace_ledger {
 	struct ledgerfile *file; /* NULL: none was asked for */
 	const char *path;
 	uint64_t quiet_ns;    /* of the stretch that is not written yet */
-	struct live_own told; /* own losses, as written last */
+	struct live_own last; /* own losses, as written last */
 	int rc;		      /* it could not be written, which was said: the trace goes on */
 };
 
@@ -193,7 +193,7 @@ struct trace {
 	bool gone;	 /* what is looked at, and it was said */
 };
 
-/* Sets what the collector has to tell apart for it, too: flows, unless --by was given. */
+/* Sets what the collector has to count apart for it, too: flows, unless --by was given. */
 static int ledger_open(struct trace *t, struct error *err)
 {
 	const struct ledger_options *o = &t->o->ledger;
@@ -282,7 +282,7 @@ static void write_interval(struct trace *t, const struct live *l, const struct t
 	if (!o)
 		return written(k, -ENOMEM);
 	live_own(l, &own);
-	lossy = !same_losses(&own, &k->told);
+	lossy = !same_losses(&own, &k->last);
 	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
 	    !json_get_length(json_get(o, "microbursts"), "stages")) {
 		k->quiet_ns += time->interval_ns;
@@ -293,7 +293,7 @@ static void write_interval(struct trace *t, const struct live *l, const struct t
 	write_quiet(t, l, time->time_ns - time->interval_ns);
 	if (lossy) {
 		json_put(o, "own_losses", json_trace_losses(&own));
-		k->told = own;
+		k->last = own;
 	}
 	written(k, ledgerfile_interval(k->file, o));
 }
@@ -388,7 +388,7 @@ static int on_over(void *arg, struct error *err)
 	return t->account ? flow_account_end(t->account, err) : 0;
 }
 
-/* How much of the command line is told: of a COMMAND its name, as of all processes. */
+/* How much of the command line is shown: of a COMMAND its name, as of all processes. */
 static int told_words(void)
 {
 	int n = 0;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/capfile.h"
 
+#include <arpa/inet.h>
 #include <byteswap.h>
+#include <endian.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bytes.h"
+#include "drops/filter_pcap.h"
+#include "headers.h"
+#include "stamp.h"
 
 #define BLOCK_MAX  (16u << 20) /* bytes: no packet is as long */
 #define IFACES_MAX 4096
@@ -109,7 +117,7 @@ static int add_interface(struct capfile *c, uint32_t len)
 	uint16_t n;
 
 	if (len < 8 || c->ifaces == IFACES_MAX)
-		return spoilt(c, "an interface is not told as it should be");
+		return spoilt(c, "malformed interface block");
 	more = realloc(c->iface, (c->ifaces + 1) * sizeof(*more));
 	if (!more)
 		return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -155,7 +163,7 @@ static int take_packet(struct capfile *c, uint32_t len, int *told)
 	p.len = u32_at(c, c->body + 12);
 	p.wire_len = u32_at(c, c->body + 16);
 	if (iface >= c->ifaces || p.len > len - PACKET_HEAD)
-		return spoilt(c, "a packet is not told as it should be");
+		return spoilt(c, "malformed packet block");
 	p.bytes = c->body + PACKET_HEAD;
 	p.link = c->iface[iface].link;
 	p.time_ns = to_ns((uint64_t)u32_at(c, c->body + 4) << 32 | u32_at(c, c->body + 8),
@@ -184,7 +192,7 @@ static void take_statistics(struct capfile *c, uint32_t len)
 	}
 }
 
-/* Only the magic behind its length tells the byte order of the section that begins. */
+/* Only the magic behind its length says the byte order of the section that begins. */
 static int begin_section(struct capfile *c, uint8_t head[8])
 {
 	uint32_t magic;
@@ -194,7 +202,7 @@ static int begin_section(struct capfile *c, uint8_t head[8])
 		return 0;
 	}
 	if (magic != ORDER_MAGIC && bswap_32(magic) != ORDER_MAGIC)
-		return spoilt(c, "a section does not tell its byte order");
+		return spoilt(c, "a section without a byte order");
 	c->swapped = magic != ORDER_MAGIC;
 	c->ifaces = 0;
 	if (u32_at(c, head + 4) < BLOCK_FRAME + sizeof(magic))
@@ -333,4 +341,227 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 	free(c.iface);
 	free(c.body);
 	return rc;
+}
+
+/* The headers of a packet */
+
+/* Link types of the pcap registry. */
+enum { LINK_ETHERNET = 1, LINK_RAW_BSD = 12, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
+
+/* Where to begin behind what is there of the link's header. */
+static struct headers begin_headers(const struct capfile_packet *p)
+{
+	switch (p->link) {
+	case LINK_ETHERNET:
+		return (struct headers){.next = HEADER_ETHERNET};
+	case LINK_SLL:
+		if (p->len >= 16)
+			return (struct headers){
+				.at = 16, .type = get16(p->bytes + 14), .next = HEADER_IP};
+		break;
+	case LINK_SLL2:
+		if (p->len >= 20)
+			return (struct headers){
+				.at = 20, .type = get16(p->bytes), .next = HEADER_IP};
+		break;
+	case LINK_RAW:
+	case LINK_RAW_BSD:
+		return (struct headers){.next = HEADER_IP};
+	}
+	return (struct headers){.next = HEADER_UNKNOWN};
+}
+
+/* UDP, as far as IP tells that it goes. */
+static void read_udp(struct datagram *d, const struct headers *h)
+{
+	const uint32_t at = h->l4 - h->l3, told = h->bytes > at ? h->bytes - at : 0;
+
+	if (d->ip_len < at + UDP_HLEN || told < UDP_HLEN)
+		return;
+	d->flow.src_port = htons(h->src_port);
+	d->flow.dst_port = htons(h->dst_port);
+	d->payload = d->ip + at + UDP_HLEN;
+	d->payload_told = h->length > UDP_HLEN ? h->length - UDP_HLEN : 0;
+	d->payload_len = d->ip_len - at - UDP_HLEN;
+	if (d->payload_len > told - UDP_HLEN)
+		d->payload_len = told - UDP_HLEN;
+}
+
+void datagram_read(struct datagram *d, const struct capfile_packet *p)
+{
+	struct headers h = begin_headers(p);
+
+	while (h.at <= p->len && headers_step(&h, p->bytes + h.at, p->len - h.at))
+		;
+	*d = (struct datagram){};
+	if (!h.version)
+		return;
+	d->ip = p->bytes + h.l3;
+	d->ip_len = p->len - h.l3;
+	d->ip_wire_len = p->wire_len > h.l3 ? p->wire_len - h.l3 : 0;
+	if (h.bytes < d->ip_wire_len)
+		d->ip_wire_len = h.bytes;
+	if (h.bytes < d->ip_len)
+		d->ip_len = h.bytes;
+	d->flow.family = h.version == 4 ? AF_INET : AF_INET6;
+	d->flow.proto = h.proto;
+	headers_addresses(h.version, d->ip, d->flow.src, d->flow.dst);
+	d->id = h.version == 4 ? (uint16_t)h.id : 0;
+	d->fragment = h.fragmented;
+	if (h.proto == IPPROTO_UDP && h.next == HEADER_PAYLOAD)
+		read_udp(d, &h);
+}
+
+/* A filter of packets */
+
+struct packetfilter {
+	struct filter_code ethernet, ip;
+	bool no_ip; /* it asks for what only Ethernet has */
+};
+
+int packetfilter_new(struct packetfilter **out, const char *expr, struct error *err)
+{
+	struct packetfilter *f;
+	char why[256] = "it is too long";
+	int rc;
+
+	*out = NULL;
+	if (!expr || !*expr)
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = filter_pcap_compile(&f->ethernet, expr, FILTER_L2, why, sizeof(why));
+	if (rc) {
+		packetfilter_free(f);
+		return error_set(err, STATUS_USAGE, rc, "see pcap-filter(7)", "'%.100s': %s", expr,
+				 rc == -ENOMEM ? strerror(ENOMEM) : why);
+	}
+	f->no_ip = filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));
+	*out = f;
+	return 0;
+}
+
+void packetfilter_free(struct packetfilter *f)
+{
+	if (!f)
+		return;
+	filter_pcap_free(&f->ethernet);
+	filter_pcap_free(&f->ip);
+	free(f);
+}
+
+bool packetfilter_match(const struct packetfilter *f, const struct capfile_packet *p,
+			const struct datagram *d)
+{
+	if (!f)
+		return true;
+	if (p->link == LINK_ETHERNET)
+		return filter_pcap_match(&f->ethernet, p->bytes, p->len, p->wire_len);
+	return !f->no_ip && d->flow.family &&
+	       filter_pcap_match(&f->ip, d->ip, d->ip_len, d->ip_wire_len);
+}
+
+/* What a packet is known by */
+
+#define ID_BYTES    32 /* of the payload: enough for any number that an application counts with */
+#define RTP_LEN	    12
+#define RTP_VERSION 2
+
+/* The finalizer of splitmix64. */
+static uint64_t mix(uint64_t v)
+{
+	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ULL;
+	v = (v ^ v >> 27) * 0x94d049bb133111ebULL;
+	return v ^ v >> 31;
+}
+
+static uint64_t add(uint64_t hash, uint64_t v)
+{
+	return mix(hash ^ (v + 0x9e3779b97f4a7c15ULL));
+}
+
+static uint64_t add_bytes(uint64_t hash, const uint8_t *bytes, uint32_t len)
+{
+	for (; len; len -= len < 8 ? len : 8, bytes += 8) {
+		uint64_t v = 0;
+
+		memcpy(&v, bytes, len < 8 ? len : 8);
+		hash = add(hash, v);
+	}
+	return hash;
+}
+
+static enum packetid by_stamp(const struct datagram *d, uint64_t *key)
+{
+	struct stamp stamp;
+
+	if (!d->payload || d->payload_told < STAMP_LEN)
+		return PACKETID_OTHER;
+	if (d->payload_len < STAMP_LEN)
+		return PACKETID_CUT;
+	memcpy(&stamp, d->payload, sizeof(stamp));
+	if (ntohs(stamp.magic) != STAMP_MAGIC || stamp.check != ~stamp.word)
+		return PACKETID_OTHER;
+	*key = mix(stamp.word);
+	return PACKETID_KNOWN;
+}
+
+/* RTCP, whose packet types lie here, has no numbers: RFC 5761. */
+static enum packetid by_rtp(const struct datagram *d, uint64_t *key)
+{
+	if (!d->payload || d->payload_told < RTP_LEN)
+		return PACKETID_OTHER;
+	if (d->payload_len < RTP_LEN)
+		return PACKETID_CUT;
+	if (d->payload[0] >> 6 != RTP_VERSION ||
+	    ((d->payload[1] & 0x7f) >= 64 && (d->payload[1] & 0x7f) <= 95))
+		return PACKETID_OTHER;
+	*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
+	return PACKETID_KNOWN;
+}
+
+/* Addresses, TTL and checksums are left out: a NAT or a router changes them. */
+static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
+{
+	const uint8_t *bytes = d->payload;
+	uint32_t have = d->payload_len, told = d->payload_told;
+	uint64_t hash;
+
+	if (!d->flow.family)
+		return PACKETID_OTHER;
+	if (!bytes) { /* what is behind IP, without options and extensions */
+		uint32_t head = d->flow.family == AF_INET ? (d->ip[0] & 15) * 4u : 40;
+
+		bytes = d->ip + head;
+		have = d->ip_len > head ? d->ip_len - head : 0;
+		told = d->ip_wire_len > head ? d->ip_wire_len - head : 0;
+	}
+	if (have < (told < ID_BYTES ? told : ID_BYTES))
+		return PACKETID_CUT;
+	hash = add(d->flow.proto, (uint64_t)d->id << 32 | d->ip_wire_len);
+	hash = add(hash, (uint64_t)d->flow.src_port << 16 | d->flow.dst_port);
+	*key = add_bytes(hash, bytes, told < ID_BYTES ? told : ID_BYTES);
+	return PACKETID_KNOWN;
+}
+
+enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key)
+{
+	switch (method) {
+	case PACKETID_STAMP:
+		return by_stamp(d, key);
+	case PACKETID_RTP:
+		return by_rtp(d, key);
+	case PACKETID_BYTES:
+		break;
+	}
+	return by_bytes(d, key);
+}
+
+const char *packetid_name(enum packetid_method method)
+{
+	static const char *const names[] = {
+		[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
+
+	return names[method];
 }

@@ -8,11 +8,10 @@
 #include "base/record.h"
 #include "diagnosis/plan.h"
 #include "drops/stagemap.h"
-#include "report/document.h"
 #include "report/json.h"
-#include "report/text.h"
 #include "report/page.h"
 #include "report/print_parts.h"
+#include "report/text.h"
 
 #define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */
 
@@ -277,13 +276,11 @@ static void put_finding(struct page *p, const struct json_object *o)
 	const char *subject = json_get_text(o, "subject");
 	double loss_pps = json_get_double(o, "loss_pps");
 	char label[160], rate[FMT_MAX];
-	struct finding f;
 
-	json_read_finding(o, &f);
-	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", severity_name(f.severity), f.id,
-		 *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
+	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", json_get_text(o, "severity"),
+		 json_get_text(o, "id"), *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
 		 loss_pps > 0 ? fmt_rate(rate, sizeof(rate), loss_pps) : "");
-	text_finding(p, label, &f, true);
+	page_finding(p, label, o, true);
 	put_changes(p, o);
 }
 

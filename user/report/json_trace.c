@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/document.h"
 #include "base/record.h"
+#include "report/document.h"
 
 static double per_second(uint64_t n, uint64_t ns)
 {
 	return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-static struct json_object *field_names(unsigned by)
+struct json_object *json_fields(unsigned by)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -48,7 +48,7 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 	json_put(filter, "stages", list_stages(spec->stages));
 	json_put_text(filter, "reasons", spec->reasons);
 	json_put(o, "filter", filter);
-	json_put(o, "by", field_names(spec->by));
+	json_put(o, "by", json_fields(spec->by));
 	json_put_u64(o, "interval_ns", shown->interval_ns);
 	json_put_bool(o, "all", shown->all);
 	json_put_text(o, "netns", shown->netns);

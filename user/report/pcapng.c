@@ -166,15 +166,47 @@ static int put_section(struct pcapng *p)
 	return pcapng_flush(p);
 }
 
+static bool is_ours(const struct stat *st)
+{
+	return !st->st_uid || st->st_uid == geteuid();
+}
+
+/*
+ * Whoever else owns what is there, a link, file or pipe, could choose what is emptied, or read what
+ * is written. So a link is followed only if it is ours or root's, as /dev/stdout is, and nothing is
+ * emptied by opening it. Opening a pipe waits for its reader, so its owner is looked at before.
+ */
+static int open_ours(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, fd;
+	struct stat st;
+
+	if (!lstat(path, &st)) {
+		if (!is_ours(&st))
+			return -EPERM;
+		if (S_ISLNK(st.st_mode))
+			return (fd = open(path, flags & ~O_NOFOLLOW, 0600)) < 0 ? -errno : fd;
+	}
+	fd = open(path, flags, 0600);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && is_ours(&st))
+		return fd;
+	close(fd); /* it came meanwhile */
+	return -EPERM;
+}
+
 static int open_file(struct pcapng *p, const char *path)
 {
 	struct stat st;
 
-	p->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (p->fd < 0 || fstat(p->fd, &st))
+	p->fd = open_ours(path);
+	if (p->fd < 0)
+		return p->fd;
+	if (fstat(p->fd, &st))
 		return -errno;
 	p->is_file = S_ISREG(st.st_mode);
-	if (p->is_file && fchmod(p->fd, 0600)) /* it may have been there */
+	if (p->is_file && (fchmod(p->fd, 0600) || ftruncate(p->fd, 0))) /* it may have been there */
 		return -errno;
 	return put_section(p);
 }
@@ -190,8 +222,10 @@ int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struc
 	rc = open_file(p, path);
 	if (rc) {
 		pcapng_close(p);
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot write %s: %s", path,
-				 strerror(-rc));
+		return error_set(err, STATUS_FAILED, rc,
+				 rc == -EPERM ? "name one that is not there yet" : NULL,
+				 "cannot write %s: %s", path,
+				 rc == -EPERM ? "it belongs to another user" : strerror(-rc));
 	}
 	*out = p;
 	return 0;

@@ -29,7 +29,8 @@ struct pcapng_packet {
 };
 
 /*
- * Makes the file, mode 0600, or empties it; a pipe is opened as it is. `snaplen` for the
+ * Makes the file, mode 0600, or empties it; a pipe is opened as it is, and what a link leads to if
+ * the link is ours or root's. -EPERM: what is there belongs to another user. `snaplen` for the
  * interfaces. STATUS_FAILED with the reason.
  */
 int pcapng_create(struct pcapng **p, const char *path, uint32_t snaplen, struct error *err);
