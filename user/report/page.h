@@ -74,7 +74,10 @@ void page_verbatim(struct page *p, const char *s);
 
 void page_end(struct page *p); /* of the line; a blank line, and in HTML of the table */
 
-/* A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. */
+/*
+ * A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. Text
+ * begins at p->indent in the first cell of a row.
+ */
 void page_table(struct page *p, const struct page_column *columns);
 void page_cell(struct page *p, enum style style, const char *text); /* the next of a row */
 void page_name(struct page *p, const char *stage); /* "" or the name of a stage, in this cell */
