@@ -8,7 +8,7 @@
 #include "cli/points.h"
 #include "cli/preset.h"
 #include "experiment/faults/fault.h"
-#include "traffic/reader.h"
+#include "traffic/worker.h"
 
 #define NOW 1714564800000000000ULL /* 2024-05-01T12:00:00Z */
 
