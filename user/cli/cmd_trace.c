@@ -337,39 +337,21 @@ static bool ledger_close(struct trace_ledger *k)
 
 /* The session */
 
-static int open_account(struct trace *t, struct live *l, struct error *err)
-{
-	const struct flow_account_spec spec = {t->flow, t->o->balance.seq, t->o->balance.settle_ns};
-
-	return flow_account_open(&t->account, &spec, l, err);
-}
-
-static int begin_events(struct trace *t, struct live *l, struct error *err)
-{
-	const struct events_view view = {
-		.json = t->json,
-		.document = t->o->global.json,
-		.all = t->o->view.all,
-		.netns = t->netns,
-	};
-
-	return events_begin(t->events, l, &view, err);
-}
-
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct trace *t = arg;
+	const struct trace_options *o = t->o;
+	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns};
+	const struct events_view view = {t->json, o->global.json, o->view.all, t->netns};
 	int rc = why_open(&t->why, t->spec.owners, l, err);
 
 	if (!rc)
-		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
+		rc = sources_open(&t->sources, &t->spec, o->view.counters, l, err);
 	if (!rc)
-		rc = begin_events(t, l, err);
+		rc = events_begin(t->events, l, &view, err);
 	if (!rc && *sources_gaps(t->sources))
 		log_warn("%s", sources_gaps(t->sources));
-	if (!rc && t->o->balance.balance)
-		rc = open_account(t, l, err);
-	return rc;
+	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, l, err);
 }
 
 static void on_tick(void *arg)

@@ -177,15 +177,12 @@ static const struct record_field sock_rows[] = {
 	{0},
 };
 
-static struct json_object *history_json(const struct check_history *h)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "stage", stage_name(h->stage));
-	json_put_text(o, "counter", h->counter);
-	json_put_u64(o, "total", h->total);
-	return o;
-}
+static const struct record_field history_rows[] = {
+	RECORD("stage", ENUM, check_history, stage, RECORD_NAMES(stage_names)),
+	RECORD("counter", TEXT, check_history, counter),
+	RECORD("total", UINT, check_history, total),
+	{0},
+};
 
 static const struct record_field unread_rows[] = {
 	RECORD("what", TEXT, facts_unread, what),
@@ -232,7 +229,7 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 		json_object_array_add(items, finding_json(&list->at[i], netns));
 	items = list_in(o, "history");
 	for (unsigned i = 0; i < list->n_history; i++)
-		json_object_array_add(items, history_json(&list->history[i]));
+		json_object_array_add(items, record_write(history_rows, &list->history[i]));
 	items = list_in(o, "unread");
 	for (unsigned i = 0; i < f->n_unread; i++)
 		json_object_array_add(items, record_write(unread_rows, &f->unread[i]));

@@ -335,7 +335,7 @@ static int add_row(struct lostcap *c, const struct live_row *row, uint64_t time_
 static int take_packet(void *arg, const struct capfile_packet *p)
 {
 	struct live_row row = {.counts = {.events = 1}};
-	char comment[CAPFILE_COMMENT], flow[FLOW_TEXT];
+	char comment[PCAPNG_COMMENT], flow[FLOW_TEXT];
 	struct lostcap *c = arg;
 	struct datagram d;
 

@@ -12,7 +12,7 @@
 #include "monitor/live.h"
 #include "report/json.h"
 #include "report/load.h"
-#include "report/pcapng.h"
+#include "report/capfile.h"
 
 /* `netns`: the own namespace, left out. `hex`: the bytes below the line. The stack as well. */
 void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex);

@@ -121,12 +121,6 @@ static struct json_object *endflows_json(const struct endflows *f)
 	return list;
 }
 
-static void endflows_free(struct endflows *f)
-{
-	free(f->at);
-	free(f->slot);
-}
-
 /* The packets of one capture, to be found by their key; tens of millions. */
 
 struct endindex_entry {
@@ -234,12 +228,6 @@ static enum endindex_found endindex_take(struct endindex *x, uint64_t key, uint3
 	slot->head = x->entry[*at].next;
 	x->entry[*at].taken = true;
 	return ENDINDEX_FOUND;
-}
-
-static void endindex_free(struct endindex *x)
-{
-	free(x->entry);
-	free(x->slot);
 }
 
 /* The comparison */
@@ -501,8 +489,10 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 	*out = rc ? NULL : result(&e);
 	packetfilter_free(e.filter);
-	endindex_free(&e.index);
-	endflows_free(&e.flows);
+	free(e.index.entry);
+	free(e.index.slot);
+	free(e.flows.at);
+	free(e.flows.slot);
 	free(e.delay);
 	return rc;
 }

@@ -144,11 +144,13 @@ static char *rate_text(char *buf, size_t size, double pps)
 static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
 		      uint64_t bytes, uint64_t ns)
 {
+	const double volume_rate = per_second(bytes, ns);
 	char rate[FMT_MAX], volume[FMT_MAX], head[128];
 
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
 		 rate_text(rate, sizeof(rate), per_second(packets, ns)),
-		 fmt_bytes(volume, sizeof(volume), (uint64_t)per_second(bytes, ns)));
+		 fmt_bytes(volume, sizeof(volume),
+			   volume_rate < 1e18 ? (uint64_t)volume_rate : UINT64_MAX));
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
@@ -727,7 +729,7 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 static void put_signed(struct page *p, enum style style, const char *label, int64_t v,
 		       const char *less)
 {
-	page_row(p, style, 0, label, (uint64_t)(v < 0 ? -v : v), 0);
+	page_row(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, 0);
 	if (v < 0)
 		page_words(p, style, "%s", less);
 	page_end(p);

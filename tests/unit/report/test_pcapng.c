@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/pcapng.h"
+#include "report/capfile.h"
 
 static char path[64];
 static uint8_t file[1 << 20];
