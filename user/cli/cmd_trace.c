@@ -18,7 +18,6 @@
 #include "diagnosis/env.h"
 #include "drops/numbering.h"
 #include "host/caps.h"
-#include "monitor/child.h"
 #include "monitor/flow.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
@@ -447,7 +446,7 @@ static struct json_object *with_details(const struct trace *t, const struct live
 	const struct rates *rates = t->o->view.counters ? sources_rates(t->sources) : NULL;
 	struct burst_report bursts;
 
-	if (o && live_bursts(l, &bursts, NULL))
+	if (o && live_bursts(l, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
 	if (o && rates)
 		json_put(o, "counters", json_rates(rates, t->o->view.all));

@@ -10,17 +10,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/idmap.h"
+#include "base/list.h"
 #include "base/proc.h"
-#include "drops/cgroup.h"
 #include "drops/files.h"
 
 #define PLACES_MAX 4096
@@ -41,6 +44,10 @@
 #define SPACE_RETRY_NS	5000000000ULL /* an unknown one is looked for again */
 #define PID_NS_INIT	0xeffffffcU   /* PROC_PID_INIT_INO: /proc shows the whole host */
 #define SPACE_PATH_SIZE 80
+
+#define FILEID_KERNFS 0xfe /* include/linux/exportfs.h */
+#define WALK_DEPTH    24
+#define WALK_MOST     10000 /* directories */
 
 /* SOUGHT: the pass in progress has looked for it from its beginning. */
 enum wanted { SETTLED, WANTED, SOUGHT };
@@ -99,8 +106,8 @@ struct owners {
 	unsigned socks_wanted, spaces_wanted;
 
 	/* The pass for sockets: processes, those in a wanted namespace first. */
-	pid_t *pids;
-	unsigned n_pids, cap_pids, next;
+	struct list pids; /* pid_t */
+	unsigned next;	  /* of them */
 	bool passing;
 	bool denied;	     /* a process did not show its descriptors */
 	unsigned space_pass; /* number of the last pass for namespaces */
@@ -128,6 +135,204 @@ static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
 		object = NULL;
 	}
 	return object;
+}
+
+/* Control groups */
+
+/* Mount points of version 2: of its own, or beside version 1. */
+static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
+
+/* The directory of version 2 (`real`), else one that stands for it in a test. -1: none. */
+static int open_mount(int root, bool *real)
+{
+	int found = -1;
+
+	*real = false;
+
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		int fd = openat(root, mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs fs;
+
+		if (fd < 0)
+			continue;
+		if (found >= 0)
+			close(found);
+		found = fd;
+		*real = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
+		if (*real)
+			break;
+	}
+	return found;
+}
+
+/* The path of `fd` below that of `mount`. */
+static int path_below(int mount, int fd, char *buf, size_t size)
+{
+	char top[PATH_MAX], path[PATH_MAX];
+	int n = proc_link(AT_FDCWD, top, sizeof(top), "/proc/self/fd/%d", mount);
+	int len = proc_link(AT_FDCWD, path, sizeof(path), "/proc/self/fd/%d", fd);
+
+	if (n < 0 || len < n || strncmp(top, path, (size_t)n))
+		return -ENOENT;
+	snprintf(buf, size, "%s", len == n ? "/" : path + n);
+	return 0;
+}
+
+static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
+{
+	_Alignas(struct file_handle) char space[sizeof(struct file_handle) + sizeof(id)];
+	struct file_handle *handle = (struct file_handle *)space;
+	int fd, ret;
+
+	handle->handle_bytes = sizeof(id);
+	handle->handle_type = FILEID_KERNFS;
+	memcpy(handle->f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = path_below(mount, fd, buf, size);
+	close(fd);
+	return ret;
+}
+
+/* Over directories of cgroups. */
+struct cgroup_walk {
+	uint64_t id;
+	unsigned left;
+	char *buf;
+	size_t size;
+};
+
+/* `at`: where in the buffer the path of `fd` ends. Takes `fd`. */
+static int walk_cgroups(struct cgroup_walk *w, int fd, size_t at, unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	int ret = -ENOENT;
+	struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return -errno;
+	}
+	while (ret == -ENOENT && (e = readdir(dir))) {
+		size_t len = strlen(e->d_name);
+		int sub;
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.' || at + len + 2 > w->size)
+			continue;
+		if (!w->left--)
+			ret = -E2BIG;
+		snprintf(w->buf + at, w->size - at, "/%s", e->d_name);
+		if (ret == -ENOENT && e->d_ino == w->id)
+			ret = 0;
+		if (ret == -ENOENT && depth < WALK_DEPTH) {
+			sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (sub >= 0)
+				ret = walk_cgroups(w, sub, at + len + 1, depth + 1);
+		}
+	}
+	closedir(dir);
+	return ret;
+}
+
+/*
+ * The path of a cgroup of version 2 below its mount, "/" for the root: by file handle, whose
+ * content is the id (kernfs_node_from_fh); where that is not permitted, or is not cgroupfs, by the
+ * inode numbers of the directories, which are the ids too on a 64-bit kernel. 0; -ENOENT: no such
+ * cgroup, or none is mounted; a walk ends with -E2BIG after WALK_MOST directories.
+ */
+static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
+{
+	bool real;
+	int mount = open_mount(root, &real);
+	int ret = -EPERM;
+
+	if (mount < 0)
+		return -ENOENT;
+	if (real)
+		ret = path_by_handle(mount, id, buf, size);
+	if (ret == -EPERM)
+		return walk_cgroups(&(struct cgroup_walk){id, WALK_MOST, buf, size}, mount, 0, 0);
+	close(mount);
+	return ret == -ESTALE ? -ENOENT : ret;
+}
+
+/* A line "4:memory:/path": version 2 has no controllers. */
+struct line {
+	char *controllers, *path;
+};
+
+static bool next_line(char **text, struct line *l)
+{
+	char *line;
+
+	while ((line = strsep(text, "\n"))) {
+		l->controllers = strchr(line, ':');
+		l->path = l->controllers ? strchr(l->controllers + 1, ':') : NULL;
+		if (!l->path)
+			continue;
+		l->controllers++;
+		*l->path++ = '\0';
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The path of a process: of version 2, or, where that is the root, the longest of version 1. On a
+ * host with both a container may be in version 1 alone: then only its processes have it, not the
+ * id of a packet. 0 or -errno.
+ */
+static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
+{
+	char text[8192], *rest = text;
+	const char *best = NULL;
+	struct line l;
+	int n = proc_read(root, text, sizeof(text), "proc/%d/cgroup", pid);
+
+	if (n < 0)
+		return n;
+	while (next_line(&rest, &l)) {
+		if (!best || strlen(l.path) > strlen(best))
+			best = l.path;
+		if (!*l.controllers && strcmp(l.path, "/")) {
+			best = l.path;
+			break;
+		}
+	}
+	if (!best)
+		return -ENOENT;
+	snprintf(buf, size, "%s", best);
+	return 0;
+}
+
+static bool is_directory(int dir, const char *path)
+{
+	struct stat st;
+
+	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
+}
+
+bool cgroup_exists(const char *root, const char *path)
+{
+	int top = proc_root(root);
+	DIR *dir = top < 0 ? NULL : proc_dir(top, "%s", mounts[0]);
+	char below[PATH_MAX];
+	const struct dirent *e;
+	bool found = !dir;
+
+	path += strspn(path, "/");
+	if (dir)
+		found = !*path || is_directory(dirfd(dir), path);
+	while (!found && (e = readdir(dir))) { /* a hierarchy each */
+		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
+		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
+	}
+	if (dir)
+		closedir(dir);
+	if (top >= 0)
+		close(top);
+	return found;
 }
 
 /* Places */
@@ -246,21 +451,6 @@ static bool wanted_netns(const struct owners *o, uint32_t netns)
 	return false;
 }
 
-static int add_pid(struct owners *o, pid_t pid)
-{
-	if (o->n_pids == o->cap_pids) {
-		unsigned cap = o->cap_pids ? o->cap_pids * 2 : 256;
-		pid_t *pids = reallocarray(o->pids, cap, sizeof(*pids));
-
-		if (!pids)
-			return -ENOMEM;
-		o->pids = pids;
-		o->cap_pids = cap;
-	}
-	o->pids[o->n_pids++] = pid;
-	return 0;
-}
-
 /* From here on the wanted ones are looked for. */
 static void seek_all(struct owners *o)
 {
@@ -280,15 +470,20 @@ static int begin_pass(struct owners *o)
 	uint64_t pid;
 	int ret = 0;
 
-	o->n_pids = o->next = 0;
+	o->pids.n = o->next = 0;
 	o->denied = false;
 	if (!dir)
 		return -errno;
 	while (!ret && proc_next_number(dir, &pid)) {
-		ret = add_pid(o, (pid_t)pid);
-		if (!ret && wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
-			o->pids[o->n_pids - 1] = o->pids[first];
-			o->pids[first++] = (pid_t)pid;
+		pid_t *new = list_add(&o->pids), *at = o->pids.at;
+
+		if (!new) {
+			ret = -ENOMEM;
+		} else if (wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
+			*new = at[first];
+			at[first++] = (pid_t)pid;
+		} else {
+			*new = (pid_t)pid;
 		}
 	}
 	closedir(dir);
@@ -448,9 +643,9 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 		ret = begin_pass(o);
 	if (ret)
 		return ret;
-	while (o->next < o->n_pids && cpu_ns() - begin < budget_ns)
-		look_at(o, o->pids[o->next++]);
-	if (o->next == o->n_pids)
+	while (o->next < o->pids.n && cpu_ns() - begin < budget_ns)
+		look_at(o, ((pid_t *)o->pids.at)[o->next++]);
+	if (o->next == o->pids.n)
 		end_pass(o);
 	return 0;
 }
@@ -604,6 +799,7 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 		o->root = fd;
 		if (!root)
 			files_open(&o->files);
+		o->pids.size = sizeof(pid_t);
 		o->ports = ports_new();
 		o->savings_ns = SAVINGS_NS;
 		o->ticked = clock_now();
@@ -629,7 +825,7 @@ void owners_close(struct owners *o)
 	idmap_free(&o->processes, free);
 	files_close(o->files);
 	ports_free(o->ports);
-	free(o->pids);
+	list_free(&o->pids);
 	close(o->root);
 	free(o);
 }
@@ -731,19 +927,6 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
 	return ports_find(o->ports, key, clock_now(), out);
-}
-
-int owners_process(struct owners *o, pid_t pid, struct owner *out)
-{
-	struct proc_stat st;
-
-	memset(out, 0, sizeof(*out));
-	if (proc_stat(o->root, pid, 0, &st))
-		return -ESRCH;
-	out->pid = pid;
-	memcpy(out->process, st.name, sizeof(out->process));
-	put_place(o, &o->processes, (uint64_t)pid, st.start, out);
-	return 0;
 }
 
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/netdev_settings.h"
+#include "host/netdev.h"
 
 /* The largest cause of a stage, which tells the place; NULL: none. */
 static const struct result_cause *main_cause(const struct result *res, enum stage stage)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "host/lab_tap.h"
+#include "host/lab.h"
 #include "host/netdev.h"
 #include "host/reassembly.h"
 #include "traffic/pace.h"

@@ -12,14 +12,16 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "traffic/pace.h"
+#include "host/lab.h"
+#include "host/netdev.h"
+#include "experiment/settle.h"
 #include "base/watch.h"
 #include "experiment/discover.h"
 #include "experiment/remote.h"
-#include "experiment/settle.h"
 #include "experiment/site.h"
 #include "experiment/window.h"
 #include "stamp.h"
-#include "traffic/pace.h"
 
 #define QUIET_NS	50000000
 #define QUIET_REMOTE_NS 200000000  /* what the other site told last may be as old */

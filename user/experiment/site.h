@@ -17,8 +17,8 @@
 #include "host/counters.h"
 #include "host/lab.h"
 #include "ledger/ledger.h"
-#include "traffic/sink_prog.h"
-#include "traffic/xsk_prog.h"
+#include "traffic/sink.h"
+#include "traffic/xsk.h"
 
 struct site {
 	const struct run_spec *spec;

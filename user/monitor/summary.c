@@ -11,7 +11,7 @@
 #include "drops/nftrules.h"
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
-#define RULES_TOLD	  3
+#define RULES_SHOWN	  3
 #define START_NETNS	  16  /* namespaces looked at before there is any loss */
 #define START_MS	  500 /* that this may delay the start */
 
@@ -117,12 +117,6 @@ void why_tick(struct why *w)
 	readings_sample(w->readings);
 }
 
-static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
-{
-	if (!readings_get(w->readings, inode, &w->reading))
-		reading_tell(&w->reading, w->reader, f);
-}
-
 static void add_text(char *buf, size_t size, const char *text)
 {
 	size_t n = strlen(buf);
@@ -132,7 +126,7 @@ static void add_text(char *buf, size_t size, const char *text)
 }
 
 /* "rule 6 of chain inet t input (comment): 300 packets" */
-static void tell_rule(struct why *w, const struct nft_rule *r, bool first)
+static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 {
 	char what[64], text[4 * NFT_NAME + 96];
 
@@ -152,17 +146,17 @@ static void tell_rule(struct why *w, const struct nft_rule *r, bool first)
 }
 
 /* Those that moved; where none did, those that could have dropped. */
-static void tell_rules(struct why *w, const struct nft_result *result, struct finding_facts *f)
+static void put_rules(struct why *w, const struct nft_result *result, struct finding_facts *f)
 {
 	bool moved = result->n && result->rule[0].kind == NFT_RULE_MOVED;
-	unsigned told = 0;
+	unsigned shown = 0;
 
 	w->rules_text[0] = '\0';
 	if (!moved && result->n)
 		add_text(w->rules_text, sizeof(w->rules_text), "no counter tells which: ");
-	for (unsigned i = 0; i < result->n && told < RULES_TOLD; i++) {
+	for (unsigned i = 0; i < result->n && shown < RULES_SHOWN; i++) {
 		if (moved == (result->rule[i].kind == NFT_RULE_MOVED))
-			tell_rule(w, &result->rule[i], !told++);
+			put_rule(w, &result->rule[i], !shown++);
 	}
 	if (!result->n && result->problem[0])
 		snprintf(w->rules_text, sizeof(w->rules_text), "%s", result->problem);
@@ -177,15 +171,7 @@ static void tell_rules(struct why *w, const struct nft_result *result, struct fi
 	f->rule_chain = w->chain;
 }
 
-static enum netfilter_hook hook_of(const char *name)
-{
-	for (int h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
-		if (!strcmp(name, netfilter_hook_name((enum netfilter_hook)h)))
-			return (enum netfilter_hook)h;
-	}
-	return HOOK_NONE;
-}
-
+/* A second list of the rules may take seconds where there are many. */
 static void fill_rules(struct why *w, const struct live_row *row, struct finding_facts *f)
 {
 	struct nft_result result;
@@ -194,26 +180,11 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 
 	if (owners_netns_open(w->owners, row->netns, &ns, &err))
 		return;
-	if (!nftrules_compare(w->rules, row->netns, &ns, hook_of(row->text[LIVE_HOOK]),
+	if (!nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
 			      RULES_PATIENCE_MS, &result))
-		tell_rules(w, &result, f);
+		put_rules(w, &result, f);
 	nftrules_result_free(&result);
 	netns_close(&ns);
-}
-
-/*
- * What is known beyond `f` about a row of live_total(). Strings live until the next call. A row of
- * netfilter takes a second list of the rules, which may take seconds where there are many.
- */
-static void why_fill(struct why *w, const struct live *l, const struct live_row *row,
-		     struct finding_facts *f)
-{
-	struct watch_sock sock;
-
-	if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
-		fill_reader(w, sock.inode, f);
-	if (row->stage == STAGE_NETFILTER && row->netns && w->rules)
-		fill_rules(w, row, f);
 }
 
 /* The largest row of a stage names the place. */
@@ -231,11 +202,6 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
-static const char *known(const char *text)
-{
-	return *text ? text : NULL;
-}
-
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	struct finding_facts host = {};
@@ -243,25 +209,31 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 	findings_read_host(NULL, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
 		const struct live_row *row = main_row(s->total, stage);
+		const char *known[LIVE_FIELD_COUNT]; /* NULL: not known */
 		struct finding_facts f = host;
 		struct watch_sock sock;
 
 		if (!row)
 			continue;
+		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
+			known[i] = *row->text[i] ? row->text[i] : NULL;
 		f.lost = s->stage[stage].packets;
 		if (row->counts.events)
 			f.truesize = row->counts.memory / row->counts.events;
-		f.reason = known(row->text[LIVE_REASON]);
-		f.location = known(row->text[LIVE_LOCATION]);
-		f.ifname = known(row->text[LIVE_IFNAME]);
-		f.hook = known(row->text[LIVE_HOOK]);
-		f.process = known(row->text[LIVE_PROCESS]);
+		f.reason = known[LIVE_REASON];
+		f.location = known[LIVE_LOCATION];
+		f.ifname = known[LIVE_IFNAME];
+		f.hook = known[LIVE_HOOK];
+		f.process = known[LIVE_PROCESS];
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;
+			if (why && stage == STAGE_RCVBUF &&
+			    !readings_get(why->readings, sock.inode, &why->reading))
+				reading_tell(&why->reading, why->reader, &f);
 		}
-		if (why)
-			why_fill(why, l, row, &f);
+		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
+			fill_rules(why, row, &f);
 		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings]))
 			s->n_findings++;
 	}
@@ -282,6 +254,6 @@ void live_summarise(const struct live *l, struct why *why, struct live_summary *
 			live_counts_add(&out->stage[row->stage], &row->counts);
 	}
 	live_own(l, &out->own);
-	live_bursts(l, NULL, &out->bursts);
+	live_bursts(l, true, &out->bursts);
 	advise(l, why, out);
 }

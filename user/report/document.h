@@ -22,7 +22,6 @@
 #include "ledger/result.h"
 #include "experiment/experiment.h"
 #include "experiment/search/found.h"
-#include "experiment/experiment.h"
 #include "report/json.h"
 
 struct header_port {

@@ -1,13 +1,98 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/xsk_socket.h"
+#include "traffic/xsk.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
+#include <linux/mman.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "host/netdev.h"
+#include "traffic/sink.h"
+#include "xsk.skel.h"
+
+#define HUGE_PAGE (2UL << 20)
+
+unsigned umem_frame_size(unsigned length, bool receive)
+{
+	if (receive)
+		length += XDP_PACKET_HEADROOM;
+	if (length <= UMEM_FRAME_SMALL)
+		return UMEM_FRAME_SMALL;
+	return length <= UMEM_FRAME_LARGE ? UMEM_FRAME_LARGE : 0;
+}
+
+static int frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned frames,
+			   unsigned frame_size)
+{
+	*pool = (struct frame_pool){.size = frames};
+	if (!frames)
+		return 0;
+	pool->frame = calloc(frames, sizeof(*pool->frame));
+	if (!pool->frame)
+		return -ENOMEM;
+	for (unsigned i = 0; i < frames; i++)
+		frame_pool_put(pool, first + (uint64_t)i * frame_size);
+	return 0;
+}
+
+/*
+ * In huge pages where the host has kept some (vm.nr_hugepages): fewer entries of the TLB. What is
+ * not there is no error, for 4 KiB pages do the same.
+ */
+static void *map_area(size_t *bytes)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, prot = PROT_READ | PROT_WRITE;
+	size_t huge = (*bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	void *area = mmap(NULL, huge, prot, flags | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
+
+	if (area != MAP_FAILED)
+		*bytes = huge;
+	else
+		area = mmap(NULL, *bytes, prot, flags, -1, 0);
+	return area == MAP_FAILED ? NULL : area;
+}
+
+int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigned frame_size,
+	      struct error *err)
+{
+	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	size_t bytes = ((size_t)rx_frames + tx_frames) * frame_size;
+
+	*umem = (struct umem){.frame_size = frame_size, .bytes = bytes, .mapped = bytes};
+	/* Without the privilege the limit that is there decides, when the area is registered. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+
+	umem->area = map_area(&umem->mapped);
+	if (!umem->area)
+		goto no_memory;
+	if (frame_pool_open(&umem->rx, 0, rx_frames, frame_size) ||
+	    frame_pool_open(&umem->tx, (uint64_t)rx_frames * frame_size, tx_frames, frame_size))
+		goto no_memory;
+	return 0;
+
+no_memory:
+	umem_close(umem);
+	return error_set(err, STATUS_FAILED, -ENOMEM, NULL,
+			 "no memory for %zu KiB of AF_XDP frames", bytes / 1024);
+}
+
+void umem_close(struct umem *umem)
+{
+	if (umem->area)
+		munmap(umem->area, umem->mapped);
+	free(umem->rx.frame);
+	free(umem->tx.frame);
+	*umem = (struct umem){0};
+}
 
 #define REBIND_NS	1000000000L
 #define REBIND_FIRST_NS 1000000L
@@ -239,4 +324,96 @@ unsigned xsk_port_recycle(struct xsk_port *port)
 	if (n)
 		xsk_ring_cons__release(&port->comp, n);
 	return n;
+}
+
+struct xsk_prog {
+	struct xsk_bpf *skel;
+	struct xdp_attached attached;
+};
+
+static int share(struct bpf_map *map, int fd)
+{
+	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
+}
+
+static int load(struct xsk_prog *prog, const struct trace_config *trace,
+		const struct xsk_prog_maps *maps)
+{
+	int ret;
+
+	prog->skel = xsk_bpf__open();
+	if (!prog->skel)
+		return -errno;
+	memcpy((void *)&prog->skel->rodata->cfg, trace, sizeof(*trace));
+	ret = share(prog->skel->maps.cell, maps->cell);
+	if (!ret)
+		ret = share(prog->skel->maps.seen, maps->seen);
+	if (!ret)
+		ret = share(prog->skel->maps.tails, maps->tails);
+	return ret ? ret : xsk_bpf__load(prog->skel);
+}
+
+int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
+		  const struct xsk_prog_maps *maps, struct error *err)
+{
+	char why[224];
+	struct xsk_prog *prog = calloc(1, sizeof(*prog));
+	int ret;
+
+	if (!prog)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	prog->attached.link = -1;
+	ret = load(prog, trace, maps);
+	if (!ret) {
+		*out = prog;
+		return 0;
+	}
+	xsk_prog_close(prog);
+	return error_set(err, STATUS_UNABLE, ret,
+			 ret == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
+			 "cannot load the XDP program of the engine xsk: %s",
+			 log_load_failure(why, sizeof(why), ret));
+}
+
+int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, bool skb_mode,
+		    struct error *err)
+{
+	unsigned max = bpf_map__max_entries(prog->skel->maps.xsks);
+
+	if (queues > max)
+		return error_set(err, STATUS_UNABLE, -E2BIG,
+				 "reduce them (ethtool -L), or use the engine socket",
+				 "%s has %u receive queues; the engine xsk serves %u", ifname,
+				 queues, max);
+	return xdp_attach(&prog->attached, xsk_prog_fd(prog), ifname, skb_mode, err);
+}
+
+int xsk_prog_fd(const struct xsk_prog *prog)
+{
+	return bpf_program__fd(prog->skel->progs.xsk_steer);
+}
+
+int xsk_prog_map_fd(const struct xsk_prog *prog)
+{
+	return bpf_map__fd(prog->skel->maps.xsks);
+}
+
+int xsk_prog_cell_fd(const struct xsk_prog *prog)
+{
+	return bpf_map__fd(prog->skel->maps.cell);
+}
+
+bool xsk_prog_native(const struct xsk_prog *prog)
+{
+	return prog->attached.native;
+}
+
+void xsk_prog_close(struct xsk_prog *prog)
+{
+	if (!prog)
+		return;
+	if (prog->attached.link >= 0)
+		close(prog->attached.link);
+	xsk_bpf__destroy(prog->skel);
+	free(prog);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the two senders by UDP sockets have in common: tx_socket.c and tx_socket_shaped.c. */
-#ifndef PKTLEDGER_TRAFFIC_TX_SOCKET_PARTS_H
-#define PKTLEDGER_TRAFFIC_TX_SOCKET_PARTS_H
+#ifndef PKTLEDGER_TRAFFIC_TX_SOCKET_CALLS_H
+#define PKTLEDGER_TRAFFIC_TX_SOCKET_CALLS_H
 
 #include <netinet/in.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/tx_socket_parts.h"
+#include "traffic/tx_socket_calls.h"
 
 #include <endian.h>
 #include <errno.h>
