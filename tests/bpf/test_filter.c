@@ -185,7 +185,7 @@ static struct loaded load_programs(const struct program p[2], bool tags, const c
 {
 	const struct filter_source sources[2] = {{p[0].insns, p[0].n}, {p[1].insns, p[1].n}};
 	static struct bpf_insn out[FILTER_ROOM];
-	struct loaded l = {.skel = filter_test_bpf__open()};
+	struct loaded l = {.skel = test_bpf__open()};
 
 	assert_non_null(l.skel);
 	assert_true(filter_translate(sources, out, FILTER_ROOM) > 0);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "host/caps.h"
+#include "survey.skel.h"
 
 const struct bpf_object_open_opts *trace_open_opts(void)
 {
@@ -26,6 +27,32 @@ int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old)
 	if (old)
 		s->data = (void *)old(&s->data_sz);
 	return bpf_object__open_skeleton(s, trace_open_opts());
+}
+
+int survey_open(struct survey_bpf **skel, const char *program, const char *map)
+{
+	struct survey_bpf *s = survey_bpf__open_opts(trace_open_opts());
+	struct bpf_program *prog;
+	struct bpf_map *m;
+	int rc;
+
+	*skel = NULL;
+	if (!s)
+		return -errno;
+	prog = bpf_object__find_program_by_name(s->obj, program);
+	if (prog)
+		bpf_program__set_autoload(prog, true);
+	bpf_object__for_each_map(m, s->obj)
+	{
+		if (!bpf_map__is_internal(m))
+			bpf_map__set_autocreate(m, map && !strcmp(bpf_map__name(m), map));
+	}
+	rc = prog ? survey_bpf__load(s) : -ENOENT;
+	if (rc)
+		survey_bpf__destroy(s);
+	else
+		*skel = s;
+	return rc;
 }
 
 /* A verifier that refuses a program says why; without the capability it is not even asked. */

@@ -18,10 +18,17 @@ typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a sk
 
 /*
  * Opens what X_bpf__create_skeleton() has made; `old`: the bytes of X_old, which has the same maps
- * and programs for kernels without the functions that X calls (bpf/kfunc.bpf.h), or NULL. Begins
+ * and programs for kernels without the functions that X calls (bpf/skb.bpf.h), or NULL. Begins
  * with log_libbpf_clear(). 0 or -errno.
  */
 int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
+
+/*
+ * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and no other. To be given
+ * to survey_bpf__destroy(). 0 or -errno.
+ */
+struct survey_bpf;
+int survey_open(struct survey_bpf **skel, const char *program, const char *map);
 
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in

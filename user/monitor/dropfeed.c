@@ -9,7 +9,7 @@
 #include "base/ktime.h"
 #include "base/when.h"
 #include "filter_abi.h"
-#include "drops/samples.h"
+#include "drops/watch.h"
 
 struct dropfeed {
 	struct live *live;

@@ -8,7 +8,7 @@
 
 #include "host/counters.h"
 #include "monitor/rates_parts.h"
-#include "drops/xsk_walk.h"
+#include "drops/files.h"
 
 struct space {
 	struct rates_space at;

@@ -13,7 +13,6 @@
 #include "monitor/describe.h"
 #include "monitor/resolve.h"
 #include "drops/xdplosses.h"
-#include "drops/xdpverdicts.h"
 
 #define PROGRAMS_MAX 16
 

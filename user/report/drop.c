@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/utf8.h"
-#include "sample_abi.h"
+#include "watch_abi.h"
 
 #define HEX_LINE 16 /* bytes */
 #define SLL_LEN	 16
