@@ -14,9 +14,7 @@
 #include "bpf/filter_packets.h"
 #include "bpf/filter_programs.h"
 #include "bpf/filter_run.h"
-#include "drops/filter_ebpf.h"
-#include "drops/filter_patch.h"
-#include "drops/filter_pcap.h"
+#include "drops/filter.h"
 
 #define PACKETS	      64 /* a filter */
 #define SMALL	      120

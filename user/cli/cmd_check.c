@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "diagnosis/findings_data.h"
-#include "drops/stages_text.h"
+#include "drops/stages_data.h"
 #include "diagnosis/plan.h"
 #include "cli/commands.h"
 #include "host/caps.h"

@@ -6,7 +6,7 @@
 #include "base/json_put.h"
 #include "diagnosis/findings_data.h"
 #include "ledger/secondbooks_data.h"
-#include "drops/stages_text.h"
+#include "drops/stages_data.h"
 #include "experiment/faults/fault.h"
 #include "drops/stagemap.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/filter_pcap.h"
+#include "drops/filter.h"
 
 #define ETHERNET 1 /* of the pcap registry */
 

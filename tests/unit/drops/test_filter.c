@@ -15,8 +15,6 @@
 #include <string.h>
 
 #include "drops/filter.h"
-#include "drops/filter_ebpf.h"
-#include "drops/filter_pcap.h"
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT_MAX      10000
