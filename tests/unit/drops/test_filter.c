@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <linux/bpf.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
