@@ -36,7 +36,7 @@ static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct h
 					   __u32 way)
 {
 	bool v4 = h->version == 4;
-	/* in IPv4 behind the address is what the checksum covers, two bytes at a time */
+	/* its last two bytes: IPv4's checksum counts in twos */
 	__u32 source_end = h->l3 + (v4 ? IP4_SOURCE_END : IP6_SOURCE_END) - 2;
 	__u32 offset = v4 ? h->l3 + IP4_FRAG_OFF : h->at - IP6_EXT_HLEN + 2;
 	__u32 at = way == FAULT_FRAG_OVERLAP ? offset : source_end;

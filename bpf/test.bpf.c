@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Only for tests. The packet filter in two programs: one is given a packet that lies in a map, and
- * BPF_PROG_RUN returns its verdict; the other counts the drops that the filter wants.
+ * Only for tests, and part of no program. The packet filter in two programs: one is given a packet
+ * that lies in a map, and BPF_PROG_RUN returns its verdict; the other counts the drops that the
+ * filter wants. And an XDP program of somebody else.
  */
 #include "kernel.h"
 

@@ -573,7 +573,7 @@ static __always_inline __u32 headers_of(struct sk_buff *skb, __u32 gso_type)
 	return len ? l4 - l3 + len : 0;
 }
 
-static __noinline __u32 weigh_segments(struct sk_buff *skb, struct watch_count *sum)
+static __noinline __u32 measure_segments(struct sk_buff *skb, struct watch_count *sum)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	__u32 segments = BPF_CORE_READ(shared, gso_segs), more = segments - 1;
@@ -600,7 +600,7 @@ static __always_inline __u32 bytes_of(struct sk_buff *skb)
 }
 
 /* Adds to `sum`, and returns the packets. */
-static __always_inline __u32 weigh(struct sk_buff *skb, struct watch_count *sum)
+static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *sum)
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	__u16 gso_size;
@@ -610,7 +610,7 @@ static __always_inline __u32 weigh(struct sk_buff *skb, struct watch_count *sum)
 	sum->memory += skb->truesize;
 	gso_size =
 		KFUNCS ? CAST(shared, skb_shared_info)->gso_size : BPF_CORE_READ(shared, gso_size);
-	return gso_size ? weigh_segments(skb, sum) : 1;
+	return gso_size ? measure_segments(skb, sum) : 1;
 }
 
 #define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
@@ -684,7 +684,7 @@ struct freed {
 	struct sock *sk;     /* the one whose cookie is `aux` */
 	struct net_device *dev;
 	__u32 reason, netns, ifindex;
-	__u64 place, flags, aux;
+	__u64 site, flags, aux;
 };
 
 static __always_inline void find_sender(struct freed *f)
@@ -703,7 +703,7 @@ static __always_inline void find_sender(struct freed *f)
  * While it was in a queue of UDP, skb->dev was `dev_scratch`, no address; while in a tree of TCP
  * part of a node, whose namespace then is not the socket's.
  */
-static __always_inline void find_place(struct freed *f)
+static __always_inline void find_device(struct freed *f)
 {
 	struct net_device *dev = f->skb->dev;
 	struct sock *sk = f->rx_sk;
@@ -773,7 +773,7 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 }
 
 /*
- * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. Both
+ * An skb that was freed at f->site; `consumed`: by consume_skb. `flows`: tell them apart. Both
  * are constants, so that each program has only what it needs.
  */
 static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
@@ -788,7 +788,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	__u8 pkt_type;
 
 	find_sender(f);
-	find_place(f);
+	find_device(f);
 	if (!is_wanted(f))
 		return 0;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
@@ -804,7 +804,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	else if (flows)
 		flow_read(skb, &d.flow);
 
-	word[0] = f->place;
+	word[0] = f->site;
 	word[1] = f->aux;
 	word[2] = f->reason | (__u64)f->ifindex << 32;
 	word[3] = f->netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << WATCH_PKT_TYPE_SHIFT |
@@ -825,7 +825,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		if (!sum)
 			return 0;
 	}
-	packets = weigh(skb, sum);
+	packets = measure(skb, sum);
 	if (cfg.burst_ns)
 		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
 	if (cfg.snaplen &&
@@ -838,7 +838,7 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
 
-	f.place = drop_site(ctx, cfg.freeing.start, cfg.freeing.start + cfg.freeing.len);
+	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.start + cfg.freeing.len);
 	if (cfg.has_reason)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
@@ -857,14 +857,14 @@ static __always_inline bool is_in(const volatile struct watch_range *r, __u64 lo
  */
 static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0], .place = ctx[1]};
+	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
 	bool found = false;
 
-	if (!is_in(&cfg.consumed_within, f.place))
+	if (!is_in(&cfg.consumed_within, f.site))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
-		found |= is_in(&cfg.consumed[i], f.place);
+		found |= is_in(&cfg.consumed[i], f.site);
 	return found ? count_skb(ctx, &f, true, flows) : 0;
 }
 

@@ -302,14 +302,11 @@ static struct balance_cost programs_cost(const struct balance *b)
 	struct balance_cost sum = {};
 
 	for (unsigned i = 0; i < sizeof(prog) / sizeof(*prog); i++) {
-		struct bpf_prog_info info = {};
-		__u32 len = sizeof(info);
+		const struct trace_cost cost = trace_cost(prog[i]);
 
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(prog[i]), &info, &len))
-			continue;
-		sum.runs += info.run_cnt;
-		sum.run_ns += info.run_time_ns;
-		sum.recursion_misses += info.recursion_misses;
+		sum.runs += cost.runs;
+		sum.run_ns += cost.run_ns;
+		sum.recursion_misses += cost.recursion_misses;
 	}
 	return sum;
 }

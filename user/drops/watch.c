@@ -463,39 +463,16 @@ bool watch_knows_sockets(const struct watch *w)
 	return w->has_rx_sk;
 }
 
-static void read_losses(const struct watch *w, struct watch_loss *sum)
-{
-	struct watch_loss *each = calloc(w->possible, sizeof(*each));
-	__u32 zero = 0;
-
-	if (each && !bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.losses), &zero, each)) {
-		for (unsigned i = 0; i < w->possible; i++) {
-			sum->overflow += each[i].overflow;
-			sum->merged += each[i].merged;
-			sum->unplaced += each[i].unplaced;
-			sum->unsampled += each[i].unsampled;
-			sum->unwindowed += each[i].unwindowed;
-			sum->uncounted.events += each[i].uncounted.events;
-			sum->uncounted.more += each[i].uncounted.more;
-			sum->uncounted.bytes += each[i].uncounted.bytes;
-			sum->uncounted.memory += each[i].uncounted.memory;
-		}
-	}
-	free(each);
-}
-
 void watch_state(const struct watch *w, struct watch_state *s)
 {
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
+	const struct trace_cost cost = trace_cost(w->prog);
+	const __u32 zero = 0;
 
 	memset(s, 0, sizeof(*s));
-	read_losses(w, &s->loss);
-	if (!bpf_obj_get_info_by_fd(bpf_program__fd(w->prog), &info, &len)) {
-		s->recursion_misses = info.recursion_misses;
-		s->run_ns = info.run_time_ns;
-		s->runs = info.run_cnt;
-	}
+	trace_sum(w->skel->maps.losses, &zero, &s->loss, sizeof(s->loss));
+	s->recursion_misses = cost.recursion_misses;
+	s->run_ns = cost.run_ns;
+	s->runs = cost.runs;
 	if (w->has_filter)
 		filter_unread(w->skel->obj, &s->filter_unread);
 	s->slots = w->cpus * w->slots;

@@ -25,7 +25,6 @@ struct xdplosses {
 	struct xdp_bpf *skel;
 	struct observer observers[OBSERVERS];
 	char missing[160];
-	int cpus;
 };
 
 /* Tracepoints with the number of arguments that the programs know; 6.1 to 7.x are alike. */
@@ -72,7 +71,6 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 		free(x);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
-	x->cpus = libbpf_num_possible_cpus();
 	if (k)
 		skb = ksym_range(k, "veth_xdp_rcv_skb");
 	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_start = skb.start;
@@ -109,47 +107,32 @@ const char *xdplosses_missing(const struct xdplosses *x)
 
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 {
-	int fd = bpf_map__fd(x->skel->maps.xdp_counts), n = 0;
-	struct xdploss_count *each = calloc((size_t)x->cpus, sizeof(*each));
+	const struct bpf_map *map = x->skel->maps.xdp_counts;
 	struct xdploss_key key, *prev = NULL;
+	int n = 0;
 
-	if (!each)
-		return -ENOMEM;
 	/* keys are never deleted, so the walk neither repeats nor skips one */
-	while (n < max && !bpf_map_get_next_key(fd, prev, &key)) {
+	while (n < max && !bpf_map_get_next_key(bpf_map__fd(map), prev, &key)) {
+		int rc = trace_sum(map, &key, &out[n].count, sizeof(out[n].count));
+
 		prev = &key;
-		if (bpf_map_lookup_elem(fd, &key, each))
-			continue;
-		out[n] = (struct xdploss){.key = key};
-		for (int i = 0; i < x->cpus; i++) {
-			out[n].count.events += each[i].events;
-			out[n].count.packets += each[i].packets;
-		}
-		n++;
+		out[n].key = key;
+		if (rc == -ENOMEM)
+			return rc;
+		n += !rc;
 	}
-	free(each);
 	return n;
 }
 
 void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own)
 {
-	struct xdploss_own *each = calloc((size_t)x->cpus, sizeof(*each));
-	__u32 zero = 0;
+	struct xdploss_own sum;
+	const __u32 zero = 0;
 
-	*own = (struct xdplosses_own){0};
-	if (each && !bpf_map_lookup_elem(bpf_map__fd(x->skel->maps.xdp_own), &zero, each)) {
-		for (int i = 0; i < x->cpus; i++)
-			own->uncounted += each[i].uncounted;
-	}
-	free(each);
-	for (unsigned i = 0; i < OBSERVERS; i++) {
-		struct bpf_prog_info info = {0};
-		__u32 len = sizeof(info);
-
-		if (x->observers[i].prog &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(x->observers[i].prog), &info, &len))
-			own->recursion_misses += info.recursion_misses;
-	}
+	trace_sum(x->skel->maps.xdp_own, &zero, &sum, sizeof(sum));
+	*own = (struct xdplosses_own){.uncounted = sum.uncounted};
+	for (unsigned i = 0; i < OBSERVERS; i++)
+		own->recursion_misses += trace_cost(x->observers[i].prog).recursion_misses;
 }
 
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex, char *buf)
@@ -163,6 +146,15 @@ const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t
 	return buf;
 }
 
+/* Takes `fd`. */
+static const char *with_id(int fd, const char *name, uint32_t id, char *buf, unsigned size)
+{
+	if (fd >= 0)
+		close(fd);
+	snprintf(buf, size, id ? "%s[%u]" : "%s", name, id);
+	return buf;
+}
+
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size)
 {
 	int fd = id ? bpf_prog_get_fd_by_id(id) : -1;
@@ -171,10 +163,7 @@ const char *xdplosses_program(uint32_t id, char *buf, unsigned size)
 
 	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
 		info.name[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	snprintf(buf, size, id ? "%s[%u]" : "%s", info.name, id);
-	return buf;
+	return with_id(fd, info.name, id, buf, size);
 }
 
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
@@ -185,10 +174,7 @@ const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
 
 	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
 		info.name[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	snprintf(buf, size, id ? "%s[%u]" : "%s", info.name, id);
-	return buf;
+	return with_id(fd, info.name, id, buf, size);
 }
 
 void xdplosses_close(struct xdplosses *x)
@@ -291,7 +277,6 @@ const char *xdplosses_location(const struct xdploss_key *key)
 
 struct xdpverdicts {
 	struct xdp_bpf *skel;
-	int cpus;
 };
 
 /* What its BTF calls the program's main function: the kernel's own name is cut to 15 characters. */
@@ -357,7 +342,6 @@ int xdpverdicts_open(struct xdpverdicts **out, uint32_t prog_id, struct error *e
 	bpf_map__set_autocreate(v->skel->maps.xdp_counts, false);
 	bpf_map__set_autocreate(v->skel->maps.xdp_devs, false);
 	bpf_map__set_autocreate(v->skel->maps.xdp_own, false);
-	v->cpus = libbpf_num_possible_cpus();
 	rc = load_verdicts(v, prog_id);
 	if (rc) {
 		xdpverdicts_close(v);
@@ -372,20 +356,10 @@ int xdpverdicts_open(struct xdpverdicts **out, uint32_t prog_id, struct error *e
 int xdpverdicts_read(const struct xdpverdicts *v, uint32_t netns, uint32_t ifindex,
 		     uint64_t packets[XDPVERDICTS])
 {
-	struct xdpverdict_count *each = calloc((size_t)v->cpus, sizeof(*each));
-	struct xdpverdict_key key = {netns, ifindex};
+	const struct xdpverdict_key key = {netns, ifindex};
+	int rc = trace_sum(v->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
 
-	memset(packets, 0, XDPVERDICTS * sizeof(*packets));
-	if (!each)
-		return -ENOMEM;
-	if (!bpf_map_lookup_elem(bpf_map__fd(v->skel->maps.verdicts), &key, each)) {
-		for (int i = 0; i < v->cpus; i++) {
-			for (unsigned a = 0; a < XDPVERDICTS; a++)
-				packets[a] += each[i].packets[a];
-		}
-	}
-	free(each);
-	return 0;
+	return rc == -ENOMEM ? rc : 0; /* no such key: it saw no packet there */
 }
 
 void xdpverdicts_close(struct xdpverdicts *v)

@@ -4,6 +4,8 @@
 
 #include <bpf/libbpf.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -38,6 +40,20 @@ int trace_load_error(struct error *err, int rc);
 
 /* It may be loaded in another way: what is wanting are not descriptors, memory or permission. */
 bool trace_load_again(int rc);
+
+/*
+ * An element of a per-CPU map over all CPUs. `size`: of a value, which is counters of 64 bits and
+ * nothing else. 0 or -errno, then the sum is 0.
+ */
+int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size);
+
+/* Of a program that is loaded; else 0. Runs and time are counted while the host keeps statistics.
+ */
+struct trace_cost {
+	uint64_t runs, run_ns;
+	uint64_t recursion_misses; /* events while it ran on that CPU: not seen */
+};
+struct trace_cost trace_cost(const struct bpf_program *prog);
 
 /* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);
