@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "diagnosis/findings_data.h"
 #include "ledger/countercheck.h"
-#include "drops/stages_text.h"
+#include "drops/stages_data.h"
 #include "experiment/faults/fault.h"
 #include "drops/stagemap.h"
 
