@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "diagnosis/findings_data.h"
-#include "report/json_change.h"
+#include "report/document.h"
 #include "report/text_change.h"
 #include "base/watch.h"
 

@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "report/document.h"
-#include "report/pointrows.h"
+#include "report/trials.h"
 
 /* What a point's words mean. */
 struct planned {

@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "report/page.h"
-#include "report/trialset.h"
+#include "report/load.h"
 
 #define NAME_MAX_LEN 200
 

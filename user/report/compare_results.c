@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "report/compare.h"
-#include "report/rows.h"
+#include "report/series.h"
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200

@@ -107,6 +107,12 @@ void json_read_finding(const struct json_object *from, struct finding *f);
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);
 
+/* Changes of this host: one that may be made, with "title", "ifname", "name", "old", "wanted",
+ * "command", "undo", "risk"; and one that was made or undone, or was not: the same, and "outcome",
+ * "current", "why". */
+struct json_object *json_change(const struct change *c, const char *netns);
+struct json_object *json_change_told(const struct change_told *told, const char *netns);
+
 /*
  * All tables, for the test that compares them with tools/schema: of what schema, and which object
  * in it, by its path. Ends with a NULL schema.

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "report/ends.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 static void put_end(struct page *p, const char *label, const struct json_object *end)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/rows.h"
+#include "report/series.h"
 
 /* What an end tells of a number. */
 enum told {

@@ -2,7 +2,6 @@
 #include "report/json_check.h"
 
 #include "report/document.h"
-#include "report/json_change.h"
 #include "drops/stagemap.h"
 
 static struct json_object *finding_object(const struct check_finding *c, const char *netns)

@@ -13,7 +13,6 @@
 #include "report/json_trace.h"
 #include "report/datagram.h"
 #include "report/packetfilter.h"
-#include "report/rows.h"
 #include "report/series.h"
 
 #define SECOND	  1000000000ULL

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "report/text.h"
 #include "report/text_trace.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 #include "report/document.h"
-#include "report/rows.h"
+#include "report/series.h"
 
 #define WORST_SHOWN  8
 #define LIMITS_SHOWN 20

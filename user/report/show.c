@@ -11,7 +11,7 @@
 #include "report/html_file.h"
 #include "report/matrix.h"
 #include "report/redact.h"
-#include "report/trialset.h"
+#include "report/load.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
 {

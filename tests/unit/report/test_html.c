@@ -16,7 +16,7 @@
 #include "report/html_axis.h"
 #include "report/html_file.h"
 #include "report/html_put.h"
-#include "report/printed.h"
+#include "report/load.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
 

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/bytes.h"
 #include "report/ledgerfile.h"
-#include "report/ledgerkeep.h"
 
 #define SCHEMA "pktledger/run/1"
 

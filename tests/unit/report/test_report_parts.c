@@ -17,7 +17,7 @@
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/redact.h"
-#include "report/steps.h"
+#include "report/print.h"
 #include "unit/out_sample.h"
 
 #define S 1000000000ULL
