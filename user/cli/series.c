@@ -85,6 +85,8 @@ static void open_rows(struct course *c)
 	}
 	if (report_json(c->report))
 		return;
+	if (c->s->title)
+		rows_about(stdout, c->s->title, c->s->about);
 	if (c->s->csv)
 		rows_csv_heading(&c->rows);
 	else
@@ -203,6 +205,13 @@ static void put_start(const struct course *c)
 	for (unsigned k = 0; k < c->s->points->columns; k++)
 		json_object_array_add(names, json_text(c->s->points->column[k]));
 	json_put(o, "parameters", names);
+	if (c->s->title) {
+		struct json_object *preset = json_object_new_object();
+
+		json_put_text(preset, "title", c->s->title);
+		json_put_text(preset, "about", c->s->about);
+		json_put(o, "preset", preset);
+	}
 	json_put_u64(o, "points", c->s->points->n);
 	json_put_u64(o, "repeat", c->repeat);
 	report_series(c->report, o);

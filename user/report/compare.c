@@ -148,7 +148,7 @@ static struct json_object *command_text(const struct json_object *start)
 
 	for (size_t i = 1; i < json_get_length(start, "command") && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 1 ? " " : "",
-				      json_object_get_string(json_get_item(start, "command", i)));
+				      json_get_item_text(start, "command", i));
 	return json_text(text);
 }
 

@@ -46,10 +46,10 @@ void html_matrix(struct html *h, struct json_object *matrix)
 	html_put(h->out, "<div class=\"scroll\"><table class=\"matrix\"><thead><tr><th>");
 	for (size_t i = 0; i < n; i++)
 		html_put(h->out, "<th>%s",
-			 json_object_get_string(json_get_item(matrix, "nodes", i)));
+			 json_get_item_text(matrix, "nodes", i));
 	html_put(h->out, "</thead><tbody>");
 	for (size_t i = 0; i < n; i++) {
-		const char *from = json_object_get_string(json_get_item(matrix, "nodes", i));
+		const char *from = json_get_item_text(matrix, "nodes", i);
 
 		html_put(h->out, "<tr><th>%s", from);
 		for (size_t k = 0; k < n; k++)

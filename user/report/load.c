@@ -278,8 +278,12 @@ unsigned trialset_columns(const struct json_object *document, const char **name,
 	struct json_object *first = json_get(json_get_item(document, "trials", 0), "parameters");
 	unsigned n = 0;
 
-	for (size_t i = 0; i < json_get_length(start, "parameters") && n < max; i++)
-		name[n++] = json_object_get_string(json_get_item(start, "parameters", i));
+	for (size_t i = 0; i < json_get_length(start, "parameters") && n < max; i++) {
+		struct json_object *item = json_get_item(start, "parameters", i);
+
+		if (json_object_is_type(item, json_type_string))
+			name[n++] = json_object_get_string(item);
+	}
 	if (n || !json_object_is_type(first, json_type_object))
 		return n;
 	json_object_object_foreach (first, key, value) {

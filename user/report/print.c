@@ -393,7 +393,12 @@ static void print_points(const struct print_view *v, const struct json_object *d
 	struct table t;
 
 	if (!open_table(&t, v->out, document)) {
+		const struct json_object *preset = json_get(json_get(document, "start"), "preset");
+
 		fputc('\n', v->out);
+		if (preset)
+			rows_about(v->out, json_get_text(preset, "title"),
+				   json_get_text(preset, "about"));
 		rows_heading(&t.rows);
 		for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
 			const struct result *res = read_trial(&t, i);
@@ -509,8 +514,7 @@ static void put_command(struct page *p, const struct json_object *start)
 		return;
 	page_text(p, 2, STYLE_DIM, "command   ");
 	for (size_t i = 1; i < n; i++)
-		page_words(p, STYLE_PLAIN, "%s",
-			   json_object_get_string(json_get_item(start, "command", i)));
+		page_words(p, STYLE_PLAIN, "%s", json_get_item_text(start, "command", i));
 	page_end(p);
 }
 
@@ -603,6 +607,26 @@ static void put_books(const struct print_view *v, const struct ledgers_document 
 		text_recv(v->out, end);
 	else if (!strcmp(d->command, "run"))
 		text_run(v->out, json_get(d->json, "start"), end, v->colour, v->verbosity);
+}
+
+void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
+{
+	struct result *res = calloc(1, sizeof(*res));
+	struct trials *trials = trials_new(n);
+
+	for (unsigned i = 0; res && trials && i < n; i++) {
+		const struct json_object *end = json_get(d[i].json, "end");
+
+		if (!end)
+			continue;
+		json_read_end(end, res);
+		trials_add(trials, res);
+		trials_print_row(v->out, trials, res);
+	}
+	if (trials && trials_count(trials))
+		trials_print_end(v->out, trials);
+	trials_free(trials);
+	free(res);
 }
 
 void print_document(const struct print_view *v, const struct ledgers_document *d)

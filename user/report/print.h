@@ -19,6 +19,9 @@ struct print_view {
 /* Whose it is and when it was; what happened in time; its books, or sums; what it means. */
 void print_document(const struct print_view *v, const struct ledgers_document *d);
 
+/* The trials of `run --repeat`, each a document, as the table that it printed. */
+void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n);
+
 /* The trials of a sweep or a search as `sweep --csv` prints them, with a heading. */
 void print_trials_csv(FILE *out, const struct json_object *document);
 

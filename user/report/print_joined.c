@@ -66,7 +66,7 @@ void print_joined(const struct print_view *v, const struct ledgers_document *d)
 	for (size_t i = 0; i < notes; i++) {
 		page_text(&p, 0, STYLE_WARN, "- ");
 		page_words(&p, STYLE_WARN, "%s",
-			   json_object_get_string(json_get_item(d->json, "notes", i)));
+			   json_get_item_text(d->json, "notes", i));
 		page_end(&p);
 	}
 }

@@ -160,7 +160,7 @@ void print_balance(const struct print_view *v, const struct ledgers_document *d)
 	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
 		page_text(&p, 2, STYLE_PLAIN, "- ");
 		page_words(&p, STYLE_PLAIN, "%s",
-			   json_object_get_string(json_get_item(end, "rests_on", i)));
+			   json_get_item_text(end, "rests_on", i));
 		page_end(&p);
 	}
 }

@@ -14,9 +14,9 @@ unsigned rows_by(const struct json_object *start)
 	unsigned by = 0;
 
 	for (size_t i = 0; i < json_get_length(start, "by"); i++) {
-		const char *name = json_object_get_string(json_get_item(start, "by", i));
+		const char *name = json_get_item_text(start, "by", i);
 
-		for (unsigned f = 0; name && f < LIVE_FIELD_COUNT; f++) {
+		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
 			if (!strcmp(live_field_name(f), name))
 				by |= LIVE_BIT(f);
 		}

@@ -76,6 +76,50 @@ static int hide_names(const struct ledgers *l, struct redact **r, struct error *
 	return 0;
 }
 
+/* Which trial of --repeat it is, and of how many; 0: of none. */
+static uint64_t trial_of(const struct ledgers_document *d, uint64_t *of)
+{
+	const struct json_object *repeat = json_get(json_get(d->json, "start"), "repeat");
+
+	*of = json_get_u64(repeat, "of");
+	return json_get_u64(repeat, "trial");
+}
+
+/* Whether b is the trial behind a. */
+static bool goes_on(const struct ledgers_document *a, const struct ledgers_document *b)
+{
+	uint64_t of, of_next, trial = trial_of(a, &of);
+
+	return trial && a->path == b->path && trial_of(b, &of_next) == trial + 1 && of == of_next;
+}
+
+/* If d[i] is the last trial of a `run --repeat` that is there from the first on: how many. */
+static unsigned whole_repeat(const struct ledgers_document *d, unsigned i, unsigned n)
+{
+	unsigned first = i;
+	uint64_t of;
+
+	if (!trial_of(&d[i], &of) || (i + 1 < n && goes_on(&d[i], &d[i + 1])))
+		return 0;
+	while (first && goes_on(&d[first - 1], &d[first]))
+		first--;
+	return trial_of(&d[first], &of) == 1 ? i - first + 1 : 0;
+}
+
+static void show_text(const struct show_view *v, const struct ledgers_document *d, unsigned i,
+		      unsigned n)
+{
+	unsigned trials = whole_repeat(d, i, n);
+
+	if (i)
+		fputc('\n', v->text.out);
+	print_document(&v->text, &d[i]);
+	if (!trials)
+		return;
+	fputc('\n', v->text.out);
+	print_repeat(&v->text, &d[i + 1 - trials], trials);
+}
+
 static void show_documents(const struct show_view *v, const struct ledgers *l)
 {
 	const struct ledgers_document *d;
@@ -90,9 +134,7 @@ static void show_documents(const struct show_view *v, const struct ledgers *l)
 		} else if (v->csv) {
 			csv_document(v->text.out, &d[i]);
 		} else {
-			if (i)
-				fputc('\n', v->text.out);
-			print_document(&v->text, &d[i]);
+			show_text(v, d, i, n);
 		}
 	}
 }

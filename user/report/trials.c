@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "drops/stagemap.h"
+#include "report/csv.h"
 
 static const char *const names[TRIALS_MEASURES] = {
 	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
@@ -236,6 +237,11 @@ static void print_texts(const struct rows *r, const char *const *text)
 		fprintf(r->out, "%-*s  ", (int)r->width[i], text[i]);
 }
 
+void rows_about(FILE *out, const char *title, const char *about)
+{
+	fprintf(out, "%s\n\n%s\n\n", title, about);
+}
+
 void rows_heading(const struct rows *r)
 {
 	print_texts(r, r->title);
@@ -347,6 +353,7 @@ void rows_point(const struct rows *r, const char *const *text, const struct tria
 	if (failed) {
 		remark(where, sizeof(where), "failed: ");
 		strncat(where, failed->message, sizeof(where) - strlen(where) - 1);
+		utf8_tame(where);
 	}
 	fmt_rate(sent, sizeof(sent), trials_summarise(t, TRIALS_TX_PPS).median);
 	fmt_rate(received, sizeof(received), trials_summarise(t, TRIALS_RX_PPS).median);
@@ -360,22 +367,10 @@ void rows_point(const struct rows *r, const char *const *text, const struct tria
 		*where ? "  " : "", where);
 }
 
-static void csv_field(FILE *out, const char *s)
-{
-	if (!s[strcspn(s, ",\"\n\r")]) {
-		fputs(s, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *s; s++)
-		fprintf(out, *s == '"' ? "\"\"" : "%c", *s);
-	fputc('"', out);
-}
-
 void rows_csv_heading(const struct rows *r)
 {
 	for (unsigned i = 0; i < r->columns; i++) {
-		csv_field(r->out, r->title[i]);
+		csv_text(r->out, r->title[i]);
 		fputc(',', r->out);
 	}
 	fputs("trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,stage,"
@@ -389,7 +384,7 @@ void rows_csv_trial(const struct rows *r, const char *const *text, unsigned tria
 		    const struct result *res, const struct error *failed)
 {
 	for (unsigned i = 0; i < r->columns; i++) {
-		csv_field(r->out, text[i]);
+		csv_text(r->out, text[i]);
 		fputc(',', r->out);
 	}
 	fprintf(r->out, "%u,", trial);
@@ -404,7 +399,7 @@ void rows_csv_trial(const struct rows *r, const char *const *text, unsigned tria
 			res->waits);
 	else
 		fputs(",,,,,,,,,,,,,", r->out);
-	csv_field(r->out, failed ? failed->message : "");
+	csv_text(r->out, failed ? failed->message : "");
 	if (res)
 		fprintf(r->out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%llu,%llu,%" PRIu64 "\n",

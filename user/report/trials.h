@@ -92,6 +92,9 @@ struct rows {
 /* `text` of each column has at most `width` characters; at least that of the title is taken. */
 void rows_column(struct rows *r, const char *title, unsigned width);
 
+/* What stands above the table of a preset. */
+void rows_about(FILE *out, const char *title, const char *about);
+
 /*
  * The table: a row a point, from all its trials. `failed`: why there are none, or fewer than asked
  * for; NULL: all are there.
