@@ -310,6 +310,7 @@ static void print_worst(const struct print_view *v, const struct ledgers_documen
 }
 
 /* Sweeps and searches of ledgers, as they printed themselves: the trials, and what was found. */
+
 /* What is printed point by point. */
 struct table {
 	const struct json_object *document;
@@ -338,6 +339,23 @@ static void read_texts(struct table *t, size_t i)
 		t->text[k] = value_of(parameters_of(t, i), t->name[k]);
 }
 
+/* Of what is there, and of what it did not come to. */
+static size_t width_of(const struct table *t, const char *name)
+{
+	const struct json_object *values = json_get(json_get(t->document, "start"), "values");
+	size_t width = 0, len;
+
+	for (size_t i = 0; i < json_get_length(t->document, "trials"); i++) {
+		len = strlen(value_of(parameters_of(t, i), name));
+		width = len > width ? len : width;
+	}
+	for (size_t i = 0; i < json_get_length(values, name); i++) {
+		len = strlen(json_get_item_text(values, name, i));
+		width = len > width ? len : width;
+	}
+	return width;
+}
+
 static int open_table(struct table *t, FILE *out, const struct json_object *document)
 {
 	size_t n = json_get_length(document, "trials");
@@ -350,16 +368,8 @@ static int open_table(struct table *t, FILE *out, const struct json_object *docu
 		return -ENOMEM;
 	t->rows.repeated = json_get_u64(json_get(document, "start"), "repeat") > 1;
 	columns = trialset_columns(document, t->name, ROWS_COLUMNS);
-	for (unsigned k = 0; k < columns; k++) {
-		size_t width = 0;
-
-		for (size_t i = 0; i < n; i++) {
-			size_t len = strlen(value_of(parameters_of(t, i), t->name[k]));
-
-			width = len > width ? len : width;
-		}
-		rows_column(&t->rows, t->name[k], (unsigned)width);
-	}
+	for (unsigned k = 0; k < columns; k++)
+		rows_column(&t->rows, t->name[k], (unsigned)width_of(t, t->name[k]));
 	return 0;
 }
 
