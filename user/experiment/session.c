@@ -155,7 +155,8 @@ static int send_causes(struct session *s)
 
 	for (int i = 0; i < l->n && !rc; i++) {
 		if (!l->ignored[l->cause[i].raw.index])
-			rc = conn_send(&s->conn, msg_make("cause", msg_cause, &l->cause[i]), SEND_MS);
+			rc = conn_send(&s->conn, msg_make("cause", msg_cause, &l->cause[i]),
+				       SEND_MS);
 	}
 	return rc;
 }
@@ -226,7 +227,8 @@ static int send_end(struct session *s, struct result *res)
 	int rc = books ? near_compare(&s->near, books) : -ENOMEM;
 
 	for (unsigned i = 0; !rc && i < books->n_counters; i++)
-		rc = conn_send(&s->conn, msg_make("counter", msg_counter, &books->counter[i]), SEND_MS);
+		rc = conn_send(&s->conn, msg_make("counter", msg_counter, &books->counter[i]),
+			       SEND_MS);
 	for (unsigned i = 0; !rc && i < res->arrivals.flows; i++)
 		rc = answer(s, "flow", msg_flow, &res->arrivals.flow[i]);
 	if (!rc) {

@@ -60,7 +60,6 @@ void html_joined(struct html *h, struct json_object *doc)
 		put_sender(h, json_get_item(doc, "senders", i), stages);
 	html_put(h->out, "</tbody></table></div>");
 	for (size_t i = 0; i < notes; i++)
-		html_put(h->out, "<p class=\"bad\">%s</p>",
-			 json_get_item_text(doc, "notes", i));
+		html_put(h->out, "<p class=\"bad\">%s</p>", json_get_item_text(doc, "notes", i));
 	html_section_end(h);
 }

@@ -45,8 +45,7 @@ void html_matrix(struct html *h, struct json_object *matrix)
 	html_section(h, "From whom, to whom", "senders down, receivers across");
 	html_put(h->out, "<div class=\"scroll\"><table class=\"matrix\"><thead><tr><th>");
 	for (size_t i = 0; i < n; i++)
-		html_put(h->out, "<th>%s",
-			 json_get_item_text(matrix, "nodes", i));
+		html_put(h->out, "<th>%s", json_get_item_text(matrix, "nodes", i));
 	html_put(h->out, "</thead><tbody>");
 	for (size_t i = 0; i < n; i++) {
 		const char *from = json_get_item_text(matrix, "nodes", i);

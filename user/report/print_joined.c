@@ -65,8 +65,7 @@ void print_joined(const struct print_view *v, const struct ledgers_document *d)
 		fputc('\n', v->out);
 	for (size_t i = 0; i < notes; i++) {
 		page_text(&p, 0, STYLE_WARN, "- ");
-		page_words(&p, STYLE_WARN, "%s",
-			   json_get_item_text(d->json, "notes", i));
+		page_words(&p, STYLE_WARN, "%s", json_get_item_text(d->json, "notes", i));
 		page_end(&p);
 	}
 }

@@ -159,8 +159,7 @@ void print_balance(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
 		page_text(&p, 2, STYLE_PLAIN, "- ");
-		page_words(&p, STYLE_PLAIN, "%s",
-			   json_get_item_text(end, "rests_on", i));
+		page_words(&p, STYLE_PLAIN, "%s", json_get_item_text(end, "rests_on", i));
 		page_end(&p);
 	}
 }
