@@ -172,7 +172,7 @@ void trace_ledger_limit(struct trace_ledger *t, const struct live *l, struct jso
 	json_put_u64(copy, "time_ns", live_time(l, NULL));
 	json_put_text(copy, "time",
 		      json_time(time, sizeof(time), realtime_of(l, live_time(l, NULL))));
-	written(t, ledgerfile_limit(t->file, copy));
+	written(t, ledgerfile_event(t->file, "limit", NULL, copy));
 	json_object_put(copy);
 }
 
@@ -189,7 +189,7 @@ void trace_ledger_end(struct trace_ledger *t, const struct live *l, struct live_
 		return written(t, -ENOMEM);
 	s->total = &rows;
 	end = json_trace_end(s, t->by);
-	written(t, ledgerfile_end(t->file, end));
+	written(t, ledgerfile_event(t->file, "end", NULL, end));
 	json_object_put(end);
 	s->total = total;
 	table_free(&rows);

@@ -415,8 +415,8 @@ static int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
 	return 0;
 }
 
-static int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
-			    struct json_object *data)
+static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
+			struct json_object *data)
 {
 	struct json_object *line = json_object_new_object();
 	const char *text;
@@ -440,7 +440,7 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 {
 	ledgerfile_end_ranges(lf);
 	lf->n_outcomes = 0;
-	return ledgerfile_event(lf, "start", schema, data);
+	return append_event(lf, "start", schema, data);
 }
 
 /* A file that cannot be replaced just now grows on. */
@@ -468,49 +468,19 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 	if (lf->keep)
 		tell_clock(lf->keep);
 	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, "interval", NULL, data);
+	append_event(lf, "interval", NULL, data);
 	flush(lf);
 	if (lf->keep)
 		drop_old(lf);
 	return lf->rc;
 }
 
-static int tell(struct ledgerfile *lf, const char *event, const char *schema,
-		struct json_object *data)
+int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
+		     struct json_object *data)
 {
 	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, event, schema, data);
+	append_event(lf, event, schema, data);
 	return flush(lf);
-}
-
-int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "limit", NULL, data);
-}
-
-int ledgerfile_error(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "error", NULL, data);
-}
-
-int ledgerfile_end(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "end", NULL, data);
-}
-
-int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data)
-{
-	return tell(lf, "series", schema, data);
-}
-
-int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "trial", NULL, data);
-}
-
-int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "series_end", NULL, data);
 }
 
 static int first_only(void *arg, const char *json, size_t len)
@@ -726,7 +696,7 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 		json_put_text(data, "direction", o->cause.direction);
 		json_put_text(data, "hook", o->cause.hook);
 	}
-	ledgerfile_event(lf, "fate", NULL, data);
+	append_event(lf, "fate", NULL, data);
 	json_object_put(data);
 }
 

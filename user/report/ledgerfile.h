@@ -71,14 +71,13 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
  */
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_error(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_end(struct ledgerfile *lf, struct json_object *data);
 
-/* The runs that follow are trials of a series, with a line of their own behind each. */
-int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data);
-int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data);
+/*
+ * Other events: "limit", "error", "end"; and where the runs that follow are trials of a series,
+ * with a line of their own behind each, "series" (with its schema), "trial", "series_end".
+ */
+int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
+		     struct json_object *data);
 
 /* One run of numbers; `cause` if the fate is "dropped", else NULL. Neighbours are joined. */
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
