@@ -4,11 +4,11 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "host/journal_entry.h"
+#include "host/journal.h"
 #include "cli/points.h"
 #include "cli/preset.h"
 #include "experiment/faults/fault.h"
-#include "traffic/reader.h"
+#include "traffic/worker.h"
 
 #define NOW 1714564800000000000ULL /* 2024-05-01T12:00:00Z */
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "traffic/shape_text.h"
+#include "traffic/shape.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "cli/options_socket.h"

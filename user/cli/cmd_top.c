@@ -10,10 +10,11 @@
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "monitor/why.h"
+#include "monitor/summary.h"
 #include "cli/options.h"
 #include "cli/options_trace.h"
-#include "report/text_trace.h"
+#include "report/json_trace.h"
+#include "report/print_trace.h"
 #include "cli/top/screen.h"
 #include "cli/top/traffic.h"
 #include "cli/top/view.h"
@@ -103,10 +104,8 @@ static bool on_interval(void *arg, const struct live *l)
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct top *t = arg;
-	int rc = why_open(&t->why, t->spec.owners, err);
+	int rc = why_open(&t->why, t->spec.owners, l, err);
 
-	if (!rc)
-		rc = live_add_source(l, why_source(t->why));
 	return rc ? rc : sources_open(&t->sources, &t->spec, true, l, err);
 }
 
@@ -202,20 +201,22 @@ static void close_parts(struct top *t)
 /* What is left on the terminal when the screen is gone. */
 static void print_sum(const struct top *t, const struct live *l)
 {
-	struct text_trace text = {
+	const struct print_view text = {
 		.out = stdout,
 		.colour = log_colour(STDOUT_FILENO),
-		.width = text_trace_width(stdout),
-		.by = LIVE_BY_DEFAULT,
-		.all = t->o->view.all,
-		.netns = "",
+		.width = print_columns(stdout),
 	};
+	struct json_object *start = json_object_new_object(), *end;
 	struct live_summary *s = malloc(sizeof(*s));
 
-	if (!s)
-		return;
-	live_summarise(l, t->why, s);
-	text_trace_end(&text, s);
+	if (s) {
+		live_summarise(l, t->why, s);
+		end = json_trace_end(s, LIVE_BY_DEFAULT);
+		json_put_bool(start, "all", t->o->view.all);
+		print_trace_end(&text, start, end);
+		json_object_put(end);
+	}
+	json_object_put(start);
 	free(s);
 }
 

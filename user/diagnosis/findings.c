@@ -6,13 +6,6 @@
 
 #include "diagnosis/findings_data.h"
 
-const char *const severity_names[] = {"info", "warning", "error"};
-
-const char *severity_name(enum severity s)
-{
-	return severity_names[s];
-}
-
 static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
 {
 	for (unsigned i = 0; i < finding_rows_n; i++) {

@@ -260,10 +260,14 @@ int balance_tick(struct balance *b)
 static int attach_iterators(struct balance *b)
 {
 	union bpf_iter_link_info info = {.map.map_fd = (__u32)bpf_map__fd(b->skel->maps.sockets)};
-	DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info,
-			    .link_info_len = sizeof(info));
+	struct bpf_iter_attach_opts opts;
 	struct balance_bpf *s = b->skel;
 
+	/* not LIBBPF_OPTS(): the copy that it makes may have anything in its padding */
+	memset(&opts, 0, sizeof(opts));
+	opts.sz = sizeof(opts);
+	opts.link_info = &info;
+	opts.link_info_len = sizeof(info);
 	s->links.balance_sockets = bpf_program__attach_iter(s->progs.balance_sockets, NULL);
 	s->links.balance_looks = bpf_program__attach_iter(s->progs.balance_looks, &opts);
 	s->links.balance_unread = bpf_program__attach_iter(s->progs.balance_unread, &opts);

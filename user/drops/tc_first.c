@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #define HANDLE	 1
@@ -21,12 +22,28 @@ int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
 	return bpf_link_create(prog_fd, (int)ifindex, (enum bpf_attach_type)type, &opts);
 }
 
+/* The hook, and the filter there. Not LIBBPF_OPTS(): its copy may have anything in its padding. */
+static void describe(const struct tc_first *tc, struct bpf_tc_hook *hook, struct bpf_tc_opts *opts)
+{
+	memset(hook, 0, sizeof(*hook));
+	hook->sz = sizeof(*hook);
+	hook->ifindex = (int)tc->ifindex;
+	hook->attach_point = tc->point;
+	memset(opts, 0, sizeof(*opts));
+	opts->sz = sizeof(*opts);
+	opts->handle = HANDLE;
+	opts->priority = PRIORITY;
+}
+
 static int attach_filter(struct tc_first *tc, int prog_fd)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)tc->ifindex, .attach_point = tc->point);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = prog_fd, .handle = HANDLE, .priority = PRIORITY);
-	int rc = bpf_tc_hook_create(&hook);
+	struct bpf_tc_hook hook;
+	struct bpf_tc_opts opts;
+	int rc;
 
+	describe(tc, &hook, &opts);
+	opts.prog_fd = prog_fd;
+	rc = bpf_tc_hook_create(&hook);
 	if (!rc || rc == -EEXIST)
 		rc = bpf_tc_attach(&hook, &opts);
 	tc->filter = !rc;
@@ -51,12 +68,13 @@ int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifinde
 
 static void remove_filter(struct tc_first *tc)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)tc->ifindex, .attach_point = tc->point);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
 	int saved = netns_push(tc->ns);
+	struct bpf_tc_hook hook;
+	struct bpf_tc_opts opts;
 
 	if (saved < 0)
 		return;
+	describe(tc, &hook, &opts);
 	bpf_tc_detach(&hook, &opts);
 	netns_pop(saved);
 }

@@ -7,7 +7,7 @@
 #define PKTLEDGER_DROPS_XSK_WALK_H
 
 #include "base/err.h"
-#include "host/xsk_diag.h"
+#include "host/sockdiag.h"
 
 struct xsk_walk;
 

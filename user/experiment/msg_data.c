@@ -3,7 +3,7 @@
 #include "experiment/msg.h"
 
 #include "drops/stagemap.h"
-#include "ledger/secondbooks.h"
+#include "ledger/countercheck.h"
 
 #define READER_MOST_NS	60000000000 /* that one who reads for others stands still */
 #define PROFILE_DOUBLES (3 * PROFILE_PARTS)
@@ -235,6 +235,6 @@ const struct record_field msg_counter[] = {
 	RECORD("documented", BOOL, result_counter, documented),
 	RECORD("stage", ENUM, result_counter, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
 	       .unknown = STAGE_OTHER),
-	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(book_scope_names)),
+	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
 	{0},
 };

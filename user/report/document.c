@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "drops/stagemap.h"
-#include "ledger/secondbooks.h"
+#include "ledger/countercheck.h"
 #include "traffic/pace.h"
 #include "traffic/tx.h"
 #include "report/series.h"
@@ -49,7 +49,7 @@ static const struct record_field counter_rows[] = {
 	RECORD("expected", UINT, result_counter, expected),
 	RECORD("agrees", BOOL, result_counter, agrees),
 	RECORD("documented", BOOL, result_counter, documented),
-	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(book_scope_names)),
+	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
 	RECORD("note", POINTER, result_counter, note),
 	{0},
 };
@@ -60,7 +60,7 @@ static const struct record_field sums_rows[] = {
 	RECORD("bytes", UINT, stage_sums, sums.bytes),
 	RECORD("events", UINT, stage_sums, sums.events),
 	RECORD("source", WORD, stage_sums, sums.source, RECORD_NAMES(sources)),
-	RECORD("scope", WORD, stage_sums, sums.scope, RECORD_NAMES(book_scope_names)),
+	RECORD("scope", WORD, stage_sums, sums.scope, RECORD_NAMES(counter_scope_names)),
 	{0},
 };
 
@@ -69,6 +69,11 @@ static const struct record_field stage_lists[] = {
 	RECORD_OTHER("counters", counter_rows),
 	{0},
 };
+
+void json_read_cause(const struct json_object *from, struct result_cause *c)
+{
+	record_read(from, cause_rows, c);
+}
 
 static struct json_object *stage_object(const struct result *res, enum stage stage)
 {
@@ -779,7 +784,7 @@ static void put_clock(struct json_object *o)
 }
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const struct send_spec *spec, const struct result *res,
+				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams)
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);
@@ -965,41 +970,6 @@ void json_read_found(const struct json_object *end, struct found *f)
 		rate->name = goals[i];
 		f->goals++;
 	}
-}
-
-/* Changes. */
-
-struct json_object *json_change(const struct change *c, const char *netns)
-{
-	struct json_object *o = json_object_new_object();
-	char text[2 * CHANGE_COMMAND_SIZE];
-
-	json_put_text(o, "title", change_title(c, text, sizeof(text)));
-	json_put_text(o, "ifname", c->ifname);
-	json_put_text(o, "name", c->name);
-	json_put_text(o, "old", c->old);
-	json_put_text(o, "wanted", c->wanted);
-	json_put_text(o, "command", change_command_in(c, false, netns, text, sizeof(text)));
-	json_put_text(o, "undo", change_command_in(c, true, netns, text, sizeof(text)));
-	json_put_text(o, "risk", change_risk(c));
-	return o;
-}
-
-struct json_object *json_change_told(const struct change_told *told, const char *netns)
-{
-	static const char *const outcomes[] = {
-		[CHANGE_DONE] = "done", [CHANGE_NOTHING] = "nothing", [CHANGE_FOREIGN] = "foreign",
-		[CHANGE_GONE] = "gone", [CHANGE_KEPT] = "kept",	      [CHANGE_FAILED] = "failed",
-		[CHANGE_BACK] = "back",
-	};
-	struct json_object *o =
-		told->change ? json_change(told->change, netns) : json_object_new_object();
-
-	json_put_text(o, "title", told->title);
-	json_put_text(o, "outcome", outcomes[told->outcome]);
-	json_put_text(o, "current", told->current);
-	json_put_text(o, "why", told->why);
-	return o;
 }
 
 const struct document_part document_parts[] = {

@@ -22,7 +22,6 @@
 #include "ledger/result.h"
 #include "experiment/experiment.h"
 #include "experiment/search/found.h"
-#include "experiment/solo.h"
 #include "report/json.h"
 
 struct header_port {
@@ -83,7 +82,7 @@ struct json_object *json_solo_origin(int argc, char *const *argv, struct json_ob
 
 /* The events of send and recv: their side of what run tells. `env` is taken; NULL: none. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const struct send_spec *spec, const struct result *res,
+				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams);
 struct json_object *json_send_end(const struct result *res);
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
@@ -102,16 +101,12 @@ void json_read_found(const struct json_object *end, struct found *f);
 
 /* Parts. */
 struct json_object *json_finding(const struct finding *f);
+/* But for the stage. What is not told stays empty. */
+void json_read_cause(const struct json_object *from, struct result_cause *c);
 void json_read_finding(const struct json_object *from, struct finding *f);
 
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);
-
-/* Changes of this host: one that may be made, with "title", "ifname", "name", "old", "wanted",
- * "command", "undo", "risk"; and one that was made or undone, or was not: the same, and "outcome",
- * "current", "why". */
-struct json_object *json_change(const struct change *c, const char *netns);
-struct json_object *json_change_told(const struct change_told *told, const char *netns);
 
 /*
  * All tables, for the test that compares them with tools/schema: of what schema, and which object

@@ -30,9 +30,9 @@
  *
  * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
  * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
- * "unaccounted"; of send "left", of recv "came" and "unknown" (experiment/solo.h,
- *experiment/learned.h). Ranges are inclusive, in numbers from 0 of their stream, of recv as they
- *are in the stamp; those of a stream ascend and do not overlap.
+ * "unaccounted"; of send "left", of recv "came" and "unknown" (experiment/experiment.h). Ranges
+ * are inclusive, in numbers from 0 of their stream, of recv as they are in the stamp; those of a
+ * stream ascend and do not overlap.
  *
  * A line that does not match its CRC was cut: by a full disk, SIGKILL or a crash. Whoever appends
  * first ends such a line with an LF, so it never spoils the next. All other lines hold.

@@ -13,6 +13,7 @@
 #include "report/text.h"
 #include "report/document.h"
 #include "report/load.h"
+#include "report/print_trace.h"
 
 #define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
 
@@ -512,6 +513,8 @@ struct page print_page(const struct print_view *v, uint64_t most)
 {
 	struct page p = page_open(v->out, v->colour, most);
 
+	if (v->html)
+		return page_open_html(v->html);
 	p.width = v->width;
 	return p;
 }
@@ -653,8 +656,5 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 		print_joined(v, d);
 		return;
 	}
-	print_sums(v, d);
-	print_limits(v, d);
-	print_balance(v, d);
-	print_findings(v, d);
+	print_trace(v, d);
 }

@@ -9,11 +9,14 @@
 #include "report/page.h"
 #include "stages.h"
 
+struct html;
+
 struct print_view {
 	FILE *out;
 	bool colour;
-	unsigned width; /* columns */
-	int verbosity;	/* as in text_result() */
+	unsigned width;		 /* columns */
+	int verbosity;		 /* as in text_result() */
+	const struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
 
 /* Whose it is and when it was; what happened in time; its books, or sums; what it means. */
@@ -53,11 +56,5 @@ struct page print_page(const struct print_view *v, uint64_t most);
 
 /* Of ledgers that were joined. */
 void print_joined(const struct print_view *v, const struct ledgers_document *d);
-
-/* Of a trace. */
-void print_sums(const struct print_view *v, const struct ledgers_document *d);
-void print_limits(const struct print_view *v, const struct ledgers_document *d);
-void print_balance(const struct print_view *v, const struct ledgers_document *d);
-void print_findings(const struct print_view *v, const struct ledgers_document *d);
 
 #endif

@@ -8,7 +8,7 @@
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/ends.h"
-#include "report/html_file.h"
+#include "report/html.h"
 #include "report/matrix.h"
 #include "report/redact.h"
 #include "report/load.h"
@@ -151,7 +151,7 @@ static void show_comparison(const struct show_view *v)
 }
 
 /* What it was read from, if that may be told. */
-static const char *page_name(const struct show_view *v, const struct ledgers_document *d)
+static const char *name_of(const struct show_view *v, const struct ledgers_document *d)
 {
 	const char *file = json_get_text(d->json, "file");
 
@@ -172,7 +172,7 @@ static int show_page(const struct show_view *v, const struct ledgers *l, struct 
 	if (!docs)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	for (; page.n < n; page.n++)
-		docs[page.n] = (struct html_document){page_name(v, &d[page.n]), d[page.n].json};
+		docs[page.n] = (struct html_document){name_of(v, &d[page.n]), d[page.n].json};
 	page.docs = docs;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	rc = html_file(v->html, &page, err);
@@ -227,7 +227,7 @@ static int show_forms(const struct show_view *v, const struct ledgers *l, struct
 	if (matrix && v->json)
 		json_out_once(v->json, "matrix", json_object_get(matrix));
 	else if (matrix && !v->html)
-		matrix_print(v->text.out, matrix);
+		matrix_print(&v->text, matrix);
 	json_object_put(matrix);
 	return rc;
 }

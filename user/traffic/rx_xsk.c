@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "traffic/pace.h"
-#include "traffic/proto.h"
-#include "traffic/xsk_socket.h"
+#include "traffic/frames.h"
+#include "traffic/xsk.h"
 #include "host/netdev.h"
 
 _Static_assert(RX_XSK_FRAMES == 2 * XSK_RX_RING, "see rx_xsk.h");
@@ -136,7 +136,7 @@ static void take(struct rx *rx, uint32_t at, unsigned n)
 static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
 	struct xsk_port *port = &rx->port;
-	uint32_t at;
+	uint32_t at = 0;
 	unsigned n;
 	int ret;
 

@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/btf.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -158,9 +160,75 @@ static void known_places(void **state)
 static void blackholes(void **state)
 {
 	(void)state;
-	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage,
-			 STAGE_TX_ROUTE);
+	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage, STAGE_TX_ROUTE);
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
+}
+
+/* Rows that no measured place of the fixture needs. */
+static void rows_that_are_rare(void **state)
+{
+	static const struct {
+		const char *reason, *location;
+		enum stage stage;
+	} rows[] = {
+		{"mac80211_unusable:MIC_FAIL", "ieee80211_rx_list", STAGE_L2},
+		{"mac80211_monitor:U_MIC_FAIL", "nowhere", STAGE_L2},
+		{"openvswitch:METER", "nowhere", STAGE_L2},
+		{"qdisc:OVERLIMIT", "nowhere", STAGE_QDISC},
+		{"NOT_SPECIFIED", "sk_filter_trim_cap", STAGE_SOCKET_FILTER},
+		{"", "sk_filter_trim_cap", STAGE_SOCKET_FILTER},
+		{"", "ip_forward_finish", STAGE_IP_FORWARD},
+		{"NOT_SPECIFIED", "ip6_mc_input", STAGE_L2},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct verdict v = judge(rows[i].reason, rows[i].location, 0);
+
+		assert_int_equal(v.stage, rows[i].stage);
+		assert_int_equal(v.class, VERDICT_LOSS);
+		assert_true(v.known);
+	}
+}
+
+/* Reasons of a kernel of tomorrow: as many names as fit, and not a byte more. */
+static void names_that_do_not_fit(void **state)
+{
+	char path[] = "/tmp/pktledger-btf-XXXXXX", list[32], all[64];
+	struct btf *btf = btf__new_empty();
+	int fd = mkstemp(path);
+	struct error err = {};
+	struct reasons *r;
+	const void *raw;
+	uint32_t size;
+
+	(void)state;
+	assert_true(btf__add_enum(btf, "skb_drop_reason", 4) > 0);
+	for (int i = 0; i < 3; i++) {
+		snprintf(all, sizeof(all), "SKB_DROP_REASON_OF_TOMORROW_%d", i);
+		assert_int_equal(btf__add_enum_value(btf, all, 3 + i), 0);
+	}
+	raw = btf__raw_data(btf, &size);
+	assert_int_equal(write(fd, raw, size), size);
+	close(fd);
+	assert_int_equal(reasons_open(&r, path, &err), 0);
+	unlink(path);
+	assert_int_equal(stagemap_missing(r, all, sizeof(all)), 3);
+	assert_string_equal(all, "OF_TOMORROW_0 OF_TOMORROW_1 OF_TOMORROW_2");
+	for (unsigned room = 0; room < sizeof(list) / 2; room++) {
+		memset(list, '#', sizeof(list));
+		assert_int_equal(stagemap_missing(r, list, room), 3);
+		assert_int_equal(strspn(list + room, "#"), sizeof(list) - room);
+		if (room)
+			assert_int_equal(strncmp(list, all, strlen(list)), 0);
+	}
+	/* the second name is cut, and the third does not come behind it */
+	memset(list, '#', sizeof(list));
+	stagemap_missing(r, list, 20);
+	assert_string_equal(list, "OF_TOMORROW_0 OF_TO");
+	assert_int_equal(list[20], '#');
+	reasons_free(r);
+	btf__free(btf);
 }
 
 static void unknown_places(void **state)
@@ -325,6 +393,8 @@ int main(void)
 		cmocka_unit_test(no_row_is_hidden),
 		cmocka_unit_test(known_places),
 		cmocka_unit_test(blackholes),
+		cmocka_unit_test(rows_that_are_rare),
+		cmocka_unit_test(names_that_do_not_fit),
 		cmocka_unit_test(unknown_places),
 		cmocka_unit_test(copies),
 		cmocka_unit_test(transmissions),

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parser of packet headers. A step looks at one header and says where the next one is, and
+ * what; who calls it fetches the bytes, wherever they are. The same code runs in the kernel
+ * (bpf/skb.bpf.h has the fetchers) and in user space (tests), so it takes no library and no memory
+ * of its own, reads no byte behind those that it is given, and has no loop.
+ *
+ *	struct headers h = {.next = HEADER_ETHERNET};
+ *
+ *	while (h.at <= n && headers_step(&h, bytes + h.at, n - h.at))
+ *		;
+ *	if (h.next == HEADER_PAYLOAD && h.proto == IPPROTO_UDP) ...
+ *
+ * A program that wants the plain case cheap reads it at once and calls headers_ip4() or
+ * headers_ip6() itself: those are the step, inlined.
+ *
+ * Lengths that headers tell are passed on, not believed: a packet that was dropped because they are
+ * wrong is to be known all the same.
+ */
+#ifndef PKTLEDGER_HEADERS_H
+#define PKTLEDGER_HEADERS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#ifndef __always_inline /* glibc and libbpf define it */
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define IP4_HLEN      20 /* without options */
+#define IP6_HLEN      40
+#define IP6_EXT_HLEN  8 /* least length of an extension header; that of a fragment's */
+#define UDP_HLEN      8
+#define TCP_HLEN      20 /* without options */
+#define VLAN_HLEN     4
+#define GRE_HLEN      4 /* without checksum, key and number */
+#define VXLAN_HLEN    8
+#define GENEVE_HLEN   8 /* without options */
+#define ETHERNET_HLEN 14
+
+#define IP4_MORE_FRAGMENTS  0x2000
+#define IP4_FRAGMENT_OFFSET 0x1fff
+#define IP6_MORE_FRAGMENTS  1
+
+#define HEADERS_TAGS	   2	    /* VLAN tags that are passed: QinQ */
+#define HEADERS_EXTENSIONS 8	    /* of IPv6 */
+#define HEADERS_STEP	   IP6_HLEN /* bytes that a step looks at, at most */
+/* Steps of a packet, at most: the frame, its tags, IP, extensions, UDP. In a tunnel as many more.
+ */
+#define HEADERS_STEPS (HEADERS_TAGS + HEADERS_EXTENSIONS + 3)
+
+/* What comes next. */
+enum header {
+	HEADER_ETHERNET,
+	HEADER_VLAN,	 /* a tag, and the type behind it */
+	HEADER_IP,	 /* by the version in its first byte */
+	HEADER_PROTOCOL, /* by `proto` */
+	HEADER_VXLAN,
+	HEADER_GENEVE,
+	HEADER_GRE,
+	/* Here the way ends. */
+	HEADER_PAYLOAD,	 /* behind UDP, TCP, ICMP and what else has ports */
+	HEADER_FRAGMENT, /* data of a fragment that is not the first */
+	HEADER_TUNNEL,	 /* a packet in this one (IPIP, GRE): headers_enter() goes on */
+	HEADER_UNKNOWN,	 /* another protocol, or more tags or extensions than are looked at */
+	HEADER_CUT,	 /* the bytes end before the header does */
+	HEADER_BAD,	 /* its fields contradict one another */
+};
+
+enum header_type {
+	TYPE_IP4 = 0x0800,
+	TYPE_TEB = 0x6558, /* an Ethernet frame in a tunnel */
+	TYPE_VLAN = 0x8100,
+	TYPE_IP6 = 0x86dd,
+	TYPE_QINQ = 0x88a8,
+};
+
+enum header_proto {
+	PROTO_HOPOPTS = 0,
+	PROTO_ICMP = 1,
+	PROTO_IPIP = 4,
+	PROTO_TCP = 6,
+	PROTO_UDP = 17,
+	PROTO_DCCP = 33,
+	PROTO_IP6 = 41,
+	PROTO_ROUTING = 43,
+	PROTO_FRAGMENT = 44,
+	PROTO_GRE = 47,
+	PROTO_AH = 51,
+	PROTO_ICMP6 = 58,
+	PROTO_NONE = 59,
+	PROTO_DSTOPTS = 60,
+	PROTO_SCTP = 132,
+	PROTO_MOBILITY = 135,
+	PROTO_UDPLITE = 136,
+	PROTO_HIP = 139,
+	PROTO_SHIM6 = 140,
+};
+
+/*
+ * How far a packet was read. Zero-initialised, with `at` and `next` for where to begin. Of packets
+ * in one another it is the innermost. Numbers in host order.
+ */
+struct headers {
+	__u32 at;	/* offset of what comes next */
+	__u32 l3, l4;	/* of the IP header, and of the one behind it and its extensions */
+	__u32 bytes;	/* of the packet from l3 on, as its header says */
+	__u32 id;	/* of a fragmented datagram */
+	__u16 type;	/* EtherType; 0: not known, as where the IP header is the beginning */
+	__u16 fragment; /* offset in the datagram, bytes */
+	__u16 src_port, dst_port;
+	__u16 length;	 /* UDP: what its header says */
+	__u8 next;	 /* enum header */
+	__u8 version;	 /* of IP; 0: none */
+	__u8 proto;	 /* the IP protocol of what is at `at`, or before it */
+	__u8 passed;	 /* tags and extensions */
+	__u8 fragmented; /* it is a fragment, also the first */
+	__u8 more;	 /* and more of them follow */
+	__u8 icmp_type, icmp_code;
+	__u8 depth; /* tunnels entered */
+	__u8 pad[3];
+};
+
+/*
+ * A packet may be read at any offset where the CPU can (check_pkt_ptr_alignment()); clang would
+ * read what it takes for unaligned byte by byte. The stack has to be aligned.
+ */
+static __always_inline __u16 be16_at(const void *p)
+{
+	__u16 v;
+
+#ifdef __bpf__
+	v = *(const __u16 *)p;
+#else
+	__builtin_memcpy(&v, p, sizeof(v));
+#endif
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap16(v) : v;
+}
+
+static __always_inline bool header_ends(struct headers *h, enum header end)
+{
+	h->next = end;
+	return false;
+}
+
+static __always_inline bool header_goes_on(struct headers *h, __u32 length, enum header next)
+{
+	h->at += length;
+	h->next = next;
+	return true;
+}
+
+/* What an EtherType says of the bytes behind it. */
+static __always_inline bool header_of_type(struct headers *h, __u32 length, __u16 type)
+{
+	h->type = type;
+	switch (type) {
+	case TYPE_VLAN:
+	case TYPE_QINQ:
+		if (h->passed == HEADERS_TAGS)
+			break;
+		return header_goes_on(h, length, HEADER_VLAN);
+	case TYPE_IP4:
+	case TYPE_IP6:
+		h->passed = 0;
+		return header_goes_on(h, length, HEADER_IP);
+	case TYPE_TEB:
+		if (h->next < HEADER_VXLAN) /* outside of tunnels it is no frame in a frame */
+			break;
+		return header_goes_on(h, length, HEADER_ETHERNET);
+	}
+	header_goes_on(h, length, HEADER_UNKNOWN);
+	return false;
+}
+
+/* `b`: the header, IP4_HLEN bytes at least. False: it is none. */
+static __always_inline bool headers_ip4(struct headers *h, const __u8 *b)
+{
+	__u32 length = (b[0] & 0x0f) * 4;
+	__u16 field = be16_at(b + 6);
+
+	if (length < IP4_HLEN)
+		return header_ends(h, HEADER_BAD);
+	h->version = 4;
+	h->l3 = h->at;
+	h->bytes = be16_at(b + 2);
+	h->id = be16_at(b + 4);
+	h->fragment = (field & IP4_FRAGMENT_OFFSET) * 8;
+	h->more = (field & IP4_MORE_FRAGMENTS) != 0;
+	h->fragmented = (field & (IP4_MORE_FRAGMENTS | IP4_FRAGMENT_OFFSET)) != 0;
+	h->proto = b[9];
+	header_goes_on(h, length, h->fragment ? HEADER_FRAGMENT : HEADER_PROTOCOL);
+	return !h->fragment;
+}
+
+/* `b`: the header, IP6_HLEN bytes. */
+static __always_inline bool headers_ip6(struct headers *h, const __u8 *b)
+{
+	h->version = 6;
+	h->l3 = h->at;
+	h->bytes = IP6_HLEN + be16_at(b + 4);
+	h->proto = b[6];
+	return header_goes_on(h, IP6_HLEN, HEADER_PROTOCOL);
+}
+
+static __always_inline bool header_ip(struct headers *h, const __u8 *b, __u32 have)
+{
+	if (have < 1)
+		return header_ends(h, HEADER_CUT);
+	switch (b[0] >> 4) {
+	case 4:
+		if (h->type && h->type != TYPE_IP4)
+			break;
+		return have < IP4_HLEN ? header_ends(h, HEADER_CUT) : headers_ip4(h, b);
+	case 6:
+		if (h->type && h->type != TYPE_IP6)
+			break;
+		return have < IP6_HLEN ? header_ends(h, HEADER_CUT) : headers_ip6(h, b);
+	}
+	return header_ends(h, HEADER_BAD);
+}
+
+/* An extension header of IPv6, or IPsec's AH, which IPv4 has too (RFC 8200, 4302). */
+static __always_inline bool header_extension(struct headers *h, const __u8 *b)
+{
+	__u32 length = (b[1] + 1) * 8;
+
+	if (h->passed++ == HEADERS_EXTENSIONS)
+		return header_ends(h, HEADER_UNKNOWN);
+	if (h->proto == PROTO_AH)
+		length = (b[1] + 2) * 4;
+	if (h->proto == PROTO_FRAGMENT) {
+		length = IP6_EXT_HLEN;
+		h->fragmented = true;
+		h->fragment = be16_at(b + 2) & ~7;
+		h->more = b[3] & IP6_MORE_FRAGMENTS;
+		h->id = (__u32)be16_at(b + 4) << 16 | be16_at(b + 6);
+	}
+	h->proto = b[0];
+	header_goes_on(h, length, h->fragment ? HEADER_FRAGMENT : HEADER_PROTOCOL);
+	return !h->fragment;
+}
+
+/* The header of UDP or another protocol with ports, of `length` bytes. */
+static __always_inline bool header_ports(struct headers *h, const __u8 *b, __u32 length)
+{
+	h->src_port = be16_at(b);
+	h->dst_port = be16_at(b + 2);
+	h->l4 = h->at;
+	header_goes_on(h, length, HEADER_PAYLOAD);
+	return false;
+}
+
+static __always_inline bool header_protocol(struct headers *h, const __u8 *b, __u32 have)
+{
+	switch (h->proto) {
+	case PROTO_HOPOPTS:
+	case PROTO_ROUTING:
+	case PROTO_FRAGMENT:
+	case PROTO_DSTOPTS:
+	case PROTO_MOBILITY:
+	case PROTO_HIP:
+	case PROTO_SHIM6:
+		if (h->version != 6)
+			break;
+		/* fallthrough */
+	case PROTO_AH:
+		return have < IP6_EXT_HLEN ? header_ends(h, HEADER_CUT) : header_extension(h, b);
+	case PROTO_UDP:
+	case PROTO_UDPLITE:
+		if (have < UDP_HLEN)
+			return header_ends(h, HEADER_CUT);
+		h->length = be16_at(b + 4);
+		return header_ports(h, b, UDP_HLEN);
+	case PROTO_TCP:
+		if (have < TCP_HLEN)
+			return header_ends(h, HEADER_CUT);
+		if (b[12] >> 4 < TCP_HLEN / 4)
+			return header_ends(h, HEADER_BAD);
+		return header_ports(h, b, (b[12] >> 4) * 4);
+	case PROTO_SCTP:
+		return have < 12 ? header_ends(h, HEADER_CUT) : header_ports(h, b, 12);
+	case PROTO_DCCP: /* RFC 4340, 5.1: 12 bytes, and an offset in words */
+		if (have < 12)
+			return header_ends(h, HEADER_CUT);
+		return b[4] < 3 ? header_ends(h, HEADER_BAD) : header_ports(h, b, b[4] * 4);
+	case PROTO_ICMP:
+	case PROTO_ICMP6:
+		if (have < 8)
+			return header_ends(h, HEADER_CUT);
+		h->icmp_type = b[0];
+		h->icmp_code = b[1];
+		h->l4 = h->at;
+		header_goes_on(h, 8, HEADER_PAYLOAD);
+		return false;
+	case PROTO_IPIP:
+	case PROTO_IP6:
+	case PROTO_GRE:
+		h->l4 = h->at;
+		return header_ends(h, HEADER_TUNNEL);
+	}
+	return header_ends(h, HEADER_UNKNOWN);
+}
+
+/* RFC 2784, 2890: version 0; what is optional is told by flags. */
+static __always_inline bool header_gre(struct headers *h, const __u8 *b)
+{
+	if (b[1] & 7 || b[0] & 0x40)
+		return header_ends(h, HEADER_UNKNOWN);
+	return header_of_type(h,
+			      GRE_HLEN + ((b[0] >> 7 & 1) + (b[0] >> 5 & 1) + (b[0] >> 4 & 1)) * 4,
+			      be16_at(b + 2));
+}
+
+/*
+ * One header at h->at. `b`: the bytes from there on, `have` of them; more than HEADERS_STEP are not
+ * looked at. True: go on; false: h->next says why not.
+ */
+static __always_inline bool headers_step(struct headers *h, const __u8 *b, __u32 have)
+{
+	switch (h->next) {
+	case HEADER_ETHERNET:
+		return have < ETHERNET_HLEN ? header_ends(h, HEADER_CUT)
+					    : header_of_type(h, ETHERNET_HLEN, be16_at(b + 12));
+	case HEADER_VLAN:
+		if (have < VLAN_HLEN)
+			return header_ends(h, HEADER_CUT);
+		h->passed++;
+		return header_of_type(h, VLAN_HLEN, be16_at(b + 2));
+	case HEADER_IP:
+		return header_ip(h, b, have);
+	case HEADER_PROTOCOL:
+		return header_protocol(h, b, have);
+	case HEADER_VXLAN: /* RFC 7348: without the flag I it has no network */
+		if (have < VXLAN_HLEN)
+			return header_ends(h, HEADER_CUT);
+		return b[0] & 0x08 ? header_goes_on(h, VXLAN_HLEN, HEADER_ETHERNET)
+				   : header_ends(h, HEADER_BAD);
+	case HEADER_GENEVE: /* RFC 8926 */
+		if (have < GENEVE_HLEN)
+			return header_ends(h, HEADER_CUT);
+		return b[0] >> 6
+			       ? header_ends(h, HEADER_UNKNOWN)
+			       : header_of_type(h, GENEVE_HLEN + (b[0] & 0x3f) * 4, be16_at(b + 2));
+	case HEADER_GRE:
+		return have < GRE_HLEN ? header_ends(h, HEADER_CUT) : header_gre(h, b);
+	}
+	return false;
+}
+
+/*
+ * Into the packet that is in this one. `tunnel`: HEADER_VXLAN or HEADER_GENEVE at the payload of
+ * UDP to their ports, which the caller knows; HEADER_TUNNEL where the way has ended there.
+ */
+static __always_inline void headers_enter(struct headers *h, enum header tunnel)
+{
+	struct headers inner = {.at = h->at, .next = tunnel, .depth = h->depth + 1};
+
+	if (tunnel == HEADER_TUNNEL)
+		inner.next = h->proto == PROTO_GRE ? HEADER_GRE : HEADER_IP;
+	*h = inner;
+}
+
+/*
+ * Addresses of an IP header at `l3`, whose length the version vouches for; those of IPv4 in the
+ * first 4 bytes of `src` and `dst`, the rest is left.
+ */
+static __always_inline void headers_addresses(__u8 version, const __u8 *l3, __u8 *src, __u8 *dst)
+{
+	if (version == 4) {
+		__builtin_memcpy(src, l3 + 12, 4);
+		__builtin_memcpy(dst, l3 + 16, 4);
+	} else {
+		__builtin_memcpy(src, l3 + 8, 16);
+		__builtin_memcpy(dst, l3 + 24, 16);
+	}
+}
+
+#endif
