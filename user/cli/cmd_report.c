@@ -13,10 +13,9 @@
 #include "cli/options.h"
 #include "report/print_trace.h"
 #include "report/capfile.h"
-#include "report/choose.h"
+#include "report/load.h"
 #include "report/ends.h"
 #include "report/joined.h"
-#include "report/load.h"
 #include "report/drop.h"
 #include "report/show.h"
 

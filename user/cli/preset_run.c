@@ -23,17 +23,10 @@ static int check_line(const void *arg, const struct point *point, const void *op
 			 point->text[0]);
 }
 
-static void print_about(const struct preset *p)
-{
-	printf("%s\n\n%s\n\n", preset_title(p), preset_prose(p));
-	output_flush();
-}
-
 int preset_run(const struct run_options *o, struct error *err)
 {
 	struct points points = {};
-	const struct series series = {
-		.cmd = &cmd_run, .points = &points, .check = check_line, .arg = o};
+	struct series series = {.cmd = &cmd_run, .points = &points, .check = check_line, .arg = o};
 	struct preset *p = NULL;
 	struct report *report;
 
@@ -44,8 +37,8 @@ int preset_run(const struct run_options *o, struct error *err)
 		return err->status;
 	if (!preset_open(&p, o->preset, err) &&
 	    !preset_points(p, program_argc - 2, program_argv + 2, &points, err)) {
-		if (!report_json(report))
-			print_about(p);
+		series.title = preset_title(p);
+		series.about = preset_prose(p);
 		series_run(&series, report, o, err);
 	}
 	points_free(&points);

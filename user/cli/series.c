@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "report/document.h"
-#include "report/pointrows.h"
+#include "report/trials.h"
 
 /* What a point's words mean. */
 struct planned {
@@ -85,6 +85,8 @@ static void open_rows(struct course *c)
 	}
 	if (report_json(c->report))
 		return;
+	if (c->s->title)
+		rows_about(stdout, c->s->title, c->s->about);
 	if (c->s->csv)
 		rows_csv_heading(&c->rows);
 	else
@@ -195,6 +197,21 @@ static bool run_point(struct course *c, const struct point *point)
 	return going;
 }
 
+/* All that each parameter is to be, in turn. */
+static struct json_object *values(const struct points *points)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (unsigned k = 0; k < points->columns; k++) {
+		struct json_object *list = json_object_new_array();
+
+		for (unsigned i = 0; i < points->n; i++)
+			json_object_array_add(list, json_text(points->at[i].text[k]));
+		json_put(o, points->column[k], list);
+	}
+	return o;
+}
+
 static void put_start(const struct course *c)
 {
 	struct json_object *o = json_solo_origin(program_argc, program_argv, env_read(NULL));
@@ -203,6 +220,14 @@ static void put_start(const struct course *c)
 	for (unsigned k = 0; k < c->s->points->columns; k++)
 		json_object_array_add(names, json_text(c->s->points->column[k]));
 	json_put(o, "parameters", names);
+	json_put(o, "values", values(c->s->points));
+	if (c->s->title) {
+		struct json_object *preset = json_object_new_object();
+
+		json_put_text(preset, "title", c->s->title);
+		json_put_text(preset, "about", c->s->about);
+		json_put(o, "preset", preset);
+	}
 	json_put_u64(o, "points", c->s->points->n);
 	json_put_u64(o, "repeat", c->repeat);
 	report_series(c->report, o);
