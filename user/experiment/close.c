@@ -257,10 +257,10 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 	bool tunnel = lab->topology == LAB_VXLAN;
 
 	link[0] = (struct engine_link){"tx", lab->tx.ifname, middle ? middle : "rx",
-				     lab_link_peer(lab)->ifname};
+				       lab_link_peer(lab)->ifname};
 	if (tunnel)
 		link[0] = (struct engine_link){"tx", lab->router_tx.ifname, "rx",
-					     lab->router_rx.ifname};
+					       lab->router_rx.ifname};
 	link[1] = (struct engine_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
 	*f = (struct engine_facts){
 		.family = rig->flow.family,
@@ -279,10 +279,10 @@ static void engine_facts(const struct books *b, const struct rig *rig, const str
 		/* generic XDP counts its drops nowhere */
 		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
 		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
-		.tx_qdisc = fault_has(&rig->spec->faults, FAULT_QDISC_REPLACE) ? "noop"
-			    : rig->fx.tbf_bps				       ? "tbf"
-			    : lab->taps					       ? "pfifo_fast"
-									       : NULL,
+		.tx_qdisc = rig->fx.qdisc_replaced ? "noop"
+			    : rig->fx.tbf_bps	   ? "tbf"
+			    : lab->taps		   ? "pfifo_fast"
+						   : NULL,
 		.links = link,
 		.n_links = middle      ? 2
 			   : lab->taps ? 0
@@ -326,7 +326,7 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 	if (!rc) {
 		engine_facts(b, rig, res, &facts, link);
 		rc = countercheck_compare(&deltas, ev, ledger_events(&b->ledger, ev, TRACE_CAUSES),
-					 &facts, &second);
+					  &facts, &second);
 	}
 	if (!rc) {
 		ledger_compare(second, res);
