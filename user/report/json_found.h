@@ -5,7 +5,7 @@
 
 #include <json-c/json.h>
 
-#include "experiment/search/found.h"
+#include "experiment/search/search.h"
 
 /* What limited_by says, by enum found_limit; NULL: nothing is to blame. */
 extern const char *const found_limits[FOUND_LIMIT_QUEUE + 1];

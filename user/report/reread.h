@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "ledger/result.h"
-#include "experiment/search/found.h"
+#include "experiment/search/search.h"
 #include "report/header.h"
 
 /* Texts that the model only points to are borrowed from the JSON. */

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "experiment/search/found.h"
+#include "experiment/search/search.h"
 #include "report/trials.h"
 
 /* A line of the log, with a heading before number 1. */
