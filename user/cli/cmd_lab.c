@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "host/lab.h"
-#include "cli/options.h"
 #include "experiment/faults/fault.h"
 
 enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };

@@ -8,9 +8,8 @@
 
 #include "base/log.h"
 #include "base/clock.h"
-#include "cli/commands.h"
-#include "host/caps.h"
 #include "cli/options.h"
+#include "host/caps.h"
 #include "report/text_trace.h"
 #include "report/capfile.h"
 #include "report/choose.h"

@@ -7,14 +7,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "traffic/umem.h"
 #include "host/caps.h"
 #include "host/journal.h"
 #include "host/reassembly.h"
-#include "cli/options.h"
-#include "cli/options_socket.h"
-#include "cli/preset_run.h"
+#include "cli/series.h"
 #include "cli/report.h"
 #include "base/watch.h"
 

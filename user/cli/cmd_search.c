@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "traffic/shape_text.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options_socket.h"
 #include "report/json_found.h"
 #include "report/json_solo.h"
 #include "report/text_found.h"

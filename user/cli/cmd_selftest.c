@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options.h"
 #include "report/catalogue.h"
 #include "report/json_solo.h"
 #include "experiment/selftest.h"

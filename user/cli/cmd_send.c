@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options_shape.h"
 #include "host/reassembly.h"
-#include "cli/options.h"
-#include "cli/options_socket.h"
 #include "report/json_solo.h"
 #include "report/text_solo.h"
 #include "base/watch.h"

@@ -5,11 +5,9 @@
 
 #include "base/log.h"
 #include "base/opt.h"
-#include "cli/commands.h"
-#include "cli/options_socket.h"
-#include "cli/points.h"
-#include "cli/report.h"
+#include "cli/options.h"
 #include "cli/series.h"
+#include "cli/report.h"
 
 struct sweep_options {
 	struct run_options run; /* first: as struct series wants it */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "monitor/child.h"
 #include "cli/trace_session.h"
 

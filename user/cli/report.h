@@ -4,8 +4,6 @@
 #define PKTLEDGER_CLI_REPORT_H
 
 #include "cli/options.h"
-#include "cli/options_far.h"
-#include "cli/options_shape.h"
 
 struct run_options {
 	struct global_options global;

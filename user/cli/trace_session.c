@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/clock.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "monitor/child.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "cli/points.h"
+#include "cli/series.h"
 
 struct options {
 	uint64_t count, bytes, wait, length;
