@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cli/options.h"
@@ -220,15 +221,38 @@ static void finish(struct serving *s, struct error *err)
 	output_end(s->json, err);
 }
 
+/* With --serve the client says what is received, and how: what would be ignored is refused. */
+static int check_serve(const struct recv_options *o, struct error *err)
+{
+	static const char *const both[] = {"serve", "interface", "port", "stay", "ledger"};
+
+	for (const struct opt_group *g = recv_groups; g->opts != global_opts; g++) {
+		for (const struct opt *opt = g->opts; opt->name; opt++) {
+			bool fits = o->serve.serve == (g->opts == serve_opts);
+
+			for (unsigned i = 0; i < sizeof(both) / sizeof(*both); i++)
+				fits |= !strcmp(opt->name, both[i]);
+			if (fits || !option_given(opt))
+				continue;
+			if (!o->serve.serve)
+				return error_set(err, STATUS_USAGE, -EINVAL, "add --serve",
+						 "--%s is for --serve only", opt->name);
+			return error_set(err, STATUS_USAGE, -EINVAL,
+					 "it is an option of the client's `run --to`",
+					 "--%s has no effect with --serve", opt->name);
+		}
+	}
+	return 0;
+}
+
 /* Serves, and prints what was done. Returns the exit status. */
-static int serve(const struct serve_options *o, enum output output, const char *ifname,
-		 uint16_t port, bool stay, struct error *err)
+static int serve(const struct recv_options *o, enum output output, struct error *err)
 {
 	struct server_config cfg = {
-		.port = port,
-		.control_port = o->control_port ? (uint16_t)o->control_port : port,
-		.ifname = ifname,
-		.stay = stay,
+		.port = (uint16_t)o->port,
+		.control_port = (uint16_t)(o->serve.control_port ? o->serve.control_port : o->port),
+		.ifname = o->ifname,
+		.stay = o->stay,
 	};
 	struct serving s = {.cfg = &cfg};
 	const struct server_view view = {on_listening, on_served, &s};
@@ -236,7 +260,7 @@ static int serve(const struct serve_options *o, enum output output, const char *
 	if (output != OUTPUT_TEXT)
 		s.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
 				      "pktledger/recv/1");
-	if (!configure(o, &cfg, err)) {
+	if (!check_serve(o, err) && !configure(&o->serve, &cfg, err)) {
 		watch_block_signals();
 		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
 		server_run(&cfg, &view, err);
@@ -282,13 +306,15 @@ static int recv_run(void *options, struct error *err)
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->serve.serve)
-		return serve(&o->serve, output, o->ifname, (uint16_t)o->port, o->stay, err);
+		return serve(o, output, err);
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
 	spec.tuning.receive.device = o->ifname;
 	watch_block_signals();
 	rc = solo_out_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
+	if (!rc)
+		rc = check_serve(o, err);
 	if (!rc)
 		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
 	if (!rc)

@@ -243,7 +243,9 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 	};
 	if (o->far.to.family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
-		o->traffic.ipv6 = o->far.to.family == AF_INET6;
+		rc = traffic_family(&o->traffic, &o->far.to, err);
+		if (rc)
+			return rc;
 	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];

@@ -104,7 +104,9 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
-	t.ipv6 = o->to.family == AF_INET6;
+	rc = traffic_family(&t, &o->to, err);
+	if (rc)
+		return rc;
 	*spec = (struct send_spec){
 		.tx = tx_ops_of(o->tx != TX_AUTO		? o->tx
 				: shape_needs_frames(&o->shape) ? TX_XSK

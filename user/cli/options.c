@@ -37,6 +37,24 @@ const struct opt global_opts[] = {
 	{0},
 };
 
+bool option_given(const struct opt *opt)
+{
+	size_t len = strlen(opt->name);
+
+	for (int i = 2; i < program_argc; i++) {
+		const char *word = program_argv[i];
+
+		if (!strcmp(word, "--"))
+			break;
+		if (!strncmp(word, "--", 2) && !strncmp(word + 2, opt->name, len) &&
+		    (word[2 + len] == '=' || !word[2 + len]))
+			return true;
+		if (opt->letter && word[0] == '-' && word[1] == opt->letter)
+			return true;
+	}
+	return false;
+}
+
 const struct opt_value tx_values[] = {
 	{"auto", TX_AUTO, "the fastest sender that can do what is asked"},
 	{"socket", TX_SOCKET, "UDP sockets, sendmmsg()"},
@@ -141,6 +159,16 @@ int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, un
 				 tx->fragments ? "" : ", and no fragments are made by --tx ",
 				 tx->fragments ? "" : tx->name);
 	*payload = (unsigned)bytes;
+	return 0;
+}
+
+int traffic_family(struct traffic_options *t, const struct endpoint *to, struct error *err)
+{
+	if (t->ipv6 && to->family == AF_INET)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "leave -6 out, or give an IPv6 address",
+				 "--ipv6 and an address of IPv4 contradict each other");
+	t->ipv6 = to->family == AF_INET6;
 	return 0;
 }
 

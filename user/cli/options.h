@@ -31,6 +31,9 @@ extern int program_argc;
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
+/* Whether an option stands on the command line. */
+bool option_given(const struct opt *opt);
+
 /* What is sent, and how. */
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
@@ -74,6 +77,9 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
  */
 int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, unsigned mtu,
 		    unsigned *payload, struct error *err);
+
+/* -6 does not change an address: STATUS_USAGE for one of IPv4. Else the address decides. */
+int traffic_family(struct traffic_options *t, const struct endpoint *to, struct error *err);
 
 /* Copies what both have; -t without -c: until the time is over. */
 void traffic_plan(const struct traffic_options *t, struct run_spec *spec);
