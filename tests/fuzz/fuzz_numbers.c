@@ -2,7 +2,7 @@
 /* Rates, sizes, times and shapes: what was read, written as text, reads back as the same. */
 #include "fuzz.h"
 
-#include "traffic/shape_text.h"
+#include "traffic/shape.h"
 #include "drops/numbering.h"
 
 static void plain(const char *text)

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "cli/options.h"
-#include "host/journal_entry.h"
 #include "cli/series.h"
+#include "host/journal.h"
 #include "experiment/faults/fault.h"
-#include "traffic/reader.h"
+#include "traffic/worker.h"
 
 #define NOW 1714564800000000000ULL /* 2024-05-01T12:00:00Z */
 

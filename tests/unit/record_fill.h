@@ -49,6 +49,7 @@ static inline void record_fill_value(const struct record_field *f, void *at, uns
 		record_fill(f->rows, at);
 		break;
 	case RECORD_JSON:
+	case RECORD_OWN:
 		break;
 	}
 }

@@ -87,6 +87,8 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 		return record_write(f->rows, at);
 	case RECORD_JSON:
 		return json_object_get(*(struct json_object *const *)at);
+	case RECORD_OWN:
+		break;
 	}
 	return NULL;
 }
@@ -289,6 +291,8 @@ static void clear(const struct record_field *f, void *to)
 {
 	size_t n = f->items ? f->items : 1;
 
+	if (f->type == RECORD_OWN)
+		return;
 	if (f->type == RECORD_NESTED) {
 		for (size_t i = 0; i < n; i++)
 			record_read(NULL, f->rows, (char *)to + i * f->size);
@@ -362,7 +366,7 @@ int record_read(const struct json_object *o, const struct record_field *rows, vo
 			*(bool *)((char *)to + f->when - 1) = false;
 	}
 	for (const struct record_field *f = rows; f && f->key; f++) {
-		if (read_field(o, f, to))
+		if (f->type != RECORD_OWN && read_field(o, f, to))
 			rc = -EBADMSG;
 	}
 	return rc;

@@ -26,6 +26,7 @@ enum record_type {
 	RECORD_ENUM,	/* an enum, by `names` */
 	RECORD_TIME,	/* uint64_t ns of CLOCK_REALTIME, as a date (RFC 3339); 0 is null */
 	RECORD_NESTED,	/* an object: `rows`, whose offsets count from this member */
+	RECORD_OWN,	/* the caller's: a null in its place, for json_put(); never read */
 	RECORD_JSON,	/* struct json_object *, whatever it is. Written: it keeps its owner, and
 			   the document gets a reference. Read: borrowed */
 };
@@ -77,6 +78,11 @@ struct record_field {
 #define RECORD_PART(name, of_rows, ...)                                                            \
 	{                                                                                          \
 		.key = name, .type = RECORD_NESTED, .rows = of_rows, ##__VA_ARGS__                 \
+	}
+/* A key of which the caller knows the value: what is in it, `of_rows` may tell; or NULL. */
+#define RECORD_OTHER(name, of_rows)                                                                \
+	{                                                                                          \
+		.key = name, .type = RECORD_OWN, .rows = of_rows                                   \
 	}
 #define RECORD_NAMES(list)	 .names = list, .names_n = sizeof(list) / sizeof(*(list))
 #define RECORD_COUNT(of, member) .count = 1 + offsetof(struct of, member)

@@ -9,8 +9,8 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "report/json_solo.h"
-#include "report/text_solo.h"
+#include "report/document.h"
+#include "report/text.h"
 #include "experiment/server.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
@@ -324,10 +324,8 @@ static int recv_run(void *options, struct error *err)
 	if (!rc)
 		solo_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
-	if (out->closed && (view.out.json || view.out.ledger))
-		solo_out_end(&view.out, json_recv_end(out));
-	if (out->closed && !view.out.json)
-		text_recv(stdout, out);
+	if (out->closed)
+		solo_out_end(&view.out, json_recv_end(out), text_recv);
 	solo_out_close(&view.out, err);
 	free(out);
 	return err->status;

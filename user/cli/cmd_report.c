@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "cli/options.h"
 #include "host/caps.h"
-#include "report/text_trace.h"
+#include "report/print_trace.h"
 #include "report/capfile.h"
 #include "report/choose.h"
 #include "report/ends.h"
@@ -239,7 +239,7 @@ static int report(struct report_command *c, struct error *err)
 		.redact = c->o->redact,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
-			 .width = text_trace_width(stdout),
+			 .width = print_columns(stdout),
 			 .verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose},
 	};
 	unsigned n;

@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "report/catalogue.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "experiment/selftest.h"
 #include "base/watch.h"
 #include "drops/quirks.h"

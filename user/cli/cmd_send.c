@@ -10,8 +10,8 @@
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "host/reassembly.h"
-#include "report/json_solo.h"
-#include "report/text_solo.h"
+#include "report/document.h"
+#include "report/text.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
 
@@ -211,10 +211,8 @@ static int send_run(void *options, struct error *err)
 		log_progress_clear();
 		tell_refused(res, to);
 	}
-	if (res && res->attempted && (view.out.json || view.out.ledger))
-		solo_out_end(&view.out, json_send_end(res));
-	if (res && res->attempted && !view.out.json)
-		text_send(stdout, res);
+	if (res && res->attempted)
+		solo_out_end(&view.out, json_send_end(res), text_send);
 	solo_out_close(&view.out, err);
 	shape_plan_free(&shape);
 	free(res);

@@ -12,7 +12,8 @@
 #include "monitor/sources.h"
 #include "monitor/summary.h"
 #include "cli/options_trace.h"
-#include "report/text_trace.h"
+#include "report/json_trace.h"
+#include "report/print_trace.h"
 #include "cli/top/screen.h"
 #include "cli/top/traffic.h"
 #include "cli/top/view.h"
@@ -199,20 +200,22 @@ static void close_parts(struct top *t)
 /* What is left on the terminal when the screen is gone. */
 static void print_sum(const struct top *t, const struct live *l)
 {
-	struct text_trace text = {
+	const struct print_view text = {
 		.out = stdout,
 		.colour = log_colour(STDOUT_FILENO),
-		.width = text_trace_width(stdout),
-		.by = LIVE_BY_DEFAULT,
-		.all = t->o->view.all,
-		.netns = "",
+		.width = print_columns(stdout),
 	};
+	struct json_object *start = json_object_new_object(), *end;
 	struct live_summary *s = malloc(sizeof(*s));
 
-	if (!s)
-		return;
-	live_summarise(l, t->why, s);
-	text_trace_end(&text, s);
+	if (s) {
+		live_summarise(l, t->why, s);
+		end = json_trace_end(s, LIVE_BY_DEFAULT);
+		json_put_bool(start, "all", t->o->view.all);
+		print_trace_end(&text, start, end);
+		json_object_put(end);
+	}
+	json_object_put(start);
 	free(s);
 }
 

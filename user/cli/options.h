@@ -9,8 +9,8 @@
 #include "experiment/experiment.h"
 #include "report/json.h"
 #include "traffic/rx.h"
-#include "traffic/shape_text.h"
-#include "traffic/tuning.h"
+#include "traffic/shape.h"
+#include "traffic/worker.h"
 #include "traffic/tx.h"
 
 extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,

@@ -13,7 +13,7 @@
 #include "base/opt.h"
 #include "diagnosis/env.h"
 #include "host/caps.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "report/pointrows.h"
 
 static int out_of_memory(struct error *err)

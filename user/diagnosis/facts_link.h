@@ -5,7 +5,6 @@
 
 #include "diagnosis/facts_irq.h"
 #include "host/netdev.h"
-#include "host/netdev_settings.h"
 #include "host/journal.h"
 #include "host/counters.h"
 

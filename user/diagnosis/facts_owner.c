@@ -50,7 +50,7 @@ void facts_holders_groups(struct facts_groups *groups, const struct facts_socks 
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct cgroup group;
 
-		if (socks->at[i].pid && cgroup_of(socks->at[i].pid, &group))
+		if (socks->at[i].pid && cgroup_of(-1, socks->at[i].pid, &group))
 			facts_groups_add(groups, &group);
 	}
 }
@@ -63,7 +63,7 @@ void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *so
 		const struct facts_group *worst;
 		struct cgroup group;
 
-		if (!s->pid || !cgroup_of(s->pid, &group))
+		if (!s->pid || !cgroup_of(-1, s->pid, &group))
 			continue;
 		worst = facts_groups_worst(groups, &group);
 		if (!worst)

@@ -331,3 +331,9 @@ void nftrules_close(struct nftrules *n)
 	free(n->program);
 	free(n);
 }
+
+void nftrules_result_free(struct nft_result *r)
+{
+	free(r->rule);
+	*r = (struct nft_result){};
+}

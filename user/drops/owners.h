@@ -104,6 +104,12 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
  */
 unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
+/*
+ * There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted.
+ * `root` NULL: "/".
+ */
+bool cgroup_exists(const char *root, const char *path);
+
 void owners_cost(const struct owners *o, struct owners_cost *cost);
 
 /* The sockets that one process has, or had since it is looked at: inodes, from /proc/PID/fd. */

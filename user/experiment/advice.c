@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "host/netdev_settings.h"
+#include "host/netdev.h"
 
 const struct result_cause *advise_main_cause(const struct result *res, enum stage stage)
 {

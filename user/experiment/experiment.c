@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "traffic/pace.h"
-#include "host/lab_tap.h"
+#include "host/lab.h"
 #include "host/netdev.h"
 #include "experiment/pair.h"
 #include "experiment/close.h"

@@ -16,7 +16,7 @@
 #include "traffic/tx.h"
 #include "experiment/faults/fault.h"
 #include "experiment/lab_tune.h"
-#include "traffic/tuning.h"
+#include "traffic/worker.h"
 
 struct peer;
 

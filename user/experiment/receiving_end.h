@@ -8,8 +8,8 @@
 #define PKTLEDGER_EXPERIMENT_RECEIVING_END_H
 
 #include "ledger/ledger.h"
-#include "traffic/sink_prog.h"
-#include "traffic/xsk_prog.h"
+#include "traffic/sink.h"
+#include "traffic/xsk.h"
 #include "experiment/receiver.h"
 #include "experiment/solo.h"
 #include "experiment/tracer.h"

@@ -6,8 +6,8 @@
 #ifndef PKTLEDGER_EXPERIMENT_RIG_H
 #define PKTLEDGER_EXPERIMENT_RIG_H
 
-#include "traffic/sink_prog.h"
-#include "traffic/xsk_prog.h"
+#include "traffic/sink.h"
+#include "traffic/xsk.h"
 #include "host/counters.h"
 #include "host/lab.h"
 #include "experiment/experiment.h"

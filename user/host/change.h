@@ -2,7 +2,8 @@
 /*
  * Changes of the host's settings that are meant to stay: what `check` advises, as commands for
  * people, as text for the next boot, and done and undone by the program itself. All of these come
- * from one struct change, so that advice and deed cannot differ.
+ * from one struct change: what is printed is the argv that is run, by execve() and without a shell,
+ * quoted for a shell; only files below /proc and /sys are written by the program itself.
  *
  * What is done is in the journal first (host/journal.h), in an entry that outlives the program and
  * that journal_repair() leaves alone. change_undo() puts it back.
@@ -51,7 +52,8 @@ enum change_kind {
 	CHANGE_KINDS,
 };
 
-#define CHANGE_NAME_SIZE 128
+#define CHANGE_NAME_SIZE    128
+#define CHANGE_COMMAND_SIZE JOURNAL_COMMAND_SIZE
 
 struct change {
 	enum change_kind kind;
@@ -84,11 +86,22 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 		const char *ifname, const char *name, const char *wanted, struct error *err);
 
 /*
- * The shell command that makes the change, and the one that undoes it: "sysctl -w
+ * What is run to make the change, or to undo it: argv, NULL-terminated. Of a setting that is a file
+ * it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program writes the file.
+ */
+#define CHANGE_WORDS 16
+struct change_argv {
+	char *argv[CHANGE_WORDS]; /* into words: not to be copied */
+	unsigned n;
+	char words[CHANGE_COMMAND_SIZE];
+};
+void change_argv(const struct change *change, bool undo, struct change_argv *a);
+
+/*
+ * The same as a line for a shell, which makes the change, and the one that undoes it: "sysctl -w
  * net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096", "echo f > /sys/class/net/eth1/...". Both
  * write at most `size` bytes with the end, and return `buf`; CHANGE_COMMAND_SIZE holds any.
  */
-#define CHANGE_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256)
 char *change_command(const struct change *change, char *buf, size_t size);
 char *change_undo_command(const struct change *change, char *buf, size_t size);
 

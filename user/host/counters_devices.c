@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "host/counters.h"
-#include "host/genl.h"
 #include "host/nl.h"
 
 /* Copies what both sides know of a structure that kernels have extended at its end. */

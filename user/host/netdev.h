@@ -143,4 +143,61 @@ int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
 int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
 			 struct nic_sample *s);
 
+/*
+ * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink tells those allocated). What
+ * a driver does not tell stays as it is. 0 or -errno of the socket.
+ */
+int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
+
+/*
+ * One command of the ethtool ioctl: a structure of <linux/ethtool.h> that begins with its number.
+ * 0 or more as the command says, or -errno.
+ */
+int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
+
+/* How a device is set up. Each part that is not `known` is all zero: the driver does not tell. */
+struct netdev_settings {
+	struct {
+		bool known;
+		unsigned rx, rx_max, tx, tx_max; /* descriptors */
+	} ring;
+	struct {
+		bool known;
+		unsigned rx, tx, combined; /* in use; a driver has combined ones or not */
+		unsigned rx_max, tx_max, combined_max;
+	} channels;
+	struct {
+		bool known;
+		unsigned rx_usecs, rx_frames;
+		bool adaptive_rx;
+	} coalesce;
+	struct {
+		bool known;
+		bool autoneg, rx, tx; /* tx: asks the link's partner to wait */
+	} pause;
+	struct {
+		bool known;
+		unsigned entries; /* of the indirection table */
+		unsigned used;	  /* different queues in it */
+	} rss;
+};
+
+/* 0 or -errno (-ENODEV). */
+int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out);
+
+/* An IPsec policy for UDP to a port, whoever sends it. */
+struct xfrm_policy {
+	int family;    /* AF_INET, AF_INET6 */
+	uint16_t port; /* destination, host order; 0: any */
+	bool out;      /* for what leaves; else for what is to be delivered */
+	bool esp;      /* wants it in ESP, transport mode; else forbids it */
+	uint32_t mark; /* only packets with all these bits in their mark; 0: any */
+};
+
+/*
+ * 0 or -errno: -EPROTONOSUPPORT without CONFIG_XFRM_USER, -EEXIST if the namespace has one like it.
+ * It goes with the namespace.
+ */
+int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
+
 #endif

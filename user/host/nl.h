@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests to rtnetlink in a namespace: one socket per request, opened there. A socket stays in
+ * Requests to netlink in a namespace: one socket per request, opened there. A socket stays in
  * the namespace it was made in, so the thread is back in its own before anything is sent.
  */
 #ifndef PKTLEDGER_HOST_NL_H
@@ -26,7 +26,7 @@ int nl_request(const struct netns *ns, struct nlmsghdr *nlh);
  */
 int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
-/* The same over another netlink protocol: NETLINK_GENERIC (host/genl.h), NETLINK_SOCK_DIAG. */
+/* The same over another netlink protocol: NETLINK_GENERIC, NETLINK_SOCK_DIAG, NETLINK_XFRM. */
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
 
@@ -53,5 +53,16 @@ int nl_ifindex(const struct netns *ns, const char *ifname);
 
 /* A socket for ioctl() on the namespace's devices, or -errno. */
 int nl_ioctl_socket(const struct netns *ns);
+
+/* Generic netlink. */
+
+/* Number of the family of that name, or -errno; -ENOENT: not here. Loads no module. */
+int genl_family(const struct netns *ns, const char *name);
+
+/* Puts the headers of a request into `buf` of NL_REQUEST_SIZE bytes. */
+struct nlmsghdr *genl_header(char *buf, int family, uint8_t command, uint16_t flags);
+
+/* As nl_query(). The attributes of an answer begin behind a struct genlmsghdr. */
+int genl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include "drops/consumed.h"
 
+const char *const severity_names[] = {"info", "warning", "error"};
+
 const char *severity_name(enum severity s)
 {
-	static const char *const names[] = {"info", "warning", "error"};
-
-	return names[s];
+	return severity_names[s];
 }
 
 static void name_reason(struct ledger_cause *c, const struct reasons *r)

@@ -195,19 +195,13 @@ int child_start(struct child *c, struct error *err)
 			 "cannot run %s: %s", c->name, strerror(ret));
 }
 
-static void pass_on(struct child *c)
-{
-	if (c->status == -EAGAIN)
-		pidfd_send_signal(c->fd[FD_PID], c->signal, NULL, 0);
-}
-
 bool child_poll(struct child *c)
 {
 	uint64_t times;
 
 	reap(c, WNOHANG);
-	if (read(c->fd[FD_TIMER], &times, sizeof(times)) == sizeof(times))
-		pass_on(c);
+	if (read(c->fd[FD_TIMER], &times, sizeof(times)) == sizeof(times) && c->status == -EAGAIN)
+		pidfd_send_signal(c->fd[FD_PID], c->signal, NULL, 0);
 	return c->status != -EAGAIN;
 }
 

@@ -14,13 +14,6 @@
 
 #define ENTRIES_LEAST 1024 /* so few are not merged */
 
-static bool is_any(const void *address, int family)
-{
-	static const unsigned char zero[16];
-
-	return !memcmp(address, zero, family == AF_INET6 ? 16 : 4);
-}
-
 /* An address with its port; port 0 is left out. */
 static void put_address(char *buf, size_t size, int family, const void *address, uint16_t port)
 {
@@ -45,9 +38,10 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 		      {AF_NETLINK, "netlink"},
 		      {AF_XDP, "xdp"},
 		      {AF_VSOCK, "vsock"}};
+	static const unsigned char any[16];
 
 	if (s->family == AF_INET || s->family == AF_INET6) {
-		if (is_any(s->local, s->family))
+		if (!memcmp(s->local, any, s->family == AF_INET6 ? 16 : 4))
 			snprintf(buf, size, "*:%u", s->local_port);
 		else
 			put_address(buf, size, s->family, s->local, s->local_port);
@@ -261,12 +255,6 @@ char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
 	return buf;
 }
 
-static void put_netns(const struct describer *d, const struct watch_key *key, struct described *out)
-{
-	out->row.netns = key->netns;
-	describe_netns(d->owners, key->netns, out->netns);
-}
-
 static void put_cause(const struct described_cause *c, struct live_row *row)
 {
 	const struct verdict *v = &c->verdict;
@@ -295,7 +283,8 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 		describe_bound(d->owners, e->key.netns, &out->sock);
 	if (out->sock.family)
 		describe_socket(&out->sock, out->socket, sizeof(out->socket));
-	put_netns(d, &e->key, out);
+	row->netns = e->key.netns;
+	describe_netns(d->owners, row->netns, out->netns);
 	put_owner(d, &e->key, out);
 	put_cause(find_cause(d, &e->key, &out->sock), row);
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));

@@ -325,41 +325,27 @@ int flow_account_end(struct flow_account *a, struct error *err)
 	return balance_end(a->balance, &a->begin, a->spec.settle_ns, &a->end, err);
 }
 
-static bool is_ended(const struct live_row *row)
-{
-	return ENDED_CLASSES >> row->noise & 1 && row->stage < STAGE_COUNT;
-}
-
-static bool is_scope(const struct live_row *row, const char *scope)
-{
-	return !strcmp(row->text[LIVE_SCOPE], scope);
-}
-
-/* Where packets end before an skb tells of them. */
-static bool is_before_entry(const struct live_row *row)
-{
-	return row->noise == NOISE_LOSS &&
-	       (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP || row->stage == STAGE_XSK);
-}
-
 /* The rows, and which of them lost most. */
 static void add_rows(const struct live_table *t, struct flow_facts *f)
 {
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 
-		if (!is_scope(row, "flow")) {
-			if (is_before_entry(row))
+		if (strcmp(row->text[LIVE_SCOPE], "flow")) {
+			/* where packets end before there is an skb of them */
+			if (row->noise == NOISE_LOSS &&
+			    (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP ||
+			     row->stage == STAGE_XSK))
 				f->lost_by_interfaces += row->counts.packets;
 			continue;
 		}
-		if (!is_ended(row))
+		if (!(ENDED_CLASSES >> row->noise & 1) || row->stage >= STAGE_COUNT)
 			continue;
 		f->dropped += row->counts.packets;
-		if (row->counts.packets <= f->culprit.packets)
-			continue;
-		f->culprit = (struct flow_culprit){row->text[LIVE_STAGE], row->text[LIVE_SOCKET],
-						   row->text[LIVE_PROCESS], row->counts.packets};
+		if (row->counts.packets > f->culprit.packets)
+			f->culprit =
+				(struct flow_culprit){row->text[LIVE_STAGE], row->text[LIVE_SOCKET],
+						      row->text[LIVE_PROCESS], row->counts.packets};
 	}
 }
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "monitor/live.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "host/bpfmaps.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "base/proc.h"
-#include "drops/cgroup.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
+#include "drops/samples.h"
+#include "filter_abi.h"
 #include "host/nl.h"
 #include "monitor/describe.h"
 
@@ -47,6 +48,12 @@ struct live {
 	int rc;			      /* while one is read */
 };
 
+static int hidden(const char *hint, const char *what, struct error *err)
+{
+	return error_set(err, STATUS_UNABLE, -EPERM, *hint ? hint : "it needs CAP_SYSLOG",
+			 "functions of the kernel are hidden%s", what);
+}
+
 /* Without CAP_SYSLOG functions have no names: all but what reasons tell is then `other`. */
 static int open_names(struct live *l, struct error *err)
 {
@@ -56,19 +63,11 @@ static int open_names(struct live *l, struct error *err)
 	if (rc)
 		return rc;
 	l->own.no_reasons = !reasons_count(l->reasons);
-	if (ksyms_open(&l->ksyms, NULL, &quiet)) {
-		l->own.no_places = true;
-		if (l->spec.stack)
-			return error_set(err, STATUS_UNABLE, -EPERM,
-					 *quiet.hint ? quiet.hint : "it needs CAP_SYSLOG",
-					 "functions of the kernel are hidden: --stack cannot name "
-					 "them");
-		if (l->spec.stages || l->own.no_reasons)
-			return error_set(err, STATUS_UNABLE, -EPERM,
-					 *quiet.hint ? quiet.hint : "it needs CAP_SYSLOG",
-					 "functions of the kernel are hidden, and with them the "
-					 "stages");
-	}
+	l->own.no_places = ksyms_open(&l->ksyms, NULL, &quiet) != 0;
+	if (l->own.no_places && l->spec.stack)
+		return hidden(quiet.hint, ": --stack cannot name them", err);
+	if (l->own.no_places && (l->spec.stages || l->own.no_reasons))
+		return hidden(quiet.hint, ", and with them the stages", err);
 	return 0;
 }
 
@@ -80,20 +79,9 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 				 "this kernel does not tell where packets are freed as used up "
 				 "(Linux 6.3)");
 	if (!l->ksyms)
-		return error_set(
-			err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-			"functions of the kernel are hidden: --consumed cannot tell places");
+		return hidden("", ": --consumed cannot tell places", err);
 	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
 	return 0;
-}
-
-static struct watch_range find_freeing(const struct live *l)
-{
-	struct ksym_range at = {};
-
-	if (l->ksyms)
-		at = ksym_freeing(l->ksyms);
-	return (struct watch_range){at.start, at.end - at.start};
 }
 
 static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
@@ -183,43 +171,6 @@ static int resolve_places(const struct live_spec *spec, struct watch_spec *out, 
 	return rc;
 }
 
-static bool cgroup_is_there(const char *path)
-{
-	int root = proc_root(NULL);
-	bool found = root < 0 || cgroup_exists(root, path);
-
-	if (root >= 0)
-		close(root);
-	return found;
-}
-
-/* Of a namespace that was given by its number nothing is known here. */
-static bool netns_gone(const char *name, uint32_t netns)
-{
-	struct netns ns = NETNS_NONE;
-	struct error quiet = {};
-	uint64_t inum;
-	bool gone;
-
-	if (!num_u64(name, 1, UINT32_MAX, &inum))
-		return false;
-	gone = netns_open(&ns, name, &quiet) == -ENOENT || (ns.fd >= 0 && ns.inum != netns);
-	netns_close(&ns);
-	return gone;
-}
-
-static bool interface_gone(const struct live_spec *spec, uint32_t ifindex)
-{
-	struct netns ns = NETNS_NONE;
-	struct error quiet = {};
-	int now = 0;
-
-	if (!live_netns(spec, &ns, &quiet))
-		now = nl_ifindex(&ns, spec->ifname);
-	netns_close(&ns);
-	return now == -ENODEV || (now > 0 && (uint32_t)now != ifindex);
-}
-
 static int resolve_spec(const struct live_spec *spec, const struct reasons *r,
 			struct watch_spec *out, struct error *err)
 {
@@ -237,7 +188,7 @@ static int resolve_spec(const struct live_spec *spec, const struct reasons *r,
 	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
 		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 			       (int)spec->pid);
-	if (!rc && spec->cgroup && !cgroup_is_there(spec->cgroup))
+	if (!rc && spec->cgroup && !cgroup_exists(NULL, spec->cgroup))
 		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
 			       "there is no cgroup %s", spec->cgroup);
 	return rc;
@@ -247,6 +198,7 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 {
 	struct live *l = calloc(1, sizeof(*l));
 	struct watch_spec watch;
+	struct ksym_range at = {};
 	int rc;
 
 	if (!l)
@@ -272,7 +224,9 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		watch.snaplen = spec->snaplen;
 		watch.stack = spec->stack;
 		watch.burst_ns = spec->burst_ns;
-		watch.freeing = find_freeing(l);
+		if (l->ksyms)
+			at = ksym_freeing(l->ksyms);
+		watch.freeing = (struct watch_range){at.start, at.end - at.start};
 		if (spec->consumed)
 			rc = find_consumed(l, &watch, err);
 	}
@@ -324,9 +278,14 @@ int live_start(struct live *l, struct error *err)
 	return rc;
 }
 
+static bool is_stage(const struct live *l, const struct live_row *row)
+{
+	return !l->spec.stages || (row->stage < STAGE_COUNT && l->spec.stages >> row->stage & 1);
+}
+
 void live_add(struct live *l, const struct live_row *row)
 {
-	if (l->spec.stages && (row->stage >= STAGE_COUNT || !(l->spec.stages >> row->stage & 1)))
+	if (!is_stage(l, row))
 		return;
 	table_add(&l->interval, row, l->spec.by);
 	if (!table_add(&l->total, row, l->spec.total_by))
@@ -349,20 +308,16 @@ static void keep_burst(void *arg, const struct burst *b)
 		l->rc = -ENOMEM;
 }
 
-static bool in_cgroup(const char *path, const char *top)
-{
-	size_t len = strlen(top);
-
-	while (len && top[len - 1] == '/')
-		len--;
-	return !strncmp(path, top, len) && (!path[len] || path[len] == '/');
-}
-
 static bool is_wanted(const struct live *l, const struct described *d)
 {
+	const char *path = d->owner.cgroup, *top = l->spec.cgroup;
+	size_t len = top ? strlen(top) : 0;
+
 	if (l->spec.pid && !inodes_have(l->inodes, d->sock.inode))
 		return false;
-	return !l->spec.cgroup || in_cgroup(d->owner.cgroup, l->spec.cgroup);
+	while (len && top[len - 1] == '/')
+		len--;
+	return !top || (!strncmp(path, top, len) && (!path[len] || path[len] == '/'));
 }
 
 /* The owners of all sockets of this interval, as far as they can be found. */
@@ -417,15 +372,6 @@ static bool is_claimed(const struct live *l, const struct watch_entry *e,
 	return claimed;
 }
 
-static void note_entry(const struct live *l, const struct watch_entry *e,
-		       const struct live_row *row)
-{
-	for (unsigned i = 0; i < l->sources; i++) {
-		if (l->source[i].note)
-			l->source[i].note(l->source[i].arg, e, row);
-	}
-}
-
 static void add_entries(struct live *l, struct described *d)
 {
 	const struct watch_entry *e = l->entries.at.at;
@@ -437,22 +383,27 @@ static void add_entries(struct live *l, struct described *d)
 			l->own.ignored += d->row.counts.events;
 			continue;
 		}
-		note_entry(l, e, &d->row);
+		for (unsigned i = 0; i < l->sources; i++) {
+			if (l->source[i].note)
+				l->source[i].note(l->source[i].arg, e, &d->row);
+		}
 		if (!is_claimed(l, e, &d->row) && is_wanted(l, d))
 			live_add(l, &d->row);
 	}
 	entries_clear(&l->entries);
 }
 
-bool live_describe(struct live *l, const struct watch_entry *e, struct described *out)
+/*
+ * One drop as a row of the model, with its texts. False: it is not among those that are shown, by
+ * the filters of the spec or because it is none.
+ */
+static bool describe_drop(struct live *l, const struct watch_entry *e, struct described *out)
 {
 	if (l->spec.owners && describe_searching(&l->describer, e))
 		owners_tick(l->spec.owners);
 	describe(&l->describer, e, out);
-	if (out->row.noise == NOISE_NOTHING || is_claimed(l, e, &out->row) || !is_wanted(l, out))
-		return false;
-	return !l->spec.stages ||
-	       (out->row.stage < STAGE_COUNT && l->spec.stages >> out->row.stage & 1);
+	return out->row.noise != NOISE_NOTHING && !is_claimed(l, e, &out->row) &&
+	       is_wanted(l, out) && is_stage(l, &out->row);
 }
 
 static enum stage stage_of_burst(void *arg, const struct watch_key *key)
@@ -464,7 +415,7 @@ static enum stage stage_of_burst(void *arg, const struct watch_key *key)
 
 	if (!d)
 		l->rc = -ENOMEM;
-	else if (live_describe(l, &e, d) && d->row.noise == NOISE_LOSS)
+	else if (describe_drop(l, &e, d) && d->row.noise == NOISE_LOSS)
 		stage = d->row.stage;
 	free(d);
 	return stage;
@@ -591,14 +542,27 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
 bool live_gone(const struct live *l, char *what, size_t size)
 {
 	const struct live_spec *spec = &l->spec;
+	struct netns ns = NETNS_NONE;
+	struct error quiet = {};
+	uint64_t number;
+	int rc = 0, now = 0;
+	bool gone = false;
 
-	if (spec->netns && netns_gone(spec->netns, l->netns))
+	if (spec->netns || spec->ifname)
+		rc = live_netns(spec, &ns, &quiet);
+	/* of a namespace that was given by its number nothing is known here */
+	if (spec->netns && num_u64(spec->netns, 1, UINT32_MAX, &number))
+		gone = rc == -ENOENT || (ns.fd >= 0 && ns.inum != l->netns);
+	if (!gone && spec->ifname && !rc)
+		now = nl_ifindex(&ns, spec->ifname);
+	netns_close(&ns);
+	if (gone)
 		return snprintf(what, size, "network namespace %s", spec->netns);
-	if (spec->ifname && interface_gone(spec, l->ifindex))
+	if (now == -ENODEV || (now > 0 && (uint32_t)now != l->ifindex))
 		return snprintf(what, size, "interface %s", spec->ifname);
 	if (spec->pid && kill(spec->pid, 0) && errno == ESRCH)
 		return snprintf(what, size, "process %d", (int)spec->pid);
-	if (spec->cgroup && !cgroup_is_there(spec->cgroup))
+	if (spec->cgroup && !cgroup_exists(NULL, spec->cgroup))
 		return snprintf(what, size, "cgroup %s", spec->cgroup);
 	return false;
 }
@@ -606,11 +570,6 @@ bool live_gone(const struct live *l, char *what, size_t size)
 uint64_t live_started(const struct live *l)
 {
 	return l->start_ns;
-}
-
-int live_samples(const struct live *l)
-{
-	return watch_samples(l->watch);
 }
 
 const struct ksyms *live_ksyms(const struct live *l)
@@ -629,25 +588,14 @@ void live_last(struct live *l)
 	watch_detach(l->watch);
 }
 
-static void put_times(const struct live *l, uint64_t length_ns, struct burst_report *out)
-{
-	out->length_ns = length_ns;
-	out->start_ns = l->start_ns;
-	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
-}
-
-bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole)
+bool live_bursts(const struct live *l, bool whole, struct burst_report *out)
 {
 	if (!l->bursts)
 		return false;
-	if (interval) {
-		bursts_interval(l->bursts, interval);
-		put_times(l, l->interval_ns, interval);
-	}
-	if (whole) {
-		bursts_whole(l->bursts, whole);
-		put_times(l, l->end_ns - l->start_ns, whole);
-	}
+	bursts_report(l->bursts, whole, out);
+	out->length_ns = whole ? l->end_ns - l->start_ns : l->interval_ns;
+	out->start_ns = l->start_ns;
+	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
 	return true;
 }
 
@@ -688,4 +636,107 @@ void live_close(struct live *l)
 	bursts_free(l->bursts);
 	list_free(&l->entries.at);
 	free(l);
+}
+
+/* Single drops */
+
+struct dropfeed {
+	struct live *live;
+	struct samples *samples;
+	bool payload, all;
+	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
+	dropfeed_each *each;
+	void *arg;
+	struct described what;
+};
+
+static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
+{
+	struct packet_view p = {
+		.bytes = bytes,
+		.len = s->len,
+		.wire_len = s->wire_len,
+		.ethernet = s->layer == FILTER_L2,
+		.protocol = ntohs(s->key.protocol),
+	};
+
+	if (!p.protocol && !p.ethernet && p.len)
+		p.protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
+	return p;
+}
+
+/* Without what lies below the place of the drop: the tracepoint, and our own program. */
+static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned frames)
+{
+	unsigned i = 0;
+
+	while (i < frames && stack[i] != drop->key->location)
+		i++;
+	if (i == frames)
+		i = 0;
+	drop->stack = stack + i;
+	drop->frames = frames - i;
+}
+
+static void take(void *arg, const struct sample *s, const uint64_t *stack, const uint8_t *bytes)
+{
+	const struct watch_entry e = {
+		.key = s->key,
+		.count = {.events = 1, .more = s->segments - 1u, .bytes = s->wire_len},
+		.cpu = s->cpu,
+	};
+	struct dropfeed *f = arg;
+	struct live_drop drop = {
+		.what = &f->what,
+		.key = &s->key,
+		.time_ns = s->time_ns - f->live->start_ns,
+		.realtime_ns = s->time_ns + f->realtime_off,
+		.packet = view_of(s, bytes),
+		.ksyms = f->live->ksyms,
+	};
+
+	if (!describe_drop(f->live, &e, &f->what))
+		return;
+	if (f->what.row.noise == NOISE_BENIGN && !f->all)
+		return;
+	put_stack(&drop, stack, s->frames);
+	if (!f->payload)
+		drop.packet.len = packet_headers(&drop.packet);
+	f->each(f->arg, &drop);
+}
+
+int dropfeed_open(struct dropfeed **out, struct live *l, bool payload, bool all,
+		  dropfeed_each *each, void *arg, struct error *err)
+{
+	struct dropfeed *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	f->live = l;
+	f->payload = payload;
+	f->all = all;
+	f->each = each;
+	f->arg = arg;
+	rc = samples_open(&f->samples, watch_samples(l->watch), take, f, err);
+	if (rc) {
+		free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns)
+{
+	f->realtime_off = when_now() - ktime_now();
+	return samples_read(f->samples, budget_ns);
+}
+
+void dropfeed_close(struct dropfeed *f)
+{
+	if (!f)
+		return;
+	samples_close(f->samples);
+	free(f);
 }

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "drops/owners.h"
+#include "drops/packet_text.h"
 #include "drops/watch.h"
 #include "monitor/bursts.h"
 #include "monitor/table.h"
@@ -30,7 +31,7 @@ struct live_spec {
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed;	     /* losses freed as used up, too: looks at each packet that is freed */
 	bool xdp_verdicts;   /* of foreign XDP programs, not counted by drivers: each packet pays */
-	uint32_t snaplen;    /* samples of drops are wanted, monitor/dropfeed.h; 0: not */
+	uint32_t snaplen;    /* samples of drops are wanted, dropfeed_open(); 0: not */
 	bool stack;	     /* the kernel's stack in samples */
 	uint64_t burst_ns;   /* windows of so long are told apart, monitor/bursts.h; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
@@ -110,8 +111,8 @@ uint64_t live_time(const struct live *l, uint64_t *interval_ns);
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
-/* When packets were lost in the last interval, and in all. False: spec.burst_ns did not ask. */
-bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole);
+/* When packets were lost, in the last interval or in all. False: spec.burst_ns did not ask. */
+bool live_bursts(const struct live *l, bool whole, struct burst_report *out);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
@@ -124,17 +125,6 @@ bool live_gone(const struct live *l, char *what, size_t size);
 
 /* ktime_now() at live_start(). */
 uint64_t live_started(const struct live *l);
-
-/* The ring of samples, if spec.snaplen asks for them; else -1. */
-int live_samples(const struct live *l);
-
-struct described; /* monitor/describe.h */
-
-/*
- * One drop as a row of the model, with its texts. False: it is not among those that are shown, by
- * the filters of `spec` or because it is none.
- */
-bool live_describe(struct live *l, const struct watch_entry *e, struct described *out);
 
 /* Names of functions and reasons, for other printers; NULL: not known. */
 const struct ksyms *live_ksyms(const struct live *l);
@@ -158,5 +148,44 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 
 /* NULL is allowed. */
 void live_close(struct live *l);
+
+/* Single drops, as the tables have them: from samples to rows with their packets. */
+
+/*
+ * What is kept of a packet by default: bytes that hold the headers of any UDP and TCP packet and a
+ * stamp. Of those only the headers and the stamp are shown.
+ */
+#define DROPFEED_SNAPLEN 128
+
+struct dropfeed;
+
+struct described; /* monitor/describe.h */
+
+struct live_drop {
+	const struct described *what; /* counts are of this packet */
+	const struct watch_key *key;
+	uint64_t time_ns;     /* since live_started() */
+	uint64_t realtime_ns; /* CLOCK_REALTIME */
+	struct packet_view packet;
+	const uint64_t *stack; /* return addresses, from the place of the drop outwards */
+	unsigned frames;       /* 0: not asked for, or not known */
+	const struct ksyms *ksyms;
+};
+
+/* What it points to lives until it returns. */
+typedef void dropfeed_each(void *arg, const struct live_drop *drop);
+
+/*
+ * `l` was opened with spec.snaplen, and is borrowed. `payload`: more than headers. `all`:
+ * drops of class benign too.
+ */
+int dropfeed_open(struct dropfeed **f, struct live *l, bool payload, bool all, dropfeed_each *each,
+		  void *arg, struct error *err);
+
+/* As samples_read(). */
+int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns);
+
+/* NULL is allowed. */
+void dropfeed_close(struct dropfeed *f);
 
 #endif

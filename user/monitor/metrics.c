@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/list.h"
 
 #define FILE_MODE 0644 /* node_exporter is another user */
 
@@ -98,8 +99,7 @@ struct metrics {
 	unsigned series; /* that there are of them */
 	uint64_t merged; /* additions that went to others */
 	uint64_t expired;
-	struct series **at; /* in the order of compare() */
-	unsigned n, room;
+	struct list all;    /* struct series *, in the order of compare() */
 	uint64_t oldest_ns; /* no series moved before that */
 
 	bool xdp_gaps;
@@ -113,6 +113,7 @@ struct metrics *metrics_new(unsigned max_series, bool xdp_gaps)
 	struct metrics *m = calloc(1, sizeof(*m));
 
 	if (m) {
+		m->all.size = sizeof(struct series *);
 		m->max = max_series;
 		m->xdp_gaps = xdp_gaps;
 	}
@@ -123,9 +124,9 @@ void metrics_free(struct metrics *m)
 {
 	if (!m)
 		return;
-	for (unsigned i = 0; i < m->n; i++)
-		free(m->at[i]);
-	free(m->at);
+	for (unsigned i = 0; i < m->all.n; i++)
+		free(((struct series **)m->all.at)[i]);
+	list_free(&m->all);
 	free(m);
 }
 
@@ -172,17 +173,18 @@ static int compare(const struct series *a, const struct series *b)
 /* Where the series of these labels is (`found`), or where it is to be. */
 static unsigned place_of(const struct metrics *m, const struct series *key, bool *found)
 {
-	unsigned low = 0, high = m->n;
+	struct series *const *all = m->all.at;
+	unsigned low = 0, high = m->all.n;
 
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (compare(m->at[middle], key) < 0)
+		if (compare(all[middle], key) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	*found = low < m->n && !compare(m->at[low], key);
+	*found = low < m->all.n && !compare(all[low], key);
 	return low;
 }
 
@@ -209,44 +211,38 @@ static struct series *copy_of(const struct series *from)
 
 static struct series *insert(struct metrics *m, const struct series *key, unsigned at)
 {
-	struct series *copy;
+	struct series *copy = copy_of(key), **to;
 
-	if (m->n == m->room) {
-		unsigned room = m->room ? 2 * m->room : 64;
-		struct series **more = reallocarray(m->at, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		m->at = more;
-		m->room = room;
-	}
-	copy = copy_of(key);
-	if (!copy)
+	if (!copy || !list_add(&m->all)) {
+		free(copy);
 		return NULL;
-	memmove(&m->at[at + 1], &m->at[at], (m->n++ - at) * sizeof(m->at[0]));
-	m->at[at] = copy;
+	}
+	to = (struct series **)m->all.at + at;
+	memmove(to + 1, to, (m->all.n - 1 - at) * sizeof(*to));
+	*to = copy;
 	return copy;
 }
 
 /* Makes room by what has not moved for long. All are looked at only if there can be one. */
 static bool expire(struct metrics *m, uint64_t now_ns)
 {
-	unsigned oldest = m->n;
+	struct series **all = m->all.at;
+	unsigned n = m->all.n, oldest = n;
 
 	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
 		return false;
-	for (unsigned i = 0; i < m->n; i++) {
-		if (strcmp(m->at[i]->label[REASON], LIVE_OTHERS) &&
-		    (oldest == m->n || m->at[i]->moved_ns < m->at[oldest]->moved_ns))
+	for (unsigned i = 0; i < n; i++) {
+		if (strcmp(all[i]->label[REASON], LIVE_OTHERS) &&
+		    (oldest == n || all[i]->moved_ns < all[oldest]->moved_ns))
 			oldest = i;
 	}
-	if (oldest == m->n)
+	if (oldest == n)
 		return false;
-	m->oldest_ns = m->at[oldest]->moved_ns;
+	m->oldest_ns = all[oldest]->moved_ns;
 	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
 		return false;
-	free(m->at[oldest]);
-	memmove(&m->at[oldest], &m->at[oldest + 1], (--m->n - oldest) * sizeof(m->at[0]));
+	free(all[oldest]);
+	memmove(&all[oldest], &all[oldest + 1], (--m->all.n - oldest) * sizeof(*all));
 	m->series--;
 	m->expired++;
 	return true;
@@ -260,7 +256,7 @@ static struct series *series_of(struct metrics *m, struct series *key, uint64_t 
 	struct series *one;
 
 	if (found)
-		return m->at[at];
+		return ((struct series **)m->all.at)[at];
 	if (m->series < m->max || expire(m, now_ns)) {
 		one = insert(m, key, place_of(m, key, &found));
 		m->series += one != NULL;
@@ -270,7 +266,7 @@ static struct series *series_of(struct metrics *m, struct series *key, uint64_t 
 	for (unsigned i = STAGE + 1; i < LABELS; i++)
 		key->label[i] = LIVE_OTHERS;
 	at = place_of(m, key, &found);
-	return found ? m->at[at] : insert(m, key, at);
+	return found ? ((struct series **)m->all.at)[at] : insert(m, key, at);
 }
 
 static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_ns)
@@ -409,8 +405,8 @@ static void put_series(struct writer *w, const struct metrics *m, enum family_id
 		       enum noise noise)
 {
 	begin(w, id);
-	for (unsigned i = 0; i < m->n; i++) {
-		const struct series *one = m->at[i];
+	for (unsigned i = 0; i < m->all.n; i++) {
+		const struct series *one = ((struct series *const *)m->all.at)[i];
 
 		if (one->noise == noise)
 			put_sample(w, label_names, one->label, LABELS,

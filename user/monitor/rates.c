@@ -139,24 +139,12 @@ static struct rates_queue *queue_of(struct rates *r, unsigned first, int queue)
 
 static void add_traffic(struct rates_queue *q, enum nic_cause cause, uint64_t delta)
 {
-	switch (cause) {
-	case NIC_RX_PACKETS:
-		q->traffic.rx_packets += delta;
-		q->has_rx = true;
-		break;
-	case NIC_RX_BYTES:
-		q->traffic.rx_bytes += delta;
-		q->has_rx = true;
-		break;
-	case NIC_TX_PACKETS:
-		q->traffic.tx_packets += delta;
-		q->has_tx = true;
-		break;
-	default:
-		q->traffic.tx_bytes += delta;
-		q->has_tx = true;
-		break;
-	}
+	uint64_t *const sums[] = {&q->traffic.rx_packets, &q->traffic.rx_bytes,
+				  &q->traffic.tx_packets, &q->traffic.tx_bytes};
+
+	*sums[cause - NIC_RX_PACKETS] += delta;
+	q->has_rx |= cause <= NIC_RX_BYTES;
+	q->has_tx |= cause > NIC_RX_BYTES;
 	q->moved |= delta != 0;
 }
 

@@ -73,11 +73,6 @@ static void wait_until(struct session *s, uint64_t until)
 		s->command_ended = child_poll(s->child);
 }
 
-static bool is_over(const struct session *s)
-{
-	return s->left || (s->child ? s->command_ended : s->interrupted);
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -93,7 +88,7 @@ static int run_intervals(struct session *s, struct error *err)
 
 	while (go_on) {
 		uint64_t now = clock_now();
-		bool over = is_over(s) || now >= end;
+		bool over = s->left || now >= end || (s->child ? s->command_ended : s->interrupted);
 
 		if (over || now >= next) {
 			int rc = over && spec->on_over ? spec->on_over(spec->arg, err) : 0;

@@ -13,7 +13,7 @@
 #include "drops/xdplosses.h"
 #include "drops/xdpverdicts.h"
 #include "host/counters.h"
-#include "host/netdev_ethtool.h"
+#include "host/netdev.h"
 #include "host/nic.h"
 #include "monitor/describe.h"
 

@@ -117,12 +117,6 @@ void why_tick(struct why *w)
 	readings_sample(w->readings);
 }
 
-static void fill_reader(struct why *w, uint64_t inode, struct finding_facts *f)
-{
-	if (!readings_get(w->readings, inode, &w->reading))
-		reading_tell(&w->reading, w->reader, f);
-}
-
 static void add_text(char *buf, size_t size, const char *text)
 {
 	size_t n = strlen(buf);
@@ -186,6 +180,7 @@ static enum netfilter_hook hook_of(const char *name)
 	return HOOK_NONE;
 }
 
+/* A second list of the rules may take seconds where there are many. */
 static void fill_rules(struct why *w, const struct live_row *row, struct finding_facts *f)
 {
 	struct nft_result result;
@@ -199,21 +194,6 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 		tell_rules(w, &result, f);
 	nftrules_result_free(&result);
 	netns_close(&ns);
-}
-
-/*
- * What is known beyond `f` about a row of live_total(). Strings live until the next call. A row of
- * netfilter takes a second list of the rules, which may take seconds where there are many.
- */
-static void why_fill(struct why *w, const struct live *l, const struct live_row *row,
-		     struct finding_facts *f)
-{
-	struct watch_sock sock;
-
-	if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
-		fill_reader(w, sock.inode, f);
-	if (row->stage == STAGE_NETFILTER && row->netns && w->rules)
-		fill_rules(w, row, f);
 }
 
 /* The largest row of a stage names the place. */
@@ -231,11 +211,6 @@ static const struct live_row *main_row(const struct live_table *t, enum stage st
 	return best;
 }
 
-static const char *known(const char *text)
-{
-	return *text ? text : NULL;
-}
-
 static void advise(const struct live *l, struct why *why, struct live_summary *s)
 {
 	struct finding_facts host = {};
@@ -243,25 +218,31 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 	findings_read_host(NULL, &host);
 	for (int stage = 0; stage < STAGE_COUNT; stage++) {
 		const struct live_row *row = main_row(s->total, stage);
+		const char *known[LIVE_FIELD_COUNT]; /* NULL: not known */
 		struct finding_facts f = host;
 		struct watch_sock sock;
 
 		if (!row)
 			continue;
+		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
+			known[i] = *row->text[i] ? row->text[i] : NULL;
 		f.lost = s->stage[stage].packets;
 		if (row->counts.events)
 			f.truesize = row->counts.memory / row->counts.events;
-		f.reason = known(row->text[LIVE_REASON]);
-		f.location = known(row->text[LIVE_LOCATION]);
-		f.ifname = known(row->text[LIVE_IFNAME]);
-		f.hook = known(row->text[LIVE_HOOK]);
-		f.process = known(row->text[LIVE_PROCESS]);
+		f.reason = known[LIVE_REASON];
+		f.location = known[LIVE_LOCATION];
+		f.ifname = known[LIVE_IFNAME];
+		f.hook = known[LIVE_HOOK];
+		f.process = known[LIVE_PROCESS];
 		if (!live_socket(l, row, &sock)) {
 			f.rcvbuf = sock.rcvbuf;
 			f.port = sock.local_port;
+			if (why && stage == STAGE_RCVBUF &&
+			    !readings_get(why->readings, sock.inode, &why->reading))
+				reading_tell(&why->reading, why->reader, &f);
 		}
-		if (why)
-			why_fill(why, l, row, &f);
+		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
+			fill_rules(why, row, &f);
 		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings]))
 			s->n_findings++;
 	}
@@ -282,6 +263,6 @@ void live_summarise(const struct live *l, struct why *why, struct live_summary *
 			live_counts_add(&out->stage[row->stage], &row->counts);
 	}
 	live_own(l, &out->own);
-	live_bursts(l, NULL, &out->bursts);
+	live_bursts(l, true, &out->bursts);
 	advise(l, why, out);
 }

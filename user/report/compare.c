@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/compare.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/num.h"
 #include "base/clock.h"
 #include "report/page.h"
+#include "report/print_parts.h"
+#include "report/rows.h"
 #include "report/trialset.h"
+#include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 /* What tells one item of a list from the next: its place says nothing. */
 static const char *const names[] = {"netns", "ifname", "stream", "name"};
@@ -20,7 +25,7 @@ static const char *const ignored[] = {"time",	  "command", "streams", "env",
 
 static bool is_ignored(const char *key)
 {
-	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(ignored); i++) {
 		if (!strcmp(ignored[i], key))
 			return true;
 	}
@@ -31,7 +36,7 @@ static bool same_item(const struct json_object *a, const struct json_object *b)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(names); i++) {
 		if (!json_get(a, names[i]))
 			continue;
 		if (!json_object_equal(json_get(a, names[i]), json_get(b, names[i])))
@@ -162,6 +167,180 @@ static void compare_commands(struct json_object *list, const struct json_object 
 	json_object_put(b);
 }
 
+/* Both ends, for shares of what they sent. */
+struct pair {
+	struct json_object *list;
+	const struct json_object *a, *b;
+};
+
+/* Packets of both as shares of what was sent. */
+static void add_share(struct json_object *o, const struct pair *of)
+{
+	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
+
+	if (sent_a > 0 && json_get(o, "a"))
+		json_put(o, "a_share", json_object_new_double(json_get_double(o, "a") / sent_a));
+	if (sent_b > 0 && json_get(o, "b"))
+		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
+}
+
+static struct json_object *add_result(struct json_object *list, const char *name,
+				      struct json_object *a, struct json_object *b)
+{
+	double from = json_object_get_double(a), to = json_object_get_double(b);
+	struct json_object *o = json_object_new_object();
+
+	json_put_text(o, "name", name);
+	json_put(o, "a", json_object_get(a));
+	json_put(o, "b", json_object_get(b));
+	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
+	json_object_array_add(list, o);
+	return o;
+}
+
+static struct json_object *stage_of(const struct json_object *end, enum stage stage)
+{
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		struct json_object *o = json_get_item(end, "stages", i);
+
+		if (rows_stage(json_get_text(o, "stage")) == stage)
+			return o;
+	}
+	return NULL;
+}
+
+/* Losses of both, in the order of the path. */
+static void add_stages(const struct pair *of)
+{
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct json_object *a = json_get(stage_of(of->a, s), "packets");
+		struct json_object *b = json_get(stage_of(of->b, s), "packets");
+		struct json_object *zero;
+
+		if (!json_object_get_uint64(a) && !json_object_get_uint64(b))
+			continue;
+		zero = json_object_new_int(0);
+		a = a ? a : zero;
+		b = b ? b : zero;
+		add_share(add_result(of->list, stage_name(s), a, b), of);
+		json_object_put(zero);
+	}
+}
+
+/* Those that both tell. */
+static void add_named(const struct pair *of, const char *const *name, unsigned n, bool shares)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *a = json_get(of->a, name[i]), *b = json_get(of->b, name[i]), *o;
+
+		if (!a || !b)
+			continue;
+		o = add_result(of->list, name[i], a, b);
+		if (shares)
+			add_share(o, of);
+	}
+}
+
+/* Of two searches. */
+static void add_rates(const struct pair *of)
+{
+	static const char *const rates[][2] = {
+		{"ndr", "lower_pps"}, {"pdr", "lower_pps"}, {"mrr", "throughput_pps"}};
+
+	for (unsigned i = 0; i < LENGTH(rates); i++) {
+		struct json_object *a = json_get(json_get(of->a, rates[i][0]), rates[i][1]);
+		struct json_object *b = json_get(json_get(of->b, rates[i][0]), rates[i][1]);
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s_pps", rates[i][0]);
+		if (a && b)
+			add_result(of->list, name, a, b);
+	}
+}
+
+/* "64k on rx_pps": what tells a point of a sweep from the others. */
+static void name_point(char *buf, size_t size, struct json_object *parameters)
+{
+	size_t n = 0;
+
+	*buf = '\0';
+	if (!json_object_is_type(parameters, json_type_object))
+		return;
+	json_object_object_foreach (parameters, key, value) {
+		(void)key;
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s ",
+				      json_object_get_string(value));
+		if (n >= size)
+			return;
+	}
+	snprintf(buf + n, size - n, "rx_pps");
+}
+
+static struct json_object *same_point(const struct json_object *end, struct json_object *parameters)
+{
+	for (size_t i = 0; i < json_get_length(end, "points"); i++) {
+		struct json_object *point = json_get_item(end, "points", i);
+
+		if (json_object_equal(json_get(point, "parameters"), parameters))
+			return point;
+	}
+	return NULL;
+}
+
+static void put_delivered(struct json_object *o, const char *key, const struct json_object *point)
+{
+	const struct json_object *lost = json_get(point, "lost_share");
+
+	json_put(o, key, json_object_new_double(1 - json_get_double(lost, "median")));
+}
+
+/* Of two sweeps: what was received at the points that both have, and what share that was. */
+static void add_points(const struct pair *of)
+{
+	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
+		struct json_object *a = json_get_item(of->a, "points", i), *o;
+		struct json_object *b = same_point(of->b, json_get(a, "parameters"));
+		struct json_object *from = json_get(json_get(a, "rx_pps"), "median");
+		struct json_object *to = json_get(json_get(b, "rx_pps"), "median");
+		char name[NAME_MAX_LEN];
+
+		if (!from || !to)
+			continue;
+		name_point(name, sizeof(name), json_get(a, "parameters"));
+		o = add_result(of->list, name, from, to);
+		put_delivered(o, "a_share", a);
+		put_delivered(o, "b_share", b);
+	}
+}
+
+static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
+{
+	static const char *const before[] = {"attempted", "refused", "sent"};
+	static const char *const ends[] = {"delivered", "received", "lost", "in_flight",
+					   "unaccounted"};
+	static const char *const beside[] = {"impossible", "duplicated", "reordered", "late",
+					     "damaged",	   "tx_pps",	 "rx_pps",    "jitter_ns"};
+	static const char *const delays[] = {"p50", "p99", "p9999", "max"};
+	const struct json_object *delay_a = json_get(a, "latency_ns");
+	const struct json_object *delay_b = json_get(b, "latency_ns");
+	const struct pair of = {json_object_new_array(), a, b};
+
+	add_named(&of, before, LENGTH(before), false);
+	add_stages(&of);
+	add_named(&of, ends, LENGTH(ends), true);
+	add_named(&of, beside, LENGTH(beside), false);
+	add_rates(&of);
+	add_points(&of);
+	for (unsigned i = 0; delay_a && delay_b && i < LENGTH(delays); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "latency_%s_ns", delays[i]);
+		add_result(of.list, name, json_get(delay_a, delays[i]),
+			   json_get(delay_b, delays[i]));
+	}
+	return of.list;
+}
+
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b)
 {
@@ -185,110 +364,108 @@ static const char *value_text(struct json_object *o)
 	return o ? json_object_get_string(o) : "-";
 }
 
-static void print_differences(const struct print_view *v, const char *title,
+static void print_differences(struct page *p, const char *title,
 			      const struct json_object *comparison, const char *key)
 {
 	size_t n = json_get_length(comparison, key);
-	struct page p = page_open(v->out, v->colour, 0);
 
-	p.width = v->width;
-	page_end(&p);
-	page_text(&p, 0, STYLE_BOLD, title);
-	if (!n)
-		page_verbatim(&p, ": the same");
-	page_end(&p);
+	page_heading(p, title, n ? "" : ": the same");
 	for (size_t i = 0; i < n; i++) {
 		const struct json_object *o = json_get_item(comparison, key, i);
 
-		page_text(&p, 2, STYLE_PLAIN, json_get_text(o, "name"));
-		p.indent = 36;
-		page_words(&p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
-		page_words(&p, STYLE_DIM, "->");
-		page_words(&p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
-		page_end(&p);
+		page_text(p, 2, STYLE_PLAIN, json_get_text(o, "name"));
+		p->indent = 36;
+		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
+		page_words(p, STYLE_DIM, "->");
+		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
+		page_end(p);
 	}
 }
 
-static const char *amount(char *buf, size_t size, const char *name, const struct json_object *o)
+/* By the unit in the name. */
+static void print_amount(struct page *p, const char *name, const struct json_object *o)
 {
 	double value = json_object_get_double(o);
+	char text[FMT_MAX] = "-";
 
-	if (!o)
-		snprintf(buf, size, "-");
-	else if (strstr(name, "_ns"))
-		fmt_ns(buf, size, (uint64_t)value);
-	else if (strstr(name, "_pps"))
-		fmt_rate(buf, size, value);
-	else
-		fmt_count(buf, size, json_object_get_uint64(o));
-	return buf;
+	if (o && strstr(name, "_ns"))
+		fmt_ns(text, sizeof(text), json_object_get_uint64(o));
+	else if (o && strstr(name, "_pps"))
+		fmt_rate(text, sizeof(text), isfinite(value) ? value : 0);
+	else if (o)
+		fmt_count(text, sizeof(text), json_object_get_uint64(o));
+	page_cell(p, STYLE_PLAIN, text);
 }
 
-static const char *percent(char *buf, size_t size, const char *format, const struct json_object *o,
-			   const char *key)
+static void print_share(struct page *p, const char *format, const struct json_object *o,
+			const char *key)
 {
-	*buf = '\0';
+	char text[FMT_MAX] = "";
+
 	if (json_get(o, key))
-		snprintf(buf, size, format, json_get_double(o, key) * 100);
-	return buf;
+		snprintf(text, sizeof(text), format, json_get_double(o, key) * 100);
+	page_cell(p, STYLE_PLAIN, text);
 }
 
-static void print_result(const struct print_view *v, const struct json_object *o, int width)
+static void print_results(struct page *p, const struct json_object *comparison)
 {
-	struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
-	const char *name = json_get_text(o, "name");
-	char of_a[FMT_MAX], of_b[FMT_MAX], share_a[FMT_MAX], share_b[FMT_MAX], change[FMT_MAX];
+	struct page_column columns[] = {
+		{"results", 16, false}, {"A", 15, true},      {"", 9, true},   {"B", 15, true},
+		{"", 9, true},		{"change", 11, true}, {NULL, 0, false}};
+	size_t n = json_get_length(comparison, "results");
 
-	if (!json_object_get_double(a) && !json_object_get_double(b) && strcmp(name, "unaccounted"))
-		return;
-	percent(change, sizeof(change), "%+.1f %%", o, "change");
-	percent(share_a, sizeof(share_a), "%.2f %%", o, "a_share");
-	percent(share_b, sizeof(share_b), "%.2f %%", o, "b_share");
-	fprintf(v->out, "  %-*s%15s%9s%15s%*s", width, name, amount(of_a, sizeof(of_a), name, a),
-		share_a, amount(of_b, sizeof(of_b), name, b), *share_b || *change ? 9 : 0, share_b);
-	fprintf(v->out, "%*s\n", *change ? 11 : 0, change);
+	for (size_t i = 0; i < n; i++) {
+		size_t width =
+			strlen(json_get_text(json_get_item(comparison, "results", i), "name"));
+
+		columns[0].width = width > columns[0].width ? (unsigned)width : columns[0].width;
+	}
+	columns[0].width += 2;
+	page_end(p);
+	p->indent = 0;
+	page_table(p, columns);
+	p->indent = 2;
+	for (size_t i = 0; i < n; i++) {
+		const struct json_object *o = json_get_item(comparison, "results", i);
+		struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
+		const char *name = json_get_text(o, "name");
+
+		if (!json_object_get_double(a) && !json_object_get_double(b) &&
+		    strcmp(name, "unaccounted"))
+			continue;
+		page_cell(p, STYLE_PLAIN, name);
+		print_amount(p, name, a);
+		print_share(p, "%.2f %%", o, "a_share");
+		print_amount(p, name, b);
+		print_share(p, "%.2f %%", o, "b_share");
+		print_share(p, "%+.1f %%", o, "change");
+		page_end(p);
+	}
 }
 
-static void print_title(const struct print_view *v, const char *name,
-			const struct ledgers_document *d)
+static void print_title(struct page *p, const char *name, const struct ledgers_document *d)
 {
-	struct page p = page_open(v->out, v->colour, 0);
 	char text[WHEN_TEXT];
 
-	p.width = v->width;
-	page_text(&p, 0, STYLE_BOLD, name);
-	page_words(&p, STYLE_PLAIN, "%s on %s, %s", d->command,
+	page_text(p, 0, STYLE_BOLD, name);
+	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
 		   json_get_text(json_get(d->json, "start"), "host"),
 		   when_text(text, sizeof(text), d->from_ns, true));
-	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
-	page_end(&p);
-}
-
-/* Of the longest name of a result. */
-static int name_width(const struct json_object *comparison)
-{
-	size_t width = 16;
-
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++) {
-		const struct json_object *o = json_get_item(comparison, "results", i);
-		size_t len = strlen(json_get_text(o, "name"));
-
-		width = len > width ? len : width;
-	}
-	return (int)width;
+	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_end(p);
 }
 
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison)
 {
-	int width = name_width(comparison);
+	struct page p = print_page(v, 0);
 
-	print_title(v, "A ", a);
-	print_title(v, "B ", b);
-	print_differences(v, "hosts", comparison, "env");
-	print_differences(v, "what was done", comparison, "setup");
-	fprintf(v->out, "\n%-*s%15s%9s%15s%9s%11s\n", width + 2, "results", "A", "", "B", "",
-		"change");
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++)
-		print_result(v, json_get_item(comparison, "results", i), width);
+	if (a && b) {
+		print_title(&p, "A ", a);
+		print_title(&p, "B ", b);
+	}
+	print_differences(&p, "hosts", comparison, "env");
+	print_differences(&p, "what was done", comparison, "setup");
+	print_results(&p, comparison);
+	page_close(&p);
 }

@@ -19,9 +19,7 @@
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b);
 
-/* The results of two ends: for compare_documents(). To be given away. */
-struct json_object *compare_results(const struct json_object *a, const struct json_object *b);
-
+/* `a`, `b` may be NULL: what they are stands elsewhere. */
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison);
 

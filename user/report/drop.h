@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#include "monitor/dropfeed.h"
+#include "monitor/describe.h"
+#include "monitor/live.h"
 #include "report/json.h"
 #include "report/pcapng.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/hist.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "report/endflows.h"
 #include "report/endindex.h"
 #include "report/packetfilter.h"

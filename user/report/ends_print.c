@@ -110,10 +110,13 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 
 	put_end(&p, "A ", json_get(ends, "a"));
 	put_end(&p, "B ", json_get(ends, "b"));
+	p.indent = 0;
 	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
 		if (!strcmp(how[i].method, json_get_text(ends, "method")))
-			fprintf(v->out, "compared %s\n\n", how[i].text);
+			page_words(&p, STYLE_PLAIN, "compared %s", how[i].text);
 	}
+	page_end(&p);
+	page_end(&p);
 	put_row(&p, STYLE_PLAIN, "in A", whole, 0, "");
 	put_lost(&p, ends, whole);
 	put_row_if(&p, "unknown", json_get_u64(unknown, "outside"),
@@ -129,4 +132,5 @@ void ends_print(const struct print_view *v, const struct json_object *ends)
 		   "look the same as another: which of them was lost is not known");
 	put_delay(&p, json_get(ends, "delay_ns"));
 	put_flows(&p, ends);
+	page_close(&p);
 }

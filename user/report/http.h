@@ -40,4 +40,10 @@ void http_run(struct http *h);
 /* The answers are no longer those that were made before. */
 void http_forget(struct http *h);
 
+/*
+ * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none. Of
+ * those with the same weight OpenMetrics is taken if it is named; who accepts neither gets text.
+ */
+enum expose_format http_accept(const char *header);
+
 #endif

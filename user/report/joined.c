@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "report/joinpart.h"
 
 bool joined_wanted(const struct ledgers *l)

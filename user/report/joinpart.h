@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_REPORT_JOINPART_H
 #define PKTLEDGER_REPORT_JOINPART_H
 
-#include "report/json.h"
+#include "report/document.h"
 #include "report/joinends.h"
 
 /* One receiver with its senders, while its document is made. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/num.h"
 #include "monitor/describe.h"
 #include "report/json_trace.h"
 #include "report/datagram.h"
@@ -85,6 +86,7 @@ static enum noise noise_of(const char *class)
 
 static int end_second(struct lostcap *c)
 {
+	const struct trace_time time = {c->to_ns, c->to_ns - c->first_ns, c->to_ns - c->from_ns};
 	struct live_table flows;
 	struct json_object *o;
 
@@ -92,8 +94,7 @@ static int end_second(struct lostcap *c)
 		return 0;
 	if (worst_rows(&flows, &c->rows, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX))
 		return -ENOMEM;
-	o = json_trace_kept(&c->rows, &flows, BY, c->to_ns, c->to_ns - c->first_ns,
-			    c->to_ns - c->from_ns);
+	o = json_trace_interval(&c->rows, &flows, BY, &time);
 	table_free(&flows);
 	table_clear(&c->rows);
 	return series_add(c->series, o, c->from_ns, c->to_ns);

@@ -4,11 +4,9 @@
 #define PKTLEDGER_REPORT_MATRIX_H
 
 #include <json-c/json.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "base/err.h"
+#include "report/print.h"
 
 #define MATRIX_NODES 64
 
@@ -29,6 +27,6 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to);
 
 /* As a table for people: senders down, receivers across. */
-void matrix_print(FILE *out, struct json_object *matrix);
+void matrix_print(const struct print_view *v, struct json_object *matrix);
 
 #endif

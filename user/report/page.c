@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "report/html_parts.h"
+#include "report/html_page.h"
 
 /* Of page_row(): label, count, share. */
 static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
@@ -15,7 +15,7 @@ static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9
 static const struct {
 	const char *code, *class;
 } styles[] = {
-	[STYLE_PLAIN] = {"", ""},      [STYLE_BOLD] = {"1", "sum"},
+	[STYLE_PLAIN] = {"", ""},      [STYLE_BOLD] = {"1", "bold"},
 	[STYLE_DIM] = {"2", "dim"},    [STYLE_GOOD] = {"1;32", "good"},
 	[STYLE_BAD] = {"1;31", "bad"}, [STYLE_WARN] = {"33", "warn"},
 };
@@ -75,18 +75,19 @@ static void open_block(struct page *p, const char *begin, const char *end)
 	p->block = end;
 }
 
+/* The name of a stage has its colour before it. */
 static void put_name(struct page *p, const char *name)
 {
 	if (*html_stage_title(name))
-		html_put(p->out, "<i class=\"key %s\"></i>", html_colour(p->html, name));
-	html_put(p->out, "%s", name);
+		html_put(p->html, "<i class=\"key %s\"></i>", html_colour(p->html, name));
+	html_put(p->html, "%s", name);
 }
 
 /* Lines that have a label are rows of one table. */
 static void open_rows(struct page *p)
 {
 	if (p->html && (!p->block || p->table != rows)) /* of another table, or a paragraph */
-		open_block(p, "<div class=\"scroll\"><table class=\"books\"><tbody>",
+		open_block(p, "<div class=\"scroll\"><table class=\"rows\"><tbody>",
 			   "</tbody></table></div>");
 	p->table = rows;
 }
@@ -127,7 +128,8 @@ void page_heading(struct page *p, const char *title, const char *note)
 	p->column = 0;
 	page_end(p);
 	if (p->html) {
-		html_put(p->out, "<h3>%s<span class=\"dim\">%s</span></h3>", title, note);
+		html_put(p->html, "<h3>%s%s%s</h3>", (char[]){(char)toupper(*title), '\0'},
+			 title + 1, note);
 		return;
 	}
 	page_text(p, 0, STYLE_BOLD, title);
@@ -180,7 +182,10 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 		page_text(p, 0, STYLE_PLAIN, "");
 	for (char *glue = text; (glue = strchr(glue, PAGE_BLANK));)
 		*glue = ' ';
-	html_put(p->out, " <span class=\"%s\">%s</span>", styles[style].class, text);
+	if (style == STYLE_PLAIN)
+		html_put(p->html, " %s", text);
+	else
+		html_put(p->html, " <span class=\"%s\">%s</span>", styles[style].class, text);
 }
 
 char *page_share(char *buf, size_t size, uint64_t part, uint64_t whole)
@@ -220,7 +225,7 @@ void page_text(struct page *p, unsigned indent, enum style style, const char *la
 		fputs("<td colspan=\"3\">", p->out);
 	} else if (p->html) {
 		open_block(p, "<p>", "</p>");
-		html_put(p->out, "<span class=\"%s\">%s</span>", styles[style].class, label);
+		html_put(p->html, "%s", label);
 		p->table = NULL;
 		p->column = 1;
 	} else {
@@ -235,7 +240,7 @@ void page_text(struct page *p, unsigned indent, enum style style, const char *la
 void page_verbatim(struct page *p, const char *s)
 {
 	if (p->html) {
-		html_put(p->out, " <code>%s</code>", s);
+		html_put(p->html, " <code>%s</code>", s);
 		return;
 	}
 	pad_to(p, p->indent);
@@ -245,10 +250,16 @@ void page_verbatim(struct page *p, const char *s)
 void page_table(struct page *p, const struct page_column *columns)
 {
 	if (p->html)
-		open_block(p, "<div class=\"scroll\"><table><thead>", "</tbody></table></div>");
+		open_block(p, "<div class=\"scroll\"><table><thead><tr>", "</tbody></table></div>");
 	p->table = columns;
-	for (unsigned i = 0; columns[i].name; i++)
-		page_cell(p, STYLE_PLAIN, columns[i].name);
+	for (unsigned i = 0; columns[i].name; i++) {
+		if (p->html)
+			html_put(p->html, columns[i].number ? "<th class=\"n\">%s" : "<th>%s",
+				 columns[i].name);
+		else
+			page_cell(p, STYLE_PLAIN, columns[i].name);
+	}
+	p->column = 1;
 	page_end(p);
 	if (p->html)
 		fputs("</thead><tbody>", p->out);
@@ -262,8 +273,10 @@ void page_cell(struct page *p, enum style style, const char *text)
 
 	p->edge += c->width ? c->width : p->count_width;
 	if (p->html) {
-		html_put(p->out, "%s<t%s class=\"%s%s\"", p->cell > 1 ? "" : "<tr>",
-			 p->cell > 1 ? "d" : "h", c->number ? "n " : "", styles[style].class);
+		fputs(p->cell > 1 ? "<td" : "<tr><th", p->out);
+		if (c->number || style != STYLE_PLAIN)
+			fprintf(p->out, " class=\"%s%s%s\"", c->number ? "n" : "",
+				c->number && style != STYLE_PLAIN ? " " : "", styles[style].class);
 		fprintf(p->out, "%s>", p->markup ? p->markup : "");
 		put_name(p, text);
 		p->markup = NULL;
@@ -283,6 +296,17 @@ void page_cell(struct page *p, enum style style, const char *text)
 		p->edge = p->column;
 }
 
+void page_name(struct page *p, const char *stage)
+{
+	if (*stage && p->html) {
+		fputs("<br>", p->out);
+		put_name(p, stage);
+	} else if (*stage) {
+		put(p, " ", 1);
+		put(p, stage, strlen(stage));
+	}
+}
+
 void page_finding(struct page *p, const char *label, const struct json_object *f, bool undo)
 {
 	static const char *const fields[][2] = {
@@ -297,12 +321,12 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 	label = label ? label : name;
 	page_end(p);
 	if (p->html) {
-		html_put(p->out, "<article class=\"finding %s\"><h3>",
+		html_put(p->html, "<article class=\"finding %s\"><h3>",
 			 !strcmp(severity, "error")  ? "bad"
 			 : !strcmp(severity, "info") ? ""
 						     : "warn");
 		put_name(p, label);
-		html_put(p->out, " <span class=\"dim\">%s</span></h3>", severity);
+		html_put(p->html, " <span class=\"dim\">%s</span></h3>", severity);
 		page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
 	} else {
 		page_text(p, 0, STYLE_BOLD, label);

@@ -29,7 +29,7 @@ struct page_column {
 
 struct page {
 	FILE *out;
-	const struct html *html; /* the page that it is a part of (report/html_parts.h), or NULL */
+	const struct html *html; /* the page that it is a part of (report/html_page.h), or NULL */
 	bool colour;
 	unsigned width;	      /* columns of the page; PAGE_WIDTH unless changed */
 	unsigned count_width; /* of the widest count */
@@ -79,6 +79,7 @@ void page_end(struct page *p); /* of the line; a blank line, and in HTML of the 
 /* A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. */
 void page_table(struct page *p, const struct page_column *columns);
 void page_cell(struct page *p, enum style style, const char *text); /* the next of a row */
+void page_name(struct page *p, const char *stage); /* "" or the name of a stage, in this cell */
 
 /*
  * A finding as documents have it: what it means, what was measured, what to change. `label` is its

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/genl.h"
+#include "host/nl.h"
 #include "host/counters.h"
 
 static void families(void **state)

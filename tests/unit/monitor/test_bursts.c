@@ -55,7 +55,7 @@ static struct burst_stage whole(enum stage stage)
 {
 	struct burst_report r = {};
 
-	bursts_whole(bursts, &r);
+	bursts_report(bursts, true, &r);
 	assert_int_equal(r.window_ns, WINDOW_NS);
 	return r.stage[stage];
 }
@@ -64,7 +64,7 @@ static struct burst_stage interval(enum stage stage)
 {
 	struct burst_report r = {};
 
-	bursts_interval(bursts, &r);
+	bursts_report(bursts, false, &r);
 	return r.stage[stage];
 }
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/accept.h"
 #include "monitor/metrics.h"
+#include "report/http.h"
 
 #define HOUR METRICS_IDLE_NS
 
@@ -456,7 +456,7 @@ static void the_format_that_is_asked_for(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (accept_format(rows[i].accept) != rows[i].format)
+		if (http_accept(rows[i].accept) != rows[i].format)
 			fail_msg("%s", rows[i].accept);
 	}
 }

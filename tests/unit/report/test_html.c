@@ -10,12 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report/json.h"
+#include "report/document.h"
 #include "out_sample.h"
+#include "report/compare.h"
 #include "report/html.h"
-#include "report/html_axis.h"
-#include "report/html_file.h"
-#include "report/html_put.h"
+#include "report/html_page.h"
+#include "report/matrix.h"
+#include "report/print_parts.h"
 #include "report/printed.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
@@ -29,7 +30,8 @@ static char *put(const char *s)
 	FILE *f = open_memstream(&text, &size);
 
 	assert_non_null(f);
-	html_put(f, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX, -1);
+	html_put(&(struct html){.out = f}, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX,
+		 -1);
 	fclose(f);
 	return text;
 }
@@ -143,7 +145,7 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 
 	o = json_out_new(f, JSON_DOC, "pktledger/run/1");
 	assert_non_null(o);
-	json_out_start(o, &head, NULL);
+	json_out_once(o, "start", json_start(&head, NULL));
 	for (unsigned i = 1; i <= intervals; i++) {
 		now.time_ns = i * 10000000ULL;
 		now.sent = r->sent * i / intervals;
@@ -153,9 +155,9 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 			now.stage[s].packets = r->stage[s].packets * i / intervals;
 			now.stage[s].events = now.stage[s].packets;
 		}
-		json_out_interval(o, &now);
+		json_out_each(o, "interval", json_interval(&now));
 	}
-	json_out_end(o, r);
+	json_out_once(o, "end", json_end(r));
 	assert_int_equal(json_out_finish(o), 0);
 	fclose(f);
 	doc = json_tokener_parse(text);
@@ -263,12 +265,41 @@ static struct json_object *any_run(unsigned intervals)
 	return document(&res, intervals);
 }
 
+static char huge[20000];
+
+/* Of two captures, and of ledgers that were joined. To be put. */
+static struct json_object *joined(void)
+{
+	struct json_object *doc = any_run(2), *senders = json_object_new_array();
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct json_object *sender = any_run(0);
+
+		json_put(sender, "schema", NULL);
+		json_object_array_add(senders, sender);
+	}
+	json_put(doc, "senders", senders);
+	json_put(doc, "strangers",
+		 json_tokener_parse("[{\"delivered\":3,\"stream\":1,\"base\":2}]"));
+	json_put(doc, "notes", json_tokener_parse("[\"a part is missing\"]"));
+	json_put(doc, "limits",
+		 json_tokener_parse("[{\"limit\":\"x\",\"broken\":true,\"measured\":1.5}]"));
+	json_put(doc, "between",
+		 json_tokener_parse(
+			 "{\"method\":\"rtp\",\"a\":{\"file\":\"a\",\"packets\":9,\"compared\":"
+			 "8,\"cut\":1},\"b\":{\"file\":\"b\",\"dropped_by_capture\":1},"
+			 "\"matched\":5,\"lost\":2,\"gaps\":1,\"unknown\":{\"outside\":1},"
+			 "\"delay_ns\":{\"min\":-9223372036854775808,\"max\":7},"
+			 "\"flows\":[{\"flow\":\"f\",\"packets\":4,\"missing\":2}]}"));
+	return doc;
+}
+
 /* Puts something else in the place of members at random, all over a document. */
 static void spoil(struct json_object *o, unsigned depth)
 {
 	static const char *const other[] = {
 		"null", "true",	 "-1",	 "18446744073709551615", "1e308", "NaN",
-		"[]",	"[[1]]", "[{}]", "{\"stage\":1}",	 "\"\"",
+		"[]",	"[[1]]", "[{}]", "{\"stage\":1}",	 "\"\"",  "[null]",
 	};
 
 	if (depth > 8)
@@ -287,6 +318,8 @@ static void spoil(struct json_object *o, unsigned depth)
 			json_object_object_add(o, key, json_tokener_parse(other[dice]));
 		else if (dice < 16)
 			json_object_object_add(o, key, json_object_new_string("<b id=zq>" EVIL));
+		else if (dice < 17)
+			json_object_object_add(o, key, json_object_new_string(huge));
 		else
 			spoil(value, depth + 1);
 	}
@@ -307,8 +340,9 @@ static void any_document_gives_a_page(void **state)
 {
 	(void)state;
 	srand(1);
+	memset(huge, 'x', sizeof(huge) - 1);
 	for (unsigned i = 0; i < 400; i++) {
-		struct json_object *doc = i % 2 ? many_trials() : any_run(i % 7);
+		struct json_object *doc = i % 3 ? i % 2 ? many_trials() : any_run(i % 7) : joined();
 		char *text;
 
 		spoil(doc, 0);
@@ -322,6 +356,43 @@ static void any_document_gives_a_page(void **state)
 		free(text);
 		json_object_put(doc);
 	}
+}
+
+/* Beside each other, and as a matrix, for people and as a page. */
+static void any_documents_are_compared(void **state)
+{
+	FILE *nowhere = fopen("/dev/null", "w");
+	const struct print_view text = {.out = nowhere, .width = 80};
+
+	(void)state;
+	assert_non_null(nowhere);
+	srand(2);
+	for (unsigned i = 0; i < 100; i++) {
+		struct json_object *doc[2] = {joined(), i % 2 ? joined() : many_trials()};
+		const struct ledgers_document a = {.json = doc[0], .command = "run"};
+		const struct ledgers_document b = {.json = doc[1], .command = "run"};
+		const struct html_document docs[2] = {{"a", doc[0]}, {"b", doc[1]}};
+		struct html_page page = {.docs = docs, .n = 2};
+		struct error err = {};
+
+		spoil(doc[0], 0);
+		spoil(doc[1], 0);
+		page.comparison = compare_documents(&a, &b);
+		assert_non_null(page.comparison);
+		assert_int_equal(html_write(nowhere, &page), 0);
+		compare_print(&text, &a, &b, page.comparison);
+		print_joined(&text, &a);
+		json_object_put(page.comparison);
+		page.comparison = NULL;
+		if (!matrix_new(doc, 2, &page.matrix, &err)) {
+			assert_int_equal(html_write(nowhere, &page), 0);
+			matrix_print(&text, page.matrix);
+		}
+		json_object_put(page.matrix);
+		json_object_put(doc[0]);
+		json_object_put(doc[1]);
+	}
+	fclose(nowhere);
 }
 
 static void a_file_is_whole_or_as_before(void **state)
@@ -378,6 +449,7 @@ int main(void)
 		cmocka_unit_test(every_stage_has_its_row),
 		cmocka_unit_test(trials_have_their_pages),
 		cmocka_unit_test(any_document_gives_a_page),
+		cmocka_unit_test(any_documents_are_compared),
 		cmocka_unit_test(a_file_is_whole_or_as_before),
 		cmocka_unit_test(a_full_disk_is_told),
 	};

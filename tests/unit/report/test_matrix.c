@@ -33,7 +33,7 @@ static char *print(struct json_object *matrix)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	matrix_print(f, matrix);
+	matrix_print(&(struct print_view){.out = f, .width = 80}, matrix);
 	fclose(f);
 	return text;
 }

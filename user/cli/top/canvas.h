@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <wchar.h>
 
-#include "report/page.h" /* enum style */
+#include "report/page.h"
 
 #define CANVAS_REVERSED 0x80 /* added to a style */
 

@@ -9,7 +9,6 @@
 #include "experiment/lab_tune.h"
 #include "host/netdev.h"
 #include "host/nl.h"
-#include "host/xfrm.h"
 
 #define HOST4	   32 /* prefix lengths of one address */
 #define HOST6	   128

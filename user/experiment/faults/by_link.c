@@ -9,7 +9,7 @@
 #include "drops/reason.h"
 #include "experiment/faults/row.h"
 #include "experiment/lab_tune.h"
-#include "host/lab_tap.h"
+#include "host/lab.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "experiment/faults/row.h"
-#include "traffic/xsk_socket.h"
+#include "traffic/xsk.h"
 
 #define MIB(n)	       ((uint64_t)(n) << 20)
 #define SLOW_NS	       20000 /* a packet, of a reader */
