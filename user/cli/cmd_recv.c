@@ -284,7 +284,7 @@ static int recv_run(void *options, struct error *err)
 		.on_fates = o->ledger ? solo_out_fates : NULL,
 		.arg = &view,
 	};
-	struct recv_spec spec = {
+	struct run_spec spec = {
 		.rx = rx_ops_of(o->rx),
 		.ifname = o->ifname,
 		.ipv6 = o->ipv6,
@@ -322,7 +322,7 @@ static int recv_run(void *options, struct error *err)
 	if (!rc && o->ledger)
 		rc = caps_require(&cmd_recv, "--ledger", err);
 	if (!rc)
-		solo_recv(&spec, &callbacks, out, err);
+		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (out->closed)
 		solo_out_end(&view.out, json_recv_end(out), text_recv);

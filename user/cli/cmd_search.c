@@ -12,7 +12,7 @@
 #include "report/document.h"
 #include "report/text.h"
 #include "report/trials.h"
-#include "experiment/ports.h"
+#include "experiment/experiment.h"
 #include "cli/report.h"
 
 #define SCHEMA	   "pktledger/search/1"

@@ -63,7 +63,7 @@ static const struct opt_group send_groups[] = {
 struct send_view {
 	struct solo_out out; /* first: solo_out_fates() */
 	const struct send_options *o;
-	const struct send_spec *spec;
+	const struct run_spec *spec;
 };
 
 static void on_start(void *arg, const struct run_spec *unused, const struct lab *lab,
@@ -91,7 +91,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	return !stdout_gone();
 }
 
-static int plan(const struct send_options *o, struct send_spec *spec, struct shape_plan *shape,
+static int plan(const struct send_options *o, struct run_spec *spec, struct shape_plan *shape,
 		struct error *err)
 {
 	struct traffic_options t = o->traffic;
@@ -107,7 +107,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 	rc = traffic_family(&t, &o->to, err);
 	if (rc)
 		return rc;
-	*spec = (struct send_spec){
+	*spec = (struct run_spec){
 		.tx = tx_ops_of(o->tx != TX_AUTO		? o->tx
 				: shape_needs_frames(&o->shape) ? TX_XSK
 								: TX_SOCKET),
@@ -118,7 +118,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 	if (rc)
 		return rc;
 	traffic_plan(&t, &common);
-	*spec = (struct send_spec){
+	*spec = (struct run_spec){
 		.tx = spec->tx,
 		.payload = shape->payload,
 		.shape = shape->any ? &shape->shape : NULL,
@@ -126,6 +126,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.tos = shape->tos,
 		.ttl = shape->ttl,
 		.to = o->to,
+		.ipv6 = t.ipv6,
 		.ifname = o->ifname,
 		.count = common.count,
 		.duration_ns = common.duration_ns,
@@ -135,7 +136,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.no_wait = common.no_wait,
 		.tuning = o->tuning,
 		.interval_ns = o->interval_ns,
-		.border = o->ledger,
+		.ledger = o->ledger != NULL,
 	};
 	spec->tuning.send.device = o->ifname;
 	if (!spec->to.port)
@@ -178,7 +179,7 @@ static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
 	struct shape_plan shape = {};
-	struct send_spec spec;
+	struct run_spec spec;
 	struct send_view view = {.o = o, .spec = &spec};
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
@@ -207,7 +208,7 @@ static int send_run(void *options, struct error *err)
 		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
 			  "this host", to);
 		watch_block_signals();
-		solo_send(&spec, &callbacks, res, err);
+		experiment_run(&spec, &callbacks, res, err);
 		log_progress_clear();
 		tell_refused(res, to);
 	}

@@ -17,7 +17,6 @@
 #include "diagnosis/env.h"
 #include "drops/numbering.h"
 #include "host/caps.h"
-#include "monitor/child.h"
 #include "monitor/flow.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/nftlist.h"
+#include "drops/nftrules.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,14 +99,14 @@ static struct thing *named(const struct reader *r, struct json_object *o, const 
 			   : NULL;
 }
 
-static unsigned hook_bit(const char *name)
+enum netfilter_hook nft_hook(const char *name)
 {
 	for (unsigned h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
 		if (is(name, netfilter_hook_name((enum netfilter_hook)h)))
-			return 1U << h;
+			return (enum netfilter_hook)h;
 	}
 	/* stagemap cannot tell it from postrouting */
-	return is(name, "egress") ? 1U << HOOK_POSTROUTING : 0;
+	return is(name, "egress") ? HOOK_POSTROUTING : HOOK_NONE;
 }
 
 /* In the order of the things, so that the list is sorted as well. */
@@ -116,6 +116,7 @@ static void read_chains(struct reader *r)
 
 	for (unsigned i = 0; i < r->things.n; i++, t++) {
 		struct nftlist_chain *c;
+		enum netfilter_hook hook;
 
 		if (strcmp(t->kind, "chain"))
 			continue;
@@ -126,7 +127,8 @@ static void read_chains(struct reader *r)
 		snprintf(c->family, sizeof(c->family), "%s", t->family);
 		snprintf(c->table, sizeof(c->table), "%s", t->table);
 		snprintf(c->name, sizeof(c->name), "%s", t->name);
-		c->hooks = hook_bit(json_get_text(t->o, "hook"));
+		hook = nft_hook(json_get_text(t->o, "hook"));
+		c->hooks = hook ? 1U << hook : 0;
 		c->policy_drop = is(json_get_text(t->o, "policy"), "drop");
 	}
 }

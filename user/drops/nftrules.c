@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "host/caps.h"
-#include "drops/nftlist.h"
 #include "base/proc.h"
 
 #define NAMESPACES 64

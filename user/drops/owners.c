@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/idmap.h"
+#include "base/list.h"
 #include "base/proc.h"
 #include "drops/files.h"
 
@@ -105,8 +106,8 @@ struct owners {
 	unsigned socks_wanted, spaces_wanted;
 
 	/* The pass for sockets: processes, those in a wanted namespace first. */
-	pid_t *pids;
-	unsigned n_pids, cap_pids, next;
+	struct list pids; /* pid_t */
+	unsigned next;	  /* of them */
 	bool passing;
 	bool denied;	     /* a process did not show its descriptors */
 	unsigned space_pass; /* number of the last pass for namespaces */
@@ -450,21 +451,6 @@ static bool wanted_netns(const struct owners *o, uint32_t netns)
 	return false;
 }
 
-static int add_pid(struct owners *o, pid_t pid)
-{
-	if (o->n_pids == o->cap_pids) {
-		unsigned cap = o->cap_pids ? o->cap_pids * 2 : 256;
-		pid_t *pids = reallocarray(o->pids, cap, sizeof(*pids));
-
-		if (!pids)
-			return -ENOMEM;
-		o->pids = pids;
-		o->cap_pids = cap;
-	}
-	o->pids[o->n_pids++] = pid;
-	return 0;
-}
-
 /* From here on the wanted ones are looked for. */
 static void seek_all(struct owners *o)
 {
@@ -484,15 +470,20 @@ static int begin_pass(struct owners *o)
 	uint64_t pid;
 	int ret = 0;
 
-	o->n_pids = o->next = 0;
+	o->pids.n = o->next = 0;
 	o->denied = false;
 	if (!dir)
 		return -errno;
 	while (!ret && proc_next_number(dir, &pid)) {
-		ret = add_pid(o, (pid_t)pid);
-		if (!ret && wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
-			o->pids[o->n_pids - 1] = o->pids[first];
-			o->pids[first++] = (pid_t)pid;
+		pid_t *new = list_add(&o->pids), *at = o->pids.at;
+
+		if (!new) {
+			ret = -ENOMEM;
+		} else if (wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
+			*new = at[first];
+			at[first++] = (pid_t)pid;
+		} else {
+			*new = (pid_t)pid;
 		}
 	}
 	closedir(dir);
@@ -652,9 +643,9 @@ static int pass_socks(struct owners *o, uint64_t budget_ns)
 		ret = begin_pass(o);
 	if (ret)
 		return ret;
-	while (o->next < o->n_pids && cpu_ns() - begin < budget_ns)
-		look_at(o, o->pids[o->next++]);
-	if (o->next == o->n_pids)
+	while (o->next < o->pids.n && cpu_ns() - begin < budget_ns)
+		look_at(o, ((pid_t *)o->pids.at)[o->next++]);
+	if (o->next == o->pids.n)
 		end_pass(o);
 	return 0;
 }
@@ -808,6 +799,7 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 		o->root = fd;
 		if (!root)
 			files_open(&o->files);
+		o->pids.size = sizeof(pid_t);
 		o->ports = ports_new();
 		o->savings_ns = SAVINGS_NS;
 		o->ticked = clock_now();
@@ -833,7 +825,7 @@ void owners_close(struct owners *o)
 	idmap_free(&o->processes, free);
 	files_close(o->files);
 	ports_free(o->ports);
-	free(o->pids);
+	list_free(&o->pids);
 	close(o->root);
 	free(o);
 }
@@ -935,19 +927,6 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out)
 {
 	return ports_find(o->ports, key, clock_now(), out);
-}
-
-int owners_process(struct owners *o, pid_t pid, struct owner *out)
-{
-	struct proc_stat st;
-
-	memset(out, 0, sizeof(*out));
-	if (proc_stat(o->root, pid, 0, &st))
-		return -ESRCH;
-	out->pid = pid;
-	memcpy(out->process, st.name, sizeof(out->process));
-	put_place(o, &o->processes, (uint64_t)pid, st.start, out);
-	return 0;
 }
 
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)

@@ -77,16 +77,13 @@ int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgr
 		  struct owner *out);
 
 /*
- * The UDP socket that packets to an address come to, where the kernel has not told it. 0, -ENOENT
+ * The UDP socket that packets to an address come to, where the kernel has not shown it. 0, -ENOENT
  * or -EAGAIN as ports_find(); owners_tick() looks it up.
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
 
 /* As owners_socket() without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
-
-/* The one of this process: name, cgroup and container. 0 or -ESRCH. */
-int owners_process(struct owners *o, pid_t pid, struct owner *out);
 
 /*
  * The name of a namespace: as `ip netns` has it, "host" for the one of PID 1, else the pod, else

@@ -23,7 +23,7 @@ struct peer {
 	struct peer_welcome welcome;
 	struct endpoint self;
 	struct json_object *env; /* of the other host; NULL: not told */
-	bool lost;
+	bool lost, waits;	 /* waits: on_wait() was told */
 	struct conn conn;
 };
 
@@ -39,12 +39,34 @@ static int lose(struct peer *p, int rc, struct error *err)
 			 "the other host is lost: %s", why);
 }
 
+static void tell_wait(struct peer *p)
+{
+	if (!p->waits && p->target.on_wait)
+		p->target.on_wait(p->target.arg);
+	p->waits = true;
+}
+
+/* A message; where the server has somebody else, when that one is done. */
+static int await(struct peer *p, struct json_object **msg, int timeout_ms)
+{
+	int rc = conn_receive(&p->conn, msg, timeout_ms);
+
+	while (!rc && !strcmp(msg_type(*msg), "busy")) {
+		json_object_put(*msg);
+		tell_wait(p);
+		do {
+			rc = conn_receive(&p->conn, msg, TURN_MS);
+		} while (rc == -ETIMEDOUT);
+	}
+	return rc;
+}
+
 /* An answer of `type`, or the error that is told instead. */
 static int receive(struct peer *p, const char *type, struct json_object **msg, int timeout_ms,
 		   struct error *err)
 {
 	struct error told = {};
-	int rc = conn_receive(&p->conn, msg, timeout_ms);
+	int rc = await(p, msg, timeout_ms);
 
 	if (rc)
 		return lose(p, rc, err);
@@ -91,34 +113,18 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
 	return rc ? rc : expect(p, reply, rows, to, ANSWER_MS, err);
 }
 
-static void tell_wait(const struct peer *p, bool *told)
-{
-	if (!*told && p->target.on_wait)
-		p->target.on_wait(p->target.arg);
-	*told = true;
-}
-
-/* The hello; where the server has somebody else, when that one is done. */
 static int await_hello(struct peer *p, struct error *err)
 {
 	struct json_object *msg;
-	int rc = conn_receive(&p->conn, &msg, HELLO_MS);
-	bool told = false;
+	int rc = await(p, &msg, HELLO_MS);
 
 	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
-		tell_wait(p, &told);
-		rc = conn_receive(&p->conn, &msg, MUTE_MS);
+		tell_wait(p);
+		rc = await(p, &msg, MUTE_MS);
 	}
 	if (rc == -ETIMEDOUT)
 		return error_set(err, STATUS_FAILED, rc, "look at what it is",
 				 "what listens there says nothing");
-	while (!rc && !strcmp(msg_type(msg), "busy")) {
-		json_object_put(msg);
-		tell_wait(p, &told);
-		do {
-			rc = conn_receive(&p->conn, &msg, TURN_MS);
-		} while (rc == -ETIMEDOUT);
-	}
 	if (rc)
 		return rc;
 	/* of another version nothing but this may be as it is here */

@@ -32,6 +32,7 @@
 #include "traffic/shape.h"
 #include "experiment/auth.h"
 #include "experiment/runs.h"
+#include "experiment/site.h"
 
 #define PEER_PROTOCOL 2
 #define PEER_NICE_0   20 /* no nice value asked for */
@@ -85,14 +86,6 @@ struct peer_ready {
 	/* a receiver: as struct finding_facts has it */
 	uint64_t rcvbuf, rmem_max, udp_mem[3];
 	uint32_t netdev_max_backlog;
-};
-
-struct peer_status {
-	bool running; /* it sends */
-	bool idle;    /* nothing waits in the queues it knows */
-	uint64_t delivered, dropped;
-	uint64_t in_queues; /* packets in its socket, its queueing discipline, in reassembly */
-	uint64_t next[TRACE_STREAMS]; /* it sends: first number (from 0) that is not closed yet */
 };
 
 struct peer_fold {

@@ -28,6 +28,7 @@ struct result_cause {
 	const char *hook;	  /* netfilter only, else NULL */
 	const char *note;	  /* what happened, for people */
 	char host[65];		  /* "" there is only one */
+	bool given_up; /* a datagram to which not all fragments had come; not that others came */
 	uint16_t stream;
 	uint64_t packets;
 	uint64_t first, last; /* numbers, from 0 */

@@ -18,7 +18,7 @@ struct size_class {
 };
 
 struct sum {
-	struct burst_stage told;
+	struct burst_stage shown;
 	struct size_class *sizes; /* CLASSES of them; NULL: nothing lost */
 };
 
@@ -99,9 +99,9 @@ static void add_worst(struct burst_stage *s, uint64_t number, uint64_t packets)
 /* A whole window of a stage. Without memory it is not among the sizes. */
 static void add_window(struct sum *sum, uint64_t number, uint64_t packets)
 {
-	sum->told.packets += packets;
-	sum->told.windows++;
-	add_worst(&sum->told, number, packets);
+	sum->shown.packets += packets;
+	sum->shown.windows++;
+	add_worst(&sum->shown, number, packets);
 	if (!sum->sizes)
 		sum->sizes = calloc(CLASSES, sizeof(*sum->sizes));
 	if (!sum->sizes)
@@ -117,7 +117,7 @@ void bursts_begin(struct bursts *b)
 
 		if (sum->sizes)
 			memset(sum->sizes, 0, CLASSES * sizeof(*sum->sizes));
-		memset(&sum->told, 0, sizeof(sum->told));
+		memset(&sum->shown, 0, sizeof(sum->shown));
 	}
 }
 
@@ -213,7 +213,7 @@ void bursts_report(const struct bursts *b, bool whole, struct burst_report *out)
 
 	out->window_ns = b->window_ns;
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		out->stage[s] = sums[s].told;
+		out->stage[s] = sums[s].shown;
 		find_dense(&sums[s], &out->stage[s]);
 	}
 }

@@ -163,7 +163,7 @@ static void judge(const struct describer *d, struct described_cause *c)
 					       : noise_judge(&noise, &c->verdict);
 }
 
-/* A tap's copy is told by its socket or its kind: no reason has to be known for that. */
+/* A tap's copy is known by its socket or its kind: no reason has to be known for that. */
 static bool is_copy(const struct watch_key *key, const struct watch_sock *sock)
 {
 	return key->flags & WATCH_COPY || key->pkt_type == PACKET_OUTGOING ||
@@ -193,7 +193,7 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	return c;
 }
 
-/* Where the kernel has told only where packets went, the socket is looked up. -EAGAIN: it will be.
+/* Where the kernel shows only where packets went, the socket is looked up. -EAGAIN: it will be.
  */
 int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock)
 {

@@ -92,7 +92,7 @@ void flow_books_close(struct flow_books *b, const struct flow_facts *facts)
 	b->verdict = judge(b);
 }
 
-static void tell_residual(const struct flow_books *b, char *buf, size_t size)
+static void put_residual(const struct flow_books *b, char *buf, size_t size)
 {
 	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
 	char count[FMT_MAX], many[FMT_MAX];
@@ -140,13 +140,13 @@ static const char *const doubt_text[DOUBTS] = {
 			     "some of the missing numbers may be among them",
 };
 
-static void tell_doubt(const struct flow_books *b, enum flow_doubt doubt, char *buf, size_t size)
+static void put_doubt(const struct flow_books *b, enum flow_doubt doubt, char *buf, size_t size)
 {
 	char count[FMT_MAX];
 
 	switch (doubt) {
 	case DOUBT_RESIDUAL:
-		tell_residual(b, buf, size);
+		put_residual(b, buf, size);
 		break;
 	case DOUBT_MOVED:
 		snprintf(buf, size,
@@ -164,7 +164,7 @@ static void tell_doubt(const struct flow_books *b, enum flow_doubt doubt, char *
 	}
 }
 
-static void tell_balance(const struct flow_books *b, char *buf, size_t size)
+static void put_balance(const struct flow_books *b, char *buf, size_t size)
 {
 	char count[FMT_MAX];
 
@@ -177,7 +177,7 @@ static void tell_balance(const struct flow_books *b, char *buf, size_t size)
 			 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
 }
 
-static void tell_before(const struct flow_books *b, char *buf, size_t size)
+static void put_before(const struct flow_books *b, char *buf, size_t size)
 {
 	const struct balance_streams *s = &b->facts.streams;
 	char missing[FMT_MAX], all[FMT_MAX];
@@ -194,7 +194,7 @@ static void tell_before(const struct flow_books *b, char *buf, size_t size)
 			 fmt_count(all, sizeof(all), s->missing + s->seen), s->streams);
 }
 
-static void tell_culprit(const struct flow_books *b, char *buf, size_t size)
+static void put_culprit(const struct flow_books *b, char *buf, size_t size)
 {
 	const struct flow_culprit *c = &b->facts.culprit;
 	bool socket = c->socket && *c->socket, process = c->process && *c->process;
@@ -209,22 +209,22 @@ static void tell_culprit(const struct flow_books *b, char *buf, size_t size)
 int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_t size)
 {
 	if (!i--) {
-		tell_balance(b, buf, size);
+		put_balance(b, buf, size);
 		return 0;
 	}
 	if (b->dropped && b->facts.culprit.stage && !i--) {
-		tell_culprit(b, buf, size);
+		put_culprit(b, buf, size);
 		return 0;
 	}
 	for (unsigned doubt = 0; doubt < DOUBTS; doubt++) {
 		if (!b->doubt[doubt] || i--)
 			continue;
-		tell_doubt(b, doubt, buf, size);
+		put_doubt(b, doubt, buf, size);
 		return 0;
 	}
 	if (i)
 		return -ENOENT;
-	tell_before(b, buf, size);
+	put_before(b, buf, size);
 	return 0;
 }
 
@@ -248,7 +248,7 @@ struct flow_account {
 	bool ended;
 };
 
-/* Later fragments have no ports; for books of datagrams they are nothing. */
+/* Later fragments have no ports; in a balance of datagrams they are nothing. */
 int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err)
 {
 	struct error quiet = {};

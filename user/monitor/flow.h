@@ -33,18 +33,18 @@ struct flow_culprit {
 	uint64_t packets;
 };
 
-/* What the books are made of. */
+/* What the balance is made of. */
 struct flow_facts {
 	struct balance_moment begin, end;
 	uint64_t dropped; /* packets of rows of scope `flow`, copies left out */
 	struct flow_culprit culprit;
 	uint64_t missed;	     /* recursion_misses of the checkpoints, meanwhile */
-	uint64_t lost_by_interfaces; /* losses that only interfaces' counters tell, of any flow */
+	uint64_t lost_by_interfaces; /* losses that only interfaces' counters show, of any flow */
 	bool numbered;		     /* --seq */
 	struct balance_streams streams;
 };
 
-/* What makes the books uncertain, each with a number; in the order in which it is told. */
+/* What makes the balance uncertain, each with a number; in the order in which it is shown. */
 enum flow_doubt {
 	DOUBT_RESIDUAL, /* unaccounted is not 0 */
 	DOUBT_AMBIGUOUS,
@@ -111,7 +111,7 @@ int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *e
 int flow_account_open(struct flow_account **a, const struct flow_account_spec *spec, struct live *l,
 		      struct error *err);
 
-/* Chooses the moment at which the books end; waits up to settle_ns for it. */
+/* Chooses the moment at which the balance ends; waits up to settle_ns for it. */
 int flow_account_end(struct flow_account *a, struct error *err);
 
 /* After flow_account_end(). Texts of the culprit live as long as `l` and its next interval. */

@@ -40,10 +40,10 @@ struct live {
 	uint64_t start_ns, end_ns, interval_ns; /* ktime_now(); of the last interval */
 	uint64_t start_cpu_ns;
 	struct live_own own;
-	struct watch_count uncounted; /* told so far */
+	struct watch_count uncounted; /* that have a row so far */
 	struct entries entries;	      /* of this interval, as far as it was read */
 	struct bursts *bursts;	      /* NULL: windows are not told apart */
-	bool bursts_told;	      /* their interval has ended */
+	bool bursts_shown;	      /* their interval has ended */
 	bool last;		      /* no interval will follow */
 	int rc;			      /* while one is read */
 };
@@ -54,7 +54,7 @@ static int hidden(const char *hint, const char *what, struct error *err)
 			 "functions of the kernel are hidden%s", what);
 }
 
-/* Without CAP_SYSLOG functions have no names: all but what reasons tell is then `other`. */
+/* Without CAP_SYSLOG functions have no names: all but what reasons show is then `other`. */
 static int open_names(struct live *l, struct error *err)
 {
 	struct error quiet = {};
@@ -71,7 +71,7 @@ static int open_names(struct live *l, struct error *err)
 	return 0;
 }
 
-/* Where packets freed as used up are losses. The tracepoint tells its caller since Linux 6.3. */
+/* Where packets freed as used up are losses. The tracepoint has its caller since Linux 6.3. */
 static int find_consumed(const struct live *l, struct watch_spec *watch, struct error *err)
 {
 	if (reasons_tracepoint_args(l->reasons, "consume_skb") != 2)
@@ -339,20 +339,20 @@ static void find_owners(struct live *l)
 	}
 }
 
-/* What the observer could not keep apart is told too, as what it is: unknown. */
+/* What the observer could not keep apart has a row too, as what it is: unknown. */
 static void add_uncounted(struct live *l)
 {
-	const struct watch_count *now = &l->own.watch.loss.uncounted, *told = &l->uncounted;
+	const struct watch_count *now = &l->own.watch.loss.uncounted, *old = &l->uncounted;
 	struct live_row row = {
 		.stage = STAGE_OTHER,
 		.noise = NOISE_LOSS,
 		.note = "no room in the tables of the observer: neither reason nor place is known",
-		.counts = {now->events - told->events,
-			   now->events + now->more - told->events - told->more,
-			   now->bytes - told->bytes, now->memory - told->memory},
+		.counts = {now->events - old->events,
+			   now->events + now->more - old->events - old->more,
+			   now->bytes - old->bytes, now->memory - old->memory},
 	};
 
-	if (now->events == told->events)
+	if (now->events == old->events)
 		return;
 	live_row_begin(&row, "event", "host");
 	live_add(l, &row);
@@ -433,9 +433,9 @@ static int read_watch(struct live *l)
 
 static void settle_bursts(struct live *l, uint64_t now)
 {
-	if (l->bursts_told)
+	if (l->bursts_shown)
 		bursts_begin(l->bursts);
-	l->bursts_told = false;
+	l->bursts_shown = false;
 	bursts_settle(l->bursts, now, stage_of_burst, l);
 }
 
@@ -496,7 +496,7 @@ int live_collect(struct live *l, struct error *err)
 	free(d);
 	if (l->bursts) {
 		settle_bursts(l, l->last ? UINT64_MAX : now);
-		l->bursts_told = true;
+		l->bursts_shown = true;
 	}
 	watch_state(l->watch, &l->own.watch);
 	add_uncounted(l);

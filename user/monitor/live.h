@@ -55,7 +55,7 @@ struct live_own {
 	uint64_t collect_ns;  /* that the last live_collect() took */
 	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */
 	bool no_reasons;      /* the kernel has none (before 5.17) */
-	bool no_sockets;      /* the kernel does not tell the socket that dropped (before 6.11) */
+	bool no_sockets;      /* the kernel does not show the socket that dropped (before 6.11) */
 };
 
 /*
@@ -119,7 +119,7 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
 
 /*
  * True if what the spec names is gone, or another one has its name, so that nothing of it is seen
- * any more: `what` tells which, as "interface eth1".
+ * any more: `what` names it, as "interface eth1".
  */
 bool live_gone(const struct live *l, char *what, size_t size);
 

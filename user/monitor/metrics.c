@@ -12,72 +12,13 @@
 
 #define FILE_MODE 0644 /* node_exporter is another user */
 
-enum family_id {
-	FAMILY_STAGE_LOST, /* the first: see METRICS_BEGIN */
-	FAMILY_LOST,
-	FAMILY_LOST_BYTES,
-	FAMILY_SUSPECT,
-	FAMILY_BENIGN,
-	FAMILY_OWN_LOSSES,
-	FAMILY_OBSERVED,
-	FAMILY_EVENTS,
-	FAMILY_SERIES,
-	FAMILY_SERIES_LIMIT,
-	FAMILY_SERIES_MERGED,
-	FAMILY_SERIES_EXPIRED,
-	FAMILY_CPU,
-	FAMILY_MAPS,
-	FAMILY_STARTED,
-	FAMILY_COLLECTED,
-	FAMILY_COLLECTING,
-	FAMILY_BUILD,
-	FAMILY_COUNT,
-};
-
 enum type { COUNTER, GAUGE, INFO };
 
-/* The families, in their order. */
-static const struct family {
+struct family {
 	const char *name; /* without suffix; ends with the unit */
 	enum type type;
 	const char *unit; /* NULL: none */
 	const char *help; /* a sentence */
-} families[FAMILY_COUNT] = {
-	[FAMILY_STAGE_LOST] = {"pktledger_stage_lost_packets", COUNTER, "packets",
-			       "Packets lost at a stage; all stages are there from the start."},
-	[FAMILY_LOST] = {"pktledger_lost_packets", COUNTER, "packets",
-			 "Packets lost, by stage, reason and whose they were."},
-	[FAMILY_LOST_BYTES] = {"pktledger_lost_bytes", COUNTER, "bytes",
-			       "Bytes of lost packets; counters of devices do not tell them."},
-	[FAMILY_SUSPECT] = {"pktledger_suspect_packets", COUNTER, "packets",
-			    "Packets dropped that may be losses; what they were is not known."},
-	[FAMILY_BENIGN] = {"pktledger_benign_packets", COUNTER, "packets",
-			   "Packets dropped as they should be; nobody misses them."},
-	[FAMILY_OWN_LOSSES] = {"pktledger_own_losses", COUNTER, NULL,
-			       "What the observer itself missed or could not tell apart."},
-	[FAMILY_OBSERVED] = {"pktledger_observed", GAUGE, NULL,
-			     "Whether this host lets the observer see it: 1, or 0."},
-	[FAMILY_EVENTS] = {"pktledger_events", COUNTER, NULL,
-			   "Drops that the kernel has told, of any class."},
-	[FAMILY_SERIES] = {"pktledger_series", GAUGE, NULL,
-			   "Sets of labels that are told apart now."},
-	[FAMILY_SERIES_LIMIT] = {"pktledger_series_limit", GAUGE, NULL,
-				 "Sets of labels that are told apart at most."},
-	[FAMILY_SERIES_MERGED] = {"pktledger_series_merged", COUNTER, NULL,
-				  "Additions to series of others, for want of room."},
-	[FAMILY_SERIES_EXPIRED] = {"pktledger_series_expired", COUNTER, NULL,
-				   "Series that gave way after an hour without change."},
-	[FAMILY_CPU] = {"pktledger_cpu_seconds", COUNTER, "seconds",
-			"CPU time of the exporter, user and system."},
-	[FAMILY_MAPS] = {"pktledger_maps_bytes", GAUGE, "bytes",
-			 "Kernel memory of the observer's maps."},
-	[FAMILY_STARTED] = {"pktledger_start_time_seconds", GAUGE, "seconds",
-			    "When counting began, since the epoch."},
-	[FAMILY_COLLECTED] = {"pktledger_collected_time_seconds", GAUGE, "seconds",
-			      "When these numbers were read from the kernel, since the epoch."},
-	[FAMILY_COLLECTING] = {"pktledger_collect_duration_seconds", GAUGE, "seconds",
-			       "How long that took."},
-	[FAMILY_BUILD] = {"pktledger_build", INFO, NULL, "This program."},
 };
 
 /* The labels of a series, in the words of Prometheus and Kubernetes. */
@@ -331,14 +272,14 @@ static const char *suffix(const struct family *f)
 	return suffixes[f->type];
 }
 
-static void begin(struct writer *w, enum family_id id)
+static void begin(struct writer *w, const struct family *f)
 {
 	static const char *const types[] = {
 		[COUNTER] = "counter", [GAUGE] = "gauge", [INFO] = "info"};
-	const struct family *f = w->family = &families[id];
 	bool text = w->format == EXPOSE_TEXT;
 	const char *end = text ? suffix(f) : "";
 
+	w->family = f;
 	fprintf(w->out, "# TYPE %s%s %s\n", f->name, end,
 		types[text && f->type == INFO ? GAUGE : f->type]);
 	if (f->unit && !text)
@@ -388,35 +329,65 @@ static void put_by(const struct writer *w, const char *name, const char *label, 
 	put_sample(w, &name, &label, 1, value);
 }
 
-static void put_one(struct writer *w, enum family_id id, uint64_t value)
+/* The series of a class. */
+static void put_series(struct writer *w, const struct metrics *m, const struct family *f,
+		       enum noise noise, bool bytes)
 {
-	begin(w, id);
-	put_sample(w, NULL, NULL, 0, value);
-}
-
-static void put_seconds(struct writer *w, enum family_id id, uint64_t ns)
-{
-	begin(w, id);
-	fprintf(w->out, "%s%s %" PRIu64 ".%09" PRIu64 "\n", w->family->name, suffix(w->family),
-		ns / 1000000000, ns % 1000000000);
-}
-
-static void put_series(struct writer *w, const struct metrics *m, enum family_id id,
-		       enum noise noise)
-{
-	begin(w, id);
+	begin(w, f);
 	for (unsigned i = 0; i < m->all.n; i++) {
 		const struct series *one = ((struct series *const *)m->all.at)[i];
 
 		if (one->noise == noise)
 			put_sample(w, label_names, one->label, LABELS,
-				   id == FAMILY_LOST_BYTES ? one->bytes : one->packets);
+				   bytes ? one->bytes : one->packets);
 	}
 }
 
-/* What the exporter says of itself. */
-static void put_self(struct writer *w, const struct metrics *m)
+static void put_lost(struct writer *w, const struct metrics *m)
 {
+	static const struct family stages = {
+		"pktledger_stage_lost_packets", COUNTER, "packets",
+		"Packets lost at a stage; all stages are there from the start."};
+	static const struct {
+		struct family family;
+		enum noise noise;
+		bool bytes;
+	} rows[] = {
+		{{"pktledger_lost_packets", COUNTER, "packets",
+		  "Packets lost, by stage, reason and whose they were."},
+		 NOISE_LOSS,
+		 false},
+		{{"pktledger_lost_bytes", COUNTER, "bytes",
+		  "Bytes of lost packets; counters of devices do not tell them."},
+		 NOISE_LOSS,
+		 true},
+		{{"pktledger_suspect_packets", COUNTER, "packets",
+		  "Packets dropped that may be losses; what they were is not known."},
+		 NOISE_SUSPECT,
+		 false},
+		{{"pktledger_benign_packets", COUNTER, "packets",
+		  "Packets dropped as they should be; nobody misses them."},
+		 NOISE_BENIGN,
+		 false},
+	};
+
+	begin(w, &stages); /* the first: see METRICS_BEGIN */
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
+			put_by(w, label_names[STAGE], stage_name(s), m->lost[s]);
+	}
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		put_series(w, m, &rows[i].family, rows[i].noise, rows[i].bytes);
+}
+
+/* What the exporter misses. */
+static void put_gaps(struct writer *w, const struct metrics *m)
+{
+	static const struct family own = {
+		"pktledger_own_losses", COUNTER, NULL,
+		"What the observer itself missed or could not tell apart."};
+	static const struct family seen = {"pktledger_observed", GAUGE, NULL,
+					   "Whether this host lets the observer see it: 1, or 0."};
 	const struct {
 		const char *what;
 		bool gap;
@@ -428,24 +399,64 @@ static void put_self(struct writer *w, const struct metrics *m)
 	};
 	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
-	begin(w, FAMILY_OWN_LOSSES);
+	begin(w, &own);
 	live_own_losses(&m->own, losses);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
 		put_by(w, "kind", losses[i].name, losses[i].n);
-	begin(w, FAMILY_OBSERVED);
+	begin(w, &seen);
 	for (unsigned i = 0; i < sizeof(observed) / sizeof(observed[0]); i++)
 		put_by(w, "what", observed[i].what, !observed[i].gap);
-	put_one(w, FAMILY_EVENTS, m->own.events);
-	put_one(w, FAMILY_SERIES, m->series);
-	put_one(w, FAMILY_SERIES_LIMIT, m->max);
-	put_one(w, FAMILY_SERIES_MERGED, m->merged);
-	put_one(w, FAMILY_SERIES_EXPIRED, m->expired);
-	put_seconds(w, FAMILY_CPU, m->own.cpu_ns);
-	put_one(w, FAMILY_MAPS, m->own.map_bytes);
-	put_seconds(w, FAMILY_STARTED, m->realtime_ns - m->time_ns);
-	put_seconds(w, FAMILY_COLLECTED, m->realtime_ns);
-	put_seconds(w, FAMILY_COLLECTING, m->own.collect_ns);
-	begin(w, FAMILY_BUILD);
+}
+
+/* What it says of itself. Of the unit seconds the value is in ns. */
+static void put_self(struct writer *w, const struct metrics *m)
+{
+	static const struct family build = {"pktledger_build", INFO, NULL, "This program."};
+	const struct {
+		struct family family;
+		uint64_t value;
+	} rows[] = {
+		{{"pktledger_events", COUNTER, NULL,
+		  "Drops that the kernel has told, of any class."},
+		 m->own.events},
+		{{"pktledger_series", GAUGE, NULL, "Sets of labels that are told apart now."},
+		 m->series},
+		{{"pktledger_series_limit", GAUGE, NULL,
+		  "Sets of labels that are told apart at most."},
+		 m->max},
+		{{"pktledger_series_merged", COUNTER, NULL,
+		  "Additions to series of others, for want of room."},
+		 m->merged},
+		{{"pktledger_series_expired", COUNTER, NULL,
+		  "Series that gave way after an hour without change."},
+		 m->expired},
+		{{"pktledger_cpu_seconds", COUNTER, "seconds",
+		  "CPU time of the exporter, user and system."},
+		 m->own.cpu_ns},
+		{{"pktledger_maps_bytes", GAUGE, "bytes", "Kernel memory of the observer's maps."},
+		 m->own.map_bytes},
+		{{"pktledger_start_time_seconds", GAUGE, "seconds",
+		  "When counting began, since the epoch."},
+		 m->realtime_ns - m->time_ns},
+		{{"pktledger_collected_time_seconds", GAUGE, "seconds",
+		  "When these numbers were read from the kernel, since the epoch."},
+		 m->realtime_ns},
+		{{"pktledger_collect_duration_seconds", GAUGE, "seconds", "How long that took."},
+		 m->own.collect_ns},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct family *f = &rows[i].family;
+		uint64_t value = rows[i].value;
+
+		begin(w, f);
+		if (f->unit && !strcmp(f->unit, "seconds"))
+			fprintf(w->out, "%s%s %" PRIu64 ".%09" PRIu64 "\n", f->name, suffix(f),
+				value / 1000000000, value % 1000000000);
+		else
+			put_sample(w, NULL, NULL, 0, value);
+	}
+	begin(w, &build);
 	put_by(w, "version", PKTLEDGER_VERSION, 1);
 }
 
@@ -453,15 +464,8 @@ static int write_all(const struct metrics *m, enum expose_format format, FILE *o
 {
 	struct writer w = {.out = out, .format = format};
 
-	begin(&w, FAMILY_STAGE_LOST);
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
-			put_by(&w, label_names[STAGE], stage_name(s), m->lost[s]);
-	}
-	put_series(&w, m, FAMILY_LOST, NOISE_LOSS);
-	put_series(&w, m, FAMILY_LOST_BYTES, NOISE_LOSS);
-	put_series(&w, m, FAMILY_SUSPECT, NOISE_SUSPECT);
-	put_series(&w, m, FAMILY_BENIGN, NOISE_BENIGN);
+	put_lost(&w, m);
+	put_gaps(&w, m);
 	put_self(&w, m);
 	if (format == EXPOSE_OPENMETRICS)
 		fputs("# EOF\n", out);

@@ -24,7 +24,7 @@ struct rates {
 	struct counters_deltas deltas;
 	struct xsk_info *xsk; /* of the last sample */
 	int xsk_n;
-	struct xsk_walk *walk; /* where sock_diag does not tell */
+	struct xsk_walk *walk; /* where sock_diag is not there */
 	bool no_walk;
 	struct list devices, queues, losses, xsks, moved; /* the results */
 };
@@ -229,7 +229,7 @@ static int add_counters(struct rates *r, struct counters *now)
 	return ret;
 }
 
-/* Where sock_diag does not tell, by a walk over open files, those of the namespace. */
+/* Where there is no sock_diag, by a walk over open files, those of the namespace. */
 static int read_xsks(struct rates *r, struct xsk_info **list)
 {
 	struct error none = {};

@@ -66,12 +66,12 @@ struct rates_queue {
 	unsigned device; /* in rates_devices() */
 	int queue;
 	struct rates_traffic traffic;
-	bool has_rx, has_tx; /* the driver tells this side */
+	bool has_rx, has_tx; /* the driver counts this side */
 	bool moved;
 };
 const struct rates_queue *rates_queues(const struct rates *r, unsigned *n);
 
-/* A counter of a driver that tells of a loss, or of what leads to one. */
+/* A counter of a driver that is of a loss, or of what leads to one. */
 struct rates_loss {
 	unsigned device;
 	struct nic_loss loss;

@@ -28,7 +28,8 @@ struct program {
 	uint64_t told; /* packets dropped that have a row, or were before the start */
 };
 
-/* What a row of the table has counted at a device, over its queues, and how much of it is told. */
+/* What a row of the table has counted at a device, over its queues, and how much of it has a row.
+ */
 struct counted {
 	const struct nic_row *row; /* NULL: AF_XDP sockets */
 	uint32_t netns, ifindex;
@@ -37,7 +38,7 @@ struct counted {
 	uint64_t packets, told;
 };
 
-/* Drops that kfree_skb told at a place that some row of the table names. */
+/* Drops that kfree_skb showed at a place that some row of the table names. */
 struct dropped {
 	uint32_t netns, ifindex;
 	char location[KSYM_NAME];
@@ -137,7 +138,7 @@ static int place_of(struct sources *s, const struct xdploss_key *key)
 }
 
 /*
- * A failed redirect in generic mode is told here, with errno and map, and so left out there, where
+ * A failed redirect in generic mode is shown here, with errno and map, and so left out there, where
  * its reason XDP says nothing more.
  */
 static bool claims(void *arg, const struct watch_entry *e, const struct live_row *row)
@@ -184,7 +185,7 @@ static void collect_losses(struct sources *s, struct live *l)
 	struct xdplosses_own own;
 
 	if (n < 0)
-		return; /* the next time tells all */
+		return; /* the next time shows all */
 	s->now_n = n;
 	for (int i = 0; i < n; i++) {
 		uint64_t packets = s->now[i].count.packets;
@@ -215,7 +216,7 @@ static bool repeats(const struct xdploss_key *key, unsigned events)
 	return key->kind == XDPLOSS_REDIRECT && events & NIC_EV_REDIRECT;
 }
 
-/* Packets that such events have told at a device since the start. */
+/* Packets that such events have shown at a device since the start. */
 static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, unsigned events)
 {
 	uint64_t sum = 0;
@@ -281,7 +282,7 @@ static uint64_t dropped_by(const struct sources *s, const struct program *p)
 	uint64_t packets[XDPVERDICTS];
 
 	xdpverdicts_read(p->verdicts, s->ns.inum, p->ifindex, packets);
-	return packets[XDP_DROP]; /* xdp_exception tells the others that are losses */
+	return packets[XDP_DROP]; /* xdp_exception shows the others that are losses */
 }
 
 static void collect_program(const struct sources *s, struct live *l, struct program *p)

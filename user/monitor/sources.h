@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What kfree_skb does not tell, as a source of the collector: XDP's own losses, verdicts of XDP
+ * What kfree_skb does not show, as a source of the collector: XDP's own losses, verdicts of XDP
  * programs where their driver does not count them, and counters of devices and AF_XDP sockets. A
  * counter that repeats packets which have an event too counts less those events; since it is read
  * before them, it is a lower bound while packets are under way.

@@ -11,7 +11,7 @@
 #include "drops/nftrules.h"
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */
-#define RULES_TOLD	  3
+#define RULES_SHOWN	  3
 #define START_NETNS	  16  /* namespaces looked at before there is any loss */
 #define START_MS	  500 /* that this may delay the start */
 
@@ -126,7 +126,7 @@ static void add_text(char *buf, size_t size, const char *text)
 }
 
 /* "rule 6 of chain inet t input (comment): 300 packets" */
-static void tell_rule(struct why *w, const struct nft_rule *r, bool first)
+static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 {
 	char what[64], text[4 * NFT_NAME + 96];
 
@@ -146,17 +146,17 @@ static void tell_rule(struct why *w, const struct nft_rule *r, bool first)
 }
 
 /* Those that moved; where none did, those that could have dropped. */
-static void tell_rules(struct why *w, const struct nft_result *result, struct finding_facts *f)
+static void put_rules(struct why *w, const struct nft_result *result, struct finding_facts *f)
 {
 	bool moved = result->n && result->rule[0].kind == NFT_RULE_MOVED;
-	unsigned told = 0;
+	unsigned shown = 0;
 
 	w->rules_text[0] = '\0';
 	if (!moved && result->n)
 		add_text(w->rules_text, sizeof(w->rules_text), "no counter tells which: ");
-	for (unsigned i = 0; i < result->n && told < RULES_TOLD; i++) {
+	for (unsigned i = 0; i < result->n && shown < RULES_SHOWN; i++) {
 		if (moved == (result->rule[i].kind == NFT_RULE_MOVED))
-			tell_rule(w, &result->rule[i], !told++);
+			put_rule(w, &result->rule[i], !shown++);
 	}
 	if (!result->n && result->problem[0])
 		snprintf(w->rules_text, sizeof(w->rules_text), "%s", result->problem);
@@ -171,15 +171,6 @@ static void tell_rules(struct why *w, const struct nft_result *result, struct fi
 	f->rule_chain = w->chain;
 }
 
-static enum netfilter_hook hook_of(const char *name)
-{
-	for (int h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
-		if (!strcmp(name, netfilter_hook_name((enum netfilter_hook)h)))
-			return (enum netfilter_hook)h;
-	}
-	return HOOK_NONE;
-}
-
 /* A second list of the rules may take seconds where there are many. */
 static void fill_rules(struct why *w, const struct live_row *row, struct finding_facts *f)
 {
@@ -189,9 +180,9 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 
 	if (owners_netns_open(w->owners, row->netns, &ns, &err))
 		return;
-	if (!nftrules_compare(w->rules, row->netns, &ns, hook_of(row->text[LIVE_HOOK]),
+	if (!nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]),
 			      RULES_PATIENCE_MS, &result))
-		tell_rules(w, &result, f);
+		put_rules(w, &result, f);
 	nftrules_result_free(&result);
 	netns_close(&ns);
 }

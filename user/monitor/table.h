@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tables of losses: rows with a text for each field, and counts. A table is bounded; what finds no
- * room loses the fields that have many values (socket, flow, process ...) and is told as "others".
+ * room loses the fields that have many values (socket, flow, process ...) and is in a row of
+ * "others".
  */
 #ifndef PKTLEDGER_MONITOR_TABLE_H
 #define PKTLEDGER_MONITOR_TABLE_H
@@ -67,6 +68,7 @@ struct live_row {
 	uint64_t cookie;  /* of the socket; of several one that lost more than half, if one did;
 			     0: none */
 	uint64_t votes;	  /* private: of table_add(), for the cookie */
+	char *texts;	  /* private: where those of a table's row are */
 	uint32_t netns;	  /* inode number of the namespace; 0: unknown, or several */
 	struct live_counts counts;
 };

@@ -70,6 +70,11 @@ static const struct record_field stage_lists[] = {
 	{0},
 };
 
+void json_read_cause(const struct json_object *from, struct result_cause *c)
+{
+	record_read(from, cause_rows, c);
+}
+
 static struct json_object *stage_object(const struct result *res, enum stage stage)
 {
 	const struct stage_sums of = {stage, res->stage[stage]};
@@ -779,7 +784,7 @@ static void put_clock(struct json_object *o)
 }
 
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const struct send_spec *spec, const struct result *res,
+				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams)
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);

@@ -22,7 +22,6 @@
 #include "ledger/result.h"
 #include "experiment/experiment.h"
 #include "experiment/search/search.h"
-#include "experiment/solo.h"
 #include "report/json.h"
 
 struct header_port {
@@ -83,7 +82,7 @@ struct json_object *json_solo_origin(int argc, char *const *argv, struct json_ob
 
 /* The events of send and recv: their side of what run tells. `env` is taken; NULL: none. */
 struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
-				    const struct send_spec *spec, const struct result *res,
+				    const struct run_spec *spec, const struct result *res,
 				    const struct experiment_streams *streams);
 struct json_object *json_send_end(const struct result *res);
 struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
@@ -102,6 +101,8 @@ void json_read_found(const struct json_object *end, struct found *f);
 
 /* Parts. */
 struct json_object *json_finding(const struct finding *f);
+/* But for the stage. What is not told stays empty. */
+void json_read_cause(const struct json_object *from, struct result_cause *c);
 void json_read_finding(const struct json_object *from, struct finding *f);
 
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/watch.h"
 
 void gate_report(struct gate *g)
 {
@@ -124,9 +125,14 @@ int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error
 
 void worker_join(struct worker *w)
 {
-	if (w->started)
-		pthread_join(w->thread, NULL);
-	w->started = false;
+	struct timespec until;
+
+	while (w->started) { /* it may hang in a write to a pipe: a second signal is to kill */
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		w->started = pthread_timedjoin_np(w->thread, NULL, &until) == ETIMEDOUT;
+		watch_look();
+	}
 }
 
 const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
@@ -222,16 +228,35 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	return *pause_ns && *read_ns ? 0 : -EINVAL;
 }
 
+/* A pipe that nobody reads yet is waited for. Descriptor, or -errno; -EINTR: a signal came. */
+static int open_for_writing(const char *path)
+{
+	for (;;) {
+		int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+
+		if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) < 0) {
+			close(fd);
+			return -errno;
+		}
+		if (fd >= 0)
+			return fd;
+		if (errno != ENXIO)
+			return -errno;
+		if (watch_tick())
+			return -EINTR;
+	}
+}
+
 int reader_open_log(const struct reader *r, int *fd, struct error *err)
 {
 	*fd = -1;
 	if (!r->log)
 		return 0;
-	*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	*fd = open_for_writing(r->log);
 	if (*fd >= 0)
 		return 0;
-	return error_set(err, STATUS_FAILED, -errno, NULL, "cannot write to '%s': %s", r->log,
-			 strerror(errno));
+	return error_set(err, STATUS_FAILED, *fd, NULL, "cannot write to '%s': %s", r->log,
+			 strerror(-*fd));
 }
 
 void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
