@@ -128,8 +128,8 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return o->tx;
 	if (shape_needs_frames(&o->shape))
 		return TX_XSK;
-	if (o->far.to.family || o->faults.set || t->no_wait || t->sndbuf ||
-	    tuning_needs_socket(&o->tuning) || t->length == LENGTH_BEST ||
+	if (o->far.to.family || o->faults.set || t->tuning.send.no_wait || t->sndbuf ||
+	    tuning_needs_socket(&o->traffic.tuning) || t->length == LENGTH_BEST ||
 	    shape_needs_fragments(&o->shape, xsk_mtu(o)) ||
 	    traffic_payload(t, &tx_xsk, xsk_mtu(o), &payload, &why))
 		return TX_SOCKET;
@@ -239,7 +239,6 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 		.topology = o->topology,
 		.topology_set = o->topology_set,
 		.wish = o->wish,
-		.tuning = o->tuning,
 	};
 	if (o->far.to.family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
@@ -264,7 +263,7 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 			       "MTU of %u",
 			       spec->rx->name, spec->payload, lab_mtu(o));
 	if (!rc)
-		rc = tuning_check(&o->tuning, spec->tx, spec->pass ? &rx_socket : spec->rx,
+		rc = tuning_check(&o->traffic.tuning, spec->tx, spec->pass ? &rx_socket : spec->rx,
 				  o->traffic.ipv6, spec->payload, in_lab(o) ? lab_mtu(o) : 0, err);
 	return rc ? rc : far_check(&o->far, spec, err);
 }

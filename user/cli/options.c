@@ -105,7 +105,7 @@ const struct opt traffic_opts[] = {
 	 .max = TRACE_STREAMS, .help = "sending threads; with xsk also queues"},
 	{"sndbuf", 0, OPT_SIZE, offsetof(struct traffic_options, sndbuf), .min = 1,
 	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "send buffer, bytes"},
-	{"no-wait", 0, OPT_FLAG, offsetof(struct traffic_options, no_wait),
+	{"no-wait", 0, OPT_FLAG, offsetof(struct traffic_options, tuning.send.no_wait),
 	 .help = "a full send buffer refuses the packet instead of being waited for"},
 	{0},
 };
@@ -182,7 +182,7 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
 	spec->flows = t->flows;
 	spec->threads = t->threads;
 	spec->sndbuf = t->sndbuf;
-	spec->no_wait = t->no_wait;
+	spec->tuning = t->tuning;
 }
 
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,

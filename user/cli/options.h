@@ -49,7 +49,7 @@ struct traffic_options {
 	bool ipv6;
 	unsigned flows, threads;
 	uint64_t sndbuf;
-	bool no_wait;
+	struct tuning tuning; /* of both ends */
 };
 
 #define TRAFFIC_DEFAULTS                                                                           \

@@ -39,12 +39,11 @@ static int add_policies(const struct netns *ns, struct xfrm_policy policy, struc
  * Without a state, and nobody to make one, xfrm_lookup_route() gives each packet a route that is a
  * blackhole: so it does while xfrm_larval_drop is set.
  */
-static int apply_tx_route(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_tx_route(struct fault_state *s, struct error *err)
 {
 	const struct xfrm_policy policy = {.port = s->fx->port, .out = true, .esp = true};
 	int ret = netns_sysctl_write(&s->lab->tx_ns, "net/core/xfrm_larval_drop", "1");
 
-	(void)fault;
 	if (ret == -ENOENT)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "the kernel needs CONFIG_XFRM",
 				 "this kernel has no IPsec");
@@ -53,13 +52,12 @@ static int apply_tx_route(const struct fault_state *s, unsigned fault, struct er
 }
 
 /* The way back to the sender leads to the receiver's loopback. */
-static int apply_rp_filter(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_rp_filter(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
 	char path[80];
 	int ret, lo;
 
-	(void)fault;
 	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", rx->ifname);
 	ret = netns_sysctl_write(rx->ns, path, "1");
 	lo = nl_ifindex(rx->ns, "lo");
@@ -71,23 +69,21 @@ static int apply_rp_filter(const struct fault_state *s, unsigned fault, struct e
 }
 
 /* Who has an address himself takes nothing from it (fib_validate_source()). */
-static int apply_martian(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_martian(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
 	int lo = nl_ifindex(rx->ns, "lo");
 	int ret = lo < 0 ? lo
 			 : netdev_add_addr(rx->ns, (unsigned)lo, AF_INET, &s->lab->tx.ip4, HOST4);
 
-	(void)fault;
 	return lab_failed(ret, "give the receiver the sender's address", NULL, err);
 }
 
-static int apply_blackhole(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_blackhole(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
 	int ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET, &rx->ip4, HOST4);
 
-	(void)fault;
 	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&rx->ip6))
 		ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET6, &rx->ip6, HOST6);
 	return lab_failed(ret, "add a blackhole", NULL, err);
@@ -115,17 +111,16 @@ static int write_all(const struct fault_state *s, const char *const *paths, cons
 }
 
 /* What waits for fragments that do not come fills the usual 4 MiB, and then all are refused. */
-static int apply_missing(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_missing(struct fault_state *s, struct error *err)
 {
 	static const char *const paths[] = {"net/ipv4/ipfrag_high_thresh",
 					    "net/ipv6/ip6frag_high_thresh", NULL};
 
-	(void)fault;
 	return lab_failed(write_all(s, paths, FRAG_ROOM), "give fragments memory", NULL, err);
 }
 
 /* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
-static int apply_frag_mem(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_frag_mem(struct fault_state *s, struct error *err)
 {
 	static const char *const paths[] = {
 		"net/ipv4/ipfrag_low_thresh",
@@ -135,7 +130,6 @@ static int apply_frag_mem(const struct fault_state *s, unsigned fault, struct er
 		NULL,
 	};
 
-	(void)fault;
 	return lab_failed(write_all(s, paths, "0"), "limit the memory for fragments", NULL, err);
 }
 
@@ -156,22 +150,21 @@ static int plan_mtu(struct fault_plan *p)
 }
 
 /* Who would be told of it does not hear it (PROGRAM_UNTOLD). */
-static int apply_mtu(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_mtu(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *out = &s->lab->router_rx;
 
-	(void)fault;
 	return lab_failed(netdev_set_mtu(out->ns, out->ifname, SMALL_MTU), "set the MTU", NULL,
 			  err);
 }
 
 /* For packets that the program at tc ingress has marked (PROGRAM_SPOIL); arg: in ESP. */
-static int apply_xfrm(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_xfrm(struct fault_state *s, struct error *err)
 {
 	const struct xfrm_policy policy = {
 		.port = s->fx->port,
 		.mark = FAULT_MARK_POLICY,
-		.esp = fault_row(fault)->arg,
+		.esp = fault_row(s->fault)->arg,
 	};
 
 	return add_policies(&s->lab->rx_ns, policy, err);

@@ -28,12 +28,11 @@ static int plan_neigh(struct fault_plan *p)
 }
 
 /* The static entries go; who asks for the address now is not heard (PROGRAM_DEAF). */
-static int apply_neigh(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_neigh(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
 	int ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4);
 
-	(void)fault;
 	if (!ret)
 		ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6);
 	return lab_failed(ret == -ENOENT ? 0 : ret, "forget the neighbour", NULL, err);
@@ -60,9 +59,8 @@ static int plan_tap(struct fault_plan *p)
 	return fault_plan_count(p, LAB_TAP_RING, "the ring of the tap");
 }
 
-static int slow_taps(const struct fault_state *s, unsigned fault, struct error *err)
+static int slow_taps(struct fault_state *s, struct error *err)
 {
-	(void)fault;
 	(void)err;
 	lab_taps_slow(s->lab->taps, BURN_NS);
 	return 0;
@@ -149,13 +147,12 @@ static int limit_flows(struct fault_state *s, struct error *err)
 	return journal_change_sysctl(&s->flow_limit, FLOW_LIMIT_PATH, mask, err);
 }
 
-static int misaddress(const struct fault_state *s, unsigned fault, struct error *err)
+static int misaddress(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
 	uint8_t nobody[6];
 	int ret;
 
-	(void)fault;
 	memcpy(nobody, hop->mac, sizeof(nobody));
 	nobody[5] ^= 0x80;
 	ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, nobody);
@@ -164,11 +161,10 @@ static int misaddress(const struct fault_state *s, unsigned fault, struct error 
 	return lab_failed(ret, "change the neighbour", NULL, err);
 }
 
-static int block_port(const struct fault_state *s, unsigned fault, struct error *err)
+static int block_port(struct fault_state *s, struct error *err)
 {
 	const struct netdev_bridge_port port = {.blocked = true, .floods = true, .learns = true};
 
-	(void)fault;
 	return lab_failed(
 		netdev_set_bridge_port(&s->lab->router_ns, s->lab->router_tx.ifindex, &port),
 		"block a port", NULL, err);
@@ -178,7 +174,7 @@ static int block_port(const struct fault_state *s, unsigned fault, struct error 
  * The bridge forgets where the receiver is and may not send to that port what it floods: it sends
  * to a third one only, whose owner drops it as another host's, or keeps it (PROGRAM_KEEP).
  */
-static int flood(const struct fault_state *s, unsigned fault, struct error *err)
+static int flood(struct fault_state *s, struct error *err)
 {
 	static const uint8_t mac[2][6] = {{2, 0x70, 0x6b, 2, 0, 1}, {2, 0x70, 0x6b, 2, 0, 2}};
 	const struct netdev_bridge_port deaf = {.learns = false};
@@ -187,7 +183,6 @@ static int flood(const struct fault_state *s, unsigned fault, struct error *err)
 	int ret = bridge < 0 ? bridge
 			     : netdev_add_veth(ns, "v-b2", mac[0], ns, FAULT_THIRD, mac[1], 1);
 
-	(void)fault;
 	if (!ret)
 		ret = netdev_set_master(ns, "v-b2", (unsigned)bridge);
 	if (!ret)
@@ -225,12 +220,11 @@ static int plan_tunnel_header(struct fault_plan *p)
 }
 
 /* Our stamp is no header of VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
-static int apply_tunnel_header(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_tunnel_header(struct fault_state *s, struct error *err)
 {
 	const struct netns *ns = &s->lab->rx_ns;
 	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port);
 
-	(void)fault;
 	if (ret == -EOPNOTSUPP)
 		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_VXLAN",
 				 "this kernel makes no VXLAN device");

@@ -8,9 +8,9 @@
 /* Where a hook is: the netdev ones of a device, the others of the IP layer. */
 enum { TX_DEVICE, RX_DEVICE_HOOK, TX_NS, RX_NS, ROUTER_NS };
 
-static int drop_at_hook(const struct fault_state *s, unsigned fault, struct error *err)
+static int drop_at_hook(struct fault_state *s, struct error *err)
 {
-	const struct fault_row *row = fault_row(fault);
+	const struct fault_row *row = fault_row(s->fault);
 	const struct lab *lab = s->lab;
 	const struct netns *const ns[] = {
 		lab->tx.ns, lab->rx.ns, &lab->tx_ns, &lab->rx_ns, &lab->router_ns,
@@ -20,9 +20,9 @@ static int drop_at_hook(const struct fault_state *s, unsigned fault, struct erro
 	char script[256], random[64] = "", match[32] = "meta l4proto udp", device[32] = "";
 	char *const argv[] = {"nft", "-f", "-", NULL};
 
-	if (s->list->share[fault] < 1)
+	if (s->list->share[s->fault] < 1)
 		snprintf(random, sizeof(random), "numgen random mod 1000000 < %u",
-			 (unsigned)(s->list->share[fault] * 1000000 + 0.5));
+			 (unsigned)(s->list->share[s->fault] * 1000000 + 0.5));
 	if (s->fx->port)
 		snprintf(match, sizeof(match), "udp dport %u", s->fx->port);
 	if (ifname[row->arg])

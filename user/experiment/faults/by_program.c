@@ -146,52 +146,57 @@ struct fault_prog {
 	int xdp_link, cgroup_link; /* -1: none */
 };
 
+/* Where a program of tc runs; others have their own ways. */
+enum place { AT_RX, AT_TX, AT_HOP, AT_THIRD, AT_BUSY };
+
+#define PROG(name) offsetof(struct fault_bpf, progs.name)
+
+static const struct {
+	size_t at; /* its struct bpf_program *, in the skeleton */
+	enum place place;
+	bool egress;
+} programs[PROGRAM_COUNT] = {
+	[PROGRAM_MERGED] = {PROG(fault_merged), AT_RX, false},
+	[PROGRAM_SLOW] = {PROG(fault_slow), AT_BUSY, false},
+	[PROGRAM_SPOIL] = {PROG(fault_spoil), AT_RX, false},
+	[PROGRAM_INGRESS] = {PROG(fault_ingress), AT_RX, false},
+	[PROGRAM_FRAGMENT] = {PROG(fault_fragment), AT_RX, false},
+	[PROGRAM_DEAF] = {PROG(fault_deaf), AT_HOP, false},
+	[PROGRAM_UNTOLD] = {PROG(fault_untold), AT_TX, false},
+	[PROGRAM_KEEP] = {PROG(fault_keep), AT_THIRD, false},
+	[PROGRAM_EGRESS] = {PROG(fault_egress), AT_TX, true},
+	[PROGRAM_MUTE] = {PROG(fault_mute), AT_TX, true},
+	[PROGRAM_XDP] = {.at = PROG(fault_xdp)},
+	[PROGRAM_CPU] = {.at = PROG(fault_cpu)},
+	[PROGRAM_FILTER] = {.at = PROG(fault_filter)},
+	[PROGRAM_CGROUP] = {.at = PROG(fault_cgroup)},
+};
+
 static struct bpf_program *program(const struct fault_prog *prog, enum fault_program which)
 {
-	struct bpf_program *const programs[PROGRAM_COUNT] = {
-		[PROGRAM_MERGED] = prog->skel->progs.fault_merged,
-		[PROGRAM_SLOW] = prog->skel->progs.fault_slow,
-		[PROGRAM_SPOIL] = prog->skel->progs.fault_spoil,
-		[PROGRAM_INGRESS] = prog->skel->progs.fault_ingress,
-		[PROGRAM_FRAGMENT] = prog->skel->progs.fault_fragment,
-		[PROGRAM_DEAF] = prog->skel->progs.fault_deaf,
-		[PROGRAM_UNTOLD] = prog->skel->progs.fault_untold,
-		[PROGRAM_KEEP] = prog->skel->progs.fault_keep,
-		[PROGRAM_EGRESS] = prog->skel->progs.fault_egress,
-		[PROGRAM_MUTE] = prog->skel->progs.fault_mute,
-		[PROGRAM_XDP] = prog->skel->progs.fault_xdp,
-		[PROGRAM_CPU] = prog->skel->progs.fault_cpu,
-		[PROGRAM_FILTER] = prog->skel->progs.fault_filter,
-		[PROGRAM_CGROUP] = prog->skel->progs.fault_cgroup,
-	};
-
-	return programs[which];
+	return *(struct bpf_program **)((char *)prog->skel + programs[which].at);
 }
 
-/* The device at which a program of tc runs. */
 static int tc_port(const struct fault_state *s, enum fault_program which, struct lab_port *port,
 		   struct error *err)
 {
-	struct netns *ns = &s->lab->router_ns;
 	int index;
 
-	switch (which) {
-	case PROGRAM_SLOW: /* whom RPS hands packets to, or else the next device */
-		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_link_peer(s->lab);
-		return 0;
-	case PROGRAM_DEAF:
-		*port = *lab_next_hop(s->lab);
-		return 0;
-	case PROGRAM_KEEP:
-		*port = (struct lab_port){.ns = ns, .ifname = FAULT_THIRD};
-		index = nl_ifindex(ns, FAULT_THIRD);
-		port->ifindex = (unsigned)index;
-		return index < 0 ? lab_failed(index, "find the device", port, err) : 0;
-	case PROGRAM_UNTOLD:
-	case PROGRAM_EGRESS:
-	case PROGRAM_MUTE:
+	switch (programs[which].place) {
+	case AT_TX:
 		*port = s->lab->tx;
 		return 0;
+	case AT_HOP:
+		*port = *lab_next_hop(s->lab);
+		return 0;
+	case AT_BUSY: /* whom RPS hands packets to, or else the next device */
+		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_link_peer(s->lab);
+		return 0;
+	case AT_THIRD:
+		*port = (struct lab_port){.ns = &s->lab->router_ns, .ifname = FAULT_THIRD};
+		index = nl_ifindex(port->ns, FAULT_THIRD);
+		port->ifindex = (unsigned)index;
+		return index < 0 ? lab_failed(index, "find the device", port, err) : 0;
 	default:
 		*port = s->lab->rx;
 		return 0;
@@ -220,12 +225,11 @@ static void configure(struct fault_state *s, bool any)
 
 static unsigned needed(const struct fault_state *s)
 {
-	unsigned programs =
-		(s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
+	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
 
 	for (unsigned i = 0; i < fault_count(); i++)
-		programs |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
-	return programs;
+		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
+	return which;
 }
 
 static int share_maps(struct fault_bpf *skel, const struct fault_numbers *numbers)
@@ -276,7 +280,7 @@ static int load(struct fault_state *s, unsigned which, const struct fault_number
 /* For as long as the namespace of the port lives. */
 static int attach_tc(const struct fault_state *s, enum fault_program which, struct error *err)
 {
-	bool egress = which == PROGRAM_EGRESS || which == PROGRAM_MUTE;
+	bool egress = programs[which].egress;
 	LIBBPF_OPTS(bpf_tc_hook, hook, .attach_point = egress ? BPF_TC_EGRESS : BPF_TC_INGRESS);
 	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = TC_PRIORITY + which,
 		    .prog_fd = bpf_program__fd(program(s->prog, which)));
@@ -423,42 +427,39 @@ static bool is_generic(const struct fault_state *s)
 	return false;
 }
 
-int fault_programs_xdp_stay(struct fault_state *s, struct error *err)
+/* By a link that goes with us, or to stay until the namespace goes. */
+static int attach_xdp(struct fault_state *s, bool stay, struct error *err)
 {
+	int fd = bpf_program__fd(program(s->prog, PROGRAM_XDP));
 	const struct lab_port *port = &s->lab->rx;
+	unsigned mode = is_generic(s) ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
 	int saved = netns_push(port->ns), ret = saved;
 
-	if (saved >= 0) {
-		ret = bpf_xdp_attach((int)port->ifindex,
-				     bpf_program__fd(program(s->prog, PROGRAM_XDP)),
-				     is_generic(s) ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE, NULL);
+	if (saved >= 0 && stay)
+		ret = bpf_xdp_attach((int)port->ifindex, fd, mode, NULL);
+	else if (saved >= 0)
+		ret = s->prog->xdp_link = bpf_link_create(fd, (int)port->ifindex, BPF_XDP, &opts);
+	if (saved >= 0)
 		netns_pop(saved);
-	}
-	return lab_failed(ret, "attach an XDP program to the device", port, err);
+	return lab_failed(ret < 0 ? ret : 0, "attach an XDP program to the device", port, err);
+}
+
+int fault_programs_xdp_stay(struct fault_state *s, struct error *err)
+{
+	return attach_xdp(s, true, err);
 }
 
 int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *err)
 {
-	bool generic = is_generic(s);
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		    .flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
-	const struct lab_port *port = &s->lab->rx;
 	const uint32_t slot = 0;
-	int saved;
 
-	*native = !generic;
+	*native = !is_generic(s);
 	if (next_fd >= 0 &&
 	    bpf_map_update_elem(bpf_map__fd(s->prog->skel->maps.next), &slot, &next_fd, BPF_ANY))
 		return error_set(err, STATUS_UNABLE, -errno, NULL,
 				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
-	saved = netns_push(port->ns);
-	if (saved >= 0) {
-		s->prog->xdp_link = bpf_link_create(bpf_program__fd(program(s->prog, PROGRAM_XDP)),
-						    (int)port->ifindex, BPF_XDP, &opts);
-		netns_pop(saved);
-		saved = s->prog->xdp_link;
-	}
-	return lab_failed(saved < 0 ? saved : 0, "attach an XDP program to the device", port, err);
+	return attach_xdp(s, false, err);
 }
 
 bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)

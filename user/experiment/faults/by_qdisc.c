@@ -122,14 +122,13 @@ static int set_tbf(const struct fault_state *s, uint64_t bps)
 				fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit);
 }
 
-static int apply_tbf(const struct fault_state *s, unsigned fault, struct error *err)
+static int apply_tbf(struct fault_state *s, struct error *err)
 {
 	const struct netdev_qdisc pfifo = {
 		.kind = "pfifo", .limited = true, .limit = s->fx->pfifo_limit};
 	const struct lab_port *tx = &s->lab->tx;
 	int ret = set_tbf(s, s->fx->tbf_bps);
 
-	(void)fault;
 	if (!ret && pfifo.limit)
 		ret = netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo);
 	return lab_failed(ret, "set the qdisc", tx, err);

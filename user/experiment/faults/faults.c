@@ -479,9 +479,9 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
 	*s = (struct fault_state){.list = list, .fx = fx, .lab = lab};
 	ret = apply_devices(s, err);
-	for (unsigned i = 0; i < n_rows && !ret; i++) {
-		if (fault_has(list, i) && rows[i]->apply)
-			ret = rows[i]->apply(s, i, err);
+	for (s->fault = 0; s->fault < n_rows && !ret; s->fault++) {
+		if (fault_has(list, s->fault) && rows[s->fault]->apply)
+			ret = rows[s->fault]->apply(s, err);
 	}
 	if (!ret)
 		ret = fault_programs_open(s, numbers, err);

@@ -30,9 +30,10 @@
  * For a veth only: it threads its NAPI, or loses by native XDP, of which no event tells if the
  * frames are a tap's.
  */
-#define OF_VETH	      (1ULL << 12)
-#define OF_XDP_DRIVER (1ULL << 13) /* a tap's driver runs XDP programs, that of a vxlan does not   \
-				    */
+#define OF_VETH (1ULL << 12)
+#define OF_XDP_DRIVER                                                                              \
+	(1ULL << 13) /* a tap's driver runs XDP programs, that of a vxlan does not                 \
+		      */
 #define NATIVE_XDP    (1ULL << 14)
 #define GENERIC_XDP   (1ULL << 15)
 #define RX_DEVICE     (1ULL << 16) /* at the receiver: up to its IP layer, */
@@ -114,6 +115,7 @@ struct fault_state {
 	const struct fault_list *list;
 	const struct fault_effects *fx;
 	struct lab *lab;
+	unsigned fault; /* whose turn it is */
 	struct fault_config cfg;
 	struct fault_prog *prog;		     /* NULL: none is needed */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
@@ -136,7 +138,7 @@ struct fault_row {
 	/* What the experiment has to respect; in path order. NULL: no more than the kinds say. */
 	int (*plan)(struct fault_plan *p);
 	/* The lab is open. NULL: it is all done by programs, or by what was planned. */
-	int (*apply)(const struct fault_state *s, unsigned fault, struct error *err);
+	int (*apply)(struct fault_state *s, struct error *err);
 	/* Just before the first packet, when fx->midway were sent (or at the end), after the last.
 	 */
 	int (*begin)(struct fault_state *s, struct error *err);
