@@ -51,12 +51,16 @@ static __always_inline void mark_segments(const struct stamp_reader *r, const st
 		mark_seen(p->word, where);
 }
 
-/* The first fragment tells the number of all, for those that are lost later. */
-static __always_inline void mark_fragment(const struct packet_place *at, __u8 where)
+/*
+ * The first fragment tells the number of all, for those that are lost later. True: it is one of
+ * ours, and noted.
+ */
+static __always_inline bool mark_fragment(const struct packet_place *at, __u8 where)
 {
 	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE, udp[UDP_HLEN] WIDE;
 	struct fragment_key key;
 	struct stamp stamp;
+	struct fragmented *known;
 	__u32 offset, l4;
 	__u16 proto;
 	__u64 word;
@@ -64,28 +68,33 @@ static __always_inline void mark_fragment(const struct packet_place *at, __u8 wh
 
 	if (from < 0 || bpf_probe_read_kernel(l3, sizeof(l3), at->head + from) ||
 	    !fragment_parse(l3, &key, &offset, &l4))
-		return;
-	if (offset) {
-		if (!bpf_map_lookup_elem(&fragments, &key))
-			return;
-	} else {
+		return false;
+	if (!offset) {
 		from += l4;
 		if (bpf_probe_read_kernel(udp, sizeof(udp), at->head + from) ||
 		    (cfg.port && be16_at(udp + 2) != cfg.port) ||
 		    bpf_probe_read_kernel(&stamp, sizeof(stamp), at->head + from + UDP_HLEN) ||
 		    stamp.magic != bpf_htons(STAMP_MAGIC) || stamp.check != ~stamp.word)
-			return;
+			return false;
 		word = bpf_be64_to_cpu(stamp.word);
 		if (!is_ours(word))
-			return;
-		bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
-		mark_seen(word, where);
+			return false;
+		fragment_first(&key, word);
 	}
+	known = bpf_map_lookup_elem(&fragments, &key);
+	if (!known)
+		return false;
+	if (fragment_completes(known, l3, offset, l4, where))
+		mark_seen(known->word, where);
 	if (where == SEEN_TX_DEVICE)
 		FRAGMENT_COUNT(made);
 	else
 		FRAGMENT_COUNT(seen);
+	return true;
 }
+
+/* The namespaces, of which one may be no part of this: the sender's and the receiver's. */
+const volatile __u32 leave_netns, enter_netns;
 
 static __always_inline int mark(struct sk_buff *skb, __u8 where)
 {
@@ -96,11 +105,11 @@ static __always_inline int mark(struct sk_buff *skb, __u8 where)
 	__u16 size;
 	int found;
 
-	if (skb->dev->nd_net.net->ns.inum != cfg.netns)
+	if (skb->dev->nd_net.net->ns.inum != (where == SEEN_TX_DEVICE ? leave_netns : enter_netns))
 		return 0;
 	found = found_in_pages(&reader, packet_parse(&at, cfg.port, &p), &p);
-	if (cfg.fragments)
-		mark_fragment(&at, where);
+	if (cfg.fragments && mark_fragment(&at, where))
+		return 0;
 	if (found != PACKET_STAMPED || !is_ours(p.word))
 		return 0;
 	shared = (void *)(at.head + skb->end);

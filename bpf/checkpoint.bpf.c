@@ -34,7 +34,8 @@ static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
 	struct fragment_key key;
 	struct stamp stamp;
 	__u32 offset, l4;
-	__u64 word, *known;
+	struct fragmented *known;
+	__u64 word = 0;
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
 		return;
@@ -52,16 +53,21 @@ static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
 		if (!is_ours(word))
 			return;
 		if (where == SEEN_TX_DEVICE)
-			bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
-		mark_seen(word, where);
-	} else {
-		known = bpf_map_lookup_elem(&fragments, &key);
-		if (!known)
-			return;
+			fragment_first(&key, word);
 	}
+	known = bpf_map_lookup_elem(&fragments, &key);
+	if (where & SEEN_BRIDGE) {
+		if (word)
+			mark_seen(word, where);
+		return;
+	}
+	if (!known)
+		return;
+	if (fragment_completes(known, l3, offset, l4, where))
+		mark_seen(known->word, where);
 	if (where == SEEN_TX_DEVICE)
 		FRAGMENT_COUNT(made);
-	else if (where == SEEN_RX_DEVICE)
+	else
 		FRAGMENT_COUNT(seen);
 }
 

@@ -19,12 +19,24 @@ struct fragment_key {
 	__u32 version; /* 4 or 6 */
 };
 
+/*
+ * What is known of a datagram: the word of its stamp, how many bytes of its data have passed the
+ * checkpoints of sender and receiver, and how many there are, as the last fragment says. One that
+ * has passed only in part was not seen there: what it lacks was lost before.
+ */
+struct fragmented {
+	__u64 word;
+	__u32 passed[2];
+	__u32 bytes; /* 0: not known yet */
+	__u32 pad;
+};
+
 /* Both shared by the observers of drops and the checkpoints; larger only if there are fragments. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct fragment_key);
-	__type(value, __u64); /* the word of its stamp */
+	__type(value, struct fragmented);
 } fragments SEC(".maps");
 
 ONE_PER_CPU(fragment_counts, struct trace_fragments);
@@ -67,6 +79,29 @@ static __always_inline bool fragment_parse(const __u8 *l3, struct fragment_key *
 	__builtin_memcpy(key->src, l3 + 8, 16);
 	__builtin_memcpy(key->dst, l3 + 24, 16);
 	return true;
+}
+
+/* Its first fragment: of the datagram that is known already, or of a new one. */
+static __always_inline void fragment_first(const struct fragment_key *key, __u64 word)
+{
+	struct fragmented *known = bpf_map_lookup_elem(&fragments, key), first = {.word = word};
+
+	if (!known || known->word != word)
+		bpf_map_update_elem(&fragments, key, &first, BPF_ANY);
+}
+
+/* A fragment passes the sender's or the receiver's checkpoint. True: now the whole datagram has. */
+static __always_inline bool fragment_completes(struct fragmented *d, const __u8 *l3, __u32 offset,
+					       __u32 l4, __u8 where)
+{
+	bool six = l3[0] >> 4 == 6, last;
+	__u32 n = six ? be16_at(l3 + 4) + IP6_HLEN - l4 : be16_at(l3 + 2) - l4;
+
+	last = six ? !(l3[IP6_HLEN + 3] & 1) : !(be16_at(l3 + 6) & IP_MF);
+	if (last)
+		d->bytes = offset + n;
+	n += __sync_fetch_and_add(&d->passed[where == SEEN_RX_DEVICE], n);
+	return d->bytes && n >= d->bytes;
 }
 
 #endif

@@ -268,7 +268,7 @@ def refused():
     with scene() as file:
         for change, status, words in [
                 (["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
-                (["ring", "v0", "rx", "64"], 3, "does not tell: v0 rx ring"),
+                (["ring", "v0", "rx", "64"], 3, "does not report: v0 rx ring"),
                 (["channels", "v0", "rx", "3"], 1, "it is at most 2"),
                 (["feature", "v0", "rx-grow", "on"], 3, "there is no v0 rx-grow"),
                 (["feature", "v0", "rx-gro", "yes"], 1, "not a value of it"),

@@ -79,9 +79,9 @@ static struct json_object *port_json(const struct lab_port *p)
 
 	inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4));
 	inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6));
-	json_object_object_add(o, "ifname", json_object_new_string(p->ifname));
-	json_object_object_add(o, "ipv4", json_object_new_string(v4));
-	json_object_object_add(o, "ipv6", json_object_new_string(v6));
+	json_put_text(o, "ifname", p->ifname);
+	json_put_text(o, "ipv4", v4);
+	json_put_text(o, "ipv6", v6);
 	return o;
 }
 
@@ -95,7 +95,7 @@ static struct json_object *new_document(void)
 {
 	struct json_object *doc = json_object_new_object();
 
-	json_object_object_add(doc, "schema", json_object_new_string("pktledger/lab/1"));
+	json_put_text(doc, "schema", "pktledger/lab/1");
 	return doc;
 }
 
@@ -113,7 +113,7 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 		return;
 	}
 	doc = new_document();
-	json_object_object_add(doc, "name", json_object_new_string(o->name));
+	json_put_text(doc, "name", o->name);
 	json_object_object_add(doc, "tx", port_json(&lab->tx));
 	json_object_object_add(doc, "rx", port_json(&lab->rx));
 	print_document(doc);
@@ -130,7 +130,7 @@ static int up(const struct lab_options *o, struct error *err)
 
 	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
 		return err->status;
-	if (fault_lab_apply(&o->faults, &lab, err)) {
+	if (fault_lab_apply(&o->faults, &lab, err) || lab_finish(&lab, err)) {
 		lab_close(&lab);
 		lab_remove(o->name, &ignored);
 		return err->status;
@@ -144,12 +144,12 @@ static int add_json(void *arg, const struct lab_info *info)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "name", json_object_new_string(info->name));
-	json_object_object_add(o, "topology",
-			       json_object_new_string(lab_topologies[info->topology].name));
-	json_object_object_add(o, "queues", json_object_new_int((int)info->queues));
-	json_object_object_add(o, "mtu", json_object_new_int((int)info->mtu));
-	json_object_object_add(o, "whole", json_object_new_boolean(info->whole));
+	json_put_text(o, "name", info->name);
+	json_put_text(o, "topology", lab_topologies[info->topology].name);
+	json_put_u64(o, "queues", info->queues);
+	json_put_u64(o, "mtu", info->mtu);
+	json_put_bool(o, "whole", info->whole);
+	json_put_bool(o, "finished", info->finished);
 	json_object_array_add(arg, o);
 	return 0;
 }
@@ -159,7 +159,10 @@ static int print_row(void *arg, const struct lab_info *info)
 	(void)arg;
 	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name,
 	       lab_topologies[info->topology].name, info->queues, info->queues == 1 ? " " : "s",
-	       info->mtu, info->whole ? "" : "  (a namespace is missing: remove it)");
+	       info->mtu,
+	       !info->finished ? "  (lab up did not finish: remove it)"
+	       : info->whole   ? ""
+			       : "  (a namespace is missing: remove it)");
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 #include "report/ends.h"
 #include "report/joined.h"
 #include "report/load.h"
-#include "report/lostcap.h"
+#include "report/drop.h"
 #include "report/show.h"
 
 struct report_options {

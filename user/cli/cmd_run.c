@@ -182,7 +182,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 	if (s->pcap && !s->stamp)
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --stamp, or use `send`",
 				 "run follows numbered packets, and those of a capture are not");
-	if (o->rx == RX_SOCKET && s->dst_port.n > 1)
+	if (o->rx == RX_SOCKET && s->shape.dst_port.n > 1)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
 				 "a socket receives at one port: --dst-port is a range");
 	if (o->rx == RX_SOCKET && s->vlan && in_lab(o))

@@ -122,7 +122,7 @@ static int check(const struct search_options *o, struct error *err)
 	if (o->run.limits.n)
 		return contradicts(err, "--limit makes no sense where a search looks for the limit",
 				   NULL);
-	if (s->gap > 0)
+	if (s->shape.gap > 0)
 		return contradicts(err, "--gap leaves packets out, which a search takes for loss",
 				   NULL);
 	if ((o->run.ports.n || o->run.far.to.family) && !o->max_set)

@@ -335,23 +335,24 @@ const struct opt shape_opts[] = {
 	 .default_text = "--rate throughout",
 	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
 		 "onoff:100ms/900ms (--rate while on)"},
-	{"burst", 0, OPT_UINT, AT(burst), .min = 1, .max = SHAPE_BURST_MAX, .default_text = "1",
-	 .help = "packets that leave at once, at the same rate on average"},
+	{"burst", 0, OPT_UINT, AT(shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
+	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = parse_imix,
 	 .default_text = "one size",
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},
-	{"src-addr", 0, OPT_CUSTOM, AT(src_addr), .metavar = "RANGE", .parse = parse_addrs,
+	{"src-addr", 0, OPT_CUSTOM, AT(shape.src_addr), .metavar = "RANGE", .parse = parse_addrs,
 	 .default_text = "the port's",
 	 .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},
-	{"dst-addr", 0, OPT_CUSTOM, AT(dst_addr), .metavar = "RANGE", .parse = parse_addrs,
+	{"dst-addr", 0, OPT_CUSTOM, AT(shape.dst_addr), .metavar = "RANGE", .parse = parse_addrs,
 	 .default_text = "the receiver's", .help = "destination addresses, in the same way"},
-	{"src-port", 0, OPT_CUSTOM, AT(src_port), .metavar = "RANGE", .parse = parse_ports,
+	{"src-port", 0, OPT_CUSTOM, AT(shape.src_port), .metavar = "RANGE", .parse = parse_ports,
 	 .default_text = "from 40000", .help = "source ports: PORT or FIRST..LAST"},
-	{"dst-port", 0, OPT_CUSTOM, AT(dst_port), .metavar = "RANGE", .parse = parse_ports,
+	{"dst-port", 0, OPT_CUSTOM, AT(shape.dst_port), .metavar = "RANGE", .parse = parse_ports,
 	 .default_text = "--port", .help = "destination ports; more than one only past sockets"},
-	{"random", 0, OPT_FLAG, AT(random), .help = "flows and sizes by chance instead of in turn"},
-	{"seed", 0, OPT_U64, AT(seed), .max = UINT64_MAX,
+	{"random", 0, OPT_FLAG, AT(shape.random),
+	 .help = "flows and sizes by chance instead of in turn"},
+	{"seed", 0, OPT_U64, AT(shape.seed), .max = UINT64_MAX,
 	 .help = "of all that is done by chance: the same seed, the same traffic"},
 	{"vlan", 0, OPT_UINT, AT(vlan), .metavar = "ID", .min = 1, .max = 4094,
 	 .default_text = "no tag", .help = "802.1Q tag; --tx xsk"},
@@ -359,11 +360,12 @@ const struct opt shape_opts[] = {
 	 .help = "TOS byte or traffic class, DSCP << 2"},
 	{"ttl", 0, OPT_UINT, AT(ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
-	{"dup", 0, OPT_CUSTOM, AT(duplicate), .metavar = "SHARE", .parse = parse_share,
+	{"dup", 0, OPT_CUSTOM, AT(shape.duplicate), .metavar = "SHARE", .parse = parse_share,
 	 .default_text = "none", .help = "send so many numbers twice, to test receivers"},
-	{"reorder", 0, OPT_CUSTOM, AT(reorder), .metavar = "SHARE[:EXTENT]", .parse = parse_reorder,
-	 .default_text = "none", .help = "send so many numbers late, behind the next EXTENT (1)"},
-	{"gap", 0, OPT_CUSTOM, AT(gap), .metavar = "SHARE", .parse = parse_share,
+	{"reorder", 0, OPT_CUSTOM, AT(shape.reorder), .metavar = "SHARE[:EXTENT]",
+	 .parse = parse_reorder, .default_text = "none",
+	 .help = "send so many numbers late, behind the next EXTENT (1)"},
+	{"gap", 0, OPT_CUSTOM, AT(shape.gap), .metavar = "SHARE", .parse = parse_share,
 	 .default_text = "none", .help = "leave so many numbers out: they are not attempted"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
 	 .help = "send the frames of a capture, with its timing unless --rate; once unless "
@@ -394,7 +396,8 @@ bool shape_has_schedule(const struct shape_options *o)
 
 static bool has_ranges(const struct shape_options *o)
 {
-	return o->src_addr.n || o->dst_addr.n || o->src_port.n || o->dst_port.n;
+	return o->shape.src_addr.n || o->shape.dst_addr.n || o->shape.src_port.n ||
+	       o->shape.dst_port.n;
 }
 
 static int check_family(const struct shape_addrs *a, const char *option, bool ipv6,
@@ -409,10 +412,10 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 static int check(const struct shape_options *o, const struct traffic_options *t,
 		 const struct tx_ops *tx, struct error *err)
 {
-	int rc = check_family(&o->src_addr, "--src-addr", t->ipv6, err);
+	int rc = check_family(&o->shape.src_addr, "--src-addr", t->ipv6, err);
 
 	if (!rc)
-		rc = check_family(&o->dst_addr, "--dst-addr", t->ipv6, err);
+		rc = check_family(&o->shape.dst_addr, "--dst-addr", t->ipv6, err);
 	if (rc)
 		return rc;
 	if (shape_needs_frames(o) && tx == &tx_socket)
@@ -433,7 +436,7 @@ static int check(const struct shape_options *o, const struct traffic_options *t,
 	if (shape_has_schedule(o) && !o->pcap && t->rate_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--rate and this --profile cannot be given together");
-	if (o->burst > 1 && !t->rate_set && !o->plan.kind)
+	if (o->shape.burst > 1 && !t->rate_set && !o->plan.kind)
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
 				 "--burst needs a rate");
 	return 0;
@@ -527,21 +530,13 @@ int shape_plan(const struct shape_options *o, struct traffic_options *t, const s
 
 	*plan = (struct shape_plan){
 		.vlan = o->vlan, .tos = o->tos, .ttl = o->ttl, .payload = payload};
-	*s = (struct shape){.seed = o->seed,
-			    .random = o->random,
-			    .burst = o->burst,
-			    .src_addr = o->src_addr,
-			    .dst_addr = o->dst_addr,
-			    .src_port = o->src_port,
-			    .dst_port = o->dst_port,
-			    .duplicate = o->duplicate,
-			    .gap = o->gap,
-			    .reorder = o->reorder};
+	*s = o->shape;
 	if (rc)
 		return rc;
-	s->frames = o->imix.n || has_ranges(o) || o->random || o->vlan || o->tos || o->ttl ||
-		    o->duplicate > 0 || o->gap > 0 || o->reorder.share > 0 || o->pcap;
-	plan->any = s->frames || o->plan.kind || o->burst > 1;
+	s->frames = o->imix.n || has_ranges(o) || o->shape.random || o->vlan || o->tos || o->ttl ||
+		    o->shape.duplicate > 0 || o->shape.gap > 0 || o->shape.reorder.share > 0 ||
+		    o->pcap;
+	plan->any = s->frames || o->plan.kind || o->shape.burst > 1;
 	if (s->frames && !tx->shapes)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
 				 "--tx %s sends packets that are all alike: of these options it "

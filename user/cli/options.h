@@ -119,23 +119,17 @@ enum output global_output(const struct global_options *g);
 /* The options that shape traffic, a group of rows for every command that sends. */
 
 struct shape_options {
+	struct shape shape; /* as far as options name its members */
 	struct rate_plan plan;
-	unsigned burst;
 	struct imix imix;
-	struct shape_addrs src_addr, dst_addr;
-	struct shape_ports src_port, dst_port;
-	bool random;
-	uint64_t seed;
 	unsigned vlan, tos, ttl;
-	double duplicate, gap;
-	struct shape_reorder reorder;
 	const char *pcap;
 	bool stamp;
 };
 
 #define SHAPE_DEFAULTS                                                                             \
 	{                                                                                          \
-		.seed = 1                                                                          \
+		.shape.seed = 1                                                                    \
 	}
 
 extern const struct opt shape_opts[];

@@ -14,8 +14,7 @@
 
 struct border {
 	struct border_bpf *skel;
-	enum border_side side;
-	struct bpf_link *link;
+	struct bpf_link *leave, *enter;
 	int tcx; /* a link; below 0: none */
 };
 
@@ -24,10 +23,9 @@ struct border {
  * which needs CAP_NET_ADMIN.
  */
 static int load(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		enum border_side side, bool paged, bool tc)
+		const struct border_netns *netns, bool paged, bool tc)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
-	struct bpf_program *prog;
 	int rc;
 
 	b->skel = calloc(1, sizeof(*b->skel));
@@ -42,19 +40,23 @@ static int load(struct border *b, const struct trace_config *cfg, const struct d
 	if (cfg->learn)
 		b->skel->rodata->cfg.learn = LEARN_TAKE;
 	bpf_map__set_max_entries(b->skel->maps.seen, (__u32)pages);
-	prog = side == BORDER_LEAVE ? b->skel->progs.leave : b->skel->progs.enter;
-	bpf_program__set_autoload(prog, true);
+	b->skel->rodata->leave_netns = netns->leave;
+	b->skel->rodata->enter_netns = netns->enter;
+	bpf_program__set_autoload(b->skel->progs.leave, netns->leave);
+	bpf_program__set_autoload(b->skel->progs.enter, netns->enter);
 	bpf_program__set_autoload(b->skel->progs.enter_tc, tc);
 	rc = drops_share(drops, b->skel->obj);
 	if (!rc)
 		rc = border_bpf__load(b->skel);
-	if (!rc) {
-		b->link = bpf_program__attach(prog);
-		rc = b->link ? 0 : -errno;
-	}
+	if (!rc && netns->leave && !(b->leave = bpf_program__attach(b->skel->progs.leave)))
+		rc = -errno;
+	if (!rc && netns->enter && !(b->enter = bpf_program__attach(b->skel->progs.enter)))
+		rc = -errno;
 out:
 	if (rc) {
+		bpf_link__destroy(b->leave);
 		border_bpf__destroy(b->skel);
+		b->leave = NULL;
 		b->skel = NULL;
 	}
 	return rc;
@@ -62,28 +64,27 @@ out:
 
 /* As this kernel can. */
 static int load_newest(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		       enum border_side side, bool tc)
+		       const struct border_netns *netns, bool tc)
 {
-	int rc = load(b, cfg, drops, side, true, tc);
+	int rc = load(b, cfg, drops, netns, true, tc);
 
-	return trace_load_again(rc) ? load(b, cfg, drops, side, false, tc) : rc;
+	return trace_load_again(rc) ? load(b, cfg, drops, netns, false, tc) : rc;
 }
 
 int border_open(struct border **out, const struct trace_config *cfg, const struct drops *drops,
-		enum border_side side, unsigned ifindex, struct error *err)
+		const struct border_netns *netns, unsigned ifindex, struct error *err)
 {
-	bool tc = side == BORDER_ENTER && ifindex;
+	bool tc = netns->enter && ifindex;
 	struct border *b = calloc(1, sizeof(*b));
 	int rc;
 
 	if (!b)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	b->side = side;
 	b->tcx = -1;
-	rc = load_newest(b, cfg, drops, side, tc);
+	rc = load_newest(b, cfg, drops, netns, tc);
 	if (rc == -EPERM && tc) {
 		tc = false;
-		rc = load_newest(b, cfg, drops, side, tc);
+		rc = load_newest(b, cfg, drops, netns, tc);
 	}
 	if (rc) {
 		border_close(b);
@@ -103,7 +104,7 @@ int border_seen_fd(const struct border *b)
 
 const char *border_place(const struct border *b)
 {
-	if (b->side == BORDER_LEAVE)
+	if (b->leave)
 		return "net_dev_start_xmit";
 	return b->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
 }
@@ -114,7 +115,8 @@ void border_close(struct border *b)
 		return;
 	if (b->tcx >= 0)
 		close(b->tcx);
-	bpf_link__destroy(b->link);
+	bpf_link__destroy(b->leave);
+	bpf_link__destroy(b->enter);
 	border_bpf__destroy(b->skel);
 	free(b);
 }

@@ -21,15 +21,6 @@ bool change_of_namespace(enum change_kind kind)
 	return change_ops[kind].of_namespace;
 }
 
-static struct change_at place_of(const struct change *c)
-{
-	return (struct change_at){.ns = c->ns,
-				  .kind = c->kind,
-				  .set = change_setting(c->kind, c->name),
-				  .ifname = c->ifname,
-				  .name = c->name};
-}
-
 const char *change_device(const struct change *c, char buf[16])
 {
 	int end = 0;
@@ -46,35 +37,46 @@ const char *change_device(const struct change *c, char buf[16])
 }
 
 /* The namespace has the device, and its name is not a path. */
-static int check_device(const struct change_at *at)
+static int check_device(const struct change *c)
 {
 	int ret;
 
-	if (!change_ops[at->kind].of_interface)
-		return *at->ifname ? -EINVAL : 0;
-	if (strchr(at->ifname, '/') || *at->ifname == '.')
+	if (!change_ops[c->kind].of_interface)
+		return *c->ifname ? -EINVAL : 0;
+	if (strchr(c->ifname, '/') || *c->ifname == '.')
 		return -ENODEV;
-	ret = nl_ifindex(at->ns, at->ifname);
+	ret = nl_ifindex(c->ns, c->ifname);
 	return ret < 0 ? ret : 0;
 }
 
-static int read_at(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+/* The value now. */
+static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
-	int ret = at->set ? check_device(at) : -ENOENT;
+	int ret = change_setting(c->kind, c->name) ? check_device(c) : -ENOENT;
 
-	return ret ? ret : change_ops[at->kind].read(at, value);
+	return ret ? ret : change_ops[c->kind].read(c, value);
+}
+
+static int name_change(struct change *c, const struct netns *ns, enum change_kind kind,
+		       const char *ifname, const char *name)
+{
+	size_t size = sizeof(c->ifname);
+
+	memset(c, 0, sizeof(*c));
+	c->kind = kind;
+	c->ns = ns;
+	if (snprintf(c->ifname, size, "%s", ifname ? ifname : "") >= (int)size ||
+	    snprintf(c->name, sizeof(c->name), "%s", name) >= (int)sizeof(c->name))
+		return -ENAMETOOLONG;
+	return 0;
 }
 
 int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
 		char value[JOURNAL_VALUE_SIZE])
 {
-	const struct change_at at = {.ns = ns,
-				     .kind = kind,
-				     .set = change_setting(kind, name),
-				     .ifname = ifname ? ifname : "",
-				     .name = name};
+	struct change c;
 
-	return read_at(&at, value);
+	return name_change(&c, ns, kind, ifname, name) ? -ENOENT : read_now(&c, value);
 }
 
 static int no_reading(const struct change *c, int code, struct error *err)
@@ -89,7 +91,7 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	case -ENOENT:
 		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
 	case -EOPNOTSUPP:
-		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not tell: %s",
+		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
 				 title);
 	case -EDOM:
 		return error_set(err, STATUS_UNABLE, code, "change it by hand",
@@ -126,44 +128,29 @@ static int no_value(const struct change *c, const char *wanted, uint64_t max, in
 					   : strerror(-code));
 }
 
-static int check_wanted(struct change *c, const struct change_at *at, const char *wanted,
-			struct error *err)
-{
-	const struct change_ops *ops = &change_ops[c->kind];
-	uint64_t max = at->set->max;
-	int ret = 0;
-
-	if (at->set->max_offset)
-		ret = change_limit(at, &max);
-	if (!ret)
-		ret = ops->check ? ops->check(at, c->old, wanted, c->wanted)
-				 : change_form(at->set, max, c->old, wanted, c->wanted);
-	return ret ? no_value(c, wanted, max, ret, err) : 0;
-}
-
 int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
 		const char *ifname, const char *name, const char *wanted, struct error *err)
 {
-	struct change_at at;
-	int ret;
+	const struct change_ops *ops = &change_ops[kind];
+	const struct change_setting *set;
+	uint64_t max;
+	int ret = name_change(change, ns, kind, ifname, name);
 
-	memset(change, 0, sizeof(*change));
-	change->kind = kind;
-	change->ns = ns;
-	if (!ifname)
-		ifname = "";
-	if (snprintf(change->ifname, sizeof(change->ifname), "%s", ifname) >=
-		    (int)sizeof(change->ifname) ||
-	    snprintf(change->name, sizeof(change->name), "%s", name) >= (int)sizeof(change->name))
-		return error_set(err, STATUS_FAILED, -ENAMETOOLONG, NULL,
-				 "there is no setting '%s' of '%s'", name, ifname);
-	at = place_of(change);
-	ret = read_at(&at, change->old);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "there is no setting '%s' of '%s'",
+				 name, ifname ? ifname : "");
+	ret = read_now(change, change->old);
 	if (ret)
 		return no_reading(change, ret, err);
-	ret = check_wanted(change, &at, wanted, err);
+	set = change_setting(kind, name);
+	max = set->max;
+	if (set->max_offset)
+		ret = change_limit(change, &max);
+	if (!ret)
+		ret = ops->check ? ops->check(change, wanted, change->wanted)
+				 : change_form(set, max, change->old, wanted, change->wanted);
 	if (ret)
-		return ret;
+		return no_value(change, wanted, max, ret, err);
 	return strcmp(change->old, change->wanted) ? 0 : -EALREADY;
 }
 
@@ -191,12 +178,9 @@ char *change_quote(const char *word, char *buf, size_t size)
 
 void change_argv(const struct change *change, bool undo, struct change_argv *a)
 {
-	const struct change_at at = place_of(change);
-
 	a->n = 0;
 	a->argv[0] = NULL;
-	change_ops[change->kind].argv(&at, undo ? change->wanted : change->old,
-				      undo ? change->old : change->wanted, a);
+	change_ops[change->kind].argv(change, undo, a);
 }
 
 /* name=value with quotes only where they are needed; the > of a file is the shell's. */
@@ -296,20 +280,19 @@ static int set(const struct change *c, bool undo, struct error *why)
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
 	const struct change_ops *ops = &change_ops[c->kind];
 	const char *value = undo ? c->old : c->wanted;
-	const struct change_at at = place_of(c);
 	char now[JOURNAL_VALUE_SIZE];
 	struct change_argv a;
-	int ret = read_at(&at, now);
+	int ret = read_now(c, now);
 
 	if (ret || !strcmp(now, value))
 		return ret;
 	change_argv(c, undo, &a);
-	ret = ops->front ? change_write_file(&at, value) : netns_exec(c->ns, a.argv, NULL, why);
+	ret = ops->front ? change_write_file(c, value) : netns_exec(c->ns, a.argv, NULL, why);
 	if (!ret)
-		ret = read_at(&at, now);
+		ret = read_now(c, now);
 	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
 		nanosleep(&pause, NULL);
-		ret = read_at(&at, now);
+		ret = read_now(c, now);
 	}
 	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;
 }
@@ -403,7 +386,7 @@ static int prepare(struct batch *b, struct error *err)
 		if (c->kind == CHANGE_SYSCTL)
 			ret = journal_hold_sysctl(&b->holds[i], c->name, err);
 		if (!ret)
-			ret = change_read(c->ns, c->kind, c->ifname, c->name, now);
+			ret = read_now(c, now);
 		if (!ret && strcmp(now, c->old))
 			ret = -ESTALE;
 		if (!ret)
@@ -428,7 +411,7 @@ static void tell(const struct batch *b, unsigned i, enum change_outcome outcome,
 
 	told.title = change_title(c, title, sizeof(title));
 	told.why = why;
-	if (change_read(c->ns, c->kind, c->ifname, c->name, now))
+	if (read_now(c, now))
 		*now = '\0';
 	if (b->cb)
 		b->cb(b->arg, &told);
@@ -586,7 +569,7 @@ static enum change_outcome settle(struct step *s)
 {
 	const struct change *c = &s->change;
 	struct error err = {};
-	int ret = change_read(&s->ns, c->kind, c->ifname, c->name, s->now);
+	int ret = read_now(c, s->now);
 
 	if (ret == -ENOENT || ret == -ENODEV)
 		return because(s, CHANGE_GONE, "there is no such setting any more");
@@ -599,7 +582,7 @@ static enum change_outcome settle(struct step *s)
 	if (strcmp(s->now, c->wanted))
 		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
 	ret = set(c, true, &err);
-	if (change_read(&s->ns, c->kind, c->ifname, c->name, s->now))
+	if (read_now(c, s->now))
 		*s->now = '\0';
 	if (ret == -ERANGE)
 		return because(s, CHANGE_KEPT, "the kernel does not take the old value");

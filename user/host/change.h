@@ -70,7 +70,7 @@ bool change_of_namespace(enum change_kind kind);
 /*
  * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
  * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
- * interface, -EOPNOTSUPP: the driver does not tell, -ENOSPC: longer than a value can be, -EDOM: an
+ * interface, -EOPNOTSUPP: the driver does not say, -ENOSPC: longer than a value can be, -EDOM: an
  * RSS table that could not be put back, -EXDEV: /sys is that of another namespace.
  */
 int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
@@ -153,15 +153,16 @@ typedef void (*change_cb)(void *arg, const struct change_told *told);
 /*
  * Makes the changes, one after another, all or none: the entries of all are on disk before the
  * first is made, each is read back, and if one fails those before it are put back. `cb` (may be
- * NULL) is told of each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
+ * NULL) is called for each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
  * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
- * value does not read back as it was given.
+ * value does not read back as it was given; -EIO if ethtool or tc fails, -ENOENT if it is not
+ * there.
  */
 int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
 		 void *arg, struct error *err);
 
 /*
- * Undoes the changes, newest first, each in its own namespace, and tells `cb` of each, also of
+ * Undoes the changes, newest first, each in its own namespace, and calls `cb` for each, also for
  * those that it cannot undo. 0, also if there is nothing to undo; -EBUSY as above; -EBADMSG if a
  * part of the file could not be read: it stays in the file.
  */

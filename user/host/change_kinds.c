@@ -235,11 +235,11 @@ static void add_words(struct change_argv *a, const char *text)
 
 /* ---- files, below /proc/sys, /sys and /proc/irq ---- */
 
-static void file_path(const struct change_at *at, char *buf, size_t size)
+static void file_path(const struct change *c, char *buf, size_t size)
 {
-	const struct change_ops *ops = &change_ops[at->kind];
+	const struct change_ops *ops = &change_ops[c->kind];
 
-	snprintf(buf, size, "%s%s%s%s%s", ops->front, at->ifname, *at->ifname ? "/" : "", at->name,
+	snprintf(buf, size, "%s%s%s%s%s", ops->front, c->ifname, *c->ifname ? "/" : "", c->name,
 		 ops->rest);
 }
 
@@ -253,31 +253,31 @@ static bool is_sysfs(const char *path, char rest[PATH_MAX])
 }
 
 /* In the /sys of another namespace, a device of this name would be another's, too. */
-static int check_sysfs(const struct change_at *at)
+static int check_sysfs(const struct change *c)
 {
-	int ifindex = nl_ifindex(at->ns, at->ifname), ret;
+	int ifindex = nl_ifindex(c->ns, c->ifname), ret;
 	char path[PATH_MAX], text[32];
 	uint64_t there;
 
 	if (ifindex < 0)
 		return ifindex;
-	snprintf(path, sizeof(path), "class/net/%s/ifindex", at->ifname);
-	ret = netns_sysfs_read(at->ns, path, text, sizeof(text));
+	snprintf(path, sizeof(path), "class/net/%s/ifindex", c->ifname);
+	ret = netns_sysfs_read(c->ns, path, text, sizeof(text));
 	if (ret)
 		return ret == -ENOENT || ret == -EOPNOTSUPP ? -EXDEV : ret;
 	return num_u64(text, 0, INT_MAX, &there) || there != (uint64_t)ifindex ? -EXDEV : 0;
 }
 
-static int read_file(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
-	int ret = at->kind == CHANGE_SYSFS ? check_sysfs(at) : 0;
+	int ret = c->kind == CHANGE_SYSFS ? check_sysfs(c) : 0;
 	char path[PATH_MAX], below[PATH_MAX], raw[RAW_SIZE];
 
 	if (ret)
 		return ret;
-	file_path(at, path, sizeof(path));
-	ret = is_sysfs(path, below) ? netns_sysfs_read(at->ns, below, raw, sizeof(raw))
-				    : netns_sysctl_read(at->ns, below, raw, sizeof(raw));
+	file_path(c, path, sizeof(path));
+	ret = is_sysfs(path, below) ? netns_sysfs_read(c->ns, below, raw, sizeof(raw))
+				    : netns_sysctl_read(c->ns, below, raw, sizeof(raw));
 	if (!ret && strlen(raw) >= JOURNAL_VALUE_SIZE)
 		ret = -ENOSPC;
 	if (!ret)
@@ -285,17 +285,17 @@ static int read_file(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
 	return ret;
 }
 
-int change_write_file(const struct change_at *at, const char *value)
+int change_write_file(const struct change *c, const char *value)
 {
-	int ret = at->kind == CHANGE_SYSFS ? check_sysfs(at) : 0;
+	int ret = c->kind == CHANGE_SYSFS ? check_sysfs(c) : 0;
 	const char *text = *value ? value : "\n"; /* to write nothing is no write */
 	char path[PATH_MAX], below[PATH_MAX];
 
 	if (ret)
 		return ret;
-	file_path(at, path, sizeof(path));
-	return is_sysfs(path, below) ? netns_sysfs_write(at->ns, below, text)
-				     : netns_sysctl_write(at->ns, below, text);
+	file_path(c, path, sizeof(path));
+	return is_sysfs(path, below) ? netns_sysfs_write(c->ns, below, text)
+				     : netns_sysctl_write(c->ns, below, text);
 }
 
 char *change_sysctl_name(const char *path, char *buf, size_t size)
@@ -311,21 +311,20 @@ char *change_sysctl_name(const char *path, char *buf, size_t size)
 }
 
 /* Shown to people: the file itself is written by change_write_file(). */
-static void file_argv(const struct change_at *at, const char *from, const char *to,
-		      struct change_argv *a)
+static void file_argv(const struct change *c, bool undo, struct change_argv *a)
 {
+	const char *to = undo ? c->old : c->wanted;
 	char path[CHANGE_NAME_SIZE + 64], setting[sizeof(path) + JOURNAL_VALUE_SIZE];
 
-	(void)from;
-	if (at->kind == CHANGE_SYSCTL) {
-		change_sysctl_name(at->name, path, sizeof(path));
+	if (c->kind == CHANGE_SYSCTL) {
+		change_sysctl_name(c->name, path, sizeof(path));
 		snprintf(setting, sizeof(setting), "%s=%s", path, to);
 		add_word(a, "sysctl");
 		add_word(a, "-w");
 		add_word(a, setting);
 		return;
 	}
-	file_path(at, path, sizeof(path));
+	file_path(c, path, sizeof(path));
 	add_word(a, "echo");
 	add_word(a, to);
 	add_word(a, ">");
@@ -346,58 +345,57 @@ union params {
 _Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
 	       "the longest of them fits");
 
-static int get(const struct change_at *at, union params *p)
+static int get(const struct change *c, union params *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->field[0] = change_ops[at->kind].ethtool;
-	return netdev_ethtool(at->ns, at->ifname, p);
+	p->field[0] = change_ops[c->kind].ethtool;
+	return netdev_ethtool(c->ns, c->ifname, p);
 }
 
-static int read_ethtool(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
+	const struct change_setting *set = change_setting(c->kind, c->name);
 	union params p;
-	int ret = get(at, &p);
+	int ret = get(c, &p);
 	uint32_t v;
 
 	if (ret < 0)
 		return ret;
-	v = p.field[at->set->offset / sizeof(v)];
-	if (at->set->form == FORM_SWITCH)
+	v = p.field[set->offset / sizeof(v)];
+	if (set->form == FORM_SWITCH)
 		snprintf(value, JOURNAL_VALUE_SIZE, "%s", v ? "on" : "off");
 	else
 		snprintf(value, JOURNAL_VALUE_SIZE, "%u", v);
 	return 0;
 }
 
-int change_limit(const struct change_at *at, uint64_t *max)
+int change_limit(const struct change *c, uint64_t *max)
 {
 	union params p;
-	int ret = get(at, &p);
+	int ret = get(c, &p);
 
 	if (ret < 0)
 		return ret;
-	*max = p.field[at->set->max_offset / sizeof(p.field[0])];
+	*max = p.field[change_setting(c->kind, c->name)->max_offset / sizeof(p.field[0])];
 	return 0;
 }
 
-static void ethtool_argv(const struct change_at *at, const char *from, const char *to,
-			 struct change_argv *a)
+static void ethtool_argv(const struct change *c, bool undo, struct change_argv *a)
 {
-	char option[] = {'-', change_ops[at->kind].letter, '\0'};
+	char option[] = {'-', change_ops[c->kind].letter, '\0'};
 
-	(void)from;
 	add_word(a, "ethtool");
 	add_word(a, option);
-	add_word(a, at->ifname);
-	if (at->kind != CHANGE_RSS)
-		add_word(a, at->name);
-	add_words(a, to);
+	add_word(a, c->ifname);
+	if (c->kind != CHANGE_RSS)
+		add_word(a, c->name);
+	add_words(a, undo ? c->old : c->wanted);
 }
 
-static int read_feature(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+static int read_feature(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
 	bool on;
-	int ret = netdev_get_feature(at->ns, at->ifname, at->name, &on);
+	int ret = netdev_get_feature(c->ns, c->ifname, c->name, &on);
 
 	if (!ret)
 		snprintf(value, JOURNAL_VALUE_SIZE, "%s", on ? "on" : "off");
@@ -409,37 +407,15 @@ struct spread {
 	uint32_t start, equal;
 };
 
-static int count_rings(const struct change_at *at, uint32_t *rings)
+static int count_rings(const struct change *c, uint32_t *rings)
 {
 	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_GRXRINGS};
-	int ret = netdev_ethtool(at->ns, at->ifname, &nfc);
+	int ret = netdev_ethtool(c->ns, c->ifname, &nfc);
 
 	if (ret < 0)
 		return ret;
 	*rings = nfc.data;
 	return *rings ? 0 : -EOPNOTSUPP;
-}
-
-/* The table, to be freed. */
-static int read_table(const struct change_at *at, struct ethtool_rxfh_indir **table)
-{
-	struct ethtool_rxfh_indir ask = {.cmd = ETHTOOL_GRXFHINDIR};
-	int ret = netdev_ethtool(at->ns, at->ifname, &ask);
-
-	if (ret < 0)
-		return ret;
-	if (!ask.size)
-		return -EOPNOTSUPP;
-	*table = calloc(1, sizeof(ask) + ask.size * sizeof(ask.ring_index[0]));
-	if (!*table)
-		return -ENOMEM;
-	(*table)->cmd = ETHTOOL_GRXFHINDIR;
-	(*table)->size = ask.size;
-	ret = netdev_ethtool(at->ns, at->ifname, *table);
-	if (ret >= 0)
-		return 0;
-	free(*table);
-	return ret;
 }
 
 static bool fits(const struct ethtool_rxfh_indir *table, const struct spread *s)
@@ -478,15 +454,15 @@ static int parse_spread(const char *value, uint32_t rings, struct spread *s)
 	return s->equal && s->equal <= rings && s->start <= rings - s->equal ? 0 : -ERANGE;
 }
 
-static int read_rss(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
 	struct ethtool_rxfh_indir *table;
 	struct spread s = {.equal = 1};
 	uint32_t rings;
-	int ret = count_rings(at, &rings);
+	int ret = count_rings(c, &rings);
 
 	if (!ret)
-		ret = read_table(at, &table);
+		ret = netdev_rss_table(c->ns, c->ifname, &table);
 	if (ret)
 		return ret;
 	s.start = table->ring_index[0];
@@ -503,14 +479,12 @@ static int read_rss(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
 	return ret;
 }
 
-static int check_rss(const struct change_at *at, const char *old, const char *wanted,
-		     char value[JOURNAL_VALUE_SIZE])
+static int check_rss(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE])
 {
 	struct spread s;
 	uint32_t rings;
-	int ret = count_rings(at, &rings);
+	int ret = count_rings(c, &rings);
 
-	(void)old;
 	if (!ret)
 		ret = parse_spread(wanted, rings, &s);
 	if (!ret)
@@ -569,24 +543,22 @@ static int parse_qdisc(const char *value, struct netdev_qdisc *q, bool *is_defau
 	return *at ? -EINVAL : 0;
 }
 
-static int read_qdisc(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+static int read_qdisc(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
-	int ret = nl_ifindex(at->ns, at->ifname);
+	int ret = nl_ifindex(c->ns, c->ifname);
 	struct netdev_qdisc q;
 
 	if (ret >= 0)
-		ret = netdev_qdisc_root(at->ns, ret, &q);
+		ret = netdev_qdisc_root(c->ns, ret, &q);
 	return ret ? ret : print_qdisc(&q, value);
 }
 
-int change_qdisc_check(const struct change_at *at, const char *old, const char *wanted,
-		       char value[JOURNAL_VALUE_SIZE])
+int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE])
 {
 	bool was_default, to_default;
 	struct netdev_qdisc was, q;
-	int ret = parse_qdisc(old, &was, &was_default);
+	int ret = parse_qdisc(c->old, &was, &was_default);
 
-	(void)at;
 	if (!ret)
 		ret = parse_qdisc(wanted, &q, &to_default);
 	if (ret || q.handle || to_default || q.limited != netdev_qdisc_limited(q.kind) ||
@@ -602,19 +574,19 @@ int change_qdisc_check(const struct change_at *at, const char *old, const char *
 	return print_qdisc(&q, value);
 }
 
-static void qdisc_argv(const struct change_at *at, const char *from, const char *to,
-		       struct change_argv *a)
+static void qdisc_argv(const struct change *c, bool undo, struct change_argv *a)
 {
 	bool from_default, to_default;
 	struct netdev_qdisc was, q;
 	char text[64];
 
-	if (parse_qdisc(from, &was, &from_default) || parse_qdisc(to, &q, &to_default))
+	if (parse_qdisc(undo ? c->wanted : c->old, &was, &from_default) ||
+	    parse_qdisc(undo ? c->old : c->wanted, &q, &to_default))
 		return;
 	add_words(a, "tc qdisc");
 	add_word(a, to_default ? "del" : from_default ? "replace" : "change");
 	add_word(a, "dev");
-	add_word(a, at->ifname);
+	add_word(a, c->ifname);
 	add_word(a, "root");
 	if (to_default)
 		return;

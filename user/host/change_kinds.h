@@ -33,14 +33,6 @@ struct change_setting {
 	unsigned offset, max_offset;
 };
 
-/* A setting in its place. */
-struct change_at {
-	const struct netns *ns;
-	enum change_kind kind;
-	const struct change_setting *set; /* NULL: there is no such setting */
-	const char *ifname, *name;
-};
-
 /* Where a change is kept for the next boot. */
 enum change_file { CHANGE_FILE_SYSCTL, CHANGE_FILE_UDEV, CHANGE_FILE_NONE };
 
@@ -60,16 +52,14 @@ struct change_ops {
 	uint32_t ethtool;
 	char letter;
 
-	int (*read)(const struct change_at *at, char value[JOURNAL_VALUE_SIZE]);
+	int (*read)(const struct change *c, char value[JOURNAL_VALUE_SIZE]);
 	/*
 	 * FORM_OWN, else NULL: puts `wanted` into the form in which it will be read. -EINVAL,
 	 * -ERANGE, or -EDOM if it could not be undone.
 	 */
-	int (*check)(const struct change_at *at, const char *old, const char *wanted,
-		     char value[JOURNAL_VALUE_SIZE]);
-	/* The argv that makes `to` of `from`. */
-	void (*argv)(const struct change_at *at, const char *from, const char *to,
-		     struct change_argv *a);
+	int (*check)(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
+	/* The argv that makes the change, or takes it back. */
+	void (*argv)(const struct change *c, bool undo, struct change_argv *a);
 };
 
 extern const struct change_ops change_ops[CHANGE_KINDS];
@@ -86,17 +76,16 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 		char value[JOURNAL_VALUE_SIZE]);
 
 /* The most that the device takes, of a setting with max_offset. */
-int change_limit(const struct change_at *at, uint64_t *max);
+int change_limit(const struct change *c, uint64_t *max);
 
 /* Writes the file of a setting that is one. */
-int change_write_file(const struct change_at *at, const char *value);
+int change_write_file(const struct change *c, const char *value);
 
 /* sysctl's name of a path below /proc/sys: with dots, unless a part of it has one. Returns buf. */
 char *change_sysctl_name(const char *path, char *buf, size_t size);
 
-/* FORM_OWN of the root qdisc; for the tests. `at` is not looked at. */
-int change_qdisc_check(const struct change_at *at, const char *old, const char *wanted,
-		       char value[JOURNAL_VALUE_SIZE]);
+/* FORM_OWN of the root qdisc; for the tests. Only c->old is looked at. */
+int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
 
 /*
  * The interface that the setting goes away with: c->ifname, or that of net/ipv4/conf/eth1/...; NULL

@@ -145,37 +145,48 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 	return 0;
 }
 
-static int sample_link(struct nic_sample *s, const struct rtnl_link_stats64 *st)
+#define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
+
+/* Those of losses are for the NIC table, which has rows for any of a device of software. */
+static const struct {
+	const char *name;
+	size_t at;
+	bool loss;
+} link_stats[] = {
+	{STAT(rx_packets), false},	{STAT(tx_packets), false},
+	{STAT(rx_errors), false},	{STAT(tx_errors), false},
+	{STAT(rx_nohandler), false},	{STAT(rx_otherhost_dropped), false},
+	{STAT(rx_dropped), true},	{STAT(tx_dropped), true},
+	{STAT(rx_missed_errors), true}, {STAT(rx_fifo_errors), true},
+	{STAT(rx_over_errors), true},	{STAT(rx_crc_errors), true},
+	{STAT(rx_length_errors), true}, {STAT(rx_frame_errors), true},
+	{STAT(tx_fifo_errors), true},	{STAT(tx_carrier_errors), true},
+};
+
+#define LINK_STATS (sizeof(link_stats) / sizeof(link_stats[0]))
+
+static uint64_t link_stat(const struct counters_device *d, unsigned i)
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} fields[] = {
-		{"link:rx_packets", st->rx_packets},
-		{"link:tx_packets", st->tx_packets},
-		{"link:rx_errors", st->rx_errors},
-		{"link:tx_errors", st->tx_errors},
-		{"link:rx_dropped", st->rx_dropped},
-		{"link:tx_dropped", st->tx_dropped},
-		{"link:rx_missed_errors", st->rx_missed_errors},
-		{"link:rx_fifo_errors", st->rx_fifo_errors},
-		{"link:rx_over_errors", st->rx_over_errors},
-		{"link:rx_crc_errors", st->rx_crc_errors},
-		{"link:rx_length_errors", st->rx_length_errors},
-		{"link:rx_frame_errors", st->rx_frame_errors},
-		{"link:tx_fifo_errors", st->tx_fifo_errors},
-		{"link:tx_carrier_errors", st->tx_carrier_errors},
-		{"link:rx_nohandler", st->rx_nohandler},
-		{"link:rx_otherhost_dropped", st->rx_otherhost_dropped},
-	};
+	uint64_t value;
+
+	memcpy(&value, (const char *)&d->link.stats + link_stats[i].at, sizeof(value));
+	return value;
+}
+
+static int sample_link(struct counters_device *d)
+{
+	char name[NIC_NAME];
 	int err = 0;
 
-	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]) && !err; i++)
-		err = nic_sample_add(s, fields[i].name, fields[i].value);
+	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
+		if (link_stats[i].loss)
+			err = nic_sample_add(&d->nic, name, link_stat(d, i));
+	}
 	return err;
 }
 
-/* "link:rx_errors" is "eth0:rx_errors", "pkts rx OOB" is "ethtool:eth0:pkts rx OOB". */
+/* "link:rx_dropped" is "eth0:rx_dropped", "pkts rx OOB" is "ethtool:eth0:pkts rx OOB". */
 static void name_counter(const char *ifname, const char *name, char out[COUNTER_NAME_LEN])
 {
 	const char *rest = strchr(name, ':');
@@ -204,6 +215,11 @@ static int add_names(struct counters *c, const struct counters_device *d)
 		name_counter(d->link.ifname, d->nic.at[i].name, name);
 		err = counters_add(c, d->scope, name, d->nic.at[i].value);
 	}
+	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+		snprintf(name, sizeof(name), "%s:%s", d->link.ifname, link_stats[i].name);
+		if (!link_stats[i].loss)
+			err = counters_add(c, d->scope, name, link_stat(d, i));
+	}
 	for (unsigned i = 0; i < sizeof(qdisc) / sizeof(qdisc[0]) && !err; i++) {
 		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
 		err = add(c, d->scope, name, qdisc[i].value, qdisc[i].level);
@@ -216,7 +232,7 @@ static int add_names(struct counters *c, const struct counters_device *d)
 /* What comes in one answer for all devices of a namespace. */
 struct dumps {
 	struct link_qdisc *qdiscs;
-	struct qstats *qstats;
+	struct qstat *qstats;
 	int qdiscs_n, qstats_n;
 };
 
@@ -254,10 +270,10 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 	if (err == -ENODEV && what & COUNTERS_ALL) /* gone meanwhile, as others came */
 		err = 0;
 	if (!err)
-		err = sample_link(&d->nic, &link->stats);
+		err = sample_link(d);
 	for (int i = 0; i < all->qstats_n && !err; i++) {
 		if (all->qstats[i].ifindex == link->ifindex)
-			err = qstats_sample(&d->nic, &all->qstats[i]);
+			err = nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
 	}
 	return !err && what & COUNTERS_NAMES ? add_names(c, d) : err;
 }
@@ -282,7 +298,7 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	/* nothing to read here is no failure of what is measured */
 	all.qdiscs_n = links_read_qdiscs(NULL, &all.qdiscs);
 	if (what & COUNTERS_QUEUES)
-		all.qstats_n = qstats_read(NULL, true, &all.qstats);
+		all.qstats_n = qstats_read(NULL, &all.qstats);
 	if (what & COUNTERS_ALL)
 		err = read_links(c, s, what, 0, &all);
 	for (const char *const *i = s->ifnames; !(what & COUNTERS_ALL) && *i && !err; i++) {

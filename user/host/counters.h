@@ -188,39 +188,20 @@ uint32_t links_queued(const struct netns *ns, unsigned ifindex);
  * (Documentation/netlink/specs/netdev.yaml): `qstats-get`, Linux 6.10 and newer, and what XDP a
  * device can do: `dev-get`, 6.3 and newer. What the kernel or the driver does not have is absent.
  */
-enum qstat {
-	QSTAT_RX_PACKETS,
-	QSTAT_RX_BYTES,
-	QSTAT_TX_PACKETS,
-	QSTAT_TX_BYTES,
-	QSTAT_RX_ALLOC_FAIL,
-	QSTAT_RX_HW_DROPS,
-	QSTAT_RX_HW_DROP_OVERRUNS,
-	QSTAT_RX_CSUM_BAD,
-	QSTAT_RX_HW_DROP_RATELIMITS,
-	QSTAT_TX_HW_DROPS,
-	QSTAT_TX_HW_DROP_ERRORS,
-	QSTAT_TX_HW_DROP_RATELIMITS,
-	QSTAT_TX_STOP,
-	QSTATS,
-};
-
-struct qstats {
+struct qstat {
 	unsigned ifindex;
-	int queue;	  /* -1: of the device */
-	bool tx;	  /* of a queue: its kind */
-	uint32_t present; /* bit 1 << enum qstat */
-	uint64_t value[QSTATS];
+	char name[NIC_NAME]; /* "qstat:rx-hw-drops" of a device, "qstat:rx-0-hw-drops" of a queue */
+	uint64_t value;
 };
 
 /*
- * The counters of all devices of `ns` that have any, and if `queues` of their queues too. *list is
- * to be freed. Returns how many, 0 on a kernel without them, or -errno.
+ * The counters of all devices of `ns` that have any, and then of their queues. *list is to be
+ * freed. Returns how many, 0 on a kernel without them, or -errno.
  */
-int qstats_read(const struct netns *ns, bool queues, struct qstats **list);
+int qstats_read(const struct netns *ns, struct qstat **list);
 
-/* Adds them as "qstat:rx-hw-drops" of the device, "qstat:rx-0-hw-drops" of a queue. -ENOMEM. */
-int qstats_sample(struct nic_sample *s, const struct qstats *q);
+/* Its name; `what` as the specification calls it, `queue` -1: of the device. */
+void qstat_name(const char *what, int queue, char out[NIC_NAME]);
 
 enum xdp_feature {			     /* NETDEV_XDP_ACT_* */
 		   XDP_FEATURE_BASIC = 1,    /* DROP, PASS, TX, ABORTED in the driver */

@@ -196,30 +196,25 @@ uint32_t links_queued(const struct netns *ns, unsigned ifindex)
 
 enum { NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
 
-enum {
-	NETDEV_A_QSTATS_IFINDEX = 1,
-	NETDEV_A_QSTATS_QUEUE_TYPE,
-	NETDEV_A_QSTATS_QUEUE_ID,
-	NETDEV_A_QSTATS_SCOPE
-};
+enum { NETDEV_A_QSTATS_IFINDEX = 1, NETDEV_A_QSTATS_QUEUE_ID = 3, NETDEV_A_QSTATS_SCOPE };
 
 static const struct {
 	uint16_t attribute;
 	const char *name;
-} known[QSTATS] = {
-	[QSTAT_RX_PACKETS] = {8, "rx-packets"},
-	[QSTAT_RX_BYTES] = {9, "rx-bytes"},
-	[QSTAT_TX_PACKETS] = {10, "tx-packets"},
-	[QSTAT_TX_BYTES] = {11, "tx-bytes"},
-	[QSTAT_RX_ALLOC_FAIL] = {12, "rx-alloc-fail"},
-	[QSTAT_RX_HW_DROPS] = {13, "rx-hw-drops"},
-	[QSTAT_RX_HW_DROP_OVERRUNS] = {14, "rx-hw-drop-overruns"},
-	[QSTAT_RX_CSUM_BAD] = {18, "rx-csum-bad"},
-	[QSTAT_RX_HW_DROP_RATELIMITS] = {23, "rx-hw-drop-ratelimits"},
-	[QSTAT_TX_HW_DROPS] = {24, "tx-hw-drops"},
-	[QSTAT_TX_HW_DROP_ERRORS] = {25, "tx-hw-drop-errors"},
-	[QSTAT_TX_HW_DROP_RATELIMITS] = {32, "tx-hw-drop-ratelimits"},
-	[QSTAT_TX_STOP] = {33, "tx-stop"},
+} known[] = {
+	{8, "rx-packets"},
+	{9, "rx-bytes"},
+	{10, "tx-packets"},
+	{11, "tx-bytes"},
+	{12, "rx-alloc-fail"},
+	{13, "rx-hw-drops"},
+	{14, "rx-hw-drop-overruns"},
+	{18, "rx-csum-bad"},
+	{23, "rx-hw-drop-ratelimits"},
+	{24, "tx-hw-drops"},
+	{25, "tx-hw-drop-errors"},
+	{32, "tx-hw-drop-ratelimits"},
+	{33, "tx-stop"},
 };
 
 /* Netlink's "uint": 32 or 64 bits, as the value needs. */
@@ -236,39 +231,40 @@ static bool is_uint(const struct nlattr *a)
 	return len == sizeof(uint32_t) || len == sizeof(uint64_t);
 }
 
-static void put_qstat(struct qstats *q, const struct nlattr *a)
+void qstat_name(const char *what, int queue, char out[NIC_NAME])
 {
-	switch (mnl_attr_get_type(a)) {
-	case NETDEV_A_QSTATS_IFINDEX:
-		q->ifindex = (unsigned)attr_uint(a);
-		return;
-	case NETDEV_A_QSTATS_QUEUE_TYPE:
-		q->tx = attr_uint(a) == 1;
-		return;
-	case NETDEV_A_QSTATS_QUEUE_ID:
-		q->queue = (int)attr_uint(a);
-		return;
-	}
-	for (unsigned i = 0; i < QSTATS; i++) {
-		if (known[i].attribute != mnl_attr_get_type(a))
-			continue;
-		q->present |= 1u << i;
-		q->value[i] = attr_uint(a);
-	}
+	if (queue < 0)
+		snprintf(out, NIC_NAME, "qstat:%s", what);
+	else
+		snprintf(out, NIC_NAME, "qstat:%.2s-%d%s", what, queue, what + 2);
 }
 
 static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 {
-	struct qstats *q = nl_rows_add(arg);
 	const struct nlattr *a;
+	unsigned ifindex = 0;
+	struct qstat *q;
+	int queue = -1;
 
-	if (!q)
-		return MNL_CB_STOP;
-	q->queue = -1;
 	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
 	{
-		if (is_uint(a))
-			put_qstat(q, a);
+		if (is_uint(a) && mnl_attr_get_type(a) == NETDEV_A_QSTATS_IFINDEX)
+			ifindex = (unsigned)attr_uint(a);
+		if (is_uint(a) && mnl_attr_get_type(a) == NETDEV_A_QSTATS_QUEUE_ID)
+			queue = (int)attr_uint(a);
+	}
+	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
+	{
+		for (unsigned i = 0; is_uint(a) && i < sizeof(known) / sizeof(known[0]); i++) {
+			if (known[i].attribute != mnl_attr_get_type(a))
+				continue;
+			q = nl_rows_add(arg);
+			if (!q)
+				return MNL_CB_STOP;
+			q->ifindex = ifindex;
+			q->value = attr_uint(a);
+			qstat_name(known[i].name, queue, q->name);
+		}
 	}
 	return MNL_CB_OK;
 }
@@ -309,47 +305,14 @@ static int dump(const struct netns *ns, uint8_t command, uint32_t scope, mnl_cb_
 	return ret == -EOPNOTSUPP || ret == -EINVAL ? 0 : ret;
 }
 
-int qstats_read(const struct netns *ns, bool queues, struct qstats **list)
+int qstats_read(const struct netns *ns, struct qstat **list)
 {
-	struct nl_rows device = {.size = sizeof(**list)}, queue = device;
-	int ret = dump(ns, NETDEV_CMD_QSTATS_GET, 0, on_qstats, &device);
+	struct nl_rows rows = {.size = sizeof(**list)};
+	int ret = dump(ns, NETDEV_CMD_QSTATS_GET, 0, on_qstats, &rows);
 
-	*list = NULL;
-	if (ret > 0 && queues)
-		ret = dump(ns, NETDEV_CMD_QSTATS_GET, NETDEV_QSTATS_SCOPE_QUEUE, on_qstats, &queue);
-	for (unsigned i = 0; ret >= 0 && i < queue.n; i++) {
-		struct qstats *q = nl_rows_add(&device);
-
-		if (!q)
-			ret = -ENOMEM;
-		else
-			*q = ((struct qstats *)queue.at)[i];
-	}
-	free(queue.at);
-	if (ret < 0) {
-		free(device.at);
-		return ret;
-	}
-	*list = device.at;
-	return (int)device.n;
-}
-
-int qstats_sample(struct nic_sample *s, const struct qstats *q)
-{
-	char name[NIC_NAME];
-	int ret = 0;
-
-	for (unsigned i = 0; i < QSTATS && !ret; i++) {
-		const char *what = known[i].name;
-
-		if (!(q->present & 1u << i))
-			continue;
-		if (q->queue < 0)
-			snprintf(name, sizeof(name), "qstat:%s", what);
-		else
-			snprintf(name, sizeof(name), "qstat:%.2s-%d%s", what, q->queue, what + 2);
-		ret = nic_sample_add(s, name, q->value[i]);
-	}
+	if (ret > 0)
+		ret = dump(ns, NETDEV_CMD_QSTATS_GET, NETDEV_QSTATS_SCOPE_QUEUE, on_qstats, &rows);
+	*list = ret < 0 ? NULL : rows.at;
 	return ret;
 }
 

@@ -317,25 +317,38 @@ static int compare_queues(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table)
+{
+	struct ethtool_rxfh_indir ask = {.cmd = ETHTOOL_GRXFHINDIR};
+	/* With room for none the kernel says how large it is. */
+	int ret = netdev_ethtool(ns, ifname, &ask);
+
+	if (ret < 0)
+		return ret;
+	if (!ask.size || ask.size > RSS_MAX)
+		return -EOPNOTSUPP;
+	*table = calloc(1, sizeof(ask) + ask.size * sizeof(ask.ring_index[0]));
+	if (!*table)
+		return -ENOMEM;
+	(*table)->cmd = ETHTOOL_GRXFHINDIR;
+	(*table)->size = ask.size;
+	ret = netdev_ethtool(ns, ifname, *table);
+	if (ret < 0)
+		free(*table);
+	return ret < 0 ? ret : 0;
+}
+
 static void read_rss(const struct netns *ns, const char *ifname, struct netdev_settings *out)
 {
-	struct ethtool_rxfh_indir size = {.cmd = ETHTOOL_GRXFHINDIR}, *table;
+	struct ethtool_rxfh_indir *table;
 
-	/* With room for none the kernel tells the size. */
-	if (netdev_ethtool(ns, ifname, &size) || !size.size || size.size > RSS_MAX)
+	if (netdev_rss_table(ns, ifname, &table))
 		return;
-	table = calloc(1, sizeof(*table) + size.size * sizeof(table->ring_index[0]));
-	if (!table)
-		return;
-	table->cmd = ETHTOOL_GRXFHINDIR;
-	table->size = size.size;
-	if (!netdev_ethtool(ns, ifname, table) && table->size == size.size) {
-		qsort(table->ring_index, size.size, sizeof(table->ring_index[0]), compare_queues);
-		out->rss.known = true;
-		out->rss.entries = size.size;
-		for (unsigned i = 0; i < size.size; i++)
-			out->rss.used += !i || table->ring_index[i] != table->ring_index[i - 1];
-	}
+	qsort(table->ring_index, table->size, sizeof(table->ring_index[0]), compare_queues);
+	out->rss.known = true;
+	out->rss.entries = table->size;
+	for (unsigned i = 0; i < table->size; i++)
+		out->rss.used += !i || table->ring_index[i] != table->ring_index[i - 1];
 	free(table);
 }
 

@@ -20,9 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "base/clock.h"
 #include "host/caps.h"
 
 #define WAIT_MS	 10000 /* for another's lock */
@@ -528,32 +529,56 @@ static int apply(struct journal_change *c, struct error *err)
 	return ret;
 }
 
-int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
-			  struct error *err)
+static void free_change(struct journal_change *c)
+{
+	entry_close(&c->entry);
+	free(c);
+}
+
+/* Holds the lock of the target; with `value` it has that, too. */
+static int begin(struct journal_change **change, const char *path, const char *value,
+		 struct error *err)
 {
 	struct journal_change *c = calloc(1, sizeof(*c));
+	struct journal_record *rec;
 	int ret;
 
 	if (!c)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	rec = &c->entry.rec;
 	ret = name_entry(&c->entry, path);
-	if (!ret && snprintf(c->entry.rec.new, sizeof(c->entry.rec.new), "%s", value) >=
-			    (int)sizeof(c->entry.rec.new))
+	if (!ret && value &&
+	    snprintf(rec->new, sizeof(rec->new), "%s", value) >= (int)sizeof(rec->new))
 		ret = -ENOSPC;
-	if (!ret)
+	if (!ret && value)
 		ret = value_open(&c->entry);
 	if (!ret)
-		ret = apply(c, err);
-	if (ret) {
-		error_set(err, STATUS_UNABLE, ret,
-			  ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
-			  "cannot set /proc/sys/%s to %s: %s", path, value, strerror(-ret));
-		entry_close(&c->entry);
-		free(c);
-		return ret;
-	}
-	*change = c;
-	return 0;
+		ret = value ? apply(c, err) : take(&c->entry, err);
+	if (ret)
+		free_change(c);
+	else
+		*change = c;
+	return ret;
+}
+
+int journal_change_sysctl(struct journal_change **change, const char *path, const char *value,
+			  struct error *err)
+{
+	int ret = begin(change, path, value, err);
+
+	return ret ? error_set(err, STATUS_UNABLE, ret,
+			       ret == -EACCES || ret == -EPERM ? "run it as root" : NULL,
+			       "cannot set /proc/sys/%s to %s: %s", path, value, strerror(-ret))
+		   : 0;
+}
+
+int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err)
+{
+	int ret = begin(hold, path, NULL, err);
+
+	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s: %s", path,
+			       strerror(-ret))
+		   : 0;
 }
 
 int journal_restore(struct journal_change *change, struct error *err)
@@ -574,30 +599,8 @@ int journal_restore(struct journal_change *change, struct error *err)
 		error_set(err, STATUS_FAILED, ret, "set it by hand",
 			  "cannot put /proc/sys/%s back to %s: %s", e->rec.target, e->rec.old,
 			  strerror(-ret));
-	entry_close(&change->entry);
-	free(change);
+	free_change(change);
 	return ret;
-}
-
-int journal_hold_sysctl(struct journal_change **hold, const char *path, struct error *err)
-{
-	struct journal_change *c = calloc(1, sizeof(*c));
-	int ret;
-
-	if (!c)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	ret = name_entry(&c->entry, path);
-	if (!ret)
-		ret = take(&c->entry, err);
-	if (ret) {
-		error_set(err, STATUS_UNABLE, ret, NULL, "cannot lock /proc/sys/%s: %s", path,
-			  strerror(-ret));
-		entry_close(&c->entry);
-		free(c);
-		return ret;
-	}
-	*hold = c;
-	return 0;
 }
 
 void journal_release(struct journal_change *hold)
@@ -605,8 +608,7 @@ void journal_release(struct journal_change *hold)
 	if (!hold)
 		return;
 	unlink(hold->entry.path);
-	entry_close(&hold->entry);
-	free(hold);
+	free_change(hold);
 }
 
 /* 1 if the entry was settled, 0 if it is not for us, or -errno. */
@@ -658,7 +660,7 @@ int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), 
 		ret = repair(&e, cb, arg);
 		if (ret < 0)
 			error_set(err, STATUS_FAILED, ret, "run it as root, or set it by hand",
-				  "cannot restore what %s tells: %s", e.path, strerror(-ret));
+				  "cannot restore what %s says: %s", e.path, strerror(-ret));
 		else
 			settled += ret;
 		entry_close(&e);
@@ -676,26 +678,13 @@ struct journal_kept_file {
 	unsigned damaged;
 };
 
-static int read_boot(char *boot, size_t size)
-{
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	int ret = 0;
-
-	if (!f)
-		return -errno;
-	if (!fgets(boot, size, f))
-		ret = -EIO;
-	else
-		boot[strcspn(boot, "\n")] = '\0';
-	fclose(f);
-	return ret;
-}
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 bool journal_kept_this_boot(const struct journal_kept *kept)
 {
 	char boot[sizeof(kept->boot)];
 
-	return !read_boot(boot, sizeof(boot)) && !strcmp(boot, kept->boot);
+	return file_line(BOOT_ID, boot, sizeof(boot)) && !strcmp(boot, kept->boot);
 }
 
 /* Moves `text` only behind a whole entry. */
@@ -744,22 +733,20 @@ static int parse_all(struct journal_kept_file *f, const char *text)
 
 static int read_all(struct journal_kept_file *f)
 {
+	char path[32], *text;
 	struct stat st;
-	ssize_t n;
-	char *text;
+	size_t len;
 	int ret;
 
 	if (fstat(f->fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > MAX_SIZE)
 		return -EFBIG;
-	text = calloc(1, st.st_size + 1);
-	if (!text)
-		return -ENOMEM;
-	n = pread(f->fd, text, st.st_size, 0);
-	ret = n < 0 ? -errno : n != st.st_size || strlen(text) != (size_t)n ? -EBADMSG : 0;
-	if (!ret)
-		ret = parse_all(f, text);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	ret = file_read(path, &text, &len);
+	if (ret)
+		return ret;
+	ret = strlen(text) == len ? parse_all(f, text) : -EBADMSG;
 	free(text);
 	return ret;
 }
@@ -825,8 +812,8 @@ int journal_kept_add(struct journal_kept_file *file, const struct journal_kept *
 	struct journal_kept k = *kept;
 	int ret = own(&k.rec);
 
-	if (!ret)
-		ret = read_boot(k.boot, sizeof(k.boot));
+	if (!ret && !file_line(BOOT_ID, k.boot, sizeof(k.boot)))
+		ret = -EIO;
 	if (ret)
 		return ret;
 	json_time(k.time, sizeof(k.time), when_now());

@@ -61,7 +61,7 @@ struct journal_repaired {
 };
 
 /*
- * Restores what dead owners without a guard have left, and tells `cb` (may be NULL) of each.
+ * Restores what dead owners without a guard have left, and calls `cb` (may be NULL) for each.
  * Returns how many entries were settled, or -errno. 0 too where the journal may not be read.
  */
 int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), void *arg,
@@ -141,7 +141,7 @@ int journal_kept_save(struct journal_kept_file *file);
 
 void journal_kept_close(struct journal_kept_file *file);
 
-/* Whether the entry is of this boot: what the kernel had been told before is forgotten. */
+/* Whether the entry is of this boot: what was set before is forgotten. */
 bool journal_kept_this_boot(const struct journal_kept *kept);
 
 #endif

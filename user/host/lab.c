@@ -136,42 +136,38 @@ static int running(const struct lab_port *port)
 	return ret ? ret : (dev.flags & IFF_RUNNING) != 0;
 }
 
-/* Any address of the device still tentative. Line: address ifindex prefix scope flags name. */
-static int tentative(const char *ifname)
+/* Whether a line of a file below /proc/net about the device has one of these flags. */
+static int has_flags(const char *path, const char *ifname, unsigned mask)
 {
-	FILE *f = fopen("/proc/thread-self/net/if_inet6", "re");
+	bool addresses = strstr(path, "if_inet6");
 	char line[256], name[IFNAMSIZ];
+	FILE *f = fopen(path, "re");
 	bool found = false;
 	unsigned flags;
 
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name) == 2 &&
-		    !strcmp(name, ifname) && flags & ADDR_TENTATIVE)
-			found = true;
+		/* address ifindex prefix scope flags name; ifindex name group users flags timer */
+		int n = addresses ? sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name)
+				  : sscanf(line, "%*s %15s %*s %*s %x", name, &flags);
+
+		found |= n == 2 && !strcmp(name, ifname) && flags & mask;
 	}
 	fclose(f);
 	return found;
 }
 
-/* Any MLDv1 report of the device to come. Line: ifindex name group users flags timer. */
+/* Any address of the device still tentative. */
+static int tentative(const char *ifname)
+{
+	return has_flags("/proc/thread-self/net/if_inet6", ifname, ADDR_TENTATIVE);
+}
+
+/* Any MLDv1 report of the device to come. */
 static int reporting(const char *ifname)
 {
-	FILE *f = fopen("/proc/thread-self/net/igmp6", "re");
-	char line[256], name[IFNAMSIZ];
-	bool found = false;
-	unsigned flags;
-
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*s %15s %*s %*s %x", name, &flags) == 2 &&
-		    !strcmp(name, ifname) && flags & MLD_TIMER)
-			found = true;
-	}
-	fclose(f);
-	return found;
+	return has_flags("/proc/thread-self/net/igmp6", ifname, MLD_TIMER);
 }
 
 static int quiet(const struct lab_port *port)
@@ -212,11 +208,11 @@ static int wait_until(condition is, const struct lab_port *port, const char *wha
 	if (!ret)
 		return error_set(err, STATUS_FAILED, -ETIMEDOUT, NULL, "%s %s for %d s",
 				 port->ifname, what, READY_MS / 1000);
-	return error_set(err, STATUS_FAILED, ret, NULL, "cannot tell the state of %s: %s",
+	return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the state of %s: %s",
 			 port->ifname, strerror(-ret));
 }
 
-/* The kernel has told everybody of the carrier (linkwatch), which makes IPv6 report once more. */
+/* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
 static int told_up(const struct lab_port *port)
 {
 	char path[64], state[16];
@@ -346,16 +342,20 @@ static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, un
 	return set_up_link(a, b, mtu, err);
 }
 
+static int not_added(const struct lab_port *p, const char *what, int ret, struct error *err)
+{
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot add %s to %s: %s", what,
+			       p->ifname, strerror(-ret))
+		   : 0;
+}
+
 static int add_addresses(const struct lab_port *p, struct error *err)
 {
 	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_addr(p->ns, p->ifindex, AF_INET6, &p->ip6, 64);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add an address to %s: %s",
-				 p->ifname, strerror(-ret));
-	return 0;
+	return not_added(p, "an address", ret, err);
 }
 
 static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
@@ -364,10 +364,7 @@ static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, 
 
 	if (!ret && has_ip6(p))
 		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add a neighbour to %s: %s",
-				 p->ifname, strerror(-ret));
-	return 0;
+	return not_added(p, "a neighbour", ret, err);
 }
 
 /* From `p` to the network of `far`, by way of `router`. */
@@ -381,10 +378,7 @@ static int add_route(const struct lab_port *p, const struct lab_port *router,
 	memset(&net6.s6_addr[8], 0, 8);
 	if (!ret && has_ip6(p))
 		ret = netdev_add_route(p->ns, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
-	if (ret)
-		return error_set(err, STATUS_FAILED, ret, NULL, "cannot add a route to %s: %s",
-				 p->ifname, strerror(-ret));
-	return 0;
+	return not_added(p, "a route", ret, err);
 }
 
 /*
@@ -477,16 +471,22 @@ static int lock_labs(struct error *err)
 	return fd;
 }
 
+#define UNFINISHED "unfinished\n" /* in the file of a lab until lab_finish() */
+
+/* In place of the one that is there, if there is one. */
 static int write_mark(const struct mark *m)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], next[PATH_MAX];
 	int ret = 0;
 	FILE *f;
 
 	mark_path(path, m->info.name);
-	f = fopen(path, "wxe");
+	snprintf(next, sizeof(next), LAB_DIR "/.%s", m->info.name); /* not the name of a lab */
+	f = fopen(next, "we");
 	if (!f)
 		return -errno;
+	if (!m->info.finished)
+		fputs(UNFINISHED, f);
 	fprintf(f, "topology %s\nqueues %u\nmtu %u\n", lab_topologies[m->info.topology].name,
 		m->info.queues, m->info.mtu);
 	for (unsigned i = 0; i < roles(m->info.topology); i++)
@@ -494,8 +494,10 @@ static int write_mark(const struct mark *m)
 	if (fflush(f))
 		ret = -errno;
 	fclose(f);
+	if (!ret && rename(next, path))
+		ret = -errno;
 	if (ret)
-		unlink(path);
+		unlink(next);
 	return ret;
 }
 
@@ -506,12 +508,15 @@ static int read_mark(const char *name, struct mark *m)
 	FILE *f;
 
 	memset(m, 0, sizeof(*m));
+	m->info.finished = true;
 	snprintf(m->info.name, sizeof(m->info.name), "%s", name);
 	mark_path(path, name);
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
+		if (!strcmp(line, UNFINISHED))
+			m->info.finished = false;
 		if (sscanf(line, "topology %15s", word) == 1)
 			m->info.topology = lab_topology_named(word);
 		sscanf(line, "queues %u", &m->info.queues);
@@ -674,6 +679,25 @@ static int find_mark(const char *name, struct mark *m, struct error *err)
 	return 0;
 }
 
+int lab_finish(const struct lab *lab, struct error *err)
+{
+	int lock = lock_labs(err), ret;
+	struct mark m;
+
+	if (lock < 0)
+		return lock;
+	ret = find_mark(lab->name, &m, err);
+	m.info.finished = true;
+	if (!ret) {
+		ret = write_mark(&m);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL, "cannot note that '%s' is up: %s",
+				  lab->name, strerror(-ret));
+	}
+	close(lock);
+	return ret;
+}
+
 int lab_remove(const char *name, struct error *err)
 {
 	struct mark m;
@@ -718,6 +742,11 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 		return error_set(err, STATUS_FAILED, -ENXIO,
 				 "remove it and make it anew: pktledger lab down",
 				 "a namespace of the lab '%s' is gone", name);
+	if (!m.info.finished)
+		return error_set(err, STATUS_FAILED, -ENXIO,
+				 "remove it and make it anew: pktledger lab down",
+				 "the lab '%s' is not finished: lab up was ended, or is at it",
+				 name);
 	plan(lab, m.info.topology);
 	snprintf(lab->name, sizeof(lab->name), "%s", name);
 	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++) {
@@ -751,7 +780,7 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 	while (!ret && (entry = readdir(dir))) {
 		if (check_name(entry->d_name, NULL) || read_mark(entry->d_name, &m))
 			continue; /* not ours, or removed since */
-		m.info.whole = is_whole(&m);
+		m.info.whole = is_whole(&m) && m.info.finished;
 		ret = cb(arg, &m.info);
 	}
 	closedir(dir);

@@ -99,6 +99,12 @@ unsigned lab_ports(const struct lab *lab);
 const struct lab_port *lab_link_peer(const struct lab *lab);
 
 /*
+ * A named lab is listed as not finished, and cannot be attached to, until everything has been done
+ * to it that belongs to it: a process that is killed meanwhile leaves what only lab_remove() takes.
+ */
+int lab_finish(const struct lab *lab, struct error *err);
+
+/*
  * Attaches to the lab that another process opened by this name. -ENOENT if there is none. Undone by
  * lab_close().
  */
@@ -121,7 +127,9 @@ struct lab_info {
 	char name[32];
 	enum lab_topology topology;
 	unsigned queues, mtu;
-	bool whole; /* false: a namespace is missing; only lab_remove() makes sense */
+	bool finished; /* lab_finish() was called */
+	bool whole;    /* false: a namespace is missing, or it is not finished; only lab_remove()
+			  makes sense */
 };
 
 /*
@@ -144,7 +152,7 @@ int lab_taps_open(struct lab_taps **taps, const struct lab_port *a, const struct
 		  struct error *err);
 
 /*
- * Gives both their carrier. Of devices that are up, so that the kernel tells of it at once, not
+ * Gives both their carrier. Of devices that are up, so that the kernel announces it at once, not
  * up to a second later (linkwatch_urgent_event()). 0 or -errno.
  */
 int lab_taps_connect(struct lab_taps *taps);

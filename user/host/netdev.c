@@ -146,7 +146,8 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *ifname,
 		    const uint8_t mac[6], unsigned queues)
 {
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	if (ifname)
+		mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
 	mnl_attr_put(nlh, IFLA_ADDRESS, 6, mac);
 	mnl_attr_put_u32(nlh, IFLA_NUM_TX_QUEUES, queues);
 	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, queues);
@@ -196,16 +197,26 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 	return nl_request(NULL, nlh);
 }
 
+/* A request for another device of this kind. NULL: it cannot have this name. */
+static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name, struct kind *kind)
+{
+	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
+
+	if (strlen(ifname) >= IFNAMSIZ)
+		return NULL;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	*kind = kind_begin(nlh, name);
+	return nlh;
+}
+
 int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 	struct kind kind;
+	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
 
-	if (strlen(ifname) >= IFNAMSIZ)
+	if (!nlh)
 		return -EINVAL;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	kind = kind_begin(nlh, "vxlan");
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
 	kind_end(nlh, &kind);
@@ -215,32 +226,29 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 	struct kind kind;
+	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
 
-	if (strlen(ifname) >= IFNAMSIZ)
+	if (!nlh)
 		return -EINVAL;
-	put_end(nlh, NULL, ifname, v->mac, v->queues);
-	kind = kind_begin(nlh, "vxlan");
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, v->vni);
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, v->remote.s_addr);
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, v->underlay);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(v->port));
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
 	kind_end(nlh, &kind);
+	put_end(nlh, NULL, NULL, v->mac, v->queues);
 	return nl_request(ns, nlh);
 }
 
 int netdev_add_bridge(const struct netns *ns, const char *ifname)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 	struct kind kind;
+	struct nlmsghdr *nlh = new_link(buf, ifname, "bridge", &kind);
 
-	if (strlen(ifname) >= IFNAMSIZ)
+	if (!nlh)
 		return -EINVAL;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	kind = kind_begin(nlh, "bridge");
 	mnl_attr_put_u8(nlh, IFLA_BR_MCAST_SNOOPING, 0);
 	mnl_attr_put_u32(nlh, IFLA_BR_STP_STATE, 0);
 	kind_end(nlh, &kind);
@@ -474,7 +482,7 @@ static int find_route(const struct netns *ns, int family, const void *addr, stru
 	mnl_attr_put(nlh, RTA_DST, addr_len(family), addr);
 	memset(r, 0, sizeof(*r));
 	r->family = family;
-	memcpy(r->hop, addr, addr_len(family)); /* on the link, unless a gateway is told */
+	memcpy(r->hop, addr, addr_len(family)); /* on the link, unless there is a gateway */
 	return nl_query(ns, nlh, on_way, r);
 }
 
@@ -624,11 +632,6 @@ static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
 	return nl_request(ns, nlh);
 }
 
-int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
-{
-	return set_at(ns, ifindex, TC_H_ROOT, q, 0);
-}
-
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
 {
 	return set_at(ns, ifindex, TC_H_ROOT, q, NLM_F_CREATE | NLM_F_REPLACE);
@@ -703,13 +706,6 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 	int ret = netdev_qdisc_root(ns, ifindex, &root);
 
 	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q, NLM_F_CREATE | NLM_F_REPLACE);
-}
-
-int netdev_qdisc_del(const struct netns *ns, unsigned ifindex)
-{
-	char buf[NL_REQUEST_SIZE];
-
-	return nl_request(ns, root_qdisc(buf, RTM_DELQDISC, 0, ifindex));
 }
 
 /* ---- IPsec policies ---- */

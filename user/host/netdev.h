@@ -77,7 +77,7 @@ int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const
 int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr);
 /*
  * How many neighbours the kernel is asking for right now (NUD_INCOMPLETE): packets may wait for
- * each, how many is told nowhere. 0 if it cannot be read.
+ * each, how many is shown nowhere. 0 if it cannot be read.
  */
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
 /* prefix 0: default route. `via` may be NULL. */
@@ -121,9 +121,6 @@ struct netdev_qdisc {
 /* The root qdisc. -ENOENT: there is none, as while the device was never up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
-/* Gives the root qdisc of this kind and handle another limit; all else of it stays. */
-int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
-
 /* Puts one in place of the root qdisc; its handle must not be in use. */
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
 
@@ -133,9 +130,6 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 /* Whether qdiscs of this kind have a limit that is understood here. */
 bool netdev_qdisc_limited(const char *kind);
 
-/* The kernel's own choice comes in its place. */
-int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
-
 /*
  * `ethtool -S`, appended to `s` with the names that the driver gives, and the driver's own name
  * ("" unknown). None is no error. -ENODEV, -ENOMEM.
@@ -144,8 +138,8 @@ int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver
 			 struct nic_sample *s);
 
 /*
- * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink tells those allocated). What
- * a driver does not tell stays as it is. 0 or -errno of the socket.
+ * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink has those allocated). What
+ * a driver does not report stays as it is. 0 or -errno of the socket.
  */
 int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
 
@@ -155,7 +149,12 @@ int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
  */
 int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
 
-/* How a device is set up. Each part that is not `known` is all zero: the driver does not tell. */
+/* The RSS indirection table, to be freed. -EOPNOTSUPP: it has none. */
+struct ethtool_rxfh_indir;
+int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
+
+/* How a device is set up. Each part that is not `known` is all zero: the driver does not report it.
+ */
 struct netdev_settings {
 	struct {
 		bool known;

@@ -256,20 +256,15 @@ static int read_and_close(int fd, char *buf, unsigned size)
 
 static int open_sysfs(const struct netns *ns, const char *path, int flags)
 {
+	char full[PATH_MAX];
 	int fd;
 
-	if (elsewhere(ns)) {
-		if (ns->sysfs < 0)
-			return -EOPNOTSUPP;
-		fd = openat(ns->sysfs, path, flags | O_CLOEXEC);
-	} else {
-		int dir = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-		if (dir < 0)
-			return -errno;
-		fd = openat(dir, path, flags | O_CLOEXEC);
-		close(dir);
-	}
+	if (elsewhere(ns) && ns->sysfs < 0)
+		return -EOPNOTSUPP;
+	if (snprintf(full, sizeof(full), "/sys/%s", path) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	fd = elsewhere(ns) ? openat(ns->sysfs, path, flags | O_CLOEXEC)
+			   : open(full, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -299,30 +294,28 @@ static int open_sysctl(const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
+/* Writes `value`, or reads into `buf` if that is NULL. */
+static int sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
+		  unsigned size)
 {
-	int saved = netns_push(ns);
-	int fd, ret;
+	int saved = netns_push(ns), fd, ret;
 
 	if (saved < 0)
 		return saved;
-	fd = open_sysctl(path, O_WRONLY);
-	ret = fd < 0 ? fd : write_and_close(fd, value);
+	fd = open_sysctl(path, value ? O_WRONLY : O_RDONLY);
+	ret = fd < 0 ? fd : value ? write_and_close(fd, value) : read_and_close(fd, buf, size);
 	netns_pop(saved);
 	return ret;
 }
 
+int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
+{
+	return sysctl(ns, path, value, NULL, 0);
+}
+
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size)
 {
-	int saved = netns_push(ns);
-	int fd, ret;
-
-	if (saved < 0)
-		return saved;
-	fd = open_sysctl(path, O_RDONLY);
-	ret = fd < 0 ? fd : read_and_close(fd, buf, size);
-	netns_pop(saved);
-	return ret;
+	return sysctl(ns, path, NULL, buf, size);
 }
 
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n)
@@ -502,15 +495,15 @@ static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_
 		 const posix_spawnattr_t *attr)
 {
 	static const char *const directories[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+	bool lent = getauxval(AT_SECURE);
 	char *const nothing[] = {NULL};
 	char path[PATH_MAX];
-	int ret = ENOENT;
+	int ret = lent ? ENOENT : posix_spawnp(pid, argv[0], files, attr, argv, environ);
 
-	if (!getauxval(AT_SECURE))
-		return posix_spawnp(pid, argv[0], files, attr, argv, environ);
+	/* also for PATHs without the tools of administrators */
 	for (unsigned i = 0; ret == ENOENT && i < sizeof(directories) / sizeof(*directories); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directories[i], argv[0]);
-		ret = posix_spawn(pid, path, files, attr, argv, nothing);
+		ret = posix_spawn(pid, path, files, attr, argv, lent ? nothing : environ);
 	}
 	return ret;
 }
@@ -588,12 +581,12 @@ static int tell_failure(const char *command, int wstatus, int errout, struct err
 
 static void close_streams(const struct streams *io)
 {
-	if (io->in >= 0)
-		close(io->in);
-	if (io->out >= 0)
-		close(io->out);
-	if (io->err >= 0)
-		close(io->err);
+	const int fds[] = {io->in, io->out, io->err};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
 }
 
 static int start(const struct netns *ns, char *const argv[], const struct streams *io, pid_t *pid,
@@ -616,20 +609,6 @@ static int finish(const char *command, pid_t pid, const struct streams *io, stru
 		return error_set(err, STATUS_FAILED, ret, NULL, "cannot wait for %s: %s", command,
 				 strerror(-ret));
 	return wstatus ? tell_failure(command, wstatus, io->err, err) : 0;
-}
-
-int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err)
-{
-	struct streams io = {memory_file(input), -1, memory_file(NULL)};
-	pid_t pid;
-	int ret;
-
-	ret = start(ns, argv, &io, &pid, err);
-	if (!ret)
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-		ret = finish(argv[0], pid, &io, err);
-	close_streams(&io);
-	return ret;
 }
 
 /* 0, or -ETIMEDOUT after killing it. */
@@ -666,27 +645,40 @@ static int take_text(const char *command, int fd, size_t most, char **text, stru
 	return 0;
 }
 
-int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,
-		    char **text, struct error *err)
+/* With `text` as netns_exec_read(), else as netns_exec(). */
+static int run(const struct netns *ns, char *const argv[], const char *input, int timeout_ms,
+	       size_t most, char **text, struct error *err)
 {
-	struct streams io = {memory_file(NULL), memory_file(NULL), memory_file(NULL)};
+	struct streams io = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
 	pid_t pid;
-	int ret, ended;
+	int ret = text && io.out < 0 ? io.out : start(ns, argv, &io, &pid, err), ended;
 
-	*text = NULL;
-	ret = io.out < 0 ? io.out : start(ns, argv, &io, &pid, err);
 	if (!ret) {
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
-		setpriority(PRIO_PROCESS, (id_t)pid, 10);
-		ret = wait_until(pid, timeout_ms);
+		if (text) {
+			/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
+			setpriority(PRIO_PROCESS, (id_t)pid, 10);
+			ret = wait_until(pid, timeout_ms);
+		}
 		if (ret)
 			error_set(err, STATUS_FAILED, ret, NULL, "%s took longer than %d ms",
 				  argv[0], timeout_ms);
 		ended = finish(argv[0], pid, &io, err);
 		ret = ret ? ret : ended;
 	}
-	if (!ret)
+	if (!ret && text)
 		ret = take_text(argv[0], io.out, most, text, err);
 	close_streams(&io);
 	return ret;
+}
+
+int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err)
+{
+	return run(ns, argv, input, 0, 0, NULL, err);
+}
+
+int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,
+		    char **text, struct error *err)
+{
+	*text = NULL;
+	return run(ns, argv, NULL, timeout_ms, most, text, err);
 }

@@ -23,7 +23,7 @@ struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 	return nlh;
 }
 
-static int open_socket(const struct netns *ns, int protocol, struct mnl_socket **nl)
+int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 {
 	int saved = netns_push(ns);
 	int ret = 0;
@@ -63,17 +63,22 @@ static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
 	return ret;
 }
 
-int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
-	struct mnl_socket *nl;
-	int ret = open_socket(ns, protocol, &nl);
-
-	if (ret)
-		return ret;
 	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
 	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
-	ret = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
+	return mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
+}
+
+int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+{
+	struct mnl_socket *nl;
+	int ret = nl_open(ns, protocol, &nl);
+
+	if (ret)
+		return ret;
+	ret = nl_ask(nl, nlh, cb, arg);
 	mnl_socket_close(nl);
 	return ret;
 }
@@ -102,10 +107,11 @@ void *nl_rows_add(struct nl_rows *r)
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct nl_rows *r)
 {
+	unsigned before = r->n;
 	int ret;
 
 	do {
-		r->n = 0;
+		r->n = before;
 		ret = nl_query_bus(ns, protocol, nlh, cb, r);
 	} while (ret == -EINTR);
 	if (r->no_memory)

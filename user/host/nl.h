@@ -30,6 +30,13 @@ int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *ar
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
 
+/*
+ * A socket for several requests, opened in the namespace; mnl_socket_close(). nl_ask() is
+ * nl_query() on it.
+ */
+int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl);
+int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
+
 /* What the answers of a dump are put into. Initialise with the size of a row; free `at`. */
 struct nl_rows {
 	void *at;
@@ -42,8 +49,9 @@ struct nl_rows {
 void *nl_rows_add(struct nl_rows *r);
 
 /*
- * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, again if the tables changed
- * meanwhile. Returns how many rows there are, or -errno; no rows are left then.
+ * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, behind the rows that are there;
+ * again if the tables changed meanwhile. Returns how many rows there are, or -errno; none are left
+ * then.
  */
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct nl_rows *r);

@@ -15,37 +15,18 @@
 #include "base/file.h"
 #include "host/nl.h"
 
-#define ANSWER_SIZE 32768
-
 struct sockmem {
 	struct mnl_socket *nl;
-	unsigned seq;
-	char buf[ANSWER_SIZE];
 };
 
 int sockmem_open(struct sockmem **sockmem, const struct netns *ns)
 {
 	struct sockmem *s = calloc(1, sizeof(*s));
-	int saved, ret = 0;
+	int ret = s ? nl_open(ns, NETLINK_SOCK_DIAG, &s->nl) : -ENOMEM;
 
-	*sockmem = NULL;
-	if (!s)
-		return -ENOMEM;
-	saved = netns_push(ns);
-	if (saved < 0) {
-		free(s);
-		return saved;
-	}
-	s->nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
-	if (!s->nl)
-		ret = -errno;
-	netns_pop(saved);
-	if (!ret && mnl_socket_bind(s->nl, 0, MNL_SOCKET_AUTOPID) < 0)
-		ret = -errno;
+	*sockmem = ret ? NULL : s;
 	if (ret)
-		sockmem_close(s);
-	else
-		*sockmem = s;
+		free(s);
 	return ret;
 }
 
@@ -53,8 +34,7 @@ void sockmem_close(struct sockmem *s)
 {
 	if (!s)
 		return;
-	if (s->nl)
-		mnl_socket_close(s->nl);
+	mnl_socket_close(s->nl);
 	free(s);
 }
 
@@ -97,31 +77,16 @@ static int on_udp(const struct nlmsghdr *nlh, void *data)
 int sockmem_udp(struct sockmem *s, int family, uint16_t port, sockmem_cb each, void *arg)
 {
 	struct reading_rows to = {port, each, arg};
-	struct inet_diag_req_v2 *req;
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(s->buf);
-	int run = MNL_CB_OK;
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 
-	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	nlh->nlmsg_seq = ++s->seq;
-	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = (uint8_t)family;
 	req->sdiag_protocol = IPPROTO_UDP;
 	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
 	req->idiag_states = ~0U;
 	req->id.idiag_sport = htons(port);
-	if (mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0)
-		return -errno;
-	while (run > MNL_CB_STOP) {
-		ssize_t n = mnl_socket_recvfrom(s->nl, s->buf, sizeof(s->buf));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		run = n < 0 ? MNL_CB_ERROR
-			    : mnl_cb_run(s->buf, (size_t)n, s->seq, mnl_socket_get_portid(s->nl),
-					 on_udp, &to);
-	}
-	return run == MNL_CB_ERROR ? -errno : 0;
+	return nl_ask(s->nl, nlh, on_udp, &to);
 }
 
 int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg)

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "report/capfile.h"
 #include "report/load_parts.h"
-#include "report/lostcap.h"
+#include "report/drop.h"
 #include "report/printed.h"
 
 struct ledgers {

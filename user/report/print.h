@@ -12,9 +12,9 @@ struct html;
 struct print_view {
 	FILE *out;
 	bool colour;
-	unsigned width;		 /* columns */
-	int verbosity;		 /* as in text_result() */
-	const struct html *html; /* NULL: text; else print_page() opens a part of this page */
+	unsigned width;	   /* columns */
+	int verbosity;	   /* as in text_result() */
+	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
 
 /* Whose it is and when it was; what happened in time; its books, or sums; what it means. */

@@ -61,10 +61,10 @@ void print_joined(const struct print_view *v, const struct ledgers_document *d)
 	if (notes)
 		page_end(&p);
 	for (size_t i = 0; i < notes; i++) {
+		const char *note = json_object_get_string(json_get_item(d->json, "notes", i));
+
 		page_text(&p, 0, STYLE_WARN, "- ");
-		page_words(&p, STYLE_WARN, "%s",
-			   json_object_get_string(json_get_item(d->json, "notes", i)));
+		page_words(&p, STYLE_WARN, "%s", note ? note : "");
 		page_end(&p);
 	}
-	page_close(&p);
 }

@@ -151,7 +151,7 @@ static void slow_governor(void **state)
 static void governor_is_written(void **state)
 {
 	struct netns ns = {.fd = root}; /* any but -1, which is this one */
-	const struct change_at at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .ifname = "", .name = "1"};
+	const struct change at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
 	char value[JOURNAL_VALUE_SIZE], text[32];
 
 	(void)state;

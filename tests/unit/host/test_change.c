@@ -230,8 +230,11 @@ static void root_qdiscs(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		char value[JOURNAL_VALUE_SIZE];
-		int ret = change_qdisc_check(NULL, rows[i].old, rows[i].wanted, value);
+		struct change c = {.kind = CHANGE_QDISC};
+		int ret;
 
+		strcpy(c.old, rows[i].old);
+		ret = change_qdisc_check(&c, rows[i].wanted, value);
 		if (ret != rows[i].ret || (!ret && strcmp(value, rows[i].value)))
 			fail_msg("'%s' to '%s': %d '%s'", rows[i].old, rows[i].wanted, ret,
 				 ret ? "" : value);
