@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "drops/stages_text.h"
+#include "drops/stages_data.h"
 #include "ledger/countercheck.h"
 #include "diagnosis/findings_data.h"
 #include "base/json.h"

@@ -10,15 +10,15 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "diagnosis/findings_data.h"
-#include "drops/stages_text.h"
 #include "diagnosis/plan.h"
 #include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "report/document.h"
+#include "drops/stages_data.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"
 #include "report/check.h"
+#include "report/document.h"
 #include "report/page.h"
 
 struct apply_options {

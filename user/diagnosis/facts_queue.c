@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "host/load.h"
-#include "queue.skel.h"
-#include "queue_abi.h"
+#include "survey.skel.h"
+#include "survey_abi.h"
 
 static void note(struct facts_socks *socks, const struct queue_record *r)
 {
@@ -34,7 +34,7 @@ static int read_records(int fd, struct facts_socks *socks)
 }
 
 /* The iterator shows the sockets of the namespace in which it is made. */
-static int walk(const struct queue_bpf *skel, const struct netns *ns, struct facts_socks *socks)
+static int walk(const struct survey_bpf *skel, const struct netns *ns, struct facts_socks *socks)
 {
 	struct bpf_link *link = bpf_program__attach_iter(skel->progs.queue, NULL);
 	int saved, fd, ret;
@@ -54,11 +54,11 @@ static int walk(const struct queue_bpf *skel, const struct netns *ns, struct fac
 
 int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
 {
-	struct queue_bpf *skel = queue_bpf__open_opts(trace_open_opts());
-	int ret = skel ? queue_bpf__load(skel) : -errno;
+	struct survey_bpf *skel;
+	int ret = survey_open(&skel, "queue", NULL);
 
 	if (!ret)
 		ret = walk(skel, ns, socks);
-	queue_bpf__destroy(skel);
+	survey_bpf__destroy(skel);
 	return ret;
 }

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "host/load.h"
-#include "reads.skel.h"
+#include "survey.skel.h"
 
 struct facts_reads {
-	struct reads_bpf *skel;
+	struct survey_bpf *skel;
 };
 
 int facts_reads_open(struct facts_reads **reads)
@@ -19,12 +19,10 @@ int facts_reads_open(struct facts_reads **reads)
 	int ret = r ? 0 : -ENOMEM;
 
 	*reads = NULL;
-	if (!ret) {
-		r->skel = reads_bpf__open_opts(trace_open_opts());
-		ret = r->skel ? reads_bpf__load(r->skel) : -errno;
-	}
 	if (!ret)
-		ret = reads_bpf__attach(r->skel);
+		ret = survey_open(&r->skel, "read_one", "reads");
+	if (!ret)
+		ret = survey_bpf__attach(r->skel);
 	if (ret)
 		facts_reads_close(r);
 	else
@@ -36,7 +34,7 @@ void facts_reads_get(struct facts_reads *r, struct facts_socks *socks)
 {
 	int fd = bpf_map__fd(r->skel->maps.reads);
 
-	reads_bpf__detach(r->skel);
+	survey_bpf__detach(r->skel);
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct facts_sock *s = &socks->at[i];
 
@@ -49,6 +47,6 @@ void facts_reads_close(struct facts_reads *r)
 {
 	if (!r)
 		return;
-	reads_bpf__destroy(r->skel);
+	survey_bpf__destroy(r->skel);
 	free(r);
 }

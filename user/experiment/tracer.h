@@ -5,7 +5,6 @@
 
 #include "drops/fates.h"
 #include "ledger/ledger.h"
-#include "drops/border.h"
 #include "drops/checkpoint.h"
 #include "drops/drops.h"
 #include "drops/ksym.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "drops/filter_pcap.h"
+#include "drops/filter.h"
 #include "headers.h"
 #include "stamp.h"
 

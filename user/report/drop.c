@@ -17,7 +17,7 @@
 #include "report/json_trace.h"
 #include "report/rows.h"
 #include "report/series.h"
-#include "sample_abi.h"
+#include "watch_abi.h"
 
 #define HEX_LINE 16 /* bytes */
 #define SLL_LEN	 16

@@ -25,14 +25,14 @@
 static struct live_table table;
 static struct live_summary summary;
 
-struct sample {
+struct traced {
 	enum stage stage;
 	enum noise noise;
 	const char *reason, *location, *ifname, *netns, *socket, *process;
 	uint64_t packets;
 };
 
-static void add(const struct sample *s)
+static void add(const struct traced *s)
 {
 	struct live_row r = {.stage = s->stage,
 			     .noise = s->noise,
@@ -53,7 +53,7 @@ static void add(const struct sample *s)
 
 static int fill(void **state)
 {
-	static const struct sample samples[] = {
+	static const struct traced samples[] = {
 		{STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "eth0",
 		 "host", "*:5060", "sip[812]", 3000},
 		{STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "nft_do_chain", "a-long-ifname15",
@@ -189,7 +189,7 @@ static void many_rows(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
-		const struct sample s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
+		const struct traced s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
 					 "f",	       "eth0",	   "host",
 					 sockets[i],   "p",	   10};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the observer of XDP's own losses (bpf/xdplosses.bpf.c) and user space say to each other. */
-#ifndef PKTLEDGER_XDPLOSSES_ABI_H
-#define PKTLEDGER_XDPLOSSES_ABI_H
+/* What the observer of XDP's own losses (bpf/xdp.bpf.c) and user space say to each other. */
+#ifndef PKTLEDGER_XDP_ABI_H
+#define PKTLEDGER_XDP_ABI_H
 
 #include <linux/types.h>
 
@@ -65,5 +65,20 @@ struct xdploss_config {
 };
 
 _Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
+
+/* What the observer of an XDP program's verdicts (bpf/xdp.bpf.c) tells user space. */
+
+#define XDPVERDICT_DEVICES 64 /* that a program is at, at most */
+#define XDPVERDICT_INVALID 5  /* behind XDP_REDIRECT */
+#define XDPVERDICTS	   8  /* a power of two: an index that is masked is within bounds */
+
+struct xdpverdict_key {
+	__u32 netns, ifindex;
+};
+
+/* Per CPU. */
+struct xdpverdict_count {
+	__u64 packets[XDPVERDICTS]; /* by enum xdp_action */
+};
 
 #endif

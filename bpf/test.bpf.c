@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Only for tests. The packet filter in two programs: one is given a packet that lies in a map, and
- * BPF_PROG_RUN returns its verdict; the other counts the drops that the filter wants.
+ * Only for tests, and part of no program. The packet filter in two programs: one is given a packet
+ * that lies in a map, and BPF_PROG_RUN returns its verdict; the other counts the drops that the
+ * filter wants. And an XDP program of somebody else.
  */
 #include "kernel.h"
 
 #include "filter.bpf.h"
-#include "filter_test_abi.h"
+#include "filter_abi.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -21,11 +22,11 @@ int matches(void *ctx)
 {
 	__u32 zero = 0;
 	struct filter_test *t = bpf_map_lookup_elem(&test, &zero);
-	struct packet_place at;
+	struct linear at;
 
 	if (!t)
 		return -1;
-	at = (struct packet_place){
+	at = (struct linear){
 		.head = t->head,
 		.data = t->head + t->data,
 		.tail = t->tail,
@@ -43,12 +44,21 @@ SEC("?tp_btf/kfree_skb")
 int drop(__u64 *ctx)
 {
 	struct sk_buff *skb = (void *)ctx[0];
-	struct packet_place at = place_of(skb);
+	struct linear at = linear_of(skb);
 
 	at.tag = filter_tag(skb);
 	if (filter_matches(&at, skb->len))
 		__sync_fetch_and_add(&dropped, 1);
 	return 0;
+}
+
+/* Somebody's XDP program, with BTF, as clang makes them. */
+const volatile int verdict;
+
+SEC("?xdp")
+int verdict_of_the_test(struct xdp_md *ctx)
+{
+	return verdict;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
