@@ -6,13 +6,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "report/http.h"
 #include "monitor/metrics.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "cli/options.h"
 #include "cli/options_trace.h"
 
 #define PORT 28780

@@ -8,9 +8,8 @@
 
 #include "base/log.h"
 #include "base/clock.h"
-#include "cli/commands.h"
-#include "host/caps.h"
 #include "cli/options.h"
+#include "host/caps.h"
 #include "report/print_trace.h"
 #include "report/capfile.h"
 #include "report/load.h"

@@ -10,12 +10,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
 #include "monitor/summary.h"
-#include "cli/options.h"
 #include "cli/options_trace.h"
 #include "cli/top.h"
 #include "report/json_trace.h"

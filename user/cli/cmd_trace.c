@@ -11,9 +11,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/commands.h"
-#include "cli/events.h"
 #include "cli/options.h"
+#include "cli/events.h"
 #include "cli/options_trace.h"
 #include "diagnosis/env.h"
 #include "drops/numbering.h"

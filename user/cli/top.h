@@ -14,7 +14,7 @@
 #include <wchar.h>
 
 #include "monitor/live.h"
-#include "report/page.h" /* enum style */
+#include "report/page.h"
 
 /* A grid of characters with styles: what is to be on the screen, drawn without a terminal. */
 

@@ -551,10 +551,10 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 		f->private_ns = !s->spec->port_a;
 		f->n_links = links_of(lab, link);
 		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
-		f->tx_qdisc = fault_has(&s->spec->faults, FAULT_QDISC_REPLACE) ? "noop"
-			      : s->fx.tbf_bps				       ? "tbf"
-			      : lab->taps				       ? "pfifo_fast"
-									       : NULL;
+		f->tx_qdisc = s->fx.qdisc_replaced ? "noop"
+			      : s->fx.tbf_bps	   ? "tbf"
+			      : lab->taps	   ? "pfifo_fast"
+						   : NULL;
 	} else if (s->sender && lab->tx.ifindex &&
 		   !netdev_qdisc_root(&lab->tx_ns, lab->tx.ifindex, qdisc)) {
 		f->tx_qdisc = qdisc->kind;

@@ -27,7 +27,6 @@ struct sender_config {
 	double rate_pps;	   /* of all threads; 0: unthrottled */
 	const struct shape *shape; /* NULL: all packets alike, at an even rate */
 	int sndbuf;
-	bool no_wait;
 	int batch_fd; /* tx xdp: the tracer's, see tx.h; -1: none */
 	const struct tuning *tuning;
 	int cpu; /* first thread's CPU, the others follow; -1: not pinned */

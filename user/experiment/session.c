@@ -221,7 +221,7 @@ static void fill_spec(struct session *s)
 		spec->ttl = plan->ttl;
 		spec->shape = plan->shaped ? &plan->shape : NULL;
 		spec->sndbuf = plan->sndbuf;
-		spec->no_wait = plan->no_wait;
+		t->send.no_wait = plan->no_wait;
 		t->send.gso = plan->gso;
 		t->send.unconnected = plan->unconnected;
 		return;

@@ -340,7 +340,6 @@ static int open_sender(struct site *s, struct error *err)
 		.rate_pps = s->rate_pps,
 		.shape = spec->shape,
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : s->fx.sndbuf,
-		.no_wait = spec->no_wait,
 		.batch_fd = s->traced ? drops_batch_fd(s->tracer.drops) : -1,
 		.tuning = &spec->tuning,
 		.cpu = s->lone		   ? -1

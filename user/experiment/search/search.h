@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a search for rates has found, and the trials by which. Plain data. */
-#ifndef PKTLEDGER_EXPERIMENT_SEARCH_FOUND_H
-#define PKTLEDGER_EXPERIMENT_SEARCH_FOUND_H
+/*
+ * Looks for the highest rates that lose nothing, or hardly anything: trials, picked by mlrsearch.h.
+ * A trial is whole: sending stops, what is under way arrives, then the ledger is closed and
+ * counters are read. What was to be sent and was not counts as lost; what arrived twice counts
+ * once.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_SEARCH_SEARCH_H
+#define PKTLEDGER_EXPERIMENT_SEARCH_SEARCH_H
 
+#include "base/num.h"
+#include "experiment/search/mlrsearch.h"
 #include "ledger/result.h"
 
 #define FOUND_GOALS 4
@@ -38,6 +45,7 @@ struct found_rate {
 	bool done; /* as narrow as was asked for */
 };
 
+/* What a search has found. Plain data. */
 struct found {
 	double min_pps, max_pps; /* searched between these */
 	double generator_pps;	 /* what was sent when as much as possible was asked for */
@@ -50,5 +58,35 @@ struct found {
 	uint64_t time_ns; /* all of it took */
 	bool interrupted, out_of_time;
 };
+
+struct search {
+	struct rate min, max;
+	bool max_set; /* else as fast as it goes */
+	uint64_t warmup_ns;
+	uint64_t most_ns; /* no trial begins later than that; 0: no limit */
+	unsigned goals;	  /* 0: only the rate at the highest load, by mrr_trials of mrr_ns */
+	struct mlr_goal goal[FOUND_GOALS];
+	const char *name[FOUND_GOALS];
+	unsigned mrr_trials;
+	uint64_t mrr_ns;
+	/* A rate in packets/s, of packets as the trials have them. */
+	int (*rate_pps)(void *arg, const struct rate *rate, double *pps, struct error *err);
+	/*
+	 * Makes a trial as `t` intends, at a rate (NULL: as fast as it goes); the title is for who
+	 * waits. *res is borrowed until the next one. -EINTR after a signal.
+	 */
+	int (*run)(void *arg, const struct rate *rate, const struct found_trial *t,
+		   const char *title, const struct result **res, struct error *err);
+	unsigned threads; /* that send */
+	/* Each trial, when its ledger is closed. */
+	void (*on_trial)(void *arg, const struct found_trial *t);
+	void *arg;
+};
+
+/*
+ * Whatever ends it early, `found` has what was found until then. -EINTR after a signal, which is
+ * no error; else 0 or -errno with `err`: a trial failed.
+ */
+int search_run(const struct search *s, struct found *found, struct error *err);
 
 #endif

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/search.h"
+#include "experiment/search/search.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "report/trials.h"
-#include "experiment/experiment.h"
 
 #define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
 #define LATE_NS	   5000000 /* and so long: hiccups of the scheduler */
@@ -18,42 +17,28 @@
 
 struct hunt {
 	const struct search *s;
-	struct report *report;
 	struct found *found;
+	const struct result *last;
 	struct mlr *mlr;	 /* NULL: none */
 	struct found_trial *log; /* of the search, without the warm-up */
 	unsigned n_log, room;
 	uint64_t start_ns, trials_ns; /* the trials alone, as intended */
 };
 
-static struct run_options options_at(const struct search *s, struct rate rate, bool set,
-				     uint64_t time_ns, uint64_t count)
+static void put_title(const struct hunt *h, const struct found_trial *t, double left_s, char *title,
+		      size_t size)
 {
-	struct run_options o = *s->o;
-
-	o.traffic.rate = rate;
-	o.traffic.rate_set = set;
-	o.traffic.duration_ns = time_ns;
-	o.traffic.count_set = count != 0;
-	if (count)
-		o.traffic.count = count;
-	return o;
-}
-
-static void tell_progress(const struct hunt *h, const struct found_trial *t, double left_s)
-{
-	char title[96], rate[FMT_MAX] = "full speed", left[FMT_MAX];
+	char rate[FMT_MAX] = "full speed", left[FMT_MAX];
 	double overhead = 1;
 
 	if (t->rate_pps > 0)
 		fmt_rate(rate, sizeof(rate), t->rate_pps);
 	if (h->trials_ns)
 		overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
-	snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1, rate);
+	snprintf(title, size, "trial %u, %s", h->found->trials + 1, rate);
 	if (left_s > 0)
-		snprintf(title + strlen(title), sizeof(title) - strlen(title), ", about %s left",
+		snprintf(title + strlen(title), size - strlen(title), ", about %s left",
 			 fmt_ns(left, sizeof(left), (uint64_t)(left_s * overhead * 1e9)));
-	report_next(h->report, h->s->o, title);
 }
 
 /*
@@ -86,7 +71,9 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 		offered *= (double)t->time_ns / (double)res->duration_ns;
 	t->unsent = (double)t->intended > offered ? t->intended - (uint64_t)offered : 0;
 	bad = (double)(res->sent - res->delivered) + (double)t->unsent;
-	t->loss_share = t->intended ? fmin(1, bad / (double)t->intended) : result_lost_share(res);
+	t->loss_share = t->intended ? fmin(1, bad / (double)t->intended)
+			: res->sent ? bad / (double)res->sent
+				    : 0;
 	for (int s = 0; s < STAGE_COUNT; s++)
 		t->dropped[s] = res->stage[s].packets;
 }
@@ -101,30 +88,21 @@ static bool was_only_late(const struct found_trial *t, const struct result *res)
 }
 
 /* Runs one trial; t: as intended, then as it was. */
-static int run_trial(struct hunt *h, struct rate rate, bool set, struct found_trial *t,
-		     double left_s, struct error *err)
+static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
+		     struct error *err)
 {
-	struct run_options o = options_at(h->s, rate, set, t->time_ns, t->intended);
-	struct shape_plan shape = {};
-	struct run_spec spec;
-	int rc = run_plan(&o, &spec, &shape, err);
+	char title[96];
+	int rc;
 
-	if (!rc) {
-		tell_progress(h, t, left_s);
-		report_trial(h->report, &spec, err);
-		if (report_interrupted(h->report) || stdout_gone())
-			rc = -EINTR;
-		else if (err->status != STATUS_OK)
-			rc = -EIO;
-	}
-	if (!rc) {
-		judge(t, report_result(h->report), spec.threads);
-		h->found->trials++;
-		h->trials_ns += t->time_ns;
-		h->s->on_trial(h->s->arg, t);
-	}
-	shape_plan_free(&shape);
-	return rc;
+	put_title(h, t, left_s, title, sizeof(title));
+	rc = h->s->run(h->s->arg, rate, t, title, &h->last, err);
+	if (rc)
+		return rc;
+	judge(t, h->last, h->s->threads);
+	h->found->trials++;
+	h->trials_ns += t->time_ns;
+	h->s->on_trial(h->s->arg, t);
+	return 0;
 }
 
 static int keep(struct hunt *h, const struct found_trial *t, struct error *err)
@@ -142,20 +120,6 @@ static int keep(struct hunt *h, const struct found_trial *t, struct error *err)
 	return 0;
 }
 
-/* A rate in packets/s, of packets as the options make them. */
-static int rate_pps(const struct search *s, struct rate rate, double *pps, struct error *err)
-{
-	struct run_options o = options_at(s, rate, true, 1000000000, 0);
-	struct shape_plan shape = {};
-	struct run_spec spec;
-	int rc = run_plan(&o, &spec, &shape, err);
-
-	if (!rc)
-		rc = ports_rate(&spec, pps, err);
-	shape_plan_free(&shape);
-	return rc;
-}
-
 static const char *who_limits(const struct found *f)
 {
 	return f->held_back ? "the sender's device takes" : "this host generates";
@@ -170,20 +134,20 @@ static int find_limits(struct hunt *h, struct error *err)
 	const struct search *s = h->s;
 	struct found *f = h->found;
 	struct found_trial t = {.phase = "warm-up", .time_ns = s->warmup_ns};
-	int rc = rate_pps(s, s->min, &f->min_pps, err);
+	int rc = s->rate_pps(s->arg, &s->min, &f->min_pps, err);
 
 	if (!rc && s->max_set)
-		rc = rate_pps(s, s->max, &t.rate_pps, err);
+		rc = s->rate_pps(s->arg, &s->max, &t.rate_pps, err);
 	if (!rc && s->max_set && t.rate_pps <= f->min_pps)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
 			       "--max-rate has to be above --min-rate");
 	if (!rc)
-		rc = run_trial(h, s->max, s->max_set, &t, 0, err);
+		rc = run_trial(h, s->max_set ? &s->max : NULL, &t, 0, err);
 	if (rc)
 		return rc;
-	f->generator_pps = report_result(h->report)->tx_pps;
-	f->frame_bytes = report_result(h->report)->frame_bytes;
-	f->payload_bytes = report_result(h->report)->payload_bytes;
+	f->generator_pps = h->last->tx_pps;
+	f->frame_bytes = h->last->frame_bytes;
+	f->payload_bytes = h->last->payload_bytes;
 	f->max_pps = f->generator_pps;
 	f->generator_limited = !s->max_set || f->generator_pps < t.rate_pps * (1 - LATE_SHARE);
 	f->held_back = f->generator_limited && t.held_back;
@@ -208,6 +172,7 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		.time_ns = (uint64_t)llround(time_s * 1e9),
 		.intended = (uint64_t)floor(pps * time_s),
 	};
+	const struct rate rate = {RATE_PPS, pps};
 	int rc;
 
 	if (!t.intended)
@@ -215,8 +180,8 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 				 "longer trials, or a higher --min-rate",
 				 "at %.3g packets/s a trial of %.3g s sends nothing", pps, time_s);
 	for (unsigned i = 0; i <= LATE_AGAIN; i++) {
-		rc = run_trial(h, (struct rate){RATE_PPS, pps}, true, &t, left_s, err);
-		if (rc || !was_only_late(&t, report_result(h->report)))
+		rc = run_trial(h, &rate, &t, left_s, err);
+		if (rc || !was_only_late(&t, h->last))
 			break;
 	}
 	*loss = t.loss_share;
@@ -314,12 +279,18 @@ static void take_bounds(const struct hunt *h)
 	}
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* What got through at the highest load: the lowest, the highest and the median of its trials. */
 static int take_mrr(const struct hunt *h, struct error *err)
 {
 	struct found_rate *mrr = &h->found->mrr;
 	double *pps = calloc(h->n_log + 1, sizeof(*pps));
-	struct trials_summary s;
 	unsigned n = 0;
 
 	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
@@ -330,10 +301,10 @@ static int take_mrr(const struct hunt *h, struct error *err)
 			pps[n++] = h->log[i].rate_pps * (1 - h->log[i].loss_share);
 	}
 	if (n) {
-		s = trials_summary_of(pps, n);
-		mrr->lower_pps = s.min;
-		mrr->upper_pps = s.max;
-		mrr->throughput_pps = s.median;
+		qsort(pps, n, sizeof(*pps), by_value);
+		mrr->lower_pps = pps[0];
+		mrr->upper_pps = pps[n - 1];
+		mrr->throughput_pps = (pps[(n - 1) / 2] + pps[n / 2]) / 2;
 		mrr->has_lower = mrr->has_upper = mrr->done = true;
 		find_culprit(h, h->found->max_pps, 0, mrr);
 	}
@@ -341,10 +312,9 @@ static int take_mrr(const struct hunt *h, struct error *err)
 	return 0;
 }
 
-int search_run(const struct search *s, struct report *report, struct found *found,
-	       struct error *err)
+int search_run(const struct search *s, struct found *found, struct error *err)
 {
-	struct hunt h = {.s = s, .report = report, .found = found, .start_ns = clock_now()};
+	struct hunt h = {.s = s, .found = found, .start_ns = clock_now()};
 	struct mlr_config cfg = {.goals = s->goals};
 	int rc;
 
@@ -366,8 +336,6 @@ int search_run(const struct search *s, struct report *report, struct found *foun
 	if (take_mrr(&h, err) && !rc)
 		rc = -ENOMEM;
 	found->time_ns = clock_now() - h.start_ns;
-	report_next(report, s->o, "");
-	log_progress_clear();
 	mlr_free(h.mlr);
 	free(h.log);
 	return rc;
