@@ -22,24 +22,34 @@
 
 /*
  * A fragment passes: the first one tells the number of all, for those that are lost later. `word`:
- * its stamp's; 0: it has none, or is not the first.
+ * its stamp's; 0: it has none of ours, or is not the first. True: it is one of ours, and noted.
  */
-static __always_inline void mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
-					  __u8 where)
+static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
+					  bool learns, __u8 where)
 {
 	struct fragment_key key;
+	struct fragmented *known;
 
+	if (!h->fragment && !word)
+		return false;
 	fragment_key(h, l3, &key);
-	if (word) {
-		bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
-		mark_seen(word, where);
-	} else if (!h->fragment || !bpf_map_lookup_elem(&fragments, &key)) {
-		return;
+	if (word && learns)
+		fragment_first(&key, word);
+	known = bpf_map_lookup_elem(&fragments, &key);
+	if (where & SEEN_BRIDGE) {
+		if (word)
+			mark_seen(word, where);
+		return word;
 	}
+	if (!known)
+		return false;
+	if (fragment_completes(known, h, where))
+		mark_seen(known->word, where);
 	if (where == SEEN_TX_DEVICE)
 		FRAGMENT_COUNT(made);
-	else if (where == SEEN_RX_DEVICE)
+	else
 		FRAGMENT_COUNT(seen);
+	return true;
 }
 
 /* The packet is at hand */
@@ -80,7 +90,7 @@ static __always_inline int mark(struct __sk_buff *skb, __u8 where)
 			mark_segments(skb, word, h.at, where);
 	} else if (cfg.fragments && is_fragment(&h) && (!word || is_ours(word)) &&
 		   !bpf_skb_load_bytes(skb, h.l3, l3, h.version == 4 ? IP4_HLEN : IP6_HLEN)) {
-		mark_fragment(&h, l3, word, where);
+		mark_fragment(&h, l3, word, where == SEEN_TX_DEVICE, where);
 	}
 	return TC_ACT_UNSPEC;
 }
@@ -146,7 +156,8 @@ static __always_inline void edge_segments(const struct stamp_reader *r, const st
 		mark_seen(p->word, where);
 }
 
-static __always_inline void edge_fragment(const struct stamp_reader *r, __u8 where)
+/* True: it is a fragment of ours, and noted. */
+static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 where)
 {
 	const struct linear *at = r->at;
 	__u8 l3[IP6_HLEN] WIDE;
@@ -156,15 +167,17 @@ static __always_inline void edge_fragment(const struct stamp_reader *r, __u8 whe
 	int from = linear_l3(at, &type);
 
 	if (from < 0)
-		return;
+		return false;
 	headers_from(at, from, type, &h);
 	if (!is_fragment(&h) || bpf_probe_read_kernel(l3, sizeof(l3), at->head + h.l3))
-		return;
+		return false;
 	if (h.next == HEADER_PAYLOAD && (!cfg.port || h.dst_port == cfg.port))
 		word = stamp_at(r, h.at);
-	if (!word || is_ours(word))
-		mark_fragment(&h, l3, word, where);
+	return (!word || is_ours(word)) && mark_fragment(&h, l3, word, true, where);
 }
+
+/* The namespaces, of which one may be no part of this: the sender's and the receiver's. */
+const volatile __u32 leave_netns, enter_netns;
 
 static __always_inline int edge(struct sk_buff *skb, __u8 where)
 {
@@ -175,11 +188,11 @@ static __always_inline int edge(struct sk_buff *skb, __u8 where)
 	__u16 size;
 	int found;
 
-	if (skb->dev->nd_net.net->ns.inum != cfg.netns)
+	if (skb->dev->nd_net.net->ns.inum != (where == SEEN_TX_DEVICE ? leave_netns : enter_netns))
 		return 0;
 	found = found_in_pages(&reader, packet_parse(&at, cfg.port, &p), &p);
-	if (cfg.fragments)
-		edge_fragment(&reader, where);
+	if (cfg.fragments && edge_fragment(&reader, where))
+		return 0;
 	if (found != PACKET_STAMPED || !is_ours(p.word))
 		return 0;
 	shared = (void *)(at.head + skb->end);

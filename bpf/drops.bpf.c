@@ -257,8 +257,9 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 	const struct linear *at = r->at;
 	__u8 l3[IP6_HLEN] WIDE;
 	struct fragment_key key;
-	__u64 word = 0, *known;
+	struct fragmented *known;
 	struct headers h;
+	__u64 word = 0;
 	__u16 type;
 	int from = linear_l3(at, &type);
 
@@ -274,14 +275,14 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 	if (word && !is_counted(word))
 		return PACKET_OTHER; /* of another run, in another namespace perhaps */
 	if (word) {
-		bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
+		fragment_first(&key, word);
 	} else {
 		known = bpf_map_lookup_elem(&fragments, &key);
 		if (!known) {
 			FRAGMENT_COUNT(unmatched);
 			return PACKET_OTHER;
 		}
-		word = *known;
+		word = known->word;
 	}
 	if (abandoned) {
 		FRAGMENT_COUNT(abandoned);

@@ -26,12 +26,24 @@ struct fragment_key {
 	__u16 pad;
 };
 
+/*
+ * What is known of a datagram: the word of its stamp, how many bytes of its data have passed the
+ * checkpoints of sender and receiver, and how many there are, as the last fragment says. One that
+ * has passed only in part was not seen there: what it lacks was lost before.
+ */
+struct fragmented {
+	__u64 word;
+	__u32 passed[2];
+	__u32 bytes; /* 0: not known yet */
+	__u32 pad;
+};
+
 /* Shared by all who see fragments of a run; larger only if there are any. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct fragment_key);
-	__type(value, __u64); /* what the first fragment said: the word of its stamp */
+	__type(value, struct fragmented);
 } fragments SEC(".maps");
 
 ONE_PER_CPU(fragment_counts, struct trace_fragments);
@@ -61,6 +73,27 @@ static __always_inline bool is_fragment(const struct headers *h)
 {
 	return h->fragmented && (h->next == HEADER_PAYLOAD || h->next == HEADER_FRAGMENT) &&
 	       (h->proto == PROTO_UDP || headers_is_extension(h->version, h->proto));
+}
+
+/* Its first fragment: of the datagram that is known already, or of a new one. */
+static __always_inline void fragment_first(const struct fragment_key *key, __u64 word)
+{
+	struct fragmented *known = bpf_map_lookup_elem(&fragments, key), first = {.word = word};
+
+	if (!known || known->word != word)
+		bpf_map_update_elem(&fragments, key, &first, BPF_ANY);
+}
+
+/* A fragment passes the sender's or the receiver's checkpoint. True: now the whole datagram has. */
+static __always_inline bool fragment_completes(struct fragmented *d, const struct headers *h,
+					       __u8 where)
+{
+	__u32 n = h->bytes - ((h->fragment ? h->at : h->l4) - h->l3);
+
+	if (!h->more)
+		d->bytes = h->fragment + n;
+	n += __sync_fetch_and_add(&d->passed[where == SEEN_RX_DEVICE], n);
+	return d->bytes && n >= d->bytes;
 }
 
 #endif

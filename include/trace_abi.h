@@ -16,7 +16,9 @@
 #define TRACE_STREAMS	 64  /* sending threads of one run */
 #define TRACE_CAUSES	 256 /* index 0: none; TRACE_CAUSE_FULL: the table was full */
 #define TRACE_CAUSE_FULL 255
-#define TRACE_CAUSE_DIFFERENCE 254 /* of user space: seen at one checkpoint, not at the next */
+/* Of user space: given up by reassembly, to which not all fragments had come; */
+#define TRACE_CAUSE_GIVEN_UP   254
+#define TRACE_CAUSE_DIFFERENCE 253 /* seen at one checkpoint, not at the next */
 #define TRACE_PAGE_BITS	 12
 #define TRACE_PAGE_SIZE	 (1 << TRACE_PAGE_BITS)
 

@@ -19,7 +19,7 @@
 
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
-#include "monitor/flow_books.h"
+#include "monitor/flow.h"
 
 #define LEN	  100 /* payload */
 #define SETTLE_NS 5000000000ULL

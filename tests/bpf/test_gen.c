@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "traffic/pace.h"
-#include "traffic/proto.h"
+#include "traffic/frames.h"
 #include "traffic/tx_xdp.h"
 #include "gen.skel.h"
 #include "trace_abi.h"

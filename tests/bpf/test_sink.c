@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "traffic/proto.h"
-#include "traffic/sink_prog.h"
+#include "traffic/frames.h"
+#include "traffic/sink.h"
 
 #define STREAM0 300
 #define STREAMS 2

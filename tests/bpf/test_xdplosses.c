@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "host/nic.h"
+#include "host/counters.h"
 #include "drops/watch.h"
 #include "drops/xdplosses.h"
 #include "drops/files.h"
@@ -232,19 +232,28 @@ static void send_all(void)
 				 sizeof(datagram));
 }
 
-/* What the far end's driver counted and no event told, by the table of counters. */
-static uint64_t counted_by_driver(const struct nic_sample *before, const struct xdp_sum *events)
+static void read_counters(struct counters *c)
 {
-	struct nic_sample after = {0};
-	struct nic_plan *p;
+	static const char *const names[] = {"pl-d", NULL};
+	const struct counters_scope scope = {"far", &host.far, names, COUNTERS_RUN};
+
+	assert_int_equal(counters_read(c, &scope, 1), 0);
+}
+
+/* What the far end's driver counted and no event told, by the table of counters. */
+static uint64_t counted_by_driver(struct counters *before, const struct xdp_sum *events)
+{
+	struct nic_sample matched = {0};
+	const struct nic_sample *base;
+	struct counters after = {0};
 	struct nic_loss l[16];
 	uint64_t sum = 0;
 	unsigned n;
 
-	assert_int_equal(nic_sample_read(&after, &host.far, "pl-d"), 0);
-	p = nic_plan_new("veth", &after);
-	assert_true(nic_plan_fits(p, before));
-	n = nic_losses(p, before, &after, l, N_ELEMENTS(l));
+	read_counters(&after);
+	assert_int_equal(counters_device_match(before->devices, after.devices, &matched, &base), 0);
+	assert_ptr_equal(base, &before->devices[0].nic);
+	n = nic_losses(after.devices[0].plan, base, &after.devices[0].nic, l, N_ELEMENTS(l));
 	for (unsigned i = 0; i < n; i++) {
 		const struct nic_row *row = l[i].item->row;
 
@@ -254,8 +263,7 @@ static uint64_t counted_by_driver(const struct nic_sample *before, const struct 
 		assert_true(l[i].packets >= events->exceptions);
 		sum += l[i].packets - events->exceptions;
 	}
-	nic_plan_free(p);
-	nic_sample_free(&after);
+	counters_free(&after);
 	return sum;
 }
 
@@ -295,7 +303,7 @@ static void run_case(void **state)
 	const struct loss_case *c = *state;
 	struct kfree_sum kfree = {.netns = {host.rx.inum, host.far.inum}};
 	const struct watch_spec all = {0};
-	struct nic_sample before = {0};
+	struct counters before = {0};
 	struct xdplosses *x;
 	struct watch *w;
 	bool starved = false;
@@ -307,7 +315,7 @@ static void run_case(void **state)
 	assert_int_equal(watch_open(&w, &all, host.reasons, &err), 0);
 	assert_int_equal(xdplosses_attach(x, &err), 0);
 	assert_int_equal(watch_attach(w, &err), 0);
-	assert_int_equal(nic_sample_read(&before, &host.far, "pl-d"), 0);
+	read_counters(&before);
 
 	if (c->way == CPUMAP_FULL)
 		starved = starve(true);
@@ -338,7 +346,7 @@ static void run_case(void **state)
 	assert_int_equal(xdp.instead - xdp.beside, kfree.redirect);
 	assert_int_equal(counted_by_driver(&before, &xdp), c->by_counter);
 
-	nic_sample_free(&before);
+	counters_free(&before);
 	watch_close(w);
 	xdplosses_close(x);
 }

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "bpf/helpers.h"
-#include "traffic/xsk_prog.h"
+#include "traffic/xsk.h"
 
 #define UNTOUCHED 0x5555555555555555ULL
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "traffic/xdp_attach.h"
+#include "traffic/sink.h"
 #include "helpers.h"
 #include "host/netdev.h"
 #include "drops/ksym.h"

@@ -2,16 +2,16 @@
 /* The field Accept of a scrape: it has no order, and what is not asked for changes nothing. */
 #include "fuzz.h"
 
-#include "report/accept.h"
+#include "report/http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *more = malloc(strlen(text) + 32);
-	enum expose_format format = accept_format(text);
+	enum expose_format format = http_accept(text);
 
 	MUST(format < EXPOSE_FORMATS);
 	sprintf(more, "image/png;q=1,%s", text);
-	MUST(accept_format(more) == format);
+	MUST(http_accept(more) == format);
 	free(more);
 	free(text);
 	return 0;

@@ -4,7 +4,7 @@
 
 #include <netinet/in.h>
 
-#include "traffic/proto.h"
+#include "traffic/frames.h"
 #include "drops/packet_text.h"
 
 static void payload_of(const uint8_t *frame, unsigned length, int family)

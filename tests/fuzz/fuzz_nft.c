@@ -2,7 +2,7 @@
 /* What nft prints as JSON: two lists, divided by a NUL, and what moved between them. */
 #include "fuzz.h"
 
-#include "drops/nftlist.h"
+#include "drops/nftrules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

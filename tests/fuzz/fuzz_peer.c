@@ -9,9 +9,9 @@
 #include "experiment/conn.h"
 #include "experiment/msg.h"
 
-static const struct msg_field *const tables[] = {
-	msg_hello, msg_login, msg_welcome, msg_plan,  msg_ready, msg_status,
-	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	 msg_flow,
+static const struct record_field *const tables[] = {
+	msg_hello, msg_login, msg_welcome, msg_plan, msg_ready, msg_status, msg_fold,
+	msg_fates, msg_time,  msg_error,   msg_end,  msg_flow,	msg_cause,  msg_counter,
 };
 
 static struct fates fates;
@@ -39,10 +39,10 @@ static void take_all(struct json_object *msg)
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		struct json_object *again;
 
-		if (msg_take(msg, tables[i], &kept))
+		if (record_read(msg, tables[i], &kept))
 			continue;
 		again = msg_make(msg_type(msg), tables[i], &kept);
-		MUST(!msg_take(again, tables[i], &kept));
+		MUST(!record_read(again, tables[i], &kept));
 		json_object_put(again);
 	}
 }
@@ -51,7 +51,7 @@ static void take_plan(struct json_object *msg)
 {
 	struct peer_plan plan;
 
-	if (msg_take(msg, msg_plan, &plan) || !msg_plan_valid(&plan))
+	if (record_read(msg, msg_plan, &plan) || !msg_plan_valid(&plan))
 		return;
 	MUST(plan.numbers.streams && plan.numbers.streams <= TRACE_STREAMS);
 	MUST(!(plan.numbers.window & (plan.numbers.window - 1)));
@@ -64,7 +64,7 @@ static void take_fates(struct json_object *msg)
 	struct join_run run;
 	const char *at = told.runs;
 
-	if (msg_take(msg, msg_fates, &told))
+	if (record_read(msg, msg_fates, &told))
 		return;
 	run = (struct join_run){.slot = told.slot, .last = told.first - 1};
 	while (runs_next(&at, &run) > 0) {

@@ -6,7 +6,6 @@
 
 #include "diagnosis/facts.h"
 #include "host/counters.h"
-#include "host/procnet.h"
 #include "drops/container.h"
 
 static void read_cpus(char *text)
@@ -68,14 +67,12 @@ static void read_group(char *text)
 /* These need no NUL. */
 static void read_counters(const char *text, size_t len)
 {
-	struct procnet_udp udp = {0};
 	struct counters c = {0};
 
 	procnet_snmp(&c, "here", text, len);
 	procnet_snmp6(&c, "here", text, len);
 	procnet_softnet(&c, "host", text, len);
 	procnet_neigh_stat(&c, "host", "arp_cache", text, len);
-	procnet_udp(&udp, text, len);
 	counters_free(&c);
 }
 

@@ -6,8 +6,8 @@
  */
 #include "fuzz.h"
 
-#include "base/utf8.h"
-#include "base/crc32.h"
+#include "base/json.h"
+#include "base/bytes.h"
 #include "report/capfile.h"
 #include "report/choose.h"
 #include "report/ends.h"

@@ -2,13 +2,13 @@
 /* Texts with a language of their own: moments, faults, series of values, presets, the journal. */
 #include "fuzz.h"
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "cli/commands.h"
-#include "host/journal_entry.h"
+#include "host/journal.h"
 #include "cli/points.h"
 #include "cli/preset.h"
 #include "experiment/faults/fault.h"
-#include "traffic/reader.h"
+#include "traffic/worker.h"
 
 #define NOW 1714564800000000000ULL /* 2024-05-01T12:00:00Z */
 

@@ -152,6 +152,66 @@ def coalescing_of_a_tap():
 
 
 @case
+def names_that_a_shell_would_run():
+    """Of interfaces and namespaces; nothing is run but what is meant, and the print is the same."""
+    for netns_name, device in [(f"{NAME};$(touch x)", "a;$(id>x)"), (f"-{NAME}", "-K"),
+                               (f"{NAME}'\"`", "$HOME'\"&|")]:
+        require_root()
+        for tool_ in ("ip", "ethtool", "tc"):
+            require(shutil.which(tool_), f"needs {tool_}")
+        run = ["ip", "netns", "exec", netns_name]
+        ip("netns", "add", netns_name)
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                subprocess.run([*run, "ip", "link", "add", "name", device, "type", "veth", "peer",
+                                "name", "v1"], check=True)
+                subprocess.run([*run, "ip", "link", "set", "dev", device, "up"], check=True)
+                file = Path(directory, "undo")
+                changes = ["feature", device, "rx-gro", "on",
+                           "qdisc", device, "root", "pfifo limit 7",
+                           "sysfs", device, "tx_queue_len", "77",
+                           "sysctl", "-", f"net/ipv4/conf/{device}/rp_filter", "2"]
+                shows = Told(subprocess.run([*run, TOOL, "command", *changes], capture_output=True,
+                                            text=True, check=False, cwd=directory))
+                made = Told(subprocess.run([*run, TOOL, "apply", file, *changes],
+                                           capture_output=True, text=True, check=False,
+                                           cwd=directory))
+                assert made.outcomes == ["done"] * 4, made
+                lines = shows.out.splitlines()
+                record = file.read_text().splitlines()
+                assert [f"apply {line}" for line in lines[::2]] == [
+                    line for line in record if line.startswith("apply ")], (shows, record)
+                assert [f"undo {line}" for line in lines[1::2]] == [
+                    line for line in record if line.startswith("undo ")], (shows, record)
+                assert device in shlex.split(lines[0]) and lines[0].startswith("ethtool -K "), shows
+                undone = Told(subprocess.run([TOOL, "undo", file], capture_output=True, text=True,
+                                             check=False, cwd=directory))
+                assert undone.outcomes == ["done"] * 4, undone
+                # and by a shell, from the print
+                for line in lines:
+                    done = subprocess.run([*run, "sh", "-c", line], capture_output=True, text=True,
+                                          check=False, cwd=directory)
+                    assert not done.returncode and not done.stderr, (line, done)
+                assert not os.listdir(directory), os.listdir(directory)
+        finally:
+            subprocess.run(["ip", "netns", "del", netns_name], check=False)
+
+
+@case
+def entry_that_says_something_else():
+    """The command of an entry is not run because it is written there."""
+    with scene() as file:
+        apply(file, "feature", "v0", "rx-gro", "on")
+        record = file.read_text()
+        assert "undo ethtool -K v0 rx-gro off\n" in record, record
+        file.write_text(record.replace("undo ethtool -K v0 rx-gro off", "undo touch /tmp/x"))
+        result = undo(file, "kept")
+        assert "does not know" in result.lines[0][3], result
+        file.write_text(record)
+        undo(file, "done")
+
+
+@case
 def qdisc_that_was_set_up():
     with netns(), tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "undo")
@@ -208,7 +268,7 @@ def refused():
     with scene() as file:
         for change, status, words in [
                 (["ring", "v9", "rx", "64"], 1, "no interface 'v9'"),
-                (["ring", "v0", "rx", "64"], 3, "does not tell: v0 rx ring"),
+                (["ring", "v0", "rx", "64"], 3, "does not report: v0 rx ring"),
                 (["channels", "v0", "rx", "3"], 1, "it is at most 2"),
                 (["feature", "v0", "rx-grow", "on"], 3, "there is no v0 rx-grow"),
                 (["feature", "v0", "rx-gro", "yes"], 1, "not a value of it"),
@@ -311,9 +371,9 @@ def damaged_file():
         record = file.read_text()
         file.write_text(record[:-30])
         refused_ = tool("apply", file, "sysctl", "-", "net/ipv4/tcp_retries2", "9")
-        assert refused_.status == 1 and "from line 12 on" in refused_.err, refused_
+        assert refused_.status == 1 and "from line 14 on" in refused_.err, refused_
         result = undo(file, "done")
-        assert result.status == 1 and "from line 12 on" in result.err, result
+        assert result.status == 1 and "from line 14 on" in result.err, result
         # what could not be read is still there, and can be mended
         file.write_text(file.read_text() + record[-30:])
         undo(file, "done")

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`lab`: named namespaces to play in, and `run` between ports that are already there."""
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (EVERYTHING, assert_balanced, case, first, listing, lost, main, pktledger,
+from lib import (BINARY, EVERYTHING, assert_balanced, case, first, listing, lost, main, pktledger,
                  require_root, run, table)
 from traced import NAME, TX, lab, shell
 
@@ -129,6 +132,35 @@ def without_fault():
 def faults_together():
     with lab("--fault", "netfilter=50%,tc_ingress=50%"):
         assert 5 < passed() < 55  # 25 in the mean; wrong once in a million times
+
+
+@case
+def killed_before_it_was_finished():
+    """nft is the second that is run: it is another here, which kills who runs it."""
+    require_root()
+    with tempfile.TemporaryDirectory() as directory:
+        nft = Path(directory, "nft")
+        nft.write_text("#!/bin/sh\nkill -9 $PPID\n")
+        nft.chmod(0o755)
+        done = subprocess.run(
+            [BINARY, "lab", "up", NAME, "--fault", "tc_ingress=50%,netfilter=50%"],
+            env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}, check=False)
+    try:
+        assert done.returncode == -signal.SIGKILL, done
+        row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
+        assert not row["whole"] and not row["finished"], row
+        shown, = [line for line in pktledger("lab", "list").out.splitlines() if NAME in line]
+        assert "did not finish" in shown, shown
+        result = pktledger("run", "--count", "10", "--lab", NAME)
+        assert result.status == 1 and "lab down" in result.err, result
+        assert ours()
+    finally:
+        result = pktledger("lab", "down", NAME)
+    assert result.status == 0, result
+    assert not ours()
+    with lab():
+        row, = [row for row in pktledger("lab", "list", "-j").json["labs"] if row["name"] == NAME]
+        assert row["whole"] and row["finished"], row
 
 
 @table([

@@ -24,7 +24,7 @@ from lib import (EVERYTHING, PATIENCE, assert_valid, case, directory, lost, main
 from traced import NAME, PORT, RX, TX, V4, lab, read_all, send, tracing, udp
 
 thorough = case if EVERYTHING else lambda function: function
-FAILED, USAGE, BROKEN, OURS = 1, 2, 4, 125  # exit statuses
+FAILED, USAGE, UNABLE, BROKEN, OURS = 1, 2, 3, 4, 125  # exit statuses
 SENDER = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -105,6 +105,42 @@ def test_what_trace_told():
             assert word in text.out, (word, text.out)
         nothing = pktledger("report", "--since", rfc3339(between + timedelta(hours=1)), str(file))
         assert nothing.status == FAILED and "nothing is of this time" in nothing.err, nothing
+
+
+REPRINTED = [
+    ("plain", ()),
+    ("verbose", ("-v",)),
+    ("benign ones too", ("--all", "-v")),
+    ("by others", ("--by", "process,netns,cpu")),
+    ("by flow", ("--by", "flow", "-q")),
+    ("balance", ("--balance", "--settle", "1")),
+    ("microbursts", ("--microburst", "1ms")),
+    ("counters", ("--counters", "--interval", "500ms")),
+]
+
+
+@table(REPRINTED)
+def test_printed_again(options):
+    """What a trace printed, report prints again from its ledger, word for word."""
+    verbosity = [o for o in options if o in ("-v", "-q")]
+    with lab(), directory() as path, udp(RX, socket.AF_INET, ("", PORT), rcvbuf=2304) as sock:
+        file = path / "ledger"
+        with started("trace", "-I", "200ms", *options, "--ledger", str(file), "udp", "portrange",
+                     f"{PORT}-{PORT + 1}") as t:
+            ready = t.stderr.readline() if "-q" not in options else time.sleep(2 * PATIENCE)
+            for _ in range(3):
+                send(V4, 100)
+                read_all(sock)
+                send(V4, 30, port=PORT + 1)
+                time.sleep(0.4)
+            t.send_signal(signal.SIGINT)
+            printed, err = t.communicate(timeout=30 * PATIENCE)
+        require(t.returncode != UNABLE, err.strip())
+        assert t.returncode in (0, BROKEN), (ready, err)
+        again = pktledger("report", *verbosity, str(file))
+        assert again.status == 0, again
+        assert "rcvbuf" in printed and "udp_lookup" in printed, printed
+        assert printed in again.out, f"{printed}\n--- is not in ---\n{again.out}"
 
 
 @thorough

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "traffic/tx.h"
-#include "report/header.h"
+#include "report/document.h"
 
 static inline struct run_header sample_header(void)
 {

@@ -18,10 +18,10 @@ UNIT = ROOT / "tools/systemd/pktledger-export.service"
 
 def exported():
     """Names of all samples, from the program's table."""
-    source = (ROOT / "user/monitor/families_data.c").read_text()
+    source = (ROOT / "user/monitor/metrics.c").read_text()
     suffixes = {"COUNTER": "_total", "GAUGE": "", "INFO": "_info"}
     return {name + suffixes[kind]
-            for name, kind in re.findall(r'\{"(\w+)", EXPOSE_(\w+)', source)}
+            for name, kind in re.findall(r'\{"(pktledger\w*)", (COUNTER|GAUGE|INFO)', source)}
 
 
 @table([("dashboard", DASHBOARD), ("alerts", RULES)])

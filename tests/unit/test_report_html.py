@@ -141,7 +141,7 @@ def two_runs_are_compared():
         ledger(d / "b", b)
         found = page(d / "page.html", d / "a", d / "b")
         assert len(found.documents) == 2
-        assert found.text.index("6.12") < found.text.index("What came of it")
+        assert found.text.index("6.12") < found.text.index("results")
         assert "-100.0 %" in found.text and "12.30 % lost" in found.text
 
 

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int read_all(int fd, char **text, size_t *len)
@@ -63,4 +65,64 @@ bool file_line(const char *path, char *buf, size_t size)
 	snprintf(buf, size, "%s", text);
 	free(text);
 	return buf[0];
+}
+
+static bool is_ours(const char *path, const char *begin)
+{
+	char head[64] = "";
+	size_t len = strnlen(begin, sizeof(head));
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(head, 1, len, f) : 0;
+
+	if (f)
+		fclose(f);
+	return !n || (n == len && !memcmp(head, begin, len));
+}
+
+/* Beside `path`, so that it can be renamed. */
+static FILE *open_beside(struct replace *r, mode_t mode)
+{
+	FILE *f;
+	int fd;
+
+	if ((size_t)snprintf(r->temporary, sizeof(r->temporary), "%s.XXXXXX", r->path) >=
+	    sizeof(r->temporary)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	fd = mkostemp(r->temporary, O_CLOEXEC); /* mode 0600 */
+	if (fd < 0)
+		return NULL;
+	f = fchmod(fd, mode) ? NULL : fdopen(fd, "w");
+	if (!f) {
+		close(fd);
+		unlink(r->temporary);
+	}
+	return f;
+}
+
+int replace_begin(struct replace *r, const char *path, const char *begin, mode_t mode)
+{
+	struct stat st;
+
+	r->path = path;
+	r->temporary[0] = '\0';
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		r->out = fopen(path, "we");
+	else if (!is_ours(path, begin))
+		return -EEXIST;
+	else
+		r->out = open_beside(r, mode);
+	return r->out ? 0 : -errno;
+}
+
+int replace_end(struct replace *r, int rc)
+{
+	if (fclose(r->out) == EOF && !rc)
+		rc = -errno;
+	if (!rc && *r->temporary && rename(r->temporary, r->path))
+		rc = -errno;
+	if (rc && *r->temporary)
+		unlink(r->temporary);
+	return rc;
 }

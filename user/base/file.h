@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files that the kernel writes: they have no size, and some must be read in one go. */
+/* Files that the kernel writes, and files of ours that are there at once or not at all. */
 #ifndef PKTLEDGER_BASE_FILE_H
 #define PKTLEDGER_BASE_FILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Files of /proc and /sys have no size, and some must be read in one go. */
 
 /* The whole file with a NUL behind it, to be freed; its length in *len (may be NULL). 0 or -errno.
  */
@@ -13,5 +18,23 @@ int file_read(const char *path, char **text, size_t *len);
 
 /* Its first line without the LF; cut to `size`. False: it cannot be read, or is empty. */
 bool file_line(const char *path, char *buf, size_t size);
+
+/* What was there before stays until all of the new file is written. */
+struct replace {
+	FILE *out; /* to be written to */
+	const char *path;
+	char temporary[PATH_MAX]; /* beside it; "": it is the file itself */
+};
+
+/*
+ * Begins a new file of this mode in place of `path`, which is borrowed. So that nothing is lost to
+ * a slip of the hand, a file that is there must be empty or begin with `begin`: -EEXIST. What is no
+ * regular file is written as it is. 0 or -errno.
+ */
+int replace_begin(struct replace *r, const char *path, const char *begin, mode_t mode);
+
+/* Puts it in place if `rc` is 0 and all was written, else takes it away. Returns 0, `rc`, -errno.
+ */
+int replace_end(struct replace *r, int rc);
 
 #endif

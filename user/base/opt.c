@@ -4,9 +4,408 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/opt_value.h"
+#include "base/json.h"
+
+/* A closed set is spelled out in an error where it is no longer than this, else `help` is named. */
+#define VALUES_INLINE 80
+
+#define OPT_QUOTE_MAX 64
+
+static int plain_number(const char *s, uint64_t *out)
+{
+	return num_u64(s, 0, UINT64_MAX, out);
+}
+
+static char *plain_text(char *buf, size_t size, uint64_t v)
+{
+	snprintf(buf, size, "%llu", (unsigned long long)v);
+	return buf;
+}
+
+static const struct type {
+	const char *name, *metavar;
+	const char *what, *examples; /* "is not WHAT (examples: EXAMPLES)" */
+	int (*number)(const char *s, uint64_t *out);
+	char *(*text)(char *buf, size_t size, uint64_t v);
+} types[OPT_TYPES] = {
+	[OPT_FLAG] = {.name = "flag"},
+	[OPT_REPEAT] = {.name = "repeat"},
+	[OPT_HELP] = {.name = "help"},
+	[OPT_VERSION] = {.name = "version"},
+	[OPT_UINT] = {.name = "uint", "N", "a whole number", "1, 16", plain_number, plain_text},
+	[OPT_U64] = {.name = "u64", "N", "a whole number", "1, 16", plain_number, plain_text},
+	[OPT_COUNT] =
+		{.name = "count", "N", "a count", "5000, 10k, 1.5M", num_count, num_text_count},
+	[OPT_SIZE] =
+		{.name = "size", "BYTES", "a size", "1500, 64k, 1.5MiB", num_size, num_text_size},
+	[OPT_TIME] =
+		{.name = "time", "TIME", "a time", "5, 0.5, 200ms, 2m", num_time, num_text_time},
+	[OPT_RATE] = {.name = "rate", "RATE", "a rate", "200k, 1.5Gbit, 50%, max"},
+	[OPT_ENDPOINT] = {.name = "endpoint",
+			  "ADDR[:PORT]",
+			  "an address",
+			  "198.18.0.2, 198.18.0.2:9000, 2001:2::2, [2001:2::2]:9000"},
+	[OPT_STRING] = {.name = "string", "TEXT"},
+	[OPT_ENUM] = {.name = "enum", "NAME"},
+	[OPT_STRINGS] = {.name = "strings", "LIST"},
+	[OPT_ENUMS] = {.name = "enums", "LIST"},
+	[OPT_LIMITS] = {.name = "limits",
+			"NAME=VALUE",
+			"a limit",
+			"loss=0.1%, rcvbuf=12, qdisc=100/s"},
+	[OPT_CUSTOM] = {.name = "custom", "VALUE"},
+	[OPT_WORDS] = {.name = "words", "WORD ..."},
+	[OPT_ARGS] = {.name = "args", "WORD ..."},
+	[OPT_COMMAND] = {.name = "command", "COMMAND"},
+};
+
+const char *opt_type_name(enum opt_type type)
+{
+	return types[type].name;
+}
+
+bool opt_takes_value(const struct opt *opt)
+{
+	return types[opt->type].metavar;
+}
+
+const char *opt_metavar(const struct opt *opt)
+{
+	if (opt->metavar)
+		return opt->metavar;
+	return opt_takes_value(opt) ? types[opt->type].metavar : "";
+}
+
+static bool is_list(const struct opt *opt)
+{
+	return opt->type == OPT_STRINGS || opt->type == OPT_ENUMS || opt->type == OPT_LIMITS;
+}
+
+/* Text of others for a message: cut where it is long, control characters as `?`. Returns buf. */
+static char *quote(char buf[OPT_QUOTE_MAX], const char *text)
+{
+	size_t len = strlen(text), keep = len < OPT_QUOTE_MAX ? len : OPT_QUOTE_MAX - 4;
+
+	/* not in the middle of a UTF-8 character */
+	while (keep < len && keep && (text[keep] & 0xc0) == 0x80)
+		keep--;
+	memcpy(buf, text, keep);
+	strcpy(buf + keep, keep < len ? "..." : "");
+	return utf8_tame(buf);
+}
+
+static int complain_range(const struct opt *opt, const char *who, const char *quoted, bool parsed,
+			  struct error *err)
+{
+	const struct type *type = &types[opt->type];
+	char min[FMT_MAX], max[FMT_MAX];
+
+	if (opt->max)
+		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
+				 "%s: '%s' is out of range (%s to %s)", who, quoted,
+				 type->text(min, sizeof(min), opt->min),
+				 type->text(max, sizeof(max), opt->max));
+	if (parsed && opt->min)
+		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
+				 "%s: '%s' is out of range (at least %s)", who, quoted,
+				 type->text(min, sizeof(min), opt->min));
+	return error_set(err, STATUS_USAGE, -ERANGE, NULL, "%s: '%s' is too large", who, quoted);
+}
+
+static int complain(const struct opt *opt, const char *who, const char *text, int code,
+		    struct error *err)
+{
+	const struct type *type = &types[opt->type];
+	char quoted[OPT_QUOTE_MAX];
+
+	quote(quoted, text);
+	if (code == -ERANGE)
+		return error_set(err, STATUS_USAGE, code, NULL,
+				 "%s: '%s' is out of range (examples: %s)", who, quoted,
+				 type->examples);
+	return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is not %s (examples: %s)", who,
+			 quoted, type->what, type->examples);
+}
+
+static int parse_number(const struct opt *opt, const char *who, const char *text, void *field,
+			struct error *err)
+{
+	uint64_t top = opt->type == OPT_UINT ? UINT_MAX : UINT64_MAX, v;
+	int code = types[opt->type].number(text, &v);
+	char quoted[OPT_QUOTE_MAX];
+
+	if (code == -ERANGE || (!code && v > top))
+		return complain_range(opt, who, quote(quoted, text), false, err);
+	if (code)
+		return complain(opt, who, text, code, err);
+	if (v < opt->min || (opt->max && v > opt->max))
+		return complain_range(opt, who, quote(quoted, text), true, err);
+	if (opt->type == OPT_UINT)
+		*(unsigned *)field = v;
+	else
+		*(uint64_t *)field = v;
+	return 0;
+}
+
+static int complain_value(const struct opt *opt, const char *who, const char *text,
+			  struct error *err)
+{
+	const char *names[OPT_TEXT_MAX], *near;
+	char quoted[OPT_QUOTE_MAX], list[VALUES_INLINE] = "", hint[128];
+	size_t at = 0;
+	unsigned n = 0;
+
+	quote(quoted, text);
+	snprintf(hint, sizeof(hint), "%s help lists the values", opt->required ? "the word" : who);
+	for (const struct opt_value *v = opt->values; v->name && n < OPT_TEXT_MAX; v++) {
+		if (at < sizeof(list))
+			at += snprintf(list + at, sizeof(list) - at, "%s%s", n ? ", " : "",
+				       v->name);
+		names[n++] = v->name;
+	}
+	near = n ? opt_nearest(text, names, n) : NULL;
+	if (near)
+		return error_set(err, STATUS_USAGE, -EINVAL, hint,
+				 "%s: '%s' is not known (did you mean %s?)", who, quoted, near);
+	if (at < sizeof(list))
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s: '%s' is not one of %s", who,
+				 quoted, list);
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: '%s' is not known", who, quoted);
+}
+
+static int parse_enum(const struct opt *opt, const char *who, const char *text, int *field,
+		      struct error *err)
+{
+	for (const struct opt_value *v = opt->values; v->name; v++) {
+		if (!strcmp(v->name, text)) {
+			*field = v->value;
+			return 0;
+		}
+	}
+	return complain_value(opt, who, text, err);
+}
+
+static int add_enum(const struct opt *opt, const char *who, const char *item,
+		    struct opt_enums *list, struct error *err)
+{
+	int code = parse_enum(opt, who, item, &list->at[list->n], err);
+
+	if (code)
+		return code;
+	for (unsigned i = 0; i < list->n; i++)
+		if (list->at[i] == list->at[list->n])
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "%s: '%s' is given twice", who, item);
+	list->n++;
+	return 0;
+}
+
+static int add_item(const struct opt *opt, const char *who, const char *item, void *field,
+		    struct error *err)
+{
+	struct opt_limits *limits = field;
+	struct opt_strings *strings = field;
+	int code;
+
+	switch (opt->type) {
+	case OPT_STRINGS:
+		strcpy(strings->at[strings->n++], item);
+		return 0;
+	case OPT_ENUMS:
+		return add_enum(opt, who, item, field, err);
+	default:
+		code = num_limit(item, &limits->at[limits->n]);
+		if (code)
+			return complain(opt, who, item, code, err);
+		limits->n++;
+		return 0;
+	}
+}
+
+static int parse_list(const struct opt *opt, const char *who, const char *text, void *field,
+		      bool again, struct error *err)
+{
+	unsigned *n = field; /* the first member of every list */
+	unsigned most = opt->max ? opt->max : OPT_LIST_MAX;
+	char item[OPT_ITEM_LEN], quoted[OPT_QUOTE_MAX];
+	int code;
+
+	if (!again)
+		*n = 0;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+
+		if (!len)
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "%s: an item of the list is empty", who);
+		if (len >= sizeof(item))
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s: '%s' is too long",
+					 who, quote(quoted, text));
+		if (*n >= most)
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "%s: more than %u in the list", who, most);
+		memcpy(item, text, len);
+		item[len] = '\0';
+		code = add_item(opt, who, item, field, err);
+		if (code || !text[len])
+			return code;
+		text += len + 1;
+	}
+}
+
+static int add_word(const char *who, const char *text, struct opt_words *words, struct error *err)
+{
+	size_t used = strlen(words->text);
+
+	if (used + strlen(text) + 2 > sizeof(words->text))
+		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %zu characters",
+				 who, sizeof(words->text) - 1);
+	snprintf(words->text + used, sizeof(words->text) - used, "%s%s", used ? " " : "", text);
+	return 0;
+}
+
+static int add_arg(const char *who, const char *text, struct opt_args *args, struct error *err)
+{
+	if (args->n == OPT_ARGS_MAX)
+		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "%s: more than %u", who,
+				 OPT_ARGS_MAX);
+	args->at[args->n++] = text;
+	return 0;
+}
+
+static int parse_custom(const struct opt *opt, const char *who, const char *text, void *field,
+			struct error *err)
+{
+	struct error own = {0};
+	char quoted[OPT_QUOTE_MAX];
+	int code = opt->parse(text, field, &own);
+
+	if (!code)
+		return 0;
+	if (own.status == STATUS_OK)
+		return error_set(err, STATUS_USAGE, code, NULL, "%s: '%s' is not valid", who,
+				 quote(quoted, text));
+	return error_set(err, own.status, code, own.hint, "%s: %s", who, own.message);
+}
+
+/*
+ * Reads `text` into the field. again: given before on this command line, so lists append. `who` is
+ * how messages call the option. On an error the field's content is not defined.
+ */
+static int parse_value(const struct opt *opt, const char *who, const char *text, void *field,
+		       bool again, struct error *err)
+{
+	int code;
+
+	if (!*text)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s: the value is empty", who);
+	if (types[opt->type].number)
+		return parse_number(opt, who, text, field, err);
+	if (is_list(opt))
+		return parse_list(opt, who, text, field, again, err);
+	switch (opt->type) {
+	case OPT_WORDS:
+		return add_word(who, text, field, err);
+	case OPT_ARGS:
+		return add_arg(who, text, field, err);
+	case OPT_CUSTOM:
+		return parse_custom(opt, who, text, field, err);
+	case OPT_ENUM:
+		return parse_enum(opt, who, text, field, err);
+	case OPT_RATE:
+		code = num_rate(text, field);
+		break;
+	case OPT_ENDPOINT:
+		code = num_endpoint(text, field);
+		break;
+	default:
+		*(const char **)field = text;
+		return 0;
+	}
+	return code ? complain(opt, who, text, code, err) : 0;
+}
+
+static const char *value_name(const struct opt *opt, int value)
+{
+	for (const struct opt_value *v = opt->values; v->name; v++)
+		if (v->value == value)
+			return v->name;
+	return "";
+}
+
+static void list_text(const struct opt *opt, const void *field, char *buf, size_t size)
+{
+	unsigned n = *(const unsigned *)field;
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < n && at < size; i++) {
+		char limit[FMT_MAX];
+		const char *item;
+
+		if (opt->type == OPT_STRINGS)
+			item = ((const struct opt_strings *)field)->at[i];
+		else if (opt->type == OPT_ENUMS)
+			item = value_name(opt, ((const struct opt_enums *)field)->at[i]);
+		else
+			item = num_text_limit(limit, sizeof(limit),
+					      &((const struct opt_limits *)field)->at[i]);
+		at += snprintf(buf + at, size - at, "%s%s", i ? "," : "", item);
+	}
+}
+
+/* The field as text that reads back as the same; "" where it is empty, zero or has no text. */
+static void value_text(const struct opt *opt, const void *field, char *buf, size_t size)
+{
+	const struct endpoint *ep = field;
+	uint64_t v;
+
+	buf[0] = '\0';
+	if (types[opt->type].text) {
+		v = opt->type == OPT_UINT ? *(const unsigned *)field : *(const uint64_t *)field;
+		if (v)
+			types[opt->type].text(buf, size, v);
+	} else if (is_list(opt)) {
+		list_text(opt, field, buf, size);
+	} else if (opt->type == OPT_RATE) {
+		num_text_rate(buf, size, field);
+	} else if (opt->type == OPT_ENDPOINT && ep->family) {
+		num_text_endpoint(buf, size, ep);
+	} else if (opt->type == OPT_ENUM) {
+		snprintf(buf, size, "%s", value_name(opt, *(const int *)field));
+	} else if (opt->type == OPT_STRING && *(const char *const *)field) {
+		snprintf(buf, size, "%s", *(const char *const *)field);
+	}
+}
+
+/*
+ * Whole numbers in the field's unit, for types that are such numbers: else -ENOTSUP. Range and row
+ * are not looked at.
+ */
+static int number_of(const struct opt *opt, const char *text, uint64_t *v)
+{
+	return types[opt->type].number ? types[opt->type].number(text, v) : -ENOTSUP;
+}
+
+static void number_text(const struct opt *opt, uint64_t v, char *buf, size_t size)
+{
+	types[opt->type].text(buf, size, v);
+}
+
+void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
+{
+	if (opt->default_text)
+		snprintf(buf, size, "%s", opt->default_text);
+	else if (base && opt_takes_value(opt))
+		value_text(opt, base + opt->offset, buf, size);
+	else
+		buf[0] = '\0';
+}
 
 #define OPTIONS_MAX 96
 #define LONG_VAL    256 /* what getopt_long() returns for option i: LONG_VAL + i; above any letter */
@@ -83,8 +482,8 @@ static int usage(const struct parser *p, struct error *err, const char *what, co
 {
 	char quoted[OPT_QUOTE_MAX];
 
-	return error_set(err, STATUS_USAGE, -EINVAL, p->hint, "%s %s%s", what,
-			 opt_quote(quoted, text), more);
+	return error_set(err, STATUS_USAGE, -EINVAL, p->hint, "%s %s%s", what, quote(quoted, text),
+			 more);
 }
 
 /* " (did you mean --a or --b?)", or nothing. All of which `word` is the beginning, else one. */
@@ -138,7 +537,7 @@ static int take_value(struct parser *p, struct slot *s, const char *who, const c
 		p->asked = o;
 		return OPT_NEXT_VALUES;
 	}
-	return opt_value_parse(o, who, text, s->field, s->seen, err);
+	return parse_value(o, who, text, s->field, s->seen, err);
 }
 
 /* Returns 0, another enum opt_next, or -errno. */
@@ -313,7 +712,7 @@ const struct command *opt_command(const struct command *const *cmds, const char 
 		names[n] = cmds[n]->name;
 	}
 	error_set(err, STATUS_USAGE, -EINVAL, "see " OPT_PROGRAM " --help", "unknown command %s%s",
-		  opt_quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
+		  quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
 	return NULL;
 }
 
@@ -333,7 +732,7 @@ int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref, s
 	}
 	snprintf(hint, sizeof(hint), "see %s %s --help", OPT_PROGRAM, cmd->name);
 	return error_set(err, STATUS_USAGE, -EINVAL, hint, "unknown option %s%s",
-			 opt_quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
+			 quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
 }
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
@@ -389,4 +788,228 @@ const char *opt_nearest(const char *word, const char *const names[], unsigned n)
 		}
 	}
 	return near;
+}
+
+#define VARY_HINT "OPTION=VALUE,VALUE or OPTION=FIRST..LAST/STEP"
+#define ROUNDING  1e-9 /* of steps of rates, which are no whole numbers */
+
+static int vary_usage(struct error *err, const char *hint, const char *what, const char *text)
+{
+	char quoted[OPT_QUOTE_MAX];
+
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, what, quote(quoted, text));
+}
+
+/* FIRST..LAST/STEP, apart. */
+struct range {
+	const char *text; /* as given */
+	char first[OPT_ITEM_LEN], last[OPT_ITEM_LEN], step[OPT_ITEM_LEN];
+	bool factor; /* the step multiplies */
+};
+
+static void make_word(const struct opt *o, const char *text, char *word, size_t size)
+{
+	*word = '\0';
+	if (!strcmp(text, "default"))
+		return;
+	if (o->type != OPT_FLAG)
+		snprintf(word, size, "--%s=%s", o->name, text);
+	else if (!strcmp(text, "on"))
+		snprintf(word, size, "--%s", o->name);
+}
+
+static int add_value(struct opt_vary *v, const char *text, struct error *err)
+{
+	struct opt_vary_value *value = &v->at[v->n];
+	const char *name = v->ref.opt->name;
+
+	if (v->n == OPT_VARY_MAX)
+		return error_set(err, STATUS_USAGE, -E2BIG, "use a larger step",
+				 "--vary %s: more than %u values", name, OPT_VARY_MAX);
+	if (v->ref.opt->type == OPT_FLAG && strcmp(text, "on") && strcmp(text, "off"))
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--vary %s: '%s' is not on or off", name, text);
+	for (unsigned i = 0; i < v->n; i++) {
+		if (!strcmp(v->at[i].text, text))
+			return error_set(err, STATUS_USAGE, -EINVAL,
+					 "--repeat measures a value again",
+					 "--vary %s: '%s' is given twice", name, text);
+	}
+	snprintf(value->text, sizeof(value->text), "%s", text);
+	make_word(v->ref.opt, text, value->word, sizeof(value->word));
+	v->n++;
+	return 0;
+}
+
+/* Cuts a range into its parts; false: it is none. */
+static bool split(const char *item, struct range *r)
+{
+	const char *dots = strstr(item, ".."), *slash = dots ? strrchr(dots, '/') : NULL;
+	const char *unit = slash ? slash + 1 : NULL;
+
+	*r = (struct range){.text = item};
+	if (!dots)
+		return false;
+	/* 1Gbit/l1..2Gbit/l1/100Mbit/l1: the step's own unit has a slash, too */
+	if (unit && (!strcmp(unit, "l1") || !strcmp(unit, "l2"))) {
+		slash = memrchr(dots, '/', (size_t)(slash - dots));
+		if (slash && slash[1] == 'l') /* a last value with a unit, and no step */
+			slash = NULL;
+	}
+	if (!slash)
+		slash = item + strlen(item);
+	snprintf(r->first, sizeof(r->first), "%.*s", (int)(dots - item), item);
+	snprintf(r->last, sizeof(r->last), "%.*s", (int)(slash - dots - 2), dots + 2);
+	r->factor = *slash && slash[1] == 'x';
+	snprintf(r->step, sizeof(r->step), "%s", *slash ? slash + 1 + r->factor : "");
+	return true;
+}
+
+static int read_factor(const struct range *r, double *factor, struct error *err)
+{
+	struct rate f;
+
+	/* a plain number above 1, fractions allowed */
+	if (num_rate(r->step, &f) || f.unit != RATE_PPS || f.value <= 1)
+		return vary_usage(err, "for example 64k..4m/x2",
+				  "--vary: the factor of '%s' is not above 1", r->text);
+	*factor = f.value;
+	return 0;
+}
+
+static int backwards(const struct range *r, struct error *err)
+{
+	return vary_usage(err, "the lower end first: FIRST..LAST/STEP",
+			  "--vary: '%s' runs backwards", r->text);
+}
+
+static int no_step(const struct range *r, struct error *err)
+{
+	return vary_usage(err, "FIRST..LAST/STEP, or /x2 to double",
+			  "--vary: '%s' needs a step above 0", r->text);
+}
+
+static int number(const struct opt *o, const char *text, uint64_t *v)
+{
+	int rc = number_of(o, text, v);
+
+	return rc == -ENOTSUP ? num_size(text, v) : rc;
+}
+
+static int add_numbers(struct opt_vary *v, const struct range *r, struct error *err)
+{
+	const struct opt *o = v->ref.opt;
+	uint64_t first, last, step = 0;
+	double factor = 1;
+	int rc;
+
+	if (number(o, r->first, &first) || number(o, r->last, &last))
+		return vary_usage(err, VARY_HINT,
+				  "--vary: the ends of '%s' are not values of the option", r->text);
+	if (first > last)
+		return backwards(r, err);
+	if (r->factor && !first)
+		return vary_usage(err, "start above 0",
+				  "--vary: '%s' stays 0 however it is multiplied", r->text);
+	rc = r->factor ? read_factor(r, &factor, err)
+		       : (number(o, r->step, &step) || !step ? no_step(r, err) : 0);
+	while (!rc) {
+		char text[OPT_ITEM_LEN];
+		uint64_t next = step ? first + step : (uint64_t)llround((double)first * factor);
+
+		if (o->type == OPT_CUSTOM)
+			snprintf(text, sizeof(text), "%llu", (unsigned long long)first);
+		else
+			number_text(o, first, text, sizeof(text));
+		rc = add_value(v, text, err);
+		if (next > last || next <= first) /* the end, or an overflow */
+			break;
+		first = next;
+	}
+	return rc;
+}
+
+/* Without what sums in binary leave behind: 0.3, not 0.30000000000000004. */
+static double rounded(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.12g", value);
+	return strtod(text, NULL);
+}
+
+static int add_rates(struct opt_vary *v, const struct range *r, struct error *err)
+{
+	struct rate first, last, step = {0}, now;
+	double factor = 1;
+	int rc = 0;
+
+	if (num_rate(r->first, &first) || num_rate(r->last, &last) || first.unit == RATE_MAX ||
+	    first.unit != last.unit)
+		return vary_usage(err, "for example 100k..1M/100k",
+				  "--vary: the ends of '%s' are not two rates of one unit",
+				  r->text);
+	if (first.value > last.value)
+		return backwards(r, err);
+	if (r->factor)
+		rc = read_factor(r, &factor, err);
+	else if (num_rate(r->step, &step) || step.unit != first.unit)
+		rc = no_step(r, err);
+	now = first;
+	for (unsigned i = 1; !rc && now.value <= last.value * (1 + ROUNDING); i++) {
+		char text[FMT_MAX];
+
+		rc = add_value(v, num_text_rate(text, sizeof(text), &now), err);
+		now.value = rounded(r->factor ? now.value * factor : first.value + i * step.value);
+	}
+	return rc;
+}
+
+static bool is_number(const struct opt *o, const char *text)
+{
+	struct rate rate;
+	uint64_t v;
+
+	return o->type == OPT_RATE ? !num_rate(text, &rate) : !number(o, text, &v);
+}
+
+static int vary_item(struct opt_vary *v, const char *item, struct error *err)
+{
+	const struct opt *o = v->ref.opt;
+	struct range r;
+
+	if (!split(item, &r) || (o->type == OPT_CUSTOM && (!*r.step || !is_number(o, r.first))))
+		return add_value(v, item, err);
+	if (o->type == OPT_RATE)
+		return add_rates(v, &r, err);
+	if (o->type != OPT_CUSTOM && number_of(o, "1", &(uint64_t){0}) == -ENOTSUP)
+		return add_value(v, item, err);
+	return add_numbers(v, &r, err);
+}
+
+int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary *v,
+		   struct error *err)
+{
+	size_t len = strcspn(text, "=");
+	char name[OPT_ITEM_LEN], item[OPT_ITEM_LEN];
+	int rc;
+
+	v->n = 0;
+	if (!text[len] || !len || len >= sizeof(name))
+		return vary_usage(err, VARY_HINT, "--vary: '%s' is not OPTION=LIST", text);
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	rc = opt_find(cmd, name, &v->ref, err);
+	for (text += len + 1; !rc; text += len + 1) {
+		len = strcspn(text, ",");
+		if (!len)
+			return vary_usage(err, VARY_HINT,
+					  "--vary %s: the list is empty, or an item of it", name);
+		if (len >= sizeof(item))
+			return vary_usage(err, NULL, "--vary: '%s' is too long", text);
+		snprintf(item, sizeof(item), "%.*s", (int)len, text);
+		rc = vary_item(v, item, err);
+		if (!text[len])
+			break;
+	}
+	return rc;
 }

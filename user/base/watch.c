@@ -30,14 +30,33 @@ void watch_unblock_signals(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-bool watch_tick(void)
+/* Of the thread that watches only. */
+static bool came;
+
+static void await_signal(long ns)
 {
-	const struct timespec ts = {.tv_nsec = TICK_NS};
+	const struct timespec ts = {.tv_nsec = ns};
 	sigset_t set;
 
 	ending_signals(&set);
 	if (sigtimedwait(&set, NULL, &ts) <= 0)
-		return false;
+		return;
 	watch_unblock_signals();
-	return true;
+	came = true;
+}
+
+void watch_look(void)
+{
+	await_signal(0);
+}
+
+bool watch_tick(void)
+{
+	bool told;
+
+	if (!came)
+		await_signal(TICK_NS);
+	told = came;
+	came = false;
+	return told;
 }

@@ -14,6 +14,12 @@ void watch_block_signals(void);
 /* They kill again, as where nothing is left half done by it. */
 void watch_unblock_signals(void);
 
+/*
+ * Looks for one of the signals without waiting, where something else is waited for: the next
+ * watch_tick() tells of it, and a second signal kills meanwhile.
+ */
+void watch_look(void);
+
 /* Waits for some milliseconds at most. True if one of the signals came; the next one kills. */
 bool watch_tick(void);
 

@@ -1,29 +1,307 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/log.h"
-#include "diagnosis/findings_data.h"
-#include "drops/stages_data.h"
-#include "diagnosis/plan.h"
-#include "cli/commands.h"
-#include "host/caps.h"
-#include "diagnosis/env.h"
-#include "cli/mend.h"
-#include "cli/options.h"
-#include "report/json_check.h"
-#include "report/json_solo.h"
-#include "report/text_check.h"
 #include "base/watch.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "diagnosis/env.h"
+#include "diagnosis/findings_data.h"
+#include "diagnosis/plan.h"
 #include "drops/stagemap.h"
+#include "drops/stages_data.h"
+#include "host/caps.h"
+#include "report/check.h"
+#include "report/document.h"
+#include "report/page.h"
+
+struct apply_options {
+	bool apply, yes, undo, persist;
+	const char *undo_file;
+	struct opt_strings ids;
+};
+
+/* How text is shown at `out`. */
+static struct print_view view_of(FILE *out, int verbosity)
+{
+	return (struct print_view){
+		.out = out,
+		.colour = log_colour(fileno(out)),
+		.width = PAGE_WIDTH,
+		.verbosity = verbosity,
+	};
+}
+
+/* What is done about findings */
+
+static const struct opt apply_opts[] = {
+	{"apply", 0, OPT_FLAG, offsetof(struct apply_options, apply), .excludes = "undo",
+	 .help = "make the changes that the findings ask for; notes only if their ID is given"},
+	{"yes", 0, OPT_FLAG, offsetof(struct apply_options, yes), .excludes = "undo",
+	 .help = "with --apply: do not ask for each"},
+	{"undo", 0, OPT_FLAG, offsetof(struct apply_options, undo), .excludes = "persist",
+	 .help = "take back what --apply has changed since the last boot, and check nothing"},
+	{"persist", 0, OPT_FLAG, offsetof(struct apply_options, persist), .excludes = "apply",
+	 .help = "print the files that make such changes, and those already made, at each boot"},
+	{"undo-file", 0, OPT_STRING, offsetof(struct apply_options, undo_file), .metavar = "FILE",
+	 .default_text = CHANGE_UNDO_FILE, .help = "where changes are written down"},
+	{0},
+};
+
+/* A change that was chosen, and what its finding says of it. */
+struct chosen {
+	struct change *at;
+	const struct check_finding **why;
+	unsigned n;
+};
+
+struct telling {
+	const char *netns;
+	struct json_object *list; /* NULL: text to stdout */
+	unsigned told, others;	  /* of all, those that are not as they were */
+};
+
+/* Whether the options make sense together, and there is a terminal if one is needed. */
+static int apply_check(const struct apply_options *o, struct error *err)
+{
+	if (o->ids.n && !o->apply && !o->persist)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "IDs of findings go with --apply or --persist",
+				 "'%s' means nothing here", o->ids.at[0]);
+	if (o->yes && !o->apply)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--yes goes with --apply");
+	for (unsigned i = 0; i < o->ids.n; i++) {
+		if (!finding_row(o->ids.at[i]))
+			return error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists them",
+					 "there is no finding '%s'", o->ids.at[i]);
+	}
+	if (o->apply && !o->yes && !isatty(STDIN_FILENO))
+		return error_set(err, STATUS_USAGE, -ENOTTY,
+				 "see what `check` advises, then give --yes",
+				 "--apply asks, and there is no terminal to ask on");
+	return 0;
+}
+
+static bool is_chosen(const struct opt_strings *ids, const struct finding *f)
+{
+	for (unsigned i = 0; i < ids->n; i++) {
+		if (!strcmp(ids->at[i], f->id))
+			return true;
+	}
+	return !ids->n && f->severity > SEVERITY_INFO;
+}
+
+/* An id that was given stands for a finding that is here, and that a change can remove. */
+static int check_ids(const struct opt_strings *ids, const struct check_findings *list,
+		     struct error *err)
+{
+	for (unsigned i = 0; i < ids->n; i++) {
+		bool here = false, changes = false;
+
+		for (unsigned j = 0; j < list->n; j++) {
+			if (!strcmp(list->at[j].finding.id, ids->at[i])) {
+				here = true;
+				changes |= list->at[j].n_changes;
+			}
+		}
+		if (!changes)
+			return error_set(err, STATUS_FAILED, -ENOENT, NULL,
+					 here ? "the finding '%s' has no change that can be made"
+					      : "the finding '%s' is not among those of this host",
+					 ids->at[i]);
+	}
+	return 0;
+}
+
+/* Of several wishes for one setting the first has it: findings come in their order of weight. */
+static void choose(struct chosen *c, const struct change *change, const struct check_finding *why)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		if (change_same_setting(&c->at[i], change))
+			return;
+	}
+	c->at[c->n] = *change;
+	c->why[c->n++] = why;
+}
+
+static void chosen_free(struct chosen *c)
+{
+	free(c->at);
+	free(c->why);
+}
+
+/* `more`: room for as many changes beside those of findings. */
+static int collect(const struct apply_options *o, const struct check_findings *list, unsigned more,
+		   struct chosen *c, struct error *err)
+{
+	unsigned n = more + 1;
+	int ret = check_ids(&o->ids, list, err);
+
+	*c = (struct chosen){};
+	if (ret)
+		return ret;
+	for (unsigned i = 0; i < list->n; i++)
+		n += list->at[i].n_changes;
+	c->at = calloc(n, sizeof(*c->at));
+	c->why = calloc(n, sizeof(*c->why));
+	if (!c->at || !c->why)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	for (unsigned i = 0; i < list->n; i++) {
+		const struct check_finding *f = &list->at[i];
+
+		for (unsigned j = 0; j < f->n_changes && is_chosen(&o->ids, &f->finding); j++)
+			choose(c, &f->changes[j], f);
+	}
+	return 0;
+}
+
+/* The first letter of a line; 'q' at the end of the input. */
+static char answer(void)
+{
+	char line[64];
+	char c;
+
+	fputs("Make this change? [y]es, [n]o, [a]ll from here, [q]uit without any: ", stderr);
+	fflush(stderr);
+	if (!fgets(line, sizeof(line), stdin))
+		return 'q';
+	c = *line;
+	while (!strchr(line, '\n') && fgets(line, sizeof(line), stdin))
+		;
+	return c;
+}
+
+/* Leaves those that are agreed to. Nothing is changed yet, so a signal may end it all. */
+static void ask(struct chosen *c, const char *netns)
+{
+	const struct print_view view = view_of(stderr, 0);
+	unsigned kept = 0;
+	bool all = false;
+
+	watch_unblock_signals();
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct finding *f = &c->why[i]->finding;
+		char said = 'y';
+
+		if (!all) {
+			fputc('\n', stderr);
+			print_change(&view, &c->at[i], *f->risk ? f->risk : change_risk(&c->at[i]),
+				     netns);
+			said = answer();
+		}
+		if (said == 'q') {
+			kept = 0;
+			break;
+		}
+		all |= said == 'a';
+		if (said == 'y' || said == 'a') {
+			c->at[kept] = c->at[i];
+			c->why[kept++] = c->why[i];
+		}
+	}
+	c->n = kept;
+	watch_block_signals();
+}
+
+static void tell(void *arg, const struct change_told *told)
+{
+	const struct print_view view = view_of(stdout, 0);
+	struct telling *t = arg;
+
+	t->told++;
+	t->others += told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT;
+	if (t->list)
+		json_object_array_add(t->list, json_change_told(told, t->netns));
+	else
+		print_change_told(&view, told);
+}
+
+/*
+ * Asks for each change of the findings chosen (`--yes`: does not), and makes those agreed to, all
+ * or none. What was done goes to stdout, or into `json` under "applied" (NULL: text). Returns the
+ * exit status, as all below.
+ */
+static int apply_make(const struct apply_options *o, const struct check_findings *list,
+		      const char *netns, struct json_object *json, struct error *err)
+{
+	struct telling t = {.netns = netns};
+	struct chosen c;
+	int ret = collect(o, list, 0, &c, err);
+
+	if (!ret && !o->yes)
+		ask(&c, netns);
+	if (!ret && json)
+		json_put(json, "applied", t.list = json_object_new_array());
+	if (!ret && c.n)
+		ret = change_apply(c.at, c.n, o->undo_file, tell, &t, err);
+	if (!ret && !c.n)
+		log_info("nothing is changed");
+	else if (!ret)
+		log_info("pktledger check --undo%s%s takes it back",
+			 o->undo_file ? " --undo-file " : "", o->undo_file ? o->undo_file : "");
+	chosen_free(&c);
+	return ret ? (int)err->status : STATUS_OK;
+}
+
+/* Takes back all that was made, in all namespaces; "undone". */
+static int apply_undo(const struct apply_options *o, struct json_object *json, struct error *err)
+{
+	struct telling t = {};
+	int ret;
+
+	if (json)
+		json_put(json, "undone", t.list = json_object_new_array());
+	ret = change_undo(o->undo_file, tell, &t, err);
+	if (!ret && t.others)
+		ret = error_set(err, STATUS_FAILED, -ESTALE, NULL,
+				"%u of %u settings are not as they were", t.others, t.told);
+	if (!ret && !t.told)
+		log_info("there is nothing to undo");
+	return ret ? (int)err->status : STATUS_OK;
+}
+
+/* The files that keep the changes of the findings chosen, and those made before; "persist". */
+static int apply_persist(const struct apply_options *o, const struct check_findings *list,
+			 const struct netns *ns, struct json_object *json, struct error *err)
+{
+	struct change *made = NULL;
+	char *text = NULL;
+	unsigned n = 0;
+	struct chosen c;
+	struct error unread = {};
+	int ret;
+
+	if (!o->ids.n && change_made(ns, o->undo_file, &made, &n, &unread))
+		log_warn("what was changed before is left out: %s", unread.message);
+	ret = collect(o, list, n, &c, err);
+	for (unsigned i = 0; i < n && !ret; i++)
+		choose(&c, &made[i], NULL);
+	if (!ret && change_persist(c.at, c.n, &text))
+		ret = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	if (!ret && !c.n)
+		log_info("no change is called for, and none was made");
+	if (!ret && json)
+		json_put(json, "persist", json_object_new_string(text));
+	else if (!ret)
+		fputs(text, stdout);
+	free(text);
+	free(made);
+	chosen_free(&c);
+	return ret ? (int)err->status : STATUS_OK;
+}
+
+/* The command */
 
 struct check_options {
 	struct global_options global;
-	struct mend_options mend;
+	struct apply_options apply;
 	const char *ifname, *netns, *explain;
 	uint64_t port, pid, window_ns;
 	int fail_on;
@@ -58,32 +336,32 @@ static const struct opt check_opts[] = {
 	 .help = "exit status 4 if there is a finding of it, or a worse one"},
 	{"explain", 0, OPT_STRING, offsetof(struct check_options, explain), .metavar = "ID",
 	 .default_text = "",
-	 .help = "tell what a finding or a stage means, or `all` findings, and end"},
+	 .help = "show what a finding or a stage means, or `all` findings, and end"},
 	{0},
 };
 
 static const struct opt check_args[] = {
-	{MEND_ARG, 0, OPT_STRINGS, offsetof(struct check_options, mend.ids),
+	{"ID,...", 0, OPT_STRINGS, offsetof(struct check_options, apply.ids),
 	 .help = "with --apply or --persist: of these findings only"},
 	{0},
 };
 
 static const struct opt_group check_groups[] = {
 	{"Check", check_opts, 0},
-	{"Changes", mend_opts, offsetof(struct check_options, mend)},
+	{"Changes", apply_opts, offsetof(struct check_options, apply)},
 	{"Output", global_opts, offsetof(struct check_options, global)},
 	{0},
 };
 
 /* A stage, if that is its name. */
-static bool explain_stage(const char *name, bool colour)
+static bool explain_stage(const char *name, const struct print_view *v)
 {
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), name))
 			continue;
-		text_about(stdout, stage_title(s), stage_texts[s].what, colour);
-		text_about(stdout, "Causes", stage_texts[s].causes, colour);
-		text_about(stdout, "What to do", stage_texts[s].remedy, colour);
+		print_about(v, stage_title(s), stage_texts[s].what);
+		print_about(v, "Causes", stage_texts[s].causes);
+		print_about(v, "What to do", stage_texts[s].remedy);
 		return true;
 	}
 	return false;
@@ -92,11 +370,11 @@ static bool explain_stage(const char *name, bool colour)
 static int explain(const char *id, struct error *err)
 {
 	const char *about = finding_about(id);
-	bool colour = log_colour(STDOUT_FILENO);
-	bool stage = explain_stage(id, colour);
+	const struct print_view v = view_of(stdout, 0);
+	bool stage = explain_stage(id, &v);
 
 	if (about)
-		text_about(stdout, id, about, colour);
+		print_about(&v, id, about);
 	if (about || stage)
 		return STATUS_OK;
 	if (strcmp(id, "all")) {
@@ -105,7 +383,7 @@ static int explain(const char *id, struct error *err)
 		return err->status;
 	}
 	for (unsigned i = 0; i < finding_abouts_n; i++)
-		text_about(stdout, finding_abouts[i].id, finding_abouts[i].text, colour);
+		print_about(&v, finding_abouts[i].id, finding_abouts[i].text);
 	return STATUS_OK;
 }
 
@@ -140,26 +418,29 @@ static bool fails(const struct check_findings *list, int fail_on)
 static int show(const struct check_options *o, const struct netns *ns, const struct facts *f,
 		const struct check_findings *list, struct json_out *json, struct error *err)
 {
-	struct json_object *end = json ? json_check_end(f, list, o->netns) : NULL;
+	const struct print_view v = view_of(stdout, o->global.quiet ? -1 : (int)o->global.verbose);
+	struct json_object *end = json_check_end(f, list, o->netns);
+	struct json_object *to = json ? end : NULL;
 	int rc = fails(list, o->fail_on) ? STATUS_BROKEN : STATUS_OK;
 
-	if (!json && !o->mend.persist)
-		text_check(stdout, f, list, o->netns, log_colour(STDOUT_FILENO),
-			   o->global.quiet ? -1 : (int)o->global.verbose);
+	if (!json && !o->apply.persist)
+		print_check(&v, end);
 	output_flush();
-	if (o->mend.apply)
-		rc = mend_apply(&o->mend, list, o->netns, end, err);
-	else if (o->mend.persist)
-		rc = mend_persist(&o->mend, list, ns, end, err);
+	if (o->apply.apply)
+		rc = apply_make(&o->apply, list, o->netns, to, err);
+	else if (o->apply.persist)
+		rc = apply_persist(&o->apply, list, ns, to, err);
 	if (json)
 		json_out_once(json, "end", end);
+	else
+		json_object_put(end);
 	return rc;
 }
 
 static int undo(const struct check_options *o, struct json_out *json, struct error *err)
 {
 	struct json_object *end = json ? json_object_new_object() : NULL;
-	int status = mend_undo(&o->mend, end, err);
+	int status = apply_undo(&o->apply, end, err);
 
 	if (json)
 		json_out_once(json, "end", end);
@@ -186,7 +467,7 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
 	if (!rc) {
 		check_plan(&list, spec.ns, o->netns);
-		if (!o->mend.apply && !o->mend.persist)
+		if (!o->apply.apply && !o->apply.persist)
 			caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
 		rc = show(o, spec.ns, facts, &list, json, err);
 	}
@@ -217,9 +498,9 @@ static int check_run(void *options, struct error *err)
 		json_out_once(json, "start",
 			      json_solo_origin(program_argc, program_argv, env_read(NULL)));
 	}
-	if (mend_check(&o->mend, err)) {
+	if (apply_check(&o->apply, err)) {
 		status = err->status;
-	} else if (o->mend.undo) {
+	} else if (o->apply.undo) {
 		status = undo(o, json, err);
 	} else {
 		status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
@@ -254,10 +535,11 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_check = {
 	.name = "check",
-	.summary = "what on this host loses packets or will, and the command that mends it",
+	.summary = "what on this host loses packets or will, and the command that fixes it",
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
-		"and tells what lost packets in between, which limits are near, and which settings "
+		"and reports what lost packets in between, which limits are near, and which "
+		"settings "
 		"will lose packets together with what was measured: the evidence, a command that "
 		"changes it, one that takes it back, and the risk. It changes nothing unless "
 		"--apply is given. What stood "

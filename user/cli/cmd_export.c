@@ -6,12 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/when.h"
 #include "cli/commands.h"
 #include "report/http.h"
-#include "monitor/labels.h"
-#include "monitor/model.h"
-#include "monitor/textfile.h"
+#include "monitor/metrics.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
@@ -54,7 +51,7 @@ static const struct opt export_opts[] = {
 	 .default_text = "until a signal", .help = "end after so long"},
 	{"max-series", 0, OPT_UINT, offsetof(struct export_options, max_series), .min = 1,
 	 .max = 100000,
-	 .help = "sets of labels that are told apart; what is beyond is told as others"},
+	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
 	{0},
 };
 
@@ -77,7 +74,7 @@ struct export
 	struct live_spec spec;
 	struct live *live;
 	struct sources *sources;
-	struct model *model;
+	struct metrics *metrics;
 	struct http *http; /* NULL: none */
 	struct endpoint where;
 	bool unread;	  /* by the last scrape */
@@ -89,7 +86,7 @@ struct export
 static void take(struct export *e)
 {
 	struct live_own own;
-	const struct model_interval in = {
+	const struct metrics_interval in = {
 		.rows = live_interval(e->live),
 		.own = &own,
 		.time_ns = live_time(e->live, NULL),
@@ -97,13 +94,13 @@ static void take(struct export *e)
 	};
 
 	live_own(e->live, &own);
-	if (model_take(e->model, &in))
+	if (metrics_take(e->metrics, &in))
 		e->no_memory = true;
 	if (e->http)
 		http_forget(e->http);
 }
 
-/* A scrape is told what was lost until now, not until the last interval. */
+/* A scrape shows what was lost until now, not until the last interval. */
 static void before_scrape(void *arg)
 {
 	struct error none = {};
@@ -122,13 +119,13 @@ static char *scraped(void *arg, enum expose_format format, size_t *len)
 {
 	const struct export *e = arg;
 
-	return e->unread ? NULL : model_text(e->model, format, len);
+	return e->unread ? NULL : metrics_text(e->metrics, format, len);
 }
 
 static void write_file(struct export *e)
 {
 	struct error err = {};
-	bool failed = textfile_write(e->o->textfile, e->model, &err) != 0;
+	bool failed = metrics_file(e->metrics, e->o->textfile, &err) != 0;
 
 	if (failed && !e->file_failed)
 		log_warn("%s; it is tried again at each interval", err.message);
@@ -141,14 +138,12 @@ static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct export *e = arg;
 	int rc = sources_open(&e->sources, &e->spec, false, l, err);
-	struct model_spec spec = {.max_series = e->o->max_series};
 
 	if (rc)
 		return rc;
-	spec.xdp_gaps = *sources_gaps(e->sources);
 	e->live = l;
-	e->model = model_new(&spec);
-	return e->model ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->sources));
+	return e->metrics ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 static void on_start(void *arg, const struct live *l)
@@ -197,7 +192,7 @@ static int open_outlets(struct export *e, struct error *err)
 {
 	const char *file = e->o->textfile;
 	struct http_spec http = {e->o->listen, before_scrape, scraped, e};
-	int rc = file ? textfile_check(file, err) : 0;
+	int rc = file ? metrics_file(NULL, file, err) : 0;
 
 	if (!http.listen.port)
 		http.listen.port = PORT;
@@ -223,7 +218,7 @@ static int open_parts(struct export *e, struct error *err)
 		rc = open_outlets(e, err);
 	if (!rc)
 		rc = owners_open(&e->spec.owners, NULL, err);
-	e->spec.by = LABELS_BY;
+	e->spec.by = METRICS_BY;
 	e->spec.total_by = LIVE_BY_STAGE;
 	e->spec.senders = true;
 	return rc;
@@ -232,7 +227,7 @@ static int open_parts(struct export *e, struct error *err)
 static void close_parts(struct export *e)
 {
 	http_close(e->http);
-	model_free(e->model);
+	metrics_free(e->metrics);
 	sources_close(e->sources);
 	owners_close(e->spec.owners);
 }
@@ -300,7 +295,7 @@ const struct command cmd_export = {
 		"itself missed. Sums never go back while it runs, and their number is bounded.\n"
 		"Answers are OpenMetrics, or the older text format for those who ask for it. A "
 		"scrape "
-		"tells what was lost until that moment.",
+		"shows what was lost until that moment.",
 	.groups = export_groups,
 	.args = export_args,
 	.defaults = &defaults,

@@ -131,7 +131,7 @@ static int up(const struct lab_options *o, struct error *err)
 
 	if (fault_lab_topology(&o->faults, &spec.topology, err) || lab_open(&lab, &spec, err))
 		return err->status;
-	if (fault_lab_apply(&o->faults, &lab, err)) {
+	if (fault_lab_apply(&o->faults, &lab, err) || lab_finish(&lab, err)) {
 		lab_close(&lab);
 		lab_remove(o->name, &ignored);
 		return err->status;
@@ -151,6 +151,7 @@ static int add_json(void *arg, const struct lab_info *info)
 	json_object_object_add(o, "queues", json_object_new_int((int)info->queues));
 	json_object_object_add(o, "mtu", json_object_new_int((int)info->mtu));
 	json_object_object_add(o, "whole", json_object_new_boolean(info->whole));
+	json_object_object_add(o, "finished", json_object_new_boolean(info->finished));
 	json_object_array_add(arg, o);
 	return 0;
 }
@@ -160,7 +161,10 @@ static int print_row(void *arg, const struct lab_info *info)
 	(void)arg;
 	printf("%-20s %-8s %2u queue%s  mtu %u%s\n", info->name,
 	       lab_topologies[info->topology].name, info->queues, info->queues == 1 ? " " : "s",
-	       info->mtu, info->whole ? "" : "  (a namespace is missing: remove it)");
+	       info->mtu,
+	       !info->finished ? "  (lab up did not finish: remove it)"
+	       : info->whole   ? ""
+			       : "  (a namespace is missing: remove it)");
 	return 0;
 }
 

@@ -10,8 +10,8 @@
 #include "diagnosis/env.h"
 #include "cli/options.h"
 #include "cli/options_socket.h"
-#include "report/json_solo.h"
-#include "report/text_solo.h"
+#include "report/document.h"
+#include "report/text.h"
 #include "cli/serve.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
@@ -118,7 +118,7 @@ static int recv_run(void *options, struct error *err)
 		.on_fates = o->ledger ? solo_out_fates : NULL,
 		.arg = &view,
 	};
-	struct recv_spec spec = {
+	struct run_spec spec = {
 		.rx = rx_ops_of(o->rx),
 		.ifname = o->ifname,
 		.ipv6 = o->ipv6,
@@ -154,12 +154,10 @@ static int recv_run(void *options, struct error *err)
 	if (!rc && o->ledger)
 		rc = caps_require(&cmd_recv, "--ledger", err);
 	if (!rc)
-		solo_recv(&spec, &callbacks, out, err);
+		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
-	if (out->closed && (view.out.json || view.out.ledger))
-		solo_out_end(&view.out, json_recv_end(out));
-	if (out->closed && !view.out.json)
-		text_recv(stdout, out);
+	if (out->closed)
+		solo_out_end(&view.out, json_recv_end(out), text_recv);
 	solo_out_close(&view.out, err);
 	free(out);
 	return err->status;

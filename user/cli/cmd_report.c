@@ -7,17 +7,17 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "host/caps.h"
 #include "cli/options.h"
-#include "report/text_trace.h"
+#include "report/print_trace.h"
 #include "report/capfile.h"
 #include "report/choose.h"
 #include "report/ends.h"
 #include "report/joined.h"
 #include "report/load.h"
-#include "report/lostcap.h"
+#include "report/drop.h"
 #include "report/show.h"
 
 struct report_options {
@@ -240,7 +240,7 @@ static int report(struct report_command *c, struct error *err)
 		.redact = c->o->redact,
 		.text = {.out = stdout,
 			 .colour = log_colour(STDOUT_FILENO),
-			 .width = text_trace_width(stdout),
+			 .width = print_columns(stdout),
 			 .verbosity = c->o->global.quiet ? -1 : (int)c->o->global.verbose},
 	};
 	unsigned n;

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "traffic/umem.h"
+#include "traffic/xsk.h"
 #include "host/caps.h"
 #include "host/journal.h"
 #include "host/reassembly.h"

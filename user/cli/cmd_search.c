@@ -6,13 +6,12 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "traffic/shape_text.h"
+#include "traffic/shape.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "cli/options_socket.h"
-#include "report/json_found.h"
-#include "report/json_solo.h"
-#include "report/text_found.h"
+#include "report/document.h"
+#include "report/text.h"
 #include "report/trials.h"
 #include "cli/search.h"
 
@@ -182,6 +181,28 @@ struct view {
 	unsigned shown;
 };
 
+/* As `report` will read them: what is told, is told of the document. */
+static void print_trial(unsigned number, const struct found_trial *t)
+{
+	struct json_object *o = json_found_trial(t);
+	struct found_trial shown;
+
+	json_read_found_trial(o, &shown);
+	memcpy(shown.dropped, t->dropped, sizeof(shown.dropped));
+	text_found_trial(stdout, number, &shown);
+	json_object_put(o);
+}
+
+static void print_found(const struct found *f)
+{
+	struct json_object *o = json_found(f);
+	struct found shown;
+
+	json_read_found(o, &shown);
+	text_found(stdout, &shown);
+	json_object_put(o);
+}
+
 static void on_trial(void *arg, const struct found_trial *t)
 {
 	struct view *v = arg;
@@ -190,7 +211,7 @@ static void on_trial(void *arg, const struct found_trial *t)
 	if (report_records(v->report))
 		report_series_trial(v->report, json_found_trial(t));
 	if (!report_json(v->report))
-		text_found_trial(stdout, ++v->shown, t);
+		print_trial(++v->shown, t);
 	output_flush();
 }
 
@@ -281,7 +302,7 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 		if (all)
 			json_object_array_add(all, json_found(&found));
 		if (!report_json(report) && found.trials)
-			text_found(stdout, &found);
+			print_found(&found);
 		else if (rc == -EINTR && !found.trials)
 			log_warn("ended before the first trial was: nothing is known");
 	}

@@ -11,7 +11,7 @@
 #include "diagnosis/env.h"
 #include "cli/options.h"
 #include "report/catalogue.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "experiment/selftest.h"
 #include "base/watch.h"
 #include "drops/quirks.h"

@@ -13,8 +13,8 @@
 #include "host/reassembly.h"
 #include "cli/options.h"
 #include "cli/options_socket.h"
-#include "report/json_solo.h"
-#include "report/text_solo.h"
+#include "report/document.h"
+#include "report/text.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
 
@@ -66,7 +66,7 @@ static const struct opt_group send_groups[] = {
 struct send_view {
 	struct solo_out out; /* first: solo_out_fates() */
 	const struct send_options *o;
-	const struct send_spec *spec;
+	const struct run_spec *spec;
 };
 
 static void on_start(void *arg, const struct run_spec *unused, const struct lab *lab,
@@ -94,7 +94,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	return !stdout_gone();
 }
 
-static int plan(const struct send_options *o, struct send_spec *spec, struct shape_plan *shape,
+static int plan(const struct send_options *o, struct run_spec *spec, struct shape_plan *shape,
 		struct error *err)
 {
 	struct traffic_options t = o->traffic;
@@ -108,7 +108,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 				 "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
 	t.ipv6 = o->to.family == AF_INET6;
-	*spec = (struct send_spec){
+	*spec = (struct run_spec){
 		.tx = tx_ops_of(o->tx != TX_AUTO		? o->tx
 				: shape_needs_frames(&o->shape) ? TX_XSK
 								: TX_SOCKET),
@@ -119,7 +119,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 	if (rc)
 		return rc;
 	traffic_plan(&t, &common);
-	*spec = (struct send_spec){
+	*spec = (struct run_spec){
 		.tx = spec->tx,
 		.payload = shape->payload,
 		.shape = shape->any ? &shape->shape : NULL,
@@ -127,6 +127,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.tos = shape->tos,
 		.ttl = shape->ttl,
 		.to = o->to,
+		.ipv6 = t.ipv6,
 		.ifname = o->ifname,
 		.count = common.count,
 		.duration_ns = common.duration_ns,
@@ -136,7 +137,7 @@ static int plan(const struct send_options *o, struct send_spec *spec, struct sha
 		.no_wait = common.no_wait,
 		.tuning = o->tuning,
 		.interval_ns = o->interval_ns,
-		.border = o->ledger,
+		.ledger = o->ledger != NULL,
 	};
 	spec->tuning.send.device = o->ifname;
 	if (!spec->to.port)
@@ -179,7 +180,7 @@ static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
 	struct shape_plan shape = {};
-	struct send_spec spec;
+	struct run_spec spec;
 	struct send_view view = {.o = o, .spec = &spec};
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
@@ -208,14 +209,12 @@ static int send_run(void *options, struct error *err)
 		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
 			  "this host", to);
 		watch_block_signals();
-		solo_send(&spec, &callbacks, res, err);
+		experiment_run(&spec, &callbacks, res, err);
 		log_progress_clear();
 		tell_refused(res, to);
 	}
-	if (res && res->attempted && (view.out.json || view.out.ledger))
-		solo_out_end(&view.out, json_send_end(res));
-	if (res && res->attempted && !view.out.json)
-		text_send(stdout, res);
+	if (res && res->attempted)
+		solo_out_end(&view.out, json_send_end(res), text_send);
 	solo_out_close(&view.out, err);
 	shape_plan_free(&shape);
 	free(res);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/opt_vary.h"
+#include "base/opt.h"
 #include "cli/commands.h"
 #include "cli/options_socket.h"
 #include "cli/points.h"

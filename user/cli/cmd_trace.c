@@ -1,14 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `trace`: what happens becomes events of its document (report/json_trace.h), and each goes where
+ * it was asked for: to -j, to a ledger, or to the printer of text.
+ */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "monitor/child.h"
-#include "cli/trace_session.h"
+#include "cli/events.h"
+#include "cli/options.h"
+#include "cli/options_trace.h"
+#include "diagnosis/env.h"
+#include "drops/numbering.h"
+#include "host/caps.h"
+#include "monitor/flow.h"
+#include "monitor/session.h"
+#include "monitor/sources.h"
+#include "monitor/summary.h"
+#include "report/document.h"
+#include "report/json_trace.h"
+#include "report/ledgerfile.h"
+#include "report/print_trace.h"
+#include "report/rows.h"
+
+/* What is kept in a ledger, and shown beside it: bounded, whatever happens. */
+#define ROWS_MAX     32 /* of an interval: in most there are a few */
+#define FLOWS_MAX    16
+#define END_ROWS_MAX 256
+#define QUIET_NS     60000000000ULL /* what a quiet stretch is long at most */
+
+struct balance_options {
+	bool balance;
+	struct balance_numbering seq;
+	uint64_t settle_ns;
+	bool settle_set;
+};
+
+struct ledger_options {
+	const char *file;
+	uint64_t keep_ns;
+	bool keep_set;
+};
+
+struct trace_options {
+	struct global_options global;
+	struct trace_filters filters;
+	struct balance_options balance;
+	struct trace_view view;
+	struct events_options events;
+	struct ledger_options ledger;
+	struct opt_limits limits;
+	bool until_limit;
+	uint64_t duration_ns, burst_ns;
+	struct opt_words expr;
+	char *const *command;
+};
 
 static const struct trace_options defaults = {
-	.view = TRACE_VIEW_DEFAULTS, .balance = BALANCE_DEFAULTS, .ledger = TRACE_LEDGER_DEFAULTS};
+	.view = TRACE_VIEW_DEFAULTS,
+	.balance = {.settle_ns = 5000000000},
+	.ledger = {.keep_ns = 7 * 86400000000000ULL},
+};
 
 static const struct opt trace_opts[] = {
 	{"duration", 't', OPT_TIME, offsetof(struct trace_options, duration_ns), .min = 1,
@@ -19,7 +76,36 @@ static const struct opt trace_opts[] = {
 	 .help = "end as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, offsetof(struct trace_options, burst_ns), .min = BURST_NS_MIN,
 	 .max = BURST_NS_MAX, .default_text = "off",
-	 .help = "tell in which windows of so long packets were lost, and which were the worst"},
+	 .help = "show in which windows of so long packets were lost, and which were the worst"},
+	{0},
+};
+
+static int parse_seq(const char *value, void *field, struct error *err)
+{
+	return numbering_parse(value, field, err);
+}
+
+static const struct opt balance_opts[] = {
+	{"balance", 0, OPT_FLAG, offsetof(struct balance_options, balance),
+	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, "
+		 "dropped, or waits; exit with 4 if that does not add up"},
+	{"seq", 0, OPT_CUSTOM, offsetof(struct balance_options, seq), .metavar = "WHAT",
+	 .default_text = "none", .parse = parse_seq,
+	 .help = "the application's own numbers, so that what was lost before this host is known: "
+		 "rtp, or OFFSET:BYTES[:STEP] of a counter in the payload"},
+	{"settle", 0, OPT_TIME, offsetof(struct balance_options, settle_ns),
+	 .set_offset = OPT_SET(struct balance_options, settle_set),
+	 .help = "with --balance: wait so long at the end for what is under way"},
+	{0},
+};
+
+static const struct opt ledger_opts[] = {
+	{"ledger", 0, OPT_STRING, offsetof(struct ledger_options, file), .metavar = "FILE",
+	 .default_text = "none",
+	 .help = "append intervals to a file, with their worst sockets and flows, for `report`"},
+	{"keep", 0, OPT_TIME, offsetof(struct ledger_options, keep_ns),
+	 .set_offset = OPT_SET(struct ledger_options, keep_set), .min = 1000000000,
+	 .help = "drop intervals from the file when they are older"},
 	{0},
 };
 
@@ -34,13 +120,504 @@ static const struct opt trace_args[] = {
 static const struct opt_group trace_groups[] = {
 	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
 	{"How long", trace_opts, 0},
-	{"Books of a flow", balance_opts, offsetof(struct trace_options, balance)},
+	{"Balance of a flow", balance_opts, offsetof(struct trace_options, balance)},
 	{"Single packets", events_opts, offsetof(struct trace_options, events)},
-	{"For days", trace_ledger_opts, offsetof(struct trace_options, ledger)},
+	{"For days", ledger_opts, offsetof(struct trace_options, ledger)},
 	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
 	{"Output", global_opts, offsetof(struct trace_options, global)},
 	{0},
 };
+
+static int balance_check(const struct balance_options *o, const struct trace_filters *f,
+			 const char *expr, struct error *err)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} part[] = {
+		{"--netns", f->netns != NULL}, {"--interface", f->ifname != NULL},
+		{"--pid", f->pid != 0},	       {"--cgroup", f->cgroup != NULL},
+		{"--stage", f->stages.n != 0}, {"--reason", f->reasons != NULL},
+	};
+
+	if (!o->balance)
+		return o->seq.kind == NUMBERS_NONE && !o->settle_set
+			       ? 0
+			       : error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
+					   "%s is for the balance of a flow",
+					   o->settle_set ? "--settle" : "--seq");
+	if (!*expr)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "for example: trace --balance udp port 5060",
+				 "--balance needs to know which flow: an EXPR");
+	for (unsigned i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		if (part[i].given)
+			return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
+					 "%s and --balance cannot be together: a part of the "
+					 "losses does not balance",
+					 part[i].name);
+	}
+	return 0;
+}
+
+/* The ledger: what happened, kept in a file, for days */
+
+struct trace_ledger {
+	struct ledgerfile *file; /* NULL: none was asked for */
+	const char *path;
+	uint64_t quiet_ns;    /* of the stretch that is not written yet */
+	struct live_own last; /* own losses, as written last */
+	int rc;		      /* it could not be written, which was said: the trace goes on */
+};
+
+/* What the callbacks of the session need. */
+struct trace {
+	const struct trace_options *o;
+	struct live_spec spec;
+	unsigned by;		   /* of what is shown */
+	struct json_out *json;	   /* NULL: text */
+	struct json_object *start; /* of the document */
+	struct print_view text;
+	char netns[OWNER_NETNS];
+	struct limits limits;
+	struct why *why;
+	struct sources *sources;
+	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
+	struct flow_account *account;
+	struct flow_books books;
+	struct balance_cost books_cost;
+	struct events *events;
+	struct trace_ledger ledger;
+	bool incomplete; /* a file that was asked for */
+	bool gone;	 /* what is looked at, and it was said */
+};
+
+/* Sets what the collector has to count apart for it, too: flows, unless --by was given. */
+static int ledger_open(struct trace *t, struct error *err)
+{
+	const struct ledger_options *o = &t->o->ledger;
+	int rc;
+
+	if (!o->file)
+		return o->keep_set ? error_set(err, STATUS_USAGE, -EINVAL, "add --ledger FILE",
+					       "--keep needs a ledger")
+				   : 0;
+	if (!t->o->view.by.n) {
+		t->spec.total_by = t->spec.by;
+		t->spec.by |= LIVE_BIT(LIVE_FLOW);
+	}
+	t->ledger.path = o->file;
+	rc = ledgerfile_open(&t->ledger.file, o->file, err);
+	return rc ? rc : ledgerfile_keep(t->ledger.file, o->keep_ns, err);
+}
+
+/* Says it once. */
+static void written(struct trace_ledger *k, int rc)
+{
+	if (!rc || k->rc)
+		return;
+	k->rc = rc;
+	log_error("cannot write %s: %s; the trace goes on without it", k->path, strerror(-rc));
+}
+
+static bool same_losses(const struct live_own *a, const struct live_own *b)
+{
+	return !memcmp(&a->watch.loss, &b->watch.loss, sizeof(a->watch.loss)) &&
+	       a->watch.recursion_misses == b->watch.recursion_misses &&
+	       a->watch.filter_unread == b->watch.filter_unread && a->rows_merged == b->rows_merged;
+}
+
+/* When it was `time_ns` after the start. */
+static struct trace_time time_of(const struct live *l, uint64_t time_ns, uint64_t length_ns)
+{
+	const uint64_t ago_ns = ktime_now() - live_started(l) - time_ns;
+
+	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
+}
+
+/* What is kept of an interval; NULL: no memory. */
+static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
+					 const struct trace_time *time)
+{
+	bool by_flow = t->spec.by & LIVE_BIT(LIVE_FLOW);
+	struct live_table rows, flows = {};
+	struct json_object *o = NULL;
+
+	if (worst_rows(&rows, from, t->by, 0, ROWS_MAX))
+		return NULL;
+	if (!by_flow || !worst_rows(&flows, from, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX))
+		o = json_trace_interval(&rows, by_flow ? &flows : NULL, t->by, time);
+	table_free(&flows);
+	table_free(&rows);
+	return o;
+}
+
+/* Those in which nothing happened are one, up to a minute; it ended at `time_ns`. */
+static void write_quiet(struct trace *t, const struct live *l, uint64_t time_ns)
+{
+	const struct trace_time time = time_of(l, time_ns, t->ledger.quiet_ns);
+	struct json_object *o;
+	struct live_table none;
+
+	if (!t->ledger.quiet_ns || table_init(&none, 1))
+		return;
+	o = kept_interval(t, &none, &time);
+	written(&t->ledger, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
+	json_object_put(o);
+	table_free(&none);
+	t->ledger.quiet_ns = 0;
+}
+
+/* Adds what was lost of the interval itself, if anything was. */
+static void write_interval(struct trace *t, const struct live *l, const struct trace_time *time,
+			   struct json_object *o)
+{
+	struct trace_ledger *k = &t->ledger;
+	struct live_own own;
+	bool lossy;
+
+	if (!k->file || k->rc)
+		return;
+	if (!o)
+		return written(k, -ENOMEM);
+	live_own(l, &own);
+	lossy = !same_losses(&own, &k->last);
+	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
+	    !json_get_length(json_get(o, "microbursts"), "stages")) {
+		k->quiet_ns += time->interval_ns;
+		if (k->quiet_ns >= QUIET_NS)
+			write_quiet(t, l, time->time_ns);
+		return;
+	}
+	write_quiet(t, l, time->time_ns - time->interval_ns);
+	if (lossy) {
+		json_put(o, "own_losses", json_trace_losses(&own));
+		k->last = own;
+	}
+	written(k, ledgerfile_interval(k->file, o));
+}
+
+static void write_limit(struct trace *t, const struct live *l, struct json_object *limit)
+{
+	const struct trace_time time = time_of(l, live_time(l, NULL), 0);
+	struct json_object *copy = NULL;
+	char text[32];
+
+	if (!t->ledger.file || t->ledger.rc || json_object_deep_copy(limit, &copy, NULL))
+		return;
+	json_put_u64(copy, "time_ns", time.time_ns);
+	json_put_text(copy, "time", json_time(text, sizeof(text), time.realtime_ns));
+	written(&t->ledger, ledgerfile_limit(t->ledger.file, copy));
+	json_object_put(copy);
+}
+
+/* What is kept of the end, the caller's; NULL: no memory. */
+static struct json_object *kept_end(const struct trace *t, const struct live_summary *s)
+{
+	struct live_summary bounded = *s;
+	struct json_object *end;
+	struct live_table rows;
+
+	if (worst_rows(&rows, s->total, t->by, 0, END_ROWS_MAX))
+		return NULL;
+	bounded.total = &rows;
+	end = json_trace_end(&bounded, t->by);
+	table_free(&rows);
+	return end;
+}
+
+/* False: the file is not whole, which was said. */
+static bool ledger_close(struct trace_ledger *k)
+{
+	struct error err = {};
+
+	written(k, k->file ? ledgerfile_close(k->file, &err) : 0);
+	return !k->rc;
+}
+
+/* The session */
+
+static int on_open(void *arg, struct live *l, struct error *err)
+{
+	struct trace *t = arg;
+	const struct trace_options *o = t->o;
+	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns};
+	const struct events_view view = {t->json, o->global.json, o->view.all, t->netns};
+	int rc = why_open(&t->why, t->spec.owners, l, err);
+
+	if (!rc)
+		rc = sources_open(&t->sources, &t->spec, o->view.counters, l, err);
+	if (!rc)
+		rc = events_begin(t->events, l, &view, err);
+	if (!rc && *sources_gaps(t->sources))
+		log_warn("%s", sources_gaps(t->sources));
+	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, l, err);
+}
+
+static void on_tick(void *arg)
+{
+	const struct trace *t = arg;
+
+	why_tick(t->why);
+	events_read(t->events, false);
+}
+
+static int on_over(void *arg, struct error *err)
+{
+	const struct trace *t = arg;
+
+	return t->account ? flow_account_end(t->account, err) : 0;
+}
+
+/* How much of the command line is shown: of a COMMAND its name, as of all processes. */
+static int told_words(void)
+{
+	int n = 0;
+
+	while (n < program_argc && strcmp(program_argv[n], "--"))
+		n++;
+	return n + 2 < program_argc ? n + 2 : program_argc;
+}
+
+static void on_start(void *arg, const struct live *l)
+{
+	struct trace *t = arg;
+	const struct trace_shown shown = {t->o->view.interval_ns, t->o->view.all, t->netns};
+	/* while we may load programs */
+	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
+	struct live_spec asked = t->spec;
+
+	if (asked.expr) /* as it was given */
+		asked.expr = t->o->expr.text;
+	asked.by = t->by;
+	tell_maps();
+	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
+	trace_tell_gaps(l);
+	t->start = json_trace_start(told_words(), program_argv, env, &asked, &shown);
+	if (t->ledger.file)
+		written(&t->ledger,
+			ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
+	if (t->json)
+		json_out_once(t->json, "start", json_object_get(t->start));
+	else
+		log_info("tracing what this host drops%s%s%s", asked.expr ? " of: " : "",
+			 asked.expr ? asked.expr : "",
+			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
+}
+
+static void tell_limit(struct trace *t, const struct live *l, const struct limit *limit,
+		       double measured)
+{
+	struct json_object *o = json_limit(limit, measured, true);
+	char text[FMT_MAX];
+
+	log_progress_clear();
+	write_limit(t, l, o);
+	if (t->json)
+		json_out_each(t->json, "limit", json_object_get(o));
+	else
+		log_warn("limit %s is broken: %.0f%s", num_text_limit(text, sizeof(text), limit),
+			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
+	json_object_put(o);
+}
+
+/* What is beside the rows of an interval. */
+static struct json_object *with_details(const struct trace *t, const struct live *l,
+					struct json_object *o)
+{
+	const struct rates *rates = t->o->view.counters ? sources_rates(t->sources) : NULL;
+	struct burst_report bursts;
+
+	if (o && live_bursts(l, false, &bursts))
+		json_put(o, "microbursts", json_bursts(&bursts));
+	if (o && rates)
+		json_put(o, "counters", json_rates(rates, t->o->view.all));
+	return o;
+}
+
+static void tell_interval(struct trace *t, const struct live *l)
+{
+	uint64_t length_ns, time_ns = live_time(l, &length_ns);
+	const struct trace_time time = time_of(l, time_ns, length_ns);
+	const struct live_table *now = live_interval(l);
+	struct json_object *kept = NULL, *whole = NULL;
+
+	if (t->ledger.file)
+		kept = with_details(t, l, kept_interval(t, now, &time));
+	if (t->json || !kept)
+		whole = with_details(t, l, json_trace_interval(now, NULL, t->by, &time));
+	write_interval(t, l, &time, kept);
+	if (t->json)
+		json_out_each(t->json, "interval", json_object_get(whole));
+	else
+		print_trace_interval(&t->text, t->start, kept ? kept : whole);
+	json_object_put(kept);
+	json_object_put(whole);
+	output_flush();
+}
+
+static void tell_gone(struct trace *t, const struct live *l)
+{
+	char what[128];
+
+	t->gone = live_gone(l, what, sizeof(what));
+	if (t->gone)
+		log_warn("%s is gone: one that comes by this name is another", what);
+}
+
+/* False ends the session. */
+static bool on_interval(void *arg, const struct live *l)
+{
+	struct trace *t = arg;
+	uint64_t length, time = live_time(l, &length);
+	char number[FMT_MAX];
+	bool broken = false;
+
+	events_read(t->events, false);
+	log_progress_clear();
+	tell_interval(t, l);
+	for (unsigned i = 0; i < t->limits.n; i++) {
+		if (limits_crossed(&t->limits, i, live_interval(l), live_total(l), length)) {
+			tell_limit(t, l, &t->limits.at[i].limit, t->limits.at[i].measured);
+			broken = true;
+		}
+	}
+	if (!t->gone)
+		tell_gone(t, l);
+	log_progress("%.0f s: %s lost", (double)time * 1e-9,
+		     fmt_count(number, sizeof(number),
+			       table_sum(live_total(l), 1u << NOISE_LOSS).packets));
+	return !stdout_gone() && !(broken && t->o->until_limit);
+}
+
+static void tell_end(struct trace *t, const struct live *l, const struct live_summary *s)
+{
+	struct json_object *kept = t->ledger.file ? kept_end(t, s) : NULL, *whole = NULL;
+
+	if (t->json || !kept)
+		whole = json_trace_end(s, t->by);
+	if (t->ledger.file && !t->ledger.rc) {
+		write_quiet(t, l, s->duration_ns);
+		written(&t->ledger, kept ? ledgerfile_end(t->ledger.file, kept) : -ENOMEM);
+	}
+	if (t->json) {
+		events_json_end(t->events, whole);
+		json_out_once(t->json, "end", json_object_get(whole));
+	} else {
+		print_trace_end(&t->text, t->start, kept ? kept : whole);
+	}
+	json_object_put(kept);
+	json_object_put(whole);
+}
+
+static void on_end(struct trace *t, const struct live *l, bool interrupted, struct error *err)
+{
+	struct live_summary *s = malloc(sizeof(*s));
+
+	if (!s)
+		return;
+	events_read(t->events, true);
+	t->incomplete = !events_finish(t->events);
+	live_summarise(l, t->why, s);
+	s->interrupted = interrupted;
+	if (t->account && !flow_account_end(t->account, err)) {
+		flow_account_books(t->account, l, &t->books, &t->books_cost);
+		s->books = &t->books;
+		s->books_cost = &t->books_cost;
+	}
+	log_progress_clear();
+	tell_end(t, l, s);
+	free(s);
+}
+
+static void prepare_text(struct trace *t)
+{
+	struct netns own;
+	struct error quiet = {};
+
+	if (!netns_current(&own, &quiet)) {
+		owners_netns(t->spec.owners, own.inum, t->netns);
+		netns_close(&own);
+	}
+	t->text = (struct print_view){
+		.out = stdout,
+		.colour = log_colour(STDOUT_FILENO),
+		.width = print_columns(stdout),
+		.verbosity = t->o->global.quiet ? -1 : (int)t->o->global.verbose,
+	};
+}
+
+static int check(struct trace *t, struct error *err)
+{
+	const struct trace_options *o = t->o;
+	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->spec, err);
+
+	if (!rc)
+		rc = balance_check(&o->balance, &o->filters, o->expr.text, err);
+	if (!rc && o->balance.balance) {
+		rc = flow_expression(o->expr.text, t->flow, err);
+		t->spec.expr = t->flow;
+	}
+	if (!rc)
+		rc = limits_init(&t->limits, o->limits.at, o->limits.n, err);
+	if (!rc && o->until_limit && !o->limits.n)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, "add --limit loss=0",
+			       "--until-limit needs a --limit");
+	if (!rc)
+		rc = caps_require(&cmd_trace, NULL, err);
+	if (!rc)
+		rc = events_open(&t->events, &o->events, err);
+	t->spec.snaplen = events_snaplen(t->events);
+	t->spec.stack = o->events.stack;
+	t->spec.burst_ns = o->burst_ns;
+	t->by = t->spec.by;
+	return rc ? rc : ledger_open(t, err);
+}
+
+/* From the check of its options to its exit status. `json`: NULL for text; it is not ended. */
+static int trace_session(const struct trace_options *o, struct json_out *json, struct error *err)
+{
+	struct trace t = {.o = o, .json = json};
+	struct session_spec session = {
+		.live = &t.spec,
+		.interval_ns = o->view.interval_ns,
+		.duration_ns = o->duration_ns,
+		.command = o->command,
+		.stdout_to_stderr = json != NULL,
+		.on_open = on_open,
+		.on_start = on_start,
+		.on_tick = on_tick,
+		.on_interval = on_interval,
+		.on_over = on_over,
+		.arg = &t,
+	};
+	struct session_result done = {};
+	int rc = check(&t, err);
+
+	if (!rc)
+		rc = owners_open(&t.spec.owners, NULL, err);
+	if (!rc)
+		prepare_text(&t);
+	if (!rc)
+		rc = session_run(&session, &done, err);
+	if (done.live)
+		on_end(&t, done.live, done.interrupted, err);
+	flow_account_close(t.account);
+	live_close(done.live);
+	why_close(t.why);
+	sources_close(t.sources);
+	events_close(t.events);
+	json_object_put(t.start);
+	t.incomplete |= !ledger_close(&t.ledger);
+	owners_close(t.spec.owners);
+	if (o->command && (done.command_status || rc))
+		return done.command_status ? done.command_status : CHILD_OURS;
+	if (rc)
+		return err->status;
+	if (limits_broken(&t.limits) || (o->balance.balance && !t.books.balanced))
+		return STATUS_BROKEN;
+	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
+}
 
 static int trace_run(void *options, struct error *err)
 {

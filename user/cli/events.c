@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "monitor/dropfeed.h"
 #include "cli/options.h"
 #include "report/drop.h"
 #include "watch_abi.h"

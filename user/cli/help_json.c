@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "diagnosis/findings_data.h"
-#include "ledger/secondbooks_data.h"
+#include "ledger/countercheck.h"
 #include "drops/stages_data.h"
 #include "experiment/faults/fault.h"
 #include "drops/stagemap.h"
@@ -15,11 +15,11 @@ static void add_text(struct json_object *list, const char *text)
 	json_object_array_add(list, json_text(text));
 }
 
-static bool counts(const struct book_rule *rule, enum stage stage)
+static bool counts(const struct counter_rule *rule, enum stage stage)
 {
-	if (rule->flags & BOOK_EVIDENCE)
+	if (rule->flags & COUNTER_EVIDENCE)
 		return false;
-	for (const struct book_member *m = rule->set; m->stage != STAGE_NONE; m++) {
+	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
 		if (m->stage == stage)
 			return true;
 	}
@@ -31,9 +31,9 @@ static struct json_object *counters_of(enum stage stage)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (unsigned i = 0; i < book_rules_n; i++) {
-		if (counts(&book_rules[i], stage))
-			add_text(list, book_rules[i].name4);
+	for (unsigned i = 0; i < counter_rules_n; i++) {
+		if (counts(&counter_rules[i], stage))
+			add_text(list, counter_rules[i].name4);
 	}
 	return list;
 }
@@ -77,7 +77,7 @@ static struct json_object *stages(void)
 		json_put_text(o, "causes", stage_texts[s].causes);
 		json_put_text(o, "remedy", stage_texts[s].remedy);
 		json_put(o, "counters", counters_of(s));
-		json_put_text(o, "uncounted", secondbooks_silent(s));
+		json_put_text(o, "uncounted", countercheck_silent(s));
 		json_put(o, "findings", findings_of(s));
 		json_put(o, "faults", faults_of(s));
 		json_object_array_add(list, o);

@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_CLI_OPTIONS_SHAPE_H
 #define PKTLEDGER_CLI_OPTIONS_SHAPE_H
 
-#include "traffic/shape_text.h"
+#include "traffic/shape.h"
 #include "cli/options.h"
 
 struct shape_options {

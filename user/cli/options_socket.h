@@ -8,7 +8,7 @@
 #include "base/opt.h"
 #include "traffic/rx.h"
 #include "traffic/tx.h"
-#include "traffic/tuning.h"
+#include "traffic/worker.h"
 
 extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
 

@@ -7,7 +7,7 @@
 #define PKTLEDGER_CLI_POINTS_H
 
 #include "base/err.h"
-#include "base/opt_vary.h"
+#include "base/opt.h"
 
 #define POINTS_COLUMNS 8
 #define POINTS_MAX     10000

@@ -24,10 +24,10 @@ struct report {
 	char title[96];
 	struct json_out *json; /* NULL: text */
 	struct ledgerfile *ledger;
-	struct peer *far; /* NULL: none, or not connected yet */
-	struct run_header head;
-	struct result *res;
-	struct trials *trials; /* NULL: one trial only */
+	struct peer *far;		 /* NULL: none, or not connected yet */
+	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
+	struct result *res;		 /* as `end` says, from which it borrows */
+	struct trials *trials;		 /* NULL: one trial only */
 	unsigned shown;
 	struct experiment_interval told; /* the last one that was told in a line */
 	bool ended, interrupted, broken, booked;
@@ -74,26 +74,25 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 {
 	struct report *r = arg;
 	bool begins = r->json && r->own && !r->shown;
-	struct json_object *env = r->ledger || begins ? read_env(spec, lab) : NULL;
+	struct run_header head;
 
-	run_header_fill(&r->head, spec, lab, so_far, streams);
-	r->head.argv = program_argv;
-	r->head.argc = program_argc;
-	r->head.faults = r->o->fault_text;
-	r->head.far_env = spec->far ? peer_env(spec->far) : NULL;
+	run_header_fill(&head, spec, lab, so_far, streams);
+	head.argv = program_argv;
+	head.argc = program_argc;
+	head.faults = r->o->fault_text;
+	head.far_env = spec->far ? peer_env(spec->far) : NULL;
+	head.trials = r->trials ? r->o->repeat : 0;
+	head.trial = r->trials ? r->shown + 1 : 0;
 	if (spec->port_a || spec->far)
-		tell_plan(spec->count, spec->duration_ns, spec->payload, r->head.rate_pps,
-			  spec->shape, spec->far ? so_far->tx_host.name : spec->port_a,
+		tell_plan(spec->count, spec->duration_ns, spec->payload, head.rate_pps, spec->shape,
+			  spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
-	if (r->ledger) {
-		struct json_object *start = json_start(&r->head, json_object_get(env));
-
-		ledgerfile_start(r->ledger, SCHEMA, start);
-		json_object_put(start);
-	}
+	json_object_put(r->start);
+	r->start = json_start(&head, r->ledger || begins ? read_env(spec, lab) : NULL);
+	if (r->ledger)
+		ledgerfile_start(r->ledger, SCHEMA, r->start);
 	if (begins)
-		json_out_start(r->json, &r->head, json_object_get(env));
-	json_object_put(env);
+		json_out_once(r->json, "start", json_object_get(r->start));
 	tell_maps();
 	caps_give_up(run_needs, NULL,
 		     r->own && r->shown + 1 >= r->o->repeat ? CAPS_ONCE : CAPS_AGAIN);
@@ -146,12 +145,13 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 		return true;
 	if (r->o->interval_ns >= LINE_NS)
 		tell_interval(r, now);
-	if (r->json && r->own)
-		json_out_interval(r->json, now);
-	if (r->ledger) {
+	if (r->ledger || (r->json && r->own)) {
 		struct json_object *interval = json_interval(now);
 
-		ledgerfile_interval(r->ledger, interval);
+		if (r->ledger)
+			ledgerfile_interval(r->ledger, interval);
+		if (r->json && r->own)
+			json_out_each(r->json, "interval", json_object_get(interval));
 		json_object_put(interval);
 	}
 	return !stdout_gone();
@@ -190,7 +190,8 @@ static void check_limits(struct report *r)
 		char text[FMT_MAX];
 
 		if (r->json)
-			json_out_limit(r->json, limit, measured, measured > limit->value);
+			json_out_each(r->json, "limit",
+				      json_limit(limit, measured, measured > limit->value));
 		if (measured <= limit->value)
 			continue;
 		r->broken = true;
@@ -201,32 +202,37 @@ static void check_limits(struct report *r)
 	}
 }
 
-static void keep_end(struct report *r)
+/* From here on all is as the document says, and as `report` will read it. */
+static void close_document(struct report *r)
 {
-	struct json_object *end = json_end(r->res);
+	const unsigned payload = r->res->payload_bytes, frame = r->res->frame_bytes;
 
-	ledgerfile_end(r->ledger, end);
-	json_object_put(end);
+	json_object_put(r->end);
+	r->end = json_end(r->res);
+	json_read_end(r->end, r->res);
+	r->res->payload_bytes = payload;
+	r->res->frame_bytes = frame;
 }
 
 static void show(struct report *r)
 {
+	close_document(r);
 	if (r->ledger)
-		keep_end(r);
+		ledgerfile_end(r->ledger, r->end);
 	log_progress_clear();
 	if (!r->own) {
 		/* by the caller */
 	} else if (r->trials) {
 		trials_add(r->trials, r->res);
 		if (r->json)
-			json_out_each(r->json, "trial", json_end(r->res));
+			json_out_each(r->json, "trial", json_object_get(r->end));
 		else
 			trials_print_row(stdout, r->trials, r->res);
 	} else if (r->json) {
-		json_out_end(r->json, r->res);
+		json_out_once(r->json, "end", json_object_get(r->end));
 	} else {
-		text_result(stdout, &r->head, r->res, log_colour(STDOUT_FILENO),
-			    r->o->global.quiet ? -1 : (int)r->o->global.verbose);
+		text_run(stdout, r->start, r->end, log_colour(STDOUT_FILENO),
+			 r->o->global.quiet ? -1 : (int)r->o->global.verbose);
 	}
 	output_flush();
 	check_limits(r);
@@ -302,7 +308,7 @@ void report_series_trial(struct report *r, struct json_object *members)
 	if (r->ledger)
 		ledgerfile_trial(r->ledger, members);
 	if (r->json) {
-		trial = r->booked ? json_end(r->res) : json_object_new_object();
+		trial = r->booked ? json_object_get(r->end) : json_object_new_object();
 		json_object_object_foreach (members, key, value)
 			json_put(trial, key, json_object_get(value));
 		json_out_each(r->json, "trial", trial);
@@ -352,6 +358,8 @@ int report_finish(struct report *r, struct error *err)
 	output_end(r->json, err);
 	trials_free(r->trials);
 	peer_close(r->far);
+	json_object_put(r->start);
+	json_object_put(r->end);
 	free(r->res);
 	free(r);
 	if (err->status != STATUS_OK)

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "report/trials.h"
-#include "experiment/ports.h"
+#include "experiment/experiment.h"
 
 #define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
 #define LATE_NS	   5000000 /* and so long: hiccups of the scheduler */

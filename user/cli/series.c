@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "report/pointrows.h"
 
 /* What a point's words mean. */

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "experiment/server.h"
 #include "base/watch.h"
 

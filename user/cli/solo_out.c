@@ -28,12 +28,15 @@ void solo_out_start(struct solo_out *o, struct json_object *data)
 	json_object_put(data);
 }
 
-void solo_out_end(struct solo_out *o, struct json_object *data)
+void solo_out_end(struct solo_out *o, struct json_object *data,
+		  void (*print)(FILE *out, const struct json_object *end))
 {
 	if (o->ledger)
 		ledgerfile_end(o->ledger, data);
 	if (o->json)
 		json_out_once(o->json, "end", json_object_get(data));
+	else
+		print(stdout, data);
 	json_object_put(data);
 }
 

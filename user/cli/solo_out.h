@@ -6,7 +6,7 @@
 #include <linux/capability.h>
 
 #include "cli/options.h"
-#include "report/json.h"
+#include "report/document.h"
 
 struct solo_out {
 	const char *schema; /* static */
@@ -30,9 +30,10 @@ struct solo_out {
 int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
 		  struct error *err);
 
-/* Both take `data`. */
+/* Both take `data`. `print`: the end as text, if it is not told as JSON. */
 void solo_out_start(struct solo_out *o, struct json_object *data);
-void solo_out_end(struct solo_out *o, struct json_object *data);
+void solo_out_end(struct solo_out *o, struct json_object *data,
+		  void (*print)(FILE *out, const struct json_object *end));
 
 void solo_out_interval(struct solo_out *o, const struct experiment_interval *now);
 

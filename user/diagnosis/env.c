@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json_put.h"
+#include "base/json.h"
 #include "host/bpfmaps.h"
 #include "host/cgroup.h"
 #include "diagnosis/env_parts.h"
@@ -90,7 +90,7 @@ static void add_cgroup(struct json_object *env)
 	double cpus, least = 0;
 	bool read = false;
 
-	if (!cgroup_of(0, &group))
+	if (!cgroup_of(-1, 0, &group))
 		return;
 	do {
 		if (group_cpus(group.dir, group.v2, &cpus)) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "diagnosis/facts_holder.h"
+#include "diagnosis/facts_owner.h"
 #include "diagnosis/facts_queue.h"
 #include "diagnosis/facts_reads.h"
 #include "host/nl.h"
@@ -27,15 +27,15 @@ struct moment {
 	struct counters counters;
 	struct cpu_sample cpus;
 	char *interrupts; /* NULL: not readable */
-	struct nic_sample nic[FACTS_LINKS];
 	struct facts_socks socks;
 };
 
 struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
-	struct netns host; /* NETNS_NONE: the thread's */
-	int root;	   /* proc_root() */
+	struct netns host;     /* NETNS_NONE: the thread's */
+	int root;	       /* proc_root() */
+	struct owners *owners; /* NULL: not known */
 	struct facts_watch *watch;
 	struct facts_reads *reads; /* NULL: not here */
 	struct moment before, after;
@@ -118,11 +118,10 @@ static int list_links(struct reader *r, struct error *err)
 
 static int take_moment(struct reader *r, struct moment *m)
 {
-	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names};
+	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names,
+					     COUNTERS_RUN | COUNTERS_QUEUES};
 	int ret = counters_read(&m->counters, &scope, 1);
 
-	for (unsigned i = 0; i < r->f->n_links && !ret; i++)
-		ret = facts_link_sample(r->spec->ns, r->name[i], &m->nic[i]);
 	if (ret)
 		return ret;
 	cpu_sample_read(&m->cpus);
@@ -134,7 +133,7 @@ static int take_moment(struct reader *r, struct moment *m)
 
 static void name_owners(struct reader *r, struct facts_socks *socks)
 {
-	if (facts_holders_find(socks, r->spec->pid) == -EACCES)
+	if (facts_holders_find(r->owners, socks, r->spec->pid) == -EACCES)
 		unread(r->f, "owners of sockets", "processes of others; needs CAP_SYS_PTRACE");
 }
 
@@ -200,7 +199,11 @@ static void join_links(struct reader *r)
 
 		link->rx_packets = link_moved(f, r->name[i], "rx_packets");
 		link->tx_packets = link_moved(f, r->name[i], "tx_packets");
-		unread_if(f, facts_link_rates(link, &r->before.nic[i], &r->after.nic[i]),
+		unread_if(f,
+			  facts_link_rates(
+				  link,
+				  counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0),
+				  &f->after.devices[i]),
 			  r->name[i]);
 		if (n && r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
@@ -265,7 +268,7 @@ static int read_once(struct reader *r)
 		unread(f, "/sys", "not mounted: no interrupts, RPS, XPS, threads, CPU speeds, BTF");
 	if (!f->stack.max_backlog)
 		unread(f, "settings of the host", "not shown in this network namespace");
-	unread_if(f, facts_taps_read(r->spec->ns, &f->taps), "owners of packet sockets");
+	unread_if(f, facts_taps_read(r->spec->ns, r->owners, &f->taps), "owners of packet sockets");
 	facts_self_read(r->spec->ns, &f->self);
 	return ret;
 }
@@ -279,14 +282,11 @@ static void forget_gone(struct reader *r)
 	for (unsigned i = 0; i < f->n_links; i++) {
 		if (nl_ifindex(r->spec->ns, r->name[i]) != (int)f->link[i].dev.ifindex) {
 			unread(f, r->name[i], "the interface went away meanwhile");
-			nic_sample_free(&r->before.nic[i]);
 			continue;
 		}
 		if (n != i) {
 			memcpy(r->name[n], r->name[i], sizeof(r->name[0]));
 			f->link[n] = f->link[i];
-			r->before.nic[n] = r->before.nic[i];
-			r->before.nic[i] = (struct nic_sample){0};
 		}
 		n++;
 	}
@@ -300,7 +300,7 @@ static int read_all(struct reader *r)
 
 	if (ret)
 		return ret;
-	unread_if(r->f, facts_watch_open(&r->watch, r->spec->ns, r->spec->port),
+	unread_if(r->f, facts_watch_open(&r->watch, r->owners, r->spec->ns, r->spec->port),
 		  "readers of sockets");
 	unread_if(r->f, facts_reads_open(&r->reads), "how often sockets are read");
 	ret = take_moment(r, &r->before);
@@ -322,13 +322,12 @@ static void free_moment(struct moment *m)
 {
 	counters_free(&m->counters);
 	free(m->interrupts);
-	for (unsigned i = 0; i < FACTS_LINKS; i++)
-		nic_sample_free(&m->nic[i]);
 }
 
 int facts_read(const struct facts_spec *spec, struct facts *facts, struct error *err)
 {
 	struct reader *r = calloc(1, sizeof(*r));
+	struct error ignored = {};
 	int ret;
 
 	memset(facts, 0, sizeof(*facts));
@@ -338,6 +337,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	open_host(r);
+	owners_open(&r->owners, NULL, &ignored);
 	ret = list_links(r, err);
 	if (!ret) {
 		ret = read_all(r);
@@ -349,6 +349,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	free_moment(&r->after);
 	facts_watch_close(r->watch);
 	facts_reads_close(r->reads);
+	owners_close(r->owners);
 	netns_close(&r->host);
 	if (r->root >= 0)
 		close(r->root);

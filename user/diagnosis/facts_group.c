@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/proc.h"
 
 static bool read_value(const char *text, const char *name, uint64_t *value)
 {
@@ -18,19 +19,21 @@ static bool read_value(const char *text, const char *name, uint64_t *value)
 	return false;
 }
 
+static bool read_throttled(const char *text, uint64_t *ns)
+{
+	if (!read_value(text, "throttled_usec", ns))
+		return read_value(text, "throttled_time", ns);
+	*ns *= 1000;
+	return true;
+}
+
 struct group_stat group_stat_parse(const char *text)
 {
-	struct group_stat s = {.known = false};
-	uint64_t usec;
+	struct group_stat s = {};
 
-	if (!read_value(text, "nr_periods", &s.periods) ||
-	    !read_value(text, "nr_throttled", &s.throttled))
-		return s;
-	if (read_value(text, "throttled_usec", &usec))
-		s.throttled_ns = usec * 1000;
-	else if (!read_value(text, "throttled_time", &s.throttled_ns))
-		return s;
-	s.known = true;
+	s.known = read_value(text, "nr_periods", &s.periods) &&
+		  read_value(text, "nr_throttled", &s.throttled) &&
+		  read_throttled(text, &s.throttled_ns);
 	return s;
 }
 
@@ -45,6 +48,22 @@ static struct group_stat read_stat(const char *dir)
 	s = group_stat_parse(text);
 	free(text);
 	return s;
+}
+
+unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
+{
+	struct cgroup at;
+	char text[1024];
+	unsigned n = 0;
+
+	if (!cgroup_of(root, pid, &at))
+		return 0;
+	do {
+		if (proc_read(root, text, sizeof(text), "%s/cpu.stat", at.dir + 1) < 0 ||
+		    !read_throttled(text, &ns[n]))
+			break;
+	} while (++n < max && cgroup_up(&at));
+	return n;
 }
 
 static const struct facts_group *find(const struct facts_groups *groups, const char *dir)

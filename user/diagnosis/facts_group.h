@@ -29,6 +29,13 @@ struct facts_groups {
 	struct facts_group at[FACTS_GROUPS];
 };
 
+/*
+ * How long a process's group has been without CPU because its quota was used up, ns, over all CPUs:
+ * one value for each level from it upwards, at most `max`. Returns the levels, 0: no quota, or
+ * unknown. `root`: proc_root().
+ */
+unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max);
+
 /* Adds a process's group and all above it, with their first sample. */
 void facts_groups_add(struct facts_groups *groups, const struct cgroup *group);
 

@@ -12,7 +12,6 @@
 #include "base/num.h"
 #include "host/change.h"
 #include "host/nl.h"
-#include "host/qstats.h"
 
 static enum link_xdp xdp_mode(const struct nlattr *xdp)
 {
@@ -238,11 +237,6 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 	return 0;
 }
 
-int facts_link_sample(const struct netns *ns, const char *ifname, struct nic_sample *s)
-{
-	return nic_sample_read(s, ns, ifname);
-}
-
 /* The queues of a counter are one loss: what is shown is its first and largest. */
 static struct link_loss *loss_of(struct facts_link *link, const struct nic_row *row)
 {
@@ -259,11 +253,14 @@ static struct link_loss *loss_of(struct facts_link *link, const struct nic_row *
 	return &link->loss[link->n_losses++];
 }
 
-static void add_losses(struct facts_link *link, const struct nic_plan *plan,
-		       const struct nic_sample *before, const struct nic_sample *after)
+int facts_link_rates(struct facts_link *link, struct counters_device *before,
+		     struct counters_device *after)
 {
+	struct nic_sample matched = {0};
+	const struct nic_sample *base;
 	struct nic_loss loss[256];
-	unsigned n = nic_losses(plan, before, after, loss, 256);
+	int ret = counters_device_match(before, after, &matched, &base);
+	unsigned n = ret ? 0 : nic_losses(after->plan, base, &after->nic, loss, 256);
 
 	for (unsigned i = 0; i < n && i < 256; i++) {
 		struct link_loss *l = loss_of(link, loss[i].item->row);
@@ -272,27 +269,13 @@ static void add_losses(struct facts_link *link, const struct nic_plan *plan,
 			continue;
 		if (!l->counter[0]) {
 			snprintf(l->counter, sizeof(l->counter), "%s", loss[i].name);
-			l->total = after->at[loss[i].item->at].value;
+			l->total = after->nic.at[loss[i].item->at].value;
 		} else {
 			l->total = 0;
 		}
 		l->lost += loss[i].packets;
 	}
-}
-
-int facts_link_rates(struct facts_link *link, const struct nic_sample *before,
-		     const struct nic_sample *after)
-{
-	struct nic_plan *plan = nic_plan_new(link->dev.driver, before);
-	int ret = 0;
-
-	if (!plan)
-		return -ENOMEM;
-	if (nic_plan_fits(plan, after))
-		add_losses(link, plan, before, after);
-	else
-		ret = -ESTALE;
-	nic_plan_free(plan);
+	nic_sample_free(&matched);
 	return ret;
 }
 

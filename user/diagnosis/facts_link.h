@@ -5,9 +5,8 @@
 
 #include "diagnosis/facts_irq.h"
 #include "host/netdev.h"
-#include "host/netdev_settings.h"
 #include "host/journal.h"
-#include "host/nic.h"
+#include "host/counters.h"
 
 #define FACTS_LINK_LOSSES 24
 
@@ -57,12 +56,9 @@ int facts_link_read(const struct netns *ns, const char *ifname, struct facts_lin
 /* Sets link->qdisc from what change_read() tells of the root. Pure. */
 void facts_link_qdisc(struct facts_link *link, const char *value);
 
-/* The counters of one interface at one time. Zero-initialise; nic_sample_free(). */
-int facts_link_sample(const struct netns *ns, const char *ifname, struct nic_sample *s);
-
-/* Losses between two samples. -ESTALE: the counters have changed their names. */
-int facts_link_rates(struct facts_link *link, const struct nic_sample *before,
-		     const struct nic_sample *after);
+/* Losses between two snapshots of the interface. -ENOMEM. */
+int facts_link_rates(struct facts_link *link, struct counters_device *before,
+		     struct counters_device *after);
 
 /* Sum of the losses of one cause that count packets, and the counter of the largest of them. */
 uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause,

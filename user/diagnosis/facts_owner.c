@@ -1,88 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/facts_owner.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/num.h"
-
-static int compare(const void *a, const void *b)
+int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
 {
-	const struct facts_owner *x = a, *y = b;
+	struct owner who;
+	int ret;
 
-	return x->inode < y->inode ? -1 : x->inode > y->inode;
-}
-
-struct facts_owner *facts_owner_of(struct facts_owner *owner, unsigned n, uint64_t inode)
-{
-	struct facts_owner key = {.inode = inode};
-
-	return bsearch(&key, owner, n, sizeof(*owner), compare);
-}
-
-static void found(struct facts_owner *owner, unsigned n, uint64_t inode, pid_t pid)
-{
-	struct facts_owner *o = facts_owner_of(owner, n, inode);
-	char path[48];
-
-	if (!o || (o->pid && o->pid <= pid))
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	if (file_line(path, o->process, sizeof(o->process)))
-		o->pid = pid;
-}
-
-/* -EACCES: not for us; a process that is gone by now is no error. */
-static int look_at(struct facts_owner *owner, unsigned n, pid_t pid)
-{
-	const struct dirent *e;
-	char path[48];
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return errno == EACCES ? -EACCES : 0;
-	while ((e = readdir(dir))) {
-		char link[48];
-		ssize_t len = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
-		uint64_t inode;
-
-		if (len < 0)
+	if (!o || !n)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		owners_socket(o, owner[i].inode, 0, 0, &who);
+	ret = owners_look(o, pid);
+	for (unsigned i = 0; i < n; i++) {
+		if (owners_socket(o, owner[i].inode, 0, 0, &who) || (pid && who.pid != pid))
 			continue;
-		link[len] = '\0';
-		if (sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1)
-			found(owner, n, inode, pid);
+		owner[i].pid = who.pid;
+		memcpy(owner[i].process, who.process, sizeof(owner[i].process));
 	}
-	closedir(dir);
-	return 0;
+	return ret;
 }
 
-int facts_owners_find(struct facts_owner *owner, unsigned n, pid_t pid)
+int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
 {
-	const struct dirent *e;
-	int ret = 0;
-	DIR *proc;
+	struct facts_owner *owner = calloc(FACTS_SOCKS, sizeof(*owner));
+	int ret;
 
-	qsort(owner, n, sizeof(*owner), compare);
-	if (pid)
-		return look_at(owner, n, pid);
-	proc = opendir("/proc");
-	if (!proc)
-		return -errno;
-	while (n && (e = readdir(proc))) {
-		uint64_t number;
-
-		if (!num_u64(e->d_name, 1, INT32_MAX, &number) && look_at(owner, n, (pid_t)number))
-			ret = -EACCES;
+	if (!owner)
+		return -ENOMEM;
+	for (unsigned i = 0; i < socks->n; i++)
+		owner[i].inode = socks->at[i].inode;
+	ret = facts_owners_find(o, owner, socks->n, pid);
+	for (unsigned i = 0; i < socks->n; i++) {
+		if (!owner[i].pid)
+			continue;
+		socks->at[i].pid = owner[i].pid;
+		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
 	}
-	closedir(proc);
+	free(owner);
 	return ret;
+}
+
+void facts_holders_groups(struct facts_groups *groups, const struct facts_socks *socks)
+{
+	for (unsigned i = 0; i < socks->n; i++) {
+		struct cgroup group;
+
+		if (socks->at[i].pid && cgroup_of(-1, socks->at[i].pid, &group))
+			facts_groups_add(groups, &group);
+	}
+}
+
+void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks)
+{
+	facts_groups_sample(groups);
+	for (unsigned i = 0; i < socks->n; i++) {
+		struct facts_sock *s = &socks->at[i];
+		const struct facts_group *worst;
+		struct cgroup group;
+
+		if (!s->pid || !cgroup_of(-1, s->pid, &group))
+			continue;
+		worst = facts_groups_worst(groups, &group);
+		if (!worst)
+			continue;
+		snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
+			 worst->dir + group.root);
+		s->throttled_known = true;
+		s->periods = worst->after.periods - worst->before.periods;
+		s->throttled = worst->after.throttled - worst->before.throttled;
+		s->throttled_ns = worst->after.throttled_ns - worst->before.throttled_ns;
+	}
 }

@@ -30,7 +30,7 @@ static uint32_t number_of(const struct netns *ns)
 static int begin(struct facts_watch *w, uint16_t port)
 {
 	struct error ignored = {};
-	int ret = owners_open(&w->owners, NULL, &ignored);
+	int ret = w->owners ? 0 : -ENOENT;
 	int saved;
 
 	if (!ret)
@@ -47,7 +47,8 @@ static int begin(struct facts_watch *w, uint16_t port)
 	return 0;
 }
 
-int facts_watch_open(struct facts_watch **watch, const struct netns *ns, uint16_t port)
+int facts_watch_open(struct facts_watch **watch, struct owners *o, const struct netns *ns,
+		     uint16_t port)
 {
 	struct facts_watch *w = calloc(1, sizeof(*w));
 	int ret;
@@ -55,6 +56,7 @@ int facts_watch_open(struct facts_watch **watch, const struct netns *ns, uint16_
 	*watch = NULL;
 	if (!w)
 		return -ENOMEM;
+	w->owners = o;
 	w->ns = ns;
 	w->inum = number_of(ns);
 	ret = begin(w, port);
@@ -71,8 +73,6 @@ void facts_watch_close(struct facts_watch *w)
 		return;
 	if (w->readings)
 		readings_close(w->readings);
-	if (w->owners)
-		owners_close(w->owners);
 	free(w);
 }
 

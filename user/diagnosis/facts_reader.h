@@ -18,8 +18,9 @@ struct facts_readers {
 
 struct facts_watch;
 
-/* Begins, for the sockets of `ns` on this port (0: any). 0 or -errno. `ns` is borrowed. */
-int facts_watch_open(struct facts_watch **w, const struct netns *ns, uint16_t port);
+/* Begins, for the sockets of `ns` on this port (0: any). 0 or -errno. `o` and `ns` are borrowed. */
+int facts_watch_open(struct facts_watch **w, struct owners *o, const struct netns *ns,
+		     uint16_t port);
 void facts_watch_close(struct facts_watch *w); /* NULL is allowed */
 
 /* To be called some times a second: looks which sockets have lost packets since. */

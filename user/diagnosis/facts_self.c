@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "host/caps.h"
-#include "host/genl.h"
+#include "host/nl.h"
 #include "drops/reason.h"
 
 #define ARGS_WITH_SOCKET 4 /* of trace_kfree_skb() */

@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/num.h"
-#include "host/genl.h"
 #include "host/nl.h"
 
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value)

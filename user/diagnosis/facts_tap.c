@@ -48,7 +48,7 @@ void facts_taps_parse_raw(struct facts_taps *t, const char *text)
 	}
 }
 
-int facts_taps_read(const struct netns *ns, struct facts_taps *t)
+int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t)
 {
 	static const struct {
 		const char *path;
@@ -74,8 +74,8 @@ int facts_taps_read(const struct netns *ns, struct facts_taps *t)
 	netns_pop(saved);
 	if (!t->taps && !t->raws)
 		return 0;
-	ret = facts_owners_find(t->tap, t->taps < FACTS_TAPS ? t->taps : FACTS_TAPS, 0);
+	ret = facts_owners_find(o, t->tap, t->taps < FACTS_TAPS ? t->taps : FACTS_TAPS, 0);
 	if (t->raws)
-		ret = facts_owners_find(t->raw, t->raws < FACTS_TAPS ? t->raws : FACTS_TAPS, 0);
+		ret = facts_owners_find(o, t->raw, t->raws < FACTS_TAPS ? t->raws : FACTS_TAPS, 0);
 	return ret;
 }

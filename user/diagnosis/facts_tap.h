@@ -21,6 +21,6 @@ void facts_taps_parse_packet(struct facts_taps *t, const char *text);
 void facts_taps_parse_raw(struct facts_taps *t, const char *text);
 
 /* 0 or -errno of facts_owners_find(). */
-int facts_taps_read(const struct netns *ns, struct facts_taps *t);
+int facts_taps_read(const struct netns *ns, struct owners *o, struct facts_taps *t);
 
 #endif

@@ -6,13 +6,6 @@
 
 #include "diagnosis/findings_data.h"
 
-const char *severity_name(enum severity s)
-{
-	static const char *const names[] = {"info", "warning", "error"};
-
-	return names[s];
-}
-
 static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
 {
 	for (unsigned i = 0; i < finding_rows_n; i++) {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "host/change.h"
-#include "stages.h"
+#include "ledger/result.h"
 
 /* What is known about a loss. Zero or NULL: not known. Strings are borrowed. */
 struct finding_facts {
@@ -61,28 +61,6 @@ struct finding_facts {
 	/* netfilter: what is known of the rules (drops/nftrules.h) */
 	const char *rules;
 	const char *rule_chain; /* of the first of them, "inet filter input"; NULL: none moved */
-};
-
-enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
-
-const char *severity_name(enum severity s); /* "info", "warning", "error" */
-
-#define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
-#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)
-
-/* Self-contained. Empty strings: nothing to say. */
-struct finding {
-	const char *id; /* static, e.g. "rcvbuf-burst" */
-	enum stage stage;
-	enum severity severity;
-	char text[400];		       /* what it means, one or two sentences */
-	char evidence[480];	       /* what was measured */
-	char current[128];	       /* the setting now */
-	char wanted[128];	       /* what it should be */
-	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
-	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
-	char risk[200];
-	char host[65]; /* whose settings these are; "" this one */
 };
 
 /*

@@ -8,8 +8,7 @@
 #include <sys/socket.h>
 
 #include "host/counters.h"
-#include "host/procnet.h"
-#include "drops/cgroup.h"
+#include "diagnosis/facts_group.h"
 
 void reading_sock_free(void *object)
 {
@@ -87,7 +86,7 @@ static void sample_state(struct reading_sock *s, int root)
 static void sample_quota(struct reading_sock *s, int root, bool keep)
 {
 	uint64_t ns[READING_LEVELS];
-	unsigned n = cgroup_throttled(root, s->threads.pid, ns, READING_LEVELS);
+	unsigned n = group_throttled(root, s->threads.pid, ns, READING_LEVELS);
 
 	for (unsigned i = 0; keep && i < n && i < s->n_levels; i++)
 		s->throttled[i] += ns[i] - s->levels[i];

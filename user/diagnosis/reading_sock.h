@@ -4,7 +4,7 @@
 #define PKTLEDGER_DIAGNOSIS_READING_SOCK_H
 
 #include "diagnosis/reading.h"
-#include "host/sockmem.h"
+#include "host/sockdiag.h"
 #include "diagnosis/threads.h"
 
 #define READING_LEVELS 8 /* of cgroups with a quota */

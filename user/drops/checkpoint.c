@@ -203,8 +203,7 @@ void checkpoints_close(struct checkpoints *c)
 
 struct border {
 	struct checkpoint_bpf *skel;
-	enum border_side side;
-	struct bpf_link *link;
+	struct bpf_link *leave, *enter;
 	int tcx; /* a link; below 0: none */
 };
 
@@ -213,26 +212,29 @@ struct border {
  * which needs CAP_NET_ADMIN.
  */
 static int load_border(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		       enum border_side side, bool paged, bool tc)
+		       const struct border_netns *netns, bool paged, bool tc)
 {
-	struct bpf_program *prog;
-	int rc;
+	int rc = open_programs(&b->skel, cfg, drops, paged);
+	struct checkpoint_bpf *s = b->skel;
 
-	rc = open_programs(&b->skel, cfg, drops, paged);
 	if (rc)
 		return rc;
 	if (cfg->learn)
-		b->skel->rodata->cfg.learn = LEARN_TAKE;
-	prog = side == BORDER_LEAVE ? b->skel->progs.leave : b->skel->progs.enter;
-	bpf_program__set_autoload(prog, true);
-	bpf_program__set_autoload(b->skel->progs.enter_tc, tc);
-	rc = checkpoint_bpf__load(b->skel);
-	if (!rc) {
-		b->link = bpf_program__attach(prog);
-		rc = b->link ? 0 : -errno;
-	}
+		s->rodata->cfg.learn = LEARN_TAKE;
+	s->rodata->leave_netns = netns->leave;
+	s->rodata->enter_netns = netns->enter;
+	bpf_program__set_autoload(s->progs.leave, netns->leave);
+	bpf_program__set_autoload(s->progs.enter, netns->enter);
+	bpf_program__set_autoload(s->progs.enter_tc, tc);
+	rc = checkpoint_bpf__load(s);
+	if (!rc && netns->leave && !(b->leave = bpf_program__attach(s->progs.leave)))
+		rc = -errno;
+	if (!rc && netns->enter && !(b->enter = bpf_program__attach(s->progs.enter)))
+		rc = -errno;
 	if (rc) {
-		checkpoint_bpf__destroy(b->skel);
+		bpf_link__destroy(b->leave);
+		checkpoint_bpf__destroy(s);
+		b->leave = NULL;
 		b->skel = NULL;
 	}
 	return rc;
@@ -240,28 +242,27 @@ static int load_border(struct border *b, const struct trace_config *cfg, const s
 
 /* As this kernel can. */
 static int load_newest(struct border *b, const struct trace_config *cfg, const struct drops *drops,
-		       enum border_side side, bool tc)
+		       const struct border_netns *netns, bool tc)
 {
-	int rc = load_border(b, cfg, drops, side, true, tc);
+	int rc = load_border(b, cfg, drops, netns, true, tc);
 
-	return trace_load_again(rc) ? load_border(b, cfg, drops, side, false, tc) : rc;
+	return trace_load_again(rc) ? load_border(b, cfg, drops, netns, false, tc) : rc;
 }
 
 int border_open(struct border **out, const struct trace_config *cfg, const struct drops *drops,
-		enum border_side side, unsigned ifindex, struct error *err)
+		const struct border_netns *netns, unsigned ifindex, struct error *err)
 {
-	bool tc = side == BORDER_ENTER && ifindex;
+	bool tc = netns->enter && ifindex;
 	struct border *b = calloc(1, sizeof(*b));
 	int rc;
 
 	if (!b)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	b->side = side;
 	b->tcx = -1;
-	rc = load_newest(b, cfg, drops, side, tc);
+	rc = load_newest(b, cfg, drops, netns, tc);
 	if (rc == -EPERM && tc) {
 		tc = false;
-		rc = load_newest(b, cfg, drops, side, tc);
+		rc = load_newest(b, cfg, drops, netns, tc);
 	}
 	if (rc) {
 		border_close(b);
@@ -281,7 +282,7 @@ int border_seen_fd(const struct border *b)
 
 const char *border_place(const struct border *b)
 {
-	if (b->side == BORDER_LEAVE)
+	if (b->leave)
 		return "net_dev_start_xmit";
 	return b->tcx < 0 ? "netif_receive_skb" : "netif_receive_skb, tcx";
 }
@@ -292,7 +293,8 @@ void border_close(struct border *b)
 		return;
 	if (b->tcx >= 0)
 		close(b->tcx);
-	bpf_link__destroy(b->link);
+	bpf_link__destroy(b->leave);
+	bpf_link__destroy(b->enter);
 	checkpoint_bpf__destroy(b->skel);
 	free(b);
 }

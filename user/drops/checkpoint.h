@@ -53,16 +53,19 @@ void checkpoints_close(struct checkpoints *c);
  */
 struct border;
 
-enum border_side { BORDER_NONE, BORDER_LEAVE, BORDER_ENTER };
+/* Inode numbers of the namespaces that packets leave and enter; the other one is 0. */
+struct border_netns {
+	uint32_t leave, enter;
+};
 
 /*
- * Loads and attaches it for the numbers and the namespace in `cfg`; fragments become known to
- * `drops`. BORDER_ENTER: besides, a program of tc on the device `ifindex` (0: none) where the
- * kernel has links for those (Linux 6.6) and CAP_NET_ADMIN is there: tracing may be suppressed on
- * top of PID 1, tc is not.
+ * Loads and attaches it for the numbers in `cfg`; fragments become known to `drops`. Where they
+ * enter: besides, a program of tc on the device `ifindex` (0: none) where the kernel has links for
+ * those (Linux 6.6) and CAP_NET_ADMIN is there: tracing may be suppressed on top of PID 1, tc is
+ * not.
  */
 int border_open(struct border **b, const struct trace_config *cfg, const struct drops *drops,
-		enum border_side side, unsigned ifindex, struct error *err);
+		const struct border_netns *netns, unsigned ifindex, struct error *err);
 
 /* The map of enum trace_seen bytes, to be mapped. */
 int border_seen_fd(const struct border *b);

@@ -2,14 +2,55 @@
 #include "drops/container.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "drops/container_data.h"
+#include "base/proc.h"
 
 #define ID_DIGITS    64
 #define SHOWN_DIGITS 12 /* as `docker ps` and `crictl ps` */
 #define UUID_CHARS   36
+
+const struct container_row container_rows[] = {
+	/* "parent.slice:docker:ID" is what runc is given for systemd; a row with a parent covers it
+	 */
+	{"docker", NULL, "docker-", ".scope", FORM_ID},
+	{"docker", "docker", "", "", FORM_ID},
+
+	/* containerd's CRI plugin (getCgroupsPath()), nerdctl */
+	{"containerd", NULL, "cri-containerd-", ".scope", FORM_ID},
+	{"containerd", "cri-containerd", "", "", FORM_ID},
+	{"containerd", NULL, "nerdctl-", ".scope", FORM_ID},
+
+	/* CRI-O; conmon watches a container from outside */
+	{"cri-o", NULL, "crio-conmon-", "", FORM_BESIDE},
+	{"cri-o", NULL, "crio-", ".scope", FORM_ID},
+	{"cri-o", NULL, "crio-", "", FORM_ID},
+	{"cri-o", "crio", "", "", FORM_ID},
+
+	/* Podman; the payload with --cgroups=split */
+	{"podman", NULL, "libpod-conmon-", "", FORM_BESIDE},
+	{"podman", NULL, "libpod-payload-", "", FORM_ID},
+	{"podman", NULL, "libpod-", ".scope", FORM_ID},
+	{"podman", NULL, "libpod-", "", FORM_ID},
+	{"podman", "libpod", "", "", FORM_ID},
+
+	/* LXC 4 and later, LXD, Incus; before them /lxc/NAME. The monitor is outside. */
+	{"lxc", NULL, "lxc.monitor", "", FORM_BESIDE},
+	{"lxc", NULL, "lxc.payload.", "", FORM_NAME},
+	{"lxc", "lxc.payload", "", "", FORM_NAME},
+	{"lxc", "lxc", "", "", FORM_NAME},
+
+	/* systemd-nspawn; machined's scopes are of virtual machines, too */
+	{"systemd-nspawn", NULL, "systemd-nspawn@", ".service", FORM_NAME},
+	{"machine", "machine.slice", "machine-", ".scope", FORM_NAME},
+
+	/* a pod's child with the cgroupfs driver, `ctr run`, ECS: the runtime is not in the path */
+	{"oci", NULL, "", "", FORM_ID},
+};
+
+const unsigned container_rows_n = sizeof(container_rows) / sizeof(container_rows[0]);
 
 /* A component of the path, or a part of one. */
 struct part {
@@ -132,6 +173,66 @@ bool container_of_cgroup(const char *path, struct container *out)
 		parent = component;
 	}
 	return found && (out->runtime || out->uid[0]);
+}
+
+/* Copies [p, end); false if it is empty or does not fit. */
+static bool copy(char *out, size_t size, const char *p, const char *end)
+{
+	if (end <= p || (size_t)(end - p) >= size)
+		return false;
+	snprintf(out, size, "%.*s", (int)(end - p), p);
+	return true;
+}
+
+/* NAMESPACE_POD_UID. No name in Kubernetes has a '_' in it. */
+static bool read_pod_log(const char *name, struct container *c)
+{
+	const char *first = strchr(name, '_'), *last = strrchr(name, '_');
+
+	if (!first || first == last || strcmp(last + 1, c->uid))
+		return false;
+	return copy(c->k8s_ns, sizeof(c->k8s_ns), name, first) &&
+	       copy(c->pod, sizeof(c->pod), first + 1, last);
+}
+
+/* POD_NAMESPACE_NAME-ID.log */
+static bool read_container_log(const char *name, struct container *c)
+{
+	const char *pod_end = strchr(name, '_'), *dash = strrchr(name, '-');
+	const char *ns_end = pod_end ? strchr(pod_end + 1, '_') : NULL;
+	size_t id = strlen(c->id);
+
+	if (!ns_end || !dash || dash < ns_end || strncmp(dash + 1, c->id, id) ||
+	    strcmp(dash + 1 + id, ".log"))
+		return false;
+	return copy(c->name, sizeof(c->name), ns_end + 1, dash) &&
+	       copy(c->pod, sizeof(c->pod), name, pod_end) &&
+	       copy(c->k8s_ns, sizeof(c->k8s_ns), pod_end + 1, ns_end);
+}
+
+static void search(int root, const char *path, bool (*fits)(const char *, struct container *),
+		   struct container *c)
+{
+	DIR *dir = proc_dir(root, "%s", path);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (fits(e->d_name, c))
+			break;
+	}
+	if (dir)
+		closedir(dir);
+}
+
+bool container_find(int root, const char *path, struct container *out)
+{
+	if (!container_of_cgroup(path, out))
+		return false;
+	if (out->uid[0])
+		search(root, "var/log/pods", read_pod_log, out);
+	if (out->runtime && out->id[0])
+		search(root, "var/log/containers", read_container_log, out);
+	return true;
 }
 
 char *container_text(const struct container *c, char *buf, unsigned size)

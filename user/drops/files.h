@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "host/xsk_diag.h"
+#include "host/sockdiag.h"
 #include "survey_abi.h"
 
 struct files;

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "host/caps.h"
-#include "drops/nftlist.h"
 #include "base/proc.h"
 
 #define NAMESPACES 64
@@ -330,4 +329,10 @@ void nftrules_close(struct nftrules *n)
 	}
 	free(n->program);
 	free(n);
+}
+
+void nftrules_result_free(struct nft_result *r)
+{
+	free(r->rule);
+	*r = (struct nft_result){};
 }

@@ -62,22 +62,3 @@ int numbering_parse(const char *text, struct balance_numbering *out, struct erro
 	*out = (struct balance_numbering){.kind = NUMBERS_RTP};
 	return 0;
 }
-
-char *numbering_text(const struct balance_numbering *n, char *buf, size_t size)
-{
-	switch (n->kind) {
-	case NUMBERS_RTP:
-		snprintf(buf, size, "rtp");
-		break;
-	case NUMBERS_OFFSET:
-		if (n->step == 1)
-			snprintf(buf, size, "%u:%u", n->offset, n->bytes);
-		else
-			snprintf(buf, size, "%u:%u:%llu", n->offset, n->bytes,
-				 (unsigned long long)n->step);
-		break;
-	default:
-		*buf = '\0';
-	}
-	return buf;
-}

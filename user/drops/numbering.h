@@ -3,8 +3,6 @@
 #ifndef PKTLEDGER_DROPS_NUMBERING_H
 #define PKTLEDGER_DROPS_NUMBERING_H
 
-#include <stddef.h>
-
 #include "base/err.h"
 #include "drops/balance.h"
 
@@ -13,8 +11,5 @@
  * the payload, which grows by STEP (1) from packet to packet. STATUS_USAGE.
  */
 int numbering_parse(const char *text, struct balance_numbering *out, struct error *err);
-
-/* What numbering_parse() reads back; at least 64 bytes. Returns `buf`. "" for none. */
-char *numbering_text(const struct balance_numbering *n, char *buf, size_t size);
 
 #endif

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Four caches: sockets, with the processes that hold them; network namespaces; cgroups and
+ * processes, with where they are; and bound addresses (drops/ports.h). The first two are filled by
+ * passes over /proc for what is wanted. That for sockets takes a while, so it is done in pieces,
+ * and a host of many processes costs no more at once than a small one.
+ */
 #include "drops/owners.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/idmap.h"
-#include "drops/cgroup.h"
-#include "drops/holders.h"
-#include "drops/nsnames.h"
-#include "drops/pods.h"
+#include "base/list.h"
+#include "base/proc.h"
 #include "drops/files.h"
 
 #define PLACES_MAX 4096
@@ -23,6 +31,61 @@
 #define PIECE_NS   50000000ULL	  /* CPU time of one call */
 #define SHARE	   100		  /* one part in so many of a CPU, in the long run ... */
 #define SAVINGS_NS 200000000LL	  /* ... and so much at once, if it was not used */
+
+#define FRESH_NS 1000000000ULL /* so long an answer is not looked at again */
+
+#define SOCKETS_MAX	FILES_WANTED /* known at a time; the one asked for least lately gives way */
+#define HELD_MAX	8	     /* processes of one socket that are compared */
+#define THREADS_ASKED	64	     /* of a process, whether they read */
+#define SOCKET_RETRY_NS 1000000000ULL /* the first time; doubled each time that nobody is found */
+#define RETRY_MOST	60000000000ULL
+
+#define SPACES_MAX	4096
+#define SPACE_RETRY_NS	5000000000ULL /* an unknown one is looked for again */
+#define PID_NS_INIT	0xeffffffcU   /* PROC_PID_INIT_INO: /proc shows the whole host */
+#define SPACE_PATH_SIZE 80
+
+#define FILEID_KERNFS 0xfe /* include/linux/exportfs.h */
+#define WALK_DEPTH    24
+#define WALK_MOST     10000 /* directories */
+
+/* SOUGHT: the pass in progress has looked for it from its beginning. */
+enum wanted { SETTLED, WANTED, SOUGHT };
+
+/* A process that holds a socket. */
+struct holder {
+	pid_t pid;
+	uint64_t start; /* of the process, as in struct proc_stat */
+	int fd;
+	char name[PROC_NAME];
+};
+
+struct sock {
+	uint64_t inode;
+	uint32_t netns;
+	enum wanted wanted;
+	bool known; /* `holder` is one */
+	struct holder holder;
+	unsigned holders;	 /* processes that have it */
+	uint64_t asked, checked; /* when, ns */
+	uint64_t retry;		 /* how long after `checked` it is looked for again */
+
+	struct holder found[HELD_MAX]; /* by the pass in progress: pid and fd */
+	unsigned n_found;	       /* more than HELD_MAX: the rest was not kept */
+	pid_t last;		       /* that was found: one that has it twice is one holder */
+};
+
+/* A network namespace. */
+struct space {
+	char name[64]; /* in /run/netns; "": none */
+	bool host;     /* the one of PID 1, which is seen from the host */
+	pid_t pid;     /* its first process that is not ours; 0: none */
+	char process[PROC_NAME];
+	struct container container; /* of that process */
+	bool found, wanted;
+	uint64_t checked;
+	unsigned pass; /* that last saw it */
+};
 
 /* Where something is: a cgroup, or a process. */
 struct place {
@@ -36,10 +99,19 @@ struct place {
 struct owners {
 	int root;
 	struct files *files; /* NULL: sockets are looked for in /proc */
-	struct holders *holders;
-	struct nsnames *names;
 	struct ports *ports;
+	struct idmap socks;		 /* struct sock, by inode */
+	struct idmap spaces;		 /* struct space, by inode */
 	struct idmap cgroups, processes; /* struct place, by id, by pid */
+	unsigned socks_wanted, spaces_wanted;
+
+	/* The pass for sockets: processes, those in a wanted namespace first. */
+	struct list pids; /* pid_t */
+	unsigned next;	  /* of them */
+	bool passing;
+	bool denied;	     /* a process did not show its descriptors */
+	unsigned space_pass; /* number of the last pass for namespaces */
+
 	struct owners_cost cost;
 	int64_t savings_ns;
 	uint64_t ticked;
@@ -49,6 +121,669 @@ static uint64_t cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
+
+/* The object of an id, made anew if there is none; NULL: no memory, or a full map. */
+static void *get(struct idmap *map, uint64_t id, size_t size, unsigned max)
+{
+	void *object = idmap_find(map, id);
+
+	if (object || map->n >= max)
+		return object;
+	object = calloc(1, size);
+	if (object && idmap_add(map, id, object)) {
+		free(object);
+		object = NULL;
+	}
+	return object;
+}
+
+/* Control groups */
+
+/* Mount points of version 2: of its own, or beside version 1. */
+static const char *const mounts[] = {"sys/fs/cgroup", "sys/fs/cgroup/unified"};
+
+/* The directory of version 2 (`real`), else one that stands for it in a test. -1: none. */
+static int open_mount(int root, bool *real)
+{
+	int found = -1;
+
+	*real = false;
+
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		int fd = openat(root, mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs fs;
+
+		if (fd < 0)
+			continue;
+		if (found >= 0)
+			close(found);
+		found = fd;
+		*real = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
+		if (*real)
+			break;
+	}
+	return found;
+}
+
+/* The path of `fd` below that of `mount`. */
+static int path_below(int mount, int fd, char *buf, size_t size)
+{
+	char top[PATH_MAX], path[PATH_MAX];
+	int n = proc_link(AT_FDCWD, top, sizeof(top), "/proc/self/fd/%d", mount);
+	int len = proc_link(AT_FDCWD, path, sizeof(path), "/proc/self/fd/%d", fd);
+
+	if (n < 0 || len < n || strncmp(top, path, (size_t)n))
+		return -ENOENT;
+	snprintf(buf, size, "%s", len == n ? "/" : path + n);
+	return 0;
+}
+
+static int path_by_handle(int mount, uint64_t id, char *buf, size_t size)
+{
+	_Alignas(struct file_handle) char space[sizeof(struct file_handle) + sizeof(id)];
+	struct file_handle *handle = (struct file_handle *)space;
+	int fd, ret;
+
+	handle->handle_bytes = sizeof(id);
+	handle->handle_type = FILEID_KERNFS;
+	memcpy(handle->f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = path_below(mount, fd, buf, size);
+	close(fd);
+	return ret;
+}
+
+/* Over directories of cgroups. */
+struct cgroup_walk {
+	uint64_t id;
+	unsigned left;
+	char *buf;
+	size_t size;
+};
+
+/* `at`: where in the buffer the path of `fd` ends. Takes `fd`. */
+static int walk_cgroups(struct cgroup_walk *w, int fd, size_t at, unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	int ret = -ENOENT;
+	struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return -errno;
+	}
+	while (ret == -ENOENT && (e = readdir(dir))) {
+		size_t len = strlen(e->d_name);
+		int sub;
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.' || at + len + 2 > w->size)
+			continue;
+		if (!w->left--)
+			ret = -E2BIG;
+		snprintf(w->buf + at, w->size - at, "/%s", e->d_name);
+		if (ret == -ENOENT && e->d_ino == w->id)
+			ret = 0;
+		if (ret == -ENOENT && depth < WALK_DEPTH) {
+			sub = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (sub >= 0)
+				ret = walk_cgroups(w, sub, at + len + 1, depth + 1);
+		}
+	}
+	closedir(dir);
+	return ret;
+}
+
+/*
+ * The path of a cgroup of version 2 below its mount, "/" for the root: by file handle, whose
+ * content is the id (kernfs_node_from_fh); where that is not permitted, or is not cgroupfs, by the
+ * inode numbers of the directories, which are the ids too on a 64-bit kernel. 0; -ENOENT: no such
+ * cgroup, or none is mounted; a walk ends with -E2BIG after WALK_MOST directories.
+ */
+static int cgroup_path(int root, uint64_t id, char *buf, size_t size)
+{
+	bool real;
+	int mount = open_mount(root, &real);
+	int ret = -EPERM;
+
+	if (mount < 0)
+		return -ENOENT;
+	if (real)
+		ret = path_by_handle(mount, id, buf, size);
+	if (ret == -EPERM)
+		return walk_cgroups(&(struct cgroup_walk){id, WALK_MOST, buf, size}, mount, 0, 0);
+	close(mount);
+	return ret == -ESTALE ? -ENOENT : ret;
+}
+
+/* A line "4:memory:/path": version 2 has no controllers. */
+struct line {
+	char *controllers, *path;
+};
+
+static bool next_line(char **text, struct line *l)
+{
+	char *line;
+
+	while ((line = strsep(text, "\n"))) {
+		l->controllers = strchr(line, ':');
+		l->path = l->controllers ? strchr(l->controllers + 1, ':') : NULL;
+		if (!l->path)
+			continue;
+		l->controllers++;
+		*l->path++ = '\0';
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The path of a process: of version 2, or, where that is the root, the longest of version 1. On a
+ * host with both a container may be in version 1 alone: then only its processes have it, not the
+ * id of a packet. 0 or -errno.
+ */
+static int cgroup_of_process(int root, pid_t pid, char *buf, size_t size)
+{
+	char text[8192], *rest = text;
+	const char *best = NULL;
+	struct line l;
+	int n = proc_read(root, text, sizeof(text), "proc/%d/cgroup", pid);
+
+	if (n < 0)
+		return n;
+	while (next_line(&rest, &l)) {
+		if (!best || strlen(l.path) > strlen(best))
+			best = l.path;
+		if (!*l.controllers && strcmp(l.path, "/")) {
+			best = l.path;
+			break;
+		}
+	}
+	if (!best)
+		return -ENOENT;
+	snprintf(buf, size, "%s", best);
+	return 0;
+}
+
+static bool is_directory(int dir, const char *path)
+{
+	struct stat st;
+
+	return !fstatat(dir, path, &st, 0) && S_ISDIR(st.st_mode);
+}
+
+bool cgroup_exists(const char *root, const char *path)
+{
+	int top = proc_root(root);
+	DIR *dir = top < 0 ? NULL : proc_dir(top, "%s", mounts[0]);
+	char below[PATH_MAX];
+	const struct dirent *e;
+	bool found = !dir;
+
+	path += strspn(path, "/");
+	if (dir)
+		found = !*path || is_directory(dirfd(dir), path);
+	while (!found && (e = readdir(dir))) { /* a hierarchy each */
+		snprintf(below, sizeof(below), "%s/%s", e->d_name, path);
+		found = *e->d_name != '.' && is_directory(dirfd(dir), below);
+	}
+	if (dir)
+		closedir(dir);
+	if (top >= 0)
+		close(top);
+	return found;
+}
+
+/* Places */
+
+/* A long path: what is near is at its end. */
+static void keep_path(struct place *p, const char *path)
+{
+	size_t n = strlen(path);
+
+	p->known = true;
+	if (n < sizeof(p->path))
+		memcpy(p->path, path, n + 1);
+	else
+		snprintf(p->path, sizeof(p->path), "...%s", path + n - (sizeof(p->path) - 4));
+}
+
+/* Of a cgroup by its id, or of a process by its pid, whose `start` tells it from others. */
+static void put_place(struct owners *o, struct idmap *map, uint64_t id, uint64_t start,
+		      struct owner *out)
+{
+	uint64_t before = cpu_ns(), now = clock_now();
+	struct place *p;
+	char path[4096];
+
+	if (map->n >= PLACES_MAX && !idmap_find(map, id))
+		idmap_free(map, free);
+	p = get(map, id, sizeof(*p), PLACES_MAX);
+	if (!p)
+		return;
+	if (!p->checked || p->start != start || now - p->checked >= PLACE_NS) {
+		*p = (struct place){.start = start, .checked = now};
+		if (map == &o->cgroups
+			    ? !cgroup_path(o->root, id, path, sizeof(path))
+			    : !cgroup_of_process(o->root, (pid_t)id, path, sizeof(path))) {
+			keep_path(p, path);
+			container_find(o->root, path, &p->container);
+		}
+		o->cost.cpu_ns += cpu_ns() - before;
+	}
+	if (!p->known)
+		return;
+	memcpy(out->cgroup, p->path, sizeof(out->cgroup));
+	out->container = p->container;
+}
+
+/* Sockets */
+
+static void make_room(struct owners *o)
+{
+	struct sock *oldest = o->socks.at[0].object;
+
+	for (unsigned i = 1; i < o->socks.n; i++) {
+		struct sock *s = o->socks.at[i].object;
+
+		if (s->asked < oldest->asked)
+			oldest = s;
+	}
+	o->socks_wanted -= oldest->wanted != SETTLED;
+	free(idmap_take(&o->socks, oldest->inode));
+}
+
+static struct sock *get_sock(struct owners *o, uint64_t inode)
+{
+	struct sock *s;
+
+	if (o->socks.n >= SOCKETS_MAX && !idmap_find(&o->socks, inode))
+		make_room(o);
+	s = get(&o->socks, inode, sizeof(*s), SOCKETS_MAX);
+	if (s && !s->inode) {
+		s->inode = inode;
+		s->retry = SOCKET_RETRY_NS;
+		s->wanted = WANTED;
+		o->socks_wanted++;
+	}
+	return s;
+}
+
+static bool still_holds(const struct owners *o, const struct sock *s)
+{
+	char link[64];
+
+	return proc_link(o->root, link, sizeof(link), "proc/%d/fd/%d", s->holder.pid,
+			 s->holder.fd) > 0 &&
+	       proc_inode(link, "socket") == s->inode;
+}
+
+/* NULL, with `ret`: -EAGAIN, -ESRCH or -ENOMEM as owners_socket(). */
+static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns, int *ret)
+{
+	struct sock *s = get_sock(o, inode);
+	uint64_t now = clock_now();
+
+	*ret = -ENOMEM;
+	if (!s)
+		return NULL;
+	s->netns = netns ? netns : s->netns;
+	s->asked = now;
+	if (s->wanted == SETTLED && s->known && now - s->checked >= FRESH_NS && still_holds(o, s))
+		s->checked = now;
+	if (s->wanted == SETTLED && now - s->checked >= (s->known ? FRESH_NS : s->retry)) {
+		s->wanted = WANTED;
+		o->socks_wanted++;
+	}
+	*ret = s->known ? 0 : s->wanted == SETTLED ? -ESRCH : -EAGAIN;
+	return s->known ? s : NULL;
+}
+
+static bool wanted_netns(const struct owners *o, uint32_t netns)
+{
+	for (unsigned i = 0; i < o->socks.n; i++) {
+		const struct sock *s = o->socks.at[i].object;
+
+		if (s->wanted == WANTED && s->netns == netns)
+			return true;
+	}
+	return false;
+}
+
+/* From here on the wanted ones are looked for. */
+static void seek_all(struct owners *o)
+{
+	for (unsigned i = 0; i < o->socks.n; i++) {
+		struct sock *s = o->socks.at[i].object;
+
+		s->n_found = 0;
+		s->last = 0;
+		s->wanted = s->wanted == SETTLED ? SETTLED : SOUGHT;
+	}
+}
+
+static int begin_pass(struct owners *o)
+{
+	DIR *dir = proc_dir(o->root, "proc");
+	unsigned first = 0;
+	uint64_t pid;
+	int ret = 0;
+
+	o->pids.n = o->next = 0;
+	o->denied = false;
+	if (!dir)
+		return -errno;
+	while (!ret && proc_next_number(dir, &pid)) {
+		pid_t *new = list_add(&o->pids), *at = o->pids.at;
+
+		if (!new) {
+			ret = -ENOMEM;
+		} else if (wanted_netns(o, proc_netns(o->root, (pid_t)pid))) {
+			*new = at[first];
+			at[first++] = (pid_t)pid;
+		} else {
+			*new = (pid_t)pid;
+		}
+	}
+	closedir(dir);
+	seek_all(o);
+	o->passing = !ret;
+	return ret;
+}
+
+static void found(void *arg, uint64_t inode, pid_t pid, int fd)
+{
+	struct sock *s = idmap_find(&((struct owners *)arg)->socks, inode);
+
+	if (!s || s->wanted == SETTLED || s->last == pid)
+		return;
+	s->last = pid;
+	if (s->n_found < HELD_MAX)
+		s->found[s->n_found] = (struct holder){.pid = pid, .fd = fd};
+	s->n_found++;
+}
+
+static void on_file(void *arg, const struct files_holder *f)
+{
+	found(arg, f->inode, (pid_t)f->pid, (int)f->fd);
+}
+
+/* Each socket that a process has open. Returns the descriptors looked at, or -errno. */
+static int64_t each_socket(int root, pid_t pid,
+			   void (*each)(void *arg, uint64_t inode, pid_t pid, int fd), void *arg)
+{
+	DIR *dir = proc_dir(root, "proc/%d/fd", pid);
+	int64_t links = 0;
+	uint64_t fd;
+
+	if (!dir)
+		return -errno;
+	for (; proc_next_number(dir, &fd); links++) {
+		char link[64];
+		uint64_t inode = 0;
+
+		if (proc_link(dirfd(dir), link, sizeof(link), "%d", (int)fd) >= 0)
+			inode = proc_inode(link, "socket");
+		if (inode)
+			each(arg, inode, pid, (int)fd);
+	}
+	closedir(dir);
+	return links;
+}
+
+static void look_at(struct owners *o, pid_t pid)
+{
+	int64_t links = each_socket(o->root, pid, found, o);
+
+	o->denied |= links == -EACCES;
+	o->cost.links += links > 0 ? (uint64_t)links : 0;
+}
+
+static bool receives(const struct owners *o, const struct holder *h)
+{
+	DIR *tasks = proc_dir(o->root, "proc/%d/task", h->pid);
+	bool reads = false;
+	uint64_t tid;
+
+	for (unsigned i = 0; !reads && i < THREADS_ASKED && tasks; i++) {
+		if (!proc_next_number(tasks, &tid))
+			break;
+		reads = proc_receives(o->root, h->pid, (pid_t)tid, h->fd);
+	}
+	if (tasks)
+		closedir(tasks);
+	return reads;
+}
+
+/* Completes `h`; a larger rank reads rather than a smaller. -ESRCH: gone. */
+static int64_t rank(const struct owners *o, struct holder *h)
+{
+	struct proc_stat st;
+
+	if (proc_stat(o->root, h->pid, 0, &st))
+		return -ESRCH;
+	h->start = st.start;
+	memcpy(h->name, st.name, sizeof(h->name));
+	if (receives(o, h))
+		return INT64_MAX;
+	return h->pid == 1 ? 0 : 1 + (int64_t)st.start;
+}
+
+static void settle(struct owners *o, struct sock *s)
+{
+	int64_t best = -1;
+
+	for (unsigned i = 0; i < s->n_found && i < HELD_MAX; i++) {
+		int64_t r = rank(o, &s->found[i]);
+
+		if (r <= best)
+			continue;
+		best = r;
+		s->holder = s->found[i];
+		s->known = true;
+	}
+	if (best >= 0)
+		s->holders = s->n_found;
+	s->retry = best >= 0		       ? SOCKET_RETRY_NS
+		   : s->retry * 2 < RETRY_MOST ? s->retry * 2
+					       : RETRY_MOST;
+	s->checked = clock_now();
+	s->wanted = SETTLED;
+	o->socks_wanted--;
+}
+
+static void end_pass(struct owners *o)
+{
+	o->passing = false;
+	for (unsigned i = 0; i < o->socks.n; i++) {
+		struct sock *s = o->socks.at[i].object;
+
+		if (s->wanted == SOUGHT)
+			settle(o, s);
+	}
+}
+
+/* In the kernel, through at once. */
+static int walk(struct owners *o)
+{
+	uint64_t *inodes = malloc(SOCKETS_MAX * sizeof(*inodes));
+	unsigned n = 0;
+	int ret;
+
+	if (!inodes)
+		return -ENOMEM;
+	o->denied = false;
+	seek_all(o);
+	for (unsigned i = 0; i < o->socks.n; i++) {
+		const struct sock *s = o->socks.at[i].object;
+
+		if (s->wanted == SOUGHT)
+			inodes[n++] = s->inode;
+	}
+	ret = files_walk(o->files, inodes, n, on_file, o);
+	free(inodes);
+	if (!ret)
+		end_pass(o);
+	return ret;
+}
+
+/* Goes on with the pass, or begins one, until it is through or for so much CPU time. */
+static int pass_socks(struct owners *o, uint64_t budget_ns)
+{
+	uint64_t begin = cpu_ns();
+	int ret = 0;
+
+	o->cost.scans++;
+	if (o->files && !walk(o))
+		return 0;
+	files_close(o->files); /* not permitted any more: as if it never had been */
+	o->files = NULL;
+	if (!o->passing)
+		ret = begin_pass(o);
+	if (ret)
+		return ret;
+	while (o->next < o->pids.n && cpu_ns() - begin < budget_ns)
+		look_at(o, ((pid_t *)o->pids.at)[o->next++]);
+	if (o->next == o->pids.n)
+		end_pass(o);
+	return 0;
+}
+
+/* Namespaces */
+
+/* The entry of one that is there. A number is given again soon, so the old name is forgotten. */
+static struct space *seen(struct owners *o, uint32_t inum)
+{
+	struct space *s = inum ? get(&o->spaces, inum, sizeof(*s), SPACES_MAX) : NULL;
+
+	if (s && s->pass != o->space_pass)
+		*s = (struct space){.wanted = s->wanted, .found = true, .pass = o->space_pass};
+	return s;
+}
+
+/* Whether the file is there, and still that namespace. */
+static bool is_space(const struct owners *o, const char *path, uint32_t inum)
+{
+	struct stat st;
+
+	return !fstatat(o->root, path, &st, 0) && st.st_ino == inum;
+}
+
+/* Path of a file that is the namespace: in /run/netns, else of the process. False: none. */
+static bool space_path(const struct owners *o, const struct space *s, uint32_t inum,
+		       char path[SPACE_PATH_SIZE])
+{
+	snprintf(path, SPACE_PATH_SIZE, "run/netns/%s", s->name);
+	if (s->name[0] && is_space(o, path, inum))
+		return true;
+	snprintf(path, SPACE_PATH_SIZE, "proc/%d/ns/net", s->pid);
+	return s->pid && is_space(o, path, inum);
+}
+
+/* Never NULL. 0; -EAGAIN: wanted from now on; -ENOENT: the last pass did not find it. */
+static const struct space *find_space(struct owners *o, uint32_t inum, int *ret)
+{
+	static const struct space none;
+	struct space *s = get(&o->spaces, inum, sizeof(*s), SPACES_MAX);
+	uint64_t now = clock_now();
+	bool wants = false;
+
+	*ret = -ENOMEM;
+	if (!s)
+		return &none;
+	if (s->found && now - s->checked >= FRESH_NS) {
+		char path[SPACE_PATH_SIZE];
+
+		wants = !space_path(o, s, inum, path);
+		if (!wants)
+			s->checked = now;
+	}
+	wants |= !s->checked || (!s->found && now - s->checked >= SPACE_RETRY_NS);
+	o->spaces_wanted += wants && !s->wanted;
+	s->wanted |= wants;
+	*ret = s->found ? 0 : s->wanted ? -EAGAIN : -ENOENT;
+	return s;
+}
+
+static void read_names(struct owners *o)
+{
+	DIR *dir = proc_dir(o->root, "run/netns");
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		struct stat st;
+		struct space *s;
+
+		if (d->d_name[0] == '.' || fstatat(dirfd(dir), d->d_name, &st, 0))
+			continue;
+		s = seen(o, (uint32_t)st.st_ino);
+		if (s)
+			snprintf(s->name, sizeof(s->name), "%.63s", d->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* The first process of a namespace names it: in a container its init, in a pod the sandbox. */
+static void read_process(struct owners *o, struct space *s, pid_t pid)
+{
+	char path[OWNER_CGROUP];
+	struct proc_stat st;
+
+	if (proc_stat(o->root, pid, 0, &st))
+		return;
+	s->pid = pid;
+	memcpy(s->process, st.name, sizeof(s->process));
+	if (!cgroup_of_process(o->root, pid, path, sizeof(path)))
+		container_find(o->root, path, &s->container);
+}
+
+/* PID 1 may have capabilities that we have not; kthreadd is in the same namespace. */
+static void read_host(struct owners *o)
+{
+	struct space *s;
+	uint32_t inum;
+	char link[64];
+
+	if (proc_link(o->root, link, sizeof(link), "proc/self/ns/pid") < 0 ||
+	    proc_inode(link, "pid") != PID_NS_INIT)
+		return;
+	inum = proc_netns(o->root, 1);
+	s = seen(o, inum ? inum : proc_netns(o->root, 2));
+	if (s)
+		s->host = true;
+}
+
+/* Looks through /run/netns and all processes. */
+static void pass_spaces(struct owners *o)
+{
+	uint64_t pid, now = clock_now();
+	DIR *dir;
+
+	o->cost.scans++;
+	o->space_pass++;
+	read_host(o);
+	read_names(o);
+	dir = proc_dir(o->root, "proc");
+	while (dir && proc_next_number(dir, &pid)) {
+		struct space *s = seen(o, proc_netns(o->root, (pid_t)pid));
+
+		if (s && (!s->pid || (pid_t)pid < s->pid) && (pid_t)pid != getpid())
+			read_process(o, s, (pid_t)pid);
+	}
+	if (dir)
+		closedir(dir);
+	for (unsigned i = 0; i < o->spaces.n; i++) {
+		struct space *s = o->spaces.at[i].object;
+
+		s->wanted = false;
+		s->checked = now;
+	}
+	o->spaces_wanted = 0;
+}
+
+/* The whole */
 
 int owners_open(struct owners **owners, const char *root, struct error *err)
 {
@@ -64,13 +799,12 @@ int owners_open(struct owners **owners, const char *root, struct error *err)
 		o->root = fd;
 		if (!root)
 			files_open(&o->files);
-		o->holders = holders_new(fd, o->files);
-		o->names = nsnames_new(fd);
+		o->pids.size = sizeof(pid_t);
 		o->ports = ports_new();
 		o->savings_ns = SAVINGS_NS;
 		o->ticked = clock_now();
 	}
-	if (!o || !o->holders || !o->names || !o->ports) {
+	if (!o || !o->ports) {
 		if (o)
 			owners_close(o);
 		else
@@ -85,12 +819,13 @@ void owners_close(struct owners *o)
 {
 	if (!o)
 		return;
+	idmap_free(&o->socks, free);
+	idmap_free(&o->spaces, free);
 	idmap_free(&o->cgroups, free);
 	idmap_free(&o->processes, free);
-	holders_free(o->holders);
 	files_close(o->files);
-	nsnames_free(o->names);
 	ports_free(o->ports);
+	list_free(&o->pids);
 	close(o->root);
 	free(o);
 }
@@ -106,8 +841,7 @@ static void look_up_ports(struct owners *o, uint64_t now)
 		int ret = owners_netns_open(o, inum, &ns, &err);
 
 		if (ret == -EAGAIN) {
-			o->cost.scans++;
-			nsnames_pass(o->names, now);
+			pass_spaces(o);
 			ret = owners_netns_open(o, inum, &ns, &err);
 		}
 		if (ret) {
@@ -127,133 +861,66 @@ void owners_tick(struct owners *o)
 	if (o->savings_ns > SAVINGS_NS)
 		o->savings_ns = SAVINGS_NS;
 	o->ticked = now;
-	if (o->savings_ns > 0 && ports_wanted(o->ports))
+	if (o->savings_ns > 0) {
 		look_up_ports(o, now);
-	if (o->savings_ns > 0 && holders_waiting(o->holders)) {
-		int64_t links = holders_pass(o->holders, PIECE_NS, now);
-
-		o->cost.scans++;
-		o->cost.links += links > 0 ? (uint64_t)links : 0;
-	}
-	if (o->savings_ns > 0 && nsnames_waiting(o->names)) {
-		o->cost.scans++;
-		nsnames_pass(o->names, now);
+		if (o->socks_wanted || o->passing)
+			pass_socks(o, PIECE_NS);
+		if (o->spaces_wanted)
+			pass_spaces(o);
 	}
 	used = cpu_ns() - before;
 	o->savings_ns -= (int64_t)used;
 	o->cost.cpu_ns += used;
 }
 
-/* The place in the map that is to be looked at again, or a new one; NULL: it is fresh, or no
- * memory.
- */
-static struct place *stale(struct idmap *map, uint64_t id, uint64_t start, uint64_t now)
+int owners_look(struct owners *o, pid_t pid)
 {
-	struct place *p = idmap_find(map, id);
+	int ret = 0;
 
-	if (p && p->start == start && now - p->checked < PLACE_NS)
-		return NULL;
-	if (!p) {
-		if (map->n >= PLACES_MAX)
-			idmap_free(map, free);
-		p = calloc(1, sizeof(*p));
-		if (!p || idmap_add(map, id, p)) {
-			free(p);
-			return NULL;
-		}
+	o->passing = false;
+	if (pid) {
+		o->denied = false;
+		seek_all(o);
+		look_at(o, pid);
+		end_pass(o);
+	} else if (o->socks_wanted) {
+		ret = pass_socks(o, UINT64_MAX);
 	}
-	*p = (struct place){.start = start, .checked = now};
-	return p;
-}
-
-/* A long path: what is near is at its end. */
-static void keep_path(struct place *p, const char *path)
-{
-	size_t n = strlen(path);
-
-	if (n < sizeof(p->path))
-		memcpy(p->path, path, n + 1);
-	else
-		snprintf(p->path, sizeof(p->path), "...%s", path + n - (sizeof(p->path) - 4));
-}
-
-static void learn(struct owners *o, struct place *p, const char *path)
-{
-	p->known = true;
-	keep_path(p, path);
-	if (container_of_cgroup(path, &p->container))
-		pods_name(o->root, &p->container);
-}
-
-static const struct place *cgroup_place(struct owners *o, uint64_t id)
-{
-	uint64_t before = cpu_ns();
-	struct place *p = stale(&o->cgroups, id, 0, clock_now());
-	char path[4096];
-
-	if (p && !cgroup_path(o->root, id, path, sizeof(path)))
-		learn(o, p, path);
-	if (p)
-		o->cost.cpu_ns += cpu_ns() - before;
-	return idmap_find(&o->cgroups, id);
-}
-
-static const struct place *process_place(struct owners *o, pid_t pid, uint64_t start)
-{
-	uint64_t before = cpu_ns();
-	struct place *p = stale(&o->processes, (uint64_t)pid, start, clock_now());
-	char path[4096];
-
-	if (p && !cgroup_of_process(o->root, pid, path, sizeof(path)))
-		learn(o, p, path);
-	if (p)
-		o->cost.cpu_ns += cpu_ns() - before;
-	return idmap_find(&o->processes, (uint64_t)pid);
-}
-
-static void put_place(struct owner *out, const struct place *p)
-{
-	if (!p || !p->known)
-		return;
-	memcpy(out->cgroup, p->path, sizeof(out->cgroup));
-	out->container = p->container;
-}
-
-/* In the root of version 2 may be whatever is in version 1 alone, or outside of our view. */
-static bool says_nothing(const struct owner *out)
-{
-	return !strcmp(out->cgroup, "/") || !out->cgroup[0];
+	return ret ? ret : o->denied ? -EACCES : 0;
 }
 
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (!cgroup)
-		return -ENOENT;
-	put_place(out, cgroup_place(o, cgroup));
+	if (cgroup)
+		put_place(o, &o->cgroups, cgroup, 0, out);
 	return out->cgroup[0] ? 0 : -ENOENT;
 }
 
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out)
 {
-	struct nsname name;
-	struct holder holder;
-	int ret = inode ? holders_find(o->holders, inode, netns, clock_now(), &holder) : -ESRCH;
+	int ret = -ESRCH, known;
+	const struct sock *s = inode ? find_sock(o, inode, netns, &ret) : NULL;
 
 	owners_cgroup(o, cgroup, out);
-	if (!ret) {
-		out->pid = holder.pid;
-		out->holders = holder.holders;
-		out->fd = holder.fd;
-		memcpy(out->process, holder.name, sizeof(out->process));
-		if (says_nothing(out))
-			put_place(out, process_place(o, holder.pid, holder.start));
+	if (s) {
+		out->pid = s->holder.pid;
+		out->holders = s->holders;
+		out->fd = s->holder.fd;
+		memcpy(out->process, s->holder.name, sizeof(out->process));
+		/* in the root of version 2 may be whatever is in version 1 alone, or outside of
+		 * our view */
+		if (!out->cgroup[0] || !strcmp(out->cgroup, "/"))
+			put_place(o, &o->processes, (uint64_t)s->holder.pid, s->holder.start, out);
 	}
 	/* sockets of the kernel, and of processes that have ended */
-	if (netns && !out->container.runtime && !out->container.uid[0] &&
-	    !nsnames_find(o->names, netns, clock_now(), &name) && !name.host)
-		out->container = name.container;
+	if (netns && !out->container.runtime && !out->container.uid[0]) {
+		const struct space *space = find_space(o, netns, &known);
+
+		if (!known && !space->host)
+			out->container = space->container;
+	}
 	return ret;
 }
 
@@ -262,35 +929,21 @@ int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row
 	return ports_find(o->ports, key, clock_now(), out);
 }
 
-int owners_process(struct owners *o, pid_t pid, struct owner *out)
-{
-	struct proc_stat st;
-
-	memset(out, 0, sizeof(*out));
-	if (proc_stat(o->root, pid, 0, &st))
-		return -ESRCH;
-	out->pid = pid;
-	memcpy(out->process, st.name, sizeof(out->process));
-	put_place(out, process_place(o, pid, st.start));
-	return 0;
-}
-
 char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 {
-	struct nsname name;
-	bool made_up;
+	int ignored;
+	const struct space *s = find_space(o, netns, &ignored);
+	bool made_up = !strncmp(s->name, "cni-", 4);
 
-	nsnames_find(o->names, netns, clock_now(), &name);
-	made_up = !strncmp(name.name, "cni-", 4);
-	if (name.name[0] && (!made_up || !name.container.uid[0]))
-		return memcpy(buf, name.name, sizeof(name.name));
-	if (name.host)
+	if (s->name[0] && (!made_up || !s->container.uid[0]))
+		return memcpy(buf, s->name, sizeof(s->name));
+	if (s->host)
 		return strcpy(buf, "host");
-	if (*container_pod_text(&name.container, buf, OWNER_NETNS) ||
-	    *container_text(&name.container, buf, OWNER_NETNS))
+	if (*container_pod_text(&s->container, buf, OWNER_NETNS) ||
+	    *container_text(&s->container, buf, OWNER_NETNS))
 		return buf;
-	if (name.pid)
-		snprintf(buf, OWNER_NETNS, "%s[%d]", name.process, name.pid);
+	if (s->pid)
+		snprintf(buf, OWNER_NETNS, "%s[%d]", s->process, s->pid);
 	else
 		snprintf(buf, OWNER_NETNS, "%u", netns);
 	return buf;
@@ -298,13 +951,13 @@ char *owners_netns(struct owners *o, uint32_t netns, char *buf)
 
 int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct error *err)
 {
-	struct nsname name;
-	char path[80], full[128];
-	int ret = nsnames_find(o->names, netns, clock_now(), &name);
+	char path[SPACE_PATH_SIZE], full[128];
+	int ret;
+	const struct space *s = find_space(o, netns, &ret);
 
 	*ns = NETNS_NONE;
-	if (!ret)
-		ret = nsnames_path(o->names, netns, path, sizeof(path));
+	if (!ret && !space_path(o, s, netns, path))
+		ret = -ENOENT;
 	if (ret)
 		return ret;
 	snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", o->root, path);
@@ -319,18 +972,81 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
 unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max)
 {
 	uint32_t own = proc_netns(o->root, getpid());
-	struct nsname name;
 	unsigned n = 0;
+	int ignored;
 
 	/* to be asked for is what makes a pass look */
-	nsnames_find(o->names, own, clock_now(), &name);
+	find_space(o, own, &ignored);
 	owners_tick(o);
 	if (own && n < max)
 		netns[n++] = own;
-	return n + nsnames_list(o->names, own, netns + n, max - n);
+	for (unsigned i = 0; i < o->spaces.n && n < max; i++) {
+		const struct space *s = o->spaces.at[i].object;
+
+		if (s->found && s->pass == o->space_pass && o->spaces.at[i].id != own)
+			netns[n++] = (uint32_t)o->spaces.at[i].id;
+	}
+	return n;
 }
 
 void owners_cost(const struct owners *o, struct owners_cost *cost)
 {
 	*cost = o->cost;
+}
+
+struct inodes {
+	pid_t pid;
+	int root;
+	struct idmap at;
+};
+
+static void add_inode(void *arg, uint64_t inode, pid_t pid, int fd)
+{
+	struct inodes *s = arg;
+
+	(void)pid;
+	(void)fd;
+	if (!idmap_find(&s->at, inode))
+		(void)idmap_add(&s->at, inode, s);
+}
+
+void inodes_read(struct inodes *s)
+{
+	each_socket(s->root, s->pid, add_inode, s);
+}
+
+int inodes_open(struct inodes **out, pid_t pid, struct error *err)
+{
+	struct inodes *s = calloc(1, sizeof(*s));
+	int64_t ret;
+
+	if (!s)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	*s = (struct inodes){.pid = pid, .root = proc_root(NULL)};
+	ret = s->root < 0 ? s->root : each_socket(s->root, pid, add_inode, s);
+	if (ret >= 0) {
+		*out = s;
+		return 0;
+	}
+	inodes_close(s);
+	if (ret == -ENOENT)
+		return error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+				 (int)pid);
+	return error_set(err, STATUS_UNABLE, (int)ret, "run as root, or with CAP_SYS_PTRACE",
+			 "cannot see the sockets of process %d: %s", (int)pid, strerror((int)-ret));
+}
+
+bool inodes_have(const struct inodes *s, uint64_t inode)
+{
+	return idmap_find(&s->at, inode);
+}
+
+void inodes_close(struct inodes *s)
+{
+	if (!s)
+		return;
+	idmap_free(&s->at, NULL);
+	if (s->root >= 0)
+		close(s->root);
+	free(s);
 }

@@ -11,13 +11,14 @@
 #ifndef PKTLEDGER_DROPS_OWNERS_H
 #define PKTLEDGER_DROPS_OWNERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "host/netns.h"
 #include "drops/container.h"
 #include "drops/ports.h"
+#include "host/netns.h"
 
 #define OWNER_CGROUP 256 /* bytes of a path; a longer one loses its beginning, marked by "..." */
 #define OWNER_NETNS  (CONTAINER_K8S_NS + CONTAINER_POD) /* hold any name of a namespace */
@@ -42,7 +43,8 @@ struct owners_cost {
 };
 
 /*
- * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log, for tests; NULL: none.
+ * `root`: directory in front of /proc, /run, /sys/fs/cgroup and /var/log, whose sockets are looked
+ * for in its /proc; NULL: "/", by a walk inside the kernel where that is allowed (drops/files.h).
  * What is absent there is no error: names are then missing. -ENOMEM, or -errno of `root`.
  */
 int owners_open(struct owners **o, const char *root, struct error *err);
@@ -57,25 +59,31 @@ void owners_close(struct owners *o);
 void owners_tick(struct owners *o);
 
 /*
+ * Looks for all sockets that were asked for, however long that takes, in this process (0: in all).
+ * 0; -EACCES: descriptors of some processes may not be read (CAP_SYS_PTRACE); -errno.
+ */
+int owners_look(struct owners *o, pid_t pid);
+
+/*
  * The owner of a socket: `inode` of the socket (SOCK_INODE() in the kernel, "socket:[inode]" in
- * /proc/PID/fd), `netns` inode of its namespace, `cgroup` its id; 0: not known. Whoever reads it is
- * the owner, if several have it. 0, or -EAGAIN: not looked for yet; -ESRCH: no process has it, as
- * with sockets of the kernel. What is known without the process is filled in each case.
+ * /proc/PID/fd), `netns` inode of its namespace, `cgroup` its id; 0: not known. Of several that
+ * have it the owner is the one that waits in a call that reads it, else the one that was started
+ * last, because a socket is handed down; PID 1 only if there is no other. 0, or -EAGAIN: not
+ * looked for yet; -ESRCH: no process has it, as with sockets of the kernel. Asked again some time
+ * after, it is looked for again; who has ended meanwhile is still the answer. What is known without
+ * the process is filled in each case.
  */
 int owners_socket(struct owners *o, uint64_t inode, uint32_t netns, uint64_t cgroup,
 		  struct owner *out);
 
 /*
- * The UDP socket that packets to an address come to, where the kernel has not told it. 0, -ENOENT
+ * The UDP socket that packets to an address come to, where the kernel has not shown it. 0, -ENOENT
  * or -EAGAIN as ports_find(); owners_tick() looks it up.
  */
 int owners_bound(struct owners *o, const struct ports_key *key, struct ports_row *out);
 
 /* As owners_socket() without a socket: cgroup, container and pod of a packet. 0 or -ENOENT. */
 int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
-
-/* The one of this process: name, cgroup and container. 0 or -ESRCH. */
-int owners_process(struct owners *o, pid_t pid, struct owner *out);
 
 /*
  * The name of a namespace: as `ip netns` has it, "host" for the one of PID 1, else the pod, else
@@ -93,6 +101,21 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
  */
 unsigned owners_netns_list(struct owners *o, uint32_t *netns, unsigned max);
 
+/*
+ * There is such a path, of version 2 or in a hierarchy of version 1; true if none is mounted.
+ * `root` NULL: "/".
+ */
+bool cgroup_exists(const char *root, const char *path);
+
 void owners_cost(const struct owners *o, struct owners_cost *cost);
+
+/* The sockets that one process has, or had since it is looked at: inodes, from /proc/PID/fd. */
+struct inodes;
+
+/* STATUS_FAILED: there is no such process; STATUS_UNABLE: its descriptors may not be seen. */
+int inodes_open(struct inodes **s, pid_t pid, struct error *err);
+void inodes_close(struct inodes *s); /* NULL is allowed */
+void inodes_read(struct inodes *s);  /* adds what the process has now; it may have ended */
+bool inodes_have(const struct inodes *s, uint64_t inode);
 
 #endif

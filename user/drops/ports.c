@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/idmap.h"
-#include "host/sockmem.h"
+#include "host/sockdiag.h"
 
 #define PORTS_MAX 4096
 #define FRESH_NS  1000000000ULL /* so long an answer is not looked up again */

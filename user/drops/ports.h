@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * UDP sockets by the address they are bound to: for kernels that do not tell the socket that
+ * UDP sockets by the address they are bound to: for kernels that do not show the socket that
  * dropped a packet (before 6.11), only where the packet went.
  */
 #ifndef PKTLEDGER_DROPS_PORTS_H
@@ -21,7 +21,7 @@ struct ports_key {
 
 struct ports_row {
 	uint64_t inode;	 /* of the socket */
-	uint32_t rcvbuf; /* as getsockopt(SO_RCVBUF) tells it; 0: unknown */
+	uint32_t rcvbuf; /* as getsockopt(SO_RCVBUF) has it; 0: unknown */
 };
 
 /* NULL: no memory. */

@@ -272,13 +272,19 @@ unsigned stagemap_missing(const struct reasons *r, char *buf, unsigned size)
 	return missing;
 }
 
-const char *stage_name(enum stage stage)
-{
 #define STAGE_NAME(id, name, title) [STAGE_##id] = name,
-	static const char *const names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
+const char *const stage_names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
 #undef STAGE_NAME
 
-	return stage < STAGE_COUNT ? names[stage] : "none";
+const char *const direction_names[] = {"rx", "tx", "forward"};
+
+const char *const netfilter_hook_names[] = {
+	NULL, "ingress", "prerouting", "input", "forward", "output", "postrouting",
+};
+
+const char *stage_name(enum stage stage)
+{
+	return stage < STAGE_COUNT ? stage_names[stage] : "none";
 }
 
 const char *stage_title(enum stage stage)
@@ -299,16 +305,10 @@ const char *verdict_class_name(enum verdict_class class)
 
 const char *direction_name(enum direction d)
 {
-	static const char *const names[] = {"rx", "tx", "forward"};
-
-	return names[d];
+	return direction_names[d];
 }
 
 const char *netfilter_hook_name(enum netfilter_hook hook)
 {
-	static const char *const names[] = {
-		NULL, "ingress", "prerouting", "input", "forward", "output", "postrouting",
-	};
-
-	return names[hook];
+	return netfilter_hook_names[hook];
 }

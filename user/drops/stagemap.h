@@ -83,6 +83,11 @@ bool stagemap_has_reason(const char *reason);
  */
 unsigned stagemap_missing(const struct reasons *r, char *buf, unsigned size);
 
+/* Names by number, for tables of records. */
+extern const char *const stage_names[STAGE_COUNT];
+extern const char *const direction_names[DIRECTION_FORWARD + 1];
+extern const char *const netfilter_hook_names[HOOK_POSTROUTING + 1]; /* HOOK_NONE: NULL */
+
 const char *stage_name(enum stage stage);  /* "rcvbuf", as in every output; "none" */
 const char *stage_title(enum stage stage); /* "receive buffer of the socket" */
 const char *verdict_class_name(enum verdict_class class);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Sources: Linux 6.1 to 6.18. Which reason and place is which stage is not decided here, but in
- * drops/stagemap_data.c; which counter knows it, in ledger/secondbooks_data.c.
+ * drops/stagemap_data.c; which counter knows it, in ledger/countercheck_data.c.
  */
 #include "drops/stages_data.h"
 

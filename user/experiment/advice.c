@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/advice.h"
+/* A finding for every loss of a result, with the values of the host that has it. */
+#include "experiment/site.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "host/netdev_settings.h"
+#include "host/netdev.h"
 
-const struct result_cause *advise_main_cause(const struct result *res, enum stage stage)
+/* The largest cause of a stage, which tells the place; NULL: none. */
+static const struct result_cause *main_cause(const struct result *res, enum stage stage)
 {
 	const struct result_cause *best = NULL;
 
@@ -32,10 +35,11 @@ static uint64_t truesize(const struct ledger *l, enum stage stage)
 	return sum.events ? sum.memory / sum.events : 0;
 }
 
-void advise_stage(enum stage stage, const struct finding_facts *host, const struct ledger *l,
-		  struct result *res)
+/* A finding for the loss at one stage, if there is one. `host`: what is known beside the loss. */
+static void advise_stage(enum stage stage, const struct finding_facts *host, const struct ledger *l,
+			 struct result *res)
 {
-	const struct result_cause *c = advise_main_cause(res, stage);
+	const struct result_cause *c = main_cause(res, stage);
 	struct finding_facts f = *host;
 
 	if (!res->stage[stage].packets)
@@ -53,44 +57,47 @@ void advise_stage(enum stage stage, const struct finding_facts *host, const stru
 }
 
 /* Of a loss that only a counter tells no cause names the device. */
-static void about_ring(const struct rig *rig, struct finding_facts *f)
+static void about_ring(const struct site *s, struct finding_facts *f)
 {
 	struct netdev_settings settings;
 
-	f->ifname = rig->lab.rx.ifname;
-	if (netdev_settings_read(&rig->lab.rx_ns, f->ifname, &settings) || !settings.ring.known)
+	f->ifname = s->lab.rx.ifname;
+	if (netdev_settings_read(&s->lab.rx_ns, f->ifname, &settings) || !settings.ring.known)
 		return;
 	f->ring_now = settings.ring.rx;
 	f->ring_max = settings.ring.rx_max;
 }
 
-void advise(const struct rig *rig, const struct books *b, struct result *res)
+void advise(const struct site *s, const struct finding_facts *remote, struct result *res)
 {
-	struct finding_facts host = {
-		.sent = res->sent,
-		.port = rig->flow.dst_port,
-		.process = "pktledger",
-		.ttl = rig->flow.ttl,
-		.mtu = rig->lab.rx.mtu,
-		.rcvbuf = (uint64_t)b->rx.rcvbuf,
-		.arrival_pps = res->tx_pps,
-		.read_pps = res->rx_pps,
-		.qdisc = rig->fx.tbf_bps ? "tbf" : NULL,
-	};
-
+	struct finding_facts host = remote ? *remote : (struct finding_facts){};
 	char limit[64];
 
+	host.sent = res->sent;
+	host.port = s->flow.dst_port;
+	host.process = "pktledger";
+	host.ttl = s->flow.ttl;
+	host.mtu = s->lone ? 0 : s->lab.rx.mtu;
+	host.arrival_pps = res->tx_pps;
+	host.read_pps = res->rx_pps;
 	snprintf(limit, sizeof(limit), "limit %u %s, rate %llu bit/s",
-		 rig->fx.pfifo_limit ? rig->fx.pfifo_limit : rig->fx.tbf_limit,
-		 rig->fx.pfifo_limit ? "packets" : "bytes", (unsigned long long)rig->fx.tbf_bps);
-	if (rig->fx.tbf_bps)
+		 s->fx.pfifo_limit ? s->fx.pfifo_limit : s->fx.tbf_limit,
+		 s->fx.pfifo_limit ? "packets" : "bytes", (unsigned long long)s->fx.tbf_bps);
+	if (s->fx.tbf_bps) {
+		host.qdisc = "tbf";
 		host.qdisc_limit = limit;
-	findings_read_host(&rig->lab.rx_ns, &host);
-	for (int s = 0; s < STAGE_COUNT; s++) {
+	}
+	if (!remote)
+		site_settings(s, &host);
+	for (int stage = 0; stage < STAGE_COUNT; stage++) {
+		const struct result_cause *c = main_cause(res, stage);
 		struct finding_facts f = host;
+		unsigned n = res->n_findings;
 
-		if (s == STAGE_NIC_RING && res->stage[s].packets)
-			about_ring(rig, &f);
-		advise_stage(s, &f, &b->ledger, res);
+		if (stage == STAGE_NIC_RING && res->stage[stage].packets && !s->lone)
+			about_ring(s, &f);
+		advise_stage(stage, &f, &s->ledger, res);
+		if (res->n_findings > n && c)
+			memcpy(res->finding[n].host, c->host, sizeof(c->host));
 	}
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/bycounter.h"
+/* Losses of which no event tells, but a counter does. */
+#include "experiment/site.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +8,12 @@
 #define SOURCE_NOTE "no event tells of these losses: this counter is their source"
 
 /* Whether the receiver's device took so many frames. */
-static bool received(const struct counters_deltas *deltas, const struct rig *rig, uint64_t frames)
+static bool received(const struct counters_deltas *deltas, const struct site *site, uint64_t frames)
 {
 	char name[COUNTER_NAME_LEN];
 	uint64_t delta;
 
-	snprintf(name, sizeof(name), "%s:rx_packets", rig->lab.rx.ifname);
+	snprintf(name, sizeof(name), "%s:rx_packets", site->lab.rx.ifname);
 	return counters_moved(deltas, "rx", name, &delta) && delta == frames;
 }
 
@@ -27,7 +28,7 @@ static void forget_seen(int where, uint64_t n, struct result *res)
 	}
 }
 
-static void settle(enum stage s, uint64_t n, const struct rig *rig, struct result *res)
+static void settle(enum stage s, uint64_t n, const struct site *site, struct result *res)
 {
 	struct result_stage *stage = &res->stage[s];
 
@@ -35,7 +36,7 @@ static void settle(enum stage s, uint64_t n, const struct rig *rig, struct resul
 	res->dropped += n;
 	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
 	stage->packets += n;
-	stage->bytes += n * (rig->flow.payload + 8 + (rig->flow.family == AF_INET6 ? 40 : 20));
+	stage->bytes += n * (site->flow.payload + 8 + (site->flow.family == AF_INET6 ? 40 : 20));
 	stage->source = "counter";
 	stage->scope = "interface";
 }
@@ -81,28 +82,28 @@ static void note_ring(const struct nic_ring_loss *loss, uint64_t settled, struct
 	snprintf(c->name, sizeof(c->name), "rx %s", loss->counter);
 }
 
-static void settle_ring(const struct counters_deltas *deltas, const struct rig *rig,
+static void settle_ring(const struct counters_deltas *deltas, const struct site *site,
 			struct result *res)
 {
 	uint64_t n = open_before(res), settled = 0;
 	struct nic_ring_loss loss;
 
-	if (!n || !rig->spec->port_a || rig->fragments || nic_watch_read(&rig->nic, &loss) ||
+	if (!n || !site->spec->port_a || site->fragments || nic_watch_read(&site->nic, &loss) ||
 	    !loss.packets)
 		return;
-	if (received(deltas, rig, res->sent - ended_before(res) - n))
+	if (received(deltas, site, res->sent - ended_before(res) - n))
 		settled = loss.packets < n ? loss.packets : n;
 	note_ring(&loss, settled, res);
 	if (!settled)
 		return;
-	settle(STAGE_NIC_RING, settled, rig, res);
+	settle(STAGE_NIC_RING, settled, site, res);
 	forget_seen(SEEN_TX_DEVICE, settled, res);
 }
 
-static const struct book_unexplained *find_drops(const struct secondbooks *second)
+static const struct counter_unexplained *find_drops(const struct countercheck *check)
 {
-	for (size_t i = 0; i < second->n_unexplained; i++) {
-		const struct book_unexplained *u = &second->unexplained[i];
+	for (size_t i = 0; i < check->n_unexplained; i++) {
+		const struct counter_unexplained *u = &check->unexplained[i];
 
 		if (u->stage == STAGE_XDP && !strcmp(u->role, "rx") && strstr(u->name, "xdp_drop"))
 			return u;
@@ -111,7 +112,7 @@ static const struct book_unexplained *find_drops(const struct secondbooks *secon
 }
 
 /* The counter is the source now, so it agrees with what it told. */
-static void note_source(const struct book_unexplained *u, uint64_t n, struct result *res)
+static void note_source(const struct counter_unexplained *u, uint64_t n, struct result *res)
 {
 	char name[sizeof(res->counter[0].name)];
 
@@ -127,26 +128,27 @@ static void note_source(const struct book_unexplained *u, uint64_t n, struct res
 	}
 }
 
-static void settle_xdp(const struct secondbooks *second, const struct counters_deltas *deltas,
-		       const struct rig *rig, struct result *res)
+static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
+		       const struct site *site, struct result *res)
 {
-	const struct book_unexplained *u = find_drops(second);
+	const struct counter_unexplained *u = find_drops(check);
 	uint64_t n;
 
-	if (!u || rig->spec->tx != &tx_xdp || rig->lab.topology != LAB_PAIR || !res->unaccounted ||
-	    !received(deltas, rig, res->sent - res->stage[STAGE_TX_DEVICE].packets))
+	if (!u || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
+	    !res->unaccounted ||
+	    !received(deltas, site, res->sent - res->stage[STAGE_TX_DEVICE].packets))
 		return;
 	n = u->excess < res->unaccounted ? u->excess : res->unaccounted;
-	settle(STAGE_XDP, n, rig, res);
+	settle(STAGE_XDP, n, site, res);
 	forget_seen(SEEN_XDP, n, res);
 	note_source(u, n, res);
 }
 
-void settle_by_counter(const struct secondbooks *second, const struct counters_deltas *deltas,
-		       const struct rig *rig, struct result *res)
+void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
+		       const struct site *site, struct result *res)
 {
-	settle_ring(deltas, rig, res);
-	settle_xdp(second, deltas, rig, res);
+	settle_ring(deltas, site, res);
+	settle_xdp(check, deltas, site, res);
 }
 
 /* Datagrams that a timer gave up, as far as events told of it. */
@@ -163,7 +165,7 @@ static uint64_t timed_out(const struct result *res)
 
 void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res)
 {
-	uint64_t moved = secondbooks_timed_out(deltas), told = timed_out(res), unseen;
+	uint64_t moved = countercheck_timed_out(deltas), told = timed_out(res), unseen;
 	struct result_losses *losses = &res->losses;
 
 	/* Where others were lost, what was left of them has timed out, too. */

@@ -23,7 +23,7 @@ struct peer {
 	struct peer_welcome welcome;
 	struct endpoint self;
 	struct json_object *env; /* of the other host; NULL: not told */
-	bool lost;
+	bool lost, waits;	 /* waits: on_wait() was told */
 	struct conn conn;
 };
 
@@ -39,18 +39,40 @@ static int lose(struct peer *p, int rc, struct error *err)
 			 "the other host is lost: %s", why);
 }
 
+static void tell_wait(struct peer *p)
+{
+	if (!p->waits && p->target.on_wait)
+		p->target.on_wait(p->target.arg);
+	p->waits = true;
+}
+
+/* A message; where the server has somebody else, when that one is done. */
+static int await(struct peer *p, struct json_object **msg, int timeout_ms)
+{
+	int rc = conn_receive(&p->conn, msg, timeout_ms);
+
+	while (!rc && !strcmp(msg_type(*msg), "busy")) {
+		json_object_put(*msg);
+		tell_wait(p);
+		do {
+			rc = conn_receive(&p->conn, msg, TURN_MS);
+		} while (rc == -ETIMEDOUT);
+	}
+	return rc;
+}
+
 /* An answer of `type`, or the error that is told instead. */
 static int receive(struct peer *p, const char *type, struct json_object **msg, int timeout_ms,
 		   struct error *err)
 {
 	struct error told = {};
-	int rc = conn_receive(&p->conn, msg, timeout_ms);
+	int rc = await(p, msg, timeout_ms);
 
 	if (rc)
 		return lose(p, rc, err);
 	if (!type || !strcmp(msg_type(*msg), type))
 		return 0;
-	rc = strcmp(msg_type(*msg), "error") || msg_take(*msg, msg_error, &told) ||
+	rc = strcmp(msg_type(*msg), "error") || record_read(*msg, msg_error, &told) ||
 			     told.status == STATUS_OK
 		     ? -EBADMSG
 		     : -EREMOTEIO;
@@ -61,7 +83,7 @@ static int receive(struct peer *p, const char *type, struct json_object **msg, i
 			 *p->hello.host ? p->hello.host : "the other host", told.message);
 }
 
-static int send_message(struct peer *p, const char *type, const struct msg_field *rows,
+static int send_message(struct peer *p, const char *type, const struct record_field *rows,
 			const void *from, struct error *err)
 {
 	int rc = p->lost ? -EPIPE : conn_send(&p->conn, msg_make(type, rows, from), ANSWER_MS);
@@ -70,7 +92,7 @@ static int send_message(struct peer *p, const char *type, const struct msg_field
 }
 
 /* The members of an answer. */
-static int expect(struct peer *p, const char *type, const struct msg_field *rows, void *to,
+static int expect(struct peer *p, const char *type, const struct record_field *rows, void *to,
 		  int timeout_ms, struct error *err)
 {
 	struct json_object *msg;
@@ -78,12 +100,12 @@ static int expect(struct peer *p, const char *type, const struct msg_field *rows
 
 	if (rc)
 		return rc;
-	rc = rows && msg_take(msg, rows, to) ? -EBADMSG : 0;
+	rc = rows && record_read(msg, rows, to) ? -EBADMSG : 0;
 	json_object_put(msg);
 	return rc ? lose(p, rc, err) : 0;
 }
 
-static int ask(struct peer *p, const char *type, const char *reply, const struct msg_field *rows,
+static int ask(struct peer *p, const char *type, const char *reply, const struct record_field *rows,
 	       void *to, struct error *err)
 {
 	int rc = send_message(p, type, NULL, NULL, err);
@@ -91,38 +113,22 @@ static int ask(struct peer *p, const char *type, const char *reply, const struct
 	return rc ? rc : expect(p, reply, rows, to, ANSWER_MS, err);
 }
 
-static void tell_wait(const struct peer *p, bool *told)
-{
-	if (!*told && p->target.on_wait)
-		p->target.on_wait(p->target.arg);
-	*told = true;
-}
-
-/* The hello; where the server has somebody else, when that one is done. */
 static int await_hello(struct peer *p, struct error *err)
 {
 	struct json_object *msg;
-	int rc = conn_receive(&p->conn, &msg, HELLO_MS);
-	bool told = false;
+	int rc = await(p, &msg, HELLO_MS);
 
 	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
-		tell_wait(p, &told);
-		rc = conn_receive(&p->conn, &msg, MUTE_MS);
+		tell_wait(p);
+		rc = await(p, &msg, MUTE_MS);
 	}
 	if (rc == -ETIMEDOUT)
 		return error_set(err, STATUS_FAILED, rc, "look at what it is",
 				 "what listens there says nothing");
-	while (!rc && !strcmp(msg_type(msg), "busy")) {
-		json_object_put(msg);
-		tell_wait(p, &told);
-		do {
-			rc = conn_receive(&p->conn, &msg, TURN_MS);
-		} while (rc == -ETIMEDOUT);
-	}
 	if (rc)
 		return rc;
 	/* of another version nothing but this may be as it is here */
-	if (strcmp(msg_type(msg), "hello") || msg_take(msg, msg_hello, &p->hello))
+	if (strcmp(msg_type(msg), "hello") || record_read(msg, msg_hello, &p->hello))
 		rc = -EBADMSG;
 	json_object_put(msg);
 	if (!rc && p->hello.protocol != PEER_PROTOCOL)
@@ -245,7 +251,7 @@ int peer_plan(struct peer *p, const struct peer_plan *plan, struct peer_ready *r
 		rc = receive(p, "ready", &msg, READY_MS, err);
 	if (rc)
 		return rc;
-	rc = msg_take(msg, msg_ready, ready);
+	rc = record_read(msg, msg_ready, ready);
 	json_object_put(p->env);
 	p->env = NULL;
 	if (json_object_object_get_ex(msg, "env", &env))
@@ -280,7 +286,7 @@ static int tell_runs(struct json_object *msg, struct peer_fates *fates,
 	const char *at = fates->runs;
 	int rc;
 
-	if (msg_take(msg, msg_fates, fates))
+	if (record_read(msg, msg_fates, fates))
 		return -EBADMSG;
 	run = (struct join_run){.slot = fates->slot, .last = fates->first - 1};
 	while ((rc = runs_next(&at, &run)) > 0) {
@@ -332,9 +338,9 @@ static int take_end(struct json_object *msg, struct result *res)
 			       ? msg_take_counter(msg, &res->counter[res->n_counters++])
 			       : -EBADMSG;
 	if (!strcmp(type, "flow"))
-		return a->flows < ARRIVALS_FLOWS ? msg_take(msg, msg_flow, &a->flow[a->flows++])
+		return a->flows < ARRIVALS_FLOWS ? record_read(msg, msg_flow, &a->flow[a->flows++])
 						 : -EBADMSG;
-	return strcmp(type, "end") || msg_take(msg, msg_end, res) ? -EBADMSG : 1;
+	return strcmp(type, "end") || record_read(msg, msg_end, res) ? -EBADMSG : 1;
 }
 
 int peer_end(struct peer *p, struct result *res, struct error *err)

@@ -1,46 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/close.h"
+/* What a site knows of its part, from the first packet to its closed ledger. */
+#include "experiment/site.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "host/lab.h"
 #include "host/netdev.h"
 #include "host/reassembly.h"
-#include "experiment/advice.h"
-#include "experiment/bycounter.h"
+#include "traffic/pace.h"
 
-struct books *books_new(const struct experiment_view *view)
+#define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
+#define CONFIRM_STEP_NS 5000000
+
+static bool has_bridge(const struct site *s)
 {
-	struct books *b = calloc(1, sizeof(*b));
-
-	if (b)
-		b->view = view;
-	return b;
+	return s->lab.topology == LAB_BRIDGE && !s->spec->port_a;
 }
 
-void books_free(struct books *b)
+static bool is_sender_alone(const struct site *s)
 {
-	free(b);
+	return s->lone && s->sender;
 }
 
-static unsigned known_places(const struct rig *rig, struct ledger_place *out)
+/* The namespaces and devices of a testbed; of a lone end its namespace. */
+static unsigned places_of(const struct site *s, struct ledger_place out[4])
 {
-	const struct lab *lab = &rig->lab;
+	const struct lab *lab = &s->lab;
 	const struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	const char *middle = lab_middle(lab->topology);
 	const char *role[] = {"tx", "rx", middle ? middle : "tx", middle ? middle : "rx"};
 	unsigned n = lab_ports(lab);
 
+	if (s->lone) {
+		out[0] = is_sender_alone(s) ? (struct ledger_place){lab->tx_ns.inum, 0, "tx", ""}
+					    : (struct ledger_place){lab->rx_ns.inum, 0, "rx", ""};
+		return 1;
+	}
 	for (unsigned i = 0; i < n; i++)
 		out[i] = (struct ledger_place){port[i]->ns->inum, port[i]->ifindex, role[i],
 					       port[i]->ifname};
 	return n;
 }
 
+/* The verdict of our own program, where the packet was an skb: a delivery. */
+static bool is_taken(const struct site *s, const struct ledger_cause *c)
+{
+	return s->sink_prog && !s->spec->pass && c->verdict.stage == STAGE_XDP &&
+	       c->raw.cause.observer == OBSERVER_KFREE_SKB &&
+	       c->raw.cause.ifindex == s->lab.rx.ifindex && strcmp(c->named.reason, "NOMEM");
+}
+
+bool site_is_here(const struct site *s, const struct ledger_cause *c)
+{
+	const struct trace_cause *raw = &c->raw.cause;
+
+	if (!s->lone)
+		return true;
+	if (is_sender_alone(s))
+		return raw->netns == s->lab.tx_ns.inum || c->verdict.direction == DIRECTION_TX;
+	return c->verdict.class == VERDICT_LOSS && !is_taken(s, c) &&
+	       (!raw->netns || raw->netns == s->lab.rx_ns.inum);
+}
+
 /* A bridge that does not pass a frame on need not drop it: to flood it elsewhere is enough. */
-static void name_bridge(struct books *b, const struct rig *rig)
+static void name_bridge(struct site *s)
 {
 	struct ledger_cause in_bridge = {
 		.raw.index = TRACE_CAUSE_DIFFERENCE,
@@ -53,293 +80,547 @@ static void name_bridge(struct books *b, const struct rig *rig)
 	};
 
 	snprintf(in_bridge.named.ifname, sizeof(in_bridge.named.ifname), "%s",
-		 rig->lab.router_rx.ifname);
-	ledger_add(&b->ledger, &in_bridge);
+		 s->lab.router_rx.ifname);
+	ledger_add(&s->ledger, &in_bridge);
 }
 
-/* All that this stage lost is known by that only. */
-static void name_difference(const struct books *b, struct result *res)
+/* A copy of the last of such causes, for what had not come whole. */
+static void name_given_up(struct site *s)
 {
-	uint64_t packets = 0;
+	struct ledger_cause given_up = {};
 
-	for (unsigned s = 0; s < TRACE_STREAMS; s++)
-		packets += b->ledger.tally.cause[s][TRACE_CAUSE_DIFFERENCE].packets;
-	if (packets && packets == res->stage[STAGE_L2].packets)
-		res->stage[STAGE_L2].source = "difference";
+	for (int i = 0; i < s->ledger.n; i++) {
+		const struct ledger_cause *c = &s->ledger.cause[i];
+		bool expired = !strcmp(c->named.reason, "FRAG_REASM_TIMEOUT") ||
+			       strstr(c->named.location, "expire");
+
+		s->gives_up[c->raw.index] = c->verdict.stage == STAGE_IP_FRAG && expired;
+		if (s->gives_up[c->raw.index])
+			given_up = *c;
+	}
+	if (!given_up.raw.index)
+		return;
+	given_up.raw.index = TRACE_CAUSE_GIVEN_UP;
+	given_up.raw.count = (struct trace_count){}; /* its events are those of the other */
+	given_up.named.given_up = true;
+	ledger_add(&s->ledger, &given_up);
 }
 
-static bool has_bridge(const struct rig *rig)
+void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
 {
-	return rig->lab.topology == LAB_BRIDGE && !rig->spec->port_a;
+	struct fates *f = site_fates(s);
+
+	if (!s->fragments || !s->lone || !s->receiver)
+		return;
+	for (uint64_t number = f->tail[slot]; number < upto; number++) {
+		size_t i = fates_index(f, (uint16_t)slot, number);
+
+		if (s->gives_up[f->cause[i]] && (f->seen[i] & SEEN_MASK) < SEEN_RX_DEVICE)
+			f->cause[i] = TRACE_CAUSE_GIVEN_UP;
+	}
 }
 
-static int name_causes(struct books *b, const struct rig *rig)
+int site_name(struct site *s)
 {
 	struct ledger_place places[4];
-	unsigned n = known_places(rig, places);
-	int rc = tracer_name(&rig->tracer, places, n, &b->ledger);
+	unsigned n = places_of(s, places);
+	int rc = s->traced ? tracer_name(&s->tracer, places, n, &s->ledger) : 0;
 
-	if (!rc && has_bridge(rig))
-		name_bridge(b, rig);
+	if (!rc && has_bridge(s))
+		name_bridge(s);
+	if (!rc && s->fragments && s->lone)
+		name_given_up(s);
+	for (int i = 0; !rc && s->lone && i < s->ledger.n; i++) {
+		const struct ledger_cause *c = &s->ledger.cause[i];
+
+		if ((is_sender_alone(s) || c->verdict.class == VERDICT_LOSS) && !site_is_here(s, c))
+			s->ledger.ignored[c->raw.index] = 1;
+	}
 	return rc;
 }
 
-void books_stages(struct books *b, const struct rig *rig, struct trace_count stage[STAGE_COUNT])
+void site_stages(struct site *s, struct trace_count stage[STAGE_COUNT])
 {
-	if (!name_causes(b, rig))
-		ledger_stages(&b->ledger, stage);
+	if (!site_name(s))
+		ledger_stages(&s->ledger, stage);
 }
 
-static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
-		       uint8_t detail)
+void site_start(struct site *s)
 {
-	struct books *b = arg;
-	const struct ledger_cause *c =
-		fate == FATE_DROPPED ? ledger_cause(&b->ledger, detail) : NULL;
-
-	b->view->on_fates(b->view->arg, (uint16_t)(b->stream0 + slot), first, last, fate_name(fate),
-			  c ? &c->named : NULL);
+	if (s->sender && !s->started)
+		sender_start(s->sender);
+	s->started = true;
 }
 
-/* L3 bytes of a number where packets differ. */
-static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
+void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 {
-	const struct rig *rig = arg;
-
-	return shape_l3_bytes(rig->spec->shape, &rig->flow, slot, number);
+	for (unsigned t = 0; s->sender && t < s->sender_config.threads; t++)
+		next[t] = sender_next(s->sender, t) - s->sender_config.fates->base;
 }
 
-static void fold(struct books *b, struct rig *rig, unsigned slot, uint64_t upto)
+static uint64_t sent(const struct site *s)
 {
-	const struct fates_visitor visitor = {tell_fates, b};
+	uint64_t next[TRACE_STREAMS] = {}, sum = 0;
 
-	b->stream0 = rig->tracer.fates.stream0;
-	rig->tracer.fates.l3_bytes = shape_sizes_differ(rig->spec->shape) ? l3_bytes_of : NULL;
-	rig->tracer.fates.l3_arg = rig;
-	if (has_bridge(rig))
-		fates_settle_between(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored,
-				     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT, TRACE_CAUSE_DIFFERENCE);
-	fates_fold(&rig->tracer.fates, (uint16_t)slot, upto, b->ledger.ignored, &b->ledger.tally,
-		   b->view->on_fates ? &visitor : NULL);
+	site_next(s, next);
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		sum += next[t];
+	return sum;
 }
 
-void books_move_window(struct books *b, struct rig *rig, uint64_t now)
+/* Numbers that are not folded yet whose send call failed. */
+static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto)
 {
-	uint64_t next[TRACE_STREAMS];
-	const uint64_t *leaving;
+	uint64_t n = 0;
 
-	if (!b->window.streams)
-		window_init(&b->window, rig->spec->threads, rig->spec->settle_ns);
-	if (!window_is_due(&b->window, now))
-		return;
-	for (unsigned s = 0; s < rig->spec->threads; s++)
-		next[s] = sender_next(rig->sender, s);
-	leaving = window_move(&b->window, now, next);
-	if (!leaving)
-		return;
-	name_causes(b, rig);
-	for (unsigned s = 0; s < rig->spec->threads; s++) {
-		tracer_set_tail(&rig->tracer, s, leaving[s]);
-		if (rig->receiver)
-			receiver_set_tail(rig->receiver, s, leaving[s]);
-		fold(b, rig, s, leaving[s]);
-		sender_allow(rig->sender, s, leaving[s] + rig->tracer.fates.window);
-	}
+	for (uint64_t i = f->tail[slot]; i < upto; i++)
+		n += f->failed[fates_index(f, (uint16_t)slot, i)] != 0;
+	return n;
+}
+
+void site_count(struct site *s, unsigned slot, uint64_t *accepted, uint64_t *refused)
+{
+	const struct fates *f = site_fates(s);
+	uint64_t next = sender_next(s->sender, slot);
+
+	*refused = s->refused[slot] + failed_since(f, slot, next);
+	*accepted = next - f->base - *refused;
+}
+
+static uint64_t delivered(const struct site *s)
+{
+	return s->receiver ? receiver_delivered(s->receiver) : s->sink.sums.delivered;
+}
+
+static uint64_t dropped(const struct site *s)
+{
+	return s->traced ? drops_packets(s->tracer.drops) : 0;
+}
+
+uint64_t site_fates_seen(const struct site *s)
+{
+	return dropped(s) + delivered(s);
 }
 
 /* The devices that packets are sent by on this host. */
-static unsigned sending_ports(const struct rig *rig, const struct lab_port *port[2])
+static unsigned sending_ports(const struct site *s, const struct lab_port *port[2])
 {
-	port[0] = &rig->lab.tx;
-	port[1] = lab_middle(rig->lab.topology) ? &rig->lab.router_rx : &rig->lab.router_tx;
-	return lab_ports(&rig->lab) > 2 ? 2 : 1;
+	if (!s->sender || !s->lab.tx.ifindex)
+		return 0;
+	port[0] = &s->lab.tx;
+	port[1] = lab_middle(s->lab.topology) ? &s->lab.router_rx : &s->lab.router_tx;
+	return lab_ports(&s->lab) > 2 ? 2 : 1;
 }
 
-uint64_t books_in_qdiscs(const struct rig *rig)
+void site_queues(const struct site *s, struct site_queues *q)
 {
 	const struct lab_port *port[2];
-	struct netdev_qdisc_stats st;
-	uint64_t packets = 0;
 
-	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++) {
-		if (!netdev_qdisc_stats(port[i]->ns, port[i]->ifindex, &st))
-			packets += st.qlen;
-	}
-	return packets;
+	*q = (struct site_queues){.in_socket = s->in_socket};
+	for (unsigned i = 0, n = sending_ports(s, port); i < n; i++)
+		q->in_qdiscs += links_queued(port[i]->ns, port[i]->ifindex);
+	if (s->fragments && s->lab.rx.ns)
+		q->in_reassembly = reassembly_queues(s->lab.rx.ns);
 }
 
-bool books_asking(const struct rig *rig)
+/* The address of a next hop is being asked for: packets may wait for the answer. */
+static bool is_asking(const struct site *s)
 {
 	const struct lab_port *port[2];
 	unsigned asked = 0;
 
-	for (unsigned i = 0, n = sending_ports(rig, port); i < n; i++)
+	for (unsigned i = 0, n = sending_ports(s, port); i < n; i++)
 		asked += netdev_asked_neighs(port[i]->ns, port[i]->ifindex);
 	return asked;
 }
 
-uint64_t books_in_reassembly(const struct rig *rig)
+/* Nothing waits where it can be looked for. */
+static bool is_idle(const struct site *s, uint64_t queued)
 {
-	return rig->fragments ? reassembly_queues(&rig->lab.rx_ns) : 0;
+	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
+
+	if (queued || (reads && !receiver_idle(s->receiver)))
+		return false;
+	return !(s->lab.taps && !lab_taps_idle(s->lab.taps)) && !is_asking(s);
 }
 
+void site_status(const struct site *s, struct peer_status *st)
+{
+	struct site_queues q;
+
+	site_queues(s, &q);
+	*st = (struct peer_status){
+		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),
+		.delivered = delivered(s),
+		.dropped = dropped(s),
+		.in_queues = q.in_qdiscs + q.in_reassembly + q.in_socket,
+		.idle = is_idle(s, q.in_qdiscs + q.in_reassembly),
+	};
+	site_next(s, st->next);
+}
+
+/* Where no fate comes: in a bridge that did not pass it on, in a socket that nobody reads. */
 static bool rests(const void *arg, uint8_t seen)
 {
-	const struct rig *rig = arg;
+	const struct site *s = arg;
 
-	if (has_bridge(rig) && (seen & SEEN_BRIDGE) == SEEN_BRIDGE_IN)
+	if (has_bridge(s) && (seen & SEEN_BRIDGE) == SEEN_BRIDGE_IN)
 		return true;
-	return rig->fx.reader == READER_NEVER && (seen & SEEN_MASK) >= SEEN_RX_DEVICE;
+	return s->fx.reader == READER_NEVER && (seen & SEEN_MASK) >= SEEN_RX_DEVICE;
 }
 
-bool books_complete(struct books *b, const struct rig *rig)
+bool site_is_complete(struct site *s)
 {
-	const struct fates *f = &rig->tracer.fates;
+	const struct fates *f = site_fates(s);
 
-	if (name_causes(b, rig))
+	if (site_name(s))
 		return false;
-	for (unsigned s = 0; s < rig->spec->threads; s++) {
-		uint64_t next = sender_next(rig->sender, s);
+	for (unsigned t = 0; t < f->streams; t++) {
+		uint64_t next = sender_next(s->sender, t);
 
-		b->known[s] = fates_first_open(f, (uint16_t)s, b->known[s], next, b->ledger.ignored,
-					       rests, rig);
-		if (b->known[s] < next)
+		s->known[t] = fates_first_open(f, (uint16_t)t, s->known[t], next, s->ledger.ignored,
+					       rests, s);
+		if (s->known[t] < next)
 			return false;
 	}
 	return true;
 }
 
-void books_take_receiver(struct books *b, struct rig *rig)
+bool site_failed(struct site *s, struct error *err)
 {
-	receiver_sum(rig->receiver, &b->sink, &b->arrivals);
-	receiver_stats(rig->receiver, &b->rx);
-	b->rx_cpu_ns = receiver_cpu_ns(rig->receiver);
+	if (s->receiver && receiver_failed(s->receiver, err))
+		return true;
+	return s->faults && fault_watch(s->faults, sent(s), err);
 }
 
-void books_describe(const struct rig *rig, struct result *res)
+void site_stop_sending(struct site *s, struct error *err)
 {
-	res->payload_bytes = rig->flow.payload;
-	res->frame_bytes = flow_frame_bytes(&rig->flow);
-	res->rate_pps = rig->rate_pps;
-	snprintf(res->tx_mode, sizeof(res->tx_mode), "%s", sender_mode(rig->sender));
-	if (rig->receiver)
-		snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(rig->receiver));
+	if (!s->sender || s->stopped)
+		return;
+	s->stopped = s->lone;
+	sender_stop(s->sender);
+	sender_join(s->sender, err); /* ends what is within a long call */
+	fault_end(s->faults, err);
+	if (s->receiver && s->fx.reader != READER_NEVER)
+		receiver_resume(s->receiver);
 }
 
-static void close_sender(const struct rig *rig, struct result *res)
+static void take_sums(struct site *s)
 {
-	sender_result(rig->sender, res);
-	if (res->duration_ns)
-		res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
+	receiver_sum(s->receiver, &s->sink, &s->arrivals);
+	receiver_stats(s->receiver, &s->rx);
+	s->rx_cpu_ns = receiver_cpu_ns(s->receiver);
 }
 
-static void close_receiver(const struct books *b, struct result *res)
+/*
+ * The reader is gone for good: what lies in its queue is lost when the socket closes. The numbers
+ * are read there first; the events of the kernel freeing them confirm it.
+ */
+static int close_unread(struct site *s, struct error *err)
 {
-	uint64_t ns = b->sink.sums.last_ns - b->sink.sums.first_ns;
-	struct gaps gaps;
+	uint64_t before = dropped(s), deadline, confirmed = 0;
+	int rc = drops_walk_unread(s->tracer.drops, &s->lab.rx_ns, true, &s->unread, err);
 
-	res->duplicated = b->sink.sums.duplicated;
-	res->late = b->sink.sums.late;
-	res->damaged = b->sink.sums.damaged;
-	res->invalid = b->sink.sums.invalid;
-	res->foreign = b->sink.sums.foreign;
-	res->rx_cost = (struct result_cost){b->rx.calls, b->rx_cpu_ns};
-	gaps = res->arrivals.gaps; /* of the fates */
-	res->arrivals = b->arrivals;
+	if (rc)
+		return rc;
+	take_sums(s);
+	receiver_close(s->receiver);
+	s->receiver = NULL;
+	/* behind the closing of the ledger they would be taken for those of later numbers */
+	deadline = clock_now() + CONFIRM_NS;
+	while (confirmed < s->unread && clock_now() < deadline) {
+		pace_wait(CONFIRM_STEP_NS);
+		confirmed = dropped(s) - before;
+		if (confirmed > s->unread_confirmed)
+			deadline = clock_now() + CONFIRM_NS;
+		s->unread_confirmed = confirmed;
+	}
+	return 0;
+}
+
+int site_stop_receiving(struct site *s, struct error *err)
+{
+	if (!s->receiver || s->stopped)
+		return 0;
+	s->stopped = true;
+	receiver_failed(s->receiver, err);
+	receiver_stop(s->receiver);
+	if (s->fx.reader == READER_NEVER)
+		return close_unread(s, err);
+	receiver_check_log(s->receiver, err);
+	if (s->traced && s->receiver_config.ops == &rx_socket && !receiver_idle(s->receiver))
+		drops_walk_unread(s->tracer.drops, &s->lab.rx_ns, false, &s->in_socket,
+				  &(struct error){});
+	take_sums(s);
+	return 0;
+}
+
+/*
+ * Frames of AF_XDP and XDP do not come by the border of a lone sender: that the device took those
+ * below `upto` is known to the engine, and noted here as seen there.
+ */
+static void note_handed(struct site *s, unsigned slot, uint64_t upto)
+{
+	struct fates *f = site_fates(s);
+	struct sender_stats st;
+
+	if (s->spec->tx == &tx_socket)
+		return;
+	if (sender_done(s->sender)) {
+		sender_stats(s->sender, &st);
+		if (st.tx.uncompleted) /* which of them is not told */
+			return;
+	}
+	for (uint64_t number = f->tail[slot]; number < upto; number++) {
+		size_t i = fates_index(f, (uint16_t)slot, number);
+
+		if (!f->failed[i])
+			f->seen[i] |= SEEN_TX_DEVICE;
+	}
+}
+
+void site_prepare(struct site *s, const uint64_t *upto)
+{
+	const struct fates *f = site_fates(s);
+
+	site_name(s);
+	for (unsigned t = 0; t < f->streams; t++)
+		site_note_given_up(s, t, f->base + upto[t]);
+	if (!is_sender_alone(s) || !(s->spec->paired || s->spec->ledger))
+		return;
+	for (unsigned t = 0; t < f->streams; t++)
+		note_handed(s, t, f->base + upto[t]);
+}
+
+/* L3 bytes of a number where packets differ. */
+static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
+{
+	const struct site *s = arg;
+
+	return shape_l3_bytes(s->spec->shape, &s->flow, slot, number);
+}
+
+void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
+{
+	struct fates *f = site_fates(s);
+
+	f->l3_bytes = shape_sizes_differ(s->spec->shape) ? l3_bytes_of : NULL;
+	f->l3_arg = s;
+	for (unsigned t = 0; t < f->streams; t++) {
+		uint64_t number = f->base + upto[t];
+
+		if (number <= f->tail[t])
+			continue;
+		if (s->traced)
+			tracer_set_tail(&s->tracer, t, number);
+		if (s->receiver)
+			receiver_set_tail(s->receiver, t, number);
+		if (has_bridge(s))
+			fates_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
+					     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,
+					     TRACE_CAUSE_DIFFERENCE);
+		if (is_sender_alone(s))
+			s->refused[t] += failed_since(f, t, number);
+		fates_fold(f, (uint16_t)t, number, s->ledger.ignored, &s->ledger.tally, visitor);
+		if (s->sender)
+			sender_allow(s->sender, t, number + f->window);
+	}
+}
+
+void site_beyond(struct site *s)
+{
+	struct fates *f = site_fates(s);
+
+	for (unsigned t = 0; t < f->streams; t++)
+		fates_beyond(f, (uint16_t)t, f->tail[t], &s->ledger.tally);
+}
+
+void site_describe(const struct site *s, struct result *res)
+{
+	res->payload_bytes = s->flow.payload;
+	res->frame_bytes = flow_frame_bytes(&s->flow);
+	res->rate_pps = s->rate_pps;
+	if (s->sender)
+		snprintf(res->tx_mode, sizeof(res->tx_mode), "%s", sender_mode(s->sender));
+	if (s->receiver)
+		snprintf(res->rx_mode, sizeof(res->rx_mode), "%s", receiver_mode(s->receiver));
+}
+
+/* All that this stage lost is known by that only. */
+static void name_difference(const struct site *s, enum stage stage, struct result *res)
+{
+	uint64_t packets = 0;
+
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;
+	if (packets && packets == res->stage[stage].packets)
+		res->stage[stage].source = "difference";
+}
+
+void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
+{
+	ledger_close(&s->ledger, in_queues, s->traced ? s->tracer.fates.stream0 : s->plain.stream0,
+		     shape_sizes_differ(s->spec->shape) || !s->flow.payload
+			     ? 0
+			     : shape_l3_bytes(NULL, &s->flow, 0, 0),
+		     res);
+	name_difference(s, has_bridge(s) ? STAGE_L2 : STAGE_WIRE, res);
+}
+
+static void end_receiver(const struct site *s, struct result *res)
+{
+	const struct sink_sums *sums = &s->sink.sums;
+	struct gaps gaps = res->arrivals.gaps; /* of the fates */
+	uint64_t ns = sums->last_ns - sums->first_ns;
+
+	res->duplicated = sums->duplicated;
+	res->late = sums->late;
+	res->damaged = sums->damaged;
+	res->invalid = sums->invalid;
+	res->foreign = sums->foreign;
+	res->rx_cost = (struct result_cost){s->rx.calls, s->rx_cpu_ns};
+	res->arrivals = s->arrivals;
 	res->arrivals.gaps = gaps;
 	if (ns)
-		res->rx_pps = (double)b->sink.sums.delivered * 1e9 / (double)ns;
+		res->rx_pps = (double)sums->delivered * 1e9 / (double)ns;
 }
 
-/* What can be said only of this rig: who feeds whom, and what the engines know. */
-static void engine_facts(const struct books *b, const struct rig *rig, const struct result *res,
-			 struct engine_facts *f, struct book_link link[2])
+void site_end(struct site *s, struct result *res)
 {
-	const struct lab *lab = &rig->lab;
-	const char *middle = lab_middle(lab->topology);
-	bool tunnel = lab->topology == LAB_VXLAN;
+	struct trace_fragments fragments;
 
-	link[0] = (struct book_link){"tx", lab->tx.ifname, middle ? middle : "rx",
-				     lab_link_peer(lab)->ifname};
-	if (tunnel)
-		link[0] = (struct book_link){"tx", lab->router_tx.ifname, "rx",
-					     lab->router_rx.ifname};
-	link[1] = (struct book_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
-	*f = (struct engine_facts){
-		.family = rig->flow.family,
-		.private_ns = !rig->spec->port_a,
-		.xdp_native = rig->spec->rx == &rx_socket && !rig->fx.xdp ? BOOK_UNKNOWN
-			      : rig->receiver_config.xdp_skb_mode	  ? BOOK_NO
-									  : BOOK_YES,
-		.xsk_zerocopy = b->rx.zero_copy,
-		.tx_socket = rig->spec->tx == &tx_socket,
-		.rx_in_sender = rig->fx.threaded_napi || lab->taps || tunnel ||
-						rig->spec->rx != &rx_socket ||
-						rig->spec->tx == &tx_xdp || rig->fx.xdp ||
-						lab_wish_moves(&rig->spec->wish)
-					? BOOK_NO
-					: BOOK_YES,
-		/* generic XDP counts its drops nowhere */
-		.xdp_sink = rig->receiver_config.xdp_skb_mode ? 0 : b->rx.xdp_drops,
-		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
-		.tx_qdisc = fault_has(&rig->spec->faults, FAULT_QDISC_REPLACE) ? "noop"
-			    : rig->fx.tbf_bps				       ? "tbf"
-			    : lab->taps					       ? "pfifo_fast"
-									       : NULL,
-		.links = link,
-		.n_links = middle      ? 2
-			   : lab->taps ? 0
-				       : 1,
-	};
-	ledger_refusals(res, f);
+	if (s->fragments && s->traced && !drops_read_fragments(s->tracer.drops, &fragments))
+		res->fragments = fragments;
+	if (s->sender) {
+		sender_result(s->sender, res);
+		if (res->duration_ns)
+			res->tx_pps = (double)res->sent * 1e9 / (double)res->duration_ns;
+	}
+	end_receiver(s, res);
+	res->impossible = s->ledger.tally.impossible;
+	if (s->traced)
+		tracer_losses(&s->tracer, &s->ledger, res);
 }
 
-static void confirm_unread(const struct books *b, struct result *res)
+/* How the receiver takes packets, if one is here. */
+static void receiver_facts(const struct site *s, struct engine_facts *f)
+{
+	const struct lab *lab = &s->lab;
+	const struct run_spec *spec = s->spec;
+	bool skb = s->receiver_config.xdp_skb_mode;
+	bool elsewhere = s->lone || s->fx.threaded_napi || lab->taps ||
+			 lab->topology == LAB_VXLAN || spec->rx != &rx_socket ||
+			 spec->tx == &tx_xdp || s->fx.xdp || lab_wish_moves(&spec->wish);
+	struct rx_stats rx = s->rx;
+
+	f->rx_in_sender = elsewhere ? ENGINE_NO : ENGINE_YES;
+	if (spec->rx == &rx_socket && !s->fx.xdp)
+		return;
+	if (s->receiver)
+		receiver_stats(s->receiver, &rx);
+	f->xdp_native = skb ? ENGINE_NO : ENGINE_YES;
+	f->xsk_zerocopy = rx.zero_copy;
+	/* generic XDP counts its drops nowhere */
+	f->xdp_sink = skb ? 0 : rx.xdp_drops;
+}
+
+/* Who feeds whom. Returns how many links there are. */
+static unsigned links_of(const struct lab *lab, struct engine_link link[2])
+{
+	const char *middle = lab_middle(lab->topology);
+
+	link[0] = (struct engine_link){"tx", lab->tx.ifname, middle ? middle : "rx",
+				       lab_link_peer(lab)->ifname};
+	if (lab->topology == LAB_VXLAN)
+		link[0] = (struct engine_link){"tx", lab->router_tx.ifname, "rx",
+					       lab->router_rx.ifname};
+	link[1] = (struct engine_link){middle, lab->router_rx.ifname, "rx", lab->rx.ifname};
+	return middle ? 2 : lab->taps ? 0 : 1;
+}
+
+/* What can be said only of this site: what the engines know, and the testbed. */
+static void engine_facts(const struct site *s, const struct result *res, struct engine_facts *f,
+			 struct engine_link link[2], struct netdev_qdisc *qdisc)
+{
+	const struct lab *lab = &s->lab;
+
+	memset(f, 0, sizeof(*f));
+	f->family = s->flow.family;
+	f->links = link;
+	if (!s->lone) {
+		f->private_ns = !s->spec->port_a;
+		f->n_links = links_of(lab, link);
+		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
+		f->tx_qdisc = fault_has(&s->spec->faults, FAULT_QDISC_REPLACE) ? "noop"
+			      : s->fx.tbf_bps				       ? "tbf"
+			      : lab->taps				       ? "pfifo_fast"
+									       : NULL;
+	} else if (s->sender && lab->tx.ifindex &&
+		   !netdev_qdisc_root(&lab->tx_ns, lab->tx.ifindex, qdisc)) {
+		f->tx_qdisc = qdisc->kind;
+	}
+	if (s->sender) {
+		f->tx_socket = s->spec->tx == &tx_socket;
+		ledger_refusals(res, f);
+	}
+	if (!is_sender_alone(s))
+		receiver_facts(s, f);
+}
+
+static void confirm_unread(const struct site *s, struct result *res)
 {
 	struct result_counter *c;
 
-	if (!b->unread || res->n_counters == RESULT_COUNTERS)
+	if (!s->unread || res->n_counters == RESULT_COUNTERS)
 		return;
 	c = &res->counter[res->n_counters++];
 	*c = (struct result_counter){
 		.stage = STAGE_SOCKET_CLOSE,
 		.name = "rx events:udp_destruct_common",
-		.delta = b->unread_confirmed,
-		.expected = b->unread,
-		.agrees = b->unread_confirmed == b->unread,
-		.documented = b->unread_confirmed < b->unread,
+		.delta = s->unread_confirmed,
+		.expected = s->unread,
+		.agrees = s->unread_confirmed == s->unread,
+		.documented = s->unread_confirmed < s->unread,
 		.scope = "flow",
 		.note = "no counter knows this loss; the numbers were read from the queue before",
 	};
 }
 
-static int compare(struct books *b, struct rig *rig, struct result *res, struct error *err)
+static void take_check(const struct site *s, const struct countercheck *check,
+		       const struct counters_deltas *deltas, struct result *res)
+{
+	ledger_compare(check, res);
+	if (!s->lone) {
+		settle_by_counter(check, deltas, s, res);
+		name_unseen_timeouts(deltas, res);
+	}
+	confirm_unread(s, res);
+	res->replies = countercheck_replies(deltas);
+	res->reassembled = countercheck_reassembled(deltas);
+}
+
+int site_check(struct site *s, struct result *res, struct error *err)
 {
 	struct stage_events *ev = calloc(TRACE_CAUSES, sizeof(*ev));
 	struct counters_deltas deltas = {};
-	struct secondbooks *second = NULL;
+	struct countercheck *check = NULL;
 	struct engine_facts facts;
-	struct book_link link[2];
-	int rc = ev ? rig_read_counters(rig, &rig->after, err) : -ENOMEM;
+	struct engine_link link[2];
+	struct netdev_qdisc qdisc = {};
+	int rc = ev ? site_read_counters(s, &s->after, err) : -ENOMEM;
 
-	if (!rc && b->rx.socket_drops >= 0 && !rig->receiver)
-		counters_add(&rig->after, "rx", "socket:drops", (uint64_t)b->rx.socket_drops);
+	if (!rc && s->rx.socket_drops >= 0 && !s->receiver && !is_sender_alone(s))
+		counters_add(&s->after, "rx", "socket:drops", (uint64_t)s->rx.socket_drops);
 	if (!rc)
-		rc = counters_delta(&rig->before, &rig->after, &deltas);
+		rc = counters_delta(&s->before, &s->after, &deltas);
 	if (!rc) {
-		engine_facts(b, rig, res, &facts, link);
-		rc = secondbooks_compare(&deltas, ev, ledger_events(&b->ledger, ev, TRACE_CAUSES),
-					 &facts, &second);
+		engine_facts(s, res, &facts, link, &qdisc);
+		rc = countercheck_compare(&deltas, ev, ledger_events(&s->ledger, ev, TRACE_CAUSES),
+					  &facts, &check);
 	}
-	if (!rc) {
-		ledger_compare(second, res);
-		settle_by_counter(second, &deltas, rig, res);
-		name_unseen_timeouts(&deltas, res);
-		confirm_unread(b, res);
-		res->replies = secondbooks_replies(&deltas);
-		res->reassembled = secondbooks_reassembled(&deltas);
-		secondbooks_free(second);
-	}
+	if (!rc)
+		take_check(s, check, &deltas, res);
+	countercheck_free(check);
 	counters_deltas_free(&deltas);
 	free(ev);
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot compare the counters: %s",
@@ -347,58 +628,12 @@ static int compare(struct books *b, struct rig *rig, struct result *res, struct 
 		  : 0;
 }
 
-/* The queues that hold the packets in flight. */
-static void tell_queues(struct result *res, uint64_t in_qdiscs, uint64_t in_reassembly,
-			uint64_t in_socket)
+void site_settings(const struct site *s, struct finding_facts *f)
 {
-	const struct {
-		uint64_t packets;
-		const char *where;
-	} queue[] = {
-		{in_qdiscs, "the queueing discipline"},
-		{in_reassembly, "reassembly"},
-		{in_socket, "the socket"},
-	};
-	size_t at = 0;
+	struct rx_stats rx = s->rx;
 
-	for (unsigned i = 0; res->in_flight && i < sizeof(queue) / sizeof(queue[0]); i++) {
-		if (queue[i].packets)
-			at += (size_t)snprintf(res->in_flight_where + at,
-					       sizeof(res->in_flight_where) - at, "%s%llu in %s",
-					       at ? ", " : "", (unsigned long long)queue[i].packets,
-					       queue[i].where);
-	}
-}
-
-int books_close(struct books *b, struct rig *rig, struct result *res, struct error *err)
-{
-	uint64_t in_qdiscs = books_in_qdiscs(rig), in_reassembly = books_in_reassembly(rig);
-	struct trace_fragments fragments;
-	int rc = name_causes(b, rig);
-
-	if (rc)
-		return error_set(err, STATUS_FAILED, rc, NULL, "cannot read the causes: %s",
-				 strerror(-rc));
-	for (unsigned s = 0; s < rig->spec->threads; s++) {
-		uint64_t next = sender_next(rig->sender, s);
-
-		fold(b, rig, s, next);
-		fates_beyond(&rig->tracer.fates, (uint16_t)s, next, &b->ledger.tally);
-	}
-	books_describe(rig, res);
-	ledger_close(
-		&b->ledger, in_qdiscs + in_reassembly + b->in_socket, rig->tracer.fates.stream0,
-		shape_sizes_differ(rig->spec->shape) ? 0 : shape_l3_bytes(NULL, &rig->flow, 0, 0),
-		res);
-	name_difference(b, res);
-	tell_queues(res, in_qdiscs, in_reassembly, b->in_socket);
-	if (rig->fragments && !drops_read_fragments(rig->tracer.drops, &fragments))
-		res->fragments = fragments;
-	close_sender(rig, res);
-	close_receiver(b, res);
-	res->memory_bytes = experiment_memory();
-	tracer_losses(&rig->tracer, &b->ledger, res);
-	rc = compare(b, rig, res, err);
-	advise(rig, b, res);
-	return rc;
+	findings_read_host(&s->lab.rx_ns, f);
+	if (s->receiver)
+		receiver_stats(s->receiver, &rx);
+	f->rcvbuf = (uint64_t)rx.rcvbuf;
 }

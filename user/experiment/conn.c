@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/watch.h"
 
 #define DEPTH	8
 #define BACKLOG 128
+#define LOOK_MS 50 /* between two looks whether a signal came */
 
 void conn_init(struct conn *c, int fd)
 {
@@ -38,15 +40,17 @@ static int await(int fd, short events, uint64_t deadline_ns)
 
 	for (;;) {
 		uint64_t now = clock_now();
-		int ms = now < deadline_ns ? (int)((deadline_ns - now + 999999) / 1000000) : 0;
+		uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
+		int ms = left < LOOK_MS * 1000000ULL ? (int)((left + 999999) / 1000000) : LOOK_MS;
 		int n = poll(&p, 1, ms);
 
 		if (n > 0)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (!n && !ms)
+		if (!n && !left)
 			return -ETIMEDOUT;
+		watch_look();
 	}
 }
 

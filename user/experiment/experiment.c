@@ -1,28 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The course of an experiment, whichever sites take part: open, watch, settle, close. */
 #include "experiment/experiment.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "traffic/pace.h"
-#include "host/lab_tap.h"
+#include "host/lab.h"
 #include "host/netdev.h"
-#include "experiment/pair.h"
-#include "experiment/close.h"
-#include "experiment/rig.h"
 #include "experiment/settle.h"
 #include "base/watch.h"
+#include "experiment/discover.h"
+#include "experiment/remote.h"
+#include "experiment/site.h"
+#include "experiment/window.h"
+#include "stamp.h"
 
 #define QUIET_NS	50000000
-#define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
-#define CONFIRM_STEP_NS 5000000
+#define QUIET_REMOTE_NS 200000000  /* what the other site told last may be as old */
+#define QUIET_ALONE_NS	200000000  /* nobody else tells what is still under way */
+#define DRAIN_ALONE_NS	5000000000 /* for a queue of a sender alone */
+#define ASK_NS		1000000000 /* at least so often, that the server knows that we live */
+#define ASK_SOON_NS	20000000
+#define END_RECORDS	3
+#define END_GAP_NS	20000000
 
-uint64_t experiment_memory(void)
+struct run {
+	struct run_spec spec; /* as asked for, and what is known of the other end */
+	const struct run_spec *asked;
+	const struct experiment_view *view;
+	struct site site;
+	struct remote *remote;	     /* the site on the other host; NULL: there is none */
+	struct discovery *discovery; /* of a receiver alone; NULL: the streams are known */
+	struct window window;
+	char device[IF_NAMESIZE];
+	uint64_t start_ns;
+	uint64_t quiet_ns, last; /* of a receiver alone: since when it got nothing, after so many */
+	struct error *err;
+};
+
+/* Memory that this process has in use now, bytes; 0: not known. */
+static uint64_t memory_in_use(void)
 {
 	unsigned long all, resident;
 	char text[64];
@@ -33,227 +58,557 @@ uint64_t experiment_memory(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t sent(const struct rig *rig)
+/* `send` or `recv`: nobody else tells what becomes of the packets. */
+static bool is_alone(const struct run *r)
 {
-	uint64_t numbers = 0;
-
-	for (unsigned t = 0; t < rig->spec->threads; t++)
-		numbers += sender_next(rig->sender, t) - rig->tracer.fates.base;
-	return numbers;
+	return r->site.lone && !r->remote;
 }
 
-static uint64_t delivered(const struct rig *rig)
+/* How far each stream is, from 0, by the site that sends it. */
+static void streams_at(const struct run *r, uint64_t next[TRACE_STREAMS])
 {
-	return rig->receiver ? receiver_delivered(rig->receiver) : 0;
+	if (r->remote && r->remote->sends)
+		memcpy(next, r->remote->status.next, sizeof(r->remote->status.next));
+	else
+		site_next(&r->site, next);
 }
 
-static bool show(const struct rig *rig, struct books *books, uint64_t start, uint64_t now,
-		 bool settling)
+static uint64_t sent(const struct run *r)
 {
-	const struct experiment_view *view = books->view;
-	struct experiment_interval i = {.time_ns = now - start, .settling = settling};
+	uint64_t next[TRACE_STREAMS] = {}, sum = 0;
 
-	if (!view->on_interval)
-		return true;
-	i.sent = sent(rig);
-	i.delivered = delivered(rig);
-	i.dropped = drops_packets(rig->tracer.drops);
-	i.tx_cpu_ns = sender_cpu_ns(rig->sender);
-	i.rx_cpu_ns = rig->receiver ? receiver_cpu_ns(rig->receiver) : 0;
-	i.memory_bytes = experiment_memory();
-	books_stages(books, rig, i.stage);
-	return view->on_interval(view->arg, &i);
+	streams_at(r, next);
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		sum += next[t];
+	return sum;
 }
 
-/* Numbers older than the time to settle leave the window; the sender may go on behind it. */
-static void move_window(struct rig *rig, struct books *books, uint64_t now)
+/* Losses of this namespace only, while streams are discovered. */
+static void count_here(struct site *s, struct experiment_interval *i)
 {
-	if (rig->moving)
-		books_move_window(books, rig, now);
-}
+	site_name(s);
+	for (int c = 0; c < s->ledger.n; c++) {
+		const struct ledger_cause *cause = &s->ledger.cause[c];
+		struct trace_count *to = &i->stage[cause->named.stage];
 
-/* Watches until sending is over. Returns true if a signal ended it. */
-static bool watch(struct rig *rig, struct books *books, struct error *err)
-{
-	uint64_t start = clock_now(), next = start + rig->spec->interval_ns;
-	bool interrupted = false;
-
-	while (!sender_done(rig->sender)) {
-		uint64_t now;
-
-		interrupted |= watch_tick();
-		now = clock_now();
-		move_window(rig, books, now);
-		if (rig->spec->interval_ns && now >= next) {
-			interrupted |= !show(rig, books, start, now, false);
-			next += rig->spec->interval_ns;
-		}
-		if (interrupted || fault_watch(rig->faults, sent(rig), err) ||
-		    (rig->receiver && receiver_failed(rig->receiver, err))) {
-			sender_stop(rig->sender);
-			break; /* sender_join() ends what is within a long call */
-		}
+		if (!site_is_here(s, cause))
+			continue;
+		i->dropped += cause->raw.count.packets;
+		to->events += cause->raw.count.events;
+		to->packets += cause->raw.count.packets;
+		to->bytes += cause->raw.count.bytes;
 	}
-	sender_join(rig->sender, err);
-	return interrupted;
 }
 
-struct open_run {
-	struct rig *rig;
-	struct books *books;
-};
-
-static bool count_fates(void *arg, uint64_t *fates)
+static bool show(struct run *r, bool settling)
 {
-	const struct open_run *o = arg;
+	struct experiment_interval i = {.time_ns = clock_now() - r->start_ns, .settling = settling};
+	struct site *s = &r->site;
 
-	*fates = drops_packets(o->rig->tracer.drops) + delivered(o->rig);
-	return true;
+	if (!r->view->on_interval)
+		return true;
+	i.sent = sent(r);
+	i.delivered = s->receiver ? receiver_delivered(s->receiver) : 0;
+	if (r->discovery) {
+		count_here(s, &i);
+		return r->view->on_interval(r->view->arg, &i);
+	}
+	i.dropped = s->traced ? drops_packets(s->tracer.drops) : 0;
+	if (r->remote) {
+		i.delivered += r->remote->status.delivered;
+		i.dropped += r->remote->status.dropped;
+	}
+	if (!is_alone(r)) { /* what this host spends */
+		i.tx_cpu_ns = s->sender ? sender_cpu_ns(s->sender) : 0;
+		i.rx_cpu_ns = s->receiver ? receiver_cpu_ns(s->receiver) : 0;
+		i.memory_bytes = memory_in_use();
+	}
+	if (!s->lone)
+		site_stages(s, i.stage);
+	return r->view->on_interval(r->view->arg, &i);
 }
 
-static bool is_complete(void *arg)
+static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		       uint8_t detail)
 {
-	const struct open_run *o = arg;
+	struct run *r = arg;
+	const struct ledger_cause *c =
+		fate == FATE_DROPPED ? ledger_cause(&r->site.ledger, detail) : NULL;
+	bool left = is_alone(r) && fate == FATE_OPEN && (detail & SEEN_MASK);
 
-	return books_complete(o->books, o->rig);
+	r->view->on_fates(r->view->arg, (uint16_t)(site_fates(&r->site)->stream0 + slot), first,
+			  last, left ? "left" : fate_name(fate), c ? &c->named : NULL);
 }
 
-static bool queues_empty(void *arg)
+/* Numbers (from 0) that are known well enough: the other site tells of its part, then all folds. */
+static void fold(struct run *r, const uint64_t *upto)
 {
-	const struct rig *rig = ((struct open_run *)arg)->rig;
+	const struct fates_visitor visitor = {tell_fates, r};
 
-	if (rig->receiver && rig->fx.reader != READER_NEVER && !receiver_idle(rig->receiver))
-		return false;
-	if (rig->lab.taps && !lab_taps_idle(rig->lab.taps))
-		return false;
-	return !books_in_qdiscs(rig) && !books_in_reassembly(rig) && !books_asking(rig);
-}
-
-static void show_settling(void *arg, uint64_t start, uint64_t now)
-{
-	const struct open_run *o = arg;
-
-	show(o->rig, o->books, start, now, true);
-}
-
-/* By counter only: what a NIC's ring had no room for, and frames that never were an skb. */
-static bool loses_without_event(const struct rig *rig)
-{
-	return rig->spec->port_a || rig->sender_config.ops == &tx_xdp;
-}
-
-static bool settle(struct rig *rig, struct books *books)
-{
-	uint64_t most = rig->spec->settle_ns + rig->fx.settle_ns;
-	struct open_run open = {rig, books};
-
-	return settle_wait(&(struct settling){
-		.most_ns = most,
-		.silent_ns = loses_without_event(rig) ? SETTLE_SILENT_NS : most,
-		.interval_ns = rig->spec->interval_ns,
-		.fates = count_fates,
-		.complete = is_complete,
-		.quiet_ns = QUIET_NS,
-		.idle = queues_empty,
-		.show = show_settling,
-		.arg = &open,
-	});
+	site_prepare(&r->site, upto);
+	if (r->remote)
+		remote_fold(r->remote, upto, r->err);
+	site_fold(&r->site, upto, r->view->on_fates ? &visitor : NULL);
 }
 
 /*
- * The reader is gone for good: what lies in its queue is lost when the socket closes. The numbers
- * are read there first; the events of the kernel freeing them confirm it.
+ * Numbers older than the time to settle leave the window; the sender may go on behind it. Another
+ * site tells of them while it goes on, so that they are known should the connection be lost.
  */
-static int close_unread(struct rig *rig, struct books *books, struct error *err)
+static void move_window(struct run *r)
 {
-	uint64_t before = drops_packets(rig->tracer.drops), deadline, confirmed = 0;
-	int rc;
+	uint64_t now = clock_now(), next[TRACE_STREAMS] = {};
+	const uint64_t *leaving;
 
-	receiver_stop(rig->receiver);
-	rc = drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, true, &books->unread, err);
-	if (rc)
-		return rc;
-	books_take_receiver(books, rig);
-	receiver_close(rig->receiver);
-	rig->receiver = NULL;
-	/* behind the closing of the books they would be taken for those of later numbers */
-	deadline = clock_now() + CONFIRM_NS;
-	while (confirmed < books->unread && clock_now() < deadline) {
-		pace_wait(CONFIRM_STEP_NS);
-		confirmed = drops_packets(rig->tracer.drops) - before;
-		if (confirmed > books->unread_confirmed)
-			deadline = clock_now() + CONFIRM_NS;
-		books->unread_confirmed = confirmed;
+	if (r->discovery)
+		discover_move(r->discovery, now);
+	if (r->discovery || !r->site.moving || !window_is_due(&r->window, now))
+		return;
+	streams_at(r, next);
+	leaving = window_move(&r->window, now, next);
+	if (leaving)
+		fold(r, leaving);
+}
+
+static bool have_all_ended(const struct run *r)
+{
+	const struct receiver *receiver = r->site.receiver;
+
+	return receiver_all_ended(receiver) &&
+	       atomic_load(&receiver_streams(r->site.receiver)->n) >= r->spec.streams;
+}
+
+/* Until the count, the time, or until all senders are done and nothing more comes. */
+static bool is_receiving(struct run *r)
+{
+	uint64_t now = clock_now(), delivered = receiver_delivered(r->site.receiver);
+
+	if (delivered != r->last || !have_all_ended(r))
+		r->quiet_ns = now;
+	r->last = delivered;
+	if (delivered >= r->spec.count ||
+	    (r->spec.duration_ns && now - r->start_ns >= r->spec.duration_ns))
+		return false;
+	return r->spec.stay || now - r->quiet_ns < QUIET_ALONE_NS;
+}
+
+static bool is_running(struct run *r)
+{
+	if (r->discovery)
+		return is_receiving(r);
+	if (r->remote && peer_is_lost(r->remote->peer))
+		return false;
+	if (r->remote && r->remote->sends)
+		return r->remote->status.running;
+	return !sender_done(r->site.sender);
+}
+
+/* Watches until sending is over. Returns true if a signal ended it. */
+static bool watch(struct run *r)
+{
+	uint64_t next = r->start_ns + r->spec.interval_ns;
+	uint64_t every = r->remote && r->remote->sends ? ASK_SOON_NS : ASK_NS;
+	bool interrupted = false;
+
+	while (!interrupted && is_running(r)) {
+		bool due;
+
+		interrupted = watch_tick();
+		move_window(r);
+		due = r->spec.interval_ns && clock_now() >= next;
+		if (r->remote)
+			remote_refresh(r->remote, due ? 0 : every, r->err);
+		if (due) {
+			interrupted |= !show(r, false);
+			next += r->spec.interval_ns;
+		}
+		if (site_failed(&r->site, r->err))
+			break;
 	}
-	return 0;
+	return interrupted;
 }
 
-static int finish_receiver(struct rig *rig, struct books *books, struct error *err)
+/* Sending ends: here at once, there when it is asked to. */
+static void end_sending(struct run *r)
 {
-	if (!rig->receiver)
-		return 0;
-	if (rig->fx.reader == READER_NEVER)
-		return close_unread(rig, books, err);
-	receiver_stop(rig->receiver);
-	receiver_check_log(rig->receiver, err);
-	if (!receiver_idle(rig->receiver) && rig->receiver_config.ops == &rx_socket)
-		drops_walk_unread(rig->tracer.drops, &rig->lab.rx_ns, false, &books->in_socket,
-				  err);
-	books_take_receiver(books, rig);
-	return 0;
+	site_stop_sending(&r->site, r->err);
+	if (!r->remote || !r->remote->sends || remote_ask(r->remote, PEER_STOP, r->err))
+		return;
+	/* an engine failed: how far it came is known all the same */
+	remote_ask(r->remote, PEER_STATUS, r->err);
 }
 
-static void announce(const struct rig *rig, const struct experiment_view *view, struct result *res)
+static int end_receiving(struct run *r)
 {
-	struct experiment_streams streams = {
-		.stream0 = rig->tracer.fates.stream0,
-		.streams = rig->tracer.fates.streams,
-		.base = rig->tracer.fates.base,
-		.count = rig->spec->count,
+	if (r->remote && !r->remote->sends)
+		remote_ask(r->remote, PEER_STOP, r->err);
+	return site_stop_receiving(&r->site, r->err);
+}
+
+/* A lone receiver knows by it where each stream ended. Best effort, hence several. */
+static void say_end(struct run *r)
+{
+	const struct endpoint *to = &r->spec.to;
+	struct sockaddr_in6 d6 = {
+		.sin6_family = AF_INET6, .sin6_port = htobe16(to->port), .sin6_addr = to->ip6};
+	struct sockaddr_in d4 = {
+		.sin_family = AF_INET, .sin_port = htobe16(to->port), .sin_addr = to->ip4};
+	bool six = to->family == AF_INET6;
+	const struct fates *f = site_fates(&r->site);
+	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	socket_bind_device(fd, r->spec.tuning.send.device, &(struct error){});
+	for (int n = 0; n < END_RECORDS; n++) {
+		for (unsigned t = 0; t < r->spec.threads; t++) {
+			uint64_t stream = f->stream0 + t, accepted, refused;
+			struct end_record end;
+
+			site_count(&r->site, t, &accepted, &refused);
+			end = (struct end_record){
+				.magic = htobe16(END_MAGIC),
+				.stream = htobe16((uint16_t)stream),
+				.base = htobe64(f->base),
+				.sent = htobe64(accepted),
+				.refused = htobe64(refused),
+				.check = htobe64(~(stream ^ f->base ^ accepted ^ refused)),
+			};
+			sendto(fd, &end, sizeof(end), 0, six ? (void *)&d6 : (void *)&d4,
+			       six ? sizeof(d6) : sizeof(d4));
+		}
+		pace_wait(END_GAP_NS);
+	}
+	close(fd);
+}
+
+static bool count_fates(void *arg, uint64_t *fates)
+{
+	struct run *r = arg;
+
+	*fates = site_fates_seen(&r->site);
+	if (!r->remote)
+		return true;
+	remote_refresh(r->remote, ASK_SOON_NS, r->err);
+	*fates += r->remote->status.delivered + r->remote->status.dropped;
+	return !peer_is_lost(r->remote->peer);
+}
+
+/*
+ * By number where all are known here; else by their sum, and which numbers they are of is told
+ * when the ledger closes.
+ */
+static bool is_complete(void *arg)
+{
+	struct run *r = arg;
+	uint64_t fates;
+
+	if (!r->remote)
+		return !r->site.lone && site_is_complete(&r->site);
+	return count_fates(r, &fates) && fates == sent(r);
+}
+
+static bool is_idle(void *arg)
+{
+	const struct run *r = arg;
+	struct peer_status here;
+
+	/* what a sender alone has in its queues is of interest to a ledger only */
+	if (is_alone(r) && !r->spec.ledger)
+		return true;
+	site_status(&r->site, &here);
+	return here.idle && (!r->remote || r->remote->status.idle);
+}
+
+static void show_settling(void *arg, uint64_t start_ns, uint64_t now_ns)
+{
+	(void)start_ns;
+	(void)now_ns;
+	show(arg, true);
+}
+
+/* By counter only: what a NIC's ring had no room for, and frames that never were an skb. */
+static bool loses_without_event(const struct run *r)
+{
+	return r->remote || r->spec.port_a || r->spec.tx == &tx_xdp;
+}
+
+static bool settle(struct run *r)
+{
+	uint64_t most = r->spec.settle_ns + r->site.fx.settle_ns;
+	struct settling s = {
+		.most_ns = most,
+		.silent_ns = loses_without_event(r) ? SETTLE_SILENT_NS : most,
+		.interval_ns = r->spec.interval_ns,
+		.fates = count_fates,
+		.complete = is_complete,
+		.quiet_ns = r->remote ? QUIET_REMOTE_NS : QUIET_NS,
+		.idle = is_idle,
+		.show = show_settling,
+		.arg = r,
 	};
 
-	books_describe(rig, res);
-	if (view->on_start)
-		view->on_start(view->arg, rig->spec, &rig->lab, res, &streams);
+	if (is_alone(r)) { /* drops that come late: of a queue, of a neighbour that is not found */
+		if (!r->site.traced)
+			return false;
+		s.most_ns = DRAIN_ALONE_NS;
+		s.silent_ns = s.quiet_ns = QUIET_ALONE_NS;
+		s.interval_ns = 0;
+	}
+	return settle_wait(&s);
+}
+
+static void announce(struct run *r, struct result *res)
+{
+	const struct fates *f = site_fates(&r->site);
+	const struct experiment_streams streams = {f->stream0, f->streams, f->base, r->spec.count};
+	bool alone = is_alone(r);
+	struct lab testbed;
+
+	if (r->remote) {
+		remote_describe(r->remote, res);
+		remote_ports(r->remote, &testbed);
+	} else {
+		site_describe(&r->site, res);
+	}
+	if (alone && r->spec.ledger)
+		snprintf(r->discovery ? res->rx_host.place : res->tx_host.place,
+			 sizeof(res->tx_host.place), "%s", site_place(&r->site));
+	if (!r->view->on_start)
+		return;
+	r->view->on_start(r->view->arg, alone ? NULL : r->asked,
+			  r->remote ? &testbed
+			  : alone   ? NULL
+				    : &r->site.lab,
+			  res, r->discovery ? NULL : &streams);
+}
+
+static void name_queues(const struct run *r, const struct site_queues *q, struct result *res)
+{
+	const struct {
+		uint64_t packets;
+		const char *where;
+	} queue[] = {
+		{q->in_qdiscs, "the queueing discipline"},
+		{q->in_reassembly, "reassembly"},
+		{q->in_socket, "the socket"},
+	};
+	char *to = res->in_flight_where;
+	size_t size = sizeof(res->in_flight_where), at = 0;
+
+	if (!res->in_flight)
+		return;
+	if (r->remote)
+		snprintf(to, size, "%llu in queues of this host, %llu in queues of %s",
+			 (unsigned long long)(q->in_qdiscs + q->in_reassembly + q->in_socket),
+			 (unsigned long long)r->remote->status.in_queues,
+			 peer_host(r->remote->peer));
+	for (unsigned i = 0; !r->remote && i < sizeof(queue) / sizeof(queue[0]); i++) {
+		if (queue[i].packets)
+			at += (size_t)snprintf(to + at, size - at, "%s%llu in %s", at ? ", " : "",
+					       (unsigned long long)queue[i].packets,
+					       queue[i].where);
+	}
+}
+
+/*
+ * The one closing, for whatever sites there are: fold, join, sums, what the ends know, counter
+ * check, findings.
+ */
+static int close_ledger(struct run *r, struct result *res)
+{
+	uint64_t next[TRACE_STREAMS] = {}, queued = 0;
+	struct site_queues q = {};
+	int rc = 0;
+
+	if (!is_alone(r)) {
+		site_queues(&r->site, &q);
+		queued = q.in_qdiscs + q.in_reassembly + q.in_socket;
+	}
+	if (r->remote)
+		queued += r->remote->status.in_queues;
+	streams_at(r, next);
+	fold(r, next);
+	if (!is_alone(r))
+		site_beyond(&r->site);
+	site_ledger(&r->site, queued, res);
+	name_queues(r, &q, res);
+	site_end(&r->site, res);
+	if (r->remote) {
+		remote_describe(r->remote, res);
+		remote_close(r->remote, res, r->err);
+	} else if (!r->site.lone) {
+		site_describe(&r->site, res);
+		rc = site_check(&r->site, res, r->err);
+		advise(&r->site, NULL, res);
+	}
+	if (!is_alone(r))
+		res->memory_bytes = memory_in_use();
+	res->balanced = !res->unaccounted && !res->in_flight && !res->impossible;
+	return rc;
+}
+
+/* The site here, and the one there if another host takes part. */
+static int open_sites(struct run *r, struct error *err)
+{
+	int rc = 0;
+
+	r->spec = *r->asked;
+	if (r->asked->far) {
+		r->remote = calloc(1, sizeof(*r->remote));
+		if (!r->remote)
+			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		remote_plan_local(r->asked, r->device, &r->spec);
+		rc = ports_rate(r->asked, &r->spec.rate_pps, err);
+	}
+	if (!rc)
+		rc = site_open(&r->site, &r->spec, r->view, err);
+	if (!rc && r->remote)
+		rc = remote_open(r->remote, &r->site, err);
+	window_init(&r->window, r->spec.threads, r->site.settle_ns);
+	return rc;
+}
+
+/* Frames of a capture are sent as they are, unless they were stamped. */
+static bool is_numbered(const struct run_spec *spec)
+{
+	return !spec->shape || !spec->shape->capture || spec->shape->capture->payload;
+}
+
+/* All stands: traffic, and its end. */
+static int go(struct run *r, struct result *res)
+{
+	int rc = r->site.faults ? fault_begin(r->site.faults, r->err) : 0;
+
+	if (rc)
+		return rc;
+	site_start(&r->site);
+	r->start_ns = r->quiet_ns = clock_now();
+	if (!r->remote || remote_ask(r->remote, PEER_START, r->err))
+		res->interrupted = watch(r);
+	end_sending(r);
+	if (r->discovery)
+		return end_receiving(r);
+	if (is_alone(r) && is_numbered(&r->spec))
+		say_end(r);
+	res->interrupted |= settle(r);
+	return end_receiving(r);
+}
+
+static struct run *new_run(const struct run_spec *spec, const struct experiment_view *view,
+			   struct error *err)
+{
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return NULL;
+	}
+	r->asked = spec;
+	r->view = view;
+	r->err = err;
+	return r;
+}
+
+static void free_run(struct run *r)
+{
+	site_close(&r->site);
+	free(r->remote);
+	free(r->discovery);
+	free(r);
 }
 
 int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
 		   struct result *res, struct error *err)
 {
-	struct books *books;
-	struct rig *rig;
-	int rc = -ENOMEM;
+	struct run *r = new_run(spec, view, err);
+	int rc;
 
-	if (spec->far)
-		return pair_run(spec, view, res, err);
-	rig = calloc(1, sizeof(*rig));
-	books = books_new(view);
 	memset(res, 0, sizeof(*res));
-	if (!rig || !books) {
-		error_set(err, STATUS_FAILED, rc, NULL, "out of memory");
-		goto out;
-	}
-	rc = rig_open(rig, spec, view, err);
-	if (rc)
-		goto out;
-	announce(rig, view, res);
-	rc = fault_begin(rig->faults, err);
+	if (!r)
+		return -ENOMEM;
+	rc = open_sites(r, err);
 	if (!rc) {
-		sender_start(rig->sender);
-		res->interrupted = watch(rig, books, err);
-		fault_end(rig->faults, err);
-		if (rig->receiver && rig->fx.reader != READER_NEVER)
-			receiver_resume(rig->receiver);
-		res->interrupted |= settle(rig, books);
-		rc = finish_receiver(rig, books, err);
+		announce(r, res);
+		rc = go(r, res);
 	}
 	if (!rc)
-		rc = books_close(books, rig, res, err);
+		rc = close_ledger(r, res);
 	if (!rc && err->status != STATUS_OK)
-		rc = -EIO; /* an engine ended early; the books are whole all the same */
-	rig_close(rig);
-out:
-	books_free(books);
-	free(rig);
+		rc = -EIO; /* an engine ended early; the ledger is whole all the same */
+	free_run(r);
+	return rc;
+}
+
+/* Which streams the slots were, and their numbers from 0. */
+static void name_streams(struct result *res, const struct recv_result *out)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		struct result_cause *c = &res->cause[i];
+		const struct recv_stream *s = &out->stream[c->stream];
+
+		c->stream = s->stream;
+		c->first -= s->base;
+		c->last -= s->base;
+	}
+}
+
+/* What the tracer counted in this namespace: sums of events, no fates. */
+static void tally_causes(struct site *s)
+{
+	for (int i = 0; i < s->ledger.n; i++) {
+		const struct ledger_cause *c = &s->ledger.cause[i];
+		struct fate_cause *f = &s->ledger.tally.cause[0][c->raw.index];
+
+		if (site_is_here(s, c))
+			f->packets = c->raw.count.packets;
+		s->ledger.tally.dropped += f->packets;
+	}
+}
+
+static void close_discovered(struct run *r, struct recv_result *out)
+{
+	const struct sink_sums *sums = &r->site.sink.sums;
+	struct result *res = &out->res;
+
+	site_name(&r->site);
+	discover_close(r->discovery, out);
+	if (!r->spec.ledger)
+		tally_causes(&r->site);
+	site_ledger(&r->site, 0, res);
+	if (r->spec.ledger)
+		name_streams(res, out);
+	else
+		res->arrivals.gaps = r->discovery->gaps;
+	site_end(&r->site, res);
+	for (int s = 0; !r->spec.ledger && s < STAGE_COUNT; s++)
+		res->stage[s].bytes = 0;
+	res->delivered = sums->delivered;
+	res->duration_ns = sums->last_ns - sums->first_ns;
+	out->received = sums->delivered + sums->duplicated + sums->late;
+	out->closed = true;
+}
+
+int experiment_recv(const struct run_spec *spec, const struct experiment_view *view,
+		    struct recv_result *out, struct error *err)
+{
+	struct run *r = new_run(spec, view, err);
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (!r)
+		return -ENOMEM;
+	rc = open_sites(r, err);
+	r->discovery = rc ? NULL : calloc(1, sizeof(*r->discovery));
+	if (!rc && !r->discovery)
+		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (!rc) {
+		discover_init(r->discovery, &r->site, view);
+		announce(r, &out->res);
+		go(r, &out->res);
+		close_discovered(r, out);
+		rc = err->status == STATUS_OK ? 0 : -EIO;
+	}
+	free_run(r);
 	return rc;
 }

@@ -17,7 +17,7 @@
  *	        time  ->  time {tai_ns}
  *
  * or, instead of any answer, error {message, hint, status}. What the sums are of is decided by the
- * numbers of the plan, which the client draws. Encoding and decoding are pure.
+ * numbers of the plan, which the client draws. The tables of their members: base/record.h.
  */
 #ifndef PKTLEDGER_EXPERIMENT_MSG_H
 #define PKTLEDGER_EXPERIMENT_MSG_H
@@ -27,34 +27,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/record.h"
 #include "ledger/ledger.h"
 #include "traffic/shape.h"
 #include "experiment/auth.h"
 #include "experiment/runs.h"
+#include "experiment/site.h"
 
 #define PEER_PROTOCOL 2
 #define PEER_NICE_0   20 /* no nice value asked for */
-
-enum msg_type {
-	MSG_U64,
-	MSG_U32,
-	MSG_U16,
-	MSG_BOOL,
-	MSG_DOUBLE,
-	MSG_TEXT,
-	MSG_U64S,
-	MSG_U16S,
-	MSG_DOUBLES,
-};
-
-/* A member of a message and where it is kept. Rows end with a NULL key. */
-struct msg_field {
-	const char *key;
-	enum msg_type type;
-	size_t offset;
-	size_t size;  /* MSG_TEXT: of the buffer; lists: how many at most, fewer leave 0 */
-	uint64_t max; /* of integers; 0: as the type allows */
-};
 
 struct peer_hello {
 	uint32_t protocol;
@@ -107,14 +88,6 @@ struct peer_ready {
 	uint32_t netdev_max_backlog;
 };
 
-struct peer_status {
-	bool running; /* it sends */
-	bool idle;    /* nothing waits in the queues it knows */
-	uint64_t delivered, dropped;
-	uint64_t in_queues; /* packets in its socket, its queueing discipline, in reassembly */
-	uint64_t next[TRACE_STREAMS]; /* it sends: first number (from 0) that is not closed yet */
-};
-
 struct peer_fold {
 	uint64_t upto[TRACE_STREAMS]; /* numbers from 0 */
 };
@@ -129,35 +102,33 @@ struct peer_time {
 	uint64_t tai_ns;
 };
 
-extern const struct msg_field msg_hello[], msg_login[], msg_welcome[], msg_plan[], msg_ready[],
+extern const struct record_field msg_hello[], msg_login[], msg_welcome[], msg_plan[], msg_ready[],
 	msg_status[], msg_fold[], msg_fates[], msg_time[], msg_error[];
 
 /* Of struct result: what an end knows of itself when it is over. */
-extern const struct msg_field msg_end[];
+extern const struct record_field msg_end[];
 
 /* Of struct arrivals_flow. */
-extern const struct msg_field msg_flow[];
+extern const struct record_field msg_flow[];
 
-/* Of struct result_counter, but for its scope, and no note. */
-struct json_object *msg_make_counter(const struct result_counter *c);
-int msg_take_counter(struct json_object *msg, struct result_counter *c);
+/* Of struct ledger_cause: its names, raw.count and raw.index. */
+extern const struct record_field msg_cause[];
 
-/* A new message with the members that `rows` tell of `from`; rows NULL: none. */
-struct json_object *msg_make(const char *type, const struct msg_field *rows, const void *from);
+/* Of struct result_counter, but no note. */
+extern const struct record_field msg_counter[];
+
+/*
+ * A new message with the members that `rows` tell of `from`; rows NULL: none. It is read by
+ * record_read(); what is out of its bounds, or missing, makes the whole message a bad one.
+ */
+struct json_object *msg_make(const char *type, const struct record_field *rows, const void *from);
 
 /* The type of a message; "" if it has none. */
 const char *msg_type(struct json_object *msg);
 
-/*
- * Reads the members; others are passed over. -EBADMSG if one is missing, of another type, or out
- * of its bounds; `to` is then partly written. Texts are cut to their buffers, and what could drive
- * a terminal becomes '?'.
- */
-int msg_take(struct json_object *msg, const struct msg_field *rows, void *to);
-
-/* A cause with its names. Reading fills `named`, `raw.count` and `raw.index`. */
-struct json_object *msg_make_cause(const struct ledger_cause *c);
+/* Of a cause with a number, of a counter with a scope; the rest of them is zero. -EBADMSG. */
 int msg_take_cause(struct json_object *msg, struct ledger_cause *c);
+int msg_take_counter(struct json_object *msg, struct result_counter *c);
 
 /* A plan that makes sense: numbers that can be, a direction, a shape. */
 bool msg_plan_valid(const struct peer_plan *plan);

@@ -12,7 +12,7 @@
 #include "traffic/flow.h"
 #include "traffic/rx.h"
 #include "host/netns.h"
-#include "traffic/tuning.h"
+#include "traffic/worker.h"
 
 struct receiver_config {
 	const struct rx_ops *ops;

@@ -12,7 +12,7 @@
 #include "traffic/flow.h"
 #include "traffic/tx.h"
 #include "host/netns.h"
-#include "traffic/tuning.h"
+#include "traffic/worker.h"
 
 struct sender_config {
 	const struct tx_ops *ops;

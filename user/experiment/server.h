@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `recv --serve`: answers `run --to`, one client at a time; others wait their turn. It sends to the
- * address of the client only, not faster than allowed, and changes no setting of the host.
+ * `recv --serve`: answers `run --to`, one client at a time; others wait their turn. Those that are
+ * not let in yet are heard beside each other, so that a silent one keeps nobody out. It sends to
+ * the address of the client only, not faster than allowed, and changes no setting of the host.
  */
 #ifndef PKTLEDGER_EXPERIMENT_SERVER_H
 #define PKTLEDGER_EXPERIMENT_SERVER_H

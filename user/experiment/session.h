@@ -10,25 +10,33 @@
 
 #include "experiment/auth.h"
 #include "experiment/conn.h"
-#include "experiment/near.h"
+#include "experiment/msg.h"
 #include "experiment/server.h"
+#include "experiment/site.h"
 
 struct session {
 	const struct server_config *cfg;
 	struct conn conn;
 	struct endpoint peer;
 	struct peer_hello hello;
-	bool let_in;
-	char host[65]; /* as it calls itself */
+	bool greeted, let_in;
+	uint64_t heard_ns; /* when it was greeted, or was heard last */
+	char host[65];	   /* as it calls itself */
 	struct peer_plan plan;
 	char device[IF_NAMESIZE]; /* by which the client is reached; "" unknown */
-	struct near near;	  /* open while there is an experiment */
+	struct run_spec spec;	  /* of the plan */
+	struct site *site;	  /* while there is an experiment; else NULL */
+	bool stopped;		  /* its ends have */
 	struct runs runs;
 	struct server_served served;
 };
 
-/* Takes the descriptor and says hello. 0 or -errno; session_close() is due all the same. */
+/* Takes the descriptor. 0 or -errno; session_close() is due all the same. */
 int session_open(struct session *s, const struct server_config *cfg, int fd);
+
+/* Says hello, once: the login is due; or that somebody else is served first. 0 or -errno. */
+int session_greet(struct session *s);
+int session_put_off(struct session *s);
 
 /*
  * Waits for a request, at most so long, and answers it; the first has to be the login. 1: done; 0:
@@ -36,13 +44,6 @@ int session_open(struct session *s, const struct server_config *cfg, int fd);
  * -EACCES, -EPROTONOSUPPORT: it is not let in.
  */
 int session_step(struct session *s, int timeout_ms);
-
-/*
- * For session_step(). Whether the plan that came may be: `why` says why not. Then what it means for
- * the near end, with the client's own address as the only one to send to.
- */
-int session_check_plan(const struct session *s, struct error *why);
-void session_fill_plan(struct session *s);
 
 /* Ends its experiment, if there is one. */
 void session_close(struct session *s);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 
 /* bpf_map_show_fdinfo(): "memlock:" is what the map takes. */
 static uint64_t memory_of(int fd)

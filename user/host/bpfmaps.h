@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The BPF maps of this process and the memory that they take, as the kernel tells it. */
+/* The BPF maps of this process and the memory that they take, as the kernel reports it. */
 #ifndef PKTLEDGER_HOST_BPFMAPS_H
 #define PKTLEDGER_HOST_BPFMAPS_H
 

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/proc.h"
 
 /* "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2. False: not a hierarchy for the CPU. */
 static bool read_line(char *line, struct cgroup *group, bool found)
@@ -31,18 +33,23 @@ static bool read_line(char *line, struct cgroup *group, bool found)
 	return true;
 }
 
-bool cgroup_of(pid_t pid, struct cgroup *group)
+bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 {
-	char path[48] = "/proc/self/cgroup", *text, *save = NULL;
+	int top = root < 0 ? proc_root(NULL) : root;
+	char text[8192], self[16] = "self", *save = NULL;
 	bool found = false;
+	int n;
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	if (file_read(path, &text, NULL))
+	if (top < 0)
 		return false;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+	if (pid)
+		snprintf(self, sizeof(self), "%d", (int)pid);
+	n = proc_read(top, text, sizeof(text), "proc/%s/cgroup", self);
+	if (root < 0)
+		close(top);
+	for (char *line = n < 0 ? NULL : strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
 		found |= read_line(line, group, found);
-	free(text);
 	return found;
 }
 

@@ -15,8 +15,8 @@ struct cgroup {
 	bool v2;
 };
 
-/* The group of a process, 0: the caller's. False: not known. */
-bool cgroup_of(pid_t pid, struct cgroup *group);
+/* The group of a process, 0: the caller's. `root`: proc_root(), -1: "/". False: not known. */
+bool cgroup_of(int root, pid_t pid, struct cgroup *group);
 
 /*
  * The caller's group in the unified hierarchy, wherever that is mounted: a descriptor of its

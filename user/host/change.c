@@ -1,56 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Changes of all kinds alike: planned, shown, made, undone, kept for the next boot. */
 #include "host/change.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "host/change_parts.h"
+#include "host/change_kinds.h"
 #include "host/nl.h"
 
 #define POLL_MS 100
 
-/* Names become part of paths: they stay below the directory of their kind. */
-static bool is_name(enum change_kind kind, const char *name)
-{
-	bool number = kind == CHANGE_IRQ || kind == CHANGE_GOVERNOR;
-
-	if (!*name || *name == '/' || strlen(name) >= CHANGE_NAME_SIZE || strstr(name, ".."))
-		return false;
-	for (const char *c = name; *c; c++) {
-		if (number ? !isdigit((unsigned char)*c) : !isgraph((unsigned char)*c))
-			return false;
-	}
-	return true;
-}
-
-const struct change_setting *change_setting(enum change_kind kind, const char *name)
-{
-	if (!is_name(kind, name))
-		return NULL;
-	for (const struct change_setting *s = change_settings; s->name; s++) {
-		if (s->kind == kind && !fnmatch(s->name, name, 0))
-			return s;
-	}
-	return NULL;
-}
-
 bool change_of_namespace(enum change_kind kind)
 {
 	return change_ops[kind].of_namespace;
-}
-
-struct change_at change_place(const struct change *c)
-{
-	return (struct change_at){.ns = c->ns,
-				  .kind = c->kind,
-				  .set = change_setting(c->kind, c->name),
-				  .ifname = c->ifname,
-				  .name = c->name};
 }
 
 const char *change_device(const struct change *c, char buf[16])
@@ -69,68 +37,46 @@ const char *change_device(const struct change *c, char buf[16])
 }
 
 /* The namespace has the device, and its name is not a path. */
-static int check_device(const struct change_at *at)
+static int check_device(const struct change *c)
 {
 	int ret;
 
-	if (!change_ops[at->kind].of_interface)
-		return *at->ifname ? -EINVAL : 0;
-	if (strchr(at->ifname, '/') || *at->ifname == '.')
+	if (!change_ops[c->kind].of_interface)
+		return *c->ifname ? -EINVAL : 0;
+	if (strchr(c->ifname, '/') || *c->ifname == '.')
 		return -ENODEV;
-	ret = nl_ifindex(at->ns, at->ifname);
+	ret = nl_ifindex(c->ns, c->ifname);
 	return ret < 0 ? ret : 0;
 }
 
-static int read_at(const struct change_at *at, char value[JOURNAL_VALUE_SIZE])
+/* The value now. */
+static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
-	int ret = at->set ? check_device(at) : -ENOENT;
+	int ret = change_setting(c->kind, c->name) ? check_device(c) : -ENOENT;
 
-	return ret ? ret : change_ops[at->kind].read(at, value);
+	return ret ? ret : change_ops[c->kind].read(c, value);
+}
+
+static int name_change(struct change *c, const struct netns *ns, enum change_kind kind,
+		       const char *ifname, const char *name)
+{
+	size_t size = sizeof(c->ifname);
+
+	memset(c, 0, sizeof(*c));
+	c->kind = kind;
+	c->ns = ns;
+	if (snprintf(c->ifname, size, "%s", ifname ? ifname : "") >= (int)size ||
+	    snprintf(c->name, sizeof(c->name), "%s", name) >= (int)sizeof(c->name))
+		return -ENAMETOOLONG;
+	return 0;
 }
 
 int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
 		char value[JOURNAL_VALUE_SIZE])
 {
-	const struct change_at at = {.ns = ns,
-				     .kind = kind,
-				     .set = change_setting(kind, name),
-				     .ifname = ifname ? ifname : "",
-				     .name = name};
+	struct change c;
 
-	return read_at(&at, value);
-}
-
-int change_set(const struct change *c, const char *value)
-{
-	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
-	const struct change_at at = change_place(c);
-	char now[JOURNAL_VALUE_SIZE];
-	int ret = read_at(&at, now);
-
-	if (ret || !strcmp(now, value))
-		return ret;
-	ret = change_ops[c->kind].write(&at, value);
-	if (!ret)
-		ret = read_at(&at, now);
-	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < change_ops[c->kind].wait_ms;
-	     ms += POLL_MS) {
-		nanosleep(&pause, NULL);
-		ret = read_at(&at, now);
-	}
-	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;
-}
-
-const char *change_hint(int code)
-{
-	if (code == -EROFS)
-		return "it is read-only here: do it on the host itself, not in a container";
-	if (code == -EACCES || code == -EPERM)
-		return geteuid() ? "run it as root"
-				 : "only the host's own network namespace, outside any container, "
-				   "may set it";
-	if (code == -EOPNOTSUPP)
-		return "the driver does not do it";
-	return NULL;
+	return name_change(&c, ns, kind, ifname, name) ? -ENOENT : read_now(&c, value);
 }
 
 static int no_reading(const struct change *c, int code, struct error *err)
@@ -145,7 +91,7 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	case -ENOENT:
 		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
 	case -EOPNOTSUPP:
-		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not tell: %s",
+		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
 				 title);
 	case -EDOM:
 		return error_set(err, STATUS_UNABLE, code, "change it by hand",
@@ -182,44 +128,29 @@ static int no_value(const struct change *c, const char *wanted, uint64_t max, in
 					   : strerror(-code));
 }
 
-static int check_wanted(struct change *c, const struct change_at *at, const char *wanted,
-			struct error *err)
-{
-	const struct change_ops *ops = &change_ops[c->kind];
-	uint64_t max = at->set->max;
-	int ret = 0;
-
-	if (at->set->max_offset)
-		ret = ops->limit(at, &max);
-	if (!ret)
-		ret = ops->check ? ops->check(at, c->old, wanted, c->wanted)
-				 : change_form(at->set, max, c->old, wanted, c->wanted);
-	return ret ? no_value(c, wanted, max, ret, err) : 0;
-}
-
 int change_plan(struct change *change, const struct netns *ns, enum change_kind kind,
 		const char *ifname, const char *name, const char *wanted, struct error *err)
 {
-	struct change_at at;
-	int ret;
+	const struct change_ops *ops = &change_ops[kind];
+	const struct change_setting *set;
+	uint64_t max;
+	int ret = name_change(change, ns, kind, ifname, name);
 
-	memset(change, 0, sizeof(*change));
-	change->kind = kind;
-	change->ns = ns;
-	if (!ifname)
-		ifname = "";
-	if (snprintf(change->ifname, sizeof(change->ifname), "%s", ifname) >=
-		    (int)sizeof(change->ifname) ||
-	    snprintf(change->name, sizeof(change->name), "%s", name) >= (int)sizeof(change->name))
-		return error_set(err, STATUS_FAILED, -ENAMETOOLONG, NULL,
-				 "there is no setting '%s' of '%s'", name, ifname);
-	at = change_place(change);
-	ret = read_at(&at, change->old);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "there is no setting '%s' of '%s'",
+				 name, ifname ? ifname : "");
+	ret = read_now(change, change->old);
 	if (ret)
 		return no_reading(change, ret, err);
-	ret = check_wanted(change, &at, wanted, err);
+	set = change_setting(kind, name);
+	max = set->max;
+	if (set->max_offset)
+		ret = change_limit(change, &max);
+	if (!ret)
+		ret = ops->check ? ops->check(change, wanted, change->wanted)
+				 : change_form(set, max, change->old, wanted, change->wanted);
 	if (ret)
-		return ret;
+		return no_value(change, wanted, max, ret, err);
 	return strcmp(change->old, change->wanted) ? 0 : -EALREADY;
 }
 
@@ -245,38 +176,67 @@ char *change_quote(const char *word, char *buf, size_t size)
 	return buf;
 }
 
+void change_argv(const struct change *change, bool undo, struct change_argv *a)
+{
+	a->n = 0;
+	a->argv[0] = NULL;
+	change_ops[change->kind].argv(change, undo, a);
+}
+
+/* name=value with quotes only where they are needed; the > of a file is the shell's. */
+static char *print_argv(const struct change_argv *a, char *buf, size_t size)
+{
+	char quoted[2 * JOURNAL_VALUE_SIZE];
+	size_t n = 0;
+
+	*buf = '\0';
+	for (unsigned i = 0; i < a->n && n < size; i++) {
+		char word[CHANGE_COMMAND_SIZE];
+		char *value = NULL;
+
+		snprintf(word, sizeof(word), "%s", a->argv[i]);
+		if (i)
+			n += snprintf(buf + n, size - n, " ");
+		if (i == 2 && !strcmp(word, ">")) {
+			n += snprintf(buf + n, size - n, ">");
+			continue;
+		}
+		value = strchr(word, '=');
+		if (value)
+			*value++ = '\0';
+		if (n < size)
+			n += snprintf(buf + n, size - n, "%s%s",
+				      change_quote(word, quoted, sizeof(quoted)), value ? "=" : "");
+		if (value && n < size)
+			n += snprintf(buf + n, size - n, "%s",
+				      change_quote(value, quoted, sizeof(quoted)));
+	}
+	return buf;
+}
+
 char *change_command(const struct change *change, char *buf, size_t size)
 {
-	const struct change_at at = change_place(change);
-
-	change_ops[change->kind].command(&at, change->old, change->wanted, buf, size);
-	return buf;
+	return change_command_in(change, false, NULL, buf, size);
 }
 
 char *change_undo_command(const struct change *change, char *buf, size_t size)
 {
-	const struct change_at at = change_place(change);
-
-	change_ops[change->kind].command(&at, change->wanted, change->old, buf, size);
-	return buf;
+	return change_command_in(change, true, NULL, buf, size);
 }
 
 char *change_command_in(const struct change *change, bool undo, const char *netns, char *buf,
 			size_t size)
 {
 	char command[CHANGE_COMMAND_SIZE], quoted[2 * CHANGE_COMMAND_SIZE], name[64];
+	struct change_argv a;
 	bool redirects;
 
-	if (undo)
-		change_undo_command(change, command, sizeof(command));
-	else
-		change_command(change, command, sizeof(command));
-	if (!netns || !change->ns || !change_ops[change->kind].of_namespace) {
-		snprintf(buf, size, "%s", command);
-		return buf;
-	}
+	change_argv(change, undo, &a);
+	if (!netns || !change->ns || !change_ops[change->kind].of_namespace)
+		return print_argv(&a, buf, size);
 	/* The file that is written to must be that of the namespace, not of the shell outside. */
-	redirects = strstr(command, " > ");
+	redirects = a.n > 2 && !strcmp(a.argv[2], ">");
+	print_argv(&a, command, sizeof(command));
 	snprintf(buf, size, "ip netns exec %s %s%s", change_quote(netns, name, sizeof(name)),
 		 redirects ? "sh -c " : "",
 		 redirects ? change_quote(command, quoted, sizeof(quoted)) : command);
@@ -307,4 +267,551 @@ char *change_title(const struct change *change, char *buf, size_t size)
 	snprintf(buf, size, "%s%s%s%s%s", change->ifname, *change->ifname ? " " : "", ops->before,
 		 name, ops->after);
 	return buf;
+}
+
+/*
+ * Makes the change, or takes it back, and reads it back; one that is so already is not made. What
+ * is run is what change_command() shows: a file is written, a program is run without a shell.
+ * -ERANGE: the kernel or the device has made another value of it. `why` says more of a program that
+ * failed.
+ */
+static int set(const struct change *c, bool undo, struct error *why)
+{
+	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
+	const struct change_ops *ops = &change_ops[c->kind];
+	const char *value = undo ? c->old : c->wanted;
+	char now[JOURNAL_VALUE_SIZE];
+	struct change_argv a;
+	int ret = read_now(c, now);
+
+	if (ret || !strcmp(now, value))
+		return ret;
+	change_argv(c, undo, &a);
+	ret = ops->front ? change_write_file(c, value) : netns_exec(c->ns, a.argv, NULL, why);
+	if (!ret)
+		ret = read_now(c, now);
+	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
+		nanosleep(&pause, NULL);
+		ret = read_now(c, now);
+	}
+	return ret ? ret : strcmp(now, value) ? -ERANGE : 0;
+}
+
+/* What may help against an errno of set(); NULL: nothing known. */
+static const char *hint(int code, const struct error *why)
+{
+	if (*why->hint)
+		return why->hint;
+	if (code == -EROFS)
+		return "it is read-only here: do it on the host itself, not in a container";
+	if (code == -EACCES || code == -EPERM)
+		return geteuid() ? "run it as root"
+				 : "only the host's own network namespace, outside any container, "
+				   "may set it";
+	return code == -EIO && geteuid() ? "run it as root" : NULL;
+}
+
+static const char *reason(int code, const struct error *why)
+{
+	return !code ? "" : *why->message ? why->message : strerror(-code);
+}
+
+struct batch {
+	const struct change *changes;
+	unsigned n;
+	struct journal_change **holds; /* of sysctls: from changes that do not stay */
+	struct journal_kept_file *file;
+	unsigned first; /* entry of changes[0] */
+	change_cb cb;
+	void *arg;
+};
+
+static int cannot(const struct change *c, int code, const struct error *why, struct error *err)
+{
+	char title[CHANGE_TITLE_SIZE];
+
+	change_title(c, title, sizeof(title));
+	if (code == -ESTALE)
+		return error_set(err, STATUS_FAILED, code, "check again",
+				 "%s is no longer '%s'; nothing was changed", title, c->old);
+	if (code == -ERANGE)
+		return error_set(err, STATUS_FAILED, code, NULL,
+				 "%s does not become '%s': the kernel or the device makes another "
+				 "value of it",
+				 title, c->wanted);
+	return error_set(err, STATUS_UNABLE, code, hint(code, why), "cannot set %s to '%s': %s",
+			 title, c->wanted, reason(code, why));
+}
+
+static int add_entry(struct batch *b, const struct change *c)
+{
+	const struct change_ops *ops = &change_ops[c->kind];
+	char buf[sizeof(c->ifname)];
+	const char *device = change_device(c, buf);
+	struct journal_kept k = {};
+	int ret = 0;
+
+	snprintf(k.rec.kind, sizeof(k.rec.kind), "%s", ops->word);
+	snprintf(k.rec.target, sizeof(k.rec.target), "%s%s%s", c->ifname, *c->ifname ? " " : "",
+		 c->name);
+	memcpy(k.rec.old, c->old, sizeof(k.rec.old));
+	memcpy(k.rec.new, c->wanted, sizeof(k.rec.new));
+	change_command(c, k.apply, sizeof(k.apply));
+	change_undo_command(c, k.undo, sizeof(k.undo));
+	if (ops->of_namespace)
+		ret = netns_cookie(c->ns, &k.netns);
+	if (!ret && device)
+		ret = nl_ifindex(c->ns, device);
+	if (ret < 0)
+		return ret;
+	k.ifindex = ret;
+	return journal_kept_add(b->file, &k);
+}
+
+/* Locks, the values as they were planned to be, entries; in this order, and nothing is changed. */
+static int prepare(struct batch *b, struct error *err)
+{
+	const struct error none = {};
+	char now[JOURNAL_VALUE_SIZE];
+	int ret = 0;
+
+	if (journal_kept_damaged(b->file))
+		return error_set(err, STATUS_FAILED, -EBADMSG,
+				 "look at it, and remove it or take another file",
+				 "the record of earlier changes cannot be read from line %u on",
+				 journal_kept_damaged(b->file));
+	for (unsigned i = 0; i < b->n && !ret; i++) {
+		const struct change *c = &b->changes[i];
+
+		if (c->kind == CHANGE_SYSCTL)
+			ret = journal_hold_sysctl(&b->holds[i], c->name, err);
+		if (!ret)
+			ret = read_now(c, now);
+		if (!ret && strcmp(now, c->old))
+			ret = -ESTALE;
+		if (!ret)
+			ret = add_entry(b, c);
+		if (ret)
+			cannot(c, ret, &none, err);
+	}
+	if (ret)
+		return ret;
+	ret = journal_kept_save(b->file);
+	return ret ? error_set(err, STATUS_UNABLE, ret, hint(ret, &none),
+			       "cannot write down what is changed, so nothing is: %s",
+			       strerror(-ret))
+		   : 0;
+}
+
+static void tell(const struct batch *b, unsigned i, enum change_outcome outcome, const char *why)
+{
+	const struct change *c = &b->changes[i];
+	char now[JOURNAL_VALUE_SIZE] = "", title[CHANGE_TITLE_SIZE];
+	struct change_told told = {.change = c, .outcome = outcome, .current = now};
+
+	told.title = change_title(c, title, sizeof(title));
+	told.why = why;
+	if (read_now(c, now))
+		*now = '\0';
+	if (b->cb)
+		b->cb(b->arg, &told);
+}
+
+/* changes[failed] has failed: it, and those before it, as they were. Only what stays has entries.
+ */
+static void put_back(struct batch *b, unsigned failed, const char *why)
+{
+	for (unsigned i = b->n; i-- > 0;) {
+		struct error err = {};
+		int ret = i > failed ? 0 : set(&b->changes[i], true, &err);
+
+		if (i == failed)
+			tell(b, i, CHANGE_FAILED, why);
+		if (ret)
+			tell(b, i, CHANGE_KEPT, reason(ret, &err));
+		else if (i < failed)
+			tell(b, i, CHANGE_BACK, "");
+		if (!ret)
+			journal_kept_remove(b->file, b->first + i);
+	}
+}
+
+static int make(struct batch *b, struct error *err)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		struct error why = {};
+		int ret = set(&b->changes[i], false, &why);
+
+		if (ret) {
+			cannot(&b->changes[i], ret, &why, err);
+			put_back(b, i, reason(ret, &why));
+			return ret;
+		}
+		tell(b, i, CHANGE_DONE, "");
+	}
+	return 0;
+}
+
+int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
+		 void *arg, struct error *err)
+{
+	struct batch b = {.changes = changes, .n = n, .cb = cb, .arg = arg};
+	int ret = journal_kept_open(&b.file, undo_file ? undo_file : CHANGE_UNDO_FILE, true, err);
+
+	if (ret)
+		return ret;
+	b.first = journal_kept_count(b.file);
+	b.holds = calloc(n ? n : 1, sizeof(struct journal_change *));
+	ret = b.holds ? prepare(&b, err)
+		      : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
+	if (ret)
+		while (journal_kept_count(b.file) > b.first)
+			journal_kept_remove(b.file, b.first);
+	else
+		ret = make(&b, err);
+	if (ret)
+		journal_kept_save(b.file); /* if it fails, entries that are not needed stay */
+	for (unsigned i = 0; i < n && b.holds; i++)
+		journal_release(b.holds[i]);
+	free(b.holds);
+	journal_kept_close(b.file);
+	return ret;
+}
+
+/* One entry on its way. */
+struct step {
+	const struct journal_kept *kept;
+	struct change change;
+	struct netns ns;
+	char title[sizeof(((struct journal_record *)0)->target) + CHANGE_TITLE_SIZE];
+	char now[JOURNAL_VALUE_SIZE];
+	char why[sizeof(struct error)]; /* a message and a hint */
+};
+
+/* The change of the entry, as change_apply() wrote it down. */
+static int read_entry(struct step *s)
+{
+	const char *name = s->kept->rec.target, *blank = strchr(name, ' ');
+	struct change *c = &s->change;
+	char command[CHANGE_COMMAND_SIZE];
+
+	while (c->kind < CHANGE_KINDS && strcmp(change_ops[c->kind].word, s->kept->rec.kind))
+		c->kind++;
+	if (c->kind == CHANGE_KINDS || !!blank != change_ops[c->kind].of_interface)
+		return -EINVAL;
+	if (blank) {
+		if (blank - name >= (int)sizeof(c->ifname))
+			return -EINVAL;
+		memcpy(c->ifname, name, blank - name);
+		name = blank + 1;
+	}
+	if (!change_setting(c->kind, name))
+		return -EINVAL;
+	memcpy(c->name, name, strlen(name) + 1); /* it fits: change_setting() */
+	c->ns = &s->ns;
+	memcpy(c->old, s->kept->rec.old, sizeof(c->old));
+	memcpy(c->wanted, s->kept->rec.new, sizeof(c->wanted));
+	/* what would be run is what the entry says, or it is not run */
+	return strcmp(change_command(c, command, sizeof(command)), s->kept->apply) ||
+			       strcmp(change_undo_command(c, command, sizeof(command)),
+				      s->kept->undo)
+		       ? -EINVAL
+		       : 0;
+}
+
+static enum change_outcome because(struct step *s, enum change_outcome outcome, const char *why)
+{
+	snprintf(s->why, sizeof(s->why), "%s", why);
+	return outcome;
+}
+
+/* CHANGE_DONE: it is where it was. */
+static enum change_outcome find_namespace(struct step *s)
+{
+	int ret;
+
+	if (!change_ops[s->change.kind].of_namespace)
+		return CHANGE_DONE;
+	ret = netns_find(&s->ns, s->kept->netns);
+	if (ret == -ENOENT)
+		return because(s, CHANGE_GONE, "its network namespace is gone");
+	if (!ret)
+		return CHANGE_DONE;
+	snprintf(s->why, sizeof(s->why), "cannot find its network namespace: %s", strerror(-ret));
+	return CHANGE_KEPT;
+}
+
+static enum change_outcome find_interface(struct step *s)
+{
+	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
+	const char *device = change_device(&s->change, buf);
+	int saved, ret;
+
+	if (!device)
+		return CHANGE_DONE;
+	ret = nl_ifindex(&s->ns, device);
+	if (ret == (int)s->kept->ifindex)
+		return CHANGE_DONE;
+	if (ret < 0 && ret != -ENODEV)
+		return because(s, CHANGE_KEPT, strerror(-ret));
+	saved = netns_push(&s->ns);
+	if (saved < 0)
+		return because(s, CHANGE_KEPT, strerror(-saved));
+	ret = if_indextoname(s->kept->ifindex, name) ? 0 : -errno;
+	netns_pop(saved);
+	if (ret)
+		return because(s, CHANGE_GONE, "the interface is gone");
+	snprintf(s->why, sizeof(s->why), "the interface is called %s now", name);
+	return CHANGE_KEPT;
+}
+
+static enum change_outcome settle(struct step *s)
+{
+	const struct change *c = &s->change;
+	struct error err = {};
+	int ret = read_now(c, s->now);
+
+	if (ret == -ENOENT || ret == -ENODEV)
+		return because(s, CHANGE_GONE, "there is no such setting any more");
+	if (ret == -EDOM)
+		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
+	if (ret)
+		return because(s, CHANGE_KEPT, strerror(-ret));
+	if (!strcmp(s->now, c->old))
+		return CHANGE_NOTHING;
+	if (strcmp(s->now, c->wanted))
+		return because(s, CHANGE_FOREIGN, "somebody else has changed it");
+	ret = set(c, true, &err);
+	if (read_now(c, s->now))
+		*s->now = '\0';
+	if (ret == -ERANGE)
+		return because(s, CHANGE_KEPT, "the kernel does not take the old value");
+	if (ret) {
+		const char *help = hint(ret, &err);
+
+		snprintf(s->why, sizeof(s->why), "%s%s%s", reason(ret, &err), help ? ": " : "",
+			 help ? help : "");
+		return CHANGE_KEPT;
+	}
+	return CHANGE_DONE;
+}
+
+static enum change_outcome undo(struct step *s, struct change_told *told)
+{
+	struct journal_change *hold = NULL;
+	enum change_outcome outcome;
+	struct error err = {};
+
+	told->title = s->title;
+	if (read_entry(s)) {
+		snprintf(s->title, sizeof(s->title), "%s %s", s->kept->rec.kind,
+			 s->kept->rec.target);
+		return because(s, CHANGE_KEPT, "this version does not know what it is");
+	}
+	told->change = &s->change;
+	change_title(&s->change, s->title, sizeof(s->title));
+	if (!journal_kept_this_boot(s->kept))
+		return because(s, CHANGE_GONE, "the host was booted since");
+	outcome = find_namespace(s);
+	if (outcome == CHANGE_DONE)
+		outcome = find_interface(s);
+	if (outcome == CHANGE_DONE && s->change.kind == CHANGE_SYSCTL &&
+	    journal_hold_sysctl(&hold, s->change.name, &err))
+		outcome = because(s, CHANGE_KEPT, err.message);
+	if (outcome == CHANGE_DONE)
+		outcome = settle(s);
+	journal_release(hold);
+	netns_close(&s->ns);
+	return outcome;
+}
+
+int change_undo(const char *undo_file, change_cb cb, void *arg, struct error *err)
+{
+	const char *path = undo_file ? undo_file : CHANGE_UNDO_FILE;
+	struct journal_kept_file *file;
+	int ret = journal_kept_open(&file, path, false, err);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	for (unsigned i = journal_kept_count(file); i-- > 0;) {
+		struct step s = {.kept = journal_kept_at(file, i), .ns = NETNS_NONE};
+		struct change_told told = {.current = s.now, .why = s.why};
+
+		told.outcome = undo(&s, &told);
+		if (cb)
+			cb(arg, &told);
+		if (told.outcome != CHANGE_KEPT)
+			journal_kept_remove(file, i);
+	}
+	if (journal_kept_damaged(file))
+		ret = error_set(err, STATUS_FAILED, -EBADMSG, "look at it, and remove it",
+				"%s cannot be read from line %u on; what is there is not undone",
+				path, journal_kept_damaged(file));
+	if (journal_kept_save(file))
+		ret = error_set(err, STATUS_FAILED, -EIO, "remove it if nothing is left to undo",
+				"cannot write %s", path);
+	journal_kept_close(file);
+	return ret;
+}
+
+/* Its place is `ns`, this boot, and its value is still what was made. */
+static bool in_force(struct step *s, const struct netns *ns, uint64_t netns)
+{
+	const struct change *c = &s->change;
+	char buf[IF_NAMESIZE];
+	const char *device;
+
+	if (read_entry(s) || !journal_kept_this_boot(s->kept))
+		return false;
+	if (change_ops[c->kind].of_namespace && s->kept->netns != netns)
+		return false;
+	device = change_device(c, buf);
+	if (device && nl_ifindex(ns, device) != (int)s->kept->ifindex)
+		return false;
+	return !change_read(ns, c->kind, c->ifname, c->name, s->now) && !strcmp(s->now, c->wanted);
+}
+
+static void add_made(struct change *list, unsigned *n, const struct change *c)
+{
+	unsigned i = 0;
+
+	while (i < *n && !change_same_setting(&list[i], c))
+		i++;
+	list[i] = *c;
+	if (i == *n)
+		++*n;
+}
+
+int change_made(const struct netns *ns, const char *undo_file, struct change **changes, unsigned *n,
+		struct error *err)
+{
+	struct journal_kept_file *file;
+	uint64_t netns;
+	int ret = journal_kept_open(&file, undo_file ? undo_file : CHANGE_UNDO_FILE, false, err);
+
+	*changes = NULL;
+	*n = 0;
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	ret = netns_cookie(ns, &netns);
+	*changes = calloc(journal_kept_count(file) + 1, sizeof(**changes));
+	if (!*changes)
+		ret = -ENOMEM;
+	for (unsigned i = 0; !ret && i < journal_kept_count(file); i++) {
+		struct step s = {.kept = journal_kept_at(file, i)};
+
+		if (!in_force(&s, ns, netns))
+			continue;
+		s.change.ns = ns;
+		add_made(*changes, n, &s.change);
+	}
+	journal_kept_close(file);
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot read what was changed: %s",
+			       strerror(-ret))
+		   : 0;
+}
+
+/*
+ * Changes as files for the next boot. Settings of devices are udev rules: a .link file would carry
+ * some of them, but the first that matches is the only one (systemd.link(5)), so a new one takes
+ * away what others say, the policy of names among them. The line for it is given beside the rule.
+ */
+
+/* A device that gets another name while it is set up has the name it keeps with "move". */
+#define NET_RULE "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"%s\", "
+#define CPU_RULE "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu%s\", "
+
+enum file {
+	FILE_SYSCTL = CHANGE_FILE_SYSCTL,
+	FILE_UDEV = CHANGE_FILE_UDEV,
+	FILE_NONE = CHANGE_FILE_NONE,
+	FILE_NAME,
+	FILE_NETNS,
+	FILES
+};
+
+static const char *const headings[FILES] = {
+	[FILE_SYSCTL] = "# /etc/sysctl.d/90-pktledger.conf\n",
+	[FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
+	[FILE_NONE] = "# By no file: the number of an interrupt may be another after a boot.\n",
+	/* udev(7): patterns, and $ and % in what is run; sysctl.d(5): patterns, too */
+	[FILE_NAME] = "# By no file: they would take this name of an interface for a pattern.\n",
+	/* all its settings are gone with it */
+	[FILE_NETNS] =
+		"# By no file: another network namespace has to be set up whenever it is made.\n",
+};
+
+static enum file file_of(const struct change *c)
+{
+	char buf[sizeof(c->ifname)], quoted[4 * sizeof(buf)];
+	const char *device = change_device(c, buf);
+
+	if (c->ns && change_ops[c->kind].of_namespace)
+		return FILE_NETNS;
+	if (device &&
+	    (strcmp(change_quote(device, quoted, sizeof(quoted)), device) || strchr(device, '%')))
+		return FILE_NAME;
+	return (enum file)change_ops[c->kind].file;
+}
+
+static void print_udev(FILE *f, const struct change *c)
+{
+	const struct change_setting *set = change_setting(c->kind, c->name);
+	char text[CHANGE_COMMAND_SIZE];
+
+	fprintf(f, "# %s", change_title(c, text, sizeof(text)));
+	if (set && set->link) {
+		fputs("; in its .link file, if it has one: ", f);
+		fprintf(f, set->link, c->wanted);
+	}
+	fputc('\n', f);
+	if (c->kind == CHANGE_GOVERNOR)
+		fprintf(f, CPU_RULE "ATTR{cpufreq/scaling_governor}=\"%s\"\n", c->name, c->wanted);
+	else if (c->kind == CHANGE_SYSFS)
+		fprintf(f, NET_RULE "ATTR{%s}=\"%s\"\n", c->ifname, c->name, c->wanted);
+	else
+		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname,
+			change_command(c, text, sizeof(text)));
+}
+
+static void print_change(FILE *f, const struct change *c)
+{
+	char text[CHANGE_COMMAND_SIZE];
+
+	switch (file_of(c)) {
+	case FILE_SYSCTL:
+		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
+		break;
+	case FILE_UDEV:
+		print_udev(f, c);
+		break;
+	default:
+		fprintf(f, "# %s\n", change_command(c, text, sizeof(text)));
+	}
+}
+
+int change_persist(const struct change *changes, unsigned n, char **text)
+{
+	size_t size;
+	FILE *f = open_memstream(text, &size);
+	bool begun = false;
+
+	if (!f)
+		return -errno;
+	for (enum file file = 0; file < FILES; file++) {
+		bool headed = false;
+
+		for (unsigned i = 0; i < n; i++) {
+			if (file_of(&changes[i]) != file)
+				continue;
+			if (!headed)
+				fprintf(f, "%s%s", begun ? "\n" : "", headings[file]);
+			begun = headed = true;
+			print_change(f, &changes[i]);
+		}
+	}
+	if (!fclose(f))
+		return 0;
+	free(*text);
+	return -ENOMEM;
 }

@@ -2,7 +2,8 @@
 /*
  * Changes of the host's settings that are meant to stay: what `check` advises, as commands for
  * people, as text for the next boot, and done and undone by the program itself. All of these come
- * from one struct change, so that advice and deed cannot differ.
+ * from one struct change: what is printed is the argv that is run, by execve() and without a shell,
+ * quoted for a shell; only files below /proc and /sys are written by the program itself.
  *
  * What is done is in the journal first (host/journal.h), in an entry that outlives the program and
  * that journal_repair() leaves alone. change_undo() puts it back.
@@ -51,7 +52,8 @@ enum change_kind {
 	CHANGE_KINDS,
 };
 
-#define CHANGE_NAME_SIZE 128
+#define CHANGE_NAME_SIZE    128
+#define CHANGE_COMMAND_SIZE JOURNAL_COMMAND_SIZE
 
 struct change {
 	enum change_kind kind;
@@ -68,7 +70,7 @@ bool change_of_namespace(enum change_kind kind);
 /*
  * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
  * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
- * interface, -EOPNOTSUPP: the driver does not tell, -ENOSPC: longer than a value can be, -EDOM: an
+ * interface, -EOPNOTSUPP: the driver does not say, -ENOSPC: longer than a value can be, -EDOM: an
  * RSS table that could not be put back, -EXDEV: /sys is that of another namespace.
  */
 int change_read(const struct netns *ns, enum change_kind kind, const char *ifname, const char *name,
@@ -84,11 +86,22 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 		const char *ifname, const char *name, const char *wanted, struct error *err);
 
 /*
- * The shell command that makes the change, and the one that undoes it: "sysctl -w
+ * What is run to make the change, or to undo it: argv, NULL-terminated. Of a setting that is a file
+ * it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program writes the file.
+ */
+#define CHANGE_WORDS 16
+struct change_argv {
+	char *argv[CHANGE_WORDS]; /* into words: not to be copied */
+	unsigned n;
+	char words[CHANGE_COMMAND_SIZE];
+};
+void change_argv(const struct change *change, bool undo, struct change_argv *a);
+
+/*
+ * The same as a line for a shell, which makes the change, and the one that undoes it: "sysctl -w
  * net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096", "echo f > /sys/class/net/eth1/...". Both
  * write at most `size` bytes with the end, and return `buf`; CHANGE_COMMAND_SIZE holds any.
  */
-#define CHANGE_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256)
 char *change_command(const struct change *change, char *buf, size_t size);
 char *change_undo_command(const struct change *change, char *buf, size_t size);
 
@@ -140,15 +153,16 @@ typedef void (*change_cb)(void *arg, const struct change_told *told);
 /*
  * Makes the changes, one after another, all or none: the entries of all are on disk before the
  * first is made, each is read back, and if one fails those before it are put back. `cb` (may be
- * NULL) is told of each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
+ * NULL) is called for each. `undo_file`: NULL for CHANGE_UNDO_FILE. -ESTALE if a value is no longer
  * change->old: nothing is changed; -EBUSY if another program holds a lock for long; -ERANGE if a
- * value does not read back as it was given.
+ * value does not read back as it was given; -EIO if ethtool or tc fails, -ENOENT if it is not
+ * there.
  */
 int change_apply(const struct change *changes, unsigned n, const char *undo_file, change_cb cb,
 		 void *arg, struct error *err);
 
 /*
- * Undoes the changes, newest first, each in its own namespace, and tells `cb` of each, also of
+ * Undoes the changes, newest first, each in its own namespace, and calls `cb` for each, also for
  * those that it cannot undo. 0, also if there is nothing to undo; -EBUSY as above; -EBADMSG if a
  * part of the file could not be read: it stays in the file.
  */

@@ -2,7 +2,6 @@
 #include "host/counters.h"
 
 #include <errno.h>
-#include <linux/if_link.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 
 #include "base/file.h"
 #include "host/netdev.h"
-#include "host/procnet.h"
 
 static int add(struct counters *c, const char *scope, const char *name, uint64_t value, bool level)
 {
@@ -44,8 +42,17 @@ int counters_add_level(struct counters *c, const char *scope, const char *name, 
 	return add(c, scope, name, value, true);
 }
 
+static void device_free(struct counters_device *d)
+{
+	nic_sample_free(&d->nic);
+	nic_plan_free(d->plan);
+}
+
 void counters_free(struct counters *c)
 {
+	for (unsigned i = 0; i < c->n_devices; i++)
+		device_free(&c->devices[i]);
+	free(c->devices);
 	free(c->items);
 	*c = (struct counters){0};
 }
@@ -138,123 +145,218 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 	return 0;
 }
 
-static int read_link(struct counters *c, const char *role, const char *ifname, unsigned ifindex)
+#define STAT(name) #name, offsetof(struct rtnl_link_stats64, name)
+
+/* Those of losses are for the NIC table, which has rows for any of a device of software. */
+static const struct {
+	const char *name;
+	size_t at;
+	bool loss;
+} link_stats[] = {
+	{STAT(rx_packets), false},	{STAT(tx_packets), false},
+	{STAT(rx_errors), false},	{STAT(tx_errors), false},
+	{STAT(rx_nohandler), false},	{STAT(rx_otherhost_dropped), false},
+	{STAT(rx_dropped), true},	{STAT(tx_dropped), true},
+	{STAT(rx_missed_errors), true}, {STAT(rx_fifo_errors), true},
+	{STAT(rx_over_errors), true},	{STAT(rx_crc_errors), true},
+	{STAT(rx_length_errors), true}, {STAT(rx_frame_errors), true},
+	{STAT(tx_fifo_errors), true},	{STAT(tx_carrier_errors), true},
+};
+
+#define LINK_STATS (sizeof(link_stats) / sizeof(link_stats[0]))
+
+static uint64_t link_stat(const struct counters_device *d, unsigned i)
 {
-	struct rtnl_link_stats64 st = {0};
+	uint64_t value;
+
+	memcpy(&value, (const char *)&d->link.stats + link_stats[i].at, sizeof(value));
+	return value;
+}
+
+static int sample_link(struct counters_device *d)
+{
+	char name[NIC_NAME];
+	int err = 0;
+
+	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
+		if (link_stats[i].loss)
+			err = nic_sample_add(&d->nic, name, link_stat(d, i));
+	}
+	return err;
+}
+
+/* "link:rx_dropped" is "eth0:rx_dropped", "pkts rx OOB" is "ethtool:eth0:pkts rx OOB". */
+static void name_counter(const char *ifname, const char *name, char out[COUNTER_NAME_LEN])
+{
+	const char *rest = strchr(name, ':');
+
+	if (!strncmp(name, "link:", 5))
+		snprintf(out, COUNTER_NAME_LEN, "%s%s", ifname, rest);
+	else if (!strncmp(name, "qstat:", 6))
+		snprintf(out, COUNTER_NAME_LEN, "qstat:%s%s", ifname, rest);
+	else
+		snprintf(out, COUNTER_NAME_LEN, "ethtool:%s:%s", ifname, name);
+}
+
+static int add_names(struct counters *c, const struct counters_device *d)
+{
 	const struct {
 		const char *name;
 		uint64_t value;
-	} * f;
+		bool level;
+	} qdisc[] = {{"drops", d->qdisc.drops, false},
+		     {"requeues", d->qdisc.requeues, false},
+		     {"qlen", d->qdisc.qlen, true}};
 	char name[COUNTER_NAME_LEN];
-	int err;
+	int err = 0;
 
-	err = netdev_link_stats(NULL, ifindex, &st);
-	if (err)
-		return err;
-	f = (const __typeof__(*f)[]){
-		{"rx_packets", st.rx_packets},
-		{"tx_packets", st.tx_packets},
-		{"rx_errors", st.rx_errors},
-		{"tx_errors", st.tx_errors},
-		{"rx_dropped", st.rx_dropped},
-		{"tx_dropped", st.tx_dropped},
-		{"rx_missed_errors", st.rx_missed_errors},
-		{"rx_fifo_errors", st.rx_fifo_errors},
-		{"rx_over_errors", st.rx_over_errors},
-		{"rx_crc_errors", st.rx_crc_errors},
-		{"rx_length_errors", st.rx_length_errors},
-		{"tx_fifo_errors", st.tx_fifo_errors},
-		{"tx_carrier_errors", st.tx_carrier_errors},
-		{"rx_nohandler", st.rx_nohandler},
-		{"rx_otherhost_dropped", st.rx_otherhost_dropped},
-		{NULL, 0},
-	};
-	for (; f->name && !err; f++) {
-		snprintf(name, sizeof(name), "%s:%s", ifname, f->name);
-		err = counters_add(c, role, name, f->value);
+	for (unsigned i = 0; i < d->nic.n && !err; i++) {
+		name_counter(d->link.ifname, d->nic.at[i].name, name);
+		err = counters_add(c, d->scope, name, d->nic.at[i].value);
+	}
+	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+		snprintf(name, sizeof(name), "%s:%s", d->link.ifname, link_stats[i].name);
+		if (!link_stats[i].loss)
+			err = counters_add(c, d->scope, name, link_stat(d, i));
+	}
+	for (unsigned i = 0; i < sizeof(qdisc) / sizeof(qdisc[0]) && !err; i++) {
+		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
+		err = add(c, d->scope, name, qdisc[i].value, qdisc[i].level);
+		if (!err)
+			c->items[c->n - 1].object = d->qdisc.handle;
 	}
 	return err;
 }
 
-static int read_qdisc(struct counters *c, const char *role, const char *ifname, unsigned ifindex)
-{
-	struct netdev_qdisc_stats st = {0};
-	char name[COUNTER_NAME_LEN];
-	size_t first = c->n;
-	int err;
+/* What comes in one answer for all devices of a namespace. */
+struct dumps {
+	struct link_qdisc *qdiscs;
+	struct qstat *qstats;
+	int qdiscs_n, qstats_n;
+};
 
-	if (netdev_qdisc_stats(NULL, ifindex, &st))
-		return 0; /* nothing to read here is no failure of the experiment */
-	snprintf(name, sizeof(name), "%s:qdisc:drops", ifname);
-	err = counters_add(c, role, name, st.drops);
-	if (err)
-		return err;
-	snprintf(name, sizeof(name), "%s:qdisc:requeues", ifname);
-	err = counters_add(c, role, name, st.requeues);
-	if (err)
-		return err;
-	snprintf(name, sizeof(name), "%s:qdisc:qlen", ifname);
-	err = counters_add_level(c, role, name, st.qlen);
-	for (size_t i = first; i < c->n; i++)
-		c->items[i].object = st.handle;
-	return err;
+static struct counters_device *new_device(struct counters *c)
+{
+	if (c->n_devices == c->devices_cap) {
+		unsigned cap = c->devices_cap ? c->devices_cap * 2 : 8;
+		struct counters_device *more = reallocarray(c->devices, cap, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		c->devices = more;
+		c->devices_cap = cap;
+	}
+	return memset(&c->devices[c->n_devices++], 0, sizeof(*c->devices));
 }
 
-#define ETHTOOL_MAX 8192
-
-static int read_ethtool(struct counters *c, const char *role, const char *ifname)
+/* The thread is in the namespace of the scope. */
+static int read_device(struct counters *c, const struct counters_scope *s, unsigned what,
+		       const struct link_info *link, const struct dumps *all)
 {
-	struct netdev_counter *st = calloc(ETHTOOL_MAX, sizeof(*st));
-	char name[COUNTER_NAME_LEN];
-	int n, err = 0;
+	struct counters_device *d = new_device(c);
+	int err = 0;
 
-	if (!st)
+	if (!d)
 		return -ENOMEM;
-	n = netdev_ethtool_stats(NULL, ifname, st, ETHTOOL_MAX);
-	for (int i = 0; i < n && i < ETHTOOL_MAX && !err; i++) {
-		snprintf(name, sizeof(name), "ethtool:%s:%.31s", ifname, st[i].name);
-		err = counters_add(c, role, name, st[i].value);
+	snprintf(d->scope, sizeof(d->scope), "%s", s->role);
+	d->link = *link;
+	for (int i = 0; i < all->qdiscs_n; i++) {
+		if (all->qdiscs[i].ifindex == link->ifindex)
+			d->qdisc = all->qdiscs[i];
 	}
-	free(st);
+	if (what & COUNTERS_DRIVERS)
+		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
+	if (err == -ENODEV && what & COUNTERS_ALL) /* gone meanwhile, as others came */
+		err = 0;
+	if (!err)
+		err = sample_link(d);
+	for (int i = 0; i < all->qstats_n && !err; i++) {
+		if (all->qstats[i].ifindex == link->ifindex)
+			err = nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
+	}
+	return !err && what & COUNTERS_NAMES ? add_names(c, d) : err;
+}
+
+static int read_links(struct counters *c, const struct counters_scope *s, unsigned what,
+		      unsigned ifindex, const struct dumps *all)
+{
+	struct link_info *links;
+	int n = links_read(NULL, ifindex, &links), err = n < 0 ? n : 0;
+
+	for (int i = 0; i < n && !err; i++)
+		err = read_device(c, s, what, &links[i], all);
+	free(links);
 	return err;
 }
 
-static int read_scope(struct counters *c, const struct counters_scope *s)
+static int read_devices(struct counters *c, const struct counters_scope *s, unsigned what)
 {
-	int err = read_files(c, s->role, namespace_files,
-			     sizeof(namespace_files) / sizeof(namespace_files[0]));
+	struct dumps all = {0};
+	int err = 0;
 
-	for (const char *const *i = s->ifnames; i && *i && !err; i++) {
+	/* nothing to read here is no failure of what is measured */
+	all.qdiscs_n = links_read_qdiscs(NULL, &all.qdiscs);
+	if (what & COUNTERS_QUEUES)
+		all.qstats_n = qstats_read(NULL, &all.qstats);
+	if (what & COUNTERS_ALL)
+		err = read_links(c, s, what, 0, &all);
+	for (const char *const *i = s->ifnames; !(what & COUNTERS_ALL) && *i && !err; i++) {
 		unsigned ifindex = if_nametoindex(*i);
 
-		if (!ifindex)
-			return -ENODEV;
-		err = read_link(c, s->role, *i, ifindex);
-		if (!err)
-			err = read_qdisc(c, s->role, *i, ifindex);
-		if (!err)
-			err = read_ethtool(c, s->role, *i);
+		err = ifindex ? read_links(c, s, what, ifindex, &all) : -ENODEV;
 	}
+	free(all.qdiscs);
+	free(all.qstats);
+	return err;
+}
+
+static int read_scope(struct counters *c, const struct counters_scope *s, unsigned what)
+{
+	int err = 0;
+
+	if (what & COUNTERS_SNMP)
+		err = read_files(c, s->role, namespace_files,
+				 sizeof(namespace_files) / sizeof(namespace_files[0]));
+	if (!err && what & COUNTERS_DEVICES && (what & COUNTERS_ALL || s->ifnames))
+		err = read_devices(c, s, what);
 	return err;
 }
 
 int counters_read(struct counters *c, const struct counters_scope *scopes, size_t n)
 {
-	int err = read_files(c, "host", host_files, sizeof(host_files) / sizeof(host_files[0]));
+	bool host = false;
+	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		int saved = -1;
+		unsigned what = scopes[i].what;
+		int saved;
 
-		if (scopes[i].ns) {
-			saved = netns_push(scopes[i].ns);
-			if (saved < 0)
-				return saved;
-		}
-		err = read_scope(c, &scopes[i]);
-		if (saved >= 0)
-			netns_pop(saved);
+		if (what & COUNTERS_HOST && !host)
+			err = read_files(c, "host", host_files,
+					 sizeof(host_files) / sizeof(host_files[0]));
+		host |= what & COUNTERS_HOST;
+		saved = netns_push(scopes[i].ns);
+		if (saved < 0)
+			return saved;
+		if (!err)
+			err = read_scope(c, &scopes[i], what);
+		netns_pop(saved);
 	}
 	return err;
+}
+
+struct counters_device *counters_device(const struct counters *c, const char *scope,
+					const char *ifname, unsigned ifindex)
+{
+	for (unsigned i = 0; i < c->n_devices; i++) {
+		struct counters_device *d = &c->devices[i];
+
+		if ((!ifindex || d->link.ifindex == ifindex) && !strcmp(d->scope, scope) &&
+		    !strcmp(d->link.ifname, ifname))
+			return d;
+	}
+	return NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -336,4 +438,83 @@ int counters_delta(struct counters *before, struct counters *after, struct count
 		}
 	}
 	return err;
+}
+
+int counters_device_match(struct counters_device *before, struct counters_device *after,
+			  struct nic_sample *matched, const struct nic_sample **base)
+{
+	*base = before ? &before->nic : &after->nic;
+	if (before && before->plan && nic_plan_fits(before->plan, &after->nic)) {
+		after->plan = before->plan;
+		before->plan = NULL;
+		return 0;
+	}
+	after->plan = nic_plan_new(after->driver, &after->nic);
+	if (!after->plan)
+		return -ENOMEM;
+	if (!before || nic_plan_fits(after->plan, &before->nic))
+		return 0;
+	*base = matched;
+	return nic_sample_match(&before->nic, &after->nic, matched);
+}
+
+int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifname)
+{
+	const char *const names[] = {ifname, NULL};
+	const struct counters_scope scope = {"", ns, names,
+					     COUNTERS_DEVICES | COUNTERS_DRIVERS | COUNTERS_QUEUES};
+
+	w->ns = ns;
+	return counters_read(&w->before, &scope, 1);
+}
+
+static bool is_ring_loss(const struct nic_row *row)
+{
+	return row->class == NIC_LOSS && row->stage == STAGE_NIC_RING && !row->events;
+}
+
+#define LOSSES_MAX 128 /* counters that moved, of one device */
+
+int nic_ring_loss(struct counters_device *before, struct counters_device *after,
+		  struct nic_ring_loss *out)
+{
+	struct nic_sample matched = {0};
+	const struct nic_sample *base;
+	struct nic_loss l[LOSSES_MAX];
+	uint64_t largest = 0;
+	int err = counters_device_match(before, after, &matched, &base);
+	unsigned n = err ? 0 : nic_losses(after->plan, base, &after->nic, l, LOSSES_MAX);
+
+	*out = (struct nic_ring_loss){0};
+	for (unsigned i = 0; i < n && i < LOSSES_MAX; i++) {
+		if (!is_ring_loss(l[i].item->row))
+			continue;
+		out->packets += l[i].packets;
+		out->restarted |= l[i].restarted;
+		if (l[i].packets <= largest)
+			continue;
+		largest = l[i].packets;
+		name_counter(after->link.ifname, l[i].name, out->counter);
+	}
+	nic_sample_free(&matched);
+	return err;
+}
+
+int nic_watch_read(const struct nic_watch *w, struct nic_ring_loss *out)
+{
+	struct nic_watch now = {0};
+	int err = w->before.n_devices
+			  ? nic_watch_begin(&now, w->ns, w->before.devices[0].link.ifname)
+			  : -ENODEV;
+
+	*out = (struct nic_ring_loss){0};
+	if (!err)
+		err = nic_ring_loss(&w->before.devices[0], &now.before.devices[0], out);
+	nic_watch_end(&now);
+	return err;
+}
+
+void nic_watch_end(struct nic_watch *w)
+{
+	counters_free(&w->before);
 }

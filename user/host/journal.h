@@ -12,6 +12,8 @@
 #define PKTLEDGER_HOST_JOURNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -19,6 +21,9 @@
 #define JOURNAL_HOME	   "/run/pktledger"
 #define JOURNAL_DIR	   JOURNAL_HOME "/journal"
 #define JOURNAL_VALUE_SIZE 512 /* longest value that can be changed, with its end */
+
+/* Room for a command that sets one, quoted for a shell. */
+#define JOURNAL_COMMAND_SIZE (JOURNAL_VALUE_SIZE + 256)
 
 struct journal_change;
 
@@ -56,10 +61,87 @@ struct journal_repaired {
 };
 
 /*
- * Restores what dead owners without a guard have left, and tells `cb` (may be NULL) of each.
+ * Restores what dead owners without a guard have left, and calls `cb` (may be NULL) for each.
  * Returns how many entries were settled, or -errno. 0 too where the journal may not be read.
  */
 int journal_repair(void (*cb)(void *arg, const struct journal_repaired *entry), void *arg,
 		   struct error *err);
+
+/* What is written down of a change. No text has a newline in it. */
+struct journal_record {
+	pid_t pid;	/* owner */
+	uint64_t start; /* its start time, field 22 of /proc/PID/stat, clock ticks */
+	char kind[16];
+	char target[256];
+	char old[JOURNAL_VALUE_SIZE], new[JOURNAL_VALUE_SIZE];
+};
+
+#define JOURNAL_RECORD_SIZE (sizeof(struct journal_record) + 128) /* holds any as text */
+
+/*
+ * A record as text, a line a field, and back. Printing returns the length, or -ENOSPC. Parsing
+ * moves `text` behind what it has read; -ENODATA if that is no record, or a part of one.
+ */
+int journal_record_print(const struct journal_record *rec, char *buf, size_t size);
+int journal_record_parse(struct journal_record *rec, const char **text);
+
+/* The process that wrote the record still runs. */
+bool journal_owner_alive(const struct journal_record *rec);
+
+/* Copies `len` bytes of a value: blanks, tabs and newlines become one blank, none at the ends. */
+void journal_value_normal(char *to, const char *raw, size_t len);
+
+/*
+ * Opens a file and locks it, until its descriptor is closed. The lock belongs to the name: a file
+ * that was removed or replaced meanwhile does not count. Returns the descriptor; -EWOULDBLOCK:
+ * another has the lock.
+ */
+int journal_file_lock(const char *path, bool create);
+
+/*
+ * Entries that outlive their owner: changes that are meant to stay until they are undone. They have
+ * no guard, and journal_repair() does not see them: they are together in a file of their own, mode
+ * 0600, oldest first, each a record with some lines more, and an empty line. The file is replaced
+ * as a whole, so it is never half written.
+ */
+struct journal_kept {
+	struct journal_record rec;
+	char time[32];	  /* of the change, RFC 3339 */
+	char boot[40];	  /* /proc/sys/kernel/random/boot_id */
+	uint64_t netns;	  /* netns_cookie(); never used twice between two boots */
+	unsigned ifindex; /* of the interface; 0: the change is not of one */
+	char apply[JOURNAL_COMMAND_SIZE], undo[JOURNAL_COMMAND_SIZE]; /* argv, quoted for a shell */
+};
+
+struct journal_kept_file;
+
+/*
+ * Opens the file at `path`, locks it until journal_kept_close(), and reads it. `create`: makes it
+ * if it is missing, and its directory if that is the program's own. -EBUSY if another program holds
+ * the lock for long; -ENOENT, with nothing in `err`, if there is none.
+ */
+int journal_kept_open(struct journal_kept_file **file, const char *path, bool create,
+		      struct error *err);
+
+unsigned journal_kept_count(const struct journal_kept_file *file);
+const struct journal_kept *journal_kept_at(const struct journal_kept_file *file, unsigned i);
+
+/*
+ * The line from which on the file could not be read; 0: all of it could. What is there stays in the
+ * file, behind the entries.
+ */
+unsigned journal_kept_damaged(const struct journal_kept_file *file);
+
+/* Alters the entries in memory. Adding fills in owner, time and boot. 0 or -errno. */
+int journal_kept_add(struct journal_kept_file *file, const struct journal_kept *kept);
+void journal_kept_remove(struct journal_kept_file *file, unsigned i);
+
+/* Writes them to disk, or removes the file if nothing is left. 0, or -errno: it is as before. */
+int journal_kept_save(struct journal_kept_file *file);
+
+void journal_kept_close(struct journal_kept_file *file);
+
+/* Whether the entry is of this boot: what was set before is forgotten. */
+bool journal_kept_this_boot(const struct journal_kept *kept);
 
 #endif

@@ -2,15 +2,61 @@
 #include "host/lab.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "host/lab_parts.h"
-#include "host/lab_tap.h"
 #include "host/netdev.h"
 #include "host/nl.h"
+
+const struct opt_value lab_topologies[] = {
+	{"pair", LAB_PAIR, "two namespaces, one link"},
+	{"router", LAB_ROUTER, "a third namespace between them forwards"},
+	{"bridge", LAB_BRIDGE, "a third namespace between them bridges"},
+	{"tap", LAB_TAP, "two taps, and run carries the frames between them"},
+	{"vxlan", LAB_VXLAN, "two namespaces, one link, a VXLAN tunnel over it"},
+	{0},
+};
+
+enum lab_topology lab_topology_named(const char *name)
+{
+	for (const struct opt_value *v = lab_topologies; v->name; v++) {
+		if (!strcmp(v->name, name))
+			return (enum lab_topology)v->value;
+	}
+	return LAB_PAIR;
+}
+
+const char *lab_middle(enum lab_topology topology)
+{
+	return topology == LAB_ROUTER || topology == LAB_BRIDGE ? lab_topologies[topology].name
+								: NULL;
+}
+
+unsigned lab_ports(const struct lab *lab)
+{
+	return lab_middle(lab->topology) || lab->topology == LAB_VXLAN ? 4 : 2;
+}
+
+const struct lab_port *lab_next_hop(const struct lab *lab)
+{
+	return lab->topology == LAB_ROUTER ? &lab->router_tx : &lab->rx;
+}
+
+const struct lab_port *lab_link_peer(const struct lab *lab)
+{
+	return lab_middle(lab->topology) ? &lab->router_tx : &lab->rx;
+}
 
 #define BRIDGE_LINK   2 /* in the MAC addresses of its ports */
 #define TUNNEL_LINK   3
@@ -42,7 +88,8 @@ static void plan_bridge_port(struct lab_port *p, struct netns *ns, const char *i
 	p->ip6 = in6addr_any;
 }
 
-void lab_plan(struct lab *lab, enum lab_topology topology)
+/* What every lab of this topology has in common: names, addresses. No namespaces yet. */
+static void plan(struct lab *lab, enum lab_topology topology)
 {
 	memset(lab, 0, sizeof(*lab));
 	lab->tx_ns = lab->rx_ns = lab->router_ns = NETNS_NONE;
@@ -67,29 +114,704 @@ void lab_plan(struct lab *lab, enum lab_topology topology)
 	}
 }
 
+/* ---- waiting until the kernel has said all it says ---- */
+
+#define READY_MS       5000 /* far beyond what a loaded machine needs */
+#define ADDR_TENTATIVE 0x40 /* IFA_F_TENTATIVE: the multicast groups are not joined yet */
+#define MLD_TIMER      0x01 /* MAF_TIMER_RUNNING of <net/if_inet6.h>: a report is to come */
+
+static bool has_ip6(const struct lab_port *port)
+{
+	return !IN6_IS_ADDR_UNSPECIFIED(&port->ip6);
+}
+
+/* 1: so it is; 0: not yet; or -errno. */
+typedef int (*condition)(const struct lab_port *port);
+
+static int running(const struct lab_port *port)
+{
+	struct netdev dev;
+	int ret = netdev_get(port->ns, port->ifname, &dev);
+
+	return ret ? ret : (dev.flags & IFF_RUNNING) != 0;
+}
+
+/* Whether a line of a file below /proc/net about the device has one of these flags. */
+static int has_flags(const char *path, const char *ifname, unsigned mask)
+{
+	bool addresses = strstr(path, "if_inet6");
+	char line[256], name[IFNAMSIZ];
+	FILE *f = fopen(path, "re");
+	bool found = false;
+	unsigned flags;
+
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f)) {
+		/* address ifindex prefix scope flags name; ifindex name group users flags timer */
+		int n = addresses ? sscanf(line, "%*s %*s %*s %*s %x %15s", &flags, name)
+				  : sscanf(line, "%*s %15s %*s %*s %x", name, &flags);
+
+		found |= n == 2 && !strcmp(name, ifname) && flags & mask;
+	}
+	fclose(f);
+	return found;
+}
+
+/* Any address of the device still tentative. */
+static int tentative(const char *ifname)
+{
+	return has_flags("/proc/thread-self/net/if_inet6", ifname, ADDR_TENTATIVE);
+}
+
+/* Any MLDv1 report of the device to come. */
+static int reporting(const char *ifname)
+{
+	return has_flags("/proc/thread-self/net/igmp6", ifname, MLD_TIMER);
+}
+
+static int quiet(const struct lab_port *port)
+{
+	int saved, ret;
+
+	if (!has_ip6(port))
+		return 1;
+	saved = netns_push(port->ns);
+	if (saved < 0)
+		return saved;
+	/*
+	 * An address joins its group before it stops to be tentative, a router's anycast address
+	 * after that, but under the same RTNL (addrconf_dad_work()). So pass the RTNL once, by
+	 * a request that changes nothing.
+	 */
+	ret = tentative(port->ifname);
+	if (!ret)
+		ret = netdev_set_up(NULL, port->ifname, true);
+	if (!ret)
+		ret = reporting(port->ifname);
+	netns_pop(saved);
+	return ret < 0 ? ret : !ret;
+}
+
+static int wait_until(condition is, const struct lab_port *port, const char *what,
+		      struct error *err)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	int ret = is(port);
+
+	for (int i = 0; !ret && i < READY_MS; i++) {
+		nanosleep(&ms, NULL);
+		ret = is(port);
+	}
+	if (ret > 0)
+		return 0;
+	if (!ret)
+		return error_set(err, STATUS_FAILED, -ETIMEDOUT, NULL, "%s %s for %d s",
+				 port->ifname, what, READY_MS / 1000);
+	return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the state of %s: %s",
+			 port->ifname, strerror(-ret));
+}
+
+/* The kernel has announced the carrier (linkwatch), which makes IPv6 report once more. */
+static int told_up(const struct lab_port *port)
+{
+	char path[64], state[16];
+	int ret;
+
+	snprintf(path, sizeof(path), "class/net/%s/operstate", port->ifname);
+	ret = netns_sysfs_read(port->ns, path, state, sizeof(state));
+	return ret < 0 ? ret : !strcmp(state, "up");
+}
+
+/* ---- what every lab is made of: quiet namespaces, links, addresses ---- */
+
+struct setting {
+	const char *path, *value;
+};
+
+/* Before the devices exist, so that they are born with it. */
+static const struct setting quiet4[] = {
+	{"net/ipv4/conf/all/rp_filter", "0"},
+	{"net/ipv4/conf/default/rp_filter", "0"},
+	{"net/ipv4/conf/default/arp_notify", "0"},
+};
+
+/*
+ * MLDv1, because there the kernel shows in /proc/net/igmp6 whether a report is still to come, and
+ * its second report comes within the interval set here instead of 10 s.
+ */
+static const struct setting quiet6[] = {
+	{"net/ipv6/conf/all/disable_ipv6", "0"},
+	{"net/ipv6/conf/default/disable_ipv6", "0"},
+	{"net/ipv6/conf/all/accept_dad", "0"},
+	{"net/ipv6/conf/default/accept_dad", "0"},
+	{"net/ipv6/conf/default/dad_transmits", "0"},
+	{"net/ipv6/conf/default/accept_ra", "0"},
+	{"net/ipv6/conf/default/autoconf", "0"},
+	{"net/ipv6/conf/default/router_solicitations", "0"},
+	{"net/ipv6/conf/default/ndisc_notify", "0"},
+	{"net/ipv6/conf/default/use_tempaddr", "0"},
+	{"net/ipv6/conf/default/addr_gen_mode", "1"}, /* IN6_ADDR_GEN_MODE_NONE */
+	{"net/ipv6/conf/default/force_mld_version", "1"},
+	{"net/ipv6/conf/default/mldv1_unsolicited_report_interval", "1"},
+};
+
+static const struct setting forward[] = {
+	{"net/ipv4/ip_forward", "1"},
+	{"net/ipv6/conf/all/forwarding", "1"},
+};
+
+static int apply(const struct netns *ns, const struct setting *s, unsigned n, struct error *err)
+{
+	for (unsigned i = 0; i < n; i++) {
+		int ret = netns_sysctl_write(ns, s[i].path, s[i].value);
+
+		if (ret && !(ret == -ENOENT && !strncmp(s[i].path, "net/ipv6/", 9)))
+			return error_set(err, STATUS_FAILED, ret, NULL,
+					 "cannot write %s to /proc/sys/%s: %s", s[i].value,
+					 s[i].path, strerror(-ret));
+	}
+	return 0;
+}
+
+/* A namespace whose devices say nothing by themselves; `router`: it forwards. */
+static int make_namespace(struct netns *ns, bool router, struct error *err)
+{
+	int ret = netns_create(ns, err);
+
+	if (!ret)
+		ret = apply(ns, quiet4, sizeof(quiet4) / sizeof(*quiet4), err);
+	if (!ret)
+		ret = apply(ns, quiet6, sizeof(quiet6) / sizeof(*quiet6), err);
+	if (!ret && router)
+		ret = apply(ns, forward, sizeof(forward) / sizeof(*forward), err);
+	return ret;
+}
+
+/* Reads ifindex, MTU and queues of a planned port whose device exists. */
+static int read_port(struct lab_port *p)
+{
+	struct netdev dev;
+	int ret = netdev_get(p->ns, p->ifname, &dev);
+
+	p->ifindex = dev.ifindex;
+	p->mtu = dev.mtu;
+	p->queues = dev.rx_queues;
+	return ret;
+}
+
+/* The device as every experiment expects it, whatever the kernel's default is. */
+static int set_up_port(struct lab_port *p, unsigned mtu)
+{
+	int ret = netdev_set_mtu(p->ns, p->ifname, mtu);
+
+	if (!ret)
+		ret = netdev_set_feature(p->ns, p->ifname, "rx-gro", false);
+	if (!ret)
+		ret = netdev_set_up(p->ns, p->ifname, true);
+	return ret;
+}
+
+/* Two devices that exist: up, with what read_port() reads. */
+static int set_up_link(struct lab_port *a, struct lab_port *b, unsigned mtu, struct error *err)
+{
+	int ret = set_up_port(a, mtu);
+
+	if (!ret)
+		ret = set_up_port(b, mtu);
+	if (!ret)
+		ret = read_port(a);
+	if (!ret)
+		ret = read_port(b);
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot set up %s and %s: %s",
+			       a->ifname, b->ifname, strerror(-ret))
+		   : 0;
+}
+
+/* A veth pair between two planned ports. */
+static int make_link(struct lab_port *a, struct lab_port *b, unsigned queues, unsigned mtu,
+		     struct error *err)
+{
+	int ret = netdev_add_veth(a->ns, a->ifname, a->mac, b->ns, b->ifname, b->mac, queues);
+
+	if (ret)
+		return error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
+				 ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VETH" : NULL,
+				 "cannot make the veth pair %s, %s: %s", a->ifname, b->ifname,
+				 strerror(-ret));
+	return set_up_link(a, b, mtu, err);
+}
+
+static int not_added(const struct lab_port *p, const char *what, int ret, struct error *err)
+{
+	return ret ? error_set(err, STATUS_FAILED, ret, NULL, "cannot add %s to %s: %s", what,
+			       p->ifname, strerror(-ret))
+		   : 0;
+}
+
+static int add_addresses(const struct lab_port *p, struct error *err)
+{
+	int ret = netdev_add_addr(p->ns, p->ifindex, AF_INET, &p->ip4, 24);
+
+	if (!ret && has_ip6(p))
+		ret = netdev_add_addr(p->ns, p->ifindex, AF_INET6, &p->ip6, 64);
+	return not_added(p, "an address", ret, err);
+}
+
+static int add_neighbour(const struct lab_port *p, const struct lab_port *peer, struct error *err)
+{
+	int ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET, &peer->ip4, peer->mac);
+
+	if (!ret && has_ip6(p))
+		ret = netdev_add_neigh(p->ns, p->ifindex, AF_INET6, &peer->ip6, peer->mac);
+	return not_added(p, "a neighbour", ret, err);
+}
+
+/* From `p` to the network of `far`, by way of `router`. */
+static int add_route(const struct lab_port *p, const struct lab_port *router,
+		     const struct lab_port *far, struct error *err)
+{
+	struct in_addr net4 = {far->ip4.s_addr & htonl(0xffffff00)};
+	struct in6_addr net6 = far->ip6;
+	int ret = netdev_add_route(p->ns, p->ifindex, AF_INET, &net4, 24, &router->ip4);
+
+	memset(&net6.s6_addr[8], 0, 8);
+	if (!ret && has_ip6(p))
+		ret = netdev_add_route(p->ns, p->ifindex, AF_INET6, &net6, 64, &router->ip6);
+	return not_added(p, "a route", ret, err);
+}
+
+/*
+ * Waits for the carrier and makes neighbours of the two, with their addresses. These come last:
+ * with the carrier there, each IPv6 address is announced once, at once.
+ */
+static int join_ends(struct lab_port *a, struct lab_port *b, struct error *err)
+{
+	int ret = wait_until(running, a, "had no carrier", err);
+
+	if (!ret)
+		ret = wait_until(running, b, "had no carrier", err);
+	if (!ret)
+		ret = add_addresses(a, err);
+	if (!ret)
+		ret = add_addresses(b, err);
+	if (!ret)
+		ret = add_neighbour(a, b, err);
+	if (!ret)
+		ret = add_neighbour(b, a, err);
+	return ret;
+}
+
+/* ---- named labs ---- */
+
+enum role { ROLE_TX, ROLE_RX, ROLE_MIDDLE, ROLES };
+
+static const char *role_name(enum lab_topology topology, enum role role)
+{
+	static const char *const ends[] = {"tx", "rx"};
+
+	return role == ROLE_MIDDLE ? lab_middle(topology) : ends[role];
+}
+
+struct mark {
+	struct lab_info info;
+	uint32_t inum[ROLES];
+};
+
+static unsigned roles(enum lab_topology topology)
+{
+	return lab_middle(topology) ? ROLES : ROLE_MIDDLE;
+}
+
+static void ns_path(char path[PATH_MAX], const char *name, const char *role)
+{
+	snprintf(path, PATH_MAX, NETNS_DIR "/%s-%s", name, role);
+}
+
+static void mark_path(char path[PATH_MAX], const char *name)
+{
+	snprintf(path, PATH_MAX, LAB_DIR "/%s", name);
+}
+
+static int check_name(const char *name, struct error *err)
+{
+	size_t len = strlen(name);
+	bool good = len && len < sizeof(((struct lab *)0)->name) && isalnum((unsigned char)*name);
+
+	for (const char *c = name; *c && good; c++)
+		good = isalnum((unsigned char)*c) || *c == '-' || *c == '_';
+	if (!good)
+		return error_set(
+			err, STATUS_USAGE, -EINVAL,
+			"use letters, digits, - and _, at most 31, a letter or digit first",
+			"'%s' cannot be the name of a lab", name);
+	return 0;
+}
+
+/* The directory, locked until the descriptor is closed; made if it is missing. Or -errno. */
+static int lock_labs(struct error *err)
+{
+	int ret, fd;
+
+	if ((mkdir("/run/pktledger", 0700) && errno != EEXIST) ||
+	    (mkdir(LAB_DIR, 0700) && errno != EEXIST) ||
+	    (fd = open(LAB_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+		ret = -errno;
+		return error_set(err, STATUS_UNABLE, ret, ret == -EACCES ? "run it as root" : NULL,
+				 "cannot open " LAB_DIR ": %s", strerror(-ret));
+	}
+	while (flock(fd, LOCK_EX)) {
+		if (errno != EINTR) {
+			ret = -errno;
+			close(fd);
+			return error_set(err, STATUS_FAILED, ret, NULL,
+					 "cannot lock " LAB_DIR ": %s", strerror(-ret));
+		}
+	}
+	return fd;
+}
+
+#define UNFINISHED "unfinished\n" /* in the file of a lab until lab_finish() */
+
+/* In place of the one that is there, if there is one. */
+static int write_mark(const struct mark *m)
+{
+	char path[PATH_MAX], next[PATH_MAX];
+	int ret = 0;
+	FILE *f;
+
+	mark_path(path, m->info.name);
+	snprintf(next, sizeof(next), LAB_DIR "/.%s", m->info.name); /* not the name of a lab */
+	f = fopen(next, "we");
+	if (!f)
+		return -errno;
+	if (!m->info.finished)
+		fputs(UNFINISHED, f);
+	fprintf(f, "topology %s\nqueues %u\nmtu %u\n", lab_topologies[m->info.topology].name,
+		m->info.queues, m->info.mtu);
+	for (unsigned i = 0; i < roles(m->info.topology); i++)
+		fprintf(f, "%s %u\n", role_name(m->info.topology, i), m->inum[i]);
+	if (fflush(f))
+		ret = -errno;
+	fclose(f);
+	if (!ret && rename(next, path))
+		ret = -errno;
+	if (ret)
+		unlink(next);
+	return ret;
+}
+
+/* A mark that was cut short reads as a lab that is not whole. -ENOENT if there is none. */
+static int read_mark(const char *name, struct mark *m)
+{
+	char path[PATH_MAX], line[64], word[16];
+	FILE *f;
+
+	memset(m, 0, sizeof(*m));
+	m->info.finished = true;
+	snprintf(m->info.name, sizeof(m->info.name), "%s", name);
+	mark_path(path, name);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f)) {
+		if (!strcmp(line, UNFINISHED))
+			m->info.finished = false;
+		if (sscanf(line, "topology %15s", word) == 1)
+			m->info.topology = lab_topology_named(word);
+		sscanf(line, "queues %u", &m->info.queues);
+		sscanf(line, "mtu %u", &m->info.mtu);
+		sscanf(line, "tx %u", &m->inum[ROLE_TX]);
+		sscanf(line, "rx %u", &m->inum[ROLE_RX]);
+		sscanf(line, "router %u", &m->inum[ROLE_MIDDLE]);
+		sscanf(line, "bridge %u", &m->inum[ROLE_MIDDLE]);
+	}
+	fclose(f);
+	return 0;
+}
+
+/* Whether the name still stands for the namespace that this lab made. */
+static bool is_ours(const struct mark *m, enum role role)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	ns_path(path, m->info.name, role_name(m->info.topology, role));
+	return m->inum[role] && !stat(path, &st) && st.st_ino == m->inum[role];
+}
+
+static bool is_whole(const struct mark *m)
+{
+	for (unsigned i = 0; i < roles(m->info.topology); i++) {
+		if (!is_ours(m, i))
+			return false;
+	}
+	return true;
+}
+
+/* -EEXIST, or -EINVAL for a bad name. */
+static int check_free(const char *name, struct error *err)
+{
+	static const char *const taken[] = {"tx", "rx", "router", "bridge"};
+	char path[PATH_MAX];
+	int ret = check_name(name, err);
+
+	if (ret)
+		return ret;
+	mark_path(path, name);
+	if (!access(path, F_OK))
+		return error_set(err, STATUS_FAILED, -EEXIST,
+				 "take another name, or remove it: pktledger lab down",
+				 "there is a lab '%s' already", name);
+	for (unsigned i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
+		ns_path(path, name, taken[i]);
+		if (!access(path, F_OK))
+			return error_set(err, STATUS_FAILED, -EEXIST, "take another name",
+					 "there is a network namespace '%s-%s' already, not of a "
+					 "lab",
+					 name, taken[i]);
+	}
+	return 0;
+}
+
+/* As `ip netns add` does: mounts in this directory are seen in all mount namespaces. */
+static int share_netns_dir(void)
+{
+	if (mkdir(NETNS_DIR, 0755) && errno != EEXIST)
+		return -errno;
+	if (!mount("", NETNS_DIR, "none", MS_SHARED | MS_REC, NULL))
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	if (mount(NETNS_DIR, NETNS_DIR, "none", MS_BIND | MS_REC, NULL) ||
+	    mount("", NETNS_DIR, "none", MS_SHARED | MS_REC, NULL))
+		return -errno;
+	return 0;
+}
+
+static int bind_namespace(const struct netns *ns, const char *name, const char *role)
+{
+	char from[64], path[PATH_MAX];
+	int ret, fd;
+
+	ns_path(path, name, role);
+	fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", ns->fd);
+	if (!mount(from, path, "none", MS_BIND, NULL))
+		return 0;
+	ret = -errno;
+	unlink(path);
+	return ret;
+}
+
+/* A name in the directory without a mount: what a publish leaves that was killed in the middle. */
+static bool is_stub(const char *path)
+{
+	struct stat st, dir;
+
+	return !lstat(path, &st) && !stat(NETNS_DIR, &dir) && st.st_dev == dir.st_dev;
+}
+
+/* Everything that bears the lab's name, the mark last: until then it can be tried again. */
+static int remove_names(const struct mark *m)
+{
+	char path[PATH_MAX];
+
+	for (unsigned i = 0; i < roles(m->info.topology); i++) {
+		ns_path(path, m->info.name, role_name(m->info.topology, i));
+		if (is_ours(m, i) && umount2(path, MNT_DETACH))
+			return -errno;
+		if (is_stub(path) && unlink(path))
+			return -errno;
+	}
+	mark_path(path, m->info.name);
+	return unlink(path) ? -errno : 0;
+}
+
+static int publish(struct lab *lab, const char *name, struct error *err)
+{
+	const struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
+	struct mark m = {
+		.info = {.topology = lab->topology, .queues = lab->tx.queues, .mtu = lab->tx.mtu}};
+	int lock, ret;
+
+	snprintf(m.info.name, sizeof(m.info.name), "%s", name);
+	for (unsigned i = 0; i < roles(lab->topology); i++)
+		m.inum[i] = ns[i]->inum;
+	lock = lock_labs(err);
+	if (lock < 0)
+		return lock;
+	ret = check_free(name, err); /* again: now it stays so */
+	if (!ret) {
+		ret = share_netns_dir();
+		if (!ret)
+			ret = write_mark(&m);
+		for (unsigned i = 0; i < roles(lab->topology) && !ret; i++)
+			ret = bind_namespace(ns[i], name, role_name(lab->topology, i));
+		if (ret) {
+			remove_names(&m);
+			error_set(err, STATUS_FAILED, ret, NULL, "cannot name the lab '%s': %s",
+				  name, strerror(-ret));
+		}
+	}
+	close(lock);
+	if (!ret)
+		snprintf(lab->name, sizeof(lab->name), "%s", name);
+	return ret;
+}
+
+static int find_mark(const char *name, struct mark *m, struct error *err)
+{
+	int ret = check_name(name, err);
+
+	if (ret)
+		return ret;
+	ret = read_mark(name, m);
+	if (ret == -ENOENT)
+		return error_set(err, STATUS_FAILED, ret, "see: pktledger lab list",
+				 "there is no lab '%s'", name);
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot read " LAB_DIR "/%s: %s",
+				 name, strerror(-ret));
+	return 0;
+}
+
+int lab_finish(const struct lab *lab, struct error *err)
+{
+	int lock = lock_labs(err), ret;
+	struct mark m;
+
+	if (lock < 0)
+		return lock;
+	ret = find_mark(lab->name, &m, err);
+	m.info.finished = true;
+	if (!ret) {
+		ret = write_mark(&m);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL, "cannot note that '%s' is up: %s",
+				  lab->name, strerror(-ret));
+	}
+	close(lock);
+	return ret;
+}
+
+int lab_remove(const char *name, struct error *err)
+{
+	struct mark m;
+	int lock = lock_labs(err);
+	int ret;
+
+	if (lock < 0)
+		return lock;
+	ret = find_mark(name, &m, err);
+	if (!ret) {
+		ret = remove_names(&m);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL, "cannot remove the lab '%s': %s",
+				  name, strerror(-ret));
+	}
+	close(lock);
+	return ret;
+}
+
+int lab_topology_of(const char *name, enum lab_topology *topology, struct error *err)
+{
+	struct mark m;
+	int ret = find_mark(name, &m, err);
+
+	*topology = ret ? LAB_PAIR : m.info.topology;
+	return ret;
+}
+
+int lab_open_named(struct lab *lab, const char *name, struct error *err)
+{
+	struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
+	struct lab_port *port[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
+	char path[PATH_MAX];
+	struct mark m;
+	int ret;
+
+	plan(lab, LAB_PAIR);
+	ret = find_mark(name, &m, err);
+	if (ret)
+		return ret;
+	if (!is_whole(&m))
+		return error_set(err, STATUS_FAILED, -ENXIO,
+				 "remove it and make it anew: pktledger lab down",
+				 "a namespace of the lab '%s' is gone", name);
+	if (!m.info.finished)
+		return error_set(err, STATUS_FAILED, -ENXIO,
+				 "remove it and make it anew: pktledger lab down",
+				 "the lab '%s' is not finished: lab up was ended, or is at it",
+				 name);
+	plan(lab, m.info.topology);
+	snprintf(lab->name, sizeof(lab->name), "%s", name);
+	for (unsigned i = 0; i < roles(lab->topology) && !ret; i++) {
+		ns_path(path, name, role_name(lab->topology, i));
+		ret = netns_open(ns[i], path, err);
+	}
+	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {
+		ret = read_port(port[i]);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret,
+				  "remove it and make it anew: pktledger lab down",
+				  "the device %s of the lab '%s' is gone", port[i]->ifname, name);
+	}
+	if (ret)
+		lab_close(lab);
+	return ret;
+}
+
+int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struct error *err)
+{
+	const struct dirent *entry;
+	DIR *dir = opendir(LAB_DIR);
+	struct mark m;
+	int ret = 0;
+
+	if (!dir && errno == ENOENT)
+		return 0;
+	if (!dir)
+		return error_set(err, STATUS_UNABLE, -errno, "run it as root",
+				 "cannot open " LAB_DIR ": %s", strerror(errno));
+	while (!ret && (entry = readdir(dir))) {
+		if (check_name(entry->d_name, NULL) || read_mark(entry->d_name, &m))
+			continue; /* not ours, or removed since */
+		m.info.whole = is_whole(&m) && m.info.finished;
+		ret = cb(arg, &m.info);
+	}
+	closedir(dir);
+	return ret;
+}
+
+/* ---- topologies ---- */
+
 static int build_pair(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
-	int ret = lab_make_link(&lab->tx, &lab->rx, queues, mtu, err);
+	int ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
 
-	return ret ? ret : lab_join_ends(&lab->tx, &lab->rx, err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
 }
 
 static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
-	int ret = lab_make_namespace(&lab->router_ns, true, err);
+	int ret = make_namespace(&lab->router_ns, true, err);
 
 	if (!ret)
-		ret = lab_make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
+		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
 	if (!ret)
-		ret = lab_make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
+		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
 	if (!ret)
-		ret = lab_join_ends(&lab->tx, &lab->router_tx, err);
+		ret = join_ends(&lab->tx, &lab->router_tx, err);
 	if (!ret)
-		ret = lab_join_ends(&lab->router_rx, &lab->rx, err);
+		ret = join_ends(&lab->router_rx, &lab->rx, err);
 	if (!ret)
-		ret = lab_add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
+		ret = add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
 	if (!ret)
-		ret = lab_add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
+		ret = add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
 	return ret;
 }
 
@@ -127,15 +849,15 @@ static int make_bridge(const struct lab *lab, struct error *err)
 
 static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
-	int ret = lab_make_namespace(&lab->router_ns, false, err);
+	int ret = make_namespace(&lab->router_ns, false, err);
 
 	if (!ret)
-		ret = lab_make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
+		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
 	if (!ret)
-		ret = lab_make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
+		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
 	if (!ret)
 		ret = make_bridge(lab, err);
-	return ret ? ret : lab_join_ends(&lab->tx, &lab->rx, err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
 }
 
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
@@ -161,17 +883,17 @@ static int build_vxlan(struct lab *lab, unsigned queues, unsigned mtu, bool othe
 		       struct error *err)
 {
 	struct lab_port *a = &lab->router_tx, *b = &lab->router_rx;
-	int ret = lab_make_link(a, b, queues, mtu + TUNNEL_HEADER, err);
+	int ret = make_link(a, b, queues, mtu + TUNNEL_HEADER, err);
 
 	if (!ret)
-		ret = lab_join_ends(a, b, err);
+		ret = join_ends(a, b, err);
 	if (!ret)
 		ret = make_tunnel_end(&lab->tx, a, b, TUNNEL_VNI, err);
 	if (!ret)
 		ret = make_tunnel_end(&lab->rx, b, a, TUNNEL_VNI + other_vni, err);
 	if (!ret)
-		ret = lab_set_up_link(&lab->tx, &lab->rx, mtu, err);
-	return ret ? ret : lab_join_ends(&lab->tx, &lab->rx, err);
+		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
 }
 
 static int wait_quiet(struct lab *lab, struct error *err)
@@ -180,7 +902,7 @@ static int wait_quiet(struct lab *lab, struct error *err)
 	int ret = 0;
 
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
-		ret = lab_wait_quiet(ports[i], err);
+		ret = wait_until(quiet, ports[i], "did not finish its MLD reports", err);
 	return ret;
 }
 
@@ -194,17 +916,17 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 				 "the taps of a lab have one queue each");
 	ret = lab_taps_open(&lab->taps, &lab->tx, &lab->rx, err);
 	if (!ret)
-		ret = lab_set_up_link(&lab->tx, &lab->rx, mtu, err);
+		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
 	if (ret)
 		return ret;
 	ret = lab_taps_connect(lab->taps);
 	if (ret)
 		return error_set(err, STATUS_FAILED, ret, NULL, "cannot connect the taps: %s",
 				 strerror(-ret));
-	ret = lab_wait_told_up(&lab->tx, err);
+	ret = wait_until(told_up, &lab->tx, "was not told of as up", err);
 	if (!ret)
-		ret = lab_wait_told_up(&lab->rx, err);
-	return ret ? ret : lab_join_ends(&lab->tx, &lab->rx, err);
+		ret = wait_until(told_up, &lab->rx, "was not told of as up", err);
+	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
 }
 
 static int (*const build[])(struct lab *lab, unsigned queues, unsigned mtu, struct error *err) = {
@@ -220,7 +942,7 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	unsigned mtu = spec->mtu ? spec->mtu : 1500;
 	int ret;
 
-	lab_plan(lab, spec->topology);
+	plan(lab, spec->topology);
 	if (queues > QUEUES_MAX)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "a lab has at most %d queues, not %u", QUEUES_MAX, queues);
@@ -230,11 +952,11 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (spec->name && spec->topology == LAB_TAP)
 		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "use run --topology tap",
 				 "a lab of taps is there only while a process carries its frames");
-	ret = spec->name ? lab_check_free(spec->name, err) : 0;
+	ret = spec->name ? check_free(spec->name, err) : 0;
 	if (!ret)
-		ret = lab_make_namespace(&lab->tx_ns, false, err);
+		ret = make_namespace(&lab->tx_ns, false, err);
 	if (!ret)
-		ret = lab_make_namespace(&lab->rx_ns, false, err);
+		ret = make_namespace(&lab->rx_ns, false, err);
 	if (!ret)
 		ret = lab->topology == LAB_VXLAN
 			      ? build_vxlan(lab, queues, mtu, spec->other_vni, err)
@@ -242,7 +964,7 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 	if (!ret)
 		ret = wait_quiet(lab, err);
 	if (!ret && spec->name)
-		ret = lab_publish(lab, spec->name, err);
+		ret = publish(lab, spec->name, err);
 	if (ret)
 		lab_close(lab);
 	return ret;

@@ -99,6 +99,12 @@ unsigned lab_ports(const struct lab *lab);
 const struct lab_port *lab_link_peer(const struct lab *lab);
 
 /*
+ * A named lab is listed as not finished, and cannot be attached to, until everything has been done
+ * to it that belongs to it: a process that is killed meanwhile leaves what only lab_remove() takes.
+ */
+int lab_finish(const struct lab *lab, struct error *err);
+
+/*
  * Attaches to the lab that another process opened by this name. -ENOENT if there is none. Undone by
  * lab_close().
  */
@@ -121,7 +127,9 @@ struct lab_info {
 	char name[32];
 	enum lab_topology topology;
 	unsigned queues, mtu;
-	bool whole; /* false: a namespace is missing; only lab_remove() makes sense */
+	bool finished; /* lab_finish() was called */
+	bool whole;    /* false: a namespace is missing, or it is not finished; only lab_remove()
+			  makes sense */
 };
 
 /*
@@ -129,5 +137,38 @@ struct lab_info {
  * that, else 0, or -errno.
  */
 int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struct error *err);
+
+/*
+ * The taps of a lab: a device at each end, and a thread of this process that carries frames from
+ * one to the other, as a virtual machine's switch does.
+ */
+#define LAB_TAP_RING 1000 /* frames: tx_queue_len of a tap (ether_setup()) */
+
+/*
+ * Makes the devices of both ports, down and without carrier, and starts the thread. Undone by
+ * lab_taps_close(). STATUS_UNABLE if this host has no taps.
+ */
+int lab_taps_open(struct lab_taps **taps, const struct lab_port *a, const struct lab_port *b,
+		  struct error *err);
+
+/*
+ * Gives both their carrier. Of devices that are up, so that the kernel announces it at once, not
+ * up to a second later (linkwatch_urgent_event()). 0 or -errno.
+ */
+int lab_taps_connect(struct lab_taps *taps);
+
+/* From here on each frame that `a` sends costs the carrier so much time. */
+void lab_taps_slow(struct lab_taps *taps, uint64_t ns);
+
+/* From here on frames that `a` sends stay in its ring. */
+void lab_taps_pause(struct lab_taps *taps);
+
+/* Takes the reader from `a`: what its ring holds is lost; the device stays, without carrier. */
+void lab_taps_detach(struct lab_taps *taps);
+
+/* No frame waits in a ring that is read, or is being carried. */
+bool lab_taps_idle(const struct lab_taps *taps);
+
+void lab_taps_close(struct lab_taps *taps); /* NULL is fine */
 
 #endif

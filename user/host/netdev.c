@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Devices, addresses, routes and qdiscs over rtnetlink; IPsec policies. */
 #include "host/netdev.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
+#include <linux/xfrm.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
-#include "host/netdev_ethtool.h"
 #include "host/nl.h"
 
 static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
@@ -139,7 +146,8 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 static void put_end(struct nlmsghdr *nlh, const struct netns *ns, const char *ifname,
 		    const uint8_t mac[6], unsigned queues)
 {
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	if (ifname)
+		mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
 	mnl_attr_put(nlh, IFLA_ADDRESS, 6, mac);
 	mnl_attr_put_u32(nlh, IFLA_NUM_TX_QUEUES, queues);
 	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, queues);
@@ -189,16 +197,26 @@ int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a
 	return nl_request(NULL, nlh);
 }
 
+/* A request for another device of this kind. NULL: it cannot have this name. */
+static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name, struct kind *kind)
+{
+	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
+
+	if (strlen(ifname) >= IFNAMSIZ)
+		return NULL;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
+	*kind = kind_begin(nlh, name);
+	return nlh;
+}
+
 int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 	struct kind kind;
+	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
 
-	if (strlen(ifname) >= IFNAMSIZ)
+	if (!nlh)
 		return -EINVAL;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	kind = kind_begin(nlh, "vxlan");
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
 	kind_end(nlh, &kind);
@@ -208,32 +226,29 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 	struct kind kind;
+	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
 
-	if (strlen(ifname) >= IFNAMSIZ)
+	if (!nlh)
 		return -EINVAL;
-	put_end(nlh, NULL, ifname, v->mac, v->queues);
-	kind = kind_begin(nlh, "vxlan");
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, v->vni);
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, v->remote.s_addr);
 	mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, v->underlay);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(v->port));
 	mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
 	kind_end(nlh, &kind);
+	put_end(nlh, NULL, NULL, v->mac, v->queues);
 	return nl_request(ns, nlh);
 }
 
 int netdev_add_bridge(const struct netns *ns, const char *ifname)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = link_header(buf, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, NULL);
 	struct kind kind;
+	struct nlmsghdr *nlh = new_link(buf, ifname, "bridge", &kind);
 
-	if (strlen(ifname) >= IFNAMSIZ)
+	if (!nlh)
 		return -EINVAL;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, ifname);
-	kind = kind_begin(nlh, "bridge");
 	mnl_attr_put_u8(nlh, IFLA_BR_MCAST_SNOOPING, 0);
 	mnl_attr_put_u32(nlh, IFLA_BR_STP_STATE, 0);
 	kind_end(nlh, &kind);
@@ -289,29 +304,454 @@ int netdev_set_master(const struct netns *ns, const char *ifname, unsigned maste
 	return change_link(ns, ifname, NULL, IFLA_MASTER, master_ifindex);
 }
 
-static int on_stats(const struct nlmsghdr *nlh, void *arg)
+/* ---- addresses, neighbours and routes ---- */
+
+#define NUD_USABLE (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
+
+static size_t addr_len(int family)
 {
-	struct rtnl_link_stats64 *st = arg;
+	return family == AF_INET6 ? sizeof(struct in6_addr) : sizeof(struct in_addr);
+}
+
+int netdev_add_addr(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		    unsigned prefix)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
+	struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
+
+	ifa->ifa_family = family;
+	ifa->ifa_prefixlen = prefix;
+	ifa->ifa_scope = RT_SCOPE_UNIVERSE;
+	ifa->ifa_index = ifindex;
+	mnl_attr_put(nlh, IFA_LOCAL, addr_len(family), addr);
+	mnl_attr_put(nlh, IFA_ADDRESS, addr_len(family), addr);
+	return nl_request(ns, nlh);
+}
+
+static struct nlmsghdr *neigh_request(char *buf, uint16_t type, uint16_t flags, unsigned ifindex,
+				      int family, const void *addr, uint16_t state)
+{
+	struct nlmsghdr *nlh = nl_header(buf, type, flags);
+	struct ndmsg *nd = mnl_nlmsg_put_extra_header(nlh, sizeof(*nd));
+
+	nd->ndm_family = family;
+	nd->ndm_ifindex = ifindex;
+	nd->ndm_state = state;
+	mnl_attr_put(nlh, NDA_DST, addr_len(family), addr);
+	return nlh;
+}
+
+int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr,
+		     const uint8_t mac[6])
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = neigh_request(buf, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE,
+					     ifindex, family, addr, NUD_PERMANENT);
+
+	mnl_attr_put(nlh, NDA_LLADDR, 6, mac);
+	return nl_request(ns, nlh);
+}
+
+int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr)
+{
+	char buf[NL_REQUEST_SIZE];
+
+	return nl_request(ns, neigh_request(buf, RTM_DELNEIGH, 0, ifindex, family, addr, 0));
+}
+
+struct asked {
+	unsigned ifindex, n;
+};
+
+static int on_asked(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+	struct asked *asked = arg;
+
+	asked->n += (unsigned)nd->ndm_ifindex == asked->ifindex && nd->ndm_state & NUD_INCOMPLETE;
+	return MNL_CB_OK;
+}
+
+unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex)
+{
+	struct asked asked;
+	char buf[NL_REQUEST_SIZE];
+	int ret;
+
+	do {
+		struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
+
+		mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
+		asked = (struct asked){.ifindex = ifindex};
+		ret = nl_query(ns, nlh, on_asked, &asked);
+	} while (ret == -EINTR);
+	return ret ? 0 : asked.n;
+}
+
+static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix, const void *via, int type)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+	struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
+
+	rt->rtm_family = family;
+	rt->rtm_dst_len = prefix;
+	rt->rtm_table = type == RTN_LOCAL ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_scope = type == RTN_LOCAL				     ? RT_SCOPE_HOST
+			: via || family == AF_INET6 || type == RTN_BLACKHOLE ? RT_SCOPE_UNIVERSE
+									     : RT_SCOPE_LINK;
+	rt->rtm_type = type;
+	if (prefix)
+		mnl_attr_put(nlh, RTA_DST, addr_len(family), dst);
+	if (via)
+		mnl_attr_put(nlh, RTA_GATEWAY, addr_len(family), via);
+	if (ifindex)
+		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+	return nl_request(ns, nlh);
+}
+
+int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix, const void *via)
+{
+	return add_route(ns, ifindex, family, dst, prefix, via, RTN_UNICAST);
+}
+
+int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
+		     unsigned prefix)
+{
+	return add_route(ns, ifindex, family, dst, prefix, NULL, RTN_LOCAL);
+}
+
+int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix)
+{
+	return add_route(ns, 0, family, dst, prefix, NULL, RTN_BLACKHOLE);
+}
+
+/* What the kernel answers about the way to an address. */
+struct route {
+	int type;   /* RTN_* */
+	int family; /* of the next hop; an IPv4 route can have an IPv6 one (RFC 5549) */
+	unsigned ifindex;
+	uint8_t hop[16];
+	uint8_t src[16];
+};
+
+static int on_way(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	struct route *r = arg;
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
+	r->type = rt->rtm_type;
+	mnl_attr_for_each(a, nlh, sizeof(*rt))
 	{
-		if (mnl_attr_get_type(a) == IFLA_STATS64) {
-			size_t len = mnl_attr_get_payload_len(a);
+		const void *data = mnl_attr_get_payload(a);
+		size_t len = mnl_attr_get_payload_len(a);
+		const struct rtvia *via = data;
 
-			/* an older kernel's has fewer fields, a newer one's more */
-			memcpy(st, mnl_attr_get_payload(a), len < sizeof(*st) ? len : sizeof(*st));
+		switch (mnl_attr_get_type(a)) {
+		case RTA_OIF:
+			r->ifindex = mnl_attr_get_u32(a);
+			break;
+		case RTA_GATEWAY:
+			memcpy(r->hop, data, len < sizeof(r->hop) ? len : sizeof(r->hop));
+			break;
+		case RTA_VIA:
+			r->family = via->rtvia_family;
+			memcpy(r->hop, via->rtvia_addr, addr_len(r->family));
+			break;
+		case RTA_PREFSRC:
+			memcpy(r->src, data, len < sizeof(r->src) ? len : sizeof(r->src));
+			break;
 		}
 	}
 	return MNL_CB_OK;
 }
 
-int netdev_link_stats(const struct netns *ns, unsigned ifindex, struct rtnl_link_stats64 *st)
+static int find_route(const struct netns *ns, int family, const void *addr, struct route *r)
 {
 	char buf[NL_REQUEST_SIZE];
-	struct ifinfomsg which = {.ifi_index = ifindex};
-	struct nlmsghdr *nlh = link_header(buf, RTM_GETLINK, 0, &which);
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETROUTE, 0);
+	struct rtmsg *rt = mnl_nlmsg_put_extra_header(nlh, sizeof(*rt));
 
-	memset(st, 0, sizeof(*st));
-	return nl_query(ns, nlh, on_stats, st);
+	rt->rtm_family = family;
+	rt->rtm_dst_len = addr_len(family) * 8;
+	mnl_attr_put(nlh, RTA_DST, addr_len(family), addr);
+	memset(r, 0, sizeof(*r));
+	r->family = family;
+	memcpy(r->hop, addr, addr_len(family)); /* on the link, unless there is a gateway */
+	return nl_query(ns, nlh, on_way, r);
+}
+
+unsigned netdev_way(const struct netns *ns, const struct endpoint *to)
+{
+	const void *addr = to->family == AF_INET6 ? (const void *)&to->ip6 : &to->ip4;
+	struct route r;
+
+	return to->family && !find_route(ns, to->family, addr, &r) ? (unsigned)r.ifindex : 0;
+}
+
+struct neigh {
+	bool usable;
+	uint8_t mac[6];
+};
+
+static int on_neigh(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+	struct neigh *n = arg;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(*nd))
+	{
+		if (mnl_attr_get_type(a) == NDA_LLADDR &&
+		    mnl_attr_get_payload_len(a) == sizeof(n->mac)) {
+			memcpy(n->mac, mnl_attr_get_payload(a), sizeof(n->mac));
+			n->usable = nd->ndm_state & NUD_USABLE;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+int netdev_next_hop(const struct netns *ns, int family, const void *addr, unsigned *ifindex,
+		    uint8_t mac[6], void *src_addr)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct neigh neigh = {.usable = false};
+	struct route r;
+	int ret = find_route(ns, family, addr, &r);
+
+	if (ret)
+		return ret;
+	*ifindex = r.ifindex;
+	memcpy(src_addr, r.src, addr_len(family));
+	memset(mac, 0, 6);
+	if (r.type == RTN_LOCAL)
+		return 0;
+	if (r.type != RTN_UNICAST)
+		return -ENETUNREACH;
+	ret = nl_query(ns, neigh_request(buf, RTM_GETNEIGH, 0, r.ifindex, r.family, r.hop, 0),
+		       on_neigh, &neigh);
+	if (ret)
+		return ret;
+	if (!neigh.usable)
+		return -ENOENT;
+	memcpy(mac, neigh.mac, 6);
+	return 0;
+}
+
+/* ---- qdiscs ---- */
+
+static struct nlmsghdr *root_qdisc(char *buf, uint16_t type, uint16_t flags, unsigned ifindex)
+{
+	struct nlmsghdr *nlh = nl_header(buf, type, flags);
+	struct tcmsg *tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
+
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_parent = TC_H_ROOT;
+	return nlh;
+}
+
+int netdev_qdisc_tbf(const struct netns *ns, unsigned ifindex, uint64_t rate_bps, uint32_t burst,
+		     uint32_t limit)
+{
+	uint64_t rate = rate_bps / 8; /* bytes/s, as tbf wants it */
+	struct tc_tbf_qopt opt = {
+		.rate.rate = rate < UINT32_MAX ? rate : UINT32_MAX,
+		.rate.linklayer = TC_LINKLAYER_ETHERNET, /* or tbf_change() wants a rate table */
+		.limit = limit,
+	};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = root_qdisc(buf, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, ifindex);
+	struct nlattr *nest;
+
+	mnl_attr_put_strz(nlh, TCA_KIND, "tbf");
+	nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+	mnl_attr_put(nlh, TCA_TBF_PARMS, sizeof(opt), &opt);
+	mnl_attr_put_u32(nlh, TCA_TBF_BURST, burst);
+	if (rate >= UINT32_MAX)
+		mnl_attr_put_u64(nlh, TCA_TBF_RATE64, rate);
+	mnl_attr_nest_end(nlh, nest);
+	return nl_request(ns, nlh);
+}
+
+#define LIMIT_STRUCT UINT16_MAX /* the options are a struct tc_fifo_qopt, no attributes */
+
+/* Where the limit is in the options; the other options keep their values if they are not given. */
+static const struct {
+	const char *kind;
+	uint16_t attr;
+} limits[] = {
+	{"pfifo", LIMIT_STRUCT},
+	{"bfifo", LIMIT_STRUCT},
+	{"pfifo_head_drop", LIMIT_STRUCT},
+	{"fq", TCA_FQ_PLIMIT},
+	{"fq_codel", TCA_FQ_CODEL_LIMIT},
+	{"codel", TCA_CODEL_LIMIT},
+	{"pie", TCA_PIE_LIMIT},
+};
+
+/* 0: the kind has no limit that is known. */
+static uint16_t limit_attr(const char *kind)
+{
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (!strcmp(limits[i].kind, kind))
+			return limits[i].attr;
+	}
+	return 0;
+}
+
+bool netdev_qdisc_limited(const char *kind)
+{
+	return limit_attr(kind);
+}
+
+static int set_at(const struct netns *ns, unsigned ifindex, uint32_t parent,
+		  const struct netdev_qdisc *q, uint16_t flags)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = root_qdisc(buf, RTM_NEWQDISC, flags, ifindex);
+	struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	uint16_t attr = q->limited ? limit_attr(q->kind) : 0;
+
+	tc->tcm_parent = parent;
+	tc->tcm_handle = q->handle;
+	mnl_attr_put_strz(nlh, TCA_KIND, q->kind);
+	if (attr == LIMIT_STRUCT) {
+		mnl_attr_put_u32(nlh, TCA_OPTIONS, q->limit);
+	} else if (attr) {
+		struct nlattr *nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+
+		mnl_attr_put_u32(nlh, attr, q->limit);
+		mnl_attr_nest_end(nlh, nest);
+	}
+	return nl_request(ns, nlh);
+}
+
+int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
+{
+	return set_at(ns, ifindex, TC_H_ROOT, q, NLM_F_CREATE | NLM_F_REPLACE);
+}
+
+static void read_limit(const struct nlattr *options, struct netdev_qdisc *q)
+{
+	uint16_t attr = limit_attr(q->kind);
+	const struct nlattr *a;
+
+	if (attr == LIMIT_STRUCT && mnl_attr_get_payload_len(options) >= sizeof(q->limit)) {
+		memcpy(&q->limit, mnl_attr_get_payload(options), sizeof(q->limit));
+		q->limited = true;
+	}
+	if (!attr || attr == LIMIT_STRUCT)
+		return;
+	mnl_attr_for_each_nested(a, options)
+	{
+		if (mnl_attr_get_type(a) == attr) {
+			q->limit = mnl_attr_get_u32(a);
+			q->limited = true;
+		}
+	}
+}
+
+struct wanted_root {
+	unsigned ifindex;
+	struct netdev_qdisc *q;
+	bool found;
+};
+
+static int on_root(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a, *options = NULL;
+	struct wanted_root *w = arg;
+
+	if ((unsigned)tc->tcm_ifindex != w->ifindex || tc->tcm_parent != TC_H_ROOT)
+		return MNL_CB_OK;
+	w->found = true;
+	w->q->handle = tc->tcm_handle;
+	mnl_attr_for_each(a, nlh, sizeof(*tc))
+	{
+		if (mnl_attr_get_type(a) == TCA_KIND)
+			snprintf(w->q->kind, sizeof(w->q->kind), "%s", mnl_attr_get_str(a));
+		else if (mnl_attr_get_type(a) == TCA_OPTIONS)
+			options = a;
+	}
+	if (options)
+		read_limit(options, w->q);
+	return MNL_CB_OK;
+}
+
+int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q)
+{
+	struct wanted_root w = {.ifindex = ifindex, .q = q};
+	char buf[NL_REQUEST_SIZE];
+	int ret;
+
+	do {
+		memset(q, 0, sizeof(*q));
+		w.found = false;
+		ret = nl_query(ns, root_qdisc(buf, RTM_GETQDISC, NLM_F_DUMP, ifindex), on_root, &w);
+	} while (ret == -EINTR);
+	return ret ? ret : w.found ? 0 : -ENOENT;
+}
+
+/* A tbf has one class, whatever the minor number (tbf_find()). */
+int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q)
+{
+	struct netdev_qdisc root;
+	int ret = netdev_qdisc_root(ns, ifindex, &root);
+
+	return ret ? ret : set_at(ns, ifindex, root.handle | 1, q, NLM_F_CREATE | NLM_F_REPLACE);
+}
+
+/* ---- IPsec policies ---- */
+
+static struct xfrm_selector udp_to(const struct xfrm_policy *p)
+{
+	return (struct xfrm_selector){
+		.family = (uint16_t)p->family,
+		.proto = IPPROTO_UDP,
+		.dport = htons(p->port),
+		.dport_mask = p->port ? UINT16_MAX : 0,
+	};
+}
+
+/* For ever, as long as it is not used up. */
+static const struct xfrm_lifetime_cfg no_end = {
+	.soft_byte_limit = XFRM_INF,
+	.hard_byte_limit = XFRM_INF,
+	.soft_packet_limit = XFRM_INF,
+	.hard_packet_limit = XFRM_INF,
+};
+
+int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *p)
+{
+	const struct xfrm_user_tmpl esp = {
+		.id.proto = IPPROTO_ESP,
+		.family = (uint16_t)p->family,
+		.mode = XFRM_MODE_TRANSPORT,
+		.aalgos = UINT32_MAX,
+		.ealgos = UINT32_MAX,
+		.calgos = UINT32_MAX,
+	};
+	const struct xfrm_mark mark = {p->mark, p->mark};
+	struct xfrm_userpolicy_info *info;
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, XFRM_MSG_NEWPOLICY, NLM_F_CREATE | NLM_F_EXCL);
+
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->sel = udp_to(p);
+	info->lft = no_end;
+	info->dir = p->out ? XFRM_POLICY_OUT : XFRM_POLICY_IN;
+	info->action = p->esp ? XFRM_POLICY_ALLOW : XFRM_POLICY_BLOCK;
+	info->share = XFRM_SHARE_ANY;
+	if (p->esp)
+		mnl_attr_put(nlh, XFRMA_TMPL, sizeof(esp), &esp);
+	if (p->mark)
+		mnl_attr_put(nlh, XFRMA_MARK, sizeof(mark), &mark);
+	return nl_query_bus(ns, NETLINK_XFRM, nlh, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "base/num.h"
 #include "host/netns.h"
+#include "host/nic.h"
 
 struct netdev {
 	unsigned ifindex;
@@ -76,7 +77,7 @@ int netdev_add_neigh(const struct netns *ns, unsigned ifindex, int family, const
 int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const void *addr);
 /*
  * How many neighbours the kernel is asking for right now (NUD_INCOMPLETE): packets may wait for
- * each, how many is told nowhere. 0 if it cannot be read.
+ * each, how many is shown nowhere. 0 if it cannot be read.
  */
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
 /* prefix 0: default route. `via` may be NULL. */
@@ -120,9 +121,6 @@ struct netdev_qdisc {
 /* The root qdisc. -ENOENT: there is none, as while the device was never up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 
-/* Gives the root qdisc of this kind and handle another limit; all else of it stays. */
-int netdev_qdisc_change(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
-
 /* Puts one in place of the root qdisc; its handle must not be in use. */
 int netdev_qdisc_replace(const struct netns *ns, unsigned ifindex, const struct netdev_qdisc *q);
 
@@ -132,27 +130,73 @@ int netdev_qdisc_inner(const struct netns *ns, unsigned ifindex, const struct ne
 /* Whether qdiscs of this kind have a limit that is understood here. */
 bool netdev_qdisc_limited(const char *kind);
 
-/* The kernel's own choice comes in its place. */
-int netdev_qdisc_del(const struct netns *ns, unsigned ifindex);
+/*
+ * `ethtool -S`, appended to `s` with the names that the driver gives, and the driver's own name
+ * ("" unknown). None is no error. -ENODEV, -ENOMEM.
+ */
+int netdev_ethtool_stats(const struct netns *ns, const char *ifname, char driver[32],
+			 struct nic_sample *s);
 
-struct netdev_qdisc_stats {
-	uint64_t packets, bytes, drops, overlimits, requeues;
-	uint32_t qlen, backlog;
-	uint32_t handle; /* of the root; another one after it was replaced */
+/*
+ * Driver, speed, and the queues in use (ETHTOOL_GCHANNELS; rtnetlink has those allocated). What
+ * a driver does not report stays as it is. 0 or -errno of the socket.
+ */
+int netdev_ethtool_fill(const struct netns *ns, struct netdev *dev);
+
+/*
+ * One command of the ethtool ioctl: a structure of <linux/ethtool.h> that begins with its number.
+ * 0 or more as the command says, or -errno.
+ */
+int netdev_ethtool(const struct netns *ns, const char *ifname, void *command);
+
+/* The RSS indirection table, to be freed. -EOPNOTSUPP: it has none. */
+struct ethtool_rxfh_indir;
+int netdev_rss_table(const struct netns *ns, const char *ifname, struct ethtool_rxfh_indir **table);
+
+/* How a device is set up. Each part that is not `known` is all zero: the driver does not report it.
+ */
+struct netdev_settings {
+	struct {
+		bool known;
+		unsigned rx, rx_max, tx, tx_max; /* descriptors */
+	} ring;
+	struct {
+		bool known;
+		unsigned rx, tx, combined; /* in use; a driver has combined ones or not */
+		unsigned rx_max, tx_max, combined_max;
+	} channels;
+	struct {
+		bool known;
+		unsigned rx_usecs, rx_frames;
+		bool adaptive_rx;
+	} coalesce;
+	struct {
+		bool known;
+		bool autoneg, rx, tx; /* tx: asks the link's partner to wait */
+	} pause;
+	struct {
+		bool known;
+		unsigned entries; /* of the indirection table */
+		unsigned used;	  /* different queues in it */
+	} rss;
 };
-/* Sum over the root qdiscs of the device (without ingress/clsact). */
-int netdev_qdisc_stats(const struct netns *ns, unsigned ifindex, struct netdev_qdisc_stats *st);
 
-/* `ethtool -S`: up to `max` counters, names of 32 bytes. Returns the number or -errno. */
-struct netdev_counter {
-	char name[32];
-	uint64_t value;
+/* 0 or -errno (-ENODEV). */
+int netdev_settings_read(const struct netns *ns, const char *ifname, struct netdev_settings *out);
+
+/* An IPsec policy for UDP to a port, whoever sends it. */
+struct xfrm_policy {
+	int family;    /* AF_INET, AF_INET6 */
+	uint16_t port; /* destination, host order; 0: any */
+	bool out;      /* for what leaves; else for what is to be delivered */
+	bool esp;      /* wants it in ESP, transport mode; else forbids it */
+	uint32_t mark; /* only packets with all these bits in their mark; 0: any */
 };
-int netdev_ethtool_stats(const struct netns *ns, const char *ifname, struct netdev_counter *out,
-			 int max);
 
-/* IFLA_STATS64. */
-struct rtnl_link_stats64;
-int netdev_link_stats(const struct netns *ns, unsigned ifindex, struct rtnl_link_stats64 *st);
+/*
+ * 0 or -errno: -EPROTONOSUPPORT without CONFIG_XFRM_USER, -EEXIST if the namespace has one like it.
+ * It goes with the namespace.
+ */
+int xfrm_add_policy(const struct netns *ns, const struct xfrm_policy *policy);
 
 #endif

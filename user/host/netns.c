@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "host/netns.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/num.h"
+#include "host/caps.h"
+#include "host/nl.h"
 
 #define THREAD_NETNS "/proc/thread-self/ns/net"
 #define STAYED	     INT_MAX /* netns_push() to the namespace the thread is in */
@@ -244,20 +256,15 @@ static int read_and_close(int fd, char *buf, unsigned size)
 
 static int open_sysfs(const struct netns *ns, const char *path, int flags)
 {
+	char full[PATH_MAX];
 	int fd;
 
-	if (elsewhere(ns)) {
-		if (ns->sysfs < 0)
-			return -EOPNOTSUPP;
-		fd = openat(ns->sysfs, path, flags | O_CLOEXEC);
-	} else {
-		int dir = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-		if (dir < 0)
-			return -errno;
-		fd = openat(dir, path, flags | O_CLOEXEC);
-		close(dir);
-	}
+	if (elsewhere(ns) && ns->sysfs < 0)
+		return -EOPNOTSUPP;
+	if (snprintf(full, sizeof(full), "/sys/%s", path) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	fd = elsewhere(ns) ? openat(ns->sysfs, path, flags | O_CLOEXEC)
+			   : open(full, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -287,30 +294,28 @@ static int open_sysctl(const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
+/* Writes `value`, or reads into `buf` if that is NULL. */
+static int sysctl(const struct netns *ns, const char *path, const char *value, char *buf,
+		  unsigned size)
 {
-	int saved = netns_push(ns);
-	int fd, ret;
+	int saved = netns_push(ns), fd, ret;
 
 	if (saved < 0)
 		return saved;
-	fd = open_sysctl(path, O_WRONLY);
-	ret = fd < 0 ? fd : write_and_close(fd, value);
+	fd = open_sysctl(path, value ? O_WRONLY : O_RDONLY);
+	ret = fd < 0 ? fd : value ? write_and_close(fd, value) : read_and_close(fd, buf, size);
 	netns_pop(saved);
 	return ret;
 }
 
+int netns_sysctl_write(const struct netns *ns, const char *path, const char *value)
+{
+	return sysctl(ns, path, value, NULL, 0);
+}
+
 int netns_sysctl_read(const struct netns *ns, const char *path, char *buf, unsigned size)
 {
-	int saved = netns_push(ns);
-	int fd, ret;
-
-	if (saved < 0)
-		return saved;
-	fd = open_sysctl(path, O_RDONLY);
-	ret = fd < 0 ? fd : read_and_close(fd, buf, size);
-	netns_pop(saved);
-	return ret;
+	return sysctl(ns, path, NULL, buf, size);
 }
 
 bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *number, unsigned n)
@@ -326,4 +331,354 @@ bool netns_sysctl_numbers(const struct netns *ns, const char *path, uint64_t *nu
 	if (have < n)
 		memset(number, 0, n * sizeof(*number));
 	return have == n;
+}
+
+/* ---- finding one by its cookie ---- */
+
+int netns_cookie(const struct netns *ns, uint64_t *cookie)
+{
+	socklen_t len = sizeof(*cookie);
+	int fd = nl_ioctl_socket(ns), ret = 0;
+
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &len))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+#define MAX_KNOWN 64 /* more are looked at again, or count as refused */
+
+/* Namespaces by the inode number of their /proc/PID/net/dev, which may be read of any process. */
+struct known {
+	ino_t at[MAX_KNOWN];
+	unsigned n;
+};
+
+struct search {
+	uint64_t cookie;
+	struct known seen, refused;
+	char found[PATH_MAX]; /* what is looked at */
+};
+
+static bool knows(const struct known *k, ino_t ino)
+{
+	for (unsigned i = 0; i < k->n; i++) {
+		if (k->at[i] == ino)
+			return true;
+	}
+	return false;
+}
+
+static void note(struct known *k, ino_t ino)
+{
+	if (k->n < MAX_KNOWN && !knows(k, ino))
+		k->at[k->n++] = ino;
+}
+
+/* 1: the namespace at `found` is the one; 0: it is not, or is none; or -errno. */
+static int look(struct search *s)
+{
+	struct netns ns = NETNS_NONE;
+	uint64_t cookie;
+	int ret;
+
+	ns.fd = open(s->found, O_RDONLY | O_CLOEXEC);
+	if (ns.fd < 0)
+		return errno == EACCES || errno == EPERM ? -errno : 0;
+	ret = netns_cookie(&ns, &cookie);
+	close(ns.fd);
+	return ret == -EINVAL ? 0 : ret ? ret : cookie == s->cookie;
+}
+
+static bool look_at_name(struct search *s, const char *name)
+{
+	snprintf(s->found, sizeof(s->found), NETNS_DIR "/%s", name);
+	return look(s) == 1;
+}
+
+static bool look_at_process(struct search *s, const char *pid)
+{
+	struct stat st;
+	int ret;
+
+	snprintf(s->found, sizeof(s->found), "/proc/%s/net/dev", pid);
+	if (stat(s->found, &st) || knows(&s->seen, st.st_ino))
+		return false; /* no process, or a dead one; or one of many */
+	snprintf(s->found, sizeof(s->found), "/proc/%s/ns/net", pid);
+	ret = look(s);
+	note(ret < 0 ? &s->refused : &s->seen, st.st_ino);
+	return ret == 1;
+}
+
+static bool search(struct search *s, const char *directory,
+		   bool (*look_at)(struct search *s, const char *name))
+{
+	const struct dirent *entry;
+	DIR *dir = opendir(directory);
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = *entry->d_name != '.' && look_at(s, entry->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Whether the one looked for may be among those refused: others may be in the same namespace. */
+static bool may_be_refused(const struct search *s)
+{
+	for (unsigned i = 0; i < s->refused.n; i++) {
+		if (!knows(&s->seen, s->refused.at[i]))
+			return true;
+	}
+	return s->refused.n == MAX_KNOWN;
+}
+
+int netns_find(struct netns *ns, uint64_t cookie)
+{
+	struct search s = {.cookie = cookie};
+	uint64_t own;
+	int ret = netns_cookie(NULL, &own);
+
+	*ns = NETNS_NONE;
+	if (ret)
+		return ret;
+	if (own == cookie) {
+		ret = netns_current(ns, NULL);
+		if (!ret && ns->sysfs < 0) { /* refused, in a container: then /sys it is */
+			netns_close(ns);
+			*ns = NETNS_NONE;
+		}
+		return ret;
+	}
+	if (!search(&s, NETNS_DIR, look_at_name) && !search(&s, "/proc", look_at_process))
+		return may_be_refused(&s) ? -EACCES : -ENOENT;
+	return netns_open(ns, s.found, NULL);
+}
+
+/* ---- programs in one ---- */
+
+/* Files, not pipes: neither side can block on the other, and there is no SIGPIPE. */
+static int memory_file(const char *content)
+{
+	size_t len = content ? strlen(content) : 0, done = 0;
+	int fd = memfd_create("netns_exec", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (done < len) {
+		ssize_t n = pwrite(fd, content + done, len - done, done);
+
+		if (n < 0) {
+			int ret = -errno;
+
+			close(fd);
+			return ret;
+		}
+		done += n;
+	}
+	return fd;
+}
+
+/* -1 as `out`: /dev/null. */
+struct streams {
+	int in, out, err;
+};
+
+/*
+ * A program whose file has capabilities runs for users who have none: what they put into PATH and
+ * the environment must not run with those that are lent.
+ */
+static int spawn(pid_t *pid, char *const argv[], const posix_spawn_file_actions_t *files,
+		 const posix_spawnattr_t *attr)
+{
+	static const char *const directories[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+	bool lent = getauxval(AT_SECURE);
+	char *const nothing[] = {NULL};
+	char path[PATH_MAX];
+	int ret = lent ? ENOENT : posix_spawnp(pid, argv[0], files, attr, argv, environ);
+
+	/* also for PATHs without the tools of administrators */
+	for (unsigned i = 0; ret == ENOENT && i < sizeof(directories) / sizeof(*directories); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directories[i], argv[0]);
+		ret = posix_spawn(pid, path, files, attr, argv, lent ? nothing : environ);
+	}
+	return ret;
+}
+
+/*
+ * The child is made with the calling thread's namespace, so the thread moves there for the moment
+ * of the spawn. posix_spawn() is safe in a threaded program. Own process group: Ctrl-C at the
+ * terminal is for us, and must not end a command that puts something back. What it is started for
+ * takes CAP_NET_ADMIN in that namespace, and nothing else.
+ */
+static int spawn_in(const struct netns *ns, char *const argv[], const struct streams *io,
+		    pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int ret, saved;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+
+	ret = posix_spawn_file_actions_init(&files);
+	if (!ret)
+		ret = posix_spawn_file_actions_adddup2(&files, io->in, STDIN_FILENO);
+	if (!ret && io->out >= 0)
+		ret = posix_spawn_file_actions_adddup2(&files, io->out, STDOUT_FILENO);
+	else if (!ret)
+		ret = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY,
+						       0);
+	if (!ret)
+		ret = posix_spawn_file_actions_adddup2(&files, io->err, STDERR_FILENO);
+	if (!ret)
+		ret = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+	saved = ret ? -ret : netns_push(ns);
+	if (saved >= 0) {
+		caps_lend(CAPS_BIT(CAP_NET_ADMIN));
+		ret = spawn(pid, argv, &files, &attr);
+		caps_take_back(CAPS_BIT(CAP_NET_ADMIN));
+		netns_pop(saved);
+	} else {
+		ret = -saved;
+	}
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	return -ret;
+}
+
+static int wait_for(pid_t pid, int *wstatus)
+{
+	while (waitpid(pid, wstatus, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+static int tell_failure(const char *command, int wstatus, int errout, struct error *err)
+{
+	char line[200];
+	ssize_t n = pread(errout, line, sizeof(line) - 1, 0);
+
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (WIFSIGNALED(wstatus))
+		return error_set(err, STATUS_FAILED, -EIO, NULL, "%s was killed by signal %d",
+				 command, WTERMSIG(wstatus));
+	return error_set(err, STATUS_FAILED, -EIO, NULL, "%s failed with status %d%s%s", command,
+			 WEXITSTATUS(wstatus), *line ? ": " : "", line);
+}
+
+static void close_streams(const struct streams *io)
+{
+	const int fds[] = {io->in, io->out, io->err};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+}
+
+static int start(const struct netns *ns, char *const argv[], const struct streams *io, pid_t *pid,
+		 struct error *err)
+{
+	int ret = io->in < 0 ? io->in : io->err < 0 ? io->err : spawn_in(ns, argv, io, pid);
+
+	if (ret)
+		error_set(err, STATUS_UNABLE, ret,
+			  ret == -ENOENT ? "install the package that contains it" : NULL,
+			  "cannot run %s: %s", argv[0], strerror(-ret));
+	return ret;
+}
+
+static int finish(const char *command, pid_t pid, const struct streams *io, struct error *err)
+{
+	int wstatus = 0, ret = wait_for(pid, &wstatus);
+
+	if (ret)
+		return error_set(err, STATUS_FAILED, ret, NULL, "cannot wait for %s: %s", command,
+				 strerror(-ret));
+	return wstatus ? tell_failure(command, wstatus, io->err, err) : 0;
+}
+
+/* 0, or -ETIMEDOUT after killing it. */
+static int wait_until(pid_t pid, int timeout_ms)
+{
+	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	int ret = 0;
+
+	if (end.fd < 0)
+		return -errno;
+	if (!poll(&end, 1, timeout_ms)) {
+		pidfd_send_signal(end.fd, SIGKILL, NULL, 0);
+		ret = -ETIMEDOUT;
+	}
+	close(end.fd);
+	return ret;
+}
+
+static int take_text(const char *command, int fd, size_t most, char **text, struct error *err)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if ((size_t)st.st_size > most)
+		return error_set(err, STATUS_FAILED, -EFBIG, NULL, "%s wrote %zu bytes", command,
+				 (size_t)st.st_size);
+	*text = malloc((size_t)st.st_size + 1);
+	if (!*text)
+		return -ENOMEM;
+	n = pread(fd, *text, (size_t)st.st_size, 0);
+	(*text)[n > 0 ? n : 0] = '\0';
+	return 0;
+}
+
+/* With `text` as netns_exec_read(), else as netns_exec(). */
+static int run(const struct netns *ns, char *const argv[], const char *input, int timeout_ms,
+	       size_t most, char **text, struct error *err)
+{
+	struct streams io = {memory_file(input), text ? memory_file(NULL) : -1, memory_file(NULL)};
+	pid_t pid;
+	int ret = text && io.out < 0 ? io.out : start(ns, argv, &io, &pid, err), ended;
+
+	if (!ret) {
+		if (text) {
+			/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): -errno is not 0 */
+			setpriority(PRIO_PROCESS, (id_t)pid, 10);
+			ret = wait_until(pid, timeout_ms);
+		}
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL, "%s took longer than %d ms",
+				  argv[0], timeout_ms);
+		ended = finish(argv[0], pid, &io, err);
+		ret = ret ? ret : ended;
+	}
+	if (!ret && text)
+		ret = take_text(argv[0], io.out, most, text, err);
+	close_streams(&io);
+	return ret;
+}
+
+int netns_exec(const struct netns *ns, char *const argv[], const char *input, struct error *err)
+{
+	return run(ns, argv, input, 0, 0, NULL, err);
+}
+
+int netns_exec_read(const struct netns *ns, char *const argv[], int timeout_ms, size_t most,
+		    char **text, struct error *err)
+{
+	*text = NULL;
+	return run(ns, argv, NULL, timeout_ms, most, text, err);
 }

@@ -13,6 +13,64 @@ struct nic_plan {
 	unsigned names_n;
 };
 
+int nic_sample_add(struct nic_sample *s, const char *name, uint64_t value)
+{
+	struct nic_value *v;
+	size_t len;
+
+	if (s->n == s->cap) {
+		unsigned cap = s->cap ? s->cap * 2 : 64;
+		struct nic_value *more = reallocarray(s->at, cap, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		s->at = more;
+		s->cap = cap;
+	}
+	v = &s->at[s->n++];
+	memset(v, 0, sizeof(*v));
+	name += strspn(name, " \t");
+	len = strnlen(name, NIC_NAME - 1);
+	while (len && (name[len - 1] == ' ' || name[len - 1] == '\t'))
+		len--;
+	memcpy(v->name, name, len);
+	v->value = value;
+	return 0;
+}
+
+void nic_sample_free(struct nic_sample *s)
+{
+	free(s->at);
+	*s = (struct nic_sample){0};
+}
+
+/* Names repeat (vmxnet3 has one set a queue): the n-th of a name is the n-th there too. */
+static const struct nic_value *find_nth(const struct nic_sample *s, const char *name, unsigned nth)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!strcmp(s->at[i].name, name) && !nth--)
+			return &s->at[i];
+	}
+	return NULL;
+}
+
+int nic_sample_match(const struct nic_sample *before, const struct nic_sample *after,
+		     struct nic_sample *out)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < after->n && !ret; i++) {
+		const struct nic_value *v = &after->at[i], *old;
+		unsigned nth = 0;
+
+		for (unsigned j = 0; j < i; j++)
+			nth += !strcmp(after->at[j].name, v->name);
+		old = find_nth(before, v->name, nth);
+		ret = nic_sample_add(out, v->name, old ? old->value : v->value);
+	}
+	return ret;
+}
+
 /*
  * Whether the name fits the pattern of `len` bytes. *queue: the number that stands for `#`, else
  * as it was.

@@ -5,6 +5,10 @@
  * three places at once. The table (nic_data.c) says for each driver which counter is the owner of
  * a loss, which only repeat it, and which count no packets at all.
  *
+ * To add a NIC: one entry of nic_drivers[] in nic_data.c, with its rows in it, and a recorded
+ * `ethtool -S` below tests/fixtures/nic with what it means in tests/unit/drops/test_nic.c. Rows
+ * that all drivers share (nic_common_rows) need not be said again.
+ *
  * A counter is known by its name, wherever it was read:
  *
  *   rx_queue_0_drops        ethtool -S, blanks at its ends cut
@@ -17,14 +21,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/netns.h"
 #include "stages.h"
 
 #define NIC_NAME 40 /* of a counter, with its NUL */
 
 enum nic_class {
 	NIC_LOSS,  /* each unit is a packet that ended here */
-	NIC_BOUND, /* at most so many packets: some were only delayed, or are told elsewhere too */
+	NIC_BOUND, /* at most so many packets: some were only delayed, or are counted elsewhere too
+		    */
 	NIC_EVENT, /* how often something happened; how many packets it cost is not known */
 	NIC_TRAFFIC, /* what passed: no loss */
 };
@@ -50,7 +54,7 @@ enum nic_cause {
 };
 
 /*
- * Events of the kernel that tell some of the same packets. What they have counted on the interface
+ * Events of the kernel that show some of the same packets. What they have counted on the interface
  * is to be subtracted, or the counter left out, where events are counted too.
  */
 enum nic_events {
@@ -58,7 +62,7 @@ enum nic_events {
 	NIC_EV_EXCEPTION = 2,	 /* xdp:xdp_exception: aborted, or no verdict at all */
 	NIC_EV_EXCEPTION_TX = 4, /* xdp:xdp_exception: XDP_TX failed */
 	NIC_EV_REDIRECT = 8,	 /* xdp:xdp_redirect_err */
-	NIC_EV_ALL = 16,	 /* all of its packets, at whatever place: only a second book */
+	NIC_EV_ALL = 16,	 /* all of its packets, at whatever place: only a counter check */
 };
 
 /*
@@ -71,16 +75,17 @@ struct nic_row {
 	enum stage stage; /* STAGE_NONE where nothing ends */
 	enum nic_cause cause;
 	/*
-	 * If the device has a counter of this list, that one tells the same packets and is the
+	 * If the device has a counter of this list, that one counts the same packets and is the
 	 * owner; this one repeats it and must not be added.
 	 */
 	const char *repeats;
 	/* Counter of the same queue that is contained in this one and to be subtracted; where this
 	   one is of the device, those of all queues. */
 	const char *less;
-	bool largest; /* of such rows only the one that moved most counts: they may tell the same */
-	uint8_t bits; /* at which it wraps; 0: it does not */
-	uint8_t events;	    /* enum nic_events */
+	bool largest;	/* of such rows only the one that moved most counts: they may count the same
+			 */
+	uint8_t bits;	/* at which it wraps; 0: it does not */
+	uint8_t events; /* enum nic_events */
 	const char *places; /* NIC_EV_KFREE: functions, `*` allowed, divided by blanks */
 	const char *what;   /* one clause, for people; in parentheses what decides, if not the row's
 			       driver */
@@ -94,8 +99,8 @@ struct nic_driver {
 
 extern const struct nic_driver nic_drivers[];
 extern const unsigned nic_driver_count;
-extern const struct nic_row nic_common_rows[];	/* of every driver, behind its own */
-extern const struct nic_row nic_unknown_rows[]; /* of drivers that the table does not have */
+extern const struct nic_row *const nic_common_rows;  /* of every driver, behind its own */
+extern const struct nic_row *const nic_unknown_rows; /* of drivers that the table does not have */
 
 /* NULL: not in the table. */
 const struct nic_driver *nic_driver_find(const char *driver);
@@ -114,19 +119,6 @@ struct nic_sample {
 
 /* Appends; blanks at the name's ends are cut, and so is a name that is too long. -ENOMEM. */
 int nic_sample_add(struct nic_sample *s, const char *name, uint64_t value);
-
-struct rtnl_link_stats64;
-int nic_sample_link(struct nic_sample *s, const struct rtnl_link_stats64 *st);
-
-/* `ethtool -S` in `ns` (NULL: the calling thread's). None is no error. 0 or -errno. */
-int nic_sample_ethtool(struct nic_sample *s, const struct netns *ns, const char *ifname);
-
-struct qstats; /* host/qstats.h */
-int nic_sample_qstats(struct nic_sample *s, const struct qstats *q);
-
-/* All of the above, of one device. -ENODEV and so on. */
-int nic_sample_read(struct nic_sample *s, const struct netns *ns, const char *ifname);
-
 /*
  * Where queues have come or gone: `before` with the counters of `after`, in their order, so that
  * both can be compared. A counter that is new has not moved. *out: zero-initialised. -ENOMEM.
@@ -143,7 +135,7 @@ struct nic_item {
 	int queue;	      /* -1: of the device */
 	const unsigned *less; /* in the sample, what is contained in it */
 	unsigned less_count;
-	bool repeated; /* its packets are told by another counter of this device */
+	bool repeated; /* its packets are counted by another counter of this device */
 };
 
 /* The items of a sample; good for later samples of the device with the same names. */

@@ -2,6 +2,7 @@
 #include "host/nl.h"
 
 #include <errno.h>
+#include <linux/genetlink.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 	return nlh;
 }
 
-static int open_socket(const struct netns *ns, int protocol, struct mnl_socket **nl)
+int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl)
 {
 	int saved = netns_push(ns);
 	int ret = 0;
@@ -62,17 +63,22 @@ static int answers(struct mnl_socket *nl, mnl_cb_t cb, void *arg)
 	return ret;
 }
 
-int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
 {
-	struct mnl_socket *nl;
-	int ret = open_socket(ns, protocol, &nl);
-
-	if (ret)
-		return ret;
 	/* A dump ends by NLMSG_DONE; everything else by the acknowledgement. */
 	if ((nlh->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
-	ret = mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
+	return mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0 ? -errno : answers(nl, cb, arg);
+}
+
+int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+{
+	struct mnl_socket *nl;
+	int ret = nl_open(ns, protocol, &nl);
+
+	if (ret)
+		return ret;
+	ret = nl_ask(nl, nlh, cb, arg);
 	mnl_socket_close(nl);
 	return ret;
 }
@@ -101,10 +107,11 @@ void *nl_rows_add(struct nl_rows *r)
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct nl_rows *r)
 {
+	unsigned before = r->n;
 	int ret;
 
 	do {
-		r->n = 0;
+		r->n = before;
 		ret = nl_query_bus(ns, protocol, nlh, cb, r);
 	} while (ret == -EINTR);
 	if (r->no_memory)
@@ -149,4 +156,57 @@ int nl_ifindex(const struct netns *ns, const char *ifname)
 	ret = ioctl(fd, SIOCGIFINDEX, &ifr) ? -errno : ifr.ifr_ifindex;
 	close(fd);
 	return ret;
+}
+
+struct nlmsghdr *genl_header(char *buf, int family, uint8_t command, uint16_t flags)
+{
+	struct nlmsghdr *nlh = nl_header(buf, (uint16_t)family, flags);
+	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+
+	genl->cmd = command;
+	genl->version = 1;
+	return nlh;
+}
+
+int genl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
+{
+	return nl_query_bus(ns, NETLINK_GENERIC, nlh, cb, arg);
+}
+
+struct family {
+	const char *name;
+	int id;
+};
+
+static int on_family(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *a;
+	struct family *family = arg;
+	bool found = false;
+	int id = -ENOENT;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
+	{
+		if (mnl_attr_get_type(a) == CTRL_ATTR_FAMILY_ID)
+			id = mnl_attr_get_u16(a);
+		if (mnl_attr_get_type(a) == CTRL_ATTR_FAMILY_NAME)
+			found = !strcmp(mnl_attr_get_str(a), family->name);
+	}
+	if (found)
+		family->id = id;
+	return MNL_CB_OK;
+}
+
+/*
+ * Asked for by its name, a family that is missing is loaded (ctrl_getfamily()), and with Open
+ * vSwitch connection tracking: whoever only looks would change the host. So all are asked for.
+ */
+int genl_family(const struct netns *ns, const char *name)
+{
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = genl_header(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_DUMP);
+	struct family family = {name, -ENOENT};
+	int ret = genl_query(ns, nlh, on_family, &family);
+
+	return ret ? ret : family.id;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests to rtnetlink in a namespace: one socket per request, opened there. A socket stays in
+ * Requests to netlink in a namespace: one socket per request, opened there. A socket stays in
  * the namespace it was made in, so the thread is back in its own before anything is sent.
  */
 #ifndef PKTLEDGER_HOST_NL_H
@@ -26,9 +26,16 @@ int nl_request(const struct netns *ns, struct nlmsghdr *nlh);
  */
 int nl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
-/* The same over another netlink protocol: NETLINK_GENERIC (host/genl.h), NETLINK_SOCK_DIAG. */
+/* The same over another netlink protocol: NETLINK_GENERIC, NETLINK_SOCK_DIAG, NETLINK_XFRM. */
 int nl_query_bus(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 		 void *arg);
+
+/*
+ * A socket for several requests, opened in the namespace; mnl_socket_close(). nl_ask() is
+ * nl_query() on it.
+ */
+int nl_open(const struct netns *ns, int protocol, struct mnl_socket **nl);
+int nl_ask(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
 /* What the answers of a dump are put into. Initialise with the size of a row; free `at`. */
 struct nl_rows {
@@ -42,8 +49,9 @@ struct nl_rows {
 void *nl_rows_add(struct nl_rows *r);
 
 /*
- * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, again if the tables changed
- * meanwhile. Returns how many rows there are, or -errno; no rows are left then.
+ * nl_query_bus() with NLM_F_DUMP and a struct nl_rows as `arg`, behind the rows that are there;
+ * again if the tables changed meanwhile. Returns how many rows there are, or -errno; none are left
+ * then.
  */
 int nl_dump(const struct netns *ns, int protocol, struct nlmsghdr *nlh, mnl_cb_t cb,
 	    struct nl_rows *r);
@@ -53,5 +61,16 @@ int nl_ifindex(const struct netns *ns, const char *ifname);
 
 /* A socket for ioctl() on the namespace's devices, or -errno. */
 int nl_ioctl_socket(const struct netns *ns);
+
+/* Generic netlink. */
+
+/* Number of the family of that name, or -errno; -ENOENT: not here. Loads no module. */
+int genl_family(const struct netns *ns, const char *name);
+
+/* Puts the headers of a request into `buf` of NL_REQUEST_SIZE bytes. */
+struct nlmsghdr *genl_header(char *buf, int family, uint8_t command, uint16_t flags);
+
+/* As nl_query(). The attributes of an answer begin behind a struct genlmsghdr. */
+int genl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg);
 
 #endif

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "host/procnet.h"
-
+/* The files below /proc/net. */
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "host/counters.h"
+#include "host/sockdiag.h"
 
 /* A stretch of the text. `cut`: the text ended before the newline did. */
 struct span {
@@ -242,7 +244,14 @@ int procnet_neigh_stat(struct counters *c, const char *scope, const char *table,
 	return 0;
 }
 
-enum udp_column { UDP_LOCAL = 1, UDP_QUEUES = 4, UDP_INODE = 9, UDP_DROPS = 12, UDP_COLUMNS };
+enum udp_column {
+	UDP_LOCAL = 1,
+	UDP_REMOTE,
+	UDP_QUEUES = 4,
+	UDP_INODE = 9,
+	UDP_DROPS = 12,
+	UDP_COLUMNS
+};
 
 /* "<before>:<hex>", the part behind the last colon. */
 static bool token_hex_behind_colon(const struct span *tok, uint64_t *value)
@@ -256,30 +265,28 @@ static bool token_hex_behind_colon(const struct span *tok, uint64_t *value)
 	return token_number(&part, 16, value);
 }
 
-void procnet_udp(struct procnet_udp *udp, const char *text, size_t len)
+void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, void *arg)
 {
 	struct span rest = {text, text + len, false};
 	struct span line, tok[UDP_COLUMNS];
 
-	udp->sockets = 0;
-	udp->drops = 0;
-	udp->rx_queue_bytes = 0;
 	while (next_line(&rest, &line)) {
-		uint64_t port, queued, inode, drops;
+		uint64_t port, remote, queued, inode, drops;
 		unsigned n = 0;
 
 		while (n < UDP_COLUMNS && next_token(&line, &tok[n]))
 			n++;
 		/* The line of names has no number in any of these places. */
-		if (n < UDP_COLUMNS || !token_hex_behind_colon(&tok[UDP_LOCAL], &port) ||
-		    !token_hex_behind_colon(&tok[UDP_QUEUES], &queued) ||
-		    !token_number(&tok[UDP_INODE], 10, &inode) ||
-		    !token_number(&tok[UDP_DROPS], 10, &drops))
-			continue;
-		if ((udp->port && udp->port != port) || (udp->inode && udp->inode != inode))
-			continue;
-		udp->sockets++;
-		udp->drops += drops;
-		udp->rx_queue_bytes += queued;
+		if (n == UDP_COLUMNS && token_hex_behind_colon(&tok[UDP_LOCAL], &port) &&
+		    token_hex_behind_colon(&tok[UDP_REMOTE], &remote) &&
+		    token_hex_behind_colon(&tok[UDP_QUEUES], &queued) &&
+		    token_number(&tok[UDP_INODE], 10, &inode) &&
+		    token_number(&tok[UDP_DROPS], 10, &drops))
+			each(arg, &(struct sockmem_row){.inode = inode,
+							.family = family,
+							.port = (uint16_t)port,
+							.connected = remote,
+							.rmem = (uint32_t)queued,
+							.drops = (uint32_t)drops});
 	}
 }

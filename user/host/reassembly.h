@@ -28,7 +28,7 @@ int reassembly_set_time(const struct netns *ns, unsigned seconds);
  */
 unsigned reassembly_best_payload(bool ipv6, unsigned mtu);
 
-/* The MTU of the route to `to` in this namespace, as IP_MTU tells a connected socket; 0: unknown.
+/* The MTU of the route to `to` in this namespace, as IP_MTU of a connected socket; 0: unknown.
  */
 unsigned reassembly_path_mtu(const struct endpoint *to);
 

@@ -4,22 +4,40 @@
 #include <errno.h>
 #include <string.h>
 
-
 #define LOWEST 128 /* the causes here are not expected to be so many */
 
-void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool far_receives)
+enum joint join_decide(enum told tx, enum told rx)
+{
+	bool came = rx >= TOLD_SEEN;
+
+	if (tx == TOLD_GAP)
+		return came ? JOINT_IMPOSSIBLE : JOINT_GAP;
+	if (rx == TOLD_DELIVERED)
+		return JOINT_DELIVERED;
+	if (rx == TOLD_DROPPED)
+		return JOINT_DROPPED_RX;
+	if (tx == TOLD_DROPPED)
+		return JOINT_DROPPED_TX;
+	if (rx == TOLD_GIVEN_UP)
+		return tx == TOLD_SEEN ? JOINT_WIRE : JOINT_DROPPED_RX;
+	if (tx == TOLD_REFUSED && !came)
+		return JOINT_REFUSED;
+	return tx == TOLD_SEEN && rx == TOLD_NOTHING ? JOINT_WIRE : JOINT_OPEN;
+}
+
+void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool remote_receives)
 {
 	memset(j, 0, sizeof(*j));
 	j->fates = fates;
 	j->ignored = ignored;
-	j->far_receives = far_receives;
+	j->remote_receives = remote_receives;
 	j->lowest = JOIN_WIRE;
 	j->cause_of[TRACE_CAUSE_FULL] = TRACE_CAUSE_FULL;
 }
 
-uint8_t join_cause(struct join *j, uint8_t far_cause)
+uint8_t join_cause(struct join *j, uint8_t remote_cause)
 {
-	uint8_t *here = &j->cause_of[far_cause];
+	uint8_t *here = &j->cause_of[remote_cause];
 
 	if (!*here)
 		*here = j->lowest > LOWEST ? --j->lowest : TRACE_CAUSE_FULL;
@@ -31,36 +49,95 @@ static bool ends_packet(const struct join *j, uint8_t cause)
 	return cause && !j->ignored[cause];
 }
 
-/* The last checkpoint passed, of both ends: the receiver's are behind the sender's. */
-static void note_seen(uint8_t *seen, uint8_t far)
+/* Of a packet that nobody ended: how far it was seen, by the site that sends or receives. */
+static enum told told_open(uint8_t seen, bool receives)
 {
-	uint8_t init = (*seen | far) & SEEN_ON_INIT;
+	uint8_t where = seen & SEEN_MASK;
 
-	if ((*seen & SEEN_MASK) < (far & SEEN_MASK))
-		*seen = far & SEEN_MASK;
+	if (receives)
+		return where > SEEN_TX_DEVICE ? TOLD_SEEN : TOLD_NOTHING;
+	return where == SEEN_TX_DEVICE ? TOLD_SEEN : TOLD_OPEN;
+}
+
+static enum told told_here(const struct join *j, size_t i)
+{
+	const struct fates *f = j->fates;
+	bool receives = !j->remote_receives;
+
+	if (f->failed[i] == TX_ERRNO_GAP)
+		return TOLD_GAP;
+	if (f->arrivals[i])
+		return TOLD_DELIVERED;
+	if (ends_packet(j, f->cause[i]))
+		return receives && f->cause[i] == JOIN_GIVEN_UP ? TOLD_GIVEN_UP : TOLD_DROPPED;
+	/* a refused call whose packet was seen all the same is none */
+	if (f->failed[i] && !f->seen[i] && !f->cause[i])
+		return TOLD_REFUSED;
+	return told_open(f->seen[i], receives);
+}
+
+static enum told told_there(const struct join *j, const struct join_run *run)
+{
+	switch (run->fate) {
+	case FATE_DELIVERED:
+		return TOLD_DELIVERED;
+	case FATE_DROPPED:
+		return j->remote_receives && run->detail == JOIN_GIVEN_UP ? TOLD_GIVEN_UP
+									  : TOLD_DROPPED;
+	case FATE_REFUSED:
+		return TOLD_REFUSED;
+	case FATE_GAP:
+		return TOLD_GAP;
+	case FATE_OPEN:
+		break;
+	}
+	return told_open(run->detail, j->remote_receives);
+}
+
+/* The last checkpoint passed, of both ends: the receiver's are behind the sender's. */
+static void note_seen(uint8_t *seen, uint8_t remote)
+{
+	uint8_t init = (*seen | remote) & SEEN_ON_INIT;
+
+	if ((*seen & SEEN_MASK) < (remote & SEEN_MASK))
+		*seen = remote & SEEN_MASK;
 	*seen |= init;
 }
 
-static void apply(const struct join *j, size_t i, enum fate fate, uint8_t detail)
+/* Makes the fates here say what was decided. */
+static void apply(const struct join *j, size_t i, const struct join_run *run)
 {
+	enum told here = told_here(j, i), there = told_there(j, run);
 	struct fates *f = j->fates;
 
-	switch (fate) {
-	case FATE_DELIVERED:
+	if (run->fate == FATE_OPEN)
+		note_seen(&f->seen[i], run->detail);
+	else if (run->fate == FATE_REFUSED)
+		f->failed[i] = run->detail;
+	switch (j->remote_receives ? join_decide(here, there) : join_decide(there, here)) {
+	case JOINT_IMPOSSIBLE: /* by both: an arrival of what was left out */
 		f->arrivals[i] = 1;
-		break;
-	case FATE_DROPPED:
-		if (j->far_receives || !ends_packet(j, f->cause[i]))
-			f->cause[i] = j->cause_of[detail];
-		break;
-	case FATE_REFUSED:
-		f->failed[i] = detail;
-		break;
-	case FATE_GAP:
 		f->failed[i] = TX_ERRNO_GAP;
 		break;
-	case FATE_OPEN:
-		note_seen(&f->seen[i], detail);
+	case JOINT_GAP:
+		f->failed[i] = TX_ERRNO_GAP;
+		break;
+	case JOINT_DELIVERED:
+		f->arrivals[i] = 1;
+		break;
+	case JOINT_DROPPED_TX:
+		if (!j->remote_receives)
+			f->cause[i] = j->cause_of[run->detail];
+		break;
+	case JOINT_DROPPED_RX:
+		if (j->remote_receives)
+			f->cause[i] = j->cause_of[run->detail];
+		break;
+	case JOINT_WIRE:
+		f->cause[i] = JOIN_WIRE;
+		break;
+	case JOINT_REFUSED:
+	case JOINT_OPEN:
 		break;
 	}
 }
@@ -69,16 +146,16 @@ static bool can_tell(const struct join *j, const struct join_run *run)
 {
 	switch (run->fate) {
 	case FATE_DELIVERED:
-		return j->far_receives && !run->detail;
+		return j->remote_receives && !run->detail;
 	case FATE_DROPPED:
 		return j->cause_of[run->detail];
 	case FATE_REFUSED:
-		return !j->far_receives && run->detail && run->detail != TX_ERRNO_GAP;
+		return !j->remote_receives && run->detail && run->detail != TX_ERRNO_GAP;
 	case FATE_GAP:
-		return !j->far_receives && !run->detail;
+		return !j->remote_receives && !run->detail;
 	case FATE_OPEN:
 		return (run->detail & SEEN_MASK) <=
-		       (j->far_receives ? SEEN_SOCKET : SEEN_TX_DEVICE);
+		       (j->remote_receives ? SEEN_SOCKET : SEEN_TX_DEVICE);
 	}
 	return false;
 }
@@ -94,26 +171,6 @@ int join_run(struct join *j, const struct join_run *run)
 	if (run->first < tail || run->last - tail >= f->window)
 		return -EBADMSG;
 	for (uint64_t n = run->first; n <= run->last; n++)
-		apply(j, fates_index(f, run->slot, f->base + n), run->fate, run->detail);
+		apply(j, fates_index(f, run->slot, f->base + n), run);
 	return 0;
-}
-
-static bool is_on_the_wire(const struct join *j, size_t i)
-{
-	const struct fates *f = j->fates;
-
-	return !f->arrivals[i] && !ends_packet(j, f->cause[i]) && f->failed[i] != TX_ERRNO_GAP &&
-	       (f->seen[i] & SEEN_MASK) == SEEN_TX_DEVICE;
-}
-
-void join_wire(const struct join *j, uint16_t slot, uint64_t upto)
-{
-	struct fates *f = j->fates;
-
-	for (uint64_t number = f->tail[slot]; number < upto; number++) {
-		size_t i = fates_index(f, slot, number);
-
-		if (is_on_the_wire(j, i))
-			f->cause[i] = JOIN_WIRE;
-	}
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One ledger of two hosts. What the far end knows of the numbers is written into the fates of this
- * one, before they are folded as always. What then is left open, was seen to leave the sender and
- * not to enter the receiver, is lost on the wire: a difference of two checkpoints. What was not
- * seen to leave, or was seen to enter, stays open. Pure.
+ * One ledger of two sites, number by number: who is believed, and what may be called lost on the
+ * wire. That is a difference of two checkpoints: seen to leave the sender, and not seen to come to
+ * the receiver while that one watched. What only one of the two can tell, and cannot, stays open.
+ * The same for a site on another host, whose fates come over the wire and are written into those of
+ * the local one before they are folded as always, and for ledgers that are joined afterwards. Pure.
  */
 #ifndef PKTLEDGER_LEDGER_JOIN_H
 #define PKTLEDGER_LEDGER_JOIN_H
@@ -13,8 +14,41 @@
 
 #include "drops/fates.h"
 
-/* Causes here are counted upwards from 1, those of the far end downwards from below this one. */
+/* What a site tells of a number. */
+enum told {
+	TOLD_NOTHING, /* a receiver that watched: it did not come */
+	TOLD_OPEN,    /* it may have gone any way */
+	TOLD_REFUSED,
+	TOLD_GAP,
+	TOLD_SEEN, /* at the checkpoint of that site, and no more */
+	TOLD_DROPPED,
+	TOLD_GIVEN_UP, /* dropped by a receiver to which not all fragments had come */
+	TOLD_DELIVERED
+};
+
+enum joint {
+	JOINT_IMPOSSIBLE, /* it came, and nobody sent it */
+	JOINT_GAP,
+	JOINT_REFUSED,
+	JOINT_DELIVERED,
+	JOINT_DROPPED_TX, /* as the sender tells */
+	JOINT_DROPPED_RX, /* as the receiver tells */
+	JOINT_WIRE,
+	JOINT_OPEN
+};
+
+/*
+ * What became of a number. Who receives a packet must have had it, so its word stands before the
+ * sender's; but not where it only gave up what was lost before.
+ */
+enum joint join_decide(enum told tx, enum told rx);
+
+/* Causes here are counted upwards from 1, those of the remote site downwards from below this one.
+ */
 #define JOIN_WIRE TRACE_CAUSE_DIFFERENCE
+
+/* A receiver's cause of datagrams that it gave up, of which not all had come to it. */
+#define JOIN_GIVEN_UP TRACE_CAUSE_GIVEN_UP
 
 /* Numbers (from 0) of one stream with one fate, as fates_visitor tells them. */
 struct join_run {
@@ -27,27 +61,23 @@ struct join_run {
 struct join {
 	struct fates *fates;
 	const uint8_t *ignored;		/* of TRACE_CAUSES: causes here that end no packet */
-	bool far_receives;		/* else the far end is the sender */
-	uint8_t cause_of[TRACE_CAUSES]; /* here, of a cause of the far end; 0: not told yet */
+	bool remote_receives;		/* else the remote site is the sender */
+	uint8_t cause_of[TRACE_CAUSES]; /* here, of a cause of the remote one; 0: not told yet */
 	uint8_t lowest;			/* index given to one of them */
 };
 
-void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool far_receives);
+void join_init(struct join *j, struct fates *fates, const uint8_t *ignored, bool remote_receives);
 
 /*
- * The index here of a cause of the far end, which is about to be used; the same one if it is told
- * again. TRACE_CAUSE_FULL if there are too many.
+ * The index here of a cause of the remote site, which is about to be used; the same one if it is
+ * told again. TRACE_CAUSE_FULL if there are too many.
  */
-uint8_t join_cause(struct join *j, uint8_t far_cause);
+uint8_t join_cause(struct join *j, uint8_t remote_cause);
 
 /*
- * A run that the far end tells. What it tells of a packet stands before what was seen here if it
- * receives: who dropped it must have had it. -EBADMSG: numbers outside of the window, a fate that
- * such an end cannot tell, or a cause that it has not named.
+ * A run that the remote site tells, of numbers of which all is known here. -EBADMSG: numbers
+ * outside of the window, a fate that such a site cannot tell, or a cause that it has not named.
  */
 int join_run(struct join *j, const struct join_run *run);
-
-/* Gives numbers of a stream below `upto` to the wire, which are not folded yet. */
-void join_wire(const struct join *j, uint16_t slot, uint64_t upto);
 
 #endif

@@ -6,8 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "drops/consumed.h"
+
+const char *const severity_names[] = {"info", "warning", "error"};
+
+const char *severity_name(enum severity s)
+{
+	return severity_names[s];
+}
 
 static void name_reason(struct ledger_cause *c, const struct reasons *r)
 {
@@ -276,10 +282,10 @@ void ledger_refusals(const struct result *res, struct engine_facts *facts)
 	}
 }
 
-void ledger_compare(const struct secondbooks *books, struct result *res)
+void ledger_compare(const struct countercheck *books, struct result *res)
 {
 	for (size_t i = 0; i < books->n_rows; i++) {
-		const struct book_row *row = &books->rows[i];
+		const struct counter_row *row = &books->rows[i];
 		struct result_counter *c;
 
 		if (res->n_counters == RESULT_COUNTERS)
@@ -293,7 +299,7 @@ void ledger_compare(const struct secondbooks *books, struct result *res)
 		c->expected = row->expected;
 		c->agrees = row->agrees;
 		c->documented = row->documented;
-		c->scope = book_scope_name(row->scope);
+		c->scope = counter_scope_name(row->scope);
 		c->note = row->note;
 	}
 }

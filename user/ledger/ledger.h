@@ -8,7 +8,7 @@
 
 #include "drops/fates.h"
 #include "ledger/result.h"
-#include "ledger/secondbooks.h"
+#include "ledger/countercheck.h"
 #include "drops/drops.h"
 #include "drops/stagemap.h"
 
@@ -19,7 +19,7 @@ struct ledger_cause {
 	struct result_cause named; /* packets, first, last, stream: not set */
 };
 
-/* Names of namespaces and interfaces, for people and for the second books. */
+/* Names of namespaces and interfaces, for people and for the counter check. */
 struct ledger_place {
 	uint32_t netns;
 	unsigned ifindex; /* 0: the namespace itself */
@@ -60,6 +60,6 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 void ledger_refusals(const struct result *res, struct engine_facts *facts);
 
 /* Adds what the counters say. */
-void ledger_compare(const struct secondbooks *books, struct result *res);
+void ledger_compare(const struct countercheck *books, struct result *res);
 
 #endif

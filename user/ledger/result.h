@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "drops/arrivals.h"
-#include "diagnosis/findings.h"
+#include "host/change.h"
 #include "stages.h"
 #include "drops/ksym.h"
 #include "drops/reason.h"
@@ -28,6 +28,7 @@ struct result_cause {
 	const char *hook;	  /* netfilter only, else NULL */
 	const char *note;	  /* what happened, for people */
 	char host[65];		  /* "" there is only one */
+	bool given_up; /* a datagram to which not all fragments had come; not that others came */
 	uint16_t stream;
 	uint64_t packets;
 	uint64_t first, last; /* numbers, from 0 */
@@ -72,6 +73,29 @@ struct result_losses { /* what the program itself lost or could not see */
 struct result_cost {
 	uint64_t calls;	 /* system calls that hand over or take packets */
 	uint64_t cpu_ns; /* CPU time, their set-up included */
+};
+
+enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
+
+extern const char *const severity_names[SEVERITY_ERROR + 1];
+const char *severity_name(enum severity s); /* "info", "warning", "error" */
+
+#define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
+#define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)
+
+/* What a loss means and what to do. Self-contained. Empty strings: nothing to say. */
+struct finding {
+	const char *id; /* static, e.g. "rcvbuf-burst" */
+	enum stage stage;
+	enum severity severity;
+	char text[400];		       /* what it means, one or two sentences */
+	char evidence[480];	       /* what was measured */
+	char current[128];	       /* the setting now */
+	char wanted[128];	       /* what it should be */
+	char command[FINDING_COMMAND]; /* a shell command that makes it so, or shows more */
+	char undo[FINDING_COMMAND];    /* a shell command that takes it back */
+	char risk[200];
+	char host[65]; /* whose settings these are; "" this one */
 };
 
 struct result {

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST	1024
+#include "base/list.h"
+
 #define WAITING (1 << 18) /* records: 14 MiB */
 
 /* Sizes of windows: 32 classes per power of two, so the numbers below 64 have one each. */
@@ -17,7 +18,7 @@ struct size_class {
 };
 
 struct sum {
-	struct burst_stage told;
+	struct burst_stage shown;
 	struct size_class *sizes; /* CLASSES of them; NULL: nothing lost */
 };
 
@@ -29,8 +30,7 @@ struct record {
 
 struct bursts {
 	uint64_t window_ns;
-	struct record *at;
-	size_t n, room;
+	struct list records;
 	struct sum interval[STAGE_COUNT], whole[STAGE_COUNT];
 };
 
@@ -38,8 +38,10 @@ struct bursts *bursts_new(uint64_t window_ns)
 {
 	struct bursts *b = calloc(1, sizeof(*b));
 
-	if (b)
+	if (b) {
 		b->window_ns = window_ns;
+		b->records.size = sizeof(struct record);
+	}
 	return b;
 }
 
@@ -51,28 +53,22 @@ void bursts_free(struct bursts *b)
 		free(b->interval[s].sizes);
 		free(b->whole[s].sizes);
 	}
-	free(b->at);
+	list_free(&b->records);
 	free(b);
 }
 
 bool bursts_add(struct bursts *b, const struct burst *from)
 {
-	if (b->n == b->room) {
-		size_t room = b->room ? b->room * 2 : LEAST;
-		struct record *more = reallocarray(b->at, room, sizeof(*more));
+	struct record *r = list_add(&b->records);
 
-		if (!more)
-			return false;
-		b->at = more;
-		b->room = room;
-	}
-	b->at[b->n++] = (struct record){.burst = *from};
-	return true;
+	if (r)
+		r->burst = *from;
+	return r;
 }
 
 bool bursts_waiting(const struct bursts *b)
 {
-	return b->n >= WAITING;
+	return b->records.n >= WAITING;
 }
 
 static unsigned class_of(uint64_t packets)
@@ -103,9 +99,9 @@ static void add_worst(struct burst_stage *s, uint64_t number, uint64_t packets)
 /* A whole window of a stage. Without memory it is not among the sizes. */
 static void add_window(struct sum *sum, uint64_t number, uint64_t packets)
 {
-	sum->told.packets += packets;
-	sum->told.windows++;
-	add_worst(&sum->told, number, packets);
+	sum->shown.packets += packets;
+	sum->shown.windows++;
+	add_worst(&sum->shown, number, packets);
 	if (!sum->sizes)
 		sum->sizes = calloc(CLASSES, sizeof(*sum->sizes));
 	if (!sum->sizes)
@@ -121,7 +117,7 @@ void bursts_begin(struct bursts *b)
 
 		if (sum->sizes)
 			memset(sum->sizes, 0, CLASSES * sizeof(*sum->sizes));
-		memset(&sum->told, 0, sizeof(sum->told));
+		memset(&sum->shown, 0, sizeof(sum->shown));
 	}
 }
 
@@ -147,10 +143,10 @@ static void judge_all(struct bursts *b, burst_judge *judge, void *arg)
 	enum stage stage = STAGE_COUNT;
 	const struct record *last = NULL;
 
-	qsort(b->at, b->n, sizeof(*b->at), by_key);
-	for (size_t i = 0; i < b->n; i++) {
-		struct record *r = &b->at[i];
+	struct record *r = b->records.at;
 
+	qsort(r, b->records.n, sizeof(*r), by_key);
+	for (unsigned i = 0; i < b->records.n; i++, r++) {
 		if (r->judged)
 			continue;
 		if (!last || by_key(last, r))
@@ -164,27 +160,28 @@ static void judge_all(struct bursts *b, burst_judge *judge, void *arg)
 void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *arg)
 {
 	const uint64_t now = now_ns / b->window_ns;
-	size_t kept = 0, next;
+	struct record *at = b->records.at;
+	unsigned kept = 0, next;
 
 	judge_all(b, judge, arg);
-	qsort(b->at, b->n, sizeof(*b->at), by_window);
-	for (size_t i = 0; i < b->n; i = next) {
-		const struct record first = b->at[i];
+	qsort(at, b->records.n, sizeof(*at), by_window);
+	for (unsigned i = 0; i < b->records.n; i = next) {
+		const struct record first = at[i];
 		uint64_t packets = 0;
 
-		for (next = i; next < b->n && !by_window(&first, &b->at[next]); next++)
-			packets += b->at[next].burst.packets;
+		for (next = i; next < b->records.n && !by_window(&first, &at[next]); next++)
+			packets += at[next].burst.packets;
 		if (first.stage >= STAGE_COUNT)
 			continue;
 		if (first.burst.window >= now) { /* more of it may come */
-			b->at[kept] = first;
-			b->at[kept++].burst.packets = packets;
+			at[kept] = first;
+			at[kept++].burst.packets = packets;
 			continue;
 		}
 		add_window(&b->interval[first.stage], first.burst.window, packets);
 		add_window(&b->whole[first.stage], first.burst.window, packets);
 	}
-	b->n = kept;
+	b->records.n = kept;
 }
 
 /* From the largest windows down, until so much of the loss is in them. */
@@ -210,21 +207,13 @@ static void find_dense(const struct sum *sum, struct burst_stage *out)
 	}
 }
 
-static void report(const struct bursts *b, const struct sum *sums, struct burst_report *out)
+void bursts_report(const struct bursts *b, bool whole, struct burst_report *out)
 {
+	const struct sum *sums = whole ? b->whole : b->interval;
+
 	out->window_ns = b->window_ns;
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		out->stage[s] = sums[s].told;
+		out->stage[s] = sums[s].shown;
 		find_dense(&sums[s], &out->stage[s]);
 	}
-}
-
-void bursts_interval(const struct bursts *b, struct burst_report *out)
-{
-	report(b, b->interval, out);
-}
-
-void bursts_whole(const struct bursts *b, struct burst_report *out)
-{
-	report(b, b->whole, out);
 }

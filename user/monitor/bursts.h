@@ -41,7 +41,7 @@ struct burst_report {
 	struct burst_stage stage[STAGE_COUNT];
 };
 
-/* The stage whose loss a key is; STAGE_NONE: it is none, or not among those that are told. */
+/* The stage whose loss a key is; STAGE_NONE: it is none, or not among those that are shown. */
 typedef enum stage burst_judge(void *arg, const struct watch_key *key);
 
 /* NULL: no memory. `window_ns`: as watch_spec.burst_ns. */
@@ -60,8 +60,7 @@ void bursts_begin(struct bursts *b);
 /* All windows that have ended by `now_ns` (CLOCK_MONOTONIC) go to interval and whole. */
 void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *arg);
 
-/* Fills `stage` of the report. */
-void bursts_interval(const struct bursts *b, struct burst_report *out);
-void bursts_whole(const struct bursts *b, struct burst_report *out);
+/* Fills `stage` and `window_ns` of the report, of the interval or of the whole. */
+void bursts_report(const struct bursts *b, bool whole, struct burst_report *out);
 
 #endif

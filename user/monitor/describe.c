@@ -5,18 +5,14 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "drops/consumed.h"
 #include "drops/protocol.h"
 #include "trace_abi.h"
 
-static bool is_any(const void *address, int family)
-{
-	static const unsigned char zero[16];
-
-	return !memcmp(address, zero, family == AF_INET6 ? 16 : 4);
-}
+#define ENTRIES_LEAST 1024 /* so few are not merged */
 
 /* An address with its port; port 0 is left out. */
 static void put_address(char *buf, size_t size, int family, const void *address, uint16_t port)
@@ -42,9 +38,10 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size)
 		      {AF_NETLINK, "netlink"},
 		      {AF_XDP, "xdp"},
 		      {AF_VSOCK, "vsock"}};
+	static const unsigned char any[16];
 
 	if (s->family == AF_INET || s->family == AF_INET6) {
-		if (is_any(s->local, s->family))
+		if (!memcmp(s->local, any, s->family == AF_INET6 ? 16 : 4))
 			snprintf(buf, size, "*:%u", s->local_port);
 		else
 			put_address(buf, size, s->family, s->local, s->local_port);
@@ -166,7 +163,7 @@ static void judge(const struct describer *d, struct described_cause *c)
 					       : noise_judge(&noise, &c->verdict);
 }
 
-/* A tap's copy is told by its socket or its kind: no reason has to be known for that. */
+/* A tap's copy is known by its socket or its kind: no reason has to be known for that. */
 static bool is_copy(const struct watch_key *key, const struct watch_sock *sock)
 {
 	return key->flags & WATCH_COPY || key->pkt_type == PACKET_OUTGOING ||
@@ -196,7 +193,7 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	return c;
 }
 
-/* Where the kernel has told only where packets went, the socket is looked up. -EAGAIN: it will be.
+/* Where the kernel shows only where packets went, the socket is looked up. -EAGAIN: it will be.
  */
 int describe_bound(struct owners *owners, uint32_t netns, struct watch_sock *sock)
 {
@@ -258,12 +255,6 @@ char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
 	return buf;
 }
 
-static void put_netns(const struct describer *d, const struct watch_key *key, struct described *out)
-{
-	out->row.netns = key->netns;
-	describe_netns(d->owners, key->netns, out->netns);
-}
-
 static void put_cause(const struct described_cause *c, struct live_row *row)
 {
 	const struct verdict *v = &c->verdict;
@@ -292,7 +283,8 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 		describe_bound(d->owners, e->key.netns, &out->sock);
 	if (out->sock.family)
 		describe_socket(&out->sock, out->socket, sizeof(out->socket));
-	put_netns(d, &e->key, out);
+	row->netns = e->key.netns;
+	describe_netns(d->owners, row->netns, out->netns);
 	put_owner(d, &e->key, out);
 	put_cause(find_cause(d, &e->key, &out->sock), row);
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
@@ -315,4 +307,57 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 		.bytes = e->count.bytes,
 		.memory = e->count.memory,
 	};
+}
+
+static int compare_entries(const void *x, const void *y)
+{
+	const struct watch_entry *a = x, *b = y;
+	int order = memcmp(&a->key, &b->key, sizeof(a->key));
+
+	if (!order)
+		order = memcmp(&a->flow, &b->flow, sizeof(a->flow));
+	return order ? order : (a->cpu > b->cpu) - (a->cpu < b->cpu);
+}
+
+static void add_count(struct watch_count *to, const struct watch_count *from)
+{
+	to->events += from->events;
+	to->more += from->more;
+	to->bytes += from->bytes;
+	to->memory += from->memory;
+}
+
+static void merge_entries(struct entries *list)
+{
+	struct watch_entry *at = list->at.at;
+	unsigned n = 0;
+
+	qsort(at, list->at.n, sizeof(*at), compare_entries);
+	for (unsigned i = 0; i < list->at.n; i++) {
+		if (n && !compare_entries(&at[n - 1], &at[i]))
+			add_count(&at[n - 1].count, &at[i].count);
+		else
+			at[n++] = at[i];
+	}
+	list->at.n = list->merged = n;
+}
+
+int entries_add(struct entries *list, const struct watch_entry *e)
+{
+	struct watch_entry *new;
+
+	list->at.size = sizeof(*new);
+	if (list->at.n == list->at.cap && list->at.n >= ENTRIES_LEAST &&
+	    list->at.n >= 2 * list->merged)
+		merge_entries(list);
+	new = list_add(&list->at);
+	if (!new)
+		return -ENOMEM;
+	*new = *e;
+	return 0;
+}
+
+void entries_clear(struct entries *list)
+{
+	list->at.n = list->merged = 0;
 }

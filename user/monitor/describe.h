@@ -3,11 +3,12 @@
 #ifndef PKTLEDGER_MONITOR_DESCRIBE_H
 #define PKTLEDGER_MONITOR_DESCRIBE_H
 
-#include "drops/owners.h"
-#include "monitor/table.h"
+#include "base/list.h"
 #include "drops/ksym.h"
+#include "drops/owners.h"
 #include "drops/reason.h"
 #include "drops/watch.h"
+#include "monitor/table.h"
 
 #define SOCKET_TEXT 64
 #define FLOW_TEXT   144
@@ -73,6 +74,16 @@ char *describe_socket(const struct watch_sock *s, char *buf, size_t size);
 
 /* A namespace by its name, or its number; "" for 0. `buf` of OWNER_NETNS bytes; returned. */
 char *describe_netns(struct owners *owners, uint32_t netns, char *buf);
+
+/* What was counted in an interval, as it was read: in parts, if it is read more than once. */
+struct entries {
+	struct list at;	 /* struct watch_entry; zero-initialise */
+	unsigned merged; /* private: as many there were after the last merge */
+};
+
+/* -ENOMEM. Those of one key, flow and CPU may be made one. */
+int entries_add(struct entries *list, const struct watch_entry *e);
+void entries_clear(struct entries *list);
 
 /* "udp 198.18.0.1:40000 > 198.18.0.2:53", without ports where there are none; "" if unknown. */
 char *describe_flow(const struct watch_flow *f, char *buf, size_t size);

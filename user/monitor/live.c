@@ -1,19 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "monitor/live_parts.h"
+#include "monitor/live.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/ktime.h"
 #include "host/bpfmaps.h"
-#include "monitor/resolve.h"
+#include "base/num.h"
+#include "base/opt.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
+#include "drops/watch.h"
+#include "filter_abi.h"
+#include "host/nl.h"
+#include "monitor/describe.h"
 
-/* Without CAP_SYSLOG functions have no names: all but what reasons tell is then `other`. */
+#define NETNS_TRIES  3 /* passes over /proc */
+#define SEARCH_TRIES 3
+#define SEARCH_NS    120000000 /* owners_tick() passes over /proc at most each 100 ms */
+
+struct live {
+	struct live_spec spec;
+	uint32_t netns, ifindex; /* that the spec names; 0: it names none */
+	struct reasons *reasons;
+	struct ksyms *ksyms;
+	struct filter *filter;
+	struct watch *watch;
+	struct inodes *inodes; /* of the sockets of spec.pid */
+	struct describer describer;
+	struct live_table interval, total;
+	struct live_source source[LIVE_SOURCES];
+	unsigned sources;
+	uint64_t start_ns, end_ns, interval_ns; /* ktime_now(); of the last interval */
+	uint64_t start_cpu_ns;
+	struct live_own own;
+	struct watch_count uncounted; /* that have a row so far */
+	struct entries entries;	      /* of this interval, as far as it was read */
+	struct bursts *bursts;	      /* NULL: windows are not told apart */
+	bool bursts_shown;	      /* their interval has ended */
+	bool last;		      /* no interval will follow */
+	int rc;			      /* while one is read */
+};
+
+static int hidden(const char *hint, const char *what, struct error *err)
+{
+	return error_set(err, STATUS_UNABLE, -EPERM, *hint ? hint : "it needs CAP_SYSLOG",
+			 "functions of the kernel are hidden%s", what);
+}
+
+/* Without CAP_SYSLOG functions have no names: all but what reasons show is then `other`. */
 static int open_names(struct live *l, struct error *err)
 {
 	struct error quiet = {};
@@ -22,23 +63,15 @@ static int open_names(struct live *l, struct error *err)
 	if (rc)
 		return rc;
 	l->own.no_reasons = !reasons_count(l->reasons);
-	if (ksyms_open(&l->ksyms, NULL, &quiet)) {
-		l->own.no_places = true;
-		if (l->spec.stack)
-			return error_set(err, STATUS_UNABLE, -EPERM,
-					 *quiet.hint ? quiet.hint : "it needs CAP_SYSLOG",
-					 "functions of the kernel are hidden: --stack cannot name "
-					 "them");
-		if (l->spec.stages || l->own.no_reasons)
-			return error_set(err, STATUS_UNABLE, -EPERM,
-					 *quiet.hint ? quiet.hint : "it needs CAP_SYSLOG",
-					 "functions of the kernel are hidden, and with them the "
-					 "stages");
-	}
+	l->own.no_places = ksyms_open(&l->ksyms, NULL, &quiet) != 0;
+	if (l->own.no_places && l->spec.stack)
+		return hidden(quiet.hint, ": --stack cannot name them", err);
+	if (l->own.no_places && (l->spec.stages || l->own.no_reasons))
+		return hidden(quiet.hint, ", and with them the stages", err);
 	return 0;
 }
 
-/* Where packets freed as used up are losses. The tracepoint tells its caller since Linux 6.3. */
+/* Where packets freed as used up are losses. The tracepoint has its caller since Linux 6.3. */
 static int find_consumed(const struct live *l, struct watch_spec *watch, struct error *err)
 {
 	if (reasons_tracepoint_args(l->reasons, "consume_skb") != 2)
@@ -46,26 +79,126 @@ static int find_consumed(const struct live *l, struct watch_spec *watch, struct 
 				 "this kernel does not tell where packets are freed as used up "
 				 "(Linux 6.3)");
 	if (!l->ksyms)
-		return error_set(
-			err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
-			"functions of the kernel are hidden: --consumed cannot tell places");
+		return hidden("", ": --consumed cannot tell places", err);
 	watch->consumed_n = consumed_ranges(l->ksyms, watch->consumed);
 	return 0;
 }
 
-static struct watch_range find_freeing(const struct live *l)
+static int unknown_reason(const char *name, const struct reasons *r, struct error *err)
 {
-	struct ksym_range at = {};
+	unsigned n = reasons_count(r);
+	const char **names = calloc(n + 1, sizeof(*names)), *near = NULL;
+	uint32_t value;
 
-	if (l->ksyms)
-		at = ksym_freeing(l->ksyms);
-	return (struct watch_range){at.start, at.end - at.start};
+	if (names) {
+		for (unsigned i = 0; i < n; i++)
+			names[i] = reasons_at(r, i, &value);
+		near = opt_nearest(name, names, n);
+	}
+	free(names);
+	return error_set(err, STATUS_USAGE, -EINVAL, "see --reason help",
+			 "this kernel has no drop reason '%s'%s%s%s", name,
+			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+static int resolve_reasons(const char *list, const struct reasons *r, struct watch_spec *out,
+			   struct error *err)
+{
+	if (!reasons_count(r))
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "leave --reason out",
+				 "this kernel tells no drop reasons (Linux 5.17)");
+	out->has_reasons = true;
+	for (const char *p = list;; p++) {
+		size_t len = strcspn(p, ",");
+		char name[REASON_NAME];
+		int value;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, p);
+		value = reasons_value(r, name);
+		if (value < 0)
+			return unknown_reason(name, r, err);
+		if (value < WATCH_REASONS)
+			out->reasons[value / 64] |= 1ULL << value % 64;
+		p += len;
+		if (!*p)
+			return 0;
+	}
+}
+
+int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err)
+{
+	struct error quiet = {};
+	uint64_t inum;
+	int rc;
+
+	if (!spec->netns)
+		return netns_current(ns, err);
+	rc = netns_open(ns, spec->netns, &quiet);
+	if (rc == -ENOENT && spec->owners && !num_u64(spec->netns, 1, UINT32_MAX, &inum)) {
+		for (int i = 0; i < NETNS_TRIES && rc; i++) {
+			owners_tick(spec->owners);
+			rc = owners_netns_open(spec->owners, (uint32_t)inum, ns, &quiet);
+		}
+	}
+	if (rc == -ENOENT || rc == -EAGAIN)
+		return error_set(err, STATUS_FAILED, -ENOENT, "see: ip netns; lsns -t net",
+				 "there is no network namespace %s", spec->netns);
+	if (rc)
+		*err = quiet;
+	return rc;
+}
+
+static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
+{
+	struct netns ns = NETNS_NONE;
+	int rc = live_netns(spec, &ns, err), saved;
+
+	if (rc)
+		return rc;
+	out->netns = ns.inum;
+	if (spec->ifname) {
+		saved = netns_push(&ns);
+		if (saved >= 0) {
+			out->ifindex = if_nametoindex(spec->ifname);
+			netns_pop(saved);
+		}
+		if (!out->ifindex)
+			rc = error_set(err, STATUS_FAILED, -ENODEV, "see: ip link",
+				       "no interface %s in %s", spec->ifname,
+				       spec->netns ? spec->netns : "this network namespace");
+	}
+	netns_close(&ns);
+	return rc;
+}
+
+static int resolve_spec(const struct live_spec *spec, const struct reasons *r,
+			struct watch_spec *out, struct error *err)
+{
+	int rc = 0;
+
+	*out = (struct watch_spec){
+		.by_flow = spec->by & LIVE_BIT(LIVE_FLOW),
+		.by_sender = spec->senders || spec->pid || spec->cgroup,
+		.socket_only = spec->pid || spec->cgroup,
+	};
+	if (spec->reasons)
+		rc = resolve_reasons(spec->reasons, r, out, err);
+	if (!rc && (spec->netns || spec->ifname))
+		rc = resolve_places(spec, out, err);
+	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
+			       (int)spec->pid);
+	if (!rc && spec->cgroup && !cgroup_exists(NULL, spec->cgroup))
+		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
+			       "there is no cgroup %s", spec->cgroup);
+	return rc;
 }
 
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
 	struct watch_spec watch;
+	struct ksym_range at = {};
 	int rc;
 
 	if (!l)
@@ -91,7 +224,9 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		watch.snaplen = spec->snaplen;
 		watch.stack = spec->stack;
 		watch.burst_ns = spec->burst_ns;
-		watch.freeing = find_freeing(l);
+		if (l->ksyms)
+			at = ksym_freeing(l->ksyms);
+		watch.freeing = (struct watch_range){at.start, at.end - at.start};
 		if (spec->consumed)
 			rc = find_consumed(l, &watch, err);
 	}
@@ -143,6 +278,241 @@ int live_start(struct live *l, struct error *err)
 	return rc;
 }
 
+static bool is_stage(const struct live *l, const struct live_row *row)
+{
+	return !l->spec.stages || (row->stage < STAGE_COUNT && l->spec.stages >> row->stage & 1);
+}
+
+void live_add(struct live *l, const struct live_row *row)
+{
+	if (!is_stage(l, row))
+		return;
+	table_add(&l->interval, row, l->spec.by);
+	if (!table_add(&l->total, row, l->spec.total_by))
+		l->own.rows_merged++;
+}
+
+static void keep_entry(void *arg, const struct watch_entry *e)
+{
+	struct live *l = arg;
+
+	if (entries_add(&l->entries, e))
+		l->rc = -ENOMEM;
+}
+
+static void keep_burst(void *arg, const struct burst *b)
+{
+	struct live *l = arg;
+
+	if (!bursts_add(l->bursts, b))
+		l->rc = -ENOMEM;
+}
+
+static bool is_wanted(const struct live *l, const struct described *d)
+{
+	const char *path = d->owner.cgroup, *top = l->spec.cgroup;
+	size_t len = top ? strlen(top) : 0;
+
+	if (l->spec.pid && !inodes_have(l->inodes, d->sock.inode))
+		return false;
+	while (len && top[len - 1] == '/')
+		len--;
+	return !top || (!strncmp(path, top, len) && (!path[len] || path[len] == '/'));
+}
+
+/* The owners of all sockets of this interval, as far as they can be found. */
+static void find_owners(struct live *l)
+{
+	const struct watch_entry *e = l->entries.at.at;
+
+	for (int i = 0; i < SEARCH_TRIES; i++) {
+		const struct timespec pause = {.tv_nsec = SEARCH_NS};
+		bool searching = false;
+
+		for (unsigned n = 0; n < l->entries.at.n; n++)
+			searching |= describe_searching(&l->describer, &e[n]);
+		if (!searching)
+			return;
+		if (i)
+			nanosleep(&pause, NULL);
+		owners_tick(l->spec.owners);
+	}
+}
+
+/* What the observer could not keep apart has a row too, as what it is: unknown. */
+static void add_uncounted(struct live *l)
+{
+	const struct watch_count *now = &l->own.watch.loss.uncounted, *old = &l->uncounted;
+	struct live_row row = {
+		.stage = STAGE_OTHER,
+		.noise = NOISE_LOSS,
+		.note = "no room in the tables of the observer: neither reason nor place is known",
+		.counts = {now->events - old->events,
+			   now->events + now->more - old->events - old->more,
+			   now->bytes - old->bytes, now->memory - old->memory},
+	};
+
+	if (now->events == old->events)
+		return;
+	live_row_begin(&row, "event", "host");
+	live_add(l, &row);
+	l->uncounted = *now;
+}
+
+static bool is_claimed(const struct live *l, const struct watch_entry *e,
+		       const struct live_row *row)
+{
+	bool claimed = false;
+
+	for (unsigned i = 0; i < l->sources; i++) {
+		const struct live_source *s = &l->source[i];
+
+		claimed |= s->claims && s->claims(s->arg, e, row);
+	}
+	return claimed;
+}
+
+static void add_entries(struct live *l, struct described *d)
+{
+	const struct watch_entry *e = l->entries.at.at;
+
+	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
+		describe(&l->describer, e, d);
+		l->own.events += d->row.counts.events;
+		if (d->row.noise == NOISE_NOTHING) {
+			l->own.ignored += d->row.counts.events;
+			continue;
+		}
+		for (unsigned i = 0; i < l->sources; i++) {
+			if (l->source[i].note)
+				l->source[i].note(l->source[i].arg, e, &d->row);
+		}
+		if (!is_claimed(l, e, &d->row) && is_wanted(l, d))
+			live_add(l, &d->row);
+	}
+	entries_clear(&l->entries);
+}
+
+/*
+ * One drop as a row of the model, with its texts. False: it is not among those that are shown, by
+ * the filters of the spec or because it is none.
+ */
+static bool describe_drop(struct live *l, const struct watch_entry *e, struct described *out)
+{
+	if (l->spec.owners && describe_searching(&l->describer, e))
+		owners_tick(l->spec.owners);
+	describe(&l->describer, e, out);
+	return out->row.noise != NOISE_NOTHING && !is_claimed(l, e, &out->row) &&
+	       is_wanted(l, out) && is_stage(l, &out->row);
+}
+
+static enum stage stage_of_burst(void *arg, const struct watch_key *key)
+{
+	const struct watch_entry e = {.key = *key};
+	struct live *l = arg;
+	enum stage stage = STAGE_NONE;
+	struct described *d = malloc(sizeof(*d));
+
+	if (!d)
+		l->rc = -ENOMEM;
+	else if (describe_drop(l, &e, d) && d->row.noise == NOISE_LOSS)
+		stage = d->row.stage;
+	free(d);
+	return stage;
+}
+
+/* What the observer has of this interval until now. */
+static int read_watch(struct live *l)
+{
+	int rc = watch_collect(l->watch, keep_entry, l);
+
+	if (!rc && l->bursts)
+		watch_bursts(l->watch, keep_burst, l);
+	return rc;
+}
+
+static void settle_bursts(struct live *l, uint64_t now)
+{
+	if (l->bursts_shown)
+		bursts_begin(l->bursts);
+	l->bursts_shown = false;
+	bursts_settle(l->bursts, now, stage_of_burst, l);
+}
+
+/* There is room for windows of some 100 ms only. */
+static void read_bursts(struct live *l)
+{
+	uint64_t now = ktime_now(); /* what comes later may be read later */
+
+	if (!watch_bursts_fill(l->watch) || read_watch(l))
+		return;
+	if (bursts_waiting(l->bursts))
+		settle_bursts(l, now);
+}
+
+/* Those that are not known yet are then looked for by owners_tick(). */
+static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
+{
+	const struct live *l = arg;
+	struct owner owner;
+
+	(void)cookie;
+	owners_socket(l->spec.owners, sock->inode, sock->netns, sock->cgroup, &owner);
+}
+
+void live_tick(struct live *l)
+{
+	if (l->inodes)
+		inodes_read(l->inodes);
+	if (l->bursts)
+		read_bursts(l);
+	if (!l->spec.owners)
+		return;
+	watch_each_sock(l->watch, ask_owner, l);
+	owners_tick(l->spec.owners);
+}
+
+int live_collect(struct live *l, struct error *err)
+{
+	struct described *d = malloc(sizeof(*d));
+	uint64_t now = ktime_now();
+	int rc;
+
+	if (!d)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	table_clear(&l->interval);
+	if (l->inodes)
+		inodes_read(l->inodes);
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].sample)
+			l->source[i].sample(l->source[i].arg);
+	}
+	rc = read_watch(l);
+	l->interval_ns = now - l->end_ns;
+	l->end_ns = now;
+	describe_begin(&l->describer);
+	find_owners(l);
+	add_entries(l, d);
+	free(d);
+	if (l->bursts) {
+		settle_bursts(l, l->last ? UINT64_MAX : now);
+		l->bursts_shown = true;
+	}
+	watch_state(l->watch, &l->own.watch);
+	add_uncounted(l);
+	for (unsigned i = 0; i < l->sources; i++) {
+		if (l->source[i].collect)
+			l->source[i].collect(l->source[i].arg, l);
+	}
+	if (!rc)
+		rc = l->rc;
+	l->rc = 0;
+	l->own.collect_ns = clock_now() - now;
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot read what was dropped: %s",
+			      strerror(-rc))
+		  : 0;
+}
+
 uint64_t live_time(const struct live *l, uint64_t *interval_ns)
 {
 	if (interval_ns)
@@ -171,17 +541,35 @@ int live_socket(const struct live *l, const struct live_row *row, struct watch_s
 
 bool live_gone(const struct live *l, char *what, size_t size)
 {
-	return resolve_gone(&l->spec, l->netns, l->ifindex, what, size);
+	const struct live_spec *spec = &l->spec;
+	struct netns ns = NETNS_NONE;
+	struct error quiet = {};
+	uint64_t number;
+	int rc = 0, now = 0;
+	bool gone = false;
+
+	if (spec->netns || spec->ifname)
+		rc = live_netns(spec, &ns, &quiet);
+	/* of a namespace that was given by its number nothing is known here */
+	if (spec->netns && num_u64(spec->netns, 1, UINT32_MAX, &number))
+		gone = rc == -ENOENT || (ns.fd >= 0 && ns.inum != l->netns);
+	if (!gone && spec->ifname && !rc)
+		now = nl_ifindex(&ns, spec->ifname);
+	netns_close(&ns);
+	if (gone)
+		return snprintf(what, size, "network namespace %s", spec->netns);
+	if (now == -ENODEV || (now > 0 && (uint32_t)now != l->ifindex))
+		return snprintf(what, size, "interface %s", spec->ifname);
+	if (spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+		return snprintf(what, size, "process %d", (int)spec->pid);
+	if (spec->cgroup && !cgroup_exists(NULL, spec->cgroup))
+		return snprintf(what, size, "cgroup %s", spec->cgroup);
+	return false;
 }
 
 uint64_t live_started(const struct live *l)
 {
 	return l->start_ns;
-}
-
-int live_samples(const struct live *l)
-{
-	return watch_samples(l->watch);
 }
 
 const struct ksyms *live_ksyms(const struct live *l)
@@ -200,25 +588,14 @@ void live_last(struct live *l)
 	watch_detach(l->watch);
 }
 
-static void put_times(const struct live *l, uint64_t length_ns, struct burst_report *out)
-{
-	out->length_ns = length_ns;
-	out->start_ns = l->start_ns;
-	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
-}
-
-bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole)
+bool live_bursts(const struct live *l, bool whole, struct burst_report *out)
 {
 	if (!l->bursts)
 		return false;
-	if (interval) {
-		bursts_interval(l->bursts, interval);
-		put_times(l, l->interval_ns, interval);
-	}
-	if (whole) {
-		bursts_whole(l->bursts, whole);
-		put_times(l, l->end_ns - l->start_ns, whole);
-	}
+	bursts_report(l->bursts, whole, out);
+	out->length_ns = whole ? l->end_ns - l->start_ns : l->interval_ns;
+	out->start_ns = l->start_ns;
+	out->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - ktime_now());
 	return true;
 }
 
@@ -226,6 +603,23 @@ void live_own(const struct live *l, struct live_own *own)
 {
 	*own = l->own;
 	own->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - l->start_cpu_ns;
+}
+
+void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES])
+{
+	const struct watch_state *w = &own->watch;
+	const struct live_own_loss all[LIVE_OWN_LOSSES] = {
+		{"recursion_misses", w->recursion_misses},
+		{"without_socket_or_flow", w->loss.merged},
+		{"without_cause", w->loss.uncounted.events},
+		{"without_netns", w->loss.unplaced},
+		{"without_sample", w->loss.unsampled},
+		{"without_window", w->loss.unwindowed},
+		{"rows_merged", own->rows_merged},
+		{"filter_unread", w->filter_unread},
+	};
+
+	memcpy(out, all, sizeof(all));
 }
 
 void live_close(struct live *l)
@@ -240,6 +634,109 @@ void live_close(struct live *l)
 	ksyms_free(l->ksyms);
 	reasons_free(l->reasons);
 	bursts_free(l->bursts);
-	entries_free(&l->entries);
+	list_free(&l->entries.at);
 	free(l);
+}
+
+/* Single drops */
+
+struct dropfeed {
+	struct live *live;
+	struct samples *samples;
+	bool payload, all;
+	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
+	dropfeed_each *each;
+	void *arg;
+	struct described what;
+};
+
+static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
+{
+	struct packet_view p = {
+		.bytes = bytes,
+		.len = s->len,
+		.wire_len = s->wire_len,
+		.ethernet = s->layer == FILTER_L2,
+		.protocol = ntohs(s->key.protocol),
+	};
+
+	if (!p.protocol && !p.ethernet && p.len)
+		p.protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
+	return p;
+}
+
+/* Without what lies below the place of the drop: the tracepoint, and our own program. */
+static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned frames)
+{
+	unsigned i = 0;
+
+	while (i < frames && stack[i] != drop->key->location)
+		i++;
+	if (i == frames)
+		i = 0;
+	drop->stack = stack + i;
+	drop->frames = frames - i;
+}
+
+static void take(void *arg, const struct sample *s, const uint64_t *stack, const uint8_t *bytes)
+{
+	const struct watch_entry e = {
+		.key = s->key,
+		.count = {.events = 1, .more = s->segments - 1u, .bytes = s->wire_len},
+		.cpu = s->cpu,
+	};
+	struct dropfeed *f = arg;
+	struct live_drop drop = {
+		.what = &f->what,
+		.key = &s->key,
+		.time_ns = s->time_ns - f->live->start_ns,
+		.realtime_ns = s->time_ns + f->realtime_off,
+		.packet = view_of(s, bytes),
+		.ksyms = f->live->ksyms,
+	};
+
+	if (!describe_drop(f->live, &e, &f->what))
+		return;
+	if (f->what.row.noise == NOISE_BENIGN && !f->all)
+		return;
+	put_stack(&drop, stack, s->frames);
+	if (!f->payload)
+		drop.packet.len = packet_headers(&drop.packet);
+	f->each(f->arg, &drop);
+}
+
+int dropfeed_open(struct dropfeed **out, struct live *l, bool payload, bool all,
+		  dropfeed_each *each, void *arg, struct error *err)
+{
+	struct dropfeed *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	f->live = l;
+	f->payload = payload;
+	f->all = all;
+	f->each = each;
+	f->arg = arg;
+	rc = samples_open(&f->samples, watch_samples(l->watch), take, f, err);
+	if (rc) {
+		free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns)
+{
+	f->realtime_off = when_now() - ktime_now();
+	return samples_read(f->samples, budget_ns);
+}
+
+void dropfeed_close(struct dropfeed *f)
+{
+	if (!f)
+		return;
+	samples_close(f->samples);
+	free(f);
 }

@@ -5,8 +5,8 @@
  *
  *	live_open() .. live_start() .. live_tick() .. live_collect() .. live_close()
  *
- * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked for,
- * and grouped for display with table_group(), by any list of fields. To be used by one thread.
+ * The model is tables of rows (monitor/table.h). They are kept as fine as the collector was asked
+ *for, and grouped for display with table_group(), by any list of fields. To be used by one thread.
  */
 #ifndef PKTLEDGER_MONITOR_LIVE_H
 #define PKTLEDGER_MONITOR_LIVE_H
@@ -16,10 +16,11 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "monitor/bursts.h"
 #include "drops/owners.h"
-#include "monitor/table.h"
+#include "drops/packet_text.h"
 #include "drops/watch.h"
+#include "monitor/bursts.h"
+#include "monitor/table.h"
 
 struct live;
 
@@ -30,7 +31,7 @@ struct live_spec {
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed;	     /* losses freed as used up, too: looks at each packet that is freed */
 	bool xdp_verdicts;   /* of foreign XDP programs, not counted by drivers: each packet pays */
-	uint32_t snaplen;    /* samples of drops are wanted, monitor/dropfeed.h; 0: not */
+	uint32_t snaplen;    /* samples of drops are wanted, dropfeed_open(); 0: not */
 	bool stack;	     /* the kernel's stack in samples */
 	uint64_t burst_ns;   /* windows of so long are told apart, monitor/bursts.h; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
@@ -54,21 +55,22 @@ struct live_own {
 	uint64_t collect_ns;  /* that the last live_collect() took */
 	bool no_places;	      /* without CAP_SYSLOG: functions of the kernel are not known */
 	bool no_reasons;      /* the kernel has none (before 5.17) */
-	bool no_sockets;      /* the kernel does not tell the socket that dropped (before 6.11) */
+	bool no_sockets;      /* the kernel does not show the socket that dropped (before 6.11) */
 };
 
 /*
- * Another teller of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
+ * Another source of losses, e.g. counters of NICs. Functions may be NULL. An interval ends with
  * sample() of all sources, then the drops of the observer, each shown to claims() and note(), then
- * collect(). So a counter that was read by sample() does not know of packets that no event has told
- * yet.
+ * collect(). So a counter that was read by sample() does not know of packets that no event has
+ * reported yet.
  */
 struct live_source {
 	int (*start)(void *arg, struct error *err); /* just after drops are counted */
 	void (*sample)(void *arg);
-	/* True: this source tells these packets, so they are left out here. May be asked again. */
+	/* True: this source reports these packets, so they are left out here. May be asked again.
+	 */
 	bool (*claims)(void *arg, const struct watch_entry *e, const struct live_row *row);
-	/* Once for each packet: for those that keep the books of what counters repeat. */
+	/* Once for each packet: for those that count what counters repeat. */
 	void (*note)(void *arg, const struct watch_entry *e, const struct live_row *row);
 	void (*collect)(void *arg, struct live *l); /* rows go to live_add() */
 	void *arg;
@@ -80,7 +82,7 @@ struct live_source {
  */
 int live_open(struct live **l, const struct live_spec *spec, struct error *err);
 
-/* Before live_start(); `s` is borrowed. -ENOSPC. */
+/* Before live_start(); `s` is copied. -ENOSPC. */
 #define LIVE_SOURCES 8
 int live_add_source(struct live *l, const struct live_source *s);
 
@@ -94,8 +96,8 @@ void live_tick(struct live *l);
 int live_collect(struct live *l, struct error *err);
 
 /*
- * The next live_collect() is the last: windows that have not ended are told, too. Nothing is
- * counted from here on, and no sample is taken, so that both tell of the same packets.
+ * The next live_collect() is the last: windows that have not ended are reported, too. Nothing is
+ * counted from here on, and no sample is taken, so that both are of the same packets.
  */
 void live_last(struct live *l);
 
@@ -109,31 +111,20 @@ uint64_t live_time(const struct live *l, uint64_t *interval_ns);
 const struct live_table *live_interval(const struct live *l);
 const struct live_table *live_total(const struct live *l);
 
-/* When packets were lost in the last interval, and in all. False: spec.burst_ns did not ask. */
-bool live_bursts(const struct live *l, struct burst_report *interval, struct burst_report *whole);
+/* When packets were lost, in the last interval or in all. False: spec.burst_ns did not ask. */
+bool live_bursts(const struct live *l, bool whole, struct burst_report *out);
 
 /* What is known of a row's socket, if it has one (row->cookie). 0 or -ENOENT. */
 int live_socket(const struct live *l, const struct live_row *row, struct watch_sock *out);
 
 /*
  * True if what the spec names is gone, or another one has its name, so that nothing of it is seen
- * any more: `what` tells which, as "interface eth1".
+ * any more: `what` names it, as "interface eth1".
  */
 bool live_gone(const struct live *l, char *what, size_t size);
 
 /* ktime_now() at live_start(). */
 uint64_t live_started(const struct live *l);
-
-/* The ring of samples, if spec.snaplen asks for them; else -1. */
-int live_samples(const struct live *l);
-
-struct described; /* monitor/describe.h */
-
-/*
- * One drop as a row of the model, with its texts. False: it is not among those that are told, by
- * the filters of `spec` or because it is none.
- */
-bool live_describe(struct live *l, const struct watch_entry *e, struct described *out);
 
 /* Names of functions and reasons, for other printers; NULL: not known. */
 const struct ksyms *live_ksyms(const struct live *l);
@@ -141,7 +132,60 @@ const struct reasons *live_reasons(const struct live *l);
 
 void live_own(const struct live *l, struct live_own *own);
 
+/* What the collector missed or could not tell apart, by the names that JSON and metrics have. */
+#define LIVE_OWN_LOSSES 8
+struct live_own_loss {
+	const char *name;
+	uint64_t n;
+};
+void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES]);
+
+/*
+ * The namespace of `spec`, or the thread's own; to be closed with netns_close(). STATUS_FAILED:
+ * there is none.
+ */
+int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err);
+
 /* NULL is allowed. */
 void live_close(struct live *l);
+
+/* Single drops, as the tables have them: from samples to rows with their packets. */
+
+/*
+ * What is kept of a packet by default: bytes that hold the headers of any UDP and TCP packet and a
+ * stamp. Of those only the headers and the stamp are shown.
+ */
+#define DROPFEED_SNAPLEN 128
+
+struct dropfeed;
+
+struct described; /* monitor/describe.h */
+
+struct live_drop {
+	const struct described *what; /* counts are of this packet */
+	const struct watch_key *key;
+	uint64_t time_ns;     /* since live_started() */
+	uint64_t realtime_ns; /* CLOCK_REALTIME */
+	struct packet_view packet;
+	const uint64_t *stack; /* return addresses, from the place of the drop outwards */
+	unsigned frames;       /* 0: not asked for, or not known */
+	const struct ksyms *ksyms;
+};
+
+/* What it points to lives until it returns. */
+typedef void dropfeed_each(void *arg, const struct live_drop *drop);
+
+/*
+ * `l` was opened with spec.snaplen, and is borrowed. `payload`: more than headers. `all`:
+ * drops of class benign too.
+ */
+int dropfeed_open(struct dropfeed **f, struct live *l, bool payload, bool all, dropfeed_each *each,
+		  void *arg, struct error *err);
+
+/* As samples_read(). */
+int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns);
+
+/* NULL is allowed. */
+void dropfeed_close(struct dropfeed *f);
 
 #endif

@@ -16,23 +16,19 @@
 #include "base/err.h"
 #include "host/netns.h"
 #include "host/nic.h"
-#include "host/xsk_diag.h"
+#include "host/sockdiag.h"
 
 struct rates;
 
-/* A namespace to look at. */
-struct rates_space {
-	const struct netns *ns; /* NULL: the calling thread's */
-	const char *name;	/* as people call it; "" of the own one */
-};
-
-#define RATES_HOST (-1) /* instead of the index of a space: counters of the whole host */
+/* In place of the namespace's index, 0: counters of the whole host. */
+#define RATES_HOST (-1)
 
 /*
- * `spaces` is copied, what it points to is borrowed. `devices_only`: no SNMP and softnet, for those
- * who look for losses of devices and AF_XDP sockets.
+ * Of a namespace, which is borrowed (NULL: the calling thread's), with its name as people call it
+ * (NULL: the own one). `devices_only`: no SNMP and softnet, for those who look for losses of
+ * devices and AF_XDP sockets.
  */
-int rates_open(struct rates **r, const struct rates_space *spaces, unsigned n, bool devices_only,
+int rates_open(struct rates **r, const struct netns *ns, const char *name, bool devices_only,
 	       struct error *err);
 void rates_close(struct rates *r);
 
@@ -70,12 +66,12 @@ struct rates_queue {
 	unsigned device; /* in rates_devices() */
 	int queue;
 	struct rates_traffic traffic;
-	bool has_rx, has_tx; /* the driver tells this side */
+	bool has_rx, has_tx; /* the driver counts this side */
 	bool moved;
 };
 const struct rates_queue *rates_queues(const struct rates *r, unsigned *n);
 
-/* A counter of a driver that tells of a loss, or of what leads to one. */
+/* A counter of a driver that is of a loss, or of what leads to one. */
 struct rates_loss {
 	unsigned device;
 	struct nic_loss loss;

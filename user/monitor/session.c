@@ -2,18 +2,243 @@
 #include "monitor/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "monitor/child.h"
 
-#define TICK_NS 100000000 /* how soon the owner of a socket is looked for */
+#define TICK_NS	   100000000 /* how soon the owner of a socket is looked for */
+#define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
+
+/* The command */
+
+enum child_fd {
+	FD_PID,
+	FD_TIMER,
+	FD_POLL,   /* waits for the two above */
+	FD_GO,	   /* write end: a byte lets the command begin, no byte ends it; closed then */
+	FD_FAILED, /* read end: errno of execvp(), nothing if that succeeds; closed then */
+	FDS,
+};
+
+struct child {
+	const char *name;
+	pid_t pid;
+	int fd[FDS]; /* -1: closed */
+	int status;  /* -EAGAIN: it runs, or waits */
+	int signal;  /* the first that came; 0: none */
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/*
+ * Signals as they were before this program changed them. Handlers are reset by exec; SIGPIPE is
+ * ignored since main(), and whether it was before, nobody knows.
+ */
+static void restore_signals(const struct sigaction *sigchld)
+{
+	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigaction(SIGCHLD, sigchld, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the child. Only functions that are safe when other threads may hold locks. */
+static void __attribute__((noreturn)) become(char *const argv[], const struct sigaction *sigchld,
+					     bool stdout_to_stderr, int go, int failed)
+{
+	ssize_t n;
+	char byte;
+	int ret;
+
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(CHILD_OURS);
+	restore_signals(sigchld);
+	if (!stdout_to_stderr || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+		execvp(argv[0], argv);
+	ret = errno;
+	(void)!write(failed, &ret, sizeof(ret));
+	_exit(CHILD_OURS);
+}
+
+static int watch_child(struct child *c)
+{
+	struct epoll_event end = {.events = EPOLLIN}, due = {.events = EPOLLIN};
+
+	c->fd[FD_PID] = pidfd_open(c->pid, 0);
+	c->fd[FD_TIMER] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	c->fd[FD_POLL] = epoll_create1(EPOLL_CLOEXEC);
+	if (c->fd[FD_PID] < 0 || c->fd[FD_TIMER] < 0 || c->fd[FD_POLL] < 0 ||
+	    epoll_ctl(c->fd[FD_POLL], EPOLL_CTL_ADD, c->fd[FD_PID], &end) ||
+	    epoll_ctl(c->fd[FD_POLL], EPOLL_CTL_ADD, c->fd[FD_TIMER], &due))
+		return -errno;
+	return 0;
+}
+
+/* All signals are blocked from before the fork until the child has restored them: none is lost. */
+static int fork_child(struct child *c, char *const argv[], bool stdout_to_stderr)
+{
+	struct sigaction wait_for = {.sa_handler = SIG_DFL}, sigchld;
+	int go[2], failed[2], ret = 0;
+	sigset_t all, before;
+
+	if (pipe2(go, O_CLOEXEC))
+		return -errno;
+	c->fd[FD_GO] = go[1];
+	if (pipe2(failed, O_CLOEXEC)) {
+		ret = -errno;
+		close(go[0]);
+		return ret;
+	}
+	c->fd[FD_FAILED] = failed[0];
+	/* Where SIGCHLD is ignored, there is nothing to wait for. */
+	sigaction(SIGCHLD, &wait_for, &sigchld);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	c->pid = fork();
+	if (!c->pid) {
+		close(go[1]);
+		become(argv, &sigchld, stdout_to_stderr, go[0], failed[1]);
+	}
+	if (c->pid < 0)
+		ret = -errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(go[0]);
+	close(failed[1]);
+	return ret ? ret : watch_child(c);
+}
+
+int child_prepare(struct child **child, char *const argv[], bool stdout_to_stderr,
+		  struct error *err)
+{
+	struct child *c = malloc(sizeof(*c));
+	int ret;
+
+	*child = NULL;
+	if (!c)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "not enough memory");
+	*c = (struct child){.name = argv[0], .pid = -1, .status = -EAGAIN};
+	for (int i = 0; i < FDS; i++)
+		c->fd[i] = -1;
+	ret = fork_child(c, argv, stdout_to_stderr);
+	if (ret) {
+		error_set(err, STATUS_FAILED, ret, NULL, "cannot start a process: %s",
+			  strerror(-ret));
+		child_free(c);
+		return ret;
+	}
+	*child = c;
+	return 0;
+}
+
+pid_t child_pid(const struct child *c)
+{
+	return c->pid;
+}
+
+int child_fd(const struct child *c)
+{
+	return c->fd[FD_POLL];
+}
+
+int child_status(const struct child *c)
+{
+	return c->status;
+}
+
+static void reap(struct child *c, int flags)
+{
+	siginfo_t info = {};
+	int ret;
+
+	if (c->status != -EAGAIN)
+		return;
+	do
+		ret = waitid(P_PID, (id_t)c->pid, &info, WEXITED | flags);
+	while (ret && errno == EINTR);
+	if (ret)
+		c->status = CHILD_OURS;
+	else if (info.si_pid && info.si_code == CLD_EXITED)
+		c->status = info.si_status;
+	else if (info.si_pid)
+		c->status = CHILD_SIGNALLED + info.si_status;
+}
+
+int child_start(struct child *c, struct error *err)
+{
+	ssize_t n;
+	int ret;
+
+	(void)!write(c->fd[FD_GO], "", 1);
+	do
+		n = read(c->fd[FD_FAILED], &ret, sizeof(ret));
+	while (n < 0 && errno == EINTR);
+	close_fd(&c->fd[FD_GO]);
+	close_fd(&c->fd[FD_FAILED]);
+	if (n != sizeof(ret))
+		return 0;
+	reap(c, 0);
+	c->status = ret == ENOENT ? CHILD_NOT_FOUND : CHILD_CANNOT_RUN;
+	return error_set(err, STATUS_FAILED, -ret, ret == ENOENT ? "is it installed?" : NULL,
+			 "cannot run %s: %s", c->name, strerror(ret));
+}
+
+bool child_poll(struct child *c)
+{
+	uint64_t times;
+
+	reap(c, WNOHANG);
+	if (read(c->fd[FD_TIMER], &times, sizeof(times)) == sizeof(times) && c->status == -EAGAIN)
+		pidfd_send_signal(c->fd[FD_PID], c->signal, NULL, 0);
+	return c->status != -EAGAIN;
+}
+
+void child_signal(struct child *c, int signal, int si_code)
+{
+	const struct itimerspec due = {.it_value = {.tv_nsec = PASS_ON_NS}};
+
+	if (c->signal)
+		return;
+	c->signal = signal;
+	if (si_code <= 0)
+		timerfd_settime(c->fd[FD_TIMER], 0, &due, NULL);
+}
+
+void child_free(struct child *c)
+{
+	if (!c)
+		return;
+	if (c->fd[FD_GO] >= 0) {
+		close_fd(&c->fd[FD_GO]);
+		if (c->pid > 0)
+			reap(c, 0);
+	}
+	for (int i = 0; i < FDS; i++)
+		close_fd(&c->fd[i]);
+	free(c);
+}
+
+/* The session */
 
 struct session {
 	const struct session_spec *spec;
@@ -73,11 +298,6 @@ static void wait_until(struct session *s, uint64_t until)
 		s->command_ended = child_poll(s->child);
 }
 
-static bool is_over(const struct session *s)
-{
-	return s->left || (s->child ? s->command_ended : s->interrupted);
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -93,7 +313,7 @@ static int run_intervals(struct session *s, struct error *err)
 
 	while (go_on) {
 		uint64_t now = clock_now();
-		bool over = is_over(s) || now >= end;
+		bool over = s->left || now >= end || (s->child ? s->command_ended : s->interrupted);
 
 		if (over || now >= next) {
 			int rc = over && spec->on_over ? spec->on_over(spec->arg, err) : 0;
@@ -168,4 +388,61 @@ int session_run(const struct session_spec *spec, struct session_result *res, str
 	if (s.signal_fd >= 0)
 		close(s.signal_fd);
 	return rc;
+}
+
+int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct error *err)
+{
+	char text[FMT_MAX];
+
+	memset(l, 0, sizeof(*l));
+	for (unsigned i = 0; i < n && i < OPT_LIST_MAX; i++) {
+		if (limit[i].unit == LIMIT_SHARE)
+			return error_set(
+				err, STATUS_USAGE, -EINVAL,
+				"use packets, or packets per second: 10, 100/s",
+				"--limit: %s is a share of what was sent, which trace does "
+				"not know",
+				num_text_limit(text, sizeof(text), &limit[i]));
+		l->at[l->n++].limit = limit[i];
+	}
+	return 0;
+}
+
+static uint64_t lost_at(const struct live_table *t, enum stage stage)
+{
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct live_row *row = &t->rows[i];
+
+		if (row->noise == NOISE_LOSS && (stage == STAGE_NONE || row->stage == stage))
+			packets += row->counts.packets;
+	}
+	return packets;
+}
+
+bool limits_crossed(struct limits *l, unsigned i, const struct live_table *interval,
+		    const struct live_table *total, uint64_t interval_ns)
+{
+	const struct limit *limit = &l->at[i].limit;
+	bool rate = limit->unit == LIMIT_PER_SECOND, was = l->at[i].above;
+	double packets = (double)lost_at(rate ? interval : total, limit->stage);
+
+	if (rate)
+		packets = interval_ns ? packets * 1e9 / (double)interval_ns : 0;
+	l->at[i].measured = packets;
+	l->at[i].above = packets > limit->value;
+	if (!l->at[i].above || was)
+		return false;
+	l->at[i].crossings++;
+	return true;
+}
+
+bool limits_broken(const struct limits *l)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		if (l->at[i].crossings)
+			return true;
+	}
+	return false;
 }

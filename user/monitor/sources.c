@@ -2,89 +2,585 @@
 #include "monitor/sources.h"
 
 #include <errno.h>
+#include <fnmatch.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "monitor/counterrows.h"
-#include "monitor/verdictrows.h"
-#include "monitor/xdprows.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "drops/xdplosses.h"
+#include "host/counters.h"
+#include "host/netdev.h"
+#include "host/nic.h"
+#include "monitor/describe.h"
 
-struct sources {
-	struct xdprows *xdp;
-	struct counterrows *counters;
-	struct verdictrows *verdicts;
-	struct live_source sampler; /* of counters whose rows are not wanted */
-	char gaps[512];
+#define PROGRAMS_MAX 16
+#define PLACES_MAX   16 /* different lists of places in the table of counters */
+
+/* A device with an XDP program whose verdicts are watched. */
+struct program {
+	struct xdpverdicts *verdicts;
+	uint32_t ifindex, prog_id;
+	char ifname[16];
+	uint64_t told; /* packets dropped that have a row, or were before the start */
 };
 
-static int open_xdp(struct sources *s, const struct live_spec *spec, struct live *l)
-{
-	struct error none = {.status = STATUS_OK};
+/* What a row of the table has counted at a device, over its queues, and how much of it has a row.
+ */
+struct counted {
+	const struct nic_row *row; /* NULL: AF_XDP sockets */
+	uint32_t netns, ifindex;
+	char ifname[16];
+	char counter[NIC_NAME];
+	uint64_t packets, told;
+};
 
-	if (xdprows_open(&s->xdp, spec, l, &none)) {
-		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
-			 none.message);
-		return 0;
-	}
-	if (*xdprows_gaps(s->xdp))
-		snprintf(s->gaps, sizeof(s->gaps),
-			 "some losses of XDP are not seen; this kernel has not, or otherwise: %s",
-			 xdprows_gaps(s->xdp));
-	return live_add_source(l, xdprows_source(s->xdp));
+/* Drops that kfree_skb showed at a place that some row of the table names. */
+struct dropped {
+	uint32_t netns, ifindex;
+	char location[KSYM_NAME];
+	uint64_t packets;
+};
+
+struct sources {
+	struct live_spec spec;
+	struct netns ns; /* the one that `spec` names, else the own one */
+	char gaps[512];
+
+	/* Losses of XDP itself; NULL: not here. */
+	struct xdplosses *losses;
+	enum xdploss_books books;
+	uint32_t netns; /* filter; 0: all */
+	struct xdploss now[XDPLOSS_KEYS];
+	int now_n;
+	struct xdploss_key key[XDPLOSS_KEYS]; /* keys keep their order */
+	uint64_t told[XDPLOSS_KEYS];	      /* packets of a key that have a row */
+	int keys;
+	uint64_t uncounted;
+
+	struct program program[PROGRAMS_MAX];
+	unsigned programs;
+
+	/* Counters; NULL: neither rows nor rates are wanted. */
+	struct rates *rates;
+	struct list counted, dropped;
+	const char *places[PLACES_MAX];
+	unsigned places_n;
+	bool broken; /* memory ran short: no counter has a row any more */
+};
+
+/* A row to be: one text each, NULL for none. */
+struct loss {
+	struct verdict verdict; /* its stage, direction, note */
+	bool suspect;
+	uint64_t packets;
+	const char *source, *scope, *reason, *location, *ifname;
+	uint32_t netns;
+};
+
+static void add_row(const struct sources *s, struct live *l, const struct loss *x)
+{
+	char netns[OWNER_NETNS];
+	struct live_row row = {
+		.stage = x->verdict.stage,
+		/* of a filter on packets, what has no packet can only say "perhaps" */
+		.noise = x->suspect || s->spec.expr ? NOISE_SUSPECT : NOISE_LOSS,
+		.note = x->verdict.note,
+		.counts = {.events = x->packets, .packets = x->packets},
+	};
+
+	live_row_begin(&row, x->source, x->scope);
+	row.text[LIVE_DIRECTION] = direction_name(x->verdict.direction);
+	row.text[LIVE_REASON] = x->reason;
+	row.text[LIVE_LOCATION] = x->location;
+	row.text[LIVE_IFNAME] = x->ifname;
+	row.text[LIVE_NETNS] = describe_netns(s->spec.owners, x->netns, netns);
+	live_add(l, &row);
 }
 
-static int open_verdicts(struct sources *s, const struct live_spec *spec, struct live *l,
-			 struct error *err)
+static bool other_device(const struct sources *s, const char *ifname)
 {
-	int rc = verdictrows_open(&s->verdicts, spec, err);
+	return s->spec.ifname && strcmp(ifname, s->spec.ifname);
+}
 
-	if (rc)
-		return rc;
-	if (*verdictrows_gaps(s->verdicts))
-		snprintf(s->gaps, sizeof(s->gaps), "%s", verdictrows_gaps(s->verdicts));
-	return live_add_source(l, verdictrows_source(s->verdicts));
+/* XDP's own losses */
+
+static void open_losses(struct sources *s, const struct live *l)
+{
+	struct error err = {};
+
+	s->books = s->spec.expr ? XDPLOSS_BESIDE_KFREE : XDPLOSS_INSTEAD_OF_KFREE;
+	if (s->spec.netns || s->spec.ifname)
+		s->netns = s->ns.inum;
+	if (xdplosses_open(&s->losses, live_reasons(l), live_ksyms(l), &err))
+		snprintf(s->gaps, sizeof(s->gaps), "losses of XDP itself are not seen: %s",
+			 err.message);
+	else if (*xdplosses_missing(s->losses))
+		snprintf(s->gaps, sizeof(s->gaps),
+			 "some losses of XDP are not seen; this kernel has not, or otherwise: %s",
+			 xdplosses_missing(s->losses));
+}
+
+/* The place of a key in `told`: it is looked for, since the map has no order. */
+static int place_of(struct sources *s, const struct xdploss_key *key)
+{
+	for (int i = 0; i < s->keys; i++) {
+		if (!memcmp(&s->key[i], key, sizeof(*key)))
+			return i;
+	}
+	if (s->keys == XDPLOSS_KEYS)
+		return -1;
+	s->key[s->keys] = *key;
+	return s->keys++;
+}
+
+/*
+ * A failed redirect in generic mode is shown here, with errno and map, and so left out there, where
+ * its reason XDP says nothing more.
+ */
+static bool claims(void *arg, const struct watch_entry *e, const struct live_row *row)
+{
+	const struct sources *s = arg;
+
+	(void)e;
+	return s->losses && s->books == XDPLOSS_INSTEAD_OF_KFREE &&
+	       !strcmp(row->text[LIVE_REASON], "XDP") &&
+	       !strcmp(row->text[LIVE_LOCATION], "do_xdp_generic");
+}
+
+/* At "xdp_redirect_err program filter[12] map xsks[3]". */
+static void add_loss(const struct sources *s, struct live *l, const struct xdploss_key *key,
+		     uint64_t packets)
+{
+	char location[128], ifname[XDPLOSS_IFNAME], program[40], map[40];
+	const struct loss loss = {
+		.verdict = xdplosses_judge(key, s->books),
+		.packets = packets,
+		.source = "event",
+		.scope = key->ifindex ? "interface" : "host",
+		.reason = xdplosses_reason(key),
+		.location = location,
+		.ifname = ifname,
+		.netns = key->netns,
+	};
+
+	xdplosses_device(s->losses, key->netns, key->ifindex, ifname);
+	if (loss.verdict.class != VERDICT_LOSS || (s->netns && key->netns != s->netns) ||
+	    other_device(s, ifname))
+		return;
+	xdplosses_program(key->prog_id, program, sizeof(program));
+	xdplosses_map(key->map_id, map, sizeof(map));
+	snprintf(location, sizeof(location), "%s%s%s%s%s", xdplosses_location(key),
+		 *program ? " program " : "", program, *map ? " map " : "", map);
+	add_row(s, l, &loss);
+}
+
+static void collect_losses(struct sources *s, struct live *l)
+{
+	const struct xdploss_key unknown = {.kind = XDPLOSS_REDIRECT};
+	int n = xdplosses_read(s->losses, s->now, XDPLOSS_KEYS);
+	struct xdplosses_own own;
+
+	if (n < 0)
+		return; /* the next time shows all */
+	s->now_n = n;
+	for (int i = 0; i < n; i++) {
+		uint64_t packets = s->now[i].count.packets;
+		int at = place_of(s, &s->now[i].key);
+
+		if (at < 0 || packets <= s->told[at])
+			continue;
+		add_loss(s, l, &s->now[i].key, packets - s->told[at]);
+		s->told[at] = packets;
+	}
+	/* losses whose key found no room are shown as what they are: unknown */
+	xdplosses_own(s->losses, &own);
+	if (own.uncounted > s->uncounted)
+		add_loss(s, l, &unknown, own.uncounted - s->uncounted);
+	s->uncounted = own.uncounted;
+}
+
+/* Whether a counter of these events (enum nic_events; 0: of AF_XDP sockets) repeats the key. In
+ * native mode only: generic mode has no counters of the driver. */
+static bool repeats(const struct xdploss_key *key, unsigned events)
+{
+	if (!events)
+		return key->kind == XDPLOSS_REDIRECT && key->map_type == BPF_MAP_TYPE_XSKMAP;
+	if (key->flags)
+		return false;
+	if (key->kind == XDPLOSS_EXCEPTION)
+		return events & (key->act == XDP_TX ? NIC_EV_EXCEPTION_TX : NIC_EV_EXCEPTION);
+	return key->kind == XDPLOSS_REDIRECT && events & NIC_EV_REDIRECT;
+}
+
+/* Packets that such events have shown at a device since the start. */
+static uint64_t lost_by_xdp(const struct sources *s, const struct counted *c, unsigned events)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < s->now_n; i++) {
+		const struct xdploss_key *key = &s->now[i].key;
+
+		if (key->netns == c->netns && key->ifindex == c->ifindex && repeats(key, events))
+			sum += s->now[i].count.packets;
+	}
+	return sum;
+}
+
+/* Verdicts of programs */
+
+/* Whether the table of counters has one for what a program drops. */
+static bool driver_counts(const char *driver)
+{
+	const struct nic_driver *d = nic_driver_find(driver);
+
+	for (const struct nic_row *r = d ? d->rows : NULL; r && r->counter; r++) {
+		if (r->stage == STAGE_XDP && r->cause == NIC_XDP)
+			return true;
+	}
+	return false;
+}
+
+/* Those that are there now. The first one that cannot be observed is named. */
+static void open_programs(struct sources *s)
+{
+	struct link_info *links = NULL;
+	int n = links_read(&s->ns, 0, &links);
+	bool named = false;
+
+	for (int i = 0; i < n && s->programs < PROGRAMS_MAX; i++) {
+		const struct link_info *link = &links[i];
+		struct program *p = &s->program[s->programs];
+		struct netdev dev = {.ifindex = link->ifindex};
+		struct error err = {};
+
+		memcpy(dev.ifname, link->ifname, sizeof(dev.ifname));
+		if (!link->xdp_prog || other_device(s, link->ifname) ||
+		    netdev_ethtool_fill(&s->ns, &dev) || driver_counts(dev.driver))
+			continue;
+		if (xdpverdicts_open(&p->verdicts, link->xdp_prog, &err)) {
+			if (!named)
+				snprintf(s->gaps, sizeof(s->gaps),
+					 "what XDP drops at %s is not seen: %s", link->ifname,
+					 err.message);
+			named = true;
+			continue;
+		}
+		p->ifindex = link->ifindex;
+		p->prog_id = link->xdp_prog;
+		memcpy(p->ifname, link->ifname, sizeof(p->ifname));
+		s->programs++;
+	}
+	free(links);
+}
+
+static uint64_t dropped_by(const struct sources *s, const struct program *p)
+{
+	uint64_t packets[XDPVERDICTS];
+
+	xdpverdicts_read(p->verdicts, s->ns.inum, p->ifindex, packets);
+	return packets[XDP_DROP]; /* xdp_exception shows the others that are losses */
+}
+
+static void collect_program(const struct sources *s, struct live *l, struct program *p)
+{
+	char name[40], location[64];
+	uint64_t now = dropped_by(s, p);
+	const struct loss loss = {
+		.verdict = {.stage = STAGE_XDP,
+			    .direction = DIRECTION_RX,
+			    .note = "verdict of the XDP program, which the driver does not count"},
+		.packets = now - p->told,
+		.source = "event",
+		.scope = "interface",
+		.reason = "DROP",
+		.location = location,
+		.ifname = p->ifname,
+		.netns = s->ns.inum,
+	};
+
+	if (now > p->told) {
+		snprintf(location, sizeof(location), "program %s",
+			 xdplosses_program(p->prog_id, name, sizeof(name)));
+		add_row(s, l, &loss);
+	}
+	p->told = now;
+}
+
+/* Counters */
+
+static void add_places(struct sources *s, const struct nic_row *rows)
+{
+	for (const struct nic_row *r = rows; r->counter; r++) {
+		bool known = !r->places;
+
+		for (unsigned i = 0; i < s->places_n && !known; i++)
+			known = !strcmp(s->places[i], r->places);
+		if (!known && s->places_n < PLACES_MAX)
+			s->places[s->places_n++] = r->places;
+	}
+}
+
+static int open_counters(struct sources *s, bool all, struct error *err)
+{
+	s->counted.size = sizeof(struct counted);
+	s->dropped.size = sizeof(struct dropped);
+	add_places(s, nic_unknown_rows);
+	for (unsigned i = 0; i < nic_driver_count; i++)
+		add_places(s, nic_drivers[i].rows);
+	return rates_open(&s->rates, s->spec.netns ? &s->ns : NULL, s->spec.netns, !all, err);
+}
+
+/* Adds what a row of the table has counted; NULL: no memory. */
+static struct counted *count(struct sources *s, const struct nic_row *row, uint32_t netns,
+			     uint32_t ifindex, const char *ifname, uint64_t packets)
+{
+	struct counted *c = s->counted.at;
+	unsigned i = 0;
+
+	while (i < s->counted.n &&
+	       (c[i].row != row || c[i].netns != netns || c[i].ifindex != ifindex))
+		i++;
+	if (i < s->counted.n) {
+		c += i;
+	} else {
+		c = list_add(&s->counted);
+		if (!c) {
+			s->broken = true;
+			return NULL;
+		}
+		*c = (struct counted){.row = row, .netns = netns, .ifindex = ifindex};
+		snprintf(c->ifname, sizeof(c->ifname), "%s", ifname);
+	}
+	c->packets += packets;
+	return c;
+}
+
+static bool is_row(const struct nic_row *row)
+{
+	return (row->class == NIC_LOSS || row->class == NIC_BOUND) && row->stage != STAGE_NONE &&
+	       !(row->events & NIC_EV_ALL);
+}
+
+static void count_losses(struct sources *s)
+{
+	unsigned n, devices;
+	const struct rates_loss *l = rates_losses(s->rates, &n);
+	const struct rates_device *all = rates_devices(s->rates, &devices);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct rates_device *d = &all[l[i].device];
+		const struct nic_loss *loss = &l[i].loss;
+		struct counted *c;
+
+		if (!is_row(loss->item->row) || other_device(s, d->ifname))
+			continue;
+		c = count(s, loss->item->row, d->netns, d->ifindex, d->ifname, loss->packets);
+		if (!c)
+			return;
+		/* of several queues, the counter is called by its pattern */
+		if (!*c->counter)
+			memcpy(c->counter, loss->name, sizeof(c->counter));
+		else if (strcmp(c->counter, loss->name))
+			snprintf(c->counter, sizeof(c->counter), "%s", loss->item->row->counter);
+	}
+}
+
+/* Packets that a socket's rings did not take; the fill ring's are in rx_dropped (xsk_rcv()). */
+static void count_sockets(struct sources *s)
+{
+	unsigned n;
+	const struct rates_xsk *x = rates_xsks(s->rates, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t lost = x[i].moved.rx_dropped + x[i].moved.rx_ring_full;
+		struct counted *c;
+
+		if (!lost || other_device(s, x[i].ifname))
+			continue;
+		c = count(s, NULL, x[i].now.netns, x[i].now.ifindex, x[i].ifname, lost);
+		if (!c)
+			return;
+		strcpy(c->counter, "XDP_STATISTICS");
+	}
+}
+
+/* Words divided by blanks; a word may end with `*`. */
+static bool is_place(const char *places, const char *location)
+{
+	char word[KSYM_NAME];
+
+	for (const char *p = places; *p; p += strspn(p, " ")) {
+		size_t len = strcspn(p, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+		if (!fnmatch(word, location, 0))
+			return true;
+		p += len;
+	}
+	return false;
+}
+
+/* Keeps count of events that counters repeat. */
+static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
+{
+	const char *location = row->text[LIVE_LOCATION];
+	struct sources *s = arg;
+	struct dropped *d = s->dropped.at;
+	bool counts = false;
+	unsigned i;
+
+	for (i = 0; i < s->places_n && !counts; i++)
+		counts = is_place(s->places[i], location);
+	if (!counts)
+		return;
+	for (i = 0; i < s->dropped.n; i++, d++) {
+		if (d->netns == e->key.netns && d->ifindex == e->key.ifindex &&
+		    !strcmp(d->location, location))
+			break;
+	}
+	if (i == s->dropped.n) {
+		d = list_add(&s->dropped);
+		if (!d) {
+			s->broken = true;
+			return;
+		}
+		d->netns = e->key.netns;
+		d->ifindex = e->key.ifindex;
+		snprintf(d->location, sizeof(d->location), "%s", location);
+	}
+	d->packets += row->counts.packets;
+}
+
+/* Of the packets of a counter, those that have an event. */
+static uint64_t repeated(const struct sources *s, const struct counted *c)
+{
+	const struct dropped *d = s->dropped.at;
+	uint64_t sum = 0;
+
+	if (!c->row)
+		return lost_by_xdp(s, c, 0);
+	if (c->row->events & ~NIC_EV_KFREE)
+		sum = lost_by_xdp(s, c, c->row->events);
+	for (unsigned i = 0; c->row->places && i < s->dropped.n; i++) {
+		if (d[i].netns == c->netns && d[i].ifindex == c->ifindex &&
+		    is_place(c->row->places, d[i].location))
+			sum += d[i].packets;
+	}
+	return sum;
+}
+
+static void collect_counter(const struct sources *s, struct live *l, struct counted *c)
+{
+	const struct nic_row *r = c->row;
+	enum stage stage = r ? r->stage : STAGE_XSK;
+	uint64_t events = repeated(s, c), rest = c->packets > events ? c->packets - events : 0;
+	const struct loss loss = {
+		.verdict = {.stage = stage,
+			    .direction = stage == STAGE_TX_DEVICE ? DIRECTION_TX : DIRECTION_RX,
+			    .note = r ? r->what
+				      : "the rings of the AF_XDP socket had no room (xsk_rcv)"},
+		.suspect = r && r->class == NIC_BOUND,
+		.packets = rest - c->told,
+		.source = "counter",
+		.scope = "interface",
+		.reason = r ? nic_cause_name(r->cause) : "ring",
+		.location = c->counter,
+		.ifname = c->ifname,
+		.netns = c->netns,
+	};
+
+	if (rest <= c->told)
+		return;
+	add_row(s, l, &loss);
+	c->told = rest;
+}
+
+/* All of them */
+
+static int start(void *arg, struct error *err)
+{
+	struct sources *s = arg;
+	int rc = s->losses ? xdplosses_attach(s->losses, err) : 0;
+
+	for (unsigned i = 0; i < s->programs; i++)
+		s->program[i].told = dropped_by(s, &s->program[i]);
+	return rc ? rc : rates_sample(s->rates, clock_now(), err);
+}
+
+static void sample(void *arg)
+{
+	struct sources *s = arg;
+	struct error ignored = {};
+
+	if (s->broken)
+		return;
+	s->broken = rates_sample(s->rates, clock_now(), &ignored) != 0;
+	count_losses(s);
+	count_sockets(s);
+}
+
+static void collect(void *arg, struct live *l)
+{
+	struct sources *s = arg;
+	struct counted *c = s->counted.at;
+
+	if (s->losses)
+		collect_losses(s, l);
+	for (unsigned i = 0; i < s->programs; i++)
+		collect_program(s, l, &s->program[i]);
+	for (unsigned i = 0; i < s->counted.n && !s->broken; i++)
+		collect_counter(s, l, &c[i]);
 }
 
 int sources_open(struct sources **out, const struct live_spec *spec, bool counters, struct live *l,
 		 struct error *err)
 {
 	struct sources *s = calloc(1, sizeof(*s));
-	bool rows;
-	int rc = 0;
+	struct live_source source = {.start = start, .sample = sample, .arg = s};
+	int rc;
 
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	*out = s;
-	rows = !spec->pid && !spec->cgroup && !spec->reasons;
-	if (rows)
-		rc = open_xdp(s, spec, l);
-	if (!rc && rows && spec->xdp_verdicts)
-		rc = open_verdicts(s, spec, l, err);
-	if (!rc && (rows || counters))
-		rc = counterrows_open(&s->counters, spec, s->xdp, counters, err);
-	if (rc || !s->counters)
-		return rc;
-	s->sampler = *counterrows_source(s->counters);
-	if (!rows) {
-		s->sampler.note = NULL;
-		s->sampler.collect = NULL;
+	s->spec = *spec;
+	s->ns = NETNS_NONE;
+	if (!spec->pid && !spec->cgroup && !spec->reasons) {
+		source.claims = claims;
+		source.note = note;
+		source.collect = collect;
+	} else if (!counters) {
+		return 0;
 	}
-	return live_add_source(l, &s->sampler);
+	rc = live_netns(spec, &s->ns, err);
+	if (!rc && source.collect)
+		open_losses(s, l);
+	if (!rc && source.collect && spec->xdp_verdicts)
+		open_programs(s);
+	if (!rc)
+		rc = open_counters(s, counters, err);
+	return rc ? rc : live_add_source(l, &source);
 }
 
 void sources_close(struct sources *s)
 {
 	if (!s)
 		return;
-	counterrows_close(s->counters);
-	verdictrows_close(s->verdicts);
-	xdprows_close(s->xdp);
+	for (unsigned i = 0; i < s->programs; i++)
+		xdpverdicts_close(s->program[i].verdicts);
+	xdplosses_close(s->losses);
+	rates_close(s->rates);
+	netns_close(&s->ns);
+	list_free(&s->counted);
+	list_free(&s->dropped);
 	free(s);
 }
 
 const struct rates *sources_rates(const struct sources *s)
 {
-	return s && s->counters ? counterrows_rates(s->counters) : NULL;
+	return s ? s->rates : NULL;
 }
 
 const char *sources_gaps(const struct sources *s)

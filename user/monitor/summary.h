@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is told at the end: the sum of all intervals, what it means, what it cost. Plain data. */
+/* What is shown at the end: the sum of all intervals, what it means, what it cost. Plain data. */
 #ifndef PKTLEDGER_MONITOR_SUMMARY_H
 #define PKTLEDGER_MONITOR_SUMMARY_H
 
 #include "diagnosis/findings.h"
-#include "monitor/flow_books.h"
+#include "monitor/flow.h"
 #include "monitor/live.h"
-#include "monitor/why.h"
+
+struct why;
+
+/*
+ * More about why packets were lost, for the findings: what the reader of a full socket did, and
+ * which rules of a firewall dropped. Watches what the collector finds, as one of its sources, whose
+ * start takes first samples; it adds no rows. `owners` is borrowed. What is not there (nft, /proc)
+ * is no error: then there is less to say.
+ */
+int why_open(struct why **w, struct owners *owners, struct live *l, struct error *err);
+
+/* To be called some times a second, after live_tick(). */
+void why_tick(struct why *w);
+
+void why_close(struct why *w); /* NULL is allowed */
 
 struct live_summary {
 	uint64_t duration_ns;

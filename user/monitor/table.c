@@ -6,22 +6,13 @@
 #include <string.h>
 
 #define EMPTY	   0
-#define CHUNK_SIZE 65536
 #define ROWS_FIRST 64
-
-/* Texts of the rows live as long as they do: blocks that are freed all at once. */
-struct chunk {
-	struct chunk *next;
-	size_t used, size;
-	char at[];
-};
 
 struct live_store {
 	unsigned max;	 /* rows told apart by all fields */
 	unsigned room;	 /* allocated */
 	unsigned *index; /* hash to number of the row + 1 */
 	unsigned slots;	 /* of the index, a power of two above twice the rows */
-	struct chunk *texts;
 };
 
 static const char *const fields[LIVE_FIELD_COUNT] = {
@@ -51,22 +42,12 @@ int table_init(struct live_table *t, unsigned max)
 	return 0;
 }
 
-static void free_texts(struct live_store *s)
-{
-	while (s->texts) {
-		struct chunk *next = s->texts->next;
-
-		free(s->texts);
-		s->texts = next;
-	}
-}
-
 void table_clear(struct live_table *t)
 {
 	struct live_store *s = t->store;
 
-	t->n = 0;
-	free_texts(s);
+	while (t->n)
+		free(t->rows[--t->n].texts);
 	if (s->index)
 		memset(s->index, 0, s->slots * sizeof(*s->index));
 }
@@ -75,40 +56,37 @@ void table_free(struct live_table *t)
 {
 	if (!t->store)
 		return;
-	free_texts(t->store);
+	table_clear(t);
 	free(t->store->index);
 	free(t->store);
 	free(t->rows);
 	memset(t, 0, sizeof(*t));
 }
 
-/* A copy; NULL: no memory. */
-static const char *keep(struct live_store *s, const char *text)
-{
-	size_t len = strlen(text) + 1;
-	struct chunk *c = s->texts;
-	char *copy;
-
-	if (len == 1)
-		return "";
-	if (!c || c->size - c->used < len) {
-		size_t size = len > CHUNK_SIZE ? len : CHUNK_SIZE;
-
-		c = malloc(sizeof(*c) + size);
-		if (!c)
-			return NULL;
-		*c = (struct chunk){.next = s->texts, .size = size};
-		s->texts = c;
-	}
-	copy = c->at + c->used;
-	memcpy(copy, text, len);
-	c->used += len;
-	return copy;
-}
-
 static bool has(unsigned by, unsigned field)
 {
 	return by & LIVE_BIT(field);
+}
+
+/* The texts that tell it apart, in a block of its own. False: no memory. */
+static bool keep_texts(struct live_row *row, unsigned by)
+{
+	size_t size = 1;
+	char *to;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++)
+		size += has(by, f) ? strlen(row->text[f]) + 1 : 0;
+	row->texts = to = malloc(size);
+	if (!to)
+		return false;
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		const char *text = has(by, f) ? row->text[f] : "";
+
+		row->text[f] = *text ? to : "";
+		if (*text)
+			to = stpcpy(to, text) + 1;
+	}
+	return true;
 }
 
 /* FNV-1a over the texts of the fields in `by`. */
@@ -215,11 +193,8 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 	new = &t->rows[t->n];
 	*new = *row;
 	new->votes = row->counts.packets;
-	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-		new->text[f] = keep(t->store, has(by, f) ? row->text[f] : "");
-		if (!new->text[f])
-			return false;
-	}
+	if (!keep_texts(new, by))
+		return false;
 	*slot = ++t->n;
 	return true;
 }
@@ -314,4 +289,33 @@ struct live_counts table_sum(const struct live_table *t, unsigned classes)
 const char *live_field_name(enum live_field field)
 {
 	return fields[field];
+}
+
+static int add_class(struct live_table *t, const struct live_table *from, unsigned by,
+		     enum noise noise)
+{
+	struct live_table rows;
+	int rc = table_group(&rows, from, by, 1u << noise);
+
+	if (rc)
+		return rc;
+	table_sort(&rows, TABLE_BY_PACKETS);
+	for (unsigned i = 0; i < rows.n; i++)
+		table_add(t, &rows.rows[i], by);
+	table_free(&rows);
+	return 0;
+}
+
+int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
+	       unsigned max)
+{
+	int rc = table_init(t, max);
+
+	for (int noise = 0; noise < NOISE_COUNT && !rc; noise++) {
+		if (!classes || classes & 1u << noise)
+			rc = add_class(t, from, by, noise);
+	}
+	if (rc)
+		table_free(t);
+	return rc;
 }

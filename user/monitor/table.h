@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Tables of losses: rows with a text for each field, and counts. A table is bounded; what finds no
- * room loses the fields that have many values (socket, flow, process ...) and is told as "others".
+ * room loses the fields that have many values (socket, flow, process ...) and is in a row of
+ * "others".
  */
 #ifndef PKTLEDGER_MONITOR_TABLE_H
 #define PKTLEDGER_MONITOR_TABLE_H
@@ -67,6 +68,7 @@ struct live_row {
 	uint64_t cookie;  /* of the socket; of several one that lost more than half, if one did;
 			     0: none */
 	uint64_t votes;	  /* private: of table_add(), for the cookie */
+	char *texts;	  /* private: where those of a table's row are */
 	uint32_t netns;	  /* inode number of the namespace; 0: unknown, or several */
 	struct live_counts counts;
 };
@@ -103,6 +105,14 @@ int table_group(struct live_table *t, const struct live_table *from, unsigned by
 /* Stages in the order of the path, or most packets first; ties by the texts. */
 enum table_order { TABLE_BY_PATH, TABLE_BY_PACKETS };
 void table_sort(struct live_table *t, enum table_order order);
+
+/*
+ * At most `max` rows of `from`, grouped by `by`, losses before suspects before benign ones, most
+ * packets first. What finds no room is in LIVE_OTHERS, some rows more, so that no packet is
+ * left out. `classes` as of table_group(). 0 or -ENOMEM; to be freed by table_free().
+ */
+int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
+	       unsigned max);
 
 /* The sum over the rows of the classes in `classes`; 0: all. */
 struct live_counts table_sum(const struct live_table *t, unsigned classes);

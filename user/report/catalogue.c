@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
-#include "ledger/secondbooks.h"
+#include "base/json.h"
+#include "ledger/countercheck.h"
 #include "drops/stages_data.h"
 #include "experiment/faults/fault.h"
 #include "drops/stagemap.h"
@@ -20,8 +20,8 @@ static void print_list(FILE *out, const char *label, const char *const *item, un
 static void print_stage(FILE *out, enum stage stage)
 {
 	const struct stage_facts *facts = &stage_facts[stage];
-	const char *counters[COUNTERS_MAX], *silent = secondbooks_silent(stage);
-	unsigned n = secondbooks_counters(stage, counters, COUNTERS_MAX);
+	const char *counters[COUNTERS_MAX], *silent = countercheck_silent(stage);
+	unsigned n = countercheck_counters(stage, counters, COUNTERS_MAX);
 
 	fprintf(out, "%s: %s\n", stage_name(stage), stage_title(stage));
 	fprintf(out, "  mechanism  %s\n  hook       %s\n  ", facts->mechanism, facts->hook);
@@ -75,7 +75,7 @@ struct json_object *catalogue_json(void)
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 		const char *counters[COUNTERS_MAX];
-		unsigned n = secondbooks_counters(s, counters, COUNTERS_MAX);
+		unsigned n = countercheck_counters(s, counters, COUNTERS_MAX);
 
 		for (unsigned i = 0; i < n; i++)
 			json_object_array_add(list, json_object_new_string(counters[i]));
@@ -84,7 +84,7 @@ struct json_object *catalogue_json(void)
 		json_put_text(o, "mechanism", stage_facts[s].mechanism);
 		json_put_text(o, "hook", stage_facts[s].hook);
 		json_put(o, "counters", list);
-		json_put_text(o, "uncounted", secondbooks_silent(s));
+		json_put_text(o, "uncounted", countercheck_silent(s));
 		json_put(o, "faults", faults_json(s));
 		json_put_text(o, "limit", stage_facts[s].limit);
 		json_object_array_add(stages, o);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/compare.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/page.h"
+#include "report/print_parts.h"
+#include "report/rows.h"
 #include "report/trialset.h"
+#include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
-
-/* What tells one item of a list from the next: its place says nothing. */
-static const char *const names[] = {"netns", "ifname", "stream", "name"};
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 /* What always differs, and means nothing. */
 static const char *const ignored[] = {"time",	  "command", "streams", "env",
@@ -20,54 +22,17 @@ static const char *const ignored[] = {"time",	  "command", "streams", "env",
 
 static bool is_ignored(const char *key)
 {
-	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+	for (unsigned i = 0; i < LENGTH(ignored); i++) {
 		if (!strcmp(ignored[i], key))
 			return true;
 	}
 	return false;
 }
 
-static bool same_item(const struct json_object *a, const struct json_object *b)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!json_get(a, names[i]))
-			continue;
-		if (!json_object_equal(json_get(a, names[i]), json_get(b, names[i])))
-			return false;
-		any = true;
-	}
-	return any;
-}
-
-/* The item of `list` that stands for `item`; NULL: there is none. */
-static struct json_object *partner(const struct json_object *item, struct json_object *list)
-{
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *other = json_object_array_get_idx(list, i);
-
-		if (same_item(item, other))
-			return other;
-	}
-	return NULL;
-}
-
 static bool is_list_of_objects(const struct json_object *o)
 {
 	return json_object_is_type(o, json_type_array) && json_object_array_length(o) &&
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
-}
-
-static void add_difference(struct json_object *list, const char *name, struct json_object *a,
-			   struct json_object *b)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "name", name);
-	json_put(o, "a", json_object_get(a));
-	json_put(o, "b", json_object_get(b));
-	json_object_array_add(list, o);
 }
 
 static void compare(struct json_object *list, const char *name, struct json_object *a,
@@ -78,53 +43,40 @@ static void put_name(char *buf, const char *name, const char *key)
 	snprintf(buf, NAME_MAX_LEN, "%.120s%s%.70s", name, *name ? "." : "", key);
 }
 
+/* `all`: also members that have the name of something that is ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
-			    struct json_object *b)
+			    struct json_object *b, bool all)
 {
 	char longer[NAME_MAX_LEN];
 
 	json_object_object_foreach (a, key, value) {
 		put_name(longer, name, key);
-		if (!is_ignored(key))
+		if (all || !is_ignored(key))
 			compare(list, longer, value, json_get(b, key));
 	}
 	json_object_object_foreach (b, other, theirs) {
 		put_name(longer, name, other);
-		if (!is_ignored(other) && !json_object_object_get_ex(a, other, NULL))
+		if ((all || !is_ignored(other)) && !json_object_object_get_ex(a, other, NULL))
 			compare(list, longer, NULL, theirs);
 	}
 }
 
-/* "interfaces.v-tx" for an item. */
-static void item_name(char *buf, const char *name, const struct json_object *item)
+/* The items of a list by their names, as "tx/v-tx": their place in it says nothing. To be put. */
+static struct json_object *by_name(struct json_object *list)
 {
-	const char *known = json_get_text(item, "ifname");
-	const char *netns = json_get_text(item, "netns");
-	char key[NAME_MAX_LEN];
+	struct json_object *o = json_object_new_object();
 
-	snprintf(key, sizeof(key), "%s%s%s", netns, *netns ? "/" : "",
-		 *known ? known : json_get_text(item, "name"));
-	put_name(buf, name, key);
-}
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *item = json_object_array_get_idx(list, i);
+		const char *netns = json_get_text(item, "netns");
+		const char *ifname = json_get_text(item, "ifname");
+		char key[NAME_MAX_LEN];
 
-static void compare_lists(struct json_object *list, const char *name, struct json_object *a,
-			  struct json_object *b)
-{
-	char longer[NAME_MAX_LEN];
-
-	for (size_t i = 0; i < json_object_array_length(a); i++) {
-		struct json_object *item = json_object_array_get_idx(a, i);
-
-		item_name(longer, name, item);
-		compare(list, longer, item, partner(item, b));
+		snprintf(key, sizeof(key), "%s%s%s", netns, *netns ? "/" : "",
+			 *ifname ? ifname : json_get_text(item, "name"));
+		json_put(o, key, json_object_get(item));
 	}
-	for (size_t i = 0; i < json_object_array_length(b); i++) {
-		struct json_object *item = json_object_array_get_idx(b, i);
-
-		item_name(longer, name, item);
-		if (!partner(item, a))
-			compare(list, longer, NULL, item);
-	}
+	return o;
 }
 
 static void compare(struct json_object *list, const char *name, struct json_object *a,
@@ -132,12 +84,27 @@ static void compare(struct json_object *list, const char *name, struct json_obje
 {
 	if (json_object_equal(a, b))
 		return;
-	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object))
-		compare_objects(list, name, a, b);
-	else if (is_list_of_objects(a) && is_list_of_objects(b))
-		compare_lists(list, name, a, b);
-	else
-		add_difference(list, name, a, b);
+	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object)) {
+		compare_objects(list, name, a, b, false);
+	} else if (is_list_of_objects(a) && is_list_of_objects(b)) {
+		struct json_object *items_a = by_name(a), *items_b = by_name(b);
+
+		compare_objects(list, name, items_a, items_b, true);
+		json_object_put(items_a);
+		json_object_put(items_b);
+	} else {
+		struct json_object *o = json_object_new_object();
+
+		json_put_text(o, "name", name);
+		json_put(o, "a", json_object_get(a));
+		json_put(o, "b", json_object_get(b));
+		json_object_array_add(list, o);
+	}
+}
+
+static const char *value_text(struct json_object *o)
+{
+	return o ? json_object_get_string(o) : "-";
 }
 
 /* The words behind the program, as one. */
@@ -148,7 +115,7 @@ static struct json_object *command_text(const struct json_object *start)
 
 	for (size_t i = 1; i < json_get_length(start, "command") && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 1 ? " " : "",
-				      json_object_get_string(json_get_item(start, "command", i)));
+				      value_text(json_get_item(start, "command", i)));
 	return json_text(text);
 }
 
@@ -162,6 +129,181 @@ static void compare_commands(struct json_object *list, const struct json_object 
 	json_object_put(b);
 }
 
+/* Both ends, for shares of what they sent. */
+struct pair {
+	struct json_object *list;
+	const struct json_object *a, *b;
+};
+
+/* Packets of both as shares of what was sent. */
+static void add_share(struct json_object *o, const struct pair *of)
+{
+	double sent_a = json_get_double(of->a, "sent"), sent_b = json_get_double(of->b, "sent");
+
+	if (sent_a > 0 && json_get(o, "a"))
+		json_put(o, "a_share", json_object_new_double(json_get_double(o, "a") / sent_a));
+	if (sent_b > 0 && json_get(o, "b"))
+		json_put(o, "b_share", json_object_new_double(json_get_double(o, "b") / sent_b));
+}
+
+static struct json_object *add_result(struct json_object *list, const char *name,
+				      struct json_object *a, struct json_object *b)
+{
+	double from = json_object_get_double(a), to = json_object_get_double(b);
+	struct json_object *o = json_object_new_object();
+
+	json_put_text(o, "name", name);
+	json_put(o, "a", json_object_get(a));
+	json_put(o, "b", json_object_get(b));
+	json_put_double(o, "change", a && b && from > 0 ? (to - from) / from : NAN);
+	json_object_array_add(list, o);
+	return o;
+}
+
+static struct json_object *stage_of(const struct json_object *end, enum stage stage)
+{
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		struct json_object *o = json_get_item(end, "stages", i);
+
+		if (rows_stage(json_get_text(o, "stage")) == stage)
+			return o;
+	}
+	return NULL;
+}
+
+/* Losses of both, in the order of the path. */
+static void add_stages(const struct pair *of)
+{
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		struct json_object *a = json_get(stage_of(of->a, s), "packets");
+		struct json_object *b = json_get(stage_of(of->b, s), "packets");
+		struct json_object *zero;
+
+		if (!json_object_get_uint64(a) && !json_object_get_uint64(b))
+			continue;
+		zero = json_object_new_int(0);
+		a = a ? a : zero;
+		b = b ? b : zero;
+		add_share(add_result(of->list, stage_name(s), a, b), of);
+		json_object_put(zero);
+	}
+}
+
+/* "64k on rx_pps": what distinguishes a point of a sweep. */
+static void name_point(char *buf, size_t size, struct json_object *parameters)
+{
+	size_t n = 0;
+
+	*buf = '\0';
+	if (!json_object_is_type(parameters, json_type_object))
+		return;
+	json_object_object_foreach (parameters, key, value) {
+		(void)key;
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s ", value_text(value));
+		if (n >= size)
+			return;
+	}
+	snprintf(buf + n, size - n, "rx_pps");
+}
+
+static struct json_object *same_point(const struct json_object *end, struct json_object *parameters)
+{
+	for (size_t i = 0; i < json_get_length(end, "points"); i++) {
+		struct json_object *point = json_get_item(end, "points", i);
+
+		if (json_object_equal(json_get(point, "parameters"), parameters))
+			return point;
+	}
+	return NULL;
+}
+
+static void put_delivered(struct json_object *o, const char *key, const struct json_object *point)
+{
+	const struct json_object *lost = json_get(point, "lost_share");
+
+	json_put(o, key, json_object_new_double(1 - json_get_double(lost, "median")));
+}
+
+/* Of two sweeps: what was received at the points that both have, and what share that was. */
+static void add_points(const struct pair *of)
+{
+	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
+		struct json_object *a = json_get_item(of->a, "points", i), *o;
+		struct json_object *b = same_point(of->b, json_get(a, "parameters"));
+		struct json_object *from = json_get(json_get(a, "rx_pps"), "median");
+		struct json_object *to = json_get(json_get(b, "rx_pps"), "median");
+		char name[NAME_MAX_LEN];
+
+		if (!from || !to)
+			continue;
+		name_point(name, sizeof(name), json_get(a, "parameters"));
+		o = add_result(of->list, name, from, to);
+		put_delivered(o, "a_share", a);
+		put_delivered(o, "b_share", b);
+	}
+}
+
+static const struct measure {
+	const char *name;
+	const char *key, *member;	    /* of the end, and of that; NULL: the name, nothing */
+	bool shares;			    /* of what was sent */
+	void (*add)(const struct pair *of); /* others in this place; NULL: this one */
+} measures[] = {
+	{.name = "attempted"},
+	{.name = "refused"},
+	{.name = "sent"},
+	{.add = add_stages},
+	{.name = "delivered", .shares = true},
+	{.name = "received", .shares = true},
+	{.name = "lost", .shares = true},
+	{.name = "in_flight", .shares = true},
+	{.name = "unaccounted", .shares = true},
+	{.name = "impossible"},
+	{.name = "duplicated"},
+	{.name = "reordered"},
+	{.name = "late"},
+	{.name = "damaged"},
+	{.name = "tx_pps"},
+	{.name = "rx_pps"},
+	{.name = "jitter_ns"},
+	{.name = "ndr_pps", .key = "ndr", .member = "lower_pps"},
+	{.name = "pdr_pps", .key = "pdr", .member = "lower_pps"},
+	{.name = "mrr_pps", .key = "mrr", .member = "throughput_pps"},
+	{.add = add_points},
+	{.name = "latency_p50_ns", .key = "latency_ns", .member = "p50"},
+	{.name = "latency_p99_ns", .key = "latency_ns", .member = "p99"},
+	{.name = "latency_p9999_ns", .key = "latency_ns", .member = "p9999"},
+	{.name = "latency_max_ns", .key = "latency_ns", .member = "max"},
+};
+
+static struct json_object *value_of(const struct json_object *end, const struct measure *m)
+{
+	struct json_object *o = json_get(end, m->key ? m->key : m->name);
+
+	return m->member ? json_get(o, m->member) : o;
+}
+
+/* What both have. To be given away. */
+static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
+{
+	const struct pair of = {json_object_new_array(), a, b};
+
+	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
+		struct json_object *from, *to, *o;
+
+		if (m->add) {
+			m->add(&of);
+			continue;
+		}
+		from = value_of(a, m);
+		to = value_of(b, m);
+		o = from && to ? add_result(of.list, m->name, from, to) : NULL;
+		if (o && m->shares)
+			add_share(o, &of);
+	}
+	return of.list;
+}
+
 struct json_object *compare_documents(const struct ledgers_document *a,
 				      const struct ledgers_document *b)
 {
@@ -172,7 +314,7 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
 	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
 	compare(setup, "", start_a, start_b);
-	if (trialset_is(a->json)) /* of a run all that counts is told apart */
+	if (trialset_is(a->json)) /* of a run all that counts has members of its own */
 		compare_commands(setup, start_a, start_b);
 	json_put(o, "env", env);
 	json_put(o, "setup", setup);
@@ -180,115 +322,107 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	return o;
 }
 
-static const char *value_text(struct json_object *o)
-{
-	return o ? json_object_get_string(o) : "-";
-}
-
-static void print_differences(const struct print_view *v, const char *title,
+static void print_differences(struct page *p, const char *title,
 			      const struct json_object *comparison, const char *key)
 {
 	size_t n = json_get_length(comparison, key);
-	struct page p = page_open(v->out, v->colour, 0);
 
-	p.width = v->width;
-	page_end(&p);
-	page_text(&p, 0, STYLE_BOLD, title);
-	if (!n)
-		page_verbatim(&p, ": the same");
-	page_end(&p);
+	page_heading(p, title, n ? "" : ": the same");
 	for (size_t i = 0; i < n; i++) {
 		const struct json_object *o = json_get_item(comparison, key, i);
 
-		page_text(&p, 2, STYLE_PLAIN, json_get_text(o, "name"));
-		p.indent = 36;
-		page_words(&p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
-		page_words(&p, STYLE_DIM, "->");
-		page_words(&p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
-		page_end(&p);
+		page_text(p, 2, STYLE_PLAIN, json_get_text(o, "name"));
+		p->indent = 36;
+		page_words(p, STYLE_PLAIN, "%s", value_text(json_get(o, "a")));
+		page_words(p, STYLE_DIM, "->");
+		page_words(p, STYLE_BOLD, "%s", value_text(json_get(o, "b")));
+		page_end(p);
 	}
 }
 
-static const char *amount(char *buf, size_t size, const char *name, const struct json_object *o)
+/* By the unit in the name. */
+static void print_amount(struct page *p, const char *name, const struct json_object *o)
 {
 	double value = json_object_get_double(o);
+	char text[FMT_MAX] = "-";
 
-	if (!o)
-		snprintf(buf, size, "-");
-	else if (strstr(name, "_ns"))
-		fmt_ns(buf, size, (uint64_t)value);
-	else if (strstr(name, "_pps"))
-		fmt_rate(buf, size, value);
-	else
-		fmt_count(buf, size, json_object_get_uint64(o));
-	return buf;
+	if (o && strstr(name, "_ns"))
+		fmt_ns(text, sizeof(text), json_object_get_uint64(o));
+	else if (o && strstr(name, "_pps"))
+		fmt_rate(text, sizeof(text), isfinite(value) ? value : 0);
+	else if (o)
+		fmt_count(text, sizeof(text), json_object_get_uint64(o));
+	page_cell(p, STYLE_PLAIN, text);
 }
 
-static const char *percent(char *buf, size_t size, const char *format, const struct json_object *o,
-			   const char *key)
+static void print_share(struct page *p, const char *format, const struct json_object *o,
+			const char *key)
 {
-	*buf = '\0';
+	char text[FMT_MAX] = "";
+
 	if (json_get(o, key))
-		snprintf(buf, size, format, json_get_double(o, key) * 100);
-	return buf;
+		snprintf(text, sizeof(text), format, json_get_double(o, key) * 100);
+	page_cell(p, STYLE_PLAIN, text);
 }
 
-static void print_result(const struct print_view *v, const struct json_object *o, int width)
+static void print_results(struct page *p, const struct json_object *comparison)
 {
-	struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
-	const char *name = json_get_text(o, "name");
-	char of_a[FMT_MAX], of_b[FMT_MAX], share_a[FMT_MAX], share_b[FMT_MAX], change[FMT_MAX];
+	struct page_column columns[] = {
+		{"results", 16, false}, {"A", 15, true},      {"", 9, true},   {"B", 15, true},
+		{"", 9, true},		{"change", 11, true}, {NULL, 0, false}};
+	size_t n = json_get_length(comparison, "results");
 
-	if (!json_object_get_double(a) && !json_object_get_double(b) && strcmp(name, "unaccounted"))
-		return;
-	percent(change, sizeof(change), "%+.1f %%", o, "change");
-	percent(share_a, sizeof(share_a), "%.2f %%", o, "a_share");
-	percent(share_b, sizeof(share_b), "%.2f %%", o, "b_share");
-	fprintf(v->out, "  %-*s%15s%9s%15s%*s", width, name, amount(of_a, sizeof(of_a), name, a),
-		share_a, amount(of_b, sizeof(of_b), name, b), *share_b || *change ? 9 : 0, share_b);
-	fprintf(v->out, "%*s\n", *change ? 11 : 0, change);
+	for (size_t i = 0; i < n; i++) {
+		size_t width =
+			strlen(json_get_text(json_get_item(comparison, "results", i), "name"));
+
+		columns[0].width = width > columns[0].width ? (unsigned)width : columns[0].width;
+	}
+	columns[0].width += 2;
+	page_end(p);
+	p->indent = 0;
+	page_table(p, columns);
+	p->indent = 2;
+	for (size_t i = 0; i < n; i++) {
+		const struct json_object *o = json_get_item(comparison, "results", i);
+		struct json_object *a = json_get(o, "a"), *b = json_get(o, "b");
+		const char *name = json_get_text(o, "name");
+
+		if (!json_object_get_double(a) && !json_object_get_double(b) &&
+		    strcmp(name, "unaccounted"))
+			continue;
+		page_cell(p, STYLE_PLAIN, name);
+		print_amount(p, name, a);
+		print_share(p, "%.2f %%", o, "a_share");
+		print_amount(p, name, b);
+		print_share(p, "%.2f %%", o, "b_share");
+		print_share(p, "%+.1f %%", o, "change");
+		page_end(p);
+	}
 }
 
-static void print_title(const struct print_view *v, const char *name,
-			const struct ledgers_document *d)
+static void print_title(struct page *p, const char *name, const struct ledgers_document *d)
 {
-	struct page p = page_open(v->out, v->colour, 0);
 	char text[WHEN_TEXT];
 
-	p.width = v->width;
-	page_text(&p, 0, STYLE_BOLD, name);
-	page_words(&p, STYLE_PLAIN, "%s on %s, %s", d->command,
+	page_text(p, 0, STYLE_BOLD, name);
+	page_words(p, STYLE_PLAIN, "%s on %s, %s", d->command,
 		   json_get_text(json_get(d->json, "start"), "host"),
 		   when_text(text, sizeof(text), d->from_ns, true));
-	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
-	page_end(&p);
-}
-
-/* Of the longest name of a result. */
-static int name_width(const struct json_object *comparison)
-{
-	size_t width = 16;
-
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++) {
-		const struct json_object *o = json_get_item(comparison, "results", i);
-		size_t len = strlen(json_get_text(o, "name"));
-
-		width = len > width ? len : width;
-	}
-	return (int)width;
+	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_end(p);
 }
 
 void compare_print(const struct print_view *v, const struct ledgers_document *a,
 		   const struct ledgers_document *b, const struct json_object *comparison)
 {
-	int width = name_width(comparison);
+	struct page p = print_page(v, 0);
 
-	print_title(v, "A ", a);
-	print_title(v, "B ", b);
-	print_differences(v, "hosts", comparison, "env");
-	print_differences(v, "what was done", comparison, "setup");
-	fprintf(v->out, "\n%-*s%15s%9s%15s%9s%11s\n", width + 2, "results", "A", "", "B", "",
-		"change");
-	for (size_t i = 0; i < json_get_length(comparison, "results"); i++)
-		print_result(v, json_get_item(comparison, "results", i), width);
+	if (a && b) {
+		print_title(&p, "A ", a);
+		print_title(&p, "B ", b);
+	}
+	print_differences(&p, "hosts", comparison, "env");
+	print_differences(&p, "what was done", comparison, "setup");
+	print_results(&p, comparison);
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/json_put.h"
-#include "base/when.h"
+#include "base/json.h"
+#include "base/clock.h"
 
 /* Members of causes, as they are called in JSON and in the first line. */
 static const char *const fields[] = {"reason", "location", "ifname",  "netns",	"direction",

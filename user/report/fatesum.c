@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 
 struct outcome {
 	struct json_object *data; /* of its line */

@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_REPORT_FATESUM_H
 #define PKTLEDGER_REPORT_FATESUM_H
 
-#include "base/json_get.h"
+#include "base/json.h"
 
 struct fatesum;
 

@@ -10,11 +10,13 @@
 #include <json-c/json.h>
 #include <stdio.h>
 
+#include "base/err.h"
+
 #define HTML_BEGIN    "<!DOCTYPE html>"
 #define HTML_DOCUMENT "<script type=\"application/json\" class=\"pktledger-document\""
 
 struct html_document {
-	const char *name;	 /* what it was read from; NULL or "": not told */
+	const char *name;	 /* what it was read from; NULL or "": not known */
 	struct json_object *doc; /* as `-j` prints it; whatever is missing is left out */
 };
 
@@ -30,5 +32,12 @@ struct html_page {
  * U+FFFD. 0, -ENOMEM, or -errno of the first write that failed.
  */
 int html_write(FILE *out, const struct html_page *page);
+
+/*
+ * The same as a file with mode 0600, which is there at once or not at all: the page that was there
+ * before stays until then. A file that is no page is not overwritten: STATUS_USAGE. "-" is stdout;
+ * what is no regular file is written as it is.
+ */
+int html_file(const char *path, const struct html_page *page, struct error *err);
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The path as a picture: a stream that is as wide as there are packets, and bends off what is lost.
  */
-#include "report/html_parts.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "base/json.h"
+#include "report/ends.h"
+#include "report/html_page.h"
 
 #define EXITS	  (HTML_STAGES + 3) /* refused, in flight, unaccounted */
 #define THINNEST  1.5		    /* px: less could not be seen */
@@ -16,6 +18,15 @@
 #define NARROW	  360.0		    /* px of the one from top to bottom */
 #define MOST_WIDE 8		    /* exits that have room below the wide one */
 
+/* What leaves a path on the way. */
+struct way {
+	const char *name, *class;
+	uint64_t packets, whole; /* the share is of `whole` */
+	char why[256];
+	double thick; /* px, and */
+	double at;    /* px along the path where its bend begins */
+};
+
 /*
  * Points are (along, across): along the path, and from its straight side to the side where things
  * leave. Drawn from left to right, or from top to bottom.
@@ -23,15 +34,17 @@
 struct picture {
 	struct html *h;
 	bool down;
-	double width;	     /* px of the stream at its beginning */
-	double bend;	     /* px, inner radius */
-	double from, side;   /* px: where the path begins, where its straight side is */
-	double length;	     /* px along, up to the head of the last arrow */
-	double depth;	     /* px across, where the heads of the exits begin */
-	double delivered;    /* px of what arrives */
-	const char *arrival; /* what the packets at the end of the path are */
-	double head;	     /* px of the longest head of an exit */
-	struct html_way *out;
+	double width;	   /* px of the stream at its beginning */
+	double bend;	   /* px, inner radius */
+	double from, side; /* px: where the path begins, where its straight side is */
+	double length;	   /* px along, up to the head of the last arrow */
+	double depth;	   /* px across, where the heads of the exits begin */
+	double delivered;  /* px of what arrives */
+	double whole;	   /* packets of all exits, and */
+	uint64_t arrived;  /* of what is `arrival` at the end of the path */
+	const char *arrival;
+	double head; /* px of the longest head of an exit */
+	struct way out[EXITS];
 	unsigned n;
 };
 
@@ -39,7 +52,7 @@ static void put_point(const struct picture *p, const char *command, double along
 {
 	double a = p->from + along, c = p->side + across;
 
-	html_put(p->h->out, "%s%.1f %.1f", command, p->down ? c : a, p->down ? a : c);
+	html_put(p->h, "%s%.1f %.1f", command, p->down ? c : a, p->down ? a : c);
 }
 
 /* A quarter of a circle to a point; `outward`: the turn that exits take. */
@@ -57,13 +70,12 @@ static double head_length(double thick)
 	return fmin(7 + thick * 0.4, 26);
 }
 
-static void put_gradient(const struct picture *p, const struct html_way *o, double width,
-			 unsigned id)
+static void put_gradient(const struct picture *p, const struct way *o, double width, unsigned id)
 {
 	double x1 = p->from + o->at, y1 = p->side + width - o->thick;
 	double x2 = x1 + p->bend + o->thick, y2 = p->side + p->depth;
 
-	html_put(p->h->out,
+	html_put(p->h,
 		 "<linearGradient id=\"g%u\" gradientUnits=\"userSpaceOnUse\" x1=\"%.1f\" "
 		 "y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"><stop class=\"flow\"/>"
 		 "<stop offset=\".6\" class=\"%s\"/></linearGradient>",
@@ -72,13 +84,13 @@ static void put_gradient(const struct picture *p, const struct html_way *o, doub
 }
 
 /* `width`: of the stream before it leaves. */
-static void put_exit(const struct picture *p, const struct html_way *o, double width)
+static void put_exit(const struct picture *p, const struct way *o, double width)
 {
 	double t = o->thick, at = o->at, r = p->bend, middle = at + r + t / 2;
 	unsigned id = p->h->ids++;
 
 	put_gradient(p, o, width, id);
-	html_put(p->h->out, "<path fill=\"url(#g%u)\" d=\"", id);
+	html_put(p->h, "<path fill=\"url(#g%u)\" d=\"", id);
 	put_point(p, "M", at - SEAM, width - t);
 	put_point(p, "L", at, width - t);
 	put_bend(p, r + t, true, at + r + t, width + r);
@@ -90,24 +102,23 @@ static void put_exit(const struct picture *p, const struct html_way *o, double w
 	put_point(p, "L", at + r, width + r);
 	put_bend(p, r, false, at, width);
 	put_point(p, "L", at - SEAM, width);
-	html_put(p->h->out, "Z\"/>");
+	html_put(p->h, "Z\"/>");
 }
 
-static void put_label(const struct picture *p, const struct html_way *o)
+static void put_label(const struct picture *p, const struct way *o)
 {
 	double along = p->from + o->at + p->bend + o->thick / 2;
 	double across = p->side + p->depth + p->head;
-	char count[FMT_MAX], share[24];
+	const char *count = html_count(p->h, o->packets);
+	const char *share = html_share(p->h, o->packets, o->whole);
 
-	fmt_count(count, sizeof(count), o->packets);
-	html_share(share, sizeof(share), o->packets, o->whole);
 	if (p->down)
-		html_put(p->h->out,
+		html_put(p->h,
 			 "<text x=\"%.1f\" y=\"%.1f\" class=\"name\">%s</text>"
 			 "<text x=\"%.1f\" y=\"%.1f\">%s  %s</text>",
 			 across + 10, along - 3, o->name, across + 10, along + 14, count, share);
 	else
-		html_put(p->h->out,
+		html_put(p->h,
 			 "<g text-anchor=\"middle\"><text x=\"%.1f\" y=\"%.1f\" class=\"name\">%s"
 			 "</text><text x=\"%.1f\" y=\"%.1f\">%s</text>"
 			 "<text x=\"%.1f\" y=\"%.1f\" class=\"dim\">%s</text></g>",
@@ -116,14 +127,13 @@ static void put_label(const struct picture *p, const struct html_way *o)
 }
 
 /* The stream itself, narrower behind each exit, with a head if anything arrives. */
-static void put_stream(const struct picture *p, uint64_t delivered)
+static void put_stream(const struct picture *p)
 {
 	double width = p->width, end = p->delivered > 0 ? p->length : 0;
 	double head = head_length(p->delivered);
-	char count[FMT_MAX];
 
-	html_put(p->h->out, "<g><title>%s packets %s</title><path class=\"flow\" d=\"",
-		 fmt_count(count, sizeof(count), delivered), p->arrival);
+	html_put(p->h, "<g><title>%s packets %s</title><path class=\"flow\" d=\"",
+		 html_count(p->h, p->arrived), p->arrival);
 	put_point(p, "M", 0, 0);
 	put_point(p, "L", 0, width);
 	for (unsigned i = 0; i < p->n; i++) {
@@ -139,10 +149,10 @@ static void put_stream(const struct picture *p, uint64_t delivered)
 		put_point(p, "L", end, -OVERHANG);
 	}
 	put_point(p, "L", end, 0);
-	html_put(p->h->out, "Z\"/></g>");
+	html_put(p->h, "Z\"/></g>");
 }
 
-static void put_picture(struct picture *p, uint64_t delivered, const char *class)
+static void put_picture(struct picture *p, const char *class)
 {
 	double across = p->side + p->depth + 26 + 60, width = p->width;
 	double along = p->from + p->length + 30;
@@ -153,35 +163,33 @@ static void put_picture(struct picture *p, uint64_t delivered, const char *class
 		across = NARROW;
 	else
 		along = WIDE;
-	html_put(p->h->out,
+	html_put(p->h,
 		 "<svg class=\"%s\" viewBox=\"0 0 %.0f %.0f\" role=\"group\" "
 		 "aria-label=\"Path of the packets\">",
 		 class, p->down ? across : along, p->down ? along : across);
-	put_stream(p, delivered);
+	put_stream(p);
 	for (unsigned i = 0; i < p->n; i++) {
-		char count[FMT_MAX];
-
-		html_put(p->h->out, "<g><title>%s: %s packets\n%s</title>", p->out[i].name,
-			 fmt_count(count, sizeof(count), p->out[i].packets), p->out[i].why);
+		html_put(p->h, "<g><title>%s: %s packets\n%s</title>", p->out[i].name,
+			 html_count(p->h, p->out[i].packets), p->out[i].why);
 		put_exit(p, &p->out[i], width);
 		put_label(p, &p->out[i]);
-		html_put(p->h->out, "</g>");
+		html_put(p->h, "</g>");
 		width = fmax(width - p->out[i].thick, p->delivered);
 	}
-	html_put(p->h->out, "</svg>");
+	html_put(p->h, "</svg>");
 }
 
 /* Thickness of each exit and of what arrives. */
-static void weigh(struct picture *p, uint64_t whole, uint64_t delivered)
+static void measure(struct picture *p)
 {
-	double a_packet = whole ? p->width / (double)whole : 0;
+	double a_packet = p->whole > 0 ? p->width / p->whole : 0;
 
 	p->head = 0;
 	for (unsigned i = 0; i < p->n; i++) {
 		p->out[i].thick = fmax((double)p->out[i].packets * a_packet, THINNEST);
 		p->head = fmax(p->head, head_length(p->out[i].thick));
 	}
-	p->delivered = delivered ? fmax((double)delivered * a_packet, THINNEST) : 0;
+	p->delivered = p->arrived ? fmax((double)p->arrived * a_packet, THINNEST) : 0;
 }
 
 /* Places the exits so that neither arrows nor labels touch. Returns the room that they need. */
@@ -200,7 +208,7 @@ static double place(struct picture *p, double label)
 }
 
 /* From left to right; false: there is not enough room. */
-static bool plan_wide(struct picture *p, uint64_t whole, uint64_t delivered)
+static bool plan_wide(struct picture *p)
 {
 	double spare;
 
@@ -209,7 +217,7 @@ static bool plan_wide(struct picture *p, uint64_t whole, uint64_t delivered)
 	p->bend = 16;
 	p->from = 2;
 	p->side = OVERHANG + 2;
-	weigh(p, whole, delivered);
+	measure(p);
 	p->length = WIDE - p->from - 30;
 	p->depth = p->width + p->bend + 24;
 	spare = WIDE - p->from - place(p, LABEL);
@@ -220,20 +228,20 @@ static bool plan_wide(struct picture *p, uint64_t whole, uint64_t delivered)
 	return true;
 }
 
-static void plan_narrow(struct picture *p, uint64_t whole, uint64_t delivered)
+static void plan_narrow(struct picture *p)
 {
 	p->down = true;
 	p->width = 110;
 	p->bend = 12;
 	p->from = 2;
 	p->side = OVERHANG + 2;
-	weigh(p, whole, delivered);
+	measure(p);
 	p->depth = p->width + p->bend + 14;
 	p->length = fmax(place(p, ROW) + 14, 90);
 }
 
-/* "SOCKET_RCVBUFF in udp_queue_rcv_one_skb at rx v-rx", of the first cause. */
-static void tell_why(char *buf, size_t size, struct json_object *stage)
+/* "SOCKET_RCVBUFF in udp_queue_rcv_one_skb", of the first cause. */
+static void put_why(char *buf, size_t size, struct json_object *stage)
 {
 	struct json_object *list = json_get(stage, "causes"), *c = html_at(list, 0);
 	const char *reason = json_get_text(c, "reason"), *place = json_get_text(c, "location");
@@ -244,31 +252,42 @@ static void tell_why(char *buf, size_t size, struct json_object *stage)
 			 *place ? " in " : "", place, html_length(list) > 1 ? ", and others" : "");
 }
 
-static void add(struct picture *p, const char *name, const char *class, uint64_t packets,
-		uint64_t whole)
+static struct way *add(struct picture *p, const char *name, const char *class, uint64_t packets,
+		       uint64_t whole)
 {
-	if (packets && p->n < EXITS)
-		p->out[p->n++] = (struct html_way){
-			.name = name, .class = class, .packets = packets, .whole = whole};
+	struct way *way = &p->out[p->n];
+
+	if (!packets || p->n == EXITS)
+		return NULL;
+	*way = (struct way){.name = name, .class = class, .packets = packets, .whole = whole};
+	p->n++;
+	return way;
 }
 
-static void collect(struct picture *p, struct json_object *end)
+/* What leaves is there: the frame, in which the ends come next, then end_picture(). */
+static void begin_picture(struct picture *p, uint64_t arrived, const char *arrival)
 {
-	struct json_object *stages = json_get(end, "stages");
-	uint64_t sent = json_get_u64(end, "sent");
+	double whole = (double)arrived;
+	bool wide;
 
-	add(p, "refused", "refused", json_get_u64(end, "refused"), json_get_u64(end, "attempted"));
-	for (size_t i = 0; i < html_length(stages); i++) {
-		struct json_object *stage = html_at(stages, i);
-		const char *name = json_get_text(stage, "stage");
-		unsigned before = p->n;
+	for (unsigned i = 0; i < p->n; i++)
+		whole += (double)p->out[i].packets;
+	p->whole = fmin(whole, 1e19);
+	p->arrived = arrived;
+	p->arrival = arrival;
+	wide = plan_wide(p);
+	html_put(p->h, "<div class=\"path%s\">", wide ? "" : " tall");
+	p->down = !wide;
+}
 
-		add(p, name, html_colour(p->h, name), json_get_u64(stage, "packets"), sent);
-		if (p->n > before)
-			tell_why(p->out[before].why, sizeof(p->out[before].why), stage);
-	}
-	add(p, "in flight", "waiting", json_get_u64(end, "in_flight"), sent);
-	add(p, "unaccounted", "unknown", json_get_u64(end, "unaccounted"), sent);
+static void end_picture(struct picture *p)
+{
+	if (!p->down)
+		put_picture(p, "wide");
+	plan_narrow(p);
+	put_picture(p, "narrow");
+	html_put(p->h, "<p class=\"hint\">Widths are packets; what would be thinner than a "
+		       "hair is drawn as one.</p></div>");
 }
 
 /* "xsk (native copy) - v-tx 198.18.0.1" */
@@ -282,77 +301,109 @@ static void put_port(struct html *h, struct json_object *start, const char *side
 	port = json_get(start, key);
 	mode = json_get_text(json_get(start, "granted_mode"), side);
 	address = json_get_text(port, "address");
-	html_put(h->out, "<span class=\"dim\">%s", json_get_text(start, side));
+	html_put(h, "<span class=\"dim\">%s", json_get_text(start, side));
 	if (*mode)
-		html_put(h->out, " (%s)", mode);
+		html_put(h, " (%s)", mode);
 	if (*json_get_text(port, "ifname"))
-		html_put(h->out, " · %s %s", json_get_text(port, "ifname"), address);
+		html_put(h, " · %s %s", json_get_text(port, "ifname"), address);
 	if (json_get_u64(port, "port"))
-		html_put(h->out, " port %lu", json_get_u64(port, "port"));
+		html_put(h, " port %lu", json_get_u64(port, "port"));
 	if (*json_get_text(host, "name"))
-		html_put(h->out, " on %s", json_get_text(host, "name"));
-	html_put(h->out, "</span>");
-}
-
-/* What put_ends() is told. */
-struct ends_of_path {
-	struct json_object *start, *end;
-};
-
-static void put_ends(struct html *h, const void *arg)
-{
-	const struct ends_of_path *e = arg;
-	uint64_t sent = json_get_u64(e->end, "sent"), attempted = json_get_u64(e->end, "attempted");
-	uint64_t delivered = html_arrived(e->end);
-	char count[FMT_MAX], share[24];
-
-	html_put(h->out, "<div class=\"from\">");
-	if (attempted != sent)
-		html_put(h->out, "attempted <b>%s</b>, ",
-			 fmt_count(count, sizeof(count), attempted));
-	html_put(h->out, "sent <b>%s</b><br>", fmt_count(count, sizeof(count), sent));
-	put_port(h, e->start, "tx");
-	fmt_count(count, sizeof(count), delivered);
-	html_share(share, sizeof(share), delivered, sent);
-	html_put(h->out, "</div><div class=\"to\">%s <b>%s</b> %s<br>", html_arrival(e->end), count,
-		 share);
-	put_port(h, e->start, "rx");
-	html_put(h->out, "</div>");
-}
-
-void html_picture(struct html *h, const struct html_picture *picture)
-{
-	struct picture p = {
-		.h = h, .out = picture->way, .n = picture->n, .arrival = picture->arrival};
-	double whole = (double)picture->arrived;
-	bool wide;
-
-	for (unsigned i = 0; i < p.n; i++)
-		whole += (double)p.out[i].packets;
-	wide = plan_wide(&p, (uint64_t)fmin(whole, 1e19), picture->arrived);
-	html_put(h->out, "<div class=\"path%s\">", wide ? "" : " tall");
-	picture->put_ends(h, picture->arg);
-	if (wide)
-		put_picture(&p, picture->arrived, "wide");
-	plan_narrow(&p, (uint64_t)fmin(whole, 1e19), picture->arrived);
-	put_picture(&p, picture->arrived, "narrow");
-	html_put(h->out, "<p class=\"hint\">Widths are packets; what would be thinner than a "
-			 "hair is drawn as one.</p></div>");
+		html_put(h, " on %s", json_get_text(host, "name"));
+	html_put(h, "</span>");
 }
 
 void html_path(struct html *h, struct json_object *start, struct json_object *end)
 {
-	const struct ends_of_path ends = {start, end};
-	struct html_way out[EXITS];
-	struct picture p = {.h = h, .out = out};
+	struct json_object *stages = json_get(end, "stages");
+	uint64_t sent = json_get_u64(end, "sent"), attempted = json_get_u64(end, "attempted");
+	struct picture p = {.h = h};
 
-	if (!json_get_u64(end, "attempted"))
+	if (!attempted)
 		return;
-	collect(&p, end);
-	html_picture(h, &(struct html_picture){.way = out,
-					       .n = p.n,
-					       .arrived = html_arrived(end),
-					       .arrival = html_arrival(end),
-					       .put_ends = put_ends,
-					       .arg = &ends});
+	add(&p, "refused", "refused", json_get_u64(end, "refused"), attempted);
+	for (size_t i = 0; i < html_length(stages); i++) {
+		struct json_object *stage = html_at(stages, i);
+		const char *name = json_get_text(stage, "stage");
+		struct way *way =
+			add(&p, name, html_colour(h, name), json_get_u64(stage, "packets"), sent);
+
+		if (way)
+			put_why(way->why, sizeof(way->why), stage);
+	}
+	add(&p, "in flight", "waiting", json_get_u64(end, "in_flight"), sent);
+	add(&p, "unaccounted", "unknown", json_get_u64(end, "unaccounted"), sent);
+	begin_picture(&p, html_arrived(end), html_arrival(end));
+	html_put(h, "<div class=\"from\">");
+	if (attempted != sent)
+		html_put(h, "attempted <b>%s</b>, ", html_count(h, attempted));
+	html_put(h, "sent <b>%s</b><br>", html_count(h, sent));
+	put_port(h, start, "tx");
+	html_put(h, "</div><div class=\"to\">%s <b>%s</b> %s<br>", html_arrival(end),
+		 html_count(h, p.arrived), html_share(h, p.arrived, sent));
+	put_port(h, start, "rx");
+	html_put(h, "</div>");
+	end_picture(&p);
+}
+
+void html_ends_head(struct html *h, struct json_object *doc)
+{
+	struct json_object *ends = json_get(doc, "between"), *unknown = json_get(ends, "unknown");
+	uint64_t lost = json_get_u64(ends, "lost");
+	uint64_t open = json_get_u64(unknown, "outside") + json_get_u64(unknown, "dropped_or_cut");
+
+	if (lost)
+		html_put(h, "<h1>%s lost between A and B</h1>",
+			 html_share(h, lost, json_get_u64(json_get(ends, "a"), "compared")));
+	else
+		html_put(h, "<h1>Nothing was seen to be lost between A and B</h1>");
+	if (open)
+		html_put(h,
+			 "<p class=\"verdict warn\">of %s packets B cannot know: it was not there, "
+			 "or its capture dropped or cut packets</p>",
+			 html_count(h, open));
+	html_command(h, json_get(doc, "start"));
+}
+
+static void put_path_of_ends(struct html *h, struct json_object *ends)
+{
+	struct json_object *unknown = json_get(ends, "unknown");
+	struct json_object *a = json_get(ends, "a"), *b = json_get(ends, "b");
+	uint64_t whole = json_get_u64(a, "compared"), matched = json_get_u64(ends, "matched");
+	struct picture p = {.h = h};
+
+	add(&p, "lost", "c0", json_get_u64(ends, "lost"), whole);
+	add(&p, "B not there", "waiting", json_get_u64(unknown, "outside"), whole);
+	add(&p, "dropped or cut", "unknown", json_get_u64(unknown, "dropped_or_cut"), whole);
+	html_section(h, "From A to B", "");
+	begin_picture(&p, matched, "in A and B");
+	html_put(h, "<div class=\"from\">in A <b>%s</b><br><span class=\"dim\">%s</span></div>",
+		 html_count(h, whole), json_get_text(a, "file"));
+	html_put(h,
+		 "<div class=\"to\">in A and B <b>%s</b> %s<br><span class=\"dim\">%s</span></div>",
+		 html_count(h, matched), html_share(h, matched, whole), json_get_text(b, "file"));
+	end_picture(&p);
+	html_section_end(h);
+}
+
+void html_ends(struct html *h, struct json_object *doc)
+{
+	struct json_object *ends = json_get(doc, "between"), *delay = json_get(ends, "delay_ns");
+	struct json_object *end;
+
+	if (!ends)
+		return;
+	put_path_of_ends(h, ends);
+	if (json_get_i64(delay, "min") >= 0) { /* else the clocks differ: that is below */
+		end = json_object_new_object();
+		json_put(end, "latency_ns", json_object_get(delay));
+		json_put(end, "latency_histogram",
+			 json_object_get(json_get(ends, "delay_histogram")));
+		json_put_u64(end, "delivered", json_get_u64(ends, "matched"));
+		html_delay(h, end);
+		json_object_put(end);
+	}
+	html_section(h, "In numbers", "");
+	ends_print(&(struct print_view){.html = h}, ends);
+	html_section_end(h);
 }

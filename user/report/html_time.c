@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The intervals of a run as charts over time: rates, and losses by stage. */
-#include "report/html_chart.h"
-
+/* Charts of a run over time, its rates, losses by stage and CPU; and of its delays. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/html_page.h"
 
 #define BINS 240 /* of the charts: neighbours of longer runs are put together */
 
@@ -14,7 +14,7 @@ enum { SENT, DELIVERED, DROPPED, TX_CPU, RX_CPU, TOTALS };
 static const char *const totals[TOTALS] = {"sent", "delivered", "dropped", "tx_cpu_ns",
 					   "rx_cpu_ns"};
 
-/* Rates in bins; bin i lasts from time[i] to time[i + 1]. */
+/* Rates in bins, of CPUs as shares of one; bin i lasts from time[i] to time[i + 1]. */
 struct series {
 	size_t n;
 	double time[BINS + 1]; /* s */
@@ -52,7 +52,7 @@ static void add_stages(struct series *s, struct sums *now, struct json_object *i
 	}
 }
 
-/* Intervals of run count from the start, those of trace are told one by one and have a length. */
+/* Intervals of run count from the start, those of trace come one by one and have a length. */
 static void advance(struct series *s, struct sums *now, struct json_object *interval)
 {
 	if (!json_get(interval, "interval_ns"))
@@ -73,7 +73,8 @@ static bool add_bin(struct series *s, const struct sums *a, const struct sums *b
 	s->time[s->n] = a->time;
 	s->time[s->n + 1] = b->time;
 	for (unsigned i = 0; i < TOTALS; i++)
-		s->rate[i][s->n] = fmax(b->total[i] - a->total[i], 0) / length;
+		s->rate[i][s->n] = fmax(b->total[i] - a->total[i], 0) / length /
+				   (i == TX_CPU || i == RX_CPU ? 1e9 : 1);
 	for (unsigned i = 0; i < HTML_STAGES; i++)
 		s->lost[i][s->n] = fmax(b->lost[i] - a->lost[i], 0) / length;
 	s->n++;
@@ -115,67 +116,46 @@ static struct html_chart chart_over_time(const struct series *s, const char *tit
 	};
 }
 
-static int tell_time(char *buf, size_t size, const struct series *s, size_t i)
+static int put_time(char *buf, size_t size, const struct series *s, size_t i)
 {
 	return snprintf(buf, size, "%.4g to %.4g s", s->time[i], s->time[i + 1]);
 }
 
-static void put_rates(struct html *h, const struct series *s)
+/* Both ends, their packets or what they cost: that of the sender is a line, of the other an area.
+ */
+static void put_both(struct html *h, const struct series *s, bool cpu)
 {
-	double most = fmax(highest(s->rate[SENT], s->n), highest(s->rate[DELIVERED], s->n));
-	struct html_chart c = chart_over_time(s, "Rates", most);
-	char sent[FMT_MAX], delivered[FMT_MAX], tip[256];
-
-	if (!(most > 0))
-		return;
-	html_chart_begin(h, &c);
-	if (highest(s->rate[SENT], s->n) > 0)
-		html_chart_legend(h, "line sent", "sent", "");
-	if (highest(s->rate[DELIVERED], s->n) > 0)
-		html_chart_legend(h, "flow", "delivered", "");
-	html_chart_plot(h, &c);
-	html_chart_area(h, &c, "flow", s->time, NULL, s->rate[DELIVERED], s->n);
-	if (highest(s->rate[SENT], s->n) > 0)
-		html_chart_steps(h, &c, "sent", s->time, s->rate[SENT], s->n);
-	for (size_t i = 0; i < s->n; i++) {
-		int n = tell_time(tip, sizeof(tip), s, i);
-
-		snprintf(tip + n, sizeof(tip) - n, "\nsent %s\ndelivered %s",
-			 fmt_rate(sent, sizeof(sent), s->rate[SENT][i]),
-			 fmt_rate(delivered, sizeof(delivered), s->rate[DELIVERED][i]));
-		html_chart_tip(h, &c, s->time[i], s->time[i + 1], tip);
-	}
-	html_chart_end(h, &c);
-}
-
-/* What both ends cost; 1 is a whole CPU. */
-static void put_cpu(struct html *h, const struct series *s)
-{
-	double most = fmax(highest(s->rate[TX_CPU], s->n), highest(s->rate[RX_CPU], s->n)) / 1e9;
-	struct html_chart c = chart_over_time(s, "CPU", most);
-	double tx[BINS], rx[BINS];
+	const double *tx = s->rate[cpu ? TX_CPU : SENT], *rx = s->rate[cpu ? RX_CPU : DELIVERED];
+	const char *tx_name = cpu ? "sender" : "sent", *rx_name = cpu ? "receiver" : "delivered";
+	double tx_most = highest(tx, s->n), rx_most = highest(rx, s->n);
+	struct html_chart c = chart_over_time(s, cpu ? "CPU" : "Rates", fmax(tx_most, rx_most));
 	char tip[256];
 
-	if (!(most > 0))
+	if (!(fmax(tx_most, rx_most) > 0))
 		return;
-	c.note = "of the threads that send and receive";
-	c.y_title = "of a CPU";
-	c.y = html_axis_linear(HTML_SHARE, 0, most);
-	for (size_t i = 0; i < s->n; i++) {
-		tx[i] = s->rate[TX_CPU][i] / 1e9;
-		rx[i] = s->rate[RX_CPU][i] / 1e9;
+	if (cpu) {
+		c.note = "of the threads that send and receive";
+		c.y_title = "of a CPU";
+		c.y = html_axis_linear(HTML_SHARE, 0, fmax(tx_most, rx_most));
 	}
 	html_chart_begin(h, &c);
-	html_chart_legend(h, "line sent", "sender", "");
-	html_chart_legend(h, "flow", "receiver", "");
+	if (cpu || tx_most > 0)
+		html_chart_legend(h, "line sent", tx_name, "");
+	if (cpu || rx_most > 0)
+		html_chart_legend(h, "flow", rx_name, "");
 	html_chart_plot(h, &c);
 	html_chart_area(h, &c, "flow", s->time, NULL, rx, s->n);
-	html_chart_steps(h, &c, "sent", s->time, tx, s->n);
+	if (cpu || tx_most > 0)
+		html_chart_steps(h, &c, "sent", s->time, tx, s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		int n = tell_time(tip, sizeof(tip), s, i);
+		int n = put_time(tip, sizeof(tip), s, i);
 
-		snprintf(tip + n, sizeof(tip) - n, "\nsender %.1f %%\nreceiver %.1f %%",
-			 100 * tx[i], 100 * rx[i]);
+		if (cpu)
+			snprintf(tip + n, sizeof(tip) - n, "\n%s %.1f %%\n%s %.1f %%", tx_name,
+				 100 * tx[i], rx_name, 100 * rx[i]);
+		else
+			snprintf(tip + n, sizeof(tip) - n, "\n%s %s\n%s %s", tx_name,
+				 html_rate(h, tx[i]), rx_name, html_rate(h, rx[i]));
 		html_chart_tip(h, &c, s->time[i], s->time[i + 1], tip);
 	}
 	html_chart_end(h, &c);
@@ -183,16 +163,15 @@ static void put_cpu(struct html *h, const struct series *s)
 
 static void put_tips(struct html *h, const struct html_chart *c, const struct series *s)
 {
-	char rate[FMT_MAX], tip[1024];
+	char tip[1024];
 
 	for (size_t i = 0; i < s->n; i++) {
-		size_t n = (size_t)tell_time(tip, sizeof(tip), s, i);
+		size_t n = (size_t)put_time(tip, sizeof(tip), s, i);
 
 		for (unsigned k = 0; k < s->stages && n < sizeof(tip) - 1; k++) {
 			if (s->lost[k][i] > 0)
 				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
-						      s->stage[k],
-						      fmt_rate(rate, sizeof(rate), s->lost[k][i]));
+						      s->stage[k], html_rate(h, s->lost[k][i]));
 		}
 		html_chart_tip(h, c, s->time[i], s->time[i + 1], tip);
 	}
@@ -235,22 +214,19 @@ static void put_losses(struct html *h, struct series *s)
 /* Where a long run is to be looked at: report/load.h has put them together. */
 static void put_worst(struct html *h, struct json_object *doc)
 {
-	char count[FMT_MAX], rate[FMT_MAX], length[FMT_MAX];
-
 	if (json_get_length(doc, "worst") < 2)
 		return;
-	html_put(h->out, "<details><summary>when most was lost</summary><table class=\"facts\">"
-			 "<tbody>");
+	html_put(h, "<details><summary>when most was lost</summary><table class=\"facts\">"
+		    "<tbody>");
 	for (size_t i = 0; i < json_get_length(doc, "worst"); i++) {
 		struct json_object *w = json_get_item(doc, "worst", i);
 
-		html_put(h->out, "<tr><th>%s<td class=\"n\">%s lost<td class=\"n\">%s in %s",
-			 json_get_text(w, "time"),
-			 fmt_count(count, sizeof(count), json_get_u64(w, "dropped")),
-			 fmt_rate(rate, sizeof(rate), json_get_double(w, "dropped_pps")),
-			 fmt_ns(length, sizeof(length), json_get_u64(w, "interval_ns")));
+		html_put(h, "<tr><th>%s<td class=\"n\">%s lost<td class=\"n\">%s in %s",
+			 json_get_text(w, "time"), html_count(h, json_get_u64(w, "dropped")),
+			 html_rate(h, json_get_double(w, "dropped_pps")),
+			 html_ns(h, json_get_u64(w, "interval_ns")));
 	}
-	html_put(h->out, "</tbody></table></details>");
+	html_put(h, "</tbody></table></details>");
 }
 
 void html_time(struct html *h, struct json_object *doc)
@@ -268,13 +244,133 @@ void html_time(struct html *h, struct json_object *doc)
 	collect(h, s, intervals);
 	if (s->n) {
 		html_section(h, "Over time", s->n < 4 ? "few intervals: -I 100ms shows more" : "");
-		html_put(h->out, "<div class=\"charts\">");
-		put_rates(h, s);
+		html_put(h, "<div class=\"charts\">");
+		put_both(h, s, false);
 		put_losses(h, s);
-		put_cpu(h, s);
-		html_put(h->out, "</div>");
+		put_both(h, s, true);
+		html_put(h, "</div>");
 		put_worst(h, doc);
 		html_section_end(h);
 	}
 	free(s);
+}
+
+/* How long packets were under way: by delay, and the quantiles, each rarer than the one before. */
+static const struct quantile {
+	const char *key, *name;
+	double rarity; /* 1 / (1 - q) */
+} quantiles[] = {
+	{"min", "min", 1},	  {"p50", "p50", 2},	   {"p90", "p90", 10},
+	{"p99", "p99", 100},	  {"p999", "p99.9", 1000}, {"p9999", "p99.99", 10000},
+	{"max", "max", INFINITY},
+};
+
+#define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
+
+static void put_figures(struct html *h, struct json_object *latency, uint64_t jitter)
+{
+	html_put(h, "<dl class=\"figures\">");
+	for (unsigned i = 0; i < QUANTILES; i++) {
+		if (!json_get(latency, quantiles[i].key))
+			continue;
+		html_put(h, "<div><dt>%s</dt><dd>%s</dd></div>", quantiles[i].name,
+			 html_ns(h, json_get_u64(latency, quantiles[i].key)));
+	}
+	if (jitter)
+		html_put(h, "<div><dt>jitter</dt><dd>%s</dd></div>", html_ns(h, jitter));
+	html_put(h, "</dl>");
+}
+
+static void put_histogram(struct html *h, struct json_object *end)
+{
+	size_t n = json_get_length(end, "latency_histogram");
+	struct json_object *first = json_get_item(end, "latency_histogram", 0);
+	struct json_object *last = json_get_item(end, "latency_histogram", n - 1);
+	struct html_chart c = {
+		.title = "Distribution",
+		.note = "four columns for each doubling",
+		.x_title = "one-way delay",
+		.y_title = "packets",
+	};
+	double most = 0;
+
+	if (!n)
+		return;
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most,
+			    json_get_double(json_get_item(end, "latency_histogram", i), "packets"));
+	c.x = html_axis_log(HTML_NS, fmax(json_get_double(first, "from_ns"), 1),
+			    fmin(json_get_double(last, "to_ns"), 1e17));
+	c.y = html_axis_linear(HTML_COUNT, 0, most);
+	html_chart_begin(h, &c);
+	html_chart_plot(h, &c);
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *b = json_get_item(end, "latency_histogram", i);
+		uint64_t from = json_get_u64(b, "from_ns"), to = json_get_u64(b, "to_ns");
+		char tip[4 * FMT_MAX];
+
+		snprintf(tip, sizeof(tip), "%s to %s: %s packets", html_ns(h, from), html_ns(h, to),
+			 html_count(h, json_get_u64(b, "packets")));
+		html_chart_column(h, &c, "flow", (double)from, (double)to + 1,
+				  json_get_double(b, "packets"), tip);
+	}
+	html_chart_end(h, &c);
+}
+
+static void put_quantiles(struct html *h, struct json_object *latency, double packets)
+{
+	double x[QUANTILES], y[QUANTILES], least = INFINITY, most = 0;
+	struct html_chart c = {
+		.title = "Quantiles",
+		.note = "so many packets took no longer",
+		.x_title = "share of the packets delivered, %",
+		.y_title = "one-way delay",
+	};
+	char tip[128];
+	const char *name[QUANTILES];
+	uint64_t ns[QUANTILES];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < QUANTILES; i++) {
+		double rarity = fmin(quantiles[i].rarity, packets);
+
+		/* Of few packets the rare ones are all the same packet. */
+		if (!json_get(latency, quantiles[i].key) || (n && rarity <= x[n - 1]))
+			continue;
+		name[n] = quantiles[i].name;
+		x[n] = rarity;
+		ns[n] = json_get_u64(latency, quantiles[i].key);
+		y[n] = fmax((double)ns[n], 1);
+		least = fmin(least, y[n]);
+		most = fmax(most, y[n++]);
+	}
+	if (n < 2)
+		return;
+	c.x = html_axis_log(HTML_NINES, 1, x[n - 1]);
+	c.y = html_axis_log(HTML_NS, least, most);
+	html_chart_begin(h, &c);
+	html_chart_plot(h, &c);
+	html_chart_line(h, &c, "flow", x, y, n);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(tip, sizeof(tip), "%s: %s", name[i], html_ns(h, ns[i]));
+		html_chart_dot(h, &c, "flow", x[i], y[i], tip);
+	}
+	html_chart_end(h, &c);
+}
+
+void html_delay(struct html *h, struct json_object *end)
+{
+	struct json_object *latency = json_get(end, "latency_ns");
+	struct json_object *clock = json_get(end, "clock");
+	double packets = json_get_double(end, "delivered");
+
+	if (!latency)
+		return;
+	html_section(h, "Delay", json_get_text(clock, "doubt"));
+	put_figures(h, latency, json_get_u64(end, "jitter_ns"));
+	html_put(h, "<div class=\"charts\">");
+	put_histogram(h, end);
+	put_quantiles(h, latency, packets);
+	html_put(h, "</div>");
+	html_section_end(h);
 }

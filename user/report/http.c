@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/http.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "report/accept.h"
 #include "experiment/conn.h"
 
 #define DEADLINE_NS 10000000000ULL /* as long as Prometheus waits for a scrape */
 #define SPARE	    16		   /* connections that may come while old ones are ended */
 #define MEMORY	    16384	   /* of a connection: its request is no longer than that */
 #define TURNS	    32 /* of MHD_run(), which leaves what it did not come to for the next */
+
+#define WEIGHT_MAX 1000 /* q has three decimals */
 
 static const char front[] = "pktledger export: see /metrics\n";
 
@@ -32,6 +35,96 @@ struct http {
 	struct MHD_Response *metrics[EXPOSE_FORMATS]; /* made before; NULL: to be made */
 	struct guest guest[HTTP_CONNECTIONS];
 };
+
+/* A range of the field Accept: its type, and the parameters that count. */
+struct range {
+	char *type, *version; /* NULL: of any version */
+	unsigned weight;
+};
+
+static char *trim(char *s)
+{
+	s += strspn(s, " \t");
+	for (size_t n = strlen(s); n && strchr(" \t", s[n - 1]);)
+		s[--n] = '\0';
+	return s;
+}
+
+/* "0.75" as 750; what is no weight is the least. */
+static unsigned weight_of(const char *s)
+{
+	unsigned weight = 0, place = WEIGHT_MAX;
+
+	for (size_t i = 0; s[i] && i < 5; i++) {
+		if (i == 1 && s[i] == '.')
+			continue;
+		if (i == 1 || !isdigit((unsigned char)s[i]))
+			return 0;
+		weight += place * (unsigned)(s[i] - '0');
+		place /= 10;
+	}
+	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
+}
+
+static struct range range_of(char *text)
+{
+	struct range r = {.type = trim(strsep(&text, ";")), .weight = WEIGHT_MAX};
+
+	while (text) {
+		char *value = strsep(&text, ";"), *name = trim(strsep(&value, "="));
+
+		value = trim(value ? value : name + strlen(name));
+		if (!strcasecmp(name, "q"))
+			r.weight = weight_of(value);
+		else if (!strcasecmp(name, "version"))
+			r.version = value;
+	}
+	return r;
+}
+
+/* How exactly a range names a format: 0 not at all, 1 as any type, 2 any of the kind, 3 itself. */
+static unsigned names(const struct range *r, enum expose_format format)
+{
+	static const char *const all[EXPOSE_FORMATS][3] = {
+		[EXPOSE_TEXT] = {"text/plain", "text/*", "0.0.4"},
+		[EXPOSE_OPENMETRICS] = {"application/openmetrics-text", "application/*", "1.0.0"},
+	};
+
+	if (r->version && strcasecmp(r->version, all[format][2]))
+		return 0;
+	if (!strcasecmp(r->type, all[format][0]))
+		return 3;
+	return !strcasecmp(r->type, all[format][1]) ? 2 : !strcmp(r->type, "*/*");
+}
+
+enum expose_format http_accept(const char *header)
+{
+	struct {
+		unsigned named, weight; /* of the most exact range, then of the heaviest */
+	} best[EXPOSE_FORMATS] = {};
+	unsigned text, metrics;
+	char *copy = strdup(header ? header : ""), *rest = copy, *range;
+
+	while ((range = strsep(&rest, ","))) {
+		struct range r = range_of(range);
+
+		for (unsigned i = 0; i < EXPOSE_FORMATS; i++) {
+			unsigned named = names(&r, i);
+
+			if (!named || named < best[i].named ||
+			    (named == best[i].named && r.weight <= best[i].weight))
+				continue;
+			best[i].named = named;
+			best[i].weight = r.weight;
+		}
+	}
+	free(copy);
+	text = best[EXPOSE_TEXT].weight;
+	metrics = best[EXPOSE_OPENMETRICS].weight;
+	if (metrics > text || (metrics && metrics == text && best[EXPOSE_OPENMETRICS].named == 3))
+		return EXPOSE_OPENMETRICS;
+	return EXPOSE_TEXT;
+}
 
 /* It is closed by MHD, which finds it at its end. */
 static void end_guest(struct guest *g)
@@ -112,7 +205,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, co
 
 static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
 {
-	enum expose_format format = accept_format(
+	enum expose_format format = http_accept(
 		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
 	struct MHD_Response **r = &h->metrics[format];
 

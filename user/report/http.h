@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
-#include "monitor/expose.h"
+#include "monitor/metrics.h"
 
 #define HTTP_CONNECTIONS 64
 
@@ -21,7 +21,7 @@ struct http_spec {
 	struct endpoint listen;
 	/* Before an answer is made or taken from memory; it may call http_forget(). */
 	void (*before)(void *arg);
-	/* The metrics, to be freed by the caller; NULL: they cannot be told, and 503 is answered.
+	/* The metrics, to be freed by the caller; NULL: they cannot be read, and 503 is answered.
 	 */
 	char *(*text)(void *arg, enum expose_format format, size_t *len);
 	void *arg;
@@ -39,5 +39,11 @@ void http_run(struct http *h);
 
 /* The answers are no longer those that were made before. */
 void http_forget(struct http *h);
+
+/*
+ * The format that a request asks for by its field Accept (RFC 9110, 12.5.1); NULL: it has none. Of
+ * those with the same weight OpenMetrics is taken if it is named; who accepts neither gets text.
+ */
+enum expose_format http_accept(const char *header);
 
 #endif

@@ -2,10 +2,14 @@
 #include "report/joinends.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/when.h"
+#include "base/clock.h"
+#include "ledger/join.h"
+#include "report/document.h"
+#include "report/rows.h"
 
 const char *joinends_name(const struct ledgers_document *d)
 {
@@ -254,4 +258,223 @@ void joinends_free(struct joinends *j)
 {
 	free(j->sender);
 	free(j->receiver);
+}
+
+/* What became of the numbers. */
+
+/* Of the outcome of a run of numbers. */
+static enum told told_of(const struct json_object *outcome)
+{
+	static const struct {
+		const char *name;
+		enum told told;
+	} known[] = {
+		{"refused", TOLD_REFUSED},  {"gap", TOLD_GAP},
+		{"left", TOLD_SEEN},	    {"came", TOLD_SEEN},
+		{"dropped", TOLD_DROPPED},  {"delivered", TOLD_DELIVERED},
+		{"unaccounted", TOLD_OPEN}, {"unknown", TOLD_OPEN},
+	};
+	const char *fate = json_get_text(outcome, "fate");
+
+	if (json_get_bool(outcome, "given_up"))
+		return TOLD_GIVEN_UP;
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!strcmp(known[i].name, fate))
+			return known[i].told;
+	}
+	return TOLD_OPEN;
+}
+
+/* Walks over the runs of an end, by numbers as in the stamp. */
+struct walk {
+	const struct joinbooks_end *end;
+	uint64_t base;
+	size_t at;
+	const struct json_object *outcome; /* of the run that holds the number; NULL: none does */
+	enum told told;
+};
+
+/* Moves to `number`; returns the last number of which the same is told. */
+static uint64_t walk_to(struct walk *w, uint64_t number)
+{
+	const struct joinbooks_end *e = w->end;
+
+	while (w->at < e->n && e->run[w->at].last + w->base < number)
+		w->at++;
+	w->outcome = NULL;
+	w->told = TOLD_NOTHING;
+	if (w->at == e->n)
+		return UINT64_MAX;
+	if (e->run[w->at].first + w->base > number)
+		return e->run[w->at].first + w->base - 1;
+	w->outcome = fatesum_outcome(e->fates, e->run[w->at].outcome);
+	w->told = told_of(w->outcome);
+	return e->run[w->at].last + w->base;
+}
+
+static bool is_same(const struct result_cause *a, const struct result_cause *b)
+{
+	return a->stage == b->stage && !strcmp(a->reason, b->reason) &&
+	       !strcmp(a->location, b->location) && !strcmp(a->ifname, b->ifname) &&
+	       !strcmp(a->netns, b->netns) && !strcmp(a->host, b->host) &&
+	       !strcmp(a->hook ? a->hook : "", b->hook ? b->hook : "");
+}
+
+/*
+ * The books hold as many causes as they have room for; the stage counts all. `together`: those of
+ * all streams as one.
+ */
+static void add_cause(struct result *res, const struct result_cause *c, bool together)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		struct result_cause *known = &res->cause[i];
+
+		if (!is_same(known, c) || (!together && known->stream != c->stream))
+			continue;
+		known->packets += c->packets;
+		if (c->last > known->last)
+			known->last = c->last;
+		return;
+	}
+	if (res->n_causes < RESULT_CAUSES)
+		res->cause[res->n_causes++] = *c;
+}
+
+static void add_loss(struct result *res, const struct result_cause *c, const char *source,
+		     unsigned l3_bytes)
+{
+	struct result_stage *s = &res->stage[c->stage];
+
+	s->packets += c->packets;
+	s->events += c->packets;
+	s->bytes += c->packets * l3_bytes;
+	s->source = source;
+	s->scope = "flow";
+	res->dropped += c->packets;
+	add_cause(res, c, false);
+}
+
+static void lose(const struct joinbooks_stream *s, const struct walk *w, uint64_t first,
+		 uint64_t last, struct result *res)
+{
+	struct result_cause c = {
+		.stage = STAGE_WIRE,
+		.direction = "",
+		.note = "seen to leave the sender, not seen to come to the receiver",
+	};
+
+	if (w) {
+		enum stage stage = rows_stage(json_get_text(w->outcome, "stage"));
+
+		json_read_cause(w->outcome, &c);
+		c.stage = stage == STAGE_NONE ? STAGE_OTHER : stage;
+		snprintf(c.host, sizeof(c.host), "%s", w->end->host);
+	}
+	c.stream = s->stream;
+	c.packets = last - first + 1;
+	c.first = first - s->base;
+	c.last = last - s->base;
+	add_loss(res, &c, w ? "event" : "difference", s->l3_bytes);
+}
+
+static void leave_open(struct result *res, enum trace_seen seen, uint64_t packets)
+{
+	res->unaccounted += packets;
+	res->unaccounted_seen[seen] += packets;
+}
+
+/* Of numbers that left and did not come those are lost on the wire that the receiver watched for.
+ */
+static void lose_on_wire(const struct joinbooks_stream *s, uint64_t first, uint64_t last,
+			 struct result *res)
+{
+	uint64_t from = first > s->watch_from ? first : s->watch_from;
+	uint64_t to = last < s->watch_to ? last : s->watch_to;
+	uint64_t watched = from <= to ? to - from + 1 : 0;
+
+	if (watched)
+		lose(s, NULL, from, to, res);
+	leave_open(res, SEEN_TX_DEVICE, last - first + 1 - watched);
+}
+
+static void settle(const struct joinbooks_stream *s, const struct walk *tx, const struct walk *rx,
+		   uint64_t first, uint64_t last, struct result *res)
+{
+	/* what a whole ledger does not name was never attempted */
+	enum told sent = tx->told == TOLD_NOTHING ? s->whole ? TOLD_GAP : TOLD_OPEN : tx->told;
+	enum joint joint = join_decide(sent, rx->told);
+	uint64_t n = last - first + 1;
+
+	if (joint == JOINT_IMPOSSIBLE)
+		res->impossible += n;
+	if (joint == JOINT_IMPOSSIBLE || joint == JOINT_GAP)
+		return;
+	res->attempted += n;
+	if (joint == JOINT_REFUSED)
+		res->refused += n;
+	else
+		res->sent += n;
+	if (joint == JOINT_DELIVERED)
+		res->delivered += n;
+	else if (joint == JOINT_DROPPED_RX || joint == JOINT_DROPPED_TX)
+		lose(s, joint == JOINT_DROPPED_RX ? rx : tx, first, last, res);
+	else if (joint == JOINT_WIRE && rx->told == TOLD_GIVEN_UP)
+		lose(s, NULL, first, last, res);
+	else if (joint == JOINT_WIRE)
+		lose_on_wire(s, first, last, res);
+	else if (joint == JOINT_OPEN && rx->told == TOLD_SEEN)
+		leave_open(res, SEEN_RX_DEVICE, n);
+	else if (joint == JOINT_OPEN)
+		leave_open(res, sent == TOLD_SEEN ? SEEN_TX_DEVICE : 0, n);
+}
+
+static uint64_t last_of(const struct joinbooks_end *e, uint64_t base)
+{
+	return e->n ? e->run[e->n - 1].last + base : 0;
+}
+
+void joinbooks_add(const struct joinbooks_stream *s, struct result *res, uint64_t *open)
+{
+	struct walk tx = {.end = &s->tx, .base = s->base}, rx = {.end = &s->rx};
+	uint64_t end = last_of(&s->tx, s->base), number, last, upto;
+
+	if (last_of(&s->rx, 0) > end)
+		end = last_of(&s->rx, 0);
+	if (!s->tx.n && !s->rx.n)
+		return;
+	for (number = s->base; number <= end; number = last + 1) {
+		last = walk_to(&tx, number);
+		upto = walk_to(&rx, number);
+		if (upto < last)
+			last = upto;
+		if (last > end)
+			last = end;
+		if (tx.told == TOLD_NOTHING && rx.told == TOLD_NOTHING)
+			*open += last - number + 1;
+		settle(s, &tx, &rx, number, last, res);
+	}
+}
+
+void joinbooks_sum(struct result *sum, const struct result *one)
+{
+	sum->attempted += one->attempted;
+	sum->refused += one->refused;
+	sum->sent += one->sent;
+	sum->delivered += one->delivered;
+	sum->unaccounted += one->unaccounted;
+	sum->impossible += one->impossible;
+	sum->dropped += one->dropped;
+	for (unsigned i = 0; i <= SEEN_SOCKET; i++)
+		sum->unaccounted_seen[i] += one->unaccounted_seen[i];
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		sum->stage[s].packets += one->stage[s].packets;
+		sum->stage[s].events += one->stage[s].events;
+		sum->stage[s].bytes += one->stage[s].bytes;
+		if (one->stage[s].source) {
+			sum->stage[s].source = one->stage[s].source;
+			sum->stage[s].scope = one->stage[s].scope;
+		}
+	}
+	for (unsigned i = 0; i < one->n_causes; i++)
+		add_cause(sum, &one->cause[i], true);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/record.h"
+
 #define FLAGS JSON_C_TO_STRING_NOSLASHESCAPE
 
 struct json_out {
@@ -81,6 +83,32 @@ void json_out_each(struct json_out *o, const char *event, struct json_object *da
 		json_put(o->doc, plural, list);
 	}
 	json_object_array_add(list, data);
+}
+
+static const struct record_field error_rows[] = {
+	RECORD("message", TEXT, error, message),
+	RECORD("hint", TEXT, error, hint),
+	RECORD("status", UINT, error, status, .max = STATUS_BROKEN),
+	{0},
+};
+
+struct json_object *json_error(const char *message, const char *hint, enum status status)
+{
+	struct error err = {.status = status};
+
+	snprintf(err.message, sizeof(err.message), "%s", message);
+	snprintf(err.hint, sizeof(err.hint), "%s", hint ? hint : "");
+	return record_write(error_rows, &err);
+}
+
+void json_read_error(const struct json_object *from, struct error *err)
+{
+	record_read(from, error_rows, err);
+}
+
+void json_out_error(struct json_out *o, const struct error *err)
+{
+	json_out_once(o, "error", json_error(err->message, err->hint, err->status));
 }
 
 int json_out_finish(struct json_out *o)

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "monitor/ownlosses.h"
-#include "report/json_books.h"
-#include "report/json_bursts.h"
-#include "report/json_solo.h"
+#include "base/record.h"
+#include "report/document.h"
 
-static struct json_object *field_names(unsigned by)
+static double per_second(uint64_t n, uint64_t ns)
+{
+	return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
+struct json_object *json_fields(unsigned by)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -20,13 +23,10 @@ static struct json_object *field_names(unsigned by)
 	return list;
 }
 
-static struct json_object *stage_names(uint64_t stages)
+static struct json_object *list_stages(uint64_t stages)
 {
-	struct json_object *list;
+	struct json_object *list = stages ? json_object_new_array() : NULL;
 
-	if (!stages)
-		return NULL;
-	list = json_object_new_array();
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (stages >> s & 1)
 			json_object_array_add(list, json_text(stage_name(s)));
@@ -35,7 +35,7 @@ static struct json_object *stage_names(uint64_t stages)
 }
 
 struct json_object *json_trace_start(int argc, char *const *argv, struct json_object *env,
-				     const struct live_spec *spec, uint64_t interval_ns)
+				     const struct live_spec *spec, const struct trace_shown *shown)
 {
 	struct json_object *o = json_solo_origin(argc, argv, env);
 	struct json_object *filter = json_object_new_object();
@@ -45,22 +45,26 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 	json_put_text(filter, "ifname", spec->ifname);
 	json_put(filter, "pid", spec->pid ? json_object_new_int(spec->pid) : NULL);
 	json_put_text(filter, "cgroup", spec->cgroup);
-	json_put(filter, "stages", stage_names(spec->stages));
+	json_put(filter, "stages", list_stages(spec->stages));
 	json_put_text(filter, "reasons", spec->reasons);
 	json_put(o, "filter", filter);
-	json_put(o, "by", field_names(spec->by));
-	json_put_u64(o, "interval_ns", interval_ns);
+	json_put(o, "by", json_fields(spec->by));
+	json_put_u64(o, "interval_ns", shown->interval_ns);
+	json_put_bool(o, "all", shown->all);
+	json_put_text(o, "netns", shown->netns);
 	return o;
 }
 
-static void put_counts(struct json_object *o, const struct live_counts *c)
-{
-	json_put_u64(o, "packets", c->packets);
-	json_put_u64(o, "bytes", c->bytes);
-	json_put_u64(o, "events", c->events);
-}
+/* Rows of a table */
 
-/* The stage is told above it. */
+static const struct record_field counts_rows[] = {
+	RECORD("packets", UINT, live_counts, packets),
+	RECORD("bytes", UINT, live_counts, bytes),
+	RECORD("events", UINT, live_counts, events),
+	{0},
+};
+
+/* The stage stands above it. */
 static struct json_object *cause(const struct live_row *row, unsigned by)
 {
 	struct json_object *o = json_object_new_object();
@@ -75,7 +79,7 @@ static struct json_object *cause(const struct live_row *row, unsigned by)
 		else
 			json_put_text(o, live_field_name(f), text);
 	}
-	put_counts(o, &row->counts);
+	record_put(o, counts_rows, &row->counts);
 	json_put_text(o, "note", row->note);
 	return o;
 }
@@ -100,7 +104,7 @@ static struct json_object *stage(const struct live_row *rows, unsigned n, unsign
 		json_object_array_add(causes, cause(&rows[i], by));
 	}
 	json_put_text(o, "stage", rows[0].text[LIVE_STAGE]);
-	put_counts(o, &sum);
+	record_put(o, counts_rows, &sum);
 	json_put_text(o, "source", common(rows, n, LIVE_SOURCE));
 	json_put_text(o, "scope", common(rows, n, LIVE_SCOPE));
 	json_put(o, "causes", causes);
@@ -135,17 +139,6 @@ static void put_classes(struct json_object *o, const struct live_table *t, unsig
 	json_put(o, "benign", stages(t, by, NOISE_BENIGN));
 }
 
-struct json_object *json_trace_interval(const struct live_table *t, unsigned by, uint64_t time_ns,
-					uint64_t interval_ns)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_u64(o, "time_ns", time_ns);
-	json_put_u64(o, "interval_ns", interval_ns);
-	put_classes(o, t, by);
-	return o;
-}
-
 static struct json_object *flow_rows(const struct live_table *t)
 {
 	struct json_object *list = json_object_new_array();
@@ -153,65 +146,380 @@ static struct json_object *flow_rows(const struct live_table *t)
 	for (unsigned i = 0; i < t->n; i++) {
 		struct json_object *o;
 
-		if (!*t->rows[i].text[LIVE_FLOW]) /* a counter told it */
+		if (!*t->rows[i].text[LIVE_FLOW]) /* of a counter */
 			continue;
 		o = json_object_new_object();
 		json_put_text(o, "stage", t->rows[i].text[LIVE_STAGE]);
 		json_put_text(o, "flow", t->rows[i].text[LIVE_FLOW]);
-		put_counts(o, &t->rows[i].counts);
+		record_put(o, counts_rows, &t->rows[i].counts);
 		json_object_array_add(list, o);
 	}
 	return list;
 }
 
-struct json_object *json_trace_kept(const struct live_table *t, const struct live_table *flows,
-				    unsigned by, uint64_t realtime_ns, uint64_t time_ns,
-				    uint64_t interval_ns)
+struct json_object *json_trace_interval(const struct live_table *t, const struct live_table *flows,
+					unsigned by, const struct trace_time *time)
 {
 	struct json_object *o = json_object_new_object();
-	char time[32];
+	char text[32];
 
-	json_put_u64(o, "time_ns", time_ns);
-	json_put_u64(o, "interval_ns", interval_ns);
-	json_put_text(o, "time", json_time(time, sizeof(time), realtime_ns));
+	json_put_u64(o, "time_ns", time->time_ns);
+	json_put_u64(o, "interval_ns", time->interval_ns);
+	json_put_text(o, "time", json_time(text, sizeof(text), time->realtime_ns));
 	put_classes(o, t, by);
 	if (flows)
 		json_put(o, "flows", flow_rows(flows));
 	return o;
 }
 
-struct json_object *json_trace_losses(const struct live_own *own)
+/* Microbursts */
+
+static struct json_object *window(const struct burst_report *r, const struct burst_window *w)
 {
-	struct live_own_loss losses[LIVE_OWN_LOSSES];
+	const uint64_t ns = w->number * r->window_ns;
+	struct json_object *o = json_object_new_object();
+	char time[32];
+
+	/* the first window has begun before the trace */
+	json_put_u64(o, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
+	json_put_text(o, "time", json_time(time, sizeof(time), ns + (uint64_t)r->realtime_ns));
+	json_put_u64(o, "packets", w->packets);
+	json_put_double(o, "pps", per_second(w->packets, r->window_ns));
+	return o;
+}
+
+static struct json_object *burst_stage(const struct burst_report *r, int number)
+{
+	static const struct record_field rows[] = {
+		RECORD("packets", UINT, burst_stage, packets),
+		RECORD("windows", UINT, burst_stage, windows),
+		RECORD("dense_packets", UINT, burst_stage, dense_packets),
+		RECORD("dense_windows", UINT, burst_stage, dense_windows),
+		{0},
+	};
+	struct json_object *o = json_object_new_object(), *worst = json_object_new_array();
+	const struct burst_stage *s = &r->stage[number];
+
+	json_put_text(o, "stage", stage_name(number));
+	record_put(o, rows, s);
+	json_put_double(o, "peak_pps", per_second(s->worst[0].packets, r->window_ns));
+	for (unsigned i = 0; i < s->n_worst; i++)
+		json_object_array_add(worst, window(r, &s->worst[i]));
+	json_put(o, "worst", worst);
+	return o;
+}
+
+struct json_object *json_bursts(const struct burst_report *r)
+{
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+	json_put_u64(o, "window_ns", r->window_ns);
+	json_put_u64(o, "length_ns", r->length_ns);
+	for (int i = 0; i < STAGE_COUNT; i++) {
+		if (r->stage[i].packets)
+			json_object_array_add(list, burst_stage(r, i));
+	}
+	json_put(o, "stages", list);
+	return o;
+}
+
+/* Counters of the path */
+
+static struct json_object *at_device(const struct rates *r, const struct rates_device *d)
+{
 	struct json_object *o = json_object_new_object();
 
-	live_own_losses(own, losses);
+	json_put_text(o, "netns", rates_space_name(r, d->space));
+	json_put_text(o, "ifname", d->ifname);
+	return o;
+}
+
+static void put_side(struct json_object *o, const struct rates *r, const char *const keys[4],
+		     uint64_t packets, uint64_t bytes)
+{
+	json_put_u64(o, keys[0], packets);
+	json_put_u64(o, keys[1], bytes);
+	json_put_double(o, keys[2], per_second(packets, rates_interval(r)));
+	json_put_double(o, keys[3], per_second(bytes * 8, rates_interval(r)));
+}
+
+static void put_traffic(struct json_object *o, const struct rates *r, const struct rates_traffic *t,
+			bool rx, bool tx)
+{
+	static const char *const in[] = {"rx_packets", "rx_bytes", "rx_pps", "rx_bps"};
+	static const char *const out[] = {"tx_packets", "tx_bytes", "tx_pps", "tx_bps"};
+
+	if (rx)
+		put_side(o, r, in, t->rx_packets, t->rx_bytes);
+	if (tx)
+		put_side(o, r, out, t->tx_packets, t->tx_bytes);
+}
+
+static struct json_object *interfaces(const struct rates *r, bool all)
+{
+	static const struct record_field driver[] = {
+		RECORD("driver", TEXT, rates_device, driver),
+		RECORD("up", BOOL, rates_device, up),
+		{0},
+	};
+	static const struct record_field qdisc[] = {
+		RECORD("kind", TEXT, rates_device, qdisc),
+		RECORD("drops", UINT, rates_device, qdisc_drops),
+		RECORD("clsact_drops", UINT, rates_device, clsact_drops),
+		RECORD("waiting_packets", UINT, rates_device, qdisc_packets),
+		RECORD("waiting_bytes", UINT, rates_device, qdisc_bytes),
+		{0},
+	};
+	static const struct record_field drops[] = {
+		RECORD("rx_dropped", UINT, rates_device, rx_dropped),
+		RECORD("rx_missed", UINT, rates_device, rx_missed),
+		RECORD("rx_errors", UINT, rates_device, rx_errors),
+		RECORD("tx_dropped", UINT, rates_device, tx_dropped),
+		RECORD("tx_errors", UINT, rates_device, tx_errors),
+		RECORD_PART("qdisc", qdisc),
+		{0},
+	};
+	struct json_object *list = json_object_new_array();
+	unsigned n;
+	const struct rates_device *d = rates_devices(r, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *o;
+
+		if (!d[i].moved && !all)
+			continue;
+		o = at_device(r, &d[i]);
+		record_put(o, driver, &d[i]);
+		put_traffic(o, r, &d[i].traffic, true, true);
+		record_put(o, drops, &d[i]);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *queues(const struct rates *r, bool all)
+{
+	struct json_object *list = json_object_new_array();
+	unsigned n, devices;
+	const struct rates_queue *q = rates_queues(r, &n);
+	const struct rates_device *d = rates_devices(r, &devices);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *o;
+
+		if (!q[i].moved && !all)
+			continue;
+		o = at_device(r, &d[q[i].device]);
+		json_put_u64(o, "queue", (uint64_t)q[i].queue);
+		put_traffic(o, r, &q[i].traffic, q[i].has_rx, q[i].has_tx);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *losses(const struct rates *r)
+{
+	struct json_object *list = json_object_new_array();
+	unsigned n, devices;
+	const struct rates_loss *l = rates_losses(r, &n);
+	const struct rates_device *d = rates_devices(r, &devices);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct nic_item *item = l[i].loss.item;
+		struct json_object *o = at_device(r, &d[l[i].device]);
+
+		json_put_text(o, "name", l[i].loss.name);
+		json_put(o, "queue", item->queue < 0 ? NULL : json_object_new_int(item->queue));
+		json_put_text(o, "stage",
+			      item->row->stage == STAGE_NONE ? NULL : stage_name(item->row->stage));
+		json_put_text(o, "class", nic_class_name(item->row->class));
+		json_put_text(o, "cause", nic_cause_name(item->row->cause));
+		json_put_u64(o, "delta", l[i].loss.packets);
+		json_put_double(o, "per_second", per_second(l[i].loss.packets, rates_interval(r)));
+		json_put_bool(o, "restarted", l[i].loss.restarted);
+		json_put_text(o, "text", item->row->what);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *xsk_sockets(const struct rates *r)
+{
+	static const struct record_field rows[] = {
+		RECORD("ifname", POINTER, rates_xsk, ifname),
+		RECORD("queue", UINT, rates_xsk, now.queue),
+		RECORD("zero_copy", BOOL, rates_xsk, now.zero_copy),
+		RECORD("process", TEXT, rates_xsk, now.process),
+		RECORD("rx_dropped", UINT, rates_xsk, moved.rx_dropped),
+		RECORD("rx_ring_full", UINT, rates_xsk, moved.rx_ring_full),
+		RECORD("rx_fill_ring_empty", UINT, rates_xsk, moved.rx_fill_ring_empty),
+		RECORD("rx_invalid_descs", UINT, rates_xsk, moved.rx_invalid_descs),
+		RECORD("tx_invalid_descs", UINT, rates_xsk, moved.tx_invalid_descs),
+		RECORD("tx_ring_empty", UINT, rates_xsk, moved.tx_ring_empty),
+		{0},
+	};
+	struct json_object *list = json_object_new_array();
+	unsigned n;
+	const struct rates_xsk *x = rates_xsks(r, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(list, record_write(rows, &x[i]));
+	return list;
+}
+
+static struct json_object *counters(const struct rates *r)
+{
+	struct json_object *list = json_object_new_array();
+	unsigned n;
+	const struct rates_counter *c = rates_counters(r, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct json_object *o = json_object_new_object();
+		bool host = c[i].space == RATES_HOST;
+
+		json_put_text(o, "scope", host ? "host" : "netns");
+		json_put_text(o, "netns", host ? NULL : rates_space_name(r, c[i].space));
+		json_put_text(o, "name", c[i].name);
+		json_put_u64(o, "delta", c[i].delta);
+		json_put_double(o, "per_second", per_second(c[i].delta, rates_interval(r)));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+struct json_object *json_rates(const struct rates *r, bool all)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "interval_ns", rates_interval(r));
+	json_put(o, "interfaces", interfaces(r, all));
+	json_put(o, "queues", queues(r, all));
+	json_put(o, "losses", losses(r));
+	json_put(o, "xsk", xsk_sockets(r));
+	json_put(o, "counters", counters(r));
+	return o;
+}
+
+/* The balance of a flow */
+
+static struct json_object *rests_on(const struct flow_books *b)
+{
+	struct json_object *list = json_object_new_array();
+	char line[FLOW_SENTENCE];
+
+	for (unsigned i = 0; !flow_books_rests_on(b, i, line, sizeof(line)); i++)
+		json_object_array_add(list, json_text(line));
+	return list;
+}
+
+/* Numbers about the numbers. */
+static struct json_object *checkpoints(const struct flow_books *b, const struct balance_cost *cost)
+{
+	static const struct record_field rows[] = {
+		RECORD("left", UINT, flow_books, left),
+		RECORD("dropped", UINT, flow_books, dropped),
+		RECORD("queued_before", UINT, flow_books, facts.begin.queued),
+		RECORD("queued_after", UINT, flow_books, facts.end.queued),
+		{0},
+	};
+	static const struct record_field cost_rows[] = {
+		RECORD("runs", UINT, balance_cost, runs),
+		RECORD("run_ns", UINT, balance_cost, run_ns),
+		RECORD("measured_ns", UINT, balance_cost, measured_ns),
+		{0},
+	};
+	const struct balance_moment *from = &b->facts.begin, *to = &b->facts.end;
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "entered", to->sum.entered - from->sum.entered);
+	record_put(o, rows, b);
+	json_put_u64(o, "window_ns", to->time_ns - from->time_ns);
+	record_put(o, cost_rows, cost);
+	json_put_u64(o, "recursion_misses", b->facts.missed);
+	return o;
+}
+
+static void put_balance(struct json_object *end, const struct flow_books *b,
+			const struct balance_cost *cost)
+{
+	static const struct record_field culprit[] = {
+		RECORD("stage", POINTER, flow_culprit, stage),
+		RECORD("socket", POINTER, flow_culprit, socket),
+		RECORD("process", POINTER, flow_culprit, process),
+		RECORD("packets", UINT, flow_culprit, packets),
+		{0},
+	};
+	static const struct record_field sequence[] = {
+		RECORD("streams", UINT, balance_streams, streams),
+		RECORD("numbers", UINT, balance_streams, seen),
+		RECORD("missing", UINT, balance_streams, missing),
+		RECORD("duplicated", UINT, balance_streams, duplicates),
+		RECORD("reordered", UINT, balance_streams, reordered),
+		RECORD("stray", UINT, balance_streams, stray),
+		RECORD("restarts", UINT, balance_streams, restarts),
+		RECORD("not_streams", UINT, balance_streams, strangers),
+		{0},
+	};
+	static const struct record_field rows[] = {
+		RECORD("arrived", INT, flow_books, arrived),
+		RECORD("delivered", UINT, flow_books, delivered),
+		RECORD("in_flight", INT, flow_books, in_flight),
+		RECORD("unaccounted", INT, flow_books, unaccounted),
+		RECORD("balanced", BOOL, flow_books, balanced),
+		{0},
+	};
+	const struct flow_facts *f = &b->facts;
+	bool known = f->numbered && f->streams.streams;
+
+	record_put(end, rows, b);
+	json_put_text(end, "verdict", flow_verdict_name(b->verdict));
+	json_put(end, "culprit", f->culprit.stage ? record_write(culprit, &f->culprit) : NULL);
+	json_put(end, "rests_on", rests_on(b));
+	json_put(end, "lost_before", known ? json_object_new_uint64(b->lost_before) : NULL);
+	json_put(end, "sequence", f->numbered ? record_write(sequence, &f->streams) : NULL);
+	json_put(end, "checkpoints", checkpoints(b, cost));
+}
+
+/* The end */
+
+struct json_object *json_trace_losses(const struct live_own *own)
+{
+	static const struct record_field rows[] = {
+		RECORD("no_places", BOOL, live_own, no_places),
+		RECORD("no_reasons", BOOL, live_own, no_reasons),
+		RECORD("no_sockets", BOOL, live_own, no_sockets),
+		{0},
+	};
+	struct live_own_loss named[LIVE_OWN_LOSSES];
+	struct json_object *o = json_object_new_object();
+
+	live_own_losses(own, named);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
-		json_put_u64(o, losses[i].name, losses[i].n);
-	json_put_bool(o, "no_places", own->no_places);
-	json_put_bool(o, "no_reasons", own->no_reasons);
-	json_put_bool(o, "no_sockets", own->no_sockets);
+		json_put_u64(o, named[i].name, named[i].n);
+	record_put(o, rows, own);
 	return o;
 }
 
 static struct json_object *own_cost(const struct live_own *own)
 {
+	static const struct record_field rows[] = {
+		RECORD("events", UINT, live_own, events),
+		RECORD("ignored_events", UINT, live_own, ignored),
+		RECORD("cpu_ns", UINT, live_own, cpu_ns),
+		RECORD("map_bytes", UINT, live_own, map_bytes),
+		RECORD("slots", UINT, live_own, watch.slots),
+		RECORD("slots_used", UINT, live_own, watch.slots_used),
+		RECORD("overflow_keys", UINT, live_own, watch.overflow),
+		RECORD("overflow_keys_used", UINT, live_own, watch.overflow_used),
+		RECORD("overflow_events", UINT, live_own, watch.loss.overflow),
+		{0},
+	};
 	const struct watch_state *w = &own->watch;
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = record_write(rows, own);
 
-	json_put_u64(o, "events", own->events);
-	json_put_u64(o, "ignored_events", own->ignored);
-	json_put_u64(o, "cpu_ns", own->cpu_ns);
-	if (w->runs)
-		json_put_double(o, "kernel_ns_per_event", (double)w->run_ns / (double)w->runs);
-	else
-		json_put(o, "kernel_ns_per_event", NULL);
-	json_put_u64(o, "map_bytes", own->map_bytes);
-	json_put_u64(o, "slots", w->slots);
-	json_put_u64(o, "slots_used", w->slots_used);
-	json_put_u64(o, "overflow_keys", w->overflow);
-	json_put_u64(o, "overflow_keys_used", w->overflow_used);
-	json_put_u64(o, "overflow_events", w->loss.overflow);
+	json_put(o, "kernel_ns", w->runs ? json_object_new_uint64(w->run_ns) : NULL);
+	json_put(o, "kernel_ns_per_event",
+		 w->runs ? json_double((double)w->run_ns / (double)w->runs) : NULL);
 	return o;
 }
 
@@ -222,7 +530,7 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 	json_put_u64(o, "duration_ns", s->duration_ns);
 	put_classes(o, s->total, by);
 	if (s->books)
-		json_put_books(o, s->books, s->books_cost);
+		put_balance(o, s->books, s->books_cost);
 	if (s->bursts.window_ns)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "own_losses", json_trace_losses(&s->own));

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json_put.h"
-#include "base/when.h"
-#include "base/crc32.h"
+#include "base/json.h"
+#include "base/bytes.h"
 
 #define WAITING 65536
 /* Bytes of whole lines. */

@@ -30,7 +30,7 @@
  *
  * A `fate` line names an outcome before its first use; id counts from 0 in each run; `stage` and
  * what follows are there only if `fate` is "dropped", the others are "delivered", "refused" and
- * "unaccounted"; of send "left", of recv "came" and "unknown" (experiment/solo.h, experiment/learned.h). Ranges
+ * "unaccounted"; of send "left", of recv "came" and "unknown" (experiment/experiment.h). Ranges
  * are inclusive, in numbers from 0 of their stream, of recv as they are in the stamp; those of a
  * stream ascend and do not overlap.
  *

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 #include "drops/stagemap.h"
 
 int ledgerfile_end_ranges(struct ledgerfile *lf)
@@ -38,7 +38,7 @@ static bool same(const struct ledgerfile_outcome *o, const char *fate, const str
 	return !c || (known->stage == c->stage && known->hook == c->hook &&
 		      known->direction == c->direction && !strcmp(known->reason, c->reason) &&
 		      !strcmp(known->location, c->location) && !strcmp(known->ifname, c->ifname) &&
-		      !strcmp(known->netns, c->netns));
+		      !strcmp(known->netns, c->netns) && known->given_up == c->given_up);
 }
 
 static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcome *o, bool dropped)
@@ -55,6 +55,8 @@ static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcom
 		json_put_text(data, "netns", o->cause.netns);
 		json_put_text(data, "direction", o->cause.direction);
 		json_put_text(data, "hook", o->cause.hook);
+		if (o->cause.given_up)
+			json_put_bool(data, "given_up", true);
 	}
 	ledgerfile_event(lf, "fate", NULL, data);
 	json_object_put(data);

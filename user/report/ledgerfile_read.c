@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crc32.h"
+#include "base/bytes.h"
 
 #define PREFIX 9 /* CRC and a blank */
 

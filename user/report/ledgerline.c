@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 
 #define NEAR 200 /* bytes of a line in which it tells its time */
 

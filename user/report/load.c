@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/capfile.h"
 #include "report/load_parts.h"
-#include "report/lostcap.h"
+#include "report/drop.h"
 #include "report/printed.h"
 
 struct ledgers {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_put.h"
-#include "base/when.h"
+#include "base/json.h"
+#include "base/clock.h"
 #include "report/ledgerline.h"
 #include "report/rows.h"
 #include "report/series.h"

@@ -2,11 +2,12 @@
 #include "report/matrix.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
-#include "base/json_get.h"
-#include "base/json_put.h"
-#include "base/utf8.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "report/print_parts.h"
 
 #define CELL_WIDTH 22 /* columns of "100.00 % socket_filter" */
 
@@ -156,60 +157,61 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 	return rc;
 }
 
-/* Padded to `width`. */
-static void print_cell(FILE *out, const char *text, unsigned width)
+/* How red: not at all without loss, and each decade of loss from 0.01 % on is seen. */
+static unsigned heat_of(double share)
 {
-	for (unsigned column = utf8_print(out, text); column < width; column++)
-		fputc(' ', out);
+	return share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
 }
 
-/* "4.33 % wire"; "!" behind it: the books of a run do not balance. */
-static const char *cell_text(struct json_object *pair, char *buf, size_t size)
+/* "4.33 % wire"; "!" behind it: a run is not balanced. */
+static void print_pair(struct page *p, struct json_object *pair)
 {
 	const char *stage = json_get_text(pair, "stage");
 	double share = json_get_double(pair, "lost_share");
-	char lost[24];
+	char markup[192], sent[FMT_MAX], lost[32];
 
-	if (!pair)
-		return "-";
+	if (!pair) {
+		page_cell(p, STYLE_PLAIN, "-");
+		return;
+	}
 	if (share > 0 && share < 0.0001)
 		snprintf(lost, sizeof(lost), "<0.01 %%");
 	else
 		snprintf(lost, sizeof(lost), "%.2f %%", 100 * share);
-	snprintf(buf, size, "%s%s%s%s", lost, *stage ? " " : "", stage,
-		 json_get_bool(pair, "balanced") ? "" : " !");
-	return buf;
+	snprintf(markup, sizeof(markup), " style=\"--heat:%u%%\" title=\"%s packets of %lu runs\"",
+		 heat_of(share), fmt_count(sent, sizeof(sent), json_get_u64(pair, "sent")),
+		 json_get_u64(pair, "runs"));
+	p->markup = markup;
+	page_cell(p, STYLE_PLAIN, lost);
+	page_name(p, stage);
+	if (json_get_bool(pair, "balanced"))
+		return;
+	if (p->html)
+		page_words(p, STYLE_BAD, "not balanced");
+	else
+		page_verbatim(p, " !");
 }
 
-void matrix_print(FILE *out, struct json_object *matrix)
+void matrix_print(const struct print_view *v, struct json_object *matrix)
 {
-	struct json_object *nodes = json_get(matrix, "nodes");
-	size_t n = json_object_array_length(nodes);
-	unsigned width = CELL_WIDTH;
-	char cell[128];
+	struct page p = print_page(v, 0);
+	struct page_column columns[MATRIX_NODES + 2] = {{"from \\ to", CELL_WIDTH, false}};
+	unsigned n = (unsigned)json_get_length(matrix, "nodes");
 
-	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(json_object_get_string(json_object_array_get_idx(nodes, i)));
-
-		width = len > width ? (unsigned)len : width;
+	for (unsigned i = 0; i < n; i++) {
+		columns[1 + i].name = json_object_get_string(json_get_item(matrix, "nodes", i));
+		if (strlen(columns[1 + i].name) > columns[0].width)
+			columns[0].width = (unsigned)strlen(columns[1 + i].name);
 	}
-	print_cell(out, "from \\ to", width + 2);
-	for (size_t i = 0; i < n; i++)
-		print_cell(out, json_object_get_string(json_object_array_get_idx(nodes, i)),
-			   i + 1 < n ? width + 2 : 0);
-	fputc('\n', out);
-	for (size_t i = 0; i < n; i++) {
-		const char *from = json_object_get_string(json_object_array_get_idx(nodes, i));
-
-		print_cell(out, from, width + 2);
-		for (size_t k = 0; k < n; k++) {
-			const char *to =
-				json_object_get_string(json_object_array_get_idx(nodes, k));
-
-			print_cell(out,
-				   cell_text(matrix_pair(matrix, from, to), cell, sizeof(cell)),
-				   k + 1 < n ? width + 2 : 0);
-		}
-		fputc('\n', out);
+	columns[0].width += 2;
+	for (unsigned i = 0; i < n; i++)
+		columns[1 + i].width = columns[0].width;
+	page_table(&p, columns);
+	for (unsigned i = 0; i < n; i++) {
+		page_cell(&p, STYLE_PLAIN, columns[1 + i].name);
+		for (unsigned k = 0; k < n; k++)
+			print_pair(&p,
+				   matrix_pair(matrix, columns[1 + i].name, columns[1 + k].name));
+		page_end(&p);
 	}
 }

@@ -4,11 +4,9 @@
 #define PKTLEDGER_REPORT_MATRIX_H
 
 #include <json-c/json.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "base/err.h"
+#include "report/print.h"
 
 #define MATRIX_NODES 64
 
@@ -20,7 +18,7 @@
  *
  * A node is the name of a host; in a run on one host, the address. Runs of the same pair are added
  * up; `stage` lost most in all of them, null: nothing was dropped. What has no end is left out. To
- * be put. STATUS_USAGE: more than MATRIX_NODES, STATUS_FAILED: no document tells of a pair.
+ * be put. STATUS_USAGE: more than MATRIX_NODES, STATUS_FAILED: no document is of a pair.
  */
 int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **matrix,
 	       struct error *err);
@@ -29,6 +27,6 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 struct json_object *matrix_pair(struct json_object *matrix, const char *from, const char *to);
 
 /* As a table for people: senders down, receivers across. */
-void matrix_print(FILE *out, struct json_object *matrix);
+void matrix_print(const struct print_view *v, struct json_object *matrix);
 
 #endif

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/page.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/num.h"
-#include "base/utf8.h"
+#include "report/html_page.h"
 
-#define LABEL_WIDTH 15
-#define SHARE_WIDTH 9
+/* Of page_row(): label, count, share. */
+static const struct page_column rows[] = {{"", 16, false}, {"", 0, true}, {"", 9, true}};
+
+static const struct {
+	const char *code, *class;
+} styles[] = {
+	[STYLE_PLAIN] = {"", ""},      [STYLE_BOLD] = {"1", "bold"},
+	[STYLE_DIM] = {"2", "dim"},    [STYLE_GOOD] = {"1;32", "good"},
+	[STYLE_BAD] = {"1;31", "bad"}, [STYLE_WARN] = {"33", "warn"},
+};
 
 struct page page_open(FILE *out, bool colour, uint64_t most)
 {
@@ -19,15 +29,15 @@ struct page page_open(FILE *out, bool colour, uint64_t most)
 	return p;
 }
 
+struct page page_open_html(struct html *html)
+{
+	return (struct page){.out = html->out, .html = html, .width = PAGE_WIDTH};
+}
+
 static void start_style(const struct page *p, enum style style)
 {
-	static const char *const codes[] = {
-		[STYLE_BOLD] = "1",   [STYLE_DIM] = "2",   [STYLE_GOOD] = "1;32",
-		[STYLE_BAD] = "1;31", [STYLE_WARN] = "33",
-	};
-
 	if (p->colour && style != STYLE_PLAIN)
-		fprintf(p->out, "\033[%sm", codes[style]);
+		fprintf(p->out, "\033[%sm", styles[style].code);
 }
 
 static void end_style(const struct page *p, enum style style)
@@ -56,24 +66,45 @@ static void pad_to(struct page *p, unsigned column)
 		fputc(' ', p->out);
 }
 
-/* Right-aligned; what is too wide stands behind one blank. */
-static void put_upto(struct page *p, unsigned column, const char *text)
+/* HTML: what follows is within `begin` and `end`, and what was within others ends. */
+static void open_block(struct page *p, const char *begin, const char *end)
 {
-	unsigned width = (unsigned)strlen(text), first = p->column ? p->column + 1 : 0;
+	html_end_block(p->html);
+	fputs(begin, p->out);
+	p->html->block = end;
+}
 
-	pad_to(p, column > first + width ? column - width : first);
-	put(p, text, width);
+/* The name of a stage has its colour before it. */
+static void put_name(struct page *p, const char *name)
+{
+	if (*html_stage_title(name))
+		html_put(p->html, "<i class=\"key %s\"></i>", html_colour(p->html, name));
+	html_put(p->html, "%s", name);
+}
+
+/* Lines that have a label are rows of one table. */
+static void open_rows(struct page *p)
+{
+	if (p->html && (!p->html->block || p->table != rows)) /* of another table, or a paragraph */
+		open_block(p, "<div class=\"scroll\"><table class=\"rows\"><tbody>",
+			   "</tbody></table></div>");
+	p->table = rows;
 }
 
 void page_end(struct page *p)
 {
-	fputc('\n', p->out);
-	p->column = 0;
+	if (!p->html)
+		fputc('\n', p->out);
+	else if (!p->column)
+		html_end_block(p->html);
+	p->column = p->cell = p->edge = 0;
 }
 
 void page_break(struct page *p)
 {
-	if (p->column > p->indent)
+	if (p->html)
+		fputs("<br>", p->out);
+	else if (p->column > p->indent)
 		page_end(p);
 }
 
@@ -84,17 +115,23 @@ char *page_glue(char *s)
 	return s;
 }
 
-void page_words(struct page *p, enum style style, const char *fmt, ...)
+void page_heading(struct page *p, const char *title, const char *note)
 {
-	char text[1024];
-	const char *s = text;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!text[strspn(text, " ")])
+	p->column = 0;
+	page_end(p);
+	if (p->html) {
+		html_put(p->html, "<h3>%s%s%s</h3>", (char[]){(char)toupper(*title), '\0'},
+			 title + 1, note);
 		return;
+	}
+	page_text(p, 0, STYLE_BOLD, title);
+	page_verbatim(p, note);
+	page_end(p);
+}
+
+/* Wrapped at the page's width. */
+static void put_words(struct page *p, enum style style, const char *s)
+{
 	if (p->column < p->indent)
 		pad_to(p, p->indent);
 	start_style(p, style);
@@ -119,51 +156,189 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 	end_style(p, style);
 }
 
-/* Never 0 % of something, never 100 % of less than all. */
-static void put_share(struct page *p, uint64_t count, uint64_t whole)
+void page_words(struct page *p, enum style style, const char *fmt, ...)
 {
-	double share = 100.0 * (double)count / (double)whole;
-	char text[32];
+	char text[1024];
+	va_list ap;
 
-	if (count && share < 0.01)
-		snprintf(text, sizeof(text), "<0.01 %%");
-	else if (count < whole && share > 99.99)
-		snprintf(text, sizeof(text), ">99.99 %%");
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!text[strspn(text, " ")])
+		return;
+	if (!p->html) {
+		put_words(p, style, text);
+		return;
+	}
+	if (!p->column)
+		page_text(p, 0, STYLE_PLAIN, "");
+	for (char *glue = text; (glue = strchr(glue, PAGE_BLANK));)
+		*glue = ' ';
+	if (style == STYLE_PLAIN)
+		html_put(p->html, " %s", text);
 	else
-		snprintf(text, sizeof(text), "%.2f %%", share);
-	put_upto(p, p->column + SHARE_WIDTH, text);
+		html_put(p->html, " <span class=\"%s\">%s</span>", styles[style].class, text);
+}
+
+char *page_share(char *buf, size_t size, uint64_t part, uint64_t whole)
+{
+	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	*buf = '\0';
+	if (part && whole && share < 0.01)
+		snprintf(buf, size, "<0.01 %%");
+	else if (part < whole && share > 99.99)
+		snprintf(buf, size, ">99.99 %%");
+	else if (whole)
+		snprintf(buf, size, "%.2f %%", share);
+	return buf;
 }
 
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
 	      uint64_t whole)
 {
-	unsigned counts = LABEL_WIDTH + 1;
-	char number[FMT_MAX];
+	char number[FMT_MAX], share[32];
 
-	pad_to(p, indent);
-	start_style(p, style);
-	put(p, label, strlen(label));
-	end_style(p, style);
-	fmt_count(number, sizeof(number), count);
-	start_style(p, style);
-	put_upto(p, counts + p->count_width, number);
-	end_style(p, style);
-	if (whole)
-		put_share(p, count, whole);
-	p->indent = counts + p->count_width + SHARE_WIDTH + 2;
+	open_rows(p);
+	p->indent = indent;
+	page_cell(p, style, label);
+	page_cell(p, style, fmt_count(number, sizeof(number), count));
+	page_cell(p, STYLE_PLAIN, page_share(share, sizeof(share), count, whole));
+	if (p->html)
+		fputs("<td>", p->out);
+	p->indent = rows[0].width + p->count_width + rows[2].width + 2;
 }
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)
 {
-	pad_to(p, indent);
-	start_style(p, style);
-	put(p, label, strlen(label));
-	end_style(p, style);
-	p->indent = p->column;
+	if (p->html && isalnum((unsigned char)*label)) {
+		open_rows(p);
+		page_cell(p, style, label);
+		fputs("<td colspan=\"3\">", p->out);
+	} else if (p->html) {
+		open_block(p, "<p>", "</p>");
+		html_put(p->html, "%s", label);
+		p->table = NULL;
+		p->column = 1;
+	} else {
+		pad_to(p, indent);
+		start_style(p, style);
+		put(p, label, strlen(label));
+		end_style(p, style);
+		p->indent = p->column;
+	}
 }
 
 void page_verbatim(struct page *p, const char *s)
 {
+	if (p->html) {
+		html_put(p->html, " <code>%s</code>", s);
+		return;
+	}
 	pad_to(p, p->indent);
 	put(p, s, strlen(s));
+}
+
+void page_table(struct page *p, const struct page_column *columns)
+{
+	if (p->html)
+		open_block(p, "<div class=\"scroll\"><table><thead><tr>", "</tbody></table></div>");
+	p->table = columns;
+	for (unsigned i = 0; columns[i].name; i++) {
+		if (p->html)
+			html_put(p->html, columns[i].number ? "<th class=\"n\">%s" : "<th>%s",
+				 columns[i].name);
+		else
+			page_cell(p, STYLE_PLAIN, columns[i].name);
+	}
+	p->column = 1;
+	page_end(p);
+	if (p->html)
+		fputs("</thead><tbody>", p->out);
+}
+
+void page_cell(struct page *p, enum style style, const char *text)
+{
+	const struct page_column *c = &p->table[p->cell++];
+	unsigned length = (unsigned)strlen(text), first = p->column ? p->column + 1 : 0;
+	unsigned from = p->edge;
+
+	p->edge += c->width ? c->width : p->count_width;
+	if (p->html) {
+		fputs(p->cell > 1 ? "<td" : "<tr><th", p->out);
+		if (c->number || style != STYLE_PLAIN)
+			fprintf(p->out, " class=\"%s%s%s\"", c->number ? "n" : "",
+				c->number && style != STYLE_PLAIN ? " " : "", styles[style].class);
+		fprintf(p->out, "%s>", p->markup ? p->markup : "");
+		put_name(p, text);
+		p->markup = NULL;
+		p->column = 1;
+		return;
+	}
+	if (c->number && !length)
+		return;
+	if (!c->number)
+		pad_to(p, from + (p->cell > 1 ? 0 : p->indent));
+	start_style(p, style);
+	if (c->number) /* what is too wide stands behind one blank */
+		pad_to(p, p->edge > first + length ? p->edge - length : first);
+	put(p, text, length);
+	end_style(p, style);
+	if (c->number && p->column > p->edge)
+		p->edge = p->column;
+}
+
+void page_name(struct page *p, const char *stage)
+{
+	if (*stage && p->html) {
+		fputs("<br>", p->out);
+		put_name(p, stage);
+	} else if (*stage) {
+		put(p, " ", 1);
+		put(p, stage, strlen(stage));
+	}
+}
+
+void page_finding(struct page *p, const char *label, const struct json_object *f, bool undo)
+{
+	static const char *const fields[][2] = {
+		{"evidence", "measured  "}, {"current", "now       "}, {"wanted", "wanted    "},
+		{"command", "command   "},  {"undo", "undo      "},    {"risk", "risk      "}};
+	const char *stage = json_get_text(f, "stage"), *host = json_get_text(f, "host");
+	const char *severity = json_get_text(f, "severity");
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s%s%s", *stage ? stage : json_get_text(f, "id"),
+		 *host ? " on " : "", host);
+	label = label ? label : name;
+	page_end(p);
+	if (p->html) {
+		html_put(p->html, "<article class=\"finding %s\"><h3>",
+			 !strcmp(severity, "error")  ? "bad"
+			 : !strcmp(severity, "info") ? ""
+						     : "warn");
+		put_name(p, label);
+		html_put(p->html, " <span class=\"dim\">%s</span></h3>", severity);
+		page_words(p, STYLE_PLAIN, "%s", json_get_text(f, "text"));
+	} else {
+		page_text(p, 0, STYLE_BOLD, label);
+		p->indent = 2;
+		page_words(p, STYLE_PLAIN, "- %s", json_get_text(f, "text"));
+	}
+	page_end(p);
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const char *text = json_get_text(f, fields[i][0]);
+		bool to_undo = !strcmp(fields[i][0], "undo");
+
+		if (!*text || (to_undo && !undo && !p->html))
+			continue;
+		page_text(p, 2, STYLE_DIM, fields[i][1]);
+		if (to_undo || !strcmp(fields[i][0], "command")) /* to be pasted */
+			page_verbatim(p, text);
+		else
+			page_words(p, STYLE_PLAIN, "%s", text);
+		page_end(p);
+	}
+	if (p->html)
+		open_block(p, "</article>\n", NULL);
 }

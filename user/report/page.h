@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Text in columns: label, count, share, and a detail that is wrapped at the page's width, so that
- * its next lines stand below its first.
+ * The one sink of text: headings, lines, rows, tables and findings, printed in columns for a
+ * terminal, or as HTML by the same calls. A line begins with page_text(), page_row(), page_cell()
+ * or its first words, and ends with page_end().
+ *
+ * As text: label, count, share, and a detail that is wrapped at the page's width, so that its next
+ * lines stand below its first. As HTML: what has a label is a row of a table, what has none is a
+ * paragraph, and the name of a stage, alone in a label or a cell, has the stage's colour before it.
  */
 #ifndef PKTLEDGER_REPORT_PAGE_H
 #define PKTLEDGER_REPORT_PAGE_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,17 +21,33 @@
 
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_BAD, STYLE_WARN };
 
+struct page_column {
+	const char *name;
+	unsigned width;
+	bool number; /* aligned to the right */
+};
+
 struct page {
 	FILE *out;
+	struct html *html; /* the page that it is a part of (report/html_page.h); NULL: text */
 	bool colour;
 	unsigned width;	      /* columns of the page; PAGE_WIDTH unless changed */
 	unsigned count_width; /* of the widest count */
-	unsigned column;      /* printed so far on this line */
+	unsigned column;      /* printed so far on this line; HTML: 0 if there is no line */
 	unsigned indent;      /* of the lines that follow */
+	const char *markup;   /* HTML: attributes of the next cell, as they are; or NULL */
+	const struct page_column *table;
+	unsigned cell, edge; /* of the table: which is next, and the column where it begins */
 };
 
 /* `most`: the largest count that will be printed. */
 struct page page_open(FILE *out, bool colour, uint64_t most);
+
+/* A part of a page of HTML; what it leaves open ends with the section. */
+struct page page_open_html(struct html *html);
+
+/* A blank line and a title; `note` follows it as it is. */
+void page_heading(struct page *p, const char *title, const char *note);
 
 /* Words, wrapped where there are blanks, but not at a PAGE_BLANK. */
 void page_words(struct page *p, enum style style, const char *fmt, ...)
@@ -33,6 +55,9 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 
 /* Makes one word of `s`: blanks become PAGE_BLANK. Returns `s`. */
 char *page_glue(char *s);
+
+/* "0.29 %"; never 0 % of something, never 100 % of less than all. `whole` 0: "". Returns `buf`. */
+char *page_share(char *buf, size_t size, uint64_t part, uint64_t whole);
 
 /* Starts a line of the table; the detail follows with page_words(). `whole` 0: no share. */
 void page_row(struct page *p, enum style style, unsigned indent, const char *label, uint64_t count,
@@ -47,6 +72,20 @@ void page_text(struct page *p, unsigned indent, enum style style, const char *la
 /* As it is, without wrapping. Unprintable characters become '?', as everywhere. */
 void page_verbatim(struct page *p, const char *s);
 
-void page_end(struct page *p); /* of the line */
+void page_end(struct page *p); /* of the line; a blank line, and in HTML of the table */
+
+/*
+ * A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. Text
+ * begins at p->indent in the first cell of a row.
+ */
+void page_table(struct page *p, const struct page_column *columns);
+void page_cell(struct page *p, enum style style, const char *text); /* the next of a row */
+void page_name(struct page *p, const char *stage); /* "" or the name of a stage, in this cell */
+
+/*
+ * A finding as documents have it: what it means, what was measured, what to change. `label` is its
+ * first word; NULL: its stage, or its id, and its host. `undo`: with the command for that.
+ */
+void page_finding(struct page *p, const char *label, const struct json_object *finding, bool undo);
 
 #endif

@@ -5,17 +5,19 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/text.h"
-#include "report/text_solo.h"
 #include "report/print_parts.h"
-#include "report/reread.h"
+#include "report/document.h"
+#include "report/print_trace.h"
 #include "report/trialset.h"
 
 struct page print_page(const struct print_view *v, uint64_t most)
 {
 	struct page p = page_open(v->out, v->colour, most);
 
+	if (v->html)
+		return page_open_html(v->html);
 	p.width = v->width;
 	return p;
 }
@@ -108,37 +110,20 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	}
 }
 
-/* The side that `recv` knows beside the books. */
-static void put_recv(const struct print_view *v, const struct json_object *end,
-		     struct recv_result *r)
-{
-	r->received = json_get_u64(end, "received");
-	r->lost = json_get_u64(end, "lost");
-	r->tail_known = json_get(end, "lost_tail") != NULL;
-	r->lost_tail = json_get_u64(end, "lost_tail");
-	r->streams = (unsigned)json_get_length(end, "streams");
-	text_recv(v->out, r);
-}
-
 /* The books of run, send and recv, as they printed them. */
 static void put_books(const struct print_view *v, const struct ledgers_document *d)
 {
 	const struct json_object *end = json_get(d->json, "end");
-	struct recv_result *r = calloc(1, sizeof(*r));
-	struct run_header head;
 
-	if (r && end) {
-		reread_header(json_get(d->json, "start"), &head);
-		reread_result(end, &r->res);
-		fputc('\n', v->out);
-		if (!strcmp(d->command, "send"))
-			text_send(v->out, &r->res);
-		else if (!strcmp(d->command, "recv"))
-			put_recv(v, end, r);
-		else if (!strcmp(d->command, "run"))
-			text_result(v->out, &head, &r->res, v->colour, v->verbosity);
-	}
-	free(r);
+	if (!end)
+		return;
+	fputc('\n', v->out);
+	if (!strcmp(d->command, "send"))
+		text_send(v->out, end);
+	else if (!strcmp(d->command, "recv"))
+		text_recv(v->out, end);
+	else if (!strcmp(d->command, "run"))
+		text_run(v->out, json_get(d->json, "start"), end, v->colour, v->verbosity);
 }
 
 void print_document(const struct print_view *v, const struct ledgers_document *d)
@@ -155,8 +140,5 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 		print_joined(v, d);
 		return;
 	}
-	print_sums(v, d);
-	print_limits(v, d);
-	print_balance(v, d);
-	print_findings(v, d);
+	print_trace(v, d);
 }

@@ -7,11 +7,14 @@
 
 #include "report/load.h"
 
+struct html;
+
 struct print_view {
 	FILE *out;
 	bool colour;
-	unsigned width; /* columns */
-	int verbosity;	/* as in text_result() */
+	unsigned width;	   /* columns */
+	int verbosity;	   /* as in text_result() */
+	struct html *html; /* NULL: text; else print_page() opens a part of this page */
 };
 
 /* Whose it is and when it was; what happened in time; its books, or sums; what it means. */

@@ -52,21 +52,19 @@ void print_joined(const struct print_view *v, const struct ledgers_document *d)
 	size_t strangers = json_get_length(d->json, "strangers");
 	struct page p = print_page(v, json_get_u64(end, "attempted"));
 
-	if (senders > 1 || strangers) {
-		fputc('\n', v->out);
-		page_text(&p, 0, STYLE_BOLD, "sent by");
-		page_end(&p);
-	}
+	if (senders > 1 || strangers)
+		page_heading(&p, "sent by", "");
 	for (size_t i = 0; senders > 1 && i < senders; i++)
 		put_sender(&p, json_get_item(d->json, "senders", i));
 	for (size_t i = 0; i < strangers; i++)
 		put_stranger(&p, json_get_item(d->json, "strangers", i));
 	if (notes)
-		fputc('\n', v->out);
+		page_end(&p);
 	for (size_t i = 0; i < notes; i++) {
+		const char *note = json_object_get_string(json_get_item(d->json, "notes", i));
+
 		page_text(&p, 0, STYLE_WARN, "- ");
-		page_words(&p, STYLE_WARN, "%s",
-			   json_object_get_string(json_get_item(d->json, "notes", i)));
+		page_words(&p, STYLE_WARN, "%s", note ? note : "");
 		page_end(&p);
 	}
 }

@@ -18,10 +18,4 @@ void print_trials(const struct print_view *v, const struct ledgers_document *d);
 /* Of ledgers that were joined. */
 void print_joined(const struct print_view *v, const struct ledgers_document *d);
 
-/* Of a trace. */
-void print_sums(const struct print_view *v, const struct ledgers_document *d);
-void print_limits(const struct print_view *v, const struct ledgers_document *d);
-void print_balance(const struct print_view *v, const struct ledgers_document *d);
-void print_findings(const struct print_view *v, const struct ledgers_document *d);
-
 #endif

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/print_parts.h"
 #include "report/steps.h"
 #include "drops/stagemap.h"

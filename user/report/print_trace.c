@@ -1,36 +1,883 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/print_trace.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/num.h"
-#include "base/when.h"
-#include "report/text_parts.h"
-#include "report/text_trace.h"
+#include "host/nic.h"
 #include "report/print_parts.h"
-#include "report/reread.h"
 #include "report/rows.h"
+#include "report/text.h"
 
-#define WORST_SHOWN  8
-#define LIMITS_SHOWN 20
-#define CLASS(noise) (1u << (noise))
-#define BY_SOCKET                                                                                  \
-	(LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD))
+#define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
+#define BENIGN_PLACES	4  /* named in the line of benign drops */
+#define WORST_SHOWN	8
+#define LIMITS_SHOWN	20
+#define INTERVALS_SHOWN 60 /* of a ledger, unless more is asked for */
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The rows of what was lost most often, by `by`; those without any of these are left out. */
-static void put_worst(const struct print_view *v, const struct live_table *t, unsigned by,
-		      const char *title)
+struct trace_text {
+	struct page page;
+	int verbosity;
+	bool all;	   /* benign drops too */
+	const char *netns; /* the namespace of the trace, which goes without saying; "" unknown */
+};
+
+/* The classes of losses in an interval or an end. */
+static const struct class
 {
-	struct page p = print_page(v, table_sum(t, CLASS(NOISE_LOSS)).packets);
-	struct live_table rows;
-	unsigned shown = 0;
+	const char *key;
+	enum style style;
+	const char *mark; /* behind the stage: whether it is a loss is not known */
+} lost = {"stages", STYLE_BAD, ""}, suspect = {"suspect", STYLE_WARN, "?"},
+  benign = {"benign", STYLE_DIM, ""};
 
-	if (table_group(&rows, t, by, CLASS(NOISE_LOSS)))
+static struct trace_text text_open(const struct print_view *v, const struct json_object *start,
+				   uint64_t most)
+{
+	struct trace_text t = {
+		.page = print_page(v, most),
+		.verbosity = v->verbosity,
+		.all = json_get(start, "all") ? json_get_bool(start, "all") : v->verbosity > 0,
+		.netns = json_get_text(start, "netns"),
+	};
+
+	return t;
+}
+
+unsigned print_columns(FILE *out)
+{
+	struct winsize size;
+
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < PAGE_WIDTH)
+		return PAGE_WIDTH;
+	return size.ws_col;
+}
+
+/* Of the stages of a class. */
+static uint64_t sum_of(const struct json_object *o, const struct class *c, const char *key)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < json_get_length(o, c->key); i++)
+		sum += json_get_u64(json_get_item(o, c->key, i), key);
+	return sum;
+}
+
+static double per_second(uint64_t n, uint64_t ns)
+{
+	return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
+/* Causes */
+
+static void put_field(struct trace_text *t, const struct json_object *cause, enum live_field field)
+{
+	const struct json_object *value = json_get(cause, live_field_name(field));
+	const char *text = value ? json_object_get_string((struct json_object *)value) : "";
+	bool counted = strcmp(json_get_text(cause, live_field_name(LIVE_SOURCE)), "event");
+	const char *before = "", *after = "";
+	char word[512];
+
+	if (!*text || (field == LIVE_NETNS && *t->netns && !strcmp(text, t->netns)))
+		return;
+	if ((field == LIVE_SOURCE || field == LIVE_SCOPE) && !counted)
+		return; /* events of packets go without saying */
+	switch (field) {
+	case LIVE_NETNS:
+		before = "in\v";
+		break;
+	case LIVE_CPU:
+		before = "cpu\v";
+		break;
+	case LIVE_SOURCE:
+		before = "(", after = ",";
+		break;
+	case LIVE_SCOPE:
+		after = ")";
+		break;
+	default:
+		break;
+	}
+	snprintf(word, sizeof(word), "%s", text);
+	if (field != LIVE_FLOW) /* which is long: it may be broken where there are blanks */
+		page_glue(word);
+	page_words(&t->page, STYLE_PLAIN, "%s%s%s", before, word, after);
+}
+
+static void put_details(struct trace_text *t, const struct json_object *cause)
+{
+	static const enum live_field order[] = {
+		LIVE_REASON, LIVE_LOCATION, LIVE_HOOK,	  LIVE_DIRECTION, LIVE_IFNAME,
+		LIVE_NETNS,  LIVE_SOCKET,   LIVE_PROCESS, LIVE_CGROUP,	  LIVE_CONTAINER,
+		LIVE_POD,    LIVE_FLOW,	    LIVE_CPU,	  LIVE_SOURCE,	  LIVE_SCOPE,
+	};
+
+	for (unsigned i = 0; i < LENGTH(order); i++)
+		put_field(t, cause, order[i]);
+}
+
+static const char *label_of(const struct json_object *stage, const struct class *c, char buf[48])
+{
+	const char *name = json_get_text(stage, "stage");
+
+	snprintf(buf, 48, "%s%s", *name ? name : "copy", c->mark);
+	return buf;
+}
+
+/* Intervals */
+
+/* Whole packets where there are few: an interval is never exactly a second. */
+static char *rate_text(char *buf, size_t size, double pps)
+{
+	if (pps >= 0.5 && pps < 999.5)
+		snprintf(buf, size, "%.0f pps", pps);
+	else
+		fmt_rate(buf, size, pps);
+	return buf;
+}
+
+static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
+		      uint64_t bytes, uint64_t ns)
+{
+	const double volume_rate = per_second(bytes, ns);
+	char rate[FMT_MAX], volume[FMT_MAX], head[128];
+
+	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
+		 rate_text(rate, sizeof(rate), per_second(packets, ns)),
+		 fmt_bytes(volume, sizeof(volume),
+			   volume_rate < 1e18 ? (uint64_t)volume_rate : UINT64_MAX));
+	page_text(p, 2, style, head);
+	p->indent += 2;
+}
+
+/* A cause, with the stage that it is of. */
+struct cause {
+	const struct json_object *stage, *cause;
+	uint64_t packets;
+	size_t at;
+};
+
+static int by_packets(const void *x, const void *y)
+{
+	const struct cause *a = x, *b = y;
+
+	if (a->packets != b->packets)
+		return a->packets > b->packets ? -1 : 1;
+	return a->at < b->at ? -1 : 1;
+}
+
+/* All causes of a class in the order of the path; to be freed. NULL: none, or no memory. */
+static struct cause *causes_of(const struct json_object *o, const struct class *c, size_t *n)
+{
+	struct cause *list = NULL;
+
+	*n = 0;
+	for (size_t i = 0; i < json_get_length(o, c->key); i++) {
+		const struct json_object *stage = json_get_item(o, c->key, i);
+		size_t causes = json_get_length(stage, "causes");
+		struct cause *more = reallocarray(list, *n + causes + 1, sizeof(*list));
+
+		if (!more)
+			break;
+		list = more;
+		for (size_t k = 0; k < causes; k++, (*n)++) {
+			const struct json_object *cause = json_get_item(stage, "causes", k);
+
+			list[*n] = (struct cause){stage, cause, json_get_u64(cause, "packets"), *n};
+		}
+	}
+	return list;
+}
+
+static void put_interval_rows(struct trace_text *t, const struct json_object *interval,
+			      const struct class *c, uint64_t ns)
+{
+	uint64_t packets = 0, bytes = 0;
+	struct page *p = &t->page;
+	char label[48];
+	size_t n;
+	struct cause *rows = causes_of(interval, c, &n);
+
+	if (n > ROWS_MAX)
+		qsort(rows, n, sizeof(*rows), by_packets);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t bytes_of_row = json_get_u64(rows[i].cause, "bytes");
+
+		if (i >= ROWS_MAX) {
+			packets += rows[i].packets;
+			bytes += bytes_of_row;
+			continue;
+		}
+		put_rates(p, c->style, label_of(rows[i].stage, c, label), rows[i].packets,
+			  bytes_of_row, ns);
+		put_details(t, rows[i].cause);
+		page_end(p);
+	}
+	if (n > ROWS_MAX) {
+		put_rates(p, STYLE_DIM, "others", packets, bytes, ns);
+		page_words(p, STYLE_DIM, "%zu rows more", n - ROWS_MAX);
+		page_end(p);
+	}
+	free(rows);
+}
+
+static bool has_losses(const struct trace_text *t, const struct json_object *interval)
+{
+	return sum_of(interval, &lost, "events") || sum_of(interval, &suspect, "events") ||
+	       (t->all && sum_of(interval, &benign, "events"));
+}
+
+static void put_interval(struct trace_text *t, const struct json_object *interval)
+{
+	const uint64_t ns = json_get_u64(interval, "interval_ns");
+	const uint64_t packets = json_get_u64(interval, "dropped");
+	char clock[WHEN_TEXT], rate[FMT_MAX], count[FMT_MAX];
+	struct page *p = &t->page;
+	uint64_t time_ns = 0;
+
+	if (!has_losses(t, interval))
+		return;
+	when_date(json_get_text(interval, "time"), &time_ns);
+	page_text(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false));
+	page_words(p, STYLE_BOLD, "\v\v%s lost, %s", fmt_count(count, sizeof(count), packets),
+		   page_glue(rate_text(rate, sizeof(rate), per_second(packets, ns))));
+	page_end(p);
+	put_interval_rows(t, interval, &lost, ns);
+	put_interval_rows(t, interval, &suspect, ns);
+	if (t->all)
+		put_interval_rows(t, interval, &benign, ns);
+}
+
+/* Microbursts */
+
+#define WINDOWS_SHOWN 5 /* of a stage */
+#define BURSTS	      "microburst"
+
+/* "12:31:04.512": the window's begin, local time. */
+static char *clock_text(char *buf, size_t size, const struct json_object *window,
+			uint64_t window_ns)
+{
+	uint64_t ns = 0;
+	size_t n;
+
+	when_date(json_get_text(window, "time"), &ns);
+	n = strlen(when_text(buf, size, ns, false));
+	if (window_ns < 1000000)
+		snprintf(buf + n, size - n, ".%04u", (unsigned)(ns % 1000000000 / 100000));
+	else
+		snprintf(buf + n, size - n, ".%03u", (unsigned)(ns % 1000000000 / 1000000));
+	return buf;
+}
+
+static char *window_rate(char *buf, size_t size, uint64_t packets, uint64_t window_ns)
+{
+	fmt_rate(buf, size, per_second(packets, window_ns));
+	return page_glue(buf);
+}
+
+/* The time that they are of; `about`: nearly that, where a ledger does not have it. */
+static uint64_t length_of(const struct json_object *bursts, uint64_t about)
+{
+	return json_get(bursts, "length_ns") ? json_get_u64(bursts, "length_ns") : about;
+}
+
+/* "96 % in 3ms of 1.00 s" */
+static void put_dense(struct page *p, const struct json_object *bursts, uint64_t length_ns,
+		      const struct json_object *stage, const char *behind)
+{
+	char dense[FMT_MAX], whole[FMT_MAX];
+
+	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
+		   100.0 * (double)json_get_u64(stage, "dense_packets") /
+			   (double)json_get_u64(stage, "packets"),
+		   num_text_time(dense, sizeof(dense),
+				 json_get_u64(stage, "dense_windows") *
+					 json_get_u64(bursts, "window_ns")),
+		   page_glue(fmt_ns(whole, sizeof(whole), length_ns)), behind);
+}
+
+/* A line for each stage: how much of its loss came at once, and the worst window. */
+static void put_bursts(struct page *p, const struct json_object *interval)
+{
+	const struct json_object *bursts = json_get(interval, "microbursts");
+	const uint64_t length_ns = length_of(bursts, json_get_u64(interval, "interval_ns"));
+	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
+	char count[FMT_MAX], rate[FMT_MAX], clock[WHEN_TEXT + 8], window[FMT_MAX];
+
+	for (size_t i = 0; i < json_get_length(bursts, "stages"); i++) {
+		const struct json_object *stage = json_get_item(bursts, "stages", i);
+		const struct json_object *worst = json_get_item(stage, "worst", 0);
+		uint64_t packets = json_get_u64(worst, "packets");
+		bool single = packets == 1; /* no burst at all */
+
+		page_text(p, 2, STYLE_DIM, BURSTS "    ");
+		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage, "stage"),
+			   fmt_count(count, sizeof(count), json_get_u64(stage, "packets")));
+		put_dense(p, bursts, length_ns, stage, single ? "" : ";");
+		if (!single)
+			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
+				   fmt_count(count, sizeof(count), packets),
+				   num_text_time(window, sizeof(window), window_ns),
+				   window_rate(rate, sizeof(rate), packets, window_ns),
+				   clock_text(clock, sizeof(clock), worst, window_ns));
+		page_end(p);
+	}
+}
+
+static const struct json_object *stage_named(const struct json_object *o, const char *name)
+{
+	for (size_t i = 0; i < json_get_length(o, "stages"); i++) {
+		if (!strcmp(json_get_text(json_get_item(o, "stages", i), "stage"), name))
+			return json_get_item(o, "stages", i);
+	}
+	return NULL;
+}
+
+static void put_windows(struct page *p, const struct json_object *stage, uint64_t window_ns)
+{
+	char rate[FMT_MAX], clock[WHEN_TEXT + 8];
+
+	for (size_t i = 0; i < json_get_length(stage, "worst") && i < WINDOWS_SHOWN; i++) {
+		const struct json_object *window = json_get_item(stage, "worst", i);
+		uint64_t packets = json_get_u64(window, "packets");
+
+		page_row(p, STYLE_DIM, 2, clock_text(clock, sizeof(clock), window, window_ns),
+			 packets, json_get_u64(stage, "packets"));
+		page_words(p, STYLE_DIM, "%s", window_rate(rate, sizeof(rate), packets, window_ns));
+		page_end(p);
+	}
+}
+
+/* The same of the whole, with more windows; what has no time is said. */
+static void put_bursts_end(struct page *p, const struct json_object *end)
+{
+	const struct json_object *bursts = json_get(end, "microbursts");
+	const uint64_t length_ns = length_of(bursts, json_get_u64(end, "duration_ns"));
+	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
+	char window[FMT_MAX], count[FMT_MAX];
+
+	if (!bursts)
+		return;
+	page_text(p, 0, STYLE_BOLD, BURSTS "      ");
+	page_words(p, STYLE_PLAIN, "losses in windows of %s, and the worst of these",
+		   num_text_time(window, sizeof(window), window_ns));
+	page_end(p);
+	for (int i = 0; i < STAGE_COUNT; i++) {
+		const struct json_object *b = stage_named(bursts, stage_name(i));
+		const uint64_t all = json_get_u64(stage_named(end, stage_name(i)), "packets");
+		const uint64_t timed = json_get_u64(b, "packets");
+
+		if (!b && !all)
+			continue;
+		page_row(p, STYLE_PLAIN, 2, stage_name(i), timed, 0);
+		if (b)
+			put_dense(p, bursts, length_ns, b, all > timed ? ";" : "");
+		if (all > timed)
+			page_words(p, STYLE_WARN, "%s more, whose time is not known",
+				   fmt_count(count, sizeof(count), all - timed));
+		page_end(p);
+		put_windows(p, b, window_ns);
+	}
+}
+
+/* Counters */
+
+#define NAME_WIDTH    20
+#define TRAFFIC_WIDTH 9
+#define LOSS_WIDTH    8
+#define COUNTER_WIDTH 40
+
+struct rates_text {
+	struct page *page;
+	const struct json_object *rates;
+	double seconds;
+};
+
+static void put_name(struct rates_text *r, unsigned indent, enum style style, const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%-*.*s", NAME_WIDTH - (int)indent, NAME_WIDTH - (int)indent,
+		 name);
+	page_text(r->page, indent, style, text);
+}
+
+/* A rate in a column of `width`; nothing is a dash, so that what is there stands out. */
+static void put_rate(struct rates_text *r, int width, uint64_t moved, enum style style)
+{
+	char number[FMT_MAX], text[FMT_MAX + 32];
+
+	if (moved)
+		fmt_short(number, sizeof(number), (double)moved / r->seconds);
+	else
+		snprintf(number, sizeof(number), "-");
+	snprintf(text, sizeof(text), "%*s", width, number);
+	page_text(r->page, 0, moved ? style : STYLE_DIM, text);
+}
+
+static void put_traffic(struct rates_text *r, const struct json_object *o)
+{
+	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "rx_packets"), STYLE_PLAIN);
+	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "rx_bytes") * 8, STYLE_PLAIN);
+	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "tx_packets"), STYLE_PLAIN);
+	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "tx_bytes") * 8, STYLE_PLAIN);
+}
+
+static void put_device(struct rates_text *r, const struct json_object *d)
+{
+	const struct json_object *qdisc = json_get(d, "qdisc");
+
+	put_name(r, 0, STYLE_BOLD, json_get_text(d, "ifname"));
+	put_traffic(r, d);
+	put_rate(r, LOSS_WIDTH, json_get_u64(d, "rx_dropped") + json_get_u64(d, "rx_missed"),
+		 STYLE_BAD);
+	put_rate(r, LOSS_WIDTH,
+		 json_get_u64(d, "tx_dropped") + json_get_u64(qdisc, "drops") +
+			 json_get_u64(qdisc, "clsact_drops"),
+		 STYLE_BAD);
+	put_rate(r, LOSS_WIDTH, json_get_u64(d, "rx_errors") + json_get_u64(d, "tx_errors"),
+		 STYLE_BAD);
+	page_end(r->page);
+}
+
+static bool same_text(const struct json_object *a, const struct json_object *b, const char *key)
+{
+	return !strcmp(json_get_text(a, key), json_get_text(b, key));
+}
+
+static void put_queues(struct rates_text *r, const struct json_object *device)
+{
+	for (size_t i = 0; i < json_get_length(r->rates, "queues"); i++) {
+		const struct json_object *q = json_get_item(r->rates, "queues", i);
+		char name[32];
+
+		if (!same_text(q, device, "ifname") || !same_text(q, device, "netns"))
+			continue;
+		snprintf(name, sizeof(name), "queue %u", (unsigned)json_get_u64(q, "queue"));
+		put_name(r, 2, STYLE_PLAIN, name);
+		put_traffic(r, q);
+		page_end(r->page);
+	}
+}
+
+static void put_heading(struct rates_text *r, const char *text)
+{
+	page_text(r->page, 0, STYLE_DIM, text);
+	page_end(r->page);
+}
+
+static void put_devices(struct rates_text *r)
+{
+	const struct json_object *last = NULL;
+
+	for (size_t i = 0; i < json_get_length(r->rates, "interfaces"); i++) {
+		const struct json_object *d = json_get_item(r->rates, "interfaces", i);
+
+		if (!i)
+			put_heading(r, "interface             rx pps rx bit/s   tx pps tx bit/s"
+				       " rx lost tx lost  errors");
+		if (!same_text(d, last, "netns")) {
+			page_text(r->page, 0, STYLE_DIM, "in ");
+			page_words(r->page, STYLE_DIM, "%s", json_get_text(d, "netns"));
+			page_end(r->page);
+		}
+		last = d;
+		put_device(r, d);
+		put_queues(r, d);
+	}
+}
+
+/* "name   rate  ": what follows is wrapped behind it. */
+static void put_counter(struct rates_text *r, const char *name, uint64_t moved, enum style style)
+{
+	char number[FMT_MAX], text[128];
+
+	snprintf(text, sizeof(text), "%-*s%8s  ", COUNTER_WIDTH, name,
+		 fmt_short(number, sizeof(number), (double)moved / r->seconds));
+	page_text(r->page, 0, style, text);
+}
+
+static void put_losses(struct rates_text *r)
+{
+	for (size_t i = 0; i < json_get_length(r->rates, "losses"); i++) {
+		const struct json_object *l = json_get_item(r->rates, "losses", i);
+		const char *name = json_get_text(l, "name"), *stage = json_get_text(l, "stage");
+		const char *class = json_get_text(l, "class");
+		bool loss = !strcmp(class, nic_class_name(NIC_LOSS));
+		bool bound = !strcmp(class, nic_class_name(NIC_BOUND));
+		char text[80], queue[24] = "";
+
+		if (json_get(l, "queue") && !strpbrk(name, "0123456789"))
+			snprintf(queue, sizeof(queue), ", queue %u",
+				 (unsigned)json_get_u64(l, "queue"));
+		snprintf(text, sizeof(text), "%s %s%s", json_get_text(l, "ifname"), name, queue);
+		put_counter(r, text, json_get_u64(l, "delta"),
+			    loss    ? STYLE_BAD
+			    : bound ? STYLE_WARN
+				    : STYLE_PLAIN);
+		if (*stage)
+			page_words(r->page, STYLE_PLAIN, "%s%s:", stage, loss ? "" : "?");
+		page_words(r->page, STYLE_PLAIN, "%s", json_get_text(l, "text"));
+		page_end(r->page);
+	}
+}
+
+static void put_sockets(struct rates_text *r)
+{
+	static const struct {
+		const char *key, *what, *zero_copy;
+	} counters[] = {
+		{"rx_ring_full", "xsk: the program does not empty its RX ring", NULL},
+		{"rx_dropped", "xsk: no buffer in the fill ring, or the frame was too long", NULL},
+		{"rx_fill_ring_empty", "the same packets as rx_dropped",
+		 "tries; packets are lost in the NIC's ring"},
+		{"rx_invalid_descs", "the program filled in wrong buffers", NULL},
+		{"tx_invalid_descs", "the program's descriptor was wrong: not sent", NULL},
+	};
+
+	for (size_t i = 0; i < json_get_length(r->rates, "xsk"); i++) {
+		const struct json_object *x = json_get_item(r->rates, "xsk", i);
+		const char *process = json_get_text(x, "process");
+
+		for (unsigned c = 0; c < LENGTH(counters); c++) {
+			bool other = counters[c].zero_copy && json_get_bool(x, "zero_copy");
+			uint64_t moved = json_get_u64(x, counters[c].key);
+			char text[80];
+
+			if (!moved)
+				continue;
+			snprintf(text, sizeof(text), "%s xsk queue %u %s",
+				 json_get_text(x, "ifname"), (unsigned)json_get_u64(x, "queue"),
+				 counters[c].key);
+			put_counter(r, text, moved, STYLE_BAD);
+			page_words(r->page, STYLE_PLAIN, "%s",
+				   other ? counters[c].zero_copy : counters[c].what);
+			if (*process)
+				page_words(r->page, STYLE_PLAIN, "(%s)", process);
+			page_end(r->page);
+		}
+	}
+}
+
+static void put_counters(struct page *p, const struct json_object *rates)
+{
+	struct rates_text r = {p, rates, json_get_double(rates, "interval_ns") * 1e-9};
+
+	if (!json_get_u64(rates, "interval_ns")) /* there is but one sample */
+		return;
+	put_devices(&r);
+	put_heading(&r, "counter                                       /s");
+	put_losses(&r);
+	put_sockets(&r);
+	for (size_t i = 0; i < json_get_length(rates, "counters"); i++) {
+		const struct json_object *c = json_get_item(rates, "counters", i);
+
+		put_counter(&r, json_get_text(c, "name"), json_get_u64(c, "delta"), STYLE_PLAIN);
+		if (*json_get_text(c, "netns"))
+			page_words(p, STYLE_DIM, "in %s", json_get_text(c, "netns"));
+		if (!strcmp(json_get_text(c, "scope"), "host"))
+			page_words(p, STYLE_DIM, "(whole host)");
+		page_end(p);
+	}
+}
+
+void print_trace_interval(const struct print_view *v, const struct json_object *start,
+			  const struct json_object *interval)
+{
+	struct trace_text t = text_open(v, start, 0);
+
+	if (v->verbosity < 0)
+		return;
+	put_interval(&t, interval);
+	put_bursts(&t.page, interval);
+	put_counters(&t.page, json_get(interval, "counters"));
+}
+
+/* The sum */
+
+/* The rows of one class, each with its share of `whole`. */
+static void put_total_rows(struct trace_text *t, const struct json_object *o, const struct class *c,
+			   uint64_t whole)
+{
+	struct page *p = &t->page;
+	char label[48];
+	size_t n;
+	struct cause *rows = causes_of(o, c, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *note = json_get_text(rows[i].cause, "note");
+
+		page_row(p, c->style, 2, label_of(rows[i].stage, c, label), rows[i].packets, whole);
+		put_details(t, rows[i].cause);
+		if (t->verbosity > 0 && *note) {
+			page_break(p);
+			page_words(p, STYLE_DIM, "%s", note);
+		}
+		page_end(p);
+	}
+	free(rows);
+}
+
+/* One line: how many, and where most of them were. */
+static void put_benign(struct page *p, const struct json_object *o)
+{
+	const unsigned by = LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION);
+	struct live_table all, rows;
+	char count[FMT_MAX];
+	int rc;
+
+	if (table_init(&all, LIVE_ROWS))
+		return;
+	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
+	rc = table_group(&rows, &all, by, 1u << NOISE_BENIGN);
+	table_free(&all);
+	if (rc)
 		return;
 	table_sort(&rows, TABLE_BY_PACKETS);
-	for (unsigned i = 0; i < rows.n && shown < WORST_SHOWN; i++) {
+	page_row(p, STYLE_DIM, 0, "benign", sum_of(o, &benign, "packets"), 0);
+	for (unsigned i = 0; i < rows.n && i < BENIGN_PLACES; i++) {
 		const struct live_row *row = &rows.rows[i];
+		const char *at = row->text[LIVE_LOCATION];
 
-		if (!*row->text[LIVE_SOCKET] && !*row->text[LIVE_PROCESS] && !*row->text[LIVE_FLOW])
+		page_words(p, STYLE_DIM, "%s\v%s", *at ? at : row->text[LIVE_REASON],
+			   fmt_count(count, sizeof(count), row->counts.packets));
+	}
+	if (rows.n > BENIGN_PLACES)
+		page_words(p, STYLE_DIM, "...");
+	page_end(p);
+	table_free(&rows);
+}
+
+static void put_total(struct trace_text *t, const struct json_object *o, uint64_t duration_ns)
+{
+	const uint64_t packets = json_get_u64(o, "dropped");
+	const uint64_t perhaps = sum_of(o, &suspect, "packets");
+	struct page *p = &t->page;
+	char rate[FMT_MAX], time[FMT_MAX];
+
+	page_row(p, STYLE_BOLD, 0, "lost", packets, 0);
+	page_words(p, STYLE_PLAIN, "%s in %s",
+		   page_glue(fmt_rate(rate, sizeof(rate), per_second(packets, duration_ns))),
+		   page_glue(fmt_ns(time, sizeof(time), duration_ns)));
+	page_end(p);
+	put_total_rows(t, o, &lost, packets);
+	if (perhaps) {
+		page_row(p, STYLE_BOLD, 0, "perhaps lost", perhaps, 0);
+		page_end(p);
+		put_total_rows(t, o, &suspect, 0);
+	}
+	if (sum_of(o, &benign, "packets"))
+		put_benign(p, o);
+	if (t->all)
+		put_total_rows(t, o, &benign, 0);
+}
+
+static void put_own_losses(struct page *p, const struct json_object *losses)
+{
+	static const struct {
+		const char *key, *text;
+	} rows[] = {
+		{"recursion_misses", "missed while another was counted"},
+		{"without_socket_or_flow", "counted without socket or flow, for want of room"},
+		{"without_cause", "counted without anything, for want of room"},
+		{"without_netns", "not counted: their namespace is not known"},
+		{"without_sample", "counted, but neither shown nor written: they came too fast"},
+		{"without_window", "counted, but not in a window: those came too fast"},
+		{"rows_merged", "rows counted as others"},
+		{"filter_unread", "that the filter could not read"},
+	};
+	struct text_count counts[LENGTH(rows)];
+
+	for (unsigned i = 0; i < LENGTH(rows); i++)
+		counts[i] = (struct text_count){json_get_u64(losses, rows[i].key), rows[i].text};
+	text_counts_line(p, "own losses      ", STYLE_WARN, counts, LENGTH(rows));
+}
+
+static void put_own_cost(struct trace_text *t, const struct json_object *own)
+{
+	struct page *p = &t->page;
+	char text[FMT_MAX];
+
+	page_text(p, 0, STYLE_DIM, "own cost        ");
+	page_words(p, STYLE_DIM, "%s of CPU time",
+		   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "cpu_ns"))));
+	if (json_get(own, "kernel_ns"))
+		page_words(p, STYLE_DIM, "and %s in the kernel,",
+			   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "kernel_ns"))));
+	page_words(p, STYLE_DIM, "for %s events;",
+		   fmt_count(text, sizeof(text), json_get_u64(own, "events")));
+	page_words(p, STYLE_DIM, "tables of %s",
+		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))));
+	if (t->verbosity > 0)
+		page_words(p, STYLE_DIM,
+			   ", %llu of %llu slots and %llu of %llu keys beside them in use",
+			   (unsigned long long)json_get_u64(own, "slots_used"),
+			   (unsigned long long)json_get_u64(own, "slots"),
+			   (unsigned long long)json_get_u64(own, "overflow_keys_used"),
+			   (unsigned long long)json_get_u64(own, "overflow_keys"));
+	page_end(p);
+}
+
+/* The balance of a flow */
+
+/* A count that may be less than nothing; then `less` says of what. */
+static void put_signed(struct page *p, enum style style, const char *label, int64_t v,
+		       const char *less)
+{
+	page_row(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, 0);
+	if (v < 0)
+		page_words(p, style, "%s", less);
+	page_end(p);
+}
+
+static void put_sums(struct page *p, const struct json_object *end)
+{
+	const struct json_object *checkpoints = json_get(end, "checkpoints");
+	const int64_t arrived = json_get_i64(end, "arrived");
+	const int64_t unaccounted = json_get_i64(end, "unaccounted");
+	const uint64_t whole = arrived > 0 ? (uint64_t)arrived : 0;
+	const uint64_t dropped = json_get(checkpoints, "dropped")
+					 ? json_get_u64(checkpoints, "dropped")
+					 : json_get_u64(end, "dropped");
+	const uint64_t left = json_get_u64(checkpoints, "left");
+
+	put_signed(p, STYLE_BOLD, "arrived", arrived, "less than left again");
+	page_row(p, STYLE_PLAIN, 0, "delivered", json_get_u64(end, "delivered"), whole);
+	page_end(p);
+	page_row(p, dropped ? STYLE_BAD : STYLE_PLAIN, 0, "dropped", dropped, whole);
+	page_end(p);
+	put_signed(p, STYLE_PLAIN, "in flight", json_get_i64(end, "in_flight"),
+		   "less than at the beginning");
+	put_signed(p, unaccounted ? STYLE_WARN : STYLE_PLAIN, "unaccounted", unaccounted,
+		   "more ended than arrived");
+	if (left) {
+		page_row(p, STYLE_DIM, 0, "passed on", left, 0);
+		page_words(p, STYLE_DIM, "entered this host and left it again; not in the sum");
+		page_end(p);
+	}
+}
+
+static void put_numbers(struct page *p, const struct json_object *sequence)
+{
+	const uint64_t streams = json_get_u64(sequence, "streams");
+	const uint64_t missing = json_get_u64(sequence, "missing");
+	const uint64_t restarts = json_get_u64(sequence, "restarts");
+	const struct text_count beside[] = {
+		{json_get_u64(sequence, "duplicated"), "twice"},
+		{json_get_u64(sequence, "reordered"), "late"},
+		{restarts, restarts == 1 ? "restart" : "restarts"},
+		{json_get_u64(sequence, "stray"), "that belong nowhere"},
+	};
+
+	if (!streams)
+		return;
+	page_row(p, missing ? STYLE_BAD : STYLE_PLAIN, 0, "lost before", missing,
+		 missing + json_get_u64(sequence, "numbers"));
+	page_words(p, STYLE_PLAIN, "of the numbers in %llu stream%s", (unsigned long long)streams,
+		   streams == 1 ? "" : "s");
+	if (beside[0].count + beside[1].count + beside[2].count + beside[3].count)
+		page_words(p, STYLE_PLAIN, "-");
+	text_counts(p, STYLE_PLAIN, beside, LENGTH(beside));
+	page_end(p);
+}
+
+static void put_verdict(struct page *p, const struct json_object *end)
+{
+	const struct json_object *culprit = json_get(end, "culprit");
+	const char *verdict = json_get_text(end, "verdict");
+	bool here = !strcmp(verdict, "this_host") || !strcmp(verdict, "both");
+
+	page_text(p, 0, STYLE_BOLD, "verdict         ");
+	page_words(p,
+		   !strcmp(verdict, "none_seen") ? STYLE_GOOD
+		   : !strcmp(verdict, "unknown") ? STYLE_WARN
+						 : STYLE_BAD,
+		   "%s", verdict);
+	if (here && culprit)
+		page_words(p, STYLE_PLAIN, "- %s %s %s", json_get_text(culprit, "stage"),
+			   json_get_text(culprit, "socket"), json_get_text(culprit, "process"));
+	page_end(p);
+	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
+		page_text(p, 2, STYLE_PLAIN, "- ");
+		page_words(p, STYLE_PLAIN, "%s",
+			   json_object_get_string(json_get_item(end, "rests_on", i)));
+		page_end(p);
+	}
+}
+
+static void put_balance(struct page *p, const struct json_object *end)
+{
+	const struct json_object *checkpoints = json_get(end, "checkpoints");
+	const uint64_t runs = json_get_u64(checkpoints, "runs");
+	char time[FMT_MAX];
+
+	if (!json_get(end, "verdict"))
+		return;
+	page_end(p);
+	put_sums(p, end);
+	put_numbers(p, json_get(end, "sequence"));
+	put_verdict(p, end);
+	page_text(p, 0, STYLE_DIM, "checkpoints     ");
+	if (runs)
+		page_words(p, STYLE_DIM, "%s each time, %.2f %% of a CPU while it was measured",
+			   page_glue(fmt_ns(time, sizeof(time),
+					    json_get_u64(checkpoints, "run_ns") / runs)),
+			   100.0 * json_get_double(checkpoints, "run_ns") /
+				   json_get_double(checkpoints, "measured_ns"));
+	else
+		page_words(p, STYLE_DIM, "no packet came while their cost was measured");
+	page_end(p);
+}
+
+/* The end */
+
+static void put_findings(struct trace_text *t, const struct json_object *end)
+{
+	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++)
+		page_finding(&t->page, NULL, json_get_item(end, "findings", i), t->verbosity > 0);
+}
+
+/* The widest count of a sum, for its page. */
+static uint64_t most_of(const struct json_object *o)
+{
+	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
+
+	return packets > nobody ? packets : nobody;
+}
+
+void print_trace_end(const struct print_view *v, const struct json_object *start,
+		     const struct json_object *end)
+{
+	struct trace_text t = text_open(v, start, most_of(end));
+
+	put_total(&t, end, json_get_u64(end, "duration_ns"));
+	put_bursts_end(&t.page, end);
+	put_own_cost(&t, json_get(end, "own_cost"));
+	put_own_losses(&t.page, json_get(end, "own_losses"));
+	put_balance(&t.page, end);
+	put_findings(&t, end);
+}
+
+/* Documents */
+
+/* The rows of what was lost most; those without socket, process and flow are left out. */
+static void put_worst(const struct print_view *v, struct live_table *t, const char *title)
+{
+	struct page p = print_page(v, table_sum(t, 1u << NOISE_LOSS).packets);
+	unsigned shown = 0;
+
+	table_sort(t, TABLE_BY_PACKETS);
+	for (unsigned i = 0; i < t->n && shown < WORST_SHOWN; i++) {
+		const struct live_row *row = &t->rows[i];
+
+		if (row->noise != NOISE_LOSS ||
+		    (!*row->text[LIVE_SOCKET] && !*row->text[LIVE_PROCESS] &&
+		     !*row->text[LIVE_FLOW]))
 			continue;
 		if (!shown++)
 			page_end(&p);
@@ -42,76 +889,31 @@ static void put_worst(const struct print_view *v, const struct live_table *t, un
 		}
 		page_end(&p);
 	}
-	table_free(&rows);
 }
 
-static void put_losses(const struct print_view *v, const struct json_object *losses)
+static void put_sockets_and_flows(const struct print_view *v, const struct json_object *sum)
 {
-	static const struct {
-		const char *key, *text;
-	} rows[] = {
-		{"recursion_misses", "missed while another was counted"},
-		{"without_socket_or_flow", "counted without socket or flow"},
-		{"without_cause", "counted without anything"},
-		{"without_netns", "not counted: their namespace is not known"},
-		{"without_sample", "neither shown nor written"},
-		{"rows_merged", "rows told as others"},
-		{"filter_unread", "that the filter could not read"},
-	};
-	struct text_count counts[sizeof(rows) / sizeof(rows[0])];
-	struct page p = print_page(v, 0);
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		counts[i] = (struct text_count){json_get_u64(losses, rows[i].key), rows[i].text};
-	text_counts_line(&p, "own losses      ", STYLE_WARN, counts,
-			 sizeof(rows) / sizeof(rows[0]));
-}
-
-static void put_tables(const struct print_view *v, const struct json_object *sum, unsigned by,
-		       struct live_summary *s, struct live_table *rows, struct live_table *flows)
-{
-	const struct text_trace view = {.out = v->out,
-					.colour = v->colour,
-					.width = v->width,
-					.by = by,
-					.all = v->verbosity > 0,
-					.verbosity = v->verbosity};
-
-	rows_add(rows, sum, by);
-	rows_add_flows(flows, sum);
-	s->duration_ns = json_get_u64(sum, "interval_ns");
-	s->total = rows;
-	s->lost = table_sum(rows, CLASS(NOISE_LOSS));
-	s->suspect = table_sum(rows, CLASS(NOISE_SUSPECT));
-	s->benign = table_sum(rows, CLASS(NOISE_BENIGN));
-	fputc('\n', v->out);
-	text_trace_total(&view, s);
-	put_losses(v, json_get(sum, "own_losses"));
-	put_worst(v, rows, BY_SOCKET, "sockets");
-	put_worst(v, flows, LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_FLOW), "flows");
-}
-
-void print_sums(const struct print_view *v, const struct ledgers_document *d)
-{
-	const struct json_object *sum = json_get(d->json, "sum");
-	unsigned by = rows_by(json_get(d->json, "start"));
 	struct live_table rows = {}, flows = {};
-	struct live_summary *s = calloc(1, sizeof(*s));
 
-	if (s && sum && !table_init(&rows, LIVE_ROWS) && !table_init(&flows, LIVE_ROWS))
-		put_tables(v, sum, by, s, &rows, &flows);
+	if (!table_init(&rows, LIVE_ROWS) && !table_init(&flows, LIVE_ROWS)) {
+		rows_add(&rows, sum,
+			 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
+				 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
+		rows_add_flows(&flows, sum);
+		put_worst(v, &rows, "sockets");
+		put_worst(v, &flows, "flows");
+	}
 	table_free(&rows);
 	table_free(&flows);
-	free(s);
 }
 
-void print_limits(const struct print_view *v, const struct ledgers_document *d)
+static void put_limits(const struct print_view *v, const struct json_object *document)
 {
-	size_t n = json_get_length(d->json, "limits");
+	size_t n = json_get_length(document, "limits");
 	struct page p = print_page(v, 0);
 
 	for (size_t i = 0; i < n && i < LIMITS_SHOWN; i++) {
-		const struct json_object *o = json_get_item(d->json, "limits", i);
+		const struct json_object *o = json_get_item(document, "limits", i);
 		char text[WHEN_TEXT], count[FMT_MAX];
 		uint64_t ns;
 
@@ -134,47 +936,44 @@ void print_limits(const struct print_view *v, const struct ledgers_document *d)
 	}
 }
 
-void print_balance(const struct print_view *v, const struct ledgers_document *d)
+/* The intervals as they were printed, unless they are many, or were put together. */
+static void put_intervals(const struct print_view *v, const struct json_object *document)
 {
-	static const char *const keys[] = {"arrived",	"delivered",   "dropped",
-					   "in_flight", "unaccounted", "lost_before"};
-	const struct json_object *end = json_get(d->json, "end");
-	struct page p = print_page(v, json_get_u64(end, "arrived"));
+	const struct json_object *start = json_get(document, "start");
+	size_t n = json_get_length(document, "intervals"), lossy = 0;
 
-	if (!*json_get_text(end, "verdict"))
+	for (size_t i = 0; i < n; i++)
+		lossy += json_get_u64(json_get_item(document, "intervals", i), "dropped") != 0;
+	if (json_get_u64(json_get(document, "covers"), "joined") > 1 ||
+	    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
 		return;
-	page_end(&p);
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		int64_t value = json_get_i64(end, keys[i]);
-
-		if (!json_get(end, keys[i]))
-			continue;
-		page_row(&p, STYLE_PLAIN, 0, keys[i], (uint64_t)(value < 0 ? -value : value), 0);
-		if (value < 0)
-			page_words(&p, STYLE_WARN, "less than nothing");
-		page_end(&p);
-	}
-	page_text(&p, 0, STYLE_BOLD, "verdict         ");
-	page_words(&p, STYLE_BOLD, "%s", json_get_text(end, "verdict"));
-	page_end(&p);
-	for (size_t i = 0; i < json_get_length(end, "rests_on"); i++) {
-		page_text(&p, 2, STYLE_PLAIN, "- ");
-		page_words(&p, STYLE_PLAIN, "%s",
-			   json_object_get_string(json_get_item(end, "rests_on", i)));
-		page_end(&p);
-	}
+	for (size_t i = 0; i < n; i++)
+		print_trace_interval(v, start, json_get_item(document, "intervals", i));
 }
 
-void print_findings(const struct print_view *v, const struct ledgers_document *d)
+void print_trace(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *end = json_get(d->json, "end");
-	struct page p = print_page(v, 0);
+	const struct json_object *start = json_get(d->json, "start"), *end, *sum;
+	struct trace_text t;
+	bool whole;
 
-	for (size_t i = 0; v->verbosity >= 0 && i < json_get_length(end, "findings"); i++) {
-		struct finding f;
-
-		reread_finding(json_get_item(end, "findings", i), &f);
-		text_finding(&p, f.stage == STAGE_NONE ? f.id : stage_name(f.stage), &f,
-			     v->verbosity > 0);
+	end = json_get(d->json, "end");
+	sum = json_get(d->json, "sum");
+	whole = end && sum && json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns");
+	t = text_open(v, start, most_of(sum));
+	fputc('\n', v->out);
+	if (whole) {
+		put_intervals(v, d->json);
+		print_trace_end(v, start, end);
+	} else if (sum) {
+		put_total(&t, sum, json_get_u64(sum, "interval_ns"));
+		put_own_losses(&t.page, json_get(sum, "own_losses"));
+	}
+	if (sum)
+		put_sockets_and_flows(v, sum);
+	put_limits(v, d->json);
+	if (!whole && end) {
+		put_balance(&t.page, end);
+		put_findings(&t, end);
 	}
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "report/pointrows.h"
-#include "report/text_found.h"
+#include "report/text.h"
 #include "report/print_parts.h"
-#include "report/reread.h"
+#include "report/document.h"
 #include "report/trialset.h"
 
 /* What is printed point by point. */
@@ -75,10 +75,10 @@ static const struct result *read_trial(struct table *t, size_t i)
 	const struct json_object *trial = json_get_item(t->document, "trials", i);
 
 	if (json_get(trial, "error"))
-		reread_error(json_get(trial, "error"), &t->failed);
+		json_read_error(json_get(trial, "error"), &t->failed);
 	if (!json_get(trial, "attempted"))
 		return NULL;
-	reread_result(trial, t->res);
+	json_read_end(trial, t->res);
 	return t->res;
 }
 
@@ -112,6 +112,19 @@ static void print_points(const struct print_view *v, const struct json_object *d
 	close_table(&t);
 }
 
+/* Searches that came to a lower bound of that name. */
+static unsigned count_lowers(const struct json_object *end, const char *name)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
+		const struct json_object *rate = json_get(json_get_item(end, "searches", i), name);
+
+		n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
+	}
+	return n;
+}
+
 static void print_spread(FILE *out, const struct json_object *end)
 {
 	struct json_object *all = json_get(end, "lower_pps_of_all");
@@ -126,25 +139,28 @@ static void print_spread(FILE *out, const struct json_object *end)
 			.spread = json_get_double(o, "spread"),
 		};
 
-		text_found_spread(out, name, &s, (unsigned)json_get_length(end, "searches"));
+		text_found_spread(out, name, &s, count_lowers(end, name));
 	}
 }
 
+/* Each search behind its trials. */
 static void print_search(const struct print_view *v, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
-	size_t searches = json_get_length(end, "searches");
+	size_t searches = json_get_length(end, "searches"), n = json_get_length(document, "trials");
+	size_t shown = 0;
 	struct found_trial t;
 	struct found f;
 
 	fputc('\n', v->out);
-	for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
-		reread_found_trial(json_get_item(document, "trials", i), &t);
-		text_found_trial(v->out, (unsigned)i + 1, &t);
-	}
-	for (size_t i = 0; end && i < (searches ? searches : 1); i++) {
-		reread_found(searches ? json_get_item(end, "searches", i) : end, &f);
-		text_found(v->out, &f);
+	for (size_t k = 0; k < (searches ? searches : 1); k++) {
+		json_read_found(searches ? json_get_item(end, "searches", k) : end, &f);
+		for (unsigned i = 0; shown < n && (k + 1 >= searches || i < f.trials); i++) {
+			json_read_found_trial(json_get_item(document, "trials", shown), &t);
+			text_found_trial(v->out, (unsigned)++shown, &t);
+		}
+		if (f.trials)
+			text_found(v->out, &f);
 	}
 	print_spread(v->out, end);
 }

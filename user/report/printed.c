@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_get.h"
+#include "base/json.h"
 #include "report/html.h"
 
 #define SCHEMA "pktledger/"

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_get.h"
-#include "base/json_put.h"
+#include "base/json.h"
 
 /* Members that are a secret as a whole, and what it is then called. */
 static const struct {

@@ -3,7 +3,7 @@
 #ifndef PKTLEDGER_REPORT_ROWS_H
 #define PKTLEDGER_REPORT_ROWS_H
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "monitor/table.h"
 
 /* The fields that the rows of a trace are told apart by; `start`: its event. */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/when.h"
-#include "monitor/worst.h"
+#include "base/clock.h"
 #include "report/json_trace.h"
 #include "report/rows.h"
 
@@ -100,13 +99,13 @@ static void heap_add(struct heap *h, const struct json_object *interval, unsigne
 
 static struct json_object *heap_json(const struct heap *h, unsigned by)
 {
+	const struct trace_time time = {h->to_ns, h->time_ns, h->length_ns};
 	struct live_table flows = {};
 	struct json_object *o;
 
 	if (h->has_flows && worst_rows(&flows, &h->flows, ROWS_BY_FLOW, 0, FLOWS_MAX))
 		return NULL;
-	o = json_trace_kept(&h->rows, h->has_flows ? &flows : NULL, by, h->to_ns, h->time_ns,
-			    h->length_ns);
+	o = json_trace_interval(&h->rows, h->has_flows ? &flows : NULL, by, &time);
 	json_put_double(o, "peak_pps", h->peak_pps);
 	if (h->losses)
 		json_put(o, "own_losses", json_object_get(h->losses));

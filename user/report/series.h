@@ -7,7 +7,7 @@
 #ifndef PKTLEDGER_REPORT_SERIES_H
 #define PKTLEDGER_REPORT_SERIES_H
 
-#include "base/json_get.h"
+#include "base/json.h"
 
 #define SERIES_MAX   1024
 #define SERIES_WORST 10

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/json_solo.h"
+#include "report/document.h"
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/ends.h"
-#include "report/html_file.h"
+#include "report/html.h"
 #include "report/matrix.h"
 #include "report/redact.h"
 #include "report/trialset.h"
@@ -185,7 +185,7 @@ static int show_forms(const struct show_view *v, const struct ledgers *l, struct
 	if (matrix && v->json)
 		json_out_once(v->json, "matrix", json_object_get(matrix));
 	else if (matrix && !v->html)
-		matrix_print(v->text.out, matrix);
+		matrix_print(&v->text, matrix);
 	json_object_put(matrix);
 	return rc;
 }

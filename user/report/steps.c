@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 #include "report/rows.h"
 
 #define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */

@@ -1,11 +1,405 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/text.h"
 
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
+#include "base/json.h"
+#include "drops/stagemap.h"
 #include "traffic/tx.h"
-#include "report/text_parts.h"
+
+void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
+{
+	char number[FMT_MAX];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		left += count[i].count != 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (!count[i].count)
+			continue;
+		page_words(p, style, "%s\v%s%s", fmt_count(number, sizeof(number), count[i].count),
+			   count[i].name, --left ? "," : "");
+	}
+}
+
+void text_counts_line(struct page *p, const char *label, enum style style,
+		      const struct text_count *count, unsigned n)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++)
+		any |= count[i].count;
+	if (!any)
+		return;
+	page_text(p, 0, style, label);
+	text_counts(p, style, count, n);
+	page_end(p);
+}
+
+static void put_latency(struct page *p, const struct arrivals *a)
+{
+	const struct result_latency *l = &a->latency;
+	const char *doubt = arrivals_clock_doubt(a);
+	const struct text_count at[] = {
+		{l->min, "min"},    {l->p50, "p50"},	  {l->p90, "p90"}, {l->p99, "p99"},
+		{l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"}, {a->jitter_ns, "jitter"},
+	};
+	const unsigned n = sizeof(at) / sizeof(at[0]);
+	char number[FMT_MAX];
+
+	if (!l->measured)
+		return;
+	page_text(p, 0, STYLE_PLAIN, "latency         ");
+	for (unsigned i = 0; i < n; i++) {
+		fmt_ns(number, sizeof(number), at[i].count);
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name, page_glue(number),
+			   i + 1 < n ? "," : "");
+	}
+	page_end(p);
+	if (!doubt)
+		return;
+	page_text(p, 0, STYLE_WARN, "clocks          ");
+	page_words(p, STYLE_WARN, "%s", doubt);
+	page_end(p);
+}
+
+/* Of two hosts: how far their clocks are apart, and whether delays can be told. */
+static void put_clocks(struct page *p, const struct result *res)
+{
+	int64_t offset = res->clock.offset_ns;
+	char apart[FMT_MAX], error[FMT_MAX];
+
+	if (!res->two_hosts)
+		return;
+	fmt_ns(apart, sizeof(apart), (uint64_t)(offset < 0 ? -offset : offset));
+	fmt_ns(error, sizeof(error), res->clock.error_ns);
+	page_text(p, 0, STYLE_DIM, "clocks          ");
+	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(apart),
+		   offset < 0 ? "behind" : "ahead", page_glue(error));
+	page_words(p, STYLE_DIM,
+		   res->clock.shared ? "said to be one"
+				     : "no one-way delays without --shared-clock");
+	page_end(p);
+}
+
+/* How what was lost lay together, and how far the displaced came too late: only if there are any.
+ */
+static void put_shapes(struct page *p, const struct arrivals *a)
+{
+	char number[FMT_MAX];
+
+	if (a->gaps.count) {
+		page_text(p, 0, STYLE_PLAIN, "gaps            ");
+		page_words(p, STYLE_PLAIN, "%s", fmt_count(number, sizeof(number), a->gaps.count));
+		page_words(p, STYLE_PLAIN, "of %.1f packets in the mean,",
+			   (double)a->gaps.packets / (double)a->gaps.count);
+		page_words(p, STYLE_PLAIN, "the longest of\v%s",
+			   fmt_count(number, sizeof(number), a->gaps.longest));
+		page_end(p);
+	}
+	if (a->order.packets) {
+		page_text(p, 0, STYLE_PLAIN, "reordering      ");
+		page_words(p, STYLE_PLAIN, "extent up to %s\vpackets",
+			   fmt_count(number, sizeof(number), a->order.extent_max));
+		page_end(p);
+	}
+}
+
+static void put_beside(struct page *p, const struct result *res)
+{
+	const struct result_losses *l = &res->losses;
+	const struct text_count seen[] = {
+		{res->duplicated, "duplicated"},
+		{res->arrivals.order.packets, "reordered"},
+		{res->late, "late"},
+		{res->damaged, "damaged"},
+		{res->invalid, "invalid"},
+		{res->foreign, "of another run"},
+		{res->replies, "ICMP replies"},
+	};
+	const struct text_count fragments[] = {
+		{res->fragments.made, "made"},
+		{res->fragments.seen, "seen at the receiver"},
+		{res->fragments.dropped, "dropped"},
+		{res->fragments.abandoned, "abandoned"},
+		{res->fragments.unmatched, "without a number"},
+		{res->fragments.made ? res->reassembled : 0, "datagrams put together"},
+	};
+	const struct text_count own[] = {
+		{l->causes_full, "without room for their cause"},
+		{l->stamp_unreadable, "with an unreadable stamp"},
+		{l->recursion_misses, "events missed by recursion"},
+		{l->cell_empty, "XDP losses without a number"},
+		{l->gso_split, "merged packets of uneven stamps"},
+	};
+
+	put_latency(p, &res->arrivals);
+	put_clocks(p, res);
+	put_shapes(p, &res->arrivals);
+	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
+	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
+			 sizeof(fragments) / sizeof(fragments[0]));
+	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
+	if (l->suppressed) {
+		page_text(p, 0, STYLE_WARN, "suppressed      ");
+		page_words(p, STYLE_WARN, "%s", l->suppressed_evidence);
+		page_end(p);
+	}
+}
+
+static void put_field(struct page *p, const char *label, const char *text)
+{
+	if (!*text)
+		return;
+	page_text(p, 2, STYLE_DIM, label);
+	page_words(p, STYLE_PLAIN, "%s", text);
+	page_end(p);
+}
+
+static void put_command(struct page *p, const char *label, const char *command)
+{
+	if (!*command)
+		return;
+	page_text(p, 2, STYLE_DIM, label);
+	page_verbatim(p, command);
+	page_end(p);
+}
+
+void text_finding(struct page *p, const char *label, const struct finding *f, bool undo)
+{
+	page_end(p);
+	page_text(p, 0, STYLE_BOLD, label);
+	p->indent = 2;
+	page_words(p, STYLE_PLAIN, "- %s", f->text);
+	page_end(p);
+	put_field(p, "measured  ", f->evidence);
+	put_field(p, "now       ", f->current);
+	put_field(p, "wanted    ", f->wanted);
+	put_command(p, "command   ", f->command);
+	if (undo)
+		put_command(p, "undo      ", f->undo);
+	put_field(p, "risk      ", f->risk);
+}
+
+static void put_findings(struct page *p, const struct result *res, int verbosity)
+{
+	for (unsigned i = 0; i < res->n_findings; i++) {
+		const struct finding *f = &res->finding[i];
+		char label[96];
+
+		snprintf(label, sizeof(label), "%s%s%s",
+			 f->stage == STAGE_NONE ? f->id : stage_name(f->stage),
+			 *f->host ? " on " : "", f->host);
+		text_finding(p, label, f, verbosity > 0);
+	}
+}
+
+#define CAUSES_SHOWN 4 /* of one stage, without -v */
+
+/* A cause of all streams together. */
+struct group {
+	const struct result_cause *cause;
+	uint64_t packets, first, last;
+};
+
+static bool same_cause(const struct result_cause *a, const struct result_cause *b)
+{
+	return a->hook == b->hook && a->direction == b->direction &&
+	       !strcmp(a->reason, b->reason) && !strcmp(a->location, b->location) &&
+	       !strcmp(a->ifname, b->ifname) && !strcmp(a->netns, b->netns) &&
+	       !strcmp(a->host, b->host);
+}
+
+static int by_packets(const void *va, const void *vb)
+{
+	const struct group *a = va, *b = vb;
+
+	if (a->packets != b->packets)
+		return a->packets < b->packets ? 1 : -1;
+	return a->cause < b->cause ? -1 : 1; /* groups differ in their first cause */
+}
+
+/* The causes of a stage, largest first. Returns how many. */
+static unsigned group_causes(const struct result *res, enum stage stage,
+			     struct group group[RESULT_CAUSES])
+{
+	unsigned n = 0, g;
+
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		const struct result_cause *c = &res->cause[i];
+
+		if (c->stage != stage)
+			continue;
+		for (g = 0; g < n && !same_cause(group[g].cause, c); g++)
+			;
+		if (g == n)
+			group[n++] = (struct group){c, 0, c->first, c->last};
+		group[g].packets += c->packets;
+		if (c->first < group[g].first)
+			group[g].first = c->first;
+		if (c->last > group[g].last)
+			group[g].last = c->last;
+	}
+	qsort(group, n, sizeof(*group), by_packets);
+	return n;
+}
+
+/* The place in the kernel says more than the reason where there is none, or none we know. */
+static bool needs_location(const struct result_cause *c)
+{
+	return c->stage == STAGE_OTHER || !*c->reason || !strcmp(c->reason, "NOT_SPECIFIED");
+}
+
+static void put_cause(struct page *p, const struct group *g, int verbosity)
+{
+	const struct result_cause *c = g->cause;
+
+	if (*c->reason)
+		page_words(p, STYLE_PLAIN, "%s", c->reason);
+	if (c->hook)
+		page_words(p, STYLE_PLAIN, "%s\vhook", c->hook);
+	if (*c->location && (verbosity > 0 || needs_location(c)))
+		page_words(p, STYLE_PLAIN, "in\v%s", c->location);
+	if (*c->netns || *c->ifname)
+		page_words(p, STYLE_PLAIN, "%s%s%s", c->netns, *c->netns && *c->ifname ? "\v" : "",
+			   c->ifname);
+	if (*c->host)
+		page_words(p, STYLE_PLAIN, "on\v%s", c->host);
+	if (c->direction && !c->hook && strcmp(c->direction, c->netns))
+		page_words(p, STYLE_PLAIN, "%s", c->direction);
+	if (verbosity > 0) {
+		page_break(p);
+		page_words(p, STYLE_DIM, "numbers\v%" PRIu64 "-%" PRIu64, g->first, g->last);
+		if (c->note)
+			page_words(p, STYLE_DIM, "(%s)", c->note);
+	}
+}
+
+/* "rx Udp:RcvbufErrors" without "rx " where the line has told the namespace. */
+static const char *counter_name(const struct result_counter *c, const struct result_cause *cause)
+{
+	size_t n = cause ? strlen(cause->netns) : 0;
+
+	if (n && !strncmp(c->name, cause->netns, n) && c->name[n] == ' ')
+		return c->name + n + 1;
+	return c->name;
+}
+
+static void put_counter(struct page *p, const struct result_counter *c,
+			const struct result_cause *cause, unsigned more, bool note)
+{
+	char delta[FMT_MAX], expected[FMT_MAX], name[sizeof(c->name)], others[16] = "";
+	enum style style = c->documented ? STYLE_WARN : STYLE_BAD;
+
+	snprintf(name, sizeof(name), "%s", counter_name(c, cause));
+	page_glue(name);
+	if (more)
+		snprintf(others, sizeof(others), "\v+%u", more);
+	if (c->agrees) {
+		page_words(p, STYLE_DIM, "=\v%s%s", name, others);
+		if (c->note && note)
+			page_words(p, STYLE_DIM, "(%s)", c->note);
+		return;
+	}
+	page_words(p, style, "%s\v%s %s,\vnot\v%s", c->documented ? "~" : "!=", name,
+		   fmt_count(delta, sizeof(delta), c->delta),
+		   fmt_count(expected, sizeof(expected), c->expected));
+	if (c->documented || c->note)
+		page_words(p, STYLE_DIM, "(%s)", c->note ? c->note : "documented");
+}
+
+/* Of the counters that agree, one that knows these losses alone says most: it has no note. */
+static const struct result_counter *best_agreeing(const struct result *res, enum stage stage,
+						  unsigned *agree)
+{
+	const struct result_counter *best = NULL;
+
+	*agree = 0;
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		const struct result_counter *c = &res->counter[i];
+
+		if (c->stage != stage || !c->agrees)
+			continue;
+		++*agree;
+		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
+			best = c;
+	}
+	return best;
+}
+
+/*
+ * All that disagree; of those that agree one, and how many more. `cause` is told already on this
+ * line, so that its namespace need not be.
+ */
+static void put_counters(struct page *p, const struct result *res, enum stage stage,
+			 const struct result_cause *cause, int verbosity)
+{
+	unsigned agree;
+	const struct result_counter *best = best_agreeing(res, stage, &agree);
+
+	if (best && verbosity < 1)
+		put_counter(p, best, cause, agree - 1, false);
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		const struct result_counter *c = &res->counter[i];
+
+		if (c->stage != stage || (verbosity < 1 && c->agrees))
+			continue;
+		if (verbosity > 0)
+			page_break(p);
+		put_counter(p, c, cause, 0, verbosity > 0);
+	}
+}
+
+static void put_stage(struct page *p, const struct result *res, enum stage stage, int verbosity,
+		      struct group group[RESULT_CAUSES])
+{
+	unsigned n = group_causes(res, stage, group);
+	const struct result_stage *s = &res->stage[stage];
+
+	page_row(p, STYLE_BOLD, 2, stage_name(stage), s->packets, s->packets ? res->sent : 0);
+	if (n == 1)
+		put_cause(p, &group[0], verbosity);
+	else if (n)
+		page_words(p, STYLE_PLAIN, "%u causes", n);
+	if (s->source && strcmp(s->source, "event"))
+		page_words(p, STYLE_WARN, "known by %s only", s->source);
+	put_counters(p, res, stage, n == 1 ? group[0].cause : NULL, verbosity);
+	page_end(p);
+	for (unsigned i = 0; n > 1 && i < n; i++) {
+		if (i == CAUSES_SHOWN && n > CAUSES_SHOWN + 1 && verbosity < 1) {
+			page_words(p, STYLE_DIM, "and %u more (-v shows all)", n - i);
+			page_end(p);
+			break;
+		}
+		page_row(p, STYLE_PLAIN, 2, "", group[i].packets, res->sent);
+		put_cause(p, &group[i], verbosity);
+		page_end(p);
+	}
+}
+
+static void put_path(struct page *p, const struct result *res, int verbosity)
+{
+	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
+
+	for (int s = 0; group && s < STAGE_COUNT; s++) {
+		if (res->stage[s].packets || result_disagrees(res, s))
+			put_stage(p, res, s, verbosity, group);
+	}
+	free(group);
+}
+
+static unsigned disagreements(const struct result *res)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < res->n_counters; i++)
+		n += !res->counter[i].agrees && !res->counter[i].documented;
+	return n;
+}
 
 static void put_engine(struct page *p, const char *name, const char *mode)
 {
@@ -151,7 +545,7 @@ static void put_open(struct page *p, const struct result *res)
 
 static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
 {
-	unsigned disagree = text_disagreements(res);
+	unsigned disagree = disagreements(res);
 	char number[3][FMT_MAX];
 
 	p->indent = 0;
@@ -178,21 +572,266 @@ static void put_verdict(struct page *p, const struct run_header *head, const str
 	page_end(p);
 }
 
-void text_result(FILE *out, const struct run_header *head, const struct result *res, bool colour,
-		 int verbosity)
+void text_run(FILE *out, const struct json_object *start, const struct json_object *end,
+	      bool colour, int verbosity)
 {
-	struct page p = page_open(out, colour, res->attempted);
+	struct result *res = calloc(1, sizeof(*res));
+	struct run_header head;
+	struct page p;
 
-	put_header(&p, head);
+	if (!res)
+		return;
+	json_read_start(start, &head);
+	json_read_end(end, res);
+	p = page_open(out, colour, res->attempted);
+	put_header(&p, &head);
 	page_row(&p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
 	page_end(&p);
 	put_refused(&p, res);
 	put_sent(&p, res);
-	text_path(&p, res, verbosity);
+	put_path(&p, res, verbosity);
 	put_delivered(&p, res);
 	put_open(&p, res);
-	text_beside(&p, res);
-	put_verdict(&p, head, res);
+	put_beside(&p, res);
+	put_verdict(&p, &head, res);
 	if (verbosity >= 0)
-		text_findings(&p, res, verbosity);
+		put_findings(&p, res, verbosity);
+	free(res);
+}
+
+static const char *most_dropped(const struct found_trial *t)
+{
+	int most = -1;
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (t->dropped[s] && (most < 0 || t->dropped[s] > t->dropped[most]))
+			most = s;
+	}
+	return most < 0 ? "" : stage_name(most);
+}
+
+void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
+{
+	char rate[FMT_MAX] = "full speed", time[FMT_MAX], unsent[FMT_MAX], lost[32];
+	const char *where = most_dropped(t);
+
+	if (number == 1)
+		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
+			"lost", "unsent", "where");
+	if (t->rate_pps > 0)
+		fmt_rate(rate, sizeof(rate), t->rate_pps);
+	snprintf(lost, sizeof(lost), "%.4f %%", t->loss_share * 100);
+	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, t->phase, rate,
+		num_text_time(time, sizeof(time), t->time_ns), lost,
+		fmt_count(unsent, sizeof(unsent), t->unsent), *where ? "  " : "", where);
+}
+
+const char *found_culprit(const struct found_rate *rate)
+{
+	if (rate->limit == FOUND_LIMIT_GENERATOR)
+		return "the generator";
+	if (rate->limit == FOUND_LIMIT_QUEUE)
+		return "the sender's queue, its device takes no more";
+	return rate->stage == STAGE_NONE ? "" : stage_name(rate->stage);
+}
+
+static void print_name(FILE *out, const struct found_rate *rate)
+{
+	char name[8] = "";
+
+	for (unsigned i = 0; rate->name[i] && i + 1 < sizeof(name); i++)
+		name[i] = (char)toupper((unsigned char)rate->name[i]);
+	fprintf(out, "%-4s", name);
+}
+
+static const char *highest_rate(const struct found *f)
+{
+	if (f->held_back)
+		return "that the sender's device takes";
+	return f->generator_limited ? "that this host generates" : "that was asked for";
+}
+
+static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
+{
+	char lower[FMT_MAX], upper[FMT_MAX];
+	const char *culprit = found_culprit(rate);
+
+	print_name(out, rate);
+	fmt_rate(lower, sizeof(lower), rate->lower_pps);
+	fmt_rate(upper, sizeof(upper), rate->upper_pps);
+	if (rate->has_lower && rate->has_upper)
+		fprintf(out, "%s held, %s did not", lower, upper);
+	else if (rate->has_lower)
+		fprintf(out, "%s held, the highest rate %s", lower, highest_rate(f));
+	else if (rate->has_upper)
+		fprintf(out, "below %s, which was too much", upper);
+	else
+		fprintf(out, "nothing is known yet");
+	if (rate->has_upper && *culprit)
+		fprintf(out, ": %s", culprit);
+	if (rate->loss_ratio > 0)
+		fprintf(out, "  (up to %g %% lost)", rate->loss_ratio * 100);
+	fprintf(out, "%s\n", rate->done ? "" : "  (not finished)");
+}
+
+static void print_mrr(FILE *out, const struct found_rate *mrr)
+{
+	char median[FMT_MAX], lower[FMT_MAX], upper[FMT_MAX];
+	const char *culprit = found_culprit(mrr);
+
+	if (!mrr->has_upper)
+		return;
+	print_name(out, mrr);
+	fprintf(out, "%s got through at the highest rate%s%s",
+		fmt_rate(median, sizeof(median), mrr->throughput_pps), *culprit ? ": " : "",
+		culprit);
+	if (mrr->upper_pps > mrr->lower_pps)
+		fprintf(out, "  (median; lowest %s, highest %s)",
+			fmt_rate(lower, sizeof(lower), mrr->lower_pps),
+			fmt_rate(upper, sizeof(upper), mrr->upper_pps));
+	fprintf(out, "\n");
+}
+
+void text_found(FILE *out, const struct found *f)
+{
+	char min[FMT_MAX], max[FMT_MAX], time[FMT_MAX];
+
+	fprintf(out, "\n");
+	for (unsigned i = 0; i < f->goals; i++)
+		print_goal(out, f, &f->goal[i]);
+	print_mrr(out, &f->mrr);
+	fprintf(out, "%u trials between %s and %s%s, frames of %u bytes, in %s\n", f->trials,
+		fmt_rate(min, sizeof(min), f->min_pps), fmt_rate(max, sizeof(max), f->max_pps),
+		f->held_back	       ? " (what the sender's device takes)"
+		: f->generator_limited ? " (what this host generates)"
+				       : "",
+		f->frame_bytes, fmt_ns(time, sizeof(time), f->time_ns));
+}
+
+void text_found_spread(FILE *out, const char *name, const struct trials_summary *s, unsigned n)
+{
+	char median[FMT_MAX], min[FMT_MAX], max[FMT_MAX];
+
+	fprintf(out, "%s of %u searches: median %s, lowest %s, highest %s, spread %.1f %%%s\n",
+		name, n, fmt_rate(median, sizeof(median), s->median),
+		fmt_rate(min, sizeof(min), s->min), fmt_rate(max, sizeof(max), s->max),
+		s->spread * 100,
+		s->spread > TRIALS_SPREAD ? " (more than 5 %: do not compare single searches)"
+					  : "");
+}
+
+static void print_line(FILE *out, const char *what, uint64_t n, const char *more)
+{
+	char number[FMT_MAX];
+
+	fprintf(out, "%-15s%17s%s%s\n", what, fmt_count(number, sizeof(number), n),
+		*more ? "  " : "", more);
+}
+
+static void print_line_if(FILE *out, const char *what, uint64_t n)
+{
+	if (n)
+		print_line(out, what, n, "");
+}
+
+static void print_stages(FILE *out, const struct result *res)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		const struct result_cause *c = &res->cause[i];
+		char what[32], more[320];
+
+		snprintf(what, sizeof(what), "  %s", stage_name(c->stage));
+		snprintf(more, sizeof(more), "%s %s", c->reason, c->ifname);
+		print_line(out, what, c->packets, utf8_tame(more));
+	}
+}
+
+static void print_send(FILE *out, const struct result *res)
+{
+	char rate[FMT_MAX], time[FMT_MAX], more[2 * FMT_MAX + 8];
+
+	print_line(out, "attempted", res->attempted, "");
+	print_line(out, "refused", res->refused, "");
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		const char *name = strerrorname_np(res->refused_by[i].error);
+
+		print_line(out, "", res->refused_by[i].packets,
+			   name ? name : "(sendmmsg did not tell)");
+	}
+	snprintf(more, sizeof(more), "%s in %s", fmt_rate(rate, sizeof(rate), res->tx_pps),
+		 fmt_ns(time, sizeof(time), res->duration_ns));
+	print_line(out, "sent", res->sent, more);
+	if (res->deliberate.asked) {
+		print_line(out, "sent twice", res->deliberate.duplicates, "on purpose");
+		print_line(out, "sent late", res->deliberate.reordered, "on purpose");
+		print_line(out, "left out", res->deliberate.gaps, "on purpose, not attempted");
+	}
+	print_stages(out, res);
+	print_line(out, "left this host", res->sent - res->dropped, "");
+	print_line_if(out, "waits", res->waits);
+}
+
+static void print_delays(FILE *out, const struct arrivals *a)
+{
+	const struct result_latency *l = &a->latency;
+	const char *doubt = arrivals_clock_doubt(a);
+	char p50[FMT_MAX], p99[FMT_MAX], p9999[FMT_MAX], max[FMT_MAX], jitter[FMT_MAX];
+
+	if (a->gaps.count)
+		fprintf(out, "gaps %llu, the longest of %llu packets\n",
+			(unsigned long long)a->gaps.count, (unsigned long long)a->gaps.longest);
+	if (a->order.packets)
+		fprintf(out, "reordering extent up to %llu packets\n",
+			(unsigned long long)a->order.extent_max);
+	if (l->measured)
+		fprintf(out,
+			"delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
+			" of both ends)\n",
+			fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
+			fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
+			fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
+	if (doubt)
+		fprintf(out, "do not trust the delay: %s\n", doubt);
+}
+
+static void print_recv(FILE *out, const struct recv_result *r)
+{
+	const struct result *res = &r->res;
+	char rate[FMT_MAX];
+
+	print_line(out, "received", r->received, "");
+	print_line(out, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
+	print_line(out, "lost", r->lost,
+		   r->tail_known ? "" : "or more: the end of a stream was not told");
+	print_stages(out, res);
+	print_line_if(out, "duplicated", res->duplicated);
+	print_line_if(out, "reordered", res->arrivals.order.packets);
+	print_line_if(out, "late", res->late);
+	print_line_if(out, "damaged", res->damaged);
+	print_line_if(out, "invalid", res->invalid);
+	print_delays(out, &res->arrivals);
+	if (!r->streams)
+		fprintf(out, "no packet with a stamp of pktledger came\n");
+}
+
+void text_send(FILE *out, const struct json_object *end)
+{
+	struct result *res = calloc(1, sizeof(*res));
+
+	if (!res)
+		return;
+	json_read_end(end, res);
+	print_send(out, res);
+	free(res);
+}
+
+void text_recv(FILE *out, const struct json_object *end)
+{
+	struct recv_result *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return;
+	json_read_recv_end(end, r);
+	print_recv(out, r);
+	free(r);
 }

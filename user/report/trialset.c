@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_put.h"
+#include "base/json.h"
 
 #define INTERVALS_LEAST 4
 #define TRIALS_IN_TIME	10

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 
 struct trialset {
 	struct json_object *document; /* NULL: none is open */

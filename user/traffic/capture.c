@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "traffic/frames.h"
-#include "traffic/proto.h"
 
 #define FRAME_MIN 14 /* an Ethernet header */
 

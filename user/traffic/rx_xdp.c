@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "traffic/rx.h"
-#include "traffic/sink_prog.h"
+#include "traffic/sink.h"
 
 #define LOOK_MS 10
 

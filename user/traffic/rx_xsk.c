@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "traffic/pace.h"
-#include "traffic/proto.h"
-#include "traffic/xsk_socket.h"
+#include "traffic/frames.h"
+#include "traffic/xsk.h"
 #include "host/netdev.h"
 
 _Static_assert(RX_XSK_FRAMES == 2 * XSK_RX_RING, "see rx_xsk.h");

@@ -1,15 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "traffic/sink.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <endian.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "traffic/shape.h"
+#include "base/log.h"
+#include "sink.skel.h"
 #include "stamp.h"
+#include "traffic/shape.h"
 
-#define LEARNED_WINDOW (1ULL << 32) /* all numbers of a stream; memory is used as they come */
+struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first)
+{
+	struct line *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->stream = stream;
+	l->source = *source;
+	l->next = first;
+	return l;
+}
+
+void line_free(struct line *l)
+{
+	if (!l)
+		return;
+	hist_free(l->delay);
+	free(l);
+}
+
+/*
+ * RFC 4737, section 4.2: the extent counts from the first packet that arrived with a higher number.
+ * That is the one which jumped over this number, so it is enough to remember jumps.
+ */
+static void note_extent(struct line *l, uint64_t number)
+{
+	unsigned oldest = l->gaps > LINE_GAPS ? l->gaps - LINE_GAPS : 0;
+
+	for (unsigned i = l->gaps; i-- > oldest;) {
+		const struct line_gap *gap = &l->gap[i % LINE_GAPS];
+
+		if (number >= gap->end)
+			break;
+		if (number < gap->first)
+			continue;
+		reordering_note(&l->order, l->delivered - gap->at);
+		return;
+	}
+	l->order.extent_unknown++;
+}
+
+void line_displaced(struct line *l, uint64_t number)
+{
+	if (number < l->next) {
+		l->order.packets++;
+		note_extent(l, number);
+		return;
+	}
+	l->gap[l->gaps++ % LINE_GAPS] = (struct line_gap){l->next, number, l->delivered};
+	l->next = number + 1;
+}
+
+void line_timed(struct line *l, uint64_t sent, uint64_t now)
+{
+	int64_t transit = (int64_t)(now - sent), d = transit - l->transit;
+
+	if (l->timed)
+		l->jitter += (uint64_t)(d < 0 ? -d : d) - ((l->jitter + 8) >> 4);
+	if (!l->timed || transit < l->fastest)
+		l->fastest = transit;
+	l->timed = true;
+	l->transit = transit;
+	if (transit < 0)
+		l->negative++;
+	else if (l->delay || (l->delay = hist_new()))
+		hist_add(l->delay, (uint64_t)transit);
+}
+
+/* Of a stream, until they have settled: 5 s at 13 Mpps. Memory is used as numbers come. */
+#define LEARNED_WINDOW (1ULL << 26)
 
 /* The delay counts only if the time stamp is whole. */
 static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
@@ -139,7 +216,22 @@ static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number
 	return -1;
 }
 
-/* -1 also of a number beyond its stream's window, which is noted. */
+/* Whether the number is beyond the window of its stream, which is noted. */
+static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
+{
+	for (unsigned i = 0; i < atomic_load(&t->n); i++) {
+		struct sink_stream *st = &t->at[i];
+
+		if (st->id != id || (number ^ st->base) >> 32)
+			continue;
+		if (number > st->ahead)
+			atomic_store(&st->ahead, number);
+		return true;
+	}
+	return false;
+}
+
+/* -1 also of a number that is ahead of its stream. */
 static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	int index;
@@ -147,12 +239,8 @@ static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
 	enter(t->table, t->room, (uint32_t)id << 16 | (uint32_t)(number >> 32));
 	take_over(t);
 	index = find_known(t, id, number);
-	for (unsigned i = 0; index < 0 && i < atomic_load(&t->n); i++) {
-		struct sink_stream *st = &t->at[i];
-
-		if (st->id == id && !((number ^ st->base) >> 32) && number > st->ahead)
-			atomic_store(&st->ahead, number);
-	}
+	if (index < 0)
+		is_ahead(t, id, number);
 	return index;
 }
 
@@ -167,7 +255,7 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 		return known;
 	if (t->table)
 		return learn_by_table(t, id, number);
-	if (n == TRACE_STREAMS)
+	if (is_ahead(t, id, number) || n == TRACE_STREAMS)
 		return -1;
 	bytes = mmap(NULL, LEARNED_WINDOW, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -177,6 +265,9 @@ static int learn(struct sink_streams *t, uint16_t id, uint64_t number)
 	st->id = id;
 	st->base = number & ~(uint64_t)UINT32_MAX; /* streams begin at a multiple of 2^32 */
 	st->tail = st->base;
+	/* who comes into the middle of a stream cannot go back to its beginning */
+	if (number - st->base >= LEARNED_WINDOW / 2)
+		st->tail = number - LEARNED_WINDOW / 2;
 	st->arrivals = bytes;
 	atomic_store(&t->n, n + 1);
 	return (int)n;
@@ -372,4 +463,222 @@ void sink_streams_forget(struct sink_streams *t)
 	for (unsigned i = 0; i < atomic_load(&t->n); i++)
 		munmap(t->at[i].arrivals, t->window);
 	atomic_store(&t->n, 0);
+}
+
+struct sink_prog {
+	struct sink_bpf *skel;
+	struct xdp_attached attached;
+	struct sink_count *percpu; /* scratch, one a CPU */
+	int cpus;
+	bool learn;
+	uint8_t *arrivals; /* with `learn`: mapped */
+	struct trace_tails *tails;
+};
+
+#define LEARN_BYTES (SINK_LEARNED * SINK_WINDOW)
+
+/* The maps that are shared with the tracer. */
+static int share_maps(struct sink_prog *prog, const struct sink_prog_config *cfg)
+{
+	int rc = bpf_map__reuse_fd(prog->skel->maps.arrivals, cfg->arrivals_fd);
+
+	if (!rc)
+		rc = bpf_map__reuse_fd(prog->skel->maps.tails, cfg->tails_fd);
+	if (!rc && cfg->seen_fd >= 0)
+		rc = bpf_map__reuse_fd(prog->skel->maps.seen, cfg->seen_fd);
+	return rc;
+}
+
+static void *map_it(const struct bpf_map *map, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int load(struct sink_prog *prog, const struct sink_prog_config *cfg)
+{
+	int rc = 0;
+
+	prog->skel = sink_bpf__open();
+	if (!prog->skel)
+		return -errno;
+	prog->skel->rodata->cfg = *cfg->trace;
+	prog->skel->rodata->sink = (struct sink_config){
+		.payload = cfg->payload, .pass = cfg->pass, .learn = cfg->learn};
+	if (cfg->learn) {
+		prog->skel->rodata->cfg.streams = SINK_LEARNED;
+		prog->skel->rodata->cfg.window = SINK_WINDOW;
+		bpf_map__set_max_entries(prog->skel->maps.arrivals, LEARN_BYTES >> TRACE_PAGE_BITS);
+	} else {
+		rc = share_maps(prog, cfg);
+	}
+	if (!rc)
+		rc = sink_bpf__load(prog->skel);
+	if (rc || !cfg->learn)
+		return rc;
+	prog->arrivals = map_it(prog->skel->maps.arrivals, LEARN_BYTES);
+	prog->tails = map_it(prog->skel->maps.tails, sizeof(*prog->tails));
+	return prog->arrivals && prog->tails ? 0 : -ENOMEM;
+}
+
+int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, struct error *err)
+{
+	char why[224];
+	struct sink_prog *prog = calloc(1, sizeof(*prog));
+	int rc = -ENOMEM;
+
+	if (prog) {
+		prog->attached.link = -1;
+		prog->learn = cfg->learn;
+		prog->cpus = libbpf_num_possible_cpus();
+		prog->percpu = calloc((size_t)prog->cpus, sizeof(*prog->percpu));
+		if (prog->percpu)
+			rc = load(prog, cfg);
+	}
+	if (!rc) {
+		*out = prog;
+		return 0;
+	}
+	sink_prog_close(prog);
+	return error_set(err, STATUS_UNABLE, rc,
+			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
+			 "cannot load the receiving XDP program: %s",
+			 log_load_failure(why, sizeof(why), rc));
+}
+
+int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *err)
+{
+	return xdp_attach(&prog->attached, sink_prog_fd(prog), ifname, false, err);
+}
+
+int sink_prog_fd(const struct sink_prog *prog)
+{
+	return bpf_program__fd(prog->skel->progs.sink_take);
+}
+
+bool sink_prog_device_gone(const struct sink_prog *prog)
+{
+	return xdp_device_gone(&prog->attached);
+}
+
+bool sink_prog_native(const struct sink_prog *prog)
+{
+	return prog->attached.native;
+}
+
+bool sink_prog_learns(const struct sink_prog *prog)
+{
+	return prog->learn;
+}
+
+bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
+		       uint8_t **arrivals)
+{
+	const struct sink_learned *known = prog->skel->bss->learned;
+
+	if (i >= SINK_LEARNED || !__atomic_load_n(&known[i].ready, __ATOMIC_ACQUIRE))
+		return false;
+	*stream = known[i];
+	*arrivals = prog->arrivals + i * SINK_WINDOW;
+	return true;
+}
+
+uint64_t *sink_prog_tails(const struct sink_prog *prog)
+{
+	return (uint64_t *)prog->tails->at;
+}
+
+static void add(struct sink_count *sum, const struct sink_count *one)
+{
+	sink_sums_add(&sum->sums, &one->sums);
+	sum->taken += one->taken;
+	sum->reordered += one->reordered;
+	for (unsigned i = 0; i < TRACE_STREAMS; i++) {
+		if (one->next[i] > sum->next[i])
+			sum->next[i] = one->next[i];
+	}
+}
+
+int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum)
+{
+	__u32 zero = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	if (bpf_map_lookup_elem(bpf_map__fd(prog->skel->maps.sink_counts), &zero, prog->percpu))
+		return -errno;
+	for (int i = 0; i < prog->cpus; i++)
+		add(sum, &prog->percpu[i]);
+	return 0;
+}
+
+void sink_prog_close(struct sink_prog *prog)
+{
+	if (!prog)
+		return;
+	if (prog->attached.link >= 0)
+		close(prog->attached.link);
+	if (prog->arrivals)
+		munmap(prog->arrivals, LEARN_BYTES);
+	if (prog->tails)
+		munmap(prog->tails, sizeof(*prog->tails));
+	sink_bpf__destroy(prog->skel);
+	free(prog->percpu);
+	free(prog);
+}
+
+static int attach_error(const char *ifname, int ret, struct error *err)
+{
+	switch (ret) {
+	case -EBUSY:
+	case -EEXIST:
+		return error_set(
+			err, STATUS_UNABLE, ret,
+			"detach it (ip link set dev IFACE xdp off), or use the engine socket",
+			"another XDP program is attached to %s", ifname);
+	case -EPERM:
+		return error_set(err, STATUS_UNABLE, ret,
+				 "run as root or with CAP_BPF and CAP_NET_ADMIN",
+				 "no permission to attach an XDP program to %s", ifname);
+	default:
+		return error_set(err, STATUS_UNABLE, ret, "use the engine socket",
+				 "cannot attach an XDP program to %s: %s", ifname, strerror(-ret));
+	}
+}
+
+static int link_create(struct xdp_attached *at, int prog_fd, unsigned ifindex, __u32 mode)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
+
+	at->link = bpf_link_create(prog_fd, (int)ifindex, BPF_XDP, &opts);
+	return at->link < 0 ? at->link : 0;
+}
+
+int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool skb_mode,
+	       struct error *err)
+{
+	unsigned ifindex = if_nametoindex(ifname);
+	int ret = -EOPNOTSUPP;
+
+	at->link = -1;
+	at->native = false;
+	if (!ifindex)
+		return error_set(err, STATUS_FAILED, -ENODEV, NULL, "no interface %s here", ifname);
+	if (!skb_mode) {
+		ret = link_create(at, prog_fd, ifindex, XDP_FLAGS_DRV_MODE);
+		at->native = !ret;
+		if (ret == -EBUSY || ret == -EEXIST || ret == -EPERM)
+			return attach_error(ifname, ret, err);
+	}
+	if (ret)
+		ret = link_create(at, prog_fd, ifindex, XDP_FLAGS_SKB_MODE);
+	return ret ? attach_error(ifname, ret, err) : 0;
+}
+
+bool xdp_device_gone(const struct xdp_attached *at)
+{
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info);
+
+	return at->link >= 0 && !bpf_obj_get_info_by_fd(at->link, &info, &len) && !info.xdp.ifindex;
 }

@@ -1,20 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where every receiving engine's packets end: checks the stamp, marks the number as delivered,
- * and keeps what only the receiver can know (duplicates, order, damage, delay). One sink per
- * receiving thread; the sinks of one receiver share the streams.
+ * What a receiver can tell of one line of packets: those of one stream, and of one 5-tuple if flows
+ * are told apart. Order is that of arrival at this receiver; a line belongs to one thread.
  */
 #ifndef PKTLEDGER_TRAFFIC_SINK_H
 #define PKTLEDGER_TRAFFIC_SINK_H
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "traffic/line.h"
+#include "base/err.h"
+#include "drops/arrivals.h"
 #include "sink_abi.h"
 #include "trace_abi.h"
+
+#define LINE_GAPS 256 /* jumps remembered, to tell the extent of what comes late */
+
+/* Where a packet came from. All 0: flows are not told apart. */
+struct line_source {
+	struct in6_addr address; /* IPv4 as ::ffff:a.b.c.d */
+	uint16_t port;		 /* host order */
+};
+
+struct line {
+	uint16_t stream; /* index in struct sink_streams */
+	struct line_source source;
+	uint64_t next; /* highest number + 1 */
+	uint64_t delivered, bytes, duplicated;
+	struct reordering order;
+
+	struct line_gap {
+		uint64_t first, end; /* numbers jumped over: [first, end) */
+		uint64_t at;	     /* arrivals before the jump */
+	} gap[LINE_GAPS];	     /* a ring */
+	unsigned gaps;
+
+	int64_t transit; /* of the last packet with a time */
+	int64_t fastest; /* the least of them: what the clocks differ by, and the path takes */
+	uint64_t jitter; /* RFC 3550 A.8: ns, 16 times */
+	bool timed;
+	struct hist *delay; /* one-way, ns; NULL: nothing measured */
+	uint64_t negative;  /* arrived before they were sent: the clocks differ */
+};
+
+/* A line whose numbers begin at `first`. NULL: no memory. */
+struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first);
+void line_free(struct line *l);
+
+static inline bool line_is(const struct line *l, uint16_t stream, const struct line_source *source)
+{
+	return l->stream == stream && l->source.port == source->port &&
+	       IN6_ARE_ADDR_EQUAL(&l->source.address, &source->address);
+}
+
+/* Anything but the expected number: a jump forwards, or a packet that comes late. */
+void line_displaced(struct line *l, uint64_t number);
+
+/* A number arrived for the first time. */
+static inline void line_arrived(struct line *l, uint64_t number, unsigned bytes)
+{
+	if (number == l->next)
+		l->next++;
+	else
+		line_displaced(l, number);
+	l->delivered++;
+	l->bytes += bytes;
+}
+
+/* A packet sent at `sent` arrived at `now`, ns of CLOCK_TAI at either end. */
+void line_timed(struct line *l, uint64_t sent, uint64_t now);
+
+/* Interarrival jitter of RFC 3550, ns. */
+static inline uint64_t line_jitter(const struct line *l)
+{
+	return l->jitter >> 4;
+}
+
+/*
+ * Where every receiving engine's packets end: checks the stamp, marks the number as delivered,
+ * and keeps what only the receiver can know (duplicates, order, damage, delay). One sink per
+ * receiving thread; the sinks of one receiver share the streams.
+ */
 
 struct shape;
 
@@ -93,5 +162,63 @@ bool sink_is_end(const void *data, unsigned have);
 
 /* Frees what was learned. */
 void sink_streams_forget(struct sink_streams *t);
+
+/* The receiving XDP program of the engine `xdp` (bpf/sink.bpf.c): loading, attaching, its sums. */
+
+struct sink_prog;
+
+struct sink_prog_config {
+	const struct trace_config *trace; /* which numbers are this run's; learn: the port only */
+	unsigned payload;		  /* expected length; 0: any */
+	bool pass;			  /* a checkpoint, the stack decides */
+	bool learn;	 /* streams are not known, and the maps are the program's own */
+	int arrivals_fd; /* a BPF map of a byte a number, the tracer's */
+	int tails_fd;	 /* the map `tails`, the same */
+	int seen_fd;	 /* the same for `pass`; -1: how far packets got is not noted */
+};
+
+int sink_prog_open(struct sink_prog **prog, const struct sink_prog_config *cfg, struct error *err);
+
+/* To a device of this thread's namespace: native, or generic where the driver cannot. */
+int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *err);
+
+int sink_prog_fd(const struct sink_prog *prog);		  /* for a tail call from another program */
+bool sink_prog_native(const struct sink_prog *prog);	  /* as granted by attach; false before */
+bool sink_prog_device_gone(const struct sink_prog *prog); /* since attach */
+
+/*
+ * With `learn`: the i-th stream that arrived (from 0), and its SINK_WINDOW bytes of arrivals.
+ * False: there are not so many yet. There is room for SINK_LEARNED; what arrives of others goes on
+ * to the stack and is counted as foreign.
+ */
+bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
+		       uint8_t **arrivals);
+bool sink_prog_learns(const struct sink_prog *prog);
+
+/* With `learn`: numbers below have left the window of the i-th stream. To be written. */
+uint64_t *sink_prog_tails(const struct sink_prog *prog);
+
+/* Sums of all CPUs; `next` and last_ns are the largest, first_ns the smallest but 0. */
+int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum);
+
+/* Detaches and unloads. */
+void sink_prog_close(struct sink_prog *prog);
+
+/* Attaching an XDP program by a BPF link, which the kernel undoes when this process ends. */
+
+struct xdp_attached {
+	int link;    /* to be closed; -1: not attached */
+	bool native; /* in the driver; else generic */
+};
+
+/*
+ * To a device of this thread's namespace: native if the driver can (which may take the link down
+ * for a moment), else or if `skb_mode` generic.
+ */
+int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool skb_mode,
+	       struct error *err);
+
+/* It was attached, and the device has gone since (xdp_dev_bpf_prog_uninstall()). */
+bool xdp_device_gone(const struct xdp_attached *at);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "traffic/pace.h"
-#include "traffic/tx_socket_parts.h"
+#include "traffic/tx_socket_calls.h"
 #include "host/reassembly.h"
 #include "stamp.h"
 

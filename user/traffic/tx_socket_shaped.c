@@ -12,7 +12,7 @@
 
 #include "traffic/pace.h"
 #include "traffic/shape.h"
-#include "traffic/tx_socket_parts.h"
+#include "traffic/tx_socket_calls.h"
 #include "stamp.h"
 
 #define BATCH	    64

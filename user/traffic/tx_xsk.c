@@ -2,18 +2,45 @@
 #include "traffic/tx_xsk.h"
 
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <linux/if_ether.h>
 
 #include "base/clock.h"
 #include "traffic/frames.h"
 #include "traffic/pace.h"
-#include "traffic/proto.h"
-#include "traffic/tx_xsk_shaped.h"
-#include "traffic/xsk_socket.h"
+#include "traffic/xsk.h"
+
+/*
+ * What tx_xsk.c does differently for shaped traffic: a descriptor is no longer a number. Used by
+ * tx_xsk.c only.
+ */
+
+struct xsk_shaped;
+
+/* The port is open, its TX frames are free. `cfg` and `port` are borrowed. */
+static int xsk_shaped_open(struct xsk_shaped **x, const struct tx_config *cfg,
+			   struct xsk_port *port, struct error *err);
+static void xsk_shaped_close(struct xsk_shaped *x);
+
+/* Positions of the schedule that are handed over, of which `consumed` descriptors are closed. */
+static uint64_t xsk_shaped_backlog(const struct xsk_shaped *x);
+
+/* Writes the frames of at most `n` positions. Returns how many descriptors that made. */
+static unsigned xsk_shaped_submit(struct xsk_shaped *x, unsigned n);
+
+/*
+ * Moves the stream over what is done now that the kernel consumed `consumed` descriptors since
+ * open. Returns how many numbers that closed.
+ */
+static unsigned xsk_shaped_consume(struct xsk_shaped *x, uint64_t consumed);
+
+/* Closes what was handed over and may or may not have been sent: fail() of each. */
+static void xsk_shaped_fail_rest(struct xsk_shaped *x);
+
+static void xsk_shaped_stats(const struct xsk_shaped *x, struct tx_stats *st);
 
 #ifndef XDP_MAX_TX_SKB_BUDGET
 #define XDP_MAX_TX_SKB_BUDGET 9 /* since 6.17, which also brought the exact consumer index */
@@ -279,7 +306,7 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 }
 
 /* Moves the stream over what was consumed since the last time. Returns how many. */
-static unsigned close_numbers(struct tx *tx)
+static unsigned fail_numbers(struct tx *tx)
 {
 	uint64_t next = tx->base + tx->consumed;
 	unsigned n = next - tx->cfg.stream->next;
@@ -310,7 +337,7 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 			submit(tx, n - backlog);
 	}
 	ret = hand_over(tx);
-	closed = close_numbers(tx);
+	closed = fail_numbers(tx);
 	if (closed)
 		return closed; /* an error that lasts comes again */
 	if (ret)
@@ -351,7 +378,7 @@ static int tx_xsk_finish(struct tx *tx, struct error *err)
 	int ret;
 
 	ret = await(tx, &tx->consumed, &tx->submitted);
-	close_numbers(tx);
+	fail_numbers(tx);
 	left = tx->submitted - tx->consumed;
 	if (tx->exact) {
 		/* Only our own calls make the kernel look at the ring, and there will be none. */
@@ -399,3 +426,147 @@ const struct tx_ops tx_xsk = {
 	.mode = tx_xsk_mode,
 	.close = tx_xsk_close,
 };
+
+struct handed {
+	uint64_t number; /* absolute */
+	uint64_t behind; /* position behind it */
+	bool copy, displaced;
+};
+
+struct xsk_shaped {
+	const struct tx_config *cfg;
+	struct xsk_port *port;
+	struct frames *frames;
+	uint64_t position;	    /* of the schedule: all before are handed over, or gaps */
+	uint64_t submitted, closed; /* descriptors since open */
+	struct tx_stats stats;
+	struct handed handed[XSK_TX_RING]; /* by descriptor */
+};
+
+static int xsk_shaped_open(struct xsk_shaped **out, const struct tx_config *cfg,
+			   struct xsk_port *port, struct error *err)
+{
+	struct umem *umem = &port->umem;
+	struct xsk_shaped *x = calloc(1, sizeof(*x));
+	int rc;
+
+	if (!x)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	x->cfg = cfg;
+	x->port = port;
+	rc = frames_open(&x->frames, cfg->flow, cfg->shape, cfg->stream->slot, umem->frame_size,
+			 err);
+	if (rc) {
+		free(x);
+		return rc;
+	}
+	for (unsigned i = 0; i < umem->tx.size; i++) {
+		uint64_t frame = frame_pool_get(&umem->tx);
+
+		frames_prepare(x->frames, umem_at(umem, frame));
+		frame_pool_put(&umem->tx, frame);
+	}
+	*out = x;
+	return 0;
+}
+
+static void xsk_shaped_close(struct xsk_shaped *x)
+{
+	if (!x)
+		return;
+	frames_close(x->frames);
+	free(x);
+}
+
+static uint64_t xsk_shaped_backlog(const struct xsk_shaped *x)
+{
+	return x->position - (x->cfg->stream->next - x->cfg->stream->base);
+}
+
+static void put(struct xsk_shaped *x, uint32_t at, const struct shape_step *step, bool copy,
+		uint64_t tai_ns)
+{
+	const struct stream *stream = x->cfg->stream;
+	uint64_t frame = frame_pool_get(&x->port->umem.tx), number = stream->base + step->number;
+	unsigned length = frames_write(x->frames, umem_at(&x->port->umem, frame), step->number,
+				       STAMP_WORD(stream->id, number), tai_ns);
+
+	*xsk_ring_prod__tx_desc(&x->port->tx, at) = (struct xdp_desc){.addr = frame, .len = length};
+	x->handed[x->submitted++ % XSK_TX_RING] =
+		(struct handed){number, x->position + 1, copy, step->displaced && !copy};
+}
+
+static unsigned xsk_shaped_submit(struct xsk_shaped *x, unsigned n)
+{
+	const struct tx_config *cfg = x->cfg;
+	const struct stream *stream = cfg->stream;
+	/* no more descriptors than numbers: one call is to finish them (tx_xsk.c) */
+	unsigned most = n < 2 ? 2 : n;
+	uint64_t before = x->submitted, tai_ns = pace_tai();
+	uint32_t at;
+
+	for (; n && x->position < stream->limit; n--, x->position++) {
+		struct shape_step step;
+
+		shape_step(cfg->shape, stream->slot, x->position, stream->limit, &step);
+		if (!step.copies) {
+			cfg->fail(cfg->fail_arg, stream->base + step.number, TX_ERRNO_GAP);
+			continue;
+		}
+		if (x->submitted - before + step.copies > most ||
+		    x->submitted + step.copies - x->closed > XSK_TX_RING ||
+		    x->port->umem.tx.free < step.copies ||
+		    !xsk_ring_prod__reserve(&x->port->tx, step.copies, &at))
+			break;
+		for (unsigned c = 0; c < step.copies; c++)
+			put(x, at + c, &step, c > 0, tai_ns);
+	}
+	n = (unsigned)(x->submitted - before);
+	if (n)
+		xsk_ring_prod__submit(&x->port->tx, n);
+	return n;
+}
+
+/* Gaps are done as soon as all in front of them is. */
+static unsigned xsk_shaped_fail(struct xsk_shaped *x, uint64_t positions)
+{
+	struct stream *stream = x->cfg->stream;
+	uint64_t next = stream->base + (x->closed == x->submitted ? x->position : positions);
+	unsigned n = (unsigned)(next - stream->next);
+
+	__atomic_store_n(&stream->next, next, __ATOMIC_RELEASE);
+	return n;
+}
+
+static unsigned xsk_shaped_consume(struct xsk_shaped *x, uint64_t consumed)
+{
+	uint64_t positions = x->cfg->stream->next - x->cfg->stream->base;
+
+	for (; x->closed < consumed; x->closed++) {
+		const struct handed *h = &x->handed[x->closed % XSK_TX_RING];
+
+		x->stats.duplicates += h->copy;
+		x->stats.displaced += h->displaced;
+		positions = h->behind;
+	}
+	return xsk_shaped_fail(x, positions);
+}
+
+static void xsk_shaped_fail_rest(struct xsk_shaped *x)
+{
+	const struct tx_config *cfg = x->cfg;
+
+	for (; x->closed < x->submitted; x->closed++) {
+		const struct handed *h = &x->handed[x->closed % XSK_TX_RING];
+
+		if (!h->copy)
+			cfg->fail(cfg->fail_arg, h->number, EAGAIN);
+	}
+	xsk_shaped_fail(x, x->position);
+}
+
+static void xsk_shaped_stats(const struct xsk_shaped *x, struct tx_stats *st)
+{
+	st->duplicates = x->stats.duplicates;
+	st->displaced = x->stats.displaced;
+}

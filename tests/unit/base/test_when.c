@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/when.h"
+#include "base/clock.h"
 
 #define S    1000000000ULL
 #define NOON 1714564800ULL /* 2024-05-01T12:00:00Z */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/opt_vary.h"
+#include "base/opt.h"
 #include "cli/points.h"
 
 struct options {

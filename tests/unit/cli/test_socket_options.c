@@ -13,7 +13,7 @@
 #include "drops/arrivals.h"
 #include "host/reassembly.h"
 #include "cli/options_socket.h"
-#include "traffic/reader.h"
+#include "traffic/worker.h"
 
 /* All segments together are one IP packet; 64 at most. */
 static void segments_fill_a_packet(void **state)

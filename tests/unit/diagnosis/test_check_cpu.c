@@ -10,7 +10,7 @@
 
 #include "check_host.h"
 #include "fake_root.h"
-#include "host/change_parts.h"
+#include "host/change_kinds.h"
 #include "base/proc.h"
 
 #define CPU "sys/devices/system/cpu/cpu"
@@ -151,16 +151,16 @@ static void slow_governor(void **state)
 static void governor_is_written(void **state)
 {
 	struct netns ns = {.fd = root}; /* any but -1, which is this one */
-	const struct change_at at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
+	const struct change at = {.ns = &ns, .kind = CHANGE_GOVERNOR, .name = "1"};
 	char value[JOURNAL_VALUE_SIZE], text[32];
 
 	(void)state;
 	laptop();
 	ns.sysfs = openat(root, "sys", O_PATH | O_DIRECTORY);
 	assert_true(ns.sysfs >= 0);
-	assert_int_equal(change_file_read(&at, value), 0);
+	assert_int_equal(change_ops[CHANGE_GOVERNOR].read(&at, value), 0);
 	assert_string_equal(value, "powersave");
-	assert_int_equal(change_file_write(&at, "performance"), 0);
+	assert_int_equal(change_write_file(&at, "performance"), 0);
 	assert_true(proc_read(root, text, sizeof(text), CPU "1/cpufreq/scaling_governor") > 0);
 	assert_string_equal(text, "performance");
 	assert_true(proc_read(root, text, sizeof(text), CPU "0/cpufreq/scaling_governor") > 0);

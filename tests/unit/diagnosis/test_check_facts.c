@@ -309,25 +309,29 @@ static void owners(void **state)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct facts_owner owner[2] = {{.inode = UINT64_MAX}};
-	const struct facts_owner *o;
 	char name[16]; /* valgrind gives us its own */
+	struct error err = {};
+	struct owners *o;
 	struct stat st;
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	owner[1].inode = st.st_ino;
-	facts_owners_find(owner, 2, 0); /* others may be closed to us */
-	o = facts_owner_of(owner, 2, st.st_ino);
-	assert_non_null(o);
-	assert_int_equal(o->pid, getpid());
+	assert_int_equal(owners_open(&o, NULL, &err), 0);
+	facts_owners_find(o, owner, 2, 0); /* others may be closed to us */
+	assert_int_equal(owner[1].pid, getpid());
 	assert_int_equal(prctl(PR_GET_NAME, name), 0);
-	assert_string_equal(o->process, name);
-	assert_int_equal(facts_owner_of(owner, 2, UINT64_MAX)->pid, 0);
-	assert_null(facts_owner_of(owner, 2, 1));
-	owner[0] = (struct facts_owner){.inode = st.st_ino};
-	assert_int_equal(facts_owners_find(owner, 1, getppid()), 0); /* not the parent's */
+	assert_string_equal(owner[1].process, name);
 	assert_int_equal(owner[0].pid, 0);
+	owner[1] = (struct facts_owner){.inode = st.st_ino};
+	assert_int_equal(facts_owners_find(NULL, owner, 2, 0), 0);
+	assert_int_equal(owner[1].pid, 0);
+	owners_close(o);
+	assert_int_equal(owners_open(&o, NULL, &err), 0);
+	assert_int_equal(facts_owners_find(o, owner, 2, getppid()), 0); /* not the parent's */
+	assert_int_equal(owner[1].pid, 0);
+	owners_close(o);
 	close(fd);
 }
 

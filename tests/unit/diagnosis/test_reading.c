@@ -12,9 +12,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "drops/cgroup.h"
+#include "diagnosis/facts_group.h"
 #include "diagnosis/reading.h"
-#include "host/sockmem.h"
+#include "host/sockdiag.h"
 #include "diagnosis/threads.h"
 #include "fake_root.h"
 
@@ -187,19 +187,19 @@ static void quota(void **state)
 		  "usage_usec 5\nnr_throttled 2\nthrottled_usec 17\n");
 	fake_file("sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nthrottled_usec 3\nnr_bursts 0\n");
 	fake_file("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\n"); /* the controller is off */
-	assert_int_equal(cgroup_throttled(root, 100, ns, 8), 2);
+	assert_int_equal(group_throttled(root, 100, ns, 8), 2);
 	assert_int_equal(ns[0], 17000);
 	assert_int_equal(ns[1], 3000);
-	assert_int_equal(cgroup_throttled(root, 100, ns, 1), 1);
+	assert_int_equal(group_throttled(root, 100, ns, 1), 1);
 
 	fake_process(101, "a", 1, FAKE_NETNS_HOST, "5:memory:/x\n4:cpu,cpuacct:/x/y\n0::/\n");
 	fake_file("sys/fs/cgroup/cpu,cpuacct/x/y/cpu.stat",
 		  "nr_periods 1\nnr_throttled 1\nthrottled_time 123456\n");
-	assert_int_equal(cgroup_throttled(root, 101, ns, 8), 1);
+	assert_int_equal(group_throttled(root, 101, ns, 8), 1);
 	assert_int_equal(ns[0], 123456);
 	fake_process(102, "a", 1, FAKE_NETNS_HOST, "0::/\n");
-	assert_int_equal(cgroup_throttled(root, 102, ns, 8), 0);
-	assert_int_equal(cgroup_throttled(root, 999, ns, 8), 0);
+	assert_int_equal(group_throttled(root, 102, ns, 8), 0);
+	assert_int_equal(group_throttled(root, 999, ns, 8), 0);
 }
 
 static void pause_ms(long ms)

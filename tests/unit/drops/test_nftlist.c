@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/nftlist.h"
+#include "drops/nftrules.h"
 
 /*
  * Two lists of nft 1.0.6, with rules of nft and of iptables-nft. Between them 7 packets were sent

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/nic_watch.h"
+#include "host/counters.h"
 #include "drops/stagemap.h"
 
 #define MOST 64 /* losses of a fixture */
@@ -479,11 +479,13 @@ static void add(struct nic_sample *s, const char *name, uint64_t value)
 static struct nic_ring_loss lost_in_rings(const char *driver, struct nic_sample *before,
 					  struct nic_sample *after)
 {
-	struct nic_watch w = {.ifname = "eth7", .before = *before};
+	struct counters_device b = {.nic = *before}, a = {.nic = *after};
 	struct nic_ring_loss loss;
 
-	strcpy(w.driver, driver);
-	assert_int_equal(nic_ring_loss(&w, after, &loss), 0);
+	strcpy(a.link.ifname, "eth7");
+	strcpy(a.driver, driver);
+	assert_int_equal(nic_ring_loss(&b, &a, &loss), 0);
+	nic_plan_free(a.plan);
 	nic_sample_free(before);
 	nic_sample_free(after);
 	return loss;

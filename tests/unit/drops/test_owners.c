@@ -10,9 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/idmap.h"
-#include "drops/holders.h"
 #include "drops/owners.h"
-#include "drops/files.h"
 #include "fake_root.h"
 
 #define POD_UID	  "0b7632a2-a56e-4278-987a-22de18008dbe"
@@ -294,29 +292,54 @@ static void namespaces(void **state)
  */
 static void on_this_host(void **state)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), root = proc_root(NULL);
-	struct files *files = NULL;
-	struct holder who;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct error err = {};
+	struct owner who;
 	struct stat st;
 
 	(void)state;
 	assert_int_equal(fstat(fd, &st), 0);
-	files_open(&files);
-	for (int i = 0; i < 2; i++) {
-		struct holders *h = holders_new(root, i ? NULL : files);
+	for (int i = 0; i < 4; i++) {
+		struct owners *o;
 
-		assert_int_equal(holders_find(h, st.st_ino, 0, 1, &who), -EAGAIN);
-		while (holders_waiting(h))
-			assert_true(holders_pass(h, 1000000, 1) >= 0);
-		assert_int_equal(holders_find(h, st.st_ino, 0, 2, &who), 0);
+		assert_int_equal(owners_open(&o, i & 1 ? "/" : NULL, &err), 0);
+		assert_int_equal(owners_socket(o, st.st_ino, 0, 0, &who), -EAGAIN);
+		if (i < 2) /* others may be closed to us */
+			assert_true(owners_look(o, 0) == 0 || geteuid());
+		while (owners_socket(o, st.st_ino, 0, 0, &who) == -EAGAIN)
+			owners_tick(o);
+		assert_int_equal(owners_socket(o, st.st_ino, 0, 0, &who), 0);
 		assert_int_equal(who.pid, getpid());
 		assert_int_equal(who.fd, fd);
 		assert_int_equal(who.holders, 1);
-		holders_free(h);
+		owners_close(o);
 	}
-	files_close(files);
-	close(root);
 	close(fd);
+}
+
+/* All that one process has, and nothing of another. */
+static void of_one_process(void **state)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), later;
+	struct error err = {};
+	struct inodes *s;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(inodes_open(&s, getpid(), &err), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(inodes_have(s, st.st_ino));
+	assert_false(inodes_have(s, 0));
+	close(fd);
+	later = socket(AF_INET, SOCK_DGRAM, 0);
+	inodes_read(s);
+	assert_true(inodes_have(s, st.st_ino)); /* it had it */
+	assert_int_equal(fstat(later, &st), 0);
+	assert_true(inodes_have(s, st.st_ino));
+	inodes_close(s);
+	close(later);
+	assert_int_equal(inodes_open(&s, INT32_MAX, &err), -ESRCH);
+	assert_int_equal(err.status, STATUS_FAILED);
 }
 
 static void nothing_there(void **state)
@@ -328,7 +351,7 @@ static void nothing_there(void **state)
 
 	(void)state;
 	assert_int_equal(owners_cgroup(o, 77, &who), -ENOENT);
-	assert_int_equal(owners_process(o, 77, &who), -ESRCH);
+	assert_int_equal(owners_look(o, 77), 0);
 	assert_string_equal(name_of(o, 4026532699u), "4026532699");
 	assert_int_equal(owners_netns_open(o, 4026532699u, &ns, &err), -ENOENT);
 	owners_close(o);
@@ -351,6 +374,7 @@ int main(void)
 		test(a_long_path_keeps_its_end),
 		test(namespaces),
 		cmocka_unit_test(on_this_host),
+		cmocka_unit_test(of_one_process),
 		test(nothing_there),
 	};
 

@@ -377,7 +377,7 @@ static void running_kernel(void **state)
 	reasons_free(r);
 }
 
-static void stage_names(void **state)
+static void stages_have_names(void **state)
 {
 	(void)state;
 	assert_string_equal(stage_name(STAGE_UDP_MEM), "udp_mem");
@@ -402,7 +402,7 @@ int main(void)
 		cmocka_unit_test(hooks),
 		cmocka_unit_test(observers),
 		cmocka_unit_test(running_kernel),
-		cmocka_unit_test(stage_names),
+		cmocka_unit_test(stages_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, read_fixtures, NULL);

@@ -53,7 +53,6 @@ static int tell(enum fate fate, uint8_t detail, uint64_t first, uint64_t last)
 
 static void fold(uint64_t upto)
 {
-	join_wire(&j, 1, f.base + upto);
 	fates_fold(&f, 1, f.base + upto, ignored, &tally, NULL);
 }
 
@@ -93,6 +92,7 @@ static void wire_takes_nothing_that_ended_here(void **state)
 	f.cause[at(1)] = COPY; /* a tap's copy */
 	f.failed[at(2)] = TX_ERRNO_GAP;
 	f.failed[at(3)] = EPERM; /* refused, and yet it left */
+	assert_int_equal(tell(FATE_OPEN, 0, 0, 3), 0);
 	fold(4);
 	assert_int_equal(tally.cause[1][3].packets, 1);
 	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
@@ -160,6 +160,48 @@ static void far_sender_tells_what_left(void **state)
 	assert_int_equal(tally.cause[1][JOIN_WIRE].first, 8);
 	assert_int_equal(tally.unaccounted, 2);
 	assert_int_equal(tally.unaccounted_seen[SEEN_RX_DEVICE], 1);
+}
+
+/* A receiver gives up what lacks a fragment: where that was lost, the one before it may know. */
+static void given_up_is_asked_further(void **state)
+{
+	uint8_t frag;
+
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	frag = join_cause(&j, JOIN_GIVEN_UP);
+	f.cause[at(0)] = 3;
+	left(1, 1);
+	assert_int_equal(tell(FATE_DROPPED, JOIN_GIVEN_UP, 0, 2), 0);
+	fold(3);
+	assert_int_equal(tally.cause[1][3].packets, 1);
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 1);
+	assert_int_equal(tally.cause[1][frag].packets, 1);
+
+	join_init(&j, &f, ignored, false);
+	frag = join_cause(&j, 1);
+	for (uint64_t n = 3; n < 6; n++)
+		f.cause[at(n)] = JOIN_GIVEN_UP;
+	assert_int_equal(tell(FATE_DROPPED, 1, 3, 3), 0);
+	assert_int_equal(tell(FATE_OPEN, SEEN_TX_DEVICE, 4, 4), 0);
+	assert_int_equal(tell(FATE_OPEN, 0, 5, 5), 0);
+	fold(6);
+	assert_int_equal(tally.cause[1][frag].packets, 2); /* the index is given once more */
+	assert_int_equal(tally.cause[1][JOIN_WIRE].packets, 2);
+	assert_int_equal(tally.cause[1][JOIN_GIVEN_UP].packets, 1);
+}
+
+/* A number that was left out and came nevertheless is nobody's. */
+static void left_out_cannot_come(void **state)
+{
+	(void)state;
+	join_init(&j, &f, ignored, true);
+	f.failed[at(0)] = f.failed[at(1)] = TX_ERRNO_GAP;
+	assert_int_equal(tell(FATE_DELIVERED, 0, 0, 0), 0);
+	assert_int_equal(tell(FATE_OPEN, 0, 1, 1), 0);
+	fold(2);
+	assert_int_equal(tally.impossible, 1);
+	assert_int_equal(tally.left_out, 2);
 }
 
 static void suppression_is_kept(void **state)
@@ -325,6 +367,8 @@ int main(void)
 		WITH_FATES(refused_is_what_nobody_saw),
 		WITH_FATES(receiver_is_believed_before_sender),
 		WITH_FATES(far_sender_tells_what_left),
+		WITH_FATES(given_up_is_asked_further),
+		WITH_FATES(left_out_cannot_come),
 		WITH_FATES(suppression_is_kept),
 		WITH_FATES(nonsense_is_refused),
 		WITH_FATES(causes_may_be_too_many),

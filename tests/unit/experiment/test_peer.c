@@ -18,63 +18,28 @@
 #include "experiment/auth.h"
 #include "experiment/conn.h"
 #include "experiment/msg.h"
+#include "record_fill.h"
 
-static const struct msg_field *const tables[] = {
-	msg_hello, msg_login, msg_welcome, msg_plan,  msg_ready, msg_status,
-	msg_fold,  msg_fates, msg_time,	   msg_error, msg_end,	 msg_flow,
+static const struct record_field *const tables[] = {
+	msg_hello, msg_login, msg_welcome, msg_plan, msg_ready, msg_status, msg_fold,
+	msg_fates, msg_time,  msg_error,   msg_end,  msg_flow,	msg_cause,  msg_counter,
 };
 static const size_t sizes[] = {
-	sizeof(struct peer_hello), sizeof(struct peer_login), sizeof(struct peer_welcome),
-	sizeof(struct peer_plan),  sizeof(struct peer_ready), sizeof(struct peer_status),
-	sizeof(struct peer_fold),  sizeof(struct peer_fates), sizeof(struct peer_time),
-	sizeof(struct error),	   sizeof(struct result),     sizeof(struct arrivals_flow),
+	sizeof(struct peer_hello),   sizeof(struct peer_login),	    sizeof(struct peer_welcome),
+	sizeof(struct peer_plan),    sizeof(struct peer_ready),	    sizeof(struct peer_status),
+	sizeof(struct peer_fold),    sizeof(struct peer_fates),	    sizeof(struct peer_time),
+	sizeof(struct error),	     sizeof(struct result),	    sizeof(struct arrivals_flow),
+	sizeof(struct ledger_cause), sizeof(struct result_counter),
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static struct result scratch[2]; /* the largest of all */
 
 /* Every member gets a value of its own. */
-static void fill(const struct msg_field *rows, void *to)
+static void fill(const struct record_field *rows, void *to)
 {
-	uint64_t value = 1;
-
 	memset(to, 0, sizeof(scratch[0]));
-	for (const struct msg_field *f = rows; f->key; f++, value++) {
-		void *at = (char *)to + f->offset;
-
-		switch (f->type) {
-		case MSG_U64:
-			*(uint64_t *)at = f->max ? f->max : UINT64_MAX - value;
-			break;
-		case MSG_U32:
-			*(uint32_t *)at = f->max ? (uint32_t)f->max : UINT32_MAX;
-			break;
-		case MSG_U16:
-			*(uint16_t *)at = f->max ? (uint16_t)f->max : UINT16_MAX;
-			break;
-		case MSG_BOOL:
-			*(bool *)at = true;
-			break;
-		case MSG_DOUBLE:
-			*(double *)at = 1234.5;
-			break;
-		case MSG_TEXT:
-			snprintf(at, f->size, "t%llu", (unsigned long long)value);
-			break;
-		case MSG_U64S:
-			((uint64_t *)at)[0] = value;
-			((uint64_t *)at)[f->size - 1] = UINT64_MAX;
-			break;
-		case MSG_U16S:
-			((uint16_t *)at)[0] = (uint16_t)value;
-			((uint16_t *)at)[f->size - 1] = UINT16_MAX;
-			break;
-		case MSG_DOUBLES:
-			((double *)at)[0] = 1.0 / 3;
-			((double *)at)[f->size - 1] = 1e-9;
-			break;
-		}
-	}
+	record_fill(rows, to);
 }
 
 static void all_members_come_back(void **state)
@@ -87,7 +52,7 @@ static void all_members_come_back(void **state)
 		memset(&scratch[1], 0, sizeof(scratch[1]));
 		msg = msg_make("any", tables[i], &scratch[0]);
 		assert_string_equal(msg_type(msg), "any");
-		assert_int_equal(msg_take(msg, tables[i], &scratch[1]), 0);
+		assert_int_equal(record_read(msg, tables[i], &scratch[1]), 0);
 		assert_memory_equal(&scratch[0], &scratch[1], sizes[i]);
 		json_object_put(msg);
 	}
@@ -97,57 +62,18 @@ static void each_member_is_needed(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < TABLES; i++) {
-		for (const struct msg_field *f = tables[i]; f->key; f++) {
+		for (const struct record_field *f = tables[i]; f->key; f++) {
 			struct json_object *msg;
 
 			fill(tables[i], &scratch[0]);
 			msg = msg_make("any", tables[i], &scratch[0]);
 			json_object_object_del(msg, f->key);
-			assert_int_equal(msg_take(msg, tables[i], &scratch[1]), -EBADMSG);
+			assert_int_equal(record_read(msg, tables[i], &scratch[1]), -EBADMSG);
 			json_object_object_add(msg, f->key, json_object_new_object());
-			assert_int_equal(msg_take(msg, tables[i], &scratch[1]), -EBADMSG);
+			assert_int_equal(record_read(msg, tables[i], &scratch[1]), -EBADMSG);
 			json_object_put(msg);
 		}
 	}
-}
-
-static int take(const struct msg_field *rows, const char *text)
-{
-	struct json_object *msg = json_tokener_parse(text);
-	int rc;
-
-	assert_non_null(msg);
-	rc = msg_take(msg, rows, &scratch[0]);
-	json_object_put(msg);
-	return rc;
-}
-
-static void numbers_have_bounds(void **state)
-{
-	static const struct msg_field rows[] = {{"n", MSG_U16, 0, 0, 64}, {0}};
-	static const struct msg_field wide[] = {{"n", MSG_U64, 0, 0, 0}, {0}};
-	static const struct msg_field real[] = {{"n", MSG_DOUBLE, 0, 0, 0}, {0}};
-	static const struct msg_field list[] = {{"n", MSG_U64S, 0, 2, 0}, {0}};
-	static const struct msg_field small[] = {{"n", MSG_U16S, 0, 2, 0}, {0}};
-	static const struct msg_field reals[] = {{"n", MSG_DOUBLES, 0, 2, 0}, {0}};
-
-	(void)state;
-	assert_int_equal(take(rows, "{\"n\":64}"), 0);
-	assert_int_equal(take(rows, "{\"n\":65}"), -EBADMSG);
-	assert_int_equal(take(rows, "{\"n\":-1}"), -EBADMSG);
-	assert_int_equal(take(rows, "{\"n\":1.0}"), -EBADMSG);
-	assert_int_equal(take(rows, "{\"n\":\"1\"}"), -EBADMSG);
-	assert_int_equal(take(wide, "{\"n\":18446744073709551615}"), 0);
-	assert_int_equal(take(wide, "{\"n\":-9223372036854775808}"), -EBADMSG);
-	assert_int_equal(take(real, "{\"n\":2}"), 0);
-	assert_int_equal(take(real, "{\"n\":-0.5}"), -EBADMSG);
-	assert_int_equal(take(real, "{\"n\":1e999}"), -EBADMSG);
-	assert_int_equal(take(list, "{\"n\":[1,2]}"), 0);
-	assert_int_equal(take(list, "{\"n\":[1,2,3]}"), -EBADMSG);
-	assert_int_equal(take(list, "{\"n\":[1,null]}"), -EBADMSG);
-	assert_int_equal(take(small, "{\"n\":[1,65536]}"), -EBADMSG);
-	assert_int_equal(take(reals, "{\"n\":[0.5,-1]}"), -EBADMSG);
-	assert_int_equal(take(reals, "{\"n\":[0.5,1,2]}"), -EBADMSG);
 }
 
 /* What another host calls itself is shown on a terminal. */
@@ -160,7 +86,7 @@ static void texts_are_tame(void **state)
 	json_object_object_add(msg, "mode", json_object_new_string("\x1b[31mred\n\x7f"));
 	json_object_object_add(msg, "place",
 			       json_object_new_string("0123456789012345678901234567890123456789"));
-	assert_int_equal(msg_take(msg, msg_ready, &ready), 0);
+	assert_int_equal(record_read(msg, msg_ready, &ready), 0);
 	assert_string_equal(ready.mode, "?[31mred??");
 	assert_int_equal(strlen(ready.place), sizeof(ready.place) - 1);
 	json_object_put(msg);
@@ -178,7 +104,7 @@ static void cause_comes_back(void **state)
 			  .direction = direction_name(DIRECTION_RX),
 			  .hook = netfilter_hook_name(HOOK_INPUT)},
 	};
-	struct json_object *msg = msg_make_cause(&in);
+	struct json_object *msg = msg_make("cause", msg_cause, &in);
 	struct ledger_cause out;
 
 	(void)state;
@@ -210,9 +136,9 @@ static void counter_comes_back(void **state)
 					   .delta = 5,
 					   .expected = UINT64_MAX,
 					   .documented = true,
-					   .scope = book_scope_name(BOOK_INTERFACE),
+					   .scope = counter_scope_name(COUNTER_INTERFACE),
 				   };
-	struct json_object *msg = msg_make_counter(&in);
+	struct json_object *msg = msg_make("counter", msg_counter, &in);
 
 	(void)state;
 	assert_int_equal(msg_take_counter(msg, &out), 0);
@@ -416,7 +342,7 @@ static void fates_fit_a_line(void **state)
 	conn_close(&p->conn);
 	conn_init(&p->conn, p->far);
 	assert_int_equal(conn_receive(&p->conn, &msg, 0), 0);
-	assert_int_equal(msg_take(msg, msg_fates, &fates), 0);
+	assert_int_equal(record_read(msg, msg_fates, &fates), 0);
 	assert_int_equal(strlen(fates.runs), sizeof(fates.runs) - 1);
 	json_object_put(msg);
 	p->far = dup(p->conn.fd);
@@ -429,7 +355,7 @@ static void garbage_is_refused(void **state)
 
 	srandom(2);
 	for (unsigned i = 0; i < 3000; i++) {
-		const struct msg_field *rows = tables[i % TABLES];
+		const struct record_field *rows = tables[i % TABLES];
 		struct json_object *msg;
 		char *text;
 		size_t len;
@@ -447,7 +373,7 @@ static void garbage_is_refused(void **state)
 			rc = conn_receive(&p->conn, &msg, 0);
 			if (rc)
 				continue;
-			msg_take(msg, rows, &scratch[1]);
+			record_read(msg, rows, &scratch[1]);
 			json_object_put(msg);
 		}
 	}
@@ -531,7 +457,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_members_come_back),
 		cmocka_unit_test(each_member_is_needed),
-		cmocka_unit_test(numbers_have_bounds),
 		cmocka_unit_test(texts_are_tame),
 		cmocka_unit_test(cause_comes_back),
 		cmocka_unit_test(counter_comes_back),

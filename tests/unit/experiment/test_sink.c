@@ -397,6 +397,8 @@ static void too_many_flows_share_a_line(void **state)
 	assert_int_equal(seen()->flows + seen()->flows_more, sink.lines);
 }
 
+#define FAR 60000000 /* that the window of a discovered stream still holds */
+
 /* Two senders with bases and streams of their own; numbers need not begin at the base. */
 static void streams_of_two_senders_are_learned(void **state)
 {
@@ -409,7 +411,7 @@ static void streams_of_two_senders_are_learned(void **state)
 		arrive(9, BASE + n);
 	}
 	arrive(9, BASE + 6);
-	arrive(STREAM0, BASE + UINT32_MAX);
+	arrive(STREAM0, BASE + FAR);
 	assert_int_equal(streams.n, 3);
 	assert_int_equal(streams.at[0].base, BASE);
 	assert_int_equal(streams.at[1].base, other);
@@ -418,11 +420,37 @@ static void streams_of_two_senders_are_learned(void **state)
 	assert_int_equal(sink.sums.delivered, 16);
 	assert_int_equal(sink.sums.duplicated, 1);
 	assert_int_equal(complaints(), 1);
-	assert_int_equal(sink.next[0], BASE + UINT32_MAX + 1);
+	assert_int_equal(sink.next[0], BASE + FAR + 1);
 	assert_int_equal(sink.next[1], other + 10);
 	assert_int_equal(streams.at[0].arrivals[5], 1);
 	assert_int_equal(streams.at[0].arrivals[4], 0);
-	assert_int_equal(streams.at[0].arrivals[UINT32_MAX], 1);
+	assert_int_equal(streams.at[0].arrivals[FAR], 1);
+}
+
+/* What nobody can have sent so soon costs nothing: no stream of its own, no number to be counted.
+ */
+static void numbers_beyond_the_window_are_noted_only(void **state)
+{
+	(void)state;
+	arrive(STREAM0, BASE);
+	arrive(STREAM0, BASE + UINT32_MAX);
+	arrive(STREAM0, BASE + 1);
+	assert_int_equal(streams.n, 1);
+	assert_int_equal(sink.sums.delivered, 2);
+	assert_int_equal(sink.sums.foreign, 1);
+	assert_int_equal(sink.next[0], BASE + 2);
+	assert_int_equal(streams.at[0].ahead, BASE + UINT32_MAX);
+}
+
+/* Of a stream that is met in its middle only what is near is looked at. */
+static void who_comes_late_begins_near(void **state)
+{
+	(void)state;
+	arrive(STREAM0, BASE + UINT32_MAX);
+	assert_int_equal(streams.n, 1);
+	assert_int_equal(streams.at[0].base, BASE);
+	assert_in_range(streams.at[0].tail, BASE + UINT32_MAX - FAR, BASE + UINT32_MAX);
+	assert_int_equal(sink.sums.delivered, 1);
 }
 
 /* A stream of which nothing arrived but its end. */
@@ -580,6 +608,8 @@ int main(void)
 		KNOWN(flows_are_told_apart),
 		KNOWN(too_many_flows_share_a_line),
 		LEARN(streams_of_two_senders_are_learned),
+		LEARN(numbers_beyond_the_window_are_noted_only),
+		LEARN(who_comes_late_begins_near),
 		LEARN(end_record_is_learned_from),
 		LEARN(end_of_a_stream_joined_late),
 		LEARN(emptied_numbers_are_late),

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/change_parts.h"
+#include "host/change_kinds.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define CHANGE(k, i, n, o, w)                                                                      \
@@ -28,8 +28,9 @@ static void every_kind_is_whole(void **state)
 		assert_non_null(o->word);
 		assert_true(strlen(o->word) < 16 && !strpbrk(o->word, " \n"));
 		assert_true(o->before && o->after && o->risk);
-		assert_true(o->read && o->write && o->command);
-		assert_true(!o->ethtool.get == !o->ethtool.set);
+		assert_true(o->read && o->argv);
+		assert_true(!o->front == !o->rest);
+		assert_true(!o->ethtool || o->letter);
 		assert_true(!o->of_interface || o->of_namespace);
 		for (unsigned other = 0; other < k; other++)
 			assert_string_not_equal(o->word, change_ops[other].word);
@@ -47,9 +48,9 @@ static void every_setting_is_whole(void **state)
 		seen[s->kind]++;
 		assert_true((s->form == FORM_OWN) == (o->check != NULL));
 		assert_true(s->form != FORM_NUMBER || s->max > s->min);
-		assert_true(!s->max_offset || o->limit);
+		assert_true(!s->max_offset || o->ethtool);
 		/* field 0 is the command, and fields have 32 bits */
-		assert_true(!o->ethtool.get == !s->offset && s->offset % 4 == 0);
+		assert_true(!o->ethtool == !s->offset && s->offset % 4 == 0);
 		if (s->link) {
 			const char *value = strchr(s->link, '%');
 
@@ -229,8 +230,11 @@ static void root_qdiscs(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		char value[JOURNAL_VALUE_SIZE];
-		int ret = change_qdisc_check(NULL, rows[i].old, rows[i].wanted, value);
+		struct change c = {.kind = CHANGE_QDISC};
+		int ret;
 
+		strcpy(c.old, rows[i].old);
+		ret = change_qdisc_check(&c, rows[i].wanted, value);
 		if (ret != rows[i].ret || (!ret && strcmp(value, rows[i].value)))
 			fail_msg("'%s' to '%s': %d '%s'", rows[i].old, rows[i].wanted, ret,
 				 ret ? "" : value);

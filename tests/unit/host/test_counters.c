@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "host/counters.h"
-#include "host/procnet.h"
+#include "host/sockdiag.h"
 
 /* A recorded file without the lines that describe it ("# "). */
 static size_t load(const char *name, char *buf, size_t size)
@@ -248,32 +248,40 @@ static void neigh_stat(void **state)
 	counters_free(&c);
 }
 
+struct rows {
+	struct sockmem_row last;
+	unsigned n;
+};
+
+static void keep_row(void *arg, const struct sockmem_row *row)
+{
+	struct rows *rows = arg;
+
+	rows->last = *row;
+	rows->n++;
+}
+
 static void udp_sockets(void **state)
 {
 	static char buf[65536];
 	size_t n = load("udp-1.txt", buf, sizeof(buf));
-	struct procnet_udp u = {.port = 5001};
+	struct rows rows = {.n = 0};
 
 	(void)state;
-	procnet_udp(&u, buf, n);
-	assert_int_equal(u.sockets, 1);
-	assert_int_equal(u.drops, 4744);
-	assert_int_equal(u.rx_queue_bytes, 212992);
-
-	u = (struct procnet_udp){.inode = 174809};
-	procnet_udp(&u, buf, n);
-	assert_int_equal(u.drops, 4744);
-
-	u = (struct procnet_udp){.port = 5002};
-	procnet_udp(&u, buf, n);
-	assert_int_equal(u.sockets, 0);
+	sockmem_parse(buf, n, 2, keep_row, &rows);
+	assert_int_equal(rows.n, 1);
+	assert_int_equal(rows.last.family, 2);
+	assert_int_equal(rows.last.port, 5001);
+	assert_int_equal(rows.last.inode, 174809);
+	assert_int_equal(rows.last.drops, 4744);
+	assert_int_equal(rows.last.rmem, 212992);
+	assert_false(rows.last.connected);
 
 	/* Without its end the line's drops may have lost digits. */
-	u = (struct procnet_udp){.port = 5001};
 	while (n && buf[n - 1] != '4')
 		n--;
-	procnet_udp(&u, buf, n - 1);
-	assert_int_equal(u.sockets, 0);
+	sockmem_parse(buf, n - 1, 2, keep_row, &rows);
+	assert_int_equal(rows.n, 1);
 }
 
 static void add(struct counters *c, const char *name, uint64_t v)
@@ -327,7 +335,7 @@ static void delta_rules(void **state)
 
 static void this_host(void **state)
 {
-	const struct counters_scope scope = {.role = "host"};
+	const struct counters_scope scope = {.role = "host", .what = COUNTERS_RUN};
 	struct counters c = {0};
 	uint64_t v;
 
@@ -341,7 +349,7 @@ static void this_host(void **state)
 static void device_gone(void **state)
 {
 	static const char *const names[] = {"no-such-dev", NULL};
-	const struct counters_scope scope = {.role = "rx", .ifnames = names};
+	const struct counters_scope scope = {.role = "rx", .ifnames = names, .what = COUNTERS_RUN};
 	struct counters c = {0};
 
 	(void)state;

@@ -13,8 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/journal_entry.h"
-#include "host/journal_kept.h"
+#include "host/journal.h"
 
 static char dir[] = "/tmp/pktledger-test-XXXXXX";
 static char path[sizeof(dir) + 8];
@@ -165,6 +164,7 @@ static void fill(unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		struct journal_kept k = {.rec = sample(), .netns = UINT64_MAX - i, .ifindex = i};
 
+		strcpy(k.apply, "ethtool -G 'a;b $(date)' rx 4096");
 		sprintf(k.rec.old, "%u", i);
 		assert_int_equal(journal_kept_add(f, &k), 0);
 	}
@@ -190,6 +190,8 @@ static void kept_round_trip(void **state)
 		assert_int_equal(atoi(k->rec.old), i);
 		assert_true(k->netns == UINT64_MAX - i);
 		assert_int_equal(k->ifindex, i);
+		assert_string_equal(k->apply, "ethtool -G 'a;b $(date)' rx 4096");
+		assert_string_equal(k->undo, "");
 		assert_int_equal(k->rec.pid, getpid());
 		assert_true(journal_owner_alive(&k->rec));
 		assert_true(journal_kept_this_boot(k));
@@ -249,7 +251,7 @@ static void cut_files(void **state)
 		write_file(text, cut);
 		f = opened(false);
 		assert_int_equal(journal_kept_count(f), cut >= second);
-		assert_int_equal(journal_kept_damaged(f), clean ? 0 : cut < second ? 1 : 12);
+		assert_int_equal(journal_kept_damaged(f), clean ? 0 : cut < second ? 1 : 14);
 		if (journal_kept_count(f))
 			journal_kept_remove(f, 0);
 		assert_int_equal(journal_kept_save(f), 0);

@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/genl.h"
-#include "host/nic.h"
-#include "host/qstats.h"
+#include "host/nl.h"
+#include "host/counters.h"
 
 static void families(void **state)
 {
@@ -37,50 +36,63 @@ static void features(void **state)
 
 static void statistics(void **state)
 {
-	struct qstats *device, *all;
-	int n = qstats_read(NULL, false, &device), m = qstats_read(NULL, true, &all);
+	struct qstat *list;
+	int n = qstats_read(NULL, &list);
 
 	(void)state;
 	assert_true(n >= 0);
-	assert_true(m >= n);
-	for (int i = 0; i < m; i++) {
-		assert_true(all[i].ifindex > 0);
-		assert_true(all[i].present >> QSTATS == 0);
-		assert_int_equal(all[i].queue < 0, i < n);
+	for (int i = 0; i < n; i++) {
+		assert_true(list[i].ifindex > 0);
+		assert_true(!strncmp(list[i].name, "qstat:rx-", 9) ||
+			    !strncmp(list[i].name, "qstat:tx-", 9));
 	}
-	free(device);
-	free(all);
+	free(list);
 }
 
 /* The names under which they come into a sample, which the table knows. */
 static void names(void **state)
 {
-	const struct qstats device = {.queue = -1, .present = 1u << QSTAT_RX_HW_DROPS};
-	const struct qstats queue = {.queue = 12,
-				     .tx = true,
-				     .present = 1u << QSTAT_TX_HW_DROP_RATELIMITS,
-				     .value[QSTAT_TX_HW_DROP_RATELIMITS] = 3};
-	struct nic_sample s = {0};
+	char name[NIC_NAME];
 
 	(void)state;
-	assert_int_equal(nic_sample_qstats(&s, &device), 0);
-	assert_int_equal(nic_sample_qstats(&s, &queue), 0);
-	assert_int_equal(s.n, 2);
-	assert_string_equal(s.at[0].name, "qstat:rx-hw-drops");
-	assert_string_equal(s.at[1].name, "qstat:tx-12-hw-drop-ratelimits");
-	assert_int_equal(s.at[1].value, 3);
-	nic_sample_free(&s);
+	qstat_name("rx-hw-drops", -1, name);
+	assert_string_equal(name, "qstat:rx-hw-drops");
+	qstat_name("rx-hw-drops", 0, name);
+	assert_string_equal(name, "qstat:rx-0-hw-drops");
+	qstat_name("tx-hw-drop-ratelimits", 12, name);
+	assert_string_equal(name, "qstat:tx-12-hw-drop-ratelimits");
+	qstat_name("tx-hw-drop-ratelimits", 99999, name);
+	assert_string_equal(name, "qstat:tx-99999-hw-drop-ratelimits");
 }
 
 static void loopback(void **state)
 {
-	struct nic_sample s = {0};
+	static const char *const lo[] = {"lo", NULL}, *const none[] = {"no_such_device", NULL};
+	struct counters_scope scope = {"here", NULL, lo,
+				       COUNTERS_DEVICES | COUNTERS_DRIVERS | COUNTERS_QUEUES};
+	struct counters c = {0};
+	uint64_t v;
 
 	(void)state;
-	assert_int_equal(nic_sample_read(&s, NULL, "lo"), 0);
-	assert_true(s.n >= 10);
-	assert_int_equal(nic_sample_read(&s, NULL, "no_such_device"), -ENODEV);
-	nic_sample_free(&s);
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_int_equal(c.n_devices, 1);
+	assert_int_equal(c.n, 0); /* not by name */
+	assert_true(c.devices[0].nic.n >= 10);
+	/* of losses only: the table has a row for any of a device of software */
+	for (unsigned i = 0; i < c.devices[0].nic.n; i++)
+		assert_string_not_equal(c.devices[0].nic.at[i].name, "link:rx_packets");
+	scope.what |= COUNTERS_NAMES;
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_true(counters_get(&c, "here", "lo:rx_packets", &v));
+	assert_true(counters_get(&c, "here", "lo:rx_dropped", &v));
+	assert_ptr_equal(counters_device(&c, "here", "lo", 0), c.devices);
+	assert_null(counters_device(&c, "there", "lo", 0));
+	scope.what |= COUNTERS_ALL;
+	assert_int_equal(counters_read(&c, &scope, 1), 0);
+	assert_true(c.n_devices >= 2);
+	scope = (struct counters_scope){"here", NULL, none, COUNTERS_RUN};
+	assert_int_equal(counters_read(&c, &scope, 1), -ENODEV);
+	counters_free(&c);
 }
 
 int main(void)

@@ -375,7 +375,7 @@ static void how_far_the_unaccounted_got(void **state)
 /* Rows of stages that lost something, and rows that disagree; not what agrees on nothing. */
 static void counters_beside_the_stages(void **state)
 {
-	struct book_row rows[] = {
+	struct counter_row rows[] = {
 		{.stage = STAGE_RCVBUF,
 		 .name = "RcvbufErrors",
 		 .role = "rx",
@@ -388,10 +388,10 @@ static void counters_beside_the_stages(void **state)
 		 .role = "rx",
 		 .delta = 3,
 		 .documented = true,
-		 .scope = BOOK_HOST,
+		 .scope = COUNTER_HOST,
 		 .note = "why"},
 	};
-	struct secondbooks books = {.rows = rows, .n_rows = 3};
+	struct countercheck books = {.rows = rows, .n_rows = 3};
 
 	(void)state;
 	result.stage[STAGE_RCVBUF].packets = 40;
@@ -412,8 +412,8 @@ static void counters_beside_the_stages(void **state)
 
 static void more_counters_than_fit(void **state)
 {
-	static struct book_row rows[RESULT_COUNTERS + 5];
-	struct secondbooks books = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
+	static struct counter_row rows[RESULT_COUNTERS + 5];
+	struct countercheck books = {.rows = rows, .n_rows = RESULT_COUNTERS + 5};
 
 	(void)state;
 	ledger_compare(&books, &result); /* none agrees: all are shown */

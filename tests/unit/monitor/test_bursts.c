@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "monitor/bursts.h"
-#include "monitor/entries.h"
+#include "monitor/describe.h"
 
 #define WINDOW_NS 1000000
 #define RCVBUF	  1 /* reasons of the keys here, and the stages that they are judged to be */
@@ -55,7 +55,7 @@ static struct burst_stage whole(enum stage stage)
 {
 	struct burst_report r = {};
 
-	bursts_whole(bursts, &r);
+	bursts_report(bursts, true, &r);
 	assert_int_equal(r.window_ns, WINDOW_NS);
 	return r.stage[stage];
 }
@@ -64,7 +64,7 @@ static struct burst_stage interval(enum stage stage)
 {
 	struct burst_report r = {};
 
-	bursts_interval(bursts, &r);
+	bursts_report(bursts, false, &r);
 	return r.stage[stage];
 }
 
@@ -206,9 +206,9 @@ static void entries_read_in_parts(void **state)
 		events[e.key.location - 1][e.cpu] += e.count.events;
 		assert_int_equal(entries_add(&list, &e), 0);
 	}
-	assert_in_range(list.n, 12, 2048);
-	for (unsigned i = 0; i < list.n; i++) {
-		const struct watch_entry *e = &list.at[i];
+	assert_in_range(list.at.n, 12, 2048);
+	for (unsigned i = 0; i < list.at.n; i++) {
+		const struct watch_entry *e = (struct watch_entry *)list.at.at + i;
 
 		total += e->count.bytes;
 		events[e->key.location - 1][e->cpu] -= e->count.events;
@@ -217,8 +217,8 @@ static void entries_read_in_parts(void **state)
 		assert_int_equal(events[i / 4][i % 4], 0);
 	assert_int_equal(total, 20000 * 100);
 	entries_clear(&list);
-	assert_int_equal(list.n, 0);
-	entries_free(&list);
+	assert_int_equal(list.at.n, 0);
+	list_free(&list.at);
 }
 
 int main(void)

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "monitor/child.h"
+#include "monitor/session.h"
 
 #define PATIENCE_MS 30000
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "monitor/flow_books.h"
+#include "monitor/flow.h"
 
 /* Counts do not begin at 0: those of the time before the books are no part of them. */
 static struct flow_facts facts(void)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "monitor/limits.h"
+#include "monitor/session.h"
 #include "monitor/table.h"
 
 static struct live_row row(enum stage stage, enum noise noise, const char *socket, const char *cpu,

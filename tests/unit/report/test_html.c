@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report/json.h"
+#include "report/document.h"
 #include "out_sample.h"
+#include "report/compare.h"
 #include "report/html.h"
-#include "report/html_axis.h"
-#include "report/html_file.h"
-#include "report/html_put.h"
+#include "report/html_page.h"
+#include "report/matrix.h"
+#include "report/page.h"
+#include "report/print_parts.h"
 #include "report/printed.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
@@ -29,7 +31,8 @@ static char *put(const char *s)
 	FILE *f = open_memstream(&text, &size);
 
 	assert_non_null(f);
-	html_put(f, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX, -1);
+	html_put(&(struct html){.out = f}, "<a b=\"%s\">%.1f %u%% %lu %d", s, 1.25, 7U, UINT64_MAX,
+		 -1);
 	fclose(f);
 	return text;
 }
@@ -67,6 +70,75 @@ static void data_stays_in_its_element(void **state)
 	json_object_put(again);
 	json_object_put(o);
 	free(text);
+}
+
+/* Heading, line, row, table and finding, as text (`h` NULL) or HTML. The caller frees. */
+static char *printed(struct html *h)
+{
+	static const struct page_column columns[] = {
+		{"name", 8, false}, {"n", 6, true}, {NULL, 0, false}};
+	struct json_object *finding = json_tokener_parse(
+		"{\"id\":\"x\",\"stage\":\"rcvbuf\",\"severity\":\"error\",\"text\":\"Full <b>.\","
+		"\"evidence\":\"3 lost\",\"command\":\"a  'b'\",\"undo\":\"c\",\"host\":\"vm\"}");
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	struct page p = page_open(f, false, 1000);
+
+	if (h) {
+		h->out = f;
+		p = page_open_html(h);
+	}
+	page_heading(&p, "sums", ": all");
+	page_row(&p, STYLE_BAD, 2, "rcvbuf", 10, 1000);
+	page_words(&p, STYLE_DIM, "in\v%s", "<v-rx>");
+	page_end(&p);
+	page_text(&p, 0, STYLE_PLAIN, "- ");
+	page_words(&p, STYLE_PLAIN, "a note");
+	page_end(&p);
+	p.indent = 0;
+	page_table(&p, columns);
+	page_cell(&p, STYLE_PLAIN, "wire");
+	page_cell(&p, STYLE_BOLD, "7");
+	page_end(&p);
+	page_finding(&p, NULL, finding, false);
+	fclose(f);
+	json_object_put(finding);
+	return text;
+}
+
+static void the_same_calls_print_text_and_html(void **state)
+{
+	struct html h = {.stage = {"rcvbuf", "wire"}, .stages = 2};
+	char *text = printed(NULL), *html = printed(&h);
+
+	(void)state;
+	assert_string_equal(text, "\nsums: all\n"
+				  "  rcvbuf           10   1.00 %  in <v-rx>\n"
+				  "- a note\n"
+				  "name         n\n"
+				  "wire         7\n"
+				  "\nrcvbuf on vm - Full <b>.\n"
+				  "  measured  3 lost\n"
+				  "  command   a  'b'\n");
+	assert_string_equal(
+		html,
+		"<h3>Sums: all</h3><div class=\"scroll\"><table class=\"rows\"><tbody><tr>"
+		"<th class=\"bad\"><i class=\"key c0\"></i>rcvbuf<td class=\"n bad\">10"
+		"<td class=\"n\">1.00 %<td> <span class=\"dim\">in &lt;v-rx&gt;</span>"
+		"</tbody></table></div>\n<p>-  a note</p>\n"
+		"<div class=\"scroll\"><table><thead><tr><th>name<th class=\"n\">n</thead><tbody>"
+		"<tr><th><i class=\"key c1\"></i>wire<td class=\"n bold\">7</tbody></table></div>\n"
+		"<article class=\"finding bad\"><h3>rcvbuf on vm <span "
+		"class=\"dim\">error</span></h3>"
+		"<p> Full &lt;b&gt;.</p>\n<div class=\"scroll\"><table class=\"rows\"><tbody>"
+		"<tr><th class=\"dim\">measured  <td colspan=\"3\"> 3 lost"
+		"<tr><th class=\"dim\">command   <td colspan=\"3\"> <code>a  &#39;b&#39;</code>"
+		"<tr><th class=\"dim\">undo      <td colspan=\"3\"> <code>c</code>"
+		"</tbody></table></div>\n</article>\n");
+	assert_null(h.block);
+	free(text);
+	free(html);
 }
 
 static void ticks_are_where_people_expect_them(void **state)
@@ -143,7 +215,7 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 
 	o = json_out_new(f, JSON_DOC, "pktledger/run/1");
 	assert_non_null(o);
-	json_out_start(o, &head, NULL);
+	json_out_once(o, "start", json_start(&head, NULL));
 	for (unsigned i = 1; i <= intervals; i++) {
 		now.time_ns = i * 10000000ULL;
 		now.sent = r->sent * i / intervals;
@@ -153,9 +225,9 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 			now.stage[s].packets = r->stage[s].packets * i / intervals;
 			now.stage[s].events = now.stage[s].packets;
 		}
-		json_out_interval(o, &now);
+		json_out_each(o, "interval", json_interval(&now));
 	}
-	json_out_end(o, r);
+	json_out_once(o, "end", json_end(r));
 	assert_int_equal(json_out_finish(o), 0);
 	fclose(f);
 	doc = json_tokener_parse(text);
@@ -263,12 +335,41 @@ static struct json_object *any_run(unsigned intervals)
 	return document(&res, intervals);
 }
 
+static char huge[20000];
+
+/* Of two captures, and of ledgers that were joined. To be put. */
+static struct json_object *joined(void)
+{
+	struct json_object *doc = any_run(2), *senders = json_object_new_array();
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct json_object *sender = any_run(0);
+
+		json_put(sender, "schema", NULL);
+		json_object_array_add(senders, sender);
+	}
+	json_put(doc, "senders", senders);
+	json_put(doc, "strangers",
+		 json_tokener_parse("[{\"delivered\":3,\"stream\":1,\"base\":2}]"));
+	json_put(doc, "notes", json_tokener_parse("[\"a part is missing\"]"));
+	json_put(doc, "limits",
+		 json_tokener_parse("[{\"limit\":\"x\",\"broken\":true,\"measured\":1.5}]"));
+	json_put(doc, "between",
+		 json_tokener_parse(
+			 "{\"method\":\"rtp\",\"a\":{\"file\":\"a\",\"packets\":9,\"compared\":"
+			 "8,\"cut\":1},\"b\":{\"file\":\"b\",\"dropped_by_capture\":1},"
+			 "\"matched\":5,\"lost\":2,\"gaps\":1,\"unknown\":{\"outside\":1},"
+			 "\"delay_ns\":{\"min\":-9223372036854775808,\"max\":7},"
+			 "\"flows\":[{\"flow\":\"f\",\"packets\":4,\"missing\":2}]}"));
+	return doc;
+}
+
 /* Puts something else in the place of members at random, all over a document. */
 static void spoil(struct json_object *o, unsigned depth)
 {
 	static const char *const other[] = {
 		"null", "true",	 "-1",	 "18446744073709551615", "1e308", "NaN",
-		"[]",	"[[1]]", "[{}]", "{\"stage\":1}",	 "\"\"",
+		"[]",	"[[1]]", "[{}]", "{\"stage\":1}",	 "\"\"",  "[null]",
 	};
 
 	if (depth > 8)
@@ -287,6 +388,8 @@ static void spoil(struct json_object *o, unsigned depth)
 			json_object_object_add(o, key, json_tokener_parse(other[dice]));
 		else if (dice < 16)
 			json_object_object_add(o, key, json_object_new_string("<b id=zq>" EVIL));
+		else if (dice < 17)
+			json_object_object_add(o, key, json_object_new_string(huge));
 		else
 			spoil(value, depth + 1);
 	}
@@ -307,8 +410,9 @@ static void any_document_gives_a_page(void **state)
 {
 	(void)state;
 	srand(1);
+	memset(huge, 'x', sizeof(huge) - 1);
 	for (unsigned i = 0; i < 400; i++) {
-		struct json_object *doc = i % 2 ? many_trials() : any_run(i % 7);
+		struct json_object *doc = i % 3 ? i % 2 ? many_trials() : any_run(i % 7) : joined();
 		char *text;
 
 		spoil(doc, 0);
@@ -322,6 +426,43 @@ static void any_document_gives_a_page(void **state)
 		free(text);
 		json_object_put(doc);
 	}
+}
+
+/* Beside each other, and as a matrix, for people and as a page. */
+static void any_documents_are_compared(void **state)
+{
+	FILE *nowhere = fopen("/dev/null", "w");
+	const struct print_view text = {.out = nowhere, .width = 80};
+
+	(void)state;
+	assert_non_null(nowhere);
+	srand(2);
+	for (unsigned i = 0; i < 100; i++) {
+		struct json_object *doc[2] = {joined(), i % 2 ? joined() : many_trials()};
+		const struct ledgers_document a = {.json = doc[0], .command = "run"};
+		const struct ledgers_document b = {.json = doc[1], .command = "run"};
+		const struct html_document docs[2] = {{"a", doc[0]}, {"b", doc[1]}};
+		struct html_page page = {.docs = docs, .n = 2};
+		struct error err = {};
+
+		spoil(doc[0], 0);
+		spoil(doc[1], 0);
+		page.comparison = compare_documents(&a, &b);
+		assert_non_null(page.comparison);
+		assert_int_equal(html_write(nowhere, &page), 0);
+		compare_print(&text, &a, &b, page.comparison);
+		print_joined(&text, &a);
+		json_object_put(page.comparison);
+		page.comparison = NULL;
+		if (!matrix_new(doc, 2, &page.matrix, &err)) {
+			assert_int_equal(html_write(nowhere, &page), 0);
+			matrix_print(&text, page.matrix);
+		}
+		json_object_put(page.matrix);
+		json_object_put(doc[0]);
+		json_object_put(doc[1]);
+	}
+	fclose(nowhere);
 }
 
 static void a_file_is_whole_or_as_before(void **state)
@@ -372,12 +513,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_no_markup),
 		cmocka_unit_test(data_stays_in_its_element),
+		cmocka_unit_test(the_same_calls_print_text_and_html),
 		cmocka_unit_test(ticks_are_where_people_expect_them),
 		cmocka_unit_test(any_range_gives_an_axis),
 		cmocka_unit_test(pages_are_true),
 		cmocka_unit_test(every_stage_has_its_row),
 		cmocka_unit_test(trials_have_their_pages),
 		cmocka_unit_test(any_document_gives_a_page),
+		cmocka_unit_test(any_documents_are_compared),
 		cmocka_unit_test(a_file_is_whole_or_as_before),
 		cmocka_unit_test(a_full_disk_is_told),
 	};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/joinbooks.h"
+#include "report/joinends.h"
 
 #define STREAM 7
 #define BASE   (5ULL << 32)

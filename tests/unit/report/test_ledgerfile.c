@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
-#include "base/when.h"
-#include "base/crc32.h"
+#include "base/json.h"
+#include "base/clock.h"
+#include "base/bytes.h"
 #include "report/ledgerfile.h"
 #include "report/ledgerkeep.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "report/matrix.h"
 
 /* A run from one host to another; `stages` as in JSON. */
@@ -33,7 +33,7 @@ static char *print(struct json_object *matrix)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	matrix_print(f, matrix);
+	matrix_print(&(struct print_view){.out = f, .width = 80}, matrix);
 	fclose(f);
 	return text;
 }

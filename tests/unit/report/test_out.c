@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "diagnosis/env.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "out_sample.h"
 #include "schema.h"
 
@@ -40,12 +40,12 @@ static char *print(enum json_mode mode, const struct run_header *head, const str
 	o = json_out_new(f, mode, SCHEMA);
 	assert_non_null(o);
 	if (head)
-		json_out_start(o, head, env_read(NULL));
+		json_out_once(o, "start", json_start(head, env_read(NULL)));
 	for (; head && interval.time_ns < 8; interval.time_ns++)
-		json_out_interval(o, &interval);
+		json_out_each(o, "interval", json_interval(&interval));
 	if (r) {
-		json_out_limit(o, &limit, 0.75, true);
-		json_out_end(o, r);
+		json_out_each(o, "limit", json_limit(&limit, 0.75, true));
+		json_out_once(o, "end", json_end(r));
 	}
 	if (err)
 		json_out_error(o, err);
@@ -281,7 +281,7 @@ static void full_disk_is_told(void **state)
 	if (!f)
 		skip();
 	o = json_out_new(f, JSON_DOC, SCHEMA);
-	json_out_start(o, &head, NULL);
+	json_out_once(o, "start", json_start(&head, NULL));
 	assert_int_equal(json_out_finish(o), -ENOSPC);
 	fclose(f);
 }

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/json_books.h"
-#include "report/text_books.h"
+#include "report/json_trace.h"
+#include "report/page.h"
+#include "report/print_trace.h"
 
 static const struct balance_cost cost = {
 	.runs = 1000, .run_ns = 150000, .measured_ns = 10000000, .recursion_misses = 2};
@@ -35,18 +36,41 @@ static struct flow_facts facts(void)
 	return f;
 }
 
-static char *text_of(const struct flow_facts *f, const struct balance_cost *c)
+/* The end of a trace that lost 1000 packets. */
+static struct json_object *end_of(const struct flow_facts *f, const struct balance_cost *c)
 {
 	struct flow_books b;
-	struct page p;
+	struct live_row row = {.stage = STAGE_RCVBUF, .counts = {.packets = 1000}};
+	struct live_table rows;
+	struct live_summary *s = calloc(1, sizeof(*s));
+	struct json_object *end;
+
+	assert_non_null(s);
+	assert_int_equal(table_init(&rows, 1), 0);
+	live_row_begin(&row, "event", "flow");
+	assert_true(table_add(&rows, &row, LIVE_BY_DEFAULT));
+	flow_books_close(&b, f);
+	s->total = &rows;
+	s->books = &b;
+	s->books_cost = c;
+	end = json_trace_end(s, LIVE_BY_DEFAULT);
+	table_free(&rows);
+	free(s);
+	return end;
+}
+
+static char *text_of(const struct flow_facts *f, const struct balance_cost *c)
+{
+	struct json_object *start = json_object_new_object(), *end = end_of(f, c);
+	struct print_view v = {.width = PAGE_WIDTH};
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	flow_books_close(&b, f);
-	p = page_open(out, false, 1000);
-	text_books(&p, &b, c);
-	fclose(out);
+	v.out = open_memstream(&text, &size);
+	print_trace_end(&v, start, end);
+	fclose(v.out);
+	json_object_put(start);
+	json_object_put(end);
 	for (char *line = text; *line;) {
 		size_t n = strcspn(line, "\n");
 
@@ -125,13 +149,10 @@ static const char *word(struct json_object *o, const char *key)
 
 static void for_machines(void **state)
 {
-	struct json_object *end = json_object_new_object(), *part;
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct json_object *end = end_of(&f, &cost), *part;
 
 	(void)state;
-	flow_books_close(&b, &f);
-	json_put_books(end, &b, &cost);
 	assert_int_equal(number(end, "arrived"), 1000);
 	assert_int_equal(number(end, "delivered"), 900);
 	assert_int_equal(number(end, "in_flight"), 30);
@@ -147,6 +168,7 @@ static void for_machines(void **state)
 	assert_true(json_object_object_get_ex(end, "checkpoints", &part));
 	assert_int_equal(number(part, "entered"), 1007);
 	assert_int_equal(number(part, "left"), 7);
+	assert_int_equal(number(part, "dropped"), 60);
 	assert_true(json_object_object_get_ex(end, "rests_on", &part));
 	assert_int_equal(json_object_array_length(part), 4);
 	json_object_put(end);
@@ -155,15 +177,13 @@ static void for_machines(void **state)
 /* What is not known is null, not 0. */
 static void for_machines_without_numbers(void **state)
 {
-	struct json_object *end = json_object_new_object();
 	struct flow_facts f = facts();
-	struct flow_books b;
+	struct json_object *end;
 
 	(void)state;
 	f.numbered = false;
 	f.culprit = (struct flow_culprit){};
-	flow_books_close(&b, &f);
-	json_put_books(end, &b, &cost);
+	end = end_of(&f, &cost);
 	assert_null(word(end, "lost_before"));
 	assert_null(word(end, "sequence"));
 	assert_null(word(end, "culprit"));

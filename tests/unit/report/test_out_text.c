@@ -19,6 +19,7 @@ static char lab[32]; /* "": made for the run */
 static const char *print(bool colour, int verbosity)
 {
 	struct run_header head = sample_header();
+	struct json_object *start, *end;
 	size_t size;
 	FILE *f;
 
@@ -26,7 +27,11 @@ static const char *print(bool colour, int verbosity)
 	f = open_memstream(&text, &size);
 	assert_non_null(f);
 	memcpy(head.lab, lab, sizeof(lab));
-	text_result(f, &head, &res, colour, verbosity);
+	start = json_start(&head, NULL);
+	end = json_end(&res);
+	text_run(f, start, end, colour, verbosity);
+	json_object_put(start);
+	json_object_put(end);
 	fclose(f);
 	return text;
 }

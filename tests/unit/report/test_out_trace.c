@@ -13,9 +13,10 @@
 
 #include "diagnosis/env.h"
 #include "monitor/describe.h"
+#include "report/document.h"
 #include "report/json_trace.h"
 #include "report/page.h"
-#include "report/text_trace.h"
+#include "report/print_trace.h"
 #include "printed.h"
 #include "schema.h"
 
@@ -93,18 +94,45 @@ static int empty(void **state)
 	return 0;
 }
 
-static struct text_trace view(FILE *out)
-{
-	return (struct text_trace){
-		.out = out, .width = PAGE_WIDTH, .by = LIVE_BY_DEFAULT, .netns = "host"};
-}
-
 static FILE *begin(void)
 {
 	static size_t size;
 
 	free(text);
 	return open_memstream(&text, &size);
+}
+
+/* What a trace of this begins with. */
+static struct json_object *start_of(unsigned by, bool all)
+{
+	const struct live_spec spec = {.by = by, .stages = 1 << STAGE_RCVBUF};
+	const struct trace_shown shown = {SECOND, all, "host"};
+	const char *const argv[] = {"pktledger", "trace"};
+
+	return json_trace_start(2, (char *const *)argv, NULL, &spec, &shown);
+}
+
+static struct json_object *interval_of(const struct live_table *t, unsigned by, uint64_t length_ns)
+{
+	const struct trace_time time = {0, 5, length_ns};
+
+	return json_trace_interval(t, NULL, by, &time);
+}
+
+/* Prints one of both, which are put. */
+static void print(struct json_object *start, struct json_object *interval, struct json_object *end,
+		  unsigned width, int verbosity)
+{
+	struct print_view v = {.out = begin(), .width = width, .verbosity = verbosity};
+
+	if (interval)
+		print_trace_interval(&v, start, interval);
+	if (end)
+		print_trace_end(&v, start, end);
+	fclose(v.out);
+	json_object_put(start);
+	json_object_put(interval);
+	json_object_put(end);
 }
 
 static void is_narrow(unsigned width)
@@ -122,11 +150,9 @@ static void is_narrow(unsigned width)
 
 static void interval(void **state)
 {
-	struct text_trace v = view(begin());
-
 	(void)state;
-	text_trace_interval(&v, &table, 0, 2 * SECOND);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&table, LIVE_BY_DEFAULT, 2 * SECOND),
+	      NULL, PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
 	has("3,040 lost, 1.520 kpps");
 	has("rcvbuf         1.500 kpps");
@@ -136,11 +162,8 @@ static void interval(void **state)
 	has_not("in host"); /* goes without saying */
 	has_not("ip6_mc_input");
 	has_not("event");
-	v = view(begin());
-	v.all = true;
-	v.width = 200;
-	text_trace_interval(&v, &table, 0, 2 * SECOND);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, true), interval_of(&table, LIVE_BY_DEFAULT, 2 * SECOND),
+	      NULL, 200, 0);
 	is_narrow(200);
 	has("l2");
 	has("copy");
@@ -150,12 +173,11 @@ static void interval(void **state)
 static void quiet_interval(void **state)
 {
 	struct live_table quiet;
-	struct text_trace v = view(begin());
 
 	(void)state;
 	assert_int_equal(table_group(&quiet, &table, LIVE_BY_DEFAULT, 1 << NOISE_BENIGN), 0);
-	text_trace_interval(&v, &quiet, 0, SECOND);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&quiet, LIVE_BY_DEFAULT, SECOND), NULL,
+	      PAGE_WIDTH, 0);
 	assert_string_equal(text, "");
 	table_free(&quiet);
 }
@@ -163,7 +185,6 @@ static void quiet_interval(void **state)
 /* Many rows are cut, and none is lost in the sum. */
 static void many_rows(void **state)
 {
-	struct text_trace v = view(begin());
 	char sockets[100][16];
 
 	(void)state;
@@ -175,8 +196,8 @@ static void many_rows(void **state)
 		snprintf(sockets[i], sizeof(sockets[i]), "*:%u", i);
 		add(&s);
 	}
-	text_trace_interval(&v, &table, 0, SECOND);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, false), interval_of(&table, LIVE_BY_DEFAULT, SECOND), NULL,
+	      PAGE_WIDTH, 0);
 	has("4,040 lost");
 	has("others");
 	has("78 rows more");
@@ -184,23 +205,19 @@ static void many_rows(void **state)
 
 static void other_groups(void **state)
 {
-	struct text_trace v = view(begin());
+	const unsigned by = LIVE_BY_STAGE | LIVE_BIT(LIVE_CPU);
 
 	(void)state;
-	v.by = LIVE_BY_STAGE | LIVE_BIT(LIVE_CPU);
-	text_trace_interval(&v, &table, 0, SECOND);
-	fclose(v.out);
+	print(start_of(by, false), interval_of(&table, by, SECOND), NULL, PAGE_WIDTH, 0);
 	has("cpu 3");
 	has_not("SOCKET_RCVBUFF");
 }
 
 static void end(void **state)
 {
-	struct text_trace v = view(begin());
-
 	(void)state;
-	text_trace_end(&v, &summary);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, false), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
+	      PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
 	has("lost            3,040");
 	has("98.68 %");
@@ -210,12 +227,9 @@ static void end(void **state)
 	has("own cost        1.50 ms of CPU time for 3,117 events; tables of 2.00 MiB");
 	has("rcvbuf - The buffer was full.");
 	has_not("own losses");
-	v = view(begin());
-	v.verbosity = -1;
-	v.all = true;
 	summary.own.watch.recursion_misses = 3;
-	text_trace_end(&v, &summary);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, true), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
+	      PAGE_WIDTH, -1);
 	has("own losses      3 missed while another was counted");
 	has("tcpdump[99]");
 	has_not("The buffer was full.");
@@ -235,22 +249,19 @@ static const struct burst_report bursts = {
 
 static void windows(void **state)
 {
-	struct text_trace v = view(begin());
+	struct json_object *o = json_object_new_object();
 
 	(void)state;
-	text_trace_bursts(&v, &bursts);
-	fclose(v.out);
+	json_put(o, "microbursts", json_bursts(&bursts));
+	print(start_of(LIVE_BY_DEFAULT, false), o, NULL, PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
 	has("microburst    rcvbuf 2,900, 96 % in 3ms of 1.00 s; at most 1,500 in");
 	has("1.500 Mpps, at ");
 	has(":05.123\n");
 	has_not("netfilter");
-	v = view(begin());
 	summary.bursts = bursts;
-	summary.stage[STAGE_RCVBUF].packets = 3000;
-	summary.stage[STAGE_NETFILTER].packets = 40;
-	text_trace_end(&v, &summary);
-	fclose(v.out);
+	print(start_of(LIVE_BY_DEFAULT, false), NULL, json_trace_end(&summary, LIVE_BY_DEFAULT),
+	      PAGE_WIDTH, 0);
 	is_narrow(PAGE_WIDTH);
 	has("microburst      losses in windows of 1ms");
 	has("40 more, whose time is not known");
@@ -258,21 +269,65 @@ static void windows(void **state)
 	has("00:00:05.124    900  31.03 %  900.0 kpps");
 }
 
+/* A ledger of `n` seconds, each as the table is, of which `seconds` are asked for. */
+static void print_ledger(unsigned n, unsigned joined, unsigned seconds, int verbosity)
+{
+	struct print_view v = {.out = begin(), .width = PAGE_WIDTH, .verbosity = verbosity};
+	struct json_object *json = json_object_new_object(), *covers = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+	struct ledgers_document d = {.json = json, .command = "trace", .parts = true};
+
+	summary.duration_ns = n * SECOND;
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(list, interval_of(&table, LIVE_BY_DEFAULT, SECOND));
+	json_put_u64(covers, "joined", joined);
+	json_put(json, "start", start_of(LIVE_BY_DEFAULT, false));
+	json_put(json, "intervals", list);
+	json_put(json, "covers", covers);
+	json_put(json, "sum", interval_of(&table, LIVE_BY_DEFAULT, seconds * SECOND));
+	json_put(json, "end", json_trace_end(&summary, LIVE_BY_DEFAULT));
+	print_trace(&v, &d);
+	fclose(v.out);
+	json_object_put(json);
+}
+
+/* What was printed is printed again, but intervals only where they are few, and all there. */
+static void ledger(void **state)
+{
+	(void)state;
+	print_ledger(3, 1, 3, 0);
+	has("\n00:00:00  3,040 lost, 3.040 kpps\n");
+	has("own cost        1.50 ms of CPU time");
+	has("\nsockets         3,000           host *:5060 sip[812]\n");
+	print_ledger(61, 1, 61, 0);
+	has_not("3,040 lost, ");
+	has("own cost");
+	print_ledger(61, 1, 61, 1);
+	has("3,040 lost, ");
+	print_ledger(3, 2, 3, 0); /* put together: they are no longer what was printed */
+	has_not("3,040 lost, ");
+	print_ledger(3, 1, 2, 0); /* a part: of the end only what it means */
+	has_not("3,040 lost, ");
+	has("\nlost            3,040           1.520 kpps in 2.00 s\n");
+	has_not("own cost");
+	has("rcvbuf - The buffer was full.");
+}
+
 static char *document(bool with_end)
 {
-	const char *const argv[] = {"pktledger", "trace"};
-	const struct live_spec spec = {.by = LIVE_BY_DEFAULT, .stages = 1 << STAGE_RCVBUF};
+	struct json_object *start = start_of(LIVE_BY_DEFAULT, false);
 	const struct limit limit = {STAGE_NONE, LIMIT_PER_SECOND, 5};
 	FILE *f = begin();
 	struct json_out *o = json_out_new(f, JSON_DOC, "pktledger/trace/1");
 
-	json_out_once(o, "start",
-		      json_trace_start(2, (char *const *)argv, env_read(NULL), &spec, SECOND));
-	json_out_each(o, "interval", json_trace_interval(&table, spec.by, 5, SECOND));
-	json_out_limit(o, &limit, 7, true);
+	json_put(start, "env", env_read(NULL));
+	json_out_once(o, "start", start);
+	json_out_each(o, "interval", interval_of(&table, LIVE_BY_DEFAULT, SECOND));
+	json_out_each(o, "limit", json_limit(&limit, 7, true));
 	summary.bursts = bursts;
 	if (with_end)
-		json_out_once(o, "end", json_trace_end(&summary, spec.by | LIVE_BIT(LIVE_CPU)));
+		json_out_once(o, "end",
+			      json_trace_end(&summary, LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CPU)));
 	assert_int_equal(json_out_finish(o), 0);
 	fclose(f);
 	return text;
@@ -385,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_groups, fill, empty),
 		cmocka_unit_test_setup_teardown(windows, fill, empty),
 		cmocka_unit_test_setup_teardown(end, fill, empty),
+		cmocka_unit_test_setup_teardown(ledger, fill, empty),
 		cmocka_unit_test_setup_teardown(json, fill, empty),
 		cmocka_unit_test_setup_teardown(matches_schema, fill, empty),
 		cmocka_unit_test(sockets_and_flows),

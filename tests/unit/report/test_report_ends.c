@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_get.h"
+#include "base/json.h"
 #include "report/capfile.h"
 #include "report/ends.h"
 #include "stamp.h"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_put.h"
-#include "base/crc32.h"
+#include "base/json.h"
+#include "base/bytes.h"
 #include "report/csv.h"
 #include "report/load.h"
 #include "report/print.h"

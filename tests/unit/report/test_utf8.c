@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/json.h"
 #include "report/drop.h"
 #include "report/page.h"
 

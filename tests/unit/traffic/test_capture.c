@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "traffic/capture.h"
-#include "traffic/proto.h"
+#include "traffic/frames.h"
 
 #define SPOILT 4000 /* files */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <arpa/inet.h>
 
-#include "traffic/proto.h"
+#include "traffic/frames.h"
 #include "unit/residue.h"
 
 #define ROOM 2048

@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "traffic/frames.h"
-#include "traffic/proto.h"
 #include "traffic/shape.h"
-#include "traffic/shape_text.h"
 #include "unit/residue.h"
 
 #define MANY 200000

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "traffic/shape_text.h"
+#include "traffic/shape.h"
 
 static unsigned count(const struct imix *m, unsigned frame)
 {

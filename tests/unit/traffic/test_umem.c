@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traffic/umem.h"
+#include "traffic/xsk.h"
 
 #define RX_FRAMES 24
 #define TX_FRAMES 10

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "host/journal.h"
-#include "host/lab_tap.h"
+#include "host/lab.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 #include "experiment/faults/fault_config.h"

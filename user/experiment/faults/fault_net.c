@@ -9,7 +9,6 @@
 #include "fault_abi.h"
 #include "host/netdev.h"
 #include "host/nl.h"
-#include "host/xfrm.h"
 #include "experiment/faults/fault_table.h"
 
 #define HOST4 32 /* prefix lengths of one address */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traffic/xsk_socket.h"
+#include "traffic/xsk.h"
 #include "experiment/faults/fault_plan_parts.h"
 #include "drops/reason.h"
 

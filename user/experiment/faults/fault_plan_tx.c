@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/lab_tap.h"
+#include "host/lab.h"
 #include "experiment/faults/fault_plan_parts.h"
 
 #define VETH_RING     256	 /* VETH_RING_SIZE */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Every case is an experiment with known truth: what the tracer saw, what the counters did. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ledger/countercheck.h"
+#include "unit/countercheck_experiments.h"
+
+static struct countercheck *compare(const struct experiment *x)
+{
+	struct counters_delta items[MAX_COUNTERS] = {0};
+	struct counters_deltas deltas = {.items = items};
+	struct countercheck *books = NULL;
+	size_t n = 0;
+
+	for (; deltas.n < MAX_COUNTERS && x->counters[deltas.n].name; deltas.n++) {
+		const struct moved *m = &x->counters[deltas.n];
+
+		snprintf(items[deltas.n].scope, sizeof(items->scope), "%s", m->scope);
+		snprintf(items[deltas.n].name, sizeof(items->name), "%s", m->name);
+		items[deltas.n].delta = m->delta;
+	}
+	while (n < MAX_EVENTS && x->ev[n].events)
+		n++;
+	assert_int_equal(countercheck_compare(&deltas, x->ev, n, &x->facts, &books), 0);
+	return books;
+}
+
+static void print(const struct countercheck *b)
+{
+	for (size_t i = 0; i < b->n_rows; i++)
+		print_message("  stage %d %s %s: %llu, expected %llu..%llu%s%s\n", b->rows[i].stage,
+			      b->rows[i].role, b->rows[i].name,
+			      (unsigned long long)b->rows[i].delta,
+			      (unsigned long long)b->rows[i].expected,
+			      (unsigned long long)b->rows[i].expected_max,
+			      b->rows[i].agrees ? "" : " DISAGREES",
+			      b->rows[i].documented ? " (documented)" : "");
+	for (size_t i = 0; i < b->n_unexplained; i++)
+		print_message("  unexplained %s %s: %llu too many\n", b->unexplained[i].role,
+			      b->unexplained[i].name, (unsigned long long)b->unexplained[i].excess);
+}
+
+static void all_experiments(void **state)
+{
+	unsigned failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
+		const struct experiment *x = &experiments[i];
+		struct countercheck *b = compare(x);
+		unsigned documented = 0, disagree = 0;
+
+		for (size_t r = 0; r < b->n_rows; r++) {
+			const struct counter_row *row = &b->rows[r];
+
+			documented += row->documented;
+			disagree += !row->agrees && !row->documented;
+			if (row->documented) {
+				assert_false(row->agrees);
+				assert_memory_equal(row->note, "documented:", 11);
+			}
+		}
+		if (b->n_rows != x->rows || documented != x->documented ||
+		    disagree != x->disagree || b->n_unexplained != x->unexplained) {
+			print_message("%s:\n", x->name);
+			print(b);
+			failed++;
+		}
+		countercheck_free(b);
+	}
+	assert_int_equal(failed, 0);
+}
+
+static const struct experiment *named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(experiments) / sizeof(experiments[0]); i++) {
+		if (!strcmp(experiments[i].name, name))
+			return &experiments[i];
+	}
+	fail_msg("no experiment \"%s\"", name);
+	return NULL;
+}
+
+static void unexplained_names_the_stage(void **state)
+{
+	struct countercheck *b = compare(named("tracer blind: fewer events than the counters say"));
+	unsigned found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < b->n_unexplained; i++) {
+		const struct counter_unexplained *u = &b->unexplained[i];
+
+		assert_int_equal(u->excess, 95);
+		assert_int_equal(u->scope, COUNTER_FLOW);
+		/* InErrors serves many stages, RcvbufErrors one. */
+		if (!strcmp(u->name, "Udp:RcvbufErrors")) {
+			assert_int_equal(u->stage, STAGE_RCVBUF);
+			found++;
+		} else {
+			assert_int_equal(u->stage, STAGE_NONE);
+		}
+	}
+	assert_int_equal(found, 1);
+	assert_false(countercheck_agree(b, STAGE_RCVBUF));
+	assert_true(countercheck_agree(b, STAGE_QDISC));
+	countercheck_free(b);
+
+	b = compare(named("softnet is the host's"));
+	assert_int_equal(b->unexplained[0].scope, COUNTER_HOST);
+	assert_true(countercheck_agree(b, STAGE_BACKLOG));
+	countercheck_free(b);
+}
+
+static void documented_is_agreement(void **state)
+{
+	struct countercheck *b = compare(named("E4 udp_mem on 6.18: only the socket counts"));
+
+	(void)state;
+	assert_true(countercheck_agree(b, STAGE_UDP_MEM));
+	countercheck_free(b);
+	b = compare(named("E4 until 6.12 but not counted: not documented"));
+	assert_false(countercheck_agree(b, STAGE_UDP_MEM));
+	countercheck_free(b);
+}
+
+static void sums_have_a_pattern(void **state)
+{
+	struct countercheck *b = compare(named("e9 XDP_DROP, native"));
+
+	(void)state;
+	assert_int_equal(b->n_rows, 1);
+	assert_string_equal(b->rows[0].name, "ethtool:v-rx:rx_queue_*_xdp_drops");
+	assert_int_equal(b->rows[0].delta, 300);
+	assert_string_equal(counter_scope_name(b->rows[0].scope), "interface");
+	countercheck_free(b);
+}
+
+static void silent_stages(void **state)
+{
+	(void)state;
+	assert_non_null(countercheck_silent(STAGE_SOCKET_CLOSE));
+	assert_non_null(countercheck_silent(STAGE_NETFILTER));
+	assert_null(countercheck_silent(STAGE_RCVBUF));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_experiments),
+		cmocka_unit_test(unexplained_names_the_stage),
+		cmocka_unit_test(documented_is_agreement),
+		cmocka_unit_test(sums_have_a_pattern),
+		cmocka_unit_test(silent_stages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

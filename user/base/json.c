@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct json_object *json_get(const struct json_object *o, const char *key)
+{
+	struct json_object *member = NULL;
+
+	if (!json_object_is_type(o, json_type_object))
+		return NULL;
+	json_object_object_get_ex(o, key, &member);
+	return member;
+}
+
+static struct json_object *of_type(const struct json_object *o, const char *key,
+				   enum json_type type)
+{
+	struct json_object *member = json_get(o, key);
+
+	return json_object_is_type(member, type) ? member : NULL;
+}
+
+uint64_t json_get_u64(const struct json_object *o, const char *key)
+{
+	return json_object_get_uint64(of_type(o, key, json_type_int));
+}
+
+int64_t json_get_i64(const struct json_object *o, const char *key)
+{
+	return json_object_get_int64(of_type(o, key, json_type_int));
+}
+
+double json_get_double(const struct json_object *o, const char *key)
+{
+	const struct json_object *d = of_type(o, key, json_type_double);
+
+	return d ? json_object_get_double(d) : (double)json_get_i64(o, key);
+}
+
+bool json_get_bool(const struct json_object *o, const char *key)
+{
+	return json_object_get_boolean(of_type(o, key, json_type_boolean));
+}
+
+const char *json_get_text(const struct json_object *o, const char *key)
+{
+	struct json_object *text = of_type(o, key, json_type_string);
+
+	return text ? json_object_get_string(text) : "";
+}
+
+size_t json_get_length(const struct json_object *o, const char *key)
+{
+	const struct json_object *list = of_type(o, key, json_type_array);
+
+	return list ? json_object_array_length(list) : 0;
+}
+
+struct json_object *json_get_item(const struct json_object *o, const char *key, size_t i)
+{
+	return i < json_get_length(o, key) ? json_object_array_get_idx(json_get(o, key), i) : NULL;
+}
+
+void json_put(struct json_object *o, const char *key, struct json_object *value)
+{
+	json_object_object_add(o, key, value);
+}
+
+struct json_object *json_text(const char *s)
+{
+	struct json_object *o;
+	size_t n = 0;
+	char *clean;
+
+	if (!s || !*s)
+		return NULL;
+	clean = malloc(3 * strlen(s) + 1);
+	if (!clean)
+		return NULL;
+	while (*s) {
+		unsigned length = utf8_length(s);
+
+		memcpy(clean + n, length ? s : UTF8_REPLACEMENT, length ? length : 3);
+		n += length ? length : 3;
+		s += length ? length : 1;
+	}
+	o = json_object_new_string_len(clean, (int)n);
+	free(clean);
+	return o;
+}
+
+void json_put_text(struct json_object *o, const char *key, const char *s)
+{
+	json_put(o, key, json_text(s));
+}
+
+void json_put_u64(struct json_object *o, const char *key, uint64_t v)
+{
+	json_put(o, key, json_object_new_uint64(v));
+}
+
+void json_put_bool(struct json_object *o, const char *key, bool v)
+{
+	json_put(o, key, json_object_new_boolean(v));
+}
+
+struct json_object *json_double(double v)
+{
+	struct json_object *d = isfinite(v) ? json_object_new_double(v) : NULL;
+
+	if (d)
+		json_object_set_serializer(d, json_object_double_to_json_string, (void *)"%.3f",
+					   NULL);
+	return d;
+}
+
+void json_put_double(struct json_object *o, const char *key, double v)
+{
+	json_put(o, key, json_double(v));
+}
+
+char *json_time(char *buf, size_t size, uint64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	char date[24];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf, size, "%s.%06uZ", date, (unsigned)(realtime_ns % 1000000000 / 1000));
+	return buf;
+}
+
+unsigned utf8_length(const char *text)
+{
+	static const struct {
+		unsigned char first, last, low, high; /* of the first byte, of the second */
+		unsigned length;
+	} forms[] = {
+		{0x01, 0x7f, 0, 0, 1},	     {0xc2, 0xdf, 0x80, 0xbf, 2},
+		{0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+		{0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+		{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
+		{0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+	const unsigned char *s = (const unsigned char *)text;
+
+	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (*s < forms[i].first || *s > forms[i].last)
+			continue;
+		if (forms[i].length == 1)
+			return 1;
+		if (s[1] < forms[i].low || s[1] > forms[i].high)
+			return 0;
+		for (unsigned k = 2; k < forms[i].length; k++) {
+			if ((s[k] & 0xc0) != 0x80)
+				return 0;
+		}
+		return forms[i].length;
+	}
+	return 0;
+}
+
+unsigned utf8_shown(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned length = utf8_length(text);
+
+	if (length == 1)
+		return *s >= 0x20 && *s != 0x7f;
+	return length == 2 && *s == 0xc2 && s[1] < 0xa0 ? 0 : length;
+}
+
+char *utf8_tame(char *s)
+{
+	for (char *at = s; *at;) {
+		unsigned length = utf8_shown(at);
+
+		if (!length)
+			*at = '?';
+		at += length ? length : 1;
+	}
+	return s;
+}
+
+unsigned utf8_print(FILE *out, const char *s)
+{
+	unsigned column = 0;
+
+	for (; *s; column++) {
+		unsigned length = utf8_shown(s);
+
+		if (length)
+			fwrite(s, 1, length, out);
+		else
+			fputc('?', out);
+		s += length ? length : 1;
+	}
+	return column;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What members of JSON objects say, whatever they are: of files that others may have written; and
+ * members that are valid whatever a name contains. The text in them is UTF-8: what of it may be
+ * shown. Whole structs: base/record.h.
+ */
+#ifndef PKTLEDGER_BASE_JSON_H
+#define PKTLEDGER_BASE_JSON_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A member, borrowed; NULL: there is none, it is null, or `o` is no object. */
+struct json_object *json_get(const struct json_object *o, const char *key);
+
+/* Its value; 0, "", false if there is none, or it is of another type. Texts are borrowed. */
+uint64_t json_get_u64(const struct json_object *o, const char *key);
+int64_t json_get_i64(const struct json_object *o, const char *key);
+double json_get_double(const struct json_object *o, const char *key);
+bool json_get_bool(const struct json_object *o, const char *key);
+const char *json_get_text(const struct json_object *o, const char *key);
+
+/* A member that is a list: its length (0: there is none), and its items. */
+size_t json_get_length(const struct json_object *o, const char *key);
+struct json_object *json_get_item(const struct json_object *o, const char *key, size_t i);
+
+/*
+ * Members. A string that is NULL or empty is null, bytes that are not UTF-8 become U+FFFD; a number
+ * that is not finite is null.
+ */
+void json_put(struct json_object *o, const char *key, struct json_object *value);
+void json_put_text(struct json_object *o, const char *key, const char *s);
+void json_put_u64(struct json_object *o, const char *key, uint64_t v);
+void json_put_bool(struct json_object *o, const char *key, bool v);
+void json_put_double(struct json_object *o, const char *key, double v); /* three decimals */
+struct json_object *json_text(const char *s);
+struct json_object *json_double(double v);
+
+/* "2024-05-01T12:00:00.000000Z" from CLOCK_REALTIME ns (RFC 3339); at least 32 bytes. */
+char *json_time(char *buf, size_t size, uint64_t realtime_ns);
+
+/* Bytes of the well-formed sequence at the beginning of `s` (RFC 3629); 0: none, or the end. */
+unsigned utf8_length(const char *s);
+
+/*
+ * The same if it is to be seen, and does nothing else: 0 for what a terminal obeys, which is all
+ * controls, also those of two bytes (U+0080 to U+009F).
+ */
+unsigned utf8_shown(const char *s);
+
+/* Makes a '?' of each byte that is no part of such a character, in place. Returns `s`. */
+char *utf8_tame(char *s);
+
+/* Prints `s` in that way. Returns how many characters it has. */
+unsigned utf8_print(FILE *out, const char *s);
+
+/* What stands for bytes that are not UTF-8: U+FFFD. */
+#define UTF8_REPLACEMENT "\xef\xbf\xbd"
+
+#endif

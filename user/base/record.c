@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/record.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/clock.h"
+
+static uint64_t load_uint(const void *at, size_t size)
+{
+	switch (size) {
+	case sizeof(uint8_t):
+		return *(const uint8_t *)at;
+	case sizeof(uint16_t):
+		return *(const uint16_t *)at;
+	case sizeof(uint32_t):
+		return *(const uint32_t *)at;
+	default:
+		return *(const uint64_t *)at;
+	}
+}
+
+static void store_uint(void *at, size_t size, uint64_t v)
+{
+	switch (size) {
+	case sizeof(uint8_t):
+		*(uint8_t *)at = (uint8_t)v;
+		break;
+	case sizeof(uint16_t):
+		*(uint16_t *)at = (uint16_t)v;
+		break;
+	case sizeof(uint32_t):
+		*(uint32_t *)at = (uint32_t)v;
+		break;
+	default:
+		*(uint64_t *)at = v;
+	}
+}
+
+static int64_t load_int(const void *at, size_t size)
+{
+	return size == sizeof(int32_t) ? *(const int32_t *)at : *(const int64_t *)at;
+}
+
+static const char *name_of(const struct record_field *f, int value)
+{
+	return value >= 0 && (unsigned)value < f->names_n ? f->names[value] : NULL;
+}
+
+static struct json_object *double_of(const struct record_field *f, double v)
+{
+	if (f->how & RECORD_MILLI)
+		return json_double(v);
+	return isfinite(v) ? json_object_new_double(v) : NULL;
+}
+
+static struct json_object *time_of(uint64_t ns)
+{
+	char time[32];
+
+	return ns ? json_text(json_time(time, sizeof(time), ns)) : NULL;
+}
+
+static struct json_object *value_of(const struct record_field *f, const void *at)
+{
+	switch (f->type) {
+	case RECORD_UINT:
+		return json_object_new_uint64(load_uint(at, f->size));
+	case RECORD_INT:
+		return json_object_new_int64(load_int(at, f->size));
+	case RECORD_BOOL:
+		return json_object_new_boolean(*(const bool *)at);
+	case RECORD_DOUBLE:
+		return double_of(f, *(const double *)at);
+	case RECORD_TEXT:
+		return json_text(at);
+	case RECORD_POINTER:
+	case RECORD_WORD:
+		return json_text(*(const char *const *)at);
+	case RECORD_ENUM:
+		return json_text(name_of(f, *(const int *)at));
+	case RECORD_TIME:
+		return time_of(*(const uint64_t *)at);
+	case RECORD_NESTED:
+		return record_write(f->rows, at);
+	case RECORD_JSON:
+		return json_object_get(*(struct json_object *const *)at);
+	case RECORD_OWN:
+		break;
+	}
+	return NULL;
+}
+
+/* What a member has that was never set. */
+static bool is_zero(const struct record_field *f, const void *at)
+{
+	const char *bytes = at;
+
+	if (f->type == RECORD_TEXT)
+		return !*bytes;
+	if (f->type == RECORD_POINTER || f->type == RECORD_WORD) {
+		const char *text = *(const char *const *)at;
+
+		return !text || !*text;
+	}
+	for (size_t i = 0; i < f->size; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+static size_t length_of(const struct record_field *f, const void *from)
+{
+	const char *at = (const char *)from + f->offset;
+	size_t n = f->items;
+
+	if (f->count) {
+		unsigned counted = *(const unsigned *)((const char *)from + f->count - 1);
+
+		return counted < n ? counted : n;
+	}
+	while (n && is_zero(f, at + (n - 1) * f->size))
+		n--;
+	return n;
+}
+
+static struct json_object *list_of(const struct record_field *f, const void *from)
+{
+	struct json_object *list = json_object_new_array();
+	const char *at = (const char *)from + f->offset;
+	size_t n = length_of(f, from);
+
+	for (size_t i = 0; i < n; i++)
+		json_object_array_add(list, value_of(f, at + i * f->size));
+	return list;
+}
+
+static bool is_there(const struct record_field *f, const void *from)
+{
+	if (f->when)
+		return *(const bool *)((const char *)from + f->when - 1);
+	if (!(f->how & (RECORD_OMITTED | RECORD_NULL)))
+		return true;
+	return f->items ? length_of(f, from) : !is_zero(f, (const char *)from + f->offset);
+}
+
+void record_put(struct json_object *o, const struct record_field *rows, const void *from)
+{
+	for (const struct record_field *f = rows; f && f->key; f++) {
+		struct json_object *value = NULL;
+
+		if (is_there(f, from))
+			value = f->items ? list_of(f, from)
+					 : value_of(f, (const char *)from + f->offset);
+		else if (f->how & RECORD_OMITTED)
+			continue;
+		json_put(o, f->key, value);
+	}
+}
+
+struct json_object *record_write(const struct record_field *rows, const void *from)
+{
+	struct json_object *o = json_object_new_object();
+
+	record_put(o, rows, from);
+	return o;
+}
+
+static int read_uint(struct json_object *o, const struct record_field *f, void *to)
+{
+	uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX, v;
+
+	if (!json_object_is_type(o, json_type_int))
+		return -EBADMSG;
+	/* negative ones are told apart by their sign only: json-c clamps them to 0 */
+	if (json_object_get_int64(o) < 0)
+		return -EBADMSG;
+	v = json_object_get_uint64(o);
+	if (v > (f->max ? f->max : most))
+		return -EBADMSG;
+	store_uint(to, f->size, v);
+	return 0;
+}
+
+static int read_int(struct json_object *o, const struct record_field *f, void *to)
+{
+	int64_t v;
+
+	if (!json_object_is_type(o, json_type_int))
+		return -EBADMSG;
+	v = json_object_get_int64(o);
+	if (v == INT64_MAX && json_object_get_uint64(o) > INT64_MAX)
+		return -EBADMSG;
+	if (f->size == sizeof(int32_t) && (v < INT32_MIN || v > INT32_MAX))
+		return -EBADMSG;
+	store_uint(to, f->size, (uint64_t)v);
+	return 0;
+}
+
+static int read_double(struct json_object *o, double *to)
+{
+	double v;
+
+	if (!json_object_is_type(o, json_type_double) && !json_object_is_type(o, json_type_int))
+		return -EBADMSG;
+	v = json_object_get_double(o);
+	if (!isfinite(v) || v < 0)
+		return -EBADMSG;
+	*to = v;
+	return 0;
+}
+
+static void read_text(const char *s, char *to, size_t size)
+{
+	memcpy(to, s, strnlen(s, size - 1));
+	utf8_tame(to);
+}
+
+/* -1: none has that name. */
+static int value_named(const struct record_field *f, const char *word)
+{
+	for (unsigned i = 0; i < f->names_n; i++) {
+		if (f->names[i] && !strcmp(f->names[i], word))
+			return (int)i;
+	}
+	return -1;
+}
+
+static int read_word(const struct record_field *f, const char *word, void *to)
+{
+	int value = value_named(f, word);
+
+	if (value < 0)
+		return f->how & RECORD_OPEN ? 0 : -EBADMSG;
+	if (f->type == RECORD_ENUM)
+		*(int *)to = value;
+	else
+		*(const char **)to = f->names[value];
+	return 0;
+}
+
+static int read_string(struct json_object *o, const struct record_field *f, void *to)
+{
+	const char *s;
+
+	if (!json_object_is_type(o, json_type_string))
+		return -EBADMSG;
+	s = json_object_get_string(o);
+	if (f->type == RECORD_TIME)
+		return when_date(s, to) ? -EBADMSG : 0;
+	if (f->type == RECORD_WORD || f->type == RECORD_ENUM)
+		return read_word(f, s, to);
+	if (f->type == RECORD_TEXT)
+		read_text(s, to, f->size);
+	else
+		*(const char **)to = s;
+	return 0;
+}
+
+/* `to` is clear. */
+static int read_value(struct json_object *o, const struct record_field *f, void *to)
+{
+	switch (f->type) {
+	case RECORD_UINT:
+		return read_uint(o, f, to);
+	case RECORD_INT:
+		return read_int(o, f, to);
+	case RECORD_BOOL:
+		if (!json_object_is_type(o, json_type_boolean))
+			return -EBADMSG;
+		*(bool *)to = json_object_get_boolean(o);
+		return 0;
+	case RECORD_DOUBLE:
+		return read_double(o, to);
+	case RECORD_NESTED:
+		return json_object_is_type(o, json_type_object) ? record_read(o, f->rows, to)
+								: -EBADMSG;
+	case RECORD_JSON:
+		*(struct json_object **)to = o;
+		return 0;
+	default:
+		return read_string(o, f, to);
+	}
+}
+
+/* Not by memset(): parts of an object may lie anywhere in the struct. */
+static void clear(const struct record_field *f, void *to)
+{
+	size_t n = f->items ? f->items : 1;
+
+	if (f->type == RECORD_OWN)
+		return;
+	if (f->type == RECORD_NESTED) {
+		for (size_t i = 0; i < n; i++)
+			record_read(NULL, f->rows, (char *)to + i * f->size);
+	} else if (f->type == RECORD_ENUM) {
+		for (size_t i = 0; i < n; i++)
+			((int *)to)[i] = f->unknown;
+	} else {
+		memset(to, 0, n * f->size);
+	}
+}
+
+/* Whether null is one of its values. */
+static bool has_null(enum record_type type)
+{
+	return type != RECORD_UINT && type != RECORD_INT && type != RECORD_BOOL &&
+	       type != RECORD_DOUBLE && type != RECORD_NESTED;
+}
+
+static int read_list(struct json_object *list, const struct record_field *f, void *to)
+{
+	size_t n, taken = 0;
+	int rc = 0;
+
+	if (!json_object_is_type(list, json_type_array))
+		return -EBADMSG;
+	n = json_object_array_length(list);
+	if (n > f->items) {
+		n = f->items;
+		rc = -EBADMSG;
+	}
+	for (; taken < n; taken++) {
+		struct json_object *item = json_object_array_get_idx(list, taken);
+
+		if (!item && has_null(f->type))
+			continue;
+		if (read_value(item, f, (char *)to + f->offset + taken * f->size))
+			rc = -EBADMSG;
+	}
+	if (f->count)
+		*(unsigned *)((char *)to + f->count - 1) = (unsigned)taken;
+	return rc;
+}
+
+static int read_field(const struct json_object *o, const struct record_field *f, void *to)
+{
+	const unsigned may_lack = RECORD_OPTIONAL | RECORD_OMITTED;
+	struct json_object *value = NULL;
+	int rc;
+
+	if (!json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, f->key, &value))
+		return f->how & may_lack ? 0 : -EBADMSG;
+	if (!value &&
+	    ((has_null(f->type) && !f->items) || f->when || f->how & (may_lack | RECORD_NULL)))
+		return 0;
+	rc = f->items ? read_list(value, f, to) : read_value(value, f, (char *)to + f->offset);
+	if (!rc && f->when)
+		*(bool *)((char *)to + f->when - 1) = true;
+	return rc;
+}
+
+int record_read(const struct json_object *o, const struct record_field *rows, void *to)
+{
+	int rc = 0;
+
+	for (const struct record_field *f = rows; f && f->key; f++) {
+		clear(f, (char *)to + f->offset);
+		if (f->count)
+			*(unsigned *)((char *)to + f->count - 1) = 0;
+		if (f->when)
+			*(bool *)((char *)to + f->when - 1) = false;
+	}
+	for (const struct record_field *f = rows; f && f->key; f++) {
+		if (f->type != RECORD_OWN && read_field(o, f, to))
+			rc = -EBADMSG;
+	}
+	return rc;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/discover.h"
+
+#define LOOK_AHEAD    (1 << 16) /* numbers, beyond the highest that is known, between two moves */
+#define EIGHT	      8
+#define ARRIVED_8     0x0101010101010101ULL
+#define SETTLE_NS     5000000000
+#define SETTLE_XDP_NS 1000000000 /* SINK_WINDOW holds as much at 14 Mpps */
+
+/* Of each map that the fates of a ledger are in: a byte a number, the same for each stream. */
+#define WINDOW_BYTES (1ULL << 25)
+
+void discover_init(struct discovery *d, struct site *s, const struct experiment_view *view)
+{
+	*d = (struct discovery){.site = s, .tells = s->spec->ledger, .view = view};
+	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);
+}
+
+uint64_t discover_window(unsigned streams)
+{
+	uint64_t window = WINDOW_BYTES, most = window_most(streams);
+
+	while (window > WINDOW_BYTES / streams || window > most)
+		window /= 2;
+	return window < TRACE_PAGE_SIZE ? TRACE_PAGE_SIZE : window;
+}
+
+static struct fates *fates_of(const struct discovery *d)
+{
+	return &d->site->tracer.fates;
+}
+
+static void tell(const struct discovery *d, unsigned slot, uint64_t first, uint64_t last,
+		 const char *fate, const struct result_cause *cause)
+{
+	d->view->on_fates(d->view->arg, receiver_streams(d->site->receiver)->at[slot].id, first,
+			  last, fate, cause);
+}
+
+static void tell_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		     uint8_t detail)
+{
+	const struct ledger_cause *c;
+	struct discovery *d = arg;
+
+	if (fate == FATE_OPEN && !(detail & SEEN_MASK)) {
+		if (d->at[slot].blind)
+			tell(d, slot, first, last, "unknown", NULL);
+		return;
+	}
+	d->at[slot].blind = false;
+	c = fate == FATE_DROPPED ? ledger_cause(&d->site->ledger, detail) : NULL;
+	tell(d, slot, first, last, fate == FATE_OPEN ? "came" : fate_name(fate),
+	     c ? &c->named : NULL);
+}
+
+/* Counts arrivals and empties them, or all that is known of these numbers. */
+static void fold(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
+		 uint64_t upto)
+{
+	const struct fates_visitor visitor = {tell_run, d};
+	struct ledger *l = &d->site->ledger;
+
+	if (d->tells)
+		site_note_given_up(d->site, i, upto);
+	if (d->tells)
+		fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
+	else
+		sink_streams_empty(t, i, from, upto);
+}
+
+static void note(struct discovery *d, struct discovered *s, bool arrived, uint64_t n)
+{
+	if (!arrived) {
+		s->missing += n;
+		return;
+	}
+	s->delivered += n;
+	gaps_note(&d->gaps, s->missing);
+	s->missing = 0;
+}
+
+/* Numbers that have left the window, at most as many as it holds. */
+static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
+		   uint64_t upto)
+{
+	const uint8_t *arrivals = t->at[i].arrivals;
+	struct discovered *s = &d->at[i];
+	uint64_t number = from;
+
+	while (number < upto) {
+		size_t at = number & (t->window - 1);
+		const uint64_t *eight = (const void *)(arrivals + at);
+
+		if (!(at % EIGHT) && upto - number >= EIGHT && (!*eight || *eight == ARRIVED_8)) {
+			note(d, s, *eight, EIGHT);
+			number += EIGHT;
+			continue;
+		}
+		note(d, s, arrivals[at], 1);
+		number++;
+	}
+	s->counted = upto;
+	fold(d, t, i, from, upto);
+}
+
+static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t upto)
+{
+	const struct sink_stream *st = &t->at[i];
+	struct discovered *s = &d->at[i];
+	uint64_t from = atomic_load(&st->tail);
+
+	if (!s->counted) { /* numbers before what is looked at were missed */
+		s->missing = from - st->base;
+		s->counted = s->first = from;
+		if (d->tells)
+			fates_of(d)->tail[i] = from;
+	}
+	if (upto <= from)
+		return;
+	sink_streams_set_tail(t, i, upto);
+	settle(d, t, i, from, upto);
+}
+
+/*
+ * More was lost at a stretch than the window holds: it goes on where the stream is now. Until all
+ * that is in it has been settled nothing new gets in, for it would be taken for what was there.
+ */
+static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t ahead)
+{
+	struct discovered *s = &d->at[i];
+	uint64_t from = atomic_load(&t->at[i].tail), end = from + t->window;
+	uint64_t to = ahead - t->window / 2;
+
+	sink_streams_set_tail(t, i, t->at[i].base | UINT32_MAX);
+	settle(d, t, i, from, end);
+	if (to > end) {
+		s->missing += to - end;
+		if (d->tells)
+			tell(d, i, end, to - 1, "unknown", NULL);
+	} else {
+		to = end;
+	}
+	s->next = s->counted = to;
+	if (d->tells)
+		fates_of(d)->tail[i] = to;
+	s->blind = true;
+	sink_streams_set_tail(t, i, to);
+}
+
+/* Beyond the highest number of which anything is known; of what came and died, too. */
+static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
+{
+	uint64_t next = receiver_next(d->site->receiver, i);
+	struct discovered *s = &d->at[i];
+
+	if (s->next < next)
+		s->next = next;
+	if (!d->tells)
+		return s->next;
+	if (s->next < fates_of(d)->tail[i])
+		s->next = fates_of(d)->tail[i];
+	return s->next = fates_highest(fates_of(d), (uint16_t)i, s->next, most);
+}
+
+/* A window that fills before its time is made room in. */
+static uint64_t crowded(const struct sink_streams *t, unsigned i, uint64_t next)
+{
+	uint64_t tail = atomic_load(&t->at[i].tail);
+
+	return t->learn && next > tail + t->window / 2 ? next - t->window / 4 : 0;
+}
+
+void discover_move(struct discovery *d, uint64_t now_ns)
+{
+	struct sink_streams *t = receiver_streams(d->site->receiver);
+	uint64_t next[TRACE_STREAMS] = {};
+	const uint64_t *leaving;
+	unsigned n;
+
+	if (!window_is_due(&d->window, now_ns))
+		return;
+	if (d->tells)
+		site_name(d->site);
+	sink_streams_sync(t);
+	n = atomic_load(&t->n);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t ahead = atomic_exchange(&t->at[i].ahead, 0), known = d->at[i].next;
+
+		count(d, t, i, 0);
+		next[i] = next_of(d, i, LOOK_AHEAD);
+		/* a stream that goes on is where it is, whatever number somebody has made up */
+		if (ahead && next[i] == known) {
+			jump(d, t, i, ahead);
+			next[i] = d->at[i].next;
+		}
+	}
+	leaving = window_move(&d->window, now_ns, next);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t upto = crowded(t, i, next[i]);
+
+		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
+	}
+}
+
+/* What is known of a stream at its end. */
+static struct recv_stream describe(const struct discovered *s, const struct sink_stream *st,
+				   uint64_t next)
+{
+	bool ended = atomic_load(&st->ended);
+	uint64_t base = ended ? st->end_base : st->base;
+
+	return (struct recv_stream){
+		.stream = st->id,
+		.base = base,
+		.first = s->first - base,
+		.delivered = s->delivered,
+		.highest = next > base ? next - base : 0,
+		.ended = ended,
+		.sent = st->end_sent,
+		.refused = st->end_refused,
+	};
+}
+
+void discover_close(struct discovery *d, struct recv_result *out)
+{
+	struct receiver *r = d->site->receiver;
+	struct sink_streams *t = receiver_streams(r);
+
+	sink_streams_sync(t);
+	out->streams = atomic_load(&t->n);
+	out->tail_known = out->streams > 0;
+	for (unsigned i = 0; i < out->streams; i++) {
+		uint64_t known, next = receiver_next(r, i);
+		struct recv_stream *s = &out->stream[i];
+
+		count(d, t, i, 0);
+		count(d, t, i, d->tells ? next_of(d, i, UINT64_MAX) : next);
+		*s = describe(&d->at[i], &t->at[i], next);
+		s->timed = receiver_fastest(r, i, &s->fastest_ns);
+		known = s->ended ? s->sent : s->highest;
+		out->lost += known > s->delivered ? known - s->delivered : 0;
+		if (s->ended && s->sent + s->refused > s->highest)
+			out->lost_tail += s->sent + s->refused - s->highest;
+		out->tail_known &= s->ended;
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The site on the other host, as the wire brings it: what it is asked to do, how far it is, and
+ * what became of the numbers there, which is written into the fates of the site here.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_REMOTE_H
+#define PKTLEDGER_EXPERIMENT_REMOTE_H
+
+#include <net/if.h>
+
+#include "experiment/client.h"
+#include "experiment/site.h"
+
+struct remote {
+	struct peer *peer;
+	struct site *local;
+	bool sends;
+	struct peer_ready ready;
+	struct peer_status status; /* the last one told */
+	uint64_t asked_ns;
+	struct peer_teller teller; /* writes what it tells into the fates here */
+	struct join join;
+	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
+	struct {
+		int64_t offset_ns;
+		uint64_t error_ns;
+	} clock;
+	char host[65]; /* the local one */
+};
+
+/*
+ * What the local end of an experiment with another host is to do: fills `local`, whose strings
+ * are in `device`, from what was asked for.
+ */
+void remote_plan_local(const struct run_spec *spec, char device[IF_NAMESIZE],
+		       struct run_spec *local);
+
+/* The local site is open: the other one is asked to open its own. */
+int remote_open(struct remote *r, struct site *local, struct error *err);
+
+/* How both ends work, and which hosts they are on. */
+void remote_describe(const struct remote *r, struct result *res);
+
+/* The testbed, of which one end is known by its address only. */
+void remote_ports(const struct remote *r, struct lab *lab);
+
+/* False: the connection is lost, or what was asked for cannot be: `err`. */
+bool remote_ask(struct remote *r, enum peer_question what, struct error *err);
+
+/* Asks for the status if that told last is older. */
+void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);
+
+/*
+ * Before numbers below `upto` (from 0) are folded here: the other site folds its own and tells of
+ * them, and each is decided by what both know.
+ */
+void remote_fold(struct remote *r, const uint64_t *upto, struct error *err);
+
+/*
+ * What the other site knows of itself, beside what the local one has filled into `res`, which is
+ * closed on the fates of both; then findings and the counters of both. `res` has lost its causes'
+ * claim on the local ledger then: it is the last thing.
+ */
+void remote_close(struct remote *r, struct result *res, struct error *err);
+
+#endif

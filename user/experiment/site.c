@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Opening a site: observers, ends, counters. What it then tells is in close.c. */
+#include "experiment/site.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "experiment/discover.h"
+#include "experiment/window.h"
+#include "host/caps.h"
+#include "host/netdev.h"
+
+/* In which losses on a lone sender's side are seen: a neighbour not found takes 3 s. */
+#define SETTLE_NS 5000000000
+
+static bool sends(const struct site *s)
+{
+	return s->spec->tx && !(s->spec->far && s->spec->reverse);
+}
+
+static bool receives(const struct site *s)
+{
+	return s->spec->rx && !(s->spec->far && !s->spec->reverse);
+}
+
+/* The fate of each number is known here; else causes are counted, and a sender knows its own. */
+static bool tells_fates(const struct site *s)
+{
+	return !s->lone || s->spec->paired || s->spec->ledger;
+}
+
+/* A receiver that discovers its streams, and tells of their fates. */
+static bool discovers(const struct site *s)
+{
+	return s->lone && receives(s) && !s->spec->paired && s->spec->ledger;
+}
+
+struct fates *site_fates(struct site *s)
+{
+	return s->traced ? &s->tracer.fates : &s->plain;
+}
+
+const char *site_place(const struct site *s)
+{
+	const struct run_spec *spec = s->spec;
+
+	if (receives(s))
+		return spec->rx == &rx_socket ? border_place(s->tracer.border) : "XDP";
+	if (spec->tx == &tx_xsk)
+		return "AF_XDP completion";
+	return spec->tx == &tx_xdp ? "xdp_devmap_xmit" : border_place(s->tracer.border);
+}
+
+/* Numbers kept of each stream, where streams are known. */
+static uint64_t plan_window(struct site *s)
+{
+	const struct run_spec *spec = s->spec;
+	bool veth = !s->lone && !spec->port_a;
+	uint64_t each, window;
+	double pps;
+
+	s->moving = s->lone && tells_fates(s);
+	if (spec->numbers)
+		return spec->numbers->window;
+	each = spec->count == UINT64_MAX ? UINT64_MAX
+					 : (spec->count + spec->threads - 1) / spec->threads;
+	pps = s->rate_pps > 0 ? s->rate_pps / spec->threads
+			      : window_pps(spec->tx, spec->tuning.send.gso, veth);
+	window = window_size(each, pps, s->settle_ns, spec->threads);
+	s->moving |= window < each;
+	return window;
+}
+
+static int open_tracer(struct site *s, struct error *err)
+{
+	const struct run_spec *spec = s->spec;
+	const struct lab *lab = &s->lab;
+	const struct netns *bridge = lab->topology == LAB_BRIDGE ? &lab->router_ns : NULL;
+	const struct checkpoint_place checkpoints[CHECKPOINTS] = {
+		[CHECKPOINT_TX] = {&lab->tx_ns, lab->tx.ifindex},
+		[CHECKPOINT_RX] = {&lab->rx_ns, lab->rx.ifindex},
+		[CHECKPOINT_BRIDGE_IN] = {bridge, lab->router_tx.ifindex},
+		[CHECKPOINT_BRIDGE_OUT] = {bridge, lab->router_rx.ifindex},
+	};
+	const struct fates_numbers room = {
+		.streams = (uint16_t)spec->ledger,
+		.window = discovers(s) ? discover_window(spec->ledger) : 0,
+	};
+	struct tracer_spec tracer = {
+		.streams = 1,
+		.port = s->flow.dst_port,
+		.fragments = s->fragments,
+		.consumed = s->fx.consumed,
+		.tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
+		.numbers = spec->numbers,
+	};
+
+	if (spec->numbers || sends(s) || spec->paired) {
+		tracer.streams = spec->threads;
+		tracer.window = plan_window(s);
+	}
+	if (discovers(s)) {
+		tracer.streams = spec->ledger;
+		tracer.numbers = &room;
+		tracer.learn = true;
+	}
+	if (s->lone) {
+		tracer.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
+		tracer.border_ifindex = lab->rx.ifindex;
+	} else if (!spec->port_a) {
+		/* only in labs: what is attached by tc outlives us on a device of the host */
+		tracer.checkpoints = checkpoints;
+	}
+	/* without them nothing tells which datagram the later fragments are of */
+	if (s->lone ? tells_fates(s) : spec->port_a && s->fragments) {
+		tracer.border.leave = sends(s) ? lab->tx_ns.inum : 0;
+		tracer.border.enter = receives(s) ? lab->rx_ns.inum : 0;
+	}
+	return tracer_open(&s->tracer, &tracer, err);
+}
+
+/* A lone end does without, if it is not to tell of its fates. */
+static int open_observers(struct site *s, struct error *err)
+{
+	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	char missing[128];
+	int rc;
+
+	if (!s->lone) {
+		rc = open_tracer(s, err);
+		s->traced = !rc;
+		return rc;
+	}
+	if (caps_missing(needed, 3, missing, sizeof(missing)) > 0)
+		error_set(&s->untraced, STATUS_UNABLE, -EPERM, NULL, "missing %s", missing);
+	else
+		s->traced = !open_tracer(s, &s->untraced);
+	if (s->traced)
+		return 0;
+	if (tells_fates(s)) {
+		*err = s->untraced;
+		return -EPERM;
+	}
+	if (!sends(s))
+		return 0;
+	rc = fates_init(&s->plain, (uint16_t)s->spec->threads, fates_window(plan_window(s)), err);
+	return rc ? rc : fates_map(&s->plain, -1, -1, -1, err);
+}
+
+/* What programs at our device are told: whatever they see has come to this host. */
+static struct trace_config at_device(const struct site *s)
+{
+	struct trace_config cfg = {.port = s->spec->port};
+
+	if (s->traced)
+		cfg = s->tracer.config;
+	if (cfg.learn)
+		cfg.learn = LEARN_TAKE;
+	return cfg;
+}
+
+/* AF_XDP: a program that steers the flow's packets into a socket for each queue. */
+static int load_xsk(struct site *s, struct error *err)
+{
+	const struct tracer *t = &s->tracer;
+	const struct trace_config here = at_device(s);
+	struct xsk_prog_maps maps = {s->traced ? drops_cell_fd(t->drops) : -1, -1, -1};
+	int rc;
+
+	if (tells_fates(s)) {
+		maps.seen = tracer_seen_fd(t);
+		maps.tails = drops_tails_fd(t->drops);
+	}
+	rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
+	if (rc)
+		return rc;
+	if (s->traced)
+		drops_watch_xskmap(t->drops, xsk_prog_map_fd(s->xsk_prog));
+	s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
+	return 0;
+}
+
+/* A program that takes the packets itself, or looks at them first. */
+static int load_sink(struct site *s, struct error *err)
+{
+	const struct tracer *t = &s->tracer;
+	const struct trace_config here = at_device(s);
+	struct sink_prog_config cfg = {.trace = &here, .learn = true};
+	int rc;
+
+	if (tells_fates(s))
+		cfg = (struct sink_prog_config){
+			.trace = &here,
+			.payload = shape_sizes_differ(s->spec->shape) ? 0 : s->flow.payload,
+			.pass = s->spec->pass,
+			.arrivals_fd = drops_arrivals_fd(t->drops),
+			.tails_fd = drops_tails_fd(t->drops),
+			.seen_fd = tracer_seen_fd(t),
+		};
+	rc = sink_prog_open(&s->sink_prog, &cfg, err);
+	s->receiver_config.sink_prog = s->sink_prog;
+	if (!rc && tells_fates(s) && !cfg.pass)
+		drops_expect_sink(t->drops);
+	return rc;
+}
+
+static int attach_xdp(struct site *s, bool *native, struct error *err)
+{
+	const struct lab_port *port = &s->lab.rx;
+	int saved = s->lone ? -1 : netns_push(&s->lab.rx_ns), rc;
+
+	if (!s->lone && saved < 0)
+		return error_set(err, STATUS_FAILED, saved, NULL,
+				 "cannot enter the receiver's network namespace: %s",
+				 strerror(-saved));
+	if (s->xsk_prog)
+		rc = xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err);
+	else
+		rc = sink_prog_attach(s->sink_prog, port->ifname, err);
+	if (!s->lone)
+		netns_pop(saved);
+	*native = s->xsk_prog ? xsk_prog_native(s->xsk_prog) : sink_prog_native(s->sink_prog);
+	return rc;
+}
+
+/* The receiver's XDP program, whichever it is, and that of a fault before it. */
+static int open_xdp(struct site *s, struct error *err)
+{
+	bool xsk = s->spec->rx == &rx_xsk, sink = s->spec->rx == &rx_xdp, native = false;
+	int rc = 0;
+
+	if (xsk)
+		rc = load_xsk(s, err);
+	if (sink)
+		rc = load_sink(s, err);
+	if (rc)
+		return rc;
+	if (s->fx.xdp)
+		rc = fault_xdp(s->faults,
+			       xsk    ? xsk_prog_fd(s->xsk_prog)
+			       : sink ? sink_prog_fd(s->sink_prog)
+				      : -1,
+			       &native, err);
+	else if (xsk || sink)
+		rc = attach_xdp(s, &native, err);
+	s->receiver_config.xdp_skb_mode = !native;
+	return rc;
+}
+
+/* With --pass the program only looks, and a socket behind it receives. */
+static const struct rx_ops *rx_ops_of(const struct run_spec *spec)
+{
+	return spec->rx == &rx_xdp && spec->pass ? &rx_socket : spec->rx;
+}
+
+static int open_receiver(struct site *s, struct error *err)
+{
+	const struct run_spec *spec = s->spec;
+	const struct fault_effects *fx = &s->fx;
+	bool xsk = spec->rx == &rx_xsk;
+	int rc;
+
+	s->receiver_config = (struct receiver_config){
+		.ops = rx_ops_of(spec),
+		.flow = &s->flow,
+		.ns = s->lone ? NULL : &s->lab.rx_ns,
+		.ifname = s->lone ? spec->ifname : s->lab.rx.ifname,
+		.ifindex = s->lab.rx.ifindex,
+		.threads = xsk			     ? s->lab.rx.queues
+			   : spec->tuning.rx_threads ? spec->tuning.rx_threads
+						     : 1,
+		.tuning = &spec->tuning,
+		.shape = spec->shape && spec->shape->n_payload ? spec->shape : NULL,
+		.fates = tells_fates(s) ? &s->tracer.fates : NULL,
+		.table = discovers(s) ? drops_tails(s->tracer.drops) : NULL,
+		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
+		.rcvbuf_force = spec->rcvbuf || fx->rcvbuf_force,
+		.xsk_map_fd = -1,
+		.xsk_frames = fx->xsk_frames,
+		.xsk_room = fx->xsk_room,
+		.paused = fx->reader == READER_PAUSED || fx->reader == READER_NEVER,
+		.work_ns = fx->reader == READER_SLOW ? fx->reader_ns : 0,
+		.cpu = s->lone ? -1 : (int)sysconf(_SC_NPROCESSORS_ONLN) - 1,
+	};
+	rc = open_xdp(s, err);
+	if (rc || fx->no_receiver)
+		return rc;
+	rc = receiver_open(&s->receiver, &s->receiver_config, err);
+	for (unsigned t = 0; !rc && fx->socket_filter && t < s->receiver_config.threads; t++)
+		rc = fault_socket(s->faults, receiver_fd(s->receiver, t), err);
+	return rc;
+}
+
+/*
+ * A veth takes live frames only if its peer has NAPI, which GRO or a native XDP program gives it.
+ * UDP is not merged unless a socket asks. In a lab only: ports of the host stay as they are.
+ */
+static int give_napi(struct site *s, struct error *err)
+{
+	const struct lab_port *peer = lab_link_peer(&s->lab);
+	bool on = true;
+	int rc;
+
+	if (s->spec->port_a || netdev_get_feature(peer->ns, peer->ifname, "rx-gro", &on) || on)
+		return 0;
+	rc = netdev_set_feature(peer->ns, peer->ifname, "rx-gro", true);
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc, NULL, "cannot switch on GRO of %s: %s",
+				 peer->ifname, strerror(-rc));
+	s->gro = peer;
+	return 0;
+}
+
+static int open_sender(struct site *s, struct error *err)
+{
+	const struct run_spec *spec = s->spec;
+	const struct lab_port *port = &s->lab.tx;
+	int rc = 0;
+
+	if (spec->tx == &tx_xdp && !s->lone)
+		rc = give_napi(s, err);
+	if (!rc && spec->tx == &tx_xdp && s->traced)
+		rc = drops_watch_live(s->tracer.drops, port->ifindex, port->ns->inum, err);
+	if (rc)
+		return rc;
+	s->sender_config = (struct sender_config){
+		.ops = spec->tx,
+		.flow = &s->flow,
+		.ns = s->lone ? NULL : &s->lab.tx_ns,
+		.ifname = s->lone ? spec->ifname : port->ifname,
+		.ifindex = s->lone && spec->tx == &tx_socket ? 0 : port->ifindex,
+		.threads = spec->threads,
+		.fates = site_fates(s),
+		.count = spec->count,
+		.duration_ns = spec->duration_ns,
+		.rate_pps = s->rate_pps,
+		.shape = spec->shape,
+		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : s->fx.sndbuf,
+		.no_wait = spec->no_wait,
+		.batch_fd = s->traced ? drops_batch_fd(s->tracer.drops) : -1,
+		.tuning = &spec->tuning,
+		.cpu = s->lone		   ? -1
+		       : s->fx.tx_cpu >= 0 ? s->fx.tx_cpu
+					   : 0,
+	};
+	return sender_open(&s->sender, &s->sender_config, err);
+}
+
+static int plan_faults(struct site *s, const struct experiment_view *view, struct error *err)
+{
+	const struct run_spec *spec = s->spec;
+	struct fault_request req = {
+		.tx = spec->tx->name,
+		.rx = rx_ops_of(spec)->name,
+		.family = spec->ipv6 ? AF_INET6 : AF_INET,
+		.payload = spec->payload,
+		.mtu = spec->wish.mtu ? spec->wish.mtu : 1500,
+		.segments = spec->tuning.send.gso ? socket_segments(spec->ipv6 ? AF_INET6 : AF_INET,
+								    spec->payload)
+						  : 1,
+		.threads = spec->threads,
+		.gro = spec->tuning.receive.gro,
+		.count = spec->count,
+		.rate_pps = s->rate_pps,
+		.port = spec->port,
+		.topology = spec->topology,
+		.topology_fixed = spec->topology_set || spec->lab || spec->port_a,
+	};
+	int rc = spec->lab ? lab_topology_of(spec->lab, &req.topology, err) : 0;
+
+	if (!rc)
+		rc = fault_plan(&spec->faults, &req, &s->fx, err);
+	if (rc)
+		return rc;
+	if (s->fx.rate_pps > 0 && s->rate_pps <= 0)
+		s->rate_pps = s->fx.rate_pps;
+	for (unsigned i = 0; i < s->fx.n_notes && view->on_note; i++)
+		view->on_note(view->arg, s->fx.notes[i]);
+	return 0;
+}
+
+static int apply_faults(struct site *s, struct error *err)
+{
+	const struct drops *drops = s->tracer.drops;
+	struct fault_numbers numbers = {
+		.config = &s->tracer.config,
+		.seen_fd = s->tracer.checkpoints ? checkpoints_seen_fd(s->tracer.checkpoints) : -1,
+		.tails_fd = drops_tails_fd(drops),
+		.cell_fd = drops_cell_fd(drops),
+		.batch_fd = drops_batch_fd(drops),
+		.paged = drops_reads_pages(drops),
+	};
+	struct drops_redirects redirects;
+	int rc = fault_apply(&s->spec->faults, &s->fx, &s->lab, &numbers, &s->faults, err);
+
+	if (!rc && fault_redirects(s->faults, &redirects))
+		rc = drops_watch_redirects(s->tracer.drops, &redirects, err);
+	return rc;
+}
+
+/* A lab of its own answers for every destination address that is asked for. */
+static int open_routes(struct site *s, struct error *err)
+{
+	const struct shape *shape = s->spec->shape;
+	const struct lab *lab = &s->lab;
+	const void *via;
+	struct shape_addrs base;
+	unsigned prefix;
+	int rc;
+
+	if (!shape || !shape->dst_addr.n || s->spec->port_a || s->spec->lab)
+		return 0;
+	prefix = shape_addrs_prefix(&shape->dst_addr, &base);
+	via = shape->dst_addr.family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
+						 : (const void *)&lab_next_hop(lab)->ip4;
+	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, shape->dst_addr.family, base.first,
+			      prefix);
+	if (!rc)
+		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, shape->dst_addr.family,
+				      base.first, prefix, via);
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
+			      "cannot route the destination addresses in the lab: %s",
+			      strerror(-rc))
+		  : 0;
+}
+
+static void add_engine_counters(struct site *s, struct counters *c)
+{
+	struct rx_stats rx = {};
+	struct sender_stats tx;
+
+	if (s->receiver)
+		receiver_stats(s->receiver, &rx);
+	if (s->receiver && s->spec->rx == &rx_xsk) {
+		counters_add(c, "rx", "xsk:rx_ring_full", rx.rx_ring_full);
+		counters_add(c, "rx", "xsk:rx_fill_ring_empty", rx.rx_fill_ring_empty);
+		counters_add(c, "rx", "xsk:rx_dropped", rx.rx_dropped);
+		counters_add(c, "rx", "xsk:rx_invalid", rx.rx_invalid);
+	} else if (s->receiver && rx.socket_drops >= 0) {
+		counters_add(c, "rx", "socket:drops", (uint64_t)rx.socket_drops);
+	}
+	if (s->sender && s->spec->tx == &tx_xsk) {
+		sender_stats(s->sender, &tx);
+		counters_add(c, "tx", "xsk:tx_invalid_descs", tx.tx.tx_invalid_descs);
+		counters_add(c, "tx", "xsk:tx_lost", tx.tx.lost_at_device);
+	}
+}
+
+/* The kernel's counters of all namespaces of the site, and those of our sockets. */
+int site_read_counters(struct site *s, struct counters *c, struct error *err)
+{
+	struct lab *lab = &s->lab;
+	bool tunnel = lab->topology == LAB_VXLAN;
+	const char *middle = lab_middle(lab->topology);
+	const char *tx[] = {*lab->tx.ifname ? lab->tx.ifname : NULL,
+			    tunnel ? lab->router_tx.ifname : NULL, NULL};
+	const char *rx[] = {*lab->rx.ifname ? lab->rx.ifname : NULL,
+			    tunnel ? lab->router_rx.ifname : NULL, NULL};
+	const char *between[] = {lab->router_tx.ifname, lab->router_rx.ifname, NULL};
+	struct counters_scope scope[3];
+	unsigned n = 0;
+	int rc;
+
+	if (sends(s))
+		scope[n++] = (struct counters_scope){"tx", &lab->tx_ns, tx, COUNTERS_RUN};
+	if (receives(s))
+		scope[n++] = (struct counters_scope){"rx", &lab->rx_ns, rx, COUNTERS_RUN};
+	if (middle)
+		scope[n++] =
+			(struct counters_scope){middle, &lab->router_ns, between, COUNTERS_RUN};
+	rc = counters_read(c, scope, n);
+	if (rc)
+		return error_set(err, STATUS_FAILED, rc,
+				 "look whether the interface is still there",
+				 "cannot read the counters: %s", strerror(-rc));
+	add_engine_counters(s, c);
+	return 0;
+}
+
+/* In labs no device has a ring of a NIC. */
+static int watch_nic(struct site *s, struct error *err)
+{
+	const struct lab *lab = &s->lab;
+	int rc = s->spec->port_a ? nic_watch_begin(&s->nic, &lab->rx_ns, lab->rx.ifname) : 0;
+
+	return rc ? error_set(err, STATUS_FAILED, rc, "look whether the interface is still there",
+			      "cannot read the counters of %s: %s", lab->rx.ifname, strerror(-rc))
+		  : 0;
+}
+
+static void tell_notes(const struct site *s, const struct experiment_view *view)
+{
+	const struct tuning *tuning = &s->spec->tuning;
+	const struct worker_group groups[] = {
+		{&tuning->tx, s->sender_config.cpu, s->sender ? s->sender_config.threads : 0},
+		{&tuning->rx, s->receiver_config.cpu, s->receiver ? s->receiver_config.threads : 0},
+	};
+	const char *warning = tuning->rt ? worker_rt_warning(groups, 2) : NULL;
+	char note[256];
+
+	if (!view || !view->on_note)
+		return;
+	if (!s->traced) {
+		snprintf(note, sizeof(note), "losses on this side are not traced: %.200s",
+			 s->untraced.message);
+		view->on_note(view->arg, note);
+	}
+	if (warning)
+		view->on_note(view->arg, warning);
+}
+
+int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
+	      struct error *err)
+{
+	int rc = 0;
+
+	memset(s, 0, sizeof(*s));
+	s->spec = spec;
+	s->lone = !sends(s) || !receives(s);
+	s->rate_pps = spec->rate_pps;
+	s->settle_ns = spec->settle_ns || !s->lone ? spec->settle_ns : SETTLE_NS;
+	s->fx.tx_cpu = s->fx.busy_cpu = -1;
+	if (!s->lone) {
+		rc = ports_rate(spec, &s->rate_pps, err);
+		if (!rc)
+			rc = plan_faults(s, view, err);
+	}
+	if (!rc)
+		rc = site_open_ports(s, err);
+	if (!rc)
+		rc = open_observers(s, err);
+	if (!rc && !s->lone)
+		rc = apply_faults(s, err);
+	if (!rc && !s->lone)
+		rc = open_routes(s, err);
+	if (!rc && receives(s))
+		rc = open_receiver(s, err);
+	if (!rc && sends(s))
+		rc = open_sender(s, err);
+	if (!rc && (!s->lone || spec->paired))
+		rc = site_read_counters(s, &s->before, err);
+	if (!rc)
+		rc = watch_nic(s, err);
+	if (!rc)
+		tell_notes(s, view);
+	return rc;
+}
+
+void site_close(struct site *s)
+{
+	struct error ignored = {};
+
+	if (s->faults)
+		fault_end(s->faults, &ignored);
+	sender_close(s->sender);
+	receiver_close(s->receiver);
+	if (s->faults)
+		fault_close(s->faults);
+	if (s->gro)
+		netdev_set_feature(s->gro->ns, s->gro->ifname, "rx-gro", false);
+	sink_prog_close(s->sink_prog);
+	xsk_prog_close(s->xsk_prog);
+	tracer_close(&s->tracer);
+	fates_unmap(&s->plain);
+	counters_free(&s->before);
+	counters_free(&s->after);
+	nic_watch_end(&s->nic);
+	if (s->lab_open)
+		lab_close(&s->lab);
+	memset(s, 0, sizeof(*s));
+}

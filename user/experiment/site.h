@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A site: what one host has of an experiment while it runs. Its observers, the fates of the
+ * numbers, the kernel's counters, the queues, and one or two ends: both in a testbed of our own or
+ * between two ports of this host, one where the other is on another host (`run --to`, at either
+ * side) or nobody's business (`send`, `recv`). Asked the same things by the experiment for its own
+ * site, and by a server for its client.
+ */
+#ifndef PKTLEDGER_EXPERIMENT_SITE_H
+#define PKTLEDGER_EXPERIMENT_SITE_H
+
+#include "diagnosis/findings.h"
+#include "experiment/experiment.h"
+#include "experiment/receiver.h"
+#include "experiment/sender.h"
+#include "experiment/tracer.h"
+#include "host/counters.h"
+#include "host/lab.h"
+#include "ledger/ledger.h"
+#include "traffic/sink.h"
+#include "traffic/xsk.h"
+
+struct site {
+	const struct run_spec *spec;
+	bool lone;	/* it has one end */
+	struct lab lab; /* of a lone end: its namespace, and its device as far as it is known */
+	bool lab_open;
+	bool fragments;	    /* datagrams are larger than the MTU */
+	bool moving;	    /* more numbers than the window holds, or to be told early */
+	uint64_t settle_ns; /* after which numbers leave the window */
+	double rate_pps;
+	struct fault_effects fx;
+	struct fault_state *faults; /* NULL: there are none */
+	struct tracer tracer;
+	bool traced;
+	struct error untraced; /* why not, if it is not traced */
+	struct fates plain;    /* without a tracer: plain memory */
+	struct ledger ledger;
+	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
+	struct xsk_prog *xsk_prog;
+	struct sink_prog *sink_prog;
+	const struct lab_port *gro; /* where GRO was switched on to give it NAPI; NULL: nowhere */
+	struct flow flow;
+	struct receiver_config receiver_config;
+	struct receiver *receiver; /* NULL: nobody listens here, or closed already */
+	struct sender_config sender_config;
+	struct sender *sender; /* NULL: nobody sends here */
+	bool started, stopped;
+	struct counters before, after;
+	struct nic_watch nic; /* of the receiver, between two ports of this host */
+
+	/* Of a receiver that has stopped: */
+	struct sink sink; /* sums of its threads */
+	struct arrivals arrivals;
+	struct rx_stats rx;
+	uint64_t rx_cpu_ns;
+	uint64_t unread;	   /* numbers found in the queue of a socket before it was closed */
+	uint64_t unread_confirmed; /* events of the kernel freeing them */
+	uint64_t in_socket;	   /* waiting in a socket's queue when time to settle was over */
+
+	uint64_t refused[TRACE_STREAMS]; /* of a lone sender's numbers that are folded */
+	uint64_t known[TRACE_STREAMS];	 /* for site_is_complete(): numbers below are */
+};
+
+/* What a site knows of itself while the experiment runs; a remote one tells it. */
+struct peer_status {
+	bool running; /* it sends */
+	bool idle;    /* nothing waits in the queues it knows */
+	uint64_t delivered, dropped;
+	uint64_t in_queues; /* packets in its socket, its queueing discipline, in reassembly */
+	uint64_t next[TRACE_STREAMS]; /* it sends: first number (from 0) that is not closed yet */
+};
+
+/* The same, queue by queue. */
+struct site_queues {
+	uint64_t in_qdiscs, in_reassembly, in_socket;
+};
+
+/*
+ * Builds everything up to the sender, whose threads stand ready: observers first, then counters,
+ * then the sender, as a true ledger needs it. Packets arriving from here on are received. On
+ * failure site_close() is due all the same. A lone end that is not to tell of its fates goes on
+ * without a tracer, `untraced` says why.
+ */
+int site_open(struct site *s, const struct run_spec *spec, const struct experiment_view *view,
+	      struct error *err);
+
+/* For site_open(): the namespaces and devices, and the addresses of the flow. */
+int site_open_ports(struct site *s, struct error *err);
+
+/* For site_check(): the counters of all namespaces of the site, and those of our sockets. */
+int site_read_counters(struct site *s, struct counters *c, struct error *err);
+
+struct fates *site_fates(struct site *s);
+
+/* Where its checkpoint is in the kernel; the engine, if frames bypass the stack. */
+const char *site_place(const struct site *s);
+
+void site_start(struct site *s);
+
+/* How far each stream is that is sent here, from 0. */
+void site_next(const struct site *s, uint64_t next[TRACE_STREAMS]);
+
+/* Of a sender alone, whose threads have ended: sent and refused of a stream. */
+void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused);
+
+/* A number that changes with each new fate; cheap enough to be asked all the time. */
+uint64_t site_fates_seen(const struct site *s);
+void site_status(const struct site *s, struct peer_status *st);
+void site_queues(const struct site *s, struct site_queues *q);
+
+/* Of the numbers of both ends here: each has its fate, or is where none will come. */
+bool site_is_complete(struct site *s);
+
+/*
+ * Something has to end that runs: a thread of the receiver failed (`err`), or a fault has to act
+ * midway and cannot.
+ */
+bool site_failed(struct site *s, struct error *err);
+
+/* Ends the sender, and the faults; an error that ended it early is in `err`. */
+void site_stop_sending(struct site *s, struct error *err);
+
+/* Ends the receiver, and keeps its sums. */
+int site_stop_receiving(struct site *s, struct error *err);
+
+/* Names the causes seen so far; those that are not this site's end no packet. 0 or -errno. */
+int site_name(struct site *s);
+
+/* Whether a loss is this site's, and not our own program's way to take a packet. */
+bool site_is_here(const struct site *s, const struct ledger_cause *c);
+
+/* Ends seen so far by stage. */
+void site_stages(struct site *s, struct trace_count stage[STAGE_COUNT]);
+
+/*
+ * Of numbers below `upto`, as in the stamp, that are to be folded at a lone receiver: datagrams
+ * that reassembly gave up and that had not come whole get a cause of their own. What they lacked
+ * was lost before it came here.
+ */
+void site_note_given_up(struct site *s, unsigned slot, uint64_t upto);
+
+/* Before numbers below `upto` (from 0, one a stream) are folded: what is known of them is final. */
+void site_prepare(struct site *s, const uint64_t *upto);
+
+/* Folds them, and lets a sender use their places. `visitor` may be NULL. */
+void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor);
+
+/* All is folded: fates of numbers that nobody sent. */
+void site_beyond(struct site *s);
+
+/* What is known before anything is sent: sizes, rate, granted modes. */
+void site_describe(const struct site *s, struct result *res);
+
+/* Fills sums, stages and causes by what was folded. */
+void site_ledger(const struct site *s, uint64_t in_queues, struct result *res);
+
+/* What its ends and its tracer know of themselves. They have stopped. */
+void site_end(struct site *s, struct result *res);
+
+/*
+ * The counter check: the kernel's counters here against what was seen here. Adds to the counters of
+ * `res`, which is closed on the causes of this site only, and settles by counter what no event
+ * tells of. -errno with `err`.
+ */
+int site_check(struct site *s, struct result *res, struct error *err);
+
+/* The settings of a receiving site that advice is about. */
+void site_settings(const struct site *s, struct finding_facts *f);
+
+void site_close(struct site *s);
+
+/*
+ * For site_check(). Settles as many of the numbers that are still open as a counter tells of, if
+ * the receiver's device received nothing but this flow: by number such a loss is not known. The
+ * stage's source is `counter` then.
+ *
+ * nic_ring: what the NIC between two ports of this host had no room for never was an skb. Open
+ * numbers that were seen behind the NIC have passed it.
+ *
+ * xdp: a frame that never was an skb (of the sending engine `xdp`) and that a foreign XDP program
+ * drops in the driver leaves no event; the driver's counter knows it (veth_xdp_rcv_one()). What
+ * that counter moved beyond our own program's verdicts are numbers that entered the device.
+ */
+void settle_by_counter(const struct countercheck *check, const struct counters_deltas *deltas,
+		       const struct site *s, struct result *res);
+
+/*
+ * Where a timer that frees fragments is the only loss: numbers that are open because no event told
+ * of it, although the counter did (ip_expire(), ip6frag_expire_frag_queue()). They stay open, with
+ * that as evidence in own_losses.
+ */
+void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *res);
+
+/*
+ * A finding for every loss of a result. `remote`: the settings of the receiver, where it is on
+ * another host; NULL: it is this site's.
+ */
+void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
+
+#endif

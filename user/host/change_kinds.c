@@ -1,0 +1,740 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The kinds of changes: how each setting is read, what is a value of it, what sets it. */
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <linux/ethtool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "host/change_kinds.h"
+#include "host/netdev.h"
+#include "host/nl.h"
+
+#define MAX_CPUS   8192			    /* NR_CPUS of the largest kernels */
+#define OUR_HANDLE 0x10000		    /* "1:"; beside a default qdisc no handle is in use */
+#define RAW_SIZE   (2 * JOURNAL_VALUE_SIZE) /* a value may be written with more blanks */
+
+/* Names become part of paths: they stay below the directory of their kind. */
+static bool is_name(enum change_kind kind, const char *name)
+{
+	bool number = kind == CHANGE_IRQ || kind == CHANGE_GOVERNOR;
+
+	if (!*name || *name == '/' || strlen(name) >= CHANGE_NAME_SIZE || strstr(name, ".."))
+		return false;
+	for (const char *c = name; *c; c++) {
+		if (number ? !isdigit((unsigned char)*c) : !isgraph((unsigned char)*c))
+			return false;
+	}
+	return true;
+}
+
+const struct change_setting *change_setting(enum change_kind kind, const char *name)
+{
+	if (!is_name(kind, name))
+		return NULL;
+	for (const struct change_setting *s = change_settings; s->name; s++) {
+		if (s->kind == kind && !fnmatch(s->name, name, 0))
+			return s;
+	}
+	return NULL;
+}
+
+static int put(char value[JOURNAL_VALUE_SIZE], const char *text)
+{
+	return snprintf(value, JOURNAL_VALUE_SIZE, "%s", text) < JOURNAL_VALUE_SIZE ? 0 : -ENOSPC;
+}
+
+static int form_number(const struct change_setting *set, uint64_t max, const char *wanted,
+		       char value[JOURNAL_VALUE_SIZE])
+{
+	uint64_t n;
+	int ret = num_u64(wanted, set->min, max, &n);
+
+	if (!ret)
+		snprintf(value, JOURNAL_VALUE_SIZE, "%llu", (unsigned long long)n);
+	return ret;
+}
+
+/* How many decimal numbers, with one blank between them, the text is made of; 0: none. */
+static unsigned count_numbers(const char *s)
+{
+	unsigned n = 0;
+
+	for (;; s++) {
+		if (*s == '-')
+			s++;
+		if (!isdigit((unsigned char)*s))
+			return 0;
+		while (isdigit((unsigned char)*s))
+			s++;
+		n++;
+		if (!*s)
+			return n;
+		if (*s != ' ')
+			return 0;
+	}
+}
+
+static bool is_printable(const char *s)
+{
+	for (; *s; s++) {
+		if (!isprint((unsigned char)*s))
+			return false;
+	}
+	return true;
+}
+
+static int form_numbers(const char *old, const char *wanted, char value[JOURNAL_VALUE_SIZE])
+{
+	char normal[JOURNAL_VALUE_SIZE];
+
+	if (strlen(wanted) >= sizeof(normal))
+		return -ENOSPC;
+	journal_value_normal(normal, wanted, strlen(wanted));
+	if (!*normal || !is_printable(normal) ||
+	    (*old && count_numbers(normal) != count_numbers(old)))
+		return -EINVAL;
+	return put(value, normal);
+}
+
+/* The kernel writes as many digits as it has CPUs or queues for: those of `old`. */
+static int form_mask(const char *old, const char *wanted, char value[JOURNAL_VALUE_SIZE])
+{
+	size_t at = strlen(old), from = strlen(wanted);
+
+	if (!from || at >= JOURNAL_VALUE_SIZE)
+		return -EINVAL;
+	for (const char *c = wanted; *c; c++) {
+		if (*c == ',' ? c == wanted || !c[1] || c[1] == ',' : !isxdigit((unsigned char)*c))
+			return -EINVAL;
+	}
+	value[at] = '\0';
+	while (at--) {
+		if (old[at] == ',') {
+			value[at] = ',';
+			continue;
+		}
+		while (from && wanted[from - 1] == ',')
+			from--;
+		value[at] = from ? tolower((unsigned char)wanted[--from]) : '0';
+	}
+	while (from--) {
+		if (wanted[from] != '0' && wanted[from] != ',')
+			return -ERANGE;
+	}
+	return 0;
+}
+
+/* "3" or "0-3" at *s, which is moved behind it. */
+static int read_range(const char **s, bool cpus[MAX_CPUS])
+{
+	char *end;
+	unsigned long first, last;
+
+	if (!isdigit((unsigned char)**s))
+		return -EINVAL;
+	first = last = strtoul(*s, &end, 10);
+	if (*end == '-') {
+		if (!isdigit((unsigned char)end[1]))
+			return -EINVAL;
+		last = strtoul(end + 1, &end, 10);
+	}
+	if (last < first)
+		return -EINVAL;
+	if (last >= MAX_CPUS)
+		return -ERANGE;
+	memset(cpus + first, true, last - first + 1);
+	*s = end;
+	return 0;
+}
+
+/* As bitmap_list_string() of lib/vsprintf.c. */
+static int form_cpus(const char *wanted, char value[JOURNAL_VALUE_SIZE])
+{
+	bool cpus[MAX_CPUS + 1] = {};
+	size_t len = 0;
+	int ret;
+
+	for (;; wanted++) {
+		ret = read_range(&wanted, cpus);
+		if (ret)
+			return ret;
+		if (!*wanted)
+			break;
+		if (*wanted != ',')
+			return -EINVAL;
+	}
+	for (unsigned first = 0; first < MAX_CPUS; first++) {
+		unsigned last = first;
+
+		if (!cpus[first])
+			continue;
+		while (cpus[last + 1])
+			last++;
+		len += snprintf(value + len, JOURNAL_VALUE_SIZE - len,
+				last > first ? "%s%u-%u" : "%s%u", len ? "," : "", first, last);
+		if (len >= JOURNAL_VALUE_SIZE)
+			return -ENOSPC;
+		first = last;
+	}
+	return 0;
+}
+
+int change_form(const struct change_setting *set, uint64_t max, const char *old, const char *wanted,
+		char value[JOURNAL_VALUE_SIZE])
+{
+	switch (set->form) {
+	case FORM_NUMBER:
+		return form_number(set, max, wanted, value);
+	case FORM_NUMBERS:
+		return form_numbers(old, wanted, value);
+	case FORM_MASK:
+		return form_mask(old, wanted, value);
+	case FORM_CPUS:
+		return form_cpus(wanted, value);
+	case FORM_SWITCH:
+		if (strcmp(wanted, "on") && strcmp(wanted, "off"))
+			return -EINVAL;
+		return put(value, wanted);
+	case FORM_WORD:
+		if (!*wanted || !is_printable(wanted) || strchr(wanted, ' '))
+			return -EINVAL;
+		return put(value, wanted);
+	case FORM_OWN:
+		break;
+	}
+	return -EINVAL;
+}
+
+static void add_word(struct change_argv *a, const char *word)
+{
+	size_t used = 0;
+
+	if (a->n)
+		used = (size_t)(a->argv[a->n - 1] - a->words) + strlen(a->argv[a->n - 1]) + 1;
+	if (a->n + 1 == CHANGE_WORDS || used >= sizeof(a->words))
+		return;
+	a->argv[a->n] = a->words + used;
+	snprintf(a->words + used, sizeof(a->words) - used, "%s", word);
+	a->argv[++a->n] = NULL;
+}
+
+/* The words of a text, as a value has them: one blank between two. */
+static void add_words(struct change_argv *a, const char *text)
+{
+	char copy[JOURNAL_VALUE_SIZE], *rest = copy, *word;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((word = strsep(&rest, " ")))
+		add_word(a, word);
+}
+
+/* ---- files, below /proc/sys, /sys and /proc/irq ---- */
+
+static void file_path(const struct change *c, char *buf, size_t size)
+{
+	const struct change_ops *ops = &change_ops[c->kind];
+
+	snprintf(buf, size, "%s%s%s%s%s", ops->front, c->ifname, *c->ifname ? "/" : "", c->name,
+		 ops->rest);
+}
+
+/* Below /sys as the namespace sees it; else below /proc, as a path that begins at /proc/sys. */
+static bool is_sysfs(const char *path, char rest[PATH_MAX])
+{
+	bool sysfs = !strncmp(path, "/sys/", 5);
+
+	snprintf(rest, PATH_MAX, "%s%s", sysfs ? "" : "../", path + (sysfs ? 5 : 6));
+	return sysfs;
+}
+
+/* In the /sys of another namespace, a device of this name would be another's, too. */
+static int check_sysfs(const struct change *c)
+{
+	int ifindex = nl_ifindex(c->ns, c->ifname), ret;
+	char path[PATH_MAX], text[32];
+	uint64_t there;
+
+	if (ifindex < 0)
+		return ifindex;
+	snprintf(path, sizeof(path), "class/net/%s/ifindex", c->ifname);
+	ret = netns_sysfs_read(c->ns, path, text, sizeof(text));
+	if (ret)
+		return ret == -ENOENT || ret == -EOPNOTSUPP ? -EXDEV : ret;
+	return num_u64(text, 0, INT_MAX, &there) || there != (uint64_t)ifindex ? -EXDEV : 0;
+}
+
+static int read_file(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+{
+	int ret = c->kind == CHANGE_SYSFS ? check_sysfs(c) : 0;
+	char path[PATH_MAX], below[PATH_MAX], raw[RAW_SIZE];
+
+	if (ret)
+		return ret;
+	file_path(c, path, sizeof(path));
+	ret = is_sysfs(path, below) ? netns_sysfs_read(c->ns, below, raw, sizeof(raw))
+				    : netns_sysctl_read(c->ns, below, raw, sizeof(raw));
+	if (!ret && strlen(raw) >= JOURNAL_VALUE_SIZE)
+		ret = -ENOSPC;
+	if (!ret)
+		journal_value_normal(value, raw, strlen(raw));
+	return ret;
+}
+
+int change_write_file(const struct change *c, const char *value)
+{
+	int ret = c->kind == CHANGE_SYSFS ? check_sysfs(c) : 0;
+	const char *text = *value ? value : "\n"; /* to write nothing is no write */
+	char path[PATH_MAX], below[PATH_MAX];
+
+	if (ret)
+		return ret;
+	file_path(c, path, sizeof(path));
+	return is_sysfs(path, below) ? netns_sysfs_write(c->ns, below, text)
+				     : netns_sysctl_write(c->ns, below, text);
+}
+
+char *change_sysctl_name(const char *path, char *buf, size_t size)
+{
+	bool dotted = strchr(path, '.');
+
+	snprintf(buf, size, "%s", path);
+	for (char *c = buf; *c && !dotted; c++) {
+		if (*c == '/')
+			*c = '.';
+	}
+	return buf;
+}
+
+/* Shown to people: the file itself is written by change_write_file(). */
+static void file_argv(const struct change *c, bool undo, struct change_argv *a)
+{
+	const char *to = undo ? c->old : c->wanted;
+	char path[CHANGE_NAME_SIZE + 64], setting[sizeof(path) + JOURNAL_VALUE_SIZE];
+
+	if (c->kind == CHANGE_SYSCTL) {
+		change_sysctl_name(c->name, path, sizeof(path));
+		snprintf(setting, sizeof(setting), "%s=%s", path, to);
+		add_word(a, "sysctl");
+		add_word(a, "-w");
+		add_word(a, setting);
+		return;
+	}
+	file_path(c, path, sizeof(path));
+	add_word(a, "echo");
+	add_word(a, to);
+	add_word(a, ">");
+	add_word(a, path);
+}
+
+/* ---- the driver of a device: read by the ioctl, set by ethtool ---- */
+
+/* All of them begin with the command and go on with fields of 32 bits. */
+union params {
+	uint32_t field[32];
+	struct ethtool_ringparam ring;
+	struct ethtool_channels channels;
+	struct ethtool_coalesce coalesce;
+	struct ethtool_pauseparam pause;
+};
+
+_Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
+	       "the longest of them fits");
+
+static int get(const struct change *c, union params *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->field[0] = change_ops[c->kind].ethtool;
+	return netdev_ethtool(c->ns, c->ifname, p);
+}
+
+static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+{
+	const struct change_setting *set = change_setting(c->kind, c->name);
+	union params p;
+	int ret = get(c, &p);
+	uint32_t v;
+
+	if (ret < 0)
+		return ret;
+	v = p.field[set->offset / sizeof(v)];
+	if (set->form == FORM_SWITCH)
+		snprintf(value, JOURNAL_VALUE_SIZE, "%s", v ? "on" : "off");
+	else
+		snprintf(value, JOURNAL_VALUE_SIZE, "%u", v);
+	return 0;
+}
+
+int change_limit(const struct change *c, uint64_t *max)
+{
+	union params p;
+	int ret = get(c, &p);
+
+	if (ret < 0)
+		return ret;
+	*max = p.field[change_setting(c->kind, c->name)->max_offset / sizeof(p.field[0])];
+	return 0;
+}
+
+static void ethtool_argv(const struct change *c, bool undo, struct change_argv *a)
+{
+	char option[] = {'-', change_ops[c->kind].letter, '\0'};
+
+	add_word(a, "ethtool");
+	add_word(a, option);
+	add_word(a, c->ifname);
+	if (c->kind != CHANGE_RSS)
+		add_word(a, c->name);
+	add_words(a, undo ? c->old : c->wanted);
+}
+
+static int read_feature(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+{
+	bool on;
+	int ret = netdev_get_feature(c->ns, c->ifname, c->name, &on);
+
+	if (!ret)
+		snprintf(value, JOURNAL_VALUE_SIZE, "%s", on ? "on" : "off");
+	return ret;
+}
+
+/* An RSS table that a command can make: entry i has queue start + i % equal. */
+struct spread {
+	uint32_t start, equal;
+};
+
+static int count_rings(const struct change *c, uint32_t *rings)
+{
+	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_GRXRINGS};
+	int ret = netdev_ethtool(c->ns, c->ifname, &nfc);
+
+	if (ret < 0)
+		return ret;
+	*rings = nfc.data;
+	return *rings ? 0 : -EOPNOTSUPP;
+}
+
+static bool fits(const struct ethtool_rxfh_indir *table, const struct spread *s)
+{
+	for (uint32_t i = 0; i < table->size; i++) {
+		if (table->ring_index[i] != s->start + i % s->equal)
+			return false;
+	}
+	return true;
+}
+
+/* "default" is what ethtool_rxfh_indir_default() makes of all rings, and follows their number. */
+static void print_spread(const struct spread *s, uint32_t rings, char value[JOURNAL_VALUE_SIZE])
+{
+	if (!s->start && s->equal == rings)
+		snprintf(value, JOURNAL_VALUE_SIZE, "default");
+	else if (!s->start)
+		snprintf(value, JOURNAL_VALUE_SIZE, "equal %u", s->equal);
+	else
+		snprintf(value, JOURNAL_VALUE_SIZE, "start %u equal %u", s->start, s->equal);
+}
+
+static int parse_spread(const char *value, uint32_t rings, struct spread *s)
+{
+	int end = 0;
+
+	*s = (struct spread){.equal = rings};
+	if (!strcmp(value, "default"))
+		return 0;
+	if (strchr(value, '-') || strchr(value, '+'))
+		return -EINVAL; /* sscanf() takes signs */
+	if ((sscanf(value, "equal %u%n", &s->equal, &end) != 1 &&
+	     sscanf(value, "start %u equal %u%n", &s->start, &s->equal, &end) != 2) ||
+	    value[end])
+		return -EINVAL;
+	return s->equal && s->equal <= rings && s->start <= rings - s->equal ? 0 : -ERANGE;
+}
+
+static int read_rss(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+{
+	struct ethtool_rxfh_indir *table;
+	struct spread s = {.equal = 1};
+	uint32_t rings;
+	int ret = count_rings(c, &rings);
+
+	if (!ret)
+		ret = netdev_rss_table(c->ns, c->ifname, &table);
+	if (ret)
+		return ret;
+	s.start = table->ring_index[0];
+	while (s.equal < table->size && table->ring_index[s.equal] != s.start)
+		s.equal++;
+	/* A table shorter than the rings are many looks as if it had no more of them. */
+	if (!s.start && s.equal == table->size && s.equal < rings)
+		s.equal = rings;
+	if (fits(table, &s))
+		print_spread(&s, rings, value);
+	else
+		ret = -EDOM;
+	free(table);
+	return ret;
+}
+
+static int check_rss(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE])
+{
+	struct spread s;
+	uint32_t rings;
+	int ret = count_rings(c, &rings);
+
+	if (!ret)
+		ret = parse_spread(wanted, rings, &s);
+	if (!ret)
+		print_spread(&s, rings, value);
+	return ret;
+}
+
+/* ---- root qdiscs: read by rtnetlink, set by tc ---- */
+
+/*
+ * The value is "default fq_codel limit 10240" where the kernel has chosen it, "pfifo handle 8001:
+ * limit 1000" where somebody has set it up. Two changes can be undone to the letter: another limit
+ * for one that was set up (all else of it stays), and one of our own in place of the kernel's
+ * (which comes back when ours is removed).
+ */
+static int print_qdisc(const struct netdev_qdisc *q, char value[JOURNAL_VALUE_SIZE])
+{
+	int n;
+
+	if (q->handle)
+		n = snprintf(value, JOURNAL_VALUE_SIZE, "%s handle %x:", q->kind, q->handle >> 16);
+	else
+		n = snprintf(value, JOURNAL_VALUE_SIZE, "default %s", q->kind);
+	if (q->limited)
+		snprintf(value + n, JOURNAL_VALUE_SIZE - n, " limit %u", q->limit);
+	return 0;
+}
+
+/* The same text, and "KIND" and "KIND limit N" without a handle. */
+static int parse_qdisc(const char *value, struct netdev_qdisc *q, bool *is_default)
+{
+	const char *at = value;
+	int end = 0;
+
+	memset(q, 0, sizeof(*q));
+	*is_default = !strncmp(at, "default ", 8);
+	if (*is_default)
+		at += 8;
+	if (strlen(at) >= JOURNAL_VALUE_SIZE || strpbrk(at, "-+") ||
+	    sscanf(at, "%15[a-z_]%n", q->kind, &end) != 1)
+		return -EINVAL;
+	at += end;
+	if (!strncmp(at, " handle ", 8)) {
+		if (*is_default || sscanf(at, " handle %x:%n", &q->handle, &end) != 1 ||
+		    !q->handle || q->handle > UINT16_MAX)
+			return -EINVAL;
+		q->handle <<= 16;
+		at += end;
+	}
+	if (!strncmp(at, " limit ", 7)) {
+		if (sscanf(at, " limit %u%n", &q->limit, &end) != 1)
+			return -EINVAL;
+		q->limited = true;
+		at += end;
+	}
+	return *at ? -EINVAL : 0;
+}
+
+static int read_qdisc(const struct change *c, char value[JOURNAL_VALUE_SIZE])
+{
+	int ret = nl_ifindex(c->ns, c->ifname);
+	struct netdev_qdisc q;
+
+	if (ret >= 0)
+		ret = netdev_qdisc_root(c->ns, ret, &q);
+	return ret ? ret : print_qdisc(&q, value);
+}
+
+int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE])
+{
+	bool was_default, to_default;
+	struct netdev_qdisc was, q;
+	int ret = parse_qdisc(c->old, &was, &was_default);
+
+	if (!ret)
+		ret = parse_qdisc(wanted, &q, &to_default);
+	if (ret || q.handle || to_default || q.limited != netdev_qdisc_limited(q.kind) ||
+	    (q.limited && !q.limit))
+		return -EINVAL;
+	if (!was_default && strcmp(was.kind, q.kind))
+		return -EDOM;
+	if (was_default && !strcmp(was.kind, q.kind) && was.limited == q.limited &&
+	    was.limit == q.limit)
+		q.handle = 0; /* it is so already */
+	else
+		q.handle = was_default ? OUR_HANDLE : was.handle;
+	return print_qdisc(&q, value);
+}
+
+static void qdisc_argv(const struct change *c, bool undo, struct change_argv *a)
+{
+	bool from_default, to_default;
+	struct netdev_qdisc was, q;
+	char text[64];
+
+	if (parse_qdisc(undo ? c->wanted : c->old, &was, &from_default) ||
+	    parse_qdisc(undo ? c->old : c->wanted, &q, &to_default))
+		return;
+	add_words(a, "tc qdisc");
+	add_word(a, to_default ? "del" : from_default ? "replace" : "change");
+	add_word(a, "dev");
+	add_word(a, c->ifname);
+	add_word(a, "root");
+	if (to_default)
+		return;
+	snprintf(text, sizeof(text), "handle %x: %s", q.handle >> 16, q.kind);
+	add_words(a, text);
+	snprintf(text, sizeof(text), "limit %u", q.limit);
+	if (q.limited)
+		add_words(a, text);
+}
+
+/* ---- the tables ---- */
+
+#define FILE_OPS .read = read_file, .argv = file_argv
+#define ETHTOOL_OPS                                                                                \
+	.of_interface = true, .of_namespace = true, .file = CHANGE_FILE_UDEV, .argv = ethtool_argv
+
+#define RESTART                                                                                    \
+	"the driver may restart the device: packets under way are lost, the link may go down"
+
+const struct change_ops change_ops[CHANGE_KINDS] = {
+	[CHANGE_SYSCTL] = {"sysctl", .of_namespace = true, .before = "", .after = "", .risk = "",
+			   .front = "/proc/sys/", .rest = "", FILE_OPS},
+	[CHANGE_SYSFS] = {"sysfs", true, true, "", "", "", .file = CHANGE_FILE_UDEV,
+			  .front = "/sys/class/net/", .rest = "", FILE_OPS},
+	[CHANGE_IRQ] = {"irq", .before = "interrupt ", .after = " CPUs",
+			.risk = "irqbalance, where it runs, may set it again",
+			.file = CHANGE_FILE_NONE, .front = "/proc/irq/",
+			.rest = "/smp_affinity_list", FILE_OPS},
+	[CHANGE_RING] = {"ring", .before = "", .after = " ring", .risk = RESTART,
+			 .ethtool = ETHTOOL_GRINGPARAM, .letter = 'G', .read = read_ethtool,
+			 ETHTOOL_OPS},
+	[CHANGE_CHANNELS] = {"channels", .before = "", .after = " channels", .risk = RESTART,
+			     .ethtool = ETHTOOL_GCHANNELS, .letter = 'L', .read = read_ethtool,
+			     ETHTOOL_OPS},
+	[CHANGE_COALESCE] =
+		{"coalesce", .before = "", .after = "",
+		 .risk = "more packets an interrupt mean more delay, fewer more CPU time",
+		 .ethtool = ETHTOOL_GCOALESCE, .letter = 'C', .read = read_ethtool, ETHTOOL_OPS},
+	[CHANGE_FEATURE] = {"feature", .before = "", .after = "",
+			    .risk = "other features may depend on it", .letter = 'K',
+			    .read = read_feature, ETHTOOL_OPS},
+	[CHANGE_PAUSE] = {"pause", .before = "", .after = " pause frames",
+			  .risk = "the link may be negotiated anew, and is down meanwhile",
+			  .wait_ms = 3000, .ethtool = ETHTOOL_GPAUSEPARAM, .letter = 'A',
+			  .read = read_ethtool, ETHTOOL_OPS},
+	[CHANGE_RSS] = {"rss", .before = "RSS ", .after = "",
+			.risk = "flows move to other CPUs: some reordering", .letter = 'X',
+			.read = read_rss, .check = check_rss, ETHTOOL_OPS},
+	[CHANGE_QDISC] = {"qdisc", true, true, "", " qdisc",
+			  "a qdisc that is replaced loses what it holds", .file = CHANGE_FILE_UDEV,
+			  .read = read_qdisc, .check = change_qdisc_check, .argv = qdisc_argv},
+	[CHANGE_GOVERNOR] = {"governor", .before = "CPU ", .after = " governor",
+			     .risk = "more power and heat", .file = CHANGE_FILE_UDEV,
+			     .front = "/sys/devices/system/cpu/cpu",
+			     .rest = "/cpufreq/scaling_governor", FILE_OPS},
+};
+
+#define RING(name, field, key)                                                                     \
+	{                                                                                          \
+		CHANGE_RING, name,                                                                 \
+			.form = FORM_NUMBER, .min = 1, .max = UINT32_MAX, .link = key "=%s",       \
+			.offset = offsetof(struct ethtool_ringparam, field##_pending),             \
+			.max_offset = offsetof(struct ethtool_ringparam, field##_max_pending)      \
+	}
+#define CHANNELS(name, key)                                                                        \
+	{                                                                                          \
+		CHANGE_CHANNELS, #name,                                                            \
+			.form = FORM_NUMBER, .max = UINT32_MAX, .link = key "=%s",                 \
+			.offset = offsetof(struct ethtool_channels, name##_count),                 \
+			.max_offset = offsetof(struct ethtool_channels, max_##name)                \
+	}
+#define COALESCE(name, field, how, line)                                                           \
+	{                                                                                          \
+		CHANGE_COALESCE, name, .form = how, .max = UINT32_MAX, .link = line,               \
+				       .offset = offsetof(struct ethtool_coalesce, field)          \
+	}
+#define PAUSE(name, field, key)                                                                    \
+	{                                                                                          \
+		CHANGE_PAUSE, name, .form = FORM_SWITCH, .link = key "=%s",                        \
+				    .offset = offsetof(struct ethtool_pauseparam, field)           \
+	}
+#define FEATURE(name, key)                                                                         \
+	{                                                                                          \
+		CHANGE_FEATURE, name, .form = FORM_SWITCH, .link = key "=%s"                       \
+	}
+
+/*
+ * The first that fits counts. Keys of .link files: systemd, src/udev/net/link-config-gperf.gperf;
+ * names of coalescing parameters: ethtool(8), -C.
+ */
+const struct change_setting change_settings[] = {
+	{CHANGE_SYSCTL, "net/core/flow_limit_cpu_bitmap", .form = FORM_MASK},
+	{CHANGE_SYSCTL, "net/core/rps_default_mask", .form = FORM_MASK},
+	{CHANGE_SYSCTL, "*", .form = FORM_NUMBERS},
+
+	{CHANGE_SYSFS, "queues/rx-[0-9]*/rps_cpus", .form = FORM_MASK,
+	 .risk = "flows move to other CPUs: some reordering"},
+	{CHANGE_SYSFS, "queues/rx-[0-9]*/rps_flow_cnt", .form = FORM_NUMBER, .max = INT32_MAX},
+	{CHANGE_SYSFS, "queues/tx-[0-9]*/xps_cpus", .form = FORM_MASK},
+	{CHANGE_SYSFS, "queues/tx-[0-9]*/xps_rxqs", .form = FORM_MASK},
+	{CHANGE_SYSFS, "threaded", .form = FORM_NUMBER, .max = 2,
+	 .risk = "the threads compete with other processes for the CPU"},
+	{CHANGE_SYSFS, "napi_defer_hard_irqs", .form = FORM_NUMBER, .max = INT32_MAX,
+	 .risk = "more delay"},
+	{CHANGE_SYSFS, "gro_flush_timeout", .form = FORM_NUMBER, .max = UINT64_MAX,
+	 .risk = "more delay"},
+	{CHANGE_SYSFS, "tx_queue_len", .form = FORM_NUMBER, .max = UINT32_MAX,
+	 .link = "TransmitQueueLength=%s", .risk = "a full queue means more delay"},
+
+	{CHANGE_IRQ, "[0-9]*", .form = FORM_CPUS},
+
+	RING("rx", rx, "RxBufferSize"),
+	RING("rx-mini", rx_mini, "RxMiniBufferSize"),
+	RING("rx-jumbo", rx_jumbo, "RxJumboBufferSize"),
+	RING("tx", tx, "TxBufferSize"),
+
+	CHANNELS(rx, "RxChannels"),
+	CHANNELS(tx, "TxChannels"),
+	CHANNELS(other, "OtherChannels"),
+	CHANNELS(combined, "CombinedChannels"),
+
+	COALESCE("adaptive-rx", use_adaptive_rx_coalesce, FORM_SWITCH, "UseAdaptiveRxCoalesce=%s"),
+	COALESCE("adaptive-tx", use_adaptive_tx_coalesce, FORM_SWITCH, "UseAdaptiveTxCoalesce=%s"),
+	COALESCE("rx-usecs", rx_coalesce_usecs, FORM_NUMBER, "RxCoalesceSec=%sus"),
+	COALESCE("rx-frames", rx_max_coalesced_frames, FORM_NUMBER, "RxMaxCoalescedFrames=%s"),
+	COALESCE("rx-usecs-irq", rx_coalesce_usecs_irq, FORM_NUMBER, "RxCoalesceIrqSec=%sus"),
+	COALESCE("rx-frames-irq", rx_max_coalesced_frames_irq, FORM_NUMBER,
+		 "RxMaxCoalescedIrqFrames=%s"),
+	COALESCE("tx-usecs", tx_coalesce_usecs, FORM_NUMBER, "TxCoalesceSec=%sus"),
+	COALESCE("tx-frames", tx_max_coalesced_frames, FORM_NUMBER, "TxMaxCoalescedFrames=%s"),
+	COALESCE("tx-usecs-irq", tx_coalesce_usecs_irq, FORM_NUMBER, "TxCoalesceIrqSec=%sus"),
+	COALESCE("tx-frames-irq", tx_max_coalesced_frames_irq, FORM_NUMBER,
+		 "TxMaxCoalescedIrqFrames=%s"),
+
+	FEATURE("rx-checksum", "ReceiveChecksumOffload"),
+	FEATURE("tx-generic-segmentation", "GenericSegmentationOffload"),
+	FEATURE("tx-tcp-segmentation", "TCPSegmentationOffload"),
+	FEATURE("tx-tcp6-segmentation", "TCP6SegmentationOffload"),
+	FEATURE("rx-gro", "GenericReceiveOffload"),
+	FEATURE("rx-lro", "LargeReceiveOffload"),
+	{CHANGE_FEATURE, "*", .form = FORM_SWITCH},
+
+	PAUSE("autoneg", autoneg, "AutoNegotiationFlowControl"),
+	PAUSE("rx", rx_pause, "RxFlowControl"),
+	PAUSE("tx", tx_pause, "TxFlowControl"),
+
+	{CHANGE_RSS, "indirection", .form = FORM_OWN},
+	{CHANGE_QDISC, "root", .form = FORM_OWN},
+	{CHANGE_GOVERNOR, "[0-9]*", .form = FORM_WORD},
+	{0},
+};

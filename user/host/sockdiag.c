@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/sockdiag.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <linux/xdp_diag.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/file.h"
+#include "host/nl.h"
+
+struct sockmem {
+	struct mnl_socket *nl;
+};
+
+int sockmem_open(struct sockmem **sockmem, const struct netns *ns)
+{
+	struct sockmem *s = calloc(1, sizeof(*s));
+	int ret = s ? nl_open(ns, NETLINK_SOCK_DIAG, &s->nl) : -ENOMEM;
+
+	*sockmem = ret ? NULL : s;
+	if (ret)
+		free(s);
+	return ret;
+}
+
+void sockmem_close(struct sockmem *s)
+{
+	if (!s)
+		return;
+	mnl_socket_close(s->nl);
+	free(s);
+}
+
+struct reading_rows {
+	uint16_t port;
+	sockmem_cb each;
+	void *arg;
+};
+
+static int on_udp(const struct nlmsghdr *nlh, void *data)
+{
+	const struct inet_diag_msg *m = mnl_nlmsg_get_payload(nlh);
+	const struct reading_rows *to = data;
+	struct sockmem_row row = {.inode = m->idiag_inode,
+				  .cookie = (uint64_t)m->id.idiag_cookie[1] << 32 |
+					    m->id.idiag_cookie[0],
+				  .family = m->idiag_family,
+				  .port = ntohs(m->id.idiag_sport),
+				  .connected = m->id.idiag_dport};
+	const struct nlattr *attr;
+
+	memcpy(row.address, m->id.idiag_src, sizeof(row.address));
+	mnl_attr_for_each(attr, nlh, sizeof(*m))
+	{
+		const uint32_t *mem = mnl_attr_get_payload(attr);
+
+		if (mnl_attr_get_type(attr) != INET_DIAG_SKMEMINFO ||
+		    mnl_attr_get_payload_len(attr) <= SK_MEMINFO_DROPS * sizeof(*mem))
+			continue;
+		row.rmem = mem[SK_MEMINFO_RMEM_ALLOC];
+		row.rcvbuf = mem[SK_MEMINFO_RCVBUF];
+		row.sndbuf = mem[SK_MEMINFO_SNDBUF];
+		row.drops = mem[SK_MEMINFO_DROPS];
+	}
+	if (!to->port || to->port == row.port)
+		to->each(to->arg, &row);
+	return MNL_CB_OK;
+}
+
+int sockmem_udp(struct sockmem *s, int family, uint16_t port, sockmem_cb each, void *arg)
+{
+	struct reading_rows to = {port, each, arg};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+
+	req->sdiag_family = (uint8_t)family;
+	req->sdiag_protocol = IPPROTO_UDP;
+	req->idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1);
+	req->idiag_states = ~0U;
+	req->id.idiag_sport = htons(port);
+	return nl_ask(s->nl, nlh, on_udp, &to);
+}
+
+int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg)
+{
+	static const struct {
+		const char *path;
+		int family;
+	} files[] = {{"/proc/thread-self/net/udp", AF_INET},
+		     {"/proc/thread-self/net/udp6", AF_INET6}};
+	int saved = netns_push(ns), ret = 0;
+
+	if (saved < 0)
+		return saved;
+	for (unsigned i = 0; i < 2; i++) {
+		char *text;
+		size_t len;
+		int rc = file_read(files[i].path, &text, &len);
+
+		if (rc) {
+			ret = rc == -ENOENT ? ret : rc;
+			continue;
+		}
+		sockmem_parse(text, len, files[i].family, each, arg);
+		free(text);
+	}
+	netns_pop(saved);
+	return ret;
+}
+
+static void put_stats(struct xsk_info *x, const struct nlattr *a)
+{
+	struct xdp_diag_stats st = {0};
+	size_t len = mnl_attr_get_payload_len(a);
+
+	memcpy(&st, mnl_attr_get_payload(a), len < sizeof(st) ? len : sizeof(st));
+	x->rx_dropped = st.n_rx_dropped;
+	x->rx_invalid_descs = st.n_rx_invalid;
+	x->rx_ring_full = st.n_rx_full;
+	x->rx_fill_ring_empty = st.n_fill_ring_empty;
+	x->tx_invalid_descs = st.n_tx_invalid;
+	x->tx_ring_empty = st.n_tx_ring_empty;
+}
+
+static int on_xsk(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct xdp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
+	struct xsk_info *x = nl_rows_add(arg);
+	const struct xdp_diag_umem *umem;
+	const struct xdp_diag_info *info;
+	const struct nlattr *a;
+
+	if (!x)
+		return MNL_CB_STOP;
+	x->cookie = (uint64_t)msg->xdiag_cookie[1] << 32 | msg->xdiag_cookie[0];
+	x->inode = msg->xdiag_ino;
+	mnl_attr_for_each(a, nlh, sizeof(*msg))
+	{
+		switch (mnl_attr_get_type(a)) {
+		case XDP_DIAG_INFO:
+			info = mnl_attr_get_payload(a);
+			x->ifindex = info->ifindex;
+			x->queue = info->queue_id;
+			break;
+		case XDP_DIAG_UMEM:
+			umem = mnl_attr_get_payload(a);
+			x->zero_copy = umem->flags & XDP_DU_F_ZEROCOPY;
+			break;
+		case XDP_DIAG_STATS:
+			put_stats(x, a);
+			break;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+/* An unbound socket has no device (xsk_diag_fill() may leave it out, by version). */
+static int keep_bound(struct xsk_info *list, int n, const struct netns *ns)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (!list[i].ifindex)
+			continue;
+		list[kept] = list[i];
+		list[kept++].netns = ns ? ns->inum : 0;
+	}
+	return kept;
+}
+
+int xsk_diag_read(const struct netns *ns, struct xsk_info **list)
+{
+	struct nl_rows rows = {.size = sizeof(**list)};
+	char buf[NL_REQUEST_SIZE];
+	struct nlmsghdr *nlh = nl_header(buf, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+	struct xdp_diag_req *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	int n;
+
+	req->sdiag_family = AF_XDP;
+	req->xdiag_show = XDP_SHOW_INFO | XDP_SHOW_UMEM | XDP_SHOW_STATS;
+	n = nl_dump(ns, NETLINK_SOCK_DIAG, nlh, on_xsk, &rows);
+	*list = rows.at;
+	if (n == -ENOENT || n == -EINVAL)
+		return -EOPNOTSUPP;
+	return n < 0 ? n : keep_bound(*list, n, ns);
+}
+
+int xsk_count(const struct netns *ns)
+{
+	int saved = netns_push(ns), n = 0;
+	char line[256];
+	FILE *f;
+
+	if (saved < 0)
+		return saved;
+	f = fopen("/proc/thread-self/net/protocols", "re");
+	if (!f)
+		n = -errno;
+	netns_pop(saved);
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "XDP %*u %d", &n) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+	return n;
+}

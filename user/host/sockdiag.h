@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The UDP and AF_XDP sockets of a namespace: their queues and what they lost, by sock_diag, which
+ * needs CONFIG_INET_UDP_DIAG and CONFIG_XDP_SOCKETS_DIAG: in Debian modules that are loaded when
+ * they are asked for (not the second one of 6.1; see drops/xsk_walk.h).
+ */
+#ifndef PKTLEDGER_HOST_SOCKDIAG_H
+#define PKTLEDGER_HOST_SOCKDIAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/netns.h"
+
+struct sockmem;
+
+struct sockmem_row {
+	uint64_t inode;	     /* 0: closed */
+	uint64_t cookie;     /* 0: not known */
+	int family;	     /* AF_INET or AF_INET6 */
+	uint8_t address[16]; /* local; IPv4: the first four bytes; not from the files */
+	uint16_t port;	     /* local, host order */
+	bool connected;	     /* to one peer */
+	uint32_t rmem;	     /* truesize waiting */
+	uint32_t rcvbuf;     /* as getsockopt(SO_RCVBUF) has it; 0: not known, as is the next */
+	uint32_t sndbuf;
+	uint32_t drops; /* sk_drops, modulo 2^32 */
+};
+
+typedef void (*sockmem_cb)(void *arg, const struct sockmem_row *row);
+
+/* A socket to ask with, in the namespace. 0 or -errno. */
+int sockmem_open(struct sockmem **s, const struct netns *ns);
+void sockmem_close(struct sockmem *s); /* NULL is allowed */
+
+/*
+ * Calls `each` for the UDP sockets of a family; `port` 0: on all ports. 0 or -errno (-ENOENT: the
+ * kernel has no udp_diag).
+ */
+int sockmem_udp(struct sockmem *s, int family, uint16_t port, sockmem_cb each, void *arg);
+
+/*
+ * The same of both families by /proc/net/udp and udp6, for kernels without it. 0 or -errno.
+ */
+int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg);
+
+/* The text of such a file. Pure; as the parsers of host/counters.h. */
+void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, void *arg);
+
+/*
+ * Of the counters of an AF_XDP socket rx_dropped contains rx_fill_ring_empty (xsk_rcv(): no buffer)
+ * and frames that are too long; with zero-copy rx_fill_ring_empty counts tries, not packets (STAGES
+ * 3.6).
+ */
+struct xsk_info {
+	uint64_t cookie; /* of the socket, else what tells it from others on this host */
+	uint32_t inode;
+	uint32_t netns; /* inode number; 0: not known */
+	uint32_t ifindex, queue;
+	bool zero_copy;
+	char process[16]; /* "": not known */
+	int pid;	  /* 0: not known */
+	uint64_t rx_dropped, rx_invalid_descs, rx_ring_full, rx_fill_ring_empty;
+	uint64_t tx_invalid_descs, tx_ring_empty;
+};
+
+/*
+ * Bound sockets only. *list is to be freed. Returns how many, -EOPNOTSUPP if this kernel does not
+ * have it, or -errno.
+ */
+int xsk_diag_read(const struct netns *ns, struct xsk_info **list);
+
+/* How many AF_XDP sockets there are in `ns` (/proc/net/protocols), bound or not; or -errno. */
+int xsk_count(const struct netns *ns);
+
+#endif

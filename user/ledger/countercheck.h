@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The counter check: what the tracer saw, against what the kernel's own counters say. Neither
+ * corrects the other. For each counter that should know a loss: how much it moved, how much it
+ * should have moved, whether that agrees; and what moved although nothing was seen.
+ */
+#ifndef PKTLEDGER_LEDGER_COUNTERCHECK_H
+#define PKTLEDGER_LEDGER_COUNTERCHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/counters.h"
+#include "stages.h"
+
+/*
+ * The losses of one cause as the tracer counted them, copies of a packet included and events that
+ * end no packet (STAGE_NONE: GSO parents, fraglist members) left out. Strings are borrowed.
+ */
+struct stage_events {
+	enum stage stage;
+	const char *reason;   /* as the kernel's enum names it, without SKB_DROP_REASON_; XDP
+			       * observers: the errno's name ("ENOBUFS"); NULL unknown */
+	const char *location; /* kernel function, suffixes (.isra.0) off; XDP observers: the
+			       * tracepoint ("xdp_redirect_err"); NULL unknown */
+	const char *role;     /* namespace in which it ended, as in counters_scope; NULL unknown */
+	const char *ifname;   /* what skb->dev said, which for a full veth ring is the peer; NULL */
+	uint64_t events;      /* skbs or frames */
+	uint64_t packets;     /* datagrams: a GSO skb counts its segments */
+};
+
+/* The two ends of a link, so that a loss at one can be looked for at the other. */
+struct engine_link {
+	const char *role_a, *ifname_a;
+	const char *role_b, *ifname_b;
+};
+
+enum engine_known { ENGINE_UNKNOWN, ENGINE_NO, ENGINE_YES };
+
+/* What the engines and the lab know. Zero-initialised means: unknown. */
+struct engine_facts {
+	int family;	   /* AF_INET, AF_INET6: which SNMP names to look at; AF_UNSPEC: both */
+	bool private_ns;   /* the namespaces are ours and carry nothing but this flow */
+	bool tx_socket;	   /* sent by UDP sockets: send() sees what its packets meet */
+	bool xsk_zerocopy; /* fill-empty then counts failed allocations, not packets */
+	enum engine_known rx_in_sender; /* veth without NAPI: the receiving namespace's netif_rx()
+					 * runs inside send(), its failure comes back */
+	enum engine_known xdp_native;	/* XDP runs in the driver; generic XDP counts nowhere */
+	const char *tx_qdisc; /* kind of the sender's root qdisc; NULL or "noqueue": none */
+	uint64_t eagain;      /* send calls that returned EAGAIN, waited for or refused: each
+			       * counts as SndbufErrors and OutDiscards */
+	uint64_t short_calls; /* sendmmsg calls cut short, whose error the kernel kept */
+	uint64_t refused;     /* calls refused with another error */
+	uint64_t xdp_sink;    /* frames that our own XDP program took by XDP_DROP */
+	const struct engine_link *links;
+	size_t n_links;
+};
+
+enum counter_scope {
+	COUNTER_FLOW,	   /* counts this flow only */
+	COUNTER_INTERFACE, /* all traffic of the device */
+	COUNTER_HOST,	   /* all traffic of the host, or of a namespace that is not ours */
+};
+
+extern const char *const counter_scope_names[COUNTER_HOST + 1];
+const char *counter_scope_name(enum counter_scope scope); /* "flow", "interface", "host" */
+
+/* One counter that should know losses of `stage`. */
+struct counter_row {
+	enum stage stage;
+	char name[COUNTER_NAME_LEN]; /* a pattern with '*' if several counters were summed */
+	char role[COUNTER_SCOPE_LEN];
+	uint64_t delta;
+	/* What it should have moved, over all stages that it serves. Equal unless some of the
+	 * losses may, but need not, be counted there. */
+	uint64_t expected, expected_max;
+	bool agrees;
+	bool documented; /* disagrees, and is known to do so on such kernels: see note */
+	bool restarted;	 /* the counter began anew during the run */
+	enum counter_scope scope;
+	const char *note; /* static; NULL: none */
+};
+
+/* A counter of losses that moved more than the events explain: evidence, never a fate. */
+struct counter_unexplained {
+	enum stage stage; /* the only stage it serves, else STAGE_NONE */
+	char name[COUNTER_NAME_LEN];
+	char role[COUNTER_SCOPE_LEN];
+	uint64_t delta;
+	uint64_t excess;	  /* delta - expected_max */
+	enum counter_scope scope; /* COUNTER_HOST: may be other traffic */
+	const char *note;
+};
+
+struct countercheck {
+	struct counter_row *rows; /* ordered by stage */
+	size_t n_rows;
+	struct counter_unexplained *unexplained;
+	size_t n_unexplained;
+};
+
+/*
+ * Compares. A counter that serves several stages gives a row to each of them; it agrees when its
+ * movement is the sum over all. Counters that other traffic moves too (scope interface or host
+ * outside private namespaces; host always) agree when they moved at least that much. A counter
+ * that was not read gives no row: absence is not a zero. -ENOMEM.
+ */
+int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
+			 size_t n, const struct engine_facts *facts, struct countercheck **out);
+
+/* Do all rows of the stage agree, or disagree as documented? True if it has none. */
+bool countercheck_agree(const struct countercheck *b, enum stage stage);
+
+/*
+ * Why no counter of the kernel knows losses of this stage, or some of them; NULL if counters
+ * know them all. Static text.
+ */
+const char *countercheck_silent(enum stage stage);
+
+/*
+ * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there
+ * are two; those that may know some, if none knows them for certain. Returns how many, at most
+ * `max`.
+ */
+unsigned countercheck_counters(enum stage stage, const char **names, unsigned max);
+
+/* ICMP errors that came back to the sender, role "tx". */
+uint64_t countercheck_replies(const struct counters_deltas *deltas);
+
+/* Datagrams that the receiver has put together of fragments: ReasmOKs of RFC 4293. */
+uint64_t countercheck_reassembled(const struct counters_deltas *deltas);
+
+/* Of which fragments were freed because others did not come in time. */
+uint64_t countercheck_timed_out(const struct counters_deltas *deltas);
+
+void countercheck_free(struct countercheck *b);
+
+/* The table behind it (countercheck_data.c): which counter is moved by which losses. */
+
+/* Where the loss must have happened for this counter to see it. */
+enum counter_relation {
+	REL_ANY,  /* anywhere */
+	REL_ROLE, /* in the counter's namespace */
+	REL_TX,	  /* in the sender's namespace */
+	REL_DEV,  /* at the counter's device */
+	REL_PEER, /* at the other end of its link */
+	REL_LINK, /* at the counter's device or the other end of its link */
+	/*
+	 * At the sender's device or the other end of its link, inside send(). veth hides the
+	 * loss from send() before v6.6 (151e887d8ff9, in later stable kernels): as QUIRK.
+	 */
+	REL_SENT,
+};
+
+/* How surely it does. */
+enum counter_force {
+	MUST,
+	MAY,
+	NATIVE,	  /* if XDP runs in the driver */
+	INLINE,	  /* if the receiving side's netif_rx() ran inside send() */
+	TAIL,	  /* if the sender's qdisc refuses the packet being sent, not one queued before */
+	DIRECT,	  /* if no qdisc stands between send() and the device */
+	QUIRK,	  /* MUST, but newer kernels forget it: a documented disagreement */
+	SEGMENTS, /* MUST, once per segment, not per skb */
+};
+
+struct counter_member {
+	enum stage stage;     /* STAGE_NONE ends the set */
+	const char *reason;   /* NULL: any; a|b: one of; !a|b: none of */
+	const char *location; /* NULL: any; a|b: one of; !a|b: none of */
+	enum counter_relation relation;
+	enum counter_force force;
+};
+
+enum counter_flag {
+	COUNTER_TX_SOCKET = 1,	/* moved by sockets only: with other senders nothing is expected */
+	COUNTER_EAGAIN = 2,	/* each EAGAIN moves it too, without a packet */
+	COUNTER_SINK = 4,	/* what our XDP sink takes moves it too */
+	COUNTER_EVIDENCE = 8,	/* no count of losses: shown beside them, never missed */
+	COUNTER_COPY_MODE = 16, /* meaningless with zero-copy AF_XDP */
+};
+
+struct counter_rule {
+	/*
+	 * Names for IPv4 and IPv6, or for both where name6 is NULL. '@' is the device, '*' any
+	 * characters (all matches are summed), a|b the first that exists.
+	 */
+	const char *name4, *name6;
+	const char *role; /* "tx", "rx" (also found in "host": one namespace); "host"; NULL any */
+	enum counter_scope scope;
+	unsigned flags;
+	const char *note;
+	const char *quirk; /* the note of a documented disagreement; NULL: there is none */
+	const struct counter_member *set;
+};
+
+extern const struct counter_rule counter_rules[];
+extern const unsigned counter_rules_n;
+
+struct counter_silent {
+	enum stage stage;
+	const char *why;
+};
+
+extern const struct counter_silent counter_silents[];
+extern const unsigned counter_silents_n;
+
+#endif

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "monitor/flow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define ENDED_CLASSES (1u << NOISE_LOSS | 1u << NOISE_SUSPECT)
+
+static int64_t grown(uint64_t end, uint64_t begin)
+{
+	return (int64_t)(end - begin);
+}
+
+static void add_up(struct flow_books *b)
+{
+	const struct balance_moment *begin = &b->facts.begin, *end = &b->facts.end;
+	const struct balance_tally *from = &begin->sum, *to = &end->sum;
+	int64_t entered = grown(to->entered, from->entered), left = grown(to->left, from->left);
+	int64_t inside = grown(to->dropped[SIDE_INSIDE], from->dropped[SIDE_INSIDE]);
+	int64_t delivered = grown(to->delivered, from->delivered);
+
+	b->left = (uint64_t)left;
+	b->delivered = (uint64_t)delivered;
+	b->dropped = b->facts.dropped;
+	b->in_flight = grown(end->queued, begin->queued);
+	b->unaccounted = entered - left - delivered - inside - b->in_flight;
+	/* Drops outside of the sum above, and those seen behind its end, are on both sides. */
+	b->arrived = entered - left - inside + (int64_t)b->dropped;
+}
+
+static void find_doubts(struct flow_books *b)
+{
+	const struct flow_facts *f = &b->facts;
+	const struct balance_tally *from = &f->begin.sum, *to = &f->end.sum;
+	uint64_t *doubt = b->doubt;
+
+	doubt[DOUBT_RESIDUAL] = (uint64_t)(b->unaccounted < 0 ? -b->unaccounted : b->unaccounted);
+	doubt[DOUBT_AMBIGUOUS] = to->ambiguous - from->ambiguous;
+	doubt[DOUBT_UNPLACED] = to->unplaced - from->unplaced;
+	doubt[DOUBT_UNSIZED] = to->unsized - from->unsized;
+	doubt[DOUBT_ELSEWHERE] = to->elsewhere - from->elsewhere;
+	doubt[DOUBT_MOVED] = f->begin.moved || f->end.moved;
+	doubt[DOUBT_UNJUDGED] = f->end.unjudged;
+	doubt[DOUBT_FILTER] =
+		f->end.filter_unread - f->begin.filter_unread + to->hidden - from->hidden;
+	if (b->unaccounted) /* else they were others' */
+		doubt[DOUBT_MISSED] = f->missed;
+	if (!f->numbered)
+		return;
+	doubt[DOUBT_NUMBERS] = to->unread - from->unread;
+	doubt[DOUBT_CROWDED] = to->crowded - from->crowded;
+	doubt[DOUBT_NO_STREAM] = !f->streams.streams && to->entered > from->entered;
+	/* What a socket here has sent came by no interface. */
+	if (f->streams.missing && to->received > from->received)
+		doubt[DOUBT_INTERFACES] = f->lost_by_interfaces;
+}
+
+static bool doubtful(const struct flow_books *b, enum flow_doubt from, enum flow_doubt to)
+{
+	for (unsigned i = from; i < to; i++) {
+		if (b->doubt[i])
+			return true;
+	}
+	return false;
+}
+
+/* What was lost here is known even where the numbers are not. */
+static enum flow_verdict judge(const struct flow_books *b)
+{
+	if (!b->balanced)
+		return FLOW_UNKNOWN;
+	if (doubtful(b, DOUBT_BALANCE, DOUBTS))
+		return b->dropped ? FLOW_THIS_HOST : FLOW_UNKNOWN;
+	if (b->lost_before)
+		return b->dropped ? FLOW_BOTH : FLOW_BEFORE;
+	return b->dropped ? FLOW_THIS_HOST : FLOW_NONE_SEEN;
+}
+
+void flow_books_close(struct flow_books *b, const struct flow_facts *facts)
+{
+	memset(b, 0, sizeof(*b));
+	b->facts = *facts;
+	if (facts->numbered)
+		b->lost_before = facts->streams.missing;
+	add_up(b);
+	find_doubts(b);
+	b->balanced = !doubtful(b, 0, DOUBT_BALANCE);
+	b->verdict = judge(b);
+}
+
+static void put_residual(const struct flow_books *b, char *buf, size_t size)
+{
+	uint64_t multicast = b->facts.end.sum.multicast - b->facts.begin.sum.multicast;
+	char count[FMT_MAX], many[FMT_MAX];
+
+	fmt_count(count, sizeof(count), b->doubt[DOUBT_RESIDUAL]);
+	if (b->unaccounted > 0)
+		snprintf(buf, size,
+			 "%s datagrams arrived and were seen nowhere after: in a queue below the "
+			 "sockets, taken by a part of the kernel that reads without recv(), or "
+			 "lost where the kernel tells nothing",
+			 count);
+	else if (multicast)
+		snprintf(buf, size,
+			 "%s more ended than were seen coming: %s were multicast, of which each "
+			 "socket gets a copy",
+			 count, fmt_count(many, sizeof(many), multicast));
+	else
+		snprintf(buf, size,
+			 "%s more ended than were seen coming: copies, or packets that a program "
+			 "has put in behind the checkpoint",
+			 count);
+}
+
+/* What follows the number. */
+static const char *const doubt_text[DOUBTS] = {
+	[DOUBT_AMBIGUOUS] = "datagrams were read that may be the flow's or others': datagrams of "
+			    "both come to that port in the same length; an EXPR that takes all "
+			    "that the socket gets has books that close",
+	[DOUBT_UNPLACED] = "reads returned less than any datagram that came: the reader's buffer "
+			   "is shorter, so whose they were cannot be told",
+	[DOUBT_UNSIZED] = "reads returned several merged datagrams (UDP_GRO) of different sizes, "
+			  "so how many cannot be told",
+	[DOUBT_ELSEWHERE] = "datagrams were read in a namespace into which none was seen coming: "
+			    "something moves packets past the checkpoints",
+	[DOUBT_UNJUDGED] = "causes of drops are not in the stage map: whether their packets had "
+			   "arrived is not sure",
+	[DOUBT_FILTER] = "packets, of this flow or another, could not be read as far as EXPR asks",
+	[DOUBT_MISSED] = "packets, of this flow or another, were not seen because a checkpoint was "
+			 "busy on that CPU",
+	[DOUBT_NUMBERS] = "packets had their number in a page that could not be read, which takes "
+			  "Linux 6.12: what was lost before is not known",
+	[DOUBT_CROWDED] = "packets were of streams that found no room: what was lost before is "
+			  "not known",
+	[DOUBT_INTERFACES] = "packets of any flow were lost by interfaces of this host meanwhile: "
+			     "some of the missing numbers may be among them",
+};
+
+static void put_doubt(const struct flow_books *b, enum flow_doubt doubt, char *buf, size_t size)
+{
+	char count[FMT_MAX];
+
+	switch (doubt) {
+	case DOUBT_RESIDUAL:
+		put_residual(b, buf, size);
+		break;
+	case DOUBT_MOVED:
+		snprintf(buf, size,
+			 "the flow never paused long enough to look at all counts and "
+			 "queues at one moment");
+		break;
+	case DOUBT_NO_STREAM:
+		snprintf(buf, size,
+			 "no two packets came in sequence: they are not numbered as "
+			 "--seq says");
+		break;
+	default:
+		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), b->doubt[doubt]),
+			 doubt_text[doubt]);
+	}
+}
+
+static void put_balance(const struct flow_books *b, char *buf, size_t size)
+{
+	char count[FMT_MAX];
+
+	if (!b->balanced)
+		snprintf(buf, size, "the books of what arrived do not close");
+	else if (b->arrived <= 0)
+		snprintf(buf, size, "nothing of the flow arrived");
+	else
+		snprintf(buf, size, "all %s that arrived have their place",
+			 fmt_count(count, sizeof(count), (uint64_t)b->arrived));
+}
+
+static void put_before(const struct flow_books *b, char *buf, size_t size)
+{
+	const struct balance_streams *s = &b->facts.streams;
+	char missing[FMT_MAX], all[FMT_MAX];
+
+	if (!b->facts.numbered)
+		snprintf(buf, size, "what was lost before this host is not seen without --seq");
+	else if (!s->streams)
+		snprintf(buf, size, "no numbers, so what was lost before this host is not known");
+	else
+		snprintf(buf, size,
+			 "%s of %s numbers in %u streams were missing where the flow enters this "
+			 "host",
+			 fmt_count(missing, sizeof(missing), s->missing),
+			 fmt_count(all, sizeof(all), s->missing + s->seen), s->streams);
+}
+
+static void put_culprit(const struct flow_books *b, char *buf, size_t size)
+{
+	const struct flow_culprit *c = &b->facts.culprit;
+	bool socket = c->socket && *c->socket, process = c->process && *c->process;
+	char count[FMT_MAX], all[FMT_MAX];
+
+	snprintf(buf, size, "%s of %s dropped at %s%s%s%s%s",
+		 fmt_count(count, sizeof(count), c->packets),
+		 fmt_count(all, sizeof(all), b->dropped), c->stage, socket ? ", socket " : "",
+		 socket ? c->socket : "", process ? " of " : "", process ? c->process : "");
+}
+
+int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_t size)
+{
+	if (!i--) {
+		put_balance(b, buf, size);
+		return 0;
+	}
+	if (b->dropped && b->facts.culprit.stage && !i--) {
+		put_culprit(b, buf, size);
+		return 0;
+	}
+	for (unsigned doubt = 0; doubt < DOUBTS; doubt++) {
+		if (!b->doubt[doubt] || i--)
+			continue;
+		put_doubt(b, doubt, buf, size);
+		return 0;
+	}
+	if (i)
+		return -ENOENT;
+	put_before(b, buf, size);
+	return 0;
+}
+
+const char *flow_verdict_name(enum flow_verdict v)
+{
+	static const char *const names[] = {
+		[FLOW_NONE_SEEN] = "none_seen",	    [FLOW_THIS_HOST] = "this_host",
+		[FLOW_BEFORE] = "before_this_host", [FLOW_BOTH] = "both",
+		[FLOW_UNKNOWN] = "unknown",
+	};
+
+	return names[v];
+}
+
+struct flow_account {
+	struct flow_account_spec spec;
+	struct filter *filter;
+	struct balance *balance;
+	struct balance_moment begin, end;
+	uint64_t missed; /* when it began */
+	bool ended;
+};
+
+/* Later fragments have no ports; in a balance of datagrams they are nothing. */
+int flow_expression(const char *expr, char buf[FLOW_EXPRESSION], struct error *err)
+{
+	struct error quiet = {};
+	struct filter *f;
+	int rc = filter_compile(&f, expr, err);
+
+	if (rc)
+		return rc;
+	filter_free(f);
+	if (snprintf(buf, FLOW_EXPRESSION, "(%s) and udp and (ip6 or ip[6:2] & 0x1fff = 0)",
+		     expr) >= FLOW_EXPRESSION)
+		return error_set(err, STATUS_USAGE, -E2BIG, NULL, "the expression is too long");
+	rc = filter_compile(&f, buf, &quiet);
+	if (rc)
+		return error_set(err, STATUS_USAGE, rc, "for example: udp port 5060",
+				 "--balance is for UDP: '%s' matches none of it", expr);
+	filter_free(f);
+	return 0;
+}
+
+static int start(void *arg, struct error *err)
+{
+	struct flow_account *a = arg;
+	int rc = balance_begin(a->balance, &a->begin, err);
+	struct balance_cost cost;
+
+	balance_read_cost(a->balance, &cost);
+	a->missed = cost.recursion_misses;
+	return rc;
+}
+
+static void collect(void *arg, struct live *l)
+{
+	const struct flow_account *a = arg;
+
+	(void)l;
+	balance_tick(a->balance);
+}
+
+int flow_account_open(struct flow_account **out, const struct flow_account_spec *spec,
+		      struct live *l, struct error *err)
+{
+	struct live_source source = {.start = start, .collect = collect};
+	struct flow_account *a;
+	int rc;
+
+	if (!live_ksyms(l))
+		return error_set(err, STATUS_UNABLE, -EPERM, "it needs CAP_SYSLOG",
+				 "functions of the kernel are hidden: what was dropped before it "
+				 "arrived cannot be told from what was dropped after");
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	a->spec = *spec;
+	rc = filter_compile(&a->filter, spec->expr, err);
+	if (!rc)
+		rc = balance_open(&a->balance, a->filter, &spec->numbering, live_reasons(l),
+				  live_ksyms(l), err);
+	source.arg = a;
+	if (!rc)
+		rc = live_add_source(l, &source);
+	if (rc)
+		flow_account_close(a);
+	else
+		*out = a;
+	return rc;
+}
+
+int flow_account_end(struct flow_account *a, struct error *err)
+{
+	if (a->ended)
+		return 0;
+	a->ended = true;
+	return balance_end(a->balance, &a->begin, a->spec.settle_ns, &a->end, err);
+}
+
+/* The rows, and which of them lost most. */
+static void add_rows(const struct live_table *t, struct flow_facts *f)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct live_row *row = &t->rows[i];
+
+		if (strcmp(row->text[LIVE_SCOPE], "flow")) {
+			/* where packets end before there is an skb of them */
+			if (row->noise == NOISE_LOSS &&
+			    (row->stage == STAGE_NIC_RING || row->stage == STAGE_XDP ||
+			     row->stage == STAGE_XSK))
+				f->lost_by_interfaces += row->counts.packets;
+			continue;
+		}
+		if (!(ENDED_CLASSES >> row->noise & 1) || row->stage >= STAGE_COUNT)
+			continue;
+		f->dropped += row->counts.packets;
+		if (row->counts.packets > f->culprit.packets)
+			f->culprit =
+				(struct flow_culprit){row->text[LIVE_STAGE], row->text[LIVE_SOCKET],
+						      row->text[LIVE_PROCESS], row->counts.packets};
+	}
+}
+
+void flow_account_books(const struct flow_account *a, const struct live *l,
+			struct flow_books *books, struct balance_cost *cost)
+{
+	struct flow_facts f = {.begin = a->begin, .end = a->end};
+
+	balance_read_cost(a->balance, cost);
+	f.missed = cost->recursion_misses - a->missed;
+	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
+	if (f.numbered)
+		balance_read_streams(a->balance, &f.streams);
+	add_rows(live_total(l), &f);
+	flow_books_close(books, &f);
+}
+
+void flow_account_close(struct flow_account *a)
+{
+	if (!a)
+		return;
+	balance_close(a->balance);
+	filter_free(a->filter);
+	free(a);
+}

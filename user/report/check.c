@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/check.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/num.h"
+#include "base/record.h"
+#include "diagnosis/plan.h"
+#include "drops/stagemap.h"
+#include "report/json.h"
+#include "report/page.h"
+#include "report/print_parts.h"
+#include "report/text.h"
+
+#define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */
+
+/* The document */
+
+static struct json_object *change_json(const struct change *c, const char *netns)
+{
+	struct json_object *o = json_object_new_object();
+	char text[2 * CHANGE_COMMAND_SIZE];
+
+	json_put_text(o, "title", change_title(c, text, sizeof(text)));
+	json_put_text(o, "ifname", c->ifname);
+	json_put_text(o, "name", c->name);
+	json_put_text(o, "old", c->old);
+	json_put_text(o, "wanted", c->wanted);
+	json_put_text(o, "command", change_command_in(c, false, netns, text, sizeof(text)));
+	json_put_text(o, "undo", change_command_in(c, true, netns, text, sizeof(text)));
+	json_put_text(o, "risk", change_risk(c));
+	return o;
+}
+
+struct json_object *json_change_told(const struct change_told *told, const char *netns)
+{
+	static const char *const outcomes[] = {
+		[CHANGE_DONE] = "done", [CHANGE_NOTHING] = "nothing", [CHANGE_FOREIGN] = "foreign",
+		[CHANGE_GONE] = "gone", [CHANGE_KEPT] = "kept",	      [CHANGE_FAILED] = "failed",
+		[CHANGE_BACK] = "back",
+	};
+	struct json_object *o =
+		told->change ? change_json(told->change, netns) : json_object_new_object();
+
+	json_put_text(o, "title", told->title);
+	json_put_text(o, "outcome", outcomes[told->outcome]);
+	json_put_text(o, "current", told->current);
+	json_put_text(o, "why", told->why);
+	return o;
+}
+
+static struct json_object *finding_json(const struct check_finding *c, const char *netns)
+{
+	struct json_object *o = json_finding(&c->finding), *changes = json_object_new_array();
+
+	json_put_text(o, "scope", check_scope_name(c->scope));
+	json_put_text(o, "subject", c->subject);
+	json_put_bool(o, "losing", c->losing);
+	json_put_double(o, "loss_pps", c->loss_pps);
+	for (unsigned i = 0; i < c->n_changes; i++)
+		json_object_array_add(changes, change_json(&c->changes[i], netns));
+	json_put(o, "changes", changes);
+	return o;
+}
+
+static struct json_object *queues_json(const struct facts_link *l)
+{
+	const struct netdev_settings *s = &l->set;
+	struct json_object *o = json_object_new_object();
+
+	json_put_u64(o, "rx", l->dev.rx_queues);
+	json_put_u64(o, "tx", l->dev.tx_queues);
+	if (s->channels.known)
+		json_put_u64(o, "rx_max",
+			     s->channels.combined_max ? s->channels.combined_max
+						      : s->channels.rx_max);
+	if (s->rss.known)
+		json_put_u64(o, "rss_used", s->rss.used);
+	return o;
+}
+
+static struct json_object *irqs_json(const struct facts_link *l)
+{
+	static const struct record_field rows[] = {
+		RECORD("irq", UINT, facts_irq, irq),
+		RECORD("name", TEXT, facts_irq, name),
+		RECORD("fired", UINT, facts_irq, fired),
+		RECORD("affinity", TEXT, facts_irq, allowed),
+		{0},
+	};
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < l->n_irqs; i++) {
+		const struct facts_irq *q = &l->irq[i];
+		struct json_object *o = record_write(rows, q);
+
+		json_put(o, "cpu", q->cpu < 0 ? NULL : json_object_new_int(q->cpu));
+		json_put(o, "target", q->target < 0 ? NULL : json_object_new_int(q->target));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static const char *const xdp_names[] = {NULL, "native", "generic", "offloaded"};
+
+static const struct record_field ring_rows[] = {
+	RECORD("rx", UINT, facts_link, set.ring.rx),
+	RECORD("rx_max", UINT, facts_link, set.ring.rx_max),
+	RECORD("tx", UINT, facts_link, set.ring.tx),
+	RECORD("tx_max", UINT, facts_link, set.ring.tx_max),
+	{0},
+};
+
+static const struct record_field coalesce_rows[] = {
+	RECORD("rx_usecs", UINT, facts_link, set.coalesce.rx_usecs),
+	RECORD("rx_frames", UINT, facts_link, set.coalesce.rx_frames),
+	RECORD("adaptive_rx", BOOL, facts_link, set.coalesce.adaptive_rx),
+	{0},
+};
+
+static const struct record_field pause_rows[] = {
+	RECORD("rx", BOOL, facts_link, set.pause.rx),
+	RECORD("tx", BOOL, facts_link, set.pause.tx),
+	{0},
+};
+
+static const struct record_field link_rows[] = {
+	RECORD("ifname", TEXT, facts_link, dev.ifname),
+	RECORD("driver", TEXT, facts_link, dev.driver),
+	RECORD("mtu", UINT, facts_link, dev.mtu),
+	RECORD("peer_mtu", UINT, facts_link, peer_mtu, .how = RECORD_NULL),
+	RECORD("master", TEXT, facts_link, master_name),
+	RECORD_PART("ring", ring_rows, RECORD_WHEN(facts_link, set.ring.known)),
+	RECORD_PART("coalesce", coalesce_rows, RECORD_WHEN(facts_link, set.coalesce.known)),
+	RECORD_PART("pause", pause_rows, RECORD_WHEN(facts_link, set.pause.known)),
+	RECORD("qdisc", TEXT, facts_link, qdisc),
+	RECORD("txqueuelen", UINT, facts_link, txqueuelen),
+	RECORD("rp_filter", TEXT, facts_link, rp_filter),
+	RECORD("rps_cpus", TEXT, facts_link, rps_cpus),
+	RECORD("rps_flow_cnt", UINT, facts_link, rps_flow_cnt),
+	RECORD("xps_cpus", TEXT, facts_link, xps_cpus),
+	RECORD("threaded_napi", BOOL, facts_link, threaded),
+	RECORD("gro", BOOL, facts_link, gro),
+	RECORD("gro_hw", BOOL, facts_link, gro_hw),
+	RECORD("lro", BOOL, facts_link, lro),
+	RECORD("gso", BOOL, facts_link, gso),
+	RECORD("udp_gso", BOOL, facts_link, udp_gso),
+	RECORD("rx_checksum", BOOL, facts_link, rx_csum),
+	RECORD("xdp", ENUM, facts_link, xdp, RECORD_NAMES(xdp_names)),
+	RECORD("rx_packets", UINT, facts_link, rx_packets),
+	RECORD("tx_packets", UINT, facts_link, tx_packets),
+	{0},
+};
+
+static struct json_object *link_json(const struct facts_link *l)
+{
+	const char *af_xdp = l->zero_copy ? "zero-copy" : l->native_xdp ? "native" : "generic";
+	struct json_object *o = record_write(link_rows, l);
+
+	json_put(o, "queues", queues_json(l));
+	json_put_text(o, "af_xdp", l->features_known ? af_xdp : NULL);
+	json_put(o, "irqs", irqs_json(l));
+	return o;
+}
+
+static const struct record_field sock_rows[] = {
+	RECORD("port", UINT, facts_sock, port),
+	RECORD("process", TEXT, facts_sock, process),
+	RECORD("pid", INT, facts_sock, pid, .how = RECORD_NULL),
+	RECORD("queued_bytes", UINT, facts_sock, queued),
+	RECORD("rcvbuf_bytes", UINT, facts_sock, rcvbuf, .how = RECORD_NULL),
+	RECORD("sndbuf_bytes", UINT, facts_sock, sndbuf, .how = RECORD_NULL),
+	RECORD("drops", UINT, facts_sock, drops),
+	RECORD("lost", UINT, facts_sock, lost),
+	RECORD("reads", UINT, facts_sock, reads, RECORD_WHEN(facts_sock, reads_known)),
+	{0},
+};
+
+static const struct record_field history_rows[] = {
+	RECORD("stage", ENUM, check_history, stage, RECORD_NAMES(stage_names)),
+	RECORD("counter", TEXT, check_history, counter),
+	RECORD("total", UINT, check_history, total),
+	{0},
+};
+
+static const struct record_field unread_rows[] = {
+	RECORD("what", TEXT, facts_unread, what),
+	RECORD("why", TEXT, facts_unread, why),
+	{0},
+};
+
+/* What pktledger can do here. */
+static struct json_object *abilities_json(const struct facts *f)
+{
+	static const struct record_field rows[] = {
+		RECORD("btf", BOOL, facts_self, btf),
+		RECORD("missing_capabilities", TEXT, facts_self, missing_caps),
+		RECORD("drop_reasons", UINT, facts_self, reasons),
+		RECORD("drop_socket", BOOL, facts_self, drop_socket),
+		RECORD("af_xdp", BOOL, facts_self, af_xdp),
+		RECORD("xdp_features", BOOL, facts_self, xdp_features),
+		{0},
+	};
+	struct json_object *o = record_write(rows, &f->self);
+
+	json_put_bool(o, "udp_diag", !f->socks.no_buffer);
+	return o;
+}
+
+/* A member that is a list, to be filled. */
+static struct json_object *list_in(struct json_object *o, const char *key)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_put(o, key, list);
+	return list;
+}
+
+struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
+				   const char *netns)
+{
+	struct json_object *o = json_object_new_object(), *items;
+
+	json_put_u64(o, "window_ns", f->window_ns);
+	json_put_u64(o, "cpus_online", f->cpus.online);
+	items = list_in(o, "findings");
+	for (unsigned i = 0; i < list->n; i++)
+		json_object_array_add(items, finding_json(&list->at[i], netns));
+	items = list_in(o, "history");
+	for (unsigned i = 0; i < list->n_history; i++)
+		json_object_array_add(items, record_write(history_rows, &list->history[i]));
+	items = list_in(o, "unread");
+	for (unsigned i = 0; i < f->n_unread; i++)
+		json_object_array_add(items, record_write(unread_rows, &f->unread[i]));
+	json_put(o, "abilities", abilities_json(f));
+	items = list_in(o, "interfaces");
+	for (unsigned i = 0; i < f->n_links; i++)
+		json_object_array_add(items, link_json(&f->link[i]));
+	items = list_in(o, "sockets");
+	for (unsigned i = 0; i < f->socks.n; i++)
+		json_object_array_add(items, record_write(sock_rows, &f->socks.at[i]));
+	return o;
+}
+
+/* Text */
+
+/* One that neither loses nor will. */
+static bool is_note(const struct json_object *finding)
+{
+	return !json_get_bool(finding, "losing") &&
+	       !strcmp(json_get_text(finding, "severity"), severity_name(SEVERITY_INFO));
+}
+
+static void put_changes(struct page *p, const struct json_object *finding)
+{
+	size_t n = json_get_length(finding, "changes");
+
+	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++) {
+		page_text(p, 2, STYLE_DIM, "and       ");
+		page_verbatim(p, json_get_text(json_get_item(finding, "changes", i), "command"));
+		page_end(p);
+	}
+	if (n <= COMMANDS_SHOWN)
+		return;
+	page_text(p, 2, STYLE_DIM, "and       ");
+	page_words(p, STYLE_PLAIN, "%zu more like them: see --json", n - COMMANDS_SHOWN);
+	page_end(p);
+}
+
+static void put_finding(struct page *p, const struct json_object *o)
+{
+	const char *subject = json_get_text(o, "subject");
+	double loss_pps = json_get_double(o, "loss_pps");
+	char label[160], rate[FMT_MAX];
+
+	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", json_get_text(o, "severity"),
+		 json_get_text(o, "id"), *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
+		 loss_pps > 0 ? fmt_rate(rate, sizeof(rate), loss_pps) : "");
+	page_finding(p, label, o, true);
+	put_changes(p, o);
+}
+
+/* A line that begins with `label`, and goes on indented. */
+static void begin_line(struct page *p, enum style style, const char *label)
+{
+	page_text(p, 0, style, label);
+	p->indent = 2;
+}
+
+static void put_note(struct page *p, const struct json_object *finding)
+{
+	const char *evidence = json_get_text(finding, "evidence");
+
+	begin_line(p, STYLE_DIM, "note");
+	page_words(p, STYLE_PLAIN, "%s: %s", json_get_text(finding, "id"),
+		   json_get_text(finding, "text"));
+	if (*evidence)
+		page_words(p, STYLE_PLAIN, "(%s)", evidence);
+	page_end(p);
+}
+
+static void put_history(struct page *p, const struct json_object *end)
+{
+	size_t n = json_get_length(end, "history");
+	char number[FMT_MAX];
+
+	if (!n)
+		return;
+	begin_line(p, STYLE_DIM, "before");
+	for (size_t i = 0; i < n; i++) {
+		const struct json_object *h = json_get_item(end, "history", i);
+
+		page_words(p, STYLE_PLAIN, "%s\v%s\v(%s)%s", json_get_text(h, "stage"),
+			   fmt_count(number, sizeof(number), json_get_u64(h, "total")),
+			   json_get_text(h, "counter"), i + 1 < n ? "," : "");
+	}
+	page_end(p);
+}
+
+static void put_unread(struct page *p, const struct json_object *end)
+{
+	for (size_t i = 0; i < json_get_length(end, "unread"); i++) {
+		const struct json_object *o = json_get_item(end, "unread", i);
+
+		begin_line(p, STYLE_DIM, "not read");
+		page_words(p, STYLE_PLAIN, "%s: %s", json_get_text(o, "what"),
+			   json_get_text(o, "why"));
+		page_end(p);
+	}
+}
+
+static const char *on_off(const struct json_object *o, const char *key)
+{
+	return json_get_bool(o, key) ? "on" : "off";
+}
+
+static const char *text_or(const struct json_object *o, const char *key, const char *none)
+{
+	const char *text = json_get_text(o, key);
+
+	return *text ? text : none;
+}
+
+static unsigned number(const struct json_object *o, const char *key)
+{
+	return (unsigned)json_get_u64(o, key);
+}
+
+/* What of an interface's settings could be read. */
+static void put_settings(struct page *p, const struct json_object *l)
+{
+	const struct json_object *queues = json_get(l, "queues"), *o;
+
+	if (json_get(queues, "rx_max"))
+		page_words(p, STYLE_PLAIN, "of\v%u,", number(queues, "rx_max"));
+	if ((o = json_get(l, "ring")))
+		page_words(p, STYLE_PLAIN, "ring\v%u of\v%u,", number(o, "rx"),
+			   number(o, "rx_max"));
+	if ((o = json_get(l, "coalesce")))
+		page_words(p, STYLE_PLAIN, "rx-usecs\v%u%s,", number(o, "rx_usecs"),
+			   json_get_bool(o, "adaptive_rx") ? "\vadaptive" : "");
+	if ((o = json_get(l, "pause")))
+		page_words(p, STYLE_PLAIN, "pause rx\v%s tx\v%s,", on_off(o, "rx"),
+			   on_off(o, "tx"));
+	if (json_get(queues, "rss_used"))
+		page_words(p, STYLE_PLAIN, "RSS over\v%u,", number(queues, "rss_used"));
+	page_words(p, STYLE_PLAIN, "qdisc\v%s,", text_or(l, "qdisc", "none"));
+	if (*json_get_text(l, "rp_filter"))
+		page_words(p, STYLE_PLAIN, "rp_filter\v%s,", json_get_text(l, "rp_filter"));
+}
+
+/* How an interface is set up: what the judge looked at. */
+static void put_link(struct page *p, const struct json_object *l)
+{
+	const struct json_object *queues = json_get(l, "queues");
+
+	begin_line(p, STYLE_BOLD, json_get_text(l, "ifname"));
+	page_words(p, STYLE_PLAIN, "%s, MTU\v%u, queues\v%u%s", text_or(l, "driver", "no driver"),
+		   number(l, "mtu"), number(queues, "rx"), json_get(queues, "rx_max") ? "" : ",");
+	put_settings(p, l);
+	page_words(p, STYLE_PLAIN, "GSO\v%s, GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s",
+		   on_off(l, "gso"), on_off(l, "gro"),
+		   json_get_bool(l, "gro_hw") ? "\vin\vhardware" : "",
+		   json_get_bool(l, "lro") ? ", LRO\von" : "",
+		   json_get_bool(l, "threaded_napi") ? "threads" : "softirq",
+		   text_or(l, "xdp", "none"), text_or(l, "af_xdp", "unknown"));
+	for (size_t i = 0; i < json_get_length(l, "irqs"); i++) {
+		const struct json_object *q = json_get_item(l, "irqs", i);
+
+		if (json_get_u64(q, "fired"))
+			page_words(p, STYLE_PLAIN, "IRQ\v%u\von\vCPU\v%u", number(q, "irq"),
+				   number(q, "cpu"));
+	}
+	page_end(p);
+}
+
+/* What pktledger can use of this kernel. */
+static void put_self(struct page *p, const struct json_object *o)
+{
+	begin_line(p, STYLE_BOLD, "pktledger");
+	page_words(p, STYLE_PLAIN, "BTF\v%s, drop\vreasons\v%u%s, AF_XDP\v%s,", on_off(o, "btf"),
+		   number(o, "drop_reasons"),
+		   json_get_bool(o, "drop_socket") ? "\vwith\vsocket" : "", on_off(o, "af_xdp"));
+	page_words(p, STYLE_PLAIN, "features of drivers\v%s, buffers of sockets\v%s",
+		   on_off(o, "xdp_features"), on_off(o, "udp_diag"));
+	if (*json_get_text(o, "missing_capabilities"))
+		page_words(p, STYLE_PLAIN, "; without %s",
+			   json_get_text(o, "missing_capabilities"));
+	page_end(p);
+}
+
+/* One line, also for a host that is well. */
+static void put_verdict(struct page *p, const struct json_object *end, bool losing, bool likely)
+{
+	const size_t links = json_get_length(end, "interfaces");
+	const size_t socks = json_get_length(end, "sockets");
+	const unsigned cpus = number(end, "cpus_online");
+	char window[FMT_MAX];
+
+	fmt_ns(window, sizeof(window), json_get_u64(end, "window_ns"));
+	p->indent = 0;
+	if (!losing)
+		page_words(p, likely ? STYLE_WARN : STYLE_GOOD, "nothing was lost in %s%s;", window,
+			   likely ? "" : ", and no limit is near");
+	page_words(p, STYLE_PLAIN, "looked at %zu interface%s, %zu UDP socket%s, %u CPU%s%s%s",
+		   links, links == 1 ? "" : "s", socks, socks == 1 ? "" : "s", cpus,
+		   cpus == 1 ? "" : "s", losing ? " for " : "", losing ? window : "");
+	page_end(p);
+}
+
+void print_check(const struct print_view *v, const struct json_object *end)
+{
+	const size_t n = json_get_length(end, "findings");
+	const size_t links = json_get_length(end, "interfaces");
+	struct page p = print_page(v, 0);
+	bool losing = false, likely = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct json_object *finding = json_get_item(end, "findings", i);
+
+		if (is_note(finding))
+			continue;
+		losing |= json_get_bool(finding, "losing");
+		likely |= !json_get_bool(finding, "losing");
+		put_finding(&p, finding);
+	}
+	if (losing || likely)
+		page_end(&p);
+	put_verdict(&p, end, losing, likely);
+	if (v->verbosity < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (is_note(json_get_item(end, "findings", i)))
+			put_note(&p, json_get_item(end, "findings", i));
+	}
+	put_history(&p, end);
+	put_unread(&p, end);
+	if (v->verbosity == 0)
+		return;
+	for (size_t i = 0; i < links; i++)
+		put_link(&p, json_get_item(end, "interfaces", i));
+	put_self(&p, json_get(end, "abilities"));
+}
+
+void print_about(const struct print_view *v, const char *title, const char *about)
+{
+	struct page p = print_page(v, 0);
+
+	page_text(&p, 0, STYLE_BOLD, title);
+	page_end(&p);
+	page_text(&p, 4, STYLE_PLAIN, "");
+	page_words(&p, STYLE_PLAIN, "%s", about);
+	page_end(&p);
+}
+
+/* Changes */
+
+static const char *shown(const char *value)
+{
+	return *value ? value : "(empty)";
+}
+
+void print_change(const struct print_view *v, const struct change *c, const char *risk,
+		  const char *netns)
+{
+	struct page p = print_page(v, 0);
+	char text[2 * CHANGE_COMMAND_SIZE];
+
+	page_text(&p, 0, STYLE_BOLD, change_title(c, text, sizeof(text)));
+	page_words(&p, STYLE_PLAIN, ": %s ->\v%s", shown(c->old), shown(c->wanted));
+	page_end(&p);
+	page_text(&p, 2, STYLE_DIM, "command   ");
+	page_verbatim(&p, change_command_in(c, false, netns, text, sizeof(text)));
+	page_end(&p);
+	page_text(&p, 2, STYLE_DIM, "undo      ");
+	page_verbatim(&p, change_command_in(c, true, netns, text, sizeof(text)));
+	page_end(&p);
+	if (!*risk)
+		return;
+	page_text(&p, 2, STYLE_DIM, "risk      ");
+	page_words(&p, STYLE_PLAIN, "%s", risk);
+	page_end(&p);
+}
+
+void print_change_told(const struct print_view *v, const struct change_told *told)
+{
+	static const struct {
+		const char *label;
+		enum style style;
+	} labels[] = {
+		[CHANGE_DONE] = {"done     ", STYLE_GOOD},
+		[CHANGE_NOTHING] = {"was so   ", STYLE_DIM},
+		[CHANGE_FOREIGN] = {"left     ", STYLE_WARN},
+		[CHANGE_GONE] = {"gone     ", STYLE_DIM},
+		[CHANGE_KEPT] = {"not done ", STYLE_BAD},
+		[CHANGE_FAILED] = {"failed   ", STYLE_BAD},
+		[CHANGE_BACK] = {"put back ", STYLE_WARN},
+	};
+	struct page p = print_page(v, 0);
+	char command[CHANGE_COMMAND_SIZE];
+
+	page_text(&p, 0, labels[told->outcome].style, labels[told->outcome].label);
+	page_words(&p, STYLE_PLAIN, "%s%s%s%s%s", told->title, *told->current ? ": " : "",
+		   told->current, *told->why ? "; " : "", told->why);
+	page_end(&p);
+	if ((told->outcome != CHANGE_FOREIGN && told->outcome != CHANGE_KEPT) || !told->change)
+		return;
+	page_text(&p, 9, STYLE_DIM, "to put it back all the same: ");
+	page_verbatim(&p, change_undo_command(told->change, command, sizeof(command)));
+	page_end(&p);
+}

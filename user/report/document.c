@@ -1,0 +1,1006 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/document.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "drops/stagemap.h"
+#include "ledger/countercheck.h"
+#include "traffic/pace.h"
+#include "traffic/tx.h"
+#include "report/rows.h"
+
+#define STAGE_FIELD(of, member)                                                                    \
+	RECORD("stage", ENUM, of, member, RECORD_NAMES(stage_names), .how = RECORD_OPEN,           \
+	       .unknown = STAGE_NONE)
+
+/* A loss: the stage, its causes, and the counters that should know it. */
+
+static const char *const sources[] = {"event", "counter", "difference"};
+
+struct stage_sums {
+	enum stage stage;
+	struct result_stage sums;
+};
+
+static const struct record_field cause_rows[] = {
+	RECORD("reason", TEXT, result_cause, reason),
+	RECORD("location", TEXT, result_cause, location),
+	RECORD("ifname", TEXT, result_cause, ifname),
+	RECORD("netns", TEXT, result_cause, netns),
+	RECORD("host", TEXT, result_cause, host, .how = RECORD_OMITTED),
+	RECORD("direction", WORD, result_cause, direction, RECORD_NAMES(direction_names)),
+	RECORD("hook", WORD, result_cause, hook, RECORD_NAMES(netfilter_hook_names),
+	       .how = RECORD_OMITTED),
+	RECORD("stream", UINT, result_cause, stream),
+	RECORD("packets", UINT, result_cause, packets),
+	RECORD("first", UINT, result_cause, first),
+	RECORD("last", UINT, result_cause, last),
+	RECORD("note", POINTER, result_cause, note),
+	{0},
+};
+
+static const struct record_field counter_rows[] = {
+	RECORD("name", TEXT, result_counter, name),
+	RECORD("delta", UINT, result_counter, delta),
+	RECORD("expected", UINT, result_counter, expected),
+	RECORD("agrees", BOOL, result_counter, agrees),
+	RECORD("documented", BOOL, result_counter, documented),
+	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
+	RECORD("note", POINTER, result_counter, note),
+	{0},
+};
+
+static const struct record_field sums_rows[] = {
+	STAGE_FIELD(stage_sums, stage),
+	RECORD("packets", UINT, stage_sums, sums.packets),
+	RECORD("bytes", UINT, stage_sums, sums.bytes),
+	RECORD("events", UINT, stage_sums, sums.events),
+	RECORD("source", WORD, stage_sums, sums.source, RECORD_NAMES(sources)),
+	RECORD("scope", WORD, stage_sums, sums.scope, RECORD_NAMES(counter_scope_names)),
+	{0},
+};
+
+static const struct record_field stage_lists[] = {
+	RECORD_OTHER("causes", cause_rows),
+	RECORD_OTHER("counters", counter_rows),
+	{0},
+};
+
+void json_read_cause(const struct json_object *from, struct result_cause *c)
+{
+	record_read(from, cause_rows, c);
+}
+
+static struct json_object *stage_object(const struct result *res, enum stage stage)
+{
+	const struct stage_sums of = {stage, res->stage[stage]};
+	struct json_object *o = record_write(sums_rows, &of), *causes = json_object_new_array(),
+			   *counters = json_object_new_array();
+
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		if (res->cause[i].stage == stage)
+			json_object_array_add(causes, record_write(cause_rows, &res->cause[i]));
+	}
+	for (unsigned i = 0; i < res->n_counters; i++) {
+		if (res->counter[i].stage == stage)
+			json_object_array_add(counters,
+					      record_write(counter_rows, &res->counter[i]));
+	}
+	json_put(o, "causes", causes);
+	json_put(o, "counters", counters);
+	return o;
+}
+
+static struct json_object *stages_array(const struct result *res)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (res->stage[s].packets || result_disagrees(res, s))
+			json_object_array_add(list, stage_object(res, s));
+	}
+	return list;
+}
+
+static void read_stage(const struct json_object *o, struct result *res)
+{
+	size_t causes = json_get_length(o, "causes"), counters = json_get_length(o, "counters");
+	struct stage_sums of;
+
+	record_read(o, sums_rows, &of);
+	if (of.stage == STAGE_NONE)
+		return;
+	res->stage[of.stage] = of.sums;
+	for (size_t i = 0; i < causes && res->n_causes < RESULT_CAUSES; i++) {
+		struct result_cause *c = &res->cause[res->n_causes++];
+
+		record_read(json_get_item(o, "causes", i), cause_rows, c);
+		c->stage = of.stage;
+	}
+	for (size_t i = 0; i < counters && res->n_counters < RESULT_COUNTERS; i++) {
+		struct result_counter *c = &res->counter[res->n_counters++];
+
+		record_read(json_get_item(o, "counters", i), counter_rows, c);
+		c->stage = of.stage;
+	}
+}
+
+static const struct record_field finding_rows[] = {
+	RECORD("id", POINTER, finding, id),
+	STAGE_FIELD(finding, stage),
+	RECORD("severity", ENUM, finding, severity, RECORD_NAMES(severity_names)),
+	RECORD("text", TEXT, finding, text),
+	RECORD("evidence", TEXT, finding, evidence),
+	RECORD("current", TEXT, finding, current),
+	RECORD("wanted", TEXT, finding, wanted),
+	RECORD("command", TEXT, finding, command),
+	RECORD("undo", TEXT, finding, undo),
+	RECORD("risk", TEXT, finding, risk),
+	RECORD("host", TEXT, finding, host, .how = RECORD_OMITTED),
+	{0},
+};
+
+struct json_object *json_finding(const struct finding *f)
+{
+	return record_write(finding_rows, f);
+}
+
+void json_read_finding(const struct json_object *from, struct finding *f)
+{
+	record_read(from, finding_rows, f);
+	if (!f->id)
+		f->id = "";
+}
+
+/* What the receiver saw of order and time. */
+
+static const struct record_field latency_rows[] = {
+	RECORD("min", UINT, result_latency, min),   RECORD("p50", UINT, result_latency, p50),
+	RECORD("p90", UINT, result_latency, p90),   RECORD("p99", UINT, result_latency, p99),
+	RECORD("p999", UINT, result_latency, p999), RECORD("p9999", UINT, result_latency, p9999),
+	RECORD("max", UINT, result_latency, max),   {0},
+};
+
+static const struct record_field reordering_rows[] = {
+	RECORD("packets", UINT, arrivals, order.packets),
+	RECORD("extent_max", UINT, arrivals, order.extent_max),
+	RECORD_OTHER("extent", NULL),
+	RECORD("extent_unknown", UINT, arrivals, order.extent_unknown),
+	{0},
+};
+
+static const struct record_field gaps_rows[] = {
+	RECORD("gaps", UINT, arrivals, gaps.count),
+	RECORD("packets", UINT, arrivals, gaps.packets),
+	RECORD("longest", UINT, arrivals, gaps.longest),
+	RECORD_OTHER("length", NULL),
+	{0},
+};
+
+static const struct record_field clock_rows[] = {
+	RECORD_OTHER("name", NULL),
+	RECORD("negative", UINT, arrivals, negative),
+	RECORD_OTHER("plausible", NULL),
+	RECORD_OTHER("doubt", NULL),
+	{0},
+};
+
+static const struct record_field flow_rows[] = {
+	RECORD("stream", UINT, arrivals_flow, stream),
+	RECORD("source", TEXT, arrivals_flow, source),
+	RECORD("delivered", UINT, arrivals_flow, delivered),
+	RECORD("bytes", UINT, arrivals_flow, bytes),
+	RECORD("duplicated", UINT, arrivals_flow, duplicated),
+	RECORD("reordered", UINT, arrivals_flow, order.packets),
+	RECORD("reordering_extent_max", UINT, arrivals_flow, order.extent_max),
+	RECORD("jitter_ns", UINT, arrivals_flow, jitter_ns),
+	RECORD("latency_ns", NESTED, arrivals_flow, latency, .rows = latency_rows,
+	       RECORD_WHEN(arrivals_flow, latency.measured)),
+	{0},
+};
+
+static const struct record_field arrivals_rows[] = {
+	RECORD("reordered", UINT, arrivals, order.packets),
+	RECORD_PART("reordering", reordering_rows),
+	RECORD_PART("loss_gaps", gaps_rows),
+	RECORD("latency_ns", NESTED, arrivals, latency, .rows = latency_rows,
+	       RECORD_WHEN(arrivals, latency.measured)),
+	RECORD_OTHER("latency_histogram", NULL),
+	RECORD("jitter_ns", UINT, arrivals, jitter_ns, RECORD_WHEN(arrivals, latency.measured)),
+	RECORD_PART("clock", clock_rows),
+	RECORD_LIST("flows", NESTED, arrivals, flow, .rows = flow_rows,
+		    RECORD_COUNT(arrivals, flows)),
+	RECORD("flows_more", UINT, arrivals, flows_more),
+	{0},
+};
+
+/* Of a bucket of a histogram that is not empty. */
+static void add_bucket(struct json_object *list, const char *const keys[3], uint64_t from,
+		       uint64_t to, uint64_t count)
+{
+	struct json_object *o;
+
+	if (!count)
+		return;
+	o = json_object_new_object();
+	json_put_u64(o, keys[0], from);
+	json_put_u64(o, keys[1], to);
+	json_put_u64(o, keys[2], count);
+	json_object_array_add(list, o);
+}
+
+/* By powers of two. */
+static struct json_object *buckets(const uint64_t *count, const char *what)
+{
+	const char *const keys[] = {"from", "to", what};
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned b = 0; b < ARRIVALS_BUCKETS; b++)
+		add_bucket(list, keys, arrivals_bucket_from(b), arrivals_bucket_to(b), count[b]);
+	return list;
+}
+
+struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS])
+{
+	static const char *const keys[] = {"from_ns", "to_ns", "packets"};
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < HIST_QUARTERS; i++)
+		add_bucket(list, keys, hist_quarter_from(i), hist_quarter_to(i), count[i]);
+	return list;
+}
+
+static void put_arrivals(struct json_object *o, const struct arrivals *a)
+{
+	const char *doubt = arrivals_clock_doubt(a);
+	struct json_object *clock;
+
+	record_put(o, arrivals_rows, a);
+	json_put(json_get(o, "reordering"), "extent", buckets(a->order.extent, "packets"));
+	json_put(json_get(o, "loss_gaps"), "length", buckets(a->gaps.length, "gaps"));
+	if (a->latency.measured)
+		json_put(o, "latency_histogram", json_quarters(a->delay));
+	clock = json_get(o, "clock");
+	json_put_text(clock, "name", ARRIVALS_CLOCK);
+	json_put_bool(clock, "plausible", !doubt);
+	json_put_text(clock, "doubt", doubt);
+}
+
+/* The end of run, and of its parts. */
+
+static const struct record_field deliberate_rows[] = {
+	RECORD("duplicates", UINT, result, deliberate.duplicates),
+	RECORD("reordered", UINT, result, deliberate.reordered),
+	RECORD("gaps", UINT, result, deliberate.gaps),
+	{0},
+};
+
+static const struct record_field sending_rows[] = {
+	RECORD("attempted", UINT, result, attempted),
+	RECORD("refused", UINT, result, refused),
+	RECORD_OTHER("refused_by", NULL),
+	RECORD("waits", UINT, result, waits),
+	RECORD("wait_ns", UINT, result, wait_ns),
+	RECORD("tx_calls", UINT, result, tx_cost.calls),
+	RECORD("tx_cpu_ns", UINT, result, tx_cost.cpu_ns),
+	RECORD_PART("deliberate", deliberate_rows, .how = RECORD_OMITTED,
+		    RECORD_WHEN(result, deliberate.asked)),
+	RECORD("sent", UINT, result, sent),
+	RECORD("dropped", UINT, result, dropped),
+	RECORD("tx_pps", DOUBLE, result, tx_pps, .how = RECORD_MILLI),
+	RECORD("duration_ns", UINT, result, duration_ns),
+	RECORD("slipped_ns", UINT, result, slipped_ns),
+	RECORD("held_ns", UINT, result, held_ns),
+	{0},
+};
+
+static const struct record_field receiving_rows[] = {
+	RECORD("delivered", UINT, result, delivered),
+	RECORD("duplicated", UINT, result, duplicated),
+	RECORD("damaged", UINT, result, damaged),
+	RECORD("invalid", UINT, result, invalid),
+	RECORD("foreign", UINT, result, foreign),
+	RECORD("rx_pps", DOUBLE, result, rx_pps, .how = RECORD_MILLI),
+	RECORD("rx_calls", UINT, result, rx_cost.calls),
+	RECORD("rx_cpu_ns", UINT, result, rx_cost.cpu_ns),
+	{0},
+};
+
+static const struct record_field seen_rows[] = {
+	RECORD("nowhere", UINT, result, unaccounted_seen[0]),
+	RECORD("tx_device", UINT, result, unaccounted_seen[SEEN_TX_DEVICE]),
+	RECORD("xdp", UINT, result, unaccounted_seen[SEEN_XDP]),
+	RECORD("rx_device", UINT, result, unaccounted_seen[SEEN_RX_DEVICE]),
+	RECORD("socket", UINT, result, unaccounted_seen[SEEN_SOCKET]),
+	{0},
+};
+
+static const struct record_field open_rows[] = {
+	RECORD("in_flight", UINT, result, in_flight),
+	RECORD("in_flight_where", TEXT, result, in_flight_where),
+	RECORD("unaccounted", UINT, result, unaccounted),
+	RECORD_PART("unaccounted_last_seen", seen_rows),
+	RECORD("impossible", UINT, result, impossible),
+	RECORD("balanced", BOOL, result, balanced),
+	RECORD("late", UINT, result, late),
+	RECORD("replies", UINT, result, replies),
+	{0},
+};
+
+static const struct record_field losses_rows[] = {
+	RECORD("causes_full", UINT, result_losses, causes_full),
+	RECORD("stamp_unreadable", UINT, result_losses, stamp_unreadable),
+	RECORD("recursion_misses", UINT, result_losses, recursion_misses),
+	RECORD("cell_empty", UINT, result_losses, cell_empty),
+	RECORD("gso_split", UINT, result_losses, gso_split),
+	RECORD("suppressed", UINT, result_losses, suppressed),
+	RECORD("suppressed_evidence", TEXT, result_losses, suppressed_evidence),
+	{0},
+};
+
+static const struct record_field tracing_rows[] = {
+	RECORD("interrupted", BOOL, result, interrupted),
+	RECORD_OTHER("stages", NULL),
+	RECORD("own_losses", NESTED, result, losses, .rows = losses_rows),
+	{0},
+};
+
+static const struct record_field clocks_rows[] = {
+	RECORD("offset_ns", INT, result, clock.offset_ns),
+	RECORD("error_ns", UINT, result, clock.error_ns),
+	RECORD("shared", BOOL, result, clock.shared),
+	{0},
+};
+
+static const struct record_field rest_rows[] = {
+	RECORD_PART("host_clocks", clocks_rows, .how = RECORD_OMITTED,
+		    RECORD_WHEN(result, two_hosts)),
+	RECORD("fragments_made", UINT, result, fragments.made),
+	RECORD("fragments_seen", UINT, result, fragments.seen),
+	RECORD("fragments_dropped", UINT, result, fragments.dropped),
+	RECORD("fragments_abandoned", UINT, result, fragments.abandoned),
+	RECORD("fragments_unmatched", UINT, result, fragments.unmatched),
+	RECORD("datagrams_reassembled", UINT, result, reassembled),
+	RECORD("memory_bytes", UINT, result, memory_bytes),
+	RECORD_LIST("findings", NESTED, result, finding, .rows = finding_rows,
+		    RECORD_COUNT(result, n_findings)),
+	{0},
+};
+
+/* By the name of the errno; by number where it has none. */
+static struct json_object *refused_by(const struct result *res)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (unsigned i = 0; i < res->n_refused_by; i++) {
+		const struct result_errno *e = &res->refused_by[i];
+		const char *name =
+			e->error == TX_ERRNO_LOST ? "unknown" : strerrorname_np(e->error);
+		char number[16];
+
+		snprintf(number, sizeof(number), "%d", e->error);
+		json_put_u64(o, name ? name : number, e->packets);
+	}
+	return o;
+}
+
+static int errno_of(const char *name)
+{
+	uint64_t number;
+
+	for (int e = 1; e < 200; e++) {
+		const char *known = strerrorname_np(e);
+
+		if (known && !strcmp(known, name))
+			return e;
+	}
+	return num_u64(name, 1, 4095, &number) ? TX_ERRNO_LOST : (int)number;
+}
+
+static void read_refused(const struct json_object *end, struct result *res)
+{
+	struct json_object *by = json_get(end, "refused_by");
+
+	if (!json_object_is_type(by, json_type_object))
+		return;
+	json_object_object_foreach (by, name, packets) {
+		(void)packets;
+		if (res->n_refused_by < RESULT_ERRNOS)
+			res->refused_by[res->n_refused_by++] =
+				(struct result_errno){errno_of(name), json_get_u64(by, name)};
+	}
+}
+
+static void put_sending(struct json_object *o, const struct result *res)
+{
+	record_put(o, sending_rows, res);
+	json_put(o, "refused_by", refused_by(res));
+}
+
+static void put_receiving(struct json_object *o, const struct result *res)
+{
+	record_put(o, receiving_rows, res);
+	put_arrivals(o, &res->arrivals);
+}
+
+static void put_tracing(struct json_object *o, const struct result *res)
+{
+	record_put(o, tracing_rows, res);
+	json_put(o, "stages", stages_array(res));
+}
+
+struct json_object *json_end(const struct result *res)
+{
+	struct json_object *o = json_object_new_object();
+
+	put_sending(o, res);
+	put_receiving(o, res);
+	record_put(o, open_rows, res);
+	put_tracing(o, res);
+	record_put(o, rest_rows, res);
+	return o;
+}
+
+void json_read_end(const struct json_object *end, struct result *res)
+{
+	static const struct record_field *const parts[] = {sending_rows, receiving_rows, open_rows,
+							   tracing_rows, rest_rows};
+
+	memset(res, 0, sizeof(*res));
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		record_read(end, parts[i], res);
+	record_read(end, arrivals_rows, &res->arrivals);
+	read_refused(end, res);
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
+		read_stage(json_get_item(end, "stages", i), res);
+	for (unsigned i = 0; i < res->n_findings; i++)
+		res->finding[i].id = res->finding[i].id ? res->finding[i].id : "";
+	res->payload_bytes = (unsigned)json_get_u64(end, "payload_bytes"); /* of a trial */
+}
+
+/* The start. */
+
+static void fill_port(struct header_port *out, const char *role, const struct lab_port *port,
+		      bool ipv6)
+{
+	out->role = role;
+	snprintf(out->ifname, sizeof(out->ifname), "%s", port->ifname);
+	inet_ntop(ipv6 ? AF_INET6 : AF_INET, ipv6 ? (const void *)&port->ip6 : &port->ip4,
+		  out->address, sizeof(out->address));
+}
+
+static void fill_shape(struct run_header *h, const struct run_spec *spec)
+{
+	const struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET,
+				  .payload = spec->payload,
+				  .vlan = (uint16_t)spec->vlan};
+	struct shape_sizes sizes;
+
+	if (!spec->shape || !spec->shape->frames)
+		return;
+	shape_sizes(spec->shape, &flow, &sizes);
+	if (sizes.smallest != sizes.largest)
+		h->mean_frame_bytes = sizes.mean_frame;
+	h->flows = spec->shape->flows > UINT32_MAX ? UINT32_MAX : (unsigned)spec->shape->flows;
+}
+
+static void fill_streams(struct run_header *h, const struct experiment_streams *streams)
+{
+	h->count = streams->count;
+	h->stream0 = streams->stream0;
+	h->streams = streams->streams;
+	h->base = streams->base;
+}
+
+static void fill_result(struct run_header *h, const struct result *so_far)
+{
+	h->rate_pps = so_far->rate_pps;
+	h->payload_bytes = so_far->payload_bytes;
+	h->frame_bytes = so_far->frame_bytes;
+	snprintf(h->tx_mode, sizeof(h->tx_mode), "%s", so_far->tx_mode);
+	snprintf(h->rx_mode, sizeof(h->rx_mode), "%s", so_far->rx_mode);
+	h->two_hosts = so_far->two_hosts;
+	h->tx_host = so_far->tx_host;
+	h->rx_host = so_far->rx_host;
+}
+
+void run_header_fill(struct run_header *h, const struct run_spec *spec, const struct lab *lab,
+		     const struct result *so_far, const struct experiment_streams *streams)
+{
+	*h = (struct run_header){
+		.in_lab = !spec->port_a && !spec->far,
+		.topology = lab->topology,
+		.tx = spec->tx->name,
+		.rx = spec->rx->name,
+		.port = spec->port,
+		.ipv6 = spec->ipv6,
+		.threads = spec->threads,
+		.flows = spec->flows,
+		.duration_ns = spec->duration_ns,
+	};
+	fill_result(h, so_far);
+	fill_streams(h, streams);
+	fill_shape(h, spec);
+	h->time_ns = when_now();
+	gethostname(h->host, sizeof(h->host) - 1);
+	snprintf(h->lab, sizeof(h->lab), "%s", lab->name);
+	fill_port(&h->tx_port, "tx", &lab->tx, spec->ipv6);
+	fill_port(&h->rx_port, "rx", &lab->rx, spec->ipv6);
+}
+
+/* As in lab_topologies. */
+static const char *const topologies[] = {
+	[LAB_PAIR] = "pair", [LAB_ROUTER] = "router", [LAB_BRIDGE] = "bridge",
+	[LAB_TAP] = "tap",   [LAB_VXLAN] = "vxlan",
+};
+
+static const struct record_field origin_rows[] = {
+	RECORD("time", TIME, run_header, time_ns),
+	RECORD("host", TEXT, run_header, host),
+	{0},
+};
+
+static const struct record_field lab_rows[] = {
+	RECORD("name", TEXT, run_header, lab),
+	RECORD("topology", ENUM, run_header, topology, RECORD_NAMES(topologies)),
+	{0},
+};
+
+static const struct record_field mode_rows[] = {
+	RECORD("tx", TEXT, run_header, tx_mode),
+	RECORD("rx", TEXT, run_header, rx_mode),
+	{0},
+};
+
+static const struct record_field port_rows[] = {
+	RECORD("netns", POINTER, header_port, role),
+	RECORD("ifname", TEXT, header_port, ifname),
+	RECORD("address", TEXT, header_port, address),
+	{0},
+};
+
+static const struct record_field rx_port_rows[] = {
+	RECORD("netns", POINTER, run_header, rx_port.role),
+	RECORD("ifname", TEXT, run_header, rx_port.ifname),
+	RECORD("address", TEXT, run_header, rx_port.address),
+	RECORD("port", UINT, run_header, port),
+	{0},
+};
+
+/* Each with the place of its checkpoint: the wire is what lies between these two. */
+static const struct record_field host_rows[] = {
+	RECORD("name", TEXT, result_host, name),
+	RECORD("checkpoint", TEXT, result_host, place),
+	{0},
+};
+
+static const struct record_field hosts_rows[] = {
+	RECORD("tx", NESTED, run_header, tx_host, .rows = host_rows),
+	RECORD("rx", NESTED, run_header, rx_host, .rows = host_rows),
+	{0},
+};
+
+static const struct record_field repeat_rows[] = {
+	RECORD("trial", UINT, run_header, trial),
+	RECORD("of", UINT, run_header, trials),
+	{0},
+};
+
+static const struct record_field start_rows[] = {
+	RECORD_PART("lab", lab_rows, RECORD_WHEN(run_header, in_lab)),
+	RECORD("tx", POINTER, run_header, tx),
+	RECORD("rx", POINTER, run_header, rx),
+	RECORD_PART("granted_mode", mode_rows),
+	RECORD("tx_port", NESTED, run_header, tx_port, .rows = port_rows),
+	RECORD_PART("rx_port", rx_port_rows),
+	RECORD_PART("hosts", hosts_rows, .how = RECORD_OMITTED, RECORD_WHEN(run_header, two_hosts)),
+	RECORD("far_env", JSON, run_header, far_env, .how = RECORD_OMITTED),
+	RECORD_OTHER("streams", NULL),
+	RECORD("flows", UINT, run_header, flows),
+	RECORD("frame_bytes", UINT, run_header, frame_bytes),
+	RECORD("payload_bytes", UINT, run_header, payload_bytes),
+	RECORD("mean_frame_bytes", DOUBLE, run_header, mean_frame_bytes,
+	       .how = RECORD_OMITTED | RECORD_MILLI),
+	RECORD("rate_pps", DOUBLE, run_header, rate_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("duration_ns", UINT, run_header, duration_ns, .how = RECORD_NULL),
+	RECORD("faults", POINTER, run_header, faults),
+	{0},
+};
+
+/* Packets of stream i (from 0); null: until the time is over. */
+static struct json_object *stream_count(const struct run_header *h, unsigned i)
+{
+	if (h->count == UINT64_MAX)
+		return NULL;
+	return json_object_new_uint64(h->count / h->streams + (i < h->count % h->streams));
+}
+
+static struct json_object *streams_array(const struct run_header *h)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < h->streams; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_put_u64(o, "stream", (uint16_t)(h->stream0 + i));
+		json_put_u64(o, "base", h->base);
+		json_put(o, "count", stream_count(h, i));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *command_array(int argc, char *const *argv)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int i = 0; argv && i < argc; i++)
+		json_object_array_add(list,
+				      *argv[i] ? json_text(argv[i]) : json_object_new_string(""));
+	return list;
+}
+
+struct json_object *json_start(const struct run_header *h, struct json_object *env)
+{
+	struct json_object *o = record_write(origin_rows, h);
+
+	if (env)
+		json_put(o, "env", env);
+	json_put(o, "command", command_array(h->argc, h->argv));
+	record_put(o, start_rows, h);
+	json_put(o, "streams", streams_array(h));
+	if (h->trials)
+		json_put(o, "repeat", record_write(repeat_rows, h));
+	return o;
+}
+
+void json_read_start(const struct json_object *start, struct run_header *h)
+{
+	*h = (struct run_header){.count = UINT64_MAX};
+	record_read(start, origin_rows, h);
+	record_read(start, start_rows, h);
+	record_read(json_get(start, "repeat"), repeat_rows, h);
+	h->tx = h->tx ? h->tx : "";
+	h->rx = h->rx ? h->rx : "";
+	h->tx_port.role = h->tx_port.role ? h->tx_port.role : "";
+	h->rx_port.role = h->rx_port.role ? h->rx_port.role : "";
+	h->threads = (unsigned)json_get_length(start, "streams");
+	h->streams = (uint16_t)h->threads;
+}
+
+/* What comes between. */
+
+static const struct record_field interval_rows[] = {
+	RECORD("time_ns", UINT, experiment_interval, time_ns),
+	RECORD("sent", UINT, experiment_interval, sent),
+	RECORD("delivered", UINT, experiment_interval, delivered),
+	RECORD("dropped", UINT, experiment_interval, dropped),
+	RECORD("tx_cpu_ns", UINT, experiment_interval, tx_cpu_ns),
+	RECORD("rx_cpu_ns", UINT, experiment_interval, rx_cpu_ns),
+	RECORD("memory_bytes", UINT, experiment_interval, memory_bytes),
+	RECORD_OTHER("stages", sums_rows),
+	RECORD("settling", BOOL, experiment_interval, settling),
+	{0},
+};
+
+struct json_object *json_interval(const struct experiment_interval *now)
+{
+	struct json_object *o = record_write(interval_rows, now), *stages = json_object_new_array();
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		const struct stage_sums of = {s,
+					      {.packets = now->stage[s].packets,
+					       .events = now->stage[s].packets,
+					       .bytes = now->stage[s].bytes,
+					       .source = "event",
+					       .scope = "flow"}};
+
+		if (now->stage[s].events)
+			json_object_array_add(stages, record_write(sums_rows, &of));
+	}
+	json_put(o, "stages", stages);
+	return o;
+}
+
+struct crossed { /* a limit */
+	char text[FMT_MAX];
+	const char *name, *unit;
+	double value, measured;
+	bool broken;
+};
+
+static const struct record_field limit_rows[] = {
+	RECORD("limit", TEXT, crossed, text),
+	RECORD("name", POINTER, crossed, name),
+	RECORD("unit", POINTER, crossed, unit),
+	RECORD("value", DOUBLE, crossed, value),
+	RECORD("measured", DOUBLE, crossed, measured),
+	RECORD("broken", BOOL, crossed, broken),
+	{0},
+};
+
+struct json_object *json_limit(const struct limit *limit, double measured, bool broken)
+{
+	static const char *const units[] = {
+		[LIMIT_PACKETS] = "packets", [LIMIT_SHARE] = "share", [LIMIT_PER_SECOND] = "pps"};
+	struct crossed of = {
+		.name = limit->stage == STAGE_NONE ? "loss" : stage_name(limit->stage),
+		.unit = units[limit->unit],
+		.value = limit->value,
+		.measured = measured,
+		.broken = broken,
+	};
+
+	num_text_limit(of.text, sizeof(of.text), limit);
+	return record_write(limit_rows, &of);
+}
+
+/* One end alone. */
+
+struct json_object *json_solo_origin(int argc, char *const *argv, struct json_object *env)
+{
+	struct run_header h = {.time_ns = when_now()};
+	struct json_object *o;
+
+	gethostname(h.host, sizeof(h.host) - 1);
+	o = record_write(origin_rows, &h);
+	json_put(o, "command", command_array(argc, argv));
+	json_put(o, "env", env);
+	return o;
+}
+
+static const struct record_field tx_mode_rows[] = {RECORD("tx", TEXT, run_header, tx_mode), {0}};
+
+static const struct record_field send_rows[] = {
+	RECORD("tx", POINTER, run_header, tx),
+	RECORD_OTHER("to", NULL),
+	RECORD_PART("granted_mode", tx_mode_rows),
+	RECORD_OTHER("streams", NULL),
+	RECORD("checkpoint", TEXT, run_header, tx_host.place),
+	RECORD("frame_bytes", UINT, run_header, frame_bytes),
+	RECORD("payload_bytes", UINT, run_header, payload_bytes),
+	RECORD("rate_pps", DOUBLE, run_header, rate_pps, .how = RECORD_NULL),
+	{0},
+};
+
+static const struct record_field rx_mode_rows[] = {RECORD("rx", TEXT, run_header, rx_mode), {0}};
+
+static const struct record_field recv_rows[] = {
+	RECORD("rx", POINTER, run_header, rx),
+	RECORD_PART("granted_mode", rx_mode_rows),
+	RECORD("port", UINT, run_header, port),
+	RECORD("checkpoint", TEXT, run_header, rx_host.place),
+	{0},
+};
+
+/* The clock of the times that packets carry: what happened when, at one end and the other. */
+static void put_clock(struct json_object *o)
+{
+	json_put_u64(o, "tai_ns", pace_tai());
+}
+
+struct json_object *json_send_start(int argc, char *const *argv, struct json_object *env,
+				    const struct run_spec *spec, const struct result *res,
+				    const struct experiment_streams *streams)
+{
+	struct json_object *o = json_solo_origin(argc, argv, env);
+	struct run_header h = {.tx = spec->tx->name};
+	char to[FMT_MAX];
+
+	fill_result(&h, res);
+	fill_streams(&h, streams);
+	put_clock(o);
+	record_put(o, send_rows, &h);
+	json_put_text(o, "to", num_text_endpoint(to, sizeof(to), &spec->to));
+	json_put(o, "streams", streams_array(&h));
+	return o;
+}
+
+struct json_object *json_send_end(const struct result *res)
+{
+	struct json_object *o = json_object_new_object();
+
+	put_clock(o);
+	put_sending(o, res);
+	put_tracing(o, res);
+	return o;
+}
+
+struct json_object *json_recv_start(int argc, char *const *argv, struct json_object *env,
+				    const char *rx, uint16_t port, const struct result *res)
+{
+	struct json_object *o = json_solo_origin(argc, argv, env);
+	struct run_header h = {.rx = rx, .port = port};
+
+	fill_result(&h, res);
+	put_clock(o);
+	record_put(o, recv_rows, &h);
+	return o;
+}
+
+static const struct record_field recv_stream_rows[] = {
+	RECORD("stream", UINT, recv_stream, stream),
+	RECORD("base", UINT, recv_stream, base),
+	RECORD("delivered", UINT, recv_stream, delivered),
+	RECORD("highest", UINT, recv_stream, highest),
+	RECORD("first", UINT, recv_stream, first),
+	RECORD("fastest_ns", INT, recv_stream, fastest_ns, RECORD_WHEN(recv_stream, timed)),
+	RECORD("sent", UINT, recv_stream, sent, RECORD_WHEN(recv_stream, ended)),
+	RECORD("refused", UINT, recv_stream, refused, RECORD_WHEN(recv_stream, ended)),
+	{0},
+};
+
+static const struct record_field received_rows[] = {
+	RECORD("received", UINT, recv_result, received),
+	{0},
+};
+
+static const struct record_field lost_rows[] = {
+	RECORD("late", UINT, recv_result, res.late),
+	RECORD("lost", UINT, recv_result, lost),
+	RECORD("lost_tail", UINT, recv_result, lost_tail, RECORD_WHEN(recv_result, tail_known)),
+	RECORD("duration_ns", UINT, recv_result, res.duration_ns),
+	RECORD_LIST("streams", NESTED, recv_result, stream, .rows = recv_stream_rows,
+		    RECORD_COUNT(recv_result, streams)),
+	{0},
+};
+
+struct json_object *json_recv_end(const struct recv_result *r)
+{
+	struct json_object *o = json_object_new_object();
+
+	put_clock(o);
+	record_put(o, received_rows, r);
+	put_receiving(o, &r->res);
+	record_put(o, lost_rows, r);
+	put_tracing(o, &r->res);
+	return o;
+}
+
+void json_read_recv_end(const struct json_object *end, struct recv_result *r)
+{
+	json_read_end(end, &r->res);
+	record_read(end, received_rows, r);
+	record_read(end, lost_rows, r);
+}
+
+/* A search. */
+
+static const char *const phases[] = {"warm-up", "search", "mrr"};
+static const char *const limits[] = {
+	[FOUND_LIMIT_NONE] = NULL,
+	[FOUND_LIMIT_PATH] = "path",
+	[FOUND_LIMIT_GENERATOR] = "generator",
+	[FOUND_LIMIT_QUEUE] = "send_queue",
+};
+
+static const struct record_field parameters_rows[] = {
+	RECORD("phase", WORD, found_trial, phase, RECORD_NAMES(phases)),
+	RECORD("rate_pps", DOUBLE, found_trial, rate_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("duration_ns", UINT, found_trial, time_ns),
+	{0},
+};
+
+static const struct record_field found_trial_rows[] = {
+	RECORD_PART("parameters", parameters_rows),
+	RECORD("intended", UINT, found_trial, intended),
+	RECORD("unsent", UINT, found_trial, unsent),
+	RECORD("held_back", BOOL, found_trial, held_back),
+	RECORD("loss_share", DOUBLE, found_trial, loss_share),
+	{0},
+};
+
+static const struct record_field rate_rows[] = {
+	RECORD("lower_pps", DOUBLE, found_rate, lower_pps, .how = RECORD_MILLI,
+	       RECORD_WHEN(found_rate, has_lower)),
+	RECORD("upper_pps", DOUBLE, found_rate, upper_pps, .how = RECORD_MILLI,
+	       RECORD_WHEN(found_rate, has_upper)),
+	STAGE_FIELD(found_rate, stage),
+	RECORD("limited_by", ENUM, found_rate, limit, RECORD_NAMES(limits)),
+	RECORD("loss_ratio", DOUBLE, found_rate, loss_ratio),
+	RECORD("throughput_pps", DOUBLE, found_rate, throughput_pps,
+	       .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("done", BOOL, found_rate, done),
+	{0},
+};
+
+static const struct record_field found_rows[] = {
+	RECORD_OTHER("ndr", rate_rows),
+	RECORD_OTHER("pdr", rate_rows),
+	RECORD("mrr", NESTED, found, mrr, .rows = rate_rows, RECORD_WHEN(found, mrr.has_upper)),
+	RECORD("generator_pps", DOUBLE, found, generator_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("generator_limited", BOOL, found, generator_limited),
+	RECORD("held_back", BOOL, found, held_back),
+	RECORD("min_rate_pps", DOUBLE, found, min_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("max_rate_pps", DOUBLE, found, max_pps, .how = RECORD_NULL | RECORD_MILLI),
+	RECORD("frame_bytes", UINT, found, frame_bytes),
+	RECORD("payload_bytes", UINT, found, payload_bytes),
+	RECORD("trials", UINT, found, trials),
+	RECORD("duration_ns", UINT, found, time_ns),
+	RECORD("interrupted", BOOL, found, interrupted),
+	RECORD("out_of_time", BOOL, found, out_of_time),
+	{0},
+};
+
+struct json_object *json_found_trial(const struct found_trial *t)
+{
+	return record_write(found_trial_rows, t);
+}
+
+void json_read_found_trial(const struct json_object *trial, struct found_trial *t)
+{
+	*t = (struct found_trial){};
+	record_read(trial, found_trial_rows, t);
+	t->phase = t->phase ? t->phase : "";
+	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
+		const struct json_object *o = json_get_item(trial, "stages", i);
+		enum stage stage = rows_stage(json_get_text(o, "stage"));
+
+		if (stage != STAGE_NONE)
+			t->dropped[stage] = json_get_u64(o, "packets");
+	}
+}
+
+struct json_object *json_found(const struct found *f)
+{
+	struct json_object *o = record_write(found_rows, f);
+
+	for (unsigned i = 0; i < f->goals; i++)
+		json_put(o, f->goal[i].name, record_write(rate_rows, &f->goal[i]));
+	return o;
+}
+
+void json_read_found(const struct json_object *end, struct found *f)
+{
+	static const char *const goals[] = {"ndr", "pdr"};
+
+	*f = (struct found){};
+	record_read(end, found_rows, f);
+	f->mrr.name = "mrr";
+	for (unsigned i = 0; i < 2; i++) {
+		struct found_rate *rate = &f->goal[f->goals];
+
+		if (!json_get(end, goals[i]))
+			continue;
+		record_read(json_get(end, goals[i]), rate_rows, rate);
+		rate->name = goals[i];
+		f->goals++;
+	}
+}
+
+const struct document_part document_parts[] = {
+	{"run", "start", origin_rows},
+	{"run", "start", start_rows},
+	{"run", "start.repeat", repeat_rows},
+	{"run", "intervals", interval_rows},
+	{"run", "limits", limit_rows},
+	{"run", "end", sending_rows},
+	{"run", "end", receiving_rows},
+	{"run", "end", arrivals_rows},
+	{"run", "end", open_rows},
+	{"run", "end", tracing_rows},
+	{"run", "end.stages", sums_rows},
+	{"run", "end.stages", stage_lists},
+	{"run", "end", rest_rows},
+	{"send", "start", origin_rows},
+	{"send", "start", send_rows},
+	{"send", "end", sending_rows},
+	{"send", "end", tracing_rows},
+	{"send", "end.stages", sums_rows},
+	{"send", "end.stages", stage_lists},
+	{"recv", "start", origin_rows},
+	{"recv", "start", recv_rows},
+	{"recv", "end", received_rows},
+	{"recv", "end", receiving_rows},
+	{"recv", "end", arrivals_rows},
+	{"recv", "end", lost_rows},
+	{"recv", "end", tracing_rows},
+	{"search", "start", origin_rows},
+	{"search", "trials", found_trial_rows},
+	{"search", "end", found_rows},
+	{0},
+};

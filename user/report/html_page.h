@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the HTML report share. What is given to people as text goes through
+ * report/page.h; here are the pictures, and what HTML has beside text. */
+#ifndef PKTLEDGER_REPORT_HTML_PAGE_H
+#define PKTLEDGER_REPORT_HTML_PAGE_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/num.h"
+
+#define HTML_STAGES  48
+#define HTML_COLOURS 8
+#define HTML_TEXTS   16
+#define HTML_TICKS   12
+
+struct html {
+	FILE *out;
+	const char *stage[HTML_STAGES]; /* that lose something anywhere on the page, borrowed */
+	unsigned stages;
+	unsigned ids;	   /* given so far: each is unique on the page */
+	int rc;		   /* first -errno */
+	const char *block; /* what ends that which a struct page has begun; NULL: nothing */
+	char text[HTML_TEXTS][FMT_MAX];
+	unsigned texts; /* made so far */
+};
+
+/*
+ * As fprintf(), but each %s is escaped: for text and for quoted attributes. Bytes that are not
+ * UTF-8, and control characters, become U+FFFD. NULL is nothing. Only %s %u %d %f and %g, with
+ * precision and l. The format itself is markup and static.
+ */
+void html_put(const struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * A document as JSON for a <script> element: < is \u003c, so neither an end tag nor a comment can
+ * begin in it. -ENOMEM, or 0.
+ */
+int html_put_json(FILE *out, struct json_object *doc);
+
+/* As the text has them (base/num.h, page_share()). Each stays until HTML_TEXTS more are made. */
+const char *html_count(struct html *h, uint64_t count);
+const char *html_ns(struct html *h, uint64_t ns);
+const char *html_rate(struct html *h, double pps);
+const char *html_share(struct html *h, uint64_t part, uint64_t whole);
+
+/* A class for what belongs to a stage: "c0" .. "c7", the same all over the page; else "none". */
+const char *html_colour(const struct html *h, const char *stage);
+
+/* "receive buffer of the socket"; "" for a stage that this version does not know. */
+const char *html_stage_title(const char *stage);
+
+/* Of a list; what is none has no items. */
+size_t html_length(struct json_object *list);
+struct json_object *html_at(struct json_object *list, size_t i);
+
+/* Whether members can be gone through: json_object_object_foreach() does not ask. */
+bool html_has_members(struct json_object *o);
+
+/* Packets at the end of the path: delivered; of a sender alone, what was not lost on its host. */
+uint64_t html_arrived(struct json_object *end);
+const char *html_arrival(struct json_object *end); /* what they are called */
+
+/* Sum of a member of all objects of a list; UINT64_MAX if it is more. */
+uint64_t html_sum(struct json_object *list, const char *key);
+
+/* The stage that lost most, NULL: none did; how many lost something, if `n` is not NULL. */
+struct json_object *html_worst_stage(struct json_object *end, unsigned *n);
+
+void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
+void html_section_end(struct html *h);
+void html_end_block(struct html *h); /* what a page of report/page.h has left open */
+
+/*
+ * Each of these writes a part of the page; one whose facts the document lacks is left out. `start`
+ * and `end` are those of a run, in its document `doc`.
+ */
+void html_command(struct html *h, struct json_object *start); /* its command line */
+void html_path(struct html *h, struct json_object *start, struct json_object *end);
+void html_ledger(struct html *h, struct json_object *end);
+void html_beside(struct html *h, struct json_object *end);
+void html_time(struct html *h, struct json_object *doc);
+void html_delay(struct html *h, struct json_object *end);
+void html_trials(struct html *h, struct json_object *doc); /* of run --repeat, sweep, search */
+void html_search(struct html *h, struct json_object *doc);
+/* Two captures of one traffic (report/ends.h): what came of it, and all below. */
+void html_ends_head(struct html *h, struct json_object *doc);
+void html_ends(struct html *h, struct json_object *doc);
+
+/* What leaves a path on the way. */
+struct html_way {
+	const char *name, *class;
+	uint64_t packets, whole; /* the share is of `whole` */
+	char why[256];
+	double thick; /* px, and */
+	double at;    /* px along the path where its bend begins: set by html_picture() */
+};
+
+/* The picture of a path: what leaves it, and what arrives. */
+struct html_picture {
+	struct html_way *way;
+	unsigned n;
+	uint64_t arrived;
+	const char *arrival; /* what those are called */
+	/* Writes what stands at both ends: elements of class "from" and "to". */
+	void (*put_ends)(struct html *h, const void *arg);
+	const void *arg;
+};
+void html_picture(struct html *h, const struct html_picture *picture);
+
+enum html_unit {
+	HTML_COUNT,   /* 812k */
+	HTML_SECONDS, /* the axis is in s, min or h, as its end demands; its title says which */
+	HTML_NS,      /* 57.3 us */
+	HTML_SHARE,   /* 0 .. 1, shown in % */
+	HTML_NINES, /* 1 / (1 - q), shown as the quantile q in %, without the sign: log, 10 is 90 %,
+		       100 is 99 % */
+};
+
+/* An axis of a chart: where a value is on it, and where its ticks are. Plain data. */
+struct html_axis {
+	enum html_unit unit;
+	bool log;
+	double min, max; /* ends of the axis */
+	double tick[HTML_TICKS];
+	unsigned ticks;
+};
+
+/*
+ * From `min` to at least `max`, ending at a tick (seconds: where the values end), with about five
+ * ticks at 1, 2 or 5 of a decade. Values that are no number, or no range, give the axis 0 .. 1.
+ */
+struct html_axis html_axis_linear(enum html_unit unit, double min, double max);
+
+/*
+ * From decade to decade; with less than three of them from 1, 2 or 5 to 1, 2 or 5. Ticks are there,
+ * too, with less than two decades.
+ */
+struct html_axis html_axis_log(enum html_unit unit, double min, double max);
+
+double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond an end: that end */
+char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size);
+const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels say it */
+
+/* The labels of a horizontal axis, one for each tick. */
+void html_axis_put(struct html *h, const struct html_axis *a);
+
+/*
+ * Charts. Lines and areas are SVG that is stretched to the room it gets, all text is HTML beside
+ * it, so that text keeps its size on a phone and on paper.
+ */
+struct html_chart {
+	const char *title, *note;      /* note may be "" */
+	const char *x_title, *y_title; /* with the unit */
+	struct html_axis x, y;
+};
+
+/*
+ * The frame: title, then legend items, then the axes with everything that is drawn, in this order.
+ */
+void html_chart_begin(struct html *h, const struct html_chart *c);
+void html_chart_legend(struct html *h, const char *class, const char *name, const char *value);
+void html_chart_plot(struct html *h, const struct html_chart *c);
+void html_chart_end(struct html *h, const struct html_chart *c);
+
+/*
+ * Values that hold from x[i] to x[i + 1], i < n. As a line, or as an area above `base` (NULL: 0).
+ * `class` is that of a colour; "flow" and the like.
+ */
+void html_chart_steps(struct html *h, const struct html_chart *c, const char *class,
+		      const double *x, const double *y, size_t n);
+void html_chart_area(struct html *h, const struct html_chart *c, const char *class, const double *x,
+		     const double *base, const double *y, size_t n);
+
+/* Straight from point to point. */
+void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
+		     const double *y, size_t n);
+
+void html_chart_dot(struct html *h, const struct html_chart *c, const char *class, double x,
+		    double y, const char *title);
+
+/* A column from 0 to `y`. */
+void html_chart_column(struct html *h, const struct html_chart *c, const char *class, double from,
+		       double to, double y, const char *title);
+
+/* A line across the plot at a value of x; its name belongs in the legend. */
+void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
+		     const char *title);
+
+/* What the pointer shows between two values of x; the whole height. */
+void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
+		    const char *title);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The memory that an AF_XDP socket shares with the kernel: equal frames in one mapping, split
+ * into two pools that never exchange frames. A frame that could be on the fill ring and on the TX
+ * ring at once would be overwritten by a received packet while it is being sent.
+ *
+ * A frame is named by its offset in the area, as the rings name it. One thread uses a pool.
+ */
+#ifndef PKTLEDGER_TRAFFIC_XSK_H
+#define PKTLEDGER_TRAFFIC_XSK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xdp/xsk.h>
+
+#include "base/err.h"
+#include "trace_abi.h"
+
+/* xdp_umem_reg() takes chunks from 2048 bytes to a page (XDP_UMEM_MIN_CHUNK_SIZE). */
+#define UMEM_FRAME_SMALL 2048
+#define UMEM_FRAME_LARGE 4096
+
+/*
+ * Free frames, first in, first out: frames prefilled for different flows come back in about the
+ * order in which they were sent, so that flows keep taking turns.
+ */
+struct frame_pool {
+	uint64_t *frame; /* a ring of `size` */
+	uint32_t size;
+	uint32_t head; /* the next to be taken */
+	uint32_t free;
+};
+
+struct umem {
+	void *area;
+	size_t bytes, mapped; /* of the frames; of the mapping */
+	unsigned frame_size;
+	struct frame_pool rx, tx; /* frames of the first part of the area, and of the second */
+};
+
+/*
+ * Smallest frame size that holds a packet of `length` bytes; 0: none does. In front of a received
+ * packet the kernel leaves XDP_PACKET_HEADROOM bytes (xsk_pool_get_headroom()).
+ */
+unsigned umem_frame_size(unsigned length, bool receive);
+
+/*
+ * Maps and touches the area, in huge pages if there are any; all frames are free. Raises
+ * RLIMIT_MEMLOCK if it may, because the
+ * kernel accounts the area to it unless CAP_IPC_LOCK is held. -ENOMEM.
+ */
+int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigned frame_size,
+	      struct error *err);
+void umem_close(struct umem *umem); /* the socket must be closed already */
+
+static inline void *umem_at(const struct umem *umem, uint64_t frame)
+{
+	return (char *)umem->area + frame;
+}
+
+/* Takes the frame that has been free for longest. The pool must not be empty. */
+static inline uint64_t frame_pool_get(struct frame_pool *pool)
+{
+	uint64_t frame = pool->frame[pool->head];
+
+	pool->head = pool->head + 1 == pool->size ? 0 : pool->head + 1;
+	pool->free--;
+	return frame;
+}
+
+/* Gives a frame of this pool back. */
+static inline void frame_pool_put(struct frame_pool *pool, uint64_t frame)
+{
+	uint32_t at = pool->head + pool->free;
+
+	pool->frame[at < pool->size ? at : at - pool->size] = frame;
+	pool->free++;
+}
+
+/*
+ * One AF_XDP socket on one queue of a device, with its UMEM and four rings: what the sending and
+ * the receiving engine have in common. Ring layout and memory order are libxdp's (xsk.h); it loads
+ * no program and needs no bpffs here.
+ */
+
+#define XSK_RX_RING 4096 /* descriptors: 20 ms of 200,000 packets/s while the reader is off CPU */
+#define XSK_TX_RING 2048
+
+/*
+ * The least room that may be asked for. Newer kernels, and older ones that are cared for, want
+ * skb_shared_info and the smallest frame to fit (xdp_umem_reg(), a315e022a72d).
+ */
+#define XSK_ROOM_MIN (320 + 128)
+
+struct xsk_port_config {
+	const char *ifname;
+	unsigned queue;
+	unsigned packet_bytes; /* longest packet that must fit a frame, without FCS */
+	unsigned room; /* bytes that a frame takes, on purpose, at least XSK_ROOM_MIN; 0: all */
+	unsigned rx_frames;	 /* 0: does not receive; the fill ring stays empty */
+	unsigned tx_frames;	 /* 0: does not send; else >= XSK_TX_RING */
+	bool copy_only;		 /* zero copy is impossible (generic XDP) or not wanted */
+	const atomic_bool *stop; /* ends the wait for a queue that is being freed */
+};
+
+struct xsk_port {
+	struct umem umem;
+	struct xsk_umem *xsk_umem;
+	struct xsk_socket *xsk;
+	struct xsk_ring_prod fill, tx;
+	struct xsk_ring_cons comp, rx;
+	int fd;
+	bool zero_copy; /* as granted: XDP_OPTIONS */
+};
+
+/*
+ * Binds zero-copy if the driver can, with frames of 2048 and else 4096 bytes, and else by copying.
+ * need_wakeup is always on. The kernel frees a queue some time after close(), from a work queue
+ * (xp_release_deferred()), so EBUSY is retried for one second. It stays busy for longer if a packet
+ * sent from it still stands in a queue somewhere: its skb holds the socket (xsk_destruct()).
+ * -EMSGSIZE: the packet fits no frame.
+ */
+int xsk_port_open(struct xsk_port *port, const struct xsk_port_config *cfg, struct error *err);
+void xsk_port_close(struct xsk_port *port);
+
+/* XDP_STATISTICS since open; all zero if the kernel does not tell. */
+struct xdp_statistics xsk_port_statistics(const struct xsk_port *port);
+
+/* Kernel's side of the TX ring: descriptors consumed since open, modulo 2^32. */
+static inline uint32_t xsk_port_tx_consumer(const struct xsk_port *port)
+{
+	return __atomic_load_n(port->tx.consumer, __ATOMIC_ACQUIRE);
+}
+
+/* Descriptors in the RX ring that the kernel wrote and we have not released. */
+static inline uint32_t xsk_port_rx_pending(const struct xsk_port *port)
+{
+	return __atomic_load_n(port->rx.producer, __ATOMIC_ACQUIRE) -
+	       __atomic_load_n(port->rx.consumer, __ATOMIC_RELAXED);
+}
+
+/* Hands as many free RX frames to the kernel as the fill ring has room for. */
+void xsk_port_refill(struct xsk_port *port);
+
+/* Takes completed TX frames back into their pool. Returns how many. */
+unsigned xsk_port_recycle(struct xsk_port *port);
+
+/*
+ * The XDP program in front of AF_XDP sockets (bpf/xsk.bpf.c): loading, attaching, its maps. It is
+ * attached by a BPF link, which the kernel undoes when this process ends in whatever way.
+ */
+
+struct xsk_prog;
+
+/* Maps of the tracer; -1: the program has one of its own, which nobody reads. */
+struct xsk_prog_maps {
+	int cell;  /* the number of the packet under way is left there */
+	int seen;  /* packets that came on top of PID 1 are marked there */
+	int tails; /* needed with `seen` */
+};
+
+/* Loads the program for the flow in `trace`. */
+int xsk_prog_open(struct xsk_prog **prog, const struct trace_config *trace,
+		  const struct xsk_prog_maps *maps, struct error *err);
+
+/*
+ * Attaches it to a device of this thread's namespace, native if the driver can (it may take the
+ * link down for a moment), else or if `skb_mode` generic. `queues`: receive queues of the device;
+ * more than the XSKMAP holds (64) are refused, because the rest would bypass it.
+ */
+int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, bool skb_mode,
+		    struct error *err);
+
+int xsk_prog_fd(const struct xsk_prog *prog);	   /* the program, for a tail call */
+int xsk_prog_map_fd(const struct xsk_prog *prog);  /* the XSKMAP: rx_config.xsk_map_fd */
+int xsk_prog_cell_fd(const struct xsk_prog *prog); /* map `cell` */
+bool xsk_prog_native(const struct xsk_prog *prog); /* as granted by attach; false before */
+
+/* Detaches and unloads. */
+void xsk_prog_close(struct xsk_prog *prog);
+
+#endif
