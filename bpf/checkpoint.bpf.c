@@ -22,23 +22,25 @@
 
 /*
  * A fragment passes: the first one tells the number of all, for those that are lost later. `word`:
- * its stamp's; 0: it has none, or is not the first. True: it is one of ours, and noted.
+ * its stamp's; 0: it has none of ours, or is not the first. True: it is one of ours, and noted.
  */
 static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
-					  __u8 where)
+					  bool learns, __u8 where)
 {
 	struct fragment_key key;
 	struct fragmented *known;
 
+	if (!h->fragment && !word)
+		return false;
 	fragment_key(h, l3, &key);
+	if (word && learns)
+		fragment_first(&key, word);
+	known = bpf_map_lookup_elem(&fragments, &key);
 	if (where & SEEN_BRIDGE) {
 		if (word)
 			mark_seen(word, where);
 		return word;
 	}
-	if (word)
-		fragment_first(&key, word);
-	known = word || h->fragment ? bpf_map_lookup_elem(&fragments, &key) : NULL;
 	if (!known)
 		return false;
 	if (fragment_completes(known, h, where))
@@ -88,7 +90,7 @@ static __always_inline int mark(struct __sk_buff *skb, __u8 where)
 			mark_segments(skb, word, h.at, where);
 	} else if (cfg.fragments && is_fragment(&h) && (!word || is_ours(word)) &&
 		   !bpf_skb_load_bytes(skb, h.l3, l3, h.version == 4 ? IP4_HLEN : IP6_HLEN)) {
-		mark_fragment(&h, l3, word, where);
+		mark_fragment(&h, l3, word, where == SEEN_TX_DEVICE, where);
 	}
 	return TC_ACT_UNSPEC;
 }
@@ -154,6 +156,7 @@ static __always_inline void edge_segments(const struct stamp_reader *r, const st
 		mark_seen(p->word, where);
 }
 
+/* True: it is a fragment of ours, and noted. */
 static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 where)
 {
 	const struct linear *at = r->at;
@@ -170,7 +173,7 @@ static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 whe
 		return false;
 	if (h.next == HEADER_PAYLOAD && (!cfg.port || h.dst_port == cfg.port))
 		word = stamp_at(r, h.at);
-	return (!word || is_ours(word)) && mark_fragment(&h, l3, word, where);
+	return (!word || is_ours(word)) && mark_fragment(&h, l3, word, true, where);
 }
 
 /* The namespaces, of which one may be no part of this: the sender's and the receiver's. */

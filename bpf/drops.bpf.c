@@ -256,10 +256,10 @@ static __always_inline int find_fragment(const struct stamp_reader *r, __u64 loc
 			 is_within(&cfg.fragmenting[1], location);
 	const struct linear *at = r->at;
 	__u8 l3[IP6_HLEN] WIDE;
-	struct fragmented *known;
 	struct fragment_key key;
-	__u64 word = 0;
+	struct fragmented *known;
 	struct headers h;
+	__u64 word = 0;
 	__u16 type;
 	int from = linear_l3(at, &type);
 

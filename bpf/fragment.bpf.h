@@ -88,7 +88,7 @@ static __always_inline void fragment_first(const struct fragment_key *key, __u64
 static __always_inline bool fragment_completes(struct fragmented *d, const struct headers *h,
 					       __u8 where)
 {
-	__u32 n = h->bytes - (h->l4 - h->l3);
+	__u32 n = h->bytes - ((h->fragment ? h->at : h->l4) - h->l3);
 
 	if (!h->more)
 		d->bytes = h->fragment + n;

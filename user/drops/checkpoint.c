@@ -214,26 +214,26 @@ struct border {
 static int load_border(struct border *b, const struct trace_config *cfg, const struct drops *drops,
 		       const struct border_netns *netns, bool paged, bool tc)
 {
-	int rc;
+	int rc = open_programs(&b->skel, cfg, drops, paged);
+	struct checkpoint_bpf *s = b->skel;
 
-	rc = open_programs(&b->skel, cfg, drops, paged);
 	if (rc)
 		return rc;
 	if (cfg->learn)
-		b->skel->rodata->cfg.learn = LEARN_TAKE;
-	b->skel->rodata->leave_netns = netns->leave;
-	b->skel->rodata->enter_netns = netns->enter;
-	bpf_program__set_autoload(b->skel->progs.leave, netns->leave);
-	bpf_program__set_autoload(b->skel->progs.enter, netns->enter);
-	bpf_program__set_autoload(b->skel->progs.enter_tc, tc);
-	rc = checkpoint_bpf__load(b->skel);
-	if (!rc && netns->leave && !(b->leave = bpf_program__attach(b->skel->progs.leave)))
+		s->rodata->cfg.learn = LEARN_TAKE;
+	s->rodata->leave_netns = netns->leave;
+	s->rodata->enter_netns = netns->enter;
+	bpf_program__set_autoload(s->progs.leave, netns->leave);
+	bpf_program__set_autoload(s->progs.enter, netns->enter);
+	bpf_program__set_autoload(s->progs.enter_tc, tc);
+	rc = checkpoint_bpf__load(s);
+	if (!rc && netns->leave && !(b->leave = bpf_program__attach(s->progs.leave)))
 		rc = -errno;
-	if (!rc && netns->enter && !(b->enter = bpf_program__attach(b->skel->progs.enter)))
+	if (!rc && netns->enter && !(b->enter = bpf_program__attach(s->progs.enter)))
 		rc = -errno;
 	if (rc) {
 		bpf_link__destroy(b->leave);
-		checkpoint_bpf__destroy(b->skel);
+		checkpoint_bpf__destroy(s);
 		b->leave = NULL;
 		b->skel = NULL;
 	}
