@@ -12,10 +12,9 @@
 #include "host/caps.h"
 #include "report/print_trace.h"
 #include "report/capfile.h"
-#include "report/choose.h"
+#include "report/load.h"
 #include "report/ends.h"
 #include "report/joined.h"
-#include "report/load.h"
 #include "report/drop.h"
 #include "report/show.h"
 

@@ -25,7 +25,7 @@
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 #include "report/print_trace.h"
-#include "report/rows.h"
+#include "report/series.h"
 
 /* What is kept in a ledger, and shown beside it: bounded, whatever happens. */
 #define ROWS_MAX     32 /* of an interval: in most there are a few */
@@ -306,7 +306,7 @@ static void write_limit(struct trace *t, const struct live *l, struct json_objec
 		return;
 	json_put_u64(copy, "time_ns", time.time_ns);
 	json_put_text(copy, "time", json_time(text, sizeof(text), time.realtime_ns));
-	written(&t->ledger, ledgerfile_limit(t->ledger.file, copy));
+	written(&t->ledger, ledgerfile_event(t->ledger.file, "limit", NULL, copy));
 	json_object_put(copy);
 }
 
@@ -497,7 +497,8 @@ static void tell_end(struct trace *t, const struct live *l, const struct live_su
 		whole = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, l, s->duration_ns);
-		written(&t->ledger, kept ? ledgerfile_end(t->ledger.file, kept) : -ENOMEM);
+		written(&t->ledger,
+			kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
 	if (t->json) {
 		events_json_end(t->events, whole);

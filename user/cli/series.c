@@ -14,7 +14,7 @@
 #include "diagnosis/env.h"
 #include "host/caps.h"
 #include "report/document.h"
-#include "report/pointrows.h"
+#include "report/trials.h"
 
 static int out_of_memory(struct error *err)
 {
@@ -452,6 +452,8 @@ static void open_rows(struct course *c)
 	}
 	if (report_json(c->report))
 		return;
+	if (c->s->title)
+		rows_about(stdout, c->s->title, c->s->about);
 	if (c->s->csv)
 		rows_csv_heading(&c->rows);
 	else
@@ -562,6 +564,21 @@ static bool run_point(struct course *c, const struct point *point)
 	return going;
 }
 
+/* All that each parameter is to be, in turn. */
+static struct json_object *values(const struct points *points)
+{
+	struct json_object *o = json_object_new_object();
+
+	for (unsigned k = 0; k < points->columns; k++) {
+		struct json_object *list = json_object_new_array();
+
+		for (unsigned i = 0; i < points->n; i++)
+			json_object_array_add(list, json_text(points->at[i].text[k]));
+		json_put(o, points->column[k], list);
+	}
+	return o;
+}
+
 static void put_start(const struct course *c)
 {
 	struct json_object *o = json_solo_origin(program_argc, program_argv, env_read(NULL));
@@ -570,6 +587,14 @@ static void put_start(const struct course *c)
 	for (unsigned k = 0; k < c->s->points->columns; k++)
 		json_object_array_add(names, json_text(c->s->points->column[k]));
 	json_put(o, "parameters", names);
+	json_put(o, "values", values(c->s->points));
+	if (c->s->title) {
+		struct json_object *preset = json_object_new_object();
+
+		json_put_text(preset, "title", c->s->title);
+		json_put_text(preset, "about", c->s->about);
+		json_put(o, "preset", preset);
+	}
 	json_put_u64(o, "points", c->s->points->n);
 	json_put_u64(o, "repeat", c->repeat);
 	report_series(c->report, o);
@@ -638,17 +663,10 @@ static int check_line(const void *arg, const struct point *point, const void *op
 			 point->text[0]);
 }
 
-static void print_about(const struct preset *p)
-{
-	printf("%s\n\n%s\n\n", preset_title(p), preset_prose(p));
-	output_flush();
-}
-
 int preset_run(const struct run_options *o, struct error *err)
 {
 	struct points points = {};
-	const struct series series = {
-		.cmd = &cmd_run, .points = &points, .check = check_line, .arg = o};
+	struct series series = {.cmd = &cmd_run, .points = &points, .check = check_line, .arg = o};
 	struct preset *p = NULL;
 	struct report *report;
 
@@ -659,8 +677,8 @@ int preset_run(const struct run_options *o, struct error *err)
 		return err->status;
 	if (!preset_open(&p, o->preset, err) &&
 	    !preset_points(p, program_argc - 2, program_argv + 2, &points, err)) {
-		if (!report_json(report))
-			print_about(p);
+		series.title = preset_title(p);
+		series.about = preset_prose(p);
 		series_run(&series, report, o, err);
 	}
 	points_free(&points);

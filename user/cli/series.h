@@ -90,6 +90,7 @@ struct series {
 		     struct error *err);
 	const void *arg;
 	bool csv;
+	const char *title, *about; /* of a preset, printed above the table; NULL: none */
 };
 
 #define SERIES_SCHEMA "pktledger/sweep/1"

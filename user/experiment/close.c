@@ -244,12 +244,12 @@ static bool is_idle(const struct site *s, uint64_t queued)
 	return !(s->lab.taps && !lab_taps_idle(s->lab.taps)) && !is_asking(s);
 }
 
-void site_status(const struct site *s, struct peer_status *st)
+void site_status(const struct site *s, struct site_status *st)
 {
 	struct site_queues q;
 
 	site_queues(s, &q);
-	*st = (struct peer_status){
+	*st = (struct site_status){
 		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),
 		.delivered = delivered(s),
 		.dropped = dropped(s),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The self-test: injects each loss that this host allows, in a lab, and checks that three books
+ * The self-test: injects each loss that this host allows, in a lab, and checks that three sources
  * say the same: what both ends know (sent - delivered), the tracer's events, the kernel's counters.
  * What a busy host loses at other stages meanwhile is no disagreement if a counter of theirs
  * confirms it.

@@ -52,7 +52,7 @@ void sender_stop(struct sender *s);
 
 /*
  * Waits for the threads, each having finished its engine. An error that ended a thread early is in
- * `err`; the books of what was sent are good all the same.
+ * `err`; the ledger of what was sent is good all the same.
  */
 int sender_join(struct sender *s, struct error *err);
 

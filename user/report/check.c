@@ -10,8 +10,8 @@
 #include "drops/stagemap.h"
 #include "report/json.h"
 #include "report/page.h"
-#include "report/print_parts.h"
 #include "report/text.h"
+#include "report/print.h"
 
 #define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */
 

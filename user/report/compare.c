@@ -8,9 +8,9 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "report/page.h"
-#include "report/print_parts.h"
-#include "report/rows.h"
-#include "report/trialset.h"
+#include "report/print.h"
+#include "report/series.h"
+#include "report/load.h"
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
@@ -115,7 +115,7 @@ static struct json_object *command_text(const struct json_object *start)
 
 	for (size_t i = 1; i < json_get_length(start, "command") && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 1 ? " " : "",
-				      value_text(json_get_item(start, "command", i)));
+				      json_get_item_text(start, "command", i));
 	return json_text(text);
 }
 

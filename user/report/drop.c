@@ -15,7 +15,6 @@
 #include "monitor/describe.h"
 #include "report/capfile.h"
 #include "report/json_trace.h"
-#include "report/rows.h"
 #include "report/series.h"
 #include "watch_abi.h"
 

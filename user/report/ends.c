@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "monitor/describe.h"
 #include "report/document.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 #include "watch_abi.h"
 
 /* The flows of a capture, with what became of their packets. */

@@ -14,7 +14,7 @@
 #include "report/html_page.h"
 #include "report/matrix.h"
 #include "report/page.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 static const char style[] =
 #include "report/html.css.h"

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 #define CELL_WIDTH 22 /* columns of "100.00 % socket_filter" */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What report/joined.h adds to a run: each sender's part, and what is missing. */
 #include "base/num.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
 {

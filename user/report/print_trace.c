@@ -9,9 +9,10 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "host/nic.h"
-#include "report/print_parts.h"
-#include "report/rows.h"
 #include "report/text.h"
+#include "report/print.h"
+#include "report/document.h"
+#include "report/series.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
 #define BENIGN_PLACES	4  /* named in the line of benign drops */

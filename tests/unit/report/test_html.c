@@ -17,8 +17,8 @@
 #include "report/html_page.h"
 #include "report/matrix.h"
 #include "report/page.h"
-#include "report/print_parts.h"
-#include "report/printed.h"
+#include "report/print.h"
+#include "report/load.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
 
