@@ -13,7 +13,7 @@
 #include "experiment/faults/fault.h"
 #include "drops/stages_data.h"
 #include "ledger/countercheck.h"
-#include "diagnosis/findings_data.h"
+#include "diagnosis/findings.h"
 #include "base/json.h"
 
 static const struct command *const commands[] = {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis/findings_data.h"
+#include "diagnosis/findings.h"
 #include "diagnosis/judge.h"
 
 /* A host with a NIC of 4 of 8 queues on 4 CPUs, one socket, and nothing wrong. */

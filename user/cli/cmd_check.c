@@ -9,12 +9,16 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "diagnosis/findings.h"
+#include "diagnosis/judge.h"
+#include "host/caps.h"
+#include "diagnosis/env.h"
+#include "cli/options.h"
+#include "report/document.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"
 #include "drops/stages_data.h"
-#include "host/caps.h"
 #include "report/check.h"
-#include "report/document.h"
 #include "report/page.h"
 
 struct apply_options {
@@ -377,8 +381,8 @@ static int explain(const char *id, struct error *err)
 			  "there is no finding and no stage '%s'", id);
 		return err->status;
 	}
-	for (unsigned i = 0; i < finding_abouts_n; i++)
-		print_about(&v, finding_abouts[i].id, finding_abouts[i].text);
+	for (unsigned i = 0; i < finding_rows_n; i++)
+		print_about(&v, finding_rows[i].id, finding_rows[i].about);
 	return STATUS_OK;
 }
 

@@ -1,23 +1,169 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/facts.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "diagnosis/facts_owner.h"
-#include "diagnosis/facts_queue.h"
-#include "diagnosis/facts_reads.h"
-#include "host/nl.h"
 #include "base/proc.h"
+#include "drops/reason.h"
+#include "host/caps.h"
+#include "host/load.h"
+#include "host/nl.h"
+#include "survey.skel.h"
+#include "survey_abi.h"
+
+#define ARGS_WITH_SOCKET 4 /* of trace_kfree_skb() */
+
+/* Without the right to open one it is there all the same. */
+static bool has_af_xdp(void)
+{
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno == EPERM;
+	close(fd);
+	return true;
+}
+
+/* What pktledger itself can do on this host. Genl families are looked for in `ns`. */
+static void facts_self_read(const struct netns *ns, struct facts_self *self)
+{
+	static const int wanted[] = {CAP_BPF,	  CAP_PERFMON,	 CAP_NET_ADMIN,
+				     CAP_NET_RAW, CAP_SYS_ADMIN, CAP_SYS_PTRACE};
+	struct error ignored = {};
+	struct reasons *reasons;
+
+	memset(self, 0, sizeof(*self));
+	self->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
+	caps_missing(wanted, sizeof(wanted) / sizeof(wanted[0]), self->missing_caps,
+		     sizeof(self->missing_caps));
+	if (self->btf && !reasons_open(&reasons, NULL, &ignored)) {
+		self->reasons = reasons_count(reasons);
+		self->drop_socket = reasons_kfree_args(reasons) >= ARGS_WITH_SOCKET;
+		reasons_free(reasons);
+	}
+	self->af_xdp = has_af_xdp();
+	self->xdp_features = genl_family(ns, "netdev") >= 0;
+}
+
+static void note(struct facts_socks *socks, const struct queue_record *r)
+{
+	for (unsigned i = 0; i < socks->n; i++) {
+		if (socks->at[i].cookie == r->cookie && r->looked)
+			socks->at[i].truesize = r->memory / r->looked;
+	}
+}
+
+/* Records come whole: bpf_seq_write() puts one or none. */
+static int read_records(int fd, struct facts_socks *socks)
+{
+	struct queue_record r[256];
+	ssize_t n;
+
+	while ((n = read(fd, r, sizeof(r))) > 0) {
+		if (n % (ssize_t)sizeof(r[0]))
+			return -EIO;
+		for (size_t i = 0; i < (size_t)n / sizeof(r[0]); i++)
+			note(socks, &r[i]);
+	}
+	return n < 0 ? -errno : 0;
+}
+
+/* The iterator shows the sockets of the namespace in which it is made. */
+static int walk(const struct survey_bpf *skel, const struct netns *ns, struct facts_socks *socks)
+{
+	struct bpf_link *link = bpf_program__attach_iter(skel->progs.queue, NULL);
+	int saved, fd, ret;
+
+	if (!link)
+		return -errno;
+	saved = netns_push(ns);
+	fd = saved < 0 ? saved : bpf_iter_create(bpf_link__fd(link));
+	ret = fd < 0 ? fd : read_records(fd, socks);
+	if (fd >= 0)
+		close(fd);
+	if (saved >= 0)
+		netns_pop(saved);
+	bpf_link__destroy(link);
+	return ret;
+}
+
+/*
+ * What a packet takes of the buffer of a UDP socket, by a BPF iterator: no other interface shows
+ * it. Fills in `truesize` of the sockets, which are in `ns`. 0 or -errno: -EPERM without CAP_BPF
+ * and CAP_PERFMON, and others where the kernel has no such iterator.
+ */
+static int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
+{
+	struct survey_bpf *skel;
+	int ret = survey_open(&skel, "queue", NULL);
+
+	if (!ret)
+		ret = walk(skel, ns, socks);
+	survey_bpf__destroy(skel);
+	return ret;
+}
+
+/*
+ * Begins to count how much is read from each UDP socket, by a BPF program: no counter shows it.
+ * NULL where that cannot be: before Linux 6.3, or without CAP_BPF and CAP_PERFMON.
+ */
+static int reads_open(struct survey_bpf **reads)
+{
+	struct survey_bpf *skel;
+	int ret = survey_open(&skel, "read_one", "reads");
+
+	if (!ret)
+		ret = survey_bpf__attach(skel);
+	if (ret) {
+		survey_bpf__destroy(skel);
+		skel = NULL;
+	}
+	*reads = skel;
+	return ret;
+}
+
+/* Ends it: fills in `reads` of the sockets. */
+static void reads_get(struct survey_bpf *skel, struct facts_socks *socks)
+{
+	int fd = bpf_map__fd(skel->maps.reads);
+
+	survey_bpf__detach(skel);
+	for (unsigned i = 0; i < socks->n; i++) {
+		struct facts_sock *s = &socks->at[i];
+
+		/* One without an entry was not read, or there was no room for it. */
+		s->reads_known = s->cookie && !bpf_map_lookup_elem(fd, &s->cookie, &s->reads);
+	}
+}
+
+static uint32_t number_of(const struct netns *ns)
+{
+	struct error ignored = {};
+	struct netns own;
+	uint32_t inum;
+
+	if (ns)
+		return ns->inum;
+	if (netns_current(&own, &ignored))
+		return 0;
+	inum = own.inum;
+	netns_close(&own);
+	return inum;
+}
 
 #define TICK_NS 100000000
 
@@ -33,12 +179,17 @@ struct moment {
 struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
-	struct netns host;     /* NETNS_NONE: the thread's */
-	int root;	       /* proc_root() */
-	struct owners *owners; /* NULL: not known */
-	struct facts_watch *watch;
-	struct facts_reads *reads; /* NULL: not here */
+	struct netns host;	 /* NETNS_NONE: the thread's */
+	int root;		 /* proc_root() */
+	struct owners *owners;	 /* NULL: not known */
+	struct survey_bpf *reads; /* NULL: not here */
 	struct moment before, after;
+
+	/* What the readers of sockets do while these lose packets. */
+	struct readings *readings; /* NULL: not known */
+	uint32_t inum;		   /* of the namespace */
+	struct facts_socks last, now;
+
 	char name[FACTS_LINKS][16];
 	const char *names[FACTS_LINKS + 1];
 };
@@ -64,6 +215,74 @@ static void unread_if(struct facts *f, int ret, const char *what)
 {
 	if (ret)
 		unread(f, what, "%s", strerror(-ret));
+}
+
+static int begin_readers(struct reader *r)
+{
+	struct error ignored = {};
+	int ret = r->owners ? 0 : -ENOENT;
+	int saved;
+
+	if (!ret)
+		ret = readings_open(&r->readings, r->owners, NULL, &ignored);
+	if (!ret)
+		ret = facts_socks_read(r->spec->ns, r->spec->port, &r->last);
+	if (ret)
+		return ret;
+	saved = netns_push(r->spec->ns);
+	if (saved < 0)
+		return saved;
+	readings_begin(r->readings, NULL, 0);
+	netns_pop(saved);
+	return 0;
+}
+
+static int open_readers(struct reader *r)
+{
+	int ret;
+
+	r->inum = number_of(r->spec->ns);
+	ret = begin_readers(r);
+	if (ret) {
+		readings_close(r->readings);
+		r->readings = NULL;
+	}
+	return ret;
+}
+
+/* Some times a second: looks which sockets have lost packets since. */
+static void look_at_readers(struct reader *r)
+{
+	if (facts_socks_read(r->spec->ns, r->spec->port, &r->now))
+		return;
+	facts_socks_rates(&r->last, &r->now);
+	readings_sample(r->readings);
+	for (unsigned i = 0; i < r->now.n; i++) {
+		const struct facts_sock *s = &r->now.at[i];
+		const struct reading_socket id = {.inode = s->inode,
+						  .netns = r->inum,
+						  .family = (uint16_t)s->family,
+						  .port = s->port};
+
+		if (s->lost)
+			readings_note(r->readings, &id, s->lost);
+	}
+	readings_interval(r->readings);
+	r->last = r->now;
+}
+
+/* What was seen of the readers of those sockets that have lost packets. */
+static void get_readers(const struct reader *r, const struct facts_socks *socks,
+			struct facts_readers *out)
+{
+	out->n = 0;
+	for (unsigned i = 0; i < socks->n && out->n < FACTS_READERS; i++) {
+		const struct facts_sock *s = &socks->at[i];
+
+		if (!s->lost || readings_get(r->readings, s->inode, &out->at[out->n].reading))
+			continue;
+		out->at[out->n++].inode = s->inode;
+	}
 }
 
 /*
@@ -141,9 +360,9 @@ static void name_owners(struct reader *r, struct facts_socks *socks)
  * The window, or less if a signal ends it: what was seen until then is judged. Readers are looked
  * at meanwhile.
  */
-static void wait_window(const struct facts_spec *spec, struct facts_watch *watch)
+static void wait_window(struct reader *r)
 {
-	uint64_t end = clock_now() + spec->window_ns;
+	uint64_t end = clock_now() + r->spec->window_ns;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -158,8 +377,8 @@ static void wait_window(const struct facts_spec *spec, struct facts_watch *watch
 			t.tv_nsec = (long)left;
 		if (sigtimedwait(&set, NULL, &t) >= 0)
 			return;
-		if (watch)
-			facts_watch_tick(watch);
+		if (r->readings)
+			look_at_readers(r);
 		if (left <= TICK_NS)
 			return;
 	}
@@ -245,8 +464,8 @@ static int join(struct reader *r)
 	name_owners(r, &f->socks);
 	if (r->spec->pid)
 		facts_socks_only(&f->socks, r->spec->pid);
-	if (r->watch)
-		facts_watch_get(r->watch, &f->socks, &f->readers);
+	if (r->readings)
+		get_readers(r, &f->socks, &f->readers);
 	facts_holders_throttled(&f->groups, &f->socks);
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");
@@ -300,20 +519,19 @@ static int read_all(struct reader *r)
 
 	if (ret)
 		return ret;
-	unread_if(r->f, facts_watch_open(&r->watch, r->owners, r->spec->ns, r->spec->port),
-		  "readers of sockets");
-	unread_if(r->f, facts_reads_open(&r->reads), "how often sockets are read");
+	unread_if(r->f, open_readers(r), "readers of sockets");
+	unread_if(r->f, reads_open(&r->reads), "how often sockets are read");
 	ret = take_moment(r, &r->before);
 	if (ret)
 		return ret;
 	name_owners(r, &r->before.socks);
 	facts_holders_groups(&r->f->groups, &r->before.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.before);
-	wait_window(r->spec, r->watch);
+	wait_window(r);
 	forget_gone(r);
 	ret = take_moment(r, &r->after);
 	if (r->reads && !ret)
-		facts_reads_get(r->reads, &r->after.socks);
+		reads_get(r->reads, &r->after.socks);
 	stack_sample_read(r->spec->ns, &r->f->stack.after);
 	return ret ? ret : join(r);
 }
@@ -333,7 +551,9 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	memset(facts, 0, sizeof(*facts));
 	if (!r)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	*r = (struct reader){.spec = spec, .f = facts, .root = proc_root(NULL)};
+	r->spec = spec;
+	r->f = facts;
+	r->root = proc_root(NULL);
 	facts->port = spec->port;
 	facts->pid = spec->pid;
 	open_host(r);
@@ -347,8 +567,8 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	}
 	free_moment(&r->before);
 	free_moment(&r->after);
-	facts_watch_close(r->watch);
-	facts_reads_close(r->reads);
+	readings_close(r->readings);
+	survey_bpf__destroy(r->reads);
 	owners_close(r->owners);
 	netns_close(&r->host);
 	if (r->root >= 0)
@@ -375,4 +595,13 @@ uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 	uint64_t v = 0;
 
 	return counters_get(&f->after, scope, name, &v) ? v : 0;
+}
+
+const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode)
+{
+	for (unsigned i = 0; i < readers->n; i++) {
+		if (readers->at[i].inode == inode)
+			return &readers->at[i].reading;
+	}
+	return NULL;
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "diagnosis/facts_cpu.h"
-
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/num.h"
 #include "base/proc.h"
+#include "diagnosis/facts.h"
 
 #define CPU_DIR "sys/devices/system/cpu/cpu%u/"
 
@@ -55,7 +58,7 @@ int cpu_sample_read(struct cpu_sample *s)
 }
 
 /* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
-static double share(uint64_t before, uint64_t after, uint64_t total)
+static double share_of(uint64_t before, uint64_t after, uint64_t total)
 {
 	return after > before && total ? (double)(after - before) / (double)total : 0;
 }
@@ -78,9 +81,9 @@ void facts_cpus_rates(struct facts_cpus *cpus, const struct cpu_sample *before,
 		if (!b->online || !total)
 			continue;
 		cpu->ticked = true;
-		cpu->idle = share(b->idle, a->idle, total);
-		cpu->softirq = share(b->softirq, a->softirq, total);
-		cpu->steal = share(b->steal, a->steal, total);
+		cpu->idle = share_of(b->idle, a->idle, total);
+		cpu->softirq = share_of(b->softirq, a->softirq, total);
+		cpu->steal = share_of(b->steal, a->steal, total);
 		stolen += a->steal > b->steal ? a->steal - b->steal : 0;
 		all += total;
 	}
@@ -136,4 +139,189 @@ void facts_cpus_read(int root, struct facts_cpus *cpus)
 		cpu->mhz_max = read_mhz(root, i, "cpufreq/cpuinfo_max_freq");
 		read_idle(root, cpu, i);
 	}
+}
+
+/* msi_irqs has a file for each interrupt, called by its number. */
+static unsigned list_directory(int root, const char *path, unsigned *irq, unsigned max)
+{
+	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	unsigned n = 0;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && n < max && (e = readdir(dir))) {
+		uint64_t number;
+
+		if (!num_u64(e->d_name, 0, UINT32_MAX, &number))
+			irq[n++] = (unsigned)number;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const unsigned *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+unsigned irq_numbers(const struct netns *ns, const char *ifname, unsigned *irq, unsigned max)
+{
+	static const char *const places[] = {"device/msi_irqs", "device/../msi_irqs"};
+	bool mounted = ns && ns->sysfs >= 0;
+	char path[96];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 2 && !n; i++) {
+		snprintf(path, sizeof(path), "%sclass/net/%s/%s", mounted ? "" : "/sys/", ifname,
+			 places[i]);
+		n = list_directory(mounted ? ns->sysfs : AT_FDCWD, path, irq, max);
+	}
+	qsort(irq, n, sizeof(*irq), compare);
+	return n;
+}
+
+/* The line of an interrupt, behind its number; NULL: it has none. */
+static const char *find_line(const char *text, unsigned irq)
+{
+	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
+		unsigned long number;
+		char *end;
+
+		p += *p == '\n';
+		number = strtoul(p, &end, 10);
+		if (end != p && *end == ':' && number == irq)
+			return end + 1;
+	}
+	return NULL;
+}
+
+/* The CPUs of the columns, from the first line "CPU0 CPU1 CPU4". */
+static unsigned read_columns(const char *text, unsigned *cpu)
+{
+	const char *end = text + strcspn(text, "\n");
+	unsigned n = 0;
+
+	for (const char *p = text; n < FACTS_CPUS && (p = strstr(p, "CPU")) && p < end;) {
+		p += strlen("CPU");
+		cpu[n++] = (unsigned)strtoul(p, NULL, 10);
+	}
+	return n;
+}
+
+/* A line's counts; *rest is what follows them. False: there are fewer than columns. */
+static bool read_counts(const char *line, uint64_t *count, unsigned columns, const char **rest)
+{
+	for (unsigned i = 0; i < columns; i++) {
+		char *end;
+
+		line += strspn(line, " \t");
+		if (!isdigit((unsigned char)*line))
+			return false;
+		count[i] = strtoull(line, &end, 10);
+		line = end;
+	}
+	*rest = line;
+	return true;
+}
+
+/* The last word of the line: chip, hardware number and trigger stand before it. */
+static void read_name(struct facts_irq *out, const char *rest)
+{
+	int len = (int)strcspn(rest, "\n");
+	const char *word = rest;
+
+	for (int i = 0; i < len; i++) {
+		if (rest[i] == ' ' && i + 1 < len && rest[i + 1] != ' ')
+			word = rest + i + 1;
+	}
+	snprintf(out->name, sizeof(out->name), "%.*s", len - (int)(word - rest), word);
+}
+
+static bool rate_of(struct facts_irq *out, const char *before, const char *after, unsigned columns,
+		    const unsigned *cpu)
+{
+	uint64_t b[FACTS_CPUS], a[FACTS_CPUS];
+	const char *rest;
+
+	if (!before || !after || !read_counts(before, b, columns, &rest) ||
+	    !read_counts(after, a, columns, &rest))
+		return false;
+	read_name(out, rest);
+	for (unsigned i = 0; i < columns; i++) {
+		/* 32 bits each (kstat_irqs_cpu()) */
+		uint64_t fired = (uint32_t)(a[i] - b[i]);
+
+		out->fired += fired;
+		if (fired > out->most) {
+			out->most = fired;
+			out->cpu = (int)cpu[i];
+		}
+	}
+	return true;
+}
+
+unsigned irq_rates(const char *before, const char *after, const unsigned *irq, unsigned n,
+		   struct facts_irq *out)
+{
+	unsigned cpu[FACTS_CPUS], cpu_before[FACTS_CPUS];
+	unsigned columns = read_columns(after, cpu), found = 0;
+
+	if (!columns || read_columns(before, cpu_before) != columns ||
+	    memcmp(cpu, cpu_before, columns * sizeof(*cpu)))
+		return 0;
+	for (unsigned i = 0; i < n && found < FACTS_IRQS; i++) {
+		struct facts_irq *o = &out[found];
+
+		*o = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
+		found += rate_of(o, find_line(before, irq[i]), find_line(after, irq[i]), columns,
+				 cpu);
+	}
+	return found;
+}
+
+/* Whether a list as "0-3,8" has the CPU; one that was cut may have it. */
+static bool list_holds(const char *list, unsigned cpu)
+{
+	for (const char *p = list; *p; p += *p == ',') {
+		char *end;
+		unsigned long first = strtoul(p, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (end == p || (*end && *end != ',') || (cpu >= first && cpu <= last))
+			return true;
+		p = end;
+	}
+	return false;
+}
+
+/* The effective one is where it goes; older kernels have it for some chips only. */
+void irq_affinities(int root, struct facts_irq *irq, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct facts_irq *q = &irq[i];
+		char list[sizeof(q->allowed)];
+		uint64_t cpu;
+
+		if (proc_read(root, q->allowed, sizeof(q->allowed), "proc/irq/%u/smp_affinity_list",
+			      q->irq) < 0)
+			q->allowed[0] = '\0';
+		if (proc_read(root, list, sizeof(list), "proc/irq/%u/effective_affinity_list",
+			      q->irq) <= 0)
+			strcpy(list, q->allowed);
+		q->target = num_u64(list, 0, FACTS_CPUS - 1, &cpu) ? -1 : (int)cpu;
+		q->moving = q->target >= 0 && *q->allowed && !list_holds(q->allowed, cpu);
+	}
+}
+
+/* "eth0-TxRx-3", "eth0-rx-0", "virtio1-input.0", "mlx5_comp3@pci:0000:01:00.0" */
+bool irq_receives(const struct facts_irq *irq)
+{
+	return strcasestr(irq->name, "rx") || strstr(irq->name, "input") ||
+	       strstr(irq->name, "comp");
 }

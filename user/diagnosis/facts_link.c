@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "diagnosis/facts_link.h"
+#include "diagnosis/facts.h"
 
 #include <errno.h>
 #include <linux/if_link.h>

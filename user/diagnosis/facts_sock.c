@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "diagnosis/facts_sock.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/file.h"
+#include "base/proc.h"
+#include "diagnosis/facts.h"
 #include "host/sockdiag.h"
 
 static bool is_quiet(const struct facts_sock *s)
@@ -13,7 +18,7 @@ static bool is_quiet(const struct facts_sock *s)
 
 /* If it is wanted and there is room; one that loses or waits takes that of one that does neither.
  */
-static void add(struct facts_socks *socks, const struct facts_sock *s)
+static void add_socket(struct facts_socks *socks, const struct facts_sock *s)
 {
 	socks->all++;
 	if (socks->port && socks->port != s->port)
@@ -45,7 +50,7 @@ static void on_row(void *arg, const struct sockmem_row *row)
 				     .sndbuf = row->sndbuf,
 				     .drops = row->drops};
 
-	add(arg, &s);
+	add_socket(arg, &s);
 }
 
 void facts_socks_parse(struct facts_socks *socks, int family, const char *text)
@@ -73,7 +78,7 @@ int facts_socks_read(const struct netns *ns, uint16_t port, struct facts_socks *
 	return sockmem_files(ns, on_row, socks);
 }
 
-static const struct facts_sock *find(const struct facts_socks *socks, uint64_t inode)
+static const struct facts_sock *find_socket(const struct facts_socks *socks, uint64_t inode)
 {
 	for (unsigned i = 0; i < socks->n; i++) {
 		if (socks->at[i].inode == inode)
@@ -86,7 +91,7 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 {
 	for (unsigned i = 0; i < after->n; i++) {
 		struct facts_sock *s = &after->at[i];
-		const struct facts_sock *b = find(before, s->inode);
+		const struct facts_sock *b = find_socket(before, s->inode);
 
 		s->queued_before = b ? b->queued : 0;
 		s->lost = s->drops - (b ? b->drops : 0); /* modulo 2^32, as sk_drops */
@@ -104,4 +109,185 @@ void facts_socks_only(struct facts_socks *socks, pid_t pid)
 			socks->at[n++] = socks->at[i];
 	}
 	socks->n = n;
+}
+
+static bool read_value(const char *text, const char *name, uint64_t *value)
+{
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ' ')
+			return sscanf(line + strlen(name), "%" SCNu64, value) == 1;
+	}
+	return false;
+}
+
+static bool read_throttled(const char *text, uint64_t *ns)
+{
+	if (!read_value(text, "throttled_usec", ns))
+		return read_value(text, "throttled_time", ns);
+	*ns *= 1000;
+	return true;
+}
+
+struct group_stat group_stat_parse(const char *text)
+{
+	struct group_stat s = {};
+
+	s.known = read_value(text, "nr_periods", &s.periods) &&
+		  read_value(text, "nr_throttled", &s.throttled) &&
+		  read_throttled(text, &s.throttled_ns);
+	return s;
+}
+
+static struct group_stat read_stat(const char *dir)
+{
+	struct group_stat s = {.known = false};
+	char path[544], *text;
+
+	snprintf(path, sizeof(path), "%s/cpu.stat", dir);
+	if (file_read(path, &text, NULL))
+		return s;
+	s = group_stat_parse(text);
+	free(text);
+	return s;
+}
+
+unsigned group_throttled(int root, pid_t pid, uint64_t *ns, unsigned max)
+{
+	struct cgroup at;
+	char text[1024];
+	unsigned n = 0;
+
+	if (!cgroup_of(root, pid, &at))
+		return 0;
+	do {
+		if (proc_read(root, text, sizeof(text), "%s/cpu.stat", at.dir + 1) < 0 ||
+		    !read_throttled(text, &ns[n]))
+			break;
+	} while (++n < max && cgroup_up(&at));
+	return n;
+}
+
+static const struct facts_group *find_group(const struct facts_groups *groups, const char *dir)
+{
+	for (unsigned i = 0; i < groups->n; i++) {
+		if (!strcmp(groups->at[i].dir, dir))
+			return &groups->at[i];
+	}
+	return NULL;
+}
+
+void facts_groups_add(struct facts_groups *groups, const struct cgroup *group)
+{
+	struct cgroup at = *group;
+
+	do {
+		struct facts_group *g = &groups->at[groups->n];
+
+		if (groups->n == FACTS_GROUPS)
+			return;
+		if (find_group(groups, at.dir))
+			return; /* and so are those above it */
+		snprintf(g->dir, sizeof(g->dir), "%s", at.dir);
+		g->before = read_stat(at.dir);
+		groups->n++;
+	} while (cgroup_up(&at));
+}
+
+void facts_groups_sample(struct facts_groups *groups)
+{
+	for (unsigned i = 0; i < groups->n; i++)
+		groups->at[i].after = read_stat(groups->at[i].dir);
+}
+
+const struct facts_group *facts_groups_worst(const struct facts_groups *groups,
+					     const struct cgroup *group)
+{
+	const struct facts_group *worst = NULL;
+	struct cgroup at = *group;
+	uint64_t most = 0;
+
+	do {
+		const struct facts_group *g = find_group(groups, at.dir);
+
+		if (!g || !g->before.known || !g->after.known ||
+		    g->after.throttled <= g->before.throttled)
+			continue;
+		if (!worst || g->after.throttled_ns - g->before.throttled_ns > most) {
+			worst = g;
+			most = g->after.throttled_ns - g->before.throttled_ns;
+		}
+	} while (cgroup_up(&at));
+	return worst;
+}
+
+int facts_owners_find(struct owners *o, struct facts_owner *owner, unsigned n, pid_t pid)
+{
+	struct owner who;
+	int ret;
+
+	if (!o || !n)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		owners_socket(o, owner[i].inode, 0, 0, &who);
+	ret = owners_look(o, pid);
+	for (unsigned i = 0; i < n; i++) {
+		if (owners_socket(o, owner[i].inode, 0, 0, &who) || (pid && who.pid != pid))
+			continue;
+		owner[i].pid = who.pid;
+		memcpy(owner[i].process, who.process, sizeof(owner[i].process));
+	}
+	return ret;
+}
+
+int facts_holders_find(struct owners *o, struct facts_socks *socks, pid_t pid)
+{
+	struct facts_owner *owner = calloc(FACTS_SOCKS, sizeof(*owner));
+	int ret;
+
+	if (!owner)
+		return -ENOMEM;
+	for (unsigned i = 0; i < socks->n; i++)
+		owner[i].inode = socks->at[i].inode;
+	ret = facts_owners_find(o, owner, socks->n, pid);
+	for (unsigned i = 0; i < socks->n; i++) {
+		if (!owner[i].pid)
+			continue;
+		socks->at[i].pid = owner[i].pid;
+		memcpy(socks->at[i].process, owner[i].process, sizeof(owner[i].process));
+	}
+	free(owner);
+	return ret;
+}
+
+void facts_holders_groups(struct facts_groups *groups, const struct facts_socks *socks)
+{
+	for (unsigned i = 0; i < socks->n; i++) {
+		struct cgroup group;
+
+		if (socks->at[i].pid && cgroup_of(-1, socks->at[i].pid, &group))
+			facts_groups_add(groups, &group);
+	}
+}
+
+void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks)
+{
+	facts_groups_sample(groups);
+	for (unsigned i = 0; i < socks->n; i++) {
+		struct facts_sock *s = &socks->at[i];
+		const struct facts_group *worst;
+		struct cgroup group;
+
+		if (!s->pid || !cgroup_of(-1, s->pid, &group))
+			continue;
+		worst = facts_groups_worst(groups, &group);
+		if (!worst)
+			continue;
+		snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
+			 worst->dir + group.root);
+		s->throttled_known = true;
+		s->periods = worst->after.periods - worst->before.periods;
+		s->throttled = worst->after.throttled - worst->before.throttled;
+		s->throttled_ns = worst->after.throttled_ns - worst->before.throttled_ns;
+	}
 }

@@ -47,7 +47,8 @@ struct finding_facts {
 	const char *since;   /* "boot", "it was opened" */
 	const char *counter; /* that said so */
 
-	/* What the reader of the socket did while packets were lost (diagnosis/reading.h), in ns. */
+	/* What the reader of the socket did while packets were lost (diagnosis/reading.h), in ns.
+	 */
 	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
 	uint64_t reader_ns; /* the whole time; 0: not known */
 	uint64_t reader_run_ns, reader_wait_ns;
@@ -80,5 +81,76 @@ int findings_with_change(enum stage stage, const struct finding_facts *facts, st
 
 /* The paragraph of the manual about a finding; NULL: no such id. */
 const char *finding_about(const char *id);
+
+/* Writes the value of the fact `name`; false if it is not known. */
+typedef bool (*findings_fact)(const void *arg, const char *name, char *buf, size_t size);
+
+/* Facts as text. Both return false, and write nothing, for what means "not known": NULL, "" or 0.
+ */
+bool fact_text(char *buf, size_t size, const char *s);
+/* 1234567 as 1.23M: rates are measured, more digits would pretend. */
+bool fact_rate(char *buf, size_t size, double v);
+
+/*
+ * The table of findings: what losses mean, which states of a host will lose packets, and the
+ * paragraphs of the manual.
+ *
+ * A text may name facts as {lost}: those of a loss are in findings.c, those of a state are what its
+ * rule binds (diagnosis/rules.h). A part in [brackets] goes away if one of its facts is unknown;
+ * outside of brackets an unknown fact empties the text.
+ */
+
+enum finding_when {
+	WHEN_ALWAYS,
+	WHEN_STATE, /* not what a loss means: a rule takes it by its id */
+	WHEN_READER_STOPPED,
+	WHEN_READER_THROTTLED, /* the CPU quota held it back */
+	WHEN_READER_WAITS,     /* for a CPU */
+	WHEN_READER_BUSY,      /* it ran nearly all the time */
+	WHEN_READER_ASLEEP,    /* although packets waited */
+	WHEN_READER_RESTED,    /* because mostly none waited: bursts */
+	WHEN_BURST,	       /* rcvbuf: the losses are a few fillings of the buffer */
+	WHEN_READER_SLOW,      /* rcvbuf: more came than was read, for longer than that */
+	WHEN_RULES,	       /* netfilter: a rule's counter moved */
+	WHEN_RING_GROWS,       /* the ring is not at its largest */
+	WHEN_NEIGH_QUEUE,      /* reason NEIGH_QUEUEFULL */
+	WHEN_TTL,	       /* ip_forward: reason IP_INHDR */
+	WHEN_TOO_BIG,	       /* ip_forward: reason PKT_TOO_BIG */
+	WHEN_RPFILTER,	       /* ip_route: reason IP_RPFILTER */
+	WHEN_OTHERHOST,	       /* l2: reason OTHERHOST */
+};
+
+/* All but the kind are texts to be filled. */
+struct finding_change {
+	enum change_kind kind;
+	const char *ifname, *name, *wanted, *old;
+};
+
+/* Evidence: a counter that moved while it was watched. */
+#define FINDING_MOVED                                                                              \
+	"{counter} +{lost}[ in {window}][, {loss_rate} a second][, {total} since boot]"
+
+struct finding_row {
+	enum stage stage;
+	const char *id;
+	enum finding_when when;
+	enum severity severity;
+	const char *text, *evidence, *current, *wanted;
+	const char *command; /* that shows more; a change has its own */
+	struct finding_change change;
+	const char *risk;
+	const char *about; /* paragraph of the manual, for people who have it before them */
+};
+
+/* Of a loss the first row of its stage whose condition holds is taken. In the manual's order. */
+extern const struct finding_row finding_rows[];
+extern const unsigned finding_rows_n;
+
+/* The row of that id, of a loss or of a state; NULL: none. */
+const struct finding_row *finding_row(const char *id);
+
+/* Fills `out` and `change` from a row. */
+void finding_write(const struct finding_row *row, findings_fact fact, const void *arg,
+		   struct finding *out, struct change *change);
 
 #endif

@@ -51,4 +51,18 @@ int judge(const struct facts *f, struct check_findings *out);
 
 void check_findings_free(struct check_findings *list);
 
+/* From what findings want to commands that work on this host. Reads, and changes nothing. */
+
+/*
+ * Reads the value that each change would replace, and makes its command and its undo. A setting
+ * that belongs to the host is planned there (on_host). A change that is made already, or not
+ * possible here, goes away; without any the finding keeps what it wants. `ns`: NULL for the
+ * thread's; `netns`: its name, which commands begin with; NULL: they are for the thread's.
+ */
+void check_plan(struct check_findings *list, const struct netns *ns, const char *netns);
+
+/* The command of one of its changes, or the one that undoes it. Returns `buf`. */
+char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
+		    char buf[FINDING_COMMAND]);
+
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis/reading_told.h"
+#include "diagnosis/reader.h"
 #include "drops/nftrules.h"
 
 #define RULES_PATIENCE_MS 2000 /* for the list of netfilter rules */

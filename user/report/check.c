@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/record.h"
-#include "diagnosis/plan.h"
+#include "diagnosis/judge.h"
 #include "drops/stagemap.h"
 #include "report/json.h"
 #include "report/page.h"

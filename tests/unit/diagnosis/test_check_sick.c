@@ -107,13 +107,13 @@ static void sick_hosts(void **state)
 			assert_string_equal(c->changes[0].name, sick[i].change);
 			assert_string_equal(c->changes[0].wanted, sick[i].wanted);
 		}
-		for (unsigned j = 0; finding_state(j); j++)
-			shown[j] |= by_id(&list, finding_state(j)->id) != NULL;
+		for (unsigned j = 0; j < finding_rows_n; j++)
+			shown[j] |= by_id(&list, finding_rows[j].id) != NULL;
 		end(h, &list);
 	}
-	for (unsigned j = 0; finding_state(j); j++) {
-		if (!shown[j])
-			fail_msg("no host shows %s", finding_state(j)->id);
+	for (unsigned j = 0; j < finding_rows_n; j++) {
+		if (finding_rows[j].when == WHEN_STATE && !shown[j])
+			fail_msg("no host shows %s", finding_rows[j].id);
 	}
 }
 

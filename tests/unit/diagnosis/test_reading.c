@@ -12,10 +12,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "diagnosis/facts_group.h"
-#include "diagnosis/reading.h"
+#include "diagnosis/facts.h"
+#include "diagnosis/reader.h"
 #include "host/sockdiag.h"
-#include "diagnosis/threads.h"
 #include "fake_root.h"
 
 #define MS 1000000ULL

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "diagnosis/judge_parts.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnosis/reading_told.h"
+#include "diagnosis/reader.h"
+#include "diagnosis/rules.h"
 
 #define FULL_SHARE	0.5 /* of the buffer: the reader is behind */
 #define UDP_MEM_USED_UP 0.95
@@ -102,12 +101,12 @@ uint64_t judge_larger_mem(uint64_t now)
 static void judge_buffer(const struct facts *f, struct check_findings *out,
 			 const struct facts_sock *s, const struct about *about, const char *state)
 {
-	struct binds b = {.n = 0};
+	struct binds b = {.about = *about};
 
 	bind_sock(&b, f, s);
 	bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
 	bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
-	judge_state(out, f, state, about, &b);
+	judge_state(out, f, state, &b);
 }
 
 static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
@@ -143,14 +142,14 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 static void judge_group(const struct facts *f, struct check_findings *out,
 			const struct facts_sock *s, const struct about *about)
 {
-	struct binds b = {.n = 0};
+	struct binds b = {.about = *about};
 
 	bind_sock(&b, f, s);
 	bind_text(&b, "group", *s->group ? s->group : "/");
 	bind_count(&b, "throttled", s->throttled);
 	bind_count(&b, "periods", s->periods);
 	bind_time(&b, "throttled_time", s->throttled_ns);
-	judge_state(out, f, "group-throttled", about, &b);
+	judge_state(out, f, "group-throttled", &b);
 }
 
 /* Behind at both moments, and not only by one packet of a small buffer. */
@@ -184,11 +183,11 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		memcpy(other.udp_mem, f->stack.udp_mem, sizeof(other.udp_mem));
 		judge_loss(out, f, stage, &about, &other);
 	} else if (filling(s)) {
-		struct binds b = {.n = 0};
+		struct binds b = {.about = about};
 
 		bind_sock(&b, f, s);
 		bind_time(&b, "window", f->window_ns);
-		judge_state(out, f, "rcvbuf-filling", &about, &b);
+		judge_state(out, f, "rcvbuf-filling", &b);
 	}
 }
 
@@ -215,10 +214,9 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 	judge_closed(f, out);
 	if (f->port && !f->socks.n && !f->socks.more) {
 		const uint64_t refused = moved(f, "Udp:NoPorts", "Udp6NoPorts");
-		struct about about = {CHECK_NAMESPACE, NULL, refused};
-		struct binds b = {.n = 0};
+		struct binds b = {.about = {CHECK_NAMESPACE, NULL, refused}};
 
 		bind_count(&b, "port", f->port);
-		judge_state(out, f, "port-closed", &about, &b);
+		judge_state(out, f, "port-closed", &b);
 	}
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the files of the judge have in common. */
-#ifndef PKTLEDGER_DIAGNOSIS_JUDGE_PARTS_H
-#define PKTLEDGER_DIAGNOSIS_JUDGE_PARTS_H
+#ifndef PKTLEDGER_DIAGNOSIS_RULES_H
+#define PKTLEDGER_DIAGNOSIS_RULES_H
 
 #include "diagnosis/judge.h"
+
+/* About what. */
+struct about {
+	enum check_scope scope;
+	const char *subject; /* NULL: none */
+	uint64_t lost;	     /* packets in the window, for the rank */
+};
 
 /* Facts for the sentences of a state. A name that is not bound is not known. */
 #define BINDS_MAX 24
 
 struct binds {
+	struct about about;
 	unsigned n;
 	struct {
 		const char *name; /* static */
@@ -28,16 +36,9 @@ void bind_time(struct binds *b, const char *name, uint64_t ns);
 void bind_loss(struct binds *b, const struct facts *f, const char *counter, uint64_t lost,
 	       uint64_t total);
 
-/* About what. */
-struct about {
-	enum check_scope scope;
-	const char *subject; /* NULL: none */
-	uint64_t lost;	     /* packets in the window, for the rank */
-};
-
 /* Adds the state `id` of the table. NULL: no memory. Valid until the next call. */
 struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
-				  const struct about *about, const struct binds *b);
+				  const struct binds *b);
 
 /* Adds a change to those of its row. */
 void judge_add_change(struct check_findings *out, struct check_finding *c,
