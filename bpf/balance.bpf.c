@@ -7,21 +7,698 @@
 #include "kernel.h"
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "cause.bpf.h"
-#include "cells.bpf.h"
-#include "datagram.bpf.h"
+#include "balance_abi.h"
 #include "filter.bpf.h"
-#include "look.bpf.h"
-#include "place.bpf.h"
-#include "stream.bpf.h"
+#include "skb.bpf.h"
+
+/* What the checkpoints are told, and what they count. */
+
+const volatile struct balance_config cfg;
+
+/* Of this CPU; whether another task can come in between depends on the kernel. */
+#define TALLY(field, n) __sync_fetch_and_add(&(field), n)
+
+/* Element n is that of CPU n. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, __u32);
+	__type(value, struct balance_tally);
+} tallies SEC(".maps");
+
+static __always_inline struct balance_tally *tally(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&tallies, &cpu);
+}
+
+/* Roles of devices, and causes of drops: what the side of a drop follows from (drops/side.h). */
+
+#define IFF_LOOPBACK 0x8
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BALANCE_CAUSES);
+	__type(key, struct balance_cause);
+	__type(value, __u32);
+} causes SEC(".maps");
+
+__u32 cause_next;
+__u8 sides[BALANCE_CAUSES];    /* enum balance_side, written by user space */
+__u64 waiting[BALANCE_CAUSES]; /* datagrams of each cause that came before it was judged */
+__u64 causes_full;	       /* packets whose cause found no room */
+
+/* By the kind of link, dev->rtnl_link_ops->kind; NICs have none. */
+static __always_inline enum balance_role role_of(struct net_device *dev)
+{
+	union balance_kind kind = {};
+
+	if (dev->flags & IFF_LOOPBACK)
+		return ROLE_INSIDE;
+	if (!dev->rtnl_link_ops)
+		return ROLE_EDGE;
+	bpf_probe_read_kernel_str(kind.name, sizeof(kind.name), dev->rtnl_link_ops->kind);
+	for (int i = 0; i < BALANCE_KINDS; i++) {
+		if (cfg.kinds[i].word == kind.word)
+			return i < BALANCE_KINDS_INSIDE ? ROLE_INSIDE : ROLE_STACKED;
+	}
+	return ROLE_EDGE;
+}
+
+/* In a UDP receive queue skb->dev is `dev_scratch`, no pointer: nothing then tells a namespace. */
+static __always_inline void cause_device(struct balance_cause *cause, struct sk_buff *skb)
+{
+	struct net_device *dev = skb->dev;
+	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
+	struct net *net = dev ? BPF_CORE_READ(dev, nd_net.net) : NULL;
+	struct sock *sk = skb->sk;
+	bool known = ifindex > 0 && net && BPF_CORE_READ(net, ns.inum);
+
+	cause->role = known ? role_of(dev) : ROLE_INSIDE;
+	if (!known)
+		cause->flags |= BALANCE_NO_DEV;
+	if (!sk)
+		return;
+	cause->flags |= BALANCE_SK;
+	if (!known || BPF_CORE_READ(sk, __sk_common.skc_net.net) == net)
+		cause->flags |= BALANCE_OWN;
+}
+
+static __always_inline void cause_route(struct balance_cause *cause, struct sk_buff *skb)
+{
+	struct dst_entry *dst = (void *)(skb->_skb_refdst & SKB_DST_PTRMASK);
+
+	if (!dst)
+		return;
+	cause->flags |= BALANCE_DST;
+	if (cause->reason == cfg.reason_netfilter)
+		cause->aux = (__u64)BPF_CORE_READ(dst, input);
+}
+
+static __always_inline __u32 cause_index(const struct balance_cause *cause)
+{
+	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
+
+	if (known)
+		return *known;
+	index = __sync_fetch_and_add(&cause_next, 1);
+	if (index >= BALANCE_CAUSES)
+		return BALANCE_CAUSES;
+	if (!bpf_map_update_elem(&causes, cause, &index, BPF_NOEXIST))
+		return index;
+	known = bpf_map_lookup_elem(&causes, cause); /* another CPU was first */
+	return known ? *known : BALANCE_CAUSES;
+}
+
+/* From an skb to the UDP datagrams that it is: how many, how long, to which port. */
+
+#define SKB_GSO_UDP (1 << 16) /* one datagram, to be fragmented by hardware */
+
+struct datagram {
+	__u32 l3;	/* offset of the IP header from head */
+	__u32 payload;	/* of the UDP payload */
+	__u32 bytes;	/* of payload; of all segments together */
+	__u32 headers;	/* from skb->data to the payload */
+	__u32 size;	/* payload of a segment; 0: not merged */
+	__u32 segments; /* 1, or how many datagrams are merged */
+	__u16 src_port, dst_port;
+	__u8 headers_at[IP6_HLEN]; /* the IP header, IPv4's without options */
+};
+
+/* What is needed of an skb to tell its datagrams. */
+struct skb_view {
+	struct linear at;
+	__u32 len, end;
+	__u64 data; /* offset from head */
+};
+
+static __always_inline void skb_view(struct skb_view *v, struct sk_buff *skb)
+{
+	v->at = linear_of(skb);
+	v->len = skb->len;
+	v->end = skb->end;
+	v->data = v->at.data - v->at.head;
+	barrier_var(v->data); /* the verifier takes no difference of pointers in 32 bits */
+	v->at.data = v->at.head + v->data;
+}
+
+/* The same where the verifier does not know that it is an skb. */
+static __always_inline void skb_view_probed(struct skb_view *v, struct sk_buff *skb)
+{
+	v->at = linear_probed(skb);
+	v->len = BPF_CORE_READ(skb, len);
+	v->end = BPF_CORE_READ(skb, end);
+	v->data = v->at.data - v->at.head;
+}
+
+/* What was merged by GRO, or is to be cut by GSO, is several datagrams. */
+static __always_inline void datagram_segments(struct datagram *d, const struct skb_view *v)
+{
+	struct skb_shared_info *shared = CAST(v->at.head + v->end, skb_shared_info);
+	__u32 size = shared->gso_size, segments;
+
+	if (!size || shared->gso_type & SKB_GSO_UDP)
+		return;
+	d->bytes = v->len - d->headers;
+	segments = shared->gso_segs;
+	if (!segments) /* injected by a guest (SKB_GSO_DODGY) */
+		segments = (d->bytes + size - 1) / size;
+	if (segments < 2)
+		return;
+	d->size = size;
+	d->segments = segments;
+}
+
+enum datagram_result {
+	DATAGRAM_NONE, /* not UDP, or a fragment but the first, or cut short */
+	DATAGRAM_HERE,
+	DATAGRAM_HIDDEN, /* its header is in pages: a driver has not pulled it (napi_gro_frags) */
+};
+
+/* `udp`: its header, at offset `l4` from head. */
+static __always_inline enum datagram_result
+datagram_fill(struct datagram *d, const struct skb_view *v, __u32 l4, const __u8 *udp)
+{
+	d->src_port = be16_at(udp);
+	d->dst_port = be16_at(udp + 2);
+	d->payload = l4 + UDP_HLEN;
+	d->headers = d->payload - v->data;
+	d->bytes = be16_at(udp + 4) - UDP_HLEN;
+	d->size = 0;
+	d->segments = 1;
+	datagram_segments(d, v);
+	return DATAGRAM_HERE;
+}
+
+static __always_inline enum datagram_result datagram_behind(const struct skb_view *v,
+							    struct datagram *d, __u16 type)
+{
+	__u8 udp[UDP_HLEN] WIDE;
+	struct headers h;
+
+	headers_from(&v->at, d->l3, type, &h);
+	if (h.next == HEADER_CUT && h.proto == PROTO_UDP)
+		return v->len > v->at.tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
+	if (h.next != HEADER_PAYLOAD || h.proto != PROTO_UDP ||
+	    bpf_probe_read_kernel(udp, sizeof(udp), v->at.head + h.l4))
+		return DATAGRAM_NONE;
+	return datagram_fill(d, v, h.l4, udp);
+}
+
+static __always_inline enum datagram_result datagram_parse(const struct skb_view *v,
+							   struct datagram *d)
+{
+	__u8 b[IP6_HLEN + UDP_HLEN] WIDE;
+	const struct linear *at = &v->at;
+	struct headers h = {};
+	__u16 type;
+	int l3 = linear_l3(at, &type);
+
+	if (l3 < 0 || bpf_probe_read_kernel(b, sizeof(b), at->head + l3))
+		return DATAGRAM_NONE;
+	switch (b[0] >> 4) {
+	case 4:
+		if ((type && type != TYPE_IP4) || !headers_ip4(&h, b))
+			return DATAGRAM_NONE;
+		break;
+	case 6:
+		if ((type && type != TYPE_IP6) || !headers_ip6(&h, b))
+			return DATAGRAM_NONE;
+		break;
+	default:
+		return DATAGRAM_NONE;
+	}
+	if (!has_more_headers(&h))
+		return DATAGRAM_NONE;
+	d->l3 = l3;
+	__builtin_memcpy(d->headers_at, b, IP6_HLEN);
+	if (h.proto != PROTO_UDP || (h.version == 4 && h.at != IP4_HLEN))
+		return datagram_behind(v, d, type);
+	if (l3 + h.at + UDP_HLEN > at->tail)
+		return v->len > at->tail - v->data ? DATAGRAM_HIDDEN : DATAGRAM_NONE;
+	if (h.version == 4)
+		return datagram_fill(d, v, l3 + IP4_HLEN, b + IP4_HLEN);
+	return datagram_fill(d, v, l3 + IP6_HLEN, b + IP6_HLEN);
+}
+
+/* Which lengths came to which port, of the flow and of others: whose a datagram is that is read. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, BALANCE_CELLS);
+	__type(key, __u32);
+	__type(value, struct balance_cell);
+} cells SEC(".maps");
+
+/*
+ * 1 for each port to which datagrams of the flow came, in any namespace. Bytes, for one CPU that
+ * sets a bit would take back that of another.
+ */
+__u8 ports[BALANCE_PORTS];
+
+static __always_inline struct balance_cell *cell_of(__u32 netns, __u16 port)
+{
+	__u32 index = balance_cell_index(netns, port);
+
+	return bpf_map_lookup_elem(&cells, &index);
+}
+
+static __always_inline bool has_any(const struct balance_lengths *l)
+{
+	return l->bits[0] | l->bits[1] | l->bits[2];
+}
+
+static __always_inline void length_came(struct balance_lengths *l, __u32 bytes)
+{
+	__u32 bit = balance_length_bit(bytes), word = bit >> 6;
+	__u64 mask = 1ULL << (bit & 63);
+
+	if (word < BALANCE_LENGTH_WORDS && !(l->bits[word] & mask))
+		__sync_fetch_and_or(&l->bits[word], mask);
+}
+
+/* A read may return a segment, the last one, or all of them. */
+static __always_inline void lengths_came(struct balance_cell *cell, struct balance_lengths *l,
+					 const struct datagram *d)
+{
+	length_came(l, d->bytes);
+	if (!d->size) {
+		if (cell->single < d->bytes)
+			cell->single = d->bytes;
+		return;
+	}
+	length_came(l, d->size);
+	length_came(l, d->bytes - (d->segments - 1) * d->size);
+	if (!cell->size_min || cell->size_min > d->size)
+		cell->size_min = d->size;
+	if (cell->size_max < d->size)
+		cell->size_max = d->size;
+}
+
+/* A verifier as of 6.12 knows no bound of what bpf_ntohs() returns. */
+static __always_inline __u8 *byte_of_port(__u16 port)
+{
+	__u32 at = port;
+
+	barrier_var(at);
+	return &ports[at & (sizeof(ports) - 1)];
+}
+
+static __always_inline void port_came(__u16 port)
+{
+	__u8 *came = byte_of_port(port);
+
+	if (!*came)
+		*came = 1;
+}
+
+static __always_inline bool has_come_to(__u16 port)
+{
+	return *byte_of_port(port);
+}
+
+/* How many datagrams `bytes` are that one call has read; 0: not known. */
+static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32 bytes)
+{
+	__u32 size = cell->size_min;
+
+	if (!size || bytes <= size)
+		return 1;
+	if (size != cell->size_max || cell->single > size)
+		return 0;
+	return (bytes + size - 1) / size;
+}
+
+/* The application's own numbers, read where its packets enter the host: one state per stream. */
+
+#define RTP_VERSION  2
+#define RTP_SEQUENCE 2	 /* offset */
+#define RTP_SSRC     8	 /* offset */
+#define RTCP_FIRST   192 /* second bytes that are RTCP where it shares the port (RFC 5761) */
+#define RTCP_LAST    223
+#define MAX_SEGMENTS 128 /* UDP_MAX_SEGMENTS since 6.9; 64 before */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, struct balance_stream_key);
+	__type(value, struct balance_stream);
+} streams SEC(".maps");
+
+/*
+ * Zeroes, to begin a stream with: too large for the stack, and a lock may not be read from another
+ * map.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct balance_stream));
+} stream_none SEC(".maps");
+
+/* The segments of a packet, or the packet itself as the only one. */
+struct stream_walk {
+	struct sk_buff *skb;
+	struct balance_tally *tally;
+	unsigned char *head;
+	struct balance_stream_key key;
+	__u32 from;   /* of the payload, from head */
+	__u32 bytes;  /* of the payload */
+	__u32 size;   /* of a segment's */
+	__u32 linear; /* bytes from head on that are not in pages */
+	__u32 data;   /* of skb->data, from head */
+	int again;
+};
+
+/* Not inline: the verifier wants the stack slots of a dynptr for itself. */
+static __noinline int read_pages(struct sk_buff *skb, __u32 from_data, __u8 *out)
+{
+	struct bpf_dynptr ptr;
+
+	if (bpf_dynptr_from_skb(skb, 0, &ptr))
+		return -1;
+	return bpf_dynptr_read(out, cfg.bytes, &ptr, from_data, 0);
+}
+
+/* cfg.bytes bytes at `from` head. */
+static __always_inline int read_number(const struct stream_walk *w, __u32 from, __u8 *out)
+{
+	__u32 bytes = cfg.bytes;
+
+	if (bytes > BALANCE_NUMBER)
+		return -1;
+	if (from + bytes <= w->linear)
+		return bpf_probe_read_kernel(out, bytes, w->head + from);
+	if (!cfg.paged || from < w->data)
+		return -1;
+	return read_pages(w->skb, from - w->data, out);
+}
+
+/* False: the payload is no RTP. */
+static __always_inline bool rtp_number(const __u8 *rtp, struct balance_stream_key *key,
+				       __u64 *number)
+{
+	if (rtp[0] >> 6 != RTP_VERSION || (rtp[1] >= RTCP_FIRST && rtp[1] <= RTCP_LAST))
+		return false;
+	*number = be16_at(rtp + RTP_SEQUENCE);
+	__builtin_memcpy(&key->ssrc, rtp + RTP_SSRC, sizeof(key->ssrc));
+	return true;
+}
+
+static __always_inline __u64 plain_number(const __u8 *bytes)
+{
+	__u64 number = 0;
+
+	for (int i = 0; i < 8; i++) {
+		if (i < cfg.bytes)
+			number = number << 8 | bytes[i];
+	}
+	return number;
+}
+
+static __always_inline struct balance_stream *stream_find(struct stream_walk *w)
+{
+	struct balance_stream *s = bpf_map_lookup_elem(&streams, &w->key), *none;
+	__u32 zero = 0;
+
+	if (s || w->again) /* a packet that ends begins no stream: addresses may have changed */
+		return s;
+	none = bpf_map_lookup_elem(&stream_none, &zero);
+	if (none)
+		bpf_map_update_elem(&streams, &w->key, none, BPF_NOEXIST);
+	s = bpf_map_lookup_elem(&streams, &w->key);
+	if (!s)
+		TALLY(w->tally->crowded, 1);
+	return s;
+}
+
+static long stream_segment(__u32 n, struct stream_walk *w)
+{
+	const struct sequence_rule rule = {cfg.rule.mask, cfg.rule.step, cfg.rule.ahead,
+					   cfg.rule.behind};
+	__u32 at = n * w->size + cfg.offset;
+	__u8 bytes[BALANCE_NUMBER] WIDE = {};
+	struct balance_stream *s;
+	__u64 number;
+
+	if (at + cfg.bytes > w->bytes || cfg.offset + cfg.bytes > w->size) {
+		TALLY(w->tally->unnumbered, !w->again);
+		return 0;
+	}
+	if (read_number(w, w->from + at, bytes)) {
+		TALLY(w->tally->unread, !w->again);
+		return 0;
+	}
+	if (cfg.numbers == NUMBERS_RTP) {
+		if (!rtp_number(bytes, &w->key, &number)) {
+			TALLY(w->tally->unnumbered, !w->again);
+			return 0;
+		}
+	} else {
+		number = plain_number(bytes);
+	}
+	s = stream_find(w);
+	if (!s)
+		return 0;
+	bpf_spin_lock(&s->lock);
+	sequence_see(&s->sequence, &rule, number, w->again);
+	bpf_spin_unlock(&s->lock);
+	return 0;
+}
+
+/* `again`: the packet ends here, and most probably has been seen as it came. */
+static __always_inline void stream_see(struct sk_buff *skb, const struct skb_view *v,
+				       const struct datagram *d, struct balance_tally *tally,
+				       int again)
+{
+	struct stream_walk w = {
+		.skb = skb,
+		.tally = tally,
+		.head = v->at.head,
+		.from = d->payload,
+		.bytes = d->bytes,
+		.size = d->size ? d->size : d->bytes,
+		.linear = v->at.tail,
+		.data = v->data,
+		.again = again,
+	};
+
+	if (cfg.numbers == NUMBERS_NONE)
+		return;
+	headers_addresses(d->headers_at[0] >> 4, d->headers_at, w.key.src, w.key.dst);
+	w.key.src_port = bpf_htons(d->src_port);
+	w.key.dst_port = bpf_htons(d->dst_port);
+	if (d->segments == 1)
+		stream_segment(0, &w);
+	else
+		bpf_loop(d->segments < MAX_SEGMENTS ? d->segments : MAX_SEGMENTS, stream_segment,
+			 &w, 0);
+}
+
+/* Counts of all CPUs, and the queues of sockets. */
+
+#define MAX_QUEUE (1 << 22) /* packets walked in a socket's queue */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
+};
+
+#pragma clang attribute pop
+
+/* Sockets whose queues are looked at. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32); /* the socket's cell */
+} sockets SEC(".maps");
+
+__u32 take_unread; /* balance_sockets: also those that have something unread, whatever the port */
+__u32 look_begun;  /* set to 0 by user space */
+struct balance_look look;
+static struct balance_tally look_before;
+
+__u32 unread_from; /* balance_unread: packets of each queue that were told before */
+
+static __always_inline void tally_add(struct balance_tally *sum, const struct balance_tally *t)
+{
+	__u64 *to = (void *)sum;
+	const __u64 *from = (const void *)t;
+
+	for (int i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		to[i] += from[i];
+}
+
+static long look_cpu(__u32 cpu, void *unused)
+{
+	struct balance_tally *t = bpf_map_lookup_elem(&tallies, &cpu);
+
+	if (t)
+		tally_add(&look.sum, t);
+	return 0;
+}
+
+/* What came before its cause was judged is on the side that it was judged to be on. */
+static long look_cause(__u32 index, void *unused)
+{
+	__u32 side;
+
+	if (index >= BALANCE_CAUSES)
+		return 1;
+	side = sides[index];
+	if (side != SIDE_UNJUDGED)
+		look.sum.dropped[side & (SIDES - 1)] += waiting[index];
+	return 0;
+}
+
+static __always_inline void look_sum(void)
+{
+	__builtin_memset(&look.sum, 0, sizeof(look.sum));
+	bpf_loop(cfg.cpus, look_cpu, NULL, 0);
+	bpf_loop(cause_next, look_cause, NULL, 0);
+}
+
+static __always_inline bool tally_same(const struct balance_tally *a, const struct balance_tally *b)
+{
+	const __u64 *x = (const void *)a, *y = (const void *)b;
+	__u64 differ = 0;
+
+	for (int i = 0; i < sizeof(*a) / sizeof(*x); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+/*
+ * Packets that wait for the reader. udp_recvmsg() moves them from the second queue to the first:
+ * read in this order, what is just being moved may be missed, but is not seen twice.
+ */
+static __always_inline __u32 queue_length(struct sock *sk)
+{
+	struct udp_sock *up = (void *)sk;
+	__u32 first = BPF_CORE_READ(up, reader_queue.qlen);
+
+	barrier();
+	return first + BPF_CORE_READ(sk, sk_receive_queue.qlen);
+}
+
+/* Where packets are merged, their datagrams are counted one packet after the other. */
+struct weight_walk {
+	struct sk_buff *skb;
+	struct sk_buff_head *head;
+	__u64 datagrams;
+};
+
+static long weight_step(__u32 i, struct weight_walk *w)
+{
+	struct sk_buff *skb = w->skb;
+	struct skb_shared_info *shared;
+
+	if (!skb || (void *)skb == (void *)w->head)
+		return 1;
+	shared = (void *)(BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, end));
+	w->datagrams += BPF_CORE_READ(shared, gso_size) ? BPF_CORE_READ(shared, gso_segs) : 1;
+	w->skb = BPF_CORE_READ(skb, next);
+	return 0;
+}
+
+static __always_inline __u64 queue_weight(struct sock *sk)
+{
+	struct udp_sock *up = (void *)sk;
+	struct weight_walk w = {};
+
+	w.head = (void *)&up->reader_queue;
+	w.skb = BPF_CORE_READ(up, reader_queue.next);
+	bpf_loop(MAX_QUEUE, weight_step, &w, 0);
+	w.head = (void *)&sk->sk_receive_queue;
+	w.skb = BPF_CORE_READ(sk, sk_receive_queue.next);
+	bpf_loop(MAX_QUEUE, weight_step, &w, 0);
+	return w.datagrams;
+}
+
+static __always_inline void look_at(struct sock *sk, __u32 index)
+{
+	struct balance_cell *cell = bpf_map_lookup_elem(&cells, &index);
+	__u32 packets;
+
+	if (!cell || !has_any(&cell->matched))
+		return;
+	packets = queue_length(sk);
+	if (!BPF_CORE_READ(sk, sk_socket)) /* closed: freed, with its queue, after a grace period */
+		look.dying += packets;
+	if (has_any(&cell->others))
+		look.mixed += packets;
+	else
+		look.queued += cell->size_min ? queue_weight(sk) : packets;
+}
+
+struct queue_walk {
+	struct seq_file *seq;
+	struct sk_buff *skb;
+	struct sk_buff_head *head;
+	__u32 cell;
+	__u32 n; /* packets passed, of both queues */
+};
+
+/* Too large for the stack; there is one reader. */
+static struct balance_queued queued;
+
+static __always_inline void tell_queued(struct queue_walk *w)
+{
+	struct skb_view v;
+	struct datagram d;
+	__u32 start, layer, have;
+
+	skb_view_probed(&v, w->skb);
+	if (datagram_parse(&v, &d) != DATAGRAM_HERE)
+		return;
+	if (!cfg.frames) {
+		v.at.mac_header = HEADER_UNSET;
+		v.at.network_header = d.l3;
+	}
+	start = filter_start(&v.at, &layer);
+	have = v.at.tail - start;
+	if (have > BALANCE_HEADERS)
+		have = BALANCE_HEADERS;
+	if (bpf_probe_read_kernel(queued.bytes, have, v.at.head + start))
+		return;
+	queued.cell = w->cell;
+	queued.layer = layer;
+	queued.have = have;
+	queued.port = d.dst_port;
+	queued.payload = d.bytes;
+	queued.size = d.size;
+	queued.segments = d.segments;
+	queued.length =
+		d.payload - start + (d.size ? d.size : d.bytes) + (cfg.frames ? 0 : ETHERNET_HLEN);
+	bpf_seq_write(w->seq, &queued, sizeof(queued));
+}
+
+static long queue_step(__u32 i, struct queue_walk *w)
+{
+	struct sk_buff *skb = w->skb;
+
+	if (!skb || (void *)skb == (void *)w->head || w->n >= unread_from + BALANCE_CHUNK)
+		return 1;
+	if (w->n >= unread_from)
+		tell_queued(w);
+	w->n++;
+	w->skb = BPF_CORE_READ(skb, next);
+	return 0;
+}
 
 #define PACKET_LOOPBACK 5
 #define MSG_PEEK	0x2
 #define MSG_ERRQUEUE	0x2000
-#define AF_INET		2
-#define AF_INET6	10
 
 static __always_inline bool is_datagram(const struct skb_view *v, struct datagram *d,
 					struct balance_tally *t)
@@ -30,7 +707,11 @@ static __always_inline bool is_datagram(const struct skb_view *v, struct datagra
 
 	if (found == DATAGRAM_HIDDEN)
 		TALLY(t->hidden, 1);
-	return found == DATAGRAM_HERE;
+	if (found != DATAGRAM_HERE)
+		return false;
+	/* in memory, or clang 14 spills registers that were never set, which no verifier takes */
+	asm volatile("" : : "r"(d) : "memory");
+	return true;
 }
 
 /*
@@ -41,12 +722,12 @@ static __always_inline bool is_datagram(const struct skb_view *v, struct datagra
 static __always_inline bool of_flow(const struct skb_view *v, const struct datagram *d)
 {
 	__u32 len = d->size ? d->headers + d->size : v->len;
-	struct packet_place at = v->at;
+	struct linear at = v->at;
 
 	if (!cfg.frames) {
 		at.mac_header = HEADER_UNSET;
 		at.network_header = d->l3;
-		len += ETH_HLEN;
+		len += ETHERNET_HLEN;
 	}
 	return filter_matches(&at, len);
 }
@@ -162,7 +843,7 @@ int balance_read(__u64 *ctx)
 	struct balance_tally *t = tally();
 	struct balance_cell *cell;
 
-	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != IPPROTO_UDP ||
+	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP ||
 	    !has_come_to(port))
 		return 0;
 	cell = cell_of(sk->__sk_common.skc_net.net->ns.inum, port);
@@ -189,14 +870,14 @@ int balance_drop(__u64 *ctx)
 	skb_view(&v, skb);
 	if (!t || !is_datagram(&v, &d, t) || !of_flow(&v, &d))
 		return 0;
-	cause.location = drop_place(ctx, cfg.freeing_start, cfg.freeing_end);
+	cause.location = drop_site(ctx, cfg.freeing_start, cfg.freeing_end);
 	if (cfg.has_reason)
 		cause.reason = (int)ctx[2];
 	if (cfg.has_rx_sk)
 		rx_sk = (void *)ctx[3];
 	cause_device(&cause, skb);
 	cause_route(&cause, skb);
-	if (is_copy(skb, cause.reason, rx_sk))
+	if (is_copy(skb, cause.reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
 		cause.flags |= BALANCE_COPY;
 	index = cause_index(&cause);
 	if (index >= BALANCE_CAUSES) {
@@ -256,7 +937,7 @@ int balance_sockets(struct bpf_iter__task_file *ctx)
 	if (!sock)
 		return 0;
 	sk = sock->sk;
-	if (!sk || sk->sk_protocol != IPPROTO_UDP ||
+	if (!sk || sk->sk_protocol != PROTO_UDP ||
 	    (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6))
 		return 0;
 	index = balance_cell_index(sk->__sk_common.skc_net.net->ns.inum, sk->__sk_common.skc_num);

@@ -1,13 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Checkpoints on the way: they note how far a packet got, and let everything pass. */
+/*
+ * Checkpoints on the way: they note how far a number got, and let everything pass.
+ *
+ * In a lab, programs of tc at its devices and at the ports of a bridge. At the edge of a host, for
+ * experiments between two, tracepoints: what is handed to a driver has left (net_dev_start_xmit,
+ * behind the queueing discipline), what the stack gets from one has arrived (netif_receive_skb,
+ * before generic XDP, taps and tc). Those see all devices of the namespace, and nothing of the host
+ * is changed for them. User space loads what it wants.
+ */
 #include "kernel.h"
 
-#include "fragment.bpf.h"
-#include "packet.bpf.h"
-#include "seen.bpf.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
 
-#define TC_ACT_UNSPEC (-1)
-#define MAX_SEGMENTS  128
+#include "fragment.bpf.h"
+#include "seen.bpf.h"
+#include "skb.bpf.h"
+
+#define MAX_SEGMENTS 128
+
+/*
+ * A fragment passes: the first one tells the number of all, for those that are lost later. `word`:
+ * its stamp's; 0: it has none of ours, or is not the first. True: it is one of ours, and noted.
+ */
+static __always_inline bool mark_fragment(const struct headers *h, const __u8 *l3, __u64 word,
+					  bool learns, __u8 where)
+{
+	struct fragment_key key;
+	struct fragmented *known;
+
+	if (!h->fragment && !word)
+		return false;
+	fragment_key(h, l3, &key);
+	if (word && learns)
+		fragment_first(&key, word);
+	known = bpf_map_lookup_elem(&fragments, &key);
+	if (where & SEEN_BRIDGE) {
+		if (word)
+			mark_seen(word, where);
+		return word;
+	}
+	if (!known)
+		return false;
+	if (fragment_completes(known, h, where))
+		mark_seen(known->word, where);
+	if (where == SEEN_TX_DEVICE)
+		FRAGMENT_COUNT(made);
+	else
+		FRAGMENT_COUNT(seen);
+	return true;
+}
+
+/* The packet is at hand */
 
 /*
  * Numbers of a merged skb follow each other; where the last one says that they do not, no more than
@@ -27,84 +72,160 @@ static __always_inline void mark_segments(struct __sk_buff *skb, __u64 word, __u
 	mark_seen_range(word, segments, where);
 }
 
-/* The first fragment tells the number of all: learned where they are made. */
-static __always_inline void mark_fragment(struct __sk_buff *skb, __u8 where)
-{
-	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE = {}, udp[UDP_HLEN] WIDE;
-	struct fragment_key key;
-	struct stamp stamp;
-	__u32 offset, l4;
-	__u64 word, *known;
-
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
-		return;
-	if (l3[0] >> 4 == 6 && bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3)))
-		return;
-	if (!fragment_parse(l3, &key, &offset, &l4))
-		return;
-	if (!offset) {
-		if (bpf_skb_load_bytes(skb, ETH_HLEN + l4, udp, sizeof(udp)) ||
-		    be16_at(udp + 2) != cfg.port ||
-		    bpf_skb_load_bytes(skb, ETH_HLEN + l4 + UDP_HLEN, &stamp, sizeof(stamp)) ||
-		    stamp.magic != bpf_htons(STAMP_MAGIC) || stamp.check != ~stamp.word)
-			return;
-		word = bpf_be64_to_cpu(stamp.word);
-		if (!is_ours(word))
-			return;
-		if (where == SEEN_TX_DEVICE)
-			bpf_map_update_elem(&fragments, &key, &word, BPF_ANY);
-		mark_seen(word, where);
-	} else {
-		known = bpf_map_lookup_elem(&fragments, &key);
-		if (!known)
-			return;
-	}
-	if (where == SEEN_TX_DEVICE)
-		FRAGMENT_COUNT(made);
-	else if (where == SEEN_RX_DEVICE)
-		FRAGMENT_COUNT(seen);
-}
-
 static __always_inline int mark(struct __sk_buff *skb, __u8 where)
 {
 	__u64 word =
 		packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
-	__u32 payload;
+	__u8 l3[IP6_HLEN] WIDE = {};
+	struct headers h;
 
 	if (word && skb->gso_segs < 2) {
 		mark_seen(word, where);
 		return TC_ACT_UNSPEC;
 	}
-	word = packet_word_loaded(skb, cfg.port, &payload);
-	if (word)
-		mark_segments(skb, word, payload, where);
-	else if (cfg.fragments)
-		mark_fragment(skb, where);
+	headers_loaded(skb, true, &h);
+	word = word_loaded(skb, &h, cfg.port);
+	if (!h.fragmented) {
+		if (word)
+			mark_segments(skb, word, h.at, where);
+	} else if (cfg.fragments && is_fragment(&h) && (!word || is_ours(word)) &&
+		   !bpf_skb_load_bytes(skb, h.l3, l3, h.version == 4 ? IP4_HLEN : IP6_HLEN)) {
+		mark_fragment(&h, l3, word, where == SEEN_TX_DEVICE, where);
+	}
 	return TC_ACT_UNSPEC;
 }
 
-SEC("tc")
+SEC("?tc")
 int tx_device(struct __sk_buff *skb)
 {
 	return mark(skb, SEEN_TX_DEVICE);
 }
 
-SEC("tc")
+SEC("?tc")
 int rx_device(struct __sk_buff *skb)
 {
 	return mark(skb, SEEN_RX_DEVICE);
 }
 
-SEC("tc")
+SEC("?tc")
 int bridge_in(struct __sk_buff *skb)
 {
 	return mark(skb, SEEN_BRIDGE_IN);
 }
 
-SEC("tc")
+SEC("?tc")
 int bridge_out(struct __sk_buff *skb)
 {
 	return mark(skb, SEEN_BRIDGE_OUT);
+}
+
+/* At the edge of the host */
+
+struct segment_walk {
+	struct sk_buff *skb;
+	__u32 from_data, size;
+	__u8 where;
+};
+
+static long edge_segment(__u32 n, struct segment_walk *w)
+{
+	struct stamp stamp;
+	__u64 word = 0;
+
+	if (!stamp_in_pages(w->skb, w->from_data + n * w->size, &stamp))
+		word = stamp_word(&stamp);
+	if (word)
+		mark_seen(word, w->where);
+	return 0;
+}
+
+/* Where segments cannot be read one by one, no more than the first is marked. */
+static __always_inline void edge_segments(const struct stamp_reader *r, const struct packet *p,
+					  __u16 size, __u16 segments, __u8 where)
+{
+	__s64 from_data = r->at->head + p->payload - r->at->data;
+	struct segment_walk walk = {r->skb, (__u32)from_data, size, where};
+
+	if (segments > MAX_SEGMENTS)
+		segments = MAX_SEGMENTS;
+	if (stamp_at(r, p->payload + (segments - 1) * size) == p->word + segments - 1)
+		mark_seen_range(p->word, segments, where);
+	else if (KFUNCS && from_data >= 0)
+		bpf_loop(segments, edge_segment, &walk, 0);
+	else
+		mark_seen(p->word, where);
+}
+
+/* True: it is a fragment of ours, and noted. */
+static __always_inline bool edge_fragment(const struct stamp_reader *r, __u8 where)
+{
+	const struct linear *at = r->at;
+	__u8 l3[IP6_HLEN] WIDE;
+	struct headers h;
+	__u64 word = 0;
+	__u16 type;
+	int from = linear_l3(at, &type);
+
+	if (from < 0)
+		return false;
+	headers_from(at, from, type, &h);
+	if (!is_fragment(&h) || bpf_probe_read_kernel(l3, sizeof(l3), at->head + h.l3))
+		return false;
+	if (h.next == HEADER_PAYLOAD && (!cfg.port || h.dst_port == cfg.port))
+		word = stamp_at(r, h.at);
+	return (!word || is_ours(word)) && mark_fragment(&h, l3, word, true, where);
+}
+
+/* The namespaces, of which one may be no part of this: the sender's and the receiver's. */
+const volatile __u32 leave_netns, enter_netns;
+
+static __always_inline int edge(struct sk_buff *skb, __u8 where)
+{
+	struct linear at = linear_of(skb);
+	const struct stamp_reader reader = {skb, &at};
+	struct skb_shared_info *shared;
+	struct packet p = {};
+	__u16 size;
+	int found;
+
+	if (skb->dev->nd_net.net->ns.inum != (where == SEEN_TX_DEVICE ? leave_netns : enter_netns))
+		return 0;
+	found = found_in_pages(&reader, packet_parse(&at, cfg.port, &p), &p);
+	if (cfg.fragments && edge_fragment(&reader, where))
+		return 0;
+	if (found != PACKET_STAMPED || !is_ours(p.word))
+		return 0;
+	shared = (void *)(at.head + skb->end);
+	size = BPF_CORE_READ(shared, gso_size);
+	if (size)
+		edge_segments(&reader, &p, size, BPF_CORE_READ(shared, gso_segs), where);
+	else
+		mark_seen(p.word, where);
+	return 0;
+}
+
+SEC("?tp_btf/net_dev_start_xmit")
+int leave(__u64 *ctx)
+{
+	return edge((void *)ctx[0], SEEN_TX_DEVICE);
+}
+
+SEC("?tp_btf/netif_receive_skb")
+int enter(__u64 *ctx)
+{
+	return edge((void *)ctx[0], SEEN_RX_DEVICE);
+}
+
+/* Beside them where tracing can be suppressed (seen.bpf.h): this is no tracing program. */
+SEC("?tc")
+int enter_tc(struct __sk_buff *skb)
+{
+	__u64 word =
+		packet_word_direct((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
+
+	if (word)
+		mark_seen(word, SEEN_RX_DEVICE);
+	return TC_ACT_UNSPEC;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

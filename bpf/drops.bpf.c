@@ -7,16 +7,20 @@
 #include "kernel.h"
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "batch.bpf.h"
-#include "copy.bpf.h"
-#include "find.bpf.h"
-#include "maps.bpf.h"
-#include "place.bpf.h"
-#include "second.bpf.h"
+#include "fragment.bpf.h"
+#include "numbers.bpf.h"
+#include "skb.bpf.h"
+#include "trace_abi.h"
 
-#define MAX_QUEUE (1 << 22) /* datagrams walked in a socket's queue */
+#define MAX_SEGMENTS 128       /* UDP_MAX_SEGMENTS since 6.9; 64 before */
+#define MAX_QUEUE    (1 << 22) /* datagrams walked in a socket's queue */
+
+/* A byte store needs no atomic: two observers of one number write one of two true answers, and
+ * neighbours are other bytes. */
+NUMBER_MAP(fates);
 
 /* Shared with xsk.bpf.c: the word of the packet that its program just redirected on this CPU. */
 ONE_PER_CPU(cell, __u64);
@@ -28,11 +32,372 @@ __u32 live_ifindex, live_netns;		/* the device that live frames leave by; 0: non
 __u32 redirect_ifindex, redirect_netns; /* a fault's program there redirects to no device, */
 __u32 redirect_target;			/* to this one, where every frame is refused, */
 __u32 redirect_cpumap;			/* or to CPUs by the map with this id; 0: not */
-__u32 sink_takes; /* our XDP program ends packets as delivered: the kernel frees their skbs as drops
-		   */
+__u32 sink_takes; /* our XDP program ends packets as delivered, and the kernel calls that drops */
 __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TRACE_CAUSES);
+	__type(key, struct trace_cause);
+	__type(value, __u32);
+} causes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TRACE_CAUSES);
+	__type(key, __u32);
+	__type(value, struct trace_count);
+} counts SEC(".maps");
+
+ONE_PER_CPU(losses, struct trace_loss);
+
+__u32 cause_next = 1;
+__u8 cause_is_copy[TRACE_CAUSES];
+
+static __always_inline struct trace_loss *loss(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&losses, &zero);
+}
+
+#define LOSS(field, n)                                                                             \
+	do {                                                                                       \
+		struct trace_loss *l_ = loss();                                                    \
+		if (l_)                                                                            \
+			l_->field += (n);                                                          \
+	} while (0)
+
+/* Index of a cause, made on its first sight. */
+static __always_inline __u32 cause_index(const struct trace_cause *cause)
+{
+	__u32 *known = bpf_map_lookup_elem(&causes, cause), index;
+
+	if (known)
+		return *known;
+	index = __sync_fetch_and_add(&cause_next, 1);
+	if (index >= TRACE_CAUSE_DIFFERENCE) {
+		LOSS(causes_full, 1);
+		return TRACE_CAUSE_FULL;
+	}
+	cause_is_copy[index & (TRACE_CAUSES - 1)] = cause->flags & CAUSE_COPY;
+	if (bpf_map_update_elem(&causes, cause, &index, BPF_NOEXIST)) {
+		known = bpf_map_lookup_elem(&causes, cause); /* another CPU was first */
+		index = known ? *known : TRACE_CAUSE_FULL;
+	}
+	return index;
+}
+
+/* The end of a packet itself stands before the end of a copy; else the first observer is right. */
+static __always_inline void settle_byte(__u8 *fate, __u32 index)
+{
+	__u8 old = *fate;
+
+	if (!old || (cause_is_copy[old] && !cause_is_copy[index & (TRACE_CAUSES - 1)]))
+		*fate = index;
+}
+
+/* Not static, so that it is verified once, whoever calls it. False: none of this run's numbers. */
+__noinline bool settle(__u64 word, __u32 index)
+{
+	__u8 *fate = number_byte(&fates, word, loss());
+
+	if (!fate)
+		return false;
+	settle_byte(fate, index);
+	return true;
+}
+
+__noinline bool is_settled(__u64 word)
+{
+	__u8 *fate = number_byte(&fates, word, NULL);
+
+	return fate && *fate;
+}
+
+/* Whether an end is to be counted: another run's is not, unless whoever sends is not known. */
+static __always_inline bool is_counted(__u64 word)
+{
+	return cfg.count_all || is_ours(word);
+}
+
+__noinline int count(__u32 index, __u64 packets, __u64 bytes, __u64 memory)
+{
+	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
+
+	if (!c)
+		return 0;
+	c->events++;
+	c->packets += packets;
+	c->bytes += bytes;
+	c->memory += memory;
+	return 0;
+}
+
+/* Frames that one event tells of; their lengths are not known. */
+static __always_inline void count_frames(__u32 index, __u64 frames)
+{
+	struct trace_count *c = bpf_map_lookup_elem(&counts, &index);
+
+	if (!c)
+		return;
+	c->events += frames;
+	c->packets += frames;
+}
+
+/*
+ * Whose number a packet has that ended: behind its headers, in a tunnel's packet, by the datagram
+ * of a fragment; and those of all segments of a merged one.
+ */
+static __always_inline bool is_within(const volatile struct trace_range *range, __u64 location)
+{
+	return location - range->start < range->end - range->start;
+}
+
+struct settle_range {
+	__u64 word;
+	__u32 index;
+};
+
+static long settle_next(__u32 n, struct settle_range *r)
+{
+	settle(r->word + n, r->index);
+	return 0;
+}
+
+struct segment_walk {
+	struct sk_buff *skb;
+	__u32 from_data, size, index;
+};
+
+/* Segments of different numbers: each has its own stamp. */
+static long settle_segment(__u32 n, struct segment_walk *w)
+{
+	struct stamp stamp;
+
+	if (stamp_in_pages(w->skb, w->from_data + n * w->size, &stamp) ||
+	    stamp.check != ~stamp.word)
+		LOSS(gso_split, 1);
+	else
+		settle(bpf_be64_to_cpu(stamp.word), w->index);
+	return 0;
+}
+
+/*
+ * A merged skb stands for a range of numbers if its first and last stamps span exactly its
+ * segments; else each is read.
+ */
+static __always_inline void settle_segments(const struct stamp_reader *r, const struct packet *p,
+					    __u32 index, __u16 size, __u16 segments)
+{
+	__s64 from_data = r->at->head + p->payload - r->at->data;
+	struct settle_range range = {p->word, index};
+	struct segment_walk walk = {r->skb, (__u32)from_data, size, index};
+
+	if (segments <= MAX_SEGMENTS &&
+	    stamp_at(r, p->payload + (segments - 1) * size) == p->word + segments - 1) {
+		bpf_loop(segments, settle_next, &range, 0);
+		return;
+	}
+	if (KFUNCS && from_data >= 0) {
+		bpf_loop(segments, settle_segment, &walk, 0);
+		return;
+	}
+	settle(p->word, index);
+	LOSS(gso_split, segments - 1);
+}
+
+/* packet_parse(), verified once: not static. */
+__noinline int parse(const struct linear *at, struct packet *p)
+{
+	return at && p ? packet_parse(at, cfg.port, p) : PACKET_OTHER;
+}
+
+/* The packet in a tunnel's packet. */
+static __always_inline int find_inner(const struct linear *at, struct packet *p)
+{
+	struct headers h;
+	__u16 type;
+	int l3 = linear_l3(at, &type);
+
+	if (l3 < 0)
+		return PACKET_OTHER;
+	headers_from(at, l3, type, &h);
+	if (h.next != HEADER_PAYLOAD || h.proto != PROTO_UDP || h.dst_port != cfg.tunnel)
+		return PACKET_OTHER;
+	headers_enter(&h, HEADER_VXLAN);
+	headers_walk(at, &h);
+	return packet_behind(at, &h, cfg.port, p);
+}
+
+/* The stamp's word is in `p`, wherever the kernel keeps the payload. */
+static __always_inline int find_stamp(const struct stamp_reader *r, struct packet *p)
+{
+	int found = parse(r->at, p);
+
+	if (found == PACKET_OTHER && cfg.tunnel)
+		found = find_inner(r->at, p);
+	return found_in_pages(r, found, p);
+}
+
+/*
+ * A fragment's number is that of its datagram; one whose first fragment no checkpoint saw settles
+ * nothing, unless it is the first itself: that one may have an id for which the map still has an
+ * older datagram, so its own stamp comes first, and is noted for those after it. When a fragment
+ * cannot be sent, the rest of its datagram is freed where fragments are made, without having been a
+ * packet.
+ */
+static __always_inline int find_fragment(const struct stamp_reader *r, __u64 location,
+					 struct packet *p)
+{
+	bool abandoned = is_within(&cfg.fragmenting[0], location) ||
+			 is_within(&cfg.fragmenting[1], location);
+	const struct linear *at = r->at;
+	__u8 l3[IP6_HLEN] WIDE;
+	struct fragment_key key;
+	struct fragmented *known;
+	struct headers h;
+	__u64 word = 0;
+	__u16 type;
+	int from = linear_l3(at, &type);
+
+	if (from < 0)
+		return PACKET_OTHER;
+	headers_from(at, from, type, &h);
+	if (!is_fragment(&h) || h.at > at->tail ||
+	    bpf_probe_read_kernel(l3, sizeof(l3), at->head + h.l3))
+		return PACKET_OTHER;
+	fragment_key(&h, l3, &key);
+	if (h.next == HEADER_PAYLOAD && h.dst_port == cfg.port)
+		word = stamp_at(r, h.at);
+	if (word && !is_counted(word))
+		return PACKET_OTHER; /* of another run, in another namespace perhaps */
+	if (word) {
+		fragment_first(&key, word);
+	} else {
+		known = bpf_map_lookup_elem(&fragments, &key);
+		if (!known) {
+			FRAGMENT_COUNT(unmatched);
+			return PACKET_OTHER;
+		}
+		word = known->word;
+	}
+	if (abandoned) {
+		FRAGMENT_COUNT(abandoned);
+		return PACKET_NONE;
+	}
+	FRAGMENT_COUNT(dropped);
+	p->word = word;
+	p->l3_bytes = h.bytes;
+	return PACKET_STAMPED;
+}
+
+/* The number of what ended: of a fragment, or behind the headers. */
+static __always_inline int find_number(const struct stamp_reader *r, __u64 location,
+				       struct packet *p)
+{
+	int found = cfg.fragments ? find_fragment(r, location, p) : PACKET_OTHER;
+
+	return found == PACKET_OTHER ? find_stamp(r, p) : found;
+}
+
+/*
+ * Frames that wait in batches to be handed over, by a sender's live frames or by a fault's
+ * redirect: of what is refused only the number is told.
+ */
+
+/* Shared with gen.bpf.c and fault.bpf.c: what waits in the batch of the sender's device on this
+ * CPU. */
+ONE_PER_CPU(batch, struct trace_batch);
+
+/*
+ * Which frames are in a batch of `n`: the first of them in b->word. Frames are handed over in
+ * order, when `bulk` wait and one more comes (it is stamped already, but not among them), and at
+ * the end of a run. So with fewer than that nothing is left behind, which also finds the place
+ * again after a batch that this program missed. False: not known.
+ */
+static __always_inline bool batch_begin(struct trace_batch *b, __u32 n, __u32 bulk, __u32 *first)
+{
+	__u32 waiting = b->tail - b->head;
+
+	if (n < bulk) {
+		b->lost = 0;
+		*first = b->tail - n;
+		b->head = b->tail;
+		return true;
+	}
+	b->lost |= n != bulk || waiting - n > 1;
+	*first = b->head;
+	b->head += n;
+	return !b->lost;
+}
+
+struct tail_walk {
+	struct trace_batch *batch;
+	__u32 first, index;
+};
+
+static long tail_step(__u32 n, struct tail_walk *w)
+{
+	settle(w->batch->word[(w->first + n) % TRACE_BATCH], w->index);
+	return 0;
+}
+
+/* The first `sent` frames of a batch were taken; the tail died. */
+static __always_inline int end_of_batch(const struct trace_cause *cause, __u32 sent, __u32 drops,
+					__u32 bulk)
+{
+	__u32 zero = 0, first;
+	struct trace_batch *b = bpf_map_lookup_elem(&batch, &zero);
+	struct tail_walk walk;
+
+	if (!b)
+		return 0;
+	if (!batch_begin(b, sent + drops, bulk, &first)) {
+		LOSS(cell_empty, drops);
+		return 0;
+	}
+	if (!drops)
+		return 0;
+	walk = (struct tail_walk){b, first + sent, cause_index(cause)};
+	/* a loop written out would take the verifier 0.2 s */
+	bpf_loop(drops < bulk ? drops : bulk, tail_step, &walk, 0);
+	count_frames(walk.index, drops);
+	return 0;
+}
+
+/*
+ * What ends while its observer runs on the same CPU. The kernel does not run a tracing program on
+ * top of itself (prog->active in __bpf_trace_run()), so of a softirq that interrupts an observer
+ * all packets would be passed over. Each observer has a second program, which is attached and so
+ * called behind it (func_add()), and takes what the first has not begun. Should both be at work on
+ * one packet, as a softirq between them makes it look, the fate is the same and is counted once.
+ * A tail call to the first would do it with less code, but its private stack (6.13) is in use.
+ */
+
+ONE_PER_CPU(begun, struct trace_begun);
+
+/*
+ * Whether this program is to look at `skb`. To be asked first, of every packet: what is taken here
+ * is subtracted from what the kernel says that the first has missed. `observer` and `second` are
+ * constants.
+ */
+static __always_inline bool is_my_turn(struct sk_buff *skb, enum trace_observer observer,
+				       bool second)
+{
+	__u32 zero = 0;
+	struct trace_begun *b = bpf_map_lookup_elem(&begun, &zero);
+	bool known;
+
+	if (!b)
+		return !second;
+	known = second && b->skb[observer] == (__u64)skb;
+	b->skb[observer] = second ? 0 : (__u64)skb;
+	b->taken += second && !known;
+	return !known;
+}
 
 static __always_inline __u32 netns_of_dev(struct net_device *dev)
 {
@@ -48,8 +413,8 @@ static __always_inline __u32 netns_of_sock(struct sock *sk)
  * Where the packet was. For an skb that was in a UDP receive queue, skb->dev is `dev_scratch`,
  * no pointer: then the interface it came in by, and the socket's namespace if there is one.
  */
-static __always_inline void cause_place(struct trace_cause *cause, struct sk_buff *skb,
-					struct sock *rx_sk)
+static __always_inline void cause_device(struct trace_cause *cause, struct sk_buff *skb,
+					 struct sock *rx_sk)
 {
 	struct net_device *dev = skb->dev;
 	int ifindex = dev ? BPF_CORE_READ(dev, ifindex) : 0;
@@ -108,11 +473,11 @@ static __always_inline bool has_arrived(__u64 word)
 	return arrived && *arrived;
 }
 
-/* `cause`: with what the tracepoint tells. `second`: see second.bpf.h. */
+/* `cause`: with what the tracepoint tells. `second`: see is_my_turn(). */
 static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *cause,
 				      struct sock *rx_sk, bool second)
 {
-	struct packet_place at = place_of(skb);
+	struct linear at = linear_of(skb);
 	const struct stamp_reader reader = {skb, &at};
 	struct skb_shared_info *shared;
 	__u16 size, segments = 1;
@@ -140,10 +505,10 @@ static __always_inline int end_of_skb(struct sk_buff *skb, struct trace_cause *c
 		     is_within(&cfg.segmenting[1], cause->location)))
 		return 0;
 	known = second && is_settled(p.word);
-	cause_place(cause, skb, rx_sk);
+	cause_device(cause, skb, rx_sk);
 	if (cause->reason == cfg.reason_netfilter)
 		cause_route(cause, skb);
-	if (is_copy(skb, cause->reason, rx_sk))
+	if (is_copy(skb, cause->reason, rx_sk, cfg.reason_otherhost, cfg.reason_packet_sock))
 		cause->flags |= CAUSE_COPY;
 
 	index = cause_index(cause);
@@ -166,7 +531,7 @@ static __always_inline int dropped(__u64 *ctx, bool second)
 
 	if (!is_my_turn(skb, OBSERVER_KFREE_SKB, second))
 		return 0;
-	cause.location = drop_place(ctx, cfg.freeing.start, cfg.freeing.end);
+	cause.location = drop_site(ctx, cfg.freeing.start, cfg.freeing.end);
 	if (is_elsewhere(skb, cause.location) ||
 	    cause.location - cfg.ignore_start < cfg.ignore_end - cfg.ignore_start)
 		return 0;
@@ -327,12 +692,12 @@ struct queue_walk {
 static long queue_step(__u32 n, struct queue_walk *w)
 {
 	struct sk_buff *skb = w->skb;
-	struct packet_place at;
+	struct linear at;
 	struct packet p = {};
 
 	if (!skb || (void *)skb == (void *)w->head)
 		return 1;
-	at = place_probed(skb);
+	at = linear_probed(skb);
 	switch (packet_parse(&at, cfg.port, &p)) {
 	case PACKET_STAMPED:
 		if (unread_settles)

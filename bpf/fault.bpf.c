@@ -6,24 +6,101 @@
  */
 #include "kernel.h"
 
+#include <bpf/bpf_helpers.h>
+
 #include "fault_abi.h"
-#include "hurt.bpf.h"
-#include "maps.bpf.h"
-#include "packet.bpf.h"
 #include "seen.bpf.h"
+#include "skb.bpf.h"
+
+/* What the programs of the faults do to packets that are merged, or in fragments. */
+
+#define IP4_LENGTH_OFF 2
+#define IP4_CSUM_OFF   10
+#define IP4_FRAG_OFF   6
+#define IP4_SOURCE_END 16
+#define IP6_SOURCE_END 24
+#define IP6_NEXT_OFF   6
+#define OTHER_SENDER   0x80 /* in the last byte of the address */
+#define IP6_LENGTH_OFF 4
+#define UDP_LENGTH_OFF 4
+
+/* The clone comes here again; its mark says so. */
+static __always_inline void come_twice(struct __sk_buff *skb)
+{
+	skb->mark |= FAULT_MARK_AGAIN;
+	bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS);
+	skb->mark &= ~FAULT_MARK_AGAIN;
+}
+
+static __always_inline void spoil_fragment(struct __sk_buff *skb, const struct headers *h,
+					   __u32 way)
+{
+	bool v4 = h->version == 4;
+	/* its last two bytes: IPv4's checksum counts in twos */
+	__u32 source_end = h->l3 + (v4 ? IP4_SOURCE_END : IP6_SOURCE_END) - 2;
+	__u32 offset = v4 ? h->l3 + IP4_FRAG_OFF : h->at - IP6_EXT_HLEN + 2;
+	__u32 at = way == FAULT_FRAG_OVERLAP ? offset : source_end;
+	__be16 was, is;
+
+	if (way == FAULT_FRAG_DUPLICATE) {
+		come_twice(skb);
+		return;
+	}
+	if (bpf_skb_load_bytes(skb, at, &was, sizeof(was)))
+		return;
+	/* 8 bytes earlier: IPv4 counts in units of them */
+	is = way == FAULT_FRAG_OVERLAP ? bpf_htons(bpf_ntohs(was) - (v4 ? 1 : 8))
+				       : was ^ bpf_htons(OTHER_SENDER);
+	if (v4)
+		bpf_l3_csum_replace(skb, h->l3 + IP4_CSUM_OFF, was, is, sizeof(is));
+	bpf_skb_store_bytes(skb, at, &is, sizeof(is), 0);
+}
+
+static __always_inline void lengthen(struct __sk_buff *skb, const __u8 *front, __u32 at, __u32 by)
+{
+	__be16 length = bpf_htons(be16_at(front + at) + by);
+
+	bpf_skb_store_bytes(skb, at, &length, sizeof(length), 0);
+}
+
+/*
+ * A datagram is put before those of a merged packet. With that the headers move, but not where the
+ * checksum is to begin, and such a packet cannot be taken apart (__udp_gso_segment()). It has the
+ * number of the last one, which is behind the end now: how many they are stays as it was. The
+ * packet comes in again, as only that tells the kernel where its headers are. `headers`, before the
+ * payload, is a constant.
+ */
+static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, __u32 ip_length)
+{
+	__u32 size = skb->gso_size, last = headers + (skb->gso_segs - 1) * size;
+	__u8 front[ETHERNET_HLEN + IP6_HLEN + UDP_HLEN];
+	struct stamp stamp;
+	__u16 before;
+
+	if (skb->len != last + size || skb->len + size > 0xffff ||
+	    bpf_skb_load_bytes(skb, 0, front, headers) ||
+	    bpf_skb_load_bytes(skb, last, &stamp, sizeof(stamp)) ||
+	    bpf_skb_change_head(skb, size, 0))
+		return TC_ACT_UNSPEC;
+	bpf_skb_store_bytes(skb, 0, front, headers, 0);
+	bpf_skb_store_bytes(skb, headers, &stamp, sizeof(stamp), 0);
+	lengthen(skb, front, headers - UDP_HLEN + UDP_LENGTH_OFF, size);
+	lengthen(skb, front, ip_length, size);
+	before = be16_at(front + ip_length);
+	if (skb->protocol == bpf_htons(TYPE_IP4))
+		bpf_l3_csum_replace(skb, ETHERNET_HLEN + IP4_CSUM_OFF, bpf_htons(before),
+				    bpf_htons(before + size), sizeof(before));
+	skb->mark |= FAULT_MARK_AGAIN;
+	return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
+}
 
 #define TC_ACT_SHOT	 2
 #define TC_ACT_STOLEN	 4
 #define ETH_P_ARP	 0x0806
-#define IPPROTO_FRAGMENT 44
-#define IPPROTO_ICMPV6	 58
-#define IPPROTO_HOPOPTS	 0
-#define IPPROTO_ICMP	 1
 #define ND_SOLICIT	 135
 #define ICMP_UNREACH	 3
 #define ICMP_FRAG_NEEDED 4
 #define ICMP6_TOO_BIG	 2
-#define IP6_NEXT_OFF	 6
 #define UDP_CSUM_OFF	 6
 #define BURN_LOOPS	 (1 << 20) /* the clock ends it long before */
 #define FILTER_KEEP_ALL	 0xffffffff
@@ -80,20 +157,29 @@ static __always_inline void burn(__u32 ns)
 	bpf_loop(BURN_LOOPS, past_deadline, &deadline, 0);
 }
 
-/* UDP, whole or in fragments. */
+/* The word of a whole packet of the flow, wherever its payload is, or 0. */
+static __always_inline __u64 whole_word(struct __sk_buff *skb, struct headers *h)
+{
+	headers_loaded(skb, true, h);
+	return h->fragmented ? 0 : word_loaded(skb, h, cfg.port);
+}
+
+/* UDP, whole or in fragments; of IPv6's fragments of whatever protocol. */
 static __always_inline bool is_udp(void *data, void *data_end, bool fragments_only)
 {
-	__u8 *l3 = data + ETH_HLEN;
+	__u8 *l3 = data + ETHERNET_HLEN;
+	struct headers h = {};
 
-	if ((void *)(l3 + 20) > data_end)
+	if ((void *)(l3 + IP4_HLEN) > data_end)
 		return false;
-	if (be16_at(l3 - 2) == ETH_P_IP)
-		return l3[9] == IPPROTO_UDP &&
-		       (!fragments_only || be16_at(l3 + 6) & (IP_MF | IP_OFFSET_MASK));
-	if (be16_at(l3 - 2) != ETH_P_IPV6)
+	if (be16_at(l3 - 2) == TYPE_IP4) {
+		headers_ip4(&h, l3);
+		return h.proto == PROTO_UDP && (!fragments_only || h.fragmented);
+	}
+	if (be16_at(l3 - 2) != TYPE_IP6)
 		return false;
-	return l3[IP6_NEXT_OFF] == IPPROTO_FRAGMENT ||
-	       (l3[IP6_NEXT_OFF] == IPPROTO_UDP && !fragments_only);
+	headers_ip6(&h, l3);
+	return h.proto == PROTO_FRAGMENT || (h.proto == PROTO_UDP && !fragments_only);
 }
 
 /* Where the flow's datagrams are larger than the MTU, nothing else is in a lab. */
@@ -105,10 +191,10 @@ static __always_inline bool suffers(void *data, void *data_end)
 static __always_inline bool ours(struct __sk_buff *skb)
 {
 	void *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
-	__u32 payload;
+	struct headers h;
 
 	return suffers(data, data_end) || packet_word_direct(data, data_end, cfg.port) ||
-	       packet_word_loaded(skb, cfg.port, &payload);
+	       whole_word(skb, &h);
 }
 
 SEC("tc")
@@ -138,13 +224,13 @@ static __always_inline void spoil_udp_csum(__u8 *csum)
 /* The checksum; IPv6 has none, there the length becomes more than there is. */
 static __always_inline void spoil_ip_header(struct __sk_buff *skb)
 {
-	__u8 *l3 = (void *)(long)skb->data + ETH_HLEN;
+	__u8 *l3 = (void *)(long)skb->data + ETHERNET_HLEN;
 
 	if ((void *)(l3 + 20) > (void *)(long)skb->data_end)
 		return;
-	if (skb->protocol == bpf_htons(ETH_P_IP))
+	if (skb->protocol == bpf_htons(TYPE_IP4))
 		l3[IP4_CSUM_OFF] ^= 1;
-	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
+	else if (skb->protocol == bpf_htons(TYPE_IP6))
 		l3[IP6_LENGTH_OFF] |= 0x80;
 }
 
@@ -153,10 +239,9 @@ static __always_inline __u8 *pull_payload(struct __sk_buff *skb)
 {
 	__u8 *payload =
 		packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end, cfg.port);
-	__u32 at;
+	struct headers h;
 
-	if (!payload && packet_word_loaded(skb, cfg.port, &at) &&
-	    !bpf_skb_pull_data(skb, at + STAMP_LEN))
+	if (!payload && whole_word(skb, &h) && !bpf_skb_pull_data(skb, h.at + STAMP_LEN))
 		payload = packet_payload((void *)(long)skb->data, (void *)(long)skb->data_end,
 					 cfg.port);
 	return payload && (fault.any || payload_word(payload)) ? payload : NULL;
@@ -195,16 +280,17 @@ int fault_ingress(struct __sk_buff *skb)
 SEC("tc")
 int fault_merged(struct __sk_buff *skb)
 {
-	__u32 payload;
+	struct headers h;
 
-	if (skb->gso_segs < 2 || skb->mark & FAULT_MARK_AGAIN ||
-	    !packet_word_loaded(skb, cfg.port, &payload) || !chance(fault.merged_share))
+	if (skb->gso_segs < 2 || skb->mark & FAULT_MARK_AGAIN || !whole_word(skb, &h) ||
+	    !chance(fault.merged_share))
 		return TC_ACT_UNSPEC;
-	if (payload == ETH_HLEN + 20 + UDP_HLEN)
-		return push_datagram(skb, ETH_HLEN + 20 + UDP_HLEN, ETH_HLEN + IP4_LENGTH_OFF);
-	if (payload == ETH_HLEN + IP6_HLEN + UDP_HLEN)
-		return push_datagram(skb, ETH_HLEN + IP6_HLEN + UDP_HLEN,
-				     ETH_HLEN + IP6_LENGTH_OFF);
+	if (h.at == ETHERNET_HLEN + IP4_HLEN + UDP_HLEN)
+		return push_datagram(skb, ETHERNET_HLEN + IP4_HLEN + UDP_HLEN,
+				     ETHERNET_HLEN + IP4_LENGTH_OFF);
+	if (h.at == ETHERNET_HLEN + IP6_HLEN + UDP_HLEN)
+		return push_datagram(skb, ETHERNET_HLEN + IP6_HLEN + UDP_HLEN,
+				     ETHERNET_HLEN + IP6_LENGTH_OFF);
 	return TC_ACT_UNSPEC;
 }
 
@@ -214,34 +300,25 @@ int fault_keep(struct __sk_buff *skb)
 	return TC_ACT_STOLEN;
 }
 
-/* The last one, or the first, of a datagram that is chosen. No field: it is no fragment. */
-static __always_inline bool is_hurt(__u16 field, bool last)
+/* The last one, or the first, of a datagram that is chosen. */
+static __always_inline bool is_chosen(const struct headers *h)
 {
-	bool wanted = fault.frag_way == FAULT_FRAG_DUPLICATE ? !last && !(field & ~(IP_MF | IP6_MF))
-							     : last;
+	bool wanted = fault.frag_way == FAULT_FRAG_DUPLICATE ? !h->fragment : !h->more;
 
-	return field && wanted && chance(fault.frag_share);
+	return h->fragmented && h->proto == PROTO_UDP && wanted && chance(fault.frag_share);
 }
 
 /* Of datagrams that came in fragments, one fragment each. */
 SEC("tc")
 int fault_fragment(struct __sk_buff *skb)
 {
-	__u8 l3[IP6_HLEN + FRAG_HLEN] WIDE;
-	__u16 field;
+	struct headers h;
 
-	if (skb->mark & FAULT_MARK_AGAIN || bpf_skb_load_bytes(skb, ETH_HLEN, l3, 20))
+	if (skb->mark & FAULT_MARK_AGAIN)
 		return TC_ACT_UNSPEC;
-	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		field = be16_at(l3 + IP4_FRAG_OFF) & (IP_MF | IP_OFFSET_MASK);
-		if (l3[9] == IPPROTO_UDP && is_hurt(field, !(field & IP_MF)))
-			hurt_fragment4(skb, l3, fault.frag_way);
-	} else if (skb->protocol == bpf_htons(ETH_P_IPV6) && l3[IP6_NEXT_OFF] == IPPROTO_FRAGMENT &&
-		   !bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3))) {
-		field = be16_at(l3 + IP6_FRAG_OFF);
-		if (l3[IP6_HLEN] == IPPROTO_UDP && is_hurt(field, !(field & IP6_MF)))
-			hurt_fragment6(skb, field, l3[IP6_SOURCE_END - 1], fault.frag_way);
-	}
+	headers_loaded(skb, true, &h);
+	if (is_chosen(&h))
+		spoil_fragment(skb, &h, fault.frag_way);
 	return TC_ACT_UNSPEC;
 }
 
@@ -249,33 +326,26 @@ int fault_fragment(struct __sk_buff *skb)
 SEC("tc")
 int fault_deaf(struct __sk_buff *skb)
 {
-	__u8 next, type;
+	struct headers h;
 
 	if (skb->protocol == bpf_htons(ETH_P_ARP))
 		return TC_ACT_SHOT;
-	if (skb->protocol != bpf_htons(ETH_P_IPV6) ||
-	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_NEXT_OFF, &next, 1) || next != IPPROTO_ICMPV6 ||
-	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_HLEN, &type, 1))
-		return TC_ACT_UNSPEC;
-	return type == ND_SOLICIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	headers_loaded(skb, true, &h);
+	return h.proto == PROTO_ICMP6 && h.icmp_type == ND_SOLICIT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 /* Of a smaller MTU on the way: ICMP's "fragmentation needed", ICMPv6's "packet too big". */
 SEC("tc")
 int fault_untold(struct __sk_buff *skb)
 {
-	__u8 l3[20], type[2];
+	struct headers h;
+	bool told;
 
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, l3, sizeof(l3)))
-		return TC_ACT_UNSPEC;
-	if (skb->protocol == bpf_htons(ETH_P_IP) && l3[9] == IPPROTO_ICMP &&
-	    !bpf_skb_load_bytes(skb, ETH_HLEN + (l3[0] & 0x0f) * 4, type, sizeof(type)))
-		return type[0] == ICMP_UNREACH && type[1] == ICMP_FRAG_NEEDED ? TC_ACT_SHOT
-									      : TC_ACT_UNSPEC;
-	if (skb->protocol == bpf_htons(ETH_P_IPV6) && l3[IP6_NEXT_OFF] == IPPROTO_ICMPV6 &&
-	    !bpf_skb_load_bytes(skb, ETH_HLEN + IP6_HLEN, type, sizeof(type)))
-		return type[0] == ICMP6_TOO_BIG ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-	return TC_ACT_UNSPEC;
+	headers_loaded(skb, true, &h);
+	told = h.proto == PROTO_ICMP
+		       ? h.icmp_type == ICMP_UNREACH && h.icmp_code == ICMP_FRAG_NEEDED
+		       : h.proto == PROTO_ICMP6 && h.icmp_type == ICMP6_TOO_BIG;
+	return told ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 /* MLD is behind a hop-by-hop header (RFC 2710, section 3). */
@@ -284,10 +354,10 @@ int fault_mute(struct __sk_buff *skb)
 {
 	__u8 next;
 
-	if (skb->protocol != bpf_htons(ETH_P_IPV6) ||
-	    bpf_skb_load_bytes(skb, ETH_HLEN + IP6_NEXT_OFF, &next, 1))
+	if (skb->protocol != bpf_htons(TYPE_IP6) ||
+	    bpf_skb_load_bytes(skb, ETHERNET_HLEN + IP6_NEXT_OFF, &next, 1))
 		return TC_ACT_UNSPEC;
-	return next == IPPROTO_HOPOPTS ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	return next == PROTO_HOPOPTS ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 static __always_inline void leave_in_cell(__u64 word)
@@ -365,9 +435,11 @@ int fault_xdp(struct xdp_md *ctx)
 SEC("cgroup_skb/egress")
 int fault_cgroup(struct __sk_buff *skb)
 {
-	__u32 payload;
-	__u64 word = packet_word_loaded_at(skb, 0, cfg.port, &payload);
+	struct headers h;
+	__u64 word;
 
+	headers_loaded(skb, false, &h);
+	word = h.fragmented ? 0 : word_loaded(skb, &h, cfg.port);
 	return word && is_ours(word) && chance(fault.cgroup_share) ? CGROUP_DROP : CGROUP_PASS;
 }
 

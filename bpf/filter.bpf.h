@@ -14,7 +14,7 @@
 
 #include "filter_abi.h"
 #include "kernel.h"
-#include "packet.bpf.h"
+#include "skb.bpf.h"
 
 #define FILTER_MACS 12 /* bytes before the type of an Ethernet frame */
 
@@ -43,7 +43,7 @@ static __always_inline __u32 filter_tag(const struct sk_buff *skb)
  * Offset of data from head. In a tracing program both are pointers to the verifier, with which it
  * allows no 32-bit arithmetic: the compiler must not see that no more is wanted.
  */
-static __always_inline __u32 filter_data(const struct packet_place *at)
+static __always_inline __u32 filter_data(const struct linear *at)
 {
 	__u64 offset = at->data - at->head;
 
@@ -55,7 +55,7 @@ static __always_inline __u32 filter_data(const struct packet_place *at)
  * Where the packet begins: at its Ethernet header if that is there, directly or with VLAN tags
  * before the network header. Offset from head.
  */
-static __always_inline __u32 filter_start(const struct packet_place *at, __u32 *layer)
+static __always_inline __u32 filter_start(const struct linear *at, __u32 *layer)
 {
 	bool mac = at->mac_header != HEADER_UNSET && at->mac_header < at->tail;
 	bool net = at->network_header && at->network_header < at->tail &&
@@ -63,7 +63,8 @@ static __always_inline __u32 filter_start(const struct packet_place *at, __u32 *
 	__u32 l3 = net ? at->network_header : filter_data(at), before = l3 - at->mac_header;
 
 	*layer = FILTER_L2;
-	if (mac && (before == ETH_HLEN || before == ETH_HLEN + 4 || before == ETH_HLEN + 8))
+	if (mac &&
+	    (before == ETHERNET_HLEN || before == ETHERNET_HLEN + 4 || before == ETHERNET_HLEN + 8))
 		return at->mac_header;
 	if (net || at->protocol)
 		*layer = FILTER_L3;
@@ -127,9 +128,9 @@ static __always_inline __u32 filter_read_tagged(struct filter_scratch *scratch, 
 /*
  * Whether the filter wants this packet. `len`: skb->len, which counts from at->data. For a frame
  * without an skb: head and data are its begin, tail and len its length, mac_header 0 and
- * network_header ETH_HLEN.
+ * network_header ETHERNET_HLEN.
  */
-static __always_inline bool filter_matches(const struct packet_place *at, __u32 len)
+static __always_inline bool filter_matches(const struct linear *at, __u32 len)
 {
 	struct filter_scratch *scratch;
 	__u32 slot, start, there;

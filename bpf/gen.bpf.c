@@ -13,12 +13,12 @@
 #include <bpf/bpf_helpers.h>
 
 #include "gen_abi.h"
-#include "maps.bpf.h"
+#include "headers.h"
 #include "stamp.h"
 #include "trace_abi.h"
 
-#define PAYLOAD_V4 (ETH_HLEN + 20 + 8)
-#define PAYLOAD_V6 (ETH_HLEN + 40 + 8)
+#define PAYLOAD_V4 (ETHERNET_HLEN + IP4_HLEN + UDP_HLEN)
+#define PAYLOAD_V6 (ETHERNET_HLEN + IP6_HLEN + UDP_HLEN)
 #define UDP_CHECK  (-2) /* offsets from the payload */
 #define UDP_SOURCE (-8)
 

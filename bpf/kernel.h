@@ -205,16 +205,21 @@ struct bpf_iter__udp {
 #pragma clang attribute pop
 
 /* Not in UAPI headers, or not to be included beside them. */
-#define ETH_HLEN	 14
-#define ETH_P_IP	 0x0800
-#define ETH_P_IPV6	 0x86DD
-#define ETH_P_8021Q	 0x8100
-#define ETH_P_8021AD	 0x88A8
-#define IPPROTO_UDP	 17
-#define IP_OFFSET_MASK	 0x1fff
+#define AF_INET		 2
+#define AF_INET6	 10
 #define AF_PACKET	 17
 #define PACKET_OUTGOING	 4
 #define PACKET_OTHERHOST 3
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
+#define TC_ACT_UNSPEC	 (-1)	/* on to the next filter */
+
+/* A map of one value for each CPU. Programs that share one name it alike. */
+#define ONE_PER_CPU(name, kind)                                                                    \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                           \
+		__uint(max_entries, 1);                                                            \
+		__type(key, __u32);                                                                \
+		__type(value, kind);                                                               \
+	} name SEC(".maps")
 
 #endif

@@ -9,9 +9,8 @@
  */
 #include "kernel.h"
 
-#include "maps.bpf.h"
 #include "numbers.bpf.h"
-#include "packet.bpf.h"
+#include "skb.bpf.h"
 #include "seen.bpf.h"
 #include "sink_abi.h"
 

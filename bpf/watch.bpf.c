@@ -8,16 +8,610 @@
 #include "kernel.h"
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "burst.bpf.h"
 #include "filter.bpf.h"
-#include "flow.bpf.h"
-#include "place.bpf.h"
-#include "sample.bpf.h"
-#include "table.bpf.h"
+#include "skb.bpf.h"
 #include "watch_abi.h"
-#include "weigh.bpf.h"
+
+/*
+ * What is told of a socket or a device beside its number: read once an interval, so with probing
+ * reads, which cost more but take any pointer.
+ */
+
+#define PORTS_LEN	 4
+#define TCP_TIME_WAIT	 6
+#define TCP_NEW_SYN_RECV 12
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct watch_sock);
+} socks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct watch_dev_key);
+	__type(value, struct watch_dev);
+} devs SEC(".maps");
+
+static __always_inline void note_addresses(struct watch_sock *n, struct sock *sk)
+{
+	n->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	n->remote_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+	n->bound_dev = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
+	if (n->family == AF_INET) {
+		__be32 local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		__be32 remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+
+		__builtin_memcpy(n->local, &local, 4);
+		__builtin_memcpy(n->remote, &remote, 4);
+	} else if (bpf_core_field_exists(sk->__sk_common.skc_v6_rcv_saddr)) {
+		BPF_CORE_READ_INTO(&n->local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&n->remote, sk, __sk_common.skc_v6_daddr);
+	}
+}
+
+/* SOCK_INODE(): the inode lies behind the socket in one object. */
+static __always_inline __u64 inode_of(struct sock *sk)
+{
+	struct socket_alloc *s = (void *)BPF_CORE_READ(sk, sk_socket);
+
+	return s ? BPF_CORE_READ(s, vfs_inode.i_ino) : 0;
+}
+
+/* Since 6.18 UDP keeps them apart, by NUMA node (struct numa_drop_counters). */
+static __always_inline __u64 drops_of(struct sock *sk)
+{
+	__u64 drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);
+
+	if (bpf_core_field_exists(sk->sk_drop_counters)) {
+		struct numa_drop_counters *c = BPF_CORE_READ(sk, sk_drop_counters);
+
+		if (c)
+			drops += (__u32)BPF_CORE_READ(c, drops0.counter) +
+				 (__u32)BPF_CORE_READ(c, drops1.counter);
+	}
+	return drops;
+}
+
+static __always_inline void note_full(struct watch_sock *n, struct sock *sk)
+{
+	n->type = BPF_CORE_READ(sk, sk_type);
+	n->protocol = BPF_CORE_READ(sk, sk_protocol);
+	n->inode = inode_of(sk);
+	n->drops = drops_of(sk);
+	n->rcvbuf = BPF_CORE_READ(sk, sk_rcvbuf);
+	n->rmem = BPF_CORE_READ(sk, sk_backlog.rmem_alloc.counter);
+	n->queued = BPF_CORE_READ(sk, sk_receive_queue.qlen);
+	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		n->cgroup = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
+}
+
+static __always_inline void note_sock(__u64 cookie, struct sock *sk)
+{
+	struct watch_sock n = {};
+
+	n.family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	n.state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	n.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	if (n.family == AF_INET || n.family == AF_INET6)
+		note_addresses(&n, sk);
+	if (n.state != TCP_TIME_WAIT && n.state != TCP_NEW_SYN_RECV) /* sk_fullsock() */
+		note_full(&n, sk);
+	bpf_map_update_elem(&socks, &cookie, &n, BPF_ANY);
+}
+
+/* All that is left of a socket that has closed: where its packets went. */
+static __always_inline void note_port(__u64 id, const struct watch_flow *f)
+{
+	struct watch_sock n = {
+		.family = f->family,
+		.protocol = f->proto,
+		.local_port = bpf_ntohs(f->dst_port),
+	};
+
+	__builtin_memcpy(n.local, f->dst, sizeof(n.local));
+	bpf_map_update_elem(&socks, &id, &n, BPF_ANY);
+}
+
+static __always_inline void note_dev(__u32 netns, __u32 ifindex, struct net_device *dev)
+{
+	struct watch_dev_key key = {netns, ifindex};
+	struct watch_dev n = {};
+
+	bpf_probe_read_kernel_str(n.name, sizeof(n.name), dev->name);
+	bpf_map_update_elem(&devs, &key, &n, BPF_ANY);
+}
+
+/*
+ * Where drops are counted: slots, a hash map for what finds none, and one place for all that finds
+ * no room there either. See include/watch_abi.h.
+ */
+
+const volatile struct watch_config cfg;
+
+/* Of the set in use, 0 or cfg.cpus: number of its first CPU. Set by user space. */
+__u32 watch_base;
+
+/*
+ * Slots of CPU c of a set are those from (watch_base + c) * slots on. How many there are and how
+ * large is set by user space: struct watch_slot, or struct watch_flow_slot with flows.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct watch_flow_slot));
+	__uint(max_entries, 1);
+} slots SEC(".maps"), others SEC(".maps");
+
+/* For keys that found no slot, one of each set. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(key_size, sizeof(struct watch_flow_key));
+	__uint(value_size, sizeof(struct watch_count));
+	__uint(max_entries, 1);
+} overflow0 SEC(".maps"), overflow1 SEC(".maps");
+
+ONE_PER_CPU(losses, struct watch_loss);
+
+#define LOSS(field, n)                                                                             \
+	({                                                                                         \
+		__u32 zero_key = 0;                                                                \
+		struct watch_loss *of_cpu = bpf_map_lookup_elem(&losses, &zero_key);               \
+		if (of_cpu)                                                                        \
+			of_cpu->field += (n);                                                      \
+	})
+
+/*
+ * A drop on its way to the table. It begins as struct watch_flow_key, with the key as four words,
+ * which is how it is compared.
+ */
+struct drop {
+	__u64 word[4];
+	struct watch_flow flow; /* only with flows, or for WATCH_PORT */
+	struct net_device *dev; /* NULL: skb->dev is none */
+	struct sock *sk;	/* whose cookie is in the key; or NULL */
+	__u32 cpu;		/* counted from that of the first set */
+	__u32 slot;
+};
+
+static __always_inline bool same_flow(const struct watch_flow *a, const struct watch_flow *b)
+{
+	const __u64 *x = (const void *)a, *y = (const void *)b;
+
+	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] && x[4] == y[4];
+}
+
+static __always_inline bool same(const struct watch_slot *slot, const __u64 *word,
+				 const struct watch_flow *flow, bool flows)
+{
+	const struct watch_flow_slot *with_flow = (const void *)slot;
+	const __u64 *w = (const void *)&slot->key;
+
+	if (w[0] != word[0] || w[1] != word[1] || w[2] != word[2] || w[3] != word[3])
+		return false;
+	return !flows || same_flow(&with_flow->flow, flow);
+}
+
+static __always_inline struct watch_count *claim(struct watch_slot *slot, const struct drop *d)
+{
+	struct watch_flow_slot *with_flow = (void *)slot;
+
+	if (cfg.by_flow)
+		with_flow->flow = d->flow;
+	__builtin_memcpy(&slot->key, d->word, sizeof(slot->key));
+	return &slot->count;
+}
+
+/* Without socket and flow there are few keys: a table that is searched from the hash on. */
+static __always_inline struct watch_count *merge(struct drop *d)
+{
+	d->word[1] = 0;
+	d->word[3] |= (__u64)WATCH_OTHERS << WATCH_FLAGS_SHIFT;
+	__builtin_memset(&d->flow, 0, sizeof(d->flow));
+	for (__u32 i = 0; i < WATCH_OTHERS_SLOTS; i++) {
+		__u32 at = d->cpu * WATCH_OTHERS_SLOTS + (d->slot + i) % WATCH_OTHERS_SLOTS;
+		struct watch_slot *slot = bpf_map_lookup_elem(&others, &at);
+
+		if (!slot)
+			return NULL;
+		if (!slot->key.location)
+			return claim(slot, d);
+		if (same(slot, d->word, &d->flow, cfg.by_flow))
+			return &slot->count;
+	}
+	return NULL;
+}
+
+static __always_inline void note(const struct drop *d)
+{
+	if (d->dev)
+		note_dev((__u32)d->word[3], d->word[2] >> 32, d->dev);
+	if (d->sk)
+		note_sock(d->word[1], d->sk);
+	else if (d->word[3] >> WATCH_FLAGS_SHIFT & WATCH_PORT)
+		note_port(d->word[1], &d->flow);
+}
+
+static __always_inline struct watch_count *overflow(struct drop *d, struct watch_loss *loss)
+{
+	void *map = d->cpu < cfg.cpus ? (void *)&overflow0 : (void *)&overflow1;
+	const struct watch_count none = {};
+	struct watch_count *sum;
+
+	loss->overflow++;
+	sum = bpf_map_lookup_elem(map, d);
+	if (sum)
+		return sum;
+	note(d);
+	bpf_map_update_elem(map, d, &none, BPF_NOEXIST);
+	sum = bpf_map_lookup_elem(map, d);
+	if (sum)
+		return sum;
+	loss->merged++;
+	sum = merge(d);
+	return sum ? sum : &loss->uncounted;
+}
+
+/* The first event of a key in this interval on this CPU, or one that is not in its first slot. */
+static __noinline struct watch_count *elsewhere(struct drop *d)
+{
+	__u32 zero = 0, at = d->slot, beside = d->slot ^ 1;
+	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
+	struct watch_slot *first = bpf_map_lookup_elem(&slots, &at);
+	struct watch_slot *second = bpf_map_lookup_elem(&slots, &beside);
+
+	if (!first || !second || !loss)
+		return NULL;
+	if (!first->key.location) {
+		note(d);
+		return claim(first, d);
+	}
+	if (!second->key.location) {
+		note(d);
+		return claim(second, d);
+	}
+	if (same(second, d->word, &d->flow, cfg.by_flow))
+		return &second->count;
+	return overflow(d, loss);
+}
+
+/*
+ * The program on consume_skb may interrupt the one on kfree_skb, so it has no slots: its keys are
+ * all in the hash map.
+ */
+static __noinline struct watch_count *consumed_event(struct drop *d)
+{
+	__u32 zero = 0;
+	struct watch_loss *loss = bpf_map_lookup_elem(&losses, &zero);
+
+	return loss ? overflow(d, loss) : NULL;
+}
+
+/* Of the words of the key; the upper bits of a product depend on all bits below. */
+static __always_inline __u32 hash(const __u64 *word, const struct watch_flow *flow, bool flows)
+{
+	__u64 sum = word[0] ^ word[1] << 17 ^ word[2] ^ word[3] << 7;
+	const __u64 *f = (const void *)flow;
+
+	if (flows)
+		sum += (f[0] ^ f[2]) * 0x165667b19e3779f9 + (f[1] ^ f[3]) * 0x27d4eb2f165667c5 +
+		       f[4] * 0x9e3779b185ebca87;
+	return sum * 0x9e3779b97f4a7c15 >> 40;
+}
+
+/* From an skb of any protocol to its 5-tuple. */
+
+/* Offset of the L3 header from skb->head, or -1. */
+static __always_inline int skb_l3(struct sk_buff *skb)
+{
+	const struct linear at = linear_of(skb);
+	__u16 type;
+
+	return linear_l3(&at, &type);
+}
+
+static __always_inline bool has_ports(__u8 proto)
+{
+	return proto == PROTO_UDP || proto == PROTO_TCP || proto == PROTO_SCTP ||
+	       proto == PROTO_UDPLITE || proto == PROTO_DCCP;
+}
+
+/* All that the headers tell, extensions included. */
+static __always_inline void flow_walk(struct sk_buff *skb, int l3, struct watch_flow *f)
+{
+	const struct linear at = linear_of(skb);
+	struct headers h;
+
+	headers_from(&at, l3, 0, &h);
+	f->proto = h.proto;
+	f->src_port = bpf_htons(h.src_port);
+	f->dst_port = bpf_htons(h.dst_port);
+}
+
+/* Ports only of a whole packet or a first fragment. */
+static __always_inline void flow_read(struct sk_buff *skb, struct watch_flow *f)
+{
+	int l3 = skb_l3(skb);
+	__u8 b[IP6_HLEN + PORTS_LEN] WIDE;
+	struct headers h = {};
+	const __be16 *ports;
+
+	__builtin_memset(f, 0, sizeof(*f));
+	if (l3 < 0 || l3 + IP4_HLEN > skb->tail ||
+	    bpf_probe_read_kernel(b, sizeof(b), skb->head + l3))
+		return;
+	switch (b[0] >> 4) {
+	case 4:
+		headers_ip4(&h, b);
+		break;
+	case 6:
+		headers_ip6(&h, b);
+		break;
+	}
+	if (!h.version)
+		return;
+	f->family = h.version == 4 ? AF_INET : AF_INET6;
+	f->proto = h.proto;
+	headers_addresses(h.version, b, f->src, f->dst);
+	if (h.next != HEADER_PROTOCOL)
+		return;
+	if ((h.version == 4 && h.at != IP4_HLEN) || headers_is_extension(h.version, h.proto)) {
+		flow_walk(skb, l3, f);
+	} else if (has_ports(h.proto)) {
+		ports = (const void *)(h.version == 4 ? b + IP4_HLEN : b + IP6_HLEN);
+		f->src_port = ports[0];
+		f->dst_port = ports[1];
+	}
+}
+
+/*
+ * The same by plain loads, for programs that tell flows apart: the parser looks at the bytes of the
+ * kernel's own structures. Only extension headers take the long way.
+ */
+static __always_inline void flow_load(struct sk_buff *skb, struct watch_flow *f)
+{
+	int l3 = skb_l3(skb);
+	unsigned char *at = skb->head + l3;
+	const struct ipv6hdr *ip6;
+	const struct udphdr *ports;
+	struct headers h = {};
+
+	__builtin_memset(f, 0, sizeof(*f));
+	if (l3 < 0 || l3 + IP4_HLEN > skb->tail)
+		return;
+	switch (*(const __u8 *)CAST(at, iphdr) >> 4) {
+	case 4:
+		f->family = AF_INET;
+		*(__be32 *)f->src = CAST(at, iphdr)->saddr;
+		*(__be32 *)f->dst = CAST(at, iphdr)->daddr;
+		headers_ip4(&h, (const __u8 *)CAST(at, iphdr));
+		break;
+	case 6:
+		ip6 = CAST(at, ipv6hdr);
+		f->family = AF_INET6;
+		for (int i = 0; i < 4; i++) {
+			((__be32 *)f->src)[i] = ip6->saddr.in6_u.u6_addr32[i];
+			((__be32 *)f->dst)[i] = ip6->daddr.in6_u.u6_addr32[i];
+		}
+		headers_ip6(&h, (const __u8 *)ip6);
+		break;
+	}
+	f->proto = h.proto;
+	if (h.next == HEADER_PROTOCOL && headers_is_extension(h.version, h.proto)) {
+		flow_walk(skb, l3, f);
+	} else if (h.next == HEADER_PROTOCOL && has_ports(h.proto)) {
+		ports = CAST(at + h.at, udphdr);
+		f->src_port = ports->source;
+		f->dst_port = ports->dest;
+	}
+}
+
+/* Losses by windows of time: struct burst. Without cfg.burst_ns there is neither code nor
+ * map. */
+
+/* User space sets how many lists there are, and how large one is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct burst_list) + BURST_LIST * sizeof(struct burst));
+	__uint(max_entries, 1);
+} bursts SEC(".maps");
+
+static __always_inline bool is_burst(const struct burst *b, const __u64 *word, __u64 window)
+{
+	const __u64 *w = (const void *)&b->key;
+
+	return b->window == window && w[0] == word[0] && w[1] == word[1] && w[2] == word[2] &&
+	       w[3] == word[3];
+}
+
+/*
+ * Called after the key was counted: `cpu` is that of its slot. The copy is for the verifier: the
+ * hash becomes an index, so it would follow every way on which the key can have come about.
+ */
+static __noinline int burst_count(const __u64 *key, __u32 cpu, __u64 packets)
+{
+	__u64 word[sizeof(struct watch_key) / sizeof(__u64)];
+	struct burst_list *list = bpf_map_lookup_elem(&bursts, &cpu);
+	__u64 window = bpf_ktime_get_ns() / cfg.burst_ns;
+	const __u32 mask = cfg.burst_room - 1;
+	struct burst *b;
+	__u32 way, n;
+
+	if (!list || bpf_probe_read_kernel(word, sizeof(word), key))
+		return 0;
+	way = hash(word, NULL, false) & (BURST_WAYS - 1);
+	b = &list->at[list->last[way] & mask];
+	if (is_burst(b, word, window)) {
+		b->packets += packets;
+		return 0;
+	}
+	b = &list->at[list->last[way ^ 1] & mask];
+	if (is_burst(b, word, window)) {
+		b->packets += packets;
+		return 0;
+	}
+	n = list->used;
+	if (n > mask) {
+		LOSS(unwindowed, packets);
+		return 0;
+	}
+	list->used = n + 1;
+	list->last[way ^ 1] = list->last[way];
+	list->last[way] = n;
+	b = &list->at[n & mask];
+	__builtin_memcpy(&b->key, word, sizeof(b->key));
+	b->window = window;
+	b->packets = packets;
+	return 0;
+}
+
+/*
+ * Samples of dropped packets (struct sample), for people. A record is put together in memory
+ * of the CPU and the program, and copied: bpf_ringbuf_reserve() takes only constant sizes, and with
+ * --snaplen 65535 each short packet would take a record of that size.
+ */
+
+/* Both maps are made only if samples are asked for; user space sets their sizes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} samples SEC(".maps");
+
+/* Elements CPU * SAMPLE_PROGRAMS + program. A per-CPU map has no room for 64 KiB. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct sample));
+	__uint(max_entries, 1);
+} sample_room SEC(".maps");
+
+static __always_inline __u16 sample_segments(struct sk_buff *skb)
+{
+	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+	__u16 n = BPF_CORE_READ(shared, gso_segs);
+
+	return BPF_CORE_READ(shared, gso_size) && n ? n : 1;
+}
+
+/*
+ * At most `snaplen` bytes, which must be a constant to the verifier. As in filter_read(), the
+ * register that is compared must be the one that is used.
+ */
+static __always_inline __u64 sample_read(void *to, __u64 snaplen, const void *from, __u64 there)
+{
+	asm volatile("if %[there] <= %[snaplen] goto +1\n"
+		     "%[there] = %[snaplen]\n"
+		     : [there] "+r"(there)
+		     : [snaplen] "r"(snaplen));
+	return bpf_probe_read_kernel(to, there, from) ? 0 : there;
+}
+
+/* How many frames of the stack were read. */
+static __always_inline __u16 sample_stack(void *ctx, void *to)
+{
+	long bytes = bpf_get_stack(ctx, to, SAMPLE_FRAMES * sizeof(__u64), 0);
+
+	return bytes > 0 ? bytes / sizeof(__u64) : 0;
+}
+
+/* `word`: the four words of the key; `frames_room`: constant, see struct sample. False: the ring is
+ * full. */
+static __always_inline bool sample_take(void *ctx, struct sk_buff *skb, const __u64 *word,
+					__u32 snaplen, __u32 frames_room, bool consumed)
+{
+	const struct linear at = linear_of(skb);
+	__u32 slot = bpf_get_smp_processor_id() * SAMPLE_PROGRAMS + consumed, start, layer;
+	struct sample *s = bpf_map_lookup_elem(&sample_room, &slot);
+	const __u32 stack = frames_room * sizeof(__u64);
+	__u64 len;
+
+	if (!s)
+		return false;
+	start = filter_start(&at, &layer);
+	s->frames = frames_room ? sample_stack(ctx, s + 1) : 0;
+	s->frames_room = frames_room;
+	len = sample_read((void *)(s + 1) + stack, snaplen, at.head + start,
+			  start < at.tail ? at.tail - start : 0);
+	s->time_ns = bpf_ktime_get_ns();
+	__builtin_memcpy(&s->key, word, sizeof(s->key));
+	s->len = len;
+	s->wire_len = skb->len + filter_data(&at) - start;
+	s->tag = filter_tag(skb);
+	s->segments = sample_segments(skb);
+	s->layer = layer;
+	s->cpu = slot / SAMPLE_PROGRAMS;
+	/* User space looks some times a second: nobody is woken up. */
+	return !bpf_ringbuf_output(&samples, s, sizeof(*s) + stack + len, BPF_RB_NO_WAKEUP);
+}
+
+/* How many packets an skb is, and how many bytes. */
+
+#define SKB_GSO_UDP_L4 (1 << 17)
+#define SKB_GSO_TCP    (1 << 0 | 1 << 4) /* SKB_GSO_TCPV4, SKB_GSO_TCPV6 */
+
+/* Headers that each segment of a merged skb has: IP and UDP or TCP; 0 if unknown. */
+static __always_inline __u32 headers_of(struct sk_buff *skb, __u32 gso_type)
+{
+	__u32 l3 = skb->network_header, l4 = skb->transport_header, len = 0;
+	__u8 offset;
+
+	if (!l3 || l4 <= l3 || l4 >= skb->tail)
+		return 0;
+	if (gso_type & SKB_GSO_UDP_L4)
+		len = UDP_HLEN;
+	else if (gso_type & SKB_GSO_TCP &&
+		 !bpf_probe_read_kernel(&offset, sizeof(offset), skb->head + l4 + 12))
+		len = (offset >> 4) * 4;
+	return len ? l4 - l3 + len : 0;
+}
+
+static __noinline __u32 measure_segments(struct sk_buff *skb, struct watch_count *sum)
+{
+	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+	__u32 segments = BPF_CORE_READ(shared, gso_segs), more = segments - 1;
+
+	if (segments < 2)
+		return 1;
+	sum->more += more;
+	sum->bytes += (__u64)more * headers_of(skb, BPF_CORE_READ(shared, gso_type));
+	return segments;
+}
+
+/*
+ * L3 bytes: from the network header on, if it is set and was not moved unset (packet_l3()). Where
+ * there is no MAC header both are the same: tun, tunnels.
+ */
+static __always_inline __u32 bytes_of(struct sk_buff *skb)
+{
+	__u16 l3 = skb->network_header, mac = skb->mac_header;
+	__u32 tail = skb->tail;
+
+	if (!l3 || l3 >= tail || (l3 < mac && mac != HEADER_UNSET))
+		return skb->len;
+	return tail - l3 + skb->data_len;
+}
+
+/* Adds to `sum`, and returns the packets. */
+static __always_inline __u32 measure(struct sk_buff *skb, struct watch_count *sum)
+{
+	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+	__u16 gso_size;
+
+	sum->events++;
+	sum->bytes += bytes_of(skb);
+	sum->memory += skb->truesize;
+	gso_size =
+		KFUNCS ? CAST(shared, skb_shared_info)->gso_size : BPF_CORE_READ(shared, gso_size);
+	return gso_size ? measure_segments(skb, sum) : 1;
+}
 
 #define NETNS_INUM_MIN 0xefff0000 /* of any namespace: PROC_DYNAMIC_FIRST, a few lie below it */
 
@@ -76,7 +670,7 @@ static __always_inline __u64 port_id(const struct watch_flow *f)
 
 static __always_inline bool matches(struct sk_buff *skb)
 {
-	struct packet_place at = place_of(skb);
+	struct linear at = linear_of(skb);
 
 	at.tag = filter_tag(skb);
 	return filter_matches(&at, skb->len);
@@ -90,7 +684,7 @@ struct freed {
 	struct sock *sk;     /* the one whose cookie is `aux` */
 	struct net_device *dev;
 	__u32 reason, netns, ifindex;
-	__u64 place, flags, aux;
+	__u64 site, flags, aux;
 };
 
 static __always_inline void find_sender(struct freed *f)
@@ -109,7 +703,7 @@ static __always_inline void find_sender(struct freed *f)
  * While it was in a queue of UDP, skb->dev was `dev_scratch`, no address; while in a tree of TCP
  * part of a node, whose namespace then is not the socket's.
  */
-static __always_inline void find_place(struct freed *f)
+static __always_inline void find_device(struct freed *f)
 {
 	struct net_device *dev = f->skb->dev;
 	struct sock *sk = f->rx_sk;
@@ -170,7 +764,7 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 		f->aux = sender_id(f->skb, f->sk);
 	} else if ((f->flags & WATCH_NO_DEV && !f->sender) ||
 		   (!cfg.has_rx_sk && is_of_socket(f->reason))) {
-		flow_read(f->skb, skb_l3(f->skb), to);
+		flow_read(f->skb, to);
 		if (to->dst_port) {
 			f->flags |= WATCH_PORT;
 			f->aux = port_id(to);
@@ -179,7 +773,7 @@ static __always_inline void find_socket(struct freed *f, bool consumed, struct w
 }
 
 /*
- * An skb that was freed at f->place; `consumed`: by consume_skb. `flows`: tell them apart. Both
+ * An skb that was freed at f->site; `consumed`: by consume_skb. `flows`: tell them apart. Both
  * are constants, so that each program has only what it needs.
  */
 static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed, bool flows)
@@ -194,7 +788,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 	__u8 pkt_type;
 
 	find_sender(f);
-	find_place(f);
+	find_device(f);
 	if (!is_wanted(f))
 		return 0;
 	pkt_type = BPF_CORE_READ_BITFIELD(skb, pkt_type);
@@ -206,11 +800,11 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		f->flags |= WATCH_COPY; /* of a flood, or of what was not the packet itself */
 	find_socket(f, consumed, &d.flow);
 	if (flows && KFUNCS)
-		flow_load(skb, skb_l3(skb), &d.flow);
+		flow_load(skb, &d.flow);
 	else if (flows)
-		flow_read(skb, skb_l3(skb), &d.flow);
+		flow_read(skb, &d.flow);
 
-	word[0] = f->place;
+	word[0] = f->site;
 	word[1] = f->aux;
 	word[2] = f->reason | (__u64)f->ifindex << 32;
 	word[3] = f->netns | (__u64)skb->protocol << 32 | (__u64)pkt_type << WATCH_PKT_TYPE_SHIFT |
@@ -231,7 +825,7 @@ static __always_inline int count_skb(__u64 *ctx, struct freed *f, bool consumed,
 		if (!sum)
 			return 0;
 	}
-	packets = weigh(skb, sum);
+	packets = measure(skb, sum);
 	if (cfg.burst_ns)
 		burst_count(word, cpu + (consumed ? WATCH_SETS * cfg.cpus : 0), packets);
 	if (cfg.snaplen &&
@@ -244,7 +838,7 @@ static __always_inline int count_drop(__u64 *ctx, bool flows)
 {
 	struct freed f = {.skb = (void *)ctx[0]};
 
-	f.place = drop_place(ctx, cfg.freeing.start, cfg.freeing.start + cfg.freeing.len);
+	f.site = drop_site(ctx, cfg.freeing.start, cfg.freeing.start + cfg.freeing.len);
 	if (cfg.has_reason)
 		f.reason = ctx[2];
 	if (cfg.has_rx_sk)
@@ -263,14 +857,14 @@ static __always_inline bool is_in(const volatile struct watch_range *r, __u64 lo
  */
 static __always_inline int count_consumed(__u64 *ctx, bool flows)
 {
-	struct freed f = {.skb = (void *)ctx[0], .place = ctx[1]};
+	struct freed f = {.skb = (void *)ctx[0], .site = ctx[1]};
 	bool found = false;
 
-	if (!is_in(&cfg.consumed_within, f.place))
+	if (!is_in(&cfg.consumed_within, f.site))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < WATCH_CONSUMED_MAX; i++)
-		found |= is_in(&cfg.consumed[i], f.place);
+		found |= is_in(&cfg.consumed[i], f.site);
 	return found ? count_skb(ctx, &f, true, flows) : 0;
 }
 

@@ -9,8 +9,7 @@
  */
 #include "kernel.h"
 
-#include "maps.bpf.h"
-#include "packet.bpf.h"
+#include "skb.bpf.h"
 #include "seen.bpf.h"
 #include "trace_abi.h"
 

@@ -24,7 +24,7 @@
  *
  * A packet that a socket here sends to an EDGE does not enter: it is not for this host. Nor does
  * one that is dropped before its entry. Such drops are losses of this host, but outside of the sum
- * above; both sides of the ledger are larger by them (user/drops/side.h).
+ * above; both sides of the ledger are larger by them (side_of() in user/drops/balance.h).
  *
  * Multicast that ip_mc_output() loops back is a copy of its own, PACKET_LOOPBACK, and enters where
  * it is received. The unit is the datagram: merged packets weigh their segments; of one that is

@@ -42,7 +42,8 @@
 #define IP4_FRAGMENT_OFFSET 0x1fff
 #define IP6_MORE_FRAGMENTS  1
 
-#define HEADERS_TAGS	   2	    /* VLAN tags that are passed: QinQ */
+#define HEADERS_TAGS	   2 /* VLAN tags that are passed: QinQ */
+#define HEADERS_FRAME	   (ETHERNET_HLEN + HEADERS_TAGS * VLAN_HLEN)
 #define HEADERS_EXTENSIONS 8	    /* of IPv6 */
 #define HEADERS_STEP	   IP6_HLEN /* bytes that a step looks at, at most */
 /* Steps of a packet, at most: the frame, its tags, IP, extensions, UDP. In a tunnel as many more.
@@ -137,6 +138,47 @@ static __always_inline __u16 be16_at(const void *p)
 	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap16(v) : v;
 }
 
+static __always_inline bool headers_is_tag(__u16 type)
+{
+	return type == TYPE_VLAN || type == TYPE_QINQ;
+}
+
+/* Whether headers may follow that are not of a protocol of their own. */
+static __always_inline bool headers_is_extension(__u8 version, __u8 proto)
+{
+	switch (proto) {
+	case PROTO_HOPOPTS:
+	case PROTO_ROUTING:
+	case PROTO_FRAGMENT:
+	case PROTO_DSTOPTS:
+	case PROTO_MOBILITY:
+	case PROTO_HIP:
+	case PROTO_SHIM6:
+		return version == 6;
+	}
+	return proto == PROTO_AH; /* IPsec's, which IPv4 has too (RFC 4302) */
+}
+
+/*
+ * The plain case of a frame: how far from its begin the packet is. `b`: HEADERS_FRAME bytes, also
+ * where it is shorter. `type`: what it is.
+ */
+static __always_inline __u32 headers_frame(const __u8 *b, __u16 *type)
+{
+	__u32 length = ETHERNET_HLEN;
+
+	*type = be16_at(b + 12);
+	if (headers_is_tag(*type)) {
+		*type = be16_at(b + 16);
+		length += VLAN_HLEN;
+		if (headers_is_tag(*type)) {
+			*type = be16_at(b + 20);
+			length += VLAN_HLEN;
+		}
+	}
+	return length;
+}
+
 static __always_inline bool header_ends(struct headers *h, enum header end)
 {
 	h->next = end;
@@ -154,12 +196,9 @@ static __always_inline bool header_goes_on(struct headers *h, __u32 length, enum
 static __always_inline bool header_of_type(struct headers *h, __u32 length, __u16 type)
 {
 	h->type = type;
-	switch (type) {
-	case TYPE_VLAN:
-	case TYPE_QINQ:
-		if (h->passed == HEADERS_TAGS)
-			break;
+	if (headers_is_tag(type) && h->passed < HEADERS_TAGS)
 		return header_goes_on(h, length, HEADER_VLAN);
+	switch (type) {
 	case TYPE_IP4:
 	case TYPE_IP6:
 		h->passed = 0;
@@ -220,7 +259,7 @@ static __always_inline bool header_ip(struct headers *h, const __u8 *b, __u32 ha
 	return header_ends(h, HEADER_BAD);
 }
 
-/* An extension header of IPv6, or IPsec's AH, which IPv4 has too (RFC 8200, 4302). */
+/* RFC 8200, 4302. */
 static __always_inline bool header_extension(struct headers *h, const __u8 *b)
 {
 	__u32 length = (b[1] + 1) * 8;
@@ -253,19 +292,9 @@ static __always_inline bool header_ports(struct headers *h, const __u8 *b, __u32
 
 static __always_inline bool header_protocol(struct headers *h, const __u8 *b, __u32 have)
 {
-	switch (h->proto) {
-	case PROTO_HOPOPTS:
-	case PROTO_ROUTING:
-	case PROTO_FRAGMENT:
-	case PROTO_DSTOPTS:
-	case PROTO_MOBILITY:
-	case PROTO_HIP:
-	case PROTO_SHIM6:
-		if (h->version != 6)
-			break;
-		/* fallthrough */
-	case PROTO_AH:
+	if (headers_is_extension(h->version, h->proto))
 		return have < IP6_EXT_HLEN ? header_ends(h, HEADER_CUT) : header_extension(h, b);
+	switch (h->proto) {
 	case PROTO_UDP:
 	case PROTO_UDPLITE:
 		if (have < UDP_HLEN)

@@ -121,7 +121,7 @@ struct watch_loss {
 	__u64 unplaced; /* events whose namespace is not known, not counted because one was asked
 			   for */
 	__u64 unsampled;  /* counted, but no sample of it: the ring was full */
-	__u64 unwindowed; /* packets that were counted, but not when (include/burst_abi.h): the list
+	__u64 unwindowed; /* packets that were counted, but not when (include/watch_abi.h): the list
 			     of windows was full */
 	struct watch_count uncounted; /* no room even so: not told apart in any way */
 };
@@ -150,8 +150,8 @@ struct watch_config {
 	__u8 has_expr;	  /* EXPR, patched in (bpf/filter.bpf.h) */
 	__u32 netns;	  /* only this namespace; 0: all */
 	__u32 ifindex;	  /* only this device of it; 0: all */
-	__u32 snaplen;	  /* bytes of a sample (include/sample_abi.h); 0: none are taken */
-	__u32 burst_room; /* of a list (include/burst_abi.h), a power of two */
+	__u32 snaplen;	  /* bytes of a sample (include/watch_abi.h); 0: none are taken */
+	__u32 burst_room; /* of a list (include/watch_abi.h), a power of two */
 	__u64 burst_ns;	  /* length of a window; 0: they are not told apart */
 	/* Bit n: reason n. Reasons of subsystems are above WATCH_REASONS and all pass. */
 	__u64 reasons[WATCH_REASONS / 64];
@@ -165,5 +165,61 @@ _Static_assert(sizeof(struct watch_slot) == 64, "a cache line");
 _Static_assert(sizeof(struct watch_flow) == 40, "no holes");
 _Static_assert(sizeof(struct watch_flow_slot) == 128, "two cache lines");
 _Static_assert(sizeof(struct watch_sock) == 88, "no holes");
+
+/*
+ * When packets were lost, finer than intervals: how many of a key in each window of time. Windows
+ * without a loss take no room. Each CPU has a list for each set of include/watch_abi.h; it changes
+ * over with the slots, so what user space reads of a key adds up to what its slot has counted.
+ */
+
+#define BURST_NS_MIN   100000 /* length of a window */
+#define BURST_NS_MAX   1000000000
+#define BURST_WAYS     256  /* last ones that are found again, a power of two */
+#define BURST_LIST     8192 /* windows of keys in a list, a power of two, at most */
+#define BURST_PROGRAMS 2    /* one on kfree_skb, one on consume_skb, which it may interrupt */
+
+struct burst {
+	struct watch_key key;
+	__u64 window; /* CLOCK_MONOTONIC / watch_config.burst_ns */
+	__u64 packets;
+};
+
+/* Of a CPU: number (program * WATCH_SETS + set) * CPUs + CPU. */
+struct burst_list {
+	__u32 used;
+	__u32 pad;
+	__u16 last[BURST_WAYS]; /* number of the burst that a key added to last */
+	struct burst at[];	/* watch_config.burst_room of them */
+};
+
+_Static_assert(sizeof(struct burst) == 48, "no holes");
+_Static_assert(BURST_LIST <= 65536, "numbers of bursts are 16 bits");
+
+/*
+ * A dropped packet, as the observer of all traffic hands it to people: who, where, and the packet's
+ * first bytes. Samples are beside the books: what finds no room in the ring is only counted.
+ */
+
+#define SAMPLE_SNAPLEN_MAX 65535
+#define SAMPLE_PROGRAMS	   2 /* one on kfree_skb, one on consume_skb, which it may interrupt */
+
+#define SAMPLE_FRAMES 32 /* of a stack */
+
+/* Room for `frames_room` addresses of the kernel's stack follows, and then `len` bytes of the
+ * packet. */
+struct sample {
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	struct watch_key key;
+	__u32 len;	/* bytes of the packet, all from the linear part */
+	__u32 wire_len; /* of the packet from the same header on */
+	__u32 tag;	/* VLAN tag kept beside the packet: TPID << 16 | TCI; 0: none */
+	__u16 segments; /* of a merged packet; 1: it was none */
+	__u16 layer;	/* enum filter_layer: what the bytes begin with */
+	__u32 cpu;
+	__u16 frames;	   /* addresses of the stack, innermost first */
+	__u16 frames_room; /* SAMPLE_FRAMES; 0: stacks are not asked for */
+};
+
+_Static_assert(sizeof(struct sample) == 64, "no holes");
 
 #endif

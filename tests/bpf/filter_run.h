@@ -11,22 +11,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "filter_test_abi.h"
+#include "filter_abi.h"
 #include "drops/filter.h"
-#include "filter_test.skel.h"
+#include "test.skel.h"
 
 #define HEADROOM 64
 #define UNSET	 0xffff
 
 struct loaded {
-	struct filter_test_bpf *skel;
+	struct test_bpf *skel;
 	struct filter_test *test; /* what the next run gets */
 	int fd;
 };
 
 static inline int load(struct loaded *l)
 {
-	int rc = filter_test_bpf__load(l->skel);
+	int rc = test_bpf__load(l->skel);
 
 	if (rc)
 		return rc;
@@ -38,7 +38,7 @@ static inline int load(struct loaded *l)
 
 static inline struct loaded load_filter(const struct filter *f)
 {
-	struct loaded l = {.skel = filter_test_bpf__open()};
+	struct loaded l = {.skel = test_bpf__open()};
 	struct error err = {};
 
 	assert_non_null(l.skel);
@@ -65,7 +65,7 @@ static inline struct loaded load_expression(const char *expr)
 static inline void unload(struct loaded *l)
 {
 	munmap(l->test, sizeof(*l->test));
-	filter_test_bpf__destroy(l->skel);
+	test_bpf__destroy(l->skel);
 }
 
 static inline bool matches(const struct loaded *l)

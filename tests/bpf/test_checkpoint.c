@@ -35,6 +35,10 @@ static int open_skel(void **state)
 		.port = TEST_PORT,
 	};
 	bpf_map__set_max_entries(skel->maps.seen, BYTES / TRACE_PAGE_SIZE);
+	bpf_program__set_autoload(skel->progs.tx_device, true);
+	bpf_program__set_autoload(skel->progs.rx_device, true);
+	bpf_program__set_autoload(skel->progs.bridge_in, true);
+	bpf_program__set_autoload(skel->progs.bridge_out, true);
 	if (checkpoint_bpf__load(skel))
 		return -1;
 	seen = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skel->maps.seen),

@@ -14,9 +14,7 @@
 #include "bpf/filter_packets.h"
 #include "bpf/filter_programs.h"
 #include "bpf/filter_run.h"
-#include "drops/filter_ebpf.h"
-#include "drops/filter_patch.h"
-#include "drops/filter_pcap.h"
+#include "drops/filter.h"
 
 #define PACKETS	      64 /* a filter */
 #define SMALL	      120
@@ -185,7 +183,7 @@ static struct loaded load_programs(const struct program p[2], bool tags, const c
 {
 	const struct filter_source sources[2] = {{p[0].insns, p[0].n}, {p[1].insns, p[1].n}};
 	static struct bpf_insn out[FILTER_ROOM];
-	struct loaded l = {.skel = filter_test_bpf__open()};
+	struct loaded l = {.skel = test_bpf__open()};
 
 	assert_non_null(l.skel);
 	assert_true(filter_translate(sources, out, FILTER_ROOM) > 0);

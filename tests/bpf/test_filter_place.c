@@ -269,7 +269,7 @@ static void without_a_filter_all_pass(void **state)
 
 static void objects_without_the_stub(void **state)
 {
-	struct filter_test_bpf *skel = filter_test_bpf__open();
+	struct test_bpf *skel = test_bpf__open();
 	struct filter *f = NULL;
 	struct error err = {};
 
@@ -280,7 +280,7 @@ static void objects_without_the_stub(void **state)
 	assert_int_equal(filter_install(f, skel->obj, &err), -ENOENT); /* the place is taken */
 	assert_int_equal(err.status, STATUS_FAILED);
 	filter_free(f);
-	filter_test_bpf__destroy(skel);
+	test_bpf__destroy(skel);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
-#include "drops/tc_first.h"
+#include "drops/checkpoint.h"
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS */
 #define PATIENCE    10 /* seconds for what takes microseconds */

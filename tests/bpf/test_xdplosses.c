@@ -15,7 +15,7 @@
 #include "host/counters.h"
 #include "drops/watch.h"
 #include "drops/xdplosses.h"
-#include "drops/xsk_walk.h"
+#include "drops/files.h"
 #include "xdp_lab.h"
 
 #define COUNT	    240 /* less than a veth's ring holds, should nobody empty it meanwhile */

@@ -8,19 +8,21 @@
 
 #include "helpers.h"
 #include "host/netns.h"
-#include "drops/xdpverdicts.h"
-#include "verdict_test.skel.h"
+#include "drops/xdplosses.h"
+#include "test.skel.h"
 
 #define RUNS 1000
 #define LO   1 /* interface index that BPF_PROG_RUN gives */
 
-static struct verdict_test_bpf *load(int verdict)
+static struct test_bpf *load(int verdict)
 {
-	struct verdict_test_bpf *s = verdict_test_bpf__open();
+	struct test_bpf *s = test_bpf__open();
 
 	assert_non_null(s);
+	bpf_program__set_autoload(s->progs.matches, false);
+	bpf_program__set_autoload(s->progs.verdict_of_the_test, true);
 	*(int *)&s->rodata->verdict = verdict;
-	assert_int_equal(verdict_test_bpf__load(s), 0);
+	assert_int_equal(test_bpf__load(s), 0);
 	return s;
 }
 
@@ -45,7 +47,7 @@ static void run(int fd)
 /* What the observer counts for `verdict`, in the namespace of this test. */
 static void counts(int verdict, unsigned as)
 {
-	struct verdict_test_bpf *s = load(verdict);
+	struct test_bpf *s = load(verdict);
 	int fd = bpf_program__fd(s->progs.verdict_of_the_test);
 	uint64_t packets[XDPVERDICTS], sum = 0;
 	struct xdpverdicts *v;
@@ -65,7 +67,7 @@ static void counts(int verdict, unsigned as)
 	xdpverdicts_close(v);
 	run(fd); /* it works without us as well */
 	netns_close(&own);
-	verdict_test_bpf__destroy(s);
+	test_bpf__destroy(s);
 }
 
 static void drop(void **state)
@@ -117,15 +119,13 @@ static void no_such_program(void **state)
 /* Some hosts let nobody attach to functions, nor to programs. */
 static void skip_unless_allowed(void)
 {
-	struct verdict_test_bpf *s = verdict_test_bpf__open_and_load();
+	struct test_bpf *s = load(0);
 	struct xdpverdicts *v = NULL;
 	struct error err = {0};
-	int rc =
-		s ? xdpverdicts_open(&v, id_of(bpf_program__fd(s->progs.verdict_of_the_test)), &err)
-		  : -ENOMEM;
+	int rc = xdpverdicts_open(&v, id_of(bpf_program__fd(s->progs.verdict_of_the_test)), &err);
 
 	xdpverdicts_close(v);
-	verdict_test_bpf__destroy(s);
+	test_bpf__destroy(s);
 	if (rc == -EPERM) {
 		printf("%s\n", err.message);
 		exit(SKIPPED);

@@ -2,7 +2,7 @@
 /* Command lines: the first byte chooses the command, a line feed ends a word. */
 #include "fuzz.h"
 
-#include "cli/commands.h"
+#include "cli/options.h"
 
 #define WORDS 32
 

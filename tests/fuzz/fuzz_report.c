@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/bytes.h"
 #include "report/capfile.h"
-#include "report/choose.h"
+#include "report/load.h"
 #include "report/ends.h"
 #include "report/html.h"
 #include "report/matrix.h"

@@ -9,7 +9,7 @@
 
 #include "traffic/flow.h"
 #include "traffic/sink.h"
-#include "experiment/run_arrivals.h"
+#include "experiment/receiver.h"
 
 #define LEN	   100
 #define RIGHT	   1 /* bits of the second byte */

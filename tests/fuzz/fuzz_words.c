@@ -3,10 +3,9 @@
 #include "fuzz.h"
 
 #include "base/clock.h"
-#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/series.h"
 #include "host/journal.h"
-#include "cli/points.h"
-#include "cli/preset.h"
 #include "experiment/faults/fault.h"
 #include "traffic/worker.h"
 

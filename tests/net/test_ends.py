@@ -4,12 +4,17 @@
 
 import json
 import os
+import signal
+import struct
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import BINARY, assert_valid, case, first, main, pktledger, require_root, skip, table, until
+from lib import (BINARY, PATIENCE, assert_valid, case, first, main, pktledger, require_root, skip,
+                 table, until)
 
 NAME = f"pl-ends-{os.getpid()}"
 COUNT = 20000
@@ -135,6 +140,59 @@ def bad_send(args, status, word):
 def a_receiver_at_no_interface():
     result = pktledger("recv", "-t", "1", "-i", "no-such")
     assert result.status == 1 and "no-such" in result.err, result
+
+
+def stamped(stream, number):
+    """A payload that is numbered as ours are."""
+    word = stream << 48 | number
+    return struct.pack("!HQQ", 0x706b, word, word ^ (1 << 64) - 1)
+
+
+@case
+def forged_numbers_cost_nothing():
+    """Two datagrams of each of 64 streams, whose numbers are 2^32 apart: what nobody can have sent
+    meanwhile is not counted one by one."""
+    forge = f"""
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
+                 for number in (0, 0xffffffff)]!r}:
+    s.sendto(payload, ("127.0.0.1", 28779))
+"""
+    with Lab() as lab:
+        receiver = lab.at("rx", "recv", "-j", "-q", "-t", "3", "--stay")
+        try:
+            until(lambda: lab.listening(28779), 10, "recv did not open its socket")
+            subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "ip", "link", "set", "lo", "up"],
+                           check=True)
+            subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", sys.executable, "-c", forge],
+                           check=True)
+            begun = time.monotonic()
+            out, err = receiver.communicate(timeout=60)
+        finally:
+            receiver.kill()
+            receiver.wait()
+    assert time.monotonic() - begun < 3 + 5 * PATIENCE, time.monotonic() - begun
+    assert receiver.returncode == 0, err
+    end = json.loads(out)["end"]
+    assert (end["delivered"], end["foreign"], end["lost"]) == (64, 64, 0), end
+
+
+@case
+def a_log_that_nobody_reads():
+    """A pipe: the program waits for its reader, and a signal ends that."""
+    with Lab() as lab, tempfile.TemporaryDirectory() as directory:
+        os.mkfifo(f"{directory}/log")
+        receiver = lab.at("rx", "recv", "-q", "--log", f"{directory}/log")
+        try:
+            time.sleep(1)
+            assert receiver.poll() is None, receiver.communicate()
+            receiver.send_signal(signal.SIGTERM)
+            _, err = receiver.communicate(timeout=5 * PATIENCE)
+            assert receiver.returncode == 1 and "cannot write to" in err, (receiver.returncode, err)
+        finally:
+            receiver.kill()
+            receiver.wait()
 
 
 if __name__ == "__main__":

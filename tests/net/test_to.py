@@ -449,6 +449,50 @@ def server_limits():
         assert second.returncode == FAILED and f"TCP port {PORT}" in err, err
 
 
+@case
+def silent_callers_keep_nobody_out():
+    """Whoever connects and says nothing is heard beside the others."""
+    with Hosts() as hosts, hosts.serve("--stay") as server, contextlib.ExitStack() as stack:
+        def call():
+            hosts.inside("a")()
+            for _ in range(40):
+                stack.callback(socket.create_connection((TARGET[4], PORT)).close)
+
+        caller = threading.Thread(target=call)
+        caller.start()
+        caller.join()
+        begun = time.monotonic()
+        result = hosts.run(*SHORT, "-j")
+        assert result.status == 0 and result.json["end"]["delivered"] == 100, result
+        assert time.monotonic() - begun < 10 * PATIENCE, time.monotonic() - begun
+        assert server.poll() is None
+
+
+@case
+def a_second_signal_kills_who_waits_for_the_other_host():
+    """It has been let in, and what it asks for then is not answered."""
+    def line(**message):
+        return json.dumps(message).encode() + b"\n"
+
+    welcome = (line(type="hello", protocol=2, version="1", host="b", challenge="0" * 64,
+                    token=False) +
+               line(type="welcome", proof="0" * 64, port=PORT, max_pps=0.0))
+    with Hosts() as hosts:
+        fake_server(hosts, welcome)
+        client = hosts.start("a", "run", "--to", TARGET[4], *SHORT)
+        try:
+            time.sleep(4 * PATIENCE)  # until it has planned, and waits
+            assert client.poll() is None, client.communicate()
+            client.send_signal(signal.SIGTERM)
+            time.sleep(1)
+            assert client.poll() is None, client.communicate()
+            client.send_signal(signal.SIGTERM)
+            assert client.wait(5 * PATIENCE) == -signal.SIGTERM
+        finally:
+            client.kill()
+            client.communicate()
+
+
 def fake_server(hosts, answer):
     """A program at the port that is no server of ours; returns its socket."""
     listener = []

@@ -109,6 +109,29 @@ def usage_of_trace(args, status, words):
     assert result.json["error"]["status"] == status, result
 
 
+# Options that would be ignored; none of these opens a socket.
+@table([(" ".join(args), args, words) for args, words in [
+    (["recv", "--token-file", "/dev/null"], ["--token-file", "--serve"]),
+    (["recv", "--max-rate", "50k"], ["--max-rate", "--serve"]),
+    (["recv", "--control-port", "5"], ["--control-port", "--serve"]),
+    *[(["recv", "--serve", *given], [given[0].split("=")[0], "--serve"]) for given in [
+        ["--duration", "1"], ["--count=1"], ["--gro"], ["--rx", "xsk"], ["--ipv6"],
+        ["--rcvbuf", "1m"], ["--interval", "2"], ["--streams", "2"], ["--group", "239.1.1.1"],
+        ["--rt", "5"], ["--work", "1us"], ["--log", "/dev/null"]]],
+    (["recv", "--serve", "-t", "1"], ["--duration"]),
+    (["recv", "--serve", "-c1"], ["--count"]),
+    (["send", "127.0.0.1", "-6", "--rate", "10"], ["--ipv6", "IPv4"]),
+    (["run", "--to", "127.0.0.1", "-6", "--rate", "10"], ["--ipv6", "IPv4"]),
+]])
+def ignored_options(args, words):
+    result = pktledger(*args)
+    assert_refused(result, USAGE, *words)
+    assert result.out == "", result
+    result = pktledger(*args, "-j")
+    assert_refused(result, USAGE, *words)
+    assert result.json["error"]["status"] == USAGE, result
+
+
 @case
 def unknown_command():
     result = pktledger("rnu")

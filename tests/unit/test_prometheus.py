@@ -21,7 +21,7 @@ def exported():
     source = (ROOT / "user/monitor/metrics.c").read_text()
     suffixes = {"COUNTER": "_total", "GAUGE": "", "INFO": "_info"}
     return {name + suffixes[kind]
-            for name, kind in re.findall(r'\{"(pktledger\w*)", (COUNTER|GAUGE|INFO)', source)}
+            for name, kind in re.findall(r'"(pktledger\w*)",\s*(COUNTER|GAUGE|INFO)', source)}
 
 
 @table([("dashboard", DASHBOARD), ("alerts", RULES)])

@@ -66,6 +66,13 @@ struct json_object *json_get_item(const struct json_object *o, const char *key, 
 	return i < json_get_length(o, key) ? json_object_array_get_idx(json_get(o, key), i) : NULL;
 }
 
+const char *json_get_item_text(const struct json_object *o, const char *key, size_t i)
+{
+	struct json_object *item = json_get_item(o, key, i);
+
+	return json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
+}
+
 void json_put(struct json_object *o, const char *key, struct json_object *value)
 {
 	json_object_object_add(o, key, value);

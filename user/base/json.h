@@ -26,6 +26,7 @@ const char *json_get_text(const struct json_object *o, const char *key);
 /* A member that is a list: its length (0: there is none), and its items. */
 size_t json_get_length(const struct json_object *o, const char *key);
 struct json_object *json_get_item(const struct json_object *o, const char *key, size_t i);
+const char *json_get_item_text(const struct json_object *o, const char *key, size_t i);
 
 /*
  * Members. A string that is NULL or empty is null, bytes that are not UTF-8 become U+FFFD; a number

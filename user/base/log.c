@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <xdp/libxdp.h>
 
+#include "base/json.h"
+
 #define TAIL_LINES   4
 #define LINE_MAX_LEN 200
 
@@ -69,16 +71,18 @@ bool log_shows(enum log_level level)
 static void vlog(enum log_level level, const char *fmt, va_list ap)
 {
 	int saved = errno;
+	char *text = NULL;
 
-	if (log_shows(level)) {
+	if (log_shows(level) && vasprintf(&text, fmt, ap) >= 0) {
 		pthread_mutex_lock(&lg.lock);
 		clear_locked();
 		fprintf(stderr, "%s%s%s", lg.colour ? looks[level].colour : "", looks[level].prefix,
 			lg.colour && *looks[level].colour ? "\033[0m" : "");
-		vfprintf(stderr, fmt, ap);
+		utf8_print(stderr, text); /* names may be made to drive a terminal */
 		fputc('\n', stderr);
 		fflush(stderr);
 		pthread_mutex_unlock(&lg.lock);
+		free(text);
 	}
 	errno = saved;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/record.h"
 
 #define LEFT_MAX     28 /* a longer option stands on a line of its own */
 #define WIDTH_PLAIN  80
@@ -250,17 +251,49 @@ void opt_list_values(FILE *out, const struct opt *opt)
 		two_columns(out, v->name, most, v->title ? v->title : "", width);
 }
 
-static struct json_object *describe_values(const struct opt_value *values)
+/* The members of the tables that opt_describe() shows as they are. */
+
+static const struct record_field value_rows[] = {
+	RECORD("name", POINTER, opt_value, name),
+	RECORD("title", POINTER, opt_value, title),
+	{0},
+};
+
+static const struct record_field need_rows[] = {
+	RECORD("name", POINTER, opt_need, name),   RECORD("what", POINTER, opt_need, what),
+	RECORD("when", POINTER, opt_need, when),   RECORD("without", POINTER, opt_need, without),
+	RECORD("keeps", POINTER, opt_need, keeps), {0},
+};
+
+static const struct record_field example_rows[] = {
+	RECORD("line", POINTER, opt_example, line),
+	RECORD("what", POINTER, opt_example, what),
+	{0},
+};
+
+static const struct record_field command_rows[] = {
+	RECORD("name", POINTER, command, name),
+	RECORD("summary", POINTER, command, summary),
+	RECORD("synopsis", POINTER, command, synopsis),
+	RECORD("description", POINTER, command, description),
+	RECORD_OTHER("arguments", NULL),
+	RECORD_OTHER("groups", NULL),
+	RECORD_OTHER("examples", example_rows),
+	RECORD_OTHER("capabilities", need_rows),
+	RECORD_OTHER("given_up", NULL),
+	RECORD("again", POINTER, command, again),
+	{0},
+};
+
+/* A table of `size` bytes a row, which ends where the first member of the record is NULL. */
+static struct json_object *describe_table(const struct record_field *rows, const void *table,
+					  size_t size)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (const struct opt_value *v = values; v && v->name; v++) {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", v->name);
-		json_put_text(o, "title", v->title);
-		json_object_array_add(list, o);
-	}
+	for (const char *row = table; row && *(const char *const *)(row + rows->offset);
+	     row += size)
+		json_object_array_add(list, record_write(rows, row));
 	return list;
 }
 
@@ -278,7 +311,7 @@ static struct json_object *describe_option(const struct opt *opt, const char *ba
 	json_put_text(o, "default", text);
 	json_put_text(o, "excludes", opt->excludes);
 	json_put_bool(o, "required", opt->required);
-	json_put(o, "values", describe_values(opt->values));
+	json_put(o, "values", describe_table(value_rows, opt->values, sizeof(*opt->values)));
 	return o;
 }
 
@@ -291,66 +324,24 @@ static struct json_object *describe_options(const struct opt *opts, const char *
 	return list;
 }
 
-static struct json_object *describe_groups(const struct command *cmd)
+struct json_object *opt_describe(const struct command *cmd)
 {
-	struct json_object *list = json_object_new_array();
+	struct json_object *o = record_write(command_rows, cmd), *groups = json_object_new_array();
 	const char *defaults = cmd->defaults;
 
 	for (const struct opt_group *g = cmd->groups; g && g->opts; g++) {
-		struct json_object *o = json_object_new_object();
+		struct json_object *group = json_object_new_object();
 
-		json_put_text(o, "title", g->title);
-		json_put(o, "options",
+		json_put_text(group, "title", g->title);
+		json_put(group, "options",
 			 describe_options(g->opts, defaults ? defaults + g->base : NULL));
-		json_object_array_add(list, o);
+		json_object_array_add(groups, group);
 	}
-	return list;
-}
-
-static struct json_object *describe_needs(const struct opt_need *needs)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (const struct opt_need *n = needs; n && n->name; n++) {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "name", n->name);
-		json_put_text(o, "what", n->what);
-		json_put_text(o, "when", n->when);
-		json_put_text(o, "without", n->without);
-		json_put_text(o, "keeps", n->keeps);
-		json_object_array_add(list, o);
-	}
-	return list;
-}
-
-static struct json_object *describe_examples(const struct opt_example *examples)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (const struct opt_example *e = examples; e && e->line; e++) {
-		struct json_object *o = json_object_new_object();
-
-		json_put_text(o, "line", e->line);
-		json_put_text(o, "what", e->what);
-		json_object_array_add(list, o);
-	}
-	return list;
-}
-
-struct json_object *opt_describe(const struct command *cmd)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "name", cmd->name);
-	json_put_text(o, "summary", cmd->summary);
-	json_put_text(o, "synopsis", cmd->synopsis);
-	json_put_text(o, "description", cmd->description);
-	json_put(o, "arguments", describe_options(cmd->args, cmd->defaults));
-	json_put(o, "groups", describe_groups(cmd));
-	json_put(o, "examples", describe_examples(cmd->examples));
-	json_put(o, "capabilities", describe_needs(cmd->needs));
+	json_put(o, "arguments", describe_options(cmd->args, defaults));
+	json_put(o, "groups", groups);
+	json_put(o, "examples",
+		 describe_table(example_rows, cmd->examples, sizeof(*cmd->examples)));
+	json_put(o, "capabilities", describe_table(need_rows, cmd->needs, sizeof(*cmd->needs)));
 	json_put_text(o, "given_up", cmd->needs ? OPT_GIVEN_UP : NULL);
-	json_put_text(o, "again", cmd->again);
 	return o;
 }

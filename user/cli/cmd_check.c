@@ -10,15 +10,14 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "diagnosis/findings.h"
-#include "drops/stages_text.h"
 #include "diagnosis/judge.h"
-#include "cli/commands.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "cli/options.h"
 #include "report/document.h"
 #include "base/watch.h"
 #include "drops/stagemap.h"
+#include "drops/stages_data.h"
 #include "report/check.h"
 #include "report/page.h"
 
@@ -336,7 +335,7 @@ static const struct opt check_opts[] = {
 	 .help = "exit status 4 if there is a finding of it, or a worse one"},
 	{"explain", 0, OPT_STRING, offsetof(struct check_options, explain), .metavar = "ID",
 	 .default_text = "",
-	 .help = "tell what a finding or a stage means, or `all` findings, and end"},
+	 .help = "show what a finding or a stage means, or `all` findings, and end"},
 	{0},
 };
 
@@ -535,10 +534,11 @@ static const struct opt_example examples[] = {
 
 const struct command cmd_check = {
 	.name = "check",
-	.summary = "what on this host loses packets or will, and the command that mends it",
+	.summary = "what on this host loses packets or will, and the command that fixes it",
 	.description =
 		"Reads settings and counters from the NIC to the application, the counters twice, "
-		"and tells what lost packets in between, which limits are near, and which settings "
+		"and reports what lost packets in between, which limits are near, and which "
+		"settings "
 		"will lose packets together with what was measured: the evidence, a command that "
 		"changes it, one that takes it back, and the risk. It changes nothing unless "
 		"--apply is given. What stood "

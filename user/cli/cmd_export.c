@@ -6,13 +6,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "report/http.h"
 #include "monitor/metrics.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
-#include "cli/options.h"
 #include "cli/options_trace.h"
 
 #define PORT 28780
@@ -51,7 +50,7 @@ static const struct opt export_opts[] = {
 	 .default_text = "until a signal", .help = "end after so long"},
 	{"max-series", 0, OPT_UINT, offsetof(struct export_options, max_series), .min = 1,
 	 .max = 100000,
-	 .help = "sets of labels that are told apart; what is beyond is told as others"},
+	 .help = "sets of labels that are counted apart; what is beyond is counted as others"},
 	{0},
 };
 
@@ -100,7 +99,7 @@ static void take(struct export *e)
 		http_forget(e->http);
 }
 
-/* A scrape is told what was lost until now, not until the last interval. */
+/* A scrape shows what was lost until now, not until the last interval. */
 static void before_scrape(void *arg)
 {
 	struct error none = {};
@@ -295,7 +294,7 @@ const struct command cmd_export = {
 		"itself missed. Sums never go back while it runs, and their number is bounded.\n"
 		"Answers are OpenMetrics, or the older text format for those who ask for it. A "
 		"scrape "
-		"tells what was lost until that moment.",
+		"shows what was lost until that moment.",
 	.groups = export_groups,
 	.args = export_args,
 	.defaults = &defaults,

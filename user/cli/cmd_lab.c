@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "host/lab.h"
-#include "cli/options.h"
 #include "experiment/faults/fault.h"
 
 enum lab_action { LAB_UP, LAB_DOWN, LAB_LIST };
@@ -80,9 +79,9 @@ static struct json_object *port_json(const struct lab_port *p)
 
 	inet_ntop(AF_INET, &p->ip4, v4, sizeof(v4));
 	inet_ntop(AF_INET6, &p->ip6, v6, sizeof(v6));
-	json_object_object_add(o, "ifname", json_object_new_string(p->ifname));
-	json_object_object_add(o, "ipv4", json_object_new_string(v4));
-	json_object_object_add(o, "ipv6", json_object_new_string(v6));
+	json_put_text(o, "ifname", p->ifname);
+	json_put_text(o, "ipv4", v4);
+	json_put_text(o, "ipv6", v6);
 	return o;
 }
 
@@ -96,7 +95,7 @@ static struct json_object *new_document(void)
 {
 	struct json_object *doc = json_object_new_object();
 
-	json_object_object_add(doc, "schema", json_object_new_string("pktledger/lab/1"));
+	json_put_text(doc, "schema", "pktledger/lab/1");
 	return doc;
 }
 
@@ -114,7 +113,7 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 		return;
 	}
 	doc = new_document();
-	json_object_object_add(doc, "name", json_object_new_string(o->name));
+	json_put_text(doc, "name", o->name);
 	json_object_object_add(doc, "tx", port_json(&lab->tx));
 	json_object_object_add(doc, "rx", port_json(&lab->rx));
 	print_document(doc);
@@ -145,13 +144,12 @@ static int add_json(void *arg, const struct lab_info *info)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "name", json_object_new_string(info->name));
-	json_object_object_add(o, "topology",
-			       json_object_new_string(lab_topologies[info->topology].name));
-	json_object_object_add(o, "queues", json_object_new_int((int)info->queues));
-	json_object_object_add(o, "mtu", json_object_new_int((int)info->mtu));
-	json_object_object_add(o, "whole", json_object_new_boolean(info->whole));
-	json_object_object_add(o, "finished", json_object_new_boolean(info->finished));
+	json_put_text(o, "name", info->name);
+	json_put_text(o, "topology", lab_topologies[info->topology].name);
+	json_put_u64(o, "queues", info->queues);
+	json_put_u64(o, "mtu", info->mtu);
+	json_put_bool(o, "whole", info->whole);
+	json_put_bool(o, "finished", info->finished);
 	json_object_array_add(arg, o);
 	return 0;
 }

@@ -3,20 +3,31 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options.h"
-#include "cli/options_socket.h"
 #include "report/document.h"
 #include "report/text.h"
-#include "cli/serve.h"
+#include "experiment/server.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
 
 #define LEDGER_STREAMS 16 /* that a ledger has room for */
+
+struct serve_options {
+	bool serve;
+	uint64_t control_port; /* 0: as the UDP port */
+	const char *token_file;
+	struct rate max_rate;
+};
+
+#define SERVE_DEFAULTS                                                                             \
+	{                                                                                          \
+		.max_rate = { RATE_PPS, 100000 }                                                   \
+	}
 
 struct recv_options {
 	struct global_options global;
@@ -58,6 +69,19 @@ static const struct opt recv_opts[] = {
 	 .max = TRACE_STREAMS, .excludes = "stay", .default_text = "any",
 	 .help = "end when so many have come and are done: one for each sending thread; a ledger "
 		 "has room for 16, if it is not told"},
+	{0},
+};
+
+static const struct opt serve_opts[] = {
+	{"serve", 0, OPT_FLAG, offsetof(struct serve_options, serve),
+	 .help = "answer `run --to` of other hosts, one at a time"},
+	{"control-port", 0, OPT_U64, offsetof(struct serve_options, control_port), .min = 1,
+	 .max = 65535, .default_text = "as --port", .help = "TCP port to be asked at"},
+	{"token-file", 0, OPT_STRING, offsetof(struct serve_options, token_file), .metavar = "FILE",
+	 .default_text = "none",
+	 .help = "serve only those who know its first line, 8 to 256 bytes"},
+	{"max-rate", 0, OPT_RATE, offsetof(struct serve_options, max_rate),
+	 .help = "when a client asks to be sent to (--reverse): no faster, packets/s or max"},
 	{0},
 };
 
@@ -103,6 +127,148 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	return !stdout_gone();
 }
 
+struct serving {
+	const struct server_config *cfg;
+	struct json_out *json; /* NULL: text */
+	unsigned clients, refused;
+};
+
+static void on_listening(void *arg)
+{
+	const struct serving *s = arg;
+	struct json_object *start;
+
+	log_info("waiting for `run --to` at TCP port %u; packets at UDP port %u",
+		 s->cfg->control_port, s->cfg->port);
+	if (!s->cfg->token.len)
+		log_warn("without --token-file everybody who reaches the port is served");
+	if (!s->json)
+		return;
+	start = json_solo_origin(program_argc, program_argv, env_read(NULL));
+	json_put_u64(start, "port", s->cfg->port);
+	json_put_u64(start, "control_port", s->cfg->control_port);
+	json_out_once(s->json, "start", start);
+}
+
+static void print_client(const struct server_served *v, const char *where)
+{
+	char delivered[FMT_MAX], sent[FMT_MAX];
+
+	printf("%s (%s): %u experiment%s, %s delivered here, %s sent%s%s\n", v->host, where,
+	       v->experiments, v->experiments == 1 ? "" : "s",
+	       fmt_count(delivered, sizeof(delivered), v->delivered),
+	       fmt_count(sent, sizeof(sent), v->sent), *v->why ? "; " : "", v->why);
+	output_flush();
+}
+
+static struct json_object *json_client(const struct server_served *v, const char *where)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_put_text(o, "host", v->host);
+	json_put_text(o, "address", where);
+	json_put_u64(o, "experiments", v->experiments);
+	json_put_u64(o, "delivered", v->delivered);
+	json_put_u64(o, "sent", v->sent);
+	json_put_text(o, "why", v->why);
+	return o;
+}
+
+static void on_served(void *arg, const struct server_served *v)
+{
+	struct serving *s = arg;
+	struct endpoint address = v->peer;
+	char where[FMT_MAX];
+
+	address.port = 0;
+	num_text_endpoint(where, sizeof(where), &address);
+	s->refused += v->refused;
+	s->clients += !v->refused;
+	if (v->refused)
+		log_warn("%s was refused: %s", where, v->why);
+	else if (s->json)
+		json_out_each(s->json, "client", json_client(v, where));
+	else
+		print_client(v, where);
+}
+
+static int configure(const struct serve_options *o, struct server_config *cfg, struct error *err)
+{
+	int rc;
+
+	if (o->max_rate.unit != RATE_PPS && o->max_rate.unit != RATE_MAX)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
+				 "--max-rate is in packets/s: their size is the client's");
+	cfg->max_pps = o->max_rate.value;
+	rc = caps_require(&cmd_recv, "--serve", err);
+	if (!rc && o->token_file)
+		rc = auth_read_token(&cfg->token, o->token_file, err);
+	return rc;
+}
+
+static void finish(struct serving *s, struct error *err)
+{
+	struct json_object *end;
+
+	if (s->json && err->status == STATUS_OK) {
+		end = json_object_new_object();
+		json_put_u64(end, "clients", s->clients);
+		json_put_u64(end, "refused", s->refused);
+		json_out_once(s->json, "end", end);
+	} else if (s->json) {
+		json_out_error(s->json, err);
+	}
+	output_end(s->json, err);
+}
+
+/* With --serve the client says what is received, and how: what would be ignored is refused. */
+static int check_serve(const struct recv_options *o, struct error *err)
+{
+	static const char *const both[] = {"serve", "interface", "port", "stay", "ledger"};
+
+	for (const struct opt_group *g = recv_groups; g->opts != global_opts; g++) {
+		for (const struct opt *opt = g->opts; opt->name; opt++) {
+			bool fits = o->serve.serve == (g->opts == serve_opts);
+
+			for (unsigned i = 0; i < sizeof(both) / sizeof(*both); i++)
+				fits |= !strcmp(opt->name, both[i]);
+			if (fits || !option_given(opt))
+				continue;
+			if (!o->serve.serve)
+				return error_set(err, STATUS_USAGE, -EINVAL, "add --serve",
+						 "--%s is for --serve only", opt->name);
+			return error_set(err, STATUS_USAGE, -EINVAL,
+					 "it is an option of the client's `run --to`",
+					 "--%s has no effect with --serve", opt->name);
+		}
+	}
+	return 0;
+}
+
+/* Serves, and prints what was done. Returns the exit status. */
+static int serve(const struct recv_options *o, enum output output, struct error *err)
+{
+	struct server_config cfg = {
+		.port = (uint16_t)o->port,
+		.control_port = (uint16_t)(o->serve.control_port ? o->serve.control_port : o->port),
+		.ifname = o->ifname,
+		.stay = o->stay,
+	};
+	struct serving s = {.cfg = &cfg};
+	const struct server_view view = {on_listening, on_served, &s};
+
+	if (output != OUTPUT_TEXT)
+		s.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
+				      "pktledger/recv/1");
+	if (!check_serve(o, err) && !configure(&o->serve, &cfg, err)) {
+		watch_block_signals();
+		caps_give_up(cmd_recv.needs, NULL, CAPS_AGAIN);
+		server_run(&cfg, &view, err);
+	}
+	finish(&s, err);
+	return err->status;
+}
+
 static const char *const needs_with[] = {
 	[RX_SOCKET] = NULL, [RX_XSK] = "--rx xsk", [RX_XDP] = "--rx xdp"};
 
@@ -140,13 +306,15 @@ static int recv_run(void *options, struct error *err)
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->serve.serve)
-		return serve(&o->serve, output, o->ifname, (uint16_t)o->port, o->stay, err);
+		return serve(o, output, err);
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
 	spec.tuning.receive.device = o->ifname;
 	watch_block_signals();
 	rc = solo_out_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
+	if (!rc)
+		rc = check_serve(o, err);
 	if (!rc)
 		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
 	if (!rc)

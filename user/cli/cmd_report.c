@@ -8,16 +8,14 @@
 
 #include "base/log.h"
 #include "base/clock.h"
-#include "cli/commands.h"
-#include "host/caps.h"
 #include "cli/options.h"
+#include "host/caps.h"
 #include "report/print_trace.h"
 #include "report/capfile.h"
-#include "report/choose.h"
+#include "report/load.h"
 #include "report/ends.h"
 #include "report/joined.h"
-#include "report/load.h"
-#include "report/lostcap.h"
+#include "report/drop.h"
 #include "report/show.h"
 
 struct report_options {

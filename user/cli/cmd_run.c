@@ -7,14 +7,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "traffic/xsk.h"
 #include "host/caps.h"
 #include "host/journal.h"
 #include "host/reassembly.h"
-#include "cli/options.h"
-#include "cli/options_socket.h"
-#include "cli/preset_run.h"
+#include "cli/series.h"
 #include "cli/report.h"
 #include "base/watch.h"
 
@@ -130,8 +128,8 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return o->tx;
 	if (shape_needs_frames(&o->shape))
 		return TX_XSK;
-	if (o->far.to.family || o->faults.set || t->no_wait || t->sndbuf ||
-	    tuning_needs_socket(&o->tuning) || t->length == LENGTH_BEST ||
+	if (o->far.to.family || o->faults.set || t->tuning.send.no_wait || t->sndbuf ||
+	    tuning_needs_socket(&o->traffic.tuning) || t->length == LENGTH_BEST ||
 	    shape_needs_fragments(&o->shape, xsk_mtu(o)) ||
 	    traffic_payload(t, &tx_xsk, xsk_mtu(o), &payload, &why))
 		return TX_SOCKET;
@@ -184,7 +182,7 @@ static int check_receiver(const struct run_options *o, struct error *err)
 	if (s->pcap && !s->stamp)
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --stamp, or use `send`",
 				 "run follows numbered packets, and those of a capture are not");
-	if (o->rx == RX_SOCKET && s->dst_port.n > 1)
+	if (o->rx == RX_SOCKET && s->shape.dst_port.n > 1)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
 				 "a socket receives at one port: --dst-port is a range");
 	if (o->rx == RX_SOCKET && s->vlan && in_lab(o))
@@ -241,11 +239,12 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 		.topology = o->topology,
 		.topology_set = o->topology_set,
 		.wish = o->wish,
-		.tuning = o->tuning,
 	};
 	if (o->far.to.family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
-		o->traffic.ipv6 = o->far.to.family == AF_INET6;
+		rc = traffic_family(&o->traffic, &o->far.to, err);
+		if (rc)
+			return rc;
 	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];
@@ -264,7 +263,7 @@ int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *sh
 			       "MTU of %u",
 			       spec->rx->name, spec->payload, lab_mtu(o));
 	if (!rc)
-		rc = tuning_check(&o->tuning, spec->tx, spec->pass ? &rx_socket : spec->rx,
+		rc = tuning_check(&o->traffic.tuning, spec->tx, spec->pass ? &rx_socket : spec->rx,
 				  o->traffic.ipv6, spec->payload, in_lab(o) ? lab_mtu(o) : 0, err);
 	return rc ? rc : far_check(&o->far, spec, err);
 }

@@ -5,15 +5,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "traffic/shape.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options_socket.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "report/trials.h"
-#include "cli/search.h"
+#include "experiment/experiment.h"
+#include "cli/report.h"
 
 #define SCHEMA	   "pktledger/search/1"
 #define MRR_TRIALS 10
@@ -122,7 +122,7 @@ static int check(const struct search_options *o, struct error *err)
 	if (o->run.limits.n)
 		return contradicts(err, "--limit makes no sense where a search looks for the limit",
 				   NULL);
-	if (s->gap > 0)
+	if (s->shape.gap > 0)
 		return contradicts(err, "--gap leaves packets out, which a search takes for loss",
 				   NULL);
 	if ((o->run.ports.n || o->run.far.to.family) && !o->max_set)
@@ -177,9 +177,58 @@ static int plan_goals(const struct search_options *o, struct search *s, struct e
 }
 
 struct view {
+	const struct run_options *o; /* of all trials, but for rate, count and duration */
 	struct report *report;
 	unsigned shown;
 };
+
+static int plan_at(const struct view *v, const struct rate *rate, uint64_t time_ns, uint64_t count,
+		   struct run_spec *spec, struct shape_plan *shape, struct error *err)
+{
+	struct run_options o = *v->o;
+
+	o.traffic.rate_set = rate != NULL;
+	if (rate)
+		o.traffic.rate = *rate;
+	o.traffic.duration_ns = time_ns;
+	o.traffic.count_set = count != 0;
+	if (count)
+		o.traffic.count = count;
+	return run_plan(&o, spec, shape, err);
+}
+
+static int rate_pps(void *arg, const struct rate *rate, double *pps, struct error *err)
+{
+	struct shape_plan shape = {};
+	struct run_spec spec;
+	int rc = plan_at(arg, rate, 1000000000, 0, &spec, &shape, err);
+
+	if (!rc)
+		rc = ports_rate(&spec, pps, err);
+	shape_plan_free(&shape);
+	return rc;
+}
+
+static int run_trial(void *arg, const struct rate *rate, const struct found_trial *t,
+		     const char *title, const struct result **res, struct error *err)
+{
+	const struct view *v = arg;
+	struct shape_plan shape = {};
+	struct run_spec spec;
+	int rc = plan_at(v, rate, t->time_ns, t->intended, &spec, &shape, err);
+
+	if (!rc) {
+		report_next(v->report, v->o, title);
+		report_trial(v->report, &spec, err);
+		*res = report_result(v->report);
+		if (report_interrupted(v->report) || stdout_gone())
+			rc = -EINTR;
+		else if (err->status != STATUS_OK)
+			rc = -EIO;
+	}
+	shape_plan_free(&shape);
+	return rc;
+}
 
 /* As `report` will read them: what is told, is told of the document. */
 static void print_trial(unsigned number, const struct found_trial *t)
@@ -295,7 +344,9 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 	if (report_records(report) && o->run.repeat > 1)
 		all = json_object_new_array();
 	for (unsigned i = 0; i < o->run.repeat && !rc; i++) {
-		rc = search_run(s, report, &found, err);
+		rc = search_run(s, &found, err);
+		report_next(report, &o->run, "");
+		log_progress_clear();
 		if (rc != -EINTR && !rc)
 			check_found(&found, err);
 		lowers_add(&lowers, &found);
@@ -334,13 +385,15 @@ static void put_start(const struct search_options *o, const struct search *s, st
 static int run_search(void *options, struct error *err)
 {
 	struct search_options *o = options;
-	struct view view = {};
-	struct search s = {.o = &o->run,
-			   .min = o->min,
+	struct view view = {.o = &o->run};
+	struct search s = {.min = o->min,
 			   .max = o->max,
 			   .max_set = o->max_set,
 			   .warmup_ns = o->warmup_ns,
 			   .most_ns = o->most_ns,
+			   .rate_pps = rate_pps,
+			   .run = run_trial,
+			   .threads = o->run.traffic.threads,
 			   .on_trial = on_trial,
 			   .arg = &view};
 	struct json_object *end;

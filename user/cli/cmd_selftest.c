@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options.h"
 #include "report/catalogue.h"
 #include "report/document.h"
 #include "experiment/selftest.h"
@@ -111,10 +110,10 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	if (!json)
 		printf("%-22s %9s %9s  %-10s  %s\n", "fault", "injected", "events", "counters",
 		       "verdict");
-	for (int f = 0; f < FAULT_COUNT && !rc; f++) {
+	for (unsigned f = 0; f < fault_count() && !rc; f++) {
 		if (o->faults.set && !fault_has(&o->faults, f))
 			continue;
-		log_progress("%d of %d: %s", f + 1, (int)FAULT_COUNT, fault_values[f].name);
+		log_progress("%u of %u: %s", f + 1, fault_count(), fault_values[f].name);
 		rc = selftest_fault(&spec, f, &row);
 		if (rc)
 			break;

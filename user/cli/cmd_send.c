@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/env.h"
-#include "cli/options_shape.h"
 #include "host/reassembly.h"
-#include "cli/options.h"
-#include "cli/options_socket.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "base/watch.h"
@@ -22,7 +19,6 @@ struct send_options {
 	struct global_options global;
 	struct traffic_options traffic;
 	struct shape_options shape;
-	struct tuning tuning;
 	struct endpoint to;
 	int tx;
 	const char *ifname, *ledger;
@@ -57,8 +53,8 @@ static const struct opt_group send_groups[] = {
 	{"Sending", send_opts, 0},
 	{"Traffic", traffic_opts, offsetof(struct send_options, traffic)},
 	{"Traffic shape", shape_opts, offsetof(struct send_options, shape)},
-	{"Sockets", socket_send_opts, offsetof(struct send_options, tuning)},
-	{"Threads", both_opts, offsetof(struct send_options, tuning)},
+	{"Sockets", socket_send_opts, offsetof(struct send_options, traffic.tuning)},
+	{"Threads", both_opts, offsetof(struct send_options, traffic.tuning)},
 	{"Output", global_opts, offsetof(struct send_options, global)},
 	{0},
 };
@@ -98,7 +94,6 @@ static int plan(const struct send_options *o, struct run_spec *spec, struct shap
 		struct error *err)
 {
 	struct traffic_options t = o->traffic;
-	struct run_spec common = {};
 	struct shape_sizes sizes;
 	struct flow flow;
 	int rc;
@@ -107,46 +102,38 @@ static int plan(const struct send_options *o, struct run_spec *spec, struct shap
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "for example --rate 100k, or --rate max",
 				 "outside a lab there is no default rate");
-	t.ipv6 = o->to.family == AF_INET6;
+	rc = traffic_family(&t, &o->to, err);
+	if (rc)
+		return rc;
 	*spec = (struct run_spec){
 		.tx = tx_ops_of(o->tx != TX_AUTO		? o->tx
 				: shape_needs_frames(&o->shape) ? TX_XSK
 								: TX_SOCKET),
+		.to = o->to,
+		.ifname = o->ifname,
+		.interval_ns = o->interval_ns,
+		.ledger = o->ledger != NULL,
 	};
 	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
 	if (!rc)
 		rc = shape_plan(&o->shape, &t, spec->tx, spec->payload, shape, err);
 	if (rc)
 		return rc;
-	traffic_plan(&t, &common);
-	*spec = (struct run_spec){
-		.tx = spec->tx,
-		.payload = shape->payload,
-		.shape = shape->any ? &shape->shape : NULL,
-		.vlan = shape->vlan,
-		.tos = shape->tos,
-		.ttl = shape->ttl,
-		.to = o->to,
-		.ipv6 = t.ipv6,
-		.ifname = o->ifname,
-		.count = common.count,
-		.duration_ns = common.duration_ns,
-		.flows = common.flows,
-		.threads = common.threads,
-		.sndbuf = common.sndbuf,
-		.no_wait = common.no_wait,
-		.tuning = o->tuning,
-		.interval_ns = o->interval_ns,
-		.ledger = o->ledger != NULL,
-	};
+	traffic_plan(&t, spec);
+	spec->payload = shape->payload;
+	spec->shape = shape->any ? &shape->shape : NULL;
+	spec->vlan = shape->vlan;
+	spec->tos = shape->tos;
+	spec->ttl = shape->ttl;
 	spec->tuning.send.device = o->ifname;
 	if (!spec->to.port)
-		spec->to.port = common.port;
+		spec->to.port = spec->port;
+	spec->port = 0; /* it is the other end that receives */
 	rc = traffic_payload(&t, spec->tx,
 			     t.length == LENGTH_BEST ? reassembly_path_mtu(&o->to) : 0,
 			     &spec->payload, err);
 	if (!rc)
-		rc = tuning_check(&o->tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
+		rc = tuning_check(&t.tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
 	if (rc)
 		return rc;
 	spec->fragments = o->ledger && reassembly_fragments(&spec->to, spec->payload);

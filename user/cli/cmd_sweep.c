@@ -5,11 +5,9 @@
 
 #include "base/log.h"
 #include "base/opt.h"
-#include "cli/commands.h"
-#include "cli/options_socket.h"
-#include "cli/points.h"
-#include "cli/report.h"
+#include "cli/options.h"
 #include "cli/series.h"
+#include "cli/report.h"
 
 struct sweep_options {
 	struct run_options run; /* first: as struct series wants it */
@@ -51,30 +49,11 @@ static const struct opt_group sweep_groups[] = {
 	{0},
 };
 
-/* Whether an option stands on the command line by itself, too. */
-static bool is_given(const struct opt *opt)
-{
-	size_t len = strlen(opt->name);
-
-	for (int i = 2; i < program_argc; i++) {
-		const char *word = program_argv[i];
-
-		if (!strcmp(word, "--"))
-			break;
-		if (!strncmp(word, "--", 2) && !strncmp(word + 2, opt->name, len) &&
-		    (word[2 + len] == '=' || !word[2 + len]))
-			return true;
-		if (opt->letter && word[0] == '-' && word[1] == opt->letter)
-			return true;
-	}
-	return false;
-}
-
 static int check_name(const struct opt_vary *const *vary, unsigned n, struct error *err)
 {
 	const char *name = vary[n]->ref.opt->name;
 
-	if (vary[n]->ref.opt->type != OPT_FLAG && is_given(vary[n]->ref.opt))
+	if (vary[n]->ref.opt->type != OPT_FLAG && option_given(vary[n]->ref.opt))
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
 				 "--%s is given and varies, too", name);
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {

@@ -1,23 +1,203 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <ncurses.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "monitor/sources.h"
 #include "monitor/summary.h"
-#include "cli/options.h"
 #include "cli/options_trace.h"
+#include "cli/top.h"
 #include "report/json_trace.h"
 #include "report/print_trace.h"
-#include "cli/top/screen.h"
-#include "cli/top/traffic.h"
-#include "cli/top/view.h"
+
+/* The terminal, by ncurses */
+
+static SCREEN *terminal;
+
+/* A pair of colours for each style; 0: as the terminal is. */
+static const short colours[] = {
+	[STYLE_GOOD] = COLOR_GREEN,
+	[STYLE_BAD] = COLOR_RED,
+	[STYLE_WARN] = COLOR_YELLOW,
+};
+
+#define N_COLOURS (sizeof(colours) / sizeof(*colours))
+
+static attr_t attributes(unsigned style, short *pair)
+{
+	unsigned plain = style & ~(unsigned)CANVAS_REVERSED;
+	attr_t attr = style & CANVAS_REVERSED ? A_REVERSE : A_NORMAL;
+
+	*pair = has_colors() && plain < N_COLOURS && colours[plain] ? (short)plain : 0;
+	if (plain == STYLE_BOLD)
+		attr |= A_BOLD;
+	else if (plain == STYLE_DIM)
+		attr |= A_DIM;
+	return attr;
+}
+
+/* Takes the terminal; STATUS_UNABLE if stdin or stdout is none, or ncurses does not know it. */
+static int screen_open(struct error *err)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return error_set(err, STATUS_UNABLE, -ENOTTY, "use trace, which prints lines",
+				 "top needs a terminal");
+	setlocale(LC_CTYPE, "");
+	terminal = newterm(NULL, stdout, stdin);
+	if (!terminal)
+		return error_set(err, STATUS_UNABLE, -ENOTTY, "set TERM, or use trace",
+				 "this terminal (TERM=%s) is not known",
+				 getenv("TERM") ? getenv("TERM") : "");
+	cbreak();
+	noecho();
+	curs_set(0);
+	nodelay(stdscr, TRUE);
+	keypad(stdscr, TRUE);
+	if (has_colors() && log_colour(STDOUT_FILENO)) {
+		start_color();
+		use_default_colors();
+		for (unsigned i = 0; i < N_COLOURS; i++) {
+			if (colours[i])
+				init_pair((short)i, colours[i], -1);
+		}
+	}
+	return 0;
+}
+
+/* Gives it back as it was. May be called more than once. */
+static void screen_close(void)
+{
+	if (!terminal)
+		return;
+	endwin();
+	delscreen(terminal);
+	terminal = NULL;
+}
+
+/* Makes the canvas as large as the terminal is now. -ENOMEM. */
+static int screen_fit(struct canvas *c)
+{
+	int rows, cols;
+
+	getmaxyx(stdscr, rows, cols);
+	c->ascii = strcmp(nl_langinfo(CODESET), "UTF-8");
+	return canvas_resize(c, cols > 0 ? (unsigned)cols : 0, rows > 0 ? (unsigned)rows : 0);
+}
+
+static void screen_show(const struct canvas *c)
+{
+	for (unsigned y = 0; y < c->rows; y++) {
+		for (unsigned x = 0; x < c->cols; x++) {
+			const struct cell *cell = &c->cells[(size_t)y * c->cols + x];
+			const wchar_t text[2] = {cell->at, 0};
+			cchar_t out;
+			short pair;
+			attr_t attr = attributes(cell->style, &pair);
+
+			setcchar(&out, text, attr, pair, NULL);
+			mvadd_wch((int)y, (int)x, &out);
+		}
+	}
+	refresh();
+}
+
+/* What was typed: a character or an enum view_key; 0: nothing, or only the size has changed. */
+static int screen_key(void)
+{
+	int key = getch();
+
+	switch (key) {
+	case KEY_UP:
+		return VIEW_UP;
+	case KEY_DOWN:
+		return VIEW_DOWN;
+	case KEY_PPAGE:
+		return VIEW_PAGE_UP;
+	case KEY_NPAGE:
+		return VIEW_PAGE_DOWN;
+	default:
+		return key > 0 && key < 0x80 ? key : 0;
+	}
+}
+
+/* What passes, beside what is lost: from the counters of devices and sockets */
+
+#define TRAFFIC_DEVICES 256 /* shown at most */
+
+/* Datagrams that applications have read, and sent; the names of procnet_snmp() and of snmp6. */
+static const char *const read_counters[] = {"Udp:InDatagrams", "Udp6InDatagrams", NULL};
+static const char *const sent_counters[] = {"Udp:OutDatagrams", "Udp6OutDatagrams", NULL};
+
+static double per_second(uint64_t n, uint64_t ns)
+{
+	return (double)n * 1e9 / (double)ns;
+}
+
+static double sum_of(const struct rates *r, const char *const *names, uint64_t ns)
+{
+	unsigned n;
+	const struct rates_counter *c = rates_counters(r, &n);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		for (const char *const *name = names; *name; name++) {
+			if (!strcmp(c[i].name, *name))
+				sum += c[i].delta;
+		}
+	}
+	return per_second(sum, ns);
+}
+
+/* Of the last interval of `r`. Returns how many devices were written to `devices`. */
+static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
+			     struct view_device devices[TRAFFIC_DEVICES])
+{
+	uint64_t ns = rates_interval(r);
+	unsigned n, shown = 0;
+	const struct rates_device *d = rates_devices(r, &n);
+
+	*sum = (struct view_traffic){-1, -1, -1, -1, -1, -1};
+	if (!ns)
+		return 0;
+	*sum = (struct view_traffic){.read_pps = sum_of(r, read_counters, ns),
+				     .sent_pps = sum_of(r, sent_counters, ns)};
+	for (unsigned i = 0; i < n; i++) {
+		const struct rates_traffic *t = &d[i].traffic;
+		struct view_device v = {
+			.netns = rates_space_name(r, d[i].space),
+			.rx_pps = per_second(t->rx_packets, ns),
+			.rx_bps = per_second(t->rx_bytes * 8, ns),
+			.tx_pps = per_second(t->tx_packets, ns),
+			.tx_bps = per_second(t->tx_bytes * 8, ns),
+			.dropped_pps = per_second(d[i].rx_dropped + d[i].tx_dropped +
+							  d[i].rx_missed + d[i].qdisc_drops,
+						  ns),
+		};
+
+		snprintf(v.ifname, sizeof(v.ifname), "%s", d[i].ifname);
+		if (strcmp(d[i].ifname, "lo")) {
+			sum->in_pps += v.rx_pps;
+			sum->in_bps += v.rx_bps;
+			sum->out_pps += v.tx_pps;
+			sum->out_bps += v.tx_bps;
+		}
+		if (d[i].up && shown < TRAFFIC_DEVICES)
+			devices[shown++] = v;
+	}
+	return shown;
+}
+
+/* The command */
 
 struct top_options {
 	struct global_options global;
@@ -152,7 +332,7 @@ static bool on_input(void *arg)
 	return true;
 }
 
-/* Stages need no room of their own; what they are told apart by is chosen with a key. */
+/* Stages need no room of their own; what they are grouped by is chosen with a key. */
 static void choose_fields(struct top *t)
 {
 	t->in.by_flow = t->spec.by & LIVE_BIT(LIVE_FLOW);

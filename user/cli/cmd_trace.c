@@ -11,9 +11,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/commands.h"
-#include "cli/events.h"
 #include "cli/options.h"
+#include "cli/events.h"
 #include "cli/options_trace.h"
 #include "diagnosis/env.h"
 #include "drops/numbering.h"
@@ -26,7 +25,7 @@
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
 #include "report/print_trace.h"
-#include "report/rows.h"
+#include "report/series.h"
 
 /* What is kept in a ledger, and shown beside it: bounded, whatever happens. */
 #define ROWS_MAX     32 /* of an interval: in most there are a few */
@@ -76,7 +75,7 @@ static const struct opt trace_opts[] = {
 	 .help = "end as soon as a limit is broken"},
 	{"microburst", 0, OPT_TIME, offsetof(struct trace_options, burst_ns), .min = BURST_NS_MIN,
 	 .max = BURST_NS_MAX, .default_text = "off",
-	 .help = "tell in which windows of so long packets were lost, and which were the worst"},
+	 .help = "show in which windows of so long packets were lost, and which were the worst"},
 	{0},
 };
 
@@ -87,8 +86,8 @@ static int parse_seq(const char *value, void *field, struct error *err)
 
 static const struct opt balance_opts[] = {
 	{"balance", 0, OPT_FLAG, offsetof(struct balance_options, balance),
-	 .help = "close the books of the UDP flow that EXPR is: what arrived was delivered, "
-		 "dropped, or waits; exit with 4 if they do not close"},
+	 .help = "balance the UDP flow that EXPR is: what arrived was delivered, "
+		 "dropped, or waits; exit with 4 if that does not add up"},
 	{"seq", 0, OPT_CUSTOM, offsetof(struct balance_options, seq), .metavar = "WHAT",
 	 .default_text = "none", .parse = parse_seq,
 	 .help = "the application's own numbers, so that what was lost before this host is known: "
@@ -120,7 +119,7 @@ static const struct opt trace_args[] = {
 static const struct opt_group trace_groups[] = {
 	{"What", trace_filter_opts, offsetof(struct trace_options, filters)},
 	{"How long", trace_opts, 0},
-	{"Books of a flow", balance_opts, offsetof(struct trace_options, balance)},
+	{"Balance of a flow", balance_opts, offsetof(struct trace_options, balance)},
 	{"Single packets", events_opts, offsetof(struct trace_options, events)},
 	{"For days", ledger_opts, offsetof(struct trace_options, ledger)},
 	{"Tables", trace_view_opts, offsetof(struct trace_options, view)},
@@ -144,7 +143,7 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 		return o->seq.kind == NUMBERS_NONE && !o->settle_set
 			       ? 0
 			       : error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-					   "%s is for the books of a flow",
+					   "%s is for the balance of a flow",
 					   o->settle_set ? "--settle" : "--seq");
 	if (!*expr)
 		return error_set(err, STATUS_USAGE, -EINVAL,
@@ -154,7 +153,7 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 		if (part[i].given)
 			return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
 					 "%s and --balance cannot be together: a part of the "
-					 "losses makes no books",
+					 "losses does not balance",
 					 part[i].name);
 	}
 	return 0;
@@ -166,7 +165,7 @@ struct trace_ledger {
 	struct ledgerfile *file; /* NULL: none was asked for */
 	const char *path;
 	uint64_t quiet_ns;    /* of the stretch that is not written yet */
-	struct live_own told; /* own losses, as written last */
+	struct live_own last; /* own losses, as written last */
 	int rc;		      /* it could not be written, which was said: the trace goes on */
 };
 
@@ -192,7 +191,7 @@ struct trace {
 	bool gone;	 /* what is looked at, and it was said */
 };
 
-/* Sets what the collector has to tell apart for it, too: flows, unless --by was given. */
+/* Sets what the collector has to count apart for it, too: flows, unless --by was given. */
 static int ledger_open(struct trace *t, struct error *err)
 {
 	const struct ledger_options *o = &t->o->ledger;
@@ -281,7 +280,7 @@ static void write_interval(struct trace *t, const struct live *l, const struct t
 	if (!o)
 		return written(k, -ENOMEM);
 	live_own(l, &own);
-	lossy = !same_losses(&own, &k->told);
+	lossy = !same_losses(&own, &k->last);
 	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
 	    !json_get_length(json_get(o, "microbursts"), "stages")) {
 		k->quiet_ns += time->interval_ns;
@@ -292,7 +291,7 @@ static void write_interval(struct trace *t, const struct live *l, const struct t
 	write_quiet(t, l, time->time_ns - time->interval_ns);
 	if (lossy) {
 		json_put(o, "own_losses", json_trace_losses(&own));
-		k->told = own;
+		k->last = own;
 	}
 	written(k, ledgerfile_interval(k->file, o));
 }
@@ -307,7 +306,7 @@ static void write_limit(struct trace *t, const struct live *l, struct json_objec
 		return;
 	json_put_u64(copy, "time_ns", time.time_ns);
 	json_put_text(copy, "time", json_time(text, sizeof(text), time.realtime_ns));
-	written(&t->ledger, ledgerfile_limit(t->ledger.file, copy));
+	written(&t->ledger, ledgerfile_event(t->ledger.file, "limit", NULL, copy));
 	json_object_put(copy);
 }
 
@@ -337,39 +336,21 @@ static bool ledger_close(struct trace_ledger *k)
 
 /* The session */
 
-static int open_account(struct trace *t, struct live *l, struct error *err)
-{
-	const struct flow_account_spec spec = {t->flow, t->o->balance.seq, t->o->balance.settle_ns};
-
-	return flow_account_open(&t->account, &spec, l, err);
-}
-
-static int begin_events(struct trace *t, struct live *l, struct error *err)
-{
-	const struct events_view view = {
-		.json = t->json,
-		.document = t->o->global.json,
-		.all = t->o->view.all,
-		.netns = t->netns,
-	};
-
-	return events_begin(t->events, l, &view, err);
-}
-
 static int on_open(void *arg, struct live *l, struct error *err)
 {
 	struct trace *t = arg;
+	const struct trace_options *o = t->o;
+	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns};
+	const struct events_view view = {t->json, o->global.json, o->view.all, t->netns};
 	int rc = why_open(&t->why, t->spec.owners, l, err);
 
 	if (!rc)
-		rc = sources_open(&t->sources, &t->spec, t->o->view.counters, l, err);
+		rc = sources_open(&t->sources, &t->spec, o->view.counters, l, err);
 	if (!rc)
-		rc = begin_events(t, l, err);
+		rc = events_begin(t->events, l, &view, err);
 	if (!rc && *sources_gaps(t->sources))
 		log_warn("%s", sources_gaps(t->sources));
-	if (!rc && t->o->balance.balance)
-		rc = open_account(t, l, err);
-	return rc;
+	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, l, err);
 }
 
 static void on_tick(void *arg)
@@ -387,7 +368,7 @@ static int on_over(void *arg, struct error *err)
 	return t->account ? flow_account_end(t->account, err) : 0;
 }
 
-/* How much of the command line is told: of a COMMAND its name, as of all processes. */
+/* How much of the command line is shown: of a COMMAND its name, as of all processes. */
 static int told_words(void)
 {
 	int n = 0;
@@ -516,7 +497,8 @@ static void tell_end(struct trace *t, const struct live *l, const struct live_su
 		whole = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, l, s->duration_ns);
-		written(&t->ledger, kept ? ledgerfile_end(t->ledger.file, kept) : -ENOMEM);
+		written(&t->ledger,
+			kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
 	if (t->json) {
 		events_json_end(t->events, whole);

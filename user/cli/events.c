@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "report/drop.h"
-#include "sample_abi.h"
+#include "watch_abi.h"
 
 #define BUDGET_NS 80000000 /* of a tick */
 

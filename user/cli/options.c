@@ -2,12 +2,16 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/watch.h"
+#include "experiment/client.h"
+#include "experiment/receiver.h"
 #include "host/bpfmaps.h"
 #include "host/reassembly.h"
 #include "stamp.h"
@@ -32,6 +36,24 @@ const struct opt global_opts[] = {
 	{"help", 'h', OPT_HELP, .help = "print this and end"},
 	{0},
 };
+
+bool option_given(const struct opt *opt)
+{
+	size_t len = strlen(opt->name);
+
+	for (int i = 2; i < program_argc; i++) {
+		const char *word = program_argv[i];
+
+		if (!strcmp(word, "--"))
+			break;
+		if (!strncmp(word, "--", 2) && !strncmp(word + 2, opt->name, len) &&
+		    (word[2 + len] == '=' || !word[2 + len]))
+			return true;
+		if (opt->letter && word[0] == '-' && word[1] == opt->letter)
+			return true;
+	}
+	return false;
+}
 
 const struct opt_value tx_values[] = {
 	{"auto", TX_AUTO, "the fastest sender that can do what is asked"},
@@ -83,7 +105,7 @@ const struct opt traffic_opts[] = {
 	 .max = TRACE_STREAMS, .help = "sending threads; with xsk also queues"},
 	{"sndbuf", 0, OPT_SIZE, offsetof(struct traffic_options, sndbuf), .min = 1,
 	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "send buffer, bytes"},
-	{"no-wait", 0, OPT_FLAG, offsetof(struct traffic_options, no_wait),
+	{"no-wait", 0, OPT_FLAG, offsetof(struct traffic_options, tuning.send.no_wait),
 	 .help = "a full send buffer refuses the packet instead of being waited for"},
 	{0},
 };
@@ -140,6 +162,16 @@ int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, un
 	return 0;
 }
 
+int traffic_family(struct traffic_options *t, const struct endpoint *to, struct error *err)
+{
+	if (t->ipv6 && to->family == AF_INET)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "leave -6 out, or give an IPv6 address",
+				 "--ipv6 and an address of IPv4 contradict each other");
+	t->ipv6 = to->family == AF_INET6;
+	return 0;
+}
+
 void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
 {
 	spec->count = t->duration_ns && !t->count_set ? UINT64_MAX : t->count;
@@ -150,7 +182,7 @@ void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
 	spec->flows = t->flows;
 	spec->threads = t->threads;
 	spec->sndbuf = t->sndbuf;
-	spec->no_wait = t->no_wait;
+	spec->tuning = t->tuning;
 }
 
 void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
@@ -238,4 +270,499 @@ int output_end(struct json_out *json, struct error *err)
 enum output global_output(const struct global_options *g)
 {
 	return g->json ? OUTPUT_JSON : g->json_lines ? OUTPUT_JSON_LINES : OUTPUT_TEXT;
+}
+
+#define SRC_PORT 40000
+
+static int parse_plan(const char *value, void *field, struct error *err)
+{
+	return rate_plan_parse(value, field, err);
+}
+
+static int parse_imix(const char *value, void *field, struct error *err)
+{
+	return imix_parse(value, field, err);
+}
+
+static int parse_addrs(const char *value, void *field, struct error *err)
+{
+	int rc = addrs_parse(value, field);
+
+	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
+			      rc == -ERANGE
+				      ? "'%.80s' is empty or more than 2^32 addresses"
+				      : "'%.80s' is no range of addresses (examples: 198.18.0.1, "
+					"198.18.0.1..198.18.0.9, 198.18.4.0/24, 2001:2::/120)",
+			      value)
+		  : 0;
+}
+
+static int parse_ports(const char *value, void *field, struct error *err)
+{
+	int rc = ports_parse(value, field);
+
+	return rc ? error_set(
+			    err, STATUS_USAGE, rc, NULL,
+			    "'%.40s' is no range of ports 1 to 65535 (examples: 9000, 9000..9099)",
+			    value)
+		  : 0;
+}
+
+static int parse_share(const char *value, void *field, struct error *err)
+{
+	int rc = share_parse(value, field);
+
+	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
+			      "'%.40s' is no share of the packets (examples: 1%%, 0.01%%)", value)
+		  : 0;
+}
+
+static int parse_reorder(const char *value, void *field, struct error *err)
+{
+	int rc = reorder_parse(value, field);
+
+	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
+			      "'%.40s' is no share of the packets with the extent 1 to %d "
+			      "(examples: 1%%, 0.5%%:8)",
+			      value, SHAPE_EXTENT_MAX)
+		  : 0;
+}
+
+#define AT(field) offsetof(struct shape_options, field)
+
+const struct opt shape_opts[] = {
+	{"profile", 0, OPT_CUSTOM, AT(plan), .metavar = "KIND:...", .parse = parse_plan,
+	 .default_text = "--rate throughout",
+	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
+		 "onoff:100ms/900ms (--rate while on)"},
+	{"burst", 0, OPT_UINT, AT(shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
+	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
+	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = parse_imix,
+	 .default_text = "one size",
+	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
+		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},
+	{"src-addr", 0, OPT_CUSTOM, AT(shape.src_addr), .metavar = "RANGE", .parse = parse_addrs,
+	 .default_text = "the port's",
+	 .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},
+	{"dst-addr", 0, OPT_CUSTOM, AT(shape.dst_addr), .metavar = "RANGE", .parse = parse_addrs,
+	 .default_text = "the receiver's", .help = "destination addresses, in the same way"},
+	{"src-port", 0, OPT_CUSTOM, AT(shape.src_port), .metavar = "RANGE", .parse = parse_ports,
+	 .default_text = "from 40000", .help = "source ports: PORT or FIRST..LAST"},
+	{"dst-port", 0, OPT_CUSTOM, AT(shape.dst_port), .metavar = "RANGE", .parse = parse_ports,
+	 .default_text = "--port", .help = "destination ports; more than one only past sockets"},
+	{"random", 0, OPT_FLAG, AT(shape.random),
+	 .help = "flows and sizes by chance instead of in turn"},
+	{"seed", 0, OPT_U64, AT(shape.seed), .max = UINT64_MAX,
+	 .help = "of all that is done by chance: the same seed, the same traffic"},
+	{"vlan", 0, OPT_UINT, AT(vlan), .metavar = "ID", .min = 1, .max = 4094,
+	 .default_text = "no tag", .help = "802.1Q tag; --tx xsk"},
+	{"tos", 0, OPT_UINT, AT(tos), .max = 255, .default_text = "0",
+	 .help = "TOS byte or traffic class, DSCP << 2"},
+	{"ttl", 0, OPT_UINT, AT(ttl), .min = 1, .max = 255, .default_text = "64",
+	 .help = "TTL or hop limit"},
+	{"dup", 0, OPT_CUSTOM, AT(shape.duplicate), .metavar = "SHARE", .parse = parse_share,
+	 .default_text = "none", .help = "send so many numbers twice, to test receivers"},
+	{"reorder", 0, OPT_CUSTOM, AT(shape.reorder), .metavar = "SHARE[:EXTENT]",
+	 .parse = parse_reorder, .default_text = "none",
+	 .help = "send so many numbers late, behind the next EXTENT (1)"},
+	{"gap", 0, OPT_CUSTOM, AT(shape.gap), .metavar = "SHARE", .parse = parse_share,
+	 .default_text = "none", .help = "leave so many numbers out: they are not attempted"},
+	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
+	 .help = "send the frames of a capture, with its timing unless --rate; once unless "
+		 "--count"},
+	{"stamp", 0, OPT_FLAG, AT(stamp),
+	 .help = "with --pcap: address them to the receiver and number them"},
+	{0},
+};
+
+bool shape_needs_frames(const struct shape_options *o)
+{
+	return o->vlan || o->pcap;
+}
+
+bool shape_needs_fragments(const struct shape_options *o, unsigned mtu)
+{
+	for (unsigned i = 0; i < o->imix.n; i++) {
+		if (o->imix.frame[i] > mtu + 14 + 4)
+			return true;
+	}
+	return false;
+}
+
+bool shape_has_schedule(const struct shape_options *o)
+{
+	return o->pcap || o->plan.kind == PLAN_RAMP || o->plan.kind == PLAN_STEPS;
+}
+
+static bool has_ranges(const struct shape_options *o)
+{
+	return o->shape.src_addr.n || o->shape.dst_addr.n || o->shape.src_port.n ||
+	       o->shape.dst_port.n;
+}
+
+static int check_family(const struct shape_addrs *a, const char *option, bool ipv6,
+			struct error *err)
+{
+	if (!a->n || a->family == (ipv6 ? AF_INET6 : AF_INET))
+		return 0;
+	return error_set(err, STATUS_USAGE, -EINVAL, ipv6 ? NULL : "add --ipv6, or use IPv4 there",
+			 "%s is not IPv%c as the rest of the traffic", option, ipv6 ? '6' : '4');
+}
+
+static int check(const struct shape_options *o, const struct traffic_options *t,
+		 const struct tx_ops *tx, struct error *err)
+{
+	int rc = check_family(&o->shape.src_addr, "--src-addr", t->ipv6, err);
+
+	if (!rc)
+		rc = check_family(&o->shape.dst_addr, "--dst-addr", t->ipv6, err);
+	if (rc)
+		return rc;
+	if (shape_needs_frames(o) && tx == &tx_socket)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
+				 "--tx socket cannot send %s: the kernel makes its frames",
+				 o->vlan ? "VLAN tags" : "captured frames");
+	if (o->imix.n && t->size)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--imix and --size cannot be given together");
+	if (o->pcap && (o->imix.n || has_ranges(o) || o->vlan || o->tos || o->ttl))
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--pcap brings sizes, addresses and headers of its own");
+	if (o->stamp && !o->pcap)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--stamp is for --pcap");
+	if (o->plan.kind == PLAN_ONOFF && t->rate.unit == RATE_MAX)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
+				 "--profile onoff needs the --rate of its bursts");
+	if (shape_has_schedule(o) && !o->pcap && t->rate_set)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--rate and this --profile cannot be given together");
+	if (o->shape.burst > 1 && !t->rate_set && !o->plan.kind)
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
+				 "--burst needs a rate");
+	return 0;
+}
+
+static int plan_sizes(const struct imix *imix, const struct flow *flow, struct shape *s,
+		      struct error *err)
+{
+	struct flow least = *flow;
+	unsigned header, frame;
+
+	least.payload = STAMP_LEN;
+	header = flow_frame_bytes(&least) - STAMP_LEN;
+	for (unsigned i = 0; i < imix->n; i++) {
+		frame = imix->frame[i];
+		if (frame < header + STAMP_LEN && imix->simple)
+			frame = header + STAMP_LEN;
+		if (frame < header + STAMP_LEN)
+			return error_set(
+				err, STATUS_USAGE, -EINVAL, NULL,
+				"--imix: a frame of %u bytes leaves no room for the stamp: "
+				"at least %u for IPv%c%s",
+				frame, header + STAMP_LEN, flow->family == AF_INET6 ? '6' : '4',
+				flow->vlan ? " with a VLAN tag" : "");
+		s->sizes[i] = (uint16_t)(frame - header);
+	}
+	s->n_payload = imix->n;
+	s->payload = s->sizes;
+	return 0;
+}
+
+static int plan_capture(const struct shape_options *o, struct traffic_options *t,
+			struct shape_plan *plan, struct error *err)
+{
+	int rc = capture_open(&plan->capture, o->pcap, err);
+	struct shape *s = &plan->shape;
+
+	if (!rc && o->stamp)
+		rc = capture_measure(plan->capture, t->ipv6 ? AF_INET6 : AF_INET, err);
+	if (rc)
+		return rc;
+	s->capture = plan->capture;
+	s->n_payload = plan->capture->packets;
+	s->payload = plan->capture->payload; /* NULL: not stamped, asked by nobody */
+	if (!s->payload)
+		s->n_payload = 0;
+	if (!t->rate_set && !o->plan.kind) {
+		s->scheduled = true;
+		s->profile = (struct profile){.due_ns = plan->capture->due_ns,
+					      .packets = plan->capture->packets,
+					      .pass_ns = plan->capture->pass_ns};
+	}
+	if (!t->count_set && !t->duration_ns) {
+		t->count = plan->capture->packets;
+		t->count_set = true;
+	}
+	return 0;
+}
+
+static int plan_schedule(const struct shape_options *o, const struct traffic_options *t,
+			 const struct flow *flow, struct shape *s, struct error *err)
+{
+	struct shape_sizes sizes;
+	double pps = 0;
+	int rc = 0;
+
+	if (o->plan.kind == PLAN_NONE)
+		return 0;
+	shape_sizes(s, flow, &sizes);
+	if (o->plan.kind == PLAN_ONOFF)
+		rc = shape_pps(&sizes, &t->rate, -1, &pps);
+	if (!rc)
+		rc = rate_plan_profile(&o->plan, &sizes, -1, pps, &s->profile);
+	if (rc)
+		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
+				 "--profile: a share of the link's speed has no meaning here");
+	s->scheduled = true;
+	return 0;
+}
+
+int shape_plan(const struct shape_options *o, struct traffic_options *t, const struct tx_ops *tx,
+	       unsigned payload, struct shape_plan *plan, struct error *err)
+{
+	struct shape *s = &plan->shape;
+	struct flow flow = {.family = t->ipv6 ? AF_INET6 : AF_INET,
+			    .payload = payload,
+			    .vlan = (uint16_t)o->vlan};
+	unsigned flows = t->flows > t->threads ? t->flows : t->threads;
+	struct shape_sizes sizes;
+	int rc = check(o, t, tx, err);
+
+	*plan = (struct shape_plan){
+		.vlan = o->vlan, .tos = o->tos, .ttl = o->ttl, .payload = payload};
+	*s = o->shape;
+	if (rc)
+		return rc;
+	s->frames = o->imix.n || has_ranges(o) || o->shape.random || o->vlan || o->tos || o->ttl ||
+		    o->shape.duplicate > 0 || o->shape.gap > 0 || o->shape.reorder.share > 0 ||
+		    o->pcap;
+	plan->any = s->frames || o->plan.kind || o->shape.burst > 1;
+	if (s->frames && !tx->shapes)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
+				 "--tx %s sends packets that are all alike: of these options it "
+				 "knows --profile and --burst",
+				 tx->name);
+	if (!has_ranges(o) || (t->flows > 1 && !s->src_port.n))
+		s->src_port = (struct shape_ports){SRC_PORT, flows};
+	if (o->pcap)
+		rc = plan_capture(o, t, plan, err);
+	else if (o->imix.n)
+		rc = plan_sizes(&o->imix, &flow, s, err);
+	if (!rc)
+		rc = shape_complete(s, t->threads, has_ranges(o) && t->flows > 1 ? t->flows : 0,
+				    err);
+	if (!rc)
+		rc = plan_schedule(o, t, &flow, s, err);
+	if (rc) {
+		shape_plan_free(plan);
+		return rc;
+	}
+	shape_sizes(s, &flow, &sizes);
+	plan->payload = sizes.largest;
+	return 0;
+}
+
+void shape_plan_free(struct shape_plan *plan)
+{
+	capture_free(plan->capture);
+	plan->capture = NULL;
+}
+
+#define CPU_MAX 8191
+
+static int parse_pause(const char *value, void *field, struct error *err)
+{
+	struct reader *r = (void *)((char *)field - offsetof(struct reader, pause_ns));
+	int rc = reader_parse_pause(value, &r->pause_ns, &r->read_ns);
+
+	return rc ? error_set(err, STATUS_USAGE, rc, "for example 100ms/900ms",
+			      "'%s' is not ON/OFF, two times above 0", value)
+		  : 0;
+}
+
+static int parse_nice(const char *value, void *field, struct error *err)
+{
+	uint64_t n;
+	bool minus = *value == '-';
+	int rc = num_u64(value + minus, 0, minus ? 20 : 19, &n);
+
+	if (rc)
+		return error_set(err, STATUS_USAGE, rc, NULL, "'%s' is not within -20 .. 19",
+				 value);
+	*(int *)field = minus ? -(int)n : (int)n;
+	return 0;
+}
+
+const struct opt socket_send_opts[] = {
+	{"gso", 0, OPT_FLAG, offsetof(struct tuning, send.gso),
+	 .help = "up to 64 datagrams in one message (UDP_SEGMENT); --tx socket"},
+	{"unconnected", 0, OPT_FLAG, offsetof(struct tuning, send.unconnected),
+	 .help = "do not connect(): each datagram is routed on its own, as fragments of IPv4 "
+		 "always "
+		 "are; --tx socket"},
+	{"tx-cpu", 0, OPT_UINT, offsetof(struct tuning, tx.cpu),
+	 .set_offset = OPT_SET(struct tuning, tx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
+	 .default_text = "chosen", .help = "CPU of the first sending thread; the others follow"},
+	{0},
+};
+
+const struct opt socket_recv_opts[] = {
+	{"rx-threads", 0, OPT_UINT, offsetof(struct tuning, rx_threads), .min = 1,
+	 .max = RECEIVER_THREADS, .default_text = "1",
+	 .help = "sockets that share the port (SO_REUSEPORT), a thread each; a flow meets one of "
+		 "them"},
+	{"gro", 0, OPT_FLAG, offsetof(struct tuning, receive.gro),
+	 .help = "take merged datagrams in one message (UDP_GRO)"},
+	{"busy-poll", 0, OPT_UINT, offsetof(struct tuning, receive.busy_poll_us), .min = 1,
+	 .max = 1000000, .metavar = "USEC", .default_text = "off",
+	 .help = "look into the device's queue for so long before sleeping (SO_BUSY_POLL)"},
+	{"rx-cpu", 0, OPT_UINT, offsetof(struct tuning, rx.cpu),
+	 .set_offset = OPT_SET(struct tuning, rx.cpu_set), .max = CPU_MAX, .metavar = "CPU",
+	 .default_text = "chosen", .help = "CPU of the first receiving thread; the others follow"},
+	{"per-flow", 0, OPT_FLAG, offsetof(struct tuning, per_flow),
+	 .help = "report order and delay by source address and port; --rx socket"},
+	{"work", 0, OPT_TIME, offsetof(struct tuning, reader.work_ns), .default_text = "0",
+	 .help = "a slow reader: CPU time spent on each packet"},
+	{"pause", 0, OPT_CUSTOM, offsetof(struct tuning, reader.pause_ns), .metavar = "ON/OFF",
+	 .parse = parse_pause, .default_text = "none",
+	 .help = "a reader that stalls: reads nothing for ON, then for OFF it reads, and again"},
+	{"log", 0, OPT_STRING, offsetof(struct tuning, reader.log), .metavar = "FILE",
+	 .default_text = "none", .help = "a reader that writes a line to FILE for each packet"},
+	{0},
+};
+
+const struct opt both_opts[] = {
+	{"nice", 0, OPT_CUSTOM, offsetof(struct tuning, nice), .metavar = "N", .parse = parse_nice,
+	 .default_text = "as started", .help = "nice value of the threads, -20 .. 19"},
+	{"rt", 0, OPT_UINT, offsetof(struct tuning, rt), .min = 1, .max = 99, .metavar = "PRIO",
+	 .default_text = "off", .help = "real-time priority of the threads (SCHED_FIFO)"},
+	{0},
+};
+
+const struct opt group_opts[] = {
+	{"group", 0, OPT_ENDPOINT, offsetof(struct tuning, receive.group), .metavar = "ADDR",
+	 .default_text = "none", .help = "join a multicast group, at --interface if one is given"},
+	{0},
+};
+
+bool tuning_needs_socket(const struct tuning *t)
+{
+	return t->send.gso || t->send.unconnected;
+}
+
+static int needs_socket(const char *option, const char *side, struct error *err)
+{
+	return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s needs --%s socket", option, side);
+}
+
+static bool is_multicast(const struct endpoint *e)
+{
+	return e->family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&e->ip6)
+				     : IN_MULTICAST(ntohl(e->ip4.s_addr));
+}
+
+static int check_receiver(const struct tuning *t, bool ipv6, struct error *err)
+{
+	const struct endpoint *group = &t->receive.group;
+
+	if (group->family && (!is_multicast(group) || group->port))
+		return error_set(err, STATUS_USAGE, -EINVAL, "for example --group 239.1.1.1",
+				 "--group needs the address of a multicast group, without a port");
+	if (group->family && group->family != (ipv6 ? AF_INET6 : AF_INET))
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+				 "--group is of the other address family");
+	return 0;
+}
+
+int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
+		 bool ipv6, unsigned payload, unsigned mtu, struct error *err)
+{
+	unsigned room = mtu - (ipv6 ? 48 : 28);
+
+	if (tx && tx != &tx_socket && t->send.gso)
+		return needs_socket("--gso", "tx", err);
+	if (tx && tx != &tx_socket && t->send.unconnected)
+		return needs_socket("--unconnected", "tx", err);
+	if (rx && rx != &rx_socket && t->rx_threads > 1)
+		return needs_socket("--rx-threads", "rx", err);
+	if (rx && rx != &rx_socket && t->receive.gro)
+		return needs_socket("--gro", "rx", err);
+	if (rx && rx != &rx_socket && t->receive.busy_poll_us)
+		return needs_socket("--busy-poll", "rx", err);
+	if (rx && rx != &rx_socket && t->per_flow)
+		return needs_socket("--per-flow", "rx", err);
+	if (rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns))
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx socket or --rx xsk",
+				 "--work, --pause and --log need a reader, and --rx xdp has none");
+	if (tx && mtu && t->send.gso && payload > room)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --gso out, or use less payload",
+				 "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
+				 payload, mtu, room);
+	return rx ? check_receiver(t, ipv6, err) : 0;
+}
+
+const struct opt far_opts[] = {
+	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, to), .metavar = "ADDR[:PORT]",
+	 .excludes = "lab", .default_text = "none",
+	 .help = "with the host on which `recv --serve` runs; PORT: its control port"},
+	{"reverse", 'R', OPT_FLAG, offsetof(struct far_options, reverse),
+	 .help = "the other host sends, this one receives"},
+	{"token-file", 0, OPT_STRING, offsetof(struct far_options, token_file), .metavar = "FILE",
+	 .default_text = "none", .help = "the token that the other host wants"},
+	{"shared-clock", 0, OPT_FLAG, offsetof(struct far_options, shared_clock),
+	 .help = "the clocks of both hosts agree (PTP): one-way delays are told"},
+	{0},
+};
+
+static void on_wait(void *arg)
+{
+	(void)arg;
+	log_info("waiting for the other host, which serves one client at a time; several send at "
+		 "once by `send --ledger`");
+}
+
+int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err)
+{
+	if (!o->to.family)
+		return o->reverse || o->token_file || o->shared_clock
+			       ? error_set(err, STATUS_USAGE, -EINVAL, "add --to ADDR",
+					   "--reverse, --token-file and --shared-clock are for "
+					   "experiments with another host")
+			       : 0;
+	if (o->reverse && spec->shape && spec->shape->capture)
+		return error_set(err, STATUS_USAGE, -EINVAL, "start it there, without --reverse",
+				 "--pcap is a file of this host, and the other one sends");
+	if (o->reverse && spec->shape && spec->shape->src_addr.n)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --src-addr out",
+				 "the other host sends by its own address only");
+	if (!o->reverse && spec->tuning.reader.log)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --reverse, or leave --log out",
+				 "the other host reads, and writes no file for others");
+	if (spec->shape && (spec->shape->dst_port.n || spec->shape->dst_addr.n))
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --dst-port and --dst-addr out",
+				 "packets go to the other host, at the port that it receives at");
+	if (spec->tuning.receive.group.family)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use `send` and `recv`",
+				 "--to is for one receiver, not for a multicast group");
+	return 0;
+}
+
+int far_connect(const struct far_options *o, uint16_t port, struct peer **far, struct error *err)
+{
+	struct peer_target target = {
+		.to = o->to, .shared_clock = o->shared_clock, .on_wait = on_wait};
+	int rc = 0;
+
+	if (!o->to.family)
+		return 0;
+	if (!target.to.port)
+		target.to.port = port;
+	if (o->token_file)
+		rc = auth_read_token(&target.token, o->token_file, err);
+	if (rc)
+		return rc;
+	watch_unblock_signals(); /* nothing is half done yet */
+	rc = peer_connect(far, &target, err);
+	watch_block_signals();
+	return rc;
 }

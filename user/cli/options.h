@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options that several commands share, as groups of rows. */
+/* The commands, and options that several of them share, as groups of rows. */
 #ifndef PKTLEDGER_CLI_OPTIONS_H
 #define PKTLEDGER_CLI_OPTIONS_H
 
 #include <linux/capability.h>
 
 #include "base/opt.h"
-#include "report/json.h"
 #include "experiment/experiment.h"
+#include "report/json.h"
+#include "traffic/rx.h"
+#include "traffic/shape.h"
+#include "traffic/worker.h"
+#include "traffic/tx.h"
+
+extern const struct command cmd_run, cmd_send, cmd_recv, cmd_lab, cmd_selftest, cmd_check,
+	cmd_trace, cmd_top, cmd_sweep, cmd_search, cmd_report, cmd_export;
 
 struct global_options {
 	bool json, json_lines;
@@ -24,6 +31,9 @@ extern int program_argc;
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
+/* Whether an option stands on the command line. */
+bool option_given(const struct opt *opt);
+
 /* What is sent, and how. */
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
@@ -39,7 +49,7 @@ struct traffic_options {
 	bool ipv6;
 	unsigned flows, threads;
 	uint64_t sndbuf;
-	bool no_wait;
+	struct tuning tuning; /* of both ends */
 };
 
 #define TRAFFIC_DEFAULTS                                                                           \
@@ -67,6 +77,9 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
  */
 int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, unsigned mtu,
 		    unsigned *payload, struct error *err);
+
+/* -6 does not change an address: STATUS_USAGE for one of IPv4. Else the address decides. */
+int traffic_family(struct traffic_options *t, const struct endpoint *to, struct error *err);
 
 /* Copies what both have; -t without -c: until the time is over. */
 void traffic_plan(const struct traffic_options *t, struct run_spec *spec);
@@ -102,5 +115,102 @@ void output_flush(void);
 int output_end(struct json_out *json, struct error *err);
 
 enum output global_output(const struct global_options *g);
+
+/* The options that shape traffic, a group of rows for every command that sends. */
+
+struct shape_options {
+	struct shape shape; /* as far as options name its members */
+	struct rate_plan plan;
+	struct imix imix;
+	unsigned vlan, tos, ttl;
+	const char *pcap;
+	bool stamp;
+};
+
+#define SHAPE_DEFAULTS                                                                             \
+	{                                                                                          \
+		.shape.seed = 1                                                                    \
+	}
+
+extern const struct opt shape_opts[];
+
+/* All that was asked for, with what must be freed. */
+struct shape_plan {
+	struct shape shape;
+	struct capture *capture; /* NULL: none */
+	bool any;		 /* false: packets are alike, evenly spaced */
+	unsigned vlan, tos, ttl;
+	unsigned payload; /* the longest */
+};
+
+/*
+ * Whether frames are asked for that only an engine below the IP stack can make: --tx auto then
+ * means xsk.
+ */
+bool shape_needs_frames(const struct shape_options *o);
+
+/* Whether one of its frames needs fragments at this MTU, as only --tx socket makes them. */
+bool shape_needs_fragments(const struct shape_options *o, unsigned mtu);
+
+/*
+ * Makes the shape of the options; what does not go together, or not with the engine, is
+ * STATUS_USAGE. `payload`: of --size or --length. With a capture and no --count the file is
+ * sent once: t->count changes.
+ */
+int shape_plan(const struct shape_options *o, struct traffic_options *t, const struct tx_ops *tx,
+	       unsigned payload, struct shape_plan *plan, struct error *err);
+void shape_plan_free(struct shape_plan *plan);
+
+/* Whether a rate is told by other means than --rate. */
+bool shape_has_schedule(const struct shape_options *o);
+
+/* Options of struct tuning: how sockets, threads and the reader work. Rows count from its start. */
+
+extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
+
+/*
+ * STATUS_USAGE if an option needs another engine, or --gso a smaller payload. `tx`, `rx`: NULL if
+ * there is no such end; mtu 0: not known.
+ */
+int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
+		 bool ipv6, unsigned payload, unsigned mtu, struct error *err);
+
+/* Rows of what they need, and of what AF_XDP needs with those options that choose it. */
+#define PRIORITY_NEED                                                                              \
+	{                                                                                          \
+		OPT_CAP(SYS_NICE), "for the priority of threads",                                  \
+			.when = "--rt, --nice",                                                    \
+			.without = "RLIMIT_RTPRIO and RLIMIT_NICE are the limits"                  \
+	}
+#define XSK_MEMORY_NEED(options)                                                                   \
+	{                                                                                          \
+		OPT_CAP(IPC_LOCK), "for the memory of AF_XDP",                                     \
+			.when = options,                                                           \
+			.without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"        \
+	}
+
+/* Whether only --tx socket can do what is asked. */
+bool tuning_needs_socket(const struct tuning *t);
+
+/* The options of an experiment with another host, a group of rows for every command that runs one.
+ */
+
+struct far_options {
+	struct endpoint to; /* family 0: no other host */
+	bool reverse;
+	const char *token_file;
+	bool shared_clock;
+};
+
+extern const struct opt far_opts[];
+
+/* STATUS_USAGE if an experiment with another host cannot be as `spec` has it. */
+int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err);
+
+/*
+ * Connects to the other host, if one is asked for: *far, to be given to peer_close(). The control
+ * port is `port` unless --to has one. Signals kill while it waits.
+ */
+int far_connect(const struct far_options *o, uint16_t port, struct peer **far, struct error *err);
 
 #endif

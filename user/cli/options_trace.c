@@ -51,7 +51,7 @@ const struct opt trace_filter_opts[] = {
 const struct opt trace_view_opts[] = {
 	{"by", 0, OPT_ENUMS, offsetof(struct trace_view, by), .values = field_values,
 	 .default_text = "reason, location, interface, namespace, socket, process",
-	 .help = "tell losses of a stage apart by these"},
+	 .help = "count losses of a stage apart by these"},
 	{"all", 0, OPT_FLAG, offsetof(struct trace_view, all),
 	 .help = "show benign drops too, not only their sum: what nobody misses"},
 	{"counters", 0, OPT_FLAG, offsetof(struct trace_view, counters),
@@ -107,7 +107,7 @@ void trace_tell_gaps(const struct live *l)
 	if (own.no_reasons)
 		log_warn("this kernel gives no drop reasons: places only (Linux 5.17)");
 	if (own.no_sockets)
-		log_warn("this kernel does not tell which socket dropped a packet (Linux 6.11): "
+		log_warn("this kernel does not report which socket dropped a packet (Linux 6.11): "
 			 "UDP sockets are found by the address that packets went to");
 }
 

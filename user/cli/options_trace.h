@@ -61,7 +61,7 @@ int trace_spec(const struct trace_filters *f, const struct trace_view *v, const 
 /* Once drops are counted: caps_give_up() but for what later intervals need. */
 void trace_give_up_capabilities(const struct opt_need *needs, const char *with);
 
-/* Warns of what this host does not tell. */
+/* Warns of what this host does not report. */
 void trace_tell_gaps(const struct live *l);
 
 /* `--reason help`: prints the reasons of this kernel. 0 or -errno with `err`. */

@@ -218,7 +218,7 @@ static void show(struct report *r)
 {
 	close_document(r);
 	if (r->ledger)
-		ledgerfile_end(r->ledger, r->end);
+		ledgerfile_event(r->ledger, "end", NULL, r->end);
 	log_progress_clear();
 	if (!r->own) {
 		/* by the caller */
@@ -295,7 +295,7 @@ bool report_records(const struct report *r)
 void report_series(struct report *r, struct json_object *start)
 {
 	if (r->ledger)
-		ledgerfile_series(r->ledger, r->schema, start);
+		ledgerfile_event(r->ledger, "series", r->schema, start);
 	if (r->json)
 		json_out_once(r->json, "start", json_object_get(start));
 	json_object_put(start);
@@ -306,7 +306,7 @@ void report_series_trial(struct report *r, struct json_object *members)
 	struct json_object *trial;
 
 	if (r->ledger)
-		ledgerfile_trial(r->ledger, members);
+		ledgerfile_event(r->ledger, "trial", NULL, members);
 	if (r->json) {
 		trial = r->booked ? json_object_get(r->end) : json_object_new_object();
 		json_object_object_foreach (members, key, value)
@@ -322,11 +322,11 @@ void report_series_end(struct report *r, struct json_object *end, const struct e
 
 	if (r->ledger && err->status != STATUS_OK) {
 		failed = json_error(err->message, err->hint, err->status);
-		ledgerfile_error(r->ledger, failed);
+		ledgerfile_event(r->ledger, "error", NULL, failed);
 		json_object_put(failed);
 	}
 	if (r->ledger)
-		ledgerfile_series_end(r->ledger, end);
+		ledgerfile_event(r->ledger, "series_end", NULL, end);
 	if (r->json)
 		json_out_once(r->json, "end", json_object_get(end));
 	json_object_put(end);

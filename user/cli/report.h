@@ -4,14 +4,11 @@
 #define PKTLEDGER_CLI_REPORT_H
 
 #include "cli/options.h"
-#include "cli/options_far.h"
-#include "cli/options_shape.h"
 
 struct run_options {
 	struct global_options global;
 	struct traffic_options traffic;
 	struct shape_options shape;
-	struct tuning tuning;
 	int tx, rx;
 	uint64_t rcvbuf;
 	bool pass;
@@ -39,9 +36,9 @@ struct run_options {
 	{"Experiment", run_opts, 0}, {"Two hosts", far_opts, offsetof(struct run_options, far)},   \
 		{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},                  \
 		{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},                \
-		{"Sending", socket_send_opts, offsetof(struct run_options, tuning)},               \
-		{"Receiving", socket_recv_opts, offsetof(struct run_options, tuning)},             \
-		{"Threads", both_opts, offsetof(struct run_options, tuning)},                      \
+		{"Sending", socket_send_opts, offsetof(struct run_options, traffic.tuning)},       \
+		{"Receiving", socket_recv_opts, offsetof(struct run_options, traffic.tuning)},     \
+		{"Threads", both_opts, offsetof(struct run_options, traffic.tuning)},              \
 		{"Lab", lab_opts, offsetof(struct run_options, wish)},                             \
 	{                                                                                          \
 		"Output", global_opts, offsetof(struct run_options, global)                        \

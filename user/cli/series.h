@@ -1,13 +1,85 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs points one behind the other and shows what became of each: a row of a table or of CSV, a
- * trial of a JSON document. One that fails loses nothing of those before it, nor those behind it.
+ * Trials that are known beforehand: the points of a sweep, the lines of a preset. A point is a
+ * command line, so that every option works in it and is checked as ever.
  */
 #ifndef PKTLEDGER_CLI_SERIES_H
 #define PKTLEDGER_CLI_SERIES_H
 
-#include "cli/points.h"
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/opt.h"
 #include "cli/report.h"
+
+#define POINTS_COLUMNS 8
+#define POINTS_MAX     10000
+
+struct point {
+	const char *text[POINTS_COLUMNS]; /* what tells it from the others: a value each column */
+	char **argv;			  /* ends with NULL */
+	int argc;
+};
+
+struct points {
+	unsigned n, columns;
+	const char *column[POINTS_COLUMNS]; /* their titles */
+	struct point *at;
+	void *owned; /* texts that points borrow; NULL: they are others' */
+};
+
+/*
+ * Every combination of the values, the last option varying fastest: `argv` with the words of the
+ * values behind it. `vary` and `argv` are borrowed by the points. STATUS_USAGE: more than
+ * POINTS_MAX of them.
+ */
+int points_product(const struct opt_vary *const *vary, unsigned n, int argc, char **argv,
+		   struct points *points, struct error *err);
+
+void points_free(struct points *points);
+
+/*
+ * Experiments that people repeat, as text files: what they are about, and the command lines.
+ *
+ *	Title, a line
+ *
+ *	Prose, in paragraphs.
+ *
+ *	    run --rate 40k -t 2h    # what the row is called
+ *
+ * A line behind four blanks or a tab is one of `run`, and the remark behind it is the title of its
+ * row. Words are divided by blanks, there are no quotes.
+ */
+
+struct preset;
+
+/* From a text, which is copied. -EINVAL with STATUS_FAILED names the line that is wrong. */
+int preset_parse(struct preset **p, const char *name, const char *text, struct error *err);
+
+/*
+ * By its name, from the directory that `make install` filled or, from a build directory, from the
+ * sources; or a file, if there is a slash in it. STATUS_USAGE if there is none, the nearest is
+ * suggested.
+ */
+int preset_open(struct preset **p, const char *name, struct error *err);
+void preset_free(struct preset *p);
+
+const char *preset_title(const struct preset *p);
+
+/* Its prose as it stands in the file, up to the first command line. */
+const char *preset_prose(const struct preset *p);
+
+/* A point each line, with the caller's own words behind the line's. Borrows from both. */
+int preset_points(const struct preset *p, int argc, char **argv, struct points *points,
+		  struct error *err);
+
+/* Names and titles of all, sorted. */
+int preset_list(FILE *out, struct error *err);
+
+/*
+ * Runs points one behind the other and shows what became of each: a row of a table or of CSV, a
+ * trial of a JSON document. One that fails loses nothing of those before it, nor those behind it.
+ */
 
 struct series {
 	/* Reads a point's words; its struct begins with struct run_options. */
@@ -18,6 +90,7 @@ struct series {
 		     struct error *err);
 	const void *arg;
 	bool csv;
+	const char *title, *about; /* of a preset, printed above the table; NULL: none */
 };
 
 #define SERIES_SCHEMA "pktledger/sweep/1"
@@ -29,5 +102,13 @@ struct series {
  */
 void series_run(const struct series *s, struct report *report, const struct run_options *o,
 		struct error *err);
+
+/* `run --preset`: the lines of a preset one behind the other, a row each. */
+
+/*
+ * Runs the preset that the options name, or lists all for the name `help`. The words of the command
+ * line stand behind those of each line, so they win. Returns the exit status.
+ */
+int preset_run(const struct run_options *o, struct error *err);
 
 #endif

@@ -32,7 +32,7 @@ void solo_out_end(struct solo_out *o, struct json_object *data,
 		  void (*print)(FILE *out, const struct json_object *end))
 {
 	if (o->ledger)
-		ledgerfile_end(o->ledger, data);
+		ledgerfile_event(o->ledger, "end", NULL, data);
 	if (o->json)
 		json_out_once(o->json, "end", json_object_get(data));
 	else
@@ -68,7 +68,7 @@ void solo_out_close(struct solo_out *o, struct error *err)
 
 	if (o->ledger && err->status != STATUS_OK) {
 		data = json_error(err->message, err->hint, err->status);
-		ledgerfile_error(o->ledger, data);
+		ledgerfile_event(o->ledger, "error", NULL, data);
 		json_object_put(data);
 	}
 	ledgerfile_close(o->ledger, err);

@@ -22,9 +22,8 @@
 #include "host/caps.h"
 #include "host/load.h"
 #include "host/nl.h"
-#include "queue.skel.h"
-#include "queue_abi.h"
-#include "reads.skel.h"
+#include "survey.skel.h"
+#include "survey_abi.h"
 
 #define ARGS_WITH_SOCKET 4 /* of trace_kfree_skb() */
 
@@ -84,7 +83,7 @@ static int read_records(int fd, struct facts_socks *socks)
 }
 
 /* The iterator shows the sockets of the namespace in which it is made. */
-static int walk(const struct queue_bpf *skel, const struct netns *ns, struct facts_socks *socks)
+static int walk(const struct survey_bpf *skel, const struct netns *ns, struct facts_socks *socks)
 {
 	struct bpf_link *link = bpf_program__attach_iter(skel->progs.queue, NULL);
 	int saved, fd, ret;
@@ -109,12 +108,12 @@ static int walk(const struct queue_bpf *skel, const struct netns *ns, struct fac
  */
 static int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
 {
-	struct queue_bpf *skel = queue_bpf__open_opts(trace_open_opts());
-	int ret = skel ? queue_bpf__load(skel) : -errno;
+	struct survey_bpf *skel;
+	int ret = survey_open(&skel, "queue", NULL);
 
 	if (!ret)
 		ret = walk(skel, ns, socks);
-	queue_bpf__destroy(skel);
+	survey_bpf__destroy(skel);
 	return ret;
 }
 
@@ -122,15 +121,15 @@ static int facts_queues_read(const struct netns *ns, struct facts_socks *socks)
  * Begins to count how much is read from each UDP socket, by a BPF program: no counter shows it.
  * NULL where that cannot be: before Linux 6.3, or without CAP_BPF and CAP_PERFMON.
  */
-static int reads_open(struct reads_bpf **reads)
+static int reads_open(struct survey_bpf **reads)
 {
-	struct reads_bpf *skel = reads_bpf__open_opts(trace_open_opts());
-	int ret = skel ? reads_bpf__load(skel) : -errno;
+	struct survey_bpf *skel;
+	int ret = survey_open(&skel, "read_one", "reads");
 
 	if (!ret)
-		ret = reads_bpf__attach(skel);
+		ret = survey_bpf__attach(skel);
 	if (ret) {
-		reads_bpf__destroy(skel);
+		survey_bpf__destroy(skel);
 		skel = NULL;
 	}
 	*reads = skel;
@@ -138,11 +137,11 @@ static int reads_open(struct reads_bpf **reads)
 }
 
 /* Ends it: fills in `reads` of the sockets. */
-static void reads_get(struct reads_bpf *skel, struct facts_socks *socks)
+static void reads_get(struct survey_bpf *skel, struct facts_socks *socks)
 {
 	int fd = bpf_map__fd(skel->maps.reads);
 
-	reads_bpf__detach(skel);
+	survey_bpf__detach(skel);
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct facts_sock *s = &socks->at[i];
 
@@ -183,7 +182,7 @@ struct reader {
 	struct netns host;	 /* NETNS_NONE: the thread's */
 	int root;		 /* proc_root() */
 	struct owners *owners;	 /* NULL: not known */
-	struct reads_bpf *reads; /* NULL: not here */
+	struct survey_bpf *reads; /* NULL: not here */
 	struct moment before, after;
 
 	/* What the readers of sockets do while these lose packets. */
@@ -569,7 +568,7 @@ int facts_read(const struct facts_spec *spec, struct facts *facts, struct error 
 	free_moment(&r->before);
 	free_moment(&r->after);
 	readings_close(r->readings);
-	reads_bpf__destroy(r->reads);
+	survey_bpf__destroy(r->reads);
 	owners_close(r->owners);
 	netns_close(&r->host);
 	if (r->root >= 0)

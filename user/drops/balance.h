@@ -16,6 +16,7 @@
 #include "drops/filter.h"
 #include "drops/ksym.h"
 #include "drops/reason.h"
+#include "drops/stagemap.h"
 
 struct balance;
 
@@ -97,5 +98,17 @@ void balance_read_cost(const struct balance *b, struct balance_cost *c);
 
 /* Detaches and frees. NULL is allowed. */
 void balance_close(struct balance *b);
+
+/*
+ * On which side of a flow's books a drop is: of a packet that had entered the host and not left it
+ * again, or of one that had not, or was on its way out. include/balance_abi.h says what entry and
+ * exit are; the stage tells whether the packet was before or behind that checkpoint.
+ *
+ * `location`: function of the kernel, as in struct stagemap_event. `role`: of skb->dev. `own`:
+ * BALANCE_OWN is set. *sure is set to false where the stage map does not know the place, and the
+ * side depends on it.
+ */
+enum balance_side side_of(const struct verdict *v, const char *location, enum balance_role role,
+			  bool own, bool *sure);
 
 #endif

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Checkpoints at tc egress of the sender's device and tc ingress of the receiver's: how far each
- * number got; and where a bridge is between, at its ports. They let everything pass.
+ * Checkpoints: how far each number got. They let everything pass.
  */
 #ifndef PKTLEDGER_DROPS_CHECKPOINT_H
 #define PKTLEDGER_DROPS_CHECKPOINT_H
 
+#include <bpf/libbpf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
-#include "host/netns.h"
 #include "drops/drops.h"
+#include "host/netns.h"
 #include "trace_abi.h"
 
+/*
+ * In a lab: at tc egress of the sender's device and tc ingress of the receiver's; and where a
+ * bridge is between, at its ports.
+ */
 struct checkpoints;
 
 struct checkpoint_place {
@@ -40,5 +45,65 @@ int checkpoints_open(struct checkpoints **c, const struct trace_config *cfg,
 int checkpoints_seen_fd(const struct checkpoints *c);
 
 void checkpoints_close(struct checkpoints *c);
+
+/*
+ * At the edge of a host, for experiments between two: which numbers left this namespace by a
+ * device, or came in by one. It is held by links, so it ends with this process in whatever way, and
+ * no setting of the host is changed for it.
+ */
+struct border;
+
+/* Inode numbers of the namespaces that packets leave and enter; the other one is 0. */
+struct border_netns {
+	uint32_t leave, enter;
+};
+
+/*
+ * Loads and attaches it for the numbers in `cfg`; fragments become known to `drops`. Where they
+ * enter: besides, a program of tc on the device `ifindex` (0: none) where the kernel has links for
+ * those (Linux 6.6) and CAP_NET_ADMIN is there: tracing may be suppressed on top of PID 1, tc is
+ * not.
+ */
+int border_open(struct border **b, const struct trace_config *cfg, const struct drops *drops,
+		const struct border_netns *netns, unsigned ifindex, struct error *err);
+
+/* The map of enum trace_seen bytes, to be mapped. */
+int border_seen_fd(const struct border *b);
+
+/* Which place in the kernel it is: "net_dev_start_xmit", "netif_receive_skb, tcx" .. Static. */
+const char *border_place(const struct border *b);
+
+void border_close(struct border *b);
+
+/* A BPF program at a tc hook, before all others there. */
+struct tc_first {
+	const struct netns *ns;
+	unsigned ifindex;
+	enum bpf_tc_attach_point point;
+	int link; /* below 0: a classic filter, or nothing */
+	bool filter;
+};
+
+#define TC_FIRST_INIT                                                                              \
+	{                                                                                          \
+		.link = -1                                                                         \
+	}
+
+/*
+ * Attaches a program at BPF_TC_INGRESS or BPF_TC_EGRESS of a device in `ns`, which the caller
+ * keeps. From Linux 6.6 on by a link of tcx (tcx_link_attach()), which dies with this process and
+ * leaves out the classifier; before that as a filter of clsact with priority 1, which only
+ * tc_first_detach() removes. 0 or -errno: -EEXIST if another such filter is there.
+ */
+int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifindex,
+		    enum bpf_tc_attach_point point, int prog_fd);
+void tc_first_detach(struct tc_first *tc);
+
+/*
+ * Only the link, on a device of the caller's namespace: nothing stays whatever happens to us. The
+ * program has to return TC_ACT_UNSPEC, or it is the last. Returns its descriptor, or -errno; before
+ * Linux 6.6 -EINVAL.
+ */
+int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd);
 
 #endif

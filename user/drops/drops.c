@@ -13,7 +13,7 @@
 #include "drops_old.skel.h"
 #include "host/load.h"
 
-/* The observers of skbs, each with its second program (bpf/second.bpf.h). */
+/* The observers of skbs, each with its second program (is_my_turn() in bpf/drops.bpf.c). */
 struct observers {
 	struct bpf_program *kfree[2], *consume[2];
 };
@@ -21,8 +21,6 @@ struct observers {
 struct drops {
 	struct drops_bpf *skel;
 	bool paged;
-	int cpus;
-	struct trace_count *percpu;		/* scratch, one a CPU */
 	struct trace_tails *tails;		/* mapped; NULL: not yet */
 	struct bpf_link *kfree[2], *consume[2]; /* of the observers */
 };
@@ -37,7 +35,7 @@ static struct observers observers_of(const struct drops_bpf *s)
 	};
 }
 
-/* Opens and loads the programs; `paged`: that read stamps in pages (bpf/paged.bpf.h). */
+/* Opens and loads the programs; `paged`: that read stamps in pages (bpf/skb.bpf.h). */
 static int load(struct drops *d, const struct trace_config *cfg, bool xdp, bool paged)
 {
 	uint64_t pages = cfg->streams * cfg->window >> TRACE_PAGE_BITS;
@@ -94,9 +92,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 
 	if (!d)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	d->cpus = libbpf_num_possible_cpus();
-	d->percpu = calloc((size_t)d->cpus, sizeof(*d->percpu));
-	rc = d->percpu ? load(d, cfg, xdp, true) : -ENOMEM;
+	rc = load(d, cfg, xdp, true);
 	if (trace_load_again(rc)) /* Linux before 6.12 */
 		rc = load(d, cfg, xdp, false);
 	if (rc) {
@@ -156,24 +152,9 @@ int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
 
 int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
 {
-	struct trace_fragments *each = calloc((size_t)d->cpus, sizeof(*each));
-	__u32 zero = 0;
-	int rc = 0;
+	const __u32 zero = 0;
 
-	memset(sum, 0, sizeof(*sum));
-	if (!each)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.fragment_counts), &zero, each))
-		rc = -errno;
-	for (int i = 0; !rc && i < d->cpus; i++) {
-		sum->made += each[i].made;
-		sum->seen += each[i].seen;
-		sum->dropped += each[i].dropped;
-		sum->abandoned += each[i].abandoned;
-		sum->unmatched += each[i].unmatched;
-	}
-	free(each);
-	return rc;
+	return trace_sum(d->skel->maps.fragment_counts, &zero, sum, sizeof(*sum));
 }
 
 int drops_tails_fd(const struct drops *d)
@@ -274,16 +255,7 @@ void drops_set_tail(struct drops *d, unsigned slot, uint64_t number)
 
 static int read_count(const struct drops *d, __u32 index, struct trace_count *sum)
 {
-	memset(sum, 0, sizeof(*sum));
-	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.counts), &index, d->percpu))
-		return -errno;
-	for (int i = 0; i < d->cpus; i++) {
-		sum->events += d->percpu[i].events;
-		sum->packets += d->percpu[i].packets;
-		sum->bytes += d->percpu[i].bytes;
-		sum->memory += d->percpu[i].memory;
-	}
-	return 0;
+	return trace_sum(d->skel->maps.counts, &index, sum, sizeof(*sum));
 }
 
 /* Indices given out so far: 1 .. the value returned - 1. */
@@ -331,39 +303,19 @@ int drops_read(const struct drops *d, struct drops_cause *out, int max)
 
 static uint64_t misses_of(const struct bpf_program *prog)
 {
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-	int fd = bpf_program__fd(prog);
-
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
-		return 0;
-	return info.recursion_misses;
-}
-
-/* By a second program, because it was running when they ended. */
-static int read_taken(const struct drops *d, uint64_t *taken)
-{
-	struct trace_begun *each = calloc((size_t)d->cpus, sizeof(*each));
-	__u32 zero = 0;
-	int rc = each ? 0 : -ENOMEM;
-
-	*taken = 0;
-	if (!rc && bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.begun), &zero, each))
-		rc = -errno;
-	for (int i = 0; !rc && i < d->cpus; i++)
-		*taken += each[i].taken;
-	free(each);
-	return rc;
+	return trace_cost(prog).recursion_misses;
 }
 
 /* What an observer missed is no loss where its second program took it. */
 static int read_misses(const struct drops *d, uint64_t *misses)
 {
 	const struct observers o = observers_of(d->skel);
-	uint64_t missed = misses_of(o.kfree[0]) + misses_of(o.consume[0]), taken;
-	int rc = read_taken(d, &taken);
+	uint64_t missed = misses_of(o.kfree[0]) + misses_of(o.consume[0]);
+	const __u32 zero = 0;
+	struct trace_begun sum;
+	int rc = trace_sum(d->skel->maps.begun, &zero, &sum, sizeof(sum));
 
-	*misses = (missed > taken ? missed - taken : 0) +
+	*misses = (missed > sum.taken ? missed - sum.taken : 0) +
 		  misses_of(d->skel->progs.xdp_redirect_err) +
 		  misses_of(d->skel->progs.xdp_devmap_xmit) +
 		  misses_of(d->skel->progs.xdp_cpumap_enqueue);
@@ -372,24 +324,10 @@ static int read_misses(const struct drops *d, uint64_t *misses)
 
 int drops_read_losses(const struct drops *d, struct drops_losses *l)
 {
-	struct trace_loss *each = calloc((size_t)d->cpus, sizeof(*each));
-	__u32 zero = 0;
-	int rc = 0;
+	const __u32 zero = 0;
+	int rc = trace_sum(d->skel->maps.losses, &zero, &l->bpf, sizeof(l->bpf));
 
-	memset(l, 0, sizeof(*l));
-	if (!each)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.losses), &zero, each))
-		rc = -errno;
-	for (int i = 0; !rc && i < d->cpus; i++) {
-		l->bpf.causes_full += each[i].causes_full;
-		l->bpf.stamp_unreadable += each[i].stamp_unreadable;
-		l->bpf.foreign += each[i].foreign;
-		l->bpf.late += each[i].late;
-		l->bpf.cell_empty += each[i].cell_empty;
-		l->bpf.gso_split += each[i].gso_split;
-	}
-	free(each);
+	l->recursion_misses = 0;
 	return rc ? rc : read_misses(d, &l->recursion_misses);
 }
 
@@ -434,6 +372,5 @@ void drops_close(struct drops *d)
 		bpf_link__destroy(d->consume[i]);
 	}
 	drops_bpf__destroy(d->skel);
-	free(d->percpu);
 	free(d);
 }

@@ -56,7 +56,7 @@ struct trace_tails *drops_tails(const struct drops *d); /* its element, mapped *
 int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
 int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
 
-/* Whether stamps are read wherever an skb keeps them (bpf/paged.bpf.h), or in its linear part only.
+/* Whether stamps are read wherever an skb keeps them (bpf/skb.bpf.h), or in its linear part only.
  */
 bool drops_reads_pages(const struct drops *d);
 

@@ -1,14 +1,615 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "drops/filter.h"
 
+#include <bpf/libbpf.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/bpf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/filter_ebpf.h"
-#include "drops/filter_patch.h"
-#include "drops/filter_pcap.h"
+#define SCRATCH_MAP "filter_scratch" /* of bpf/filter.bpf.h */
+
+/* Which instructions of a classic BPF program are ever executed, and what they can rely on */
+
+struct filter_reach {
+	bool live[FILTER_ROOM];	   /* reached from the first instruction */
+	uint16_t set[FILTER_ROOM]; /* words of memory that are written by then, a bit each */
+	bool loops;		   /* it jumps back */
+};
+
+struct walk {
+	struct filter_reach *r;
+	const struct sock_filter *insns;
+	unsigned n;
+	bool again; /* what was passed already has changed */
+};
+
+/*
+ * The instruction that `step` leads to from `i` is live, and of the memory no more than `set` is
+ * written when it is reached.
+ */
+static int reach(struct walk *w, unsigned i, uint32_t step, uint16_t set)
+{
+	struct filter_reach *r = w->r;
+	uint32_t to = i + 1 + step;
+
+	if (to >= w->n)
+		return -EINVAL;
+	w->again |= to <= i && (!r->live[to] || r->set[to] & ~set);
+	r->set[to] = r->live[to] ? r->set[to] & set : set;
+	r->live[to] = true;
+	return 0;
+}
+
+static int reach_by_jump(struct walk *w, unsigned i)
+{
+	const struct sock_filter *f = &w->insns[i];
+	uint16_t set = w->r->set[i];
+	int rc;
+
+	if (BPF_OP(f->code) == BPF_JA) {
+		w->r->loops |= (int32_t)f->k < 0;
+		return reach(w, i, f->k, set);
+	}
+	rc = reach(w, i, f->jt, set);
+	return rc ? rc : reach(w, i, f->jf, set);
+}
+
+static int reach_next(struct walk *w, unsigned i)
+{
+	const struct sock_filter *f = &w->insns[i];
+	unsigned class = BPF_CLASS(f->code);
+	bool stores = class == BPF_ST || class == BPF_STX;
+	bool loads = (class == BPF_LD || class == BPF_LDX) && BPF_MODE(f->code) == BPF_MEM;
+	uint16_t set = w->r->set[i];
+
+	if (class == BPF_RET)
+		return 0;
+	if (class == BPF_JMP)
+		return reach_by_jump(w, i);
+	if ((stores || loads) && f->k >= FILTER_MEMORY)
+		return -EINVAL;
+	if (loads && !(set >> f->k & 1))
+		return -ENODATA;
+	if (stores)
+		set |= (uint16_t)(1 << f->k);
+	return reach(w, i, 0, set);
+}
+
+/*
+ * Fills *r, zeroed by the caller, for a program of `n` instructions, at most FILTER_ROOM. -EINVAL
+ * if it leaves the program or its memory, -ENODATA if it reads a word of memory that is not written
+ * on every way there.
+ */
+static int find_reach(struct filter_reach *r, const struct sock_filter *insns, unsigned n)
+{
+	struct walk w = {.r = r, .insns = insns, .n = n, .again = n};
+	int rc = 0;
+
+	r->live[0] = true;
+	while (!rc && w.again) {
+		w.again = false;
+		for (unsigned i = 0; !rc && i < n; i++)
+			rc = r->live[i] ? reach_next(&w, i) : 0;
+	}
+	return rc;
+}
+
+/* Translation */
+
+/*
+ * What the kernel's verifier asks for shapes this code. It refuses instructions that no edge of the
+ * control flow leads to: so what is never reached is left out, and what is never executed hangs on
+ * a branch whose outcome only the verifier knows. It follows each path until it meets a state that
+ * it has seen: so that paths meet, all values of the filter are plain numbers to it; its memory is
+ * in a map, and an index goes through it.
+ */
+
+#define SCRATCH	 BPF_REG_1
+#define A	 BPF_REG_2
+#define X	 BPF_REG_3
+#define HAVE	 BPF_REG_4 /* bytes read; in programs with loops, how often they jumped back */
+#define TMP	 BPF_REG_5
+#define RESULT	 BPF_REG_0
+#define AT(what) offsetof(struct filter_scratch, what)
+
+struct translation {
+	struct bpf_insn *out;
+	unsigned room, at;
+	bool loops;
+	/* Positions in out. A first pass finds them, a second one uses them. */
+	unsigned is_short, unread, no, start, l3, fill;
+	struct layer {
+		const struct sock_filter *in;
+		unsigned n;
+		struct filter_reach reach;
+		uint16_t place[FILTER_ROOM];
+	} layers[2];
+};
+
+static void emit(struct translation *t, unsigned code, unsigned dst, unsigned src, unsigned off,
+		 uint32_t imm)
+{
+	if (t->at < t->room)
+		t->out[t->at] = (struct bpf_insn){.code = (__u8)code,
+						  .dst_reg = dst & 0xf,
+						  .src_reg = src & 0xf,
+						  .off = (__s16)off,
+						  .imm = (__s32)imm};
+	t->at++;
+}
+
+static void set(struct translation *t, unsigned reg, uint32_t value)
+{
+	emit(t, BPF_ALU | BPF_MOV | BPF_K, reg, 0, 0, value);
+}
+
+static void load_field(struct translation *t, unsigned reg, size_t offset)
+{
+	emit(t, BPF_LDX | BPF_MEM | BPF_W, reg, SCRATCH, (unsigned)offset, 0);
+}
+
+static void store_field(struct translation *t, size_t offset, unsigned reg)
+{
+	emit(t, BPF_STX | BPF_MEM | BPF_W, SCRATCH, reg, (unsigned)offset, 0);
+}
+
+/* `code`: class, condition and source of the comparison. */
+static void go_if(struct translation *t, unsigned code, unsigned dst, unsigned src, uint32_t imm,
+		  unsigned target)
+{
+	emit(t, code, dst, src, target - t->at - 1, imm);
+}
+
+static void go(struct translation *t, unsigned target)
+{
+	go_if(t, BPF_JMP | BPF_JA, 0, 0, 0, target);
+}
+
+static void end(struct translation *t, enum filter_verdict verdict)
+{
+	set(t, RESULT, verdict);
+	go(t, t->room);
+}
+
+/* No match if fewer bytes than RESULT were read. */
+static void check_end(struct translation *t)
+{
+	unsigned have = t->loops ? TMP : HAVE;
+
+	if (t->loops)
+		load_field(t, have, AT(have));
+	go_if(t, BPF_JMP | BPF_JGT | BPF_X, RESULT, have, 0, t->is_short);
+}
+
+static unsigned bytes_of(unsigned code)
+{
+	return BPF_SIZE(code) == BPF_W ? 4 : BPF_SIZE(code) == BPF_H ? 2 : 1;
+}
+
+/* An offset that no packet has stays one when more is added to it. */
+static uint32_t offset_of(uint32_t k)
+{
+	return k < INT32_MAX - 4 ? k : INT32_MAX - 4;
+}
+
+static void load_bytes(struct translation *t, unsigned code, unsigned dst, unsigned src,
+		       uint32_t offset)
+{
+	emit(t, BPF_LDX | BPF_MEM | BPF_SIZE(code), dst, src, offset, 0);
+	if (BPF_SIZE(code) != BPF_B)
+		emit(t, BPF_ALU | BPF_END | BPF_TO_BE, dst, 0, 0, 8 * bytes_of(code));
+}
+
+static void load_absolute(struct translation *t, const struct sock_filter *f, unsigned dst)
+{
+	uint32_t offset = offset_of(f->k), past = offset + bytes_of(f->code);
+
+	set(t, RESULT, past);
+	check_end(t);
+	if (past <= FILTER_BYTES) /* else the check has ended it */
+		load_bytes(t, f->code, dst, SCRATCH, offset);
+}
+
+static void load_indirect(struct translation *t, const struct sock_filter *f)
+{
+	unsigned bytes = bytes_of(f->code);
+
+	emit(t, BPF_ALU64 | BPF_MOV | BPF_X, RESULT, X, 0, 0);
+	emit(t, BPF_ALU64 | BPF_ADD | BPF_K, RESULT, 0, 0, offset_of(f->k) + bytes);
+	check_end(t);
+	emit(t, BPF_ALU64 | BPF_SUB | BPF_K, RESULT, 0, 0, bytes);
+	store_field(t, AT(index), RESULT);
+	load_field(t, RESULT, AT(index));
+	go_if(t, BPF_JMP | BPF_JGT | BPF_K, RESULT, 0, FILTER_BYTES - bytes, t->no);
+	emit(t, BPF_ALU64 | BPF_ADD | BPF_X, RESULT, SCRATCH, 0, 0);
+	load_bytes(t, f->code, A, RESULT, 0);
+}
+
+static int load(struct translation *t, const struct sock_filter *f)
+{
+	unsigned reg = BPF_CLASS(f->code) == BPF_LD ? A : X;
+
+	switch (f->code) {
+	case BPF_LD | BPF_ABS | BPF_W:
+	case BPF_LD | BPF_ABS | BPF_H:
+	case BPF_LD | BPF_ABS | BPF_B:
+		load_absolute(t, f, A);
+		return 0;
+	case BPF_LD | BPF_IND | BPF_W:
+	case BPF_LD | BPF_IND | BPF_H:
+	case BPF_LD | BPF_IND | BPF_B:
+		load_indirect(t, f);
+		return 0;
+	case BPF_LDX | BPF_MSH | BPF_B: /* length of an IPv4 header */
+		load_absolute(t, f, X);
+		emit(t, BPF_ALU | BPF_AND | BPF_K, X, 0, 0, 0xf);
+		emit(t, BPF_ALU | BPF_LSH | BPF_K, X, 0, 0, 2);
+		return 0;
+	case BPF_LD | BPF_IMM:
+	case BPF_LDX | BPF_IMM:
+		set(t, reg, f->k);
+		return 0;
+	case BPF_LD | BPF_LEN:
+	case BPF_LDX | BPF_LEN:
+		load_field(t, reg, AT(length));
+		return 0;
+	case BPF_LD | BPF_MEM:
+	case BPF_LDX | BPF_MEM:
+		load_field(t, reg, AT(memory) + 4 * f->k);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int store(struct translation *t, const struct sock_filter *f)
+{
+	if (BPF_CLASS(f->code) != f->code)
+		return -EINVAL;
+	store_field(t, AT(memory) + 4 * f->k, f->code == BPF_ST ? A : X);
+	return 0;
+}
+
+/* The same instruction in both machines. */
+static void operate(struct translation *t, const struct sock_filter *f)
+{
+	bool by_x = BPF_SRC(f->code) == BPF_X;
+
+	emit(t, f->code, A, by_x ? X : 0, 0, by_x ? 0 : f->k);
+}
+
+/* By 32 and more nothing is left; eBPF would shift by the low bits. */
+static void shift(struct translation *t, const struct sock_filter *f)
+{
+	if (BPF_SRC(f->code) == BPF_X) {
+		go_if(t, BPF_JMP32 | BPF_JLT | BPF_K, X, 0, 32, t->at + 2);
+		set(t, A, 0);
+	} else if (f->k >= 32) {
+		set(t, A, 0);
+		return;
+	}
+	operate(t, f);
+}
+
+static void divide(struct translation *t, const struct sock_filter *f)
+{
+	if (BPF_SRC(f->code) == BPF_X) {
+		go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, X, 0, 0, t->no);
+		operate(t, f);
+	} else if (f->k) {
+		operate(t, f);
+	} else {
+		set(t, RESULT, 0);
+		go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, RESULT, 0, 0, t->no);
+	}
+}
+
+static int arithmetic(struct translation *t, const struct sock_filter *f)
+{
+	if (f->code & ~(BPF_ALU | 0xf0 | BPF_X))
+		return -EINVAL;
+	switch (BPF_OP(f->code)) {
+	case BPF_ADD:
+	case BPF_SUB:
+	case BPF_MUL:
+	case BPF_OR:
+	case BPF_AND:
+	case BPF_XOR:
+		operate(t, f);
+		return 0;
+	case BPF_LSH:
+	case BPF_RSH:
+		shift(t, f);
+		return 0;
+	case BPF_DIV:
+	case BPF_MOD:
+		divide(t, f);
+		return 0;
+	case BPF_NEG:
+		emit(t, BPF_ALU | BPF_NEG, A, 0, 0, 0);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* The opposite of an eBPF condition; 0 if there is none. */
+static unsigned inverse(unsigned op)
+{
+	return op == BPF_JEQ ? BPF_JNE : op == BPF_JGT ? BPF_JLE : op == BPF_JGE ? BPF_JLT : 0;
+}
+
+static void branch(struct translation *t, const struct layer *l, unsigned i)
+{
+	const struct sock_filter *f = &l->in[i];
+	unsigned op = BPF_OP(f->code), src = BPF_SRC(f->code) == BPF_X ? X : 0;
+	unsigned yes = l->place[i + 1 + f->jt], no = l->place[i + 1 + f->jf];
+
+	if (!f->jt && inverse(op)) {
+		go_if(t, BPF_JMP32 | inverse(op) | BPF_SRC(f->code), A, src, src ? 0 : f->k, no);
+		return;
+	}
+	go_if(t, BPF_JMP32 | op | BPF_SRC(f->code), A, src, src ? 0 : f->k, yes);
+	if (f->jf)
+		go(t, no);
+}
+
+static int jump(struct translation *t, const struct layer *l, unsigned i)
+{
+	const struct sock_filter *f = &l->in[i];
+
+	switch (f->code & ~BPF_X) {
+	case BPF_JMP | BPF_JEQ:
+	case BPF_JMP | BPF_JGT:
+	case BPF_JMP | BPF_JGE:
+	case BPF_JMP | BPF_JSET:
+		branch(t, l, i);
+		return 0;
+	case BPF_JMP | BPF_JA:
+		if ((int32_t)f->k < 0) {
+			emit(t, BPF_ALU | BPF_ADD | BPF_K, HAVE, 0, 0, 1);
+			go_if(t, BPF_JMP32 | BPF_JGT | BPF_K, HAVE, 0, FILTER_LOOPS, t->unread);
+		}
+		go(t, l->place[i + 1 + f->k]);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int verdict(struct translation *t, const struct sock_filter *f)
+{
+	if (f->code == (BPF_RET | BPF_A)) {
+		go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, A, 0, 0, t->no);
+		end(t, FILTER_YES);
+		return 0;
+	}
+	end(t, f->k ? FILTER_YES : FILTER_NO);
+	return f->code == (BPF_RET | BPF_K) ? 0 : -EINVAL;
+}
+
+static int instruction(struct translation *t, const struct layer *l, unsigned i)
+{
+	const struct sock_filter *f = &l->in[i];
+
+	switch (BPF_CLASS(f->code)) {
+	case BPF_LD:
+	case BPF_LDX:
+		return load(t, f);
+	case BPF_ST:
+	case BPF_STX:
+		return store(t, f);
+	case BPF_ALU:
+		return arithmetic(t, f);
+	case BPF_JMP:
+		return jump(t, l, i);
+	case BPF_RET:
+		return verdict(t, f);
+	}
+	if (f->code == (BPF_MISC | BPF_TAX))
+		emit(t, BPF_ALU | BPF_MOV | BPF_X, X, A, 0, 0);
+	else if (f->code == (BPF_MISC | BPF_TXA))
+		emit(t, BPF_ALU | BPF_MOV | BPF_X, A, X, 0, 0);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int translate_layer(struct translation *t, struct layer *l)
+{
+	int rc = 0;
+
+	if (!l->n)
+		end(t, FILTER_NO);
+	for (unsigned i = 0; !rc && i < l->n; i++) {
+		l->place[i] = (uint16_t)t->at;
+		if (l->reach.live[i])
+			rc = instruction(t, l, i);
+	}
+	return rc;
+}
+
+/* What all loads share, before the code that jumps there. */
+static void translate_ends(struct translation *t)
+{
+	set(t, RESULT, 0);
+	go_if(t, BPF_JMP32 | BPF_JEQ | BPF_K, RESULT, 0, 0, t->start); /* always */
+
+	t->is_short = t->at; /* the packet, or only what was read of it? */
+	load_field(t, TMP, AT(length));
+	go_if(t, BPF_JMP | BPF_JGT | BPF_X, RESULT, TMP, 0, t->no);
+	t->unread = t->at;
+	end(t, FILTER_UNREAD);
+	t->no = t->at;
+	set(t, RESULT, FILTER_NO);
+	go_if(t, BPF_JMP32 | BPF_JNE | BPF_K, RESULT, 0, FILTER_NO, t->fill); /* never */
+	go(t, t->room);
+}
+
+static int pass(struct translation *t)
+{
+	int rc;
+
+	t->at = 0;
+	translate_ends(t);
+	t->start = t->at;
+	set(t, A, 0);
+	set(t, X, 0);
+	if (t->loops)
+		set(t, HAVE, 0);
+	else
+		load_field(t, HAVE, AT(have));
+	load_field(t, RESULT, AT(layer));
+	go_if(t, BPF_JMP32 | BPF_JNE | BPF_K, RESULT, 0, FILTER_L2, t->l3);
+	rc = translate_layer(t, &t->layers[FILTER_L2]);
+	t->l3 = t->at;
+	if (!rc)
+		rc = translate_layer(t, &t->layers[FILTER_L3]);
+	t->fill = t->at;
+	return rc;
+}
+
+static int prepare(struct layer *l, const struct filter_source *source)
+{
+	l->in = source->insns;
+	l->n = source->n;
+	return l->n <= FILTER_ROOM ? find_reach(&l->reach, l->in, l->n) : -E2BIG;
+}
+
+int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room)
+{
+	struct translation t = {.out = out, .room = room};
+	unsigned used;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < 2; i++) {
+		rc = prepare(&t.layers[i], &layers[i]);
+		t.loops |= t.layers[i].reach.loops;
+	}
+	for (int i = 0; !rc && i < 2; i++)
+		rc = pass(&t);
+	if (rc)
+		return rc;
+	used = t.at;
+	while (t.at < room)
+		go(&t, t.at + 1);
+	return used <= room ? (int)used : -E2BIG;
+}
+
+/* The place in programs that include bpf/filter.bpf.h */
+
+static bool is_constant(const struct bpf_insn *insn, __s32 value)
+{
+	return (insn->code == (BPF_ALU | BPF_MOV | BPF_K) ||
+		insn->code == (BPF_ALU64 | BPF_MOV | BPF_K)) &&
+	       insn->imm == value;
+}
+
+static bool is_goto_next(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_JA) && !insn->off;
+}
+
+/* Whether the place begins at insns[0], its marker. */
+static bool is_place(const struct bpf_insn *insns, size_t n)
+{
+	if (n < FILTER_ROOM + 2 || !is_constant(insns, FILTER_BEGIN) ||
+	    !is_constant(insns + FILTER_ROOM + 1, FILTER_END))
+		return false;
+	for (size_t i = 1; i <= FILTER_ROOM; i++) {
+		if (!is_goto_next(insns + i))
+			return false;
+	}
+	return true;
+}
+
+struct patch {
+	const struct bpf_insn *code;
+	__s32 slot, tags;
+};
+
+/* Fills the places in `insns`. Returns how many there are. */
+static unsigned fill(struct bpf_insn *insns, size_t n, const struct patch *p)
+{
+	const struct bpf_insn next = {.code = BPF_JMP | BPF_JA};
+	unsigned places = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_constant(insns + i, FILTER_OFF)) {
+			insns[i].imm = 0;
+		} else if (is_constant(insns + i, FILTER_SLOT)) {
+			insns[i].imm = p->slot;
+		} else if (is_constant(insns + i, FILTER_TAGS)) {
+			insns[i].imm = p->tags;
+		} else if (is_place(insns + i, n - i)) {
+			memcpy(insns + i + 1, p->code, FILTER_ROOM * sizeof(*p->code));
+			i += FILTER_ROOM + 1;
+			insns[i] = next;
+			places++;
+		}
+	}
+	return places;
+}
+
+/* 1 if the program has the place, 0 if not, or -errno. */
+static int patch_program(struct bpf_program *prog, const struct patch *p)
+{
+	size_t n = bpf_program__insn_cnt(prog);
+	struct bpf_insn *insns = calloc(n, sizeof(*insns));
+	int rc = 0;
+
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+	if (fill(insns, n, p)) {
+		rc = bpf_program__set_insns(prog, insns, n);
+		rc = rc ? rc : 1;
+	}
+	free(insns);
+	return rc;
+}
+
+int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags)
+{
+	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
+	struct patch p = {.code = code, .tags = tags};
+	struct bpf_program *prog;
+	int rc;
+
+	bpf_object__for_each_program(prog, obj)
+	{
+		rc = patch_program(prog, &p);
+		if (rc < 0)
+			return rc;
+		p.slot += rc;
+	}
+	return p.slot && scratch ? bpf_map__set_max_entries(scratch, (__u32)p.slot) : -ENOENT;
+}
+
+int filter_unread(const struct bpf_object *obj, uint64_t *packets)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(obj, SCRATCH_MAP);
+	int cpus = libbpf_num_possible_cpus(), rc = 0;
+	struct filter_scratch *each;
+
+	*packets = 0;
+	if (!map || cpus < 0)
+		return map ? cpus : -ENOENT;
+	each = calloc((size_t)cpus, sizeof(*each));
+	if (!each)
+		return -ENOMEM;
+	for (__u32 slot = 0; !rc && slot < bpf_map__max_entries(map); slot++) {
+		if (bpf_map__lookup_elem(map, &slot, sizeof(slot), each,
+					 (size_t)cpus * sizeof(*each), 0))
+			rc = -errno;
+		for (int i = 0; !rc && i < cpus; i++)
+			*packets += each[i].unread;
+	}
+	free(each);
+	return rc;
+}
+
+/* Filters */
 
 struct filter {
 	char *expression;
@@ -36,7 +637,7 @@ static bool asks_for_tags(const char *expr)
 	return false;
 }
 
-static int compile(struct filter *f, char *why, size_t size)
+static int compile_layers(struct filter *f, char *why, size_t size)
 {
 	const char *expr = f->expression;
 	int rc = filter_pcap_compile(&f->layers[FILTER_L2], expr, FILTER_L2, why, size);
@@ -48,7 +649,7 @@ static int compile(struct filter *f, char *why, size_t size)
 	return rc == -EINVAL ? 0 : rc;
 }
 
-static int translate(struct filter *f)
+static int translate_layers(struct filter *f)
 {
 	const struct filter_source layers[2] = {
 		{f->layers[FILTER_L2].insns, f->layers[FILTER_L2].n},
@@ -103,9 +704,9 @@ int filter_compile(struct filter **out, const char *expr, struct error *err)
 	if (f)
 		f->expression = strdup(expr);
 	if (f && f->expression)
-		rc = compile(f, why, sizeof(why));
+		rc = compile_layers(f, why, sizeof(why));
 	if (!rc)
-		rc = translate(f);
+		rc = translate_layers(f);
 	if (rc) {
 		filter_free(f);
 		return refuse(expr, rc, why, err);

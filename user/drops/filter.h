@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Packet filters in the language of pcap-filter(7), run in the kernel. libpcap compiles the
- * expression; the result is translated to eBPF (drops/filter_ebpf.h) and put into the programs that
+ * expression; the result is translated to eBPF (filter_translate()) and put into the programs that
  * call filter_matches() (bpf/filter.bpf.h) before they are loaded, so that what does not match
  * costs no event.
  *
@@ -19,12 +19,15 @@
 #ifndef PKTLEDGER_DROPS_FILTER_H
 #define PKTLEDGER_DROPS_FILTER_H
 
+#include <linux/filter.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "filter_abi.h"
 
+struct bpf_insn; /* of the kernel; libpcap has another of that name */
 struct bpf_object;
 struct filter;
 
@@ -66,5 +69,65 @@ int filter_unread(const struct bpf_object *obj, uint64_t *packets);
  */
 bool filter_match_user(const struct filter *f, enum filter_layer layer, const void *bytes,
 		       uint32_t have, uint32_t length);
+
+/* Its parts, for tests, and for who has packets in user space. */
+
+/*
+ * libpcap's compiler and interpreter of filters. Apart from the rest, because libpcap and libbpf
+ * give the same names to different structures.
+ */
+
+/* A compiled filter. */
+struct filter_code {
+	struct sock_filter *insns; /* as libpcap made them */
+	unsigned n;
+	/*
+	 * The same for the interpreter. Only `protochain` makes programs that jump back, and on
+	 * some packets they never end: here, what comes after each of FILTER_LOOPS jumps back is
+	 * a copy of its own, and one more is no match. Without such jumps, it is `insns`.
+	 */
+	struct sock_filter *straight;
+	unsigned n_straight;
+};
+
+/*
+ * 0, -ENOMEM, -E2BIG, or -EINVAL with libpcap's message in `why`, also for what only a live capture
+ * knows (SKF_AD_OFF). `layer`: what the packets begin with.
+ */
+int filter_pcap_compile(struct filter_code *code, const char *expr, enum filter_layer layer,
+			char *why, size_t size);
+
+void filter_pcap_free(struct filter_code *code);
+
+/* Whether a packet of `length` bytes, `have` of which are at `bytes`, matches. */
+bool filter_pcap_match(const struct filter_code *code, const void *bytes, uint32_t have,
+		       uint32_t length);
+
+/*
+ * From classic BPF, as libpcap makes it, to the eBPF that runs inside bpf/filter.bpf.h. The meaning
+ * is that of libpcap's interpreter (pcap_offline_filter()): loads are checked against the packet's
+ * bytes, an index does not wrap, division by zero is no match, any value but 0 is a match.
+ */
+struct filter_source {
+	const struct sock_filter *insns;
+	unsigned n; /* 0: no packet of this layer matches */
+};
+
+/*
+ * Fills out[0 .. room - 1] with the programs of both layers, `layers` indexed by enum filter_layer.
+ * On entry r1 is the struct filter_scratch; r1 and r6 to r9 are kept; it ends behind out[room - 1]
+ * with the verdict in r0. Returns how many instructions it took, -E2BIG if more than `room` (at
+ * most FILTER_ROOM), -EINVAL for a program that the interpreter would not run, or -ENODATA for one
+ * that reads a word of memory which it has not written on the way there.
+ */
+int filter_translate(const struct filter_source layers[2], struct bpf_insn *out, unsigned room);
+
+/*
+ * Fills the place in every program that has it with `code`, FILTER_ROOM instructions, and gives
+ * each its own element of the map filter_scratch. `tags`: VLAN tags that the kernel keeps beside
+ * packets are to be put in. The number of instructions stays, so that
+ * relocations and line numbers hold. -ENOENT if no program of the object has the place.
+ */
+int filter_patch(struct bpf_object *obj, const struct bpf_insn *code, bool tags);
 
 #endif

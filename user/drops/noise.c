@@ -2,6 +2,87 @@
 #include "drops/noise.h"
 
 #include <linux/if_ether.h>
+#include <stddef.h>
+
+/*
+ * What is dropped without being missed, of all traffic. Sources: Linux 5.15 to 6.18, function names
+ * in parentheses. What no row names is a loss.
+ */
+#define LOSS	NOISE_LOSS
+#define SUSPECT NOISE_SUSPECT
+#define BENIGN	NOISE_BENIGN
+
+#define UDP_RCV                                                                                    \
+	"__udp4_lib_rcv __udp6_lib_rcv udp_rcv udpv6_rcv __udp4_lib_mcast_deliver "                \
+	"__udp6_lib_mcast_deliver"
+#define IP_ROUTE "ip_rcv_finish* ip_list_rcv_finish ip_sublist_rcv_finish ip_error ip_route_*"
+
+const struct noise_row noise_rows[] = {
+	/* Copies. */
+	{NULL, NULL, NOISE_OUTGOING, NOISE_ANY, BENIGN, "a tap's copy (dev_queue_xmit_nit)"},
+	{"OTHERHOST", NULL, 0, NOISE_ANY, SUSPECT,
+	 "a frame for another MAC address, seen because of a flood or promiscuous mode "
+	 "(ip_rcv_core)"},
+
+	{NULL, "bpf_prog_test_run_*", 0, NOISE_ANY, BENIGN,
+	 "made to test a BPF program (bpf_prog_test_run_skb)"},
+
+	/* To many, of whom we are none. */
+	{NULL, "ip6_mc_input ip_mc_input", 0, NOISE_ANY, BENIGN,
+	 "multicast that nobody here has joined (ip6_mc_input)"},
+	{"NOT_SPECIFIED IP_INADDRERRORS", IP_ROUTE, NOISE_TO_MANY, NOISE_ANY, BENIGN,
+	 "multicast that nobody here has joined (ip_rcv_finish_core)"},
+	{"IP_INNOROUTES", "ip6_pkt_*", NOISE_TO_MANY, NOISE_ANY, BENIGN,
+	 "multicast that nobody here routes (ip6_pkt_discard)"},
+	{"NOT_SPECIFIED NO_SOCKET", UDP_RCV, NOISE_TO_MANY, NOISE_ANY, BENIGN,
+	 "broadcast or multicast without a listener (__udp4_lib_mcast_deliver)"},
+	{"UNHANDLED_PROTO PTYPE_ABSENT", NULL, 0, NOISE_NOT_IP, BENIGN,
+	 "neither IP nor ARP: nothing here takes it, as LLDP or STP (__netif_receive_skb_core)"},
+	{NULL, NULL, NOISE_TO_MANY, NOISE_NOT_IP, BENIGN,
+	 "neither IP nor to this host alone (__netif_receive_skb_core)"},
+	{"NETFILTER_DROP", NULL, NOISE_TO_MANY, NOISE_ANY, SUSPECT,
+	 "broadcast or multicast that a rule dropped (nf_hook_slow)"},
+
+	/* Neighbours that are not there. */
+	{NULL, "neigh_invalidate arp_error_report ndisc_error_report", 0, NOISE_ANY, SUSPECT,
+	 "nobody answered for this address: the other host may be gone (neigh_invalidate)"},
+	{"IPV6_NDISC_NS_OTHERHOST", NULL, 0, NOISE_ANY, BENIGN,
+	 "the neighbour solicitation is for another host (ndisc_recv_ns)"},
+
+	/* TCP: what was lost is sent again, and much of this was no data. */
+	{"TCP_RESET", NULL, 0, NOISE_ANY, BENIGN, "a reset, obeyed (tcp_reset)"},
+	{"TCP_TOO_OLD_ACK TCP_ACK_UNSENT_DATA TCP_INVALID_ACK_SEQUENCE TCP_RFC7323_*", NULL, 0,
+	 NOISE_ANY, SUSPECT, "a segment out of its time (tcp_ack, tcp_validate_incoming)"},
+	{"TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_INVALID_SYN TCP_FLAGS TCP_CLOSE "
+	 "TCP_ABORT_ON_DATA TCP_FASTOPEN",
+	 NULL, 0, NOISE_ANY, SUSPECT, "a segment that does not fit the connection (tcp_rcv_*)"},
+	{"NO_SOCKET", "tcp_*", 0, NOISE_ANY, SUSPECT,
+	 "no socket listens on the port: answered by a reset (tcp_v4_rcv)"},
+	{"NOT_SPECIFIED QUEUE_PURGE SOCKET_CLOSE",
+	 "inet_csk_destroy_sock sk_stream_kill_queues tcp_disconnect tcp_write_queue_purge "
+	 "tcp_done tcp_rtx_queue_purge inet_sock_destruct __release_sock reqsk_*",
+	 0, NOISE_ANY, BENIGN, "left over when a connection ended (sk_stream_kill_queues)"},
+	{"NOT_SPECIFIED", "tcp_* __tcp_* mptcp_*", 0, NOISE_ANY, SUSPECT,
+	 "dropped by TCP, which does not say why"},
+
+	/* ICMP and neighbour discovery free what they have worked off (before 6.4 as dropped). */
+	{"NOT_SPECIFIED", "icmp_* icmpv6_* igmp_* igmp6_* ndisc_* mld_* ping_*", 0, NOISE_ANY,
+	 BENIGN, "worked off, or not for this host (icmp_rcv, icmpv6_rcv)"},
+
+	/* Teardown. */
+	{NULL,
+	 "rtnl_kfree_skbs __rtnl_unlock rtnl_unlock netdev_run_todo dev_deactivate* "
+	 "dev_reset_queue dev_qdisc_* qdisc_reset qdisc_destroy",
+	 0, NOISE_ANY, SUSPECT, "waited in a qdisc that was reset or removed (qdisc_reset)"},
+	{NULL, "flush_backlog dev_cpu_dead", 0, NOISE_ANY, SUSPECT,
+	 "waited for a device that went away (flush_backlog)"},
+	{NULL, "*_clean_tx* *_free_tx_* *_unmap_and_free_tx*", 0, NOISE_ANY, SUSPECT,
+	 "in the transmit ring when it was cleaned: perhaps sent (ndo_stop)"},
+	{"QUEUE_PURGE", "neigh_* skb_queue_purge* skb_errqueue_purge*", 0, NOISE_ANY, SUSPECT,
+	 "in a queue that was emptied (skb_queue_purge_reason)"},
+};
+
+const unsigned noise_row_count = sizeof(noise_rows) / sizeof(noise_rows[0]);
 
 static bool is_ip(uint16_t protocol)
 {

@@ -9,32 +9,24 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "headers.h"
 #include "stamp.h"
 #include "drops/protocol.h"
 
-#define IP_MIN	   20
-#define IP6_LEN	   40
-#define UDP_LEN	   8
-#define TCP_MIN	   20
-#define ICMP_LEN   8
-#define SCTP_LEN   12
-#define ARP_LEN	   28 /* of IPv4 over Ethernet */
-#define VLANS_MAX  2
-#define EXTENSIONS 8 /* IPv6 headers before the transport's */
-#define IP_MORE	   0x2000
-#define IP_OFFSET  0x1fff
+#define UDP_LEN	 8
+#define TCP_MIN	 20
+#define ICMP_LEN 8
+#define SCTP_LEN 12
+#define ARP_LEN	 28 /* of IPv4 over Ethernet */
 
 /* What was found so far. */
 struct decode {
 	const struct packet_view *p;
-	uint32_t at; /* where the next header begins, and the known ones end */
-	uint16_t type;
-	uint8_t proto;
-	int family;	     /* 0: not IP */
-	bool fragment, more; /* a later fragment; not the last one */
-	uint32_t offset;     /* of a fragment, bytes */
-	uint32_t payload;    /* bytes behind the network header, as it tells */
-	const char *broken;  /* the header that is cut or wrong; NULL: none */
+	struct headers h;
+	uint32_t at;	    /* where the next header begins, and the known ones end */
+	int family;	    /* 0: not IP */
+	uint32_t payload;   /* bytes behind the network header, as it tells */
+	const char *broken; /* the header that is cut or wrong; NULL: none */
 	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 	char *out;
 	size_t room;
@@ -71,117 +63,75 @@ static const uint8_t *here(const struct decode *d)
 	return d->p->bytes + d->at;
 }
 
-static uint32_t left_on_wire(const struct decode *d)
+/* Whether a step at `proto` has read the header of a transport, which has its own way here. */
+static bool is_transport(__u8 proto, enum header end)
 {
-	return d->p->wire_len > d->at ? d->p->wire_len - d->at : 0;
+	switch (proto) {
+	case IPPROTO_UDP:
+	case IPPROTO_TCP:
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+	case IPPROTO_SCTP:
+	case IPPROTO_DCCP:
+	case IPPROTO_UDPLITE:
+		return true;
+	}
+	return end != HEADER_PROTOCOL && end != HEADER_FRAGMENT && end != HEADER_CUT;
 }
 
-static void link_layer(struct decode *d)
+/* One header, not of a transport; false: no more of them. */
+static bool step(struct decode *d)
 {
-	d->type = d->p->protocol;
-	if (!d->p->ethernet)
-		return;
-	if (!have(d, ETH_HLEN, "ether"))
-		return;
-	d->type = get16(here(d) + 12);
-	d->at += ETH_HLEN;
-	for (int i = 0; i < VLANS_MAX && (d->type == ETH_P_8021Q || d->type == ETH_P_8021AD); i++) {
-		if (!have(d, 4, "vlan"))
-			return;
+	static const char *const names[] = {
+		[HEADER_ETHERNET] = "ether",
+		[HEADER_VLAN] = "vlan",
+		[HEADER_PROTOCOL] = "ip6 extension",
+	};
+	const struct headers last = d->h;
+	struct headers *h = &d->h;
+	bool more = headers_step(h, here(d), d->p->len - d->at);
+
+	if (last.next == HEADER_PROTOCOL && is_transport(last.proto, h->next)) {
+		*h = last;
+		return false;
+	}
+	if (h->next == HEADER_CUT || h->next == HEADER_BAD || h->at > d->p->len) {
+		d->broken = last.next == HEADER_IP ? h->type == ETH_P_IP ? "ip" : "ip6"
+						   : names[last.next];
+		return false;
+	}
+	if (last.next == HEADER_VLAN)
 		say(d, "vlan %u, ", get16(here(d)) & 0xfff);
-		d->type = get16(here(d) + 2);
-		d->at += 4;
-	}
+	d->at = h->at;
+	return more;
 }
 
-static void ip4(struct decode *d)
+/* Link and network, down to where a transport's header begins. */
+static void lower_layers(struct decode *d)
 {
-	const uint8_t *b;
-	uint32_t ihl, total;
-	uint16_t place;
+	struct headers *h = &d->h;
+	uint32_t bytes;
 
-	if (!have(d, IP_MIN, "ip"))
+	if (d->p->ethernet)
+		h->next = HEADER_ETHERNET;
+	else
+		h->next = d->p->protocol == ETH_P_IP || d->p->protocol == ETH_P_IPV6
+				  ? HEADER_IP
+				  : HEADER_UNKNOWN;
+	h->type = d->p->ethernet ? 0 : d->p->protocol;
+	while (h->next < HEADER_PAYLOAD && step(d))
+		;
+	if (!h->version)
 		return;
-	b = here(d);
-	ihl = (b[0] & 0x0f) * 4u;
-	total = get16(b + 2);
-	if (b[0] >> 4 != 4 || ihl < IP_MIN) {
-		d->broken = "ip";
-		return;
-	}
-	if (!total) /* of a merged packet that is too long for the field */
-		total = left_on_wire(d);
-	d->family = AF_INET;
-	d->proto = b[9];
-	place = get16(b + 6);
-	d->offset = (place & IP_OFFSET) * 8u;
-	d->fragment = d->offset;
-	d->more = place & IP_MORE;
-	d->payload = total > ihl ? total - ihl : 0;
-	inet_ntop(AF_INET, b + 12, d->src, sizeof(d->src));
-	inet_ntop(AF_INET, b + 16, d->dst, sizeof(d->dst));
-	if (have(d, ihl, "ip"))
-		d->at += ihl;
-}
-
-/* Length of an IPv6 extension header, which is there to 8 bytes; 0: it is none. */
-static uint32_t extension(struct decode *d)
-{
-	const uint8_t *b = here(d);
-
-	switch (d->proto) {
-	case IPPROTO_HOPOPTS:
-	case IPPROTO_ROUTING:
-	case IPPROTO_DSTOPTS:
-		return (b[1] + 1u) * 8;
-	case IPPROTO_AH:
-		return (b[1] + 2u) * 4;
-	case IPPROTO_FRAGMENT:
-		d->offset = get16(b + 2) & ~7u;
-		d->fragment = d->offset;
-		d->more = b[3] & 1;
-		return 8;
-	}
-	return 0;
-}
-
-static bool is_extension(uint8_t proto)
-{
-	return proto == IPPROTO_HOPOPTS || proto == IPPROTO_ROUTING || proto == IPPROTO_DSTOPTS ||
-	       proto == IPPROTO_AH || proto == IPPROTO_FRAGMENT;
-}
-
-static void ip6(struct decode *d)
-{
-	const uint8_t *b;
-
-	if (!have(d, IP6_LEN, "ip6"))
-		return;
-	b = here(d);
-	if (b[0] >> 4 != 6) {
-		d->broken = "ip6";
-		return;
-	}
-	d->family = AF_INET6;
-	d->proto = b[6];
-	d->payload = get16(b + 4);
-	inet_ntop(AF_INET6, b + 8, d->src, sizeof(d->src));
-	inet_ntop(AF_INET6, b + 24, d->dst, sizeof(d->dst));
-	d->at += IP6_LEN;
-	if (!d->payload)
-		d->payload = left_on_wire(d);
-	for (int i = 0; i < EXTENSIONS && is_extension(d->proto) && !d->fragment; i++) {
-		uint32_t len;
-
-		if (!have(d, 8, "ip6 extension"))
-			return;
-		len = extension(d);
-		if (!have(d, len, "ip6 extension"))
-			return;
-		d->proto = *here(d);
-		d->at += len;
-		d->payload = d->payload > len ? d->payload - len : 0;
-	}
+	d->family = h->version == 4 ? AF_INET : AF_INET6;
+	inet_ntop(d->family, d->p->bytes + h->l3 + (h->version == 4 ? 12 : 8), d->src,
+		  sizeof(d->src));
+	inet_ntop(d->family, d->p->bytes + h->l3 + (h->version == 4 ? 16 : 24), d->dst,
+		  sizeof(d->dst));
+	bytes = h->bytes; /* that of a merged packet may be too long for its field */
+	if (!bytes || (h->version == 6 && bytes == IP6_HLEN))
+		bytes = d->p->wire_len > h->l3 ? d->p->wire_len - h->l3 : 0;
+	d->payload = bytes > d->at - h->l3 ? bytes - (d->at - h->l3) : 0;
 }
 
 static void say_addresses(struct decode *d, bool ports)
@@ -259,7 +209,7 @@ static void tcp(struct decode *d)
 
 static void icmp(struct decode *d)
 {
-	const char *title = protocol_find(d->proto)->title;
+	const char *title = protocol_find(d->h.proto)->title;
 	const uint8_t *b = here(d);
 	const struct icmp_kind *kind;
 
@@ -267,7 +217,7 @@ static void icmp(struct decode *d)
 	say(d, " %s", title);
 	if (!have(d, ICMP_LEN, "icmp"))
 		return;
-	kind = icmp_kind_find(d->proto, b[0]);
+	kind = icmp_kind_find(d->h.proto, b[0]);
 	if (kind && kind->numbered)
 		say(d, " %s, id %u, seq %u", kind->title, get16(b + 4), get16(b + 6));
 	else if (kind)
@@ -280,15 +230,15 @@ static void icmp(struct decode *d)
 
 static void other(struct decode *d)
 {
-	bool ports = d->proto == IPPROTO_SCTP && !d->fragment && have(d, SCTP_LEN, "sctp");
-	const struct protocol *known = protocol_find(d->proto);
+	bool ports = d->h.proto == IPPROTO_SCTP && !d->h.fragment && have(d, SCTP_LEN, "sctp");
+	const struct protocol *known = protocol_find(d->h.proto);
 
 	say_addresses(d, ports);
 	if (known)
 		say(d, " %s", known->title);
 	else
-		say(d, " protocol %u", d->proto);
-	if (!d->fragment)
+		say(d, " protocol %u", d->h.proto);
+	if (!d->h.fragment)
 		say(d, ", length %u", d->payload);
 	if (ports)
 		d->at += SCTP_LEN;
@@ -296,18 +246,18 @@ static void other(struct decode *d)
 
 static void transport(struct decode *d)
 {
-	if (d->fragment)
+	if (d->h.fragment)
 		other(d);
-	else if (d->proto == IPPROTO_UDP)
+	else if (d->h.proto == IPPROTO_UDP)
 		udp(d);
-	else if (d->proto == IPPROTO_TCP)
+	else if (d->h.proto == IPPROTO_TCP)
 		tcp(d);
-	else if (d->proto == IPPROTO_ICMP || d->proto == IPPROTO_ICMPV6)
+	else if (d->h.proto == IPPROTO_ICMP || d->h.proto == IPPROTO_ICMPV6)
 		icmp(d);
 	else
 		other(d);
-	if (d->fragment || d->more)
-		say(d, ", fragment %u@%u%s", d->payload, d->offset, d->more ? "+" : "");
+	if (d->h.fragment || d->h.more)
+		say(d, ", fragment %u@%u%s", d->payload, d->h.fragment, d->h.more ? "+" : "");
 }
 
 static void arp(struct decode *d)
@@ -338,30 +288,26 @@ static void arp(struct decode *d)
 
 static void network(struct decode *d)
 {
-	if (d->type == ETH_P_IP)
-		ip4(d);
-	else if (d->type == ETH_P_IPV6)
-		ip6(d);
 	if (d->family && !d->broken)
 		transport(d);
 	else if (d->family)
 		say_addresses(d, false);
-	else if (d->type == ETH_P_IP || d->type == ETH_P_IPV6)
-		say(d, "%s", d->type == ETH_P_IP ? "IP" : "IP6");
-	else if (d->type == ETH_P_ARP)
+	else if (d->h.type == ETH_P_IP || d->h.type == ETH_P_IPV6)
+		say(d, "%s", d->h.type == ETH_P_IP ? "IP" : "IP6");
+	else if (d->h.type == ETH_P_ARP)
 		arp(d);
-	else if (d->type && d->type < ETH_P_802_3_MIN)
+	else if (d->h.type && d->h.type < ETH_P_802_3_MIN)
 		say(d, "802.3, length %u", d->p->wire_len);
 	else
-		say(d, "ethertype 0x%04x, length %u", d->type, d->p->wire_len);
+		say(d, "ethertype 0x%04x, length %u", d->h.type, d->p->wire_len);
 }
 
 static uint32_t decode(const struct packet_view *p, char *buf, size_t size)
 {
 	struct decode d = {.p = p, .out = buf, .room = size};
 
-	link_layer(&d);
-	if (d.broken)
+	lower_layers(&d);
+	if (d.broken && d.h.type != ETH_P_IP && d.h.type != ETH_P_IPV6)
 		say(&d, "Ethernet, length %u", p->wire_len);
 	else
 		network(&d);

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "quirks.skel.h"
+#include "survey.skel.h"
 #include "host/load.h"
 #include "drops/reason.h"
 
@@ -42,18 +42,14 @@ static void find_tracepoints(void)
 }
 
 /* Loaded and attached, with only this program; NULL: it cannot be. */
-static struct quirks_bpf *attached(bool fentry)
+static struct survey_bpf *attached(const char *program)
 {
 	const libbpf_print_fn_t print = libbpf_set_print(NULL); /* a refusal is no failure */
-	struct quirks_bpf *skel = quirks_bpf__open_opts(trace_open_opts());
+	struct survey_bpf *skel;
 
-	if (skel) {
-		bpf_program__set_autoload(
-			fentry ? skel->progs.quirk_fentry : skel->progs.quirk_switch, true);
-		if (quirks_bpf__load(skel) || quirks_bpf__attach(skel)) {
-			quirks_bpf__destroy(skel);
-			skel = NULL;
-		}
+	if (!survey_open(&skel, program, NULL) && survey_bpf__attach(skel)) {
+		survey_bpf__destroy(skel);
+		skel = NULL;
 	}
 	libbpf_set_print(print);
 	return skel;
@@ -114,7 +110,7 @@ static bool sees_all_processes(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
 }
 
-static void find_suppressed(const struct quirks_bpf *skel)
+static void find_suppressed(const struct survey_bpf *skel)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	uint64_t before, now;
@@ -134,20 +130,20 @@ static void find_suppressed(const struct quirks_bpf *skel)
 
 static void find_all(void)
 {
-	struct quirks_bpf *skel, *fentry;
+	struct survey_bpf *skel, *fentry;
 	struct utsname u;
 
 	find_tracepoints();
 	if (!uname(&u))
 		state[QUIRK_PREEMPT_RT] = found_if(strstr(u.version, "PREEMPT_RT") != NULL);
-	skel = attached(false);
+	skel = attached("quirk_switch");
 	if (!skel)
 		return;
 	find_suppressed(skel);
-	quirks_bpf__destroy(skel);
-	fentry = attached(true);
+	survey_bpf__destroy(skel);
+	fentry = attached("quirk_fentry");
 	state[QUIRK_NO_FENTRY] = found_if(!fentry);
-	quirks_bpf__destroy(fentry);
+	survey_bpf__destroy(fentry);
 }
 
 const enum quirk_state *quirks_found(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How each stage loses packets, and how that is seen: static texts for the catalogue of stages. */
+/*
+ * How each stage loses packets, and how that is seen: static texts, for the catalogue of stages,
+ * for pktledger-stages(7) and `check --explain`.
+ */
 #ifndef PKTLEDGER_DROPS_STAGES_DATA_H
 #define PKTLEDGER_DROPS_STAGES_DATA_H
 
@@ -12,5 +15,15 @@ struct stage_facts {
 };
 
 extern const struct stage_facts stage_facts[STAGE_COUNT];
+
+/* Whole sentences. */
+struct stage_text {
+	const char *what;   /* where that is, and what those concerned learn of it */
+	const char *causes; /* why packets are lost there, the usual ones first */
+	const char *remedy; /* what to do, and how to look closer */
+};
+
+/* By enum stage. */
+extern const struct stage_text stage_texts[STAGE_COUNT];
 
 #endif

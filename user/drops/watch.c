@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "drops/watch.h"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -10,11 +11,76 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "filter_abi.h"
 #include "host/load.h"
-#include "drops/samples.h"
-#include "drops/watch_parts.h"
+#include "watch.skel.h"
 #include "watch_old.skel.h"
+
+#define WATCH_BATCH 128 /* keys read from a hash map at a time */
+
+/* Lists of windows. */
+#define READ_NS	   100000000 /* a list is looked at so often */
+#define KEYS	   16	     /* of a CPU that lose packets in every window meanwhile */
+#define LIST_LEAST 512
+
+/* Samples. */
+#define TAG_AT	   12 /* behind the addresses of an Ethernet frame */
+#define TAG_LEN	   4
+#define SMALLEST   (sizeof(struct sample) + 8) /* in the ring */
+#define LOOK_EVERY 64			       /* samples between two looks at the clock */
+
+struct watch {
+	struct watch_bpf *skel;
+	struct bpf_program *prog, *used; /* used: on consume_skb; NULL: not wanted */
+	struct bpf_link *link, *used_link;
+	bool by_flow, has_rx_sk, has_filter;
+	unsigned cpus;	   /* of a set: the highest number + 1 */
+	unsigned possible; /* values of a per-CPU map */
+	unsigned slots;	   /* of a CPU */
+	uint32_t keys;	   /* that a hash map holds */
+	size_t slot_size, key_size;
+	char *slot, *other, *burst; /* mapped */
+	uint32_t burst_room;	    /* of a list of windows; 0: there are none */
+	int rcu_map, inner_map;
+	uint64_t slots_used, overflow_used;
+	void *batch_keys;
+	struct watch_count *batch_values;
+};
+
+static size_t list_size(const struct watch *w)
+{
+	return sizeof(struct burst_list) + w->burst_room * sizeof(struct burst);
+}
+
+/* Programs that have lists. */
+static unsigned programs(const struct watch *w)
+{
+	return w->used ? BURST_PROGRAMS : 1;
+}
+
+static size_t bursts_size(const struct watch *w)
+{
+	return programs(w) * WATCH_SETS * w->cpus * list_size(w);
+}
+
+static void prepare_bursts(struct watch *w, uint64_t burst_ns)
+{
+	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
+	struct bpf_map *map = w->skel->maps.bursts;
+
+	bpf_map__set_autocreate(map, burst_ns != 0);
+	if (!burst_ns)
+		return;
+	w->burst_room = LIST_LEAST;
+	while (w->burst_room < BURST_LIST && w->burst_room < READ_NS / burst_ns * KEYS)
+		w->burst_room *= 2;
+	cfg->burst_room = w->burst_room;
+	cfg->burst_ns = burst_ns;
+	bpf_map__set_value_size(map, (__u32)list_size(w));
+	bpf_map__set_max_entries(map, programs(w) * WATCH_SETS * w->cpus);
+}
 
 static size_t mapped_size(const struct watch *w, unsigned slots)
 {
@@ -117,7 +183,7 @@ static void choose_programs(struct watch *w, bool consumed)
 		w->used = w->by_flow ? s->progs.watch_used_flows : s->progs.watch_used;
 }
 
-/* `kfuncs`: with those of bpf/kfunc.bpf.h. */
+/* `kfuncs`: with those of bpf/skb.bpf.h. */
 static int load(struct watch *w, const struct watch_spec *spec, const struct reasons *r,
 		bool kfuncs, struct error *err)
 {
@@ -135,7 +201,7 @@ static int load(struct watch *w, const struct watch_spec *spec, const struct rea
 		size_maps(w);
 		size_samples(w, spec);
 		choose_programs(w, spec->consumed_n != 0);
-		watch_bursts_prepare(w, spec->burst_ns);
+		prepare_bursts(w, spec->burst_ns);
 		if (spec->filter)
 			rc = filter_install(spec->filter, w->skel->obj, err);
 	}
@@ -163,7 +229,7 @@ static int map_slots(struct watch *w)
 	w->slot = map_shared(bpf_map__fd(w->skel->maps.slots), mapped_size(w, w->slots));
 	w->other =
 		map_shared(bpf_map__fd(w->skel->maps.others), mapped_size(w, WATCH_OTHERS_SLOTS));
-	w->burst = map_shared(bpf_map__fd(w->skel->maps.bursts), watch_bursts_size(w));
+	w->burst = map_shared(bpf_map__fd(w->skel->maps.bursts), bursts_size(w));
 	if (w->slot == MAP_FAILED || w->other == MAP_FAILED || w->burst == MAP_FAILED)
 		return -errno;
 	w->batch_keys = calloc(WATCH_BATCH, w->key_size);
@@ -244,7 +310,7 @@ void watch_close(struct watch *w)
 		return;
 	unmap(w->slot, mapped_size(w, w->slots));
 	unmap(w->other, mapped_size(w, WATCH_OTHERS_SLOTS));
-	unmap(w->burst, watch_bursts_size(w));
+	unmap(w->burst, bursts_size(w));
 	if (w->rcu_map >= 0)
 		close(w->rcu_map);
 	if (w->inner_map >= 0)
@@ -254,4 +320,299 @@ void watch_close(struct watch *w)
 	free(w->batch_keys);
 	free(w->batch_values);
 	free(w);
+}
+
+/* Reading */
+
+/*
+ * Waits until no program can be in the old set any more. The kernel does that for us when a map in
+ * a map is replaced: maybe_wait_bpf_programs(), synchronize_rcu().
+ */
+static int grace_period(const struct watch *w)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(w->rcu_map, &zero, &w->inner_map, 0) ? -errno : 0;
+}
+
+struct reader {
+	void (*each)(void *arg, const struct watch_entry *e);
+	void *arg;
+};
+
+/* Tells and empties the slots of a set that are in use. Returns how many. */
+static unsigned read_slots(const struct watch *w, char *base, unsigned slots, bool second,
+			   const struct reader *to)
+{
+	char *at = base + (second ? w->cpus * slots * w->slot_size : 0);
+	struct watch_entry e = {};
+	unsigned used = 0;
+
+	for (e.cpu = 0; e.cpu < w->cpus; e.cpu++) {
+		for (unsigned i = 0; i < slots; i++, at += w->slot_size) {
+			const struct watch_flow_slot *s = (const void *)at;
+
+			if (!s->slot.key.location)
+				continue;
+			e.key = s->slot.key;
+			e.count = s->slot.count;
+			if (w->by_flow)
+				e.flow = s->flow;
+			to->each(to->arg, &e);
+			memset(at, 0, w->slot_size);
+			used++;
+		}
+	}
+	return used;
+}
+
+static void read_batch(const struct watch *w, unsigned n, const struct reader *to)
+{
+	const struct watch_count *value = w->batch_values;
+	struct watch_entry e = {};
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *key = (const char *)w->batch_keys + i * w->key_size;
+
+		memcpy(&e.key, key, sizeof(e.key));
+		if (w->by_flow)
+			memcpy(&e.flow, key + sizeof(e.key), sizeof(e.flow));
+		for (e.cpu = 0; e.cpu < w->possible; e.cpu++, value++) {
+			e.count = *value;
+			if (e.count.events)
+				to->each(to->arg, &e);
+		}
+	}
+}
+
+static int read_overflow(const struct watch *w, bool second, const struct reader *to,
+			 unsigned *used)
+{
+	int fd = bpf_map__fd(second ? w->skel->maps.overflow1 : w->skel->maps.overflow0), rc = 0;
+	__u32 in, out, n;
+
+	*used = 0;
+	for (bool first = true; !rc; first = false, in = out) {
+		n = WATCH_BATCH;
+		if (bpf_map_lookup_and_delete_batch(fd, first ? NULL : &in, &out, w->batch_keys,
+						    w->batch_values, &n, NULL))
+			rc = -errno;
+		if (rc && rc != -ENOENT)
+			break;
+		read_batch(w, n, to);
+		*used += n;
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg)
+{
+	__u32 base = w->skel->bss->watch_base;
+	const struct reader to = {each, arg};
+	bool second = base != 0;
+	unsigned used;
+	int rc;
+
+	__atomic_store_n(&w->skel->bss->watch_base, second ? 0 : w->cpus, __ATOMIC_RELEASE);
+	rc = grace_period(w);
+	if (rc)
+		return rc;
+	used = read_slots(w, w->slot, w->slots, second, &to);
+	read_slots(w, w->other, WATCH_OTHERS_SLOTS, second, &to);
+	if (used > w->slots_used)
+		w->slots_used = used;
+	rc = read_overflow(w, second, &to, &used);
+	if (used > w->overflow_used)
+		w->overflow_used = used;
+	return rc;
+}
+
+int watch_sock(const struct watch *w, uint64_t cookie, struct watch_sock *out)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.socks), &cookie, out) ? -errno : 0;
+}
+
+int watch_dev(const struct watch *w, uint32_t netns, uint32_t ifindex, struct watch_dev *out)
+{
+	const struct watch_dev_key key = {netns, ifindex};
+
+	return bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.devs), &key, out) ? -errno : 0;
+}
+
+void watch_each_sock(const struct watch *w,
+		     void (*each)(void *arg, uint64_t cookie, const struct watch_sock *sock),
+		     void *arg)
+{
+	int fd = bpf_map__fd(w->skel->maps.socks), rc = 0;
+	struct watch_sock sock[WATCH_BATCH];
+	__u64 cookie[WATCH_BATCH];
+	__u32 in, out, n;
+
+	for (bool first = true; !rc; first = false, in = out) {
+		n = WATCH_BATCH;
+		rc = bpf_map_lookup_batch(fd, first ? NULL : &in, &out, cookie, sock, &n, NULL);
+		if (rc && errno != ENOENT)
+			return;
+		for (__u32 i = 0; i < n; i++)
+			each(arg, cookie[i], &sock[i]);
+	}
+}
+
+bool watch_knows_sockets(const struct watch *w)
+{
+	return w->has_rx_sk;
+}
+
+void watch_state(const struct watch *w, struct watch_state *s)
+{
+	const struct trace_cost cost = trace_cost(w->prog);
+	const __u32 zero = 0;
+
+	memset(s, 0, sizeof(*s));
+	trace_sum(w->skel->maps.losses, &zero, &s->loss, sizeof(s->loss));
+	s->recursion_misses = cost.recursion_misses;
+	s->run_ns = cost.run_ns;
+	s->runs = cost.runs;
+	if (w->has_filter)
+		filter_unread(w->skel->obj, &s->filter_unread);
+	s->slots = w->cpus * w->slots;
+	s->slots_used = w->slots_used;
+	s->overflow = w->keys;
+	s->overflow_used = w->overflow_used;
+}
+
+int watch_samples(const struct watch *w)
+{
+	int fd = bpf_map__fd(w->skel->maps.samples);
+
+	return fd < 0 ? -1 : fd;
+}
+
+static struct burst_list *list_of(const struct watch *w, unsigned program, bool second,
+				  unsigned cpu)
+{
+	size_t n = (program * WATCH_SETS + second) * w->cpus + cpu;
+
+	return (void *)(w->burst + n * list_size(w));
+}
+
+static void read_list(struct burst_list *list, void (*each)(void *arg, const struct burst *b),
+		      void *arg)
+{
+	for (uint32_t i = 0; i < list->used; i++)
+		each(arg, &list->at[i]);
+	memset(list, 0, sizeof(*list) + list->used * sizeof(list->at[0]));
+}
+
+void watch_bursts(struct watch *w, void (*each)(void *arg, const struct burst *b), void *arg)
+{
+	bool second = !w->skel->bss->watch_base; /* the set that is not in use */
+
+	if (!w->burst_room)
+		return;
+	for (unsigned p = 0; p < programs(w); p++) {
+		for (unsigned cpu = 0; cpu < w->cpus; cpu++)
+			read_list(list_of(w, p, second, cpu), each, arg);
+	}
+}
+
+bool watch_bursts_fill(const struct watch *w)
+{
+	bool second = w->skel->bss->watch_base;
+
+	if (!w->burst_room)
+		return false;
+	for (unsigned p = 0; p < programs(w); p++) {
+		for (unsigned cpu = 0; cpu < w->cpus; cpu++) {
+			if (list_of(w, p, second, cpu)->used > w->burst_room / 4)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Samples */
+
+struct samples {
+	struct ring_buffer *ring;
+	samples_each *each;
+	void *arg;
+	uint64_t deadline_ns;
+	uint64_t read;
+	uint8_t tagged[SAMPLE_SNAPLEN_MAX + TAG_LEN];
+};
+
+/* The frame as it was on the wire. */
+static void tell_tagged(struct samples *s, const struct sample *from, const uint64_t *stack,
+			const uint8_t *bytes)
+{
+	const uint32_t tag = htonl(from->tag);
+	struct sample sample = *from;
+
+	memcpy(s->tagged, bytes, TAG_AT);
+	memcpy(s->tagged + TAG_AT, &tag, TAG_LEN);
+	memcpy(s->tagged + TAG_AT + TAG_LEN, bytes + TAG_AT, from->len - TAG_AT);
+	sample.len += TAG_LEN;
+	sample.wire_len += TAG_LEN;
+	s->each(s->arg, &sample, stack, s->tagged);
+}
+
+static int take_sample(void *arg, void *data, size_t size)
+{
+	const struct sample *sample = data;
+	const uint64_t *stack = (const uint64_t *)(sample + 1);
+	struct samples *s = arg;
+	const uint8_t *bytes;
+
+	if (size < sizeof(*sample) || sample->frames > sample->frames_room ||
+	    sample->len > SAMPLE_SNAPLEN_MAX ||
+	    sizeof(*sample) + sample->frames_room * sizeof(*stack) + sample->len > size)
+		return -EBADMSG;
+	bytes = (const uint8_t *)(stack + sample->frames_room);
+	if (sample->tag && sample->layer == FILTER_L2 && sample->len >= TAG_AT)
+		tell_tagged(s, sample, stack, bytes);
+	else
+		s->each(s->arg, sample, stack, bytes);
+	s->read++;
+	if (!s->deadline_ns)
+		return s->read >= SAMPLES_RING / SMALLEST ? -ETIME : 0;
+	return s->read % LOOK_EVERY == 0 && clock_now() > s->deadline_ns ? -ETIME : 0;
+}
+
+int samples_open(struct samples **out, int fd, samples_each *each, void *arg, struct error *err)
+{
+	struct samples *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	s->each = each;
+	s->arg = arg;
+	s->ring = ring_buffer__new(fd, take_sample, s, NULL);
+	if (!s->ring) {
+		int rc = -errno;
+
+		free(s);
+		return error_set(err, STATUS_FAILED, rc, NULL, "cannot map the ring of samples: %s",
+				 strerror(-rc));
+	}
+	*out = s;
+	return 0;
+}
+
+int64_t samples_read(struct samples *s, uint64_t budget_ns)
+{
+	int rc;
+
+	s->read = 0;
+	s->deadline_ns = budget_ns ? clock_now() + budget_ns : 0;
+	rc = ring_buffer__consume(s->ring);
+	return rc < 0 && rc != -ETIME ? rc : (int64_t)s->read;
+}
+
+void samples_close(struct samples *s)
+{
+	if (!s)
+		return;
+	ring_buffer__free(s->ring);
+	free(s);
 }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "burst_abi.h"
 #include "drops/filter.h"
 #include "drops/reason.h"
 #include "watch_abi.h"
@@ -108,5 +107,29 @@ int watch_samples(const struct watch *w);
 
 /* Detaches and frees. NULL is allowed. */
 void watch_close(struct watch *w);
+
+/* The ring in which it leaves samples of dropped packets. */
+#define SAMPLES_RING (16u << 20) /* bytes; a sample takes 72 and what is kept of its packet */
+
+struct samples;
+
+/*
+ * `stack`: sample->frames addresses; `bytes`: sample->len of the packet, with its VLAN tag in
+ * place. All live until it returns.
+ */
+typedef void samples_each(void *arg, const struct sample *sample, const uint64_t *stack,
+			  const uint8_t *bytes);
+
+/* `fd`: watch_samples(), borrowed. 0 or -errno. */
+int samples_open(struct samples **s, int fd, samples_each *each, void *arg, struct error *err);
+
+/*
+ * Calls `each` for what has come since, oldest first, for as long as `budget_ns`; what is left is
+ * for the next call. 0: for all that is there when it is called. Returns how many, or -errno.
+ */
+int64_t samples_read(struct samples *s, uint64_t budget_ns);
+
+/* NULL is allowed. */
+void samples_close(struct samples *s);
 
 #endif

@@ -2,6 +2,7 @@
 #include "drops/xdplosses.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #include "host/load.h"
 #include "trace_abi.h"
-#include "xdplosses.skel.h"
+#include "xdp.skel.h"
 
 #define OBSERVERS 6
 
@@ -21,10 +22,9 @@ struct observer {
 };
 
 struct xdplosses {
-	struct xdplosses_bpf *skel;
+	struct xdp_bpf *skel;
 	struct observer observers[OBSERVERS];
 	char missing[160];
-	int cpus;
 };
 
 /* Tracepoints with the number of arguments that the programs know; 6.1 to 7.x are alike. */
@@ -38,7 +38,7 @@ static const struct {
 
 static void find_observers(struct xdplosses *x, const struct reasons *r)
 {
-	struct xdplosses_bpf *s = x->skel;
+	struct xdp_bpf *s = x->skel;
 	struct bpf_program *const progs[OBSERVERS] = {
 		s->progs.xdplosses_redirect,	   s->progs.xdplosses_exception,
 		s->progs.xdplosses_devmap,	   s->progs.xdplosses_bulk_tx,
@@ -66,18 +66,18 @@ int xdplosses_open(struct xdplosses **out, const struct reasons *r, const struct
 	int rc;
 
 	if (x)
-		x->skel = xdplosses_bpf__open_opts(trace_open_opts());
+		x->skel = xdp_bpf__open_opts(trace_open_opts());
 	if (!x || !x->skel) {
 		free(x);
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
-	x->cpus = libbpf_num_possible_cpus();
 	if (k)
 		skb = ksym_range(k, "veth_xdp_rcv_skb");
 	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_start = skb.start;
 	((struct xdploss_config *)&x->skel->rodata->cfg)->skb_end = skb.end;
+	bpf_map__set_autocreate(x->skel->maps.verdicts, false);
 	find_observers(x, r);
-	rc = xdplosses_bpf__load(x->skel);
+	rc = xdp_bpf__load(x->skel);
 	if (rc) {
 		xdplosses_close(x);
 		return trace_load_error(err, rc);
@@ -107,47 +107,32 @@ const char *xdplosses_missing(const struct xdplosses *x)
 
 int xdplosses_read(const struct xdplosses *x, struct xdploss *out, int max)
 {
-	int fd = bpf_map__fd(x->skel->maps.xdp_counts), n = 0;
-	struct xdploss_count *each = calloc((size_t)x->cpus, sizeof(*each));
+	const struct bpf_map *map = x->skel->maps.xdp_counts;
 	struct xdploss_key key, *prev = NULL;
+	int n = 0;
 
-	if (!each)
-		return -ENOMEM;
 	/* keys are never deleted, so the walk neither repeats nor skips one */
-	while (n < max && !bpf_map_get_next_key(fd, prev, &key)) {
+	while (n < max && !bpf_map_get_next_key(bpf_map__fd(map), prev, &key)) {
+		int rc = trace_sum(map, &key, &out[n].count, sizeof(out[n].count));
+
 		prev = &key;
-		if (bpf_map_lookup_elem(fd, &key, each))
-			continue;
-		out[n] = (struct xdploss){.key = key};
-		for (int i = 0; i < x->cpus; i++) {
-			out[n].count.events += each[i].events;
-			out[n].count.packets += each[i].packets;
-		}
-		n++;
+		out[n].key = key;
+		if (rc == -ENOMEM)
+			return rc;
+		n += !rc;
 	}
-	free(each);
 	return n;
 }
 
 void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own)
 {
-	struct xdploss_own *each = calloc((size_t)x->cpus, sizeof(*each));
-	__u32 zero = 0;
+	struct xdploss_own sum;
+	const __u32 zero = 0;
 
-	*own = (struct xdplosses_own){0};
-	if (each && !bpf_map_lookup_elem(bpf_map__fd(x->skel->maps.xdp_own), &zero, each)) {
-		for (int i = 0; i < x->cpus; i++)
-			own->uncounted += each[i].uncounted;
-	}
-	free(each);
-	for (unsigned i = 0; i < OBSERVERS; i++) {
-		struct bpf_prog_info info = {0};
-		__u32 len = sizeof(info);
-
-		if (x->observers[i].prog &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(x->observers[i].prog), &info, &len))
-			own->recursion_misses += info.recursion_misses;
-	}
+	trace_sum(x->skel->maps.xdp_own, &zero, &sum, sizeof(sum));
+	*own = (struct xdplosses_own){.uncounted = sum.uncounted};
+	for (unsigned i = 0; i < OBSERVERS; i++)
+		own->recursion_misses += trace_cost(x->observers[i].prog).recursion_misses;
 }
 
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex, char *buf)
@@ -161,6 +146,15 @@ const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t
 	return buf;
 }
 
+/* Takes `fd`. */
+static const char *with_id(int fd, const char *name, uint32_t id, char *buf, unsigned size)
+{
+	if (fd >= 0)
+		close(fd);
+	snprintf(buf, size, id ? "%s[%u]" : "%s", name, id);
+	return buf;
+}
+
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size)
 {
 	int fd = id ? bpf_prog_get_fd_by_id(id) : -1;
@@ -169,10 +163,7 @@ const char *xdplosses_program(uint32_t id, char *buf, unsigned size)
 
 	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
 		info.name[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	snprintf(buf, size, id ? "%s[%u]" : "%s", info.name, id);
-	return buf;
+	return with_id(fd, info.name, id, buf, size);
 }
 
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
@@ -183,10 +174,7 @@ const char *xdplosses_map(uint32_t id, char *buf, unsigned size)
 
 	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
 		info.name[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	snprintf(buf, size, id ? "%s[%u]" : "%s", info.name, id);
-	return buf;
+	return with_id(fd, info.name, id, buf, size);
 }
 
 void xdplosses_close(struct xdplosses *x)
@@ -195,7 +183,7 @@ void xdplosses_close(struct xdplosses *x)
 		return;
 	for (unsigned i = 0; i < OBSERVERS; i++)
 		bpf_link__destroy(x->observers[i].link);
-	xdplosses_bpf__destroy(x->skel);
+	xdp_bpf__destroy(x->skel);
 	free(x);
 }
 
@@ -283,4 +271,101 @@ const char *xdplosses_location(const struct xdploss_key *key)
 	};
 
 	return names[key->kind];
+}
+
+/* Verdicts of a program */
+
+struct xdpverdicts {
+	struct xdp_bpf *skel;
+};
+
+/* What its BTF calls the program's main function: the kernel's own name is cut to 15 characters. */
+static int main_function(int fd, char *name, size_t size)
+{
+	struct bpf_func_info func = {0};
+	struct bpf_prog_info info = {
+		.nr_func_info = 1,
+		.func_info_rec_size = sizeof(func),
+		.func_info = (__u64)(uintptr_t)&func,
+	};
+	const struct btf_type *type;
+	__u32 len = sizeof(info);
+	struct btf *btf;
+	int rc = -ENOENT;
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	if (!info.btf_id || !info.nr_func_info)
+		return -ENOENT;
+	btf = btf__load_from_kernel_by_id(info.btf_id);
+	if (!btf)
+		return -errno;
+	type = btf__type_by_id(btf, func.type_id);
+	if (type) {
+		snprintf(name, size, "%s", btf__name_by_offset(btf, type->name_off));
+		rc = 0;
+	}
+	btf__free(btf);
+	return rc;
+}
+
+static int load_verdicts(struct xdpverdicts *v, uint32_t prog_id)
+{
+	int target = bpf_prog_get_fd_by_id(prog_id), rc;
+	char name[128];
+
+	if (target < 0)
+		return -errno;
+	rc = main_function(target, name, sizeof(name));
+	if (!rc)
+		rc = bpf_program__set_attach_target(v->skel->progs.xdpverdicts, target, name);
+	if (!rc)
+		rc = xdp_bpf__load(v->skel);
+	if (!rc)
+		rc = xdp_bpf__attach(v->skel);
+	close(target);
+	return rc;
+}
+
+int xdpverdicts_open(struct xdpverdicts **out, uint32_t prog_id, struct error *err)
+{
+	struct xdpverdicts *v = calloc(1, sizeof(*v));
+	int rc;
+
+	if (v)
+		v->skel = xdp_bpf__open_opts(trace_open_opts());
+	if (!v || !v->skel) {
+		free(v);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	bpf_program__set_autoload(v->skel->progs.xdpverdicts, true);
+	bpf_map__set_autocreate(v->skel->maps.xdp_counts, false);
+	bpf_map__set_autocreate(v->skel->maps.xdp_devs, false);
+	bpf_map__set_autocreate(v->skel->maps.xdp_own, false);
+	rc = load_verdicts(v, prog_id);
+	if (rc) {
+		xdpverdicts_close(v);
+		return error_set(err, STATUS_UNABLE, rc, NULL,
+				 "cannot observe the XDP program %u: %s", prog_id,
+				 rc == -ENOENT ? "it has no BTF" : strerror(-rc));
+	}
+	*out = v;
+	return 0;
+}
+
+int xdpverdicts_read(const struct xdpverdicts *v, uint32_t netns, uint32_t ifindex,
+		     uint64_t packets[XDPVERDICTS])
+{
+	const struct xdpverdict_key key = {netns, ifindex};
+	int rc = trace_sum(v->skel->maps.verdicts, &key, packets, XDPVERDICTS * sizeof(*packets));
+
+	return rc == -ENOMEM ? rc : 0; /* no such key: it saw no packet there */
+}
+
+void xdpverdicts_close(struct xdpverdicts *v)
+{
+	if (!v)
+		return;
+	xdp_bpf__destroy(v->skel);
+	free(v);
 }

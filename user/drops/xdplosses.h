@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What XDP loses without an skb: bpf/xdplosses.bpf.c on the xdp: tracepoints, loaded, attached and
+ * What XDP loses without an skb: bpf/xdp.bpf.c on the xdp: tracepoints, loaded, attached and
  * read. These events cost nothing while nothing fails; xdp_cpumap_kthread comes once a batch.
  */
 #ifndef PKTLEDGER_DROPS_XDPLOSSES_H
@@ -13,7 +13,7 @@
 #include "drops/ksym.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
-#include "xdplosses_abi.h"
+#include "xdp_abi.h"
 
 struct xdplosses;
 
@@ -80,5 +80,20 @@ const char *xdplosses_reason(const struct xdploss_key *key);
 
 /* The tracepoint: "xdp_redirect_err". */
 const char *xdplosses_location(const struct xdploss_key *key);
+
+/*
+ * The verdicts of an XDP program that is not ours, by fexit on it. Not every kernel or host allows
+ * that, the program needs BTF, and every packet that it sees pays some 20 ns.
+ */
+struct xdpverdicts;
+
+/* From here on they are counted. STATUS_UNABLE: kernel, capability, or a program without BTF. */
+int xdpverdicts_open(struct xdpverdicts **v, uint32_t prog_id, struct error *err);
+
+/* Of a device, by enum xdp_action, since xdpverdicts_open(); zeros: it saw no packet there. */
+int xdpverdicts_read(const struct xdpverdicts *v, uint32_t netns, uint32_t ifindex,
+		     uint64_t packets[XDPVERDICTS]);
+
+void xdpverdicts_close(struct xdpverdicts *v);
 
 #endif

@@ -265,7 +265,7 @@ struct json_object *peer_env(const struct peer *p)
 	return p->env;
 }
 
-int peer_ask(struct peer *p, enum peer_question what, struct peer_status *st, struct error *err)
+int peer_ask(struct peer *p, enum peer_question what, struct site_status *st, struct error *err)
 {
 	static const char *const words[] = {"start", "status", "stop"};
 

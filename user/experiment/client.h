@@ -40,7 +40,7 @@ int peer_plan(struct peer *p, const struct peer_plan *plan, struct peer_ready *r
 struct json_object *peer_env(const struct peer *p);
 
 enum peer_question { PEER_START, PEER_STATUS, PEER_STOP };
-int peer_ask(struct peer *p, enum peer_question what, struct peer_status *st, struct error *err);
+int peer_ask(struct peer *p, enum peer_question what, struct site_status *st, struct error *err);
 
 /* What the far end tells while it folds. Something else than 0 ends the telling. */
 struct peer_teller {

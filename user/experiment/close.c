@@ -244,12 +244,12 @@ static bool is_idle(const struct site *s, uint64_t queued)
 	return !(s->lab.taps && !lab_taps_idle(s->lab.taps)) && !is_asking(s);
 }
 
-void site_status(const struct site *s, struct peer_status *st)
+void site_status(const struct site *s, struct site_status *st)
 {
 	struct site_queues q;
 
 	site_queues(s, &q);
-	*st = (struct peer_status){
+	*st = (struct site_status){
 		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),
 		.delivered = delivered(s),
 		.dropped = dropped(s),
@@ -551,10 +551,10 @@ static void engine_facts(const struct site *s, const struct result *res, struct 
 		f->private_ns = !s->spec->port_a;
 		f->n_links = links_of(lab, link);
 		/* what comes while it is replaced is lost behind send()'s back (noop_enqueue()) */
-		f->tx_qdisc = fault_has(&s->spec->faults, FAULT_QDISC_REPLACE) ? "noop"
-			      : s->fx.tbf_bps				       ? "tbf"
-			      : lab->taps				       ? "pfifo_fast"
-									       : NULL;
+		f->tx_qdisc = s->fx.qdisc_replaced ? "noop"
+			      : s->fx.tbf_bps	   ? "tbf"
+			      : lab->taps	   ? "pfifo_fast"
+						   : NULL;
 	} else if (s->sender && lab->tx.ifindex &&
 		   !netdev_qdisc_root(&lab->tx_ns, lab->tx.ifindex, qdisc)) {
 		f->tx_qdisc = qdisc->kind;

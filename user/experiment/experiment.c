@@ -311,7 +311,7 @@ static bool is_complete(void *arg)
 static bool is_idle(void *arg)
 {
 	const struct run *r = arg;
-	struct peer_status here;
+	struct site_status here;
 
 	/* what a sender alone has in its queues is of interest to a ledger only */
 	if (is_alone(r) && !r->spec.ledger)

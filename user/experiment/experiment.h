@@ -35,7 +35,6 @@ struct run_spec {
 	unsigned flows;		 /* 5-tuples */
 	unsigned threads;	 /* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
-	bool no_wait;
 	bool pass;		   /* rx xdp: the program only looks, a socket receives */
 	uint64_t settle_ns;	   /* at most, for closing the ledger; 0: as losses here need */
 	uint64_t interval_ns;	   /* between calls of on_interval */

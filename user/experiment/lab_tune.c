@@ -8,13 +8,21 @@
 #include <unistd.h>
 
 #include "host/netdev.h"
-#include "experiment/faults/fault_table.h"
 
-static int failed(int ret, const char *what, const struct lab_port *port, struct error *err)
+int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err)
 {
-	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot %s of %s: %s", what,
-			       port->ifname, strerror(-ret))
+	return ret ? error_set(err, STATUS_UNABLE, ret, NULL, "cannot %s %s %s: %s", what,
+			       port ? "of" : "in", port ? port->ifname : "the lab", strerror(-ret))
 		   : 0;
+}
+
+char *lab_cpu_mask(char *buf, size_t size, unsigned cpu)
+{
+	int len = snprintf(buf, size, "%x", 1U << cpu % 32);
+
+	for (unsigned word = cpu / 32; word && len + 10 <= (int)size; word--)
+		len += snprintf(buf + len, size - len, ",00000000");
+	return buf;
 }
 
 static int switch_off_tso(const struct lab_port *port, struct error *err)
@@ -29,7 +37,7 @@ static int switch_off_tso(const struct lab_port *port, struct error *err)
 
 	for (unsigned i = 0; i < sizeof(tso) / sizeof(*tso) && !ret; i++)
 		ret = netdev_set_feature(port->ns, port->ifname, tso[i], false);
-	return failed(ret, "switch off TSO", port, err);
+	return lab_failed(ret, "switch off TSO", port, err);
 }
 
 static int give_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
@@ -37,8 +45,8 @@ static int give_napi(const struct lab_port *from, const struct lab_port *to, str
 	int ret = switch_off_tso(from, err);
 
 	return ret ? ret
-		   : failed(netdev_set_feature(to->ns, to->ifname, "rx-gro", true), "switch on GRO",
-			    to, err);
+		   : lab_failed(netdev_set_feature(to->ns, to->ifname, "rx-gro", true),
+				"switch on GRO", to, err);
 }
 
 int lab_thread_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
@@ -49,7 +57,7 @@ int lab_thread_napi(const struct lab_port *from, const struct lab_port *to, stru
 	if (ret)
 		return ret;
 	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
-	return failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
+	return lab_failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
 }
 
 int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
@@ -64,24 +72,24 @@ int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
 	snprintf(text, sizeof(text), "%" PRIu64, ns);
 	if (!ret)
 		ret = netns_sysfs_write(port->ns, path, text);
-	return failed(ret, "merge the packets", port, err);
+	return lab_failed(ret, "merge the packets", port, err);
 }
 
 int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)
 {
-	char path[96], mask[FAULT_MASK_LEN];
+	char path[96], mask[LAB_MASK_LEN];
 	int ret = 0;
 
 	if (cpu >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
 		return error_set(err, STATUS_USAGE, -EINVAL, "lscpu tells which there are",
 				 "there is no CPU %u to hand packets to", cpu);
-	fault_cpu_mask(mask, sizeof(mask), cpu);
+	lab_cpu_mask(mask, sizeof(mask), cpu);
 	for (unsigned queue = 0; queue < port->queues && !ret; queue++) {
 		snprintf(path, sizeof(path), "class/net/%s/queues/rx-%u/rps_cpus", port->ifname,
 			 queue);
 		ret = netns_sysfs_write(port->ns, path, mask);
 	}
-	return failed(ret, "set RPS", port, err);
+	return lab_failed(ret, "set RPS", port, err);
 }
 
 int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err)

@@ -40,4 +40,14 @@ int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err);
 /* All queues of the port to one CPU (RPS). */
 int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err);
 
+/*
+ * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of
+ * LAB_MASK_LEN holds any.
+ */
+#define LAB_MASK_LEN 1024
+char *lab_cpu_mask(char *buf, size_t size, unsigned cpu);
+
+/* 0, or for -errno STATUS_UNABLE: "cannot WHAT of PORT: ..."; port NULL: in the lab. */
+int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err);
+
 #endif

@@ -2,9 +2,13 @@
 #include "experiment/msg.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "drops/stagemap.h"
+#include "ledger/countercheck.h"
 #include "stamp.h"
 
 struct json_object *msg_make(const char *type, const struct record_field *rows, const void *from)
@@ -45,4 +49,315 @@ bool msg_plan_valid(const struct peer_plan *plan)
 		return true;
 	return plan->payload >= STAMP_LEN &&
 	       (!plan->shaped || shape_valid(&plan->shape, plan->numbers.streams));
+}
+
+/* The members of all messages, a table each. */
+
+#define READER_MOST_NS	60000000000 /* that one who reads for others stands still */
+#define PROFILE_DOUBLES (3 * PROFILE_PARTS)
+
+_Static_assert(sizeof(struct profile_part) == 3 * sizeof(double), "sent as a list of them");
+
+const struct record_field msg_hello[] = {
+	RECORD("protocol", UINT, peer_hello, protocol),
+	RECORD("version", TEXT, peer_hello, version),
+	RECORD("host", TEXT, peer_hello, host),
+	RECORD("challenge", TEXT, peer_hello, challenge),
+	RECORD("token", BOOL, peer_hello, token),
+	{0},
+};
+
+const struct record_field msg_login[] = {
+	RECORD("protocol", UINT, peer_login, protocol),
+	RECORD("version", TEXT, peer_login, version),
+	RECORD("host", TEXT, peer_login, host),
+	RECORD("challenge", TEXT, peer_login, challenge),
+	RECORD("proof", TEXT, peer_login, proof),
+	{0},
+};
+
+const struct record_field msg_welcome[] = {
+	RECORD("proof", TEXT, peer_welcome, proof),
+	RECORD("port", UINT, peer_welcome, port),
+	RECORD("max_pps", DOUBLE, peer_welcome, max_pps),
+	{0},
+};
+
+const struct record_field msg_plan[] = {
+	RECORD("reverse", BOOL, peer_plan, reverse),
+	RECORD("engine", TEXT, peer_plan, engine),
+	RECORD("ipv6", BOOL, peer_plan, ipv6),
+	RECORD("port", UINT, peer_plan, port),
+	RECORD("base", UINT, peer_plan, numbers.base),
+	RECORD("window", UINT, peer_plan, numbers.window),
+	RECORD("stream", UINT, peer_plan, numbers.stream0),
+	RECORD("streams", UINT, peer_plan, numbers.streams, .max = TRACE_STREAMS),
+	RECORD("count", UINT, peer_plan, count),
+	RECORD("duration_ns", UINT, peer_plan, duration_ns),
+	RECORD("settle_ns", UINT, peer_plan, settle_ns),
+	RECORD("rate_pps", DOUBLE, peer_plan, rate_pps),
+	RECORD("payload", UINT, peer_plan, payload, .max = 65507),
+	RECORD("flows", UINT, peer_plan, flows, .max = 25000),
+	RECORD("sndbuf", UINT, peer_plan, sndbuf, .max = INT32_MAX / 2),
+	RECORD("rcvbuf", UINT, peer_plan, rcvbuf, .max = INT32_MAX / 2),
+	RECORD("no_wait", BOOL, peer_plan, no_wait),
+	RECORD("gso", BOOL, peer_plan, gso),
+	RECORD("unconnected", BOOL, peer_plan, unconnected),
+	RECORD("gro", BOOL, peer_plan, gro),
+	RECORD("pass", BOOL, peer_plan, pass),
+	RECORD("per_flow", BOOL, peer_plan, per_flow),
+	RECORD("fragments", BOOL, peer_plan, fragments),
+	RECORD("busy_poll_us", UINT, peer_plan, busy_poll_us, .max = INT32_MAX),
+	RECORD("rx_threads", UINT, peer_plan, rx_threads, .max = 64),
+	RECORD("cpu_set", BOOL, peer_plan, cpu_set),
+	RECORD("cpu", UINT, peer_plan, cpu, .max = 8191),
+	RECORD("rt", UINT, peer_plan, rt, .max = 99),
+	RECORD("nice", UINT, peer_plan, nice, .max = PEER_NICE_0 + 19),
+	RECORD("work_ns", UINT, peer_plan, work_ns, .max = READER_MOST_NS),
+	RECORD("pause_ns", UINT, peer_plan, pause_ns, .max = READER_MOST_NS),
+	RECORD("read_ns", UINT, peer_plan, read_ns, .max = READER_MOST_NS),
+	RECORD("shaped", BOOL, peer_plan, shaped),
+	RECORD("vlan", UINT, peer_plan, vlan, .max = 4094),
+	RECORD("tos", UINT, peer_plan, tos, .max = 255),
+	RECORD("ttl", UINT, peer_plan, ttl, .max = 255),
+	RECORD("threads", UINT, peer_plan, shape.threads, .max = TRACE_STREAMS),
+	RECORD("seed", UINT, peer_plan, shape.seed),
+	RECORD("random", BOOL, peer_plan, shape.random),
+	RECORD("frames", BOOL, peer_plan, shape.frames),
+	RECORD("n_sizes", UINT, peer_plan, shape.n_payload, .max = SHAPE_SIZES),
+	RECORD_LIST("sizes", UINT, peer_plan, shape.sizes),
+	RECORD("src_port", UINT, peer_plan, shape.src_port.first),
+	RECORD("src_ports", UINT, peer_plan, shape.src_port.n, .max = 65535),
+	RECORD("tuples", UINT, peer_plan, shape.flows, .max = 65535),
+	RECORD("duplicate", DOUBLE, peer_plan, shape.duplicate),
+	RECORD("gap", DOUBLE, peer_plan, shape.gap),
+	RECORD("reorder", DOUBLE, peer_plan, shape.reorder.share),
+	RECORD("extent", UINT, peer_plan, shape.reorder.extent, .max = SHAPE_EXTENT_MAX),
+	RECORD("burst", UINT, peer_plan, shape.burst, .max = SHAPE_BURST_MAX),
+	RECORD("scheduled", BOOL, peer_plan, shape.scheduled),
+	RECORD("repeat", BOOL, peer_plan, shape.profile.repeat),
+	RECORD("parts", UINT, peer_plan, shape.profile.parts, .max = PROFILE_PARTS),
+	{.key = "part",
+	 .type = RECORD_DOUBLE,
+	 .offset = offsetof(struct peer_plan, shape.profile.part),
+	 .size = sizeof(double),
+	 .items = PROFILE_DOUBLES},
+	{0},
+};
+
+const struct record_field msg_ready[] = {
+	RECORD("mode", TEXT, peer_ready, mode),
+	RECORD("place", TEXT, peer_ready, place),
+	RECORD("rcvbuf", UINT, peer_ready, rcvbuf),
+	RECORD("rmem_max", UINT, peer_ready, rmem_max),
+	RECORD_LIST("udp_mem", UINT, peer_ready, udp_mem),
+	RECORD("netdev_max_backlog", UINT, peer_ready, netdev_max_backlog),
+	{0},
+};
+
+const struct record_field msg_status[] = {
+	RECORD("running", BOOL, site_status, running),
+	RECORD("idle", BOOL, site_status, idle),
+	RECORD("delivered", UINT, site_status, delivered),
+	RECORD("dropped", UINT, site_status, dropped),
+	RECORD("in_queues", UINT, site_status, in_queues),
+	RECORD_LIST("next", UINT, site_status, next),
+	{0},
+};
+
+const struct record_field msg_fold[] = {RECORD_LIST("upto", UINT, peer_fold, upto), {0}};
+
+const struct record_field msg_fates[] = {
+	RECORD("slot", UINT, peer_fates, slot),
+	RECORD("first", UINT, peer_fates, first, .max = 1ULL << 44),
+	RECORD("runs", TEXT, peer_fates, runs),
+	{0},
+};
+
+const struct record_field msg_time[] = {RECORD("tai_ns", UINT, peer_time, tai_ns), {0}};
+
+const struct record_field msg_error[] = {
+	RECORD("status", UINT, error, status, .max = STATUS_BROKEN),
+	RECORD("message", TEXT, error, message),
+	RECORD("hint", TEXT, error, hint),
+	{0},
+};
+
+const struct record_field msg_end[] = {
+	RECORD("delivered", UINT, result, delivered),
+	RECORD("duplicated", UINT, result, duplicated),
+	RECORD("late", UINT, result, late),
+	RECORD("damaged", UINT, result, damaged),
+	RECORD("invalid", UINT, result, invalid),
+	RECORD("foreign", UINT, result, foreign),
+	RECORD("impossible", UINT, result, impossible),
+	RECORD("replies", UINT, result, replies),
+	RECORD("rx_pps", DOUBLE, result, rx_pps),
+	RECORD("waits", UINT, result, waits),
+	RECORD("wait_ns", UINT, result, wait_ns),
+	RECORD("slipped_ns", UINT, result, slipped_ns),
+	RECORD("held_ns", UINT, result, held_ns),
+	RECORD("duration_ns", UINT, result, duration_ns),
+	RECORD("tx_calls", UINT, result, tx_cost.calls),
+	RECORD("tx_cpu_ns", UINT, result, tx_cost.cpu_ns),
+	RECORD("rx_calls", UINT, result, rx_cost.calls),
+	RECORD("rx_cpu_ns", UINT, result, rx_cost.cpu_ns),
+	RECORD("fragments_made", UINT, result, fragments.made),
+	RECORD("fragments_seen", UINT, result, fragments.seen),
+	RECORD("fragments_dropped", UINT, result, fragments.dropped),
+	RECORD("fragments_abandoned", UINT, result, fragments.abandoned),
+	RECORD("fragments_unmatched", UINT, result, fragments.unmatched),
+	RECORD("reassembled", UINT, result, reassembled),
+	RECORD("deliberate", BOOL, result, deliberate.asked),
+	RECORD("copies", UINT, result, deliberate.duplicates),
+	RECORD("displaced", UINT, result, deliberate.reordered),
+	RECORD("causes_full", UINT, result, losses.causes_full),
+	RECORD("stamp_unreadable", UINT, result, losses.stamp_unreadable),
+	RECORD("recursion_misses", UINT, result, losses.recursion_misses),
+	RECORD("cell_empty", UINT, result, losses.cell_empty),
+	RECORD("gso_split", UINT, result, losses.gso_split),
+	RECORD("reordered", UINT, result, arrivals.order.packets),
+	RECORD("extent_max", UINT, result, arrivals.order.extent_max),
+	RECORD_LIST("extent", UINT, result, arrivals.order.extent),
+	RECORD("extent_unknown", UINT, result, arrivals.order.extent_unknown),
+	RECORD("measured", BOOL, result, arrivals.latency.measured),
+	RECORD("min_ns", UINT, result, arrivals.latency.min),
+	RECORD("p50_ns", UINT, result, arrivals.latency.p50),
+	RECORD("p90_ns", UINT, result, arrivals.latency.p90),
+	RECORD("p99_ns", UINT, result, arrivals.latency.p99),
+	RECORD("p999_ns", UINT, result, arrivals.latency.p999),
+	RECORD("p9999_ns", UINT, result, arrivals.latency.p9999),
+	RECORD("max_ns", UINT, result, arrivals.latency.max),
+	RECORD_LIST("delay", UINT, result, arrivals.delay),
+	RECORD("jitter_ns", UINT, result, arrivals.jitter_ns),
+	RECORD("negative", UINT, result, arrivals.negative),
+	RECORD("flows_more", UINT, result, arrivals.flows_more),
+	{0},
+};
+
+const struct record_field msg_flow[] = {
+	RECORD("stream", UINT, arrivals_flow, stream),
+	RECORD("source", TEXT, arrivals_flow, source),
+	RECORD("delivered", UINT, arrivals_flow, delivered),
+	RECORD("bytes", UINT, arrivals_flow, bytes),
+	RECORD("duplicated", UINT, arrivals_flow, duplicated),
+	RECORD("reordered", UINT, arrivals_flow, order.packets),
+	RECORD("extent_max", UINT, arrivals_flow, order.extent_max),
+	RECORD("jitter_ns", UINT, arrivals_flow, jitter_ns),
+	RECORD("negative", UINT, arrivals_flow, negative),
+	RECORD("measured", BOOL, arrivals_flow, latency.measured),
+	RECORD("min_ns", UINT, arrivals_flow, latency.min),
+	RECORD("p50_ns", UINT, arrivals_flow, latency.p50),
+	RECORD("p90_ns", UINT, arrivals_flow, latency.p90),
+	RECORD("p99_ns", UINT, arrivals_flow, latency.p99),
+	RECORD("p999_ns", UINT, arrivals_flow, latency.p999),
+	RECORD("p9999_ns", UINT, arrivals_flow, latency.p9999),
+	RECORD("max_ns", UINT, arrivals_flow, latency.max),
+	{0},
+};
+
+const struct record_field msg_cause[] = {
+	RECORD("reason", TEXT, ledger_cause, named.reason),
+	RECORD("location", TEXT, ledger_cause, named.location),
+	RECORD("ifname", TEXT, ledger_cause, named.ifname),
+	RECORD("netns", TEXT, ledger_cause, named.netns),
+	RECORD("stage", ENUM, ledger_cause, named.stage, RECORD_NAMES(stage_names),
+	       .how = RECORD_OPEN, .unknown = STAGE_OTHER),
+	RECORD("direction", WORD, ledger_cause, named.direction, RECORD_NAMES(direction_names),
+	       .how = RECORD_OPEN),
+	RECORD("hook", WORD, ledger_cause, named.hook, RECORD_NAMES(netfilter_hook_names),
+	       .how = RECORD_OPEN),
+	RECORD("id", UINT, ledger_cause, raw.index, .max = TRACE_CAUSES - 1),
+	RECORD("events", UINT, ledger_cause, raw.count.events),
+	RECORD("packets", UINT, ledger_cause, raw.count.packets),
+	RECORD("bytes", UINT, ledger_cause, raw.count.bytes),
+	RECORD("memory", UINT, ledger_cause, raw.count.memory),
+	{0},
+};
+
+const struct record_field msg_counter[] = {
+	RECORD("name", TEXT, result_counter, name),
+	RECORD("delta", UINT, result_counter, delta),
+	RECORD("expected", UINT, result_counter, expected),
+	RECORD("agrees", BOOL, result_counter, agrees),
+	RECORD("documented", BOOL, result_counter, documented),
+	RECORD("stage", ENUM, result_counter, stage, RECORD_NAMES(stage_names), .how = RECORD_OPEN,
+	       .unknown = STAGE_OTHER),
+	RECORD("scope", WORD, result_counter, scope, RECORD_NAMES(counter_scope_names)),
+	{0},
+};
+
+/* Fates as text. */
+
+static const char letters[] = {
+	[FATE_OPEN] = 'o',    [FATE_DELIVERED] = 'd', [FATE_DROPPED] = 'c',
+	[FATE_REFUSED] = 'r', [FATE_GAP] = 'g',
+};
+
+void runs_begin(struct runs *r)
+{
+	r->used = 0;
+	r->text[0] = '\0';
+}
+
+int runs_put(struct runs *r, const struct join_run *run)
+{
+	char one[40];
+	int len;
+
+	if (r->used && (run->slot != r->slot || run->first != r->next))
+		return -ENOSPC;
+	len = snprintf(one, sizeof(one), "%s%c%ux%" PRIu64, r->used ? "," : "", letters[run->fate],
+		       run->detail, run->last - run->first + 1);
+	if (r->used + (size_t)len >= sizeof(r->text))
+		return -ENOSPC;
+	if (!r->used) {
+		r->slot = run->slot;
+		r->first = run->first;
+	}
+	memcpy(r->text + r->used, one, (size_t)len + 1);
+	r->used += (size_t)len;
+	r->next = run->last + 1;
+	return 0;
+}
+
+/* Digits only; at most `max`. */
+static int number(const char **at, uint64_t max, uint64_t *out)
+{
+	const char *p = *at;
+	uint64_t v = 0;
+
+	if (*p < '0' || *p > '9')
+		return -EBADMSG;
+	for (; *p >= '0' && *p <= '9'; p++) {
+		v = v * 10 + (uint64_t)(*p - '0');
+		if (v > max)
+			return -EBADMSG;
+	}
+	*at = p;
+	*out = v;
+	return 0;
+}
+
+int runs_next(const char **at, struct join_run *run)
+{
+	const char *p = *at, *letter;
+	uint64_t detail, n;
+
+	if (!*p)
+		return 0;
+	letter = memchr(letters, *p++, sizeof(letters));
+	if (!letter || number(&p, UINT8_MAX, &detail) || *p++ != 'x' ||
+	    number(&p, STAMP_SPAN, &n) || !n)
+		return -EBADMSG;
+	if (*p == ',' && p[1])
+		p++;
+	else if (*p)
+		return -EBADMSG;
+	run->fate = (enum fate)(letter - letters);
+	run->detail = (uint8_t)detail;
+	run->first = run->last + 1;
+	run->last += n;
+	*at = p;
+	return 1;
 }

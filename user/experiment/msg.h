@@ -4,7 +4,7 @@
  * is an object with a "type".
  *
  *	server: hello     {protocol, version, host, challenge, token}
- *	        busy      {}    another experiment is running: the hello comes later
+ *	        busy      {}    another experiment is running: hello or welcome come later
  *	client: login     {protocol, version, host, challenge, proof}
  *	server: welcome   {proof, port, max_pps}
  *
@@ -28,11 +28,40 @@
 
 #include "base/err.h"
 #include "base/record.h"
+#include "ledger/join.h"
 #include "ledger/ledger.h"
 #include "traffic/shape.h"
 #include "experiment/auth.h"
-#include "experiment/runs.h"
 #include "experiment/site.h"
+
+/*
+ * Fates as text, for a line between two hosts: runs that follow each other without a gap,
+ *
+ *	d0x70212,c3x2,d0x9,o1x1
+ *
+ * A letter (d delivered, c dropped, r refused, g left out, o open), its detail as fates_visitor
+ * tells it, and how many numbers. Pure.
+ */
+#define RUNS_TEXT 49152 /* bytes of one text, its NUL included */
+
+struct runs {
+	char text[RUNS_TEXT];
+	size_t used;
+	uint16_t slot;
+	uint64_t first, next; /* numbers from 0: of the text, and behind it */
+};
+
+/* -ENOSPC: there is no room, or the run does not follow: begin another text with runs_begin(). */
+int runs_put(struct runs *r, const struct join_run *run);
+
+/* Empties the text; the next run may be any. */
+void runs_begin(struct runs *r);
+
+/*
+ * The next run of a text, which begins with the number run->last + 1. *at moves behind it. 1; 0 at
+ * the end; -EBADMSG.
+ */
+int runs_next(const char **at, struct join_run *run);
 
 #define PEER_PROTOCOL 2
 #define PEER_NICE_0   20 /* no nice value asked for */

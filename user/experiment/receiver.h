@@ -84,6 +84,12 @@ int receiver_check_log(const struct receiver *r, struct error *err);
 
 /* Sums of all threads, after receiver_stop(). `sum` has no lines: they are in `arrivals`. */
 void receiver_sum(const struct receiver *r, struct sink *sum, struct arrivals *arrivals);
+
+/*
+ * For receiver_sum(): sums the lines of `n` sinks; those of one flow that two threads received are
+ * one flow. Fills all of `out` but the gaps.
+ */
+void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n);
 void receiver_stats(const struct receiver *r, struct rx_stats *st);
 const char *receiver_mode(const struct receiver *r);
 int receiver_fd(const struct receiver *r, unsigned thread);

@@ -98,7 +98,7 @@ static void fill_plan(const struct site *local, const struct fates *f, struct pe
 		.flows = spec->flows,
 		.sndbuf = spec->sndbuf,
 		.rcvbuf = spec->rcvbuf,
-		.no_wait = spec->no_wait,
+		.no_wait = spec->tuning.send.no_wait,
 		.pass = spec->pass,
 		.fragments = spec->fragments,
 	};

@@ -16,7 +16,7 @@ struct remote {
 	struct site *local;
 	bool sends;
 	struct peer_ready ready;
-	struct peer_status status; /* the last one told */
+	struct site_status status; /* the last one told */
 	uint64_t asked_ns;
 	struct peer_teller teller; /* writes what it tells into the fates here */
 	struct join join;

@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "experiment/experiment.h"
-#include "experiment/faults/fault_table.h"
+#include "experiment/faults/row.h"
 #include "drops/stagemap.h"
 
-#define PORT	   28779
-#define PAYLOAD	   512
-#define LARGE	   1400 /* more than FAULT_MTU, less than the other links' */
-#define FRAGMENTED 4000
+#define PORT	28779
+#define PAYLOAD 512
 /* Where tracing was, or in a timer may have been, suppressed: that is no disagreement. */
 #define TRIES 3
 
@@ -71,7 +69,7 @@ static uint64_t lost_elsewhere(const struct result *res, enum stage injected)
 /* An event is about a packet; of a datagram in fragments each is one. */
 static uint64_t events_due(const struct result *res, const struct selftest_row *row)
 {
-	if (fault_rows[row->fault].silent)
+	if (fault_is(row->fault, SILENT))
 		return 0;
 	return res->fragments.made ? res->fragments.dropped : row->settled;
 }
@@ -100,7 +98,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 	row->note[0] = '\0';
 	count_counters(res, row);
 	row->verdict = SELFTEST_DISAGREES;
-	if (fault_rows[row->fault].harmless)
+	if (fault_is(row->fault, HARMLESS))
 		return judge_harmless(res, row);
 	if (!res->balanced)
 		snprintf(row->note, sizeof(row->note), "%llu unaccounted%s%s",
@@ -117,7 +115,7 @@ static void judge(const struct result *res, struct selftest_row *row)
 	else if (row->events != events_due(res, row) && !*row->note)
 		snprintf(row->note, sizeof(row->note), "%llu events are due",
 			 (unsigned long long)events_due(res, row));
-	if (fault_rows[row->fault].silent && !*row->note)
+	if (fault_is(row->fault, SILENT) && !*row->note)
 		snprintf(row->note, sizeof(row->note), "known by the checkpoints on both sides");
 	if (elsewhere && !*row->note)
 		snprintf(row->note, sizeof(row->note), "other stages lost %llu more",
@@ -130,44 +128,29 @@ static void skip(struct selftest_row *row, const char *why)
 	snprintf(row->note, sizeof(row->note), "%s", why);
 }
 
-static unsigned payload_for(enum fault fault)
-{
-	switch (fault) {
-	case FAULT_IP_FRAG_MISSING:
-	case FAULT_IP_FRAG_OVERLAP:
-	case FAULT_IP_FRAG_DUPLICATE:
-	case FAULT_IP_FRAG_MEM:
-		return FRAGMENTED;
-	case FAULT_IP_FORWARD_MTU:
-		return LARGE;
-	default:
-		return PAYLOAD;
-	}
-}
-
 /* With the value that was given, or its default. */
-static int take_fault(const struct selftest_spec *spec, enum fault fault, struct fault_list *list,
+static int take_fault(const struct selftest_spec *spec, unsigned fault, struct fault_list *list,
 		      struct error *err)
 {
 	if (!fault_has(spec->values, fault))
 		return fault_parse(fault_values[fault].name, list, err);
 	*list = *spec->values;
 	list->set = FAULT_BIT(fault);
-	for (int f = 0; f < FAULT_COUNT; f++)
-		list->share[f] = f == (int)fault ? list->share[f] : 0;
+	for (unsigned f = 0; f < fault_count(); f++)
+		list->share[f] = f == fault ? list->share[f] : 0;
 	return 0;
 }
 
-int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row)
+int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct selftest_row *row)
 {
-	const char *rx = fault_rows[fault].rx;
+	const char *rx = fault_row(fault)->rx;
 	const bool needs_xsk = rx && !strcmp(rx, rx_xsk.name);
 	const struct experiment_view nobody = {};
 	struct run_spec run = {
 		.tx = &tx_socket,
 		.rx = needs_xsk ? &rx_xsk : &rx_socket,
 		.count = spec->count,
-		.payload = payload_for(fault),
+		.payload = fault_row(fault)->payload ? fault_row(fault)->payload : PAYLOAD,
 		.port = PORT,
 		.ipv6 = spec->ipv6,
 		.flows = 1,
@@ -190,7 +173,7 @@ int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct se
 				break;
 			judge(res, row);
 			if (!res->losses.suppressed &&
-			    (res->balanced || !fault_rows[fault].by_timer))
+			    (res->balanced || !fault_is(fault, BY_TIMER)))
 				break;
 		}
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The self-test: injects each loss that this host allows, in a lab, and checks that three books
+ * The self-test: injects each loss that this host allows, in a lab, and checks that three sources
  * say the same: what both ends know (sent - delivered), the tracer's events, the kernel's counters.
  * What a busy host loses at other stages meanwhile is no disagreement if a counter of theirs
  * confirms it.
@@ -23,7 +23,7 @@ enum selftest_verdict {
 const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
 
 struct selftest_row {
-	enum fault fault;
+	unsigned fault;
 	enum stage stage;
 	uint64_t injected; /* sent - delivered - lost at other stages as their counters say */
 	uint64_t settled;  /* fates at the stage */
@@ -44,6 +44,6 @@ struct selftest_spec {
  * Tests one fault. Never fails: what goes wrong is in the row. -EINTR if a signal came, after which
  * the caller should stop.
  */
-int selftest_fault(const struct selftest_spec *spec, enum fault fault, struct selftest_row *row);
+int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct selftest_row *row);
 
 #endif

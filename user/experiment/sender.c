@@ -200,7 +200,6 @@ static void prepare(struct sender *s, unsigned t)
 		.ifindex = cfg->ifindex,
 		.queue = t,
 		.sndbuf = cfg->sndbuf,
-		.no_wait = cfg->no_wait,
 		.profile = profile_of(s),
 		.burst = cfg->shape && cfg->shape->burst ? cfg->shape->burst : 1,
 		.threads = cfg->threads,

@@ -27,7 +27,6 @@ struct sender_config {
 	double rate_pps;	   /* of all threads; 0: unthrottled */
 	const struct shape *shape; /* NULL: all packets alike, at an even rate */
 	int sndbuf;
-	bool no_wait;
 	int batch_fd; /* tx xdp: the tracer's, see tx.h; -1: none */
 	const struct tuning *tuning;
 	int cpu; /* first thread's CPU, the others follow; -1: not pinned */
@@ -53,7 +52,7 @@ void sender_stop(struct sender *s);
 
 /*
  * Waits for the threads, each having finished its engine. An error that ended a thread early is in
- * `err`; the books of what was sent are good all the same.
+ * `err`; the ledger of what was sent is good all the same.
  */
 int sender_join(struct sender *s, struct error *err);
 

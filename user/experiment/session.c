@@ -221,7 +221,7 @@ static void fill_spec(struct session *s)
 		spec->ttl = plan->ttl;
 		spec->shape = plan->shaped ? &plan->shape : NULL;
 		spec->sndbuf = plan->sndbuf;
-		spec->no_wait = plan->no_wait;
+		t->send.no_wait = plan->no_wait;
 		t->send.gso = plan->gso;
 		t->send.unconnected = plan->unconnected;
 		return;
@@ -295,7 +295,7 @@ static int do_plan(struct session *s, struct json_object *msg)
 
 static int send_status(struct session *s)
 {
-	struct peer_status st;
+	struct site_status st;
 
 	site_status(s->site, &st);
 	return answer(s, "status", msg_status, &st);
@@ -371,7 +371,7 @@ static void on_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum
 static bool may_fold(struct session *s, const struct peer_fold *fold)
 {
 	const struct fates *f = site_fates(s->site);
-	struct peer_status st;
+	struct site_status st;
 
 	site_status(s->site, &st);
 	for (unsigned t = 0; t < f->streams; t++) {
@@ -490,7 +490,7 @@ int session_step(struct session *s, int timeout_ms)
 /* Nobody asks any more: what has been done until now counts nevertheless. */
 static void note_abandoned(struct session *s)
 {
-	struct peer_status st;
+	struct site_status st;
 	struct error ignored = {};
 
 	snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");

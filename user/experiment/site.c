@@ -110,12 +110,15 @@ static int open_tracer(struct site *s, struct error *err)
 	}
 	if (s->lone) {
 		tracer.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
-		if (tells_fates(s))
-			tracer.border = sends(s) ? BORDER_LEAVE : BORDER_ENTER;
 		tracer.border_ifindex = lab->rx.ifindex;
 	} else if (!spec->port_a) {
 		/* only in labs: what is attached by tc outlives us on a device of the host */
 		tracer.checkpoints = checkpoints;
+	}
+	/* without them nothing tells which datagram the later fragments are of */
+	if (s->lone ? tells_fates(s) : spec->port_a && s->fragments) {
+		tracer.border.leave = sends(s) ? lab->tx_ns.inum : 0;
+		tracer.border.enter = receives(s) ? lab->rx_ns.inum : 0;
 	}
 	return tracer_open(&s->tracer, &tracer, err);
 }
@@ -337,7 +340,6 @@ static int open_sender(struct site *s, struct error *err)
 		.rate_pps = s->rate_pps,
 		.shape = spec->shape,
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : s->fx.sndbuf,
-		.no_wait = spec->no_wait,
 		.batch_fd = s->traced ? drops_batch_fd(s->tracer.drops) : -1,
 		.tuning = &spec->tuning,
 		.cpu = s->lone		   ? -1

@@ -63,7 +63,7 @@ struct site {
 };
 
 /* What a site knows of itself while the experiment runs; a remote one tells it. */
-struct peer_status {
+struct site_status {
 	bool running; /* it sends */
 	bool idle;    /* nothing waits in the queues it knows */
 	uint64_t delivered, dropped;
@@ -106,7 +106,7 @@ void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused
 
 /* A number that changes with each new fate; cheap enough to be asked all the time. */
 uint64_t site_fates_seen(const struct site *s);
-void site_status(const struct site *s, struct peer_status *st);
+void site_status(const struct site *s, struct site_status *st);
 void site_queues(const struct site *s, struct site_queues *q);
 
 /* Of the numbers of both ends here: each has its fate, or is where none will come. */

@@ -112,8 +112,8 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 	if (!rc && spec->checkpoints)
 		rc = checkpoints_open(&t->checkpoints, &t->config, t->drops, spec->checkpoints,
 				      err);
-	if (!rc && spec->border != BORDER_NONE)
-		rc = border_open(&t->border, &t->config, t->drops, spec->border,
+	if (!rc && (spec->border.leave || spec->border.enter))
+		rc = border_open(&t->border, &t->config, t->drops, &spec->border,
 				 spec->border_ifindex, err);
 	if (!rc)
 		rc = fates_map(&t->fates, drops_fates_fd(t->drops), tracer_seen_fd(t),

@@ -5,7 +5,6 @@
 
 #include "drops/fates.h"
 #include "ledger/ledger.h"
-#include "drops/border.h"
 #include "drops/checkpoint.h"
 #include "drops/drops.h"
 #include "drops/ksym.h"
@@ -32,9 +31,9 @@ struct tracer_spec {
 	uint32_t netns;	 /* only losses in this namespace; 0: in any */
 	const struct checkpoint_place *checkpoints; /* as checkpoints_open() is told; NULL: none */
 	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
-	bool learn;		 /* of `numbers` only room and window are known */
-	enum border_side border; /* of `netns`, in place of checkpoints */
-	unsigned border_ifindex; /* as border_open() is told */
+	bool learn;		    /* of `numbers` only room and window are known */
+	struct border_netns border; /* in place of checkpoints; all 0: none */
+	unsigned border_ifindex;    /* as border_open() is told */
 };
 
 /*

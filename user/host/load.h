@@ -4,6 +4,8 @@
 
 #include <bpf/libbpf.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -18,10 +20,17 @@ typedef const void *trace_elf_bytes(size_t *size); /* X_bpf__elf_bytes() of a sk
 
 /*
  * Opens what X_bpf__create_skeleton() has made; `old`: the bytes of X_old, which has the same maps
- * and programs for kernels without the functions that X calls (bpf/kfunc.bpf.h), or NULL. Begins
+ * and programs for kernels without the functions that X calls (bpf/skb.bpf.h), or NULL. Begins
  * with log_libbpf_clear(). 0 or -errno.
  */
 int trace_open(struct bpf_object_skeleton *s, trace_elf_bytes *old);
+
+/*
+ * Loads one program of bpf/survey.bpf.c with its map (NULL: it has none), and no other. To be given
+ * to survey_bpf__destroy(). 0 or -errno.
+ */
+struct survey_bpf;
+int survey_open(struct survey_bpf **skel, const char *program, const char *map);
 
 /*
  * Why a tracing program could not be loaded or attached; `rc`: -errno, returned. Who loads it in
@@ -31,6 +40,20 @@ int trace_load_error(struct error *err, int rc);
 
 /* It may be loaded in another way: what is wanting are not descriptors, memory or permission. */
 bool trace_load_again(int rc);
+
+/*
+ * An element of a per-CPU map over all CPUs. `size`: of a value, which is counters of 64 bits and
+ * nothing else. 0 or -errno, then the sum is 0.
+ */
+int trace_sum(const struct bpf_map *map, const void *key, void *sum, size_t size);
+
+/* Of a program that is loaded; else 0. Runs and time are counted while the host keeps statistics.
+ */
+struct trace_cost {
+	uint64_t runs, run_ns;
+	uint64_t recursion_misses; /* events while it ran on that CPU: not seen */
+};
+struct trace_cost trace_cost(const struct bpf_program *prog);
 
 /* The highest number of a possible CPU + 1: bpf_get_smp_processor_id() is below it. */
 unsigned trace_cpus(void);

@@ -282,10 +282,10 @@ void ledger_refusals(const struct result *res, struct engine_facts *facts)
 	}
 }
 
-void ledger_compare(const struct countercheck *books, struct result *res)
+void ledger_compare(const struct countercheck *check, struct result *res)
 {
-	for (size_t i = 0; i < books->n_rows; i++) {
-		const struct counter_row *row = &books->rows[i];
+	for (size_t i = 0; i < check->n_rows; i++) {
+		const struct counter_row *row = &check->rows[i];
 		struct result_counter *c;
 
 		if (res->n_counters == RESULT_COUNTERS)

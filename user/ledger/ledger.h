@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Closing the books: from fates, causes, counters and what both ends know to a struct result.
+ * Closing the ledger: from fates, causes, counters and what both ends know to a struct result.
  * Pure: nothing is read from the host here. Nothing is ever assigned to a stage to make it close.
  */
 #ifndef PKTLEDGER_LEDGER_LEDGER_H
@@ -50,7 +50,7 @@ void ledger_stages(const struct ledger *l, struct trace_count stage[STAGE_COUNT]
 unsigned ledger_events(const struct ledger *l, struct stage_events *out, unsigned max);
 
 /*
- * Fills sums, stages and causes. `in_queues`: packets found in named queues when the books closed;
+ * Fills sums, stages and causes. `in_queues`: packets found in named queues when it closed;
  * as many of the open numbers are in flight. `l3_bytes`: of each packet; 0: as the fates know.
  */
 void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, unsigned l3_bytes,
@@ -60,6 +60,6 @@ void ledger_close(const struct ledger *l, uint64_t in_queues, uint16_t stream0, 
 void ledger_refusals(const struct result *res, struct engine_facts *facts);
 
 /* Adds what the counters say. */
-void ledger_compare(const struct countercheck *books, struct result *res);
+void ledger_compare(const struct countercheck *check, struct result *res);
 
 #endif

@@ -101,7 +101,7 @@ struct finding {
 struct result {
 	uint64_t attempted, refused, sent, delivered, dropped, in_flight, unaccounted, impossible;
 	bool balanced;
-	bool interrupted; /* by a signal: the books are those of what was sent until then */
+	bool interrupted; /* by a signal: the ledger is that of what was sent until then */
 	uint64_t unaccounted_seen[SEEN_SOCKET + 1]; /* by the last checkpoint passed */
 	uint64_t waits, wait_ns;
 	uint64_t duplicated, late, damaged, invalid, foreign;
@@ -121,7 +121,7 @@ struct result {
 	struct trace_fragments fragments; /* counted beside the datagrams */
 	uint64_t reassembled;		  /* datagrams, by the kernel's counters of the receiver */
 	struct result_cost tx_cost, rx_cost;
-	uint64_t memory_bytes; /* of this process when the books were closed; 0: not known */
+	uint64_t memory_bytes; /* of this process when the ledger was closed; 0: not known */
 	struct result_errno refused_by[RESULT_ERRNOS];
 	unsigned n_refused_by;
 	char in_flight_where[160];

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "burst_abi.h"
+#include "watch_abi.h"
 #include "stages.h"
 
 #define BURSTS_WORST 10

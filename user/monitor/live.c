@@ -16,7 +16,7 @@
 #include "base/opt.h"
 #include "drops/consumed.h"
 #include "drops/filter.h"
-#include "drops/samples.h"
+#include "drops/watch.h"
 #include "filter_abi.h"
 #include "host/nl.h"
 #include "monitor/describe.h"

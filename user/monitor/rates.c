@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "drops/xsk_walk.h"
+#include "drops/files.h"
 #include "host/counters.h"
 
 #define SCOPE	   "0" /* of the namespace's counters; any but "host" */

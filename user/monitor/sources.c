@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "drops/xdplosses.h"
-#include "drops/xdpverdicts.h"
 #include "host/counters.h"
 #include "host/netdev.h"
 #include "host/nic.h"

@@ -1,17 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/capfile.h"
 
+#include <arpa/inet.h>
 #include <byteswap.h>
+#include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "drops/filter.h"
+#include "headers.h"
+#include "stamp.h"
 
 #define BLOCK_MAX  (16u << 20) /* bytes: no packet is as long */
 #define IFACES_MAX 4096
 
 enum block { SECTION = 0x0a0d0d0a, INTERFACE = 1, SIMPLE = 3, STATISTICS = 5, PACKET = 6 };
-enum option { OPTION_COMMENT = 1, OPTION_TSRESOL = 9, OPTION_IFDROP = 5, OPTION_OSDROP = 7 };
+enum option {
+	OPTION_END,
+	OPTION_COMMENT,
+	OPTION_IF_NAME = 2,
+	OPTION_EPB_FLAGS = 2,
+	OPTION_IF_DESCRIPTION,
+	OPTION_SHB_USERAPPL,
+	OPTION_IFDROP,
+	OPTION_OSDROP = 7,
+	OPTION_TSRESOL = 9,
+};
 
 #define ORDER_MAGIC	 0x1a2b3c4du
 #define PCAP_MAGIC	 0xa1b2c3d4u
@@ -109,7 +131,7 @@ static int add_interface(struct capfile *c, uint32_t len)
 	uint16_t n;
 
 	if (len < 8 || c->ifaces == IFACES_MAX)
-		return spoilt(c, "an interface is not told as it should be");
+		return spoilt(c, "malformed interface block");
 	more = realloc(c->iface, (c->ifaces + 1) * sizeof(*more));
 	if (!more)
 		return error_set(c->err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -143,7 +165,7 @@ static int tell(struct capfile *c, struct capfile_packet *p)
 
 static int take_packet(struct capfile *c, uint32_t len, int *told)
 {
-	char comment[CAPFILE_COMMENT] = "";
+	char comment[PCAPNG_COMMENT] = "";
 	struct capfile_packet p = {.comment = comment};
 	const uint8_t *value;
 	uint32_t iface;
@@ -155,7 +177,7 @@ static int take_packet(struct capfile *c, uint32_t len, int *told)
 	p.len = u32_at(c, c->body + 12);
 	p.wire_len = u32_at(c, c->body + 16);
 	if (iface >= c->ifaces || p.len > len - PACKET_HEAD)
-		return spoilt(c, "a packet is not told as it should be");
+		return spoilt(c, "malformed packet block");
 	p.bytes = c->body + PACKET_HEAD;
 	p.link = c->iface[iface].link;
 	p.time_ns = to_ns((uint64_t)u32_at(c, c->body + 4) << 32 | u32_at(c, c->body + 8),
@@ -184,7 +206,7 @@ static void take_statistics(struct capfile *c, uint32_t len)
 	}
 }
 
-/* Only the magic behind its length tells the byte order of the section that begins. */
+/* Only the magic behind its length says the byte order of the section that begins. */
 static int begin_section(struct capfile *c, uint8_t head[8])
 {
 	uint32_t magic;
@@ -194,7 +216,7 @@ static int begin_section(struct capfile *c, uint8_t head[8])
 		return 0;
 	}
 	if (magic != ORDER_MAGIC && bswap_32(magic) != ORDER_MAGIC)
-		return spoilt(c, "a section does not tell its byte order");
+		return spoilt(c, "a section without a byte order");
 	c->swapped = magic != ORDER_MAGIC;
 	c->ifaces = 0;
 	if (u32_at(c, head + 4) < BLOCK_FRAME + sizeof(magic))
@@ -332,5 +354,528 @@ int capfile_read(const char *path, int (*each)(void *arg, const struct capfile_p
 	fclose(c.f);
 	free(c.iface);
 	free(c.body);
+	return rc;
+}
+
+/* The headers of a packet */
+
+/* Link types of the pcap registry. */
+enum { LINK_ETHERNET = 1, LINK_RAW_BSD = 12, LINK_RAW = 101, LINK_SLL = 113, LINK_SLL2 = 276 };
+
+/* Where to begin behind what is there of the link's header. */
+static struct headers begin_headers(const struct capfile_packet *p)
+{
+	switch (p->link) {
+	case LINK_ETHERNET:
+		return (struct headers){.next = HEADER_ETHERNET};
+	case LINK_SLL:
+		if (p->len >= 16)
+			return (struct headers){
+				.at = 16, .type = get16(p->bytes + 14), .next = HEADER_IP};
+		break;
+	case LINK_SLL2:
+		if (p->len >= 20)
+			return (struct headers){
+				.at = 20, .type = get16(p->bytes), .next = HEADER_IP};
+		break;
+	case LINK_RAW:
+	case LINK_RAW_BSD:
+		return (struct headers){.next = HEADER_IP};
+	}
+	return (struct headers){.next = HEADER_UNKNOWN};
+}
+
+/* UDP, as far as IP tells that it goes. */
+static void read_udp(struct datagram *d, const struct headers *h)
+{
+	const uint32_t at = h->l4 - h->l3, told = h->bytes > at ? h->bytes - at : 0;
+
+	if (d->ip_len < at + UDP_HLEN || told < UDP_HLEN)
+		return;
+	d->flow.src_port = htons(h->src_port);
+	d->flow.dst_port = htons(h->dst_port);
+	d->payload = d->ip + at + UDP_HLEN;
+	d->payload_told = h->length > UDP_HLEN ? h->length - UDP_HLEN : 0;
+	d->payload_len = d->ip_len - at - UDP_HLEN;
+	if (d->payload_len > told - UDP_HLEN)
+		d->payload_len = told - UDP_HLEN;
+}
+
+void datagram_read(struct datagram *d, const struct capfile_packet *p)
+{
+	struct headers h = begin_headers(p);
+
+	while (h.at <= p->len && headers_step(&h, p->bytes + h.at, p->len - h.at))
+		;
+	*d = (struct datagram){};
+	if (!h.version)
+		return;
+	d->ip = p->bytes + h.l3;
+	d->ip_len = p->len - h.l3;
+	d->ip_wire_len = p->wire_len > h.l3 ? p->wire_len - h.l3 : 0;
+	if (h.bytes < d->ip_wire_len)
+		d->ip_wire_len = h.bytes;
+	if (h.bytes < d->ip_len)
+		d->ip_len = h.bytes;
+	d->flow.family = h.version == 4 ? AF_INET : AF_INET6;
+	d->flow.proto = h.proto;
+	headers_addresses(h.version, d->ip, d->flow.src, d->flow.dst);
+	d->id = h.version == 4 ? (uint16_t)h.id : 0;
+	d->fragment = h.fragmented;
+	if (h.proto == IPPROTO_UDP && h.next == HEADER_PAYLOAD)
+		read_udp(d, &h);
+}
+
+/* A filter of packets */
+
+struct packetfilter {
+	struct filter_code ethernet, ip;
+	bool no_ip; /* it asks for what only Ethernet has */
+};
+
+int packetfilter_new(struct packetfilter **out, const char *expr, struct error *err)
+{
+	struct packetfilter *f;
+	char why[256] = "it is too long";
+	int rc;
+
+	*out = NULL;
+	if (!expr || !*expr)
+		return 0;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rc = filter_pcap_compile(&f->ethernet, expr, FILTER_L2, why, sizeof(why));
+	if (rc) {
+		packetfilter_free(f);
+		return error_set(err, STATUS_USAGE, rc, "see pcap-filter(7)", "'%.100s': %s", expr,
+				 rc == -ENOMEM ? strerror(ENOMEM) : why);
+	}
+	f->no_ip = filter_pcap_compile(&f->ip, expr, FILTER_L3, why, sizeof(why));
+	*out = f;
+	return 0;
+}
+
+void packetfilter_free(struct packetfilter *f)
+{
+	if (!f)
+		return;
+	filter_pcap_free(&f->ethernet);
+	filter_pcap_free(&f->ip);
+	free(f);
+}
+
+bool packetfilter_match(const struct packetfilter *f, const struct capfile_packet *p,
+			const struct datagram *d)
+{
+	if (!f)
+		return true;
+	if (p->link == LINK_ETHERNET)
+		return filter_pcap_match(&f->ethernet, p->bytes, p->len, p->wire_len);
+	return !f->no_ip && d->flow.family &&
+	       filter_pcap_match(&f->ip, d->ip, d->ip_len, d->ip_wire_len);
+}
+
+/* What a packet is known by */
+
+#define ID_BYTES    32 /* of the payload: enough for any number that an application counts with */
+#define RTP_LEN	    12
+#define RTP_VERSION 2
+
+/* The finalizer of splitmix64. */
+static uint64_t mix(uint64_t v)
+{
+	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ULL;
+	v = (v ^ v >> 27) * 0x94d049bb133111ebULL;
+	return v ^ v >> 31;
+}
+
+static uint64_t add(uint64_t hash, uint64_t v)
+{
+	return mix(hash ^ (v + 0x9e3779b97f4a7c15ULL));
+}
+
+static uint64_t add_bytes(uint64_t hash, const uint8_t *bytes, uint32_t len)
+{
+	for (; len; len -= len < 8 ? len : 8, bytes += 8) {
+		uint64_t v = 0;
+
+		memcpy(&v, bytes, len < 8 ? len : 8);
+		hash = add(hash, v);
+	}
+	return hash;
+}
+
+static enum packetid by_stamp(const struct datagram *d, uint64_t *key)
+{
+	struct stamp stamp;
+
+	if (!d->payload || d->payload_told < STAMP_LEN)
+		return PACKETID_OTHER;
+	if (d->payload_len < STAMP_LEN)
+		return PACKETID_CUT;
+	memcpy(&stamp, d->payload, sizeof(stamp));
+	if (ntohs(stamp.magic) != STAMP_MAGIC || stamp.check != ~stamp.word)
+		return PACKETID_OTHER;
+	*key = mix(stamp.word);
+	return PACKETID_KNOWN;
+}
+
+/* RTCP, whose packet types lie here, has no numbers: RFC 5761. */
+static enum packetid by_rtp(const struct datagram *d, uint64_t *key)
+{
+	if (!d->payload || d->payload_told < RTP_LEN)
+		return PACKETID_OTHER;
+	if (d->payload_len < RTP_LEN)
+		return PACKETID_CUT;
+	if (d->payload[0] >> 6 != RTP_VERSION ||
+	    ((d->payload[1] & 0x7f) >= 64 && (d->payload[1] & 0x7f) <= 95))
+		return PACKETID_OTHER;
+	*key = add_bytes(0, d->payload + 2, RTP_LEN - 2);
+	return PACKETID_KNOWN;
+}
+
+/* Addresses, TTL and checksums are left out: a NAT or a router changes them. */
+static enum packetid by_bytes(const struct datagram *d, uint64_t *key)
+{
+	const uint8_t *bytes = d->payload;
+	uint32_t have = d->payload_len, told = d->payload_told;
+	uint64_t hash;
+
+	if (!d->flow.family)
+		return PACKETID_OTHER;
+	if (!bytes) { /* what is behind IP, without options and extensions */
+		uint32_t head = d->flow.family == AF_INET ? (d->ip[0] & 15) * 4u : 40;
+
+		bytes = d->ip + head;
+		have = d->ip_len > head ? d->ip_len - head : 0;
+		told = d->ip_wire_len > head ? d->ip_wire_len - head : 0;
+	}
+	if (have < (told < ID_BYTES ? told : ID_BYTES))
+		return PACKETID_CUT;
+	hash = add(d->flow.proto, (uint64_t)d->id << 32 | d->ip_wire_len);
+	hash = add(hash, (uint64_t)d->flow.src_port << 16 | d->flow.dst_port);
+	*key = add_bytes(hash, bytes, told < ID_BYTES ? told : ID_BYTES);
+	return PACKETID_KNOWN;
+}
+
+enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key)
+{
+	switch (method) {
+	case PACKETID_STAMP:
+		return by_stamp(d, key);
+	case PACKETID_RTP:
+		return by_rtp(d, key);
+	case PACKETID_BYTES:
+		break;
+	}
+	return by_bytes(d, key);
+}
+
+const char *packetid_name(enum packetid_method method)
+{
+	static const char *const names[] = {
+		[PACKETID_STAMP] = "stamp", [PACKETID_RTP] = "rtp", [PACKETID_BYTES] = "bytes"};
+
+	return names[method];
+}
+
+/* The writer */
+
+#define BUFFER	   (256u << 10)
+#define OTHERS_MAX 4096 /* bytes of a block beside its packet; texts are PCAPNG_COMMENT at most */
+
+#define RESOLUTION 9 /* 10^-9 s */
+
+struct interface {
+	enum pcapng_link link;
+	uint32_t netns, ifindex;
+};
+
+struct pcapng {
+	int fd, failed; /* failed: -errno */
+	bool is_file;
+	uint32_t snaplen;
+	off_t size;	  /* of the file, in whole blocks */
+	uint32_t used;	  /* of the buffer */
+	uint32_t block;	  /* where the block begins that is being put together */
+	uint64_t written; /* packets */
+	struct interface *interfaces;
+	unsigned n, last;
+	uint8_t buffer[BUFFER];
+};
+
+static void put(struct pcapng *p, const void *from, uint32_t len)
+{
+	static const uint8_t zero[4];
+	uint32_t pad = -len & 3;
+
+	memcpy(p->buffer + p->used, from, len);
+	memcpy(p->buffer + p->used + len, zero, pad);
+	p->used += len + pad;
+}
+
+static void put_u32(struct pcapng *p, uint32_t v)
+{
+	put(p, &v, sizeof(v));
+}
+
+static void put_option(struct pcapng *p, enum option option, const void *value, size_t len)
+{
+	const uint16_t head[2] = {(uint16_t)option, (uint16_t)len};
+
+	put(p, head, sizeof(head));
+	put(p, value, (uint32_t)len);
+}
+
+static void put_text(struct pcapng *p, enum option option, const char *text)
+{
+	if (text && *text)
+		put_option(p, option, text, strnlen(text, PCAPNG_COMMENT));
+}
+
+static uint32_t buffered(const struct pcapng *p, uint32_t offset)
+{
+	uint32_t v;
+
+	memcpy(&v, p->buffer + offset, sizeof(v));
+	return v;
+}
+
+/* Counts the packets of the blocks that are whole in the first `len` bytes. Returns their end. */
+static uint32_t count_blocks(struct pcapng *p, uint32_t len)
+{
+	uint32_t at = 0;
+
+	while (at < len && buffered(p, at + 4) <= len - at) {
+		p->written += buffered(p, at) == PACKET;
+		at += buffered(p, at + 4);
+	}
+	return at;
+}
+
+/* What was written of the buffer, as a whole. */
+static ssize_t write_buffer(const struct pcapng *p)
+{
+	uint32_t done = 0;
+
+	while (done < p->used) {
+		ssize_t n = write(p->fd, p->buffer + done, p->used - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (uint32_t)n;
+	}
+	return done;
+}
+
+int pcapng_flush(struct pcapng *p)
+{
+	uint32_t done, whole;
+
+	if (p->failed || !p->used)
+		return p->failed;
+	errno = ENOSPC; /* for a write of 0 bytes */
+	done = (uint32_t)write_buffer(p);
+	if (done < p->used)
+		p->failed = -errno;
+	whole = count_blocks(p, done);
+	p->size += whole;
+	if (whole < done && p->is_file && ftruncate(p->fd, p->size))
+		p->failed = -errno;
+	p->used = 0;
+	return p->failed;
+}
+
+static int begin_block(struct pcapng *p, enum block type, uint32_t packet_len)
+{
+	if (!p->failed && p->used + packet_len + OTHERS_MAX > BUFFER)
+		pcapng_flush(p);
+	if (p->failed)
+		return p->failed;
+	p->block = p->used;
+	put_u32(p, type);
+	put_u32(p, 0);
+	return 0;
+}
+
+static void end_block(struct pcapng *p)
+{
+	uint32_t len;
+
+	put_option(p, OPTION_END, "", 0);
+	len = p->used + (uint32_t)sizeof(len) - p->block;
+	memcpy(p->buffer + p->block + sizeof(len), &len, sizeof(len));
+	put_u32(p, len);
+}
+
+static int put_section(struct pcapng *p)
+{
+	static const uint16_t version[2] = {1, 0};
+	static const int64_t length = -1; /* not known */
+	int rc = begin_block(p, SECTION, 0);
+
+	if (rc)
+		return rc;
+	put_u32(p, ORDER_MAGIC);
+	put(p, version, sizeof(version));
+	put(p, &length, sizeof(length));
+	put_text(p, OPTION_SHB_USERAPPL, "pktledger " PKTLEDGER_VERSION);
+	end_block(p);
+	return pcapng_flush(p);
+}
+
+static bool is_ours(const struct stat *st)
+{
+	return !st->st_uid || st->st_uid == geteuid();
+}
+
+/*
+ * Whoever else owns what is there, a link, file or pipe, could choose what is emptied, or read what
+ * is written. So a link is followed only if it is ours or root's, as /dev/stdout is, and nothing is
+ * emptied by opening it. Opening a pipe waits for its reader, so its owner is looked at before.
+ */
+static int open_ours(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, fd;
+	struct stat st;
+
+	if (!lstat(path, &st)) {
+		if (!is_ours(&st))
+			return -EPERM;
+		if (S_ISLNK(st.st_mode))
+			return (fd = open(path, flags & ~O_NOFOLLOW, 0600)) < 0 ? -errno : fd;
+	}
+	fd = open(path, flags, 0600);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && is_ours(&st))
+		return fd;
+	close(fd); /* it came meanwhile */
+	return -EPERM;
+}
+
+static int open_file(struct pcapng *p, const char *path)
+{
+	struct stat st;
+
+	p->fd = open_ours(path);
+	if (p->fd < 0)
+		return p->fd;
+	if (fstat(p->fd, &st))
+		return -errno;
+	p->is_file = S_ISREG(st.st_mode);
+	if (p->is_file && (fchmod(p->fd, 0600) || ftruncate(p->fd, 0))) /* it may have been there */
+		return -errno;
+	return put_section(p);
+}
+
+int pcapng_create(struct pcapng **out, const char *path, uint32_t snaplen, struct error *err)
+{
+	struct pcapng *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	p->snaplen = snaplen;
+	rc = open_file(p, path);
+	if (rc) {
+		pcapng_close(p);
+		return error_set(err, STATUS_FAILED, rc,
+				 rc == -EPERM ? "name one that is not there yet" : NULL,
+				 "cannot write %s: %s", path,
+				 rc == -EPERM ? "it belongs to another user" : strerror(-rc));
+	}
+	*out = p;
+	return 0;
+}
+
+static int write_interface(struct pcapng *p, const struct interface *i, const char *name,
+			   const char *description)
+{
+	const uint16_t link[2] = {(uint16_t)i->link, 0};
+	const uint8_t resolution = RESOLUTION;
+	struct interface *more = realloc(p->interfaces, (p->n + 1) * sizeof(*more));
+	int rc;
+
+	if (!more)
+		return -ENOMEM;
+	p->interfaces = more;
+	rc = begin_block(p, INTERFACE, 0);
+	if (rc)
+		return rc;
+	put(p, link, sizeof(link));
+	put_u32(p, p->snaplen);
+	put_text(p, OPTION_IF_NAME, name);
+	put_text(p, OPTION_IF_DESCRIPTION, description);
+	put_option(p, OPTION_TSRESOL, &resolution, sizeof(resolution));
+	end_block(p);
+	p->interfaces[p->n] = *i;
+	p->last = p->n++;
+	return (int)p->last;
+}
+
+static bool same_interface(const struct interface *a, const struct interface *b)
+{
+	return a->link == b->link && a->netns == b->netns && a->ifindex == b->ifindex;
+}
+
+int pcapng_interface(struct pcapng *p, enum pcapng_link link, uint32_t netns, uint32_t ifindex,
+		     const char *name, const char *description)
+{
+	const struct interface wanted = {link, netns, ifindex};
+
+	if (p->last < p->n && same_interface(&p->interfaces[p->last], &wanted))
+		return (int)p->last;
+	for (unsigned i = 0; i < p->n; i++) {
+		if (same_interface(&p->interfaces[i], &wanted)) {
+			p->last = i;
+			return (int)i;
+		}
+	}
+	return write_interface(p, &wanted, name, description);
+}
+
+int pcapng_packet(struct pcapng *p, const struct pcapng_packet *packet)
+{
+	const uint32_t flags = packet->direction;
+	int rc;
+
+	if (packet->len > BUFFER - OTHERS_MAX)
+		return -EMSGSIZE;
+	rc = begin_block(p, PACKET, packet->len);
+	if (rc)
+		return rc;
+	put_u32(p, packet->interface);
+	put_u32(p, (uint32_t)(packet->time_ns >> 32));
+	put_u32(p, (uint32_t)packet->time_ns);
+	put_u32(p, packet->len);
+	put_u32(p, packet->wire_len);
+	put(p, packet->bytes, packet->len);
+	put_text(p, OPTION_COMMENT, packet->comment);
+	if (flags)
+		put_option(p, OPTION_EPB_FLAGS, &flags, sizeof(flags));
+	end_block(p);
+	return 0;
+}
+
+uint64_t pcapng_written(const struct pcapng *p)
+{
+	return p->written;
+}
+
+int pcapng_close(struct pcapng *p)
+{
+	int rc;
+
+	if (!p)
+		return 0;
+	rc = p->fd < 0 ? 0 : pcapng_flush(p);
+	if (p->fd >= 0 && close(p->fd) && !rc)
+		rc = -errno;
+	free(p->interfaces);
+	free(p);
 	return rc;
 }

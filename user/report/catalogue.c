@@ -31,7 +31,7 @@ static void print_stage(FILE *out, enum stage stage)
 		fprintf(out, "counters   none\n");
 	if (silent)
 		fprintf(out, "  uncounted  %s\n", silent);
-	for (unsigned f = 0; f < FAULT_COUNT; f++) {
+	for (unsigned f = 0; f < fault_count(); f++) {
 		if (fault_stage(f) == stage)
 			fprintf(out, "  fault      %s: %s\n", fault_values[f].name,
 				fault_values[f].title);
@@ -53,7 +53,7 @@ static struct json_object *faults_json(enum stage stage)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (unsigned f = 0; f < FAULT_COUNT; f++) {
+	for (unsigned f = 0; f < fault_count(); f++) {
 		const char *variant = strchr(fault_values[f].name, ':');
 		struct json_object *o;
 

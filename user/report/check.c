@@ -8,11 +8,10 @@
 #include "base/record.h"
 #include "diagnosis/judge.h"
 #include "drops/stagemap.h"
-#include "report/document.h"
 #include "report/json.h"
-#include "report/text.h"
 #include "report/page.h"
-#include "report/print_parts.h"
+#include "report/text.h"
+#include "report/print.h"
 
 #define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */
 
@@ -178,15 +177,12 @@ static const struct record_field sock_rows[] = {
 	{0},
 };
 
-static struct json_object *history_json(const struct check_history *h)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "stage", stage_name(h->stage));
-	json_put_text(o, "counter", h->counter);
-	json_put_u64(o, "total", h->total);
-	return o;
-}
+static const struct record_field history_rows[] = {
+	RECORD("stage", ENUM, check_history, stage, RECORD_NAMES(stage_names)),
+	RECORD("counter", TEXT, check_history, counter),
+	RECORD("total", UINT, check_history, total),
+	{0},
+};
 
 static const struct record_field unread_rows[] = {
 	RECORD("what", TEXT, facts_unread, what),
@@ -233,7 +229,7 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 		json_object_array_add(items, finding_json(&list->at[i], netns));
 	items = list_in(o, "history");
 	for (unsigned i = 0; i < list->n_history; i++)
-		json_object_array_add(items, history_json(&list->history[i]));
+		json_object_array_add(items, record_write(history_rows, &list->history[i]));
 	items = list_in(o, "unread");
 	for (unsigned i = 0; i < f->n_unread; i++)
 		json_object_array_add(items, record_write(unread_rows, &f->unread[i]));
@@ -277,13 +273,11 @@ static void put_finding(struct page *p, const struct json_object *o)
 	const char *subject = json_get_text(o, "subject");
 	double loss_pps = json_get_double(o, "loss_pps");
 	char label[160], rate[FMT_MAX];
-	struct finding f;
 
-	json_read_finding(o, &f);
-	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", severity_name(f.severity), f.id,
-		 *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
+	snprintf(label, sizeof(label), "%s: %s%s%s%s%s", json_get_text(o, "severity"),
+		 json_get_text(o, "id"), *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
 		 loss_pps > 0 ? fmt_rate(rate, sizeof(rate), loss_pps) : "");
-	text_finding(p, label, &f, true);
+	page_finding(p, label, o, true);
 	put_changes(p, o);
 }
 

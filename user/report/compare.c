@@ -8,16 +8,13 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "report/page.h"
-#include "report/print_parts.h"
-#include "report/rows.h"
-#include "report/trialset.h"
+#include "report/print.h"
+#include "report/series.h"
+#include "report/load.h"
 #include "drops/stagemap.h"
 
 #define NAME_MAX_LEN 200
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
-
-/* What tells one item of a list from the next: its place says nothing. */
-static const char *const names[] = {"netns", "ifname", "stream", "name"};
 
 /* What always differs, and means nothing. */
 static const char *const ignored[] = {"time",	  "command", "streams", "env",
@@ -32,47 +29,10 @@ static bool is_ignored(const char *key)
 	return false;
 }
 
-static bool same_item(const struct json_object *a, const struct json_object *b)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < LENGTH(names); i++) {
-		if (!json_get(a, names[i]))
-			continue;
-		if (!json_object_equal(json_get(a, names[i]), json_get(b, names[i])))
-			return false;
-		any = true;
-	}
-	return any;
-}
-
-/* The item of `list` that stands for `item`; NULL: there is none. */
-static struct json_object *partner(const struct json_object *item, struct json_object *list)
-{
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *other = json_object_array_get_idx(list, i);
-
-		if (same_item(item, other))
-			return other;
-	}
-	return NULL;
-}
-
 static bool is_list_of_objects(const struct json_object *o)
 {
 	return json_object_is_type(o, json_type_array) && json_object_array_length(o) &&
 	       json_object_is_type(json_object_array_get_idx(o, 0), json_type_object);
-}
-
-static void add_difference(struct json_object *list, const char *name, struct json_object *a,
-			   struct json_object *b)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "name", name);
-	json_put(o, "a", json_object_get(a));
-	json_put(o, "b", json_object_get(b));
-	json_object_array_add(list, o);
 }
 
 static void compare(struct json_object *list, const char *name, struct json_object *a,
@@ -83,53 +43,40 @@ static void put_name(char *buf, const char *name, const char *key)
 	snprintf(buf, NAME_MAX_LEN, "%.120s%s%.70s", name, *name ? "." : "", key);
 }
 
+/* `all`: also members that have the name of something that is ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
-			    struct json_object *b)
+			    struct json_object *b, bool all)
 {
 	char longer[NAME_MAX_LEN];
 
 	json_object_object_foreach (a, key, value) {
 		put_name(longer, name, key);
-		if (!is_ignored(key))
+		if (all || !is_ignored(key))
 			compare(list, longer, value, json_get(b, key));
 	}
 	json_object_object_foreach (b, other, theirs) {
 		put_name(longer, name, other);
-		if (!is_ignored(other) && !json_object_object_get_ex(a, other, NULL))
+		if ((all || !is_ignored(other)) && !json_object_object_get_ex(a, other, NULL))
 			compare(list, longer, NULL, theirs);
 	}
 }
 
-/* "interfaces.v-tx" for an item. */
-static void item_name(char *buf, const char *name, const struct json_object *item)
+/* The items of a list by their names, as "tx/v-tx": their place in it says nothing. To be put. */
+static struct json_object *by_name(struct json_object *list)
 {
-	const char *known = json_get_text(item, "ifname");
-	const char *netns = json_get_text(item, "netns");
-	char key[NAME_MAX_LEN];
+	struct json_object *o = json_object_new_object();
 
-	snprintf(key, sizeof(key), "%s%s%s", netns, *netns ? "/" : "",
-		 *known ? known : json_get_text(item, "name"));
-	put_name(buf, name, key);
-}
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *item = json_object_array_get_idx(list, i);
+		const char *netns = json_get_text(item, "netns");
+		const char *ifname = json_get_text(item, "ifname");
+		char key[NAME_MAX_LEN];
 
-static void compare_lists(struct json_object *list, const char *name, struct json_object *a,
-			  struct json_object *b)
-{
-	char longer[NAME_MAX_LEN];
-
-	for (size_t i = 0; i < json_object_array_length(a); i++) {
-		struct json_object *item = json_object_array_get_idx(a, i);
-
-		item_name(longer, name, item);
-		compare(list, longer, item, partner(item, b));
+		snprintf(key, sizeof(key), "%s%s%s", netns, *netns ? "/" : "",
+			 *ifname ? ifname : json_get_text(item, "name"));
+		json_put(o, key, json_object_get(item));
 	}
-	for (size_t i = 0; i < json_object_array_length(b); i++) {
-		struct json_object *item = json_object_array_get_idx(b, i);
-
-		item_name(longer, name, item);
-		if (!partner(item, a))
-			compare(list, longer, NULL, item);
-	}
+	return o;
 }
 
 static void compare(struct json_object *list, const char *name, struct json_object *a,
@@ -137,12 +84,27 @@ static void compare(struct json_object *list, const char *name, struct json_obje
 {
 	if (json_object_equal(a, b))
 		return;
-	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object))
-		compare_objects(list, name, a, b);
-	else if (is_list_of_objects(a) && is_list_of_objects(b))
-		compare_lists(list, name, a, b);
-	else
-		add_difference(list, name, a, b);
+	if (json_object_is_type(a, json_type_object) && json_object_is_type(b, json_type_object)) {
+		compare_objects(list, name, a, b, false);
+	} else if (is_list_of_objects(a) && is_list_of_objects(b)) {
+		struct json_object *items_a = by_name(a), *items_b = by_name(b);
+
+		compare_objects(list, name, items_a, items_b, true);
+		json_object_put(items_a);
+		json_object_put(items_b);
+	} else {
+		struct json_object *o = json_object_new_object();
+
+		json_put_text(o, "name", name);
+		json_put(o, "a", json_object_get(a));
+		json_put(o, "b", json_object_get(b));
+		json_object_array_add(list, o);
+	}
+}
+
+static const char *value_text(struct json_object *o)
+{
+	return o ? json_object_get_string(o) : "-";
 }
 
 /* The words behind the program, as one. */
@@ -153,7 +115,7 @@ static struct json_object *command_text(const struct json_object *start)
 
 	for (size_t i = 1; i < json_get_length(start, "command") && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i > 1 ? " " : "",
-				      json_object_get_string(json_get_item(start, "command", i)));
+				      json_get_item_text(start, "command", i));
 	return json_text(text);
 }
 
@@ -227,38 +189,7 @@ static void add_stages(const struct pair *of)
 	}
 }
 
-/* Those that both tell. */
-static void add_named(const struct pair *of, const char *const *name, unsigned n, bool shares)
-{
-	for (unsigned i = 0; i < n; i++) {
-		struct json_object *a = json_get(of->a, name[i]), *b = json_get(of->b, name[i]), *o;
-
-		if (!a || !b)
-			continue;
-		o = add_result(of->list, name[i], a, b);
-		if (shares)
-			add_share(o, of);
-	}
-}
-
-/* Of two searches. */
-static void add_rates(const struct pair *of)
-{
-	static const char *const rates[][2] = {
-		{"ndr", "lower_pps"}, {"pdr", "lower_pps"}, {"mrr", "throughput_pps"}};
-
-	for (unsigned i = 0; i < LENGTH(rates); i++) {
-		struct json_object *a = json_get(json_get(of->a, rates[i][0]), rates[i][1]);
-		struct json_object *b = json_get(json_get(of->b, rates[i][0]), rates[i][1]);
-		char name[32];
-
-		snprintf(name, sizeof(name), "%s_pps", rates[i][0]);
-		if (a && b)
-			add_result(of->list, name, a, b);
-	}
-}
-
-/* "64k on rx_pps": what tells a point of a sweep from the others. */
+/* "64k on rx_pps": what distinguishes a point of a sweep. */
 static void name_point(char *buf, size_t size, struct json_object *parameters)
 {
 	size_t n = 0;
@@ -268,8 +199,7 @@ static void name_point(char *buf, size_t size, struct json_object *parameters)
 		return;
 	json_object_object_foreach (parameters, key, value) {
 		(void)key;
-		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s ",
-				      json_object_get_string(value));
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s ", value_text(value));
 		if (n >= size)
 			return;
 	}
@@ -313,30 +243,63 @@ static void add_points(const struct pair *of)
 	}
 }
 
+static const struct measure {
+	const char *name;
+	const char *key, *member;	    /* of the end, and of that; NULL: the name, nothing */
+	bool shares;			    /* of what was sent */
+	void (*add)(const struct pair *of); /* others in this place; NULL: this one */
+} measures[] = {
+	{.name = "attempted"},
+	{.name = "refused"},
+	{.name = "sent"},
+	{.add = add_stages},
+	{.name = "delivered", .shares = true},
+	{.name = "received", .shares = true},
+	{.name = "lost", .shares = true},
+	{.name = "in_flight", .shares = true},
+	{.name = "unaccounted", .shares = true},
+	{.name = "impossible"},
+	{.name = "duplicated"},
+	{.name = "reordered"},
+	{.name = "late"},
+	{.name = "damaged"},
+	{.name = "tx_pps"},
+	{.name = "rx_pps"},
+	{.name = "jitter_ns"},
+	{.name = "ndr_pps", .key = "ndr", .member = "lower_pps"},
+	{.name = "pdr_pps", .key = "pdr", .member = "lower_pps"},
+	{.name = "mrr_pps", .key = "mrr", .member = "throughput_pps"},
+	{.add = add_points},
+	{.name = "latency_p50_ns", .key = "latency_ns", .member = "p50"},
+	{.name = "latency_p99_ns", .key = "latency_ns", .member = "p99"},
+	{.name = "latency_p9999_ns", .key = "latency_ns", .member = "p9999"},
+	{.name = "latency_max_ns", .key = "latency_ns", .member = "max"},
+};
+
+static struct json_object *value_of(const struct json_object *end, const struct measure *m)
+{
+	struct json_object *o = json_get(end, m->key ? m->key : m->name);
+
+	return m->member ? json_get(o, m->member) : o;
+}
+
+/* What both have. To be given away. */
 static struct json_object *compare_results(const struct json_object *a, const struct json_object *b)
 {
-	static const char *const before[] = {"attempted", "refused", "sent"};
-	static const char *const ends[] = {"delivered", "received", "lost", "in_flight",
-					   "unaccounted"};
-	static const char *const beside[] = {"impossible", "duplicated", "reordered", "late",
-					     "damaged",	   "tx_pps",	 "rx_pps",    "jitter_ns"};
-	static const char *const delays[] = {"p50", "p99", "p9999", "max"};
-	const struct json_object *delay_a = json_get(a, "latency_ns");
-	const struct json_object *delay_b = json_get(b, "latency_ns");
 	const struct pair of = {json_object_new_array(), a, b};
 
-	add_named(&of, before, LENGTH(before), false);
-	add_stages(&of);
-	add_named(&of, ends, LENGTH(ends), true);
-	add_named(&of, beside, LENGTH(beside), false);
-	add_rates(&of);
-	add_points(&of);
-	for (unsigned i = 0; delay_a && delay_b && i < LENGTH(delays); i++) {
-		char name[32];
+	for (const struct measure *m = measures; m < measures + LENGTH(measures); m++) {
+		struct json_object *from, *to, *o;
 
-		snprintf(name, sizeof(name), "latency_%s_ns", delays[i]);
-		add_result(of.list, name, json_get(delay_a, delays[i]),
-			   json_get(delay_b, delays[i]));
+		if (m->add) {
+			m->add(&of);
+			continue;
+		}
+		from = value_of(a, m);
+		to = value_of(b, m);
+		o = from && to ? add_result(of.list, m->name, from, to) : NULL;
+		if (o && m->shares)
+			add_share(o, &of);
 	}
 	return of.list;
 }
@@ -351,17 +314,12 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
 	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
 	compare(setup, "", start_a, start_b);
-	if (trialset_is(a->json)) /* of a run all that counts is told apart */
+	if (trialset_is(a->json)) /* of a run all that counts has members of its own */
 		compare_commands(setup, start_a, start_b);
 	json_put(o, "env", env);
 	json_put(o, "setup", setup);
 	json_put(o, "results", compare_results(json_get(a->json, "end"), json_get(b->json, "end")));
 	return o;
-}
-
-static const char *value_text(struct json_object *o)
-{
-	return o ? json_object_get_string(o) : "-";
 }
 
 static void print_differences(struct page *p, const char *title,
@@ -467,5 +425,4 @@ void compare_print(const struct print_view *v, const struct ledgers_document *a,
 	print_differences(&p, "hosts", comparison, "env");
 	print_differences(&p, "what was done", comparison, "setup");
 	print_results(&p, comparison);
-	page_close(&p);
 }

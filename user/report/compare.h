@@ -12,8 +12,8 @@
  *	{ "env":[{"name","a","b"}], "setup":[..], "results":[{"name","a","b","change"}] }
  *
  * env and setup list what differs, by the way to it ("sysctls.net.core.rmem_max"), null is absent.
- * results list what is told of both, and the stages at which either lost something; change is
- * (b - a) / a, null where a is 0; a_share and b_share are of the packets sent, where that is told.
+ * results list what both have, and the stages at which either lost something; change is
+ * (b - a) / a, null where a is 0; a_share and b_share are of the packets sent, where that is known.
  * Of sweeps they are the rates received at the points that both have, of searches what was found.
  */
 struct json_object *compare_documents(const struct ledgers_document *a,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/csv.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -24,19 +25,38 @@ struct row {
 	const char *class;
 };
 
-static void put_text(FILE *out, const char *text)
+/* What a spreadsheet takes for a formula, and is no number. */
+static bool is_formula(const char *text)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++) {
+	char *end;
+
+	if (!*text || !strchr("=+-@", *text))
+		return false;
+	strtod(text, &end);
+	return end == text || *end;
+}
+
+void csv_text(FILE *out, const char *text)
+{
+	bool formula = is_formula(text), quoted = formula || text[strcspn(text, ",\"\r\n")];
+
+	if (quoted)
+		fputc('"', out);
+	if (formula)
+		fputc('\'', out);
+	while (*text) {
+		unsigned length = utf8_shown(text);
+
 		if (*text == '"')
 			fputc('"', out);
-		fputc(*text, out);
+		if (length || *text == '\n')
+			fwrite(text, 1, length ? length : 1, out);
+		else
+			fputc('?', out);
+		text += length ? length : 1;
 	}
-	fputc('"', out);
+	if (quoted)
+		fputc('"', out);
 }
 
 void csv_head(FILE *out)
@@ -51,11 +71,13 @@ void csv_head(FILE *out)
 
 static void begin_row(const struct row *r, const char *stage)
 {
-	put_text(r->out, json_get_text(r->d->json, "file"));
+	csv_text(r->out, json_get_text(r->d->json, "file"));
 	fprintf(r->out, ",%u,%s,", r->d->number, r->d->command);
-	put_text(r->out, json_get_text(json_get(r->d->json, "start"), "host"));
-	fprintf(r->out, ",%s,%llu,%s,%s,%s", r->time, (unsigned long long)r->length_ns, r->kind,
-		r->class, stage);
+	csv_text(r->out, json_get_text(json_get(r->d->json, "start"), "host"));
+	fputc(',', r->out);
+	csv_text(r->out, r->time);
+	fprintf(r->out, ",%llu,%s,%s,", (unsigned long long)r->length_ns, r->kind, r->class);
+	csv_text(r->out, stage);
 }
 
 /* A cause, a flow or a stage; members that it does not have are empty. */
@@ -67,12 +89,14 @@ static void put_row(const struct row *r, const char *stage, const struct json_ob
 
 		fputc(',', r->out);
 		if (member)
-			put_text(r->out, json_object_get_string(member));
+			csv_text(r->out, json_object_get_string(member));
 	}
 	for (unsigned i = 0; i < LENGTH(counts); i++) {
 		struct json_object *member = json_get(o, counts[i]);
 
-		fprintf(r->out, ",%s", member ? json_object_get_string(member) : "");
+		fputc(',', r->out);
+		if (member)
+			csv_text(r->out, json_object_get_string(member));
 	}
 	fputs(",,\n", r->out);
 }

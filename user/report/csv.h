@@ -13,6 +13,12 @@
 
 #include "report/load.h"
 
+/*
+ * A field: quoted where it must be. What a terminal would obey becomes '?', and before what a
+ * spreadsheet would compute stands a "'".
+ */
+void csv_text(FILE *out, const char *text);
+
 /* The first line; then each document in turn. */
 void csv_head(FILE *out);
 void csv_document(FILE *out, const struct ledgers_document *d);

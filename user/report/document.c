@@ -11,7 +11,7 @@
 #include "ledger/countercheck.h"
 #include "traffic/pace.h"
 #include "traffic/tx.h"
-#include "report/rows.h"
+#include "report/series.h"
 
 #define STAGE_FIELD(of, member)                                                                    \
 	RECORD("stage", ENUM, of, member, RECORD_NAMES(stage_names), .how = RECORD_OPEN,           \
@@ -990,8 +990,6 @@ const struct document_part document_parts[] = {
 	{"send", "start", send_rows},
 	{"send", "end", sending_rows},
 	{"send", "end", tracing_rows},
-	{"send", "end.stages", sums_rows},
-	{"send", "end.stages", stage_lists},
 	{"recv", "start", origin_rows},
 	{"recv", "start", recv_rows},
 	{"recv", "end", received_rows},
@@ -999,7 +997,6 @@ const struct document_part document_parts[] = {
 	{"recv", "end", arrivals_rows},
 	{"recv", "end", lost_rows},
 	{"recv", "end", tracing_rows},
-	{"search", "start", origin_rows},
 	{"search", "trials", found_trial_rows},
 	{"search", "end", found_rows},
 	{0},

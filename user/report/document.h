@@ -21,7 +21,7 @@
 #include "base/record.h"
 #include "ledger/result.h"
 #include "experiment/experiment.h"
-#include "experiment/search/found.h"
+#include "experiment/search/search.h"
 #include "report/json.h"
 
 struct header_port {

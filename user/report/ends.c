@@ -5,12 +5,232 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/hist.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "monitor/describe.h"
 #include "report/document.h"
-#include "report/endflows.h"
-#include "report/endindex.h"
-#include "report/packetfilter.h"
+#include "report/print.h"
+#include "watch_abi.h"
+
+/* The flows of a capture, with what became of their packets. */
+
+struct endflow {
+	struct watch_flow flow;
+	uint64_t packets, matched, missing;
+	uint32_t highest; /* of the packets of A that were found, the last in their order */
+};
+
+struct endflows {
+	struct endflow *at;
+	uint32_t n, room;
+	uint32_t *slot; /* hash to number + 1 */
+};
+
+#define FLOWS_FIRST 64
+#define FLOWS_SHOWN 16
+
+/* FNV-1a */
+static uint32_t flow_hash(const struct watch_flow *flow)
+{
+	const uint8_t *p = (const uint8_t *)flow;
+	uint32_t h = 2166136261u;
+
+	for (unsigned i = 0; i < sizeof(*flow); i++)
+		h = (h ^ p[i]) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static uint32_t *flow_slot(const struct endflows *f, const struct watch_flow *flow)
+{
+	uint32_t mask = f->room * 2 - 1, at = flow_hash(flow) & mask;
+
+	while (f->slot[at] && memcmp(&f->at[f->slot[at] - 1].flow, flow, sizeof(*flow)))
+		at = (at + 1) & mask;
+	return &f->slot[at];
+}
+
+static int flows_grow(struct endflows *f)
+{
+	uint32_t room = f->room ? f->room * 2 : FLOWS_FIRST;
+	struct endflow *at = realloc(f->at, room * sizeof(*at));
+	uint32_t *slot;
+
+	if (!at)
+		return -ENOMEM;
+	f->at = at;
+	slot = calloc(room * 2UL, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	free(f->slot);
+	f->slot = slot;
+	f->room = room;
+	for (uint32_t i = 0; i < f->n; i++)
+		*flow_slot(f, &at[i].flow) = i + 1;
+	return 0;
+}
+
+/* Its number, of a new one if need be; -ENOMEM. */
+static int endflows_find(struct endflows *f, const struct watch_flow *flow)
+{
+	uint32_t *slot;
+
+	if (f->n == f->room && flows_grow(f))
+		return -ENOMEM;
+	slot = flow_slot(f, flow);
+	if (!*slot) {
+		f->at[f->n] = (struct endflow){.flow = *flow};
+		*slot = ++f->n;
+	}
+	return (int)(*slot - 1);
+}
+
+/* The one that misses most, of those that come behind `last`; NULL: none. */
+static const struct endflow *next_worst(const struct endflows *f, const struct endflow *last)
+{
+	const struct endflow *best = NULL;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct endflow *flow = &f->at[i];
+
+		if (!flow->missing || (last && (flow->missing > last->missing ||
+						(flow->missing == last->missing && flow <= last))))
+			continue;
+		if (!best || flow->missing > best->missing)
+			best = flow;
+	}
+	return best;
+}
+
+/* Those that miss most packets: [{"flow","packets","matched","missing"}]. */
+static struct json_object *endflows_json(const struct endflows *f)
+{
+	struct json_object *list = json_object_new_array();
+	const struct endflow *flow = NULL;
+
+	for (unsigned i = 0; i < FLOWS_SHOWN && (flow = next_worst(f, flow)); i++) {
+		struct json_object *o = json_object_new_object();
+		char text[FLOW_TEXT];
+
+		json_put_text(o, "flow", describe_flow(&flow->flow, text, sizeof(text)));
+		json_put_u64(o, "packets", flow->packets);
+		json_put_u64(o, "matched", flow->matched);
+		json_put_u64(o, "missing", flow->missing);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+/* The packets of one capture, to be found by their key; tens of millions. */
+
+struct endindex_entry {
+	uint64_t time_ns;
+	uint32_t flow;
+	uint32_t next : 31; /* of the same key */
+	uint32_t taken : 1;
+};
+
+#define ENDINDEX_MAX 0x7ffffffeu
+
+struct endindex {
+	struct endindex_entry *entry; /* in the order in which they were added */
+	uint32_t n;
+	uint64_t ambiguous; /* that share their key with another */
+	uint32_t room;
+	struct endindex_slot *slot;
+	uint32_t slots;
+};
+
+enum endindex_found {
+	ENDINDEX_NONE,	/* no such key */
+	ENDINDEX_AGAIN, /* all of this key are taken */
+	ENDINDEX_FOUND, /* the first of this key that was not taken now is, and is *at */
+};
+
+#define NONE	      0x7fffffffu
+#define PACKETS_FIRST 4096 /* entries to begin with */
+
+/* Chains by key: whatever many packets look the same, one step finds the next. */
+struct endindex_slot {
+	uint64_t key;
+	uint32_t head, tail; /* of those that are not taken; head NONE: all are */
+	bool used;
+};
+
+static struct endindex_slot *key_slot(const struct endindex *x, uint64_t key)
+{
+	uint32_t at = (uint32_t)key & (x->slots - 1);
+
+	while (x->slot[at].used && x->slot[at].key != key)
+		at = (at + 1) & (x->slots - 1);
+	return &x->slot[at];
+}
+
+static int index_grow(struct endindex *x)
+{
+	uint32_t room = x->room ? x->room * 2 : PACKETS_FIRST;
+	struct endindex old = *x;
+	struct endindex_entry *entry;
+
+	if (x->n >= ENDINDEX_MAX / 2)
+		return -EFBIG;
+	entry = realloc(x->entry, room * sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	x->entry = entry;
+	x->slot = calloc(room * 2UL, sizeof(*x->slot));
+	if (!x->slot) {
+		x->slot = old.slot;
+		return -ENOMEM;
+	}
+	x->room = room;
+	x->slots = room * 2;
+	for (uint32_t i = 0; i < old.slots; i++) {
+		if (old.slot[i].used)
+			*key_slot(x, old.slot[i].key) = old.slot[i];
+	}
+	free(old.slot);
+	return 0;
+}
+
+/* -ENOMEM, -EFBIG. */
+static int endindex_add(struct endindex *x, uint64_t key, const struct endindex_entry *entry)
+{
+	struct endindex_slot *slot;
+	int rc = x->n == x->room ? index_grow(x) : 0;
+
+	if (rc)
+		return rc;
+	x->entry[x->n] = *entry;
+	x->entry[x->n].next = NONE;
+	x->entry[x->n].taken = false;
+	slot = key_slot(x, key);
+	if (slot->used) {
+		x->ambiguous += slot->head == slot->tail ? 2 : 1;
+		x->entry[slot->tail].next = x->n;
+		slot->tail = x->n;
+	} else {
+		*slot = (struct endindex_slot){key, x->n, x->n, true};
+	}
+	x->n++;
+	return 0;
+}
+
+static enum endindex_found endindex_take(struct endindex *x, uint64_t key, uint32_t *at)
+{
+	struct endindex_slot *slot = x->slots ? key_slot(x, key) : NULL;
+
+	if (!slot || !slot->used)
+		return ENDINDEX_NONE;
+	if (slot->head == NONE)
+		return ENDINDEX_AGAIN;
+	*at = slot->head;
+	slot->head = x->entry[*at].next;
+	x->entry[*at].taken = true;
+	return ENDINDEX_FOUND;
+}
+
+/* The comparison */
 
 struct ends {
 	const struct ends_spec *spec;
@@ -269,8 +489,140 @@ int ends_compare(const struct ends_spec *spec, struct json_object **out, struct 
 
 	*out = rc ? NULL : result(&e);
 	packetfilter_free(e.filter);
-	endindex_free(&e.index);
-	endflows_free(&e.flows);
+	free(e.index.entry);
+	free(e.index.slot);
+	free(e.flows.at);
+	free(e.flows.slot);
 	free(e.delay);
 	return rc;
+}
+
+/* Text */
+
+static void put_end(struct page *p, const char *label, const struct json_object *end)
+{
+	char count[FMT_MAX];
+
+	page_text(p, 0, STYLE_BOLD, label);
+	page_words(p, STYLE_PLAIN, "%s:", json_get_text(end, "file"));
+	page_words(p, STYLE_PLAIN, "%s packets,",
+		   fmt_count(count, sizeof(count), json_get_u64(end, "packets")));
+	page_words(p, STYLE_PLAIN, "%s compared",
+		   fmt_count(count, sizeof(count), json_get_u64(end, "compared")));
+	if (json_get_u64(end, "cut"))
+		page_words(p, STYLE_WARN, ", %s cut too short to be known again",
+			   fmt_count(count, sizeof(count), json_get_u64(end, "cut")));
+	if (json_get_u64(end, "dropped_by_capture"))
+		page_words(
+			p, STYLE_WARN, ", %s dropped by the capture",
+			fmt_count(count, sizeof(count), json_get_u64(end, "dropped_by_capture")));
+	if (json_get_bool(end, "file_is_cut"))
+		page_words(p, STYLE_WARN, "; the file is cut");
+	page_end(p);
+}
+
+static void put_row(struct page *p, enum style style, const char *label, uint64_t count,
+		    uint64_t whole, const char *note)
+{
+	page_row(p, style, 0, label, count, whole);
+	page_words(p, STYLE_PLAIN, "%s", note);
+	page_end(p);
+}
+
+static void put_row_if(struct page *p, const char *label, uint64_t count, const char *note)
+{
+	if (count)
+		put_row(p, STYLE_WARN, label, count, 0, note);
+}
+
+static void put_lost(struct page *p, const struct json_object *ends, uint64_t whole)
+{
+	uint64_t lost = json_get_u64(ends, "lost"), gaps = json_get_u64(ends, "gaps");
+	char count[FMT_MAX], longest[FMT_MAX];
+
+	page_row(p, lost ? STYLE_BAD : STYLE_PLAIN, 0, "lost", lost, whole);
+	if (lost)
+		page_words(p, STYLE_PLAIN, "%s gap%s, the longest of %s",
+			   fmt_count(count, sizeof(count), gaps), gaps == 1 ? "" : "s",
+			   fmt_count(longest, sizeof(longest), json_get_u64(ends, "longest_gap")));
+	page_end(p);
+}
+
+/* ns that may be less than nothing. */
+static char *signed_ns(char *buf, size_t size, int64_t ns)
+{
+	char text[FMT_MAX];
+
+	snprintf(buf, size, "%s%s", ns < 0 ? "-" : "",
+		 fmt_ns(text, sizeof(text), ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns));
+	return page_glue(buf);
+}
+
+static void put_delay(struct page *p, const struct json_object *delay)
+{
+	static const char *const keys[] = {"min", "p50", "p90", "p99", "max"};
+	const unsigned n = sizeof(keys) / sizeof(keys[0]);
+	char text[FMT_MAX + 1];
+
+	if (!delay)
+		return;
+	page_text(p, 0, STYLE_PLAIN, "delay           ");
+	for (unsigned i = 0; i < n; i++)
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", keys[i],
+			   signed_ns(text, sizeof(text), json_get_i64(delay, keys[i])),
+			   i + 1 < n ? "," : "");
+	if (json_get_i64(delay, "min") < 0)
+		page_words(p, STYLE_WARN, "(the clocks differ, or these went from B to A)");
+	page_end(p);
+}
+
+static void put_flows(struct page *p, const struct json_object *ends)
+{
+	for (size_t i = 0; i < json_get_length(ends, "flows"); i++) {
+		const struct json_object *flow = json_get_item(ends, "flows", i);
+
+		page_row(p, i ? STYLE_PLAIN : STYLE_BOLD, 0, i ? "" : "missing of",
+			 json_get_u64(flow, "missing"), json_get_u64(flow, "packets"));
+		page_words(p, STYLE_PLAIN, "%s", json_get_text(flow, "flow"));
+		page_end(p);
+	}
+}
+
+void ends_print(const struct print_view *v, const struct json_object *ends)
+{
+	static const struct {
+		const char *method, *text;
+	} how[] = {
+		{"stamp", "by the number that pktledger has put into each"},
+		{"rtp", "by the numbers of RTP"},
+		{"bytes", "by ID, length, ports and the first bytes of each"},
+	};
+	const struct json_object *unknown = json_get(ends, "unknown");
+	uint64_t whole = json_get_u64(json_get(ends, "a"), "compared");
+	struct page p = print_page(v, whole);
+
+	put_end(&p, "A ", json_get(ends, "a"));
+	put_end(&p, "B ", json_get(ends, "b"));
+	p.indent = 0;
+	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		if (!strcmp(how[i].method, json_get_text(ends, "method")))
+			page_words(&p, STYLE_PLAIN, "compared %s", how[i].text);
+	}
+	page_end(&p);
+	page_end(&p);
+	put_row(&p, STYLE_PLAIN, "in A", whole, 0, "");
+	put_lost(&p, ends, whole);
+	put_row_if(&p, "unknown", json_get_u64(unknown, "outside"),
+		   "B was not there yet, or no more, when they were due");
+	put_row_if(&p, "unknown", json_get_u64(unknown, "dropped_or_cut"),
+		   "lost, or dropped or cut by the capture of B");
+	put_row(&p, STYLE_BOLD, "in A and B", json_get_u64(ends, "matched"), whole, "");
+	put_row_if(&p, "duplicated", json_get_u64(ends, "duplicated"), "more often in B than in A");
+	put_row_if(&p, "reordered", json_get_u64(ends, "reordered"),
+		   "behind a later one of the same flow");
+	put_row_if(&p, "in B only", json_get_u64(ends, "only_b"), "");
+	put_row_if(&p, "alike", json_get_u64(ends, "ambiguous"),
+		   "look the same as another: which of them was lost is not known");
+	put_delay(&p, json_get(ends, "delay_ns"));
+	put_flows(&p, ends);
 }

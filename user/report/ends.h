@@ -13,7 +13,7 @@
 
 #include <json-c/json.h>
 
-#include "report/packetid.h"
+#include "report/capfile.h"
 #include "report/print.h"
 
 struct ends_spec {

@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "drops/stagemap.h"
 #include "report/compare.h"
 #include "report/html_page.h"
 #include "report/matrix.h"
 #include "report/page.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 static const char style[] =
 #include "report/html.css.h"
@@ -239,8 +238,16 @@ void html_section(struct html *h, const char *title, const char *note)
 	html_put(h, "</h2>");
 }
 
+void html_end_block(struct html *h)
+{
+	if (h->block)
+		fprintf(h->out, "%s\n", h->block);
+	h->block = NULL;
+}
+
 void html_section_end(struct html *h)
 {
+	html_end_block(h);
 	html_put(h, "</section>\n");
 }
 
@@ -351,7 +358,7 @@ static void put_verdict(struct html *h, struct json_object *end)
 		html_put(h, "</p>");
 	}
 	if (json_get_bool(end, "interrupted"))
-		html_put(h, "<p class=\"verdict warn\">interrupted: these are the books of "
+		html_put(h, "<p class=\"verdict warn\">interrupted: this is the ledger of "
 			    "what was sent until then</p>");
 }
 

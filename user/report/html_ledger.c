@@ -190,7 +190,7 @@ static void put_counters(struct html *h, struct json_object *end)
 	if (!n)
 		return;
 	html_put(h,
-		 "<h3>Second books <span class=\"dim\">%u of %u counters of the kernel agree"
+		 "<h3>Counter check <span class=\"dim\">%u of %u counters of the kernel agree"
 		 "</span></h3><div class=\"scroll\"><table class=\"counters\"><thead><tr><th>stage"
 		 "<th>counter<th class=\"n\">moved by<th class=\"n\">expected<th>verdict</thead>"
 		 "<tbody>",
@@ -205,11 +205,11 @@ void html_ledger(struct html *h, struct json_object *end)
 
 	if (!closed && !json_get_length(end, "stages"))
 		return;
-	html_section(h, closed ? "The books" : "Losses",
+	html_section(h, closed ? "The ledger" : "Losses",
 		     json_get(end, "delivered") && closed
 			     ? "sent = delivered + dropped at each stage + in flight + unaccounted"
 			     : "");
-	html_put(h, "<div class=\"scroll\"><table class=\"books\"><thead><tr><th><th "
+	html_put(h, "<div class=\"scroll\"><table class=\"ledger\"><thead><tr><th><th "
 		    "class=\"n\">packets<th class=\"n\">share<th>why</thead><tbody>");
 	if (closed)
 		put_sums(h, end);
@@ -338,7 +338,7 @@ void html_beside(struct html *h, struct json_object *end)
 
 	if (!any && json_get_length(end, "flows") < 2 && !html_length(gaps) && !html_length(order))
 		return;
-	html_section(h, "Beside the books", "none of these cancels a loss");
+	html_section(h, "Beside the ledger", "none of these cancels a loss");
 	if (any) {
 		html_put(h, "<table class=\"facts\"><tbody>");
 		each_count(h, end, true);

@@ -21,8 +21,9 @@ struct html {
 	FILE *out;
 	const char *stage[HTML_STAGES]; /* that lose something anywhere on the page, borrowed */
 	unsigned stages;
-	unsigned ids; /* given so far: each is unique on the page */
-	int rc;	      /* first -errno */
+	unsigned ids;	   /* given so far: each is unique on the page */
+	int rc;		   /* first -errno */
+	const char *block; /* what ends that which a struct page has begun; NULL: nothing */
 	char text[HTML_TEXTS][FMT_MAX];
 	unsigned texts; /* made so far */
 };
@@ -71,6 +72,7 @@ struct json_object *html_worst_stage(struct json_object *end, unsigned *n);
 
 void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
 void html_section_end(struct html *h);
+void html_end_block(struct html *h); /* what a page of report/page.h has left open */
 
 /*
  * Each of these writes a part of the page; one whose facts the document lacks is left out. `start`
@@ -141,7 +143,7 @@ struct html_axis html_axis_log(enum html_unit unit, double min, double max);
 
 double html_axis_at(const struct html_axis *a, double value); /* 0 .. 1; beyond an end: that end */
 char *html_axis_label(const struct html_axis *a, double value, char *buf, size_t size);
-const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels tell it */
+const char *html_axis_unit(const struct html_axis *a); /* "s", "min", "h"; "" if labels say it */
 
 /* The labels of a horizontal axis, one for each tick. */
 void html_axis_put(struct html *h, const struct html_axis *a);
@@ -188,7 +190,7 @@ void html_chart_column(struct html *h, const struct html_chart *c, const char *c
 void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
 		     const char *title);
 
-/* What the pointer is told between two values of x; the whole height. */
+/* What the pointer shows between two values of x; the whole height. */
 void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
 		    const char *title);
 

@@ -9,43 +9,34 @@
 #include "report/html_page.h"
 
 #define BARS	     400  /* shown */
-#define IN_FULL	     100  /* shown with their own path and books */
-#define LABEL	     160  /* bytes */
+#define IN_FULL	     100  /* shown with their own path and ledger */
 #define LEAST_LOSS   1e-7 /* what is drawn at the bottom, with no loss at all */
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
-/* "search 409.6 kpps 1 s" */
-static void label_of_search(struct html *h, struct json_object *parameters, char *buf, size_t size)
-{
-	double load = json_get_double(parameters, "rate_pps");
-
-	snprintf(buf, size, "%s %s %s", json_get_text(parameters, "phase"),
-		 load > 0 ? html_rate(h, load) : "max",
-		 html_ns(h, json_get_u64(parameters, "duration_ns")));
-}
-
-/* "rcvbuf=64k rate=100k", what a preset calls its line, or the number of the trial. */
+/*
+ * "search 409.6 kpps 1 s", "rcvbuf=64k rate=100k", what a preset calls its line, or the number of
+ * the trial.
+ */
 static void put_label(struct html *h, struct json_object *trial, size_t i)
 {
 	struct json_object *parameters = json_get(trial, "parameters");
-	char label[LABEL];
-	size_t n = 0;
+	double load = json_get_double(parameters, "rate_pps");
+	const char *before = "";
 
-	snprintf(label, sizeof(label), "trial %zu", i + 1);
 	if (*json_get_text(parameters, "phase")) {
-		label_of_search(h, parameters, label, sizeof(label));
-	} else if (html_has_members(parameters) && json_object_object_length(parameters) == 1 &&
-		   json_get(parameters, "trial")) {
-		snprintf(label, sizeof(label), "%s", json_get_text(parameters, "trial"));
-	} else if (html_has_members(parameters)) {
+		html_put(h, "%s %s %s", json_get_text(parameters, "phase"),
+			 load > 0 ? html_rate(h, load) : "max",
+			 html_ns(h, json_get_u64(parameters, "duration_ns")));
+	} else if (!html_has_members(parameters)) {
+		html_put(h, "trial %lu", i + 1);
+	} else if (json_object_object_length(parameters) == 1 && json_get(parameters, "trial")) {
+		html_put(h, "%s", json_get_text(parameters, "trial"));
+	} else {
 		json_object_object_foreach (parameters, name, value) {
-			if (n < sizeof(label))
-				n += (size_t)snprintf(label + n, sizeof(label) - n, "%s%s=%s",
-						      n ? " " : "", name,
-						      value ? json_object_get_string(value) : "");
+			html_put(h, "%s%s=%s", before, name, json_object_get_string(value));
+			before = " ";
 		}
 	}
-	html_put(h, "%s", label);
 }
 
 static void put_segment(struct html *h, const char *class, const char *name, uint64_t packets,
@@ -117,6 +108,19 @@ static void put_axis(struct html *h, const struct html_axis *axis)
 	html_put(h, "</span><span class=\"dim unit\">packets/s</span></div>");
 }
 
+static uint64_t lost_at(struct json_object *trial, const char *stage)
+{
+	uint64_t packets = 0;
+
+	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
+		struct json_object *o = json_get_item(trial, "stages", i);
+
+		if (!strcmp(json_get_text(o, "stage"), stage))
+			packets += json_get_u64(o, "packets");
+	}
+	return packets;
+}
+
 static void put_legend(struct html *h, struct json_object *trials)
 {
 	html_put(h, "<ul class=\"legend\">");
@@ -124,16 +128,8 @@ static void put_legend(struct html *h, struct json_object *trials)
 	for (unsigned s = 0; s < h->stages; s++) {
 		uint64_t packets = 0;
 
-		for (size_t i = 0; i < html_length(trials); i++) {
-			struct json_object *trial = html_at(trials, i);
-
-			for (size_t k = 0; k < json_get_length(trial, "stages"); k++) {
-				struct json_object *stage = json_get_item(trial, "stages", k);
-
-				if (!strcmp(json_get_text(stage, "stage"), h->stage[s]))
-					packets += json_get_u64(stage, "packets");
-			}
-		}
+		for (size_t i = 0; i < html_length(trials); i++)
+			packets += lost_at(html_at(trials, i), h->stage[s]);
 		if (packets)
 			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s],
 					  html_count(h, packets));

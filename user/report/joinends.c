@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "ledger/join.h"
 #include "report/document.h"
-#include "report/rows.h"
+#include "report/series.h"
 
 const char *joinends_name(const struct ledgers_document *d)
 {

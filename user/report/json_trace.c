@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/document.h"
 #include "base/record.h"
+#include "report/document.h"
 
 static double per_second(uint64_t n, uint64_t ns)
 {
 	return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-static struct json_object *field_names(unsigned by)
+struct json_object *json_fields(unsigned by)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -48,7 +48,7 @@ struct json_object *json_trace_start(int argc, char *const *argv, struct json_ob
 	json_put(filter, "stages", list_stages(spec->stages));
 	json_put_text(filter, "reasons", spec->reasons);
 	json_put(o, "filter", filter);
-	json_put(o, "by", field_names(spec->by));
+	json_put(o, "by", json_fields(spec->by));
 	json_put_u64(o, "interval_ns", shown->interval_ns);
 	json_put_bool(o, "all", shown->all);
 	json_put_text(o, "netns", shown->netns);
@@ -174,22 +174,15 @@ struct json_object *json_trace_interval(const struct live_table *t, const struct
 
 /* Microbursts */
 
-/* The first window has begun before the trace. */
-static uint64_t relative(const struct burst_report *r, uint64_t number)
-{
-	const uint64_t ns = number * r->window_ns;
-
-	return ns > r->start_ns ? ns - r->start_ns : 0;
-}
-
 static struct json_object *window(const struct burst_report *r, const struct burst_window *w)
 {
-	const uint64_t realtime_ns = w->number * r->window_ns + (uint64_t)r->realtime_ns;
+	const uint64_t ns = w->number * r->window_ns;
 	struct json_object *o = json_object_new_object();
 	char time[32];
 
-	json_put_u64(o, "time_ns", relative(r, w->number));
-	json_put_text(o, "time", json_time(time, sizeof(time), realtime_ns));
+	/* the first window has begun before the trace */
+	json_put_u64(o, "time_ns", ns > r->start_ns ? ns - r->start_ns : 0);
+	json_put_text(o, "time", json_time(time, sizeof(time), ns + (uint64_t)r->realtime_ns));
 	json_put_u64(o, "packets", w->packets);
 	json_put_double(o, "pps", per_second(w->packets, r->window_ns));
 	return o;

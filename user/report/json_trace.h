@@ -24,6 +24,9 @@ struct trace_shown {
 struct json_object *json_trace_start(int argc, char *const *argv, struct json_object *env,
 				     const struct live_spec *spec, const struct trace_shown *shown);
 
+/* Names of fields as a list; `by` as in struct live_spec. */
+struct json_object *json_fields(unsigned by);
+
 /* When an interval ended: CLOCK_REALTIME and from the start; and how long it was. */
 struct trace_time {
 	uint64_t realtime_ns, time_ns, interval_ns;

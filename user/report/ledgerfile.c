@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/ledgerfile_parts.h"
+#include "report/ledgerfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,331 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/bytes.h"
+#include "base/json.h"
+#include "drops/stagemap.h"
+
+#define NEAR 200 /* bytes of a line in which it tells its time */
+
+/* The value behind a key, near the begin. */
+static bool near_value(const char *json, size_t len, const char *key, char value[32])
+{
+	const char *p = memmem(json, len < NEAR ? len : NEAR, key, strlen(key));
+	size_t n = 0;
+
+	if (!p)
+		return false;
+	for (p += strlen(key); p < json + len && n < 31 && *p != ',' && *p != '"' && *p != '}'; p++)
+		value[n++] = *p;
+	value[n] = '\0';
+	return true;
+}
+
+/* Times beyond INT64_MAX are no times. */
+static bool near_number(const char *json, size_t len, const char *key, uint64_t *number)
+{
+	char value[32];
+
+	*number = 0;
+	return !near_value(json, len, key, value) || !num_u64(value, 0, INT64_MAX, number);
+}
+
+static bool begins(const char *json, size_t len, const char *with)
+{
+	return len > strlen(with) && !memcmp(json, with, strlen(with));
+}
+
+bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line)
+{
+	char value[32];
+
+	*line = (struct ledgerline){.kind = LEDGERLINE_OTHER};
+	if (begins(json, len, "{\"event\":\"fates\"")) {
+		line->kind = LEDGERLINE_FATES;
+		return true;
+	}
+	if (begins(json, len, "{\"event\":\"start\"")) {
+		line->kind = LEDGERLINE_START;
+		line->of_trace =
+			begins(json, len, "{\"event\":\"start\",\"schema\":\"pktledger/trace/");
+	} else if (begins(json, len, "{\"event\":\"interval\"")) {
+		line->kind = LEDGERLINE_INTERVAL;
+	} else {
+		return true;
+	}
+	if (near_value(json, len, "\"time\":\"", value) && when_date(value, &line->realtime_ns))
+		return false;
+	return near_number(json, len, "\"time_ns\":", &line->time_ns) &&
+	       near_number(json, len, "\"interval_ns\":", &line->length_ns);
+}
+
+#define PARTS	  16 /* of the time to keep: so much more may be there */
+#define LINE_MORE 10 /* bytes of a line beside its JSON: CRC, blank, LF */
+
+void ledgerkeep_init(struct ledgerkeep *k, uint64_t keep_ns)
+{
+	*k = (struct ledgerkeep){.keep_ns = keep_ns};
+}
+
+static uint64_t later(uint64_t time_ns, int64_t step)
+{
+	return step < 0 && time_ns < (uint64_t)-step ? 0 : time_ns + (uint64_t)step;
+}
+
+void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns)
+{
+	int64_t clock = (int64_t)(realtime_ns - boottime_ns);
+	int64_t step = k->clock_ns ? clock - k->clock_ns : 0;
+
+	k->clock_ns = clock;
+	for (unsigned i = 0; i < k->n; i++)
+		k->mark[i].time_ns = later(k->mark[i].time_ns, step);
+	k->started_ns = later(k->started_ns, step);
+	k->pause_ns = later(k->pause_ns, step);
+}
+
+/* Every other mark goes: the file is very old. */
+static void thin_out(struct ledgerkeep *k)
+{
+	for (unsigned i = 0; i < k->n / 2; i++)
+		k->mark[i] = k->mark[2 * i];
+	k->n /= 2;
+}
+
+/* What stands before a line is no newer than it, though the clock may have been set back since. */
+static void add_mark(struct ledgerkeep *k, uint64_t time_ns, off_t at)
+{
+	for (unsigned i = k->n; i-- > 0 && k->mark[i].time_ns > time_ns;)
+		k->mark[i].time_ns = time_ns;
+	if (k->n && time_ns < k->mark[k->n - 1].time_ns + k->keep_ns / PARTS)
+		return;
+	if (k->n == LEDGERKEEP_MARKS)
+		thin_out(k);
+	k->mark[k->n++] = (struct ledgerkeep_mark){time_ns, at, k->start, k->start_len};
+}
+
+void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t at)
+{
+	struct ledgerline line;
+	uint64_t time_ns;
+
+	if (!ledgerline_peek(json, len, &line))
+		return;
+	if (line.kind == LEDGERLINE_START) {
+		k->others |= !line.of_trace;
+		k->start = at;
+		k->start_len = (off_t)len + LINE_MORE;
+		k->started_ns = line.realtime_ns;
+		add_mark(k, line.realtime_ns, at);
+	} else if (line.kind == LEDGERLINE_INTERVAL) {
+		time_ns = line.realtime_ns ? line.realtime_ns : k->started_ns + line.time_ns;
+		add_mark(k, time_ns - (time_ns > line.length_ns ? line.length_ns : 0), at);
+	}
+}
+
+bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mark *cut)
+{
+	uint64_t oldest = now_ns > k->keep_ns ? now_ns - k->keep_ns : 0;
+	unsigned last = 0;
+
+	while (last + 1 < k->n && k->mark[last + 1].time_ns <= oldest)
+		last++;
+	memmove(k->mark, k->mark + last, (k->n - last) * sizeof(k->mark[0]));
+	k->n -= last;
+	/* the newest start line may be all that is before it */
+	if (now_ns < k->pause_ns || !k->n || k->mark[0].time_ns > oldest ||
+	    k->mark[0].at <= k->mark[0].start_len)
+		return false;
+	k->pause_ns = now_ns + k->keep_ns / PARTS;
+	*cut = k->mark[0];
+	return true;
+}
+
+static int copy_part(int to, int from, off_t at, off_t end)
+{
+	char buf[65536];
+
+	while (at < end) {
+		size_t wanted = end - at < (off_t)sizeof(buf) ? (size_t)(end - at) : sizeof(buf);
+		ssize_t n = pread(from, buf, wanted, at);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		for (ssize_t done = 0, w; done < n; done += w) {
+			w = write(to, buf + done, (size_t)(n - done));
+			if (w < 0)
+				return -errno;
+		}
+		at += n;
+	}
+	return 0;
+}
+
+/* Where the new file is made: beside the old one. */
+static int new_path(char *buf, size_t size, const char *path)
+{
+	return snprintf(buf, size, "%s.pktledger~", path) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+void ledgerkeep_tidy(const char *path)
+{
+	char beside[PATH_MAX];
+
+	if (!new_path(beside, sizeof(beside), path))
+		unlink(beside);
+}
+
+static int fill(int to, int from, off_t size, const struct ledgerkeep_mark *cut)
+{
+	struct stat st;
+	int rc = 0;
+
+	if (flock(to, LOCK_EX | LOCK_NB) || fstat(from, &st) || fchmod(to, st.st_mode & 0777))
+		return -errno;
+	if (cut->start < cut->at)
+		rc = copy_part(to, from, cut->start, cut->start + cut->start_len);
+	if (!rc)
+		rc = copy_part(to, from, cut->at, size);
+	return !rc && fsync(to) ? -errno : rc;
+}
+
+/* All places are now so much nearer to the begin. */
+static void move_marks(struct ledgerkeep *k, const struct ledgerkeep_mark *cut)
+{
+	off_t head = cut->start < cut->at ? cut->start_len : 0, gone = cut->at - head;
+
+	for (unsigned i = 0; i < k->n; i++) {
+		struct ledgerkeep_mark *m = &k->mark[i];
+
+		m->start = m->start == cut->start ? 0 : m->start - gone;
+		m->at -= gone;
+	}
+	k->start = k->start == cut->start ? 0 : k->start - gone;
+}
+
+int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, off_t *size,
+		       const struct ledgerkeep_mark *cut)
+{
+	char beside[PATH_MAX];
+	int to, rc = new_path(beside, sizeof(beside), path);
+
+	if (rc)
+		return rc;
+	unlink(beside);
+	to = open(beside, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	if (to < 0)
+		return -errno;
+	rc = fill(to, fd, *size, cut);
+	if (!rc && rename(beside, path))
+		rc = -errno;
+	if (rc) {
+		unlink(beside);
+		close(to);
+		return rc;
+	}
+	*size = lseek(to, 0, SEEK_END);
+	move_marks(k, cut);
+	return to;
+}
+
+#define PREFIX 9 /* CRC and a blank */
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Does the line, without its LF, match its CRC? */
+static bool is_whole(const char *line, size_t len)
+{
+	uint32_t crc = 0;
+
+	if (len <= PREFIX || line[PREFIX - 1] != ' ')
+		return false;
+	for (int i = 0; i < PREFIX - 1; i++) {
+		int digit = hex_digit(line[i]);
+
+		if (digit < 0)
+			return false;
+		crc = crc << 4 | (uint32_t)digit;
+	}
+	return crc == crc32_ieee(line + PREFIX, len - PREFIX);
+}
+
+int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
+		    void *arg, struct ledgerfile_state *state, struct error *err)
+{
+	FILE *f = fopen(path, "re");
+	uint64_t offset = 0;
+	char *buf = NULL;
+	size_t size = 0;
+	ssize_t n;
+	int rc = 0;
+
+	*state = (struct ledgerfile_state){0};
+	if (!f)
+		return error_set(err, STATUS_FAILED, -errno, NULL, "cannot open %s: %s", path,
+				 strerror(errno));
+	while (!rc && (n = getline(&buf, &size, f)) > 0) {
+		size_t len = (size_t)n - (buf[n - 1] == '\n');
+
+		state->at = offset;
+		state->cut = !is_whole(buf, len);
+		if (state->cut) {
+			state->bad++;
+			state->cut_at = offset;
+			state->cut_line = state->lines + state->bad;
+			if (!state->bad_line)
+				state->bad_line = state->cut_line;
+		} else {
+			state->lines++;
+			if (line)
+				rc = line(arg, buf + PREFIX, len - PREFIX);
+		}
+		offset += (uint64_t)n;
+	}
+	if (!rc && ferror(f))
+		rc = error_set(err, STATUS_FAILED, -EIO, NULL, "cannot read %s", path);
+	free(buf);
+	fclose(f);
+	return rc;
+}
+
+#define LEDGERFILE_RANGES 256 /* of one line */
+
+/* An outcome that a `fate` line has named; its id is its place in the list. */
+struct ledgerfile_outcome {
+	const char *fate;
+	struct result_cause cause; /* only if dropped */
+};
+
+struct ledgerfile_range {
+	uint64_t first, last;
+	unsigned id;
+};
+
+struct ledgerfile {
+	int fd;
+	int rc; /* -errno of the first write that failed */
+	char *path;
+	bool is_file;
+	off_t size;		 /* of the file */
+	struct ledgerkeep *keep; /* NULL: everything is kept */
+	char *waiting;
+	size_t n_waiting;
+	struct ledgerfile_outcome *outcome;
+	unsigned n_outcomes;
+	uint16_t stream; /* of the ranges */
+	struct ledgerfile_range range[LEDGERFILE_RANGES];
+	unsigned n_ranges;
+};
+
+/* Writes the ranges that are gathered. */
+static int ledgerfile_end_ranges(struct ledgerfile *lf);
 
 #define WAITING 65536
 /* Bytes of whole lines. */
@@ -77,7 +400,7 @@ static int write_long(struct ledgerfile *lf, const char *json, size_t len)
 	return lf->rc;
 }
 
-int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
+static int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
 {
 	if (lf->n_waiting + len + 10 > WAITING)
 		flush(lf);
@@ -92,8 +415,8 @@ int ledgerfile_line(struct ledgerfile *lf, const char *json, size_t len)
 	return 0;
 }
 
-int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
-		     struct json_object *data)
+static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
+			struct json_object *data)
 {
 	struct json_object *line = json_object_new_object();
 	const char *text;
@@ -117,7 +440,7 @@ int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_obje
 {
 	ledgerfile_end_ranges(lf);
 	lf->n_outcomes = 0;
-	return ledgerfile_event(lf, "start", schema, data);
+	return append_event(lf, "start", schema, data);
 }
 
 /* A file that cannot be replaced just now grows on. */
@@ -145,49 +468,19 @@ int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data)
 	if (lf->keep)
 		tell_clock(lf->keep);
 	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, "interval", NULL, data);
+	append_event(lf, "interval", NULL, data);
 	flush(lf);
 	if (lf->keep)
 		drop_old(lf);
 	return lf->rc;
 }
 
-static int tell(struct ledgerfile *lf, const char *event, const char *schema,
-		struct json_object *data)
+int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
+		     struct json_object *data)
 {
 	ledgerfile_end_ranges(lf);
-	ledgerfile_event(lf, event, schema, data);
+	append_event(lf, event, schema, data);
 	return flush(lf);
-}
-
-int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "limit", NULL, data);
-}
-
-int ledgerfile_error(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "error", NULL, data);
-}
-
-int ledgerfile_end(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "end", NULL, data);
-}
-
-int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data)
-{
-	return tell(lf, "series", schema, data);
-}
-
-int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "trial", NULL, data);
-}
-
-int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data)
-{
-	return tell(lf, "series_end", NULL, data);
 }
 
 static int first_only(void *arg, const char *json, size_t len)
@@ -355,4 +648,99 @@ int ledgerfile_close(struct ledgerfile *lf, struct error *err)
 			  "the ledger %s is not complete: %s", lf->path, strerror(-rc));
 	ledgerfile_free(lf);
 	return rc;
+}
+
+static int ledgerfile_end_ranges(struct ledgerfile *lf)
+{
+	char json[64 + LEDGERFILE_RANGES * 56];
+	size_t n;
+
+	if (!lf->n_ranges)
+		return lf->rc;
+	n = (size_t)snprintf(json, sizeof(json),
+			     "{\"event\":\"fates\",\"data\":{\"stream\":%u,\"ranges\":[",
+			     lf->stream);
+	for (unsigned i = 0; i < lf->n_ranges; i++)
+		n += (size_t)snprintf(json + n, sizeof(json) - n, "%s[%" PRIu64 ",%" PRIu64 ",%u]",
+				      i ? "," : "", lf->range[i].first, lf->range[i].last,
+				      lf->range[i].id);
+	n += (size_t)snprintf(json + n, sizeof(json) - n, "]}}");
+	lf->n_ranges = 0;
+	return ledgerfile_line(lf, json, n);
+}
+
+static bool same(const struct ledgerfile_outcome *o, const char *fate, const struct result_cause *c)
+{
+	const struct result_cause *known = &o->cause;
+
+	if (strcmp(o->fate, fate))
+		return false;
+	return !c || (known->stage == c->stage && known->hook == c->hook &&
+		      known->direction == c->direction && !strcmp(known->reason, c->reason) &&
+		      !strcmp(known->location, c->location) && !strcmp(known->ifname, c->ifname) &&
+		      !strcmp(known->netns, c->netns) && known->given_up == c->given_up);
+}
+
+static void append_outcome(struct ledgerfile *lf, const struct ledgerfile_outcome *o, bool dropped)
+{
+	struct json_object *data = json_object_new_object();
+
+	json_put_u64(data, "id", lf->n_outcomes);
+	json_put_text(data, "fate", o->fate);
+	if (dropped) {
+		json_put_text(data, "stage", stage_name(o->cause.stage));
+		json_put_text(data, "reason", o->cause.reason);
+		json_put_text(data, "location", o->cause.location);
+		json_put_text(data, "ifname", o->cause.ifname);
+		json_put_text(data, "netns", o->cause.netns);
+		json_put_text(data, "direction", o->cause.direction);
+		json_put_text(data, "hook", o->cause.hook);
+		if (o->cause.given_up)
+			json_put_bool(data, "given_up", true);
+	}
+	append_event(lf, "fate", NULL, data);
+	json_object_put(data);
+}
+
+/* Its id; -ENOMEM. */
+static int find_outcome(struct ledgerfile *lf, const char *fate, const struct result_cause *cause)
+{
+	struct ledgerfile_outcome *grown;
+
+	for (unsigned i = 0; i < lf->n_outcomes; i++) {
+		if (same(&lf->outcome[i], fate, cause))
+			return (int)i;
+	}
+	grown = realloc(lf->outcome, (lf->n_outcomes + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	lf->outcome = grown;
+	grown += lf->n_outcomes;
+	*grown = (struct ledgerfile_outcome){.fate = fate};
+	if (cause)
+		grown->cause = *cause;
+	append_outcome(lf, grown, cause);
+	return (int)lf->n_outcomes++;
+}
+
+int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
+		     const char *fate, const struct result_cause *cause)
+{
+	struct ledgerfile_range *newest;
+	int id = find_outcome(lf, fate, cause);
+
+	if (id < 0 && !lf->rc)
+		lf->rc = id;
+	if (lf->rc)
+		return lf->rc;
+	newest = lf->n_ranges && lf->stream == stream ? &lf->range[lf->n_ranges - 1] : NULL;
+	if (newest && newest->id == (unsigned)id && newest->last + 1 == first) {
+		newest->last = last;
+		return 0;
+	}
+	if (!newest || lf->n_ranges == LEDGERFILE_RANGES)
+		ledgerfile_end_ranges(lf);
+	lf->stream = stream;
+	lf->range[lf->n_ranges++] = (struct ledgerfile_range){first, last, (unsigned)id};
+	return lf->rc;
 }

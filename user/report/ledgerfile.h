@@ -42,7 +42,9 @@
 
 #include <json-c/json.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "ledger/result.h"
@@ -69,14 +71,13 @@ int ledgerfile_keep(struct ledgerfile *lf, uint64_t keep_ns, struct error *err);
  */
 int ledgerfile_start(struct ledgerfile *lf, const char *schema, struct json_object *data);
 int ledgerfile_interval(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_limit(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_error(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_end(struct ledgerfile *lf, struct json_object *data);
 
-/* The runs that follow are trials of a series, with a line of their own behind each. */
-int ledgerfile_series(struct ledgerfile *lf, const char *schema, struct json_object *data);
-int ledgerfile_trial(struct ledgerfile *lf, struct json_object *data);
-int ledgerfile_series_end(struct ledgerfile *lf, struct json_object *data);
+/*
+ * Other events: "limit", "error", "end"; and where the runs that follow are trials of a series,
+ * with a line of their own behind each, "series" (with its schema), "trial", "series_end".
+ */
+int ledgerfile_event(struct ledgerfile *lf, const char *event, const char *schema,
+		     struct json_object *data);
 
 /* One run of numbers; `cause` if the fate is "dropped", else NULL. Neighbours are joined. */
 int ledgerfile_fates(struct ledgerfile *lf, uint16_t stream, uint64_t first, uint64_t last,
@@ -101,5 +102,79 @@ struct ledgerfile_state {
  */
 int ledgerfile_read(const char *path, int (*line)(void *arg, const char *json, size_t len),
 		    void *arg, struct ledgerfile_state *state, struct error *err);
+
+/* What a line of a ledger file is, without parsing it: there are millions of them. */
+
+enum ledgerline_kind {
+	LEDGERLINE_START,
+	LEDGERLINE_INTERVAL,
+	LEDGERLINE_FATES,
+	LEDGERLINE_OTHER, /* or none at all */
+};
+
+struct ledgerline {
+	enum ledgerline_kind kind;
+	bool of_trace; /* start: of a trace */
+	/*
+	 * CLOCK_REALTIME: of a start, or of the end of an interval that tells it. 0: not told.
+	 */
+	uint64_t realtime_ns;
+	uint64_t time_ns, length_ns; /* interval: from the start to its end; 0: not told */
+};
+
+/* `json` as ledgerfile_read() tells it. False: a start or an interval whose time makes no sense. */
+bool ledgerline_peek(const char *json, size_t len, struct ledgerline *line);
+
+/*
+ * What of a ledger file has become too old, and a file without it. Of the trace in whose middle the
+ * cut lies, the start line stays.
+ */
+
+#define LEDGERKEEP_MARKS 64
+
+/* What is before `at` is older than `time_ns`. */
+struct ledgerkeep_mark {
+	uint64_t time_ns; /* CLOCK_REALTIME */
+	off_t at;
+	off_t start; /* the start line of the trace that goes on there, */
+	off_t start_len;
+};
+
+struct ledgerkeep {
+	uint64_t keep_ns;
+	bool others; /* a line begins something else than a trace */
+	struct ledgerkeep_mark mark[LEDGERKEEP_MARKS];
+	unsigned n;
+	off_t start, start_len; /* of the newest trace */
+	uint64_t started_ns;
+	uint64_t pause_ns; /* no cut before this time */
+	int64_t clock_ns;  /* CLOCK_REALTIME - CLOCK_BOOTTIME, as told last; 0: not yet */
+};
+
+void ledgerkeep_init(struct ledgerkeep *k, uint64_t keep_ns);
+
+/*
+ * What both clocks say now; before each line that is written. If the clock of the host is set, what
+ * is in the file grows no older by it, and no younger.
+ */
+void ledgerkeep_clock(struct ledgerkeep *k, uint64_t realtime_ns, uint64_t boottime_ns);
+
+/* A line that is in the file at `at`, in the order of the file; `json` as ledgerfile_read() does.
+ */
+void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t at);
+
+/* True: `cut` is the begin of what must be kept, and something is before it; not too often. */
+bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mark *cut);
+
+/*
+ * Puts a file without what is before `cut` in the place of `path`, which is open as `fd`, and locks
+ * it as that is. `size`: what is in it now. Returns the new one, open for appending, and its size;
+ * or -errno, and all is as before.
+ */
+int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, off_t *size,
+		       const struct ledgerkeep_mark *cut);
+
+/* What a rewrite left when it was killed, for whoever has locked the file. */
+void ledgerkeep_tidy(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ledger files, and captures of lost packets (report/lostcap.h), read: a document for each run,
+ * Ledger files, and captures of lost packets (report/drop.h), read: a document for each run,
  * trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
  * together of the lines that are whole, and bounded:
  *
@@ -22,6 +22,10 @@
  */
 #ifndef PKTLEDGER_REPORT_LOAD_H
 #define PKTLEDGER_REPORT_LOAD_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -78,5 +82,57 @@ int ledgers_replace(struct ledgers *l, const struct ledgers_document *docs, unsi
 /* In the order of the command line, and of the files. */
 const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);
 const struct ledgers_file *ledgers_files(const struct ledgers *l, unsigned *n);
+
+/* Documents as commands have printed them: by -j, or in a page of `report --html`. */
+
+/* Whether the file looks like one of them. */
+bool printed_is(const char *path);
+
+/*
+ * A list of the documents in the file, in their order, to be put. STATUS_USAGE: it is JSON, or a
+ * page, but not ours; STATUS_FAILED: it is cut, or cannot be read.
+ */
+int printed_load(const char *path, struct json_object **documents, struct error *err);
+
+/*
+ * Whether documents belong side by side, and which are compared: two files that are not of traces
+ * are compared: *a and *b are their documents, else NULL. STATUS_USAGE: they are of several
+ * commands, there are more than two, or one has more than one document; STATUS_FAILED: one has no
+ * end.
+ */
+int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
+		const struct ledgers_document **b, struct error *err);
+
+/*
+ * A sweep, a search or a preset read from a ledger: the document that its own -j would have
+ * printed, put together of the lines of the series and of the runs in it.
+ */
+struct trialset {
+	struct json_object *document; /* NULL: none is open */
+	unsigned number;	      /* of the document, in its file */
+	char command[16];	      /* "sweep", "search" */
+	uint64_t from_ns, to_ns;      /* CLOCK_REALTIME */
+};
+
+/* `start` is borrowed. 0 or -ENOMEM. */
+int trialset_begin(struct trialset *t, const char *schema, struct json_object *start);
+
+/* Whether a run that begins is of it: both have the same command line. */
+bool trialset_owns(const struct trialset *t, const struct json_object *run_start);
+
+/*
+ * A trial is over: `members` of its own line, and the document of its run, up to now; NULL: it came
+ * to none. Both are borrowed.
+ */
+void trialset_trial(struct trialset *t, struct json_object *members, const struct json_object *run);
+
+/* Whether a document is of trials: a sweep or a search. */
+bool trialset_is(const struct json_object *document);
+
+/*
+ * What tells trials apart, as strings: the names that `start` tells, or those of the first trial.
+ * At most `max`, borrowed. Returns how many.
+ */
+unsigned trialset_columns(const struct json_object *document, const char **name, unsigned max);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 #define CELL_WIDTH 22 /* columns of "100.00 % socket_filter" */
 
@@ -163,7 +163,7 @@ static unsigned heat_of(double share)
 	return share > 0 ? (unsigned)fmin(fmax(8 + 11 * (log10(share) + 4), 8), 50) : 0;
 }
 
-/* "4.33 % wire"; "!" behind it: the books of a run do not balance. */
+/* "4.33 % wire"; "!" behind it: a run is not balanced. */
 static void print_pair(struct page *p, struct json_object *pair)
 {
 	const char *stage = json_get_text(pair, "stage");
@@ -214,5 +214,4 @@ void matrix_print(const struct print_view *v, struct json_object *matrix)
 				   matrix_pair(matrix, columns[1 + i].name, columns[1 + k].name));
 		page_end(&p);
 	}
-	page_close(&p);
 }

@@ -18,7 +18,7 @@
  *
  * A node is the name of a host; in a run on one host, the address. Runs of the same pair are added
  * up; `stage` lost most in all of them, null: nothing was dropped. What has no end is left out. To
- * be put. STATUS_USAGE: more than MATRIX_NODES, STATUS_FAILED: no document tells of a pair.
+ * be put. STATUS_USAGE: more than MATRIX_NODES, STATUS_FAILED: no document is of a pair.
  */
 int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **matrix,
 	       struct error *err);

@@ -29,7 +29,7 @@ struct page page_open(FILE *out, bool colour, uint64_t most)
 	return p;
 }
 
-struct page page_open_html(const struct html *html)
+struct page page_open_html(struct html *html)
 {
 	return (struct page){.out = html->out, .html = html, .width = PAGE_WIDTH};
 }
@@ -69,10 +69,9 @@ static void pad_to(struct page *p, unsigned column)
 /* HTML: what follows is within `begin` and `end`, and what was within others ends. */
 static void open_block(struct page *p, const char *begin, const char *end)
 {
-	if (p->block)
-		fprintf(p->out, "%s\n", p->block);
+	html_end_block(p->html);
 	fputs(begin, p->out);
-	p->block = end;
+	p->html->block = end;
 }
 
 /* The name of a stage has its colour before it. */
@@ -86,7 +85,7 @@ static void put_name(struct page *p, const char *name)
 /* Lines that have a label are rows of one table. */
 static void open_rows(struct page *p)
 {
-	if (p->html && (!p->block || p->table != rows)) /* of another table, or a paragraph */
+	if (p->html && (!p->html->block || p->table != rows)) /* of another table, or a paragraph */
 		open_block(p, "<div class=\"scroll\"><table class=\"rows\"><tbody>",
 			   "</tbody></table></div>");
 	p->table = rows;
@@ -97,15 +96,8 @@ void page_end(struct page *p)
 	if (!p->html)
 		fputc('\n', p->out);
 	else if (!p->column)
-		page_close(p);
+		html_end_block(p->html);
 	p->column = p->cell = p->edge = 0;
-}
-
-void page_close(struct page *p)
-{
-	if (p->html)
-		open_block(p, "", NULL);
-	p->column = 0;
 }
 
 void page_break(struct page *p)
@@ -347,7 +339,6 @@ void page_finding(struct page *p, const char *label, const struct json_object *f
 			page_words(p, STYLE_PLAIN, "%s", text);
 		page_end(p);
 	}
-	page_close(p);
 	if (p->html)
-		fputs("</article>\n", p->out);
+		open_block(p, "</article>\n", NULL);
 }

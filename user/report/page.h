@@ -29,7 +29,7 @@ struct page_column {
 
 struct page {
 	FILE *out;
-	const struct html *html; /* the page that it is a part of (report/html_page.h), or NULL */
+	struct html *html; /* the page that it is a part of (report/html_page.h); NULL: text */
 	bool colour;
 	unsigned width;	      /* columns of the page; PAGE_WIDTH unless changed */
 	unsigned count_width; /* of the widest count */
@@ -38,15 +38,13 @@ struct page {
 	const char *markup;   /* HTML: attributes of the next cell, as they are; or NULL */
 	const struct page_column *table;
 	unsigned cell, edge; /* of the table: which is next, and the column where it begins */
-	const char *block;   /* HTML: what ends the block that is open; NULL: none is */
 };
 
 /* `most`: the largest count that will be printed. */
 struct page page_open(FILE *out, bool colour, uint64_t most);
 
-/* A part of a page of HTML. page_close() ends what it has begun; of text it does nothing. */
-struct page page_open_html(const struct html *html);
-void page_close(struct page *p);
+/* A part of a page of HTML; what it leaves open ends with the section. */
+struct page page_open_html(struct html *html);
 
 /* A blank line and a title; `note` follows it as it is. */
 void page_heading(struct page *p, const char *title, const char *note);
@@ -76,7 +74,10 @@ void page_verbatim(struct page *p, const char *s);
 
 void page_end(struct page *p); /* of the line; a blank line, and in HTML of the table */
 
-/* A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. */
+/*
+ * A table: its columns, up to one whose name is NULL, are borrowed, and their names printed. Text
+ * begins at p->indent in the first cell of a row.
+ */
 void page_table(struct page *p, const struct page_column *columns);
 void page_cell(struct page *p, enum style style, const char *text); /* the next of a row */
 void page_name(struct page *p, const char *stage); /* "" or the name of a stage, in this cell */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What report/joined.h adds to a run: each sender's part, and what is missing. */
 #include "base/num.h"
-#include "report/print_parts.h"
+#include "report/print.h"
 
 static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
 {
@@ -61,10 +61,10 @@ void print_joined(const struct print_view *v, const struct ledgers_document *d)
 	if (notes)
 		page_end(&p);
 	for (size_t i = 0; i < notes; i++) {
+		const char *note = json_object_get_string(json_get_item(d->json, "notes", i));
+
 		page_text(&p, 0, STYLE_WARN, "- ");
-		page_words(&p, STYLE_WARN, "%s",
-			   json_object_get_string(json_get_item(d->json, "notes", i)));
+		page_words(&p, STYLE_WARN, "%s", note ? note : "");
 		page_end(&p);
 	}
-	page_close(&p);
 }

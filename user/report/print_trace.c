@@ -7,12 +7,12 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "report/text.h"
 #include "base/num.h"
 #include "host/nic.h"
-#include "report/print_parts.h"
+#include "report/text.h"
+#include "report/print.h"
 #include "report/document.h"
-#include "report/rows.h"
+#include "report/series.h"
 
 #define ROWS_MAX	24 /* of a class in an interval's table; the rest is one line */
 #define BENIGN_PLACES	4  /* named in the line of benign drops */
@@ -145,17 +145,19 @@ static char *rate_text(char *buf, size_t size, double pps)
 static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
 		      uint64_t bytes, uint64_t ns)
 {
+	const double volume_rate = per_second(bytes, ns);
 	char rate[FMT_MAX], volume[FMT_MAX], head[128];
 
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
 		 rate_text(rate, sizeof(rate), per_second(packets, ns)),
-		 fmt_bytes(volume, sizeof(volume), (uint64_t)per_second(bytes, ns)));
+		 fmt_bytes(volume, sizeof(volume),
+			   volume_rate < 1e18 ? (uint64_t)volume_rate : UINT64_MAX));
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
 
 /* A cause, with the stage that it is of. */
-struct told {
+struct cause {
 	const struct json_object *stage, *cause;
 	uint64_t packets;
 	size_t at;
@@ -163,7 +165,7 @@ struct told {
 
 static int by_packets(const void *x, const void *y)
 {
-	const struct told *a = x, *b = y;
+	const struct cause *a = x, *b = y;
 
 	if (a->packets != b->packets)
 		return a->packets > b->packets ? -1 : 1;
@@ -171,15 +173,15 @@ static int by_packets(const void *x, const void *y)
 }
 
 /* All causes of a class in the order of the path; to be freed. NULL: none, or no memory. */
-static struct told *causes_of(const struct json_object *o, const struct class *c, size_t *n)
+static struct cause *causes_of(const struct json_object *o, const struct class *c, size_t *n)
 {
-	struct told *list = NULL;
+	struct cause *list = NULL;
 
 	*n = 0;
 	for (size_t i = 0; i < json_get_length(o, c->key); i++) {
 		const struct json_object *stage = json_get_item(o, c->key, i);
 		size_t causes = json_get_length(stage, "causes");
-		struct told *more = reallocarray(list, *n + causes + 1, sizeof(*list));
+		struct cause *more = reallocarray(list, *n + causes + 1, sizeof(*list));
 
 		if (!more)
 			break;
@@ -187,7 +189,7 @@ static struct told *causes_of(const struct json_object *o, const struct class *c
 		for (size_t k = 0; k < causes; k++, (*n)++) {
 			const struct json_object *cause = json_get_item(stage, "causes", k);
 
-			list[*n] = (struct told){stage, cause, json_get_u64(cause, "packets"), *n};
+			list[*n] = (struct cause){stage, cause, json_get_u64(cause, "packets"), *n};
 		}
 	}
 	return list;
@@ -200,7 +202,7 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 	struct page *p = &t->page;
 	char label[48];
 	size_t n;
-	struct told *rows = causes_of(interval, c, &n);
+	struct cause *rows = causes_of(interval, c, &n);
 
 	if (n > ROWS_MAX)
 		qsort(rows, n, sizeof(*rows), by_packets);
@@ -606,7 +608,7 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 	struct page *p = &t->page;
 	char label[48];
 	size_t n;
-	struct told *rows = causes_of(o, c, &n);
+	struct cause *rows = causes_of(o, c, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const char *note = json_get_text(rows[i].cause, "note");
@@ -728,7 +730,7 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 static void put_signed(struct page *p, enum style style, const char *label, int64_t v,
 		       const char *less)
 {
-	page_row(p, style, 0, label, (uint64_t)(v < 0 ? -v : v), 0);
+	page_row(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, 0);
 	if (v < 0)
 		page_words(p, style, "%s", less);
 	page_end(p);
@@ -837,13 +839,8 @@ static void put_balance(struct page *p, const struct json_object *end)
 
 static void put_findings(struct trace_text *t, const struct json_object *end)
 {
-	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++) {
-		struct finding f;
-
-		json_read_finding(json_get_item(end, "findings", i), &f);
-		text_finding(&t->page, f.stage == STAGE_NONE ? f.id : stage_name(f.stage), &f,
-			     t->verbosity > 0);
-	}
+	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++)
+		page_finding(&t->page, NULL, json_get_item(end, "findings", i), t->verbosity > 0);
 }
 
 /* The widest count of a sum, for its page. */

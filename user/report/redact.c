@@ -19,33 +19,50 @@ static const struct {
 	{"file", "file"},     {"expression", "filter"},
 };
 
-/* Members that are sentences, or names put together: any secret may be in them. */
-static const char *const sentences[] = {
-	"text",
-	"evidence",
-	"current",
-	"wanted",
-	"command",
-	"undo",
-	"risk",
-	"name",
-	"note",
-	"in_flight_where",
-	"suppressed_evidence",
-	"message",
-	"hint",
-	"rests_on",
-	"notes",
-	"source",
+/* Members that are words of pktledger or of the kernel, whatever else is called so. */
+static const char *const ours[] = {
+	"schema", "event",    "time",	  "stage",   "class",	  "scope",	"severity",
+	"reason", "location", "hook",	  "id",	     "kind",	  "tx",		"rx",
+	"unit",	  "phase",    "topology", "outcome", "direction", "limited_by", "fate",
 };
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 #define SHORT	     3 /* shorter words are too common to be looked for in sentences */
 #define NAME_MAX_LEN 32
+#define ADDRESS_MAX  64 /* more than any has */
+
+/* A text that grows. Without memory it is cut. */
+struct text {
+	char *at;
+	size_t n, room;
+};
+
+static void append(struct text *t, const char *from, size_t len)
+{
+	if (t->n + len + 1 > t->room) {
+		size_t room = 2 * (t->n + len + 1);
+		char *more = realloc(t->at, room);
+
+		if (!more)
+			return;
+		t->at = more;
+		t->room = room;
+	}
+	memcpy(t->at + t->n, from, len);
+	t->n += len;
+	t->at[t->n] = '\0';
+}
+
+static void clear(struct text *t)
+{
+	t->n = 0;
+	append(t, "", 0);
+}
 
 struct redact {
 	struct json_object *names; /* secret to its other name */
 	unsigned n[LENGTH(secrets)], addresses;
+	struct text out, other; /* of the string that is changed now */
 };
 
 struct redact *redact_new(void)
@@ -67,22 +84,9 @@ void redact_free(struct redact *r)
 	if (!r)
 		return;
 	json_object_put(r->names);
+	free(r->out.at);
+	free(r->other.at);
 	free(r);
-}
-
-/* A text that grows; what does not fit is cut. */
-struct text {
-	char at[4096];
-	size_t n;
-};
-
-static void append(struct text *t, const char *from, size_t len)
-{
-	if (len > sizeof(t->at) - 1 - t->n)
-		len = sizeof(t->at) - 1 - t->n;
-	memcpy(t->at + t->n, from, len);
-	t->n += len;
-	t->at[t->n] = '\0';
 }
 
 /* The other name of a secret, which gets one. */
@@ -130,11 +134,10 @@ static size_t name_length(const char *text, const char *kind)
 
 static void learn_text(struct redact *r, int secret, const char *text)
 {
-	char name[4096];
-
-	snprintf(name, sizeof(name), "%.*s", (int)name_length(text, secrets[secret].kind), text);
-	if (!is_common(name))
-		name_of(r, name, secrets[secret].kind, &r->n[secret]);
+	clear(&r->out);
+	append(&r->out, text, name_length(text, secrets[secret].kind));
+	if (r->out.at && !is_common(r->out.at))
+		name_of(r, r->out.at, secrets[secret].kind, &r->n[secret]);
 }
 
 static void learn(struct redact *r, const char *key, const struct json_object *o)
@@ -179,16 +182,35 @@ static bool is_address(const char *text)
 	return is_mac(text);
 }
 
-/* Addresses in a text: with a port, in brackets, at the end of a sentence. */
+/*
+ * How much of a word of the letters of addresses is one, which is then in `word`: with a port, in
+ * brackets, at the end of a sentence. 0: none is.
+ */
+static size_t address_in(const char *text, size_t len, char word[ADDRESS_MAX])
+{
+	size_t n = len;
+
+	if (len >= ADDRESS_MAX || isalnum((unsigned char)text[len]))
+		return 0;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	while (n && (word[n - 1] == '.' || word[n - 1] == ':') && !is_address(word))
+		word[--n] = '\0';
+	if (strchr(word, '.') && strchr(word, ':') && !is_address(word)) {
+		n = strcspn(word, ":");
+		word[n] = '\0';
+	}
+	return is_address(word) ? n : 0;
+}
+
 static void hide_addresses(struct redact *r, const char *text, struct text *to)
 {
 	static const char letters[] = "0123456789abcdefABCDEF:.";
 
-	to->n = 0;
-	to->at[0] = '\0';
+	clear(to);
 	while (*text) {
-		size_t len = strspn(text, letters), used = len;
-		char word[64] = "";
+		size_t len = strspn(text, letters), used;
+		char word[ADDRESS_MAX];
 
 		if (!len) { /* a word of other letters goes as a whole */
 			for (len = 1; isalnum((unsigned char)text[len - 1]) && text[len];)
@@ -197,15 +219,8 @@ static void hide_addresses(struct redact *r, const char *text, struct text *to)
 			text += len;
 			continue;
 		}
-		if (len < sizeof(word) && !isalnum((unsigned char)text[len]))
-			memcpy(word, text, len);
-		while (used && strchr(".:", word[used - 1]) && !is_address(word))
-			word[--used] = '\0';
-		if (strchr(word, '.') && strchr(word, ':') && !is_address(word)) {
-			used = strcspn(word, ":");
-			word[used] = '\0';
-		}
-		if (is_address(word)) {
+		used = address_in(text, len, word);
+		if (used) {
 			const char *name = name_of(r, word, "addr", &r->addresses);
 
 			append(to, name, strlen(name));
@@ -228,8 +243,7 @@ static void hide_word(const char *text, const char *secret, const char *name, st
 	size_t len = strlen(secret);
 	const char *begin = text, *at;
 
-	to->n = 0;
-	to->at[0] = '\0';
+	clear(to);
 	while ((at = strstr(text, secret))) {
 		bool whole = (at == begin || !is_word_char(at[-1])) && !is_word_char(at[len]);
 
@@ -240,50 +254,59 @@ static void hide_word(const char *text, const char *secret, const char *name, st
 	append(to, text, strlen(text));
 }
 
-static void hide_words(struct redact *r, struct text *text)
+/* In r->out. */
+static void hide_words(struct redact *r)
 {
-	static struct text other;
-
 	json_object_object_foreach (r->names, secret, name) {
-		if (strlen(secret) < SHORT || !strstr(text->at, secret))
+		struct text was = r->out;
+
+		if (strlen(secret) < SHORT || !strstr(was.at, secret))
 			continue;
-		hide_word(text->at, secret, json_object_get_string(name), &other);
-		*text = other;
+		hide_word(was.at, secret, json_object_get_string(name), &r->other);
+		r->out = r->other;
+		r->other = was;
 	}
 }
 
-static bool is_sentence(const char *key)
+static bool is_ours(const char *key)
 {
-	for (unsigned i = 0; key && i < LENGTH(sentences); i++) {
-		if (!strcmp(sentences[i], key))
+	for (unsigned i = 0; i < LENGTH(ours); i++) {
+		if (!strcmp(ours[i], key))
 			return true;
 	}
 	return false;
+}
+
+/* A member that is a secret as a whole. */
+static void apply_secret(struct redact *r, int secret, const char *text)
+{
+	size_t len = name_length(text, secrets[secret].kind);
+	struct json_object *name;
+
+	clear(&r->out);
+	append(&r->out, text, len);
+	if (!r->out.at || !json_object_object_get_ex(r->names, r->out.at, &name)) {
+		append(&r->out, text + len, strlen(text + len));
+		return;
+	}
+	clear(&r->out);
+	append(&r->out, json_object_get_string(name), strlen(json_object_get_string(name)));
+	append(&r->out, text + len, strlen(text + len));
 }
 
 static void apply_text(struct redact *r, const char *key, struct json_object *o)
 {
 	const char *text = json_object_get_string(o);
 	int secret = secret_index(key);
-	static struct text out;
-	struct json_object *name;
-	char known[4096];
-	size_t len;
 
 	if (secret >= 0) {
-		len = name_length(text, secrets[secret].kind);
-		snprintf(known, sizeof(known), "%.*s", (int)len, text);
-		if (!json_object_object_get_ex(r->names, known, &name))
-			return;
-		out.n = 0;
-		append(&out, json_object_get_string(name), strlen(json_object_get_string(name)));
-		append(&out, text + len, strlen(text + len));
+		apply_secret(r, secret, text);
 	} else {
-		hide_addresses(r, text, &out);
-		if (is_sentence(key))
-			hide_words(r, &out);
+		hide_addresses(r, text, &r->out);
+		if (r->out.at)
+			hide_words(r);
 	}
-	json_object_set_string(o, out.at);
+	json_object_set_string(o, r->out.at ? r->out.at : "");
 }
 
 /* Of a command line the program and the command. */
@@ -309,7 +332,7 @@ static void apply(struct redact *r, const char *key, struct json_object *o)
 			cut_command(o);
 		for (size_t i = 0; i < json_object_array_length(o); i++)
 			apply(r, key, json_object_array_get_idx(o, i));
-	} else if (json_object_is_type(o, json_type_string) && key && strcmp(key, "time")) {
+	} else if (json_object_is_type(o, json_type_string) && !(key && is_ours(key))) {
 		apply_text(r, key, o);
 	}
 }

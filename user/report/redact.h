@@ -2,8 +2,9 @@
 /*
  * Takes out of documents what tells whose host it is: names of hosts, namespaces, processes,
  * cgroups, containers, pods and files, addresses of IP and of Ethernet, command lines. Each becomes
- * a name of its own ("host-1", "addr-3"), the same wherever it comes again, also within sentences.
- * Ports, interfaces, stages, functions of the kernel, counts and times stay.
+ * a name of its own ("host-1", "addr-3"), the same wherever it comes again: every string of a
+ * document is searched for them, but for the words of pktledger and of the kernel. Ports,
+ * interfaces, stages, functions of the kernel, counts and times stay.
  */
 #ifndef PKTLEDGER_REPORT_REDACT_H
 #define PKTLEDGER_REPORT_REDACT_H

@@ -8,6 +8,7 @@
 #define PKTLEDGER_REPORT_SERIES_H
 
 #include "base/json.h"
+#include "monitor/table.h"
 
 #define SERIES_MAX   1024
 #define SERIES_WORST 10
@@ -47,5 +48,20 @@ struct json_object *series_worst(struct series *s);
 
 /* SERIES_PARTS: all in one, as an interval; else NULL. */
 struct json_object *series_sum(struct series *s);
+
+/* From the JSON of a trace back to the tables that it was made of: report/json_trace.h. */
+
+/* The fields that the rows of a trace are told apart by; `start`: its event. */
+unsigned rows_by(const struct json_object *start);
+
+/* Adds all rows of an interval, of a sum, or of an end. Texts are copied. */
+void rows_add(struct live_table *t, const struct json_object *interval, unsigned by);
+
+/* Adds its worst flows: rows by stage and flow. */
+#define ROWS_BY_FLOW (LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_FLOW))
+void rows_add_flows(struct live_table *t, const struct json_object *interval);
+
+/* STAGE_NONE: no such stage. */
+enum stage rows_stage(const char *name);
 
 #endif

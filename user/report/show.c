@@ -11,7 +11,7 @@
 #include "report/html.h"
 #include "report/matrix.h"
 #include "report/redact.h"
-#include "report/trialset.h"
+#include "report/load.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
 {
@@ -76,6 +76,50 @@ static int hide_names(const struct ledgers *l, struct redact **r, struct error *
 	return 0;
 }
 
+/* Which trial of --repeat it is, and of how many; 0: of none. */
+static uint64_t trial_of(const struct ledgers_document *d, uint64_t *of)
+{
+	const struct json_object *repeat = json_get(json_get(d->json, "start"), "repeat");
+
+	*of = json_get_u64(repeat, "of");
+	return json_get_u64(repeat, "trial");
+}
+
+/* Whether b is the trial behind a. */
+static bool goes_on(const struct ledgers_document *a, const struct ledgers_document *b)
+{
+	uint64_t of, of_next, trial = trial_of(a, &of);
+
+	return trial && a->path == b->path && trial_of(b, &of_next) == trial + 1 && of == of_next;
+}
+
+/* If d[i] is the last trial of a `run --repeat` that is there from the first on: how many. */
+static unsigned whole_repeat(const struct ledgers_document *d, unsigned i, unsigned n)
+{
+	unsigned first = i;
+	uint64_t of;
+
+	if (!trial_of(&d[i], &of) || (i + 1 < n && goes_on(&d[i], &d[i + 1])))
+		return 0;
+	while (first && goes_on(&d[first - 1], &d[first]))
+		first--;
+	return trial_of(&d[first], &of) == 1 ? i - first + 1 : 0;
+}
+
+static void show_text(const struct show_view *v, const struct ledgers_document *d, unsigned i,
+		      unsigned n)
+{
+	unsigned trials = whole_repeat(d, i, n);
+
+	if (i)
+		fputc('\n', v->text.out);
+	print_document(&v->text, &d[i]);
+	if (!trials)
+		return;
+	fputc('\n', v->text.out);
+	print_repeat(&v->text, &d[i + 1 - trials], trials);
+}
+
 static void show_documents(const struct show_view *v, const struct ledgers *l)
 {
 	const struct ledgers_document *d;
@@ -90,9 +134,7 @@ static void show_documents(const struct show_view *v, const struct ledgers *l)
 		} else if (v->csv) {
 			csv_document(v->text.out, &d[i]);
 		} else {
-			if (i)
-				fputc('\n', v->text.out);
-			print_document(&v->text, &d[i]);
+			show_text(v, d, i, n);
 		}
 	}
 }
@@ -109,7 +151,7 @@ static void show_comparison(const struct show_view *v)
 }
 
 /* What it was read from, if that may be told. */
-static const char *page_name(const struct show_view *v, const struct ledgers_document *d)
+static const char *name_of(const struct show_view *v, const struct ledgers_document *d)
 {
 	const char *file = json_get_text(d->json, "file");
 
@@ -130,7 +172,7 @@ static int show_page(const struct show_view *v, const struct ledgers *l, struct 
 	if (!docs)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	for (; page.n < n; page.n++)
-		docs[page.n] = (struct html_document){page_name(v, &d[page.n]), d[page.n].json};
+		docs[page.n] = (struct html_document){name_of(v, &d[page.n]), d[page.n].json};
 	page.docs = docs;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	rc = html_file(v->html, &page, err);

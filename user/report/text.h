@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "experiment/search/found.h"
+#include "experiment/search/search.h"
 #include "report/document.h"
 #include "report/page.h"
 #include "report/trials.h"

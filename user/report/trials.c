@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/trials.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/num.h"
 #include "drops/stagemap.h"
+#include "report/csv.h"
 
 static const char *const names[TRIALS_MEASURES] = {
 	"tx_pps",	  "rx_pps",	    "delivered",	 "dropped",
@@ -218,4 +221,191 @@ struct json_object *trials_json(const struct trials *t)
 
 	trials_put(end, t);
 	return end;
+}
+
+void rows_column(struct rows *r, const char *title, unsigned width)
+{
+	unsigned least = (unsigned)strlen(title);
+
+	r->title[r->columns] = title;
+	r->width[r->columns++] = width > least ? width : least;
+}
+
+static void print_texts(const struct rows *r, const char *const *text)
+{
+	for (unsigned i = 0; i < r->columns; i++)
+		fprintf(r->out, "%-*s  ", (int)r->width[i], text[i]);
+}
+
+void rows_about(FILE *out, const char *title, const char *about)
+{
+	fprintf(out, "%s\n\n%s\n\n", title, about);
+}
+
+void rows_heading(const struct rows *r)
+{
+	print_texts(r, r->title);
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  %s\n", "sent at", "received",
+		"payload", "time", "calls", "CPU, %", "lost", "where");
+}
+
+static const char *share_text(char *buf, size_t size, double share)
+{
+	if (share > 0 && share < 0.0001)
+		snprintf(buf, size, "< 0.01 %%");
+	else if (share < 1 && share > 0.9999)
+		snprintf(buf, size, "> 99.99 %%");
+	else
+		snprintf(buf, size, "%.*f %%", share > 0 && share < 1 ? 2 : 0, share * 100);
+	return buf;
+}
+
+/* Appends to what stands there already, by comma. */
+static void remark(char *buf, size_t size, const char *text)
+{
+	size_t at = strlen(buf);
+
+	snprintf(buf + at, size - at, "%s%s", at ? ", " : "", text);
+}
+
+static void add_spread(char *buf, size_t size, const struct trials *t)
+{
+	struct trials_summary tx = trials_summarise(t, TRIALS_TX_PPS);
+	struct trials_summary rx = trials_summarise(t, TRIALS_RX_PPS);
+	double spread = tx.spread > rx.spread ? tx.spread : rx.spread;
+	char text[64];
+
+	snprintf(text, sizeof(text), "spread %.1f %%%s", spread * 100,
+		 trials_steady(t) ? "" : " (more than 5 %)");
+	remark(buf, size, text);
+}
+
+static void add_waits(char *buf, size_t size, const struct trials *t)
+{
+	uint64_t waits = (uint64_t)trials_summarise(t, TRIALS_WAITS).median;
+	char count[FMT_MAX], text[FMT_MAX + 16];
+
+	if (!waits)
+		return;
+	snprintf(text, sizeof(text), "%s waits", fmt_count(count, sizeof(count), waits));
+	remark(buf, size, text);
+}
+
+/* Of datagrams that were cut: how many pieces, how many came, what was made of them. */
+static void add_fragments(char *buf, size_t size, const struct trials *t)
+{
+	double fragments = trials_summarise(t, TRIALS_FRAGMENTS).median;
+	char made[FMT_MAX], seen[FMT_MAX], whole[FMT_MAX], text[4 * FMT_MAX];
+
+	if (!(fragments > 0))
+		return;
+	fmt_count(made, sizeof(made), (uint64_t)fragments);
+	fmt_count(seen, sizeof(seen), (uint64_t)trials_summarise(t, TRIALS_SEEN).median);
+	fmt_count(whole, sizeof(whole), (uint64_t)trials_summarise(t, TRIALS_REASSEMBLED).median);
+	snprintf(text, sizeof(text), "%s fragments, %s seen, %s datagrams of them", made, seen,
+		 whole);
+	remark(buf, size, text);
+}
+
+/* "1.2k+340": of the sender and of the receiver. */
+static const char *calls_text(char *buf, size_t size, const struct trials *t)
+{
+	char tx[FMT_MAX], rx[FMT_MAX];
+
+	fmt_short(tx, sizeof(tx), trials_summarise(t, TRIALS_TX_CALLS).median);
+	fmt_short(rx, sizeof(rx), trials_summarise(t, TRIALS_RX_CALLS).median);
+	snprintf(buf, size, "%s+%s", tx, rx);
+	return buf;
+}
+
+/* "98+45": of the time from the first packet sent to the last. */
+static const char *cpu_text(char *buf, size_t size, const struct trials *t)
+{
+	double ns = trials_summarise(t, TRIALS_TIME).median;
+	double tx = trials_summarise(t, TRIALS_TX_CPU).median;
+	double rx = trials_summarise(t, TRIALS_RX_CPU).median;
+
+	if (!(ns > 0))
+		return "-";
+	snprintf(buf, size, "%.0f+%.0f", 100 * tx / ns, 100 * rx / ns);
+	return buf;
+}
+
+void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
+		const struct error *failed)
+{
+	char sent[FMT_MAX], received[FMT_MAX], payload[FMT_MAX], time[FMT_MAX], lost[FMT_MAX];
+	char calls[2 * FMT_MAX], cpu[32], where[512] = "";
+
+	print_texts(r, text);
+	if (!trials_count(t)) {
+		fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s  failed: %s\n", "-", "-",
+			"-", "-", "-", "-", "-", failed->message);
+		return;
+	}
+	remark(where, sizeof(where), trials_stage_name(trials_stage(t)));
+	add_waits(where, sizeof(where), t);
+	add_fragments(where, sizeof(where), t);
+	if (r->repeated)
+		add_spread(where, sizeof(where), t);
+	if (trials_balanced(t) != trials_count(t))
+		remark(where, sizeof(where), "NOT BALANCED");
+	if (failed) {
+		remark(where, sizeof(where), "failed: ");
+		strncat(where, failed->message, sizeof(where) - strlen(where) - 1);
+		utf8_tame(where);
+	}
+	fmt_rate(sent, sizeof(sent), trials_summarise(t, TRIALS_TX_PPS).median);
+	fmt_rate(received, sizeof(received), trials_summarise(t, TRIALS_RX_PPS).median);
+	fmt_bps(payload, sizeof(payload), trials_summarise(t, TRIALS_PAYLOAD).median);
+	/* what is read from a file may be any number */
+	fmt_ns(time, sizeof(time),
+	       (uint64_t)fmin(fmax(trials_summarise(t, TRIALS_TIME).median, 0), 1e18));
+	share_text(lost, sizeof(lost), trials_summarise(t, TRIALS_LOST).median);
+	fprintf(r->out, "%10s  %10s  %12s  %7s  %11s  %7s  %8s%s%s\n", sent, received, payload,
+		time, calls_text(calls, sizeof(calls), t), cpu_text(cpu, sizeof(cpu), t), lost,
+		*where ? "  " : "", where);
+}
+
+void rows_csv_heading(const struct rows *r)
+{
+	for (unsigned i = 0; i < r->columns; i++) {
+		csv_text(r->out, r->title[i]);
+		fputc(',', r->out);
+	}
+	fputs("trial,attempted,refused,sent,delivered,dropped,lost_share,tx_pps,rx_pps,stage,"
+	      "balanced,payload_bytes,duration_ns,waits,error,tx_calls,rx_calls,tx_cpu_ns,rx_cpu_"
+	      "ns,"
+	      "fragments_made,fragments_seen,datagrams_reassembled\n",
+	      r->out);
+}
+
+void rows_csv_trial(const struct rows *r, const char *const *text, unsigned trial,
+		    const struct result *res, const struct error *failed)
+{
+	for (unsigned i = 0; i < r->columns; i++) {
+		csv_text(r->out, text[i]);
+		fputc(',', r->out);
+	}
+	fprintf(r->out, "%u,", trial);
+	if (res)
+		fprintf(r->out,
+			"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			",%.9g,%.3f,%.3f,%s,%s,%u,%" PRIu64 ",%" PRIu64 ",",
+			res->attempted, res->refused, res->sent, res->delivered, res->dropped,
+			result_lost_share(res), res->tx_pps, res->rx_pps,
+			trials_stage_name(result_worst_stage(res)),
+			res->balanced ? "true" : "false", res->payload_bytes, res->duration_ns,
+			res->waits);
+	else
+		fputs(",,,,,,,,,,,,,", r->out);
+	csv_text(r->out, failed ? failed->message : "");
+	if (res)
+		fprintf(r->out,
+			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%llu,%llu,%" PRIu64 "\n",
+			res->tx_cost.calls, res->rx_cost.calls, res->tx_cost.cpu_ns,
+			res->rx_cost.cpu_ns, (unsigned long long)res->fragments.made,
+			(unsigned long long)res->fragments.seen, res->reassembled);
+	else
+		fputs(",,,,,,,\n", r->out);
 }

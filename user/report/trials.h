@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/err.h"
 #include "ledger/result.h"
 
 #define TRIALS_SPREAD 0.05 /* (highest - lowest) / median above which the spread is called out */
@@ -75,5 +76,36 @@ struct json_object *trials_summary_json(struct trials_summary s);
 /* Adds the members of a summary: trials, balanced, steady, and median .. spread of each measure. */
 void trials_put(struct json_object *o, const struct trials *t);
 struct json_object *trials_json(const struct trials *t);
+
+/* What became of points that were measured: a table for people, or CSV. */
+
+#define ROWS_COLUMNS 8
+
+struct rows {
+	FILE *out;
+	unsigned columns;
+	const char *title[ROWS_COLUMNS]; /* of what tells points apart; borrowed */
+	unsigned width[ROWS_COLUMNS];
+	bool repeated; /* several trials a point: medians */
+};
+
+/* `text` of each column has at most `width` characters; at least that of the title is taken. */
+void rows_column(struct rows *r, const char *title, unsigned width);
+
+/* What stands above the table of a preset. */
+void rows_about(FILE *out, const char *title, const char *about);
+
+/*
+ * The table: a row a point, from all its trials. `failed`: why there are none, or fewer than asked
+ * for; NULL: all are there.
+ */
+void rows_heading(const struct rows *r);
+void rows_point(const struct rows *r, const char *const *text, const struct trials *t,
+		const struct error *failed);
+
+/* CSV as in RFC 4180, but for the LF: a line a trial. `res` NULL: it failed. */
+void rows_csv_heading(const struct rows *r);
+void rows_csv_trial(const struct rows *r, const char *const *text, unsigned trial,
+		    const struct result *res, const struct error *failed);
 
 #endif

@@ -11,7 +11,8 @@
 #define SOCKET_SEGMENTS 64 /* UDP_MAX_SEGMENTS before Linux 6.9 */
 
 struct socket_send {
-	bool gso; /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
+	bool gso;     /* UDP_SEGMENT: many datagrams in one message, one skb down to the device */
+	bool no_wait; /* a full send buffer refuses instead of being waited for */
 	bool unconnected;   /* every message carries its address, and is routed on its own */
 	const char *device; /* to leave by, whatever the routes say; NULL: as routed */
 };

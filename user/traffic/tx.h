@@ -28,7 +28,6 @@ struct tx_config {
 	unsigned ifindex;
 	unsigned queue; /* for xsk */
 	int sndbuf;	/* bytes; 0: the default */
-	bool no_wait;	/* a full send buffer refuses instead of waiting */
 	/* engines that pace themselves: when packets are due, and how many at once, of all threads
 	 * together; NULL: unthrottled */
 	const struct profile *profile;

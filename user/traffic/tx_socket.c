@@ -188,13 +188,13 @@ static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 
 	if (n > tx->batch)
 		n = tx->batch;
-	if (!cfg->no_wait && !wait_for_room(fd, tx->sndbuf, &tx->stats))
+	if (!cfg->socket.no_wait && !wait_for_room(fd, tx->sndbuf, &tx->stats))
 		return 0;
 	stamp_batch(tx, n);
 	messages = (n + tx->segments - 1) / tx->segments;
 	tail = n - (messages - 1) * tx->segments;
 	tx->iov[messages - 1].iov_len = (size_t)tail * cfg->flow->payload;
-	sent = sendmmsg(fd, tx->msg, messages, cfg->no_wait ? MSG_DONTWAIT : 0);
+	sent = sendmmsg(fd, tx->msg, messages, cfg->socket.no_wait ? MSG_DONTWAIT : 0);
 	error = errno;
 	tx->iov[messages - 1].iov_len = (size_t)tx->segments * cfg->flow->payload;
 	tx->stats.calls++;

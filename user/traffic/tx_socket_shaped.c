@@ -217,9 +217,9 @@ static int tx_send(struct tx *tx, unsigned n, struct error *err)
 	messages = gather(tx, n, pace_tai(), &fd);
 	if (!messages)
 		return close_numbers(tx);
-	if (!cfg->no_wait)
+	if (!cfg->socket.no_wait)
 		wait_for_room(fd, tx->sndbuf, &tx->stats);
-	sent = sendmmsg(fd, tx->msg, messages, cfg->no_wait ? MSG_DONTWAIT : 0);
+	sent = sendmmsg(fd, tx->msg, messages, cfg->socket.no_wait ? MSG_DONTWAIT : 0);
 	error = errno;
 	tx->stats.calls++;
 	if (sent == (int)messages) {

@@ -20,7 +20,7 @@
  *
  * finish() ends the engine: send() must not be called after it.
  *
- * tx_config.no_wait has no effect: a descriptor that waits in the ring keeps its number.
+ * socket_send.no_wait has no effect: a descriptor that waits in the ring keeps its number.
  */
 #ifndef PKTLEDGER_TRAFFIC_TX_XSK_H
 #define PKTLEDGER_TRAFFIC_TX_XSK_H

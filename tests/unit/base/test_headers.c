@@ -301,6 +301,8 @@ static void tags(void **state)
 	for (unsigned n = 0; n <= HEADERS_TAGS + 1; n++) {
 		struct packet p = {};
 		struct headers h;
+		uint32_t length;
+		__u16 type;
 
 		put_ethernet(&p, n > 1 ? TYPE_QINQ : n ? TYPE_VLAN : TYPE_IP6);
 		for (unsigned i = 0; i < n; i++)
@@ -309,6 +311,9 @@ static void tags(void **state)
 		put_ip6(&p, PROTO_UDP);
 		put_udp(&p, 53);
 		h = parse_all(HEADER_ETHERNET, &p);
+		length = headers_frame(p.at, &type);
+		assert_int_equal(type, n <= HEADERS_TAGS ? TYPE_IP6 : TYPE_VLAN);
+		assert_int_equal(length, 14 + 4 * (n < HEADERS_TAGS ? n : HEADERS_TAGS));
 		if (n <= HEADERS_TAGS)
 			assert_udp(&h, 6, 14 + 4 * n, 54 + 4 * n);
 		else

@@ -68,6 +68,19 @@ static void say_all(void)
 	log_progress_clear();
 }
 
+/* What names of files and devices contain cannot make lines of its own, nor drive a terminal. */
+static void test_controls(void **state)
+{
+	int fd = redirect_file(0);
+
+	(void)state;
+	log_error("cannot read %s", "a\nerror: b\033[2J\r\x9b");
+	log_warn("%s", "sm\xc3\xb8rrebr\xc3\xb8\x7f");
+	restore_file(fd);
+	assert_string_equal(got, "error: cannot read a?error: b?[2J??\n"
+				 "warning: sm\xc3\xb8rrebr\xc3\xb8?\n");
+}
+
 static void test_levels(void **state)
 {
 	static const struct {
@@ -213,9 +226,8 @@ static void test_verifier_tail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_terminal),
-		cmocka_unit_test(test_libbpf),
+		cmocka_unit_test(test_levels),	      cmocka_unit_test(test_controls),
+		cmocka_unit_test(test_terminal),      cmocka_unit_test(test_libbpf),
 		cmocka_unit_test(test_verifier_tail),
 	};
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "cli/points.h"
+#include "cli/series.h"
 
 struct options {
 	uint64_t count, bytes, wait, length;
@@ -21,7 +21,7 @@ struct options {
 	const char *file;
 };
 
-static const struct opt_value tx_values[] = {{"socket", 0, NULL}, {"xsk", 1, NULL}, {0}};
+static const struct opt_value engines[] = {{"socket", 0, NULL}, {"xsk", 1, NULL}, {0}};
 
 static int parse_any(const char *value, void *field, struct error *err)
 {
@@ -42,7 +42,7 @@ static const struct opt opts[] = {
 	{"threads", 'P', OPT_UINT, AT(threads), .help = "threads"},
 	{"rate", 'r', OPT_RATE, AT(rate), .help = "how fast"},
 	{"gro", 0, OPT_FLAG, AT(gro), .help = "merge"},
-	{"tx", 0, OPT_ENUM, AT(tx), .values = tx_values, .help = "engine"},
+	{"tx", 0, OPT_ENUM, AT(tx), .values = engines, .help = "engine"},
 	{"log", 0, OPT_STRING, AT(file), .help = "where"},
 	{0},
 };

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/preset.h"
+#include "cli/options.h"
+#include "cli/series.h"
 #include "cli/report.h"
 
 #define SHIPPED "tools/presets"

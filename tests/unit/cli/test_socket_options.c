@@ -12,7 +12,7 @@
 
 #include "drops/arrivals.h"
 #include "host/reassembly.h"
-#include "cli/options_socket.h"
+#include "cli/options.h"
 #include "traffic/worker.h"
 
 /* All segments together are one IP packet; 64 at most. */

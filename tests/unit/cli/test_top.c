@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/top/draw.h"
-#include "cli/top/view.h"
+#include "cli/top.h"
 
 #define SECOND 1000000000ULL
 

@@ -9,14 +9,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <linux/bpf.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drops/filter.h"
-#include "drops/filter_ebpf.h"
-#include "drops/filter_pcap.h"
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT_MAX      10000

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "drops/side.h"
+#include "drops/balance.h"
 #include "trace_abi.h"
 
 static enum balance_side side(const char *reason, const char *location, enum balance_role role,

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "experiment/faults/fault_table.h"
+#include "experiment/faults/row.h"
+#include "experiment/lab_tune.h"
 #include "stages.h"
 
 #define MAX_BACKLOG_GUESS 1000000000 /* more packets than any queue here holds */
@@ -27,6 +28,21 @@ static const struct fault_request plain = {
 	.port = 28779,
 };
 
+static unsigned named(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < fault_count() && strcmp(fault_row(i)->name, name))
+		i++;
+	assert_true(i < fault_count());
+	return i;
+}
+
+static uint64_t bit(const char *name)
+{
+	return FAULT_BIT(named(name));
+}
+
 static struct fault_list parsed(const char *text)
 {
 	struct fault_list list = {0};
@@ -40,7 +56,7 @@ static struct fault_list parsed(const char *text)
 /* The list that was given stays as it is, and the message is for the command line. */
 static void refused(const char *text, const char *message, const char *hint)
 {
-	struct fault_list list = {.set = FAULT_BIT(FAULT_UDP_LOOKUP)}, before = list;
+	struct fault_list list = {.set = bit("udp_lookup")}, before = list;
 	struct error err = {0};
 
 	assert_int_equal(fault_parse(text, &list, &err), -EINVAL);
@@ -81,16 +97,14 @@ static void test_parse(void **state)
 	struct fault_list list = parsed("netfilter,rcvbuf,qdisc");
 
 	(void)state;
-	assert_int_equal(list.set, FAULT_BIT(FAULT_NETFILTER) | FAULT_BIT(FAULT_RCVBUF) |
-					   FAULT_BIT(FAULT_QDISC));
-	assert_true(list.share[FAULT_NETFILTER] == 0.2);
+	assert_int_equal(list.set, bit("netfilter") | bit("rcvbuf") | bit("qdisc"));
+	assert_true(list.share[named("netfilter")] == 0.2);
 	assert_int_equal(list.rate.unit, RATE_MAX);
 
 	list = parsed("netfilter:output=0.5%,netfilter=100%,qdisc=50Mbit");
-	assert_int_equal(list.set, FAULT_BIT(FAULT_NETFILTER_OUTPUT) | FAULT_BIT(FAULT_NETFILTER) |
-					   FAULT_BIT(FAULT_QDISC));
-	assert_true(list.share[FAULT_NETFILTER_OUTPUT] == 0.005);
-	assert_true(list.share[FAULT_NETFILTER] == 1);
+	assert_int_equal(list.set, bit("netfilter:output") | bit("netfilter") | bit("qdisc"));
+	assert_true(list.share[named("netfilter:output")] == 0.005);
+	assert_true(list.share[named("netfilter")] == 1);
 	assert_int_equal(list.rate.unit, RATE_L2_BPS);
 	assert_true(list.rate.value == 50e6);
 }
@@ -101,8 +115,8 @@ static void test_parse_adds(void **state)
 
 	(void)state;
 	assert_int_equal(fault_parse("rcvbuf", &list, NULL), 0);
-	assert_int_equal(list.set, FAULT_BIT(FAULT_XDP) | FAULT_BIT(FAULT_RCVBUF));
-	assert_true(list.share[FAULT_XDP] == 0.1);
+	assert_int_equal(list.set, bit("xdp") | bit("rcvbuf"));
+	assert_true(list.share[named("xdp")] == 0.1);
 }
 
 static void test_parse_refuses(void **state)
@@ -224,16 +238,85 @@ static bool is_stage(const char *name, size_t len)
 static void test_each(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < FAULT_COUNT; i++) {
+	for (unsigned i = 0; i < fault_count(); i++) {
 		const struct opt_value *v = &fault_values[i];
 		struct fault_list list = parsed(v->name);
 
 		assert_true(is_stage(v->name, strcspn(v->name, ":")));
 		assert_int_equal(v->value, i);
 		assert_int_equal(list.set, FAULT_BIT(i));
+		if (i)
+			assert_true(fault_stage(i) >= fault_stage(i - 1));
 		assert_true(strlen(v->title) > 0);
 	}
-	assert_null(fault_values[FAULT_COUNT].name);
+	assert_null(fault_values[fault_count()].name);
+}
+
+/* Whether a row does anything to packets: in the lab, by a program, or by what it asks of others.
+ */
+static bool acts(const struct fault_row *row)
+{
+	const struct fault_config silent = {0};
+	struct fault_request req = plain;
+	struct fault_effects before = {.port = req.port, .tx_cpu = -1, .busy_cpu = -1};
+	struct fault_effects fx = before;
+	const struct fault_list none = {0};
+	struct error err = {0};
+	struct fault_plan p = {.list = &none, .req = &req, .fx = &fx, .err = &err};
+	bool told = memcmp(&row->cfg, &silent, sizeof(silent));
+
+	req.payload = row->payload ? row->payload : req.payload;
+	req.rx = row->rx ? row->rx : req.rx;
+	req.count = 10000; /* the queues and the memory of every host are between that and this */
+	fault_plan_measure(&p);
+	if (row->plan && row->plan(&p) && err.status != STATUS_UNABLE)
+		return false; /* a plan has to take what its row says that it needs */
+	/* Without a share a program has to be one that needs none. */
+	if (row->value == FAULT_VALUE_SHARE && !told && !row->apply)
+		return false;
+	if (told && !row->programs)
+		return false;
+	return row->apply || row->begin || row->programs || err.status == STATUS_UNABLE ||
+	       memcmp(&before, &fx, sizeof(fx));
+}
+
+static void test_each_row_acts(void **state)
+{
+	const struct fault_row name_only = {.name = "xdp", .title = "nothing at all"};
+	const struct fault_row unshared = {"xdp", "of all, none", FAULT_VALUE_SHARE,
+					   .programs = PROGRAM(XDP)};
+	const struct fault_row unloaded = {"xdp", "nobody reads it", FAULT_VALUE_SHARE,
+					   .cfg.xdp_share = 1};
+
+	(void)state;
+	assert_false(acts(&name_only));
+	assert_false(acts(&unshared));
+	assert_false(acts(&unloaded));
+	for (unsigned i = 0; i < fault_count(); i++) {
+		const struct fault_row *row = fault_row(i);
+
+		if (!acts(row))
+			fail_msg("%s loses nothing", row->name);
+		if (row->midway)
+			assert_true(planned(row->name, &plain).midway > 0);
+	}
+}
+
+/* None was left out for lack of room, and no name is there twice. */
+static void test_all_are_listed(void **state)
+{
+	static const struct fault_row *const mechanisms[] = {
+		faults_by_program, faults_by_nft, faults_by_qdisc,
+		faults_by_link,	   faults_by_ip,  faults_by_socket,
+	};
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned m = 0; m < sizeof(mechanisms) / sizeof(*mechanisms); m++) {
+		for (const struct fault_row *r = mechanisms[m]; r->name; r++, n++)
+			assert_ptr_equal(fault_row(named(r->name)), r);
+	}
+	assert_int_equal(n, fault_count());
 }
 
 static void test_no_fault_no_effect(void **state)
@@ -536,31 +619,43 @@ static void test_backlog_needs_two_cpus(void **state)
 
 static void test_cpu_mask(void **state)
 {
-	char buf[FAULT_MASK_LEN];
+	char buf[LAB_MASK_LEN];
 
 	(void)state;
-	assert_string_equal(fault_cpu_mask(buf, sizeof(buf), 0), "1");
-	assert_string_equal(fault_cpu_mask(buf, sizeof(buf), 5), "20");
-	assert_string_equal(fault_cpu_mask(buf, sizeof(buf), 31), "80000000");
-	assert_string_equal(fault_cpu_mask(buf, sizeof(buf), 32), "1,00000000");
-	assert_string_equal(fault_cpu_mask(buf, sizeof(buf), 69), "20,00000000,00000000");
-	assert_int_equal(strlen(fault_cpu_mask(buf, sizeof(buf), CPU_SETSIZE - 1)), 8 + 9 * 31);
+	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 0), "1");
+	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 5), "20");
+	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 31), "80000000");
+	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 32), "1,00000000");
+	assert_string_equal(lab_cpu_mask(buf, sizeof(buf), 69), "20,00000000,00000000");
+	assert_int_equal(strlen(lab_cpu_mask(buf, sizeof(buf), CPU_SETSIZE - 1)), 8 + 9 * 31);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),	      cmocka_unit_test(test_parse_adds),
-		cmocka_unit_test(test_parse_refuses), cmocka_unit_test(test_contradictions),
-		cmocka_unit_test(test_each),	      cmocka_unit_test(test_no_fault_no_effect),
-		cmocka_unit_test(test_engines),	      cmocka_unit_test(test_tx_device_place),
-		cmocka_unit_test(test_router),	      cmocka_unit_test(test_qdisc),
-		cmocka_unit_test(test_topology),      cmocka_unit_test(test_stages_without_fault),
-		cmocka_unit_test(test_readers),	      cmocka_unit_test(test_checksums),
-		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_backlog_needs_two_cpus),
-		cmocka_unit_test(test_cpu_mask),      cmocka_unit_test(test_replacing),
-		cmocka_unit_test(test_pfifo),	      cmocka_unit_test(test_pfifo_is_slow_at_first),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_parse_adds),
+		cmocka_unit_test(test_parse_refuses),
+		cmocka_unit_test(test_contradictions),
+		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_no_fault_no_effect),
+		cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_tx_device_place),
+		cmocka_unit_test(test_router),
+		cmocka_unit_test(test_qdisc),
+		cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_stages_without_fault),
+		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_checksums),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_backlog_needs_two_cpus),
+		cmocka_unit_test(test_cpu_mask),
+		cmocka_unit_test(test_replacing),
+		cmocka_unit_test(test_pfifo),
+		cmocka_unit_test(test_pfifo_is_slow_at_first),
 		cmocka_unit_test(test_merging),
+		cmocka_unit_test(test_each_row_acts),
+		cmocka_unit_test(test_all_are_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

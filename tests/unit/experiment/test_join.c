@@ -13,7 +13,7 @@
 
 #include "ledger/join.h"
 #include "traffic/tx.h"
-#include "experiment/runs.h"
+#include "experiment/msg.h"
 
 #define STREAMS 2
 #define COPY	9 /* a cause here that ends no packet */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment/search/mlr_grid.h"
 #include "experiment/search/mlrsearch.h"
 
 #define FIXTURES "tests/fixtures/mlrsearch/"

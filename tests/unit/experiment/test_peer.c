@@ -26,7 +26,7 @@ static const struct record_field *const tables[] = {
 };
 static const size_t sizes[] = {
 	sizeof(struct peer_hello),   sizeof(struct peer_login),	    sizeof(struct peer_welcome),
-	sizeof(struct peer_plan),    sizeof(struct peer_ready),	    sizeof(struct peer_status),
+	sizeof(struct peer_plan),    sizeof(struct peer_ready),	    sizeof(struct site_status),
 	sizeof(struct peer_fold),    sizeof(struct peer_fates),	    sizeof(struct peer_time),
 	sizeof(struct error),	     sizeof(struct result),	    sizeof(struct arrivals_flow),
 	sizeof(struct ledger_cause), sizeof(struct result_counter),

@@ -14,7 +14,7 @@
 #include "traffic/flow.h"
 #include "traffic/shape.h"
 #include "traffic/sink.h"
-#include "experiment/run_arrivals.h"
+#include "experiment/receiver.h"
 
 #define LEN	100
 #define WINDOW	4096

@@ -16,8 +16,9 @@
 #include "report/html.h"
 #include "report/html_page.h"
 #include "report/matrix.h"
-#include "report/print_parts.h"
-#include "report/printed.h"
+#include "report/page.h"
+#include "report/print.h"
+#include "report/load.h"
 
 #define EVIL "</script><!--<script>\"'&\xff\xc3\xa9\x01"
 
@@ -69,6 +70,75 @@ static void data_stays_in_its_element(void **state)
 	json_object_put(again);
 	json_object_put(o);
 	free(text);
+}
+
+/* Heading, line, row, table and finding, as text (`h` NULL) or HTML. The caller frees. */
+static char *printed(struct html *h)
+{
+	static const struct page_column columns[] = {
+		{"name", 8, false}, {"n", 6, true}, {NULL, 0, false}};
+	struct json_object *finding = json_tokener_parse(
+		"{\"id\":\"x\",\"stage\":\"rcvbuf\",\"severity\":\"error\",\"text\":\"Full <b>.\","
+		"\"evidence\":\"3 lost\",\"command\":\"a  'b'\",\"undo\":\"c\",\"host\":\"vm\"}");
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	struct page p = page_open(f, false, 1000);
+
+	if (h) {
+		h->out = f;
+		p = page_open_html(h);
+	}
+	page_heading(&p, "sums", ": all");
+	page_row(&p, STYLE_BAD, 2, "rcvbuf", 10, 1000);
+	page_words(&p, STYLE_DIM, "in\v%s", "<v-rx>");
+	page_end(&p);
+	page_text(&p, 0, STYLE_PLAIN, "- ");
+	page_words(&p, STYLE_PLAIN, "a note");
+	page_end(&p);
+	p.indent = 0;
+	page_table(&p, columns);
+	page_cell(&p, STYLE_PLAIN, "wire");
+	page_cell(&p, STYLE_BOLD, "7");
+	page_end(&p);
+	page_finding(&p, NULL, finding, false);
+	fclose(f);
+	json_object_put(finding);
+	return text;
+}
+
+static void the_same_calls_print_text_and_html(void **state)
+{
+	struct html h = {.stage = {"rcvbuf", "wire"}, .stages = 2};
+	char *text = printed(NULL), *html = printed(&h);
+
+	(void)state;
+	assert_string_equal(text, "\nsums: all\n"
+				  "  rcvbuf           10   1.00 %  in <v-rx>\n"
+				  "- a note\n"
+				  "name         n\n"
+				  "wire         7\n"
+				  "\nrcvbuf on vm - Full <b>.\n"
+				  "  measured  3 lost\n"
+				  "  command   a  'b'\n");
+	assert_string_equal(
+		html,
+		"<h3>Sums: all</h3><div class=\"scroll\"><table class=\"rows\"><tbody><tr>"
+		"<th class=\"bad\"><i class=\"key c0\"></i>rcvbuf<td class=\"n bad\">10"
+		"<td class=\"n\">1.00 %<td> <span class=\"dim\">in &lt;v-rx&gt;</span>"
+		"</tbody></table></div>\n<p>-  a note</p>\n"
+		"<div class=\"scroll\"><table><thead><tr><th>name<th class=\"n\">n</thead><tbody>"
+		"<tr><th><i class=\"key c1\"></i>wire<td class=\"n bold\">7</tbody></table></div>\n"
+		"<article class=\"finding bad\"><h3>rcvbuf on vm <span "
+		"class=\"dim\">error</span></h3>"
+		"<p> Full &lt;b&gt;.</p>\n<div class=\"scroll\"><table class=\"rows\"><tbody>"
+		"<tr><th class=\"dim\">measured  <td colspan=\"3\"> 3 lost"
+		"<tr><th class=\"dim\">command   <td colspan=\"3\"> <code>a  &#39;b&#39;</code>"
+		"<tr><th class=\"dim\">undo      <td colspan=\"3\"> <code>c</code>"
+		"</tbody></table></div>\n</article>\n");
+	assert_null(h.block);
+	free(text);
+	free(html);
 }
 
 static void ticks_are_where_people_expect_them(void **state)
@@ -443,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_no_markup),
 		cmocka_unit_test(data_stays_in_its_element),
+		cmocka_unit_test(the_same_calls_print_text_and_html),
 		cmocka_unit_test(ticks_are_where_people_expect_them),
 		cmocka_unit_test(any_range_gives_an_axis),
 		cmocka_unit_test(pages_are_true),

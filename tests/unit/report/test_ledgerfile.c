@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/bytes.h"
 #include "report/ledgerfile.h"
-#include "report/ledgerkeep.h"
 
 #define SCHEMA "pktledger/run/1"
 
@@ -69,7 +68,7 @@ static void write_run(unsigned n)
 	assert_int_equal(ledgerfile_interval(lf, data), 0);
 	assert_int_equal(ledgerfile_fates(lf, 7, 21, 21, "dropped", &same), 0);
 	assert_int_equal(ledgerfile_fates(lf, 8, 22, UINT64_MAX, "unaccounted", NULL), 0);
-	assert_int_equal(ledgerfile_end(lf, data), 0);
+	assert_int_equal(ledgerfile_event(lf, "end", NULL, data), 0);
 	assert_int_equal(ledgerfile_close(lf, &err), 0);
 	json_object_put(data);
 }
@@ -243,7 +242,7 @@ static void much_is_kept(void **state)
 		ledgerfile_fates(lf, 1, i, i, i % 2 ? "delivered" : "refused", NULL);
 	memset(large, 'x', sizeof(large) - 1);
 	json_put_text(data, "large", large);
-	assert_int_equal(ledgerfile_end(lf, data), 0);
+	assert_int_equal(ledgerfile_event(lf, "end", NULL, data), 0);
 	assert_int_equal(ledgerfile_close(lf, &err), 0);
 	assert_int_equal(ledgerfile_read(path, NULL, NULL, &st, &err), 0);
 	assert_int_equal(st.lines, 1 + 2 + (100000 + 255) / 256 + 1);

@@ -25,14 +25,14 @@
 static struct live_table table;
 static struct live_summary summary;
 
-struct sample {
+struct traced {
 	enum stage stage;
 	enum noise noise;
 	const char *reason, *location, *ifname, *netns, *socket, *process;
 	uint64_t packets;
 };
 
-static void add(const struct sample *s)
+static void add(const struct traced *s)
 {
 	struct live_row r = {.stage = s->stage,
 			     .noise = s->noise,
@@ -53,7 +53,7 @@ static void add(const struct sample *s)
 
 static int fill(void **state)
 {
-	static const struct sample samples[] = {
+	static const struct traced samples[] = {
 		{STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF", "udp_queue_rcv_one_skb", "eth0",
 		 "host", "*:5060", "sip[812]", 3000},
 		{STAGE_NETFILTER, NOISE_LOSS, "NETFILTER_DROP", "nft_do_chain", "a-long-ifname15",
@@ -189,7 +189,7 @@ static void many_rows(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
-		const struct sample s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
+		const struct traced s = {STAGE_RCVBUF, NOISE_LOSS, "SOCKET_RCVBUFF",
 					 "f",	       "eth0",	   "host",
 					 sockets[i],   "p",	   10};
 
@@ -267,6 +267,50 @@ static void windows(void **state)
 	has("40 more, whose time is not known");
 	has("96 % in 3ms of 1.00 s; 100 more, whose time is\n");
 	has("00:00:05.124    900  31.03 %  900.0 kpps");
+}
+
+/* A ledger of `n` seconds, each as the table is, of which `seconds` are asked for. */
+static void print_ledger(unsigned n, unsigned joined, unsigned seconds, int verbosity)
+{
+	struct print_view v = {.out = begin(), .width = PAGE_WIDTH, .verbosity = verbosity};
+	struct json_object *json = json_object_new_object(), *covers = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+	struct ledgers_document d = {.json = json, .command = "trace", .parts = true};
+
+	summary.duration_ns = n * SECOND;
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(list, interval_of(&table, LIVE_BY_DEFAULT, SECOND));
+	json_put_u64(covers, "joined", joined);
+	json_put(json, "start", start_of(LIVE_BY_DEFAULT, false));
+	json_put(json, "intervals", list);
+	json_put(json, "covers", covers);
+	json_put(json, "sum", interval_of(&table, LIVE_BY_DEFAULT, seconds * SECOND));
+	json_put(json, "end", json_trace_end(&summary, LIVE_BY_DEFAULT));
+	print_trace(&v, &d);
+	fclose(v.out);
+	json_object_put(json);
+}
+
+/* What was printed is printed again, but intervals only where they are few, and all there. */
+static void ledger(void **state)
+{
+	(void)state;
+	print_ledger(3, 1, 3, 0);
+	has("\n00:00:00  3,040 lost, 3.040 kpps\n");
+	has("own cost        1.50 ms of CPU time");
+	has("\nsockets         3,000           host *:5060 sip[812]\n");
+	print_ledger(61, 1, 61, 0);
+	has_not("3,040 lost, ");
+	has("own cost");
+	print_ledger(61, 1, 61, 1);
+	has("3,040 lost, ");
+	print_ledger(3, 2, 3, 0); /* put together: they are no longer what was printed */
+	has_not("3,040 lost, ");
+	print_ledger(3, 1, 2, 0); /* a part: of the end only what it means */
+	has_not("3,040 lost, ");
+	has("\nlost            3,040           1.520 kpps in 2.00 s\n");
+	has_not("own cost");
+	has("rcvbuf - The buffer was full.");
 }
 
 static char *document(bool with_end)
@@ -396,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_groups, fill, empty),
 		cmocka_unit_test_setup_teardown(windows, fill, empty),
 		cmocka_unit_test_setup_teardown(end, fill, empty),
+		cmocka_unit_test_setup_teardown(ledger, fill, empty),
 		cmocka_unit_test_setup_teardown(json, fill, empty),
 		cmocka_unit_test_setup_teardown(matches_schema, fill, empty),
 		cmocka_unit_test(sockets_and_flows),

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/pcapng.h"
+#include "report/capfile.h"
 
 static char path[64];
 static uint8_t file[1 << 20];
@@ -245,6 +245,55 @@ static void test_mode_and_errors(void **state)
 	assert_non_null(strstr(err.message, "/nonexistent/f: No such file"));
 }
 
+static void is_refused(const char *name)
+{
+	struct pcapng *p = NULL;
+	struct error err = {};
+
+	assert_int_equal(pcapng_create(&p, name, 100, &err), -EPERM);
+	assert_int_equal(err.status, STATUS_FAILED);
+	assert_non_null(strstr(err.message, "belongs to another user"));
+	assert_null(p);
+}
+
+/* What somebody else has put there is not written to, and what it leads to is not emptied. */
+static void test_of_others(void **state)
+{
+	const uid_t nobody = 65534;
+	char link[80], kept[5] = "";
+	struct error err = {};
+	struct pcapng *p;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "mine", 4), 4);
+	snprintf(link, sizeof(link), "%s-link", path);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(lchown(link, nobody, nobody), 0);
+	is_refused(link);
+	assert_int_equal(pread(fd, kept, 4, 0), 4);
+	assert_string_equal(kept, "mine");
+
+	assert_int_equal(lchown(link, 0, 0), 0); /* one's own leads on */
+	assert_int_equal(pcapng_create(&p, link, 100, &err), 0);
+	assert_int_equal(pcapng_close(p), 0);
+	assert_int_equal(pread(fd, kept, 4, 0), 4);
+	assert_string_not_equal(kept, "mine");
+	assert_int_equal(unlink(link), 0);
+
+	assert_int_equal(fchown(fd, nobody, nobody), 0);
+	is_refused(path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(lchown(path, nobody, nobody), 0);
+	is_refused(path);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ends_with_a_whole_block, name_file,
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_mode_and_errors, name_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_of_others, name_file, remove_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

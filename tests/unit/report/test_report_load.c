@@ -39,10 +39,11 @@ static struct json_object *object(const char *format, ...)
 	return o;
 }
 
-static void put(int (*line)(struct ledgerfile *lf, struct json_object *data), struct ledgerfile *lf,
-		struct json_object *data)
+static void put(struct ledgerfile *lf, const char *event, struct json_object *data)
 {
-	assert_int_equal(line(lf, data), 0);
+	assert_int_equal(strcmp(event, "interval") ? ledgerfile_event(lf, event, NULL, data)
+						   : ledgerfile_interval(lf, data),
+			 0);
 	json_object_put(data);
 }
 
@@ -70,7 +71,7 @@ static void finish(struct ledgerfile *lf)
 /* One second, in which a socket lost `lost`, of two flows. */
 static void put_interval(struct ledgerfile *lf, unsigned second, unsigned lost)
 {
-	put(ledgerfile_interval, lf,
+	put(lf, "interval",
 	    object("{\"time_ns\":%llu,\"interval_ns\":1000000000,\"dropped\":%u,\"stages\":[{"
 		   "\"stage\":\"rcvbuf\",\"packets\":%u,\"bytes\":%u,\"events\":%u,\"source\":"
 		   "\"event\",\"scope\":\"flow\",\"causes\":[{\"reason\":\"SOCKET_RCVBUFF\","
@@ -88,9 +89,8 @@ static void write_trace(unsigned intervals)
 
 	for (unsigned i = 1; i <= intervals; i++)
 		put_interval(lf, i, i);
-	put(ledgerfile_limit, lf,
-	    object("{\"limit\":\"loss=5\",\"time\":\"2024-05-01T12:00:06Z\"}"));
-	put(ledgerfile_end, lf, object("{\"duration_ns\":%llu}", intervals * S));
+	put(lf, "limit", object("{\"limit\":\"loss=5\",\"time\":\"2024-05-01T12:00:06Z\"}"));
+	put(lf, "end", object("{\"duration_ns\":%llu}", intervals * S));
 	finish(lf);
 }
 
@@ -234,14 +234,14 @@ static void write_runs(void)
 		struct ledgerfile *lf = begin("pktledger/run/1", run * 60);
 
 		for (unsigned i = 1; i <= 3000; i++)
-			put(ledgerfile_interval, lf,
+			put(lf, "interval",
 			    object("{\"time_ns\":%llu,\"sent\":%u,\"dropped\":%u}", i * S / 1000,
 				   i * 10, i < 2000 ? 0 : 7));
 		ledgerfile_fates(lf, 1, 0, 99, "delivered", NULL);
 		ledgerfile_fates(lf, 1, 100, 109, "dropped", &full);
 		ledgerfile_fates(lf, 1, 110, 119, "delivered", NULL);
 		ledgerfile_fates(lf, 2, 0, 9, "delivered", NULL);
-		put(ledgerfile_end, lf,
+		put(lf, "end",
 		    object("{\"duration_ns\":%llu,\"delivered\":%u,\"dropped\":10}", 3 * S,
 			   run ? 120 : 121));
 		finish(lf);
@@ -299,7 +299,7 @@ static void put_run(struct ledgerfile *lf, const char *word, unsigned second, un
 	assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
 	json_object_put(start);
 	ledgerfile_fates(lf, 1, 0, sent - 1, "delivered", NULL);
-	put(ledgerfile_end, lf,
+	put(lf, "end",
 	    object("{\"attempted\":%u,\"sent\":%u,\"delivered\":%u,\"dropped\":0,"
 		   "\"duration_ns\":1000000000,\"tx_pps\":%u,\"balanced\":true}",
 		   sent, sent, sent, sent));
@@ -313,16 +313,16 @@ static void write_sweep(bool whole)
 	struct error err = {};
 
 	assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-	assert_int_equal(ledgerfile_series(lf, "pktledger/sweep/1", start), 0);
+	assert_int_equal(ledgerfile_event(lf, "series", "pktledger/sweep/1", start), 0);
 	json_object_put(start);
 	put_run(lf, "sweep", 1, 10);
-	put(ledgerfile_trial, lf, object("{\"parameters\":{\"rate\":\"10\"},\"trial\":1}"));
-	put(ledgerfile_trial, lf,
+	put(lf, "trial", object("{\"parameters\":{\"rate\":\"10\"},\"trial\":1}"));
+	put(lf, "trial",
 	    object("{\"parameters\":{\"rate\":\"15\"},\"error\":{\"message\":\"no luck\"}}"));
 	put_run(lf, "sweep", 2, 20);
-	put(ledgerfile_trial, lf, object("{\"parameters\":{\"rate\":\"20\"},\"trial\":1}"));
+	put(lf, "trial", object("{\"parameters\":{\"rate\":\"20\"},\"trial\":1}"));
 	if (whole)
-		put(ledgerfile_series_end, lf, object("{\"trials\":3,\"failed\":1}"));
+		put(lf, "series_end", object("{\"trials\":3,\"failed\":1}"));
 	put_run(lf, "run", 9, 30);
 	finish(lf);
 }
@@ -385,13 +385,13 @@ static void a_trial_that_was_cut(void **state)
 	(void)state;
 	for (unsigned trials = 0; trials < 2; trials++) {
 		assert_int_equal(ledgerfile_open(&lf, path, &err), 0);
-		assert_int_equal(ledgerfile_series(lf, "pktledger/sweep/1", start), 0);
+		assert_int_equal(ledgerfile_event(lf, "series", "pktledger/sweep/1", start), 0);
 		if (trials) {
 			put_run(lf, "run", 1, 10);
-			put(ledgerfile_trial, lf, object("{\"trial\":1}"));
+			put(lf, "trial", object("{\"trial\":1}"));
 		}
 		assert_int_equal(ledgerfile_start(lf, "pktledger/run/1", start), 0);
-		put(ledgerfile_interval, lf, object("{\"time_ns\":1000000000,\"sent\":7}"));
+		put(lf, "interval", object("{\"time_ns\":1000000000,\"sent\":7}"));
 		finish(lf);
 		l = load(0, UINT64_MAX);
 		d = ledgers_documents(l, &n);

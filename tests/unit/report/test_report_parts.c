@@ -17,7 +17,7 @@
 #include "report/compare.h"
 #include "report/csv.h"
 #include "report/redact.h"
-#include "report/steps.h"
+#include "report/print.h"
 #include "unit/out_sample.h"
 
 #define S 1000000000ULL
@@ -311,6 +311,149 @@ static void a_table(void **state)
 	json_object_put(d.json);
 }
 
+static char *csv_of(const char *text)
+{
+	char *out = NULL;
+	size_t size;
+	FILE *f = open_memstream(&out, &size);
+
+	csv_text(f, text);
+	fclose(f);
+	return out;
+}
+
+/* What names of others do to a terminal, and to a spreadsheet. */
+static void a_table_does_nothing(void **state)
+{
+	static const char *const cells[][2] = {
+		{"eth0", "eth0"},
+		{"a,b", "\"a,b\""},
+		{"\x1b[31mred\x7f", "?[31mred?"},
+		{"\xc2\x9b"
+		 "31m\xff",
+		 "??31m?"},
+		{"=1+1", "\"'=1+1\""},
+		{"@SUM(A1)", "\"'@SUM(A1)\""},
+		{"+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""},
+		{"-2+3", "\"'-2+3\""},
+		{"-", "\"'-\""},
+		{"-5", "-5"}, /* numbers are no formulas */
+		{"+1.5e3", "+1.5e3"},
+		{"\t=1", "?=1"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		char *out = csv_of(cells[i][0]);
+
+		assert_string_equal(out, cells[i][1]);
+		free(out);
+	}
+}
+
+/* Every column of a document goes that way, whatever stands in it. */
+static void a_table_of_strangers(void **state)
+{
+	const struct ledgers_document d = {
+		.json = object("{\"file\":\"=a\",\"start\":{\"host\":\"@h\"},\"intervals\":[{"
+			       "\"time\":\"=\\u001b\",\"stages\":[{\"stage\":\"=s\",\"packets\":"
+			       "\"=p\",\"reason\":\"\\u001b\"}]}]}"),
+		.command = "trace",
+		.parts = true,
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	csv_document(f, &d);
+	fclose(f);
+	assert_null(strchr(text, '\x1b'));
+	assert_null(strstr(text, ",=") ? strstr(text, ",=") : strstr(text, ",@"));
+	assert_int_equal(*text, '"');
+	assert_non_null(strstr(text, "\"'=p\""));
+	free(text);
+	json_object_put(d.json);
+}
+
+/* Words of the letters of addresses that are longer than any, of all lengths: unharmed, and whole.
+ */
+static void long_words_are_kept(void **state)
+{
+	static const char letters[] = "f:.0";
+	char *text = malloc(40001);
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned n = 60; n < 40000; n = n < 70 ? n + 1 : n * 5) {
+			struct json_object *o = json_object_new_object();
+			struct redact *r = redact_new();
+
+			memset(text, letters[i], n);
+			text[n] = '\0';
+			json_put_text(o, "text", text);
+			redact_apply(r, o);
+			assert_string_equal(json_get_text(o, "text"), text);
+			redact_free(r);
+			json_object_put(o);
+		}
+	}
+	free(text);
+}
+
+/* A secret is hidden in strings of any name, also long ones, but not in words of pktledger's own.
+ */
+static void every_string_is_searched(void **state)
+{
+	struct json_object *o = object("{\"start\":{\"host\":\"socket\",\"tx\":\"socket\","
+				       "\"new\":{\"thing\":[\"on socket\",5,null]}}}");
+	struct json_object *thing, *start = json_get(o, "start");
+	char text[10001] = "";
+	struct redact *r = redact_new();
+
+	(void)state;
+	memset(text, 'x', 9990);
+	strcpy(text + 9990, " socket");
+	json_put_text(start, "long", text);
+	redact_learn(r, o);
+	redact_apply(r, o);
+	thing = json_get(json_get(start, "new"), "thing");
+	assert_string_equal(json_get_text(start, "tx"), "socket");
+	assert_string_equal(json_object_get_string(json_object_array_get_idx(thing, 0)),
+			    "on host-1");
+	assert_string_equal(json_get_text(start, "long") + 9990, " host-1");
+	redact_free(r);
+	json_object_put(o);
+}
+
+/* Ends in which everything is of another type than it should be are read as if it were not there.
+ */
+static void strangers_are_read(void **state)
+{
+	static const char *const values[] = {"[]",   "{}",   "5",    "\"a\"", "null",
+					     "true", "[[]]", "[{}]", "[5]",   "{\"a\":[]}"};
+	static struct recv_result r;
+	struct json_object *end;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		end = json_recv_end(&r);
+		json_object_object_foreach (end, key, value) {
+			struct json_object *copy = object(json_object_to_json_string(end));
+			struct recv_result *again = calloc(1, sizeof(*again));
+
+			(void)value;
+			json_put(copy, key, object(values[i][0] == 'n' ? "[null]" : values[i]));
+			json_put(copy, "refused_by", object(i == 4 ? "[]" : values[0]));
+			json_read_recv_end(copy, again);
+			free(again);
+			json_object_put(copy);
+		}
+		json_object_put(end);
+	}
+}
+
 /* Intervals of a length that lose two packets each: steps of another, no packet left out. */
 static void in_steps(uint64_t span_ns, uint64_t interval_ns, uint64_t step_ns)
 {
@@ -359,9 +502,17 @@ static void steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_printed), cmocka_unit_test(one_end_alone),
-		cmocka_unit_test(differences),	    cmocka_unit_test(other_names),
-		cmocka_unit_test(a_table),	    cmocka_unit_test(steps),
+		cmocka_unit_test(what_was_printed),
+		cmocka_unit_test(one_end_alone),
+		cmocka_unit_test(differences),
+		cmocka_unit_test(other_names),
+		cmocka_unit_test(a_table),
+		cmocka_unit_test(a_table_does_nothing),
+		cmocka_unit_test(a_table_of_strangers),
+		cmocka_unit_test(long_words_are_kept),
+		cmocka_unit_test(every_string_is_searched),
+		cmocka_unit_test(strangers_are_read),
+		cmocka_unit_test(steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

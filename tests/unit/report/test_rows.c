@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/pointrows.h"
+#include "report/trials.h"
 
 static struct result made(uint64_t sent, uint64_t lost, enum stage stage, double pps)
 {

@@ -28,78 +28,18 @@
 #include "drops/drops.h"
 #include "trace_abi.h"
 
-enum fault {
-	FAULT_TX_SOCKET,
-	FAULT_TX_ROUTE,
-	FAULT_NEIGH,
-	FAULT_TC_EGRESS,
-	FAULT_TC_EGRESS_STOLEN,
-	FAULT_QDISC,
-	FAULT_QDISC_PFIFO,
-	FAULT_QDISC_REPLACE,
-	FAULT_TX_DEVICE,
-	FAULT_TX_DEVICE_TAP,
-	FAULT_TX_DEVICE_DETACH,
-	FAULT_XDP,
-	FAULT_XDP_ABORTED,
-	FAULT_XDP_GENERIC,
-	FAULT_XDP_REDIRECT,
-	FAULT_XDP_DEVMAP,
-	FAULT_XDP_CPUMAP,
-	FAULT_XSK_RING,
-	FAULT_XSK_FILL,
-	FAULT_XSK_OVERSIZE,
-	FAULT_GSO,
-	FAULT_BACKLOG,
-	FAULT_BACKLOG_FLOW_LIMIT,
-	FAULT_TC_INGRESS,
-	FAULT_TC_INGRESS_STOLEN,
-	FAULT_L2_ADDRESS,
-	FAULT_L2_BLOCKED,
-	FAULT_L2_FLOOD,
-	FAULT_L2_SILENT,
-	FAULT_IP_HEADER,
-	FAULT_NETFILTER, /* input */
-	FAULT_NETFILTER_INGRESS,
-	FAULT_NETFILTER_PREROUTING,
-	FAULT_NETFILTER_FORWARD,
-	FAULT_NETFILTER_OUTPUT,
-	FAULT_NETFILTER_POSTROUTING,
-	FAULT_NETFILTER_EGRESS,
-	FAULT_IP_ROUTE_RP_FILTER,
-	FAULT_IP_ROUTE_MARTIAN,
-	FAULT_IP_ROUTE_BLACKHOLE,
-	FAULT_IP_FRAG_MISSING,
-	FAULT_IP_FRAG_OVERLAP,
-	FAULT_IP_FRAG_DUPLICATE,
-	FAULT_IP_FRAG_MEM,
-	FAULT_IP_FORWARD_TTL,
-	FAULT_IP_FORWARD_MTU,
-	FAULT_TUNNEL,
-	FAULT_TUNNEL_HEADER,
-	FAULT_XFRM,
-	FAULT_XFRM_PLAIN,
-	FAULT_UDP_LOOKUP,
-	FAULT_UDP_HEADER,
-	FAULT_UDP_CSUM,
-	FAULT_SOCKET_FILTER,
-	FAULT_UDP_MEM,
-	FAULT_RCVBUF,
-	FAULT_SOCKET_READ_CSUM,
-	FAULT_SOCKET_CLOSE,
-	FAULT_COUNT,
-};
+#define FAULT_MAX 64 /* more than there are; a fault is its number in path order */
 
 /* What was asked for; {0}: nothing. */
 struct fault_list {
-	uint64_t set;		   /* bit of each enum fault */
-	double share[FAULT_COUNT]; /* 0 .. 1, of those that take one */
-	struct rate rate;	   /* of qdisc; RATE_MAX: not given */
+	uint64_t set;		 /* bit of each fault */
+	double share[FAULT_MAX]; /* 0 .. 1, of those that take one */
+	struct rate rate;	 /* of qdisc; RATE_MAX: not given */
 };
 
 #define FAULT_BIT(fault) (1ULL << (fault))
 
-static inline bool fault_has(const struct fault_list *list, enum fault fault)
+static inline bool fault_has(const struct fault_list *list, unsigned fault)
 {
 	return list->set >> fault & 1;
 }
@@ -114,8 +54,9 @@ int fault_parse(const char *text, struct fault_list *list, struct error *err);
 /* The same for faults that are to be injected one by one: they may exclude each other. */
 int fault_parse_each(const char *text, struct fault_list *list, struct error *err);
 
-/* Every fault by its name, in path order: the values of --fault. */
-extern const struct opt_value fault_values[FAULT_COUNT + 1];
+/* Every fault by its name, in path order: the values of --fault. Filled before main(). */
+extern struct opt_value fault_values[FAULT_MAX + 1];
+unsigned fault_count(void);
 
 /* The experiment as planned without faults. */
 struct fault_request {
@@ -161,6 +102,7 @@ struct fault_effects {
 	bool xdp;			 /* fault_xdp() must be called */
 	bool other_vni;			 /* lab_spec.other_vni */
 	bool consumed;			 /* some is freed as if used up: tracer_spec */
+	bool qdisc_replaced;		 /* in mid-run: what it counted goes with it */
 	uint64_t settle_ns;		 /* that queues need to drain, beyond what is usual */
 	uint64_t midway; /* datagrams sent when fault_watch() is to act; 0: it has nothing to do */
 	const char *notes[FAULT_NOTES]; /* for stderr, one line each */
@@ -227,10 +169,10 @@ bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
 int fault_socket(struct fault_state *state, int fd, struct error *err);
 
 /* At which it loses packets: its name begins with it. */
-enum stage fault_stage(enum fault fault);
+enum stage fault_stage(unsigned fault);
 
 /* True if it changes something of the whole host while it runs. */
-bool fault_is_host_global(enum fault fault);
+bool fault_is_host_global(unsigned fault);
 
 /*
  * What is the whole host's is changed under the journal's lock, until this process dies, or:

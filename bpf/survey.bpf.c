@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Small programs that ask the host one thing each. None is loaded but the one that is wanted, with
+ * its map (survey_open() in user/host/load.h): so none needs what another does, of capabilities or
+ * of the kernel.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "headers.h"
+#include "survey_abi.h"
+
+/* Which processes have the wanted sockets open: a walk over the open files of all of them. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FILES_WANTED);
+	__type(key, __u64); /* inode of the socket */
+	__type(value, __u8);
+} wanted SEC(".maps");
+
+SEC("?iter/task_file")
+int holders(struct bpf_iter__task_file *ctx)
+{
+	struct files_holder found;
+	struct file *file = ctx->file;
+	struct task_struct *task = ctx->task;
+	__u64 inode;
+
+	if (!file || !task || !bpf_sock_from_file(file))
+		return 0;
+	inode = file->f_inode->i_ino;
+	if (!bpf_map_lookup_elem(&wanted, &inode))
+		return 0;
+	found = (struct files_holder){.inode = inode, .pid = task->tgid, .fd = ctx->fd};
+	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
+	return 0;
+}
+
+/*
+ * Finds the AF_XDP sockets of the host among the open files of all tasks, and writes what their
+ * rings lost: for kernels where sock_diag does not tell.
+ */
+
+#define AF_XDP 44
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct xsk_queue {
+	__u64 invalid_descs;
+	__u64 queue_empty_descs;
+};
+
+struct xsk_buff_pool {
+	struct xsk_queue *fq;
+};
+
+struct xdp_sock {
+	struct xsk_queue *rx, *tx;
+	struct net_device *dev;
+	struct xsk_buff_pool *pool;
+	__u16 queue_id;
+	bool zc;
+	__u64 rx_dropped;
+	__u64 rx_queue_full;
+};
+
+#pragma clang attribute pop
+
+/* Counters of a ring; a socket need not have it. */
+static __always_inline __u64 invalid(struct xsk_queue *q)
+{
+	return q ? BPF_CORE_READ(q, invalid_descs) : 0;
+}
+
+static __always_inline __u64 empty(struct xsk_queue *q)
+{
+	return q ? BPF_CORE_READ(q, queue_empty_descs) : 0;
+}
+
+SEC("?iter/task_file")
+int xskwalk(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct xskwalk_record r = {};
+	struct socket *socket;
+	struct xdp_sock *xs;
+	struct net_device *dev;
+	struct sock *sk;
+
+	if (!task || !file)
+		return 0;
+	socket = (void *)bpf_sock_from_file(file);
+	if (!socket)
+		return 0;
+	sk = socket->sk;
+	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_XDP)
+		return 0;
+	xs = (struct xdp_sock *)sk;
+	dev = BPF_CORE_READ(xs, dev);
+	if (!dev)
+		return 0;
+	r.inode = BPF_CORE_READ(file, f_inode, i_ino);
+	r.rx_dropped = BPF_CORE_READ(xs, rx_dropped);
+	r.rx_ring_full = BPF_CORE_READ(xs, rx_queue_full);
+	r.rx_invalid_descs = invalid(BPF_CORE_READ(xs, rx));
+	r.tx_invalid_descs = invalid(BPF_CORE_READ(xs, tx));
+	r.tx_ring_empty = empty(BPF_CORE_READ(xs, tx));
+	r.rx_fill_ring_empty = empty(BPF_CORE_READ(xs, pool, fq));
+	r.netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	r.ifindex = BPF_CORE_READ(dev, ifindex);
+	r.pid = BPF_CORE_READ(task, tgid);
+	r.queue = BPF_CORE_READ(xs, queue_id);
+	r.zero_copy = BPF_CORE_READ(xs, zc);
+	BPF_CORE_READ_STR_INTO(&r.comm, task, comm);
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
+/*
+ * Packets that wait in UDP sockets, and what they take of its buffer. sock_diag tells only the
+ * memory that is charged, which is more: what is read already is given back in portions
+ * (udp_rmem_release()).
+ */
+
+#define LOOK 32 /* packets of a queue: enough for a mean */
+
+static __always_inline void look_at(struct sk_buff_head *head, struct queue_record *r)
+{
+	struct sk_buff *skb = BPF_CORE_READ(head, next);
+
+	for (int i = 0; i < LOOK && skb && (void *)skb != (void *)head; i++) {
+		r->memory += BPF_CORE_READ(skb, truesize);
+		r->looked++;
+		skb = BPF_CORE_READ(skb, next);
+	}
+}
+
+SEC("?iter/udp")
+int queue(struct bpf_iter__udp *ctx)
+{
+	struct udp_sock *up = ctx->udp_sk;
+	struct queue_record r = {};
+	struct sock *sk;
+
+	if (!up)
+		return 0;
+	sk = (struct sock *)up;
+	r.cookie = bpf_get_socket_cookie(up);
+	/* What recvmsg() has taken over at once waits in the second (__skb_recv_udp()). */
+	r.packets = (__u64)BPF_CORE_READ(sk, sk_receive_queue.qlen) +
+		    BPF_CORE_READ(up, reader_queue.qlen);
+	look_at(&sk->sk_receive_queue, &r);
+	look_at(&up->reader_queue, &r);
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
+/*
+ * What is read from UDP sockets, call by call: no counter of the kernel tells it of one socket. The
+ * tracepoint is there since Linux 6.3.
+ */
+
+#define SOCKETS	     4096 /* that are read in a window; of more nothing is known */
+#define MSG_PEEK     0x2
+#define MSG_ERRQUEUE 0x2000
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SOCKETS);
+	__type(key, __u64); /* cookie */
+	__type(value, __u64);
+} reads SEC(".maps");
+
+SEC("?tp_btf/sock_recv_length")
+int read_one(__u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	int bytes = (int)ctx[1], flags = (int)ctx[2];
+	__u64 none = 0, cookie, *n;
+
+	if (bytes < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE) || sk->sk_protocol != PROTO_UDP)
+		return 0;
+	cookie = bpf_get_socket_cookie(sk);
+	n = bpf_map_lookup_elem(&reads, &cookie);
+	if (!n) {
+		bpf_map_update_elem(&reads, &cookie, &none, BPF_NOEXIST);
+		n = bpf_map_lookup_elem(&reads, &cookie);
+	}
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return 0;
+}
+
+/* What user/drops/quirks.c asks this host: may fentry be used, is tracing off while PID 1 runs? */
+
+__u64 init_switches;
+
+/* A function that the kernel has for tests, and calls for nothing else. */
+SEC("?fentry/bpf_fentry_test1")
+int quirk_fentry(__u64 *ctx)
+{
+	return 0;
+}
+
+/* `current` is still the thread that leaves the CPU. */
+SEC("?tp_btf/sched_switch")
+int quirk_switch(__u64 *ctx)
+{
+	if (bpf_get_current_pid_tgid() >> 32 == 1)
+		__sync_fetch_and_add(&init_switches, 1);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Only for tests, and part of no program. The packet filter in two programs: one is given a packet
+ * that lies in a map, and BPF_PROG_RUN returns its verdict; the other counts the drops that the
+ * filter wants. And an XDP program of somebody else.
+ */
+#include "kernel.h"
+
+#include "filter.bpf.h"
+#include "filter_abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_test);
+} test SEC(".maps");
+
+SEC("raw_tp")
+int matches(void *ctx)
+{
+	__u32 zero = 0;
+	struct filter_test *t = bpf_map_lookup_elem(&test, &zero);
+	struct linear at;
+
+	if (!t)
+		return -1;
+	at = (struct linear){
+		.head = t->head,
+		.data = t->head + t->data,
+		.tail = t->tail,
+		.network_header = t->network_header,
+		.mac_header = t->mac_header,
+		.protocol = t->protocol,
+		.tag = t->tag,
+	};
+	return filter_matches(&at, t->len);
+}
+
+__u64 dropped;
+
+SEC("?tp_btf/kfree_skb")
+int drop(__u64 *ctx)
+{
+	struct sk_buff *skb = (void *)ctx[0];
+	struct linear at = linear_of(skb);
+
+	at.tag = filter_tag(skb);
+	if (filter_matches(&at, skb->len))
+		__sync_fetch_and_add(&dropped, 1);
+	return 0;
+}
+
+/* Somebody's XDP program, with BTF, as clang makes them. */
+const volatile int verdict;
+
+SEC("?xdp")
+int verdict_of_the_test(struct xdp_md *ctx)
+{
+	return verdict;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

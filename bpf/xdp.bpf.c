@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What XDP does with frames: those that it loses, and the verdicts of one program. Apart from each
+ * other, each is loaded without the other and its maps.
+ *
+ * The observer of frames that XDP loses. Most never were an skb, so skb:kfree_skb does not tell
+ * them: redirects that fail, verdicts that make no sense, batches that a device or a CPU's queue
+ * refuses. Whether another event tells the same frame is noted in the key; which one then counts,
+ * user space decides.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "xdp_abi.h"
+
+#define STACK_DEPTH 8
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_prog_aux {
+	__u32 id;
+};
+
+struct bpf_prog {
+	enum bpf_attach_type expected_attach_type;
+	struct bpf_prog_aux *aux;
+};
+
+/* The field is in the middle of a device; other programs do without it. */
+struct net_device___generic {
+	struct bpf_prog *xdp_prog;
+};
+
+struct xdp_cpumap_stats {
+	unsigned int redirect;
+	unsigned int pass;
+	unsigned int drop;
+};
+
+#pragma clang attribute pop
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, XDPLOSS_KEYS);
+	__type(key, struct xdploss_key);
+	__type(value, struct xdploss_count);
+} xdp_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, XDPLOSS_DEVS);
+	__type(key, struct xdploss_dev_key);
+	__type(value, struct xdploss_dev);
+} xdp_devs SEC(".maps");
+
+ONE_PER_CPU(xdp_own, struct xdploss_own);
+
+const volatile struct xdploss_config cfg;
+
+static __always_inline void note_device(struct net_device *dev, const struct xdploss_key *key)
+{
+	struct xdploss_dev_key at = {key->netns, key->ifindex};
+	struct xdploss_dev name = {};
+
+	if (!dev)
+		return;
+	BPF_CORE_READ_STR_INTO(&name.name, dev, name);
+	bpf_map_update_elem(&xdp_devs, &at, &name, BPF_ANY);
+}
+
+static __always_inline void count(struct net_device *dev, const struct xdploss_key *key,
+				  __u32 packets)
+{
+	struct xdploss_count *c = bpf_map_lookup_elem(&xdp_counts, key), first = {1, packets};
+	struct xdploss_own *own;
+	__u32 zero = 0;
+
+	if (!c && !bpf_map_update_elem(&xdp_counts, key, &first, BPF_NOEXIST)) {
+		note_device(dev, key);
+		return;
+	}
+	if (!c) /* another CPU may have made it meanwhile */
+		c = bpf_map_lookup_elem(&xdp_counts, key);
+	if (c) {
+		c->events++;
+		c->packets += packets;
+		return;
+	}
+	own = bpf_map_lookup_elem(&xdp_own, &zero);
+	if (own)
+		own->uncounted += packets;
+}
+
+static __always_inline void at_device(struct xdploss_key *key, struct net_device *dev)
+{
+	if (!dev)
+		return;
+	key->ifindex = BPF_CORE_READ(dev, ifindex);
+	key->netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
+}
+
+/* Who decided, and whether the frame was an skb in generic mode or in a map's program. */
+static __always_inline void by_program(struct xdploss_key *key, struct net_device *dev,
+				       struct bpf_prog *prog)
+{
+	struct net_device___generic *generic = (void *)dev;
+	int type;
+
+	if (!prog)
+		return;
+	key->prog_id = BPF_CORE_READ(prog, aux, id);
+	type = BPF_CORE_READ(prog, expected_attach_type);
+	if (type == BPF_XDP_DEVMAP || type == BPF_XDP_CPUMAP)
+		key->flags |= XDPLOSS_MAP_PROG;
+	if (dev && BPF_CORE_READ(generic, xdp_prog) == prog)
+		key->flags |= XDPLOSS_GENERIC;
+}
+
+SEC("?tp_btf/xdp_redirect_err")
+int xdplosses_redirect(__u64 *ctx)
+{
+	struct net_device *dev = (void *)ctx[0];
+	struct xdploss_key key = {
+		.kind = XDPLOSS_REDIRECT,
+		.act = XDP_REDIRECT,
+		.map_type = ctx[4],
+		.err = (int)ctx[3],
+		.map_id = (__u32)ctx[5],
+	};
+
+	/* without a map: INT_MAX (bpf_xdp_redirect) */
+	if (!key.map_type)
+		key.map_id = 0;
+	at_device(&key, dev);
+	by_program(&key, dev, (void *)ctx[1]);
+	count(dev, &key, 1);
+	return 0;
+}
+
+/*
+ * On a veth the same verdict may be on an skb, which the kernel then frees as dropped, or on a
+ * frame, which it frees without a word. Only the caller tells which.
+ */
+static __always_inline bool called_for_skb(void *ctx)
+{
+	__u64 stack[STACK_DEPTH] = {};
+	int i;
+
+	if (bpf_get_stack(ctx, stack, sizeof(stack), 0) < 0)
+		return false;
+	for (i = 0; i < STACK_DEPTH; i++) {
+		if (stack[i] - cfg.skb_start < cfg.skb_end - cfg.skb_start)
+			return true;
+	}
+	return false;
+}
+
+SEC("?tp_btf/xdp_exception")
+int xdplosses_exception(__u64 *ctx)
+{
+	struct net_device *dev = (void *)ctx[0];
+	struct xdploss_key key = {.kind = XDPLOSS_EXCEPTION, .act = ctx[2]};
+
+	/* drivers report a failed redirect here again (goto xdp_abort): xdp_redirect_err tells it
+	 */
+	if (key.act == XDP_REDIRECT)
+		return 0;
+	if (key.act > XDP_REDIRECT)
+		key.act = XDP_REDIRECT + 1; /* no verdict at all: one key for all */
+	at_device(&key, dev);
+	by_program(&key, dev, (void *)ctx[1]);
+	/* the skb of a failed XDP_TX is already consumed, and its page is lost without a word */
+	if (key.act != XDP_TX && called_for_skb(ctx))
+		key.flags |= XDPLOSS_SKB;
+	count(dev, &key, 1);
+	return 0;
+}
+
+SEC("?tp_btf/xdp_devmap_xmit")
+int xdplosses_devmap(__u64 *ctx)
+{
+	struct net_device *from = (void *)ctx[0], *to = (void *)ctx[1];
+	struct xdploss_key key = {.kind = XDPLOSS_DEVMAP, .act = XDP_REDIRECT, .err = (int)ctx[4]};
+	__u32 drops = ctx[3];
+
+	if (!drops)
+		return 0;
+	at_device(&key, to);
+	if (from)
+		key.from = BPF_CORE_READ(from, ifindex);
+	count(to, &key, drops);
+	return 0;
+}
+
+SEC("?tp_btf/xdp_bulk_tx")
+int xdplosses_bulk_tx(__u64 *ctx)
+{
+	struct net_device *dev = (void *)ctx[0];
+	struct xdploss_key key = {.kind = XDPLOSS_BULK_TX, .act = XDP_TX, .err = (int)ctx[3]};
+	__u32 drops = ctx[2];
+
+	if (!drops)
+		return 0;
+	at_device(&key, dev);
+	count(dev, &key, drops);
+	return 0;
+}
+
+SEC("?tp_btf/xdp_cpumap_enqueue")
+int xdplosses_cpumap_enqueue(__u64 *ctx)
+{
+	struct xdploss_key key = {
+		.kind = XDPLOSS_CPUMAP_QUEUE,
+		.act = XDP_REDIRECT,
+		.map_type = BPF_MAP_TYPE_CPUMAP,
+		.map_id = (__u32)ctx[0],
+		.from = (__u32)ctx[3],
+	};
+	__u32 processed = ctx[1], drops = ctx[2];
+
+	/* `processed` contains the drops, except in generic mode: there xdp_redirect_err follows */
+	if (!drops || drops > processed)
+		return 0;
+	count(NULL, &key, drops);
+	return 0;
+}
+
+/* Of every batch that a CPU's thread takes, so as short as can be. */
+SEC("?tp_btf/xdp_cpumap_kthread")
+int xdplosses_cpumap_kthread(__u64 *ctx)
+{
+	struct xdploss_key key = {
+		.kind = XDPLOSS_CPUMAP_ALLOC,
+		.act = XDP_REDIRECT,
+		.map_type = BPF_MAP_TYPE_CPUMAP,
+		.map_id = (__u32)ctx[0],
+	};
+	struct xdp_cpumap_stats *stats = (void *)ctx[4];
+	__u32 drops = ctx[2], verdicts = stats ? BPF_CORE_READ(stats, drop) : 0;
+
+	if (drops)
+		count(NULL, &key, drops);
+	if (verdicts) {
+		key.kind = XDPLOSS_CPUMAP_PROGRAM;
+		count(NULL, &key, verdicts);
+	}
+	return 0;
+}
+
+/*
+ * Counts the verdicts of an XDP program that is not ours, as it returns: for devices whose driver
+ * does not count them. It runs for each packet that the program sees.
+ */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct xdp_rxq_info {
+	struct net_device *dev;
+};
+
+struct xdp_buff {
+	struct xdp_rxq_info *rxq;
+};
+
+#pragma clang attribute pop
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, XDPVERDICT_DEVICES);
+	__type(key, struct xdpverdict_key);
+	__type(value, struct xdpverdict_count);
+} verdicts SEC(".maps");
+
+SEC("?fexit/program")
+int xdpverdicts(__u64 *ctx)
+{
+	struct xdp_buff *xdp = (void *)ctx[0];
+	struct net_device *dev = xdp->rxq->dev;
+	struct xdpverdict_key key = {dev->nd_net.net->ns.inum, dev->ifindex};
+	struct xdpverdict_count *c = bpf_map_lookup_elem(&verdicts, &key), none = {};
+	__u32 verdict = ctx[1];
+
+	if (!c) {
+		bpf_map_update_elem(&verdicts, &key, &none, BPF_NOEXIST);
+		c = bpf_map_lookup_elem(&verdicts, &key);
+		if (!c)
+			return 0;
+	}
+	if (verdict > XDP_REDIRECT)
+		verdict = XDPVERDICT_INVALID;
+	c->packets[verdict & (XDPVERDICTS - 1)]++;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

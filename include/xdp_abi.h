@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the observer of XDP's own losses (bpf/xdp.bpf.c) and user space say to each other. */
+#ifndef PKTLEDGER_XDP_ABI_H
+#define PKTLEDGER_XDP_ABI_H
+
+#include <linux/types.h>
+
+#define XDPLOSS_KEYS   1024
+#define XDPLOSS_DEVS   1024
+#define XDPLOSS_IFNAME 16 /* IFNAMSIZ */
+
+enum xdploss_kind {
+	XDPLOSS_REDIRECT,	/* xdp_redirect_err: the redirect of a frame failed */
+	XDPLOSS_EXCEPTION,	/* xdp_exception: aborted, an invalid verdict, or XDP_TX failed */
+	XDPLOSS_DEVMAP,		/* xdp_devmap_xmit: the target device refused frames */
+	XDPLOSS_BULK_TX,	/* xdp_bulk_tx: the device refused frames of XDP_TX */
+	XDPLOSS_CPUMAP_QUEUE,	/* xdp_cpumap_enqueue: the queue of the target CPU was full */
+	XDPLOSS_CPUMAP_ALLOC,	/* xdp_cpumap_kthread: no memory for an skb */
+	XDPLOSS_CPUMAP_PROGRAM, /* xdp_cpumap_kthread: the map's program ended it */
+	XDPLOSS_KINDS,
+};
+
+/* Why another event tells the same packet. */
+enum xdploss_flag {
+	XDPLOSS_GENERIC = 1,  /* generic mode: it is an skb, and kfree_skb follows */
+	XDPLOSS_SKB = 2,      /* native, but on an skb (veth): kfree_skb follows */
+	XDPLOSS_MAP_PROG = 4, /* of a map's program: counted by DEVMAP or CPUMAP_PROGRAM, too */
+};
+
+/* 32 bytes, no holes: a hash key. */
+struct xdploss_key {
+	__u8 kind;     /* enum xdploss_kind */
+	__u8 flags;    /* enum xdploss_flag */
+	__u8 act;      /* enum xdp_action */
+	__u8 map_type; /* enum bpf_map_type; 0: none */
+	__s32 err;     /* negative errno; 0: none */
+	__u32 ifindex; /* where the frame came in; DEVMAP and BULK_TX: where it was to go out */
+	__u32 netns;   /* of that device; 0: not known (cpumap) */
+	__u32 from;    /* DEVMAP: device that the frame came in by; CPUMAP_QUEUE: target CPU */
+	__u32 map_id;  /* 0: no map */
+	__u32 prog_id; /* 0: not told */
+	__u32 pad;
+};
+
+struct xdploss_count {
+	__u64 events;
+	__u64 packets;
+};
+
+struct xdploss_dev_key {
+	__u32 netns, ifindex;
+};
+
+struct xdploss_dev {
+	char name[XDPLOSS_IFNAME];
+};
+
+/* Per CPU. */
+struct xdploss_own {
+	__u64 uncounted; /* packets without room for their key */
+};
+
+struct xdploss_config {
+	__u64 skb_start, skb_end; /* veth_xdp_rcv_skb(): verdicts on skbs in native mode */
+};
+
+_Static_assert(sizeof(struct xdploss_key) == 32, "no holes");
+
+/* What the observer of an XDP program's verdicts (bpf/xdp.bpf.c) tells user space. */
+
+#define XDPVERDICT_DEVICES 64 /* that a program is at, at most */
+#define XDPVERDICT_INVALID 5  /* behind XDP_REDIRECT */
+#define XDPVERDICTS	   8  /* a power of two: an index that is masked is within bounds */
+
+struct xdpverdict_key {
+	__u32 netns, ifindex;
+};
+
+/* Per CPU. */
+struct xdpverdict_count {
+	__u64 packets[XDPVERDICTS]; /* by enum xdp_action */
+};
+
+#endif

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a command has printed, `report` prints again of its ledger, word for word."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from lib import (BINARY, PATIENCE, case, main, pktledger, require, require_root, skip, started, table,
+                 until)
+
+NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
+NAME = f"pl-reprint-{os.getpid()}"
+FAULTS = ["--fault", "netfilter=10%,socket_filter=5%"]
+QUICK = ["-c", "2000", "--rate", "50k", "--settle", "1"]
+
+
+@contextlib.contextmanager
+def ledger():
+    with tempfile.TemporaryDirectory(prefix="pl-test-") as path:
+        yield os.path.join(path, "ledger")
+
+
+def assert_reprinted(printed, file, *how):
+    assert printed.strip(), "nothing was printed"
+    result = pktledger("report", *how, file)
+    assert result.status == 0, result
+    assert printed in result.out, f"printed:\n{printed}\nreprinted:\n{result.out}"
+
+
+def reprints(*args, how=(), status=0):
+    require_root()
+    with ledger() as file:
+        result = pktledger(*args, *how, "--ledger", file)
+        require(result.status != 3, result.err.strip() or "exit status 3 without a word")
+        assert result.status == status, result
+        assert_reprinted(result.out, file, *how)
+
+
+@table([(" ".join(args + how), args, how) for args, how in [
+    (FAULTS, []),
+    (FAULTS, ["-v"]),
+    (FAULTS, ["-q"]),
+    (["--threads", "3", *FAULTS], ["-v"]),
+    (["--topology", "router", "--fault", "netfilter:forward=10%"], []),
+    (["--rcvbuf", "4k", "--work", "1ms"], []),
+    (["--length", "3000", "--fault", "netfilter=10%"], ["-v"]),
+    (["--ipv6", "--tx", "xsk", "--imix", "simple", "--reorder", "5%"], []),
+    (["--repeat", "3", *FAULTS], []),
+]])
+def a_run(args, how):
+    reprints("run", *QUICK, *args, how=how)
+
+
+@case
+def a_sweep():
+    reprints("sweep", *QUICK, "--repeat", "2", "--vary", "rcvbuf=4k,default",
+             "--vary", "length=64,1000")
+    reprints("sweep", *QUICK, "--vary", f"rx-cpu=0,{NO_CPU}", *FAULTS, status=1)
+
+
+@table([("run", ["run"]), ("sweep", ["sweep", "--vary", "length=64,512,1000"])])
+def what_was_interrupted(args):
+    """The columns of a sweep are as wide as what it did not come to needs."""
+    require_root()
+    with ledger() as file:
+        with started(*args, "-c", "20k", "-r", "10k", *FAULTS, "--ledger", file) as process:
+            until(lambda: os.path.exists(file) and '"interval"' in Path(file).read_text(), 20,
+                  "no interval came")
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30 * PATIENCE)
+        assert process.returncode == 0, err
+        assert_reprinted(out, file)
+
+
+@table([(" ".join(args), args) for args in [[], ["--repeat", "2"], ["--mrr"]]])
+def a_search(args):
+    how = ["-t", "100ms", "--warmup", "100ms", "--max-rate", "20k", "--min-rate", "100",
+           "--fault", "qdisc=10k"]
+    if "--mrr" not in args:
+        how += ["--sum", "100ms", "--precision", "30%"]
+    reprints("search", *how, *args)
+
+
+class Lab:
+    """A named lab; `at(side, ...)` starts the program in one of its namespaces."""
+
+    def __enter__(self):
+        require_root()
+        result = pktledger("lab", "up", NAME)
+        assert result.status == 0, result
+        probe = subprocess.run(["ip", "netns", "exec", f"{NAME}-tx", "true"],
+                               capture_output=True, text=True)
+        if probe.returncode:  # in a chroot, whose root is no mount point
+            self.__exit__()
+            skip("ip netns exec cannot work here: " + probe.stderr.strip())
+        return self
+
+    def __exit__(self, *_):
+        pktledger("lab", "down", NAME)
+
+    @staticmethod
+    def at(side, *args):
+        command = ["ip", "netns", "exec", f"{NAME}-{side}", str(BINARY), *args]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def listening(what, port=28779):
+        table = subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "cat", f"/proc/net/{what}"],
+                               capture_output=True, text=True).stdout
+        return f":{port:04X} " in table
+
+
+@case
+def two_ends():
+    with Lab() as lab, ledger() as sent, ledger() as received:
+        receiver = lab.at("rx", "recv", "-q", "-t", "30", "--rcvbuf", "4k", "--ledger", received)
+        until(lambda: lab.listening("udp"), 10, "recv did not open its socket")
+        sender = lab.at("tx", "send", "-q", "-c", "5000", "--rate", "max", "198.18.0.2",
+                        "--ledger", sent)
+        for process, file in ((sender, sent), (receiver, received)):
+            out, err = process.communicate(timeout=40 * PATIENCE)
+            assert process.returncode == 0, err
+            assert_reprinted(out, file, "-q")
+
+
+@table([("out", []), ("back", ["--reverse"]), ("three times", ["--repeat", "3"])])
+def two_hosts(args):
+    with Lab() as lab, ledger() as file:
+        server = lab.at("rx", "recv", "--serve", "--stay", "-q")
+        try:
+            until(lambda: lab.listening("tcp") or lab.listening("tcp6"), 10, "recv does not serve")
+            client = lab.at("tx", "run", "--to", "198.18.0.2", "--rate", "50k", "-c", "5000",
+                            "--settle", "1", "--rcvbuf", "4k", "--ledger", file, *args)
+            out, err = client.communicate(timeout=40 * PATIENCE)
+            assert client.returncode == 0, err
+            assert_reprinted(out, file)
+        finally:
+            server.terminate()
+            server.communicate(timeout=10 * PATIENCE)
+
+
+if __name__ == "__main__":
+    main()

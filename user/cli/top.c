@@ -1,0 +1,744 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/top.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The canvas */
+
+int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
+{
+	struct cell *cells = reallocarray(c->cells, (size_t)cols * rows + 1, sizeof(*cells));
+
+	if (!cells)
+		return -ENOMEM;
+	c->cells = cells;
+	c->cols = cols;
+	c->rows = rows;
+	canvas_clear(c);
+	return 0;
+}
+
+void canvas_clear(struct canvas *c)
+{
+	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
+		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
+}
+
+void canvas_free(struct canvas *c)
+{
+	free(c->cells);
+	c->cells = NULL;
+}
+
+void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch)
+{
+	if (x < c->cols && y < c->rows)
+		c->cells[(size_t)y * c->cols + x] = (struct cell){ch, (uint8_t)style};
+}
+
+/* One character; wide and combining ones would disturb the columns, so they are '?' too. */
+static wchar_t next_char(const char **text)
+{
+	const unsigned char *p = (const unsigned char *)*text;
+	unsigned more = *p < 0x80 ? 0 : *p >> 5 == 6 ? 1 : *p >> 4 == 14 ? 2 : 0;
+	wchar_t ch = !more ? *p : *p & (more == 1 ? 0x1f : 0x0f);
+
+	++*text;
+	if (*p >= 0x80 && !more)
+		return L'?';
+	while (more--) {
+		if ((**text & 0xc0) != 0x80)
+			return L'?';
+		ch = ch << 6 | (*(*text)++ & 0x3f);
+	}
+	if (ch < 0x20 || ch == 0x7f || (ch >= 0x80 && ch < 0xa0) || ch >= 0x3000)
+		return L'?';
+	return ch;
+}
+
+unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *text)
+{
+	while (*text && x < c->cols)
+		canvas_put(c, x++, y, style, next_char(&text));
+	return x;
+}
+
+unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *fmt,
+		       ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return canvas_text(c, x, y, style, text);
+}
+
+void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned style, const char *text)
+{
+	size_t len = strlen(text);
+
+	canvas_text(c, len < end ? end - (unsigned)len : 0, y, style, text);
+}
+
+void canvas_style(struct canvas *c, unsigned y, unsigned style)
+{
+	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
+		c->cells[(size_t)y * c->cols + x].style = (uint8_t)style;
+}
+
+static unsigned encode(wchar_t ch, char out[3])
+{
+	if (ch < 0x80) {
+		out[0] = (char)ch;
+		return 1;
+	}
+	if (ch < 0x800) {
+		out[0] = (char)(0xc0 | ch >> 6);
+		out[1] = (char)(0x80 | (ch & 0x3f));
+		return 2;
+	}
+	out[0] = (char)(0xe0 | ch >> 12);
+	out[1] = (char)(0x80 | (ch >> 6 & 0x3f));
+	out[2] = (char)(0x80 | (ch & 0x3f));
+	return 3;
+}
+
+char *canvas_line(const struct canvas *c, unsigned y, char *buf, unsigned size)
+{
+	const struct cell *cells = &c->cells[(size_t)y * c->cols];
+	unsigned end = c->cols, at = 0;
+
+	while (end && cells[end - 1].at == L' ')
+		end--;
+	for (unsigned x = 0; x < end && at + 4 < size; x++)
+		at += encode(cells[x].at, buf + at);
+	buf[at] = '\0';
+	return buf;
+}
+
+/* Numbers and the table */
+
+/* The lower half: the last minute of each stage, and the worst rows. */
+
+#define LABEL_COLS  15
+#define NUMBER_COLS 8
+#define TEXT_MAX    48 /* columns that a field may take */
+#define TEXT_LEAST  8  /* and has, also where there is little room */
+#define TEXTS_AT    (3 * (NUMBER_COLS + 2))
+
+/* What the rows of the table are grouped by; those with flows come last. */
+static const struct view_grouping {
+	const char *name;
+	unsigned by; /* LIVE_BIT()s */
+} view_groupings[] = {
+	{"sockets", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
+			    LIVE_BIT(LIVE_NETNS)},
+	{"reasons", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_REASON) | LIVE_BIT(LIVE_LOCATION)},
+	{"interfaces", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_DIRECTION) | LIVE_BIT(LIVE_IFNAME) |
+			       LIVE_BIT(LIVE_NETNS)},
+	{"processes", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_PROCESS) | LIVE_BIT(LIVE_CONTAINER) |
+			      LIVE_BIT(LIVE_POD)},
+	{"cgroups", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CGROUP)},
+	{"CPUs", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_CPU)},
+	{"flows", LIVE_BIT(LIVE_STAGE) | LIVE_BIT(LIVE_FLOW)},
+};
+
+#define GROUPINGS (sizeof(view_groupings) / sizeof(*view_groupings))
+
+unsigned view_grouping_count(bool by_flow)
+{
+	return by_flow ? GROUPINGS : GROUPINGS - 1;
+}
+
+static bool is_loss(const struct live_row *row)
+{
+	return row->stage < STAGE_COUNT && row->noise == NOISE_LOSS;
+}
+
+static void draw_losses(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
+{
+	memset(pps, 0, STAGE_COUNT * sizeof(*pps));
+	for (unsigned i = 0; ns && i < t->n; i++) {
+		if (is_loss(&t->rows[i]))
+			pps[t->rows[i].stage] +=
+				(double)t->rows[i].counts.packets * 1e9 / (double)ns;
+	}
+}
+
+char *draw_number(char *buf, unsigned size, double v)
+{
+	static const char units[] = {0, 'k', 'M', 'G', 'T'};
+	unsigned u = 0;
+
+	while (v >= 999.5 && u + 1 < sizeof(units)) {
+		v /= 1000;
+		u++;
+	}
+	snprintf(buf, size, "%.*f%c", v >= 99.95 || (v >= 9.95 && !u) || v == (int)v ? 0 : 1, v,
+		 units[u]);
+	return buf;
+}
+
+/* The newest is on the right. */
+static void draw_spark(const double *pps, const struct view *v, struct canvas *c, unsigned x,
+		       unsigned y, unsigned cols)
+{
+	static const wchar_t bars[] = L"▁▂▃▄▅▆▇█", plain[] = L".:-=+*%#";
+	unsigned n = v->filled < cols ? v->filled : cols;
+	double most = 0;
+
+	for (unsigned i = 0; i < v->filled; i++)
+		most = pps[i] > most ? pps[i] : most;
+	for (unsigned i = 0; i < n; i++) {
+		double p = pps[(v->head + VIEW_HISTORY - n + i) % VIEW_HISTORY];
+		unsigned level = most > 0 ? (unsigned)(p / most * 7.999) : 0;
+
+		canvas_put(c, x + i, y, p > 0 ? STYLE_BAD : STYLE_DIM,
+			   !p ? L' ' : (c->ascii ? plain : bars)[level]);
+	}
+}
+
+/* The stages that lost most in the minute, most first. */
+static unsigned worst_stages(const struct view *v, enum stage *out, unsigned max)
+{
+	double sum[STAGE_COUNT] = {0};
+	unsigned n = 0;
+
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		for (unsigned i = 0; i < v->filled; i++)
+			sum[s] += v->history[s][i];
+	}
+	while (n < max) {
+		unsigned best = 0;
+
+		for (unsigned s = 1; s < STAGE_COUNT; s++)
+			best = sum[s] > sum[best] ? s : best;
+		if (sum[best] <= 0)
+			break;
+		sum[best] = 0;
+		out[n++] = best;
+	}
+	return n;
+}
+
+static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y, unsigned lines)
+{
+	enum stage worst[STAGE_COUNT];
+	unsigned n = worst_stages(v, worst, lines), newest = (v->head + VIEW_HISTORY - 1);
+	char number[16];
+
+	for (unsigned i = 0; i < n; i++, y++) {
+		const double *pps = v->history[worst[i]];
+
+		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst[i]));
+		canvas_right(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
+			     draw_number(number, sizeof(number), pps[newest % VIEW_HISTORY]));
+		draw_spark(pps, v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
+	}
+	return y;
+}
+
+/* The row of `t` with the same texts in the fields `by`; NULL: none. */
+static const struct live_row *same_row(const struct live_table *t, const struct live_row *row,
+				       unsigned by)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		unsigned f = 0;
+
+		while (f < LIVE_FIELD_COUNT &&
+		       (!(by & LIVE_BIT(f)) || !strcmp(t->rows[i].text[f], row->text[f])))
+			f++;
+		if (f == LIVE_FIELD_COUNT && t->rows[i].noise == row->noise)
+			return &t->rows[i];
+	}
+	return NULL;
+}
+
+struct columns {
+	unsigned by, shown, width[LIVE_FIELD_COUNT];
+};
+
+static unsigned text_width(const char *s)
+{
+	unsigned n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* A column in which nothing stands is left out. */
+static void measure(struct columns *k, const struct live_table *t)
+{
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		unsigned widest = 0, title = (unsigned)strlen(live_field_name(f));
+
+		for (unsigned i = 0; i < t->n; i++) {
+			unsigned w = text_width(t->rows[i].text[f]);
+
+			widest = w > widest ? w : widest;
+		}
+		if (!widest)
+			k->shown &= ~LIVE_BIT(f);
+		k->width[f] = widest < title ? title : widest < TEXT_MAX ? widest : TEXT_MAX;
+	}
+}
+
+/* So much is missing for all columns to be seen. */
+static unsigned missing(const struct columns *k, unsigned cols)
+{
+	unsigned end = TEXTS_AT;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (k->shown & LIVE_BIT(f))
+			end += k->width[f] + 2;
+	}
+	return end > cols + 2 ? end - cols - 2 : 0;
+}
+
+static void shrink(struct columns *k, unsigned f, unsigned by)
+{
+	unsigned title = (unsigned)strlen(live_field_name(f));
+	unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
+
+	if (!(k->shown & LIVE_BIT(f)) || k->width[f] <= least)
+		return;
+	k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
+}
+
+/* Names that are known anyway give way first. */
+static void fit(struct columns *k, unsigned cols)
+{
+	static const enum live_field order[] = {LIVE_NETNS,   LIVE_CGROUP, LIVE_CONTAINER, LIVE_POD,
+						LIVE_PROCESS, LIVE_SOCKET, LIVE_LOCATION};
+
+	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++)
+		shrink(k, order[i], missing(k, cols));
+}
+
+/* What does not fit ends with a mark. */
+static void draw_cut(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *text,
+		     unsigned width)
+{
+	canvas_text(c, x, y, style, text);
+	if (text_width(text) <= width)
+		return;
+	canvas_put(c, x + width - 1, y, style, c->ascii ? L'~' : L'…');
+	for (unsigned i = x + width; i < c->cols; i++)
+		canvas_put(c, i, y, style, L' ');
+}
+
+static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
+		       const struct live_row *row)
+{
+	unsigned x = TEXTS_AT;
+
+	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		if (!(k->shown & LIVE_BIT(f)))
+			continue;
+		draw_cut(c, x, y, style, row ? row->text[f] : live_field_name(f), k->width[f]);
+		x += k->width[f] + 2;
+	}
+}
+
+static void draw_row(const struct view_input *in, const struct live_table *now, struct canvas *c,
+		     unsigned y, const struct columns *k, const struct live_row *row)
+{
+	const struct live_row *last = same_row(now, row, k->by);
+	unsigned style = row->noise == NOISE_LOSS ? last ? STYLE_BAD : STYLE_PLAIN : STYLE_DIM;
+	double seconds = (double)in->interval_ns / 1e9;
+	char number[16];
+
+	if (last && seconds > 0) {
+		canvas_right(c, NUMBER_COLS, y, style,
+			     draw_number(number, sizeof(number),
+					 (double)last->counts.packets / seconds));
+		canvas_right(
+			c, 2 * NUMBER_COLS + 2, y, style,
+			draw_number(number, sizeof(number), (double)last->counts.bytes / seconds));
+	}
+	canvas_right(c, 3 * NUMBER_COLS + 4, y, style,
+		     draw_number(number, sizeof(number), (double)row->counts.packets));
+	draw_texts(c, y, style, k, row);
+}
+
+/* Rows that lose now come before those that did. */
+static unsigned draw_rows(const struct view *v, const struct view_input *in, struct canvas *c,
+			  unsigned y, const struct columns *k, const struct live_table *now,
+			  const struct live_table *total)
+{
+	unsigned skip = v->scroll, hidden = 0;
+
+	for (int losing = 1; losing >= 0; losing--) {
+		for (unsigned i = 0; i < total->n; i++) {
+			const struct live_row *row = &total->rows[i];
+
+			if (!!same_row(now, row, k->by) != losing)
+				continue;
+			if (skip)
+				skip--;
+			else if (y + 1 < c->rows)
+				draw_row(in, now, c, y++, k, row);
+			else
+				hidden++;
+		}
+	}
+	return hidden;
+}
+
+static void draw_table(const struct view *v, const struct view_input *in, struct canvas *c,
+		       unsigned y)
+{
+	const struct view_grouping *g = &view_groupings[v->grouping];
+	unsigned classes = v->benign ? 0 : 1u << NOISE_LOSS | 1u << NOISE_SUSPECT, hidden;
+	struct live_table now = {0}, total = {0};
+	struct columns k = {.by = g->by, .shown = g->by};
+
+	if (y + 1 >= c->rows)
+		return;
+	if (table_group(&now, in->now, g->by, classes) ||
+	    table_group(&total, in->total, g->by, classes)) {
+		canvas_text(c, 1, y, STYLE_BAD, "out of memory");
+	} else {
+		table_sort(&total, v->order);
+		measure(&k, &total);
+		fit(&k, c->cols);
+		canvas_right(c, NUMBER_COLS, y, STYLE_BOLD, "pkts/s");
+		canvas_right(c, 2 * NUMBER_COLS + 2, y, STYLE_BOLD, "bytes/s");
+		canvas_right(c, 3 * NUMBER_COLS + 4, y, STYLE_BOLD, "packets");
+		draw_texts(c, y, STYLE_BOLD, &k, NULL);
+		canvas_style(c, y, STYLE_BOLD | CANVAS_REVERSED);
+		hidden = draw_rows(v, in, c, y + 1, &k, &now, &total);
+		if (hidden)
+			canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more: arrow keys", hidden);
+		else if (!total.n)
+			canvas_text(c, 1, y + 1, STYLE_DIM, "nothing was lost so far");
+	}
+	table_free(&now);
+	table_free(&total);
+}
+
+static void draw_devices(const struct view *v, const struct view_input *in, struct canvas *c,
+			 unsigned y)
+{
+	char rx[16], rx_bits[16], tx[16], tx_bits[16], lost[16];
+
+	canvas_printf(c, 1, y, STYLE_BOLD, "%-24s %8s %8s %8s %8s %8s", "interface", "rx pps",
+		      "rx bit/s", "tx pps", "tx bit/s", "drops/s");
+	canvas_style(c, y++, STYLE_BOLD | CANVAS_REVERSED);
+	for (unsigned i = v->scroll; i < in->n_devices && y < c->rows; i++, y++) {
+		const struct view_device *d = &in->devices[i];
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s%s", d->netns, *d->netns ? "/" : "", d->ifname);
+		canvas_printf(c, 1, y, d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN,
+			      "%-24.24s %8s %8s %8s %8s %8s", name,
+			      draw_number(rx, sizeof(rx), d->rx_pps),
+			      draw_number(rx_bits, sizeof(rx_bits), d->rx_bps),
+			      draw_number(tx, sizeof(tx), d->tx_pps),
+			      draw_number(tx_bits, sizeof(tx_bits), d->tx_bps),
+			      draw_number(lost, sizeof(lost), d->dropped_pps));
+	}
+}
+
+/*
+ * The path: a chain of stages for each direction, as many lines as it takes. Below the name of a
+ * stage stands what is lost there now.
+ */
+
+#define INDENT 2
+
+static const enum stage receiving[] = {
+	STAGE_NIC_RING,	   STAGE_XDP,		STAGE_XSK,	  STAGE_GSO,
+	STAGE_BACKLOG,	   STAGE_TC_INGRESS,	STAGE_L2,	  STAGE_IP_HEADER,
+	STAGE_NETFILTER,   STAGE_IP_ROUTE,	STAGE_IP_FRAG,	  STAGE_IP_FORWARD,
+	STAGE_TUNNEL,	   STAGE_XFRM,		STAGE_UDP_LOOKUP, STAGE_UDP_HEADER,
+	STAGE_UDP_CSUM,	   STAGE_SOCKET_FILTER, STAGE_UDP_MEM,	  STAGE_RCVBUF,
+	STAGE_SOCKET_READ, STAGE_SOCKET_CLOSE,
+};
+
+static const enum stage sending[] = {
+	STAGE_TX_SOCKET, STAGE_TX_ROUTE, STAGE_NEIGH, STAGE_TC_EGRESS, STAGE_QDISC, STAGE_TX_DEVICE,
+};
+
+/* Of no place on the path of a datagram: shown behind it. */
+static const enum stage elsewhere[] = {STAGE_TCP, STAGE_ICMP, STAGE_OTHER};
+
+struct chain {
+	struct canvas *c;
+	unsigned x, y;
+	bool lost; /* something stands below the names of this line */
+};
+
+static void next_line(struct chain *k)
+{
+	k->x = INDENT;
+	k->y += k->lost ? 2 : 1;
+	k->lost = false;
+}
+
+/* For a word of this width. */
+static void make_room(struct chain *k, unsigned width)
+{
+	if (k->x + width > k->c->cols)
+		next_line(k);
+}
+
+static void join(struct chain *k, const char *with)
+{
+	if (k->x + 3 < k->c->cols)
+		k->x = canvas_printf(k->c, k->x, k->y, STYLE_DIM, " %s ", with);
+}
+
+static void add_end(struct chain *k, const char *label, double pps, bool first)
+{
+	const char *arrow = k->c->ascii ? ">" : "▶";
+	char number[16], text[48];
+
+	if (pps < 0)
+		snprintf(text, sizeof(text), "%s", label);
+	else
+		snprintf(text, sizeof(text), "%s %s/s", label,
+			 draw_number(number, sizeof(number), pps));
+	if (!first) {
+		make_room(k, (unsigned)strlen(text) + 3);
+		join(k, arrow);
+	}
+	k->x = canvas_text(k->c, k->x, k->y, STYLE_BOLD, text);
+	if (first)
+		join(k, arrow);
+}
+
+static void add_stage(struct chain *k, enum stage stage, double pps, uint64_t ever, bool joined)
+{
+	const char *name = stage_name(stage), *mark = k->c->ascii ? "v" : "▼";
+	unsigned width = (unsigned)strlen(name), room;
+	unsigned style = pps > 0 ? STYLE_BAD | CANVAS_REVERSED : ever ? STYLE_WARN : STYLE_PLAIN;
+	char number[16], lost[32] = "";
+
+	if (pps > 0)
+		snprintf(lost, sizeof(lost), "%s%s", mark,
+			 draw_number(number, sizeof(number), pps));
+	room = (unsigned)strlen(lost) - (*lost && !k->c->ascii ? 2 : 0); /* ▼ is three bytes */
+	if (room < width)
+		room = width;
+	make_room(k, room + (joined ? 3 : 0));
+	if (joined)
+		join(k, k->c->ascii ? "-" : "─");
+	canvas_text(k->c, k->x, k->y, style, name);
+	canvas_text(k->c, k->x, k->y + 1, STYLE_BAD, lost);
+	k->lost |= pps > 0;
+	k->x += room;
+}
+
+static unsigned draw_chain(struct canvas *c, unsigned y, const enum stage *stages, unsigned n,
+			   const double pps[], const uint64_t ever[], const char *from,
+			   double from_pps, const char *to, double to_pps)
+{
+	struct chain k = {.c = c, .x = 1, .y = y};
+
+	add_end(&k, from, from_pps, true);
+	for (unsigned i = 0; i < n; i++)
+		add_stage(&k, stages[i], pps[stages[i]], ever[stages[i]], i);
+	add_end(&k, to, to_pps, false);
+	next_line(&k);
+	return k.y;
+}
+
+static unsigned draw_elsewhere(struct canvas *c, unsigned y, const double pps[])
+{
+	char number[16];
+	unsigned x = 1;
+
+	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
+		enum stage s = elsewhere[i];
+
+		if (pps[s] <= 0)
+			continue;
+		x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
+				  x > 1 ? ", " : "also lost: ", stage_name(s),
+				  draw_number(number, sizeof(number), pps[s]));
+	}
+	return x > 1 ? y + 1 : y;
+}
+
+static unsigned draw_path(const struct view *v, const struct view_input *in, struct canvas *c,
+			  unsigned y)
+{
+	double pps[STAGE_COUNT], total[STAGE_COUNT];
+	uint64_t ever[STAGE_COUNT];
+
+	(void)v;
+	draw_losses(in->now, in->interval_ns, pps);
+	draw_losses(in->total, 1000000000, total);
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		ever[s] = (uint64_t)total[s];
+	y = draw_chain(c, y, receiving, sizeof(receiving) / sizeof(*receiving), pps, ever, "in",
+		       in->traffic.in_pps, "read", in->traffic.read_pps) +
+	    1;
+	y = draw_chain(c, y, sending, sizeof(sending) / sizeof(*sending), pps, ever, "sent",
+		       in->traffic.sent_pps, "out", in->traffic.out_pps);
+	return draw_elsewhere(c, y, pps);
+}
+
+/* The screen */
+
+#define HISTORY_LINES 4 /* on a small screen; half of the rest on a large one */
+#define PAGE_LINES    10
+#define WIDE_COLS     80
+#define TALL_ROWS     24
+
+static const char *const help[] = {
+	"The upper part is the path of a packet, from the device to the socket and back.",
+	"A stage in red loses packets now, one in yellow has lost some.",
+	"",
+	"g       group by sockets, reasons, interfaces, processes, cgroups, CPUs, flows",
+	"o       order: most packets first, or along the path",
+	"b       show benign ends too (copies for taps, teardown)",
+	"d       devices: packets and bits a second",
+	"space   pause; counting goes on",
+	"up/down scroll",
+	"q       leave, with the sum on the terminal",
+};
+
+void view_add(struct view *v, const struct view_input *in)
+{
+	double pps[STAGE_COUNT];
+
+	draw_losses(in->now, in->interval_ns, pps);
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		v->history[s][v->head] = pps[s];
+	v->head = (v->head + 1) % VIEW_HISTORY;
+	if (v->filled < VIEW_HISTORY)
+		v->filled++;
+}
+
+static void draw_title(const struct view *v, const struct view_input *in, struct canvas *c)
+{
+	double seconds = round((double)in->interval_ns / 5e7) / 20; /* as it was asked for */
+	double lost = 0, pps[STAGE_COUNT];
+	char right[96], number[16], in_bits[16], out_bits[16];
+
+	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
+		      in->what ? in->what : "");
+	snprintf(right, sizeof(right), " %s%s  %.3g s ", v->paused ? "PAUSED  " : "",
+		 in->clock_text, seconds);
+	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
+	canvas_style(c, 0, STYLE_BOLD | CANVAS_REVERSED);
+
+	draw_losses(in->now, in->interval_ns, pps);
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		lost += pps[s];
+	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s",
+		      draw_number(number, sizeof(number), lost));
+	if (in->traffic.in_bps >= 0)
+		canvas_printf(c, 18, 1, STYLE_PLAIN, "in %sbit/s, out %sbit/s",
+			      draw_number(in_bits, sizeof(in_bits), in->traffic.in_bps),
+			      draw_number(out_bits, sizeof(out_bits), in->traffic.out_bps));
+	if (c->cols < WIDE_COLS)
+		return;
+	snprintf(right, sizeof(right), "own cost: %.1f %% of a CPU ",
+		 in->time_ns ? 100.0 * (double)(in->own.cpu_ns + in->own.watch.run_ns) /
+				       (double)in->time_ns
+			     : 0);
+	canvas_right(c, c->cols, 1, STYLE_DIM, right);
+}
+
+static void draw_help(struct canvas *c, unsigned y)
+{
+	for (unsigned i = 0; i < sizeof(help) / sizeof(*help); i++)
+		canvas_text(c, 1, y + i, STYLE_PLAIN, help[i]);
+}
+
+static void draw_footer(const struct view *v, struct canvas *c)
+{
+	char right[64];
+
+	snprintf(right, sizeof(right), " by %s%s  g o b d space h q ",
+		 view_groupings[v->grouping].name, v->order == TABLE_BY_PATH ? ", path" : "");
+	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, right);
+}
+
+void view_draw(const struct view *v, const struct view_input *in, struct canvas *c)
+{
+	unsigned y, lines;
+
+	canvas_clear(c);
+	if (c->cols < VIEW_MIN_COLS || c->rows < VIEW_MIN_ROWS) {
+		canvas_printf(c, 0, 0, STYLE_BAD, "too small: %ux%u", c->cols, c->rows);
+		canvas_printf(c, 0, 1, STYLE_PLAIN, "%ux%u at least", VIEW_MIN_COLS, VIEW_MIN_ROWS);
+		return;
+	}
+	draw_title(v, in, c);
+	if (v->help) {
+		draw_help(c, 3);
+		return;
+	}
+	y = draw_path(v, in, c, 3) + (c->rows >= TALL_ROWS);
+	lines = c->rows > y + 4 * HISTORY_LINES ? (c->rows - y) / 2 : HISTORY_LINES;
+	if (y + lines + 4 < c->rows)
+		y = draw_history(v, c, y, lines) + 1;
+	if (v->devices)
+		draw_devices(v, in, c, y);
+	else
+		draw_table(v, in, c, y);
+	draw_footer(v, c);
+}
+
+static void scroll(struct view *v, int by)
+{
+	v->scroll = by < 0 && v->scroll < (unsigned)-by ? 0 : v->scroll + (unsigned)by;
+}
+
+bool view_key(struct view *v, int key, bool by_flow)
+{
+	if (key != 'h' && key != '?')
+		v->help = false;
+	switch (key) {
+	case 'q':
+	case 'Q':
+		return true;
+	case 'g':
+		v->grouping = (v->grouping + 1) % view_grouping_count(by_flow);
+		v->scroll = 0;
+		break;
+	case 'o':
+		v->order = v->order == TABLE_BY_PATH ? TABLE_BY_PACKETS : TABLE_BY_PATH;
+		break;
+	case 'b':
+		v->benign = !v->benign;
+		break;
+	case 'd':
+		v->devices = !v->devices;
+		v->scroll = 0;
+		break;
+	case ' ':
+	case 'p':
+		v->paused = !v->paused;
+		break;
+	case 'h':
+	case '?':
+		v->help = !v->help;
+		break;
+	case VIEW_UP:
+		scroll(v, -1);
+		break;
+	case VIEW_DOWN:
+		scroll(v, 1);
+		break;
+	case VIEW_PAGE_UP:
+		scroll(v, -PAGE_LINES);
+		break;
+	case VIEW_PAGE_DOWN:
+		scroll(v, PAGE_LINES);
+		break;
+	}
+	return false;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What `top` shows: the path of a packet with what is lost at each stage, the last minute, and a
+ * table of the worst. The state of the screen and drawing; no terminal and no tracing here.
+ *
+ *	in 812k/s > nic_ring - xdp - backlog - ip_header - netfilter - ... - rcvbuf > read 781k/s
+ *	                                                   v 311                v 30.1k
+ */
+#ifndef PKTLEDGER_CLI_TOP_H
+#define PKTLEDGER_CLI_TOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <wchar.h>
+
+#include "monitor/live.h"
+#include "report/page.h"
+
+/* A grid of characters with styles: what is to be on the screen, drawn without a terminal. */
+
+#define CANVAS_REVERSED 0x80 /* added to a style */
+
+struct cell {
+	wchar_t at;
+	uint8_t style;
+};
+
+struct canvas {
+	unsigned cols, rows;
+	bool ascii; /* the terminal has no others: what draws lines chooses plain ones */
+	struct cell *cells;
+};
+
+/* All blank. -ENOMEM. The size of a canvas that was initialised before may change. */
+int canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
+void canvas_clear(struct canvas *c);
+void canvas_free(struct canvas *c);
+
+/*
+ * Writes UTF-8 from column x on, as far as there is room; bytes that are no UTF-8, and what is not
+ * printable, become '?'. Returns the column behind it.
+ */
+unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *text);
+unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *fmt,
+		       ...) __attribute__((format(printf, 5, 6)));
+/* The same, ending before column `end`. */
+void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned style, const char *text);
+void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch);
+/* The whole line, whatever stands there. */
+void canvas_style(struct canvas *c, unsigned y, unsigned style);
+
+/* A line as UTF-8 without blanks at its end. Returns `buf`. */
+char *canvas_line(const struct canvas *c, unsigned y, char *buf, unsigned size);
+
+/* The view */
+
+#define VIEW_HISTORY  60 /* intervals kept */
+#define VIEW_MIN_COLS 60
+#define VIEW_MIN_ROWS 16
+
+/* Rates of the last interval, a second; negative: not known. */
+struct view_traffic {
+	double in_pps, in_bps, out_pps, out_bps; /* at all devices but loopback */
+	double read_pps, sent_pps;		 /* by UDP sockets */
+};
+
+struct view_device {
+	char ifname[16];
+	const char *netns; /* "" the own one */
+	double rx_pps, rx_bps, tx_pps, tx_bps, dropped_pps;
+};
+
+/* What to show next; borrowed while it is drawn. */
+struct view_input {
+	const struct live_table *now, *total;
+	uint64_t time_ns, interval_ns;
+	struct view_traffic traffic;
+	const struct view_device *devices;
+	unsigned n_devices;
+	struct live_own own;
+	const char *what;	/* the filter, for the title; NULL: all */
+	const char *host;	/* its name */
+	const char *clock_text; /* "12:03:44" */
+	bool by_flow;		/* flows are counted apart */
+};
+
+struct view {
+	unsigned grouping; /* index of a preset */
+	enum table_order order;
+	bool paused, benign, devices, help;
+	unsigned scroll;
+	double history[STAGE_COUNT][VIEW_HISTORY]; /* packets/s lost, newest at head - 1 */
+	unsigned head, filled;
+};
+
+/* An interval has ended: the history goes on. To be called also while the view is paused. */
+void view_add(struct view *v, const struct view_input *in);
+
+void view_draw(const struct view *v, const struct view_input *in, struct canvas *c);
+
+enum view_key { VIEW_UP = 0x100, VIEW_DOWN, VIEW_PAGE_UP, VIEW_PAGE_DOWN };
+
+/* A character, or one of enum view_key. True: the user wants to leave. */
+bool view_key(struct view *v, int key, bool by_flow);
+
+unsigned view_grouping_count(bool by_flow); /* what the table can be grouped by */
+
+/* "30.1k", "812", "0.5": at most 6 characters. */
+char *draw_number(char *buf, unsigned size, double v);
+
+#endif

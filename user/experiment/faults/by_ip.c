@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Faults by settings of the IP layers: routes, addresses, fragments, MTUs, policies of IPsec. */
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "experiment/faults/row.h"
+#include "experiment/lab_tune.h"
+#include "host/netdev.h"
+#include "host/nl.h"
+
+#define HOST4	   32 /* prefix lengths of one address */
+#define HOST6	   128
+#define FRAG_ROOM  "134217728" /* bytes, of a namespace, for a second at most */
+#define SMALL_MTU  1280	       /* the least that IPv6 works with (RFC 8200, section 5) */
+#define FRAGMENTED 4000
+#define LARGE	   1400 /* more than SMALL_MTU, less than the other links' */
+
+/* Of both families, as far as the kernel has them. */
+static int add_policies(const struct netns *ns, struct xfrm_policy policy, struct error *err)
+{
+	int ret;
+
+	policy.family = AF_INET;
+	ret = xfrm_add_policy(ns, &policy);
+	policy.family = AF_INET6;
+	if (!ret)
+		ret = xfrm_add_policy(ns, &policy);
+	if (ret == -EAFNOSUPPORT)
+		ret = 0; /* no IPv6 here */
+	if (ret == -EPROTONOSUPPORT)
+		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_XFRM_USER",
+				 "this kernel takes no IPsec policies");
+	return lab_failed(ret, "add an IPsec policy", NULL, err);
+}
+
+/*
+ * Without a state, and nobody to make one, xfrm_lookup_route() gives each packet a route that is a
+ * blackhole: so it does while xfrm_larval_drop is set.
+ */
+static int apply_tx_route(struct fault_state *s, struct error *err)
+{
+	const struct xfrm_policy policy = {.port = s->fx->port, .out = true, .esp = true};
+	int ret = netns_sysctl_write(&s->lab->tx_ns, "net/core/xfrm_larval_drop", "1");
+
+	if (ret == -ENOENT)
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "the kernel needs CONFIG_XFRM",
+				 "this kernel has no IPsec");
+	return ret ? lab_failed(ret, "have packets without a key dropped", NULL, err)
+		   : add_policies(&s->lab->tx_ns, policy, err);
+}
+
+/* The way back to the sender leads to the receiver's loopback. */
+static int apply_rp_filter(struct fault_state *s, struct error *err)
+{
+	const struct lab_port *rx = &s->lab->rx;
+	char path[80];
+	int ret, lo;
+
+	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", rx->ifname);
+	ret = netns_sysctl_write(rx->ns, path, "1");
+	lo = nl_ifindex(rx->ns, "lo");
+	if (!ret)
+		ret = lo < 0 ? lo
+			     : netdev_add_route(rx->ns, (unsigned)lo, AF_INET, &s->lab->tx.ip4,
+						HOST4, NULL);
+	return lab_failed(ret, "set rp_filter", NULL, err);
+}
+
+/* Who has an address himself takes nothing from it (fib_validate_source()). */
+static int apply_martian(struct fault_state *s, struct error *err)
+{
+	const struct lab_port *rx = &s->lab->rx;
+	int lo = nl_ifindex(rx->ns, "lo");
+	int ret = lo < 0 ? lo
+			 : netdev_add_addr(rx->ns, (unsigned)lo, AF_INET, &s->lab->tx.ip4, HOST4);
+
+	return lab_failed(ret, "give the receiver the sender's address", NULL, err);
+}
+
+static int apply_blackhole(struct fault_state *s, struct error *err)
+{
+	const struct lab_port *rx = &s->lab->rx;
+	int ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET, &rx->ip4, HOST4);
+
+	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&rx->ip6))
+		ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET6, &rx->ip6, HOST6);
+	return lab_failed(ret, "add a blackhole", NULL, err);
+}
+
+static int plan_fragments(struct fault_plan *p)
+{
+	if (p->frames > 1)
+		return 0;
+	return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 4000, for example",
+			 "--fault ip_frag needs datagrams that do not fit the MTU");
+}
+
+/* Writes a value to sysctls of the receiver, of those families that it has. */
+static int write_all(const struct fault_state *s, const char *const *paths, const char *value)
+{
+	int ret = 0;
+
+	for (; *paths && !ret; paths++) {
+		ret = netns_sysctl_write(&s->lab->rx_ns, *paths, value);
+		if (ret == -ENOENT)
+			ret = 0; /* no IPv6 here */
+	}
+	return ret;
+}
+
+/* What waits for fragments that do not come fills the usual 4 MiB, and then all are refused. */
+static int apply_missing(struct fault_state *s, struct error *err)
+{
+	static const char *const paths[] = {"net/ipv4/ipfrag_high_thresh",
+					    "net/ipv6/ip6frag_high_thresh", NULL};
+
+	return lab_failed(write_all(s, paths, FRAG_ROOM), "give fragments memory", NULL, err);
+}
+
+/* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
+static int apply_frag_mem(struct fault_state *s, struct error *err)
+{
+	static const char *const paths[] = {
+		"net/ipv4/ipfrag_low_thresh",
+		"net/ipv4/ipfrag_high_thresh",
+		"net/ipv6/ip6frag_low_thresh",
+		"net/ipv6/ip6frag_high_thresh",
+		NULL,
+	};
+
+	return lab_failed(write_all(s, paths, "0"), "limit the memory for fragments", NULL, err);
+}
+
+static int plan_ttl(struct fault_plan *p)
+{
+	p->fx->ttl = 1;
+	return 0;
+}
+
+static int plan_mtu(struct fault_plan *p)
+{
+	if (p->frames == 1 && p->bytes - ETH_HLEN > SMALL_MTU)
+		return 0;
+	return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 1400, for example",
+			 "--fault ip_forward:mtu needs packets of more than %d bytes that fit the "
+			 "first link",
+			 SMALL_MTU);
+}
+
+/* Who would be told of it does not hear it (PROGRAM_UNTOLD). */
+static int apply_mtu(struct fault_state *s, struct error *err)
+{
+	const struct lab_port *out = &s->lab->router_rx;
+
+	return lab_failed(netdev_set_mtu(out->ns, out->ifname, SMALL_MTU), "set the MTU", NULL,
+			  err);
+}
+
+/* For packets that the program at tc ingress has marked (PROGRAM_SPOIL); arg: in ESP. */
+static int apply_xfrm(struct fault_state *s, struct error *err)
+{
+	const struct xfrm_policy policy = {
+		.port = s->fx->port,
+		.mark = FAULT_MARK_POLICY,
+		.esp = fault_row(s->fault)->arg,
+	};
+
+	return add_policies(&s->lab->rx_ns, policy, err);
+}
+
+const struct fault_row faults_by_ip[] = {
+	{"tx_route", "an IPsec policy of the sender wants a key that nobody has", .is = UNROUTED,
+	 .tx = "socket", .apply = apply_tx_route},
+	{"ip_route:rp_filter", "the way back leads elsewhere (IPv4)", .is = RX_IP | ROUTE_REFUSED,
+	 .rx = "socket", .family = AF_INET, .apply = apply_rp_filter},
+	{"ip_route:martian", "the receiver has the sender's address too (IPv4)",
+	 .is = RX_IP | ROUTE_REFUSED, .rx = "socket", .family = AF_INET, .apply = apply_martian},
+	{"ip_route:blackhole", "a router's route is a blackhole", .is = ROUTED | ROUTER_ENDS,
+	 .apply = apply_blackhole},
+	{"ip_frag:missing", "the last fragment of a share never comes", FAULT_VALUE_SHARE,
+	 RX_IP | OF_FRAGMENTS | BY_TIMER, .tx = "socket", .rx = "socket", .payload = FRAGMENTED,
+	 .programs = PROGRAM(FRAGMENT), .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_MISSING},
+	 .plan = plan_fragments, .apply = apply_missing},
+	{"ip_frag:overlap", "... overlaps the one before it", FAULT_VALUE_SHARE,
+	 RX_IP | OF_FRAGMENTS, .tx = "socket", .rx = "socket", .payload = FRAGMENTED,
+	 .programs = PROGRAM(FRAGMENT), .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_OVERLAP},
+	 .plan = plan_fragments},
+	{"ip_frag:duplicate", "the first comes twice: nothing is lost by that", FAULT_VALUE_SHARE,
+	 RX_IP | OF_FRAGMENTS | COMES_TWICE | HARMLESS, .tx = "socket", .rx = "socket",
+	 .payload = FRAGMENTED, .programs = PROGRAM(FRAGMENT),
+	 .cfg = {.frag_share = 1, .frag_way = FAULT_FRAG_DUPLICATE}, .plan = plan_fragments},
+	{"ip_frag:mem", "no memory for fragments at the receiver", .is = RX_IP | NO_REASSEMBLY,
+	 .tx = "socket", .rx = "socket", .payload = FRAGMENTED, .plan = plan_fragments,
+	 .apply = apply_frag_mem},
+	{"ip_forward:ttl", "TTL 1, and a router between",
+	 .is = ROUTED | ROUTER_ENDS | OF_PROGRAM | GOES, .plan = plan_ttl},
+	{"ip_forward:mtu", "a link behind a router has a small MTU, and nobody says so",
+	 .is = ROUTED | ROUTER_ENDS | ROUTER_MTU, .payload = LARGE, .programs = PROGRAM(UNTOLD),
+	 .plan = plan_mtu, .apply = apply_mtu},
+	{"xfrm", "an IPsec policy of the receiver forbids a share", FAULT_VALUE_SHARE,
+	 RX_SOCKET | BY_POLICY, .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.mark_share = 1,
+	 .apply = apply_xfrm},
+	{"xfrm:plain", "the receiver's policy wants a share in ESP, and it is plain",
+	 FAULT_VALUE_SHARE, RX_SOCKET | BY_POLICY, .rx = "socket", .arg = true,
+	 .programs = PROGRAM(SPOIL), .cfg.mark_share = 1, .apply = apply_xfrm},
+	{NULL},
+};

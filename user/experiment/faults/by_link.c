@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Faults by devices and what is between them: rings, RPS, neighbours, bridges, tunnels. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "drops/reason.h"
+#include "experiment/faults/row.h"
+#include "experiment/lab_tune.h"
+#include "host/lab.h"
+#include "host/netdev.h"
+#include "host/nl.h"
+
+#define VETH_RING	256	   /* VETH_RING_SIZE */
+#define BURN_NS		20000	   /* a packet, of who takes his time: 50 kpps */
+#define NEIGH_FLIGHT	4096	   /* more than unres_qlen_bytes has room for by default */
+#define NEIGH_SETTLE	4000000000 /* three questions, a second each (mcast_solicit) */
+#define TUNNEL_DEVICE	"v-vxlan"
+#define FLOW_LIMIT_PATH "net/core/flow_limit_cpu_bitmap"
+
+static int plan_neigh(struct fault_plan *p)
+{
+	p->fx->settle_ns += NEIGH_SETTLE;
+	fault_plan_flight(p, NEIGH_FLIGHT);
+	return 0;
+}
+
+/* The static entries go; who asks for the address now is not heard (PROGRAM_DEAF). */
+static int apply_neigh(struct fault_state *s, struct error *err)
+{
+	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
+	int ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4);
+
+	if (!ret)
+		ret = netdev_del_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6);
+	return lab_failed(ret == -ENOENT ? 0 : ret, "forget the neighbour", NULL, err);
+}
+
+static int plan_ring(struct fault_plan *p)
+{
+	struct fault_effects *fx = p->fx;
+
+	/* Frames for AF_XDP leave before tc; behind a router the next hop is the router's port. */
+	if (strcmp(p->req->rx, "socket") && fx->topology == LAB_PAIR) {
+		fx->xdp = true;
+		fx->xdp_burn_ns = BURN_NS;
+	} else {
+		fx->tc_burn_ns = BURN_NS;
+	}
+	fx->threaded_napi = true;
+	fault_plan_flight(p, 8 * VETH_RING);
+	return fault_plan_count(p, 2 * VETH_RING, "the ring of the device");
+}
+
+static int plan_tap(struct fault_plan *p)
+{
+	return fault_plan_count(p, LAB_TAP_RING, "the ring of the tap");
+}
+
+static int slow_taps(struct fault_state *s, struct error *err)
+{
+	(void)err;
+	lab_taps_slow(s->lab->taps, BURN_NS);
+	return 0;
+}
+
+static int pause_taps(struct fault_state *s, struct error *err)
+{
+	(void)err;
+	lab_taps_pause(s->lab->taps);
+	return 0;
+}
+
+static int detach_taps(struct fault_state *s, struct error *err)
+{
+	(void)err;
+	lab_taps_detach(s->lab->taps);
+	return 0;
+}
+
+static int cannot(struct fault_plan *p, const char *hint, const char *why)
+{
+	return error_set(p->err, STATUS_UNABLE, -EOPNOTSUPP, hint, "--fault %s: %s",
+			 fault_row(p->fault)->name, why);
+}
+
+/* The sender's CPU and the one that RPS steers to have to differ. */
+static int plan_backlog(struct fault_plan *p)
+{
+	uint64_t queue = fault_plan_sysctl("net/core/netdev_max_backlog", 1000);
+	struct fault_effects *fx = p->fx;
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		return cannot(p, NULL, "the CPUs of this process are not known");
+	for (int cpu = 0; cpu < CPU_SETSIZE && fx->busy_cpu < 0; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		if (fx->tx_cpu < 0)
+			fx->tx_cpu = cpu;
+		else
+			fx->busy_cpu = cpu;
+	}
+	if (fx->busy_cpu < 0)
+		return cannot(p, "give this process two CPUs", "it takes two CPUs");
+	if (fault_is(p->fault, HOST_GLOBAL)) {
+		if (access("/proc/sys/" FLOW_LIMIT_PATH, F_OK))
+			return cannot(p, "the kernel needs CONFIG_NET_FLOW_LIMIT",
+				      "this kernel does not limit a flow's share of the backlog");
+		fx->notes[fx->n_notes++] = "backlog:flow_limit: all flows of this host are limited "
+					   "while it runs";
+	}
+	fx->tc_burn_ns = BURN_NS;
+	fault_plan_flight(p, 4 * queue);
+	return fault_plan_count(p, queue, "the backlog of a CPU");
+}
+
+/* A mask as the kernel wrote it, with the first `cpus` in it. False: it has no place for them. */
+static bool first_cpus(char *mask, unsigned cpus)
+{
+	for (char *c = mask + strlen(mask); c-- > mask;) {
+		if (*c == ',')
+			continue;
+		*c = "0137f"[cpus < 4 ? cpus : 4];
+		cpus -= cpus < 4 ? cpus : 4;
+	}
+	return !cpus;
+}
+
+/*
+ * skb_flow_limit() asks the table of the CPU that hands a packet over, not of the one that it goes
+ * to: any CPU may be the sender's. Until the state is closed, because its counter goes with it.
+ */
+static int limit_flows(struct fault_state *s, struct error *err)
+{
+	char mask[JOURNAL_VALUE_SIZE];
+	int ret;
+
+	if (s->flow_limit)
+		return 0;
+	ret = netns_sysctl_read(NULL, FLOW_LIMIT_PATH, mask, sizeof(mask));
+	if (ret || !first_cpus(mask, (unsigned)sysconf(_SC_NPROCESSORS_CONF)))
+		return error_set(err, STATUS_UNABLE, ret ? ret : -ERANGE, NULL,
+				 "cannot read /proc/sys/" FLOW_LIMIT_PATH);
+	return journal_change_sysctl(&s->flow_limit, FLOW_LIMIT_PATH, mask, err);
+}
+
+static int misaddress(struct fault_state *s, struct error *err)
+{
+	const struct lab_port *tx = &s->lab->tx, *hop = lab_next_hop(s->lab);
+	uint8_t nobody[6];
+	int ret;
+
+	memcpy(nobody, hop->mac, sizeof(nobody));
+	nobody[5] ^= 0x80;
+	ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET, &hop->ip4, nobody);
+	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&hop->ip6))
+		ret = netdev_add_neigh(tx->ns, tx->ifindex, AF_INET6, &hop->ip6, nobody);
+	return lab_failed(ret, "change the neighbour", NULL, err);
+}
+
+static int block_port(struct fault_state *s, struct error *err)
+{
+	const struct netdev_bridge_port port = {.blocked = true, .floods = true, .learns = true};
+
+	return lab_failed(
+		netdev_set_bridge_port(&s->lab->router_ns, s->lab->router_tx.ifindex, &port),
+		"block a port", NULL, err);
+}
+
+/*
+ * The bridge forgets where the receiver is and may not send to that port what it floods: it sends
+ * to a third one only, whose owner drops it as another host's, or keeps it (PROGRAM_KEEP).
+ */
+static int flood(struct fault_state *s, struct error *err)
+{
+	static const uint8_t mac[2][6] = {{2, 0x70, 0x6b, 2, 0, 1}, {2, 0x70, 0x6b, 2, 0, 2}};
+	const struct netdev_bridge_port deaf = {.learns = false};
+	const struct netns *ns = &s->lab->router_ns;
+	int bridge = nl_ifindex(ns, LAB_BRIDGE_NAME);
+	int ret = bridge < 0 ? bridge
+			     : netdev_add_veth(ns, "v-b2", mac[0], ns, FAULT_THIRD, mac[1], 1);
+
+	if (!ret)
+		ret = netdev_set_master(ns, "v-b2", (unsigned)bridge);
+	if (!ret)
+		ret = netdev_set_up(ns, FAULT_THIRD, true);
+	if (!ret)
+		ret = netdev_set_up(ns, "v-b2", true);
+	if (!ret)
+		ret = netdev_set_bridge_port(ns, s->lab->router_rx.ifindex, &deaf);
+	return lab_failed(ret, "keep the bridge from flooding", NULL, err);
+}
+
+static int plan_tunnel(struct fault_plan *p)
+{
+	p->fx->other_vni = true;
+	return 0;
+}
+
+/*
+ * A tunnel that gives what is no VXLAN back to UDP loses nothing by itself: the socket that it has
+ * on the port fills. Where the kernel drops it there, it has a reason for that.
+ */
+static int plan_tunnel_header(struct fault_plan *p)
+{
+	struct reasons *reasons;
+	int ret = reasons_open(&reasons, NULL, p->err);
+
+	if (ret)
+		return ret;
+	p->fx->no_receiver = true;
+	ret = reasons_value(reasons, "VXLAN_INVALID_HDR");
+	reasons_free(reasons);
+	return ret >= 0 ? 0
+			: cannot(p, "it needs Linux 6.12 or newer",
+				 "this kernel gives what is no VXLAN back to UDP");
+}
+
+/* Our stamp is no header of VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
+static int apply_tunnel_header(struct fault_state *s, struct error *err)
+{
+	const struct netns *ns = &s->lab->rx_ns;
+	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port);
+
+	if (ret == -EOPNOTSUPP)
+		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_VXLAN",
+				 "this kernel makes no VXLAN device");
+	if (!ret)
+		ret = netdev_set_up(ns, TUNNEL_DEVICE, true);
+	return lab_failed(ret, "set up a tunnel", NULL, err);
+}
+
+const struct fault_row faults_by_link[] = {
+	{"neigh", "nobody answers for the next hop's address", .is = UNRESOLVED, .tx = "socket",
+	 .programs = PROGRAM(DEAF), .plan = plan_neigh, .apply = apply_neigh},
+	/* it takes a large SO_SNDBUF: of the program */
+	{"tx_device", "the next device's ring is full: it takes its time",
+	 .is = RING_FULL | OF_VETH | OF_PROGRAM, .plan = plan_ring},
+	{"tx_device:tap", "the ring of a tap is full: who reads it takes his time",
+	 .is = TAPPED | OF_PROGRAM, .plan = plan_tap, .apply = slow_taps},
+	/*
+	 * Live frames in the ring are freed without an event (tun_ptr_free()). It would report once
+	 * more, and the counter of the device show it: so it is mute.
+	 */
+	{"tx_device:detach", "nobody reads a tap, and it is closed with its ring unread",
+	 .is = TAPPED | TAP_ENDS | OF_PROGRAM, .not_tx = "xdp", .programs = PROGRAM(MUTE),
+	 .plan = plan_tap, .begin = pause_taps, .end = detach_taps},
+	{"backlog", "RPS to a CPU that takes its time",
+	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM, .rx = "socket", .plan = plan_backlog},
+	{"backlog:flow_limit", "the same, and this host limits a flow's share of the queue",
+	 .is = AT_BACKLOG | OF_VETH | RX_DEVICE | OF_PROGRAM | HOST_GLOBAL, .rx = "socket",
+	 .plan = plan_backlog, .begin = limit_flows},
+	{"l2:address", "frames go to an address that is nobody's", .is = FRAME_REFUSED,
+	 .tx = "socket", .rx = "socket", .apply = misaddress},
+	{"l2:blocked", "the sender's port of a bridge is blocked", .is = BRIDGED,
+	 .apply = block_port},
+	{"l2:flood", "a bridge knows no address and floods, but not to the receiver", .is = BRIDGED,
+	 .apply = flood},
+	{"l2:silent", "the same, and who gets it instead keeps it: no event tells of it",
+	 .is = BRIDGED | SILENT | OF_PROGRAM, .programs = PROGRAM(KEEP), .apply = flood},
+	{"tunnel", "the ends of a VXLAN tunnel are of different networks",
+	 .is = TUNNELLED | OF_PROGRAM, .plan = plan_tunnel},
+	{"tunnel:header", "a VXLAN device has the port, and what comes is none",
+	 .is = TUNNEL_PORT | RX_SOCKET | OF_PROGRAM, .rx = "socket", .plan = plan_tunnel_header,
+	 .apply = apply_tunnel_header},
+	{NULL},
+};

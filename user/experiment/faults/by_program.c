@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Faults by BPF programs: at the cgroup, tc, XDP and the socket. They run those of all rows. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <linux/pkt_cls.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "experiment/faults/row.h"
+#include "experiment/lab_tune.h"
+#include "fault.skel.h"
+#include "host/cgroup.h"
+#include "host/netdev.h"
+#include "host/nl.h"
+
+#define TC_PRIORITY    100     /* filters of others with a smaller number run before them */
+#define VETH_RING      256     /* VETH_RING_SIZE */
+#define CPUMAP_QUEUE   61      /* frames; no multiple of a batch: one is refused in part */
+#define CPUMAP_BURN_NS 20000   /* a packet: 50 kpps */
+#define MERGE_PACKETS  8       /* of a flow, that a router waits for */
+#define MERGE_MIN      50000   /* ns that it waits: a timer, so not less, */
+#define MERGE_MAX      1000000 /* and not more than is plausible */
+#define TARGET	       "v-out"
+#define AWAY	       "v-away" /* its peer */
+
+/* Native XDP brings NAPI and its ring, which must not be what overflows: half of it is filled. */
+static int plan_native_xdp(struct fault_plan *p)
+{
+	/* A quarter, because the kernel doubles it; room for a datagram at least. */
+	uint64_t frames = VETH_RING / 4 / p->threads;
+	int bytes = (frames > p->frames ? frames : p->frames) * (p->truesize / p->frames);
+
+	if (bytes > p->fx->sndbuf)
+		p->fx->sndbuf = bytes;
+	return 0;
+}
+
+static int plan_cpumap(struct fault_plan *p)
+{
+	plan_native_xdp(p);
+	return fault_plan_count(p, CPUMAP_QUEUE, "the queue of the CPU");
+}
+
+/*
+ * A router merges what it need not give to a socket of its own (rx-udp-gro-forwarding); the socket
+ * behind it wants single datagrams. In a kernel thread, because it is a timer that ends the
+ * waiting.
+ */
+static int plan_gso(struct fault_plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
+
+	if (p->frames > 1)
+		return fault_plan_refuse(p, "use --length 1000, for example",
+					 "needs datagrams that fit the MTU");
+	if (p->req->gro)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --gro out",
+				 "--fault gso: a socket with --gro takes merged packets as they "
+				 "are");
+	fx->threaded_napi = true;
+	fx->merge_ns = pps ? MERGE_PACKETS * 1e9 / pps : MERGE_MIN;
+	if (fx->merge_ns < MERGE_MIN)
+		fx->merge_ns = MERGE_MIN;
+	if (fx->merge_ns > MERGE_MAX)
+		fx->merge_ns = MERGE_MAX;
+	return 0;
+}
+
+/* __udp4_lib_rcv() verifies a datagram of up to 76 bytes at once (CHECKSUM_BREAK). */
+static int plan_read_csum(struct fault_plan *p)
+{
+	return p->req->payload > 68 ? 0
+				    : fault_plan_refuse(p, "use --length 69 or more",
+							"needs more than 68 bytes of payload");
+}
+
+const struct fault_row faults_by_program[] = {
+	{"tx_socket", "an egress program of the cgroup refuses a share: EPERM", FAULT_VALUE_SHARE,
+	 OF_PROGRAM | GOES | BEFORE_NEIGH, .tx = "socket", .programs = PROGRAM(CGROUP),
+	 .cfg.cgroup_share = 1},
+	{"tc_egress", "a tc program of the sender drops a share", FAULT_VALUE_SHARE, AT_TC_EGRESS,
+	 .tx = "socket", .programs = PROGRAM(EGRESS),
+	 .cfg = {.egress_share = 1, .egress_verdict = TC_ACT_SHOT}},
+	{"tc_egress:stolen", "the same program says \"stolen\" and keeps nothing",
+	 FAULT_VALUE_SHARE, AT_TC_EGRESS | STOLEN, .tx = "socket", .programs = PROGRAM(EGRESS),
+	 .cfg = {.egress_share = 1, .egress_verdict = TC_ACT_STOLEN}},
+	{"xdp", "an XDP program drops a share", FAULT_VALUE_SHARE,
+	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
+	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_DROP}, .plan = plan_native_xdp},
+	{"xdp:aborted", "an XDP program aborts on a share", FAULT_VALUE_SHARE,
+	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES, .not_tx = "xdp", .programs = PROGRAM(XDP),
+	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_ABORTED}, .plan = plan_native_xdp},
+	{"xdp:generic", "the same in generic (skb) mode", FAULT_VALUE_SHARE,
+	 GENERIC_XDP | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
+	 .cfg = {.xdp_share = 1, .xdp_verdict = XDP_DROP}},
+	{"xdp:redirect", "an XDP program redirects a share to a device that is not there",
+	 FAULT_VALUE_SHARE, NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE | GOES, .programs = PROGRAM(XDP),
+	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_NOWHERE}, .plan = plan_native_xdp},
+	/* live frames wait in batches too, of the same CPU */
+	{"xdp:devmap", "... to a device, by a map, that takes no frames", FAULT_VALUE_SHARE,
+	 NATIVE_XDP | OF_XDP_DRIVER | RX_DEVICE, .not_tx = "xdp", .programs = PROGRAM(XDP),
+	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_DEVICE}, .plan = plan_native_xdp},
+	/* a frame of XDP carries no note that its checksum is still to be made */
+	{"xdp:cpumap", "... all to a CPU, by a map, that takes its time", FAULT_VALUE_NONE,
+	 NATIVE_XDP | OF_VETH | RX_DEVICE | GOES | CSUM_OFF | OF_PROGRAM, .rx = "socket",
+	 .not_tx = "xdp", .programs = PROGRAM(XDP) | PROGRAM(CPU),
+	 .cfg = {.xdp_share = 1, .xdp_way = FAULT_XDP_TO_CPU, .cpu_burn_ns = CPUMAP_BURN_NS},
+	 .plan = plan_cpumap},
+	{"gso", "a router merges packets, and a share cannot be taken apart again",
+	 FAULT_VALUE_SHARE, MERGED | ROUTED | RX_SOCKET | OF_PROGRAM, .rx = "socket",
+	 .programs = PROGRAM(MERGED), .cfg.merged_share = 1, .plan = plan_gso},
+	{"tc_ingress", "a tc program of the receiver drops a share", FAULT_VALUE_SHARE,
+	 AT_TC_INGRESS | RX_DEVICE, .rx = "socket", .programs = PROGRAM(INGRESS),
+	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_SHOT}},
+	{"tc_ingress:stolen", "the same program says \"stolen\" and keeps nothing",
+	 FAULT_VALUE_SHARE, AT_TC_INGRESS | STOLEN | RX_DEVICE, .rx = "socket",
+	 .programs = PROGRAM(INGRESS),
+	 .cfg = {.ingress_share = 1, .ingress_verdict = TC_ACT_STOLEN}},
+	{"ip_header", "spoilt IP headers: checksum, with IPv6 the length", FAULT_VALUE_SHARE, RX_IP,
+	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.ip_header_share = 1},
+	{"udp_header", "spoilt lengths of UDP", FAULT_VALUE_SHARE, RX_SOCKET | OF_UDP_HEADER,
+	 .rx = "socket", .programs = PROGRAM(SPOIL), .cfg.udp_header_share = 1},
+	/* GRO, which live frames need, has verified the checksum before it is spoilt */
+	{"udp_csum", "spoilt checksums, verified early for a socket filter", FAULT_VALUE_SHARE,
+	 RX_SOCKET | CSUM_EARLY | CSUM_OFF | OF_PROGRAM, .rx = "socket", .not_tx = "xdp",
+	 .programs = PROGRAM(SPOIL) | PROGRAM(FILTER), .cfg.udp_csum_share = 1},
+	{"socket_filter", "a filter on the socket refuses a share", FAULT_VALUE_SHARE,
+	 RX_SOCKET | CSUM_EARLY | OF_PROGRAM | GOES, .rx = "socket", .programs = PROGRAM(FILTER),
+	 .cfg.filter_share = 1},
+	{"socket_read:csum", "spoilt checksums, verified by recv()", FAULT_VALUE_SHARE,
+	 RX_SOCKET | CSUM_LATE | CSUM_OFF, .rx = "socket", .not_tx = "xdp",
+	 .programs = PROGRAM(SPOIL), .cfg.udp_csum_share = 1, .plan = plan_read_csum},
+	{NULL},
+};
+
+struct fault_prog {
+	struct fault_bpf *skel;
+	int xdp_link, cgroup_link; /* -1: none */
+};
+
+/* Where a program of tc runs; others have their own ways. */
+enum place { AT_RX, AT_TX, AT_HOP, AT_THIRD, AT_BUSY };
+
+#define PROG(name) offsetof(struct fault_bpf, progs.name)
+
+static const struct {
+	size_t at; /* its struct bpf_program *, in the skeleton */
+	enum place place;
+	bool egress;
+} programs[PROGRAM_COUNT] = {
+	[PROGRAM_MERGED] = {PROG(fault_merged), AT_RX, false},
+	[PROGRAM_SLOW] = {PROG(fault_slow), AT_BUSY, false},
+	[PROGRAM_SPOIL] = {PROG(fault_spoil), AT_RX, false},
+	[PROGRAM_INGRESS] = {PROG(fault_ingress), AT_RX, false},
+	[PROGRAM_FRAGMENT] = {PROG(fault_fragment), AT_RX, false},
+	[PROGRAM_DEAF] = {PROG(fault_deaf), AT_HOP, false},
+	[PROGRAM_UNTOLD] = {PROG(fault_untold), AT_TX, false},
+	[PROGRAM_KEEP] = {PROG(fault_keep), AT_THIRD, false},
+	[PROGRAM_EGRESS] = {PROG(fault_egress), AT_TX, true},
+	[PROGRAM_MUTE] = {PROG(fault_mute), AT_TX, true},
+	[PROGRAM_XDP] = {.at = PROG(fault_xdp)},
+	[PROGRAM_CPU] = {.at = PROG(fault_cpu)},
+	[PROGRAM_FILTER] = {.at = PROG(fault_filter)},
+	[PROGRAM_CGROUP] = {.at = PROG(fault_cgroup)},
+};
+
+static struct bpf_program *program(const struct fault_prog *prog, enum fault_program which)
+{
+	return *(struct bpf_program **)((char *)prog->skel + programs[which].at);
+}
+
+static int tc_port(const struct fault_state *s, enum fault_program which, struct lab_port *port,
+		   struct error *err)
+{
+	int index;
+
+	switch (programs[which].place) {
+	case AT_TX:
+		*port = s->lab->tx;
+		return 0;
+	case AT_HOP:
+		*port = *lab_next_hop(s->lab);
+		return 0;
+	case AT_BUSY: /* whom RPS hands packets to, or else the next device */
+		*port = s->fx->busy_cpu >= 0 ? s->lab->rx : *lab_link_peer(s->lab);
+		return 0;
+	case AT_THIRD:
+		*port = (struct lab_port){.ns = &s->lab->router_ns, .ifname = FAULT_THIRD};
+		index = nl_ifindex(port->ns, FAULT_THIRD);
+		port->ifindex = (unsigned)index;
+		return index < 0 ? lab_failed(index, "find the device", port, err) : 0;
+	default:
+		*port = s->lab->rx;
+		return 0;
+	}
+}
+
+/* Of all rows: their shares are added, of what else is said only one row says it. */
+static void configure(struct fault_state *s, bool any)
+{
+	enum { SHARES = offsetof(struct fault_config, xdp_verdict) / sizeof(uint64_t) };
+	uint64_t sum[sizeof(struct fault_config) / sizeof(uint64_t)] = {0}, one[sizeof(sum) / 8];
+
+	for (unsigned i = 0; i < fault_count(); i++) {
+		const struct fault_row *row = fault_row(i);
+		double share = row->value == FAULT_VALUE_SHARE ? s->list->share[i] : 1;
+
+		memcpy(one, &row->cfg, sizeof(one));
+		for (unsigned w = 0; w < sizeof(sum) / 8 && fault_has(s->list, i); w++)
+			sum[w] += w < SHARES ? (uint64_t)(one[w] * share * (1ULL << 32)) : one[w];
+	}
+	memcpy(&s->cfg, sum, sizeof(s->cfg));
+	s->cfg.tc_burn_ns = s->fx->tc_burn_ns;
+	s->cfg.xdp_burn_ns = s->fx->xdp_burn_ns;
+	s->cfg.any = any;
+}
+
+static unsigned needed(const struct fault_state *s)
+{
+	unsigned which = (s->fx->tc_burn_ns ? PROGRAM(SLOW) : 0) | (s->fx->xdp ? PROGRAM(XDP) : 0);
+
+	for (unsigned i = 0; i < fault_count(); i++)
+		which |= fault_has(s->list, i) ? fault_row(i)->programs : 0;
+	return which;
+}
+
+static int share_maps(struct fault_bpf *skel, const struct fault_numbers *numbers)
+{
+	int ret = bpf_map__reuse_fd(skel->maps.seen, numbers->seen_fd);
+
+	if (!ret)
+		ret = bpf_map__reuse_fd(skel->maps.tails, numbers->tails_fd);
+	if (!ret)
+		ret = bpf_map__reuse_fd(skel->maps.cell, numbers->cell_fd);
+	return ret ? ret : bpf_map__reuse_fd(skel->maps.batch, numbers->batch_fd);
+}
+
+static int load(struct fault_state *s, unsigned which, const struct fault_numbers *numbers,
+		struct error *err)
+{
+	struct fault_prog *prog = s->prog = calloc(1, sizeof(*prog));
+	char why[224];
+	int ret;
+
+	if (!prog)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
+	prog->xdp_link = prog->cgroup_link = -1;
+	prog->skel = fault_bpf__open();
+	ret = prog->skel ? 0 : -errno;
+	if (!ret) {
+		prog->skel->rodata->fault = s->cfg;
+		if (numbers)
+			memcpy((void *)&prog->skel->rodata->cfg, numbers->config,
+			       sizeof(*numbers->config));
+		for (unsigned i = 0; i < PROGRAM_COUNT; i++)
+			bpf_program__set_autoload(program(prog, i), which >> i & 1);
+		if (which & PROGRAM(CPU))
+			bpf_map__set_max_entries(prog->skel->maps.cpus,
+						 (__u32)libbpf_num_possible_cpus());
+		ret = numbers ? share_maps(prog->skel, numbers) : 0;
+	}
+	if (!ret)
+		ret = fault_bpf__load(prog->skel);
+	return ret ? error_set(err, STATUS_UNABLE, ret,
+			       ret == -EPERM ? "run it as root; it needs CAP_BPF and CAP_NET_ADMIN"
+					     : NULL,
+			       "cannot load the programs of the faults: %s",
+			       log_load_failure(why, sizeof(why), ret))
+		   : 0;
+}
+
+/* For as long as the namespace of the port lives. */
+static int attach_tc(const struct fault_state *s, enum fault_program which, struct error *err)
+{
+	bool egress = programs[which].egress;
+	LIBBPF_OPTS(bpf_tc_hook, hook, .attach_point = egress ? BPF_TC_EGRESS : BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = TC_PRIORITY + which,
+		    .prog_fd = bpf_program__fd(program(s->prog, which)));
+	struct lab_port port;
+	int ret = tc_port(s, which, &port, err), saved;
+
+	if (ret)
+		return ret;
+	hook.ifindex = (int)port.ifindex;
+	ret = saved = netns_push(port.ns);
+	if (saved >= 0) {
+		ret = bpf_tc_hook_create(&hook);
+		if (!ret || ret == -EEXIST) /* one clsact serves all */
+			ret = bpf_tc_attach(&hook, &opts);
+		netns_pop(saved);
+	}
+	return lab_failed(
+		ret, egress ? "attach a program to tc egress" : "attach a program to tc ingress",
+		&port, err);
+}
+
+/* To the group that this process is in, by a link. */
+static int attach_cgroup(struct fault_prog *prog, struct error *err)
+{
+	int fd = cgroup_open_v2();
+
+	if (fd < 0)
+		return error_set(err, STATUS_UNABLE, fd,
+				 "mount the hierarchy: mount -t cgroup2 none /sys/fs/cgroup",
+				 "cannot open this process's group of the unified hierarchy "
+				 "(cgroup v2): %s",
+				 strerror(-fd));
+	prog->cgroup_link = bpf_link_create(bpf_program__fd(program(prog, PROGRAM_CGROUP)), fd,
+					    BPF_CGROUP_INET_EGRESS, NULL);
+	close(fd);
+	if (prog->cgroup_link < 0)
+		return error_set(err, STATUS_UNABLE, prog->cgroup_link,
+				 "the kernel needs CONFIG_CGROUP_BPF",
+				 "cannot attach a program to the egress of the cgroup: %s",
+				 strerror(-prog->cgroup_link));
+	return 0;
+}
+
+/*
+ * A veth that is up and whose peer is down: the device takes part in redirects because the peer
+ * once had NAPI, but its ndo_xdp_xmit() refuses every batch, ENXIO (veth_xdp_xmit()).
+ */
+static int make_target(const struct netns *ns)
+{
+	static const uint8_t mac[2][6] = {{2, 0x70, 0x6b, 1, 0, 1}, {2, 0x70, 0x6b, 1, 0, 2}};
+	int ret = netdev_add_veth(ns, TARGET, mac[0], ns, AWAY, mac[1], 1);
+
+	if (!ret)
+		ret = netdev_set_feature(ns, AWAY, "rx-gro", true);
+	if (!ret)
+		ret = netdev_set_up(ns, AWAY, true);
+	if (!ret)
+		ret = netdev_set_up(ns, TARGET, true);
+	return ret ? ret : netdev_set_up(ns, AWAY, false);
+}
+
+/* The map takes an index of the namespace that the thread is in. */
+static int open_device(const struct netns *ns, int map_fd, unsigned *target)
+{
+	int ret = make_target(ns), saved;
+	uint32_t slot = 0, index;
+
+	if (ret)
+		return ret;
+	ret = nl_ifindex(ns, TARGET);
+	if (ret < 0)
+		return ret;
+	*target = index = (uint32_t)ret;
+	saved = netns_push(ns);
+	if (saved < 0)
+		return saved;
+	ret = bpf_map_update_elem(map_fd, &slot, &index, BPF_ANY) ? -errno : 0;
+	netns_pop(saved);
+	return ret;
+}
+
+/* A thread for each CPU that a packet may come in on. */
+static int open_cpus(int map_fd, int prog_fd)
+{
+	const struct bpf_cpumap_val queue = {.qsize = CPUMAP_QUEUE, .bpf_prog.fd = prog_fd};
+	int cpus = libbpf_num_possible_cpus();
+
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		if (bpf_map_update_elem(map_fd, &cpu, &queue, BPF_ANY))
+			return -errno;
+	}
+	return cpus < 0 ? cpus : 0;
+}
+
+/* Makes what the XDP program redirects to, in the receiver's namespace: it loses what it gets. */
+static int open_redirects(struct fault_state *s, struct error *err)
+{
+	const struct fault_bpf *skel = s->prog->skel;
+	struct drops_redirects *r = &s->redirects;
+	const struct netns *ns = &s->lab->rx_ns;
+
+	*r = (struct drops_redirects){s->lab->rx.ifindex, ns->inum, 0, -1};
+	if (s->cfg.xdp_way == FAULT_XDP_TO_DEVICE)
+		return lab_failed(open_device(ns, bpf_map__fd(skel->maps.devices), &r->target),
+				  "make a device to redirect to", NULL, err);
+	if (s->cfg.xdp_way != FAULT_XDP_TO_CPU)
+		return 0;
+	r->cpumap_fd = bpf_map__fd(skel->maps.cpus);
+	return lab_failed(open_cpus(r->cpumap_fd, bpf_program__fd(skel->progs.fault_cpu)),
+			  "make a map of CPUs to redirect to", NULL, err);
+}
+
+int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
+			struct error *err)
+{
+	unsigned which = needed(s);
+	int ret;
+
+	configure(s, !numbers);
+	if (!which)
+		return 0;
+	if (which & PROGRAM(MERGED) && !(numbers && numbers->paged))
+		return error_set(err, STATUS_UNABLE, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
+				 "--fault gso: this kernel does not show the numbers in merged "
+				 "packets");
+	ret = load(s, which, numbers, err);
+	for (unsigned i = 0; i < PROGRAM_XDP && !ret; i++) {
+		if (which >> i & 1)
+			ret = attach_tc(s, i, err);
+	}
+	if (!ret && which & PROGRAM(CGROUP))
+		ret = attach_cgroup(s->prog, err);
+	if (!ret && s->cfg.xdp_way != FAULT_XDP_VERDICT)
+		ret = open_redirects(s, err);
+	return ret;
+}
+
+static bool is_generic(const struct fault_state *s)
+{
+	for (unsigned i = 0; i < fault_count(); i++) {
+		if (fault_has(s->list, i) && fault_is(i, GENERIC_XDP))
+			return true;
+	}
+	return false;
+}
+
+/* By a link that goes with us, or to stay until the namespace goes. */
+static int attach_xdp(struct fault_state *s, bool stay, struct error *err)
+{
+	int fd = bpf_program__fd(program(s->prog, PROGRAM_XDP));
+	const struct lab_port *port = &s->lab->rx;
+	unsigned mode = is_generic(s) ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
+	int saved = netns_push(port->ns), ret = saved;
+
+	if (saved >= 0 && stay)
+		ret = bpf_xdp_attach((int)port->ifindex, fd, mode, NULL);
+	else if (saved >= 0)
+		ret = s->prog->xdp_link = bpf_link_create(fd, (int)port->ifindex, BPF_XDP, &opts);
+	if (saved >= 0)
+		netns_pop(saved);
+	return lab_failed(ret < 0 ? ret : 0, "attach an XDP program to the device", port, err);
+}
+
+int fault_programs_xdp_stay(struct fault_state *s, struct error *err)
+{
+	return attach_xdp(s, true, err);
+}
+
+int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *err)
+{
+	const uint32_t slot = 0;
+
+	*native = !is_generic(s);
+	if (next_fd >= 0 &&
+	    bpf_map_update_elem(bpf_map__fd(s->prog->skel->maps.next), &slot, &next_fd, BPF_ANY))
+		return error_set(err, STATUS_UNABLE, -errno, NULL,
+				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
+	return attach_xdp(s, false, err);
+}
+
+bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
+{
+	*r = state->redirects;
+	return state->cfg.xdp_way != FAULT_XDP_VERDICT;
+}
+
+int fault_socket(struct fault_state *state, int fd, struct error *err)
+{
+	int filter = state->fx->socket_filter
+			     ? bpf_program__fd(program(state->prog, PROGRAM_FILTER))
+			     : -1;
+
+	if (filter >= 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof(filter)))
+		return error_set(err, STATUS_UNABLE, -errno, NULL,
+				 "cannot attach a filter to the receiving socket: %s",
+				 strerror(errno));
+	return 0;
+}
+
+void fault_programs_close(struct fault_state *s)
+{
+	struct fault_prog *prog = s->prog;
+
+	if (!prog)
+		return;
+	if (prog->xdp_link >= 0)
+		close(prog->xdp_link);
+	if (prog->cgroup_link >= 0)
+		close(prog->cgroup_link);
+	fault_bpf__destroy(prog->skel);
+	free(prog);
+}

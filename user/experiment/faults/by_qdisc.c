@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Faults by the qdisc of the sender's device: a tbf, what is in it, and another one. */
+#include <string.h>
+
+#include "experiment/faults/row.h"
+#include "experiment/lab_tune.h"
+#include "host/netdev.h"
+
+#define TBF_SHARE     (2.0 / 3) /* of what is sent gets through a tbf */
+#define TBF_LIMIT     256	/* frames; well below QDISC_FLIGHT */
+#define TBF_LEAST     8000	/* bits a second */
+#define TBF_BURST     64	/* frames; below a veth's ring, or that would overflow instead */
+#define QDISC_FLIGHT  4096	/* frames that the sender may have in flight */
+#define PFIFO_LIMIT   100	/* packets; a socket has more of them in flight by itself */
+#define PFIFO_TIMES   4		/* what it and the tbf have room for is sent until midway ... */
+#define PFIFO_SLOWER  20	/* ... while the tbf gives a 20th of what is planned */
+#define MIDWAY_FLIGHT 2048	/* frames at most that wait in the qdisc to be replaced */
+#define SLOW_BPS      8000000	/* of a qdisc that is meant to be full in the end */
+#define AFTER	      (1 << 17) /* packets, of the pfifo that replaces another qdisc */
+#define PACED_SECONDS 3		/* a run with a qdisc takes about this long ... */
+#define PACED_MIN     10000.0	/* ... within these rates: packets/s, which slow hosts reach */
+#define PACED_MAX     100000.0
+
+/* Bits a second of a rate that the user gave. */
+static double given_bps(const struct fault_plan *p)
+{
+	const struct rate *rate = &p->list->rate;
+	double frame = (double)p->bytes / p->frames;
+
+	switch (rate->unit) {
+	case RATE_PPS:
+		return rate->value * p->bytes * 8;
+	case RATE_L2_BPS:
+		return rate->value;
+	case RATE_L1_BPS:
+		return rate->value * frame / (frame + 4 + FRAME_L1_OVERHEAD);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Unthrottled, a sender outruns any tbf, and by how much depends on the host: so the plan paces
+ * it, unless the user set a rate. A tbf dequeues in a timer, on top of whatever task that finds:
+ * the next device's NAPI in a kernel thread brings the packets back to a context in which tracing
+ * is never suppressed (STAGES 6.1).
+ */
+static int plan_tbf(struct fault_plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	double rate = p->req->rate_pps, bps = given_bps(p);
+
+	if (!bps) {
+		if (!rate) {
+			rate = (double)p->req->count / PACED_SECONDS;
+			rate = rate < PACED_MIN ? PACED_MIN : rate > PACED_MAX ? PACED_MAX : rate;
+			fx->rate_pps = rate;
+		}
+		bps = TBF_SHARE * rate * p->bytes * 8;
+	}
+	fx->tbf_bps = bps < TBF_LEAST ? TBF_LEAST : bps;
+	fx->tbf_limit = TBF_LIMIT * p->bytes / p->frames;
+	fx->tbf_burst = TBF_BURST * p->bytes / p->frames;
+	fx->settle_ns += fx->tbf_limit * 8.0 / fx->tbf_bps * 1e9;
+	fx->threaded_napi = true;
+	p->passing *= TBF_SHARE;
+	fault_plan_flight(p, QDISC_FLIGHT);
+	return 0;
+}
+
+/*
+ * The same, but packets are counted in the queue, not bytes. Some hosts are too slow senders to
+ * fill it: so the tbf gives little at first, until several times as many were sent as it and the
+ * queue have room for, or a quarter of all.
+ */
+static int plan_pfifo(struct fault_plan *p)
+{
+	uint64_t most = p->req->count / 4 + 1;
+	struct fault_effects *fx = p->fx;
+
+	plan_tbf(p);
+	fx->pfifo_limit = PFIFO_LIMIT;
+	fx->slow_bps =
+		fx->tbf_bps < PFIFO_SLOWER * TBF_LEAST ? TBF_LEAST : fx->tbf_bps / PFIFO_SLOWER;
+	fx->midway = PFIFO_TIMES * (PFIFO_LIMIT + TBF_BURST) * p->segments / p->frames + 1;
+	if (fx->midway > most)
+		fx->midway = most;
+	return 0;
+}
+
+/*
+ * What is queued dies with the qdisc: nothing may overflow before. The senders are held up by a
+ * quarter of the packets in the queue, so that most are sent after it was replaced.
+ */
+static int plan_replace(struct fault_plan *p)
+{
+	uint64_t quarter = p->req->count / 4 / p->threads / p->segments * p->frames;
+	uint64_t flight = quarter < MIDWAY_FLIGHT ? quarter + 1 : MIDWAY_FLIGHT;
+	struct fault_effects *fx = p->fx;
+
+	fx->qdisc_replaced = true;
+	fx->tbf_bps = SLOW_BPS;
+	fx->tbf_burst = p->bytes / p->frames;
+	fx->tbf_limit =
+		fault_plan_ask(4 * flight * p->threads * p->segments * p->bytes / p->frames);
+	fx->threaded_napi = true; /* as in plan_tbf() */
+	fx->midway = flight / p->frames * p->segments / 2 + 1;
+	fault_plan_flight(p, flight);
+	return 0;
+}
+
+/*
+ * What waits in it stays. The limit of a tbf is that of any fifo in it, in whatever that counts
+ * (fifo_set_limit()).
+ */
+static int set_tbf(const struct fault_state *s, uint64_t bps)
+{
+	const struct fault_effects *fx = s->fx;
+	const struct lab_port *tx = &s->lab->tx;
+
+	return netdev_qdisc_tbf(tx->ns, tx->ifindex, bps, fx->tbf_burst,
+				fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit);
+}
+
+static int apply_tbf(struct fault_state *s, struct error *err)
+{
+	const struct netdev_qdisc pfifo = {
+		.kind = "pfifo", .limited = true, .limit = s->fx->pfifo_limit};
+	const struct lab_port *tx = &s->lab->tx;
+	int ret = set_tbf(s, s->fx->tbf_bps);
+
+	if (!ret && pfifo.limit)
+		ret = netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo);
+	return lab_failed(ret, "set the qdisc", tx, err);
+}
+
+static int begin_slow(struct fault_state *s, struct error *err)
+{
+	return lab_failed(set_tbf(s, s->fx->slow_bps), "change the tbf", &s->lab->tx, err);
+}
+
+static int go_on(struct fault_state *s, struct error *err)
+{
+	return lab_failed(set_tbf(s, s->fx->tbf_bps), "change the tbf", &s->lab->tx, err);
+}
+
+static int replace(struct fault_state *s, struct error *err)
+{
+	const struct netdev_qdisc after = {.kind = "pfifo", .limited = true, .limit = AFTER};
+	const struct lab_port *tx = &s->lab->tx;
+
+	return lab_failed(netdev_qdisc_replace(tx->ns, tx->ifindex, &after), "replace the qdisc",
+			  tx, err);
+}
+
+const struct fault_row faults_by_qdisc[] = {
+	{"qdisc", "a tbf on the sender's device, of the rate VALUE", FAULT_VALUE_RATE,
+	 IN_QDISC | OF_VETH, .tx = "socket", .plan = plan_tbf, .apply = apply_tbf},
+	{"qdisc:pfifo",
+	 "a pfifo with room for few packets, in a tbf that is slow when a run begins",
+	 .is = IN_QDISC | OF_VETH, .tx = "socket", .plan = plan_pfifo, .apply = apply_tbf,
+	 .begin = begin_slow, .midway = go_on},
+	{"qdisc:replace", "the sender's qdisc is replaced in mid-run, with its queue full",
+	 .is = IN_QDISC | OF_VETH | OF_PROGRAM, .tx = "socket", .plan = plan_replace,
+	 .apply = apply_tbf, .midway = replace},
+	{NULL},
+};

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Faults by who receives: its buffers, rings and memory, and when it reads. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "experiment/faults/row.h"
+#include "traffic/xsk.h"
+
+#define MIB(n)	       ((uint64_t)(n) << 20)
+#define SLOW_NS	       20000 /* a packet, of a reader */
+#define RCVBUF_SMALL   32    /* packets asked for; the kernel doubles */
+#define XSK_FEW_FRAMES 256   /* of a receiver that runs out of them; less than XSK_RX_RING */
+#define UDP_MEM_PATH   "net/ipv4/udp_mem"
+
+static int plan_xsk_ring(struct fault_plan *p)
+{
+	p->fx->reader = READER_PAUSED;
+	return fault_plan_count(p, XSK_RX_RING, "the ring of the socket");
+}
+
+static int plan_xsk_fill(struct fault_plan *p)
+{
+	p->fx->reader = READER_PAUSED;
+	p->fx->xsk_frames = XSK_FEW_FRAMES;
+	return fault_plan_count(p, XSK_FEW_FRAMES, "the frames of the socket");
+}
+
+static int plan_xsk_oversize(struct fault_plan *p)
+{
+	if (p->bytes <= XSK_ROOM_MIN)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 512, for example",
+				 "--fault xsk:oversize needs packets of more than %d bytes",
+				 XSK_ROOM_MIN);
+	p->fx->xsk_room = (unsigned)p->bytes - 1;
+	return 0;
+}
+
+static int plan_no_socket(struct fault_plan *p)
+{
+	p->fx->no_receiver = true;
+	return 0;
+}
+
+static void want_rcvbuf(struct fault_plan *p, uint64_t bytes, enum fault_reader reader)
+{
+	p->fx->reader = reader;
+	p->fx->rcvbuf = fault_plan_ask(bytes);
+	p->fx->rcvbuf_force = true;
+}
+
+/*
+ * What a CPU charges to UDP shows in the sum only by the MiB (sk_memory_allocated_add()), so the
+ * queue has to grow beyond the limit and that.
+ */
+static int plan_udp_mem(struct fault_plan *p)
+{
+	uint64_t reserve = fault_plan_sysctl("net/core/mem_pcpu_rsv", 0) * sysconf(_SC_PAGESIZE);
+
+	if (reserve < MIB(1)) /* SK_MEMORY_PCPU_RESERVE, where it cannot be set */
+		reserve = MIB(1);
+	want_rcvbuf(p, sysconf(_SC_NPROCESSORS_CONF) * 8 * reserve, READER_PAUSED);
+	p->fx->notes[p->fx->n_notes++] =
+		"udp_mem: all UDP of this host is short of memory while the sender runs";
+	return fault_plan_count(p, (MIB(1) + 2 * reserve) / p->truesize * p->frames,
+				"what is left of the memory");
+}
+
+/*
+ * All three limits alike: UDP has no memory pressure, so above the first a socket gets no more
+ * than udp_rmem_min, and above the last nothing (__sk_mem_raise_allocated()).
+ */
+static int limit_memory(struct fault_state *s, struct error *err)
+{
+	unsigned long pages = MIB(1) / sysconf(_SC_PAGESIZE);
+	char triple[64];
+
+	if (s->udp_mem)
+		return 0;
+	snprintf(triple, sizeof(triple), "%lu %lu %lu", pages, pages, pages);
+	return journal_change_sysctl(&s->udp_mem, UDP_MEM_PATH, triple, err);
+}
+
+static int restore_memory(struct fault_state *s, struct error *err)
+{
+	struct journal_change *change = s->udp_mem;
+
+	s->udp_mem = NULL;
+	return journal_restore(change, err);
+}
+
+/* A third as fast as packets come; if that is not known, slower than any sender. */
+static int plan_rcvbuf(struct fault_plan *p)
+{
+	struct fault_effects *fx = p->fx;
+	double pps = (p->req->rate_pps ? p->req->rate_pps : fx->rate_pps) * p->passing;
+
+	want_rcvbuf(p, RCVBUF_SMALL * p->truesize, READER_SLOW);
+	fx->reader_ns = pps ? 3e9 / pps : SLOW_NS;
+	if (fx->reader_ns < SLOW_NS)
+		fx->reader_ns = SLOW_NS;
+	return 0;
+}
+
+/* The queue must stay below udp_mem[0] and INT_MAX, or other losses come first. */
+static int plan_socket_close(struct fault_plan *p)
+{
+	uint64_t room = fault_plan_sysctl(UDP_MEM_PATH, INT_MAX) * sysconf(_SC_PAGESIZE) / 4 * 3;
+	uint64_t max = (room < INT_MAX ? room : INT_MAX) / p->truesize;
+	char hint[96];
+
+	if (p->req->count > max) {
+		snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or less", max);
+		return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
+				 "--fault socket_close: the packets have to fit in the receive "
+				 "buffer");
+	}
+	want_rcvbuf(p, p->req->count * p->truesize + MIB(1), READER_NEVER);
+	return 0;
+}
+
+const struct fault_row faults_by_socket[] = {
+	{"xsk:ring", "the reader of the AF_XDP rings pauses",
+	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .plan = plan_xsk_ring},
+	{"xsk:fill", "the same, and it has few frames to be filled",
+	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .plan = plan_xsk_fill},
+	{"xsk:oversize", "the packets are longer than the frames of AF_XDP",
+	 .is = AT_XSK | RX_DEVICE | OF_PROGRAM | GOES, .rx = "xsk", .plan = plan_xsk_oversize},
+	{"udp_lookup", "no socket on the port", .is = RX_SOCKET | NO_SOCKET | OF_PROGRAM | GOES,
+	 .rx = "socket", .plan = plan_no_socket},
+	{"udp_mem", "hardly any memory for UDP, on this whole host",
+	 .is = RX_SOCKET | LARGE_BUFFER | OF_PROGRAM | HOST_GLOBAL | GOES, .rx = "socket",
+	 .plan = plan_udp_mem, .begin = limit_memory, .end = restore_memory},
+	{"rcvbuf", "a small receive buffer, a slow reader",
+	 .is = RX_SOCKET | SMALL_BUFFER | OF_PROGRAM | GOES, .rx = "socket", .plan = plan_rcvbuf},
+	{"socket_close", "the socket closes with its queue unread",
+	 .is = RX_SOCKET | LARGE_BUFFER | OF_PROGRAM | GOES, .rx = "socket",
+	 .plan = plan_socket_close},
+	{NULL},
+};

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Every fault in path order, what was asked for of them, what an experiment has to respect so that
+ * they lose packets where they should, on slow hosts and fast ones, and their way through a run.
+ *
+ * Two rules recur in plans. A queue in the kernel overflows only if more packets can be in flight
+ * than it holds, and SO_SNDBUF limits those (veth keeps skb->sk). And a queue meant to overflow
+ * needs more packets than it holds.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/if_ether.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "drops/stagemap.h"
+#include "drops/stages_data.h"
+#include "experiment/faults/row.h"
+#include "host/netdev.h"
+#include "experiment/lab_tune.h"
+
+#define ITEM_LEN       64
+#define SHARE_DEFAULT  0.2
+#define SKB_OVERHEAD   (320 + 64 + 14) /* skb_shared_info, headroom, link header */
+#define SKB_STRUCT     256	       /* sizeof(struct sk_buff), rounded up */
+#define SKB_SMALL_HEAD 640	       /* SKB_SMALL_HEAD_CACHE_SIZE */
+#define RCVBUF_ROOMY   (32 << 20)      /* asked for so that a reader keeps up */
+#define LAB_PAYLOAD    128	       /* of the datagrams that a lab's queues are measured by */
+#define LAB_HEADERS    48	       /* of the largest of them: IPv6 and UDP */
+
+struct opt_value fault_values[FAULT_MAX + 1];
+
+static const struct fault_row *rows[FAULT_MAX]; /* in path order */
+static unsigned n_rows;
+
+/* Any of `a` with any other of `b`, but those of `except`, is a contradiction. */
+static const struct {
+	uint64_t a, b, except;
+	const char *why;
+} conflicts[] = {
+#define ANY	    (~0ULL)
+#define IN_IP	    (RX_IP | RX_SOCKET)
+#define AT_RECEIVER (RX_DEVICE | IN_IP)
+#define BY_XDP	    (NATIVE_XDP | GENERIC_XDP)
+	{UNROUTED, ANY, BEFORE_ROUTE, "no packet leaves the sender"},
+	{UNRESOLVED, ANY, BEFORE_ROUTE | BEFORE_NEIGH, "no packet leaves the sender"},
+	{ROUTER_ENDS, ROUTER_ENDS | IN_ROUTER | AT_RECEIVER, 0, "no packet comes past the router"},
+	{ROUTED, BRIDGED, 0, "one needs a router, one a bridge"},
+	{TUNNELLED, ROUTED | BRIDGED | TAPPED, 0, "one needs a tunnel, one another topology"},
+	{TUNNELLED, OF_VETH, 0, "one needs a tunnel, one a veth"},
+	{TUNNELLED, AT_RECEIVER | FRAME_REFUSED, 0, "no packet leaves the tunnel"},
+	{TAPPED, ROUTED | BRIDGED, 0, "one needs taps, one another topology"},
+	{TAPPED, TAPPED | OF_VETH, 0, "one needs taps, one a veth"},
+	{TAP_ENDS, AT_RECEIVER | FRAME_REFUSED, 0, "no frame leaves the tap"},
+	{BRIDGED, BRIDGED | FRAME_REFUSED | AT_RECEIVER, 0, "no frame comes past the bridge"},
+	{SILENT, STOLEN, 0, "what is kept elsewhere would be seen"},
+	{FRAME_REFUSED, ROUTER_ENDS | IN_ROUTER | IN_IP, 0, "no frame is taken"},
+	{ROUTE_REFUSED, ROUTE_REFUSED | AT_INPUT | OF_FRAGMENTS | NO_REASSEMBLY | RX_SOCKET, 0,
+	 "no packet comes past the routing"},
+	{OF_FRAGMENTS, OF_FRAGMENTS, 0, "one program does one thing"},
+	{NO_REASSEMBLY, OF_FRAGMENTS | AT_INPUT | RX_SOCKET, 0, "no datagram is put together"},
+	{MERGED, OF_FRAGMENTS | NO_REASSEMBLY, 0, "fragments are not merged"},
+	{NO_SOCKET, RX_SOCKET, 0, "there is no socket"},
+	{TUNNEL_PORT, RX_SOCKET, OF_UDP_HEADER, "the port is a tunnel's"},
+	{AT_TC_EGRESS, AT_TC_EGRESS, 0, "one program says one thing"},
+	{AT_TC_INGRESS, AT_TC_INGRESS, 0, "one program says one thing"},
+	{AT_XSK, AT_XSK, 0, "the socket has one way to lose"},
+	{BY_XDP, BY_XDP, 0, "a device runs one XDP program, in one mode"},
+	{AT_BACKLOG, MERGED | COMES_TWICE, 0, "what comes in again does so by the backlog"},
+	{AT_BACKLOG, AT_BACKLOG, 0, "a flow's share is used up before the whole queue is"},
+	{AT_BACKLOG, NATIVE_XDP | RING_FULL | IN_QDISC, 0,
+	 "with NAPI on the veth no backlog is used"},
+	{MERGED, NATIVE_XDP, 0, "native XDP is given single packets"},
+	{IN_QDISC, IN_QDISC, 0, "a device has one qdisc"},
+	{RING_FULL, IN_QDISC, 0, "a qdisc waits for a full ring"},
+	{BY_POLICY, BY_POLICY, 0, "a packet has one policy"},
+	{SMALL_BUFFER, LARGE_BUFFER, 0, "one needs a small buffer, one a large"},
+	{CSUM_LATE, CSUM_EARLY, 0, "with a socket filter checksums are verified early"},
+};
+
+static enum stage stage_of(const char *name)
+{
+	size_t len = strcspn(name, ":");
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (strlen(stage_name(s)) == len && !strncmp(stage_name(s), name, len))
+			return s;
+	}
+	return STAGE_OTHER;
+}
+
+/* By the stages; of one stage in the order of the rows. Before main(): options point to it. */
+static __attribute__((constructor)) void list_faults(void)
+{
+	static const struct fault_row *const mechanisms[] = {
+		faults_by_program, faults_by_nft, faults_by_qdisc,
+		faults_by_link,	   faults_by_ip,  faults_by_socket,
+	};
+
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		for (unsigned m = 0; m < sizeof(mechanisms) / sizeof(*mechanisms); m++) {
+			for (const struct fault_row *r = mechanisms[m]; r->name; r++) {
+				if ((int)stage_of(r->name) != s || n_rows == FAULT_MAX)
+					continue;
+				fault_values[n_rows] =
+					(struct opt_value){r->name, (int)n_rows, r->title};
+				rows[n_rows++] = r;
+			}
+		}
+	}
+}
+
+unsigned fault_count(void)
+{
+	return n_rows;
+}
+
+const struct fault_row *fault_row(unsigned fault)
+{
+	return rows[fault];
+}
+
+enum stage fault_stage(unsigned fault)
+{
+	return stage_of(rows[fault]->name);
+}
+
+bool fault_is_host_global(unsigned fault)
+{
+	return fault_is(fault, HOST_GLOBAL);
+}
+
+/* Those of the list that are of any of the kinds. */
+static uint64_t with_any(const struct fault_list *list, uint64_t kinds)
+{
+	uint64_t set = 0;
+
+	for (unsigned i = 0; i < n_rows; i++) {
+		if (fault_has(list, i) && (kinds == ANY || fault_is(i, kinds)))
+			set |= FAULT_BIT(i);
+	}
+	return set;
+}
+
+static const char *first_name(uint64_t set)
+{
+	return rows[__builtin_ctzll(set)]->name;
+}
+
+static int bad(struct error *err, const char *hint, const char *what, const char *item)
+{
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "%s: %s", item, what);
+}
+
+static int unknown_name(const char *name, struct error *err)
+{
+	const char *names[FAULT_MAX], *near;
+	char hint[96] = "the value help lists all faults";
+
+	for (unsigned i = 0; i < n_rows; i++)
+		names[i] = rows[i]->name;
+	/* A stage at which nothing here can lose packets on purpose is no misspelling. */
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		unsigned i = 0;
+
+		while (i < n_rows && (int)fault_stage(i) != s)
+			i++;
+		if (!strcmp(name, stage_name(s)) && i == n_rows)
+			return error_set(err, STATUS_UNABLE, -EOPNOTSUPP,
+					 "selftest --catalogue tells of every stage",
+					 "nothing to inject at the stage %s: %s", name,
+					 stage_facts[s].limit ? stage_facts[s].limit
+							      : stage_facts[s].mechanism);
+	}
+	near = opt_nearest(name, names, n_rows);
+	if (near)
+		snprintf(hint, sizeof(hint), "did you mean %s?", near);
+	return error_set(err, STATUS_USAGE, -EINVAL, hint, "there is no fault %s", name);
+}
+
+static int set_value(struct fault_list *list, unsigned fault, const char *value, struct error *err)
+{
+	struct rate rate;
+
+	switch (rows[fault]->value) {
+	case FAULT_VALUE_SHARE:
+		list->share[fault] = SHARE_DEFAULT;
+		if (!value)
+			return 0;
+		if (num_rate(value, &rate) || rate.unit != RATE_PERCENT)
+			return bad(err, "a share is above 0% and at most 100%, as in 20%",
+				   "the value is no share", rows[fault]->name);
+		list->share[fault] = rate.value / 100;
+		return 0;
+	case FAULT_VALUE_RATE:
+		list->rate = (struct rate){.unit = RATE_MAX};
+		if (value && (num_rate(value, &list->rate) || list->rate.unit == RATE_MAX ||
+			      list->rate.unit == RATE_PERCENT))
+			return bad(err, "give bits or packets a second, as in 50Mbit or 20k",
+				   "the value is no rate", rows[fault]->name);
+		return 0;
+	case FAULT_VALUE_NONE:
+		break;
+	}
+	return value ? bad(err, NULL, "takes no value", rows[fault]->name) : 0;
+}
+
+static int add(struct fault_list *list, char *item, struct error *err)
+{
+	char *value = strchr(item, '=');
+	unsigned i = 0;
+
+	if (value)
+		*value++ = '\0';
+	while (i < n_rows && strcmp(item, rows[i]->name))
+		i++;
+	if (i == n_rows)
+		return unknown_name(item, err);
+	if (fault_has(list, i))
+		return bad(err, NULL, "given twice", item);
+	list->set |= FAULT_BIT(i);
+	return set_value(list, i, value, err);
+}
+
+static int check_conflicts(const struct fault_list *list, struct error *err)
+{
+	for (unsigned i = 0; i < sizeof(conflicts) / sizeof(*conflicts); i++) {
+		uint64_t a = with_any(list, conflicts[i].a), b = with_any(list, conflicts[i].b);
+
+		a &= -a; /* the first of them */
+		b &= ~(a | with_any(list, conflicts[i].except));
+		if (a && b)
+			return error_set(err, STATUS_USAGE, -EINVAL, "inject them one by one",
+					 "%s and %s contradict each other: %s", first_name(a),
+					 first_name(b), conflicts[i].why);
+	}
+	return 0;
+}
+
+int fault_parse_each(const char *text, struct fault_list *list, struct error *err)
+{
+	struct fault_list copy = *list;
+	char item[ITEM_LEN];
+	size_t len;
+	int ret;
+
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		if (!len)
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
+					 "an empty name in the list of faults");
+		if (len >= sizeof(item))
+			return error_set(err, STATUS_USAGE, -EINVAL,
+					 "the value help lists all faults",
+					 "there is no fault with so long a name");
+		memcpy(item, text, len);
+		item[len] = '\0';
+		ret = add(&copy, item, err);
+		if (ret)
+			return ret;
+		if (!text[len])
+			break;
+	}
+	*list = copy;
+	return 0;
+}
+
+int fault_parse(const char *text, struct fault_list *list, struct error *err)
+{
+	struct fault_list copy = *list;
+	int ret = fault_parse_each(text, &copy, err);
+
+	if (!ret)
+		ret = check_conflicts(&copy, err);
+	if (!ret)
+		*list = copy;
+	return ret;
+}
+
+void fault_plan_measure(struct fault_plan *p)
+{
+	const struct fault_request *req = p->req;
+	unsigned ip = req->family == AF_INET6 ? 40 : 20;
+	unsigned mtu = req->mtu ? req->mtu : 1500;
+	unsigned udp = 8 + req->payload, frame, fragment;
+	unsigned need, alloc;
+
+	p->frames = 1;
+	if (ip + udp > mtu) {
+		if (req->family == AF_INET6)
+			ip += 8; /* fragment header */
+		fragment = (mtu - ip) & ~7U;
+		p->frames = (udp + fragment - 1) / fragment;
+	}
+	p->bytes = udp + (uint64_t)p->frames * (ETH_HLEN + ip);
+	frame = p->frames > 1 ? mtu : ip + udp;
+	need = frame + SKB_OVERHEAD;
+	alloc = SKB_SMALL_HEAD;
+	if (need > alloc) {
+		for (alloc = 1024; alloc < need; alloc *= 2)
+			; /* kmalloc_reserve() */
+	}
+	p->truesize = p->frames * (alloc + SKB_STRUCT);
+	p->segments = req->segments ? req->segments : 1;
+	p->threads = req->threads ? req->threads : 1;
+	p->passing = 1;
+	for (unsigned i = 0; i < n_rows; i++)
+		p->passing *= 1 - p->list->share[i];
+}
+
+int fault_plan_ask(uint64_t bytes)
+{
+	return bytes < INT_MAX / 2 ? bytes : INT_MAX / 2; /* the kernel doubles it */
+}
+
+uint64_t fault_plan_sysctl(const char *path, uint64_t otherwise)
+{
+	char text[64];
+	uint64_t value;
+
+	if (netns_sysctl_read(NULL, path, text, sizeof(text)))
+		return otherwise;
+	return sscanf(text, "%" SCNu64, &value) == 1 ? value : otherwise;
+}
+
+void fault_plan_flight(struct fault_plan *p, uint64_t frames)
+{
+	int bytes = fault_plan_ask(frames * (p->truesize / p->frames) * p->segments);
+
+	if (bytes > p->fx->sndbuf)
+		p->fx->sndbuf = bytes;
+	p->fx->sndbuf_force = true;
+}
+
+int fault_plan_refuse(struct fault_plan *p, const char *hint, const char *why)
+{
+	return error_set(p->err, STATUS_USAGE, -EINVAL, hint, "--fault %s %s", rows[p->fault]->name,
+			 why);
+}
+
+int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
+{
+	uint64_t queue = frames / p->frames * p->segments + 1;
+	char hint[96];
+
+	if (p->req->count / 2 >= queue)
+		return 0;
+	snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or more", 2 * queue);
+	return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
+			 "--fault %s: %" PRIu64 " packets fit in %s", rows[p->fault]->name, queue,
+			 what);
+}
+
+/* What the faults' packets have to go through. */
+static enum lab_topology needed_topology(const struct fault_list *list)
+{
+	return with_any(list, ROUTED)	   ? LAB_ROUTER
+	       : with_any(list, TAPPED)	   ? LAB_TAP
+	       : with_any(list, TUNNELLED) ? LAB_VXLAN
+	       : with_any(list, BRIDGED)   ? LAB_BRIDGE
+					   : LAB_PAIR;
+}
+
+/* Packets have to come past what loses them. */
+static int plan_topology(const struct fault_plan *p)
+{
+	enum lab_topology needed = needed_topology(p->list);
+	enum lab_topology topology = p->req->topology_fixed ? p->req->topology : needed;
+	uint64_t foreign = topology == LAB_TAP	   ? with_any(p->list, OF_VETH)
+			   : topology == LAB_VXLAN ? with_any(p->list, OF_VETH | OF_XDP_DRIVER)
+						   : 0;
+
+	p->fx->topology = topology;
+	if (foreign)
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --topology out",
+				 "--fault %s needs a veth, not a %s", first_name(foreign),
+				 lab_topologies[topology].name);
+	if (needed == LAB_PAIR || needed == topology)
+		return 0;
+	return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --lab and --topology out",
+			 "these faults need the topology %s, not %s", lab_topologies[needed].name,
+			 lab_topologies[topology].name);
+}
+
+static int check_engines(struct fault_plan *p)
+{
+	const struct fault_row *row = rows[p->fault];
+
+	if (row->tx && strcmp(row->tx, p->req->tx))
+		return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
+				 "--fault %s needs --tx %s, not %s", row->name, row->tx,
+				 p->req->tx);
+	if (row->not_tx && !strcmp(row->not_tx, p->req->tx))
+		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --tx socket or --tx xsk",
+				 "--fault %s cannot be seen with --tx %s", row->name, p->req->tx);
+	if (row->rx && strcmp(row->rx, p->req->rx))
+		return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
+				 "--fault %s needs --rx %s, not %s", row->name, row->rx,
+				 p->req->rx);
+	return 0;
+}
+
+static int check_family(struct fault_plan *p)
+{
+	int family = rows[p->fault]->family;
+
+	if (!family || family == p->req->family)
+		return 0;
+	return error_set(p->err, STATUS_USAGE, -EINVAL,
+			 family == AF_INET ? "leave --ipv6 out" : "use --ipv6",
+			 "--fault %s: IPv%c has no such loss", rows[p->fault]->name,
+			 family == AF_INET ? '6' : '4');
+}
+
+static int plan_row(struct fault_plan *p)
+{
+	const struct fault_row *row = rows[p->fault];
+
+	p->fx->xdp |= (row->programs & PROGRAM(XDP)) != 0;
+	p->fx->socket_filter |= (row->programs & PROGRAM(FILTER)) != 0;
+	p->fx->tx_csum_off |= (row->is & CSUM_OFF) != 0;
+	p->fx->consumed |= (row->is & STOLEN) != 0;
+	return row->plan ? row->plan(p) : 0;
+}
+
+int fault_plan(const struct fault_list *list, const struct fault_request *req,
+	       struct fault_effects *fx, struct error *err)
+{
+	static int (*const steps[])(struct fault_plan *) = {check_engines, check_family, plan_row};
+	struct fault_plan p = {.list = list, .req = req, .fx = fx, .err = err};
+	int ret;
+
+	*fx = (struct fault_effects){.port = req->port, .tx_cpu = -1, .busy_cpu = -1};
+	ret = plan_topology(&p);
+	if (ret || !list->set)
+		return ret;
+	fault_plan_measure(&p);
+	if (!strcmp(req->rx, "socket")) {
+		fx->rcvbuf = RCVBUF_ROOMY;
+		fx->rcvbuf_force = true;
+	}
+	for (unsigned s = 0; s < sizeof(steps) / sizeof(*steps); s++) {
+		for (p.fault = 0; p.fault < n_rows && !ret; p.fault++)
+			ret = fault_has(list, p.fault) ? steps[s](&p) : 0;
+	}
+	return ret;
+}
+
+static int apply_devices(const struct fault_state *s, struct error *err)
+{
+	const struct fault_effects *fx = s->fx;
+	const struct lab_port *tx = &s->lab->tx;
+	int ret = 0;
+
+	if (fx->tx_csum_off)
+		ret = lab_failed(
+			netdev_set_feature(tx->ns, tx->ifname, "tx-checksum-ip-generic", false),
+			"switch off checksum offload", tx, err);
+	if (!ret && fx->threaded_napi)
+		ret = lab_thread_napi(tx, lab_link_peer(s->lab), err);
+	if (!ret && fx->merge_ns)
+		ret = lab_merge_udp(lab_link_peer(s->lab), fx->merge_ns, err);
+	if (!ret && fx->busy_cpu >= 0)
+		ret = lab_steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
+	return ret;
+}
+
+int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
+		const struct fault_numbers *numbers, struct fault_state **state, struct error *err)
+{
+	struct fault_state *s = calloc(1, sizeof(*s));
+	int ret;
+
+	*state = NULL;
+	if (!s)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
+	*s = (struct fault_state){.list = list, .fx = fx, .lab = lab};
+	ret = apply_devices(s, err);
+	for (s->fault = 0; s->fault < n_rows && !ret; s->fault++) {
+		if (fault_has(list, s->fault) && rows[s->fault]->apply)
+			ret = rows[s->fault]->apply(s, err);
+	}
+	if (!ret)
+		ret = fault_programs_open(s, numbers, err);
+	if (ret) {
+		fault_close(s);
+		return ret;
+	}
+	*state = s;
+	return 0;
+}
+
+int fault_check_named(const struct fault_list *list, const char *lab, struct error *err)
+{
+	uint64_t staying = list->set & ~with_any(list, GOES);
+
+	if (!staying)
+		return 0;
+	return error_set(err, STATUS_USAGE, -EINVAL,
+			 "leave --lab out; or make a lab that has it: lab up --fault",
+			 "--fault %s would stay in the lab '%s'", first_name(staying), lab);
+}
+
+int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
+		       struct error *err)
+{
+	uint64_t others = with_any(list, OF_PROGRAM);
+
+	if (others)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use run --fault",
+				 "--fault %s is not of the lab, but of the programs that "
+				 "send and receive",
+				 first_name(others));
+	if (needed_topology(list) != LAB_PAIR)
+		*topology = needed_topology(list);
+	return 0;
+}
+
+/*
+ * Nothing is known of the senders but that they are ordinary sockets, with small datagrams perhaps:
+ * a queue has to be short to overflow within their SO_SNDBUF.
+ */
+int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error *err)
+{
+	const struct fault_request req = {
+		.tx = "socket",
+		.rx = "socket",
+		.family = AF_INET,
+		.payload = with_any(list, OF_FRAGMENTS | NO_REASSEMBLY) ? 2 * lab->rx.mtu
+			   : with_any(list, ROUTER_MTU)			? lab->tx.mtu - LAB_HEADERS
+									: LAB_PAYLOAD,
+		.mtu = lab->rx.mtu,
+		.threads = 1,
+		.count = UINT64_MAX,
+	};
+	struct fault_state *state;
+	struct fault_effects fx;
+	int ret = fault_plan(list, &req, &fx, err);
+
+	if (ret)
+		return ret;
+	ret = fault_apply(list, &fx, lab, NULL, &state, err);
+	if (!ret && fx.xdp)
+		ret = fault_programs_xdp_stay(state, err);
+	fault_close(state);
+	return ret;
+}
+
+int fault_begin(struct fault_state *state, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < n_rows && !ret; i++) {
+		if (fault_has(state->list, i) && rows[i]->begin)
+			ret = rows[i]->begin(state, err);
+	}
+	state->midway_due = state->fx->midway != 0;
+	return ret;
+}
+
+/* Or at the end, if it comes first. Once. */
+static int midway(struct fault_state *state, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < n_rows && state->midway_due && !ret; i++) {
+		if (fault_has(state->list, i) && rows[i]->midway)
+			ret = rows[i]->midway(state, err);
+	}
+	state->midway_due = false;
+	return ret;
+}
+
+int fault_watch(struct fault_state *state, uint64_t sent, struct error *err)
+{
+	return state && sent >= state->fx->midway ? midway(state, err) : 0;
+}
+
+int fault_end(struct fault_state *state, struct error *err)
+{
+	int ret = 0, one;
+
+	for (unsigned i = 0; state && i < n_rows; i++) {
+		one = fault_has(state->list, i) && rows[i]->end ? rows[i]->end(state, err) : 0;
+		ret = ret ? ret : one;
+	}
+	return ret || !state ? ret : midway(state, err);
+}
+
+void fault_close(struct fault_state *state)
+{
+	if (!state)
+		return;
+	fault_end(state, NULL);
+	journal_restore(state->flow_limit, NULL);
+	fault_programs_close(state);
+	free(state);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "experiment/search/search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
+#define LATE_NS	   5000000 /* and so long: hiccups of the scheduler */
+#define LATE_AGAIN 2	   /* trials that are made again at most, because this host was late */
+#define HELD_SHARE 0.1	   /* who waits for so much of the time is held back, not slow */
+
+struct hunt {
+	const struct search *s;
+	struct found *found;
+	const struct result *last;
+	struct mlr *mlr;	 /* NULL: none */
+	struct found_trial *log; /* of the search, without the warm-up */
+	unsigned n_log, room;
+	uint64_t start_ns, trials_ns; /* the trials alone, as intended */
+};
+
+static void put_title(const struct hunt *h, const struct found_trial *t, double left_s, char *title,
+		      size_t size)
+{
+	char rate[FMT_MAX] = "full speed", left[FMT_MAX];
+	double overhead = 1;
+
+	if (t->rate_pps > 0)
+		fmt_rate(rate, sizeof(rate), t->rate_pps);
+	if (h->trials_ns)
+		overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
+	snprintf(title, size, "trial %u, %s", h->found->trials + 1, rate);
+	if (left_s > 0)
+		snprintf(title + strlen(title), size - strlen(title), ", about %s left",
+			 fmt_ns(left, sizeof(left), (uint64_t)(left_s * overhead * 1e9)));
+}
+
+/*
+ * Whether the sender waited for room in its send buffer or ring, and was late for that: what is
+ * behind it takes no more, however fast this host generates.
+ */
+static bool was_held_back(const struct found_trial *t, const struct result *res, unsigned threads)
+{
+	double waited = (double)res->wait_ns / threads;
+	double late = (double)res->duration_ns - (double)t->time_ns;
+
+	if (t->intended)
+		return late > 0 && waited > late / 2;
+	return waited > (double)res->duration_ns * HELD_SHARE;
+}
+
+/*
+ * What was lost, and what was not sent within the time that was meant for it: a sender that takes
+ * longer has sent at a lower rate. Hiccups of the scheduler are no reason to say so; a queue that
+ * is full is one, however short.
+ */
+static void judge(struct found_trial *t, const struct result *res, unsigned threads)
+{
+	uint64_t hiccup = (uint64_t)((double)t->time_ns * LATE_SHARE) + LATE_NS, most;
+	double offered = (double)res->sent, bad;
+
+	t->held_back = was_held_back(t, res, threads);
+	most = t->time_ns + (t->held_back ? 0 : hiccup);
+	if (t->intended && res->duration_ns > most)
+		offered *= (double)t->time_ns / (double)res->duration_ns;
+	t->unsent = (double)t->intended > offered ? t->intended - (uint64_t)offered : 0;
+	bad = (double)(res->sent - res->delivered) + (double)t->unsent;
+	t->loss_share = t->intended ? fmin(1, bad / (double)t->intended)
+			: res->sent ? bad / (double)res->sent
+				    : 0;
+	for (int s = 0; s < STAGE_COUNT; s++)
+		t->dropped[s] = res->stage[s].packets;
+}
+
+/*
+ * This host did not keep to the rate, and what was sent came through: that tells nothing of the
+ * path. One that is late time and again cannot generate it.
+ */
+static bool was_only_late(const struct found_trial *t, const struct result *res)
+{
+	return t->unsent && !t->held_back && res->delivered == res->sent;
+}
+
+/* Runs one trial; t: as intended, then as it was. */
+static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
+		     struct error *err)
+{
+	char title[96];
+	int rc;
+
+	put_title(h, t, left_s, title, sizeof(title));
+	rc = h->s->run(h->s->arg, rate, t, title, &h->last, err);
+	if (rc)
+		return rc;
+	judge(t, h->last, h->s->threads);
+	h->found->trials++;
+	h->trials_ns += t->time_ns;
+	h->s->on_trial(h->s->arg, t);
+	return 0;
+}
+
+static int keep(struct hunt *h, const struct found_trial *t, struct error *err)
+{
+	if (h->n_log == h->room) {
+		unsigned room = h->room ? 2 * h->room : 64;
+		struct found_trial *log = realloc(h->log, room * sizeof(*log));
+
+		if (!log)
+			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		h->log = log;
+		h->room = room;
+	}
+	h->log[h->n_log++] = *t;
+	return 0;
+}
+
+static const char *who_limits(const struct found *f)
+{
+	return f->held_back ? "the sender's device takes" : "this host generates";
+}
+
+/*
+ * The warm-up: as much as may be asked for. It tells what the generator can do, so that nothing is
+ * blamed on the path that was never sent.
+ */
+static int find_limits(struct hunt *h, struct error *err)
+{
+	const struct search *s = h->s;
+	struct found *f = h->found;
+	struct found_trial t = {.phase = "warm-up", .time_ns = s->warmup_ns};
+	int rc = s->rate_pps(s->arg, &s->min, &f->min_pps, err);
+
+	if (!rc && s->max_set)
+		rc = s->rate_pps(s->arg, &s->max, &t.rate_pps, err);
+	if (!rc && s->max_set && t.rate_pps <= f->min_pps)
+		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL,
+			       "--max-rate has to be above --min-rate");
+	if (!rc)
+		rc = run_trial(h, s->max_set ? &s->max : NULL, &t, 0, err);
+	if (rc)
+		return rc;
+	f->generator_pps = h->last->tx_pps;
+	f->frame_bytes = h->last->frame_bytes;
+	f->payload_bytes = h->last->payload_bytes;
+	f->max_pps = f->generator_pps;
+	f->generator_limited = !s->max_set || f->generator_pps < t.rate_pps * (1 - LATE_SHARE);
+	f->held_back = f->generator_limited && t.held_back;
+	if (!f->generator_limited)
+		f->max_pps = t.rate_pps;
+	else if (s->max_set)
+		log_warn("%s %.0f packets/s of the %.0f of --max-rate: the search ends there",
+			 who_limits(f), f->generator_pps, t.rate_pps);
+	if (f->max_pps > f->min_pps)
+		return 0;
+	return error_set(err, STATUS_FAILED, -ERANGE, "give a lower --min-rate",
+			 "%s %.0f packets/s only, and --min-rate is %.0f", who_limits(f),
+			 f->max_pps, f->min_pps);
+}
+
+static int measure(struct hunt *h, const char *phase, double pps, double time_s, double left_s,
+		   double *loss, struct error *err)
+{
+	struct found_trial t = {
+		.phase = phase,
+		.rate_pps = pps,
+		.time_ns = (uint64_t)llround(time_s * 1e9),
+		.intended = (uint64_t)floor(pps * time_s),
+	};
+	const struct rate rate = {RATE_PPS, pps};
+	int rc;
+
+	if (!t.intended)
+		return error_set(err, STATUS_USAGE, -EINVAL,
+				 "longer trials, or a higher --min-rate",
+				 "at %.3g packets/s a trial of %.3g s sends nothing", pps, time_s);
+	for (unsigned i = 0; i <= LATE_AGAIN; i++) {
+		rc = run_trial(h, &rate, &t, left_s, err);
+		if (rc || !was_only_late(&t, h->last))
+			break;
+	}
+	*loss = t.loss_share;
+	return rc ? rc : keep(h, &t, err);
+}
+
+static bool time_is_over(const struct hunt *h)
+{
+	return h->s->most_ns && clock_now() - h->start_ns >= h->s->most_ns;
+}
+
+static int search_all(struct hunt *h, struct error *err)
+{
+	struct mlr_trial next;
+	int rc = 0;
+
+	while (!rc && mlr_next(h->mlr, &next)) {
+		double loss;
+
+		if (time_is_over(h)) {
+			h->found->out_of_time = true;
+			break;
+		}
+		rc = measure(h, "search", next.load, next.duration_s, mlr_left(h->mlr), &loss, err);
+		if (!rc && mlr_add(h->mlr, loss))
+			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	return rc;
+}
+
+static int measure_mrr(struct hunt *h, struct error *err)
+{
+	double time_s = (double)h->s->mrr_ns * 1e-9, loss;
+	int rc = 0;
+
+	for (unsigned i = 0; i < h->s->mrr_trials && !rc; i++)
+		rc = measure(h, "mrr", h->found->max_pps, time_s, time_s * (h->s->mrr_trials - i),
+			     &loss, err);
+	return rc;
+}
+
+/* What lost most in the trials at a rate that lost more than was allowed. */
+static void find_culprit(const struct hunt *h, double pps, double allowed, struct found_rate *rate)
+{
+	uint64_t dropped[STAGE_COUNT] = {}, unsent = 0, held_back = 0, most = 0;
+
+	rate->stage = STAGE_NONE;
+	for (unsigned i = 0; i < h->n_log; i++) {
+		const struct found_trial *t = &h->log[i];
+
+		if (fabs(t->rate_pps - pps) > pps * 1e-9 || t->loss_share <= allowed)
+			continue;
+		unsent += t->unsent;
+		held_back += t->held_back ? t->unsent : 0;
+		for (int s = 0; s < STAGE_COUNT; s++)
+			dropped[s] += t->dropped[s];
+	}
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (dropped[s] > most) {
+			most = dropped[s];
+			rate->stage = s;
+		}
+	}
+	if (unsent > most)
+		rate->limit = held_back * 2 > unsent ? FOUND_LIMIT_QUEUE : FOUND_LIMIT_GENERATOR;
+	else if (most)
+		rate->limit = FOUND_LIMIT_PATH;
+}
+
+static void take_bounds(const struct hunt *h)
+{
+	struct found *f = h->found;
+
+	f->goals = h->s->goals;
+	for (unsigned i = 0; i < f->goals; i++) {
+		struct found_rate *rate = &f->goal[i];
+		struct mlr_bounds b;
+
+		mlr_bounds(h->mlr, i, &b);
+		*rate = (struct found_rate){
+			.name = h->s->name[i],
+			.loss_ratio = h->s->goal[i].loss_ratio,
+			.has_lower = b.has_lower,
+			.has_upper = b.has_upper,
+			.lower_pps = b.lower,
+			.upper_pps = b.upper,
+			.throughput_pps = b.throughput,
+			.stage = STAGE_NONE,
+			.done = b.done,
+		};
+		if (b.has_upper)
+			find_culprit(h, b.upper, rate->loss_ratio, rate);
+		else if (b.has_lower && f->generator_limited)
+			rate->limit = f->held_back ? FOUND_LIMIT_QUEUE : FOUND_LIMIT_GENERATOR;
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What got through at the highest load: the lowest, the highest and the median of its trials. */
+static int take_mrr(const struct hunt *h, struct error *err)
+{
+	struct found_rate *mrr = &h->found->mrr;
+	double *pps = calloc(h->n_log + 1, sizeof(*pps));
+	unsigned n = 0;
+
+	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
+	if (!pps)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	for (unsigned i = 0; i < h->n_log; i++) {
+		if (h->log[i].rate_pps >= h->found->max_pps)
+			pps[n++] = h->log[i].rate_pps * (1 - h->log[i].loss_share);
+	}
+	if (n) {
+		qsort(pps, n, sizeof(*pps), by_value);
+		mrr->lower_pps = pps[0];
+		mrr->upper_pps = pps[n - 1];
+		mrr->throughput_pps = (pps[(n - 1) / 2] + pps[n / 2]) / 2;
+		mrr->has_lower = mrr->has_upper = mrr->done = true;
+		find_culprit(h, h->found->max_pps, 0, mrr);
+	}
+	free(pps);
+	return 0;
+}
+
+int search_run(const struct search *s, struct found *found, struct error *err)
+{
+	struct hunt h = {.s = s, .found = found, .start_ns = clock_now()};
+	struct mlr_config cfg = {.goals = s->goals};
+	int rc;
+
+	*found = (struct found){};
+	rc = find_limits(&h, err);
+	if (!rc && s->goals) {
+		cfg.min_load = found->min_pps;
+		cfg.max_load = found->max_pps;
+		memcpy(cfg.goal, s->goal, sizeof(cfg.goal));
+		rc = mlr_new(&h.mlr, &cfg, err);
+		if (!rc)
+			rc = search_all(&h, err);
+	} else if (!rc) {
+		rc = measure_mrr(&h, err);
+	}
+	if (h.mlr)
+		take_bounds(&h);
+	found->interrupted = rc == -EINTR;
+	if (take_mrr(&h, err) && !rc)
+		rc = -ENOMEM;
+	found->time_ns = clock_now() - h.start_ns;
+	mlr_free(h.mlr);
+	free(h.log);
+	return rc;
+}
