@@ -437,8 +437,10 @@ static void many_owners(void **state)
 	for (unsigned i = 0; i < FACTS_TAPS; i++)
 		h->f.taps.tap[i] = (struct facts_owner){.pid = 4000 + (int)i / 2,
 							.process = "fifteen-letters"};
+	h->f.taps.tap[0].pid = 0; /* not known */
 	judge_host(h, &list);
 	assert_int_equal(list.n, 1);
+	assert_null(strstr(list.at[0].finding.evidence, "(0)"));
 	assert_non_null(strstr(list.at[0].finding.evidence,
 			       "fifteen-letters (4000), fifteen-letters (4001)"));
 	end(h, &list);
