@@ -69,7 +69,7 @@ const char *opt_type_name(enum opt_type type)
 	return types[type].name;
 }
 
-bool opt_takes_value(const struct opt *opt)
+static bool opt_takes_value(const struct opt *opt)
 {
 	return types[opt->type].metavar;
 }

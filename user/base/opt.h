@@ -250,8 +250,6 @@ int opt_vary_parse(const struct command *cmd, const char *text, struct opt_vary 
 /* "flag", "count", ...: as opt_describe() shows it. */
 const char *opt_type_name(enum opt_type type);
 
-bool opt_takes_value(const struct opt *opt);
-
 /* The row's own, else the type's; "" for one without value. */
 const char *opt_metavar(const struct opt *opt);
 

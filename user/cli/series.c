@@ -357,7 +357,8 @@ int preset_open(struct preset **p, const char *name, struct error *err)
 	return rc;
 }
 
-int preset_list(FILE *out, struct error *err)
+/* Names and titles of all, sorted. */
+static int preset_list(FILE *out, struct error *err)
 {
 	struct dirent **files = NULL;
 	char directory[600];

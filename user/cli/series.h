@@ -73,9 +73,6 @@ const char *preset_prose(const struct preset *p);
 int preset_points(const struct preset *p, int argc, char **argv, struct points *points,
 		  struct error *err);
 
-/* Names and titles of all, sorted. */
-int preset_list(FILE *out, struct error *err);
-
 /*
  * Runs points one behind the other and shows what became of each: a row of a table or of CSV, a
  * trial of a JSON document. One that fails loses nothing of those before it, nor those behind it.

@@ -10,6 +10,12 @@
 
 /* The canvas */
 
+static void canvas_clear(struct canvas *c)
+{
+	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
+		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
+}
+
 int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
 {
 	struct cell *cells = reallocarray(c->cells, (size_t)cols * rows + 1, sizeof(*cells));
@@ -23,19 +29,13 @@ int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
 	return 0;
 }
 
-void canvas_clear(struct canvas *c)
-{
-	for (size_t i = 0; i < (size_t)c->cols * c->rows; i++)
-		c->cells[i] = (struct cell){L' ', STYLE_PLAIN};
-}
-
 void canvas_free(struct canvas *c)
 {
 	free(c->cells);
 	c->cells = NULL;
 }
 
-void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch)
+static void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch)
 {
 	if (x < c->cols && y < c->rows)
 		c->cells[(size_t)y * c->cols + x] = (struct cell){ch, (uint8_t)style};
@@ -61,15 +61,16 @@ static wchar_t next_char(const char **text)
 	return ch;
 }
 
-unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *text)
+static unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style,
+			    const char *text)
 {
 	while (*text && x < c->cols)
 		canvas_put(c, x++, y, style, next_char(&text));
 	return x;
 }
 
-unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *fmt,
-		       ...)
+static unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style,
+			      const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -80,14 +81,16 @@ unsigned canvas_printf(struct canvas *c, unsigned x, unsigned y, unsigned style,
 	return canvas_text(c, x, y, style, text);
 }
 
-void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned style, const char *text)
+static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned style,
+			 const char *text)
 {
 	size_t len = strlen(text);
 
 	canvas_text(c, len < end ? end - (unsigned)len : 0, y, style, text);
 }
 
-void canvas_style(struct canvas *c, unsigned y, unsigned style)
+/* The whole line, whatever stands there. */
+static void canvas_style(struct canvas *c, unsigned y, unsigned style)
 {
 	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
 		c->cells[(size_t)y * c->cols + x].style = (uint8_t)style;

@@ -244,8 +244,9 @@ void check_findings_free(struct check_findings *list)
 	*list = (struct check_findings){0};
 }
 
-char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
-		    char buf[FINDING_COMMAND])
+/* The command of one of its changes, or the one that undoes it. Returns `buf`. */
+static char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
+			   char buf[FINDING_COMMAND])
 {
 	return change_command_in(&c->changes[i], undo, netns, buf, FINDING_COMMAND);
 }

@@ -62,8 +62,4 @@ void check_findings_free(struct check_findings *list);
  */
 void check_plan(struct check_findings *list, const struct netns *ns, const char *netns);
 
-/* The command of one of its changes, or the one that undoes it. Returns `buf`. */
-char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
-		    char buf[FINDING_COMMAND]);
-
 #endif

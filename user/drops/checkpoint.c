@@ -22,7 +22,7 @@
 #define TCX_EGRESS  47
 #define TCX_BEFORE  (1U << 3) /* BPF_F_BEFORE: without another program, before all of them */
 
-int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
+static int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = TCX_BEFORE);
 	int type = point == BPF_TC_INGRESS ? TCX_INGRESS : TCX_EGRESS;

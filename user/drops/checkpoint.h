@@ -99,11 +99,4 @@ int tc_first_attach(struct tc_first *tc, const struct netns *ns, unsigned ifinde
 		    enum bpf_tc_attach_point point, int prog_fd);
 void tc_first_detach(struct tc_first *tc);
 
-/*
- * Only the link, on a device of the caller's namespace: nothing stays whatever happens to us. The
- * program has to return TC_ACT_UNSPEC, or it is the last. Returns its descriptor, or -errno; before
- * Linux 6.6 -EINVAL.
- */
-int tc_first_link(unsigned ifindex, enum bpf_tc_attach_point point, int prog_fd);
-
 #endif

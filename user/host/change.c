@@ -176,7 +176,7 @@ char *change_quote(const char *word, char *buf, size_t size)
 	return buf;
 }
 
-void change_argv(const struct change *change, bool undo, struct change_argv *a)
+static void change_argv(const struct change *change, bool undo, struct change_argv *a)
 {
 	a->n = 0;
 	a->argv[0] = NULL;

@@ -95,7 +95,6 @@ struct change_argv {
 	unsigned n;
 	char words[CHANGE_COMMAND_SIZE];
 };
-void change_argv(const struct change *change, bool undo, struct change_argv *a);
 
 /*
  * The same as a line for a shell, which makes the change, and the one that undoes it: "sysctl -w

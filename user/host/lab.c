@@ -28,7 +28,8 @@ const struct opt_value lab_topologies[] = {
 	{0},
 };
 
-enum lab_topology lab_topology_named(const char *name)
+/* LAB_PAIR if there is none of this name. */
+static enum lab_topology lab_topology_named(const char *name)
 {
 	for (const struct opt_value *v = lab_topologies; v->name; v++) {
 		if (!strcmp(v->name, name))

@@ -38,9 +38,6 @@ enum lab_topology { LAB_PAIR, LAB_ROUTER, LAB_BRIDGE, LAB_TAP, LAB_VXLAN };
 /* Their names, in the order of the enum. */
 extern const struct opt_value lab_topologies[];
 
-/* LAB_PAIR if there is none of this name. */
-enum lab_topology lab_topology_named(const char *name);
-
 /* What the namespace between the ends is: "router", "bridge"; NULL: there is none. */
 const char *lab_middle(enum lab_topology topology);
 

@@ -149,13 +149,6 @@ struct json_object *json_finding(const struct finding *f)
 	return record_write(finding_rows, f);
 }
 
-void json_read_finding(const struct json_object *from, struct finding *f)
-{
-	record_read(from, finding_rows, f);
-	if (!f->id)
-		f->id = "";
-}
-
 /* What the receiver saw of order and time. */
 
 static const struct record_field latency_rows[] = {

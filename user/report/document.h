@@ -103,7 +103,6 @@ void json_read_found(const struct json_object *end, struct found *f);
 struct json_object *json_finding(const struct finding *f);
 /* But for the stage. What is not told stays empty. */
 void json_read_cause(const struct json_object *from, struct result_cause *c);
-void json_read_finding(const struct json_object *from, struct finding *f);
 
 /* hist_quarters() as a list: {"from_ns","to_ns","packets"} of those that are not empty. */
 struct json_object *json_quarters(const uint64_t count[HIST_QUARTERS]);

@@ -148,7 +148,11 @@ static void append(char *buf, size_t size, const char *key, const char *value)
 	snprintf(buf + used, size - used, " %s=%s", key, value);
 }
 
-char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
+/*
+ * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.
+ * Returns `buf`.
+ */
+static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 {
 	const struct live_row *row = &drop->what->row;
 	char number[24];

@@ -21,12 +21,6 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack);
 
 /*
- * "pktledger: stage=rcvbuf reason=SOCKET_RCVBUFF location=...", what is known; printable ASCII.
- * Returns `buf`.
- */
-char *drop_comment(const struct live_drop *drop, char *buf, size_t size);
-
-/*
  * Without an Ethernet header a packet gets the one that Linux gives to captures of `any`. 0 or
  * -errno of pcapng_packet().
  */

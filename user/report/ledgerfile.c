@@ -181,7 +181,8 @@ static int new_path(char *buf, size_t size, const char *path)
 	return snprintf(buf, size, "%s.pktledger~", path) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-void ledgerkeep_tidy(const char *path)
+/* What a rewrite left when it was killed, for whoever has locked the file. */
+static void ledgerkeep_tidy(const char *path)
 {
 	char beside[PATH_MAX];
 
@@ -217,8 +218,13 @@ static void move_marks(struct ledgerkeep *k, const struct ledgerkeep_mark *cut)
 	k->start = k->start == cut->start ? 0 : k->start - gone;
 }
 
-int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, off_t *size,
-		       const struct ledgerkeep_mark *cut)
+/*
+ * Puts a file without what is before `cut` in the place of `path`, which is open as `fd`, and locks
+ * it as that is. `size`: what is in it now. Returns the new one, open for appending, and its size;
+ * or -errno, and all is as before.
+ */
+static int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, off_t *size,
+			      const struct ledgerkeep_mark *cut)
 {
 	char beside[PATH_MAX];
 	int to, rc = new_path(beside, sizeof(beside), path);

@@ -166,15 +166,4 @@ void ledgerkeep_line(struct ledgerkeep *k, const char *json, size_t len, off_t a
 /* True: `cut` is the begin of what must be kept, and something is before it; not too often. */
 bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mark *cut);
 
-/*
- * Puts a file without what is before `cut` in the place of `path`, which is open as `fd`, and locks
- * it as that is. `size`: what is in it now. Returns the new one, open for appending, and its size;
- * or -errno, and all is as before.
- */
-int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, off_t *size,
-		       const struct ledgerkeep_mark *cut);
-
-/* What a rewrite left when it was killed, for whoever has locked the file. */
-void ledgerkeep_tidy(const char *path);
-
 #endif

@@ -218,7 +218,8 @@ int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 #define INTERVALS_LEAST 4
 #define TRIALS_IN_TIME	10
 
-int trialset_begin(struct trialset *t, const char *schema, struct json_object *start)
+/* `start` is borrowed. 0 or -ENOMEM. */
+static int trialset_begin(struct trialset *t, const char *schema, struct json_object *start)
 {
 	*t = (struct trialset){.document = json_object_new_object()};
 	if (!t->document)
@@ -229,7 +230,8 @@ int trialset_begin(struct trialset *t, const char *schema, struct json_object *s
 	return 0;
 }
 
-bool trialset_owns(const struct trialset *t, const struct json_object *run_start)
+/* Whether a run that begins is of it: both have the same command line. */
+static bool trialset_owns(const struct trialset *t, const struct json_object *run_start)
 {
 	return t->document && json_object_equal(json_get(json_get(t->document, "start"), "command"),
 						json_get(run_start, "command"));
@@ -252,7 +254,12 @@ static void keep_intervals(const struct trialset *t, struct json_object *trial,
 		json_put(trial, "intervals", json_object_get(json_get(run, "intervals")));
 }
 
-void trialset_trial(struct trialset *t, struct json_object *members, const struct json_object *run)
+/*
+ * A trial is over: `members` of its own line, and the document of its run, up to now; NULL: it came
+ * to none. Both are borrowed.
+ */
+static void trialset_trial(struct trialset *t, struct json_object *members,
+			   const struct json_object *run)
 {
 	struct json_object *trial = json_object_new_object();
 

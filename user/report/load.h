@@ -114,18 +114,6 @@ struct trialset {
 	uint64_t from_ns, to_ns;      /* CLOCK_REALTIME */
 };
 
-/* `start` is borrowed. 0 or -ENOMEM. */
-int trialset_begin(struct trialset *t, const char *schema, struct json_object *start);
-
-/* Whether a run that begins is of it: both have the same command line. */
-bool trialset_owns(const struct trialset *t, const struct json_object *run_start);
-
-/*
- * A trial is over: `members` of its own line, and the document of its run, up to now; NULL: it came
- * to none. Both are borrowed.
- */
-void trialset_trial(struct trialset *t, struct json_object *members, const struct json_object *run);
-
 /* Whether a document is of trials: a sweep or a search. */
 bool trialset_is(const struct json_object *document);
 

@@ -712,11 +712,12 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 			   page_glue(fmt_ns(text, sizeof(text), json_get_u64(own, "kernel_ns"))));
 	page_words(p, STYLE_DIM, "for %s events;",
 		   fmt_count(text, sizeof(text), json_get_u64(own, "events")));
-	page_words(p, STYLE_DIM, "tables of %s",
-		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))));
+	page_words(p, STYLE_DIM, "tables of %s%s",
+		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))),
+		   t->verbosity > 0 ? "," : "");
 	if (t->verbosity > 0)
 		page_words(p, STYLE_DIM,
-			   ", %llu of %llu slots and %llu of %llu keys beside them in use",
+			   "%llu of %llu slots and %llu of %llu keys beside them in use",
 			   (unsigned long long)json_get_u64(own, "slots_used"),
 			   (unsigned long long)json_get_u64(own, "slots"),
 			   (unsigned long long)json_get_u64(own, "overflow_keys_used"),

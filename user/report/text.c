@@ -169,7 +169,8 @@ static void put_command(struct page *p, const char *label, const char *command)
 	page_end(p);
 }
 
-void text_finding(struct page *p, const char *label, const struct finding *f, bool undo)
+/* One finding: what it means, what was measured, what to change; `label` is its first word. */
+static void text_finding(struct page *p, const char *label, const struct finding *f, bool undo)
 {
 	page_end(p);
 	page_text(p, 0, STYLE_BOLD, label);

@@ -49,7 +49,4 @@ void text_counts(struct page *p, enum style style, const struct text_count *coun
 void text_counts_line(struct page *p, const char *label, enum style style,
 		      const struct text_count *count, unsigned n);
 
-/* One finding: what it means, what was measured, what to change; `label` is its first word. */
-void text_finding(struct page *p, const char *label, const struct finding *f, bool undo);
-
 #endif

@@ -49,6 +49,11 @@ void trials_free(struct trials *t)
 	free(t);
 }
 
+static double result_lost_share(const struct result *res)
+{
+	return res->sent ? (double)(res->sent - res->delivered) / (double)res->sent : 0;
+}
+
 void trials_add(struct trials *t, const struct result *res)
 {
 	if (t->n == t->max)
@@ -86,7 +91,7 @@ unsigned trials_count(const struct trials *t)
 	return t->n;
 }
 
-unsigned trials_balanced(const struct trials *t)
+static unsigned trials_balanced(const struct trials *t)
 {
 	return t->balanced;
 }
@@ -112,12 +117,8 @@ const char *trials_stage_name(enum stage stage)
 	return stage == STAGE_NONE ? "" : stage_name(stage);
 }
 
-double result_lost_share(const struct result *res)
-{
-	return res->sent ? (double)(res->sent - res->delivered) / (double)res->sent : 0;
-}
-
-enum stage result_worst_stage(const struct result *res)
+/* Of one trial: the share of what was sent that was not delivered; the stage that lost most. */
+static enum stage result_worst_stage(const struct result *res)
 {
 	uint64_t packets[STAGE_COUNT];
 

@@ -36,10 +36,6 @@ struct trials_summary {
 	double median, min, max, spread;
 };
 
-/* Of one trial: the share of what was sent that was not delivered; the stage that lost most. */
-double result_lost_share(const struct result *res);
-enum stage result_worst_stage(const struct result *res);
-
 struct trials;
 
 struct trials *trials_new(unsigned max);
@@ -50,7 +46,6 @@ void trials_add(struct trials *t, const struct result *res);
 void trials_clear(struct trials *t);
 
 unsigned trials_count(const struct trials *t);
-unsigned trials_balanced(const struct trials *t);
 
 /* Of one trial at least. */
 struct trials_summary trials_summarise(const struct trials *t, enum trials_measure m);

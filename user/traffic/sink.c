@@ -29,7 +29,7 @@ struct line *line_new(uint16_t stream, const struct line_source *source, uint64_
 	return l;
 }
 
-void line_free(struct line *l)
+static void line_free(struct line *l)
 {
 	if (!l)
 		return;
@@ -58,6 +58,7 @@ static void note_extent(struct line *l, uint64_t number)
 	l->order.extent_unknown++;
 }
 
+/* Anything but the expected number: a jump forwards, or a packet that comes late. */
 void line_displaced(struct line *l, uint64_t number)
 {
 	if (number < l->next) {
@@ -69,7 +70,8 @@ void line_displaced(struct line *l, uint64_t number)
 	l->next = number + 1;
 }
 
-void line_timed(struct line *l, uint64_t sent, uint64_t now)
+/* A packet sent at `sent` arrived at `now`, ns of CLOCK_TAI at either end. */
+static void line_timed(struct line *l, uint64_t sent, uint64_t now)
 {
 	int64_t transit = (int64_t)(now - sent), d = transit - l->transit;
 
@@ -557,6 +559,15 @@ int sink_prog_fd(const struct sink_prog *prog)
 	return bpf_program__fd(prog->skel->progs.sink_take);
 }
 
+/* It was attached, and the device has gone since (xdp_dev_bpf_prog_uninstall()). */
+static bool xdp_device_gone(const struct xdp_attached *at)
+{
+	struct bpf_link_info info = {};
+	__u32 len = sizeof(info);
+
+	return at->link >= 0 && !bpf_obj_get_info_by_fd(at->link, &info, &len) && !info.xdp.ifindex;
+}
+
 bool sink_prog_device_gone(const struct sink_prog *prog)
 {
 	return xdp_device_gone(&prog->attached);
@@ -673,12 +684,4 @@ int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool sk
 	if (ret)
 		ret = link_create(at, prog_fd, ifindex, XDP_FLAGS_SKB_MODE);
 	return ret ? attach_error(ifname, ret, err) : 0;
-}
-
-bool xdp_device_gone(const struct xdp_attached *at)
-{
-	struct bpf_link_info info = {};
-	__u32 len = sizeof(info);
-
-	return at->link >= 0 && !bpf_obj_get_info_by_fd(at->link, &info, &len) && !info.xdp.ifindex;
 }

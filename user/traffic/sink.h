@@ -48,7 +48,6 @@ struct line {
 
 /* A line whose numbers begin at `first`. NULL: no memory. */
 struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first);
-void line_free(struct line *l);
 
 static inline bool line_is(const struct line *l, uint16_t stream, const struct line_source *source)
 {
@@ -69,9 +68,6 @@ static inline void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 	l->delivered++;
 	l->bytes += bytes;
 }
-
-/* A packet sent at `sent` arrived at `now`, ns of CLOCK_TAI at either end. */
-void line_timed(struct line *l, uint64_t sent, uint64_t now);
 
 /* Interarrival jitter of RFC 3550, ns. */
 static inline uint64_t line_jitter(const struct line *l)
@@ -217,8 +213,5 @@ struct xdp_attached {
  */
 int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool skb_mode,
 	       struct error *err);
-
-/* It was attached, and the device has gone since (xdp_dev_bpf_prog_uninstall()). */
-bool xdp_device_gone(const struct xdp_attached *at);
 
 #endif
