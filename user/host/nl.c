@@ -15,8 +15,11 @@
 
 struct nlmsghdr *nl_header(char *buf, uint16_t type, uint16_t flags)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh;
 
+	/* libmnl leaves what pads an attribute as it was, and the kernel would get it */
+	memset(buf, 0, NL_REQUEST_SIZE);
+	nlh = mnl_nlmsg_put_header(buf);
 	nlh->nlmsg_type = type;
 	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
 	nlh->nlmsg_seq = 1;

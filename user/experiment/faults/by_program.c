@@ -281,15 +281,23 @@ static int load(struct fault_state *s, unsigned which, const struct fault_number
 static int attach_tc(const struct fault_state *s, enum fault_program which, struct error *err)
 {
 	bool egress = programs[which].egress;
-	LIBBPF_OPTS(bpf_tc_hook, hook, .attach_point = egress ? BPF_TC_EGRESS : BPF_TC_INGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = 1, .priority = TC_PRIORITY + which,
-		    .prog_fd = bpf_program__fd(program(s->prog, which)));
+	struct bpf_tc_hook hook;
+	struct bpf_tc_opts opts;
 	struct lab_port port;
 	int ret = tc_port(s, which, &port, err), saved;
 
 	if (ret)
 		return ret;
+	/* not LIBBPF_OPTS(): its copy may have anything in its padding */
+	memset(&hook, 0, sizeof(hook));
+	hook.sz = sizeof(hook);
 	hook.ifindex = (int)port.ifindex;
+	hook.attach_point = egress ? BPF_TC_EGRESS : BPF_TC_INGRESS;
+	memset(&opts, 0, sizeof(opts));
+	opts.sz = sizeof(opts);
+	opts.handle = 1;
+	opts.priority = TC_PRIORITY + which;
+	opts.prog_fd = bpf_program__fd(program(s->prog, which));
 	ret = saved = netns_push(port.ns);
 	if (saved >= 0) {
 		ret = bpf_tc_hook_create(&hook);
