@@ -84,7 +84,7 @@ static void take(struct json_object *msg)
 		MUST(join_cause(&join, cause.raw.index));
 	take_fates(msg);
 	if (!msg_take_counter(msg, &counter))
-		json_object_put(msg_make_counter(&counter));
+		json_object_put(msg_make("counter", msg_counter, &counter));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -218,7 +218,8 @@ static void names_that_do_not_fit(void **state)
 	for (unsigned room = 0; room < sizeof(list) / 2; room++) {
 		memset(list, '#', sizeof(list));
 		assert_int_equal(stagemap_missing(r, list, room), 3);
-		assert_int_equal(strspn(list + room, "#"), sizeof(list) - room);
+		for (size_t i = room; i < sizeof(list); i++)
+			assert_int_equal(list[i], '#');
 		if (room)
 			assert_int_equal(strncmp(list, all, strlen(list)), 0);
 	}
