@@ -13,40 +13,17 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, assert_valid, case, first, main, pktledger, require_root, skip,
-                 table, until)
+from lib import PATIENCE, Lab, assert_valid, case, first, main, pktledger, table, until
 
 NAME = f"pl-ends-{os.getpid()}"
 COUNT = 20000
 
 
-class Lab:
-    """A named lab; `at(side, ...)` starts the program in one of its namespaces."""
+class Ends(Lab):
+    """A named lab, with the programs at its two ends."""
 
-    def __enter__(self):
-        require_root()
-        result = pktledger("lab", "up", NAME)
-        assert result.status == 0, result
-        probe = subprocess.run(["ip", "netns", "exec", f"{NAME}-tx", "true"],
-                               capture_output=True, text=True)
-        if probe.returncode:  # in a chroot, whose root is no mount point
-            self.__exit__()
-            skip("ip netns exec cannot work here: " + probe.stderr.strip())
-        return self
-
-    def __exit__(self, *_):
-        pktledger("lab", "down", NAME)
-
-    @staticmethod
-    def at(side, *args):
-        command = ["ip", "netns", "exec", f"{NAME}-{side}", str(BINARY), *args]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def listening(self, port):
-        """True once a UDP socket of the receiver's namespace has the port."""
-        table = subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "cat", "/proc/net/udp",
-                                "/proc/net/udp6"], capture_output=True, text=True).stdout
-        return f":{port:04X} " in table
+    def __init__(self):
+        super().__init__(NAME)
 
     def exchange(self, recv_args, send_args, port=28779):
         """Both documents, of recv and of send."""
@@ -85,7 +62,7 @@ class Lab:
     ("IPv6, another port", ["-6", "-p", "9000"], ["[2001:2::2]:9000"]),
 ]]))
 def both_agree(recv, send):
-    with Lab() as lab:
+    with Ends() as lab:
         received, sent = lab.exchange(recv, ["--rate", "50k", *send], 9000 if recv[:1] == ["-6"]
                                       else 28779)
     end = received["end"]
@@ -99,7 +76,7 @@ def both_agree(recv, send):
 
 @case
 def a_small_buffer_is_named():
-    with Lab() as lab:
+    with Ends() as lab:
         received, _ = lab.exchange(["--rcvbuf", "2304"], ["198.18.0.2", "--rate", "max"])
     end = received["end"]
     assert end["lost"] > 0, end
@@ -111,7 +88,7 @@ def a_small_buffer_is_named():
 
 @case
 def nobody_listens():
-    with Lab() as lab:
+    with Ends() as lab:
         sender = lab.at("tx", "send", "-j", "-c", "1000", "-r", "10k", "198.18.0.2")
         out, err = sender.communicate(timeout=30)
     assert sender.returncode == 0, err
@@ -159,7 +136,7 @@ for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
                  for number in (0, 0xffffffff)]!r}:
     s.sendto(payload, ("127.0.0.1", 28779))
 """
-    with Lab() as lab:
+    with Ends() as lab:
         receiver = lab.at("rx", "recv", "-j", "-q", "-t", "3", "--stay")
         try:
             until(lambda: lab.listening(28779), 10, "recv did not open its socket")
@@ -181,7 +158,7 @@ for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
 @case
 def a_log_that_nobody_reads():
     """A pipe: the program waits for its reader, and a signal ends that."""
-    with Lab() as lab, tempfile.TemporaryDirectory() as directory:
+    with Ends() as lab, tempfile.TemporaryDirectory() as directory:
         os.mkfifo(f"{directory}/log")
         receiver = lab.at("rx", "recv", "-q", "--log", f"{directory}/log")
         try:

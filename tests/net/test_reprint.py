@@ -5,14 +5,12 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, PATIENCE, case, main, pktledger, require, require_root, skip, started, table,
-                 until)
+from lib import PATIENCE, Lab, case, main, pktledger, require, require_root, started, table, until
 
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
 NAME = f"pl-reprint-{os.getpid()}"
@@ -87,40 +85,11 @@ def a_search(args):
     reprints("search", *how, *args)
 
 
-class Lab:
-    """A named lab; `at(side, ...)` starts the program in one of its namespaces."""
-
-    def __enter__(self):
-        require_root()
-        result = pktledger("lab", "up", NAME)
-        assert result.status == 0, result
-        probe = subprocess.run(["ip", "netns", "exec", f"{NAME}-tx", "true"],
-                               capture_output=True, text=True)
-        if probe.returncode:  # in a chroot, whose root is no mount point
-            self.__exit__()
-            skip("ip netns exec cannot work here: " + probe.stderr.strip())
-        return self
-
-    def __exit__(self, *_):
-        pktledger("lab", "down", NAME)
-
-    @staticmethod
-    def at(side, *args):
-        command = ["ip", "netns", "exec", f"{NAME}-{side}", str(BINARY), *args]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    @staticmethod
-    def listening(what, port=28779):
-        table = subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "cat", f"/proc/net/{what}"],
-                               capture_output=True, text=True).stdout
-        return f":{port:04X} " in table
-
-
 @case
 def two_ends():
-    with Lab() as lab, ledger() as sent, ledger() as received:
+    with Lab(NAME) as lab, ledger() as sent, ledger() as received:
         receiver = lab.at("rx", "recv", "-q", "-t", "30", "--rcvbuf", "4k", "--ledger", received)
-        until(lambda: lab.listening("udp"), 10, "recv did not open its socket")
+        until(lambda: lab.listening(), 10, "recv did not open its socket")
         sender = lab.at("tx", "send", "-q", "-c", "5000", "--rate", "max", "198.18.0.2",
                         "--ledger", sent)
         for process, file in ((sender, sent), (receiver, received)):
@@ -131,10 +100,10 @@ def two_ends():
 
 @table([("out", []), ("back", ["--reverse"]), ("three times", ["--repeat", "3"])])
 def two_hosts(args):
-    with Lab() as lab, ledger() as file:
+    with Lab(NAME) as lab, ledger() as file:
         server = lab.at("rx", "recv", "--serve", "--stay", "-q")
         try:
-            until(lambda: lab.listening("tcp") or lab.listening("tcp6"), 10, "recv does not serve")
+            until(lambda: lab.listening(what="tcp"), 10, "recv does not serve")
             client = lab.at("tx", "run", "--to", "198.18.0.2", "--rate", "50k", "-c", "5000",
                             "--settle", "1", "--rcvbuf", "4k", "--ledger", file, *args)
             out, err = client.communicate(timeout=40 * PATIENCE)
