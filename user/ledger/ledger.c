@@ -299,7 +299,7 @@ void ledger_compare(const struct countercheck *check, struct result *res)
 		c->expected = row->expected;
 		c->agrees = row->agrees;
 		c->documented = row->documented;
-		c->scope = counter_scope_name(row->scope);
+		c->scope = counter_scope_names[row->scope];
 		c->note = row->note;
 	}
 }
