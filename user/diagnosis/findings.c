@@ -150,22 +150,22 @@ static bool reason_is(const struct finding_facts *f, const char *reason)
 /* 0: nothing is known of the reader. */
 static double share_of_reader(const struct finding_facts *f, uint64_t ns)
 {
-	return f->reader_ns ? (double)ns / (double)f->reader_ns : 0;
+	return f->reading.window_ns ? (double)ns / (double)f->reading.window_ns : 0;
 }
 
 static uint64_t reader_sleep_ns(const struct finding_facts *f)
 {
-	uint64_t awake = f->reader_run_ns + f->reader_wait_ns;
+	uint64_t awake = f->reading.run_ns + f->reading.wait_ns;
 
-	return awake < f->reader_ns ? f->reader_ns - awake : 0;
+	return awake < f->reading.window_ns ? f->reading.window_ns - awake : 0;
 }
 
 /* How full the queue was, of 1; negative: not known. */
 static double queue_fill(const struct finding_facts *f)
 {
-	if (f->queue_samples < SAMPLES_LEAST || !f->rcvbuf)
+	if (f->reading.samples < SAMPLES_LEAST || !f->rcvbuf)
 		return -1;
-	return (double)f->queue_bytes / (double)f->rcvbuf;
+	return (double)f->reading.queue_bytes / (double)f->rcvbuf;
 }
 
 static bool slept(const struct finding_facts *f)
@@ -173,26 +173,11 @@ static bool slept(const struct finding_facts *f)
 	return share_of_reader(f, reader_sleep_ns(f)) >= ASLEEP;
 }
 
-static bool holds_for_reader(enum finding_when when, const struct finding_facts *f)
+/* At the socket, while it lost; less if other sockets took packets too. */
+static double arrival_most(const struct reading *r)
 {
-	double fill = queue_fill(f);
-
-	switch (when) {
-	case WHEN_READER_STOPPED:
-		return f->reader_ns && f->reader_stopped;
-	case WHEN_READER_THROTTLED:
-		return share_of_reader(f, f->reader_throttled_ns) >= THROTTLED;
-	case WHEN_READER_WAITS:
-		return share_of_reader(f, f->reader_wait_ns) >= WAITED;
-	case WHEN_READER_BUSY:
-		return share_of_reader(f, f->reader_run_ns) >= BUSY;
-	case WHEN_READER_ASLEEP:
-		return slept(f) && fill >= FULL;
-	case WHEN_READER_RESTED:
-		return slept(f) && fill >= 0 && fill < FULL;
-	default:
-		return false;
-	}
+	return r->window_ns ? (double)(r->lost + r->received_around) * 1e9 / (double)r->window_ns
+			    : 0;
 }
 
 static bool holds(enum finding_when when, const struct finding_facts *f)
@@ -200,6 +185,18 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	switch (when) {
 	case WHEN_ALWAYS:
 		return true;
+	case WHEN_READER_STOPPED:
+		return f->reading.window_ns && f->reading.stopped;
+	case WHEN_READER_THROTTLED:
+		return share_of_reader(f, f->reading.throttled_ns) >= THROTTLED;
+	case WHEN_READER_WAITS:
+		return share_of_reader(f, f->reading.wait_ns) >= WAITED;
+	case WHEN_READER_BUSY:
+		return share_of_reader(f, f->reading.run_ns) >= BUSY;
+	case WHEN_READER_ASLEEP:
+		return slept(f) && queue_fill(f) >= FULL;
+	case WHEN_READER_RESTED:
+		return slept(f) && queue_fill(f) >= 0 && queue_fill(f) < FULL;
 	case WHEN_RULES:
 		return f->rule_chain;
 	case WHEN_BURST:
@@ -218,9 +215,10 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return reason_is(f, "IP_RPFILTER");
 	case WHEN_OTHERHOST:
 		return reason_is(f, "OTHERHOST");
-	default:
-		return holds_for_reader(when, f);
+	case WHEN_STATE:
+		break;
 	}
+	return false;
 }
 
 /* At most 100 %. */
@@ -278,7 +276,7 @@ static bool put_plain(char *buf, size_t size, const struct finding_facts *f, con
 		{"rp_filter", TEXT, .text = f->rp_filter},
 		{"qdisc_wanted", TEXT, .text = f->qdisc_wanted},
 		{"reader", TEXT, .text = f->reader},
-		{"sleeps_in", TEXT, .text = f->reader_sleeps_in},
+		{"sleeps_in", TEXT, .text = f->reading.sleeps_in},
 		{"rules", TEXT, .text = f->rules},
 		{"rule_chain", TEXT, .text = f->rule_chain},
 		{"lost", COUNT, .count = f->lost},
@@ -305,13 +303,13 @@ static bool put_plain(char *buf, size_t size, const struct finding_facts *f, con
 		{"arrival", RATE, .rate = f->arrival_pps},
 		/* where no burst_time shows it */
 		{"arrival_alone", RATE, .rate = f->truesize ? 0 : f->arrival_pps},
-		{"arrival_most", RATE, .rate = f->arrival_most_pps},
+		{"arrival_most", RATE, .rate = arrival_most(&f->reading)},
 		{"read", RATE, .rate = f->read_pps},
 		{"window", TIME, .count = f->window_ns},
-		{"watched", TIME, .count = f->reader_ns},
-		{"throttled", TIME, .count = f->reader_throttled_ns},
-		{"ran", OF_READER, .count = f->reader_run_ns},
-		{"waited", OF_READER, .count = f->reader_wait_ns},
+		{"watched", TIME, .count = f->reading.window_ns},
+		{"throttled", TIME, .count = f->reading.throttled_ns},
+		{"ran", OF_READER, .count = f->reading.run_ns},
+		{"waited", OF_READER, .count = f->reading.wait_ns},
 		{"slept", OF_READER, .count = reader_sleep_ns(f)},
 	};
 
@@ -330,7 +328,8 @@ static bool put_plain(char *buf, size_t size, const struct finding_facts *f, con
 		case TIME:
 			return count && fmt_ns(buf, size, count);
 		case OF_READER:
-			return f->reader_ns && put_percent(buf, size, share_of_reader(f, count));
+			return f->reading.window_ns &&
+			       put_percent(buf, size, share_of_reader(f, count));
 		}
 	}
 	return false;
@@ -347,7 +346,7 @@ static bool loss_fact(const void *arg, const char *name, char *buf, size_t size)
 	if (!strcmp(name, "burst_time"))
 		return put_burst_time(buf, size, f, f->arrival_pps);
 	if (!strcmp(name, "burst_least"))
-		return put_burst_time(buf, size, f, f->arrival_most_pps);
+		return put_burst_time(buf, size, f, arrival_most(&f->reading));
 	if (!strcmp(name, "fill"))
 		return queue_fill(f) >= 0 && put_percent(buf, size, queue_fill(f));
 	if (!strcmp(name, "udp_mem"))

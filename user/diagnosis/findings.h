@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "diagnosis/reader.h"
 #include "host/change.h"
 #include "ledger/result.h"
 
@@ -47,17 +48,9 @@ struct finding_facts {
 	const char *since;   /* "boot", "it was opened" */
 	const char *counter; /* that said so */
 
-	/* What the reader of the socket did while packets were lost (diagnosis/reader.h), in ns.
-	 */
-	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
-	uint64_t reader_ns; /* the whole time; 0: not known */
-	uint64_t reader_run_ns, reader_wait_ns;
-	uint64_t reader_throttled_ns; /* withheld by the CPU quota of its cgroup */
-	bool reader_stopped;
-	const char *reader_sleeps_in; /* function of the kernel */
-	unsigned queue_samples;	      /* of the socket's queue; 0: not known */
-	uint64_t queue_bytes;	      /* mean over the samples, of `rcvbuf` */
-	double arrival_most_pps; /* at the socket, mean; less if other sockets took packets too */
+	/* What the reader of the socket did while packets were lost */
+	const char *reader;	/* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
+	struct reading reading; /* window_ns 0, samples 0: not known */
 
 	/* netfilter: what is known of the rules (drops/nftrules.h) */
 	const char *rules;

@@ -135,7 +135,7 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 	if (reading)
 		reading_tell(reading, reader, &facts);
 	if (s->throttled) /* said already */
-		facts.reader_throttled_ns = 0;
+		facts.reading.throttled_ns = 0;
 	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
 }
 

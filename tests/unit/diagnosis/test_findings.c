@@ -64,13 +64,13 @@ static const struct finding_facts every_fact = {
 	.qdisc_wanted = "pfifo limit 4294967295",
 	.reader = "the thread fifteen-letters of fifteen-letters 4194304 (one of 4294967295 "
 		  "processes that have the socket)",
-	.reader_ns = 18446744073709551615ULL,
-	.reader_run_ns = 1,
-	.reader_throttled_ns = 18446744073709551615ULL,
-	.reader_sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
-	.queue_samples = 1000,
-	.queue_bytes = 2147483647,
-	.arrival_most_pps = 123456789,
+	.reading.window_ns = 18446744073709551615ULL,
+	.reading.run_ns = 1,
+	.reading.throttled_ns = 18446744073709551615ULL,
+	.reading.sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
+	.reading.samples = 1000,
+	.reading.queue_bytes = 2147483647,
+	.reading.received_around = UINT64_MAX,
 	.rules = "a counter of rule 4294967295 in the chain of a long name 18446744073709551615 "
 		 "and so on, "
 		 "as long as a text may be: it ends after 200 characters, which are nearly "
@@ -254,13 +254,13 @@ static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttl
 
 	f.read_pps = 0;
 	f.reader = "sip[7]";
-	f.reader_ns = 1000000000;
-	f.reader_run_ns = run * 1000000ULL;
-	f.reader_wait_ns = wait * 1000000ULL;
-	f.reader_throttled_ns = throttled * 1000000ULL;
-	f.reader_sleeps_in = "hrtimer_nanosleep";
-	f.queue_samples = 10;
-	f.queue_bytes = f.rcvbuf * fill / 1000;
+	f.reading.window_ns = 1000000000;
+	f.reading.run_ns = run * 1000000ULL;
+	f.reading.wait_ns = wait * 1000000ULL;
+	f.reading.throttled_ns = throttled * 1000000ULL;
+	strcpy(f.reading.sleeps_in, "hrtimer_nanosleep");
+	f.reading.samples = 10;
+	f.reading.queue_bytes = f.rcvbuf * fill / 1000;
 	return f;
 }
 
@@ -298,19 +298,19 @@ static void why_it_was_full(void **state)
 	/* 166 packets of 1280 bytes, at 100,000 a second and less */
 	facts = reader(990, 5, 0, 950);
 	facts.arrival_pps = 0;
-	facts.arrival_most_pps = 100000;
+	facts.reading.received_around = 100000;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
 	assert_non_null(strstr(f.evidence, "holds 166: a burst of 1.66 ms at 100k packets/s;"));
 	/* without samples of the queue sleep is no cause */
 	facts = reader(10, 10, 0, 0);
-	facts.queue_samples = 2;
+	facts.reading.samples = 2;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
 	assert_string_equal(f.id, "rcvbuf");
-	facts.reader_stopped = true;
+	facts.reading.stopped = true;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
 	assert_string_equal(f.id, "rcvbuf-stopped");
 	/* nor is anything said without a reader */
-	facts.reader_ns = 0;
+	facts.reading.window_ns = 0;
 	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
 	assert_string_equal(f.id, "rcvbuf");
 	assert_null(strstr(f.evidence, "reader"));
@@ -347,8 +347,8 @@ static void bounds_of_conditions(void **state)
 	struct finding out;
 
 	(void)state;
-	f[9].queue_samples = 3; /* the fewest that say something */
-	f[11].lost = 8 * 256;	/* fillings of the buffer */
+	f[9].reading.samples = 3; /* the fewest that say something */
+	f[11].lost = 8 * 256;	  /* fillings of the buffer */
 	f[12].lost = 8 * 256 + 1;
 	for (unsigned i = 13; i <= 14; i++) { /* a tenth of what came */
 		f[i].window_ns = 1000000000;
@@ -433,11 +433,11 @@ static void nothing_is_cut(void **state)
 				facts.reason = reasons[r];
 			facts.lost = r & 1 ? facts.lost : 16000;
 			/* the conditions of a full buffer by turns */
-			facts.reader_ns = r == 4 ? 0 : facts.reader_ns;
-			facts.reader_stopped = r == 0;
-			facts.reader_throttled_ns = r == 1 ? facts.reader_throttled_ns : 0;
-			facts.reader_run_ns = r == 2 ? UINT64_MAX : 1;
-			facts.queue_bytes = r == 3 ? 1 : facts.queue_bytes;
+			facts.reading.window_ns = r == 4 ? 0 : facts.reading.window_ns;
+			facts.reading.stopped = r == 0;
+			facts.reading.throttled_ns = r == 1 ? facts.reading.throttled_ns : 0;
+			facts.reading.run_ns = r == 2 ? UINT64_MAX : 1;
+			facts.reading.queue_bytes = r == 3 ? 1 : facts.reading.queue_bytes;
 			assert_int_equal(findings_for_stage(s, &facts, &f), 0);
 			whole(f.text, sizeof(f.text));
 			whole(f.evidence, sizeof(f.evidence));
