@@ -368,13 +368,13 @@ static bool explain_stage(const char *name, const struct print_view *v)
 
 static int explain(const char *id, struct error *err)
 {
-	const char *about = finding_about(id);
+	const struct finding_row *row = finding_row(id);
 	const struct print_view v = view_of(stdout, 0);
 	bool stage = explain_stage(id, &v);
 
-	if (about)
-		print_about(&v, id, about);
-	if (about || stage)
+	if (row)
+		print_about(&v, id, row->about);
+	if (row || stage)
 		return STATUS_OK;
 	if (strcmp(id, "all")) {
 		error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists the findings",

@@ -150,9 +150,8 @@ void facts_link_qdisc(struct facts_link *link, const char *value);
 int facts_link_rates(struct facts_link *link, struct counters_device *before,
 		     struct counters_device *after);
 
-/* Sum of the losses of one cause that count packets, and the counter of the largest of them. */
-uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause,
-			 const struct link_loss **largest);
+/* Sum of the losses of one cause that count packets. */
+uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 
 /* The UDP sockets of a namespace, who has them, and how they are served. */
 

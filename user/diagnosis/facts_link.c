@@ -273,20 +273,15 @@ int facts_link_rates(struct facts_link *link, struct counters_device *before,
 	return ret;
 }
 
-uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause,
-			 const struct link_loss **largest)
+uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause)
 {
 	uint64_t sum = 0;
 
-	*largest = NULL;
 	for (unsigned i = 0; i < link->n_losses; i++) {
 		const struct link_loss *l = &link->loss[i];
 
-		if (l->cause != cause || l->class == NIC_EVENT || l->class == NIC_TRAFFIC)
-			continue;
-		sum += l->lost;
-		if (!*largest || l->lost > (*largest)->lost)
-			*largest = l;
+		if (l->cause == cause && l->class != NIC_EVENT && l->class != NIC_TRAFFIC)
+			sum += l->lost;
 	}
 	return sum;
 }

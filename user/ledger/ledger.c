@@ -10,11 +10,6 @@
 
 const char *const severity_names[] = {"info", "warning", "error"};
 
-const char *severity_name(enum severity s)
-{
-	return severity_names[s];
-}
-
 static void name_reason(struct ledger_cause *c, const struct reasons *r)
 {
 	const struct trace_cause *raw = &c->raw.cause;
