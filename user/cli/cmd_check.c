@@ -12,7 +12,7 @@
 #include "diagnosis/findings.h"
 #include "diagnosis/judge.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "cli/options.h"
 #include "report/document.h"
 #include "base/watch.h"

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "traffic/shape.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "report/trials.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "traffic/pace.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "experiment/window.h"
 #include "host/netdev.h"
 
