@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "diagnosis/reader.h"
@@ -19,6 +20,13 @@
 #include "host/lab.h"
 #include "host/netdev.h"
 #include "host/netns.h"
+
+/* The line behind this one; NULL: there is none. */
+static inline const char *next_line(const char *line)
+{
+	line = strchr(line, '\n');
+	return line && line[1] ? line + 1 : NULL;
+}
 
 /* What the CPUs did between two moments, and how they are set up. */
 
@@ -195,9 +203,8 @@ struct facts_sock {
 
 	/* Its owner; pid 0: not found. */
 	pid_t pid;
-	char process[16]; /* name */
-	char group[256];  /* its control group */
-	bool throttled_known;
+	char process[16];			   /* name */
+	char group[256];			   /* its control group */
 	uint64_t periods, throttled, throttled_ns; /* of the group, in the window */
 };
 
