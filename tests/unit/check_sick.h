@@ -302,9 +302,7 @@ static void capped_send_buffer(struct host *h)
 static void stopped_by_a_signal(struct host *h)
 {
 	slow_reader(h);
-	h->f.readers.n = 1;
-	h->f.readers.at[0].inode = h->f.socks.at[0].inode;
-	h->f.readers.at[0].reading = (struct reading){
+	h->f.socks.at[0].reading = (struct reading){
 		.pid = 77, .process = "reader", .threads = 1, .window_ns = 1000, .stopped = true};
 }
 

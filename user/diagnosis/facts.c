@@ -234,20 +234,6 @@ static void look_at_readers(struct reader *r)
 	r->last = r->now;
 }
 
-/* What was seen of the readers of those sockets that have lost packets. */
-static void get_readers(const struct reader *r, const struct facts_socks *socks,
-			struct facts_readers *out)
-{
-	out->n = 0;
-	for (unsigned i = 0; i < socks->n && out->n < FACTS_READERS; i++) {
-		const struct facts_sock *s = &socks->at[i];
-
-		if (!s->lost || readings_get(r->readings, s->inode, &out->at[out->n].reading))
-			continue;
-		out->at[out->n++].inode = s->inode;
-	}
-}
-
 static int list_links(struct reader *r, struct error *err)
 {
 	struct if_nameindex *list;
@@ -407,8 +393,10 @@ static int join(struct reader *r)
 	name_owners(r, &f->socks);
 	if (r->spec->pid)
 		facts_socks_only(&f->socks, r->spec->pid);
-	if (r->readings)
-		get_readers(r, &f->socks, &f->readers);
+	for (unsigned i = 0; r->readings && i < f->socks.n; i++) {
+		if (f->socks.at[i].lost)
+			readings_get(r->readings, f->socks.at[i].inode, &f->socks.at[i].reading);
+	}
 	facts_holders_throttled(&f->groups, &f->socks);
 	if (f->socks.no_buffer)
 		unread(f, "receive buffers", "this kernel has no udp_diag");
@@ -539,13 +527,4 @@ uint64_t facts_total(const struct facts *f, const char *scope, const char *name)
 	uint64_t v = 0;
 
 	return counters_get(&f->after, scope, name, &v) ? v : 0;
-}
-
-const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode)
-{
-	for (unsigned i = 0; i < readers->n; i++) {
-		if (readers->at[i].inode == inode)
-			return &readers->at[i].reading;
-	}
-	return NULL;
 }

@@ -201,6 +201,8 @@ struct facts_sock {
 	bool reads_known;
 	uint64_t reads; /* calls that took one from it in the window; merged by UDP_GRO are one */
 
+	struct reading reading; /* what its reader did while it lost; window_ns 0: not known */
+
 	/* Its owner; pid 0: not found. */
 	pid_t pid;
 	char process[16];			   /* name */
@@ -361,21 +363,6 @@ struct facts_self {
 	bool xdp_features; /* it says what drivers can do (netdev-genl, Linux 6.3) */
 };
 
-/* What the readers of sockets do while these lose packets. */
-
-#define FACTS_READERS 32 /* sockets that lose; more are judged without it */
-
-struct facts_readers {
-	unsigned n;
-	struct {
-		uint64_t inode; /* of the socket */
-		struct reading reading;
-	} at[FACTS_READERS];
-};
-
-/* NULL: nothing is known. */
-const struct reading *facts_reader_of(const struct facts_readers *readers, uint64_t inode);
-
 /* All of it. */
 
 #define FACTS_LINKS  64 /* more are left out, and listed as unread */
@@ -401,7 +388,6 @@ struct facts {
 	unsigned n_links;
 	struct facts_stack stack;
 	struct facts_socks socks; /* those asked for */
-	struct facts_readers readers;
 	struct facts_groups groups;
 	struct facts_taps taps;
 

@@ -16,15 +16,18 @@
 
 bool sockstat_value(const char *text, const char *group, const char *word, uint64_t *value)
 {
-	for (const char *line = text; line; line = next_line(line)) {
-		const char *p, *end;
+	size_t len = strlen(group);
 
-		end = line + strcspn(line, "\n");
-		if (strncmp(line, group, strlen(group)) || line[strlen(group)] != ':')
+	for (const char *line = text; line; line = next_line(line)) {
+		char name[32];
+		int n;
+
+		if (strncmp(line, group, len) || line[len] != ':')
 			continue;
-		for (p = line; (p = strstr(p, word)) && p < end; p++) {
-			if (p[-1] == ' ' && p[strlen(word)] == ' ')
-				return sscanf(p + strlen(word), "%" SCNu64, value) == 1;
+		for (const char *p = line + len + 1;
+		     sscanf(p, " %31[^ \n] %" SCNu64 "%n", name, value, &n) == 2; p += n) {
+			if (!strcmp(name, word))
+				return true;
 		}
 	}
 	return false;

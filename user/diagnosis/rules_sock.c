@@ -108,13 +108,12 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 		.rmem_max = f->stack.rmem_max,
 		.truesize = s->truesize,
 	};
-	const struct reading *reading = facts_reader_of(&f->readers, s->inode);
 	const char *state = buffer_state(f, s);
 	char reader[READING_TOLD];
 	struct binds b = {};
 
 	/* No buffer is large enough for a reader that stands still. */
-	if (state && !(reading && reading->stopped)) {
+	if (state && !s->reading.stopped) {
 		bind_sock(&b, f, s);
 		bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
 		bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
@@ -122,8 +121,8 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 		return;
 	}
 	add_rates(f, s, &facts);
-	if (reading)
-		reading_tell(reading, reader, &facts);
+	if (s->reading.window_ns)
+		reading_tell(&s->reading, reader, &facts);
 	if (s->throttled) /* said already */
 		facts.reading.throttled_ns = 0;
 	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
