@@ -397,14 +397,14 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	const struct site *s = arg;
 
-	return shape_l3_bytes(s->spec->shape, &s->flow, slot, number);
+	return shape_l3_bytes(spec_shape(s->spec), &s->flow, slot, number);
 }
 
 void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
 {
 	struct fates *f = site_fates(s);
 
-	f->l3_bytes = shape_sizes_differ(s->spec->shape) ? l3_bytes_of : NULL;
+	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
 	f->l3_arg = s;
 	for (unsigned t = 0; t < f->streams; t++) {
 		uint64_t number = f->base + upto[t];
@@ -460,7 +460,7 @@ static void name_difference(const struct site *s, enum stage stage, struct resul
 void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 {
 	ledger_close(&s->ledger, in_queues, s->traced ? s->tracer.fates.stream0 : s->plain.stream0,
-		     shape_sizes_differ(s->spec->shape) || !s->flow.payload
+		     shape_sizes_differ(spec_shape(s->spec)) || !s->flow.payload
 			     ? 0
 			     : shape_l3_bytes(NULL, &s->flow, 0, 0),
 		     res);

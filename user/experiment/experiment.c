@@ -196,7 +196,7 @@ static bool is_running(struct run *r)
 {
 	if (r->discovery)
 		return is_receiving(r);
-	if (r->remote && peer_is_lost(r->remote->peer))
+	if (r->remote && r->remote->peer->lost)
 		return false;
 	if (r->remote && r->remote->sends)
 		return r->remote->status.running;
@@ -232,16 +232,16 @@ static bool watch(struct run *r)
 static void end_sending(struct run *r)
 {
 	site_stop_sending(&r->site, r->err);
-	if (!r->remote || !r->remote->sends || remote_ask(r->remote, PEER_STOP, r->err))
+	if (!r->remote || !r->remote->sends || remote_ask(r->remote, "stop", r->err))
 		return;
 	/* an engine failed: how far it came is known all the same */
-	remote_ask(r->remote, PEER_STATUS, r->err);
+	remote_ask(r->remote, "status", r->err);
 }
 
 static int end_receiving(struct run *r)
 {
 	if (r->remote && !r->remote->sends)
-		remote_ask(r->remote, PEER_STOP, r->err);
+		remote_ask(r->remote, "stop", r->err);
 	return site_stop_receiving(&r->site, r->err);
 }
 
@@ -291,7 +291,7 @@ static bool count_fates(void *arg, uint64_t *fates)
 		return true;
 	remote_refresh(r->remote, ASK_SOON_NS, r->err);
 	*fates += r->remote->status.delivered + r->remote->status.dropped;
-	return !peer_is_lost(r->remote->peer);
+	return !r->remote->peer->lost;
 }
 
 /*
@@ -376,7 +376,7 @@ static void announce(struct run *r, struct result *res)
 			 sizeof(res->tx_host.place), "%s", site_place(&r->site));
 	if (!r->view->on_start)
 		return;
-	r->view->on_start(r->view->arg, alone ? NULL : r->asked,
+	r->view->on_start(r->view->arg, r->asked,
 			  r->remote ? &testbed
 			  : alone   ? NULL
 				    : &r->site.lab,
@@ -402,7 +402,7 @@ static void name_queues(const struct run *r, const struct site_queues *q, struct
 		snprintf(to, size, "%llu in queues of this host, %llu in queues of %s",
 			 (unsigned long long)(q->in_qdiscs + q->in_reassembly + q->in_socket),
 			 (unsigned long long)r->remote->status.in_queues,
-			 peer_host(r->remote->peer));
+			 r->remote->peer->hello.host);
 	for (unsigned i = 0; !r->remote && i < sizeof(queue) / sizeof(queue[0]); i++) {
 		if (queue[i].packets)
 			at += (size_t)snprintf(to + at, size - at, "%s%llu in %s", at ? ", " : "",
@@ -472,7 +472,7 @@ static int open_sites(struct run *r, struct error *err)
 /* Frames of a capture are sent as they are, unless they were stamped. */
 static bool is_numbered(const struct run_spec *spec)
 {
-	return !spec->shape || !spec->shape->capture || spec->shape->capture->payload;
+	return !spec->shape.capture || spec->shape.capture->payload;
 }
 
 /* All stands: traffic, and its end. */
@@ -484,7 +484,7 @@ static int go(struct run *r, struct result *res)
 		return rc;
 	site_start(&r->site);
 	r->start_ns = r->quiet_ns = clock_now();
-	if (!r->remote || remote_ask(r->remote, PEER_START, r->err))
+	if (!r->remote || remote_ask(r->remote, "start", r->err))
 		res->interrupted = watch(r);
 	end_sending(r);
 	if (r->discovery)
