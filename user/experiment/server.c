@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/watch.h"
 #include "diagnosis/env.h"
-#include "experiment/window.h"
+#include "experiment/settle.h"
 #include "host/netdev.h"
 #include "traffic/pace.h"
 

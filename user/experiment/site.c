@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "experiment/discover.h"
-#include "experiment/window.h"
+#include "experiment/settle.h"
 #include "host/caps.h"
 #include "host/netdev.h"
 
@@ -92,10 +91,11 @@ static int open_tracer(struct site *s, struct error *err)
 	};
 	struct tracer_spec tracer = {
 		.streams = 1,
-		.port = s->flow.dst_port,
-		.fragments = s->fragments,
+		.config = {.port = s->flow.dst_port,
+			   .fragments = s->fragments,
+			   .tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
+			   .learn = discovers(s) ? LEARN_LOOK : 0},
 		.consumed = s->fx.consumed,
-		.tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
 		.numbers = spec->numbers,
 	};
 
@@ -106,10 +106,9 @@ static int open_tracer(struct site *s, struct error *err)
 	if (discovers(s)) {
 		tracer.streams = spec->ledger;
 		tracer.numbers = &room;
-		tracer.learn = true;
 	}
 	if (s->lone) {
-		tracer.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
+		tracer.config.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
 		tracer.border_ifindex = lab->rx.ifindex;
 	} else if (!spec->port_a) {
 		/* only in labs: what is attached by tc outlives us on a device of the host */

@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/num.h"
@@ -50,6 +51,9 @@ struct conn {
 /* Takes the descriptor of a connected socket. */
 void conn_init(struct conn *c, int fd);
 void conn_close(struct conn *c);
+
+/* An address as the kernel wants it, and how long that is. */
+socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out);
 
 /*
  * Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers).
