@@ -83,10 +83,10 @@ static void take(struct export *e)
 {
 	const struct live *l = e->session.live;
 	struct live_own own;
-	const struct metrics_interval in = {live_interval(l), &own, live_time(l, NULL), when_now()};
 
 	live_own(l, &own);
-	e->no_memory |= metrics_take(e->metrics, &in) != 0;
+	e->no_memory |= metrics_take(e->metrics, live_interval(l), &own, live_time(l, NULL),
+				     when_now()) != 0;
 	if (e->http)
 		http_forget(e->http);
 }
