@@ -390,7 +390,7 @@ static int top_run(void *options, struct error *err)
 	if (t->session.started)
 		print_sum(t);
 	session_end(&t->session);
-	canvas_free(&t->canvas);
+	free(t->canvas.cells);
 	table_free(&t->frozen_now);
 	table_free(&t->frozen_total);
 	free(t);
