@@ -58,7 +58,7 @@ static struct json_object *finding_json(const struct check_finding *c, const cha
 {
 	struct json_object *o = json_finding(&c->finding), *changes = json_object_new_array();
 
-	json_put_text(o, "scope", check_scope_name(c->scope));
+	json_put_text(o, "scope", check_scope_names[c->scope]);
 	json_put_text(o, "subject", c->subject);
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
@@ -251,7 +251,7 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 static bool is_note(const struct json_object *finding)
 {
 	return !json_get_bool(finding, "losing") &&
-	       !strcmp(json_get_text(finding, "severity"), severity_name(SEVERITY_INFO));
+	       !strcmp(json_get_text(finding, "severity"), severity_names[SEVERITY_INFO]);
 }
 
 /* A line of text, or one to be pasted. */
