@@ -248,7 +248,7 @@ void check_findings_free(struct check_findings *list)
 static char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
 			   char buf[FINDING_COMMAND])
 {
-	return change_command_in(&c->changes[i], undo, netns, buf, FINDING_COMMAND);
+	return change_command(&c->changes[i], undo, netns, buf, FINDING_COMMAND);
 }
 
 /*

@@ -27,8 +27,8 @@ static struct json_object *change_json(const struct change *c, const char *netns
 	json_put_text(o, "name", c->name);
 	json_put_text(o, "old", c->old);
 	json_put_text(o, "wanted", c->wanted);
-	json_put_text(o, "command", change_command_in(c, false, netns, text, sizeof(text)));
-	json_put_text(o, "undo", change_command_in(c, true, netns, text, sizeof(text)));
+	json_put_text(o, "command", change_command(c, false, netns, text, sizeof(text)));
+	json_put_text(o, "undo", change_command(c, true, netns, text, sizeof(text)));
 	json_put_text(o, "risk", change_risk(c));
 	return o;
 }
@@ -491,10 +491,10 @@ void print_change(const struct print_view *v, const struct change *c, const char
 	page_words(&p, STYLE_PLAIN, ": %s ->\v%s", shown(c->old), shown(c->wanted));
 	page_end(&p);
 	page_text(&p, 2, STYLE_DIM, "command   ");
-	page_verbatim(&p, change_command_in(c, false, netns, text, sizeof(text)));
+	page_verbatim(&p, change_command(c, false, netns, text, sizeof(text)));
 	page_end(&p);
 	page_text(&p, 2, STYLE_DIM, "undo      ");
-	page_verbatim(&p, change_command_in(c, true, netns, text, sizeof(text)));
+	page_verbatim(&p, change_command(c, true, netns, text, sizeof(text)));
 	page_end(&p);
 	if (!*risk)
 		return;
@@ -527,6 +527,6 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 	if ((told->outcome != CHANGE_FOREIGN && told->outcome != CHANGE_KEPT) || !told->change)
 		return;
 	page_text(&p, 9, STYLE_DIM, "to put it back all the same: ");
-	page_verbatim(&p, change_undo_command(told->change, command, sizeof(command)));
+	page_verbatim(&p, change_command(told->change, true, NULL, command, sizeof(command)));
 	page_end(&p);
 }
