@@ -11,7 +11,7 @@
 #include "traffic/xsk.h"
 #include "host/caps.h"
 #include "host/journal.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "cli/series.h"
 #include "cli/report.h"
 #include "base/watch.h"

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "host/reassembly.h"
 
 static int take_cause(void *arg, const struct ledger_cause *cause)
 {

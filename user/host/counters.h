@@ -85,9 +85,9 @@ struct counters_device {
 /* Zero-initialise; free with counters_free(). */
 struct counters {
 	struct counter *items;
-	size_t n, cap;
+	size_t n;
 	struct counters_device *devices; /* in the order of the scopes and their ifnames */
-	unsigned n_devices, devices_cap;
+	unsigned n_devices;
 };
 
 enum counters_what {
@@ -140,7 +140,7 @@ struct counters_delta {
 /* Zero-initialise; free with counters_deltas_free(). Sorted by scope and name. */
 struct counters_deltas {
 	struct counters_delta *items;
-	size_t n, cap;
+	size_t n;
 };
 
 /*

@@ -16,7 +16,7 @@
 
 #include "traffic/pace.h"
 #include "traffic/tx_socket_calls.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "stamp.h"
 
 #define BATCH	    64	      /* messages a call */
