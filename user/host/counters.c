@@ -218,7 +218,7 @@ static int add_names(struct counters *c, const struct counters_device *d)
 		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
 		err = add(c, d->scope, name, qdisc[i].value, qdisc[i].level);
 		if (!err)
-			c->items[c->n - 1].object = d->qdisc.handle;
+			c->items[c->n - 1].object = d->qdisc.root.handle;
 	}
 	return err;
 }

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/netdev.h"
 #include "host/netns.h"
 #include "host/nic.h"
 
@@ -57,15 +58,18 @@ struct link_info {
 	char kind[16];	       /* IFLA_INFO_KIND: "veth", "bridge" ...; "" of hardware */
 	uint32_t xdp_prog;     /* native or offloaded, id; 0: none */
 	uint32_t xdp_skb_prog; /* generic */
+	uint8_t mac[6];
+	unsigned mtu;
+	unsigned rx_queues, tx_queues; /* allocated */
+	unsigned master;	       /* ifindex of the bridge, bond ...; 0: none */
 	struct rtnl_link_stats64 stats;
 };
 
 /* The root queueing disciplines of a device, and the filters of tc. All zero: it has none. */
 struct link_qdisc {
 	unsigned ifindex;
-	char kind[16];	 /* of the root: "pfifo_fast", "mq" ... */
-	uint32_t handle; /* of the root; another one after it was replaced */
-	uint64_t drops;	 /* at the root; in skbs, not segments */
+	struct netdev_qdisc root; /* its handle is another one after it was replaced */
+	uint64_t drops;		  /* at the root; in skbs, not segments */
 	uint64_t requeues;
 	uint32_t qlen;	       /* packets waiting now */
 	uint32_t backlog;      /* bytes waiting now */

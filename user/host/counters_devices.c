@@ -21,40 +21,11 @@ static void read_known(void *to, size_t size, const struct nlattr *a)
 	memcpy(to, mnl_attr_get_payload(a), len < size ? len : size);
 }
 
-static void put_kind(struct link_info *l, const struct nlattr *info)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested(a, info)
-	{
-		if (mnl_attr_get_type(a) == IFLA_INFO_KIND)
-			snprintf(l->kind, sizeof(l->kind), "%s", mnl_attr_get_str(a));
-	}
-}
-
-static void put_xdp(struct link_info *l, const struct nlattr *xdp)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested(a, xdp)
-	{
-		switch (mnl_attr_get_type(a)) {
-		case IFLA_XDP_DRV_PROG_ID:
-		case IFLA_XDP_HW_PROG_ID:
-			l->xdp_prog = mnl_attr_get_u32(a);
-			break;
-		case IFLA_XDP_SKB_PROG_ID:
-			l->xdp_skb_prog = mnl_attr_get_u32(a);
-			break;
-		}
-	}
-}
-
 static int on_link(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
 	struct link_info *l = list_add(arg);
-	const struct nlattr *a;
+	const struct nlattr *a, *in;
 
 	if (!l)
 		return MNL_CB_ERROR;
@@ -66,11 +37,40 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 		case IFLA_IFNAME:
 			snprintf(l->ifname, sizeof(l->ifname), "%s", mnl_attr_get_str(a));
 			break;
+		case IFLA_ADDRESS:
+			if (mnl_attr_get_payload_len(a) == sizeof(l->mac))
+				memcpy(l->mac, mnl_attr_get_payload(a), sizeof(l->mac));
+			break;
+		case IFLA_MTU:
+			l->mtu = mnl_attr_get_u32(a);
+			break;
+		case IFLA_NUM_RX_QUEUES:
+			l->rx_queues = mnl_attr_get_u32(a);
+			break;
+		case IFLA_NUM_TX_QUEUES:
+			l->tx_queues = mnl_attr_get_u32(a);
+			break;
+		case IFLA_MASTER:
+			l->master = mnl_attr_get_u32(a);
+			break;
 		case IFLA_LINKINFO:
-			put_kind(l, a);
+			mnl_attr_for_each_nested(in, a)
+			{
+				if (mnl_attr_get_type(in) == IFLA_INFO_KIND)
+					snprintf(l->kind, sizeof(l->kind), "%s",
+						 mnl_attr_get_str(in));
+			}
 			break;
 		case IFLA_XDP:
-			put_xdp(l, a);
+			mnl_attr_for_each_nested(in, a)
+			{
+				uint16_t type = mnl_attr_get_type(in);
+
+				if (type == IFLA_XDP_DRV_PROG_ID || type == IFLA_XDP_HW_PROG_ID)
+					l->xdp_prog = mnl_attr_get_u32(in);
+				else if (type == IFLA_XDP_SKB_PROG_ID)
+					l->xdp_skb_prog = mnl_attr_get_u32(in);
+			}
 			break;
 		case IFLA_STATS64:
 			read_known(&l->stats, sizeof(l->stats), a);
@@ -127,7 +127,6 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(nlh);
 	struct gnet_stats_queue queue = {.qlen = 0};
 	const struct nlattr *a, *stat;
-	const char *kind = "";
 	struct link_qdisc *q;
 
 	/* mq at the root already sums its children */
@@ -138,8 +137,6 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 		return MNL_CB_ERROR;
 	mnl_attr_for_each(a, nlh, sizeof(*tc))
 	{
-		if (mnl_attr_get_type(a) == TCA_KIND)
-			kind = mnl_attr_get_str(a);
 		if (mnl_attr_get_type(a) != TCA_STATS2)
 			continue;
 		mnl_attr_for_each_nested(stat, a)
@@ -152,8 +149,7 @@ static int on_qdisc(const struct nlmsghdr *nlh, void *arg)
 		q->clsact_drops += queue.drops;
 		return MNL_CB_OK;
 	}
-	snprintf(q->kind, sizeof(q->kind), "%s", kind);
-	q->handle = tc->tcm_handle;
+	netdev_qdisc_read(nlh, &q->root);
 	q->drops += queue.drops;
 	q->requeues += queue.requeues;
 	q->qlen += queue.qlen;

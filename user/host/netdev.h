@@ -118,6 +118,10 @@ struct netdev_qdisc {
 	uint32_t limit;	 /* packets; bytes of bfifo */
 };
 
+/* As an answer to RTM_GETQDISC shows it. */
+struct nlmsghdr;
+void netdev_qdisc_read(const struct nlmsghdr *nlh, struct netdev_qdisc *q);
+
 /* The root qdisc. -ENOENT: there is none, as while the device was never up. */
 int netdev_qdisc_root(const struct netns *ns, unsigned ifindex, struct netdev_qdisc *q);
 

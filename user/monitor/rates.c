@@ -96,7 +96,7 @@ static struct rates_device *add_device(struct rates *r, const struct counters_de
 	d->ifindex = s->link.ifindex;
 	memcpy(d->ifname, s->link.ifname, sizeof(d->ifname));
 	memcpy(d->driver, s->driver, sizeof(d->driver));
-	memcpy(d->qdisc, s->qdisc.kind, sizeof(d->qdisc));
+	memcpy(d->qdisc, s->qdisc.root.kind, sizeof(d->qdisc));
 	d->up = s->link.flags & IFF_UP;
 	d->traffic.rx_packets = counter_moved(b->rx_packets, a->rx_packets);
 	d->traffic.rx_bytes = counter_moved(b->rx_bytes, a->rx_bytes);
