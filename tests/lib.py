@@ -241,7 +241,7 @@ def assert_balanced(document, attempted=None):
 
 
 def assert_counters_agree(document, stage):
-    """The second books; counters of the whole host may have moved for other reasons."""
+    """The counter check; counters of the whole host may have moved for other reasons."""
     row = next(s for s in document["end"]["stages"] if s["stage"] == stage)
     wrong = [c for c in row.get("counters", []) if c.get("scope") != "host"
              and not c["agrees"] and not c.get("documented")]
@@ -325,38 +325,6 @@ class Host:
         while left := self.difference():
             assert time.monotonic() < end, "left behind: " + "; ".join(left)
             time.sleep(0.02)
-
-
-class Lab:
-    """A named lab; `at(side, ...)` starts the program in one of its namespaces."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __enter__(self):
-        require_root()
-        result = pktledger("lab", "up", self.name)
-        assert result.status == 0, result
-        probe = subprocess.run(["ip", "netns", "exec", f"{self.name}-tx", "true"],
-                               capture_output=True, text=True)
-        if probe.returncode:  # in a chroot, whose root is no mount point
-            self.__exit__()
-            skip("ip netns exec cannot work here: " + probe.stderr.strip())
-        return self
-
-    def __exit__(self, *_):
-        pktledger("lab", "down", self.name)
-
-    def at(self, side, *args):
-        command = ["ip", "netns", "exec", f"{self.name}-{side}", str(BINARY), *args]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def listening(self, port=28779, what="udp"):
-        """True once a socket of the receiver's namespace has the port, of either family."""
-        sockets = subprocess.run(["ip", "netns", "exec", f"{self.name}-rx", "cat",
-                                  f"/proc/net/{what}", f"/proc/net/{what}6"],
-                                 capture_output=True, text=True).stdout
-        return f":{port:04X} " in sockets
 
 
 # The cases
