@@ -178,30 +178,43 @@ char *change_quote(const char *word, char *buf, size_t size)
 	return buf;
 }
 
-/* name=value with quotes only where they are needed; the > of a file is the shell's. */
-static char *print_argv(const struct change_argv *a, char *buf, size_t size)
+struct json_object *change_argv(const struct change *change, bool undo)
 {
-	char quoted[2 * JOURNAL_VALUE_SIZE];
+	struct json_object *argv = json_object_new_array();
+
+	change_ops[change->kind].argv(change, undo, argv);
+	return argv;
+}
+
+static const char *word_at(const struct json_object *argv, size_t i)
+{
+	return json_object_get_string(json_object_array_get_idx(argv, i));
+}
+
+static bool redirects(const struct json_object *argv)
+{
+	return json_object_array_length(argv) > 2 && !strcmp(word_at(argv, 2), ">");
+}
+
+/* name=value with quotes only where they are needed; the > of a file is the shell's. */
+static char *print_argv(const struct json_object *argv, char *buf, size_t size)
+{
+	char quoted[2 * JOURNAL_VALUE_SIZE], word[CHANGE_COMMAND_SIZE];
 	size_t n = 0;
 
 	*buf = '\0';
-	for (unsigned i = 0; i < a->n && n < size; i++) {
-		char word[CHANGE_COMMAND_SIZE];
-		char *value = NULL;
+	for (size_t i = 0; i < json_object_array_length(argv) && n < size; i++) {
+		char *value;
 
-		snprintf(word, sizeof(word), "%s", a->argv[i]);
-		if (i)
-			n += snprintf(buf + n, size - n, " ");
-		if (i == 2 && !strcmp(word, ">")) {
-			n += snprintf(buf + n, size - n, ">");
-			continue;
-		}
+		snprintf(word, sizeof(word), "%s", word_at(argv, i));
 		value = strchr(word, '=');
 		if (value)
 			*value++ = '\0';
-		if (n < size)
-			n += snprintf(buf + n, size - n, "%s%s",
-				      change_quote(word, quoted, sizeof(quoted)), value ? "=" : "");
+		n += snprintf(buf + n, size - n, "%s%s%s", i ? " " : "",
+			      i == 2 && redirects(argv)
+				      ? ">"
+				      : change_quote(word, quoted, sizeof(quoted)),
+			      value ? "=" : "");
 		if (value && n < size)
 			n += snprintf(buf + n, size - n, "%s",
 				      change_quote(value, quoted, sizeof(quoted)));
@@ -213,18 +226,18 @@ char *change_command(const struct change *change, bool undo, const char *netns, 
 		     size_t size)
 {
 	char command[CHANGE_COMMAND_SIZE], quoted[2 * CHANGE_COMMAND_SIZE], name[64];
-	struct change_argv a = {};
-	bool redirects;
+	struct json_object *argv = change_argv(change, undo);
 
-	change_ops[change->kind].argv(change, undo, &a);
-	if (!netns || !change->ns || !change_ops[change->kind].of_namespace)
-		return print_argv(&a, buf, size);
-	/* The file that is written to must be that of the namespace, not of the shell outside. */
-	redirects = a.n > 2 && !strcmp(a.argv[2], ">");
-	print_argv(&a, command, sizeof(command));
-	snprintf(buf, size, "ip netns exec %s %s%s", change_quote(netns, name, sizeof(name)),
-		 redirects ? "sh -c " : "",
-		 redirects ? change_quote(command, quoted, sizeof(quoted)) : command);
+	if (!netns || !change->ns || !change_ops[change->kind].of_namespace) {
+		print_argv(argv, buf, size);
+	} else {
+		print_argv(argv, command, sizeof(command));
+		/* The file that is written to must be that of the namespace, not of the shell. */
+		snprintf(buf, size, "ip netns exec %s %s%s",
+			 change_quote(netns, name, sizeof(name)), redirects(argv) ? "sh -c " : "",
+			 redirects(argv) ? change_quote(command, quoted, sizeof(quoted)) : command);
+	}
+	json_object_put(argv);
 	return buf;
 }
 
@@ -254,6 +267,21 @@ char *change_title(const struct change *change, char *buf, size_t size)
 	return buf;
 }
 
+static int run(const struct change *c, bool undo, struct error *why)
+{
+	struct json_object *list = change_argv(c, undo);
+	size_t n = json_object_array_length(list);
+	char *argv[n + 1];
+	int ret;
+
+	for (size_t i = 0; i < n; i++)
+		argv[i] = (char *)word_at(list, i);
+	argv[n] = NULL;
+	ret = n ? netns_exec(c->ns, argv, NULL, why) : -EINVAL;
+	json_object_put(list);
+	return ret;
+}
+
 /*
  * Makes the change, or takes it back, and reads it back; one that is so already is not made. What
  * is run is what change_command() shows: a file is written, a program is run without a shell.
@@ -266,13 +294,11 @@ static int set(const struct change *c, bool undo, struct error *why)
 	const struct change_ops *ops = &change_ops[c->kind];
 	const char *value = undo ? c->old : c->wanted;
 	char now[JOURNAL_VALUE_SIZE];
-	struct change_argv a = {};
 	int ret = read_now(c, now);
 
 	if (ret || !strcmp(now, value))
 		return ret;
-	ops->argv(c, undo, &a);
-	ret = ops->front ? change_write_file(c, value) : netns_exec(c->ns, a.argv, NULL, why);
+	ret = ops->front ? change_write_file(c, value) : run(c, undo, why);
 	if (!ret)
 		ret = read_now(c, now);
 	for (unsigned ms = 0; !ret && strcmp(now, value) && ms < ops->wait_ms; ms += POLL_MS) {
@@ -343,17 +369,6 @@ static bool this_boot(const struct entry *e)
 	return read_boot(boot) && !strcmp(boot, e->boot);
 }
 
-static struct json_object *argv_json(const struct change *c, bool undo)
-{
-	struct json_object *list = json_object_new_array();
-	struct change_argv a = {};
-
-	change_ops[c->kind].argv(c, undo, &a);
-	for (unsigned i = 0; i < a.n; i++)
-		json_object_array_add(list, json_object_new_string(a.argv[i]));
-	return list;
-}
-
 /* What would be run is what the entry says, or it is none. */
 static int read_entry(struct json_object *o, struct entry *e)
 {
@@ -364,8 +379,8 @@ static int read_entry(struct json_object *o, struct entry *e)
 	if (journal_read(o, entry_rows, e) || !change_setting(c->kind, c->name) ||
 	    !*c->ifname == change_ops[c->kind].of_interface)
 		return -EINVAL;
-	apply = argv_json(c, false);
-	undo = argv_json(c, true);
+	apply = change_argv(c, false);
+	undo = change_argv(c, true);
 	same = json_object_equal(apply, e->apply) && json_object_equal(undo, e->undo);
 	json_object_put(apply);
 	json_object_put(undo);
@@ -416,8 +431,8 @@ static int add_entry(struct batch *b, const struct change *c)
 	if (ret < 0)
 		return ret;
 	e.ifindex = ret;
-	e.apply = argv_json(c, false);
-	e.undo = argv_json(c, true);
+	e.apply = change_argv(c, false);
+	e.undo = change_argv(c, true);
 	o = record_write(entry_rows, &e);
 	json_object_put(e.apply);
 	json_object_put(e.undo);

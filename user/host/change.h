@@ -86,15 +86,11 @@ int change_plan(struct change *change, const struct netns *ns, enum change_kind 
 		const char *ifname, const char *name, const char *wanted, struct error *err);
 
 /*
- * What is run to make the change, or to undo it: argv, NULL-terminated. Of a setting that is a file
- * it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program writes the file.
+ * What is run to make the change, or to undo it: argv, a list of texts; the caller's. Of a setting
+ * that is a file it is what a shell would need ("sysctl -w x=y", "echo f > file"): the program
+ * writes the file.
  */
-#define CHANGE_WORDS 16
-struct change_argv {
-	char *argv[CHANGE_WORDS]; /* into words: not to be copied */
-	unsigned n;
-	char words[CHANGE_COMMAND_SIZE];
-};
+struct json_object *change_argv(const struct change *change, bool undo);
 
 /*
  * The same as a line for a shell: "sysctl -w net.core.rmem_max=8388608", "ethtool -G eth1 rx 4096",
@@ -224,8 +220,7 @@ struct change_ops {
 	 * -ERANGE, or -EDOM if it could not be undone.
 	 */
 	int (*check)(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE]);
-	/* The argv that makes the change, or takes it back. */
-	void (*argv)(const struct change *c, bool undo, struct change_argv *a);
+	void (*argv)(const struct change *c, bool undo, struct json_object *argv);
 };
 
 /* Their words in the journal, never to be changed. */
