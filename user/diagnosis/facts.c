@@ -277,10 +277,14 @@ static int take_moment(struct reader *r, struct moment *m)
 	const struct counters_scope scope = {FACTS_HERE, r->spec->ns, r->names,
 					     COUNTERS_RUN | COUNTERS_QUEUES};
 	int ret = counters_read(&m->counters, &scope, 1);
+	char *stat;
 
 	if (ret)
 		return ret;
-	cpu_sample_read(&m->cpus);
+	if (!file_read("/proc/stat", &stat, NULL)) {
+		cpu_sample_parse(&m->cpus, stat);
+		free(stat);
+	}
 	file_read("/proc/interrupts", &m->interrupts, NULL);
 	ret = facts_socks_read(r->spec->ns, r->spec->port, &m->socks);
 	m->time_ns = clock_now();
@@ -334,14 +338,6 @@ static void unread_link(struct facts *f, const struct facts_link *link)
 		       s->coalesce.known ? "" : " coalescing");
 }
 
-static uint64_t link_moved(const struct facts *f, const char *ifname, const char *counter)
-{
-	char name[COUNTER_NAME_LEN];
-
-	snprintf(name, sizeof(name), "%s:%s", ifname, counter);
-	return facts_moved(f, FACTS_HERE, name);
-}
-
 static void join_links(struct reader *r)
 {
 	struct facts *f = r->f;
@@ -350,15 +346,15 @@ static void join_links(struct reader *r)
 		struct facts_link *link = &f->link[i];
 		unsigned irq[FACTS_IRQS];
 		unsigned n = irq_numbers(r->spec->ns, r->name[i], irq, FACTS_IRQS);
+		struct counters_device *before =
+			counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0);
+		char name[COUNTER_NAME_LEN];
 
-		link->rx_packets = link_moved(f, r->name[i], "rx_packets");
-		link->tx_packets = link_moved(f, r->name[i], "tx_packets");
-		unread_if(f,
-			  facts_link_rates(
-				  link,
-				  counters_device(&r->before.counters, FACTS_HERE, r->name[i], 0),
-				  &f->after.devices[i]),
-			  r->name[i]);
+		snprintf(name, sizeof(name), "%s:rx_packets", r->name[i]);
+		link->rx_packets = facts_moved(f, FACTS_HERE, name);
+		snprintf(name, sizeof(name), "%s:tx_packets", r->name[i]);
+		link->tx_packets = facts_moved(f, FACTS_HERE, name);
+		unread_if(f, facts_link_rates(link, before, &f->after.devices[i]), r->name[i]);
 		if (n && r->before.interrupts && r->after.interrupts)
 			link->n_irqs = irq_rates(r->before.interrupts, r->after.interrupts, irq, n,
 						 link->irq);
@@ -373,6 +369,7 @@ static int join(struct reader *r)
 {
 	struct facts *f = r->f;
 	int ret = counters_delta(&r->before.counters, &r->after.counters, &f->moved);
+	unsigned wanted = 0;
 	bool full = false;
 
 	if (ret)
@@ -391,8 +388,11 @@ static int join(struct reader *r)
 	if (full)
 		unread_if(f, read_queues(r->spec->ns, &f->socks), "packets in sockets");
 	name_owners(r, &f->socks);
-	if (r->spec->pid)
-		facts_socks_only(&f->socks, r->spec->pid);
+	for (unsigned i = 0; i < f->socks.n; i++) {
+		if (!r->spec->pid || f->socks.at[i].pid == r->spec->pid)
+			f->socks.at[wanted++] = f->socks.at[i];
+	}
+	f->socks.n = wanted;
 	for (unsigned i = 0; r->readings && i < f->socks.n; i++) {
 		if (f->socks.at[i].lost)
 			readings_get(r->readings, f->socks.at[i].inode, &f->socks.at[i].reading);

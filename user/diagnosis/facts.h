@@ -42,11 +42,9 @@ struct cpu_sample {
 	struct cpu_ticks at[FACTS_CPUS];
 };
 
-/* Lines "cpuN user nice system idle iowait irq softirq steal ..."; what is short is not online. */
+/* /proc/stat: lines "cpuN user nice system idle iowait irq softirq steal ..."; what is short is not
+ * online. */
 void cpu_sample_parse(struct cpu_sample *s, const char *text);
-
-/* /proc/stat. 0 or -errno. */
-int cpu_sample_read(struct cpu_sample *s);
 
 struct facts_cpu {
 	bool online;
@@ -236,9 +234,6 @@ void facts_socks_parse(struct facts_socks *socks, int family, const char *text);
  */
 void facts_socks_rates(const struct facts_socks *before, struct facts_socks *after);
 
-/* Leaves only those of this process. */
-void facts_socks_only(struct facts_socks *socks, pid_t pid);
-
 /* Control groups that ran out of CPU time. */
 
 #define FACTS_GROUPS 256
@@ -254,7 +249,7 @@ struct group_stat group_stat_parse(const char *text);
 
 struct facts_group {
 	char dir[512];
-	struct group_stat before, after;
+	struct group_stat stat; /* since it was made; at the end of the window: in it */
 };
 
 struct facts_groups {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/num.h"
 #include "base/proc.h"
 #include "diagnosis/facts.h"
@@ -42,18 +41,6 @@ void cpu_sample_parse(struct cpu_sample *s, const char *text)
 			.total = user + nice + system + idle + iowait + irq + softirq + steal,
 		};
 	}
-}
-
-int cpu_sample_read(struct cpu_sample *s)
-{
-	char *text;
-	int ret = file_read("/proc/stat", &text, NULL);
-
-	if (ret)
-		return ret;
-	cpu_sample_parse(s, text);
-	free(text);
-	return 0;
 }
 
 /* Idle time may go backwards (get_iowait_time_us()): no share of it then. */
@@ -195,68 +182,61 @@ static unsigned read_columns(const char *text, unsigned *cpu)
 	return n;
 }
 
-/* A line's counts; *rest is what follows them. False: there are fewer than columns. */
-static bool read_counts(const char *line, uint64_t *count, unsigned columns, const char **rest)
+static bool next_count(const char **p, uint64_t *count)
 {
-	for (unsigned i = 0; i < columns; i++) {
-		char *end;
+	char *end;
 
-		line += strspn(line, " \t");
-		if (!isdigit((unsigned char)*line))
-			return false;
-		count[i] = strtoull(line, &end, 10);
-		line = end;
-	}
-	*rest = line;
+	*p += strspn(*p, " \t");
+	if (!isdigit((unsigned char)**p))
+		return false;
+	*count = strtoull(*p, &end, 10);
+	*p = end;
 	return true;
 }
 
+/* False: one of the lines has fewer counts than columns. */
 static bool rate_of(struct facts_irq *out, const char *before, const char *after, unsigned columns,
 		    const unsigned *cpu)
 {
-	uint64_t b[FACTS_CPUS], a[FACTS_CPUS];
-	const char *rest, *word;
+	const char *word;
 	int len;
 
-	if (!before || !after || !read_counts(before, b, columns, &rest) ||
-	    !read_counts(after, a, columns, &rest))
+	if (!before || !after)
 		return false;
-	/* The last word of the line: chip, hardware number and trigger stand before it. */
-	len = (int)strcspn(rest, "\n");
-	word = rest;
-	for (int i = 0; i < len; i++) {
-		if (rest[i] == ' ' && i + 1 < len && rest[i + 1] != ' ')
-			word = rest + i + 1;
-	}
-	snprintf(out->name, sizeof(out->name), "%.*s", len - (int)(word - rest), word);
 	for (unsigned i = 0; i < columns; i++) {
-		/* 32 bits each (kstat_irqs_cpu()) */
-		uint64_t fired = (uint32_t)(a[i] - b[i]);
+		uint64_t b, a, fired;
 
+		if (!next_count(&before, &b) || !next_count(&after, &a))
+			return false;
+		fired = (uint32_t)(a - b); /* 32 bits each (kstat_irqs_cpu()) */
 		out->fired += fired;
 		if (fired > out->most) {
 			out->most = fired;
 			out->cpu = (int)cpu[i];
 		}
 	}
+	/* The last word of the line: chip, hardware number and trigger stand before it. */
+	len = (int)strcspn(after, "\n");
+	word = after;
+	for (int i = 0; i < len; i++) {
+		if (after[i] == ' ' && i + 1 < len && after[i + 1] != ' ')
+			word = after + i + 1;
+	}
+	snprintf(out->name, sizeof(out->name), "%.*s", len - (int)(word - after), word);
 	return true;
 }
 
 unsigned irq_rates(const char *before, const char *after, const unsigned *irq, unsigned n,
 		   struct facts_irq *out)
 {
-	unsigned cpu[FACTS_CPUS], cpu_before[FACTS_CPUS];
-	unsigned columns = read_columns(after, cpu), found = 0;
+	unsigned cpu[FACTS_CPUS], columns = read_columns(after, cpu), found = 0;
 
-	if (!columns || read_columns(before, cpu_before) != columns ||
-	    memcmp(cpu, cpu_before, columns * sizeof(*cpu)))
+	if (!columns || strncmp(before, after, strcspn(after, "\n") + 1))
 		return 0;
 	for (unsigned i = 0; i < n && found < FACTS_IRQS; i++) {
-		struct facts_irq *o = &out[found];
-
-		*o = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
-		found += rate_of(o, find_line(before, irq[i]), find_line(after, irq[i]), columns,
-				 cpu);
+		out[found] = (struct facts_irq){.irq = irq[i], .cpu = -1, .target = -1};
+		found += rate_of(&out[found], find_line(before, irq[i]), find_line(after, irq[i]),
+				 columns, cpu);
 	}
 	return found;
 }

@@ -96,17 +96,6 @@ void facts_socks_rates(const struct facts_socks *before, struct facts_socks *aft
 	}
 }
 
-void facts_socks_only(struct facts_socks *socks, pid_t pid)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < socks->n; i++) {
-		if (socks->at[i].pid == pid)
-			socks->at[n++] = socks->at[i];
-	}
-	socks->n = n;
-}
-
 static bool read_value(const char *text, const char *name, uint64_t *value)
 {
 	for (const char *line = text; line; line = next_line(line)) {
@@ -172,31 +161,6 @@ static const struct facts_group *find_group(const struct facts_groups *groups, c
 	return NULL;
 }
 
-/*
- * Of a process's group and those above it, the one that was stopped the longest between the
- * samples; NULL: none was.
- */
-static const struct facts_group *worst_group(const struct facts_groups *groups,
-					     const struct cgroup *group)
-{
-	const struct facts_group *worst = NULL;
-	struct cgroup at = *group;
-	uint64_t most = 0;
-
-	do {
-		const struct facts_group *g = find_group(groups, at.dir);
-
-		if (!g || !g->before.known || !g->after.known ||
-		    g->after.throttled <= g->before.throttled)
-			continue;
-		if (!worst || g->after.throttled_ns - g->before.throttled_ns > most) {
-			worst = g;
-			most = g->after.throttled_ns - g->before.throttled_ns;
-		}
-	} while (cgroup_up(&at));
-	return worst;
-}
-
 static void find_owner(struct owners *o, uint64_t inode, pid_t wanted, pid_t *pid, char process[16])
 {
 	struct owner who;
@@ -251,7 +215,7 @@ void facts_holders_groups(struct facts_groups *groups, const struct facts_socks 
 			if (groups->n == FACTS_GROUPS || find_group(groups, at.dir))
 				break;
 			snprintf(g->dir, sizeof(g->dir), "%s", at.dir);
-			g->before = read_stat(at.dir);
+			g->stat = read_stat(at.dir);
 			groups->n++;
 		} while (cgroup_up(&at));
 	}
@@ -259,22 +223,32 @@ void facts_holders_groups(struct facts_groups *groups, const struct facts_socks 
 
 void facts_holders_throttled(struct facts_groups *groups, struct facts_socks *socks)
 {
-	for (unsigned i = 0; i < groups->n; i++)
-		groups->at[i].after = read_stat(groups->at[i].dir);
+	for (unsigned i = 0; i < groups->n; i++) {
+		struct group_stat *stat = &groups->at[i].stat, after = read_stat(groups->at[i].dir);
+
+		stat->known = stat->known && after.known && after.throttled > stat->throttled;
+		stat->periods = after.periods - stat->periods;
+		stat->throttled = after.throttled - stat->throttled;
+		stat->throttled_ns = after.throttled_ns - stat->throttled_ns;
+	}
 	for (unsigned i = 0; i < socks->n; i++) {
 		struct facts_sock *s = &socks->at[i];
-		const struct facts_group *worst;
-		struct cgroup group;
+		struct cgroup at;
 
-		if (!s->pid || !cgroup_of(-1, s->pid, &group))
+		if (!s->pid || !cgroup_of(-1, s->pid, &at))
 			continue;
-		worst = worst_group(groups, &group);
-		if (!worst)
-			continue;
-		snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
-			 worst->dir + group.root);
-		s->periods = worst->after.periods - worst->before.periods;
-		s->throttled = worst->after.throttled - worst->before.throttled;
-		s->throttled_ns = worst->after.throttled_ns - worst->before.throttled_ns;
+		/* Of its owner's group and those above, the one that was stopped the longest. */
+		do {
+			const struct facts_group *g = find_group(groups, at.dir);
+
+			if (!g || !g->stat.known ||
+			    (s->throttled && g->stat.throttled_ns <= s->throttled_ns))
+				continue;
+			snprintf(s->group, sizeof(s->group), "%.*s", (int)sizeof(s->group) - 1,
+				 g->dir + at.root);
+			s->periods = g->stat.periods;
+			s->throttled = g->stat.throttled;
+			s->throttled_ns = g->stat.throttled_ns;
+		} while (cgroup_up(&at));
 	}
 }
