@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "diagnosis/findings.h"
 
+/* Of a limit that judge_limit() found. */
+#define SYSCTL_LIMIT(name)                                                                         \
+	{                                                                                          \
+		CHANGE_SYSCTL, NULL, name, "{limit_wanted}", "{limit}"                             \
+	}
 #define LOST                                                                                       \
 	"[{lost} packets lost][, {share} of those sent][ in {window}][, {loss_rate} a second]"     \
 	"[, {total} since {since}]"
@@ -291,7 +296,7 @@ const struct finding_row finding_rows[] = {
 	 "All UDP sockets together use most of net.ipv4.udp_mem, which is one limit for the host. "
 	 "When it is reached, every socket loses packets. Look for a socket with a large queue and "
 	 "no reader first.",
-	 .evidence = "{share} % used", .current = "{udp_pages} pages, net.ipv4.udp_mem {udp_mem}",
+	 .evidence = "{share} % used", .current = "{used} pages, net.ipv4.udp_mem {udp_mem}",
 	 .wanted = "{udp_mem_wanted}",
 	 .change = {CHANGE_SYSCTL, NULL, "net/ipv4/udp_mem", "{udp_mem_wanted}", "{udp_mem}"},
 	 .risk = "UDP of the whole host may take twice the memory"},
@@ -627,20 +632,16 @@ const struct finding_row finding_rows[] = {
 	 "are dropped. UDP flows stay in the table for 30 seconds or more after their last packet. "
 	 "A larger table, shorter timeouts, or no tracking (notrack) for flows that need none.",
 	 .evidence = FINDING_MOVED,
-	 .current = "{entries} entries, net.netfilter.nf_conntrack_max {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/netfilter/nf_conntrack_max", "{entries_wanted}",
-		    "{entries_max}"},
+	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
 	 .risk = "more kernel memory, some 300 bytes an entry"},
 	{STAGE_NETFILTER, "conntrack-near", WHEN_STATE, SEVERITY_WARNING,
 	 "The table of connections is nearly full; then packets of new flows are dropped.",
 	 "The table of tracked connections is at 80 % or more of nf_conntrack_max. When it is "
 	 "full, packets of new flows are dropped.",
 	 .evidence = "{share} % used",
-	 .current = "{entries} entries, net.netfilter.nf_conntrack_max {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/netfilter/nf_conntrack_max", "{entries_wanted}",
-		    "{entries_max}"},
+	 .current = "{used} entries, net.netfilter.nf_conntrack_max {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/netfilter/nf_conntrack_max"),
 	 .risk = "more kernel memory, some 300 bytes an entry"},
 	{STAGE_NETFILTER, "nfqueue", WHEN_STATE, SEVERITY_WARNING,
 	 "A program that judges packets by NFQUEUE was too slow: its queue was full.",
@@ -654,9 +655,8 @@ const struct finding_row finding_rows[] = {
 	 "Fragments wait in memory until their datagram is complete, up to ipfrag_high_thresh, "
 	 "which is nearly reached. Beyond it new fragments are dropped, and with them their "
 	 "datagrams.",
-	 .evidence = "{share} % used", .current = "{frag_memory} of {frag_high} bytes",
-	 .wanted = "{frag_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "{frag_sysctl}", "{frag_wanted}", "{frag_high}"},
+	 .evidence = "{share} % used", .current = "{used} of {limit} bytes",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("{frag_sysctl}"),
 	 .risk = "more kernel memory for fragments that never complete"},
 	{STAGE_IP_FRAG, "frag-arriving", WHEN_STATE, SEVERITY_INFO,
 	 "Datagrams arrive in fragments: each fragment that is lost loses its whole datagram.",
@@ -678,20 +678,16 @@ const struct finding_row finding_rows[] = {
 	 "namespaces. Packets to neighbours that are not in it are dropped. Large flat networks "
 	 "and many containers need more than the default of 1024.",
 	 .evidence = FINDING_MOVED,
-	 .current = "{entries} entries, net.ipv{v}.neigh.default.gc_thresh3 {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv{v}/neigh/default/gc_thresh3", "{entries_wanted}",
-		    "{entries_max}"},
+	 .current = "{used} entries, net.ipv{v}.neigh.default.gc_thresh3 {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/ipv{v}/neigh/default/gc_thresh3"),
 	 .risk = "more kernel memory, some 500 bytes an entry"},
 	{STAGE_NEIGH, "neigh-near", WHEN_STATE, SEVERITY_WARNING,
 	 "The table of neighbours is nearly full; then packets to new neighbours are dropped.",
 	 "The table of neighbours is at 80 % or more of gc_thresh3. When it is full, packets to "
 	 "new neighbours are dropped.",
 	 .evidence = "{share} % used",
-	 .current = "{entries} entries, net.ipv{v}.neigh.default.gc_thresh3 {entries_max}",
-	 .wanted = "{entries_wanted}",
-	 .change = {CHANGE_SYSCTL, NULL, "net/ipv{v}/neigh/default/gc_thresh3", "{entries_wanted}",
-		    "{entries_max}"},
+	 .current = "{used} entries, net.ipv{v}.neigh.default.gc_thresh3 {limit}",
+	 .wanted = "{limit_wanted}", .change = SYSCTL_LIMIT("net/ipv{v}/neigh/default/gc_thresh3"),
 	 .risk = "more kernel memory, some 500 bytes an entry"},
 	{STAGE_OTHER, "ovs-upcall", WHEN_STATE, SEVERITY_WARNING,
 	 "Open vSwitch lost packets of new flows on their way to ovs-vswitchd.",
