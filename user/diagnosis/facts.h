@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/proc.h"
 #include "diagnosis/reader.h"
 #include "drops/owners.h"
-#include "base/proc.h"
 #include "host/counters.h"
 #include "host/journal.h"
 #include "host/lab.h"
@@ -108,12 +108,10 @@ bool irq_receives(const struct facts_irq *irq);
 
 #define FACTS_LINK_LOSSES 24
 
-enum link_xdp { LINK_XDP_NONE, LINK_XDP_NATIVE, LINK_XDP_GENERIC, LINK_XDP_OFFLOADED };
-
 /* One message of rtnetlink. */
 struct link_attrs {
 	unsigned mtu, txqueuelen;
-	unsigned master, peer; /* ifindex */
+	unsigned master, peer; /* ifindex; 0: none */
 	int peer_netnsid;      /* -1: the same namespace */
 	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
 	unsigned xdp_program;  /* 0: none, or several */
@@ -141,16 +139,13 @@ struct link_loss {
 struct facts_link {
 	struct netdev dev;
 	struct netdev_settings set;
-	unsigned master; /* ifindex of its bridge, bond ...; 0: none */
-	char master_name[16];
-	unsigned peer_mtu; /* of the other end of a veth; 0: not known */
-	bool bridge_port;
-	enum link_xdp xdp;
+	struct link_attrs attrs;
+	char master_name[16]; /* of its bridge, bond ... */
+	unsigned peer_mtu;    /* of the other end of a veth; 0: not known */
 	bool features_known;
 	bool native_xdp, zero_copy; /* what the driver can do (netdev-genl, Linux 6.3) */
 	bool threaded;		    /* NAPI in threads */
 	char qdisc[64];		    /* kind, with its limit where known: "pfifo limit 1000" */
-	unsigned txqueuelen;
 
 	/* Of queue 0; "" or 0 where the kernel has none of it. */
 	char rps_cpus[128], xps_cpus[128];
