@@ -8,7 +8,7 @@
 
 #include "helpers.h"
 #include "host/netns.h"
-#include "drops/xdplosses.h"
+#include "drops/watch.h"
 #include "test.skel.h"
 
 #define RUNS 1000

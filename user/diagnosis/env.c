@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "drops/quirks.h"
+#include "drops/reason.h"
 #include "host/bpfmaps.h"
 #include "host/cgroup.h"
 #include "host/netdev.h"
@@ -328,7 +328,7 @@ static void add_quirks(struct json_object *env)
 
 	for (int q = 0; q < QUIRK_COUNT; q++) {
 		if (state[q] != QUIRK_UNKNOWN)
-			json_put_bool(quirks, quirk_name(q), state[q] == QUIRK_FOUND);
+			json_put_bool(quirks, quirk_words[q].name, state[q] == QUIRK_FOUND);
 	}
 	json_put(env, "quirks", quirks);
 }

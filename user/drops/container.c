@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "drops/container.h"
+#include "drops/owners.h"
 
 #include <ctype.h>
 #include <dirent.h>

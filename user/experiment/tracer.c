@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drops/consumed.h"
+#include "drops/noise.h"
 
 static struct trace_range range_of(const struct tracer *t, const char *name)
 {

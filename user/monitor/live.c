@@ -14,7 +14,7 @@
 #include "host/bpfmaps.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "drops/consumed.h"
+#include "drops/noise.h"
 #include "drops/filter.h"
 #include "drops/watch.h"
 #include "filter_abi.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "drops/files.h"
+#include "drops/owners.h"
 #include "host/counters.h"
 
 #define SCOPE	   "0" /* of the namespace's counters; any but "host" */
@@ -24,7 +24,7 @@ struct rates {
 	struct counters_deltas deltas;
 	struct xsk_info *xsk; /* of the last sample */
 	int xsk_n;
-	struct xsk_walk *walk; /* where sock_diag is not there */
+	struct files *walk; /* where sock_diag is not there */
 	bool no_walk;
 	struct list devices, queues, losses, xsks, moved; /* the results */
 };
@@ -73,7 +73,7 @@ void rates_close(struct rates *r)
 	counters_free(&r->counters);
 	counters_deltas_free(&r->deltas);
 	free(r->xsk);
-	xsk_walk_close(r->walk);
+	files_close(r->walk);
 	list_free(&r->devices);
 	list_free(&r->queues);
 	list_free(&r->losses);
@@ -242,8 +242,8 @@ static int read_xsks(struct rates *r, struct xsk_info **list)
 	if (n != -EOPNOTSUPP)
 		return n;
 	if (!r->walk && !r->no_walk)
-		r->no_walk = xsk_walk_open(&r->walk, &none) != 0;
-	n = r->walk ? xsk_walk_read(r->walk, list) : 0;
+		r->no_walk = files_open_xsk(&r->walk, &none) != 0;
+	n = r->walk ? files_read_xsk(r->walk, list) : 0;
 	for (int i = 0; i < n; i++) {
 		if ((*list)[i].netns == r->netns)
 			(*list)[kept++] = (*list)[i];

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "drops/xdplosses.h"
+#include "drops/watch.h"
 #include "host/counters.h"
 #include "host/netdev.h"
 #include "host/nic.h"
