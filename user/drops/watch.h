@@ -79,7 +79,8 @@ void watch_detach(struct watch *w);
  * Takes an RCU grace period, some 10 ms. 0 or -errno; an interval that could not be read stays in
  * the maps for the next call.
  */
-int watch_collect(struct watch *w, void (*each)(void *arg, const struct watch_entry *e), void *arg);
+typedef void watch_each(void *arg, const struct watch_entry *e);
+int watch_collect(struct watch *w, watch_each *each, void *arg);
 
 /*
  * When the packets of the last watch_collect() were lost, to be called after it. A key may come
@@ -176,11 +177,11 @@ void xdplosses_own(const struct xdplosses *x, struct xdplosses_own *own);
 const char *xdplosses_device(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 			     char *buf);
 
-/* "name[id]" of a program, or "[id]" if it is gone; "" for id 0. Returns `buf`. */
+/* "name[id]" of a program, or a map, or "[id]" if it is gone; "" for id 0. Returns `buf`. */
 const char *xdplosses_program(uint32_t id, char *buf, unsigned size);
 const char *xdplosses_map(uint32_t id, char *buf, unsigned size);
 
-void xdplosses_close(struct xdplosses *x);
+void xdplosses_close(struct xdplosses *x); /* NULL is allowed */
 
 /* Which event is the loss where two tell it (STAGES 3.3). */
 enum xdploss_books {
@@ -206,18 +207,14 @@ const char *xdplosses_reason(const struct xdploss_key *key);
 const char *xdplosses_location(const struct xdploss_key *key);
 
 /*
- * The verdicts of an XDP program that is not ours, by fexit on it. Not every kernel or host allows
- * that, the program needs BTF, and every packet that it sees pays some 20 ns.
+ * The verdicts of an XDP program that is not ours, by fexit on it: counted from here on, instead of
+ * losses. Not every kernel or host allows that, the program needs BTF, and every packet that it
+ * sees pays some 20 ns. STATUS_UNABLE: kernel, capability, or a program without BTF.
  */
-struct xdpverdicts;
-
-/* From here on they are counted. STATUS_UNABLE: kernel, capability, or a program without BTF. */
-int xdpverdicts_open(struct xdpverdicts **v, uint32_t prog_id, struct error *err);
+int xdpverdicts_open(struct xdplosses **x, uint32_t prog_id, struct error *err);
 
 /* Of a device, by enum xdp_action, since xdpverdicts_open(); zeros: it saw no packet there. */
-int xdpverdicts_read(const struct xdpverdicts *v, uint32_t netns, uint32_t ifindex,
+int xdpverdicts_read(const struct xdplosses *x, uint32_t netns, uint32_t ifindex,
 		     uint64_t packets[XDPVERDICTS]);
-
-void xdpverdicts_close(struct xdpverdicts *v);
 
 #endif

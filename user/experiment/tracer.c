@@ -129,7 +129,7 @@ int tracer_seen_fd(const struct tracer *t)
 {
 	if (t->checkpoints)
 		return checkpoints_seen_fd(t->checkpoints);
-	return t->border ? border_seen_fd(t->border) : -1;
+	return t->border ? checkpoints_seen_fd(t->border) : -1;
 }
 
 int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
@@ -175,7 +175,7 @@ void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
 
 void tracer_close(struct tracer *t)
 {
-	border_close(t->border);
+	checkpoints_close(t->border);
 	checkpoints_close(t->checkpoints);
 	drops_close(t->drops);
 	fates_unmap(&t->fates);

@@ -21,7 +21,7 @@
 
 /* A device with an XDP program whose verdicts are watched. */
 struct program {
-	struct xdpverdicts *verdicts;
+	struct xdplosses *verdicts;
 	uint32_t ifindex, prog_id;
 	char ifname[16];
 	uint64_t told; /* packets dropped that have a row, or were before the start */
@@ -569,7 +569,7 @@ void sources_close(struct sources *s)
 	if (!s)
 		return;
 	for (unsigned i = 0; i < s->programs; i++)
-		xdpverdicts_close(s->program[i].verdicts);
+		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
 	rates_close(s->rates);
 	netns_close(&s->ns);
