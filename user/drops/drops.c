@@ -226,20 +226,13 @@ static int read_count(const struct drops *d, __u32 index, struct trace_count *su
 	return trace_sum(d->skel->maps.counts, &index, sum, sizeof(*sum));
 }
 
-/* Indices given out so far: 1 .. the value returned - 1. */
-static __u32 causes_known(const struct drops *d)
-{
-	__u32 next = d->skel->data->cause_next;
-
-	return next < TRACE_CAUSE_DIFFERENCE ? next : TRACE_CAUSE_DIFFERENCE;
-}
-
 uint64_t drops_packets(const struct drops *d)
 {
+	__u32 next = d->skel->data->cause_next; /* of the indices that are given out */
 	struct trace_count c;
 	uint64_t packets = 0;
 
-	for (__u32 i = 1; i < causes_known(d); i++) {
+	for (__u32 i = 1; i < next && i < TRACE_CAUSE_DIFFERENCE; i++) {
 		read_count(d, i, &c);
 		packets += c.packets;
 	}

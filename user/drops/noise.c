@@ -85,18 +85,14 @@ const struct noise_row noise_rows[] = {
 
 const unsigned noise_row_count = sizeof(noise_rows) / sizeof(noise_rows[0]);
 
-static bool is_ip(uint16_t protocol)
-{
-	return protocol == ETH_P_IP || protocol == ETH_P_IPV6;
-}
-
 static bool fits(const struct noise_row *row, const struct noise_event *e)
 {
+	bool is_ip = e->protocol == ETH_P_IP || e->protocol == ETH_P_IPV6;
+
 	if (row->packets && !(row->packets & 1u << e->pkt_type))
 		return false;
 	/* Not known: no row that asks for it. */
-	if (row->protocol != NOISE_ANY &&
-	    (!e->protocol || is_ip(e->protocol) != (row->protocol == NOISE_IP)))
+	if (row->protocol != NOISE_ANY && (!e->protocol || is_ip != (row->protocol == NOISE_IP)))
 		return false;
 	return (!row->reasons || stagemap_listed(row->reasons, e->reason)) &&
 	       (!row->locations || stagemap_listed(row->locations, e->location));
@@ -151,23 +147,17 @@ const struct consumed_row consumed_rows[] = {
 
 const unsigned consumed_row_count = sizeof(consumed_rows) / sizeof(consumed_rows[0]);
 
-/* `.noclone` and the like are one function; its `.cold` part lies elsewhere. */
-static unsigned add_range(const struct ksyms *k, const char *name, struct watch_range *out)
-{
-	struct ksym_range r = ksym_range(k, name);
-
-	if (r.end == r.start)
-		return 0;
-	*out = (struct watch_range){r.start, r.end - r.start};
-	return 1;
-}
-
 unsigned consumed_ranges(const struct ksyms *k, struct watch_range out[WATCH_CONSUMED_MAX])
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++)
-		n += add_range(k, consumed_rows[i].function, &out[n]);
+	for (unsigned i = 0; i < consumed_row_count && n < WATCH_CONSUMED_MAX; i++) {
+		/* `.noclone` and the like are one function; its `.cold` part lies elsewhere */
+		struct ksym_range r = ksym_range(k, consumed_rows[i].function);
+
+		if (r.end != r.start)
+			out[n++] = (struct watch_range){r.start, r.end - r.start};
+	}
 	return n;
 }
 
