@@ -13,7 +13,7 @@
 #include "report/text.h"
 #include "experiment/server.h"
 #include "base/watch.h"
-#include "cli/solo_out.h"
+#include "cli/report.h"
 
 #define LEDGER_STREAMS 16 /* that a ledger has room for */
 
@@ -96,7 +96,7 @@ static const struct opt_group recv_groups[] = {
 };
 
 struct recv_view {
-	struct solo_out out; /* first: solo_out_fates() */
+	struct outputs out; /* first: outputs_fates() */
 	const struct recv_options *o;
 };
 
@@ -109,7 +109,7 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	(void)streams;
 	log_info("receiving at UDP port %u%s", (unsigned)v->o->port, v->o->ipv6 ? ", IPv6" : "");
 	if (v->out.json || v->out.ledger)
-		solo_out_start(&v->out, json_recv_start(program_argc, program_argv, env_read(lab),
+		outputs_start(&v->out, json_recv_start(program_argc, program_argv, env_read(lab),
 							rx_ops_of(v->o->rx)->name,
 							(uint16_t)v->o->port, res));
 	tell_maps();
@@ -123,7 +123,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 
 	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
 		     fmt_count(delivered, sizeof(delivered), now->delivered));
-	solo_out_interval(&v->out, now);
+	outputs_interval(&v->out, now);
 	return !stdout_gone();
 }
 
@@ -281,7 +281,7 @@ static int recv_run(void *options, struct error *err)
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? solo_out_fates : NULL,
+		.on_fates = o->ledger ? outputs_fates : NULL,
 		.arg = &view,
 	};
 	struct run_spec spec = {
@@ -312,7 +312,7 @@ static int recv_run(void *options, struct error *err)
 		return STATUS_FAILED;
 	spec.tuning.receive.device = o->ifname;
 	watch_block_signals();
-	rc = solo_out_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
+	rc = outputs_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
 	if (!rc)
 		rc = check_serve(o, err);
 	if (!rc)
@@ -325,8 +325,8 @@ static int recv_run(void *options, struct error *err)
 		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (out->closed)
-		solo_out_end(&view.out, json_recv_end(out), text_recv);
-	solo_out_close(&view.out, err);
+		outputs_end(&view.out, json_recv_end(out), text_recv);
+	outputs_close(&view.out, err);
 	free(out);
 	return err->status;
 }

@@ -13,7 +13,7 @@
 #include "report/document.h"
 #include "report/text.h"
 #include "base/watch.h"
-#include "cli/solo_out.h"
+#include "cli/report.h"
 
 struct send_options {
 	struct global_options global;
@@ -60,7 +60,7 @@ static const struct opt_group send_groups[] = {
 };
 
 struct send_view {
-	struct solo_out out; /* first: solo_out_fates() */
+	struct outputs out; /* first: outputs_fates() */
 	const struct send_options *o;
 	const struct run_spec *spec;
 };
@@ -72,7 +72,7 @@ static void on_start(void *arg, const struct run_spec *unused, const struct lab 
 
 	(void)unused;
 	if (v->out.json || v->out.ledger)
-		solo_out_start(&v->out, json_send_start(program_argc, program_argv, env_read(lab),
+		outputs_start(&v->out, json_send_start(program_argc, program_argv, env_read(lab),
 							v->spec, res, streams));
 	tell_maps();
 	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
@@ -86,7 +86,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
 		     fmt_count(sent, sizeof(sent), now->sent),
 		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
-	solo_out_interval(&v->out, now);
+	outputs_interval(&v->out, now);
 	return !stdout_gone();
 }
 
@@ -173,7 +173,7 @@ static int send_run(void *options, struct error *err)
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
-		.on_fates = o->ledger ? solo_out_fates : NULL,
+		.on_fates = o->ledger ? outputs_fates : NULL,
 		.arg = &view,
 	};
 	struct result *res = calloc(1, sizeof(*res));
@@ -183,7 +183,7 @@ static int send_run(void *options, struct error *err)
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
-		rc = solo_out_open(&view.out, "pktledger/send/1", global_output(&o->global),
+		rc = outputs_open(&view.out, "pktledger/send/1", global_output(&o->global),
 				   o->ledger, err);
 	if (!rc)
 		rc = plan(o, &spec, &shape, err);
@@ -201,8 +201,8 @@ static int send_run(void *options, struct error *err)
 		tell_refused(res, to);
 	}
 	if (res && res->attempted)
-		solo_out_end(&view.out, json_send_end(res), text_send);
-	solo_out_close(&view.out, err);
+		outputs_end(&view.out, json_send_end(res), text_send);
+	outputs_close(&view.out, err);
 	shape_plan_free(&shape);
 	free(res);
 	return err->status;

@@ -392,9 +392,9 @@ struct course {
 	unsigned repeat;
 	struct report *report;
 	struct rows rows;
-	struct trials *trials; /* of one point */
-	struct json_object *summary;
-	unsigned done, failed; /* trials */
+	struct trials *trials;		     /* of one point */
+	struct json_object *start, *summary; /* of the rows; of all points */
+	unsigned done, failed;		     /* trials */
 	uint64_t start_ns;
 };
 
@@ -436,31 +436,6 @@ static int check_all(const struct series *s, struct error *err)
 	return rc;
 }
 
-static void open_rows(struct course *c)
-{
-	const struct points *points = c->s->points;
-
-	c->rows = (struct rows){.out = stdout, .repeated = c->repeat > 1};
-	for (unsigned k = 0; k < points->columns; k++) {
-		size_t width = 0;
-
-		for (unsigned i = 0; i < points->n; i++) {
-			size_t len = strlen(points->at[i].text[k]);
-
-			width = len > width ? len : width;
-		}
-		rows_column(&c->rows, points->column[k], (unsigned)width);
-	}
-	if (report_json(c->report))
-		return;
-	if (c->s->title)
-		rows_about(stdout, c->s->title, c->s->about);
-	if (c->s->csv)
-		rows_csv_heading(&c->rows);
-	else
-		rows_heading(&c->rows);
-}
-
 static struct json_object *parameters(const struct points *points, const struct point *point)
 {
 	struct json_object *o = json_object_new_object();
@@ -470,49 +445,46 @@ static struct json_object *parameters(const struct points *points, const struct 
 	return o;
 }
 
-static struct json_object *error_object(const struct error *err)
+static void put_error(struct json_object *o, const struct error *err)
 {
-	return json_error(err->message, err->hint, err->status);
+	if (err->status != STATUS_OK)
+		json_put(o, "error", json_error(err->message, err->hint, err->status));
 }
 
 static void show_trial(struct course *c, const struct point *point, const struct planned *p,
-		       unsigned trial, const struct error *failed)
+		       unsigned number, const struct error *err)
 {
-	const struct result *res = report_result(c->report);
-	struct json_object *o;
+	struct json_object *o = json_object_new_object(), *trial;
 
-	if (c->s->csv) {
-		rows_csv_trial(&c->rows, point->text, trial, res, failed);
-		output_flush();
-	}
-	if (!report_records(c->report))
-		return;
-	o = json_object_new_object();
 	json_put(o, "parameters", parameters(c->s->points, point));
-	json_put_u64(o, "trial", trial);
+	json_put_u64(o, "trial", number);
 	json_put_text(o, "tx", p->spec.tx->name);
 	json_put_text(o, "rx", p->spec.rx->name);
 	json_put_u64(o, "payload_bytes", p->spec.payload);
-	if (failed)
-		json_put(o, "error", error_object(failed));
-	report_series_trial(c->report, o);
+	put_error(o, err);
+	trial = report_series_trial(c->report, o);
+	if (report_result(c->report))
+		trials_add(c->trials, trial, p->spec.payload);
+	if (c->s->csv) {
+		rows_csv_trial(&c->rows, trial, number);
+		output_flush();
+	}
+	json_object_put(trial);
 }
 
 static void show_point(struct course *c, const struct point *point, const struct error *failed)
 {
-	struct json_object *o;
+	struct json_object *o = json_object_new_object(), *which = parameters(c->s->points, point);
 
 	log_progress_clear();
 	if (!report_json(c->report) && !c->s->csv) {
-		rows_point(&c->rows, point->text, c->trials, failed);
+		rows_point(&c->rows, which, c->trials, failed->status != STATUS_OK ? failed : NULL);
 		output_flush();
 	}
-	o = json_object_new_object();
-	json_put(o, "parameters", parameters(c->s->points, point));
+	json_put(o, "parameters", which);
 	trials_put(o, c->trials);
-	json_put_text(o, "stage", trials_stage_name(trials_stage(c->trials)));
-	if (failed)
-		json_put(o, "error", error_object(failed));
+	json_put_text(o, "stage", trials_stage(c->trials));
+	put_error(o, failed);
 	json_object_array_add(c->summary, o);
 }
 
@@ -551,54 +523,51 @@ static bool run_point(struct course *c, const struct point *point)
 		if (!going && !report_result(c->report))
 			break;
 		c->done++;
-		if (report_result(c->report))
-			trials_add(c->trials, report_result(c->report));
 		if (err.status != STATUS_OK) {
 			c->failed++;
 			failed = err;
 		}
-		show_trial(c, point, &p, t, err.status != STATUS_OK ? &err : NULL);
+		show_trial(c, point, &p, t, &err);
 	}
 	if (trials_count(c->trials) || failed.status != STATUS_OK)
-		show_point(c, point, failed.status != STATUS_OK ? &failed : NULL);
+		show_point(c, point, &failed);
 	free_planned(&p);
 	return going;
 }
 
-/* All that each parameter is to be, in turn. */
-static struct json_object *values(const struct points *points)
+/* With the values that each parameter is to have, in turn; and the heading of the table. */
+static void put_start(struct course *c)
 {
-	struct json_object *o = json_object_new_object();
+	const struct points *points = c->s->points;
+	struct json_object *o = json_solo_origin(program_argc, program_argv,
+						 report_records(c->report) ? env_read(NULL) : NULL);
+	struct json_object *names = json_object_new_array(), *values = json_object_new_object();
+	struct json_object *preset = json_object_new_object(), *document;
 
 	for (unsigned k = 0; k < points->columns; k++) {
 		struct json_object *list = json_object_new_array();
 
 		for (unsigned i = 0; i < points->n; i++)
 			json_object_array_add(list, json_text(points->at[i].text[k]));
-		json_put(o, points->column[k], list);
+		json_object_array_add(names, json_text(points->column[k]));
+		json_put(values, points->column[k], list);
 	}
-	return o;
-}
-
-static void put_start(const struct course *c)
-{
-	struct json_object *o = json_solo_origin(program_argc, program_argv, env_read(NULL));
-	struct json_object *names = json_object_new_array();
-
-	for (unsigned k = 0; k < c->s->points->columns; k++)
-		json_object_array_add(names, json_text(c->s->points->column[k]));
 	json_put(o, "parameters", names);
-	json_put(o, "values", values(c->s->points));
+	json_put(o, "values", values);
 	if (c->s->title) {
-		struct json_object *preset = json_object_new_object();
-
 		json_put_text(preset, "title", c->s->title);
 		json_put_text(preset, "about", c->s->about);
-		json_put(o, "preset", preset);
+		json_put(o, "preset", json_object_get(preset));
 	}
-	json_put_u64(o, "points", c->s->points->n);
+	json_object_put(preset);
+	json_put_u64(o, "points", points->n);
 	json_put_u64(o, "repeat", c->repeat);
+	document = json_object_new_object();
+	json_put(document, "start", json_object_get(o));
 	report_series(c->report, o);
+	if (!report_json(c->report))
+		rows_open(&c->rows, stdout, c->s->csv, document);
+	c->start = document;
 }
 
 static void put_end(struct course *c, bool interrupted, const struct error *err)
@@ -608,8 +577,7 @@ static void put_end(struct course *c, bool interrupted, const struct error *err)
 	json_put_u64(o, "trials", c->done);
 	json_put_u64(o, "failed", c->failed);
 	json_put_bool(o, "interrupted", interrupted);
-	json_put(o, "points", c->summary);
-	c->summary = NULL;
+	json_put(o, "points", json_object_get(c->summary));
 	report_series_end(c->report, o, err);
 }
 
@@ -619,9 +587,7 @@ static void run_all(struct course *c, struct error *err)
 	bool going = true;
 
 	run_prepare(err);
-	if (report_records(c->report))
-		put_start(c);
-	open_rows(c);
+	put_start(c);
 	c->start_ns = clock_now();
 	for (unsigned i = 0; i < points->n && going; i++)
 		going = run_point(c, &points->at[i]);
@@ -629,8 +595,7 @@ static void run_all(struct course *c, struct error *err)
 	if (c->failed)
 		error_set(err, STATUS_FAILED, -EIO, NULL, "%u of %u trials failed", c->failed,
 			  c->done);
-	if (report_records(c->report))
-		put_end(c, !going, err);
+	put_end(c, !going, err);
 }
 
 void series_run(const struct series *s, struct report *report, const struct run_options *o,
@@ -646,6 +611,7 @@ void series_run(const struct series *s, struct report *report, const struct run_
 		run_all(&c, err);
 	report_next(report, o, "");
 	trials_free(c.trials);
+	json_object_put(c.start);
 	json_object_put(c.summary);
 }
 
