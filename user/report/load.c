@@ -349,20 +349,6 @@ static bool in_window(const struct load_spec *spec, uint64_t from_ns, uint64_t t
 	return to_ns >= spec->since_ns && from_ns <= spec->until_ns;
 }
 
-static struct json_object *covers(const struct series *s, uint64_t from_ns, uint64_t to_ns)
-{
-	struct json_object *o = json_object_new_object();
-	uint64_t count, first, last;
-	char time[32];
-
-	count = series_count(s, &first, &last);
-	json_put_text(o, "from", json_time(time, sizeof(time), from_ns));
-	json_put_text(o, "to", json_time(time, sizeof(time), to_ns));
-	json_put_u64(o, "intervals", count);
-	json_put_u64(o, "joined", series_joined(s));
-	return o;
-}
-
 /* All that is known of it is in its own lines. */
 static bool is_cut_trial(const struct reading *r)
 {
@@ -440,7 +426,7 @@ static void end_document(struct reading *r)
 		put_fates(r);
 	json_put(r->document, "intervals", series_intervals(r->series));
 	if (!r->rc && is_wanted(r, &from_ns, &to_ns)) {
-		json_put(r->document, "covers", covers(r->series, from_ns, to_ns));
+		json_put(r->document, "covers", series_covers(r->series, from_ns, to_ns));
 		json_put(r->document, "worst", series_worst(r->series));
 		if (r->is_trace)
 			json_put(r->document, "sum", series_sum(r->series));
