@@ -113,7 +113,7 @@ int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error 
 void ledgers_free(struct ledgers *l); /* NULL is fine */
 
 /* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
-int ledgers_replace(struct ledgers *l, const struct ledgers_document *docs, unsigned n);
+int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
 
 /* In the order of the command line, and of the files. */
 const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);
@@ -138,17 +138,6 @@ int printed_load(const char *path, struct json_object **documents, struct error 
  */
 int choose_pair(const struct ledgers *l, const struct ledgers_document **a,
 		const struct ledgers_document **b, struct error *err);
-
-/*
- * A sweep, a search or a preset read from a ledger: the document that its own -j would have
- * printed, put together of the lines of the series and of the runs in it.
- */
-struct trialset {
-	struct json_object *document; /* NULL: none is open */
-	unsigned number;	      /* of the document, in its file */
-	char command[16];	      /* "sweep", "search" */
-	uint64_t from_ns, to_ns;      /* CLOCK_REALTIME */
-};
 
 /* Whether a document is of trials: a sweep or a search. */
 bool trialset_is(const struct json_object *document);
