@@ -10,7 +10,6 @@
 #include "report/ends.h"
 #include "report/html.h"
 #include "report/matrix.h"
-#include "report/redact.h"
 #include "report/trials.h"
 #include "report/load.h"
 
