@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "traffic/shape.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "report/trials.h"
@@ -101,7 +101,6 @@ static const struct opt_group search_groups[] = {
 static int check(const struct search_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->run.traffic;
-	const struct shape_options *s = &o->run.shape;
 	const struct {
 		bool is;
 		const char *what, *hint;
@@ -112,10 +111,11 @@ static int check(const struct search_options *o, struct error *err)
 		 "--min-rate and --max-rate bound them"},
 		{t->count_set, "a search cannot count packets: its trials take a time",
 		 "-t is the time of a trial"},
-		{s->plan.kind, "--profile sets rates, and a search picks them itself", NULL},
+		{t->profile.kind, "--profile sets rates, and a search picks them itself", NULL},
 		{o->run.limits.n, "--limit makes no sense where a search looks for the limit",
 		 NULL},
-		{s->shape.gap > 0, "--gap leaves packets out, which a search takes for loss", NULL},
+		{t->spec.shape.gap > 0, "--gap leaves packets out, which a search takes for loss",
+		 NULL},
 		{(o->run.ports.n || o->run.far.to.family) && !o->max_set,
 		 "outside a lab a search has no highest rate of its own", "add --max-rate"},
 		{o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX),
@@ -140,7 +140,7 @@ static const struct method *method_of(const struct search_options *o)
 static int plan_goals(const struct search_options *o, struct search *s, struct error *err)
 {
 	const struct method *m = method_of(o);
-	uint64_t trial = o->run.traffic.duration_ns ? o->run.traffic.duration_ns : m->trial_ns;
+	uint64_t given = o->run.traffic.spec.duration_ns, trial = given ? given : m->trial_ns;
 	uint64_t sum = o->sum_set ? o->sum_ns : trial * m->sum;
 	uint64_t first = trial < SHORT_NS ? trial : SHORT_NS;
 	struct mlr_goal goal = {
@@ -176,29 +176,28 @@ struct view {
 };
 
 static int plan_at(const struct view *v, const struct rate *rate, uint64_t time_ns, uint64_t count,
-		   struct run_spec *spec, struct shape_plan *shape, struct error *err)
+		   struct run_spec *spec, struct error *err)
 {
 	struct run_options o = *v->o;
 
 	o.traffic.rate_set = rate != NULL;
 	if (rate)
-		o.traffic.rate = *rate;
-	o.traffic.duration_ns = time_ns;
+		o.traffic.spec.rate = *rate;
+	o.traffic.spec.duration_ns = time_ns;
 	o.traffic.count_set = count != 0;
 	if (count)
-		o.traffic.count = count;
-	return run_plan(&o, spec, shape, err);
+		o.traffic.spec.count = count;
+	return run_plan(&o, spec, err);
 }
 
 static int rate_pps(void *arg, const struct rate *rate, double *pps, struct error *err)
 {
-	struct shape_plan shape = {};
 	struct run_spec spec;
-	int rc = plan_at(arg, rate, 1000000000, 0, &spec, &shape, err);
+	int rc = plan_at(arg, rate, 1000000000, 0, &spec, err);
 
 	if (!rc)
 		rc = ports_rate(&spec, pps, err);
-	shape_plan_free(&shape);
+	traffic_free(&spec);
 	return rc;
 }
 
@@ -206,9 +205,8 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		     const char *title, const struct result **res, struct error *err)
 {
 	const struct view *v = arg;
-	struct shape_plan shape = {};
 	struct run_spec spec;
-	int rc = plan_at(v, rate, t->time_ns, t->intended, &spec, &shape, err);
+	int rc = plan_at(v, rate, t->time_ns, t->intended, &spec, err);
 
 	if (!rc) {
 		report_next(v->report, v->o, title);
@@ -219,7 +217,7 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
 	}
-	shape_plan_free(&shape);
+	traffic_free(&spec);
 	return rc;
 }
 
@@ -350,7 +348,7 @@ static int run_search(void *options, struct error *err)
 			   .most_ns = o->most_ns,
 			   .rate_pps = rate_pps,
 			   .run = run_trial,
-			   .threads = o->run.traffic.threads,
+			   .threads = o->run.traffic.spec.threads,
 			   .on_trial = on_trial,
 			   .arg = &view};
 	struct json_object *end;

@@ -51,7 +51,7 @@ struct json_object *catalogue_json(void)
 		json_put_text(o, "mechanism", stage_facts[s].mechanism);
 		json_put_text(o, "hook", stage_facts[s].hook);
 		json_put(o, "counters", counters_of(s));
-		json_put_text(o, "uncounted", countercheck_silent(s));
+		json_put_text(o, "uncounted", counter_silents[s]);
 		json_put(o, "faults", faults_of(s));
 		json_put_text(o, "limit", stage_facts[s].limit);
 		json_object_array_add(stages, o);
