@@ -312,122 +312,6 @@ static void print_worst(const struct print_view *v, const struct ledgers_documen
 
 /* Sweeps and searches of ledgers, as they printed themselves: the trials, and what was found. */
 
-/* What is printed point by point. */
-struct table {
-	const struct json_object *document;
-	struct rows rows;
-	const char *name[ROWS_COLUMNS], *text[ROWS_COLUMNS];
-	struct trials *trials; /* of one point */
-	struct result *res;
-	struct error failed; /* the last of the point */
-};
-
-static struct json_object *parameters_of(const struct table *t, size_t i)
-{
-	return json_get(json_get_item(t->document, "trials", i), "parameters");
-}
-
-static const char *value_of(struct json_object *parameters, const char *name)
-{
-	struct json_object *value = json_get(parameters, name);
-
-	return value ? json_object_get_string(value) : "";
-}
-
-static void read_texts(struct table *t, size_t i)
-{
-	for (unsigned k = 0; k < t->rows.columns; k++)
-		t->text[k] = value_of(parameters_of(t, i), t->name[k]);
-}
-
-/* Of what is there, and of what it did not come to. */
-static size_t width_of(const struct table *t, const char *name)
-{
-	const struct json_object *values = json_get(json_get(t->document, "start"), "values");
-	size_t width = 0, len;
-
-	for (size_t i = 0; i < json_get_length(t->document, "trials"); i++) {
-		len = strlen(value_of(parameters_of(t, i), name));
-		width = len > width ? len : width;
-	}
-	for (size_t i = 0; i < json_get_length(values, name); i++) {
-		len = strlen(json_get_item_text(values, name, i));
-		width = len > width ? len : width;
-	}
-	return width;
-}
-
-static int open_table(struct table *t, FILE *out, const struct json_object *document)
-{
-	size_t n = json_get_length(document, "trials");
-	unsigned columns;
-
-	*t = (struct table){.document = document, .rows = {.out = out}};
-	t->res = calloc(1, sizeof(*t->res));
-	t->trials = trials_new((unsigned)n + 1);
-	if (!t->res || !t->trials)
-		return -ENOMEM;
-	t->rows.repeated = json_get_u64(json_get(document, "start"), "repeat") > 1;
-	columns = trialset_columns(document, t->name, ROWS_COLUMNS);
-	for (unsigned k = 0; k < columns; k++)
-		rows_column(&t->rows, t->name[k], (unsigned)width_of(t, t->name[k]));
-	return 0;
-}
-
-static void close_table(struct table *t)
-{
-	trials_free(t->trials);
-	free(t->res);
-}
-
-/* NULL: it came to no books. */
-static const struct result *read_trial(struct table *t, size_t i)
-{
-	const struct json_object *trial = json_get_item(t->document, "trials", i);
-
-	if (json_get(trial, "error"))
-		json_read_error(json_get(trial, "error"), &t->failed);
-	if (!json_get(trial, "attempted"))
-		return NULL;
-	json_read_end(trial, t->res);
-	return t->res;
-}
-
-static bool is_last_of_point(const struct table *t, size_t i)
-{
-	return i + 1 == json_get_length(t->document, "trials") ||
-	       !json_object_equal(parameters_of(t, i), parameters_of(t, i + 1));
-}
-
-static void print_points(const struct print_view *v, const struct json_object *document)
-{
-	struct table t;
-
-	if (!open_table(&t, v->out, document)) {
-		const struct json_object *preset = json_get(json_get(document, "start"), "preset");
-
-		fputc('\n', v->out);
-		if (preset)
-			rows_about(v->out, json_get_text(preset, "title"),
-				   json_get_text(preset, "about"));
-		rows_heading(&t.rows);
-		for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
-			const struct result *res = read_trial(&t, i);
-
-			if (res)
-				trials_add(t.trials, res);
-			if (!is_last_of_point(&t, i))
-				continue;
-			read_texts(&t, i);
-			rows_point(&t.rows, t.text, t.trials,
-				   *t.failed.message || !trials_count(t.trials) ? &t.failed : NULL);
-			trials_clear(t.trials);
-			t.failed = (struct error){};
-		}
-	}
-	close_table(&t);
-}
-
 /* Searches that came to a lower bound of that name. */
 static unsigned count_lowers(const struct json_object *end, const char *name)
 {
@@ -483,30 +367,12 @@ static void print_search(const struct print_view *v, const struct json_object *d
 
 static void print_trials(const struct print_view *v, const struct ledgers_document *d)
 {
-	if (!strcmp(d->command, "search"))
+	if (!strcmp(d->command, "search")) {
 		print_search(v, d->json);
-	else
-		print_points(v, d->json);
-}
-
-void print_trials_csv(FILE *out, const struct json_object *document)
-{
-	struct table t;
-
-	if (!open_table(&t, out, document)) {
-		rows_csv_heading(&t.rows);
-		for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
-			const struct json_object *trial = json_get_item(document, "trials", i);
-			uint64_t number = json_get_u64(trial, "trial");
-			const struct result *res = read_trial(&t, i);
-
-			read_texts(&t, i);
-			rows_csv_trial(&t.rows, t.text, number ? (unsigned)number : (unsigned)i + 1,
-				       res, *t.failed.message ? &t.failed : NULL);
-			t.failed = (struct error){};
-		}
+		return;
 	}
-	close_table(&t);
+	fputc('\n', v->out);
+	rows_print(v->out, false, d->json);
 }
 
 struct page print_page(const struct print_view *v, uint64_t most)
@@ -624,22 +490,19 @@ static void put_books(const struct print_view *v, const struct ledgers_document 
 
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
 {
-	struct result *res = calloc(1, sizeof(*res));
 	struct trials *trials = trials_new(n);
 
-	for (unsigned i = 0; res && trials && i < n; i++) {
+	for (unsigned i = 0; trials && i < n; i++) {
 		const struct json_object *end = json_get(d[i].json, "end");
 
 		if (!end)
 			continue;
-		json_read_end(end, res);
-		trials_add(trials, res);
-		trials_print_row(v->out, trials, res);
+		trials_add(trials, end, 0);
+		trials_print_row(v->out, trials, end);
 	}
 	if (trials && trials_count(trials))
 		trials_print_end(v->out, trials);
 	trials_free(trials);
-	free(res);
 }
 
 void print_document(const struct print_view *v, const struct ledgers_document *d)

@@ -10,7 +10,7 @@
 #include "report/ends.h"
 #include "report/html.h"
 #include "report/matrix.h"
-#include "report/redact.h"
+#include "report/trials.h"
 #include "report/load.h"
 
 static struct json_object *file_object(const struct ledgers_file *f)
@@ -130,7 +130,7 @@ static void show_documents(const struct show_view *v, const struct ledgers *l)
 		if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
 		} else if (v->csv && trialset_is(d[i].json)) {
-			print_trials_csv(v->text.out, d[i].json);
+			rows_print(v->text.out, true, d[i].json);
 		} else if (v->csv) {
 			csv_document(v->text.out, &d[i]);
 		} else {

@@ -16,7 +16,6 @@
 #include "report/text.h"
 #include "report/compare.h"
 #include "report/csv.h"
-#include "report/redact.h"
 #include "report/print.h"
 #include "unit/out_sample.h"
 
