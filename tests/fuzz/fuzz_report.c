@@ -12,8 +12,8 @@
 #include "report/load.h"
 #include "report/ends.h"
 #include "report/html.h"
-#include "report/matrix.h"
-#include "report/show.h"
+#include "report/compare.h"
+#include "report/print.h"
 
 static FILE *nowhere;
 

@@ -10,7 +10,6 @@
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "report/document.h"
-#include "report/text.h"
 #include "experiment/server.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
@@ -325,7 +324,7 @@ static int recv_run(void *options, struct error *err)
 		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (out->closed)
-		solo_out_end(&view.out, json_recv_end(out), text_recv);
+		solo_out_end(&view.out, json_recv_end(out));
 	solo_out_close(&view.out, err);
 	free(out);
 	return err->status;

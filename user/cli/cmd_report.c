@@ -16,7 +16,7 @@
 #include "report/ends.h"
 #include "report/joined.h"
 #include "report/drop.h"
-#include "report/show.h"
+#include "report/print.h"
 
 struct report_options {
 	struct global_options global;

@@ -11,7 +11,6 @@
 #include "diagnosis/env.h"
 #include "host/reassembly.h"
 #include "report/document.h"
-#include "report/text.h"
 #include "base/watch.h"
 #include "cli/solo_out.h"
 
@@ -201,7 +200,7 @@ static int send_run(void *options, struct error *err)
 		tell_refused(res, to);
 	}
 	if (res && res->attempted)
-		solo_out_end(&view.out, json_send_end(res), text_send);
+		solo_out_end(&view.out, json_send_end(res));
 	solo_out_close(&view.out, err);
 	shape_plan_free(&shape);
 	free(res);

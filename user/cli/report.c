@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "diagnosis/env.h"
 #include "report/ledgerfile.h"
-#include "report/text.h"
+#include "report/print.h"
 #include "report/trials.h"
 #include "experiment/client.h"
 
@@ -231,8 +231,12 @@ static void show(struct report *r)
 	} else if (r->json) {
 		json_out_once(r->json, "end", json_object_get(r->end));
 	} else {
-		text_run(stdout, r->start, r->end, log_colour(STDOUT_FILENO),
-			 r->o->global.quiet ? -1 : (int)r->o->global.verbose);
+		text_run(&(struct print_view){.out = stdout,
+					      .colour = log_colour(STDOUT_FILENO),
+					      .verbosity = r->o->global.quiet
+								   ? -1
+								   : (int)r->o->global.verbose},
+			 r->start, r->end, TEXT_ALL);
 	}
 	output_flush();
 	check_limits(r);

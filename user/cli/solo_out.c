@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "report/ledgerfile.h"
+#include "report/print.h"
 
 int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
 		  struct error *err)
@@ -28,15 +29,14 @@ void solo_out_start(struct solo_out *o, struct json_object *data)
 	json_object_put(data);
 }
 
-void solo_out_end(struct solo_out *o, struct json_object *data,
-		  void (*print)(FILE *out, const struct json_object *end))
+void solo_out_end(struct solo_out *o, struct json_object *data)
 {
 	if (o->ledger)
 		ledgerfile_event(o->ledger, "end", NULL, data);
 	if (o->json)
 		json_out_once(o->json, "end", json_object_get(data));
 	else
-		print(stdout, data);
+		text_solo(&(struct print_view){.out = stdout}, data);
 	json_object_put(data);
 }
 

@@ -30,10 +30,9 @@ struct solo_out {
 int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
 		  struct error *err);
 
-/* Both take `data`. `print`: the end as text, if it is not told as JSON. */
+/* Both take `data`. The end is printed as text if it is not told as JSON. */
 void solo_out_start(struct solo_out *o, struct json_object *data);
-void solo_out_end(struct solo_out *o, struct json_object *data,
-		  void (*print)(FILE *out, const struct json_object *end));
+void solo_out_end(struct solo_out *o, struct json_object *data);
 
 void solo_out_interval(struct solo_out *o, const struct experiment_interval *now);
 

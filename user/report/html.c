@@ -12,7 +12,6 @@
 #include "drops/stagemap.h"
 #include "report/compare.h"
 #include "report/html_page.h"
-#include "report/matrix.h"
 #include "report/page.h"
 #include "report/print.h"
 
@@ -676,7 +675,7 @@ static void put_joined(struct html *h, struct json_object *doc)
 	    !json_get_length(doc, "notes"))
 		return;
 	html_section(h, "Senders", "packets of each, by where they ended");
-	print_joined(&(struct print_view){.html = h}, &(struct ledgers_document){.json = doc});
+	print_joined(&(struct print_view){.html = h}, doc);
 	html_section_end(h);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/matrix.h"
+#include "report/compare.h"
 
 #include <errno.h>
 #include <math.h>

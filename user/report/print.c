@@ -10,7 +10,6 @@
 #include "report/series.h"
 #include "drops/stagemap.h"
 #include "report/trials.h"
-#include "report/text.h"
 #include "report/document.h"
 #include "report/load.h"
 #include "report/print_trace.h"
@@ -519,6 +518,74 @@ struct page print_page(const struct print_view *v, uint64_t most)
 	return p;
 }
 
+/* Of ledgers that were joined. */
+
+static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
+{
+	char count[FMT_MAX];
+
+	page_words(p, style, "%s\v%s,", fmt_count(count, sizeof(count), packets), what);
+}
+
+static void put_sender(struct page *p, const struct json_object *sender)
+{
+	const struct json_object *end = json_get(sender, "end");
+	uint64_t open = json_get_u64(end, "unaccounted");
+	char count[FMT_MAX];
+
+	page_row(
+		p, STYLE_PLAIN, 2,
+		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
+		json_get_u64(end, "sent"), 0);
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		const struct json_object *stage = json_get_item(end, "stages", i);
+
+		put_count(p, STYLE_BAD, json_get_text(stage, "stage"),
+			  json_get_u64(stage, "packets"));
+	}
+	if (open)
+		put_count(p, STYLE_BAD, "unaccounted", open);
+	page_words(p, STYLE_PLAIN, "%s\vdelivered",
+		   fmt_count(count, sizeof(count), json_get_u64(end, "delivered")));
+	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
+		   (unsigned)json_get_u64(sender, "number"));
+	page_end(p);
+}
+
+static void put_stranger(struct page *p, const struct json_object *stranger)
+{
+	page_row(p, STYLE_WARN, 2, "not known", json_get_u64(stranger, "delivered"), 0);
+	page_words(p, STYLE_PLAIN, "delivered of stream %u, base %llu",
+		   (unsigned)json_get_u64(stranger, "stream"),
+		   (unsigned long long)json_get_u64(stranger, "base"));
+	page_end(p);
+}
+
+void print_joined(const struct print_view *v, const struct json_object *document)
+{
+	const struct json_object *end = json_get(document, "end");
+	size_t senders = json_get_length(document, "senders");
+	size_t notes = json_get_length(document, "notes");
+	size_t strangers = json_get_length(document, "strangers");
+	struct page p = print_page(v, json_get_u64(end, "attempted"));
+
+	if (senders > 1 || strangers)
+		page_heading(&p, "sent by", "");
+	for (size_t i = 0; senders > 1 && i < senders; i++)
+		put_sender(&p, json_get_item(document, "senders", i));
+	for (size_t i = 0; i < strangers; i++)
+		put_stranger(&p, json_get_item(document, "strangers", i));
+	if (notes)
+		page_end(&p);
+	for (size_t i = 0; i < notes; i++) {
+		const char *note = json_object_get_string(json_get_item(document, "notes", i));
+
+		page_text(&p, 0, STYLE_WARN, "- ");
+		page_words(&p, STYLE_WARN, "%s", note ? note : "");
+		page_end(&p);
+	}
+}
+
 static void put_command(struct page *p, const struct json_object *start)
 {
 	size_t n = json_get_length(start, "command");
@@ -614,12 +681,10 @@ static void put_books(const struct print_view *v, const struct ledgers_document 
 	if (!end)
 		return;
 	fputc('\n', v->out);
-	if (!strcmp(d->command, "send"))
-		text_send(v->out, end);
-	else if (!strcmp(d->command, "recv"))
-		text_recv(v->out, end);
-	else if (!strcmp(d->command, "run"))
-		text_run(v->out, json_get(d->json, "start"), end, v->colour, v->verbosity);
+	if (!strcmp(d->command, "run"))
+		text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
+	else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
+		text_solo(v, end);
 }
 
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
@@ -653,7 +718,7 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	print_worst(v, d);
 	if (!d->parts) {
 		put_books(v, d);
-		print_joined(v, d);
+		print_joined(v, d->json);
 		return;
 	}
 	print_trace(v, d);

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "host/nic.h"
-#include "report/text.h"
 #include "report/print.h"
 #include "report/document.h"
 #include "report/series.h"
@@ -838,12 +837,6 @@ static void put_balance(struct page *p, const struct json_object *end)
 
 /* The end */
 
-static void put_findings(struct trace_text *t, const struct json_object *end)
-{
-	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++)
-		page_finding(&t->page, NULL, json_get_item(end, "findings", i), t->verbosity > 0);
-}
-
 /* The widest count of a sum, for its page. */
 static uint64_t most_of(const struct json_object *o)
 {
@@ -862,7 +855,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_cost(&t, json_get(end, "own_cost"));
 	put_own_losses(&t.page, json_get(end, "own_losses"));
 	put_balance(&t.page, end);
-	put_findings(&t, end);
+	text_findings(&t.page, end, t.verbosity);
 }
 
 /* Documents */
@@ -961,9 +954,10 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 
 	end = json_get(d->json, "end");
 	sum = json_get(d->json, "sum");
-	whole = end && sum && json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns");
+	whole = end && (!sum /* as -j has printed it */ ||
+			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
 	t = text_open(v, start, most_of(sum));
-	fputc('\n', v->out);
+	page_end(&t.page);
 	if (whole) {
 		put_intervals(v, d->json);
 		print_trace_end(v, start, end);
@@ -976,6 +970,6 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);
-		put_findings(&t, end);
+		text_findings(&t.page, end, t.verbosity);
 	}
 }

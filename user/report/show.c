@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/show.h"
+#include "report/print.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "report/csv.h"
 #include "report/ends.h"
 #include "report/html.h"
-#include "report/matrix.h"
 #include "report/redact.h"
 #include "report/load.h"
 

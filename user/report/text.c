@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/text.h"
-
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/json.h"
 #include "drops/stagemap.h"
+#include "report/document.h"
+#include "report/print.h"
 #include "traffic/tx.h"
 
 void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
@@ -151,52 +152,10 @@ static void put_beside(struct page *p, const struct result *res)
 	}
 }
 
-static void put_field(struct page *p, const char *label, const char *text)
+void text_findings(struct page *p, const struct json_object *end, int verbosity)
 {
-	if (!*text)
-		return;
-	page_text(p, 2, STYLE_DIM, label);
-	page_words(p, STYLE_PLAIN, "%s", text);
-	page_end(p);
-}
-
-static void put_command(struct page *p, const char *label, const char *command)
-{
-	if (!*command)
-		return;
-	page_text(p, 2, STYLE_DIM, label);
-	page_verbatim(p, command);
-	page_end(p);
-}
-
-/* One finding: what it means, what was measured, what to change; `label` is its first word. */
-static void text_finding(struct page *p, const char *label, const struct finding *f, bool undo)
-{
-	page_end(p);
-	page_text(p, 0, STYLE_BOLD, label);
-	p->indent = 2;
-	page_words(p, STYLE_PLAIN, "- %s", f->text);
-	page_end(p);
-	put_field(p, "measured  ", f->evidence);
-	put_field(p, "now       ", f->current);
-	put_field(p, "wanted    ", f->wanted);
-	put_command(p, "command   ", f->command);
-	if (undo)
-		put_command(p, "undo      ", f->undo);
-	put_field(p, "risk      ", f->risk);
-}
-
-static void put_findings(struct page *p, const struct result *res, int verbosity)
-{
-	for (unsigned i = 0; i < res->n_findings; i++) {
-		const struct finding *f = &res->finding[i];
-		char label[96];
-
-		snprintf(label, sizeof(label), "%s%s%s",
-			 f->stage == STAGE_NONE ? f->id : stage_name(f->stage),
-			 *f->host ? " on " : "", f->host);
-		text_finding(p, label, f, verbosity > 0);
-	}
+	for (size_t i = 0; verbosity >= 0 && i < json_get_length(end, "findings"); i++)
+		page_finding(p, NULL, json_get_item(end, "findings", i), verbosity > 0);
 }
 
 #define CAUSES_SHOWN 4 /* of one stage, without -v */
@@ -544,6 +503,17 @@ static void put_open(struct page *p, const struct result *res)
 	}
 }
 
+static void put_ledger(struct page *p, const struct result *res, int verbosity)
+{
+	page_row(p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
+	page_end(p);
+	put_refused(p, res);
+	put_sent(p, res);
+	put_path(p, res, verbosity);
+	put_delivered(p, res);
+	put_open(p, res);
+}
+
 static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
 {
 	unsigned disagree = disagreements(res);
@@ -573,8 +543,8 @@ static void put_verdict(struct page *p, const struct run_header *head, const str
 	page_end(p);
 }
 
-void text_run(FILE *out, const struct json_object *start, const struct json_object *end,
-	      bool colour, int verbosity)
+void text_run(const struct print_view *v, const struct json_object *start,
+	      const struct json_object *end, unsigned parts)
 {
 	struct result *res = calloc(1, sizeof(*res));
 	struct run_header head;
@@ -584,19 +554,18 @@ void text_run(FILE *out, const struct json_object *start, const struct json_obje
 		return;
 	json_read_start(start, &head);
 	json_read_end(end, res);
-	p = page_open(out, colour, res->attempted);
-	put_header(&p, &head);
-	page_row(&p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
-	page_end(&p);
-	put_refused(&p, res);
-	put_sent(&p, res);
-	put_path(&p, res, verbosity);
-	put_delivered(&p, res);
-	put_open(&p, res);
-	put_beside(&p, res);
-	put_verdict(&p, &head, res);
-	if (verbosity >= 0)
-		put_findings(&p, res, verbosity);
+	p = print_page(v, res->attempted);
+	p.width = PAGE_WIDTH;
+	if (parts & TEXT_HEADER)
+		put_header(&p, &head);
+	if (parts & TEXT_LEDGER)
+		put_ledger(&p, res, v->verbosity);
+	if (parts & TEXT_BESIDE)
+		put_beside(&p, res);
+	if (parts & TEXT_VERDICT)
+		put_verdict(&p, &head, res);
+	if (parts & TEXT_FINDINGS)
+		text_findings(&p, end, v->verbosity);
 	free(res);
 }
 
@@ -721,118 +690,128 @@ void text_found_spread(FILE *out, const char *name, const struct trials_summary 
 					  : "");
 }
 
-static void print_line(FILE *out, const char *what, uint64_t n, const char *more)
+/* Of send and recv, a sentence behind its count. */
+static void put_line(struct page *p, unsigned indent, const char *what, uint64_t n,
+		     const char *more)
 {
-	char number[FMT_MAX];
-
-	fprintf(out, "%-15s%17s%s%s\n", what, fmt_count(number, sizeof(number), n),
-		*more ? "  " : "", more);
+	page_row(p, STYLE_PLAIN, indent, what, n, 0);
+	p->indent = 34;
+	if (*more)
+		page_verbatim(p, more);
+	page_end(p);
 }
 
-static void print_line_if(FILE *out, const char *what, uint64_t n)
+static void put_line_if(struct page *p, const char *what, uint64_t n)
 {
 	if (n)
-		print_line(out, what, n, "");
+		put_line(p, 0, what, n, "");
 }
 
-static void print_stages(FILE *out, const struct result *res)
+static void put_causes(struct page *p, const struct result *res)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		const struct result_cause *c = &res->cause[i];
-		char what[32], more[320];
+		char more[320];
 
-		snprintf(what, sizeof(what), "  %s", stage_name(c->stage));
 		snprintf(more, sizeof(more), "%s %s", c->reason, c->ifname);
-		print_line(out, what, c->packets, utf8_tame(more));
+		put_line(p, 2, stage_name(c->stage), c->packets, more);
 	}
 }
 
-static void print_send(FILE *out, const struct result *res)
+static void put_send(struct page *p, const struct result *res)
 {
 	char rate[FMT_MAX], time[FMT_MAX], more[2 * FMT_MAX + 8];
 
-	print_line(out, "attempted", res->attempted, "");
-	print_line(out, "refused", res->refused, "");
+	put_line(p, 0, "attempted", res->attempted, "");
+	put_line(p, 0, "refused", res->refused, "");
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		const char *name = strerrorname_np(res->refused_by[i].error);
 
-		print_line(out, "", res->refused_by[i].packets,
-			   name ? name : "(sendmmsg did not tell)");
+		put_line(p, 0, "", res->refused_by[i].packets,
+			 name ? name : "(sendmmsg did not tell)");
 	}
 	snprintf(more, sizeof(more), "%s in %s", fmt_rate(rate, sizeof(rate), res->tx_pps),
 		 fmt_ns(time, sizeof(time), res->duration_ns));
-	print_line(out, "sent", res->sent, more);
+	put_line(p, 0, "sent", res->sent, more);
 	if (res->deliberate.asked) {
-		print_line(out, "sent twice", res->deliberate.duplicates, "on purpose");
-		print_line(out, "sent late", res->deliberate.reordered, "on purpose");
-		print_line(out, "left out", res->deliberate.gaps, "on purpose, not attempted");
+		put_line(p, 0, "sent twice", res->deliberate.duplicates, "on purpose");
+		put_line(p, 0, "sent late", res->deliberate.reordered, "on purpose");
+		put_line(p, 0, "left out", res->deliberate.gaps, "on purpose, not attempted");
 	}
-	print_stages(out, res);
-	print_line(out, "left this host", res->sent - res->dropped, "");
-	print_line_if(out, "waits", res->waits);
+	put_causes(p, res);
+	put_line(p, 0, "left this host", res->sent - res->dropped, "");
+	put_line_if(p, "waits", res->waits);
 }
 
-static void print_delays(FILE *out, const struct arrivals *a)
+static void put_delays(struct page *p, const struct arrivals *a)
 {
 	const struct result_latency *l = &a->latency;
 	const char *doubt = arrivals_clock_doubt(a);
 	char p50[FMT_MAX], p99[FMT_MAX], p9999[FMT_MAX], max[FMT_MAX], jitter[FMT_MAX];
 
-	if (a->gaps.count)
-		fprintf(out, "gaps %llu, the longest of %llu packets\n",
-			(unsigned long long)a->gaps.count, (unsigned long long)a->gaps.longest);
-	if (a->order.packets)
-		fprintf(out, "reordering extent up to %llu packets\n",
-			(unsigned long long)a->order.extent_max);
-	if (l->measured)
-		fprintf(out,
-			"delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
-			" of both ends)\n",
-			fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
-			fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
-			fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
-	if (doubt)
-		fprintf(out, "do not trust the delay: %s\n", doubt);
+	p->indent = 0;
+	if (a->gaps.count) {
+		page_words(p, STYLE_PLAIN, "gaps %" PRIu64 ", the longest of %" PRIu64 " packets",
+			   a->gaps.count, a->gaps.longest);
+		page_end(p);
+	}
+	if (a->order.packets) {
+		page_words(p, STYLE_PLAIN, "reordering extent up to %" PRIu64 " packets",
+			   a->order.extent_max);
+		page_end(p);
+	}
+	if (l->measured) {
+		page_words(p, STYLE_PLAIN,
+			   "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
+			   " of both ends)",
+			   fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
+			   fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
+			   fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
+		page_end(p);
+	}
+	if (doubt) {
+		page_words(p, STYLE_PLAIN, "do not trust the delay: %s", doubt);
+		page_end(p);
+	}
 }
 
-static void print_recv(FILE *out, const struct recv_result *r)
+static void put_recv(struct page *p, const struct recv_result *r)
 {
 	const struct result *res = &r->res;
 	char rate[FMT_MAX];
 
-	print_line(out, "received", r->received, "");
-	print_line(out, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
-	print_line(out, "lost", r->lost,
-		   r->tail_known ? "" : "or more: the end of a stream was not told");
-	print_stages(out, res);
-	print_line_if(out, "duplicated", res->duplicated);
-	print_line_if(out, "reordered", res->arrivals.order.packets);
-	print_line_if(out, "late", res->late);
-	print_line_if(out, "damaged", res->damaged);
-	print_line_if(out, "invalid", res->invalid);
-	print_delays(out, &res->arrivals);
-	if (!r->streams)
-		fprintf(out, "no packet with a stamp of pktledger came\n");
+	put_line(p, 0, "received", r->received, "");
+	put_line(p, 0, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
+	put_line(p, 0, "lost", r->lost,
+		 r->tail_known ? "" : "or more: the end of a stream was not told");
+	put_causes(p, res);
+	if (!p->html) { /* which has more of it beside the ledger */
+		put_line_if(p, "duplicated", res->duplicated);
+		put_line_if(p, "reordered", res->arrivals.order.packets);
+		put_line_if(p, "late", res->late);
+		put_line_if(p, "damaged", res->damaged);
+		put_line_if(p, "invalid", res->invalid);
+		put_delays(p, &res->arrivals);
+	}
+	if (!r->streams) {
+		page_words(p, STYLE_PLAIN, "no packet with a stamp of pktledger came");
+		page_end(p);
+	}
 }
 
-void text_send(FILE *out, const struct json_object *end)
-{
-	struct result *res = calloc(1, sizeof(*res));
-
-	if (!res)
-		return;
-	json_read_end(end, res);
-	print_send(out, res);
-	free(res);
-}
-
-void text_recv(FILE *out, const struct json_object *end)
+void text_solo(const struct print_view *v, const struct json_object *end)
 {
 	struct recv_result *r = calloc(1, sizeof(*r));
+	struct page p = print_page(v, 0);
 
 	if (!r)
 		return;
+	p.width = UINT_MAX;
+	p.count_width = 16;
 	json_read_recv_end(end, r);
-	print_recv(out, r);
+	if (json_get(end, "received"))
+		put_recv(&p, r);
+	else
+		put_send(&p, &r->res);
 	free(r);
 }

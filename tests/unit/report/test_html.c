@@ -15,7 +15,6 @@
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/html_page.h"
-#include "report/matrix.h"
 #include "report/page.h"
 #include "report/print.h"
 #include "report/load.h"
@@ -451,7 +450,7 @@ static void any_documents_are_compared(void **state)
 		assert_non_null(page.comparison);
 		assert_int_equal(html_write(nowhere, &page), 0);
 		compare_print(&text, &a, &b, page.comparison);
-		print_joined(&text, &a);
+		print_joined(&text, doc[0]);
 		json_object_put(page.comparison);
 		page.comparison = NULL;
 		if (!matrix_new(doc, 2, &page.matrix, &err)) {
