@@ -81,15 +81,15 @@ static bool add_bin(struct series *s, const struct sums *a, const struct sums *b
 	return true;
 }
 
-static void collect(struct html *h, struct series *s, struct json_object *intervals)
+static void collect(struct html *h, struct series *s, struct json_object *doc)
 {
-	size_t n = html_length(intervals), step = (n + BINS - 1) / BINS;
+	size_t n = json_get_length(doc, "intervals"), step = (n + BINS - 1) / BINS;
 	struct sums before = {}, now = {};
 
 	for (unsigned i = 0; i < h->stages; i++) /* in the order of the path */
 		s->stage[s->stages++] = h->stage[i];
 	for (size_t i = 0; i < n; i++) {
-		advance(s, &now, html_at(intervals, i));
+		advance(s, &now, json_get_item(doc, "intervals", i));
 		if (((i + 1) % step == 0 || i == n - 1) && add_bin(s, &before, &now))
 			before = now;
 	}
@@ -231,17 +231,16 @@ static void put_worst(struct html *h, struct json_object *doc)
 
 void html_time(struct html *h, struct json_object *doc)
 {
-	struct json_object *intervals = json_get(doc, "intervals");
 	struct series *s;
 
-	if (!html_length(intervals))
+	if (!json_get_length(doc, "intervals"))
 		return;
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		h->rc = h->rc ? h->rc : -ENOMEM;
 		return;
 	}
-	collect(h, s, intervals);
+	collect(h, s, doc);
 	if (s->n) {
 		html_section(h, "Over time", s->n < 4 ? "few intervals: -I 100ms shows more" : "");
 		html_put(h, "<div class=\"charts\">");
@@ -266,20 +265,6 @@ static const struct quantile {
 };
 
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
-
-static void put_figures(struct html *h, struct json_object *latency, uint64_t jitter)
-{
-	html_put(h, "<dl class=\"figures\">");
-	for (unsigned i = 0; i < QUANTILES; i++) {
-		if (!json_get(latency, quantiles[i].key))
-			continue;
-		html_put(h, "<div><dt>%s</dt><dd>%s</dd></div>", quantiles[i].name,
-			 html_ns(h, json_get_u64(latency, quantiles[i].key)));
-	}
-	if (jitter)
-		html_put(h, "<div><dt>jitter</dt><dd>%s</dd></div>", html_ns(h, jitter));
-	html_put(h, "</dl>");
-}
 
 static void put_histogram(struct html *h, struct json_object *end)
 {
@@ -367,7 +352,15 @@ void html_delay(struct html *h, struct json_object *end)
 	if (!latency)
 		return;
 	html_section(h, "Delay", json_get_text(clock, "doubt"));
-	put_figures(h, latency, json_get_u64(end, "jitter_ns"));
+	html_put(h, "<dl class=\"figures\">");
+	for (unsigned i = 0; i < QUANTILES; i++) {
+		if (json_get(latency, quantiles[i].key))
+			html_figure(h, quantiles[i].name,
+				    html_ns(h, json_get_u64(latency, quantiles[i].key)), "");
+	}
+	if (json_get_u64(end, "jitter_ns"))
+		html_figure(h, "jitter", html_ns(h, json_get_u64(end, "jitter_ns")), "");
+	html_put(h, "</dl>");
 	html_put(h, "<div class=\"charts\">");
 	put_histogram(h, end);
 	put_quantiles(h, latency, packets);

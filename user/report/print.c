@@ -267,18 +267,19 @@ static void print_steps(const struct print_view *v, const struct ledgers_documen
 		put_step(&p, &s.at[i], sums, day);
 }
 
-/* The stage that lost most. */
-static const char *main_stage(const struct json_object *interval)
+const char *print_worst_stage(const struct json_object *end, unsigned *n)
 {
-	const struct json_object *best = NULL;
+	const struct json_object *worst = NULL;
 
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		const struct json_object *stage = json_get_item(interval, "stages", i);
+	*n = 0;
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		const struct json_object *stage = json_get_item(end, "stages", i);
 
-		if (!best || json_get_u64(stage, "packets") > json_get_u64(best, "packets"))
-			best = stage;
+		*n += json_get_u64(stage, "packets") != 0;
+		if (json_get_u64(stage, "packets") > json_get_u64(worst, "packets"))
+			worst = stage;
 	}
-	return json_get_text(best, "stage");
+	return json_get_text(worst, "stage");
 }
 
 static void print_worst(const struct print_view *v, const struct ledgers_document *d)
@@ -304,7 +305,7 @@ static void print_worst(const struct print_view *v, const struct ledgers_documen
 		page_words(
 			&p, STYLE_PLAIN, "for %s",
 			page_glue(fmt_ns(number, sizeof(number), json_get_u64(o, "interval_ns"))));
-		page_words(&p, STYLE_PLAIN, "%s", main_stage(o));
+		page_words(&p, STYLE_PLAIN, "%s", print_worst_stage(o, &(unsigned){0}));
 		page_end(&p);
 	}
 }
@@ -598,50 +599,44 @@ static void put_command(struct page *p, const struct json_object *start)
 	page_end(p);
 }
 
-static void put_joined(struct page *p, const struct json_object *document)
+void print_state(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *covers = json_get(document, "covers");
-	char count[FMT_MAX];
-
-	if (json_get_u64(covers, "joined") < 2)
-		return;
-	page_text(p, 2, STYLE_DIM, "intervals ");
-	page_words(p, STYLE_PLAIN, "%s, put together by up to %u",
-		   fmt_count(count, sizeof(count), json_get_u64(covers, "intervals")),
-		   (unsigned)json_get_u64(covers, "joined"));
-	page_end(p);
-}
-
-/* Where what is told is not all of it: --since, or --keep. */
-static void put_begin(struct page *p, const struct ledgers_document *d,
-		      const struct json_object *start)
-{
-	char text[WHEN_TEXT];
+	const struct json_object *start = json_get(d->json, "start");
+	const struct json_object *covers = json_get(d->json, "covers");
+	const struct json_object *error = json_get(d->json, "error"), *last;
+	struct page p = print_page(v, 0);
+	char text[WHEN_TEXT], count[FMT_MAX], sent[FMT_MAX];
 	uint64_t ns;
 
-	if (when_date(json_get_text(start, "time"), &ns) || d->from_ns < ns + 2000000000)
+	/* what is told is not all of it: --since, or --keep */
+	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
+		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s",
+			  when_text(text, sizeof(text), ns, true));
+	if (json_get_u64(covers, "joined") >= 2)
+		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
+			  "%s, put together by up to %u",
+			  fmt_count(count, sizeof(count), json_get_u64(covers, "intervals")),
+			  (unsigned)json_get_u64(covers, "joined"));
+	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
+		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
+			  "those of the numbers do not add up to the books");
+	if (error) {
+		page_text(&p, 2, STYLE_BAD, "failed    ");
+		page_words(&p, STYLE_BAD, "%s", json_get_text(error, "message"));
+		if (p.html)
+			page_words(&p, STYLE_DIM, "%s", json_get_text(error, "hint"));
+		page_end(&p);
+	}
+	if (json_get(d->json, "end") || strstr(json_get_text(d->json, "schema"), "/capture/"))
 		return;
-	page_text(p, 2, STYLE_DIM, "began     ");
-	page_words(p, STYLE_PLAIN, "%s", when_text(text, sizeof(text), ns, true));
-	page_end(p);
-}
-
-static void put_fates(struct page *p, const struct json_object *document)
-{
-	if (!json_get(document, "fates_agree") || json_get_bool(document, "fates_agree"))
-		return;
-	page_text(p, 2, STYLE_BAD, "fates     ");
-	page_words(p, STYLE_BAD, "those of the numbers do not add up to the books");
-	page_end(p);
-}
-
-static void put_error(struct page *p, const struct json_object *error)
-{
-	if (!error)
-		return;
-	page_text(p, 2, STYLE_BAD, "failed    ");
-	page_words(p, STYLE_BAD, "%s", json_get_text(error, "message"));
-	page_end(p);
+	page_text(&p, 2, STYLE_WARN, "no end    ");
+	page_words(&p, STYLE_WARN, "it was killed, or still writes");
+	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
+	if (p.html && json_get(last, "sent"))
+		page_words(&p, STYLE_PLAIN, "until then %s were sent and %s delivered",
+			   fmt_count(sent, sizeof(sent), json_get_u64(last, "sent")),
+			   fmt_count(count, sizeof(count), json_get_u64(last, "delivered")));
+	page_end(&p);
 }
 
 static void put_title(const struct print_view *v, const struct ledgers_document *d)
@@ -662,15 +657,7 @@ static void put_title(const struct print_view *v, const struct ledgers_document 
 	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
 	page_end(&p);
 	put_command(&p, start);
-	put_begin(&p, d, start);
-	put_joined(&p, d->json);
-	put_fates(&p, d->json);
-	put_error(&p, json_get(d->json, "error"));
-	if (!json_get(d->json, "end") && strcmp(d->command, "capture")) {
-		page_text(&p, 2, STYLE_WARN, "no end    ");
-		page_words(&p, STYLE_WARN, "it was killed, or still writes");
-		page_end(&p);
-	}
+	print_state(v, d);
 }
 
 /* The books of run, send and recv, as they printed them. */

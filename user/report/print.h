@@ -68,6 +68,12 @@ struct page print_page(const struct print_view *v, uint64_t most);
 /* Of ledgers that were joined: each sender's part, and what is missing. */
 void print_joined(const struct print_view *v, const struct json_object *document);
 
+/* What is not as it should be: a part is missing, it failed, or has no end. */
+void print_state(const struct print_view *v, const struct ledgers_document *d);
+
+/* The stage that lost most, "": none did; and how many lost something. */
+const char *print_worst_stage(const struct json_object *end, unsigned *n);
+
 enum text_part {
 	TEXT_HEADER = 1,
 	TEXT_LEDGER = 2,

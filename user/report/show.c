@@ -149,33 +149,15 @@ static void show_comparison(const struct show_view *v)
 	json_object_put(o);
 }
 
-/* What it was read from, if that may be told. */
-static const char *name_of(const struct show_view *v, const struct ledgers_document *d)
-{
-	const char *file = json_get_text(d->json, "file");
-
-	return *file ? file : v->redact ? "" : d->path;
-}
-
 static int show_page(const struct show_view *v, const struct ledgers *l, struct json_object *matrix,
 		     struct error *err)
 {
-	struct html_page page = {.matrix = matrix};
-	const struct ledgers_document *d;
-	struct html_document *docs;
-	unsigned n;
+	struct html_page page = {.matrix = matrix, .redact = v->redact};
 	int rc;
 
-	d = ledgers_documents(l, &n);
-	docs = calloc(n + 1, sizeof(*docs));
-	if (!docs)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	for (; page.n < n; page.n++)
-		docs[page.n] = (struct html_document){name_of(v, &d[page.n]), d[page.n].json};
-	page.docs = docs;
+	page.docs = ledgers_documents(l, &page.n);
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
 	rc = html_file(v->html, &page, err);
-	free(docs);
 	json_object_put(page.comparison);
 	return rc;
 }
@@ -249,7 +231,7 @@ static int show_page_of_ends(const struct show_view *v, struct json_object *star
 			     struct json_object *ends, struct error *err)
 {
 	struct json_object *doc = json_object_new_object();
-	const struct html_document one = {"", doc};
+	const struct ledgers_document one = {.json = doc};
 	const struct html_page page = {.docs = &one, .n = 1};
 	int rc;
 
