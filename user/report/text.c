@@ -12,18 +12,20 @@
 #include "report/print.h"
 #include "traffic/tx.h"
 
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+
 void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
 {
+	const struct text_count *last = count + n;
 	char number[FMT_MAX];
-	unsigned left = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		left += count[i].count != 0;
-	for (unsigned i = 0; i < n; i++) {
-		if (!count[i].count)
-			continue;
-		page_words(p, style, "%s\v%s%s", fmt_count(number, sizeof(number), count[i].count),
-			   count[i].name, --left ? "," : "");
+	while (last > count && !last[-1].count)
+		last--;
+	for (; count < last; count++) {
+		if (count->count)
+			page_words(p, style, "%s\v%s%s",
+				   fmt_count(number, sizeof(number), count->count), count->name,
+				   count + 1 < last ? "," : "");
 	}
 }
 
@@ -41,45 +43,36 @@ void text_counts_line(struct page *p, const char *label, enum style style,
 	page_end(p);
 }
 
-static void put_latency(struct page *p, const struct arrivals *a)
+/* Delays, if the receiver's clock could tell them, and how far the clocks of two hosts are apart.
+ */
+static void put_latency(struct page *p, const struct result *res)
 {
+	const struct arrivals *a = &res->arrivals;
 	const struct result_latency *l = &a->latency;
-	const char *doubt = arrivals_clock_doubt(a);
+	const char *doubt = l->measured ? arrivals_clock_doubt(a) : NULL;
 	const struct text_count at[] = {
 		{l->min, "min"},    {l->p50, "p50"},	  {l->p90, "p90"}, {l->p99, "p99"},
 		{l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"}, {a->jitter_ns, "jitter"},
 	};
-	const unsigned n = sizeof(at) / sizeof(at[0]);
-	char number[FMT_MAX];
-
-	if (!l->measured)
-		return;
-	page_text(p, 0, STYLE_PLAIN, "latency         ");
-	for (unsigned i = 0; i < n; i++) {
-		fmt_ns(number, sizeof(number), at[i].count);
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name, page_glue(number),
-			   i + 1 < n ? "," : "");
-	}
-	page_end(p);
-	if (!doubt)
-		return;
-	page_text(p, 0, STYLE_WARN, "clocks          ");
-	page_words(p, STYLE_WARN, "%s", doubt);
-	page_end(p);
-}
-
-/* Of two hosts: how far their clocks are apart, and whether delays can be told. */
-static void put_clocks(struct page *p, const struct result *res)
-{
 	int64_t offset = res->clock.offset_ns;
-	char apart[FMT_MAX], error[FMT_MAX];
+	char number[FMT_MAX], error[FMT_MAX];
 
+	if (l->measured) {
+		page_text(p, 0, STYLE_PLAIN, "latency         ");
+		for (unsigned i = 0; i < LENGTH(at); i++)
+			page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name,
+				   page_glue(fmt_ns(number, sizeof(number), at[i].count)),
+				   i + 1 < LENGTH(at) ? "," : "");
+		page_end(p);
+	}
+	if (doubt)
+		page_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, "%s", doubt);
 	if (!res->two_hosts)
 		return;
-	fmt_ns(apart, sizeof(apart), (uint64_t)(offset < 0 ? -offset : offset));
+	fmt_ns(number, sizeof(number), (uint64_t)(offset < 0 ? -offset : offset));
 	fmt_ns(error, sizeof(error), res->clock.error_ns);
 	page_text(p, 0, STYLE_DIM, "clocks          ");
-	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(apart),
+	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(number),
 		   offset < 0 ? "behind" : "ahead", page_glue(error));
 	page_words(p, STYLE_DIM,
 		   res->clock.shared ? "said to be one"
@@ -91,23 +84,18 @@ static void put_clocks(struct page *p, const struct result *res)
  */
 static void put_shapes(struct page *p, const struct arrivals *a)
 {
-	char number[FMT_MAX];
+	char number[FMT_MAX], longest[FMT_MAX];
 
-	if (a->gaps.count) {
-		page_text(p, 0, STYLE_PLAIN, "gaps            ");
-		page_words(p, STYLE_PLAIN, "%s", fmt_count(number, sizeof(number), a->gaps.count));
-		page_words(p, STYLE_PLAIN, "of %.1f packets in the mean,",
-			   (double)a->gaps.packets / (double)a->gaps.count);
-		page_words(p, STYLE_PLAIN, "the longest of\v%s",
-			   fmt_count(number, sizeof(number), a->gaps.longest));
-		page_end(p);
-	}
-	if (a->order.packets) {
-		page_text(p, 0, STYLE_PLAIN, "reordering      ");
-		page_words(p, STYLE_PLAIN, "extent up to %s\vpackets",
-			   fmt_count(number, sizeof(number), a->order.extent_max));
-		page_end(p);
-	}
+	if (a->gaps.count)
+		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,
+			  "%s of %.1f packets in the mean, the longest of\v%s",
+			  fmt_count(number, sizeof(number), a->gaps.count),
+			  (double)a->gaps.packets / (double)a->gaps.count,
+			  fmt_count(longest, sizeof(longest), a->gaps.longest));
+	if (a->order.packets)
+		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
+			  "extent up to %s\vpackets",
+			  fmt_count(number, sizeof(number), a->order.extent_max));
 }
 
 static void put_beside(struct page *p, const struct result *res)
@@ -138,18 +126,14 @@ static void put_beside(struct page *p, const struct result *res)
 		{l->gso_split, "merged packets of uneven stamps"},
 	};
 
-	put_latency(p, &res->arrivals);
-	put_clocks(p, res);
+	put_latency(p, res);
 	put_shapes(p, &res->arrivals);
-	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
-			 sizeof(fragments) / sizeof(fragments[0]));
-	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
-	if (l->suppressed) {
-		page_text(p, 0, STYLE_WARN, "suppressed      ");
-		page_words(p, STYLE_WARN, "%s", l->suppressed_evidence);
-		page_end(p);
-	}
+	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, LENGTH(seen));
+	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments, LENGTH(fragments));
+	text_counts_line(p, "own losses      ", STYLE_WARN, own, LENGTH(own));
+	if (l->suppressed)
+		page_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, "%s",
+			  l->suppressed_evidence);
 }
 
 void text_findings(struct page *p, const struct json_object *end, int verbosity)
@@ -208,21 +192,18 @@ static unsigned group_causes(const struct result *res, enum stage stage,
 	return n;
 }
 
-/* The place in the kernel says more than the reason where there is none, or none we know. */
-static bool needs_location(const struct result_cause *c)
-{
-	return c->stage == STAGE_OTHER || !*c->reason || !strcmp(c->reason, "NOT_SPECIFIED");
-}
-
 static void put_cause(struct page *p, const struct group *g, int verbosity)
 {
 	const struct result_cause *c = g->cause;
+	/* the place in the kernel says more than a reason that is none, or none we know */
+	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
+		       !strcmp(c->reason, "NOT_SPECIFIED");
 
 	if (*c->reason)
 		page_words(p, STYLE_PLAIN, "%s", c->reason);
 	if (c->hook)
 		page_words(p, STYLE_PLAIN, "%s\vhook", c->hook);
-	if (*c->location && (verbosity > 0 || needs_location(c)))
+	if (*c->location && located)
 		page_words(p, STYLE_PLAIN, "in\v%s", c->location);
 	if (*c->netns || *c->ifname)
 		page_words(p, STYLE_PLAIN, "%s%s%s", c->netns, *c->netns && *c->ifname ? "\v" : "",
@@ -239,73 +220,50 @@ static void put_cause(struct page *p, const struct group *g, int verbosity)
 	}
 }
 
-/* "rx Udp:RcvbufErrors" without "rx " where the line has told the namespace. */
-static const char *counter_name(const struct result_counter *c, const struct result_cause *cause)
-{
-	size_t n = cause ? strlen(cause->netns) : 0;
-
-	if (n && !strncmp(c->name, cause->netns, n) && c->name[n] == ' ')
-		return c->name + n + 1;
-	return c->name;
-}
-
+/* `cause` is told already on this line, so that its namespace before the name need not be. */
 static void put_counter(struct page *p, const struct result_counter *c,
 			const struct result_cause *cause, unsigned more, bool note)
 {
+	size_t n = cause ? strlen(cause->netns) : 0;
 	char delta[FMT_MAX], expected[FMT_MAX], name[sizeof(c->name)], others[16] = "";
-	enum style style = c->documented ? STYLE_WARN : STYLE_BAD;
 
-	snprintf(name, sizeof(name), "%s", counter_name(c, cause));
+	if (n && (strncmp(c->name, cause->netns, n) || c->name[n] != ' '))
+		n = 0;
+	snprintf(name, sizeof(name), "%s", c->name + n + (n > 0));
 	page_glue(name);
 	if (more)
 		snprintf(others, sizeof(others), "\v+%u", more);
-	if (c->agrees) {
+	if (c->agrees)
 		page_words(p, STYLE_DIM, "=\v%s%s", name, others);
-		if (c->note && note)
-			page_words(p, STYLE_DIM, "(%s)", c->note);
-		return;
-	}
-	page_words(p, style, "%s\v%s %s,\vnot\v%s", c->documented ? "~" : "!=", name,
-		   fmt_count(delta, sizeof(delta), c->delta),
-		   fmt_count(expected, sizeof(expected), c->expected));
-	if (c->documented || c->note)
+	else
+		page_words(p, c->documented ? STYLE_WARN : STYLE_BAD, "%s\v%s %s,\vnot\v%s",
+			   c->documented ? "~" : "!=", name,
+			   fmt_count(delta, sizeof(delta), c->delta),
+			   fmt_count(expected, sizeof(expected), c->expected));
+	if (c->agrees ? c->note && note : c->documented || c->note)
 		page_words(p, STYLE_DIM, "(%s)", c->note ? c->note : "documented");
 }
 
-/* Of the counters that agree, one that knows these losses alone says most: it has no note. */
-static const struct result_counter *best_agreeing(const struct result *res, enum stage stage,
-						  unsigned *agree)
-{
-	const struct result_counter *best = NULL;
-
-	*agree = 0;
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		const struct result_counter *c = &res->counter[i];
-
-		if (c->stage != stage || !c->agrees)
-			continue;
-		++*agree;
-		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
-			best = c;
-	}
-	return best;
-}
-
 /*
- * All that disagree; of those that agree one, and how many more. `cause` is told already on this
- * line, so that its namespace need not be.
+ * All that disagree; of those that agree one, and how many more: one that knows these losses alone
+ * says most, it has no note.
  */
 static void put_counters(struct page *p, const struct result *res, enum stage stage,
 			 const struct result_cause *cause, int verbosity)
 {
-	unsigned agree;
-	const struct result_counter *best = best_agreeing(res, stage, &agree);
+	const struct result_counter *best = NULL, *end = res->counter + res->n_counters;
+	unsigned agree = 0;
 
+	for (const struct result_counter *c = res->counter; c < end; c++) {
+		if (c->stage != stage || !c->agrees)
+			continue;
+		agree++;
+		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
+			best = c;
+	}
 	if (best && verbosity < 1)
 		put_counter(p, best, cause, agree - 1, false);
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		const struct result_counter *c = &res->counter[i];
-
+	for (const struct result_counter *c = res->counter; c < end; c++) {
 		if (c->stage != stage || (verbosity < 1 && c->agrees))
 			continue;
 		if (verbosity > 0)
@@ -339,26 +297,6 @@ static void put_stage(struct page *p, const struct result *res, enum stage stage
 		put_cause(p, &group[i], verbosity);
 		page_end(p);
 	}
-}
-
-static void put_path(struct page *p, const struct result *res, int verbosity)
-{
-	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
-
-	for (int s = 0; group && s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || result_disagrees(res, s))
-			put_stage(p, res, s, verbosity, group);
-	}
-	free(group);
-}
-
-static unsigned disagreements(const struct result *res)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < res->n_counters; i++)
-		n += !res->counter[i].agrees && !res->counter[i].documented;
-	return n;
 }
 
 static void put_engine(struct page *p, const char *name, const char *mode)
@@ -428,22 +366,9 @@ static void put_refused(struct page *p, const struct result *res)
 	page_end(p);
 }
 
-/* Faults made on purpose, as traffic/shape.h tells them. */
-static void put_deliberate(struct page *p, const struct result *res)
-{
-	char number[3][FMT_MAX];
-
-	if (!res->deliberate.asked)
-		return;
-	page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
-		   fmt_count(number[0], FMT_MAX, res->deliberate.duplicates),
-		   fmt_count(number[1], FMT_MAX, res->deliberate.reordered),
-		   fmt_count(number[2], FMT_MAX, res->deliberate.gaps));
-}
-
 static void put_sent(struct page *p, const struct result *res)
 {
-	char number[FMT_MAX], time[FMT_MAX];
+	char number[FMT_MAX], time[FMT_MAX], late[FMT_MAX], left[FMT_MAX];
 
 	page_row(p, STYLE_PLAIN, 0, "sent", res->sent, 0);
 	if (res->duration_ns)
@@ -460,17 +385,11 @@ static void put_sent(struct page *p, const struct result *res)
 	if (res->held_ns)
 		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
 			   page_glue(fmt_ns(time, sizeof(time), res->held_ns)));
-	put_deliberate(p, res);
-	page_end(p);
-}
-
-static void put_delivered(struct page *p, const struct result *res)
-{
-	char rate[FMT_MAX];
-
-	page_row(p, STYLE_BOLD, 0, "delivered", res->delivered, res->sent);
-	if (res->rx_pps > 0)
-		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), res->rx_pps));
+	if (res->deliberate.asked) /* faults of traffic/shape.h */
+		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
+			   fmt_count(number, sizeof(number), res->deliberate.duplicates),
+			   fmt_count(late, sizeof(late), res->deliberate.reordered),
+			   fmt_count(left, sizeof(left), res->deliberate.gaps));
 	page_end(p);
 }
 
@@ -491,34 +410,46 @@ static void put_open(struct page *p, const struct result *res)
 	page_end(p);
 	page_row(p, res->unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", res->unaccounted,
 		 res->unaccounted ? res->sent : 0);
-	if (res->unaccounted) {
+	if (res->unaccounted)
 		page_words(p, STYLE_PLAIN, "last\vseen:");
-		text_counts(p, STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	}
+	if (res->unaccounted)
+		text_counts(p, STYLE_PLAIN, seen, LENGTH(seen));
 	page_end(p);
-	if (res->impossible) {
-		page_row(p, STYLE_BAD, 0, "impossible", res->impossible, 0);
-		page_words(p, STYLE_PLAIN, "fates of numbers never sent");
-		page_end(p);
-	}
+	if (!res->impossible)
+		return;
+	page_row(p, STYLE_BAD, 0, "impossible", res->impossible, 0);
+	page_words(p, STYLE_PLAIN, "fates of numbers never sent");
+	page_end(p);
 }
 
 static void put_ledger(struct page *p, const struct result *res, int verbosity)
 {
+	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
+	char rate[FMT_MAX];
+
 	page_row(p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
 	page_end(p);
 	put_refused(p, res);
 	put_sent(p, res);
-	put_path(p, res, verbosity);
-	put_delivered(p, res);
+	for (int s = 0; group && s < STAGE_COUNT; s++) {
+		if (res->stage[s].packets || result_disagrees(res, s))
+			put_stage(p, res, s, verbosity, group);
+	}
+	page_row(p, STYLE_BOLD, 0, "delivered", res->delivered, res->sent);
+	if (res->rx_pps > 0)
+		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), res->rx_pps));
+	page_end(p);
 	put_open(p, res);
+	free(group);
 }
 
 static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
 {
-	unsigned disagree = disagreements(res);
 	char number[3][FMT_MAX];
+	unsigned disagree = 0;
 
+	for (unsigned i = 0; i < res->n_counters; i++)
+		disagree += !res->counter[i].agrees && !res->counter[i].documented;
 	p->indent = 0;
 	if (res->balanced)
 		page_words(p, STYLE_GOOD, "balanced:");
@@ -569,22 +500,13 @@ void text_run(const struct print_view *v, const struct json_object *start,
 	free(res);
 }
 
-static const char *most_dropped(const struct found_trial *t)
-{
-	int most = -1;
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (t->dropped[s] && (most < 0 || t->dropped[s] > t->dropped[most]))
-			most = s;
-	}
-	return most < 0 ? "" : stage_name(most);
-}
-
 void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
 {
 	char rate[FMT_MAX] = "full speed", time[FMT_MAX], unsent[FMT_MAX], lost[32];
-	const char *where = most_dropped(t);
+	int most = 0;
 
+	for (int s = 1; s < STAGE_COUNT; s++)
+		most = t->dropped[s] > t->dropped[most] ? s : most;
 	if (number == 1)
 		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
 			"lost", "unsent", "where");
@@ -593,7 +515,8 @@ void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
 	snprintf(lost, sizeof(lost), "%.4f %%", t->loss_share * 100);
 	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, t->phase, rate,
 		num_text_time(time, sizeof(time), t->time_ns), lost,
-		fmt_count(unsent, sizeof(unsent), t->unsent), *where ? "  " : "", where);
+		fmt_count(unsent, sizeof(unsent), t->unsent), t->dropped[most] ? "  " : "",
+		t->dropped[most] ? stage_name(most) : "");
 }
 
 const char *found_culprit(const struct found_rate *rate)
@@ -605,34 +528,34 @@ const char *found_culprit(const struct found_rate *rate)
 	return rate->stage == STAGE_NONE ? "" : stage_name(rate->stage);
 }
 
-static void print_name(FILE *out, const struct found_rate *rate)
+static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
 {
-	char name[8] = "";
+	char lower[FMT_MAX], upper[FMT_MAX], name[8] = "";
+	const char *culprit = found_culprit(rate);
 
 	for (unsigned i = 0; rate->name[i] && i + 1 < sizeof(name); i++)
 		name[i] = (char)toupper((unsigned char)rate->name[i]);
 	fprintf(out, "%-4s", name);
-}
-
-static const char *highest_rate(const struct found *f)
-{
-	if (f->held_back)
-		return "that the sender's device takes";
-	return f->generator_limited ? "that this host generates" : "that was asked for";
-}
-
-static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
-{
-	char lower[FMT_MAX], upper[FMT_MAX];
-	const char *culprit = found_culprit(rate);
-
-	print_name(out, rate);
 	fmt_rate(lower, sizeof(lower), rate->lower_pps);
 	fmt_rate(upper, sizeof(upper), rate->upper_pps);
+	if (rate == &f->mrr) {
+		char median[FMT_MAX];
+
+		fprintf(out, "%s got through at the highest rate%s%s",
+			fmt_rate(median, sizeof(median), rate->throughput_pps),
+			*culprit ? ": " : "", culprit);
+		if (rate->upper_pps > rate->lower_pps)
+			fprintf(out, "  (median; lowest %s, highest %s)", lower, upper);
+		fputc('\n', out);
+		return;
+	}
 	if (rate->has_lower && rate->has_upper)
 		fprintf(out, "%s held, %s did not", lower, upper);
 	else if (rate->has_lower)
-		fprintf(out, "%s held, the highest rate %s", lower, highest_rate(f));
+		fprintf(out, "%s held, the highest rate %s", lower,
+			f->held_back	       ? "that the sender's device takes"
+			: f->generator_limited ? "that this host generates"
+					       : "that was asked for");
 	else if (rate->has_upper)
 		fprintf(out, "below %s, which was too much", upper);
 	else
@@ -644,24 +567,6 @@ static void print_goal(FILE *out, const struct found *f, const struct found_rate
 	fprintf(out, "%s\n", rate->done ? "" : "  (not finished)");
 }
 
-static void print_mrr(FILE *out, const struct found_rate *mrr)
-{
-	char median[FMT_MAX], lower[FMT_MAX], upper[FMT_MAX];
-	const char *culprit = found_culprit(mrr);
-
-	if (!mrr->has_upper)
-		return;
-	print_name(out, mrr);
-	fprintf(out, "%s got through at the highest rate%s%s",
-		fmt_rate(median, sizeof(median), mrr->throughput_pps), *culprit ? ": " : "",
-		culprit);
-	if (mrr->upper_pps > mrr->lower_pps)
-		fprintf(out, "  (median; lowest %s, highest %s)",
-			fmt_rate(lower, sizeof(lower), mrr->lower_pps),
-			fmt_rate(upper, sizeof(upper), mrr->upper_pps));
-	fprintf(out, "\n");
-}
-
 void text_found(FILE *out, const struct found *f)
 {
 	char min[FMT_MAX], max[FMT_MAX], time[FMT_MAX];
@@ -669,7 +574,8 @@ void text_found(FILE *out, const struct found *f)
 	fprintf(out, "\n");
 	for (unsigned i = 0; i < f->goals; i++)
 		print_goal(out, f, &f->goal[i]);
-	print_mrr(out, &f->mrr);
+	if (f->mrr.has_upper)
+		print_goal(out, f, &f->mrr);
 	fprintf(out, "%u trials between %s and %s%s, frames of %u bytes, in %s\n", f->trials,
 		fmt_rate(min, sizeof(min), f->min_pps), fmt_rate(max, sizeof(max), f->max_pps),
 		f->held_back	       ? " (what the sender's device takes)"
@@ -749,30 +655,22 @@ static void put_delays(struct page *p, const struct arrivals *a)
 	const char *doubt = arrivals_clock_doubt(a);
 	char p50[FMT_MAX], p99[FMT_MAX], p9999[FMT_MAX], max[FMT_MAX], jitter[FMT_MAX];
 
-	p->indent = 0;
-	if (a->gaps.count) {
-		page_words(p, STYLE_PLAIN, "gaps %" PRIu64 ", the longest of %" PRIu64 " packets",
-			   a->gaps.count, a->gaps.longest);
-		page_end(p);
-	}
-	if (a->order.packets) {
-		page_words(p, STYLE_PLAIN, "reordering extent up to %" PRIu64 " packets",
-			   a->order.extent_max);
-		page_end(p);
-	}
-	if (l->measured) {
-		page_words(p, STYLE_PLAIN,
-			   "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
-			   " of both ends)",
-			   fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
-			   fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
-			   fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
-		page_end(p);
-	}
-	if (doubt) {
-		page_words(p, STYLE_PLAIN, "do not trust the delay: %s", doubt);
-		page_end(p);
-	}
+	if (a->gaps.count)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "gaps %" PRIu64 ", the longest of %" PRIu64 " packets", a->gaps.count,
+			  a->gaps.longest);
+	if (a->order.packets)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "reordering extent up to %" PRIu64 " packets", a->order.extent_max);
+	if (l->measured)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
+			  " of both ends)",
+			  fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
+			  fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
+			  fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
+	if (doubt)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the delay: %s", doubt);
 }
 
 static void put_recv(struct page *p, const struct recv_result *r)
@@ -793,10 +691,9 @@ static void put_recv(struct page *p, const struct recv_result *r)
 		put_line_if(p, "invalid", res->invalid);
 		put_delays(p, &res->arrivals);
 	}
-	if (!r->streams) {
-		page_words(p, STYLE_PLAIN, "no packet with a stamp of pktledger came");
-		page_end(p);
-	}
+	if (!r->streams)
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "no packet with a stamp of pktledger came");
 }
 
 void text_solo(const struct print_view *v, const struct json_object *end)
