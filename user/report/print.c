@@ -66,53 +66,23 @@ static struct step *step_of(struct steps *s, uint64_t to_ns)
 	return &s->at[s->n++];
 }
 
-static void note_peak(struct step *step, uint64_t lost, uint64_t length_ns)
+/* What an interval says; of a run these are counts since its start. */
+static struct step read_step(const struct json_object *interval)
 {
-	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
-
-	if (pps > step->peak_pps)
-		step->peak_pps = pps;
-}
-
-/* An interval of a trace. */
-static void add_part(struct step *step, const struct json_object *interval)
-{
-	uint64_t lost = json_get_u64(interval, "dropped");
-
-	step->dropped += lost;
-	note_peak(step, lost, json_get_u64(interval, "interval_ns"));
-	if (json_get_double(interval, "peak_pps") > step->peak_pps)
-		step->peak_pps = json_get_double(interval, "peak_pps");
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		const struct json_object *stage = json_get_item(interval, "stages", i);
-		enum stage at = rows_stage(json_get_text(stage, "stage"));
-
-		if (at != STAGE_NONE)
-			step->stage[at] += json_get_u64(stage, "packets");
-	}
-}
-
-/* Counters of a run, since the start. */
-struct counters {
-	uint64_t time_ns, sent, delivered, dropped;
-	uint64_t stage[STAGE_COUNT];
-};
-
-static void read_counters(struct counters *c, const struct json_object *interval)
-{
-	*c = (struct counters){
-		.time_ns = json_get_u64(interval, "time_ns"),
+	struct step step = {
 		.sent = json_get_u64(interval, "sent"),
 		.delivered = json_get_u64(interval, "delivered"),
 		.dropped = json_get_u64(interval, "dropped"),
 	};
+
 	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
 		const struct json_object *stage = json_get_item(interval, "stages", i);
 		enum stage at = rows_stage(json_get_text(stage, "stage"));
 
 		if (at != STAGE_NONE)
-			c->stage[at] = json_get_u64(stage, "packets");
+			step.stage[at] += json_get_u64(stage, "packets");
 	}
+	return step;
 }
 
 /* Counts of packets under way may be corrected downwards. */
@@ -121,30 +91,25 @@ static uint64_t grown(uint64_t now, uint64_t last)
 	return now > last ? now - last : 0;
 }
 
-static void add_growth(struct step *step, const struct counters *now, const struct counters *last)
+/* What an interval of `length_ns` has more than `last`. */
+static void add_growth(struct step *step, const struct step *now, const struct step *last,
+		       uint64_t length_ns)
 {
+	uint64_t lost = grown(now->dropped, last->dropped);
+	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
+
 	step->sent += grown(now->sent, last->sent);
 	step->delivered += grown(now->delivered, last->delivered);
-	step->dropped += grown(now->dropped, last->dropped);
-	note_peak(step, grown(now->dropped, last->dropped), grown(now->time_ns, last->time_ns));
+	step->dropped += lost;
+	step->peak_pps = pps > step->peak_pps ? pps : step->peak_pps;
 	for (int s = 0; s < STAGE_COUNT; s++)
 		step->stage[s] += grown(now->stage[s], last->stage[s]);
 }
 
-/* When an interval ended. */
-static uint64_t end_of(const struct json_object *interval, uint64_t started_ns)
-{
-	uint64_t ns;
-
-	return when_date(json_get_text(interval, "time"), &ns)
-		       ? started_ns + json_get_u64(interval, "time_ns")
-		       : ns;
-}
-
 void steps_make(struct steps *s, const struct ledgers_document *d)
 {
-	struct counters last = {}, now;
-	uint64_t started_ns = 0;
+	struct step last = {}, now;
+	uint64_t started_ns = 0, time_ns, last_ns = 0, ns;
 
 	memset(s, 0, sizeof(*s));
 	s->length_ns =
@@ -152,19 +117,27 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
 	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
 		const struct json_object *interval = json_get_item(d->json, "intervals", i);
-		struct step *step = step_of(s, end_of(interval, started_ns));
+		double peak = json_get_double(interval, "peak_pps");
+		struct step *step;
 
-		if (d->parts) {
-			add_part(step, interval);
+		time_ns = json_get_u64(interval, "time_ns");
+		if (when_date(json_get_text(interval, "time"), &ns))
+			ns = started_ns + time_ns;
+		step = step_of(s, ns);
+		now = read_step(interval);
+		if (!d->parts) {
+			add_growth(step, &now, &last, grown(time_ns, last_ns));
+			last = now;
+			last_ns = time_ns;
 			continue;
 		}
-		read_counters(&now, interval);
-		add_growth(step, &now, &last);
-		last = now;
+		add_growth(step, &now, &last, json_get_u64(interval, "interval_ns"));
+		step->peak_pps = peak > step->peak_pps ? peak : step->peak_pps;
 	}
 	if (!d->parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
-		read_counters(&now, json_get(d->json, "end"));
-		add_growth(step_of(s, d->to_ns), &now, &last);
+		now = read_step(json_get(d->json, "end"));
+		add_growth(step_of(s, d->to_ns), &now, &last,
+			   grown(json_get_u64(json_get(d->json, "end"), "time_ns"), last_ns));
 	}
 }
 
@@ -292,21 +265,17 @@ static void print_worst(const struct print_view *v, const struct ledgers_documen
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
-		char text[WHEN_TEXT], number[FMT_MAX];
+		char text[WHEN_TEXT], rate[FMT_MAX], time[FMT_MAX];
 		uint64_t to_ns = d->from_ns;
+		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
-		page_text(&p, 0, STYLE_BOLD, i ? "                " : "worst           ");
-		page_words(&p, STYLE_PLAIN, "%s",
-			   page_glue(when_text(text, sizeof(text), to_ns, true)));
-		page_words(&p, STYLE_PLAIN, "%s",
-			   page_glue(fmt_rate(number, sizeof(number),
-					      json_get_double(o, "dropped_pps"))));
-		page_words(
-			&p, STYLE_PLAIN, "for %s",
-			page_glue(fmt_ns(number, sizeof(number), json_get_u64(o, "interval_ns"))));
-		page_words(&p, STYLE_PLAIN, "%s", print_worst_stage(o, &(unsigned){0}));
-		page_end(&p);
+		fmt_rate(rate, sizeof(rate), json_get_double(o, "dropped_pps"));
+		fmt_ns(time, sizeof(time), json_get_u64(o, "interval_ns"));
+		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
+			  STYLE_PLAIN, "%s %s for %s %s",
+			  page_glue(when_text(text, sizeof(text), to_ns, true)), page_glue(rate),
+			  page_glue(time), print_worst_stage(o, &stages));
 	}
 }
 
@@ -327,9 +296,10 @@ static struct json_object *parameters_of(const struct table *t, size_t i)
 	return json_get(json_get_item(t->document, "trials", i), "parameters");
 }
 
-static const char *value_of(struct json_object *parameters, const char *name)
+/* Of the i-th trial. */
+static const char *text_of(const struct table *t, size_t i, const char *name)
 {
-	struct json_object *value = json_get(parameters, name);
+	struct json_object *value = json_get(parameters_of(t, i), name);
 
 	return value ? json_object_get_string(value) : "";
 }
@@ -337,21 +307,17 @@ static const char *value_of(struct json_object *parameters, const char *name)
 static void read_texts(struct table *t, size_t i)
 {
 	for (unsigned k = 0; k < t->rows.columns; k++)
-		t->text[k] = value_of(parameters_of(t, i), t->name[k]);
+		t->text[k] = text_of(t, i, t->name[k]);
 }
 
 /* Of what is there, and of what it did not come to. */
 static size_t width_of(const struct table *t, const char *name)
 {
 	const struct json_object *values = json_get(json_get(t->document, "start"), "values");
-	size_t width = 0, len;
+	size_t n = json_get_length(t->document, "trials"), width = 0, len;
 
-	for (size_t i = 0; i < json_get_length(t->document, "trials"); i++) {
-		len = strlen(value_of(parameters_of(t, i), name));
-		width = len > width ? len : width;
-	}
-	for (size_t i = 0; i < json_get_length(values, name); i++) {
-		len = strlen(json_get_item_text(values, name, i));
+	for (size_t i = 0; i < n + json_get_length(values, name); i++) {
+		len = strlen(i < n ? text_of(t, i, name) : json_get_item_text(values, name, i - n));
 		width = len > width ? len : width;
 	}
 	return width;
@@ -393,12 +359,6 @@ static const struct result *read_trial(struct table *t, size_t i)
 	return t->res;
 }
 
-static bool is_last_of_point(const struct table *t, size_t i)
-{
-	return i + 1 == json_get_length(t->document, "trials") ||
-	       !json_object_equal(parameters_of(t, i), parameters_of(t, i + 1));
-}
-
 static void print_points(const struct print_view *v, const struct json_object *document)
 {
 	struct table t;
@@ -416,8 +376,9 @@ static void print_points(const struct print_view *v, const struct json_object *d
 
 			if (res)
 				trials_add(t.trials, res);
-			if (!is_last_of_point(&t, i))
-				continue;
+			if (i + 1 < json_get_length(document, "trials") &&
+			    json_object_equal(parameters_of(&t, i), parameters_of(&t, i + 1)))
+				continue; /* this point has more of them */
 			read_texts(&t, i);
 			rows_point(&t.rows, t.text, t.trials,
 				   *t.failed.message || !trials_count(t.trials) ? &t.failed : NULL);
@@ -428,19 +389,7 @@ static void print_points(const struct print_view *v, const struct json_object *d
 	close_table(&t);
 }
 
-/* Searches that came to a lower bound of that name. */
-static unsigned count_lowers(const struct json_object *end, const char *name)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
-		const struct json_object *rate = json_get(json_get_item(end, "searches", i), name);
-
-		n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
-	}
-	return n;
-}
-
+/* Of the lower bounds of all searches that came to one. */
 static void print_spread(FILE *out, const struct json_object *end)
 {
 	struct json_object *all = json_get(end, "lower_pps_of_all");
@@ -454,8 +403,15 @@ static void print_spread(FILE *out, const struct json_object *end)
 			.max = json_get_double(o, "max"),
 			.spread = json_get_double(o, "spread"),
 		};
+		unsigned n = 0;
 
-		text_found_spread(out, name, &s, count_lowers(end, name));
+		for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
+			const struct json_object *rate =
+				json_get(json_get_item(end, "searches", i), name);
+
+			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
+		}
+		text_found_spread(out, name, &s, n);
 	}
 }
 
@@ -479,14 +435,6 @@ static void print_search(const struct print_view *v, const struct json_object *d
 			text_found(v->out, &f);
 	}
 	print_spread(v->out, end);
-}
-
-static void print_trials(const struct print_view *v, const struct ledgers_document *d)
-{
-	if (!strcmp(d->command, "search"))
-		print_search(v, d->json);
-	else
-		print_points(v, d->json);
 }
 
 void print_trials_csv(FILE *out, const struct json_object *document)
@@ -581,22 +529,8 @@ void print_joined(const struct print_view *v, const struct json_object *document
 	for (size_t i = 0; i < notes; i++) {
 		const char *note = json_object_get_string(json_get_item(document, "notes", i));
 
-		page_text(&p, 0, STYLE_WARN, "- ");
-		page_words(&p, STYLE_WARN, "%s", note ? note : "");
-		page_end(&p);
+		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s", note ? note : "");
 	}
-}
-
-static void put_command(struct page *p, const struct json_object *start)
-{
-	size_t n = json_get_length(start, "command");
-
-	if (!n)
-		return;
-	page_text(p, 2, STYLE_DIM, "command   ");
-	for (size_t i = 1; i < n; i++)
-		page_words(p, STYLE_PLAIN, "%s", json_get_item_text(start, "command", i));
-	page_end(p);
 }
 
 void print_state(const struct print_view *v, const struct ledgers_document *d)
@@ -639,41 +573,6 @@ void print_state(const struct print_view *v, const struct ledgers_document *d)
 	page_end(&p);
 }
 
-static void put_title(const struct print_view *v, const struct ledgers_document *d)
-{
-	const struct json_object *start = json_get(d->json, "start");
-	struct page p = print_page(v, 0);
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	bool same_day;
-
-	when_text(from, sizeof(from), d->from_ns, true);
-	when_text(to, sizeof(to), d->to_ns, true);
-	same_day = !strncmp(from, to, strcspn(from, " "));
-	page_text(&p, 0, STYLE_BOLD, d->command);
-	p.indent = 2;
-	if (*json_get_text(start, "host"))
-		page_words(&p, STYLE_BOLD, "on %s,", json_get_text(start, "host"));
-	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
-	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
-	page_end(&p);
-	put_command(&p, start);
-	print_state(v, d);
-}
-
-/* The books of run, send and recv, as they printed them. */
-static void put_books(const struct print_view *v, const struct ledgers_document *d)
-{
-	const struct json_object *end = json_get(d->json, "end");
-
-	if (!end)
-		return;
-	fputc('\n', v->out);
-	if (!strcmp(d->command, "run"))
-		text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
-	else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
-		text_solo(v, end);
-}
-
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
 {
 	struct result *res = calloc(1, sizeof(*res));
@@ -694,19 +593,56 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 	free(res);
 }
 
+/* Whose it is, and when it was. */
+static void put_title(const struct print_view *v, const struct ledgers_document *d)
+{
+	const struct json_object *start = json_get(d->json, "start");
+	size_t words = json_get_length(start, "command");
+	struct page p = print_page(v, 0);
+	char from[WHEN_TEXT], to[WHEN_TEXT];
+	bool same_day;
+
+	when_text(from, sizeof(from), d->from_ns, true);
+	when_text(to, sizeof(to), d->to_ns, true);
+	same_day = !strncmp(from, to, strcspn(from, " "));
+	page_text(&p, 0, STYLE_BOLD, d->command);
+	p.indent = 2;
+	if (*json_get_text(start, "host"))
+		page_words(&p, STYLE_BOLD, "on %s,", json_get_text(start, "host"));
+	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
+	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_end(&p);
+	if (!words)
+		return;
+	page_text(&p, 2, STYLE_DIM, "command   ");
+	for (size_t i = 1; i < words; i++)
+		page_words(&p, STYLE_PLAIN, "%s", json_get_item_text(start, "command", i));
+	page_end(&p);
+}
+
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
+	const struct json_object *end = json_get(d->json, "end");
+	bool run = !strcmp(d->command, "run");
+
 	put_title(v, d);
+	print_state(v, d);
 	if (trialset_is(d->json)) {
-		print_trials(v, d);
+		(!strcmp(d->command, "search") ? print_search : print_points)(v, d->json);
 		return;
 	}
 	print_steps(v, d);
 	print_worst(v, d);
-	if (!d->parts) {
-		put_books(v, d);
-		print_joined(v, d->json);
+	if (d->parts) {
+		print_trace(v, d);
 		return;
 	}
-	print_trace(v, d);
+	if (end) {
+		fputc('\n', v->out);
+		if (run)
+			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
+		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
+			text_solo(v, end);
+	}
+	print_joined(v, d->json);
 }
