@@ -33,7 +33,9 @@ struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
 	struct html_axis a = {.unit = unit, .min = min, .max = max};
 	double step, scale, first;
 
-	if (!(min >= 0) || !(max > min) || !(max < LARGEST)) {
+	if (!(max > min)) /* all values are one */
+		a.min = 0;
+	if (!(a.min >= 0) || !(max > a.min) || !(max < LARGEST)) {
 		a.min = 0;
 		a.max = 1;
 	}
@@ -174,7 +176,7 @@ static double chart_y(const struct html_chart *c, double value)
 
 void html_chart_begin(struct html *h, const struct html_chart *c)
 {
-	html_put(h, "<figure class=\"chart\"><figcaption><b>%s</b>", c->title);
+	html_put(h, "<figure><figcaption><b>%s</b>", c->title);
 	if (*c->note)
 		html_put(h, " <span class=\"dim\">%s</span>", c->note);
 	html_put(h, "</figcaption><ul class=\"legend\">");
@@ -236,29 +238,20 @@ static void put_steps(struct html *h, const struct html_chart *c, const double *
 {
 	for (size_t k = 0; k < n; k++) {
 		size_t i = back ? n - 1 - k : k;
-		double from = chart_x(c, x[back ? i + 1 : i]);
-		double to = chart_x(c, x[back ? i : i + 1]);
-		double at = chart_y(c, y ? y[i] : 0);
 
-		html_put(h, "%s%.1f %.1fH%.1f", k || back ? "L" : "M", from, at, to);
+		html_put(h, "%s%.1f %.1fH%.1f", k || back ? "L" : "M", chart_x(c, x[i + back]),
+			 chart_y(c, y[i]), chart_x(c, x[i + !back]));
 	}
 }
 
 void html_chart_steps(struct html *h, const struct html_chart *c, const char *class,
-		      const double *x, const double *y, size_t n)
+		      const double *x, const double *base, const double *y, size_t n)
 {
-	html_put(h, "<path class=\"line %s\" d=\"", class);
+	html_put(h, "<path class=\"%s%s\" d=\"", base ? "" : "line ", class);
 	put_steps(h, c, x, y, n, false);
-	html_put(h, "\"/>");
-}
-
-void html_chart_area(struct html *h, const struct html_chart *c, const char *class, const double *x,
-		     const double *base, const double *y, size_t n)
-{
-	html_put(h, "<path class=\"%s\" d=\"", class);
-	put_steps(h, c, x, y, n, false);
-	put_steps(h, c, x, base, n, true);
-	html_put(h, "Z\"/>");
+	if (base)
+		put_steps(h, c, x, base, n, true);
+	html_put(h, base ? "Z\"/>" : "\"/>");
 }
 
 void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
@@ -284,27 +277,7 @@ void html_chart_column(struct html *h, const struct html_chart *c, const char *c
 	double left = chart_x(c, from), top = chart_y(c, y);
 
 	html_put(h,
-		 "<rect class=\"column %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
+		 "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
 		 "<title>%s</title></rect>",
 		 class, left, top, chart_x(c, to) - left, HEIGHT - top, title);
-}
-
-void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
-		     const char *title)
-{
-	double at = chart_x(c, x);
-
-	html_put(h, "<path class=\"mark %s\" d=\"M%.1f 0V%.0f\"><title>%s</title></path>", class,
-		 at, HEIGHT, title);
-}
-
-void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
-		    const char *title)
-{
-	double left = chart_x(c, from);
-
-	html_put(h,
-		 "<rect class=\"tip\" x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"%.0f\">"
-		 "<title>%s</title></rect>",
-		 left, chart_x(c, to) - left, HEIGHT, title);
 }

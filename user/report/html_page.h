@@ -139,13 +139,11 @@ void html_chart_plot(struct html *h, const struct html_chart *c);
 void html_chart_end(struct html *h, const struct html_chart *c);
 
 /*
- * Values that hold from x[i] to x[i + 1], i < n. As a line, or as an area above `base` (NULL: 0).
- * `class` is that of a colour; "flow" and the like.
+ * Values that hold from x[i] to x[i + 1], i < n: an area above `base`, NULL: a line. `class` is
+ * that of a colour; "flow" and the like.
  */
 void html_chart_steps(struct html *h, const struct html_chart *c, const char *class,
-		      const double *x, const double *y, size_t n);
-void html_chart_area(struct html *h, const struct html_chart *c, const char *class, const double *x,
-		     const double *base, const double *y, size_t n);
+		      const double *x, const double *base, const double *y, size_t n);
 
 /* Straight from point to point. */
 void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
@@ -154,16 +152,8 @@ void html_chart_line(struct html *h, const struct html_chart *c, const char *cla
 void html_chart_dot(struct html *h, const struct html_chart *c, const char *class, double x,
 		    double y, const char *title);
 
-/* A column from 0 to `y`. */
+/* From 0 to `y`: "column" and a colour; "tip": not seen, for what the pointer shows there. */
 void html_chart_column(struct html *h, const struct html_chart *c, const char *class, double from,
 		       double to, double y, const char *title);
-
-/* A line across the plot at a value of x; its name belongs in the legend. */
-void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
-		     const char *title);
-
-/* What the pointer shows between two values of x; the whole height. */
-void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
-		    const char *title);
 
 #endif

@@ -259,7 +259,7 @@ void html_ends_head(struct html *h, struct json_object *doc)
 		html_put(h, "<h1>Nothing was seen to be lost between A and B</h1>");
 	if (open)
 		html_put(h,
-			 "<p class=\"verdict warn\">of %s packets B cannot know: it was not there, "
+			 "<p class=\"warn\">of %s packets B cannot know: it was not there, "
 			 "or its capture dropped or cut packets</p>",
 			 html_count(h, open));
 	html_command(h, json_get(doc, "start"));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/html_page.h"
+#include "report/print.h"
 
 #define BINS 240 /* of the charts: neighbours of longer runs are put together */
 
@@ -116,15 +117,11 @@ static struct html_chart chart_over_time(const struct series *s, const char *tit
 	};
 }
 
-static int put_time(char *buf, size_t size, const struct series *s, size_t i)
-{
-	return snprintf(buf, size, "%.4g to %.4g s", s->time[i], s->time[i + 1]);
-}
-
 /* Both ends, their packets or what they cost: that of the sender is a line, of the other an area.
  */
 static void put_both(struct html *h, const struct series *s, bool cpu)
 {
+	static const double zero[BINS];
 	const double *tx = s->rate[cpu ? TX_CPU : SENT], *rx = s->rate[cpu ? RX_CPU : DELIVERED];
 	const char *tx_name = cpu ? "sender" : "sent", *rx_name = cpu ? "receiver" : "delivered";
 	double tx_most = highest(tx, s->n), rx_most = highest(rx, s->n);
@@ -144,37 +141,21 @@ static void put_both(struct html *h, const struct series *s, bool cpu)
 	if (cpu || rx_most > 0)
 		html_chart_legend(h, "flow", rx_name, "");
 	html_chart_plot(h, &c);
-	html_chart_area(h, &c, "flow", s->time, NULL, rx, s->n);
+	html_chart_steps(h, &c, "flow", s->time, zero, rx, s->n);
 	if (cpu || tx_most > 0)
-		html_chart_steps(h, &c, "sent", s->time, tx, s->n);
+		html_chart_steps(h, &c, "sent", s->time, NULL, tx, s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		int n = put_time(tip, sizeof(tip), s, i);
-
 		if (cpu)
-			snprintf(tip + n, sizeof(tip) - n, "\n%s %.1f %%\n%s %.1f %%", tx_name,
-				 100 * tx[i], rx_name, 100 * rx[i]);
+			snprintf(tip, sizeof(tip),
+				 "%.4g to %.4g s\nsender %.1f %%\nreceiver %.1f %%", s->time[i],
+				 s->time[i + 1], 100 * tx[i], 100 * rx[i]);
 		else
-			snprintf(tip + n, sizeof(tip) - n, "\n%s %s\n%s %s", tx_name,
-				 html_rate(h, tx[i]), rx_name, html_rate(h, rx[i]));
-		html_chart_tip(h, &c, s->time[i], s->time[i + 1], tip);
+			snprintf(tip, sizeof(tip), "%.4g to %.4g s\nsent %s\ndelivered %s",
+				 s->time[i], s->time[i + 1], html_rate(h, tx[i]),
+				 html_rate(h, rx[i]));
+		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
 	html_chart_end(h, &c);
-}
-
-static void put_tips(struct html *h, const struct html_chart *c, const struct series *s)
-{
-	char tip[1024];
-
-	for (size_t i = 0; i < s->n; i++) {
-		size_t n = (size_t)put_time(tip, sizeof(tip), s, i);
-
-		for (unsigned k = 0; k < s->stages && n < sizeof(tip) - 1; k++) {
-			if (s->lost[k][i] > 0)
-				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
-						      s->stage[k], html_rate(h, s->lost[k][i]));
-		}
-		html_chart_tip(h, c, s->time[i], s->time[i + 1], tip);
-	}
 }
 
 /* Stages on top of each other, the last of the path on top. */
@@ -182,6 +163,7 @@ static void put_losses(struct html *h, struct series *s)
 {
 	double base[BINS] = {}, top[BINS] = {};
 	struct html_chart c;
+	char tip[1024];
 
 	for (unsigned k = 0; k < s->stages; k++) {
 		for (size_t i = 0; i < s->n; i++)
@@ -204,29 +186,21 @@ static void put_losses(struct html *h, struct series *s)
 			continue;
 		for (size_t i = 0; i < s->n; i++)
 			top[i] += s->lost[k][i];
-		html_chart_area(h, &c, html_colour(h, s->stage[k]), s->time, base, top, s->n);
+		html_chart_steps(h, &c, html_colour(h, s->stage[k]), s->time, base, top, s->n);
 		memcpy(base, top, sizeof(base));
 	}
-	put_tips(h, &c, s);
-	html_chart_end(h, &c);
-}
+	for (size_t i = 0; i < s->n; i++) {
+		size_t n = (size_t)snprintf(tip, sizeof(tip), "%.4g to %.4g s", s->time[i],
+					    s->time[i + 1]);
 
-/* Where a long run is to be looked at: report/load.h has put them together. */
-static void put_worst(struct html *h, struct json_object *doc)
-{
-	if (json_get_length(doc, "worst") < 2)
-		return;
-	html_put(h, "<details><summary>when most was lost</summary><table class=\"facts\">"
-		    "<tbody>");
-	for (size_t i = 0; i < json_get_length(doc, "worst"); i++) {
-		struct json_object *w = json_get_item(doc, "worst", i);
-
-		html_put(h, "<tr><th>%s<td class=\"n\">%s lost<td class=\"n\">%s in %s",
-			 json_get_text(w, "time"), html_count(h, json_get_u64(w, "dropped")),
-			 html_rate(h, json_get_double(w, "dropped_pps")),
-			 html_ns(h, json_get_u64(w, "interval_ns")));
+		for (unsigned k = 0; k < s->stages && n < sizeof(tip) - 1; k++) {
+			if (s->lost[k][i] > 0)
+				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
+						      s->stage[k], html_rate(h, s->lost[k][i]));
+		}
+		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
-	html_put(h, "</tbody></table></details>");
+	html_chart_end(h, &c);
 }
 
 void html_time(struct html *h, struct json_object *doc)
@@ -248,7 +222,8 @@ void html_time(struct html *h, struct json_object *doc)
 		put_losses(h, s);
 		put_both(h, s, true);
 		html_put(h, "</div>");
-		put_worst(h, doc);
+		print_worst(&(struct print_view){.html = h},
+			    &(struct ledgers_document){.json = doc});
 		html_section_end(h);
 	}
 	free(s);
@@ -296,7 +271,7 @@ static void put_histogram(struct html *h, struct json_object *end)
 
 		snprintf(tip, sizeof(tip), "%s to %s: %s packets", html_ns(h, from), html_ns(h, to),
 			 html_count(h, json_get_u64(b, "packets")));
-		html_chart_column(h, &c, "flow", (double)from, (double)to + 1,
+		html_chart_column(h, &c, "column flow", (double)from, (double)to + 1,
 				  json_get_double(b, "packets"), tip);
 	}
 	html_chart_end(h, &c);

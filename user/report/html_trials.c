@@ -309,9 +309,9 @@ void html_trials(struct html *h, struct json_object *doc)
 static const struct goal {
 	const char *key, *name, *title, *class;
 } goals[] = {
-	{"ndr", "NDR", "NDR, no drop", "line mark-good"},
-	{"pdr", "PDR", "PDR, partial drop", "line mark-warn"},
-	{"mrr", "MRR", "MRR, as fast as it goes", "line mark-dim"},
+	{"ndr", "NDR", "NDR, no drop", "line mark mark-good"},
+	{"pdr", "PDR", "PDR, partial drop", "line mark mark-warn"},
+	{"mrr", "MRR", "MRR, as fast as it goes", "line mark mark-dim"},
 };
 
 #define GOALS LENGTH(goals)
@@ -412,7 +412,8 @@ static void put_chart(struct html *h, struct json_object *doc, struct json_objec
 	html_chart_plot(h, &c);
 	for (unsigned i = 0; i < GOALS; i++) {
 		if (lower[i] > 0)
-			html_chart_mark(h, &c, goals[i].class, lower[i], goals[i].name);
+			html_chart_line(h, &c, goals[i].class, (double[]){lower[i], lower[i]},
+					(double[]){c.y.min, c.y.max}, 2);
 	}
 	for (size_t i = 0; i < n; i++)
 		put_dot(h, &c, json_get_item(doc, "trials", i), i);

@@ -231,9 +231,9 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)
 {
-	if (p->html && isalnum((unsigned char)*label)) {
+	if (p->html && (isalnum((unsigned char)*label) || *label == ' ')) {
 		open_rows(p);
-		page_cell(p, style, label);
+		page_cell(p, style, *label == ' ' ? "" : label);
 		fputs("<td colspan=\"3\">", p->out);
 	} else if (p->html) {
 		open_block(p, "<p>", "</p>");

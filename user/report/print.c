@@ -255,7 +255,7 @@ const char *print_worst_stage(const struct json_object *end, unsigned *n)
 	return json_get_text(worst, "stage");
 }
 
-static void print_worst(const struct print_view *v, const struct ledgers_document *d)
+void print_worst(const struct print_view *v, const struct ledgers_document *d)
 {
 	size_t n = json_get_length(d->json, "worst");
 	struct page p = print_page(v, 0);

@@ -71,6 +71,9 @@ void print_joined(const struct print_view *v, const struct json_object *document
 /* What is not as it should be: a part is missing, it failed, or has no end. */
 void print_state(const struct print_view *v, const struct ledgers_document *d);
 
+/* The intervals of a long one that lost most a second: where it is to be looked at. */
+void print_worst(const struct print_view *v, const struct ledgers_document *d);
+
 /* The stage that lost most, "": none did; and how many lost something. */
 const char *print_worst_stage(const struct json_object *end, unsigned *n);
 
