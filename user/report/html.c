@@ -23,22 +23,18 @@ static const char style[] =
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
-static void put_text(FILE *out, const char *s)
+/* `entities` of ASCII, as far as they are not NULL. `controls`: HTML has no use for them. */
+static void put_text(FILE *out, const char *s, const char *const entities[128], bool controls)
 {
-	static const char *const entities[] = {['&'] = "&amp;",
-					       ['<'] = "&lt;",
-					       ['>'] = "&gt;",
-					       ['"'] = "&quot;",
-					       ['\''] = "&#39;"};
-
 	while (s && *s) {
 		unsigned char c = (unsigned char)*s;
 		unsigned length = utf8_length(s);
 
-		if (c < LENGTH(entities) && entities[c])
+		if (c < 128 && entities[c])
 			fputs(entities[c], out);
-		else if (!length || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f)
-			fputs(UTF8_REPLACEMENT, out); /* HTML has no use for controls */
+		else if (!length ||
+			 (!controls && ((c < 0x20 && c != '\t' && c != '\n') || c == 0x7f)))
+			fputs(UTF8_REPLACEMENT, out);
 		else
 			fwrite(s, 1, length, out);
 		s += length ? length : 1;
@@ -48,6 +44,11 @@ static void put_text(FILE *out, const char *s)
 /* The conversion at `fmt`, which begins with %. Returns what is behind it. */
 static const char *put_one(FILE *out, const char *fmt, va_list *ap)
 {
+	static const char *const entities[128] = {['&'] = "&amp;",
+						  ['<'] = "&lt;",
+						  ['>'] = "&gt;",
+						  ['"'] = "&quot;",
+						  ['\''] = "&#39;"};
 	size_t n = 1 + strspn(fmt + 1, "+0123456789.l");
 	bool is_long = fmt[n - 1] == 'l';
 	char spec[16];
@@ -61,7 +62,7 @@ static const char *put_one(FILE *out, const char *fmt, va_list *ap)
 		fputc('%', out);
 		break;
 	case 's':
-		put_text(out, va_arg(*ap, const char *));
+		put_text(out, va_arg(*ap, const char *), entities, false);
 		break;
 	case 'u':
 		if (is_long)
@@ -100,22 +101,11 @@ void html_put(const struct html *h, const char *fmt, ...)
 
 int html_put_json(FILE *out, struct json_object *doc)
 {
+	static const char *const entities[128] = {['<'] = "\\u003c"};
 	const char *s = json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN);
 
-	if (!s)
-		return -ENOMEM;
-	while (*s) {
-		unsigned length = utf8_length(s);
-
-		if (*s == '<')
-			fputs("\\u003c", out);
-		else if (!length)
-			fputs(UTF8_REPLACEMENT, out);
-		else
-			fwrite(s, 1, length, out);
-		s += length ? length : 1;
-	}
-	return 0;
+	put_text(out, s, entities, true);
+	return s ? 0 : -ENOMEM;
 }
 
 static char *next_text(struct html *h)
@@ -469,21 +459,14 @@ static void put_host(struct html *h, const char *name, struct json_object *env)
 static void put_kind(struct html *h, struct json_object *doc)
 {
 	struct json_object *start = json_get(doc, "start");
-	char schema[64], time[20], *command, *end;
+	const char *time = json_get_text(start, "time"), *host = json_get_text(start, "host");
+	char command[32] = "";
 
-	snprintf(schema, sizeof(schema), "%s", json_get_text(doc, "schema"));
-	command = strchr(schema, '/');
-	end = command ? strchr(command + 1, '/') : NULL;
-	if (end)
-		*end = '\0';
-	html_put(h, "%s", command ? command + 1 : "");
-	snprintf(time, sizeof(time), "%.19s", json_get_text(start, "time"));
-	if (strlen(time) == 19 && time[10] == 'T') {
-		time[10] = ' ';
-		html_put(h, " · %s UTC", time);
-	}
-	if (*json_get_text(start, "host"))
-		html_put(h, " · %s", json_get_text(start, "host"));
+	sscanf(json_get_text(doc, "schema"), "%*[^/]/%31[^/]", command);
+	html_put(h, "%s", command);
+	if (strlen(time) >= 19 && time[10] == 'T')
+		html_put(h, " · %.10s %.8s UTC", time, time + 11);
+	html_put(h, "%s%s", *host ? " · " : "", host);
 }
 
 /* In place of all documents, or before them. */

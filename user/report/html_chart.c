@@ -15,48 +15,6 @@ static double seconds_of_unit(const struct html_axis *a)
 	return a->max >= 3 * 3600 ? 3600 : a->max >= 180 ? 60 : 1;
 }
 
-/* 1, 2 or 5 of a decade, so that `range` has at most `steps` of them. */
-static double step_of(double range, unsigned steps)
-{
-	static const double of_decade[] = {1, 2, 5, 10};
-	double decade = pow(10, floor(log10(range / steps)));
-
-	for (unsigned i = 0; i < 3; i++) {
-		if (range / (decade * of_decade[i]) <= steps + 1e-9)
-			return decade * of_decade[i];
-	}
-	return decade * 10;
-}
-
-struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
-{
-	struct html_axis a = {.unit = unit, .min = min, .max = max};
-	double step, scale, first;
-
-	if (!(max > min)) /* all values are one */
-		a.min = 0;
-	if (!(a.min >= 0) || !(max > a.min) || !(max < LARGEST)) {
-		a.min = 0;
-		a.max = 1;
-	}
-	scale = unit == HTML_SECONDS ? seconds_of_unit(&a) : 1;
-	step = scale * step_of((a.max - a.min) / scale, WANTED_TICKS);
-	first = ceil(a.min / step - 1e-9);
-	if (unit != HTML_SECONDS) {
-		a.max = step * ceil(a.max / step - 1e-9);
-		first = floor(a.min / step + 1e-9);
-		a.min = step * first;
-	}
-	for (unsigned i = 0; i < HTML_TICKS; i++) {
-		double v = (first + i) * step;
-
-		if (v > a.max * (1 + 1e-9))
-			break;
-		a.tick[a.ticks++] = v;
-	}
-	return a;
-}
-
 /* The nearest of 1, 2, 5 of a decade that is not above (`up`: not below) the value. */
 static double round_125(double value, bool up)
 {
@@ -72,6 +30,35 @@ static double round_125(double value, bool up)
 			return v;
 	}
 	return best;
+}
+
+struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
+{
+	struct html_axis a = {.unit = unit, .min = min, .max = max};
+	double step, scale, first;
+
+	if (!(max > min)) /* all values are one */
+		a.min = 0;
+	if (!(a.min >= 0) || !(max > a.min) || !(max < LARGEST)) {
+		a.min = 0;
+		a.max = 1;
+	}
+	scale = unit == HTML_SECONDS ? seconds_of_unit(&a) : 1;
+	step = scale * round_125((a.max - a.min) / scale / WANTED_TICKS, true);
+	first = ceil(a.min / step - 1e-9);
+	if (unit != HTML_SECONDS) {
+		a.max = step * ceil(a.max / step - 1e-9);
+		first = floor(a.min / step + 1e-9);
+		a.min = step * first;
+	}
+	for (unsigned i = 0; i < HTML_TICKS; i++) {
+		double v = (first + i) * step;
+
+		if (v > a.max * (1 + 1e-9))
+			break;
+		a.tick[a.ticks++] = v;
+	}
+	return a;
 }
 
 static bool is_decade(double value)

@@ -14,7 +14,8 @@
 #include "report/load.h"
 #include "report/print_trace.h"
 
-#define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+#define ROWS_WANTED  (STEPS_MAX - 2) /* the first and the last may be parts of a step */
 
 /*
  * The shortest round time of which the table needs at most so many, and in which about one interval
@@ -144,100 +145,74 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 #define WORST_SHOWN 5
 #define DAY	    86400000000000ULL
 
-/* Those of a thousandth at least, most first. Returns how many. */
-static unsigned rank_stages(const uint64_t stage[STAGE_COUNT], uint64_t all, int rank[STAGE_COUNT])
+/* "rcvbuf 12,000, netfilter 345": those of a thousandth at least, most first. */
+static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
 {
+	struct text_count rank[STAGE_COUNT];
 	unsigned n = 0, at;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (!stage[s] || stage[s] < all / 1000)
 			continue;
-		for (at = n++; at && stage[rank[at - 1]] < stage[s]; at--)
+		for (at = n++; at && rank[at - 1].count < stage[s]; at--)
 			rank[at] = rank[at - 1];
-		rank[at] = s;
+		rank[at] = (struct text_count){stage[s], stage_name(s)};
 	}
-	return n;
-}
+	for (unsigned i = 0; i < n; i++) {
+		char count[FMT_MAX];
 
-/* "rcvbuf 12,000, netfilter 345" */
-static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
-{
-	int rank[STAGE_COUNT];
-	unsigned n = rank_stages(stage, all, rank);
-	char count[FMT_MAX];
-
-	for (unsigned i = 0; i < n; i++)
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
-			   fmt_count(count, sizeof(count), stage[rank[i]]), i + 1 < n ? "," : "");
-}
-
-static void put_number(struct page *p, unsigned width, const char *text)
-{
-	char padded[FMT_MAX + 16];
-
-	snprintf(padded, sizeof(padded), "%*s", (int)width, text);
-	page_verbatim(p, padded);
-}
-
-static void put_head(struct page *p, const struct steps *s, bool sums, bool day)
-{
-	char length[FMT_MAX], each[FMT_MAX + 8], head[128];
-
-	snprintf(each, sizeof(each), "each %s",
-		 num_text_time(length, sizeof(length), s->length_ns));
-	snprintf(head, sizeof(head), "%-*s ", day ? 20 : 12, each);
-	page_text(p, 0, STYLE_DIM, head);
-	p->indent = 0;
-	if (sums) {
-		put_number(p, 12, "sent");
-		put_number(p, 12, "delivered");
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name,
+			   fmt_count(count, sizeof(count), rank[i].count), i + 1 < n ? "," : "");
 	}
-	put_number(p, 12, "lost");
-	put_number(p, 12, "peak");
-	page_end(p);
 }
 
-static void put_step(struct page *p, const struct step *step, bool sums, bool day)
-{
-	char text[WHEN_TEXT], line[WHEN_TEXT + 16], number[FMT_MAX];
-
-	when_text(text, sizeof(text), step->from_ns, day);
-	if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
-		snprintf(text + strlen(text), 8, ".%03u",
-			 (unsigned)(step->from_ns % 1000000000 / 1000000));
-	snprintf(line, sizeof(line), "%-*s ", day ? 20 : 12, text);
-	page_text(p, 0, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
-	p->indent = 0;
-	if (sums) {
-		put_number(p, 12, fmt_count(number, sizeof(number), step->sent));
-		put_number(p, 12, fmt_count(number, sizeof(number), step->delivered));
-	}
-	put_number(p, 12, fmt_count(number, sizeof(number), step->dropped));
-	if (step->dropped) {
-		put_number(p, 12,
-			   step->peak_pps > 0 ? fmt_rate(number, sizeof(number), step->peak_pps)
-					      : "-");
-		page_verbatim(p, "  ");
-		p->indent = p->column;
-		put_stages(p, step->stage, step->dropped);
-	}
-	page_end(p);
-}
-
+/* A table of the steps: of a trace only what was lost. */
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
-	bool sums = !d->parts;
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
+	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32], number[FMT_MAX];
+	const struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
+					      {"delivered", 12, true},	    {"lost", 12, true},
+					      {"peak", 12, true},	    {NULL, 0, false}};
+	const unsigned hidden = d->parts ? 2 : 0; /* columns behind the first */
+	struct page_column shown[LENGTH(columns)] = {columns[0]};
 	struct page p = print_page(v, 0);
 	struct steps s;
 
 	steps_make(&s, d);
 	if (s.n < 2)
 		return;
+	memcpy(shown + 1, columns + 1 + hidden, sizeof(columns) - sizeof(*columns) * (1 + hidden));
+	snprintf(text, sizeof(text), "each %s", num_text_time(number, sizeof(number), s.length_ns));
+	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
 	page_end(&p);
-	put_head(&p, &s, sums, day);
-	for (unsigned i = 0; i < s.n; i++)
-		put_step(&p, &s.at[i], sums, day);
+	p.table = shown;
+	for (unsigned i = 0; shown[i].name; i++)
+		page_cell(&p, i ? STYLE_PLAIN : STYLE_DIM, shown[i].name);
+	page_end(&p);
+	for (const struct step *step = s.at; step < s.at + s.n; step++) {
+		const uint64_t counts[] = {step->sent, step->delivered, step->dropped};
+
+		when_text(text, sizeof(text), step->from_ns, day);
+		if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
+			snprintf(text + strlen(text), 8, ".%03u",
+				 (unsigned)(step->from_ns % 1000000000 / 1000000));
+		snprintf(line, sizeof(line), "%-*s", (int)columns[0].width, text);
+		p.indent = 0;
+		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
+		for (unsigned i = hidden; i < LENGTH(counts); i++)
+			page_cell(&p, STYLE_PLAIN, fmt_count(number, sizeof(number), counts[i]));
+		if (step->dropped) {
+			page_cell(&p, STYLE_PLAIN,
+				  step->peak_pps > 0
+					  ? fmt_rate(number, sizeof(number), step->peak_pps)
+					  : "-");
+			page_verbatim(&p, "  ");
+			p.indent = p.column;
+			put_stages(&p, step->stage, step->dropped);
+		}
+		page_end(&p);
+	}
 }
 
 const char *print_worst_stage(const struct json_object *end, unsigned *n)
