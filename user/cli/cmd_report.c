@@ -15,7 +15,7 @@
 #include "report/load.h"
 #include "report/ends.h"
 #include "report/drop.h"
-#include "report/show.h"
+#include "report/print.h"
 
 struct report_options {
 	struct global_options global;
