@@ -32,7 +32,6 @@ struct discovery {
 	} at[TRACE_STREAMS];
 	struct gaps gaps;
 	struct site *site;
-	bool tells; /* of the fates of the site, to view->on_fates */
 	const struct experiment_view *view;
 };
 
@@ -44,7 +43,6 @@ int discover_open(struct discovery **out, struct site *s, const struct experimen
 	if (!d)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	d->site = s;
-	d->tells = s->spec->ledger;
 	d->view = view;
 	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);
 	return 0;
@@ -100,9 +98,9 @@ static void fold(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	const struct fates_visitor visitor = {tell_run, d};
 	struct ledger *l = &d->site->ledger;
 
-	if (d->tells)
+	if (d->site->tells)
 		site_note_given_up(d->site, i, upto);
-	if (d->tells)
+	if (d->site->tells)
 		fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
 	else
 		sink_streams_empty(t, i, from, upto);
@@ -152,7 +150,7 @@ static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint6
 	if (!s->counted) { /* numbers before what is looked at were missed */
 		s->missing = from - st->base;
 		s->counted = s->first = from;
-		if (d->tells)
+		if (d->site->tells)
 			fates_of(d)->tail[i] = from;
 	}
 	if (upto <= from)
@@ -175,13 +173,13 @@ static void jump(struct discovery *d, struct sink_streams *t, unsigned i, uint64
 	settle(d, t, i, from, end);
 	if (to > end) {
 		s->missing += to - end;
-		if (d->tells)
+		if (d->site->tells)
 			tell(d, i, end, to - 1, "unknown", NULL);
 	} else {
 		to = end;
 	}
 	s->next = s->counted = to;
-	if (d->tells)
+	if (d->site->tells)
 		fates_of(d)->tail[i] = to;
 	s->blind = true;
 	sink_streams_set_tail(t, i, to);
@@ -195,7 +193,7 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 
 	if (s->next < next)
 		s->next = next;
-	if (!d->tells)
+	if (!d->site->tells)
 		return s->next;
 	if (s->next < fates_of(d)->tail[i])
 		s->next = fates_of(d)->tail[i];
@@ -219,7 +217,7 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 
 	if (!window_is_due(&d->window, now_ns))
 		return;
-	if (d->tells)
+	if (d->site->tells)
 		site_name(d->site);
 	sink_streams_sync(t);
 	n = atomic_load(&t->n);
@@ -253,7 +251,7 @@ static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i), known;
 
 	count(d, t, i, 0);
-	count(d, t, i, d->tells ? next_of(d, i, UINT64_MAX) : next);
+	count(d, t, i, d->site->tells ? next_of(d, i, UINT64_MAX) : next);
 	*s = (struct recv_stream){
 		.stream = st->id,
 		.base = base,
@@ -310,15 +308,15 @@ void discover_end(struct discovery *d, struct recv_result *out)
 	out->tail_known = out->streams > 0;
 	for (unsigned i = 0; i < out->streams; i++)
 		end_stream(d, i, out);
-	if (!d->tells)
+	if (!d->site->tells)
 		tally_causes(d->site);
 	site_ledger(d->site, 0, res);
-	if (d->tells)
+	if (d->site->tells)
 		name_streams(res, out);
 	else
 		res->arrivals.gaps = d->gaps;
 	site_end(d->site, res);
-	for (int s = 0; !d->tells && s < STAGE_COUNT; s++)
+	for (int s = 0; !d->site->tells && s < STAGE_COUNT; s++)
 		res->stage[s].bytes = 0;
 	res->delivered = sums->delivered;
 	res->duration_ns = sums->last_ns - sums->first_ns;

@@ -120,8 +120,8 @@ static bool show(struct run *r, bool settling)
 		i.rx_cpu_ns = s->receiver ? receiver_cpu_ns(s->receiver) : 0;
 		i.memory_bytes = memory_in_use();
 	}
-	if (!s->lone)
-		site_stages(s, i.stage);
+	if (!s->lone && !site_name(s))
+		ledger_stages(&s->ledger, i.stage);
 	return r->view->on_interval(r->view->arg, &i);
 }
 
@@ -408,10 +408,12 @@ static int close_ledger(struct run *r, struct result *res)
 		site_beyond(&r->site);
 	site_ledger(&r->site, here.in_queues + (r->remote ? r->remote->status.in_queues : 0), res);
 	name_queues(r, &here, res);
+	if (r->remote)
+		remote_end(r->remote, res, r->err);
 	site_end(&r->site, res);
 	if (r->remote) {
 		remote_describe(r->remote, res);
-		remote_close(r->remote, res, r->err);
+		remote_close(r->remote, res);
 	} else if (!r->site.lone) {
 		site_describe(&r->site, res);
 		rc = site_check(&r->site, res, r->err);

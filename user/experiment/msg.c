@@ -169,9 +169,9 @@ const struct record_field msg_status[] = {
 const struct record_field msg_fold[] = {RECORD_LIST("upto", UINT, peer_fold, upto), {0}};
 
 const struct record_field msg_fates[] = {
-	RECORD("slot", UINT, peer_fates, slot),
-	RECORD("first", UINT, peer_fates, first, .max = 1ULL << 44),
-	RECORD("runs", TEXT, peer_fates, runs),
+	RECORD("slot", UINT, runs, slot),
+	RECORD("first", UINT, runs, first, .max = 1ULL << 44),
+	RECORD("runs", TEXT, runs, text),
 	{0},
 };
 
