@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "traffic/shape.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "report/trials.h"
@@ -281,13 +281,13 @@ static void check_found(const struct found *f, struct error *err)
 
 /* With --repeat: the lower bounds of all searches. */
 struct lowers {
-	unsigned n[FOUND_GOALS];
-	double *value[FOUND_GOALS];
+	unsigned n[MLR_GOALS];
+	double *value[MLR_GOALS];
 };
 
 static int lowers_open(struct lowers *l, unsigned repeat, struct error *err)
 {
-	for (unsigned g = 0; g < FOUND_GOALS; g++) {
+	for (unsigned g = 0; g < MLR_GOALS; g++) {
 		l->value[g] = calloc(repeat, sizeof(double));
 		if (!l->value[g])
 			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -297,7 +297,7 @@ static int lowers_open(struct lowers *l, unsigned repeat, struct error *err)
 
 static void lowers_close(struct lowers *l)
 {
-	for (unsigned g = 0; g < FOUND_GOALS; g++)
+	for (unsigned g = 0; g < MLR_GOALS; g++)
 		free(l->value[g]);
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/ledgerfile.h"
 #include "report/text.h"
 #include "report/trials.h"

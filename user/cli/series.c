@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/opt.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "host/caps.h"
 #include "report/document.h"
 #include "report/trials.h"

@@ -85,10 +85,10 @@ static void settle_ring(const struct counters_deltas *deltas, const struct site 
 static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
 		       const struct site *site, struct result *res)
 {
-	const struct counter_unexplained *u = check->unexplained;
-	const struct counter_unexplained *end = u + check->n_unexplained;
+	const struct counter_row *u = check->unexplained;
+	const struct counter_row *end = u + check->n_unexplained;
 	char name[sizeof(res->counter[0].name)];
-	uint64_t n;
+	uint64_t n, excess;
 
 	while (u < end &&
 	       (u->stage != STAGE_XDP || strcmp(u->role, "rx") || !strstr(u->name, "xdp_drop")))
@@ -97,7 +97,8 @@ static void settle_xdp(const struct countercheck *check, const struct counters_d
 	    !res->unaccounted ||
 	    !received(deltas, site, res->sent - res->stage[STAGE_TX_DEVICE].packets))
 		return;
-	n = u->excess < res->unaccounted ? u->excess : res->unaccounted;
+	excess = u->delta - u->expected_max;
+	n = excess < res->unaccounted ? excess : res->unaccounted;
 	settle(STAGE_XDP, n, SEEN_XDP, site, res);
 	snprintf(name, sizeof(name), "%s %s", u->role, u->name);
 	for (unsigned i = 0; i < res->n_counters; i++) {

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/watch.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "experiment/settle.h"
 #include "host/netdev.h"
 #include "traffic/pace.h"

@@ -134,7 +134,7 @@ static void counter_comes_back(void **state)
 					   .delta = 5,
 					   .expected = UINT64_MAX,
 					   .documented = true,
-					   .scope = counter_scope_name(COUNTER_INTERFACE),
+					   .scope = counter_scope_names[COUNTER_INTERFACE],
 				   };
 	struct json_object *msg = msg_make("counter", msg_counter, &in);
 
