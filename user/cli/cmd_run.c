@@ -135,55 +135,57 @@ static enum tx_choice choose_tx(const struct run_options *o)
 	return TX_XSK;
 }
 
+/* Between which ports it runs, and what that rules out. */
 static int check_ports(const struct run_options *o, struct error *err)
 {
 	static const struct lab_wish none;
 	const struct run_spec *spec = &o->traffic.spec;
-	bool far = o->far.to.family;
+	const bool far = o->far.to.family;
+	const struct contradiction list[] = {
+		{(!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)),
+		 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for the lab that "
+		 "run "
+		 "makes",
+		 "leave -i, --to and --lab out"},
+		{far && spec->topology_set, "what lies between two hosts is as it is",
+		 "leave --topology out"},
+		{far && o->ports.n > 1, "with --to, -i takes one port",
+		 "name the port of this host"},
+		{!far && !in_lab(o) && o->ports.n != 2, "-i needs two ports",
+		 "sender first: -i A,B"},
+		{!in_lab(o) && spec->faults.set, "faults are for labs only",
+		 "leave -i and --to out: run makes a lab"},
+		{0},
+	};
+	int rc;
 
 	if (spec->lab && spec->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "lab '%s' has its topology already", spec->lab);
-	if ((!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)))
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i, --to and --lab out",
-				 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for "
-				 "the lab that run makes");
-	if (far && spec->topology_set)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "what lies between two hosts is as it is");
-	if (in_lab(o))
-		return spec->lab ? fault_check_named(&spec->faults, spec->lab, err) : 0;
-	if (far && o->ports.n > 1)
-		return error_set(err, STATUS_USAGE, -EINVAL, "name the port of this host",
-				 "with --to, -i takes one port");
-	if (!far && o->ports.n != 2)
-		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
-				 "-i needs two ports");
-	if (spec->faults.set)
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "leave -i and --to out: run makes a lab",
-				 "faults are for labs only");
-	return traffic_check_rate(&o->traffic, err);
+	rc = contradiction_check(list, err);
+	if (!rc && spec->lab && in_lab(o))
+		rc = fault_check_named(&spec->faults, spec->lab, err);
+	return rc || in_lab(o) ? rc : traffic_check_rate(&o->traffic, err);
 }
 
 /* What the traffic needs of the receiving end. */
 static int check_receiver(const struct run_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->traffic;
+	const struct contradiction list[] = {
+		{t->spec.pass && t->rx != RX_XDP, "--pass is for the receiving engine xdp",
+		 "add --rx xdp"},
+		{t->pcap && !t->stamp,
+		 "run follows numbered packets, and those of a capture are not",
+		 "add --stamp, or use `send`"},
+		{t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1,
+		 "a socket receives at one port: --dst-port is a range", "use --rx xsk"},
+		{t->rx == RX_SOCKET && t->spec.vlan && in_lab(o),
+		 "the lab has no VLAN device for a socket to receive by", "use --rx xsk"},
+		{0},
+	};
 
-	if (t->spec.pass && t->rx != RX_XDP)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
-				 "--pass is for the receiving engine xdp");
-	if (t->pcap && !t->stamp)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --stamp, or use `send`",
-				 "run follows numbered packets, and those of a capture are not");
-	if (t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
-				 "a socket receives at one port: --dst-port is a range");
-	if (t->rx == RX_SOCKET && t->spec.vlan && in_lab(o))
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
-				 "the lab has no VLAN device for a socket to receive by");
-	return 0;
+	return contradiction_check(list, err);
 }
 
 /* Of the longest packet: whether both ends can do without fragments, if they have to. */

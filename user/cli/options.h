@@ -31,6 +31,15 @@ extern int program_argc;
 enum tx_choice { TX_AUTO, TX_SOCKET, TX_XSK, TX_XDP };
 enum rx_choice { RX_SOCKET, RX_XSK, RX_XDP };
 
+/* What does not go together. Ends with a NULL message. */
+struct contradiction {
+	bool found;
+	const char *message, *hint;
+};
+
+/* The first that is found: STATUS_USAGE. */
+int contradiction_check(const struct contradiction *list, struct error *err);
+
 /* Whether an option stands on the command line. */
 bool option_given(const struct opt *opt);
 

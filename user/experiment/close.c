@@ -147,16 +147,6 @@ void site_next(const struct site *s, uint64_t next[TRACE_STREAMS])
 		next[t] = sender_next(s->sender, t) - s->sender_config.fates->base;
 }
 
-static uint64_t sent(const struct site *s)
-{
-	uint64_t next[TRACE_STREAMS] = {}, sum = 0;
-
-	site_next(s, next);
-	for (unsigned t = 0; t < TRACE_STREAMS; t++)
-		sum += next[t];
-	return sum;
-}
-
 /* Numbers that are not folded yet whose send call failed. */
 static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto)
 {
@@ -256,9 +246,14 @@ bool site_is_complete(struct site *s)
 
 bool site_failed(struct site *s, struct error *err)
 {
+	uint64_t next[TRACE_STREAMS] = {}, sent = 0;
+
 	if (s->receiver && receiver_failed(s->receiver, err))
 		return true;
-	return s->faults && fault_watch(s->faults, sent(s), err);
+	site_next(s, next);
+	for (unsigned t = 0; t < TRACE_STREAMS; t++)
+		sent += next[t];
+	return s->faults && fault_watch(s->faults, sent, err);
 }
 
 void site_stop_sending(struct site *s, struct error *err)
@@ -273,25 +268,14 @@ void site_stop_sending(struct site *s, struct error *err)
 		receiver_resume(s->receiver);
 }
 
-static void take_sums(struct site *s)
-{
-	receiver_sum(s->receiver, &s->sink, &s->arrivals);
-	receiver_stats(s->receiver, &s->rx);
-	s->rx_cpu_ns = receiver_cpu_ns(s->receiver);
-}
-
 /*
- * The reader is gone for good: what lies in its queue is lost when the socket closes. The numbers
- * are read there first; the events of the kernel freeing them confirm it.
+ * Where the reader is gone for good, what lies in its queue is lost when the socket closes. The
+ * numbers were read there before; the events of the kernel freeing them confirm it.
  */
-static int close_unread(struct site *s, struct error *err)
+static void close_unread(struct site *s, uint64_t before)
 {
-	uint64_t before = dropped(s), deadline, confirmed = 0;
-	int rc = drops_walk_unread(s->tracer.drops, &s->lab.rx_ns, true, &s->unread, err);
+	uint64_t deadline, confirmed = 0;
 
-	if (rc)
-		return rc;
-	take_sums(s);
 	receiver_close(s->receiver);
 	s->receiver = NULL;
 	/* behind the closing of the ledger they would be taken for those of later numbers */
@@ -303,23 +287,35 @@ static int close_unread(struct site *s, struct error *err)
 			deadline = clock_now() + CONFIRM_NS;
 		s->unread_confirmed = confirmed;
 	}
-	return 0;
 }
 
 int site_stop_receiving(struct site *s, struct error *err)
 {
+	const bool unread = s->fx.reader == READER_NEVER;
+	struct drops *drops = s->tracer.drops;
+	uint64_t before;
+	int rc = 0;
+
 	if (!s->receiver || s->stopped)
 		return 0;
 	s->stopped = true;
 	receiver_failed(s->receiver, err);
 	receiver_stop(s->receiver);
-	if (s->fx.reader == READER_NEVER)
-		return close_unread(s, err);
-	receiver_check_log(s->receiver, err);
-	if (s->traced && s->receiver_config.ops == &rx_socket && !receiver_idle(s->receiver))
-		drops_walk_unread(s->tracer.drops, &s->lab.rx_ns, false, &s->in_socket,
-				  &(struct error){});
-	take_sums(s);
+	before = dropped(s);
+	if (unread)
+		rc = drops_walk_unread(drops, &s->lab.rx_ns, true, &s->unread, err);
+	else
+		receiver_check_log(s->receiver, err);
+	if (rc)
+		return rc;
+	if (!unread && s->traced && s->receiver_config.ops == &rx_socket &&
+	    !receiver_idle(s->receiver))
+		drops_walk_unread(drops, &s->lab.rx_ns, false, &s->in_socket, &(struct error){});
+	receiver_sum(s->receiver, &s->sink, &s->arrivals);
+	receiver_stats(s->receiver, &s->rx);
+	s->rx_cpu_ns = receiver_cpu_ns(s->receiver);
+	if (unread)
+		close_unread(s, before);
 	return 0;
 }
 

@@ -200,14 +200,6 @@ static uint64_t next_of(struct discovery *d, unsigned i, uint64_t most)
 	return s->next = fates_highest(fates_of(d), (uint16_t)i, s->next, most);
 }
 
-/* A window that fills before its time is made room in. */
-static uint64_t crowded(const struct sink_streams *t, unsigned i, uint64_t next)
-{
-	uint64_t tail = atomic_load(&t->at[i].tail);
-
-	return t->learn && next > tail + t->window / 2 ? next - t->window / 4 : 0;
-}
-
 void discover_move(struct discovery *d, uint64_t now_ns)
 {
 	struct sink_streams *t = receiver_streams(d->site->receiver);
@@ -234,8 +226,11 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	}
 	leaving = window_move(&d->window, now_ns, next);
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t upto = crowded(t, i, next[i]);
+		uint64_t upto = 0;
 
+		/* a window that fills before its time is made room in */
+		if (t->learn && next[i] > atomic_load(&t->at[i].tail) + t->window / 2)
+			upto = next[i] - t->window / 4;
 		count(d, t, i, leaving && leaving[i] > upto ? leaving[i] : upto);
 	}
 }

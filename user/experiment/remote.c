@@ -137,7 +137,7 @@ static int await_hello(struct peer *p, struct error *err)
 static int log_in(struct peer *p, struct error *err)
 {
 	const struct auth_token *token = &p->target.token;
-	struct peer_login login = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
+	struct peer_hello login = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
 	char expected[AUTH_HEX];
 	int rc = await_hello(p, err);
 

@@ -55,7 +55,7 @@ static int refuse(struct session *s, const struct error *why)
 	return answer(s, "error", msg_error, why);
 }
 
-static int check_login(const struct session *s, const struct peer_login *login, struct error *why)
+static int check_login(const struct session *s, const struct peer_hello *login, struct error *why)
 {
 	char expected[AUTH_HEX];
 
@@ -75,7 +75,7 @@ static int check_login(const struct session *s, const struct peer_login *login, 
 static int do_login(struct session *s, struct json_object *msg)
 {
 	struct peer_welcome welcome = {.port = s->cfg->port, .max_pps = s->cfg->max_pps};
-	struct peer_login login;
+	struct peer_hello login;
 	struct error why = {};
 	int rc = record_read(msg, msg_login, &login);
 

@@ -128,101 +128,80 @@ static int open_observers(struct site *s, struct error *err)
 	return rc ? rc : fates_map(&s->plain, -1, -1, -1, err);
 }
 
-/* What programs at our device are told: whatever they see has come to this host. */
-static struct trace_config at_device(const struct site *s)
-{
-	struct trace_config cfg = {.port = s->spec->port};
-
-	if (s->traced)
-		cfg = s->tracer.config;
-	if (cfg.learn)
-		cfg.learn = LEARN_TAKE;
-	return cfg;
-}
-
-/* AF_XDP: a program that steers the flow's packets into a socket for each queue. */
-static int load_xsk(struct site *s, struct error *err)
-{
-	const struct tracer *t = &s->tracer;
-	const struct trace_config here = at_device(s);
-	struct xsk_prog_maps maps = {s->traced ? drops_cell_fd(t->drops) : -1, -1, -1};
-	int rc;
-
-	if (s->tells) {
-		maps.seen = tracer_seen_fd(t);
-		maps.tails = drops_tails_fd(t->drops);
-	}
-	rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
-	if (rc)
-		return rc;
-	if (s->traced)
-		drops_watch_xskmap(t->drops, xsk_prog_map_fd(s->xsk_prog));
-	s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
-	return 0;
-}
-
-/* A program that takes the packets itself, or looks at them first. */
-static int load_sink(struct site *s, struct error *err)
-{
-	const struct tracer *t = &s->tracer;
-	const struct trace_config here = at_device(s);
-	struct sink_prog_config cfg = {.trace = &here, .learn = true};
-	int rc;
-
-	if (s->tells)
-		cfg = (struct sink_prog_config){
-			.trace = &here,
-			.payload = shape_sizes_differ(spec_shape(s->spec)) ? 0 : s->flow.payload,
-			.pass = s->spec->pass,
-			.arrivals_fd = drops_arrivals_fd(t->drops),
-			.tails_fd = drops_tails_fd(t->drops),
-			.seen_fd = tracer_seen_fd(t),
-		};
-	rc = sink_prog_open(&s->sink_prog, &cfg, err);
-	s->receiver_config.sink_prog = s->sink_prog;
-	if (!rc && s->tells && !cfg.pass)
-		drops_expect_sink(t->drops);
-	return rc;
-}
-
 static int attach_xdp(struct site *s, bool *native, struct error *err)
 {
 	const struct lab_port *port = &s->lab.rx;
-	int saved = s->lone ? -1 : netns_push(&s->lab.rx_ns), rc;
+	int saved = s->lone ? 0 : netns_push(&s->lab.rx_ns), rc;
 
-	if (!s->lone && saved < 0)
+	if (saved < 0)
 		return error_set(err, STATUS_FAILED, saved, NULL,
 				 "cannot enter the receiver's network namespace: %s",
 				 strerror(-saved));
-	if (s->xsk_prog)
-		rc = xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err);
-	else
-		rc = sink_prog_attach(s->sink_prog, port->ifname, err);
+	rc = s->xsk_prog ? xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err)
+			 : sink_prog_attach(s->sink_prog, port->ifname, err);
 	if (!s->lone)
 		netns_pop(saved);
 	*native = s->xsk_prog ? xsk_prog_native(s->xsk_prog) : sink_prog_native(s->sink_prog);
 	return rc;
 }
 
-/* The receiver's XDP program, whichever it is, and that of a fault before it. */
+/*
+ * The receiver's XDP program, and that of a fault before it. AF_XDP: it steers the flow's packets
+ * into a socket for each queue; else it takes them itself, or looks at them first. Whatever it sees
+ * has come to this host.
+ */
 static int open_xdp(struct site *s, struct error *err)
 {
-	bool xsk = s->spec->rx == &rx_xsk, sink = s->spec->rx == &rx_xdp, native = false;
-	int rc = 0;
+	const struct drops *drops = s->tracer.drops;
+	const int seen_fd = s->tells ? tracer_seen_fd(&s->tracer) : -1;
+	const int tails_fd = s->tells ? drops_tails_fd(drops) : -1;
+	struct trace_config here = {.port = (uint16_t)s->spec->port};
+	int fd = -1, rc = 0;
+	bool native = false;
 
-	if (xsk)
-		rc = load_xsk(s, err);
-	if (sink)
-		rc = load_sink(s, err);
-	if (rc)
-		return rc;
+	if (s->traced)
+		here = s->tracer.config;
+	if (here.learn)
+		here.learn = LEARN_TAKE;
+	if (s->spec->rx == &rx_xsk) {
+		const struct xsk_prog_maps maps = {
+			.cell = s->traced ? drops_cell_fd(drops) : -1,
+			.seen = seen_fd,
+			.tails = tails_fd,
+		};
+
+		rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
+		if (rc)
+			return rc;
+		fd = xsk_prog_fd(s->xsk_prog);
+		s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
+		if (s->traced)
+			drops_watch_xskmap(s->tracer.drops, s->receiver_config.xsk_map_fd);
+	} else if (s->spec->rx == &rx_xdp) {
+		struct sink_prog_config cfg = {.trace = &here, .learn = true};
+
+		if (s->tells)
+			cfg = (struct sink_prog_config){
+				.trace = &here,
+				.payload = shape_sizes_differ(spec_shape(s->spec))
+						   ? 0
+						   : s->flow.payload,
+				.pass = s->spec->pass,
+				.arrivals_fd = drops_arrivals_fd(drops),
+				.tails_fd = tails_fd,
+				.seen_fd = seen_fd,
+			};
+		rc = sink_prog_open(&s->sink_prog, &cfg, err);
+		s->receiver_config.sink_prog = s->sink_prog;
+		if (rc)
+			return rc;
+		fd = sink_prog_fd(s->sink_prog);
+		if (s->tells && !cfg.pass)
+			drops_expect_sink(s->tracer.drops);
+	}
 	if (s->fx.xdp)
-		rc = fault_xdp(s->faults,
-			       xsk    ? xsk_prog_fd(s->xsk_prog)
-			       : sink ? sink_prog_fd(s->sink_prog)
-				      : -1,
-			       &native, err);
-	else if (xsk || sink)
+		rc = fault_xdp(s->faults, fd, &native, err);
+	else if (fd >= 0)
 		rc = attach_xdp(s, &native, err);
 	s->receiver_config.xdp_skb_mode = !native;
 	return rc;

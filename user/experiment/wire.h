@@ -147,17 +147,11 @@ int runs_next(const char **at, struct join_run *run);
 #define PEER_PROTOCOL 2
 #define PEER_NICE_0   20 /* no nice value asked for */
 
-struct peer_hello {
-	uint32_t protocol;
-	char version[32], host[65];
-	char challenge[AUTH_HEX];
-	bool token; /* one is needed */
-};
-
-struct peer_login {
+struct peer_hello { /* and login, which has a proof in place of `token` */
 	uint32_t protocol;
 	char version[32], host[65];
 	char challenge[AUTH_HEX], proof[AUTH_HEX];
+	bool token; /* one is needed */
 };
 
 struct peer_welcome {

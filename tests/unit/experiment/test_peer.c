@@ -23,7 +23,7 @@ static const struct record_field *const tables[] = {
 	msg_fates, msg_time,  msg_error,   msg_end,  msg_flow,	msg_cause,  msg_counter,
 };
 static const size_t sizes[] = {
-	sizeof(struct peer_hello),   sizeof(struct peer_login),	    sizeof(struct peer_welcome),
+	sizeof(struct peer_hello),   sizeof(struct peer_hello),	    sizeof(struct peer_welcome),
 	sizeof(struct peer_plan),    sizeof(struct peer_ready),	    sizeof(struct site_status),
 	sizeof(struct peer_fold),    sizeof(struct runs),	    sizeof(struct peer_time),
 	sizeof(struct error),	     sizeof(struct result),	    sizeof(struct arrivals_flow),
