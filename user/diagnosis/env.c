@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "drops/quirks.h"
-#include "host/bpfmaps.h"
-#include "host/cgroup.h"
+#include "host/load.h"
+#include "base/proc.h"
 #include "host/netdev.h"
 
 /* Those that change how a packet is counted, cut, merged or checked. */
