@@ -103,7 +103,7 @@ static void print_lab(const struct lab_options *o, const struct lab *lab)
 {
 	struct json_object *doc;
 
-	if (global_output(&o->global) == OUTPUT_TEXT) {
+	if (!global_json(&o->global)) {
 		printf("lab '%s' is up:\n", o->name);
 		print_address("tx", o->name, &lab->tx);
 		print_address("rx", o->name, &lab->rx);
@@ -170,7 +170,7 @@ static int list(const struct lab_options *o, struct error *err)
 {
 	struct json_object *doc, *labs;
 
-	if (global_output(&o->global) == OUTPUT_TEXT)
+	if (!global_json(&o->global))
 		return lab_list(print_row, NULL, err) ? err->status : STATUS_OK;
 	doc = new_document();
 	labs = json_object_new_array();

@@ -196,7 +196,7 @@ static int check_serve(const struct recv_options *o, struct error *err)
 }
 
 /* Serves, and prints what was done. Returns the exit status. */
-static int serve(const struct recv_options *o, enum output output, struct error *err)
+static int serve(const struct recv_options *o, struct error *err)
 {
 	const struct serve_options *asked = &o->serve;
 	const struct rate *max = &asked->max_rate;
@@ -213,9 +213,7 @@ static int serve(const struct recv_options *o, enum output output, struct error 
 	int rc = check_serve(o, err);
 	struct json_object *end;
 
-	if (output != OUTPUT_TEXT)
-		s.json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				      "pktledger/recv/1");
+	s.json = global_json_out(&o->global, "pktledger/recv/1");
 	if (!rc && max->unit != RATE_PPS && max->unit != RATE_MAX)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
 			       "--max-rate is in packets/s: their size is the client's");
@@ -246,7 +244,6 @@ static const char *const needs_with[] = {
 static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
-	enum output output = global_output(&o->global);
 	struct solo_out shown;
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
@@ -261,7 +258,7 @@ static int recv_run(void *options, struct error *err)
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (o->serve.serve)
-		return serve(o, output, err);
+		return serve(o, err);
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
@@ -271,7 +268,7 @@ static int recv_run(void *options, struct error *err)
 	if (o->ledger)
 		spec.ledger = spec.streams > LEDGER_STREAMS ? spec.streams : LEDGER_STREAMS;
 	watch_block_signals();
-	rc = solo_out_open(&shown, "pktledger/recv/1", output, o->ledger, err);
+	rc = solo_out_open(&shown, "pktledger/recv/1", &o->global, o->ledger, err);
 	if (!rc)
 		rc = check_serve(o, err);
 	if (!rc)

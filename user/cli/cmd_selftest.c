@@ -3,7 +3,6 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/options.h"
@@ -160,14 +159,11 @@ static int show_catalogue(struct json_out *json)
 static int selftest_run(void *options, struct error *err)
 {
 	const struct selftest_options *o = options;
-	enum output output = global_output(&o->global);
-	struct json_out *json = NULL;
+	struct json_out *json;
 	int status;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
-	if (output != OUTPUT_TEXT)
-		json = json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES,
-				    "pktledger/selftest/1");
+	json = global_json_out(&o->global, "pktledger/selftest/1");
 	if (!o->catalogue && caps_require(&cmd_selftest, NULL, err)) {
 		status = err->status;
 		if (json)

@@ -265,9 +265,15 @@ int output_end(struct json_out *json, struct error *err)
 			 rc ? strerror(-rc) : "some of it was lost before");
 }
 
-enum output global_output(const struct global_options *g)
+bool global_json(const struct global_options *g)
 {
-	return g->json ? OUTPUT_JSON : g->json_lines ? OUTPUT_JSON_LINES : OUTPUT_TEXT;
+	return g->json || g->json_lines;
+}
+
+struct json_out *global_json_out(const struct global_options *g, const char *schema)
+{
+	return global_json(g) ? json_out_new(stdout, g->json ? JSON_DOC : JSON_LINES, schema)
+			      : NULL;
 }
 
 #define SRC_PORT 40000

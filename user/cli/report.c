@@ -36,7 +36,6 @@ struct report {
 struct report *report_new(const struct run_options *o, const char *schema, struct error *err)
 {
 	struct report *r = calloc(1, sizeof(*r));
-	enum output output = global_output(&o->global);
 
 	if (r) {
 		r->o = o;
@@ -44,12 +43,10 @@ struct report *report_new(const struct run_options *o, const char *schema, struc
 		r->schema = schema ? schema : SCHEMA;
 		r->res = calloc(1, sizeof(*r->res));
 		r->trials = r->own && o->repeat > 1 ? trials_new(o->repeat) : NULL;
-		if (output != OUTPUT_TEXT)
-			r->json = json_out_new(
-				stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, r->schema);
+		r->json = global_json_out(&o->global, r->schema);
 	}
 	if (!r || !r->res || (r->own && o->repeat > 1 && !r->trials) ||
-	    (output != OUTPUT_TEXT && !r->json)) {
+	    (global_json(&o->global) && !r->json)) {
 		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 		goto fail;
 	}

@@ -6,16 +6,13 @@
 
 #include "report/ledgerfile.h"
 
-int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
-		  struct error *err)
+int solo_out_open(struct solo_out *o, const char *schema, const struct global_options *g,
+		  const char *ledger, struct error *err)
 {
 	*o = (struct solo_out){.schema = schema};
-	if (output != OUTPUT_TEXT) {
-		o->json =
-			json_out_new(stdout, output == OUTPUT_JSON ? JSON_DOC : JSON_LINES, schema);
-		if (!o->json)
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
+	o->json = global_json_out(g, schema);
+	if (global_json(g) && !o->json)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	return ledger ? ledgerfile_open(&o->ledger, ledger, err) : 0;
 }
 

@@ -27,8 +27,8 @@ struct solo_out {
 #define SOLO_UNTRACED "losses on this side are not traced"
 
 /* `ledger`: a file to be appended to; NULL: none. */
-int solo_out_open(struct solo_out *o, const char *schema, enum output output, const char *ledger,
-		  struct error *err);
+int solo_out_open(struct solo_out *o, const char *schema, const struct global_options *g,
+		  const char *ledger, struct error *err);
 
 /* Both take `data`. `print`: the end as text, if it is not told as JSON. */
 void solo_out_start(struct solo_out *o, struct json_object *data);

@@ -102,7 +102,7 @@ static void name_given_up(struct site *s)
 
 void site_note_given_up(struct site *s, unsigned slot, uint64_t upto)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 
 	if (!s->fragments || !s->lone || !s->receiver)
 		return;
@@ -158,7 +158,7 @@ static uint64_t failed_since(const struct fates *f, unsigned slot, uint64_t upto
 
 void site_count(struct site *s, unsigned slot, uint64_t *accepted, uint64_t *refused)
 {
-	const struct fates *f = site_fates(s);
+	const struct fates *f = &s->tracer.fates;
 	uint64_t next = sender_next(s->sender, slot);
 
 	*refused = s->refused[slot] + failed_since(f, slot, next);
@@ -228,7 +228,7 @@ static bool rests(const void *arg, uint8_t seen)
 
 bool site_is_complete(struct site *s)
 {
-	const struct fates *f = site_fates(s);
+	const struct fates *f = &s->tracer.fates;
 
 	if (site_name(s))
 		return false;
@@ -324,7 +324,7 @@ int site_stop_receiving(struct site *s, struct error *err)
  */
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 	struct sender_stats st;
 
 	if (s->spec->tx == &tx_socket)
@@ -344,7 +344,7 @@ static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 
 void site_prepare(struct site *s, const uint64_t *upto)
 {
-	const struct fates *f = site_fates(s);
+	const struct fates *f = &s->tracer.fates;
 
 	site_name(s);
 	for (unsigned t = 0; t < f->streams; t++)
@@ -365,7 +365,7 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 
 void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 
 	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
 	f->l3_arg = s;
@@ -375,7 +375,7 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 		if (number <= f->tail[t])
 			continue;
 		if (s->traced)
-			tracer_set_tail(&s->tracer, t, number);
+			drops_set_tail(s->tracer.drops, t, number);
 		if (s->receiver)
 			receiver_set_tail(s->receiver, t, number);
 		if (has_bridge(s))
@@ -392,7 +392,7 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 
 void site_beyond(struct site *s)
 {
-	struct fates *f = site_fates(s);
+	struct fates *f = &s->tracer.fates;
 
 	for (unsigned t = 0; t < f->streams; t++)
 		fates_beyond(f, (uint16_t)t, f->tail[t], &s->ledger.tally);
@@ -415,7 +415,7 @@ void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 	struct result_stage *stage = &res->stage[has_bridge(s) ? STAGE_L2 : STAGE_WIRE];
 	uint64_t packets = 0;
 
-	ledger_close(&s->ledger, in_queues, s->traced ? s->tracer.fates.stream0 : s->plain.stream0,
+	ledger_close(&s->ledger, in_queues, s->tracer.fates.stream0,
 		     differ ? 0 : shape_l3_bytes(NULL, &s->flow, 0, 0), res);
 	for (unsigned t = 0; t < TRACE_STREAMS; t++)
 		packets += s->ledger.tally.cause[t][TRACE_CAUSE_DIFFERENCE].packets;

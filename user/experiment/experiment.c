@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "traffic/pace.h"
 #include "host/lab.h"
-#include "host/netdev.h"
 #include "experiment/settle.h"
 #include "base/watch.h"
 #include "experiment/remote.h"
@@ -133,7 +132,7 @@ static void tell_fates(void *arg, uint16_t slot, uint64_t first, uint64_t last, 
 		fate == FATE_DROPPED ? ledger_cause(&r->site.ledger, detail) : NULL;
 	bool left = is_alone(r) && fate == FATE_OPEN && (detail & SEEN_MASK);
 
-	r->view->on_fates(r->view->arg, (uint16_t)(site_fates(&r->site)->stream0 + slot), first,
+	r->view->on_fates(r->view->arg, (uint16_t)(r->site.tracer.fates.stream0 + slot), first,
 			  last, left ? "left" : fate_name(fate), c ? &c->named : NULL);
 }
 
@@ -243,7 +242,7 @@ static int end_receiving(struct run *r)
 static void say_end(struct run *r)
 {
 	const struct capture *capture = r->spec.shape.capture;
-	const struct fates *f = site_fates(&r->site);
+	const struct fates *f = &r->site.tracer.fates;
 	struct sockaddr_storage to;
 	socklen_t len = conn_address(&r->spec.to, &to);
 	int fd = capture && !capture->payload ? -1
@@ -344,7 +343,7 @@ static bool settle(struct run *r)
 
 static void announce(struct run *r, struct result *res)
 {
-	const struct fates *f = site_fates(&r->site);
+	const struct fates *f = &r->site.tracer.fates;
 	const struct experiment_streams streams = {f->stream0, f->streams, f->base, r->spec.count};
 	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
 	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;

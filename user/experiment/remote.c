@@ -296,7 +296,7 @@ static int compare_clocks(struct remote *r, struct error *err)
 int remote_open(struct remote *r, struct site *local, struct error *err)
 {
 	const struct run_spec *spec = local->spec;
-	struct fates *f = site_fates(local);
+	struct fates *f = &local->tracer.fates;
 	struct peer_plan plan;
 	int rc;
 
@@ -433,7 +433,7 @@ void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
 	struct peer_fold fold = {};
 
-	memcpy(fold.upto, upto, site_fates(r->local)->streams * sizeof(*upto));
+	memcpy(fold.upto, upto, r->local->tracer.fates.streams * sizeof(*upto));
 	take_fold(r, &fold, err);
 	add_causes(r);
 }

@@ -167,19 +167,17 @@ static int complete_plan(struct session *s, struct error *why)
 	spec->threads = plan->numbers.streams;
 	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
 	spec->to = *client; /* and nobody else */
+	for (unsigned i = 0; i < 3; i++) {
+		if (spec->reverse && !strcmp(tx[i]->name, plan->engine))
+			spec->tx = tx[i];
+		else if (!spec->reverse && !strcmp(rx[i]->name, plan->engine))
+			spec->rx = rx[i];
+	}
 	if (spec->reverse) {
-		for (unsigned i = 0; i < 3; i++) {
-			if (!strcmp(tx[i]->name, plan->engine))
-				spec->tx = tx[i];
-		}
 		spec->tuning.tx = plan->wish;
 		spec->to.port = (uint16_t)spec->port;
 		spec->shape.payload = spec->shape.sizes;
 	} else {
-		for (unsigned i = 0; i < 3; i++) {
-			if (!strcmp(rx[i]->name, plan->engine))
-				spec->rx = rx[i];
-		}
 		spec->tuning.rx = plan->wish;
 		spec->port = s->cfg->port;
 	}
@@ -302,7 +300,7 @@ static int do_fold(struct session *s, struct json_object *msg)
 {
 	const struct fates_visitor visitor = {on_run, s};
 	const struct ledger *l = &s->site->ledger;
-	const struct fates *f = site_fates(s->site);
+	const struct fates *f = &s->site->tracer.fates;
 	uint64_t next[TRACE_STREAMS] = {};
 	struct peer_fold fold;
 	int rc = record_read(msg, msg_fold, &fold);
@@ -418,7 +416,7 @@ static void close_session(struct session *s)
 		snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
 		stop(s, &(struct error){});
 		site_status(s->site, &st);
-		for (unsigned t = 0; s->plan.spec.reverse && t < site_fates(s->site)->streams; t++)
+		for (unsigned t = 0; s->plan.spec.reverse && t < s->site->tracer.fates.streams; t++)
 			s->served.sent += st.next[t];
 		s->served.delivered += st.delivered;
 	}

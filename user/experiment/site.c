@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,11 +14,6 @@
 
 /* In which losses on a lone sender's side are seen: a neighbour not found takes 3 s. */
 #define SETTLE_NS 5000000000
-
-struct fates *site_fates(struct site *s)
-{
-	return s->traced ? &s->tracer.fates : &s->plain;
-}
 
 const char *site_place(const struct site *s)
 {
@@ -104,6 +98,7 @@ static int open_tracer(struct site *s, struct error *err)
 static int open_observers(struct site *s, struct error *err)
 {
 	static const int needed[] = {CAP_BPF, CAP_PERFMON, CAP_SYSLOG};
+	struct fates *f = &s->tracer.fates;
 	char missing[128];
 	int rc;
 
@@ -124,8 +119,8 @@ static int open_observers(struct site *s, struct error *err)
 	}
 	if (!s->sends)
 		return 0;
-	rc = fates_init(&s->plain, (uint16_t)s->spec->threads, fates_window(plan_window(s)), err);
-	return rc ? rc : fates_map(&s->plain, -1, -1, -1, err);
+	rc = fates_init(f, (uint16_t)s->spec->threads, fates_window(plan_window(s)), err);
+	return rc ? rc : fates_map(f, -1, -1, -1, err);
 }
 
 static int attach_xdp(struct site *s, bool *native, struct error *err)
@@ -290,7 +285,7 @@ static int open_sender(struct site *s, struct error *err)
 		.ifname = s->lone ? spec->ifname : port->ifname,
 		.ifindex = s->lone && spec->tx == &tx_socket ? 0 : port->ifindex,
 		.threads = spec->threads,
-		.fates = site_fates(s),
+		.fates = &s->tracer.fates,
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = s->rate_pps,
@@ -518,7 +513,6 @@ void site_close(struct site *s)
 	sink_prog_close(s->sink_prog);
 	xsk_prog_close(s->xsk_prog);
 	tracer_close(&s->tracer);
-	fates_unmap(&s->plain);
 	counters_free(&s->before);
 	counters_free(&s->after);
 	nic_watch_end(&s->nic);

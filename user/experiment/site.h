@@ -28,7 +28,7 @@
 struct tracer {
 	struct reasons *reasons;
 	struct ksyms *ksyms;
-	struct fates fates;
+	struct fates fates; /* without observers: in plain memory */
 	struct trace_config config;
 	struct drops *drops;
 	struct checkpoints *checkpoints; /* NULL: none */
@@ -62,9 +62,6 @@ int tracer_name(const struct tracer *t, const struct ledger_place *places, unsig
 /* What the tracer itself lost, and evidence of suppression that the ledger holds. */
 void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
 
-/* Numbers of a stream below `number` leave the window; they are to be folded next. */
-void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number);
-
 void tracer_close(struct tracer *t);
 
 struct site {
@@ -85,7 +82,6 @@ struct site {
 	struct tracer tracer;
 	bool traced;
 	struct error untraced; /* why not, if it is not traced */
-	struct fates plain;    /* without a tracer: plain memory */
 	struct ledger ledger;
 	bool gives_up[TRACE_CAUSES]; /* causes of reassembly that got no more of a datagram */
 	struct xsk_prog *xsk_prog;
@@ -137,8 +133,6 @@ int site_open_ports(struct site *s, struct error *err);
 
 /* For site_check(): the counters of all namespaces of the site, and those of our sockets. */
 int site_read_counters(struct site *s, struct counters *c, struct error *err);
-
-struct fates *site_fates(struct site *s);
 
 /* Where its checkpoint is in the kernel; the engine, if frames bypass the stack. */
 const char *site_place(const struct site *s);

@@ -162,11 +162,6 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 			 (unsigned long long)out->suppressed);
 }
 
-void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number)
-{
-	drops_set_tail(t->drops, slot, number);
-}
-
 void tracer_close(struct tracer *t)
 {
 	border_close(t->border);
