@@ -129,13 +129,13 @@ static void on_listening(void *arg)
 	struct json_object *start;
 
 	log_info("waiting for `run --to` at TCP port %u; packets at UDP port %u",
-		 s->cfg.control_port, s->cfg.port);
+		 s->cfg.control_port, (unsigned)s->cfg.spec->port);
 	if (!s->cfg.token.len)
 		log_warn("without --token-file everybody who reaches the port is served");
 	if (!s->json)
 		return;
 	start = json_solo_origin(program_argc, program_argv, env_read(NULL));
-	json_put_u64(start, "port", s->cfg.port);
+	json_put_u64(start, "port", s->cfg.spec->port);
 	json_put_u64(start, "control_port", s->cfg.control_port);
 	json_out_once(s->json, "start", start);
 }
@@ -200,20 +200,13 @@ static int serve(const struct recv_options *o, struct error *err)
 {
 	const struct serve_options *asked = &o->serve;
 	const struct rate *max = &asked->max_rate;
-	struct serving s = {
-		.cfg = {
-			.port = (uint16_t)o->spec.port,
-			.control_port = (uint16_t)(asked->control_port ? asked->control_port
-								       : o->spec.port),
-			.ifname = o->spec.ifname,
-			.max_pps = max->value,
-			.stay = o->spec.stay,
-		}};
+	struct serving s = {.cfg = {.spec = &o->spec, .max_pps = max->value}};
 	const struct server_view view = {on_listening, on_served, &s};
 	int rc = check_serve(o, err);
 	struct json_object *end;
 
 	s.json = global_json_out(&o->global, "pktledger/recv/1");
+	s.cfg.control_port = (uint16_t)(asked->control_port ? asked->control_port : o->spec.port);
 	if (!rc && max->unit != RATE_PPS && max->unit != RATE_MAX)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "for example --max-rate 50k, or max",
 			       "--max-rate is in packets/s: their size is the client's");
@@ -244,7 +237,7 @@ static const char *const needs_with[] = {
 static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
-	struct solo_out shown;
+	struct solo_out shown = {};
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,

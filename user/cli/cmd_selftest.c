@@ -87,16 +87,6 @@ static void print_row(const struct selftest_row *row)
 	output_flush();
 }
 
-static void print_quirks(void)
-{
-	const enum quirk_state *state = quirks_found();
-
-	for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
-		if (state[q] == QUIRK_FOUND)
-			printf("this kernel: %s\n", quirk_text(q));
-	}
-}
-
 static int run_all(const struct selftest_options *o, struct json_out *json)
 {
 	const struct selftest_spec spec = {o->count, o->ipv6, o->host_global, &o->faults};
@@ -132,7 +122,10 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 	} else {
 		printf("%u agree, %u disagree, %u skipped\n", seen[SELFTEST_AGREES],
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
-		print_quirks();
+		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
+			if (quirks_found()[q] == QUIRK_FOUND)
+				printf("this kernel: %s\n", quirk_text(q));
+		}
 		json_object_put(rows);
 	}
 	if (seen[SELFTEST_DISAGREES])

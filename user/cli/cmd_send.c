@@ -119,7 +119,7 @@ static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
 	struct run_spec spec = {};
-	struct solo_out out;
+	struct solo_out out = {};
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,

@@ -91,21 +91,6 @@ static void tell_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, en
 	     c ? &c->named : NULL);
 }
 
-/* Counts arrivals and empties them, or all that is known of these numbers. */
-static void fold(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
-		 uint64_t upto)
-{
-	const struct fates_visitor visitor = {tell_run, d};
-	struct ledger *l = &d->site->ledger;
-
-	if (d->site->tells)
-		site_note_given_up(d->site, i, upto);
-	if (d->site->tells)
-		fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
-	else
-		sink_streams_empty(t, i, from, upto);
-}
-
 static void note(struct discovery *d, struct discovered *s, bool arrived, uint64_t n)
 {
 	if (!arrived) {
@@ -117,11 +102,16 @@ static void note(struct discovery *d, struct discovered *s, bool arrived, uint64
 	s->missing = 0;
 }
 
-/* Numbers that have left the window, at most as many as it holds. */
+/*
+ * Numbers that have left the window, at most as many as it holds: arrivals are counted and emptied,
+ * or all that is known of these numbers.
+ */
 static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t from,
 		   uint64_t upto)
 {
+	const struct fates_visitor visitor = {tell_run, d};
 	const uint8_t *arrivals = t->at[i].arrivals;
+	struct ledger *l = &d->site->ledger;
 	struct discovered *s = &d->at[i];
 	uint64_t number = from;
 
@@ -138,7 +128,12 @@ static void settle(struct discovery *d, struct sink_streams *t, unsigned i, uint
 		number++;
 	}
 	s->counted = upto;
-	fold(d, t, i, from, upto);
+	if (!d->site->tells) {
+		sink_streams_empty(t, i, from, upto);
+		return;
+	}
+	site_note_given_up(d->site, i, upto);
+	fates_fold(fates_of(d), (uint16_t)i, upto, l->ignored, &l->tally, &visitor);
 }
 
 static void count(struct discovery *d, struct sink_streams *t, unsigned i, uint64_t upto)

@@ -96,8 +96,9 @@ static void count_here(struct site *s, struct experiment_interval *i)
 	}
 }
 
-static bool show(struct run *r, bool settling)
+static bool show(void *arg, bool settling)
 {
+	struct run *r = arg;
 	struct experiment_interval i = {.time_ns = clock_now() - r->start_ns, .settling = settling};
 	struct site *s = &r->site;
 
@@ -222,10 +223,8 @@ static bool watch(struct run *r)
 static void end_sending(struct run *r)
 {
 	site_stop_sending(&r->site, r->err);
-	if (!r->remote || !r->remote->sends || remote_ask(r->remote, "stop", r->err))
-		return;
-	/* an engine failed: how far it came is known all the same */
-	remote_ask(r->remote, "status", r->err);
+	if (r->remote && r->remote->sends && !remote_ask(r->remote, "stop", r->err))
+		remote_ask(r->remote, "status", r->err); /* known, although an engine failed */
 }
 
 static int end_receiving(struct run *r)
@@ -310,11 +309,6 @@ static bool is_idle(void *arg)
 	return here.idle && (!r->remote || r->remote->status.idle);
 }
 
-static void show_settling(void *arg)
-{
-	show(arg, true);
-}
-
 static bool settle(struct run *r)
 {
 	/* by counter only: what a NIC's ring had no room for, and frames that never were an skb */
@@ -326,7 +320,7 @@ static bool settle(struct run *r)
 		.complete = is_complete,
 		.quiet_ns = r->remote ? QUIET_REMOTE_NS : QUIET_NS,
 		.idle = is_idle,
-		.show = show_settling,
+		.show = show,
 		.arg = r,
 	};
 

@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,30 +18,6 @@
 #define BENCH_V4 "198.18.0.1"
 #define BENCH_V6 "2001:2::1"
 
-/* The first usable address of a family on the interface, seen from the calling thread. */
-static bool find_address(const char *ifname, int family, void *out)
-{
-	struct ifaddrs *all, *a;
-	bool found = false;
-
-	if (getifaddrs(&all))
-		return false;
-	for (a = all; a && !found; a = a->ifa_next) {
-		if (!a->ifa_addr || a->ifa_addr->sa_family != family || strcmp(a->ifa_name, ifname))
-			continue;
-		if (family == AF_INET) {
-			*(struct in_addr *)out = ((struct sockaddr_in *)a->ifa_addr)->sin_addr;
-			found = true;
-		} else if (!IN6_IS_ADDR_LINKLOCAL(
-				   &((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr)) {
-			*(struct in6_addr *)out = ((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr;
-			found = true;
-		}
-	}
-	freeifaddrs(all);
-	return found;
-}
-
 /* `ns` NULL: of the namespace that we are in, as capabilities to enter one may be missing. */
 static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, struct lab_port *port,
 		    struct error *err)
@@ -55,63 +30,57 @@ static int get_port(const char *ifname, struct netns *ns, struct netdev *dev, st
 	*port = (struct lab_port){.ns = ns,
 				  .ifindex = dev->ifindex,
 				  .mtu = dev->mtu,
+				  .ip4 = dev->ip4,
+				  .ip6 = dev->ip6,
 				  .queues = dev->rx_queues ? dev->rx_queues : 1};
 	memcpy(port->ifname, dev->ifname, sizeof(port->ifname));
 	memcpy(port->mac, dev->mac, sizeof(port->mac));
 	return 0;
 }
 
-/* "[NETNS/]IFNAME". `has_address`: one of the family wanted. */
-static int open_port(const char *text, int family, struct netns *ns, struct lab_port *port,
-		     bool *has_address, struct error *err)
+/* "[NETNS/]IFNAME" */
+static int open_port(const char *text, struct netns *ns, struct netdev *dev, struct lab_port *port,
+		     struct error *err)
 {
 	const char *slash = strrchr(text, '/');
 	char name[256];
-	struct netdev dev;
-	int rc, saved;
+	int rc;
 
 	if (slash)
 		snprintf(name, sizeof(name), "%.*s", (int)(slash - text), text);
 	rc = slash ? netns_open(ns, name, err) : netns_current(ns, err);
-	if (slash)
-		text = slash + 1;
 	if (!rc)
-		rc = get_port(text, ns, &dev, port, err);
+		rc = get_port(slash ? slash + 1 : text, ns, dev, port, err);
 	if (rc)
 		return rc;
-	if (dev.loopback)
+	if (dev->loopback)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "run without -i makes a lab of its own",
-				 "%s is the loopback device, not a port", dev.ifname);
-	if (dev.default_route)
+				 "%s is the loopback device, not a port", dev->ifname);
+	if (dev->default_route)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use ports that carry nothing else",
-				 "%s carries the default route of this host", dev.ifname);
-	if (!(dev.flags & IFF_UP))
+				 "%s carries the default route of this host", dev->ifname);
+	if (!(dev->flags & IFF_UP))
 		return error_set(err, STATUS_FAILED, -ENETDOWN, "ip link set the interface up",
-				 "%s is down", dev.ifname);
-	inet_pton(AF_INET, BENCH_V4, &port->ip4);
-	inet_pton(AF_INET6, BENCH_V6, &port->ip6);
-	saved = netns_push(ns);
-	if (saved < 0)
-		return error_set(err, STATUS_FAILED, saved, NULL,
-				 "cannot enter the network namespace of '%s': %s", text,
-				 strerror(-saved));
-	*has_address = find_address(port->ifname, family,
-				    family == AF_INET ? (void *)&port->ip4 : &port->ip6);
-	netns_pop(saved);
+				 "%s is down", dev->ifname);
+	if (!port->ip4.s_addr)
+		inet_pton(AF_INET, BENCH_V4, &port->ip4);
+	if (IN6_IS_ADDR_UNSPECIFIED(&port->ip6))
+		inet_pton(AF_INET6, BENCH_V6, &port->ip6);
 	return 0;
 }
 
 static int open_pair(const struct run_spec *spec, struct lab *lab, struct error *err)
 {
-	int family = spec->ipv6 ? AF_INET6 : AF_INET, rc;
-	bool tx_address, rx_address;
+	struct netdev dev;
+	bool unreached;
+	int rc = open_port(spec->port_a, &lab->tx_ns, &dev, &lab->tx, err);
 
-	rc = open_port(spec->port_a, family, &lab->tx_ns, &lab->tx, &tx_address, err);
 	if (!rc)
-		rc = open_port(spec->port_b, family, &lab->rx_ns, &lab->rx, &rx_address, err);
+		rc = open_port(spec->port_b, &lab->rx_ns, &dev, &lab->rx, err);
 	if (rc)
 		return rc;
+	unreached = spec->ipv6 ? IN6_IS_ADDR_UNSPECIFIED(&dev.ip6) : !dev.ip4.s_addr;
 	if (lab->tx_ns.inum == lab->rx_ns.inum && lab->tx.ifindex == lab->rx.ifindex)
 		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
 				 "both ports are %s", lab->tx.ifname);
@@ -119,7 +88,7 @@ static int open_pair(const struct run_spec *spec, struct lab *lab, struct error 
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "use --tx xsk, or move a port to another namespace (NETNS/IFNAME)",
 				 "both ports are in one namespace: sockets would use loopback");
-	if (!rx_address && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
+	if (unreached && (spec->rx == &rx_socket || spec->pass || spec->tx == &tx_socket))
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "give it one, or use --tx xsk --rx xsk",
 				 "%s has no IPv%c address for a socket to be reached by",
@@ -294,12 +263,10 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 	struct shape_sizes sizes;
 	struct lab_port port;
 	int rc, speed = -1; /* Mbit/s; unknown, as of every lab */
-	bool has_address;
 	struct netdev dev;
 
 	if (spec->rate.unit == RATE_PERCENT && spec->port_a &&
-	    !open_port(spec->port_a, AF_INET, &ns, &port, &has_address, &(struct error){}) &&
-	    !netdev_get(&ns, port.ifname, &dev))
+	    !open_port(spec->port_a, &ns, &dev, &port, &(struct error){}))
 		speed = dev.speed_mbit;
 	netns_close(&ns);
 	shape_sizes(spec_shape(spec), &flow, &sizes);

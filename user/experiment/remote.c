@@ -483,18 +483,6 @@ void remote_end(struct remote *r, struct result *res, struct error *err)
 	res->impossible += impossible;
 }
 
-/* One-way delays of clocks that nobody has said to agree are none. */
-static void judge_clocks(struct result *res)
-{
-	if (res->clock.shared)
-		return;
-	res->arrivals.latency.measured = false;
-	memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));
-	res->arrivals.negative = 0;
-	for (unsigned i = 0; i < res->arrivals.flows; i++)
-		res->arrivals.flow[i].latency.measured = false;
-}
-
 /* The counters here against what was seen here: the causes of the other site leave the ledger. */
 static void check_local(struct remote *r, struct result *res)
 {
@@ -521,7 +509,14 @@ static void check_local(struct remote *r, struct result *res)
 
 void remote_close(struct remote *r, struct result *res)
 {
-	judge_clocks(res);
+	if (!res->clock.shared) { /* one-way delays of clocks that nobody has said to agree are none
+				   */
+		res->arrivals.latency.measured = false;
+		memset(res->arrivals.delay, 0, sizeof(res->arrivals.delay));
+		res->arrivals.negative = 0;
+		for (unsigned i = 0; i < res->arrivals.flows; i++)
+			res->arrivals.flow[i].latency.measured = false;
+	}
 	r->ready.settings.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	advise(r->local, r->sends ? NULL : &r->ready.settings, res);
 	check_local(r, res);

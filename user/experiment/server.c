@@ -55,26 +55,13 @@ static int refuse(struct session *s, const struct error *why)
 	return answer(s, "error", msg_error, why);
 }
 
-static int check_login(const struct session *s, const struct peer_hello *login, struct error *why)
-{
-	char expected[AUTH_HEX];
-
-	if (login->protocol != PEER_PROTOCOL)
-		return error_set(why, STATUS_FAILED, -EPROTONOSUPPORT,
-				 "use the same version on both hosts",
-				 "the server speaks version %d of the protocol, the client %u",
-				 PEER_PROTOCOL, login->protocol);
-	auth_prove(&s->cfg->token, AUTH_CLIENT, s->hello.challenge, login->challenge, expected);
-	if (s->cfg->token.len && !auth_equal(expected, login->proof))
-		return error_set(why, STATUS_FAILED, -EACCES,
-				 "give the same --token-file on both hosts",
-				 "the server does not accept the token");
-	return 0;
-}
-
 static int do_login(struct session *s, struct json_object *msg)
 {
-	struct peer_welcome welcome = {.port = s->cfg->port, .max_pps = s->cfg->max_pps};
+	struct peer_welcome welcome = {.port = (uint16_t)s->cfg->spec->port,
+				       .max_pps = s->cfg->max_pps};
+	const struct auth_token *token = &s->cfg->token;
+	const char *ours = s->hello.challenge;
+	char expected[AUTH_HEX];
 	struct peer_hello login;
 	struct error why = {};
 	int rc = record_read(msg, msg_login, &login);
@@ -82,13 +69,22 @@ static int do_login(struct session *s, struct json_object *msg)
 	if (rc)
 		return rc;
 	snprintf(s->served.host, sizeof(s->served.host), "%s", login.host);
-	rc = check_login(s, &login, &why);
+	auth_prove(token, AUTH_CLIENT, ours, login.challenge, expected);
+	if (login.protocol != PEER_PROTOCOL)
+		rc = error_set(&why, STATUS_FAILED, -EPROTONOSUPPORT,
+			       "use the same version on both hosts",
+			       "the server speaks version %d of the protocol, the client %u",
+			       PEER_PROTOCOL, login.protocol);
+	else if (token->len && !auth_equal(expected, login.proof))
+		rc = error_set(&why, STATUS_FAILED, -EACCES,
+			       "give the same --token-file on both hosts",
+			       "the server does not accept the token");
 	if (rc) {
 		refuse(s, &why);
 		return rc;
 	}
 	s->let_in = true;
-	auth_prove(&s->cfg->token, AUTH_SERVER, s->hello.challenge, login.challenge, welcome.proof);
+	auth_prove(token, AUTH_SERVER, ours, login.challenge, welcome.proof);
 	return answer(s, "welcome", msg_welcome, &welcome);
 }
 
@@ -159,7 +155,7 @@ static int complete_plan(struct session *s, struct error *why)
 	const struct endpoint *client = &s->served.peer;
 	unsigned ifindex = netdev_way(NULL, client);
 
-	spec->ifname = s->cfg->ifname;
+	spec->ifname = s->cfg->spec->ifname;
 	if (!spec->ifname && ifindex)
 		spec->ifname = if_indextoname(ifindex, s->device);
 	spec->paired = true;
@@ -179,7 +175,7 @@ static int complete_plan(struct session *s, struct error *why)
 		spec->shape.payload = spec->shape.sizes;
 	} else {
 		spec->tuning.rx = plan->wish;
-		spec->port = s->cfg->port;
+		spec->port = (uint16_t)s->cfg->spec->port;
 	}
 	if (!spec->reverse || !spec->shaped) {
 		spec->shaped = false;
@@ -210,21 +206,10 @@ static void end_experiment(struct session *s)
 	s->stopped = false;
 }
 
-/* How its engine works here, where its checkpoint is, and the settings of a receiver. */
-static void describe(const struct site *site, struct peer_ready *ready)
-{
-	*ready = (struct peer_ready){};
-	if (site->receiver)
-		site_settings(site, &ready->settings);
-	snprintf(ready->mode, sizeof(ready->mode), "%s",
-		 site->sender ? sender_mode(site->sender) : receiver_mode(site->receiver));
-	snprintf(ready->place, sizeof(ready->place), "%s", site_place(site));
-}
-
 static int do_plan(struct session *s, struct json_object *msg)
 {
 	struct json_object *reply;
-	struct peer_ready ready;
+	struct peer_ready ready = {};
 	struct error why = {};
 
 	end_experiment(s);
@@ -241,7 +226,11 @@ static int do_plan(struct session *s, struct json_object *msg)
 		return refuse(s, &why);
 	}
 	s->served.experiments++;
-	describe(s->site, &ready);
+	if (s->site->receiver)
+		site_settings(s->site, &ready.settings);
+	snprintf(ready.mode, sizeof(ready.mode), "%s",
+		 s->site->sender ? sender_mode(s->site->sender) : receiver_mode(s->site->receiver));
+	snprintf(ready.place, sizeof(ready.place), "%s", site_place(s->site));
 	reply = msg_make("ready", msg_ready, &ready);
 	json_put(reply, "env", env_read(NULL));
 	return conn_send(&s->conn, reply, SEND_MS);
@@ -559,7 +548,7 @@ static void run(struct server *srv)
 {
 	bool signalled = false;
 
-	while (!signalled && (!srv->served || srv->cfg->stay)) {
+	while (!signalled && (!srv->served || srv->cfg->spec->stay)) {
 		bool idle = true;
 
 		take_callers(srv);
