@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "drops/stagemap.h"
 #include "experiment/faults/fault.h"
-#include "drops/stages_data.h"
 #include "ledger/countercheck.h"
 #include "diagnosis/findings.h"
 #include "base/json.h"
@@ -94,9 +93,9 @@ static struct json_object *stage_json(enum stage stage)
 	}
 	json_put_text(o, "name", name);
 	json_put_text(o, "title", stage_title(stage));
-	json_put_text(o, "what", stage_texts[stage].what);
-	json_put_text(o, "causes", stage_texts[stage].causes);
-	json_put_text(o, "remedy", stage_texts[stage].remedy);
+	json_put_text(o, "what", stage_facts[stage].what);
+	json_put_text(o, "causes", stage_facts[stage].causes);
+	json_put_text(o, "remedy", stage_facts[stage].remedy);
 	json_put(o, "counters", counters);
 	json_put_text(o, "uncounted", counter_silents[stage]);
 	json_put(o, "findings", findings);

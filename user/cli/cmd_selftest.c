@@ -12,7 +12,7 @@
 #include "report/document.h"
 #include "experiment/selftest.h"
 #include "base/watch.h"
-#include "drops/quirks.h"
+#include "drops/reason.h"
 #include "drops/stagemap.h"
 
 struct selftest_options {
@@ -124,7 +124,7 @@ static int run_all(const struct selftest_options *o, struct json_out *json)
 		       seen[SELFTEST_DISAGREES], seen[SELFTEST_SKIPPED]);
 		for (enum quirk q = 0; q < QUIRK_COUNT; q++) {
 			if (quirks_found()[q] == QUIRK_FOUND)
-				printf("this kernel: %s\n", quirk_text(q));
+				printf("this kernel: %s\n", quirk_words[q].text);
 		}
 		json_object_put(rows);
 	}
