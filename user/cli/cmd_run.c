@@ -96,7 +96,7 @@ static unsigned lab_mtu(const struct run_options *o)
 
 static bool in_lab(const struct run_options *o)
 {
-	return !o->ports.n && !o->far.to.family;
+	return !o->ports.n && !o->far.target.to.family;
 }
 
 /* 0: not known. */
@@ -104,7 +104,7 @@ static unsigned path_mtu(const struct run_options *o)
 {
 	if (in_lab(o))
 		return lab_mtu(o);
-	return o->far.to.family ? reassembly_path_mtu(&o->far.to) : 0;
+	return o->far.target.to.family ? reassembly_path_mtu(&o->far.target.to) : 0;
 }
 
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
@@ -122,7 +122,7 @@ static enum tx_choice choose_tx(const struct run_options *o)
 		return TX_XSK;
 	if (mtu > UMEM_FRAME_LARGE - 14 - 4) /* a frame may have a VLAN tag */
 		mtu = UMEM_FRAME_LARGE - 14 - 4;
-	if (o->far.to.family || t->spec.faults.set || send->no_wait || send->gso ||
+	if (o->far.target.to.family || t->spec.faults.set || send->no_wait || send->gso ||
 	    send->unconnected || t->spec.sndbuf || t->length == LENGTH_BEST ||
 	    shape_needs_fragments(t, mtu) ||
 	    traffic_payload(t, t->spec.ipv6, &tx_xsk, mtu, &payload, &why))
@@ -139,7 +139,7 @@ static int check_ports(const struct run_options *o, struct error *err)
 {
 	static const struct lab_wish none;
 	const struct run_spec *spec = &o->traffic.spec;
-	const bool far = o->far.to.family;
+	const bool far = o->far.target.to.family;
 	const struct contradiction list[] = {
 		{(!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)),
 		 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for the lab that "
@@ -215,14 +215,14 @@ int run_plan(const struct run_options *o, struct run_spec *spec, struct error *e
 	rc = check_ports(o, err);
 	if (!rc)
 		rc = check_receiver(o, err);
-	if (!rc && o->far.to.family)
-		rc = traffic_family(spec, &o->far.to, err);
+	if (!rc && o->far.target.to.family)
+		rc = traffic_family(spec, &o->far.target.to, err);
 	if (rc)
 		return rc;
 	spec->tx = tx_ops_of(choose_tx(o));
 	spec->rx = rx_ops_of(o->traffic.rx);
 	spec->reverse = o->far.reverse;
-	if (o->far.to.family) {
+	if (o->far.target.to.family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
 	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];

@@ -124,7 +124,7 @@ static int check(const struct search_options *o, struct error *err)
 	if (t->spec.shape.gap > 0)
 		return contradicts(err, "--gap leaves packets out, which a search takes for loss",
 				   NULL);
-	if ((o->run.ports.n || o->run.far.to.family) && !o->max_set)
+	if ((o->run.ports.n || o->run.far.target.to.family) && !o->max_set)
 		return contradicts(err, "outside a lab a search has no highest rate of its own",
 				   "add --max-rate");
 	if (o->min.unit == RATE_MAX || (o->max_set && o->max.unit == RATE_MAX))

@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/watch.h"
-#include "experiment/remote.h"
 #include "experiment/receiver.h"
 #include "host/load.h"
 #include "host/netdev.h"
@@ -687,14 +686,14 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 }
 
 const struct opt far_opts[] = {
-	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, to), .metavar = "ADDR[:PORT]",
+	{"to", 0, OPT_ENDPOINT, offsetof(struct far_options, target.to), .metavar = "ADDR[:PORT]",
 	 .excludes = "lab", .default_text = "none",
 	 .help = "with the host on which `recv --serve` runs; PORT: its control port"},
 	{"reverse", 'R', OPT_FLAG, offsetof(struct far_options, reverse),
 	 .help = "the other host sends, this one receives"},
 	{"token-file", 0, OPT_STRING, offsetof(struct far_options, token_file), .metavar = "FILE",
 	 .default_text = "none", .help = "the token that the other host wants"},
-	{"shared-clock", 0, OPT_FLAG, offsetof(struct far_options, shared_clock),
+	{"shared-clock", 0, OPT_FLAG, offsetof(struct far_options, target.shared_clock),
 	 .help = "the clocks of both hosts agree (PTP): one-way delays are told"},
 	{0},
 };
@@ -708,9 +707,9 @@ static void on_wait(void)
 int far_check(const struct far_options *o, const struct run_spec *spec, struct error *err)
 {
 	const struct shape *shape = &spec->shape;
-	const bool far = o->to.family;
+	const bool far = o->target.to.family;
 	const struct contradiction list[] = {
-		{!far && (o->reverse || o->token_file || o->shared_clock),
+		{!far && (o->reverse || o->token_file || o->target.shared_clock),
 		 "--reverse, --token-file and --shared-clock are for experiments with another host",
 		 "add --to ADDR"},
 		{far && o->reverse && shape->capture,
@@ -732,11 +731,11 @@ int far_check(const struct far_options *o, const struct run_spec *spec, struct e
 
 int far_connect(const struct far_options *o, uint16_t port, struct peer **far, struct error *err)
 {
-	struct peer_target target = {
-		.to = o->to, .shared_clock = o->shared_clock, .on_wait = on_wait};
+	struct peer_target target = o->target;
 	int rc = 0;
 
-	if (!o->to.family)
+	target.on_wait = on_wait;
+	if (!o->target.to.family)
 		return 0;
 	if (!target.to.port)
 		target.to.port = port;

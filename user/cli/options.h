@@ -6,7 +6,7 @@
 #include <linux/capability.h>
 
 #include "base/opt.h"
-#include "experiment/experiment.h"
+#include "experiment/remote.h"
 #include "report/json.h"
 #include "traffic/rx.h"
 #include "traffic/shape.h"
@@ -173,10 +173,9 @@ int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
  */
 
 struct far_options {
-	struct endpoint to; /* family 0: no other host */
+	struct peer_target target; /* to.family 0: no other host */
 	bool reverse;
 	const char *token_file;
-	bool shared_clock;
 };
 
 extern const struct opt far_opts[];

@@ -98,7 +98,7 @@ int conn_connect(const struct endpoint *to, int timeout_ms)
 	return rc;
 }
 
-int conn_listen_at(const struct endpoint *at)
+int conn_listen(const struct endpoint *at)
 {
 	struct sockaddr_storage addr;
 	socklen_t len = conn_address(at, &addr);
@@ -116,15 +116,6 @@ int conn_listen_at(const struct endpoint *at)
 		return fd;
 	close(fd);
 	return rc;
-}
-
-int conn_listen(uint16_t port)
-{
-	const struct endpoint all = {.family = AF_INET6, .port = port};
-	const struct endpoint all4 = {.family = AF_INET, .port = port};
-	int fd = conn_listen_at(&all);
-
-	return fd == -EAFNOSUPPORT ? conn_listen_at(&all4) : fd;
 }
 
 static void read_address(const struct sockaddr_storage *addr, struct endpoint *ep)

@@ -564,13 +564,17 @@ static void run(struct server *srv)
 
 int server_run(const struct server_config *cfg, const struct server_view *view, struct error *err)
 {
+	const struct endpoint all = {.family = AF_INET6, .port = cfg->control_port};
+	const struct endpoint all4 = {.family = AF_INET, .port = cfg->control_port};
 	struct server *srv = calloc(1, sizeof(*srv));
 
 	if (!srv)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	srv->cfg = cfg;
 	srv->view = view;
-	srv->listener = conn_listen(cfg->control_port);
+	srv->listener = conn_listen(&all);
+	if (srv->listener == -EAFNOSUPPORT)
+		srv->listener = conn_listen(&all4);
 	if (srv->listener < 0) {
 		int rc = srv->listener;
 

@@ -157,8 +157,7 @@ void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct r
 	if (out->suppressed)
 		snprintf(out->suppressed_evidence, sizeof(out->suppressed_evidence),
 			 "%llu packets were last seen on top of a thread of PID 1, where this "
-			 "kernel "
-			 "may skip tracing programs",
+			 "kernel may skip tracing programs",
 			 (unsigned long long)out->suppressed);
 }
 

@@ -60,10 +60,8 @@ socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out);
  */
 int conn_connect(const struct endpoint *to, int timeout_ms);
 
-/* Listens at a port on all addresses, IPv4 and IPv6. Returns a descriptor or -errno. */
-int conn_listen(uint16_t port);
-/* The same at an address; [::] is all of both. */
-int conn_listen_at(const struct endpoint *at);
+/* Listens at an address; [::] is all, of IPv4 too. Returns a descriptor or -errno. */
+int conn_listen(const struct endpoint *at);
 
 /* The addresses of both sides, IPv4 also where it came as an IPv6 address. 0 or -errno. */
 int conn_names(int fd, struct endpoint *self, struct endpoint *peer);
