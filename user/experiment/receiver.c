@@ -92,7 +92,7 @@ static void *receiving_thread(void *arg)
 	if (!rc)
 		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
 	caps_drop_but(CAPS_NONE);
-	gate_report(&me->receiver->gate);
+	sem_post(&me->receiver->gate.ready);
 	if (!rc)
 		receive_all(me);
 	worker_ends(&me->worker);
@@ -161,13 +161,13 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	}
 	r->cfg = cfg;
+	gate_init(&r->gate);
 	rc = reader_open_log(&cfg->tuning->reader, &r->log_fd, err);
 	if (rc) {
 		free(r->fill);
 		free(r);
 		return rc;
 	}
-	r->gate = (struct gate)GATE_INIT;
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);

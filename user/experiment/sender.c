@@ -134,7 +134,7 @@ static void *sending_thread(void *arg)
 	if (!rc)
 		rc = me->sender->cfg->ops->open(&me->tx, &me->tx_config, &me->error);
 	caps_drop_but(CAPS_NONE);
-	gate_report(&me->sender->gate);
+	sem_post(&me->sender->gate.ready);
 	if (!rc) {
 		gate_pass(&me->sender->gate);
 		send_all(me);
@@ -187,8 +187,8 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->cfg = cfg;
+	gate_init(&s->gate);
 	profile_constant(&s->profile, cfg->rate_pps);
-	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
 	for (t = 0; t < TRACE_STREAMS; t++)
 		atomic_init(&s->at[t].done, true); /* those that are not started */
@@ -216,7 +216,7 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 void sender_start(struct sender *s)
 {
 	s->start_ns = clock_now();
-	gate_open(&s->gate);
+	sem_post(&s->gate.door);
 }
 
 bool sender_done(const struct sender *s)
@@ -231,7 +231,7 @@ bool sender_done(const struct sender *s)
 void sender_stop(struct sender *s)
 {
 	atomic_store(&s->stop, true);
-	gate_open(&s->gate);
+	sem_post(&s->gate.door);
 }
 
 int sender_join(struct sender *s, struct error *err)

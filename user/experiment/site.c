@@ -179,8 +179,8 @@ static int load_xsk(struct site *s, struct error *err)
 	if (rc)
 		return rc;
 	if (s->traced)
-		drops_watch_xskmap(t->drops, xsk_prog_map_fd(s->xsk_prog));
-	s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
+		drops_watch_xskmap(t->drops, s->xsk_prog->map_fd);
+	s->receiver_config.xsk_map_fd = s->xsk_prog->map_fd;
 	return 0;
 }
 
@@ -218,12 +218,12 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 				 "cannot enter the receiver's network namespace: %s",
 				 strerror(-saved));
 	if (s->xsk_prog)
-		rc = xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err);
+		rc = xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, err);
 	else
-		rc = sink_prog_attach(s->sink_prog, port->ifname, err);
+		rc = xdp_attach(&s->sink_prog->xdp, port->ifname, false, err);
 	if (!s->lone)
 		netns_pop(saved);
-	*native = s->xsk_prog ? xsk_prog_native(s->xsk_prog) : sink_prog_native(s->sink_prog);
+	*native = s->xsk_prog ? s->xsk_prog->xdp.native : s->sink_prog->xdp.native;
 	return rc;
 }
 
@@ -241,8 +241,8 @@ static int open_xdp(struct site *s, struct error *err)
 		return rc;
 	if (s->fx.xdp)
 		rc = fault_xdp(s->faults,
-			       xsk    ? xsk_prog_fd(s->xsk_prog)
-			       : sink ? sink_prog_fd(s->sink_prog)
+			       xsk    ? s->xsk_prog->xdp.fd
+			       : sink ? s->sink_prog->xdp.fd
 				      : -1,
 			       &native, err);
 	else if (xsk || sink)

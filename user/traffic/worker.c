@@ -15,36 +15,23 @@
 #include "base/num.h"
 #include "base/watch.h"
 
-void gate_report(struct gate *g)
+void gate_init(struct gate *g)
 {
-	pthread_mutex_lock(&g->lock);
-	g->ready++;
-	pthread_cond_broadcast(&g->change);
-	pthread_mutex_unlock(&g->lock);
+	sem_init(&g->ready, 0, 0);
+	sem_init(&g->door, 0, 0);
 }
 
 void gate_await(struct gate *g, unsigned ready)
 {
-	pthread_mutex_lock(&g->lock);
-	while (g->ready < ready)
-		pthread_cond_wait(&g->change, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-void gate_open(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->open = true;
-	pthread_cond_broadcast(&g->change);
-	pthread_mutex_unlock(&g->lock);
+	while (ready)
+		ready -= !sem_wait(&g->ready); /* or a signal came */
 }
 
 void gate_pass(struct gate *g)
 {
-	pthread_mutex_lock(&g->lock);
-	while (!g->open)
-		pthread_cond_wait(&g->change, &g->lock);
-	pthread_mutex_unlock(&g->lock);
+	while (sem_wait(&g->door))
+		;
+	sem_post(&g->door); /* to the next one */
 }
 
 /* The n-th CPU that this process may use. */
@@ -67,18 +54,25 @@ static int pin(int cpu)
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	if (cpu >= CPU_SETSIZE)
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
 		return -EINVAL;
 	CPU_SET(cpu, &set);
 	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
-static int grant(const struct worker_wish *wish, const struct tuning *tuning, unsigned slot,
-		 struct error *err)
+int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
+		     const struct tuning *tuning, unsigned slot, struct error *err)
 {
 	struct sched_param param = {.sched_priority = (int)tuning->rt};
-	int rc = wish->cpu_set ? pin((int)(wish->cpu + slot)) : 0;
+	int rc = ns ? netns_enter(ns) : 0;
 
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
+				 "cannot enter the network namespace: %s", strerror(-rc));
+	if (wish->cpu_set)
+		rc = pin((int)(wish->cpu + slot));
+	else if (cpu >= 0)
+		pin(allowed_cpu(cpu)); /* our guess: without it all is slower */
 	if (rc)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "taskset -p tells which CPUs a process may use",
@@ -95,22 +89,6 @@ static int grant(const struct worker_wish *wish, const struct tuning *tuning, un
 			"it takes CAP_SYS_NICE, or RLIMIT_RTPRIO, and a cgroup that allows it",
 			"cannot set real-time priority %u: %s", tuning->rt, strerror(errno));
 	return 0;
-}
-
-int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
-		     const struct tuning *tuning, unsigned slot, struct error *err)
-{
-	int rc = ns ? netns_enter(ns) : 0;
-
-	if (rc)
-		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
-				 "cannot enter the network namespace: %s", strerror(-rc));
-	if (cpu >= 0 && !wish->cpu_set) {
-		cpu = allowed_cpu(cpu);
-		if (cpu >= 0)
-			pin(cpu); /* our guess: without it all is slower */
-	}
-	return grant(wish, tuning, slot, err);
 }
 
 int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err)
@@ -170,15 +148,6 @@ const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
 	return NULL;
 }
 
-static uint64_t time_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t worker_cpu_ns(struct worker *w)
 {
 	uint64_t now = atomic_load(&w->ended_cpu_ns);
@@ -186,7 +155,7 @@ uint64_t worker_cpu_ns(struct worker *w)
 
 	/* the clock ends with the thread */
 	if (!now && w->started && !pthread_getcpuclockid(w->thread, &clock))
-		now = time_of(clock);
+		now = clock_ns(clock);
 	if (now)
 		w->cpu_ns = now;
 	return w->cpu_ns;
@@ -194,7 +163,7 @@ uint64_t worker_cpu_ns(struct worker *w)
 
 void worker_ends(struct worker *w)
 {
-	atomic_store(&w->ended_cpu_ns, time_of(CLOCK_THREAD_CPUTIME_ID));
+	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 static void on_interrupt(int signal)
@@ -228,35 +197,21 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	return *pause_ns && *read_ns ? 0 : -EINVAL;
 }
 
-/* A pipe that nobody reads yet is waited for. Descriptor, or -errno; -EINTR: a signal came. */
-static int open_for_writing(const char *path)
-{
-	for (;;) {
-		int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-
-		if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) < 0) {
-			close(fd);
-			return -errno;
-		}
-		if (fd >= 0)
-			return fd;
-		if (errno != ENXIO)
-			return -errno;
-		if (watch_tick())
-			return -EINTR;
-	}
-}
-
 int reader_open_log(const struct reader *r, int *fd, struct error *err)
 {
+	int rc = 0;
+
 	*fd = -1;
-	if (!r->log)
-		return 0;
-	*fd = open_for_writing(r->log);
-	if (*fd >= 0)
-		return 0;
-	return error_set(err, STATUS_FAILED, *fd, NULL, "cannot write to '%s': %s", r->log,
-			 strerror(-*fd));
+	while (r->log && *fd < 0 && !rc) {
+		*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+		if (*fd < 0) /* a pipe that nobody reads yet is waited for */
+			rc = errno != ENXIO ? -errno : watch_tick() ? -EINTR : 0;
+		else
+			fcntl(*fd, F_SETFL, O_APPEND);
+	}
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write to '%s': %s", r->log,
+			      strerror(-rc))
+		  : 0;
 }
 
 void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
@@ -288,10 +243,7 @@ int reader_check_log(const struct reader_state *s, struct error *err)
 
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now)
 {
-	uint64_t phase;
+	uint64_t phase = r->pause_ns ? (now - start) % (r->pause_ns + r->read_ns) : 0;
 
-	if (!r->pause_ns)
-		return 0;
-	phase = (now - start) % (r->pause_ns + r->read_ns);
 	return phase < r->pause_ns ? r->pause_ns - phase : 0;
 }

@@ -4,6 +4,7 @@
 #define PKTLEDGER_TRAFFIC_WORKER_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,22 +13,15 @@
 #include "base/num.h"
 #include "host/netns.h"
 
-/* A door that opens once: threads report that they are ready and wait behind it. */
+/* Threads report at `ready` that they stand, and pass the door once it is open. */
 struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	unsigned ready;
-	bool open;
+	sem_t ready, door;
 };
 
-#define GATE_INIT                                                                                  \
-	{                                                                                          \
-		.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER              \
-	}
+void gate_init(struct gate *g);
 
-void gate_report(struct gate *g);
+/* Waits for so many to be ready. */
 void gate_await(struct gate *g, unsigned ready);
-void gate_open(struct gate *g);
 void gate_pass(struct gate *g);
 
 /* What the user asked for. */
