@@ -27,7 +27,7 @@ static int parse_faults(const char *value, void *field, struct error *err)
 	struct run_options *o = (void *)((char *)field - offsetof(struct run_options, faults));
 
 	o->fault_text = value;
-	return fault_parse(value, field, err);
+	return fault_parse(value, false, field, err);
 }
 
 const struct opt run_opts[] = {

@@ -11,7 +11,7 @@
 #include "diagnosis/env.h"
 #include "report/catalogue.h"
 #include "report/document.h"
-#include "experiment/selftest.h"
+#include "experiment/faults/fault.h"
 #include "base/watch.h"
 #include "drops/quirks.h"
 #include "drops/stagemap.h"
@@ -27,7 +27,7 @@ static const struct selftest_options defaults = {.count = 10000};
 
 static int parse_faults(const char *value, void *field, struct error *err)
 {
-	return fault_parse_each(value, field, err);
+	return fault_parse(value, true, field, err);
 }
 
 static const struct opt selftest_opts[] = {

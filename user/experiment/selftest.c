@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/selftest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -133,7 +132,7 @@ static int take_fault(const struct selftest_spec *spec, unsigned fault, struct f
 		      struct error *err)
 {
 	if (!fault_has(spec->values, fault))
-		return fault_parse(fault_values[fault].name, list, err);
+		return fault_parse(fault_values[fault].name, false, list, err);
 	*list = *spec->values;
 	list->set = FAULT_BIT(fault);
 	for (unsigned f = 0; f < fault_count(); f++)
@@ -162,7 +161,7 @@ int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct self
 	int rc = 0;
 
 	*row = (struct selftest_row){.fault = fault, .stage = fault_stage(fault)};
-	if (fault_is_host_global(fault) && !spec->host_global) {
+	if (fault_is(fault, HOST_GLOBAL) && !spec->host_global) {
 		skip(row, "affects this whole host: --host-global");
 	} else if (!res || take_fault(spec, fault, &run.faults, &err)) {
 		skip(row, res ? err.message : "out of memory");

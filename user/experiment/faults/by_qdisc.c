@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "experiment/faults/row.h"
-#include "experiment/lab_tune.h"
 #include "host/netdev.h"
 
 #define TBF_SHARE     (2.0 / 3) /* of what is sent gets through a tbf */
