@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "experiment/faults/row.h"
 #include "fault.skel.h"
-#include "host/cgroup.h"
+#include "base/proc.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 
