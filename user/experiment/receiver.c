@@ -156,18 +156,17 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	unsigned t;
 	int rc;
 
-	if (!r || !(r->fill = malloc(cfg->flow->payload + 1))) {
-		free(r);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	r->cfg = cfg;
-	gate_init(&r->gate);
-	rc = reader_open_log(&cfg->tuning->reader, &r->log_fd, err);
+	if (r)
+		r->fill = malloc(cfg->flow->payload + 1);
+	rc = r && r->fill ? reader_open_log(&cfg->tuning->reader, &r->log_fd, err)
+			  : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc) {
-		free(r->fill);
+		free(r ? r->fill : NULL);
 		free(r);
 		return rc;
 	}
+	r->cfg = cfg;
+	gate_init(&r->gate);
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);
@@ -188,11 +187,6 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	}
 	*out = r;
 	return 0;
-}
-
-void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number)
-{
-	sink_streams_set_tail(&r->streams, stream, number);
 }
 
 void receiver_resume(struct receiver *r)
@@ -320,28 +314,27 @@ static void name_source(char *out, size_t size, const struct line_source *s)
 	}
 }
 
-/* Sums while they are made: the mean of jitter by packets, and the merged delays. */
-struct sums {
+/* The mean of jitter by packets, and the merged delays, of what was added to it. */
+struct delays {
 	struct hist *delay;
 	double jitter;
 	uint64_t delivered;
 };
 
-static void sum_line(struct sums *sums, const struct line *l)
+static void add_delays(struct delays *sum, const struct line *l)
 {
-	sums->jitter += (double)line_jitter(l) * (double)l->delivered;
-	sums->delivered += l->delivered;
-	if (!l->delay)
-		return;
-	if (!sums->delay)
-		sums->delay = hist_new();
-	if (sums->delay)
-		hist_merge(sums->delay, l->delay);
+	sum->jitter += (double)line_jitter(l) * (double)l->delivered;
+	sum->delivered += l->delivered;
+	if (l->delay && (sum->delay || (sum->delay = hist_new())))
+		hist_merge(sum->delay, l->delay);
 }
 
-static uint64_t mean_jitter(const struct sums *sums)
+/* Of the sum, which is freed. Returns the mean jitter. */
+static uint64_t tell_delays(struct delays *sum, struct result_latency *latency)
 {
-	return sums->delivered ? (uint64_t)(sums->jitter / (double)sums->delivered) : 0;
+	result_latency_fill(latency, sum->delay);
+	hist_free(sum->delay);
+	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
 }
 
 /* The flow of lines[0], and of all that are the same: those are set to NULL. */
@@ -349,7 +342,7 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		      const struct sink_streams *streams)
 {
 	const struct line *first = lines[0];
-	struct sums sums = {};
+	struct delays sums = {};
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
 	name_source(f->source, sizeof(f->source), &first->source);
@@ -363,18 +356,16 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		f->duplicated += l->duplicated;
 		f->negative += l->negative;
 		reordering_add(&f->order, &l->order);
-		sum_line(&sums, l);
+		add_delays(&sums, l);
 		lines[i] = NULL;
 	}
-	f->jitter_ns = mean_jitter(&sums);
-	result_latency_fill(&f->latency, sums.delay);
-	hist_free(sums.delay);
+	f->jitter_ns = tell_delays(&sums, &f->latency);
 }
 
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
 {
 	const struct line **lines = calloc((size_t)n * SINK_LINES, sizeof(*lines));
-	struct sums sums = {};
+	struct delays sums = {};
 	unsigned found = 0;
 
 	for (unsigned s = 0; lines && s < n; s++) {
@@ -382,7 +373,7 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 			const struct line *l = sink[s]->line[i];
 
 			lines[found++] = l;
-			sum_line(&sums, l);
+			add_delays(&sums, l);
 			reordering_add(&out->order, &l->order);
 			out->negative += l->negative;
 		}
@@ -397,11 +388,9 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 		else if (++out->flows_more)
 			fill_flow(&more, lines + i, found - i, sink[0]->streams);
 	}
-	out->jitter_ns = mean_jitter(&sums);
-	result_latency_fill(&out->latency, sums.delay);
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);
-	hist_free(sums.delay);
+	out->jitter_ns = tell_delays(&sums, &out->latency);
 	free(lines);
 }
 

@@ -282,58 +282,53 @@ void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
 	__atomic_store_n(&s->at[slot].allowed, upto, __ATOMIC_RELEASE);
 }
 
-static void add_times(struct sender_stats *st, const struct sending *me, const struct tx_stats *one)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-	uint64_t start = one->first_ns ? one->first_ns : me->start_ns;
-	uint64_t end = one->last_ns ? one->last_ns : me->end_ns;
-	uint64_t slipped = me->pace.slipped_ns + one->slipped_ns;
-
-	if (!st->start_ns || start < st->start_ns)
-		st->start_ns = start;
-	if (end > st->end_ns)
-		st->end_ns = end;
-	if (slipped > st->slipped_ns)
-		st->slipped_ns = slipped;
-	if (me->held_ns > st->held_ns)
-		st->held_ns = me->held_ns;
+	return a > b ? a : b;
 }
 
-void sender_stats(const struct sender *s, struct sender_stats *st)
+void sender_stats(const struct sender *s, struct tx_stats *st)
 {
 	memset(st, 0, sizeof(*st));
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		const struct sending *me = &s->at[t];
 		struct tx_stats one = {};
+		uint64_t start;
 
 		if (!me->tx)
 			continue;
 		s->cfg->ops->stats(me->tx, &one);
-		st->tx.waits += one.waits;
-		st->tx.wait_ns += one.wait_ns;
-		st->tx.calls += one.calls;
-		st->tx.duplicates += one.duplicates;
-		st->tx.displaced += one.displaced;
-		st->tx.lost_at_device += one.lost_at_device;
-		st->tx.tx_invalid_descs += one.tx_invalid_descs;
-		st->tx.uncompleted += one.uncompleted;
-		add_times(st, me, &one);
+		st->waits += one.waits;
+		st->wait_ns += one.wait_ns;
+		st->calls += one.calls;
+		st->lost_at_device += one.lost_at_device;
+		st->tx_invalid_descs += one.tx_invalid_descs;
+		st->uncompleted += one.uncompleted;
+		st->duplicates += one.duplicates;
+		st->displaced += one.displaced;
+		start = one.first_ns ? one.first_ns : me->start_ns;
+		if (!st->first_ns || start < st->first_ns)
+			st->first_ns = start;
+		st->last_ns = larger(st->last_ns, one.last_ns ? one.last_ns : me->end_ns);
+		st->slipped_ns = larger(st->slipped_ns, me->pace.slipped_ns + one.slipped_ns);
+		st->held_ns = larger(st->held_ns, me->held_ns);
 	}
 }
 
 void sender_result(struct sender *s, struct result *res)
 {
-	struct sender_stats st;
+	struct tx_stats st;
 
 	sender_stats(s, &st);
-	res->waits = st.tx.waits;
-	res->wait_ns = st.tx.wait_ns;
-	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(s)};
+	res->waits = st.waits;
+	res->wait_ns = st.wait_ns;
+	res->tx_cost = (struct result_cost){st.calls, sender_cpu_ns(s)};
 	res->slipped_ns = st.slipped_ns;
 	res->held_ns = st.held_ns;
-	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
+	res->duration_ns = st.last_ns > st.first_ns ? st.last_ns - st.first_ns : 0;
 	res->deliberate.asked = s->cfg->shape && shape_has_faults(s->cfg->shape);
-	res->deliberate.duplicates = st.tx.duplicates;
-	res->deliberate.reordered = st.tx.displaced;
+	res->deliberate.duplicates = st.duplicates;
+	res->deliberate.reordered = st.displaced;
 }
 
 const char *sender_mode(const struct sender *s)

@@ -428,7 +428,7 @@ static int open_routes(struct site *s, struct error *err)
 static void add_engine_counters(struct site *s, struct counters *c)
 {
 	struct rx_stats rx = {};
-	struct sender_stats tx;
+	struct tx_stats tx;
 
 	if (s->receiver)
 		receiver_stats(s->receiver, &rx);
@@ -442,8 +442,8 @@ static void add_engine_counters(struct site *s, struct counters *c)
 	}
 	if (s->sender && s->spec->tx == &tx_xsk) {
 		sender_stats(s->sender, &tx);
-		counters_add(c, "tx", "xsk:tx_invalid_descs", tx.tx.tx_invalid_descs);
-		counters_add(c, "tx", "xsk:tx_lost", tx.tx.lost_at_device);
+		counters_add(c, "tx", "xsk:tx_invalid_descs", tx.tx_invalid_descs);
+		counters_add(c, "tx", "xsk:tx_lost", tx.lost_at_device);
 	}
 }
 

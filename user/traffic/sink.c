@@ -66,11 +66,20 @@ static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 	l->bytes += bytes;
 }
 
-/* A packet sent at `sent` arrived at `now`, ns of CLOCK_TAI at either end. */
-static void line_timed(struct line *l, uint64_t sent, uint64_t now)
+/* The delay counts only if the time stamp is whole; both times are of CLOCK_TAI, at either end. */
+static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
+		       uint64_t now_tai)
 {
-	int64_t transit = (int64_t)(now - sent), d = transit - l->transit;
+	struct stamp_time t;
+	int64_t transit, d;
 
+	if (!s->timed || !now_tai || have < STAMP_TIME_LEN)
+		return;
+	memcpy(&t, data + STAMP_TIME_OFF, sizeof(t));
+	if (t.check != ~t.ns)
+		return;
+	transit = (int64_t)(now_tai - be64toh(t.ns));
+	d = transit - l->transit;
 	if (l->timed)
 		l->jitter += (uint64_t)(d < 0 ? -d : d) - ((l->jitter + 8) >> 4);
 	if (!l->timed || transit < l->fastest)
@@ -81,22 +90,6 @@ static void line_timed(struct line *l, uint64_t sent, uint64_t now)
 		l->negative++;
 	else if (l->delay || (l->delay = hist_new()))
 		hist_add(l->delay, (uint64_t)transit);
-}
-
-/* Of a stream, until they have settled: 5 s at 13 Mpps. Memory is used as numbers come. */
-#define LEARNED_WINDOW (1ULL << 26)
-
-/* The delay counts only if the time stamp is whole. */
-static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
-		       uint64_t now_tai)
-{
-	struct stamp_time t;
-
-	if (!s->timed || !now_tai || have < STAMP_TIME_LEN)
-		return;
-	memcpy(&t, data + STAMP_TIME_OFF, sizeof(t));
-	if (t.check == ~t.ns)
-		line_timed(l, be64toh(t.ns), now_tai);
 }
 
 static struct line *known_line(const struct sink *s, uint16_t stream,
@@ -131,25 +124,23 @@ static struct line *line_of(struct sink *s, uint16_t stream)
 	return *recent = l;
 }
 
-static unsigned expected_length(const struct sink *s, int index, uint64_t number)
+/* Of the length and the content that the number has by the sender's shape. */
+static bool is_whole(const struct sink *s, const struct line *l, uint64_t number,
+		     const uint8_t *data, unsigned have, unsigned len)
 {
 	const struct flow alike = {.payload = s->payload};
+	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN, expected = s->payload;
 
-	if (!s->shape)
-		return s->payload;
-	return shape_payload(s->shape, &alike, (unsigned)index,
-			     number - s->streams->at[index].base);
-}
-
-static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, unsigned len,
-		     unsigned expected)
-{
-	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN;
-
+	if (s->shape)
+		expected = shape_payload(s->shape, &alike, l->stream,
+					 number - s->streams->at[l->stream].base);
 	if (expected && len != expected)
 		return false;
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
+
+/* Of a stream, until they have settled: 5 s at 13 Mpps. Memory is used as numbers come. */
+#define LEARNED_WINDOW (1ULL << 26)
 
 /* Up to the end of the window: another sender may have drawn the same stream. */
 static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
@@ -189,19 +180,6 @@ void sink_streams_sync(struct sink_streams *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* As bpf/numbers.bpf.h does it: the first free slot. */
-static void enter(struct trace_tails *table, unsigned room, uint32_t key)
-{
-	for (unsigned i = 0; i < room; i++) {
-		uint32_t known = 0;
-
-		if (__atomic_compare_exchange_n(&table->key[i], &known, key, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-		    known == key)
-			return;
-	}
-}
-
 static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	unsigned n = atomic_load(&t->n);
@@ -231,9 +209,18 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 /* -1 also of a number that is ahead of its stream. */
 static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
 {
+	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
+	bool entered = false;
 	int index;
 
-	enter(t->table, t->room, (uint32_t)id << 16 | (uint32_t)(number >> 32));
+	/* as bpf/numbers.bpf.h does it: the first free slot */
+	for (unsigned i = 0; i < t->room && !entered; i++) {
+		uint32_t known = 0;
+
+		entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
+						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+			  known == key;
+	}
 	take_over(t);
 	index = find_known(t, id, number);
 	if (index < 0)
@@ -386,7 +373,7 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->sums.foreign++;
 		return;
 	}
-	if (!is_whole(s, data, have, len, expected_length(s, index, STAMP_NUMBER(word))))
+	if (!is_whole(s, line, STAMP_NUMBER(word), data, have, len))
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, data, have, now_tai);
