@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "traffic/shape.h"
-#include "host/caps.h"
 #include "traffic/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
@@ -21,18 +20,16 @@
 struct receiving {
 	struct receiver *receiver;
 	struct worker worker;
-	unsigned slot;
 	struct rx_config rx_config;
 	struct rx *rx;
 	struct sink sink;
 	struct reader_state reader;
-	struct error error;
 	atomic_bool failed;
 };
 
 struct receiver {
 	const struct receiver_config *cfg;
-	struct gate gate;
+	struct worker_team team;
 	atomic_bool stop, paused, slow;
 	int log_fd;
 	uint8_t *fill;
@@ -48,8 +45,9 @@ static void work(uint64_t ns)
 	nanosleep(&ts, NULL);
 }
 
-static void receive_all(struct receiving *me)
+static void receive_all(void *arg)
 {
+	struct receiving *me = arg;
 	struct receiver *r = me->receiver;
 	const struct reader *reader = &r->cfg->tuning->reader;
 	uint64_t start = clock_now(), pause;
@@ -66,7 +64,7 @@ static void receive_all(struct receiving *me)
 			work(pause < PAUSE_NS ? pause : PAUSE_NS);
 			continue;
 		}
-		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->error);
+		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->worker.error);
 		if (n < 0) {
 			atomic_store(&me->failed, true);
 			return;
@@ -81,22 +79,11 @@ static void receive_all(struct receiving *me)
 	}
 }
 
-static void *receiving_thread(void *arg)
+static int open_engine(void *arg, struct error *err)
 {
 	struct receiving *me = arg;
-	const struct receiver_config *cfg = me->receiver->cfg;
-	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + (int)me->slot;
-	int rc =
-		worker_settle_in(cfg->ns, cpu, &cfg->tuning->rx, cfg->tuning, me->slot, &me->error);
 
-	if (!rc)
-		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
-	caps_drop_but(CAPS_NONE);
-	sem_post(&me->receiver->gate.ready);
-	if (!rc)
-		receive_all(me);
-	worker_ends(&me->worker);
-	return NULL;
+	return me->receiver->cfg->ops->open(&me->rx, &me->rx_config, err);
 }
 
 /* The streams of a run are known, and arrivals are noted in its fates; else they are learned. */
@@ -131,7 +118,6 @@ static void prepare(struct receiver *r, unsigned t)
 	struct receiving *me = &r->at[t];
 
 	me->receiver = r;
-	me->slot = t;
 	me->sink = (struct sink){
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
@@ -142,10 +128,8 @@ static void prepare(struct receiver *r, unsigned t)
 	me->sink.timed = cfg->flow->time;
 	me->reader = (struct reader_state){
 		.reader = &cfg->tuning->reader, .stop = &r->stop, .log_fd = r->log_fd};
-	if (reader_works(me->reader.reader)) {
-		me->sink.work = reader_work;
-		me->sink.work_arg = &me->reader;
-	}
+	if (reader_works(me->reader.reader))
+		me->sink.reader = &me->reader;
 	me->rx_config = (struct rx_config){
 		.receiver = cfg, .sink = &me->sink, .queue = t, .stop = &r->stop};
 }
@@ -166,20 +150,27 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 		return rc;
 	}
 	r->cfg = cfg;
-	gate_init(&r->gate);
+	r->team = (struct worker_team){.ns = cfg->ns,
+				       .wish = &cfg->tuning->rx,
+				       .tuning = cfg->tuning,
+				       .cpu = cfg->cpu,
+				       .open = open_engine,
+				       .run = receive_all};
+	worker_team_init(&r->team);
+	sem_post(&r->team.door);
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);
 	atomic_store(&r->slow, cfg->work_ns != 0);
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(r, t);
-		if (worker_start(&r->at[t].worker, receiving_thread, &r->at[t], err))
+		if (worker_start(&r->at[t].worker, &r->team, t, &r->at[t], err))
 			break;
 	}
-	gate_await(&r->gate, t);
+	worker_team_await(&r->team, t);
 	for (unsigned i = 0; i < t; i++) {
 		if (!r->at[i].rx)
-			*err = r->at[i].error;
+			*err = r->at[i].worker.error;
 	}
 	if (err->status != STATUS_OK) {
 		receiver_close(r);
@@ -274,7 +265,7 @@ bool receiver_failed(const struct receiver *r, struct error *err)
 {
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		if (atomic_load(&r->at[t].failed)) {
-			*err = r->at[t].error;
+			*err = r->at[t].worker.error;
 			return true;
 		}
 	}

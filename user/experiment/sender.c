@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "traffic/pace.h"
 #include "traffic/shape.h"
-#include "host/caps.h"
 #include "traffic/worker.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
@@ -26,13 +25,11 @@ struct sending {
 	uint64_t allowed; /* numbers below may be used */
 	uint64_t start_ns, end_ns;
 	uint64_t held_ns; /* waited for numbers to be allowed */
-	struct error error;
-	atomic_bool done;
 };
 
 struct sender {
 	const struct sender_config *cfg;
-	struct gate gate;
+	struct worker_team team;
 	atomic_bool stop;
 	struct profile profile; /* of an even rate */
 	uint64_t start_ns;	/* of the schedule that the threads share */
@@ -83,8 +80,9 @@ static void close_unfinished(struct sending *me)
 	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
 }
 
-static void send_all(struct sending *me)
+static void send_all(void *arg)
 {
+	struct sending *me = arg;
 	const struct sender_config *cfg = me->sender->cfg;
 	uint64_t now = clock_now(), deadline;
 
@@ -112,36 +110,22 @@ static void send_all(struct sending *me)
 			break;
 		if (!n)
 			continue;
-		sent = cfg->ops->send(me->tx, n, &me->error);
+		sent = cfg->ops->send(me->tx, n, &me->worker.error);
 		if (sent < 0)
 			break;
 		pace_sent(&me->pace, (unsigned)sent);
 	}
 	if (cfg->ops->finish)
-		cfg->ops->finish(me->tx, &me->error);
+		cfg->ops->finish(me->tx, &me->worker.error);
 	close_unfinished(me);
 	me->end_ns = clock_now();
 }
 
-static void *sending_thread(void *arg)
+static int open_engine(void *arg, struct error *err)
 {
 	struct sending *me = arg;
-	const struct sender_config *cfg = me->sender->cfg;
-	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + me->stream.slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning, me->stream.slot,
-				  &me->error);
 
-	if (!rc)
-		rc = me->sender->cfg->ops->open(&me->tx, &me->tx_config, &me->error);
-	caps_drop_but(CAPS_NONE);
-	sem_post(&me->sender->gate.ready);
-	if (!rc) {
-		gate_pass(&me->sender->gate);
-		send_all(me);
-	}
-	worker_ends(&me->worker);
-	atomic_store(&me->done, true);
-	return NULL;
+	return me->sender->cfg->ops->open(&me->tx, &me->tx_config, err);
 }
 
 static void prepare(struct sender *s, unsigned t)
@@ -187,23 +171,24 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->cfg = cfg;
-	gate_init(&s->gate);
+	s->team = (struct worker_team){.ns = cfg->ns,
+				       .wish = &cfg->tuning->tx,
+				       .tuning = cfg->tuning,
+				       .cpu = cfg->cpu,
+				       .open = open_engine,
+				       .run = send_all};
+	worker_team_init(&s->team);
 	profile_constant(&s->profile, cfg->rate_pps);
 	worker_allow_interrupts();
-	for (t = 0; t < TRACE_STREAMS; t++)
-		atomic_init(&s->at[t].done, true); /* those that are not started */
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(s, t);
-		atomic_store(&s->at[t].done, false);
-		if (worker_start(&s->at[t].worker, sending_thread, &s->at[t], err)) {
-			atomic_store(&s->at[t].done, true);
+		if (worker_start(&s->at[t].worker, &s->team, t, &s->at[t], err))
 			break;
-		}
 	}
-	gate_await(&s->gate, t);
+	worker_team_await(&s->team, t);
 	for (unsigned i = 0; i < t; i++) {
 		if (!s->at[i].tx)
-			*err = s->at[i].error;
+			*err = s->at[i].worker.error;
 	}
 	if (err->status != STATUS_OK) {
 		sender_close(s);
@@ -216,13 +201,13 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 void sender_start(struct sender *s)
 {
 	s->start_ns = clock_now();
-	sem_post(&s->gate.door);
+	sem_post(&s->team.door);
 }
 
 bool sender_done(const struct sender *s)
 {
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
-		if (!atomic_load(&s->at[t].done))
+		if (!worker_ended(&s->at[t].worker))
 			return false;
 	}
 	return true;
@@ -231,7 +216,7 @@ bool sender_done(const struct sender *s)
 void sender_stop(struct sender *s)
 {
 	atomic_store(&s->stop, true);
-	sem_post(&s->gate.door);
+	sem_post(&s->team.door);
 }
 
 int sender_join(struct sender *s, struct error *err)
@@ -241,7 +226,7 @@ int sender_join(struct sender *s, struct error *err)
 	/* a signal that comes just before a blocking call does not end it: repeat */
 	while (atomic_load(&s->stop) && !sender_done(s)) {
 		for (unsigned t = 0; t < s->cfg->threads; t++) {
-			if (!atomic_load(&s->at[t].done))
+			if (!worker_ended(&s->at[t].worker))
 				worker_interrupt(&s->at[t].worker);
 		}
 		nanosleep(&pause, NULL);
@@ -250,8 +235,8 @@ int sender_join(struct sender *s, struct error *err)
 		if (!s->at[t].worker.started)
 			continue;
 		worker_join(&s->at[t].worker);
-		if (s->at[t].error.status != STATUS_OK && err->status == STATUS_OK)
-			*err = s->at[t].error;
+		if (s->at[t].worker.error.status != STATUS_OK && err->status == STATUS_OK)
+			*err = s->at[t].worker.error;
 	}
 	return err->status == STATUS_OK ? 0 : -EIO;
 }
@@ -268,7 +253,7 @@ uint64_t sender_cpu_ns(struct sender *s)
 uint64_t sender_next(const struct sender *s, unsigned slot)
 {
 	const struct sending *me = &s->at[slot];
-	bool done = atomic_load(&me->done);
+	bool done = worker_ended(&me->worker);
 	uint64_t next = __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
 	uint64_t late = !done && me->tx_config.shape ? me->tx_config.shape->reorder.extent : 0;
 

@@ -16,6 +16,7 @@
 #include "sink.skel.h"
 #include "stamp.h"
 #include "traffic/shape.h"
+#include "traffic/worker.h"
 
 struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first)
 {
@@ -377,8 +378,8 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, data, have, now_tai);
-	if (s->work)
-		s->work(s->work_arg, STAMP_STREAM(word), STAMP_NUMBER(word), len);
+	if (s->reader)
+		reader_work(s->reader, STAMP_STREAM(word), STAMP_NUMBER(word), len);
 }
 
 void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)

@@ -68,6 +68,7 @@ static inline uint64_t line_jitter(const struct line *l)
  */
 
 struct shape;
+struct reader_state;
 
 struct sink_stream {
 	uint16_t id;
@@ -107,9 +108,7 @@ struct sink {
 	const struct shape *shape; /* tells the length of each number; NULL: all are alike */
 	const uint8_t *fill; /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
 	bool timed;	     /* packets carry the send time */
-	/* The application's own work on each packet of the ledger; NULL: none. */
-	void (*work)(void *arg, uint16_t stream, uint64_t number, unsigned len);
-	void *work_arg;
+	struct reader_state *reader; /* the application's own work on each packet; NULL: none */
 
 	struct line_source source; /* of the next packet; set by engines that tell flows apart */
 

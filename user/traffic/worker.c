@@ -14,25 +14,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/watch.h"
-
-void gate_init(struct gate *g)
-{
-	sem_init(&g->ready, 0, 0);
-	sem_init(&g->door, 0, 0);
-}
-
-void gate_await(struct gate *g, unsigned ready)
-{
-	while (ready)
-		ready -= !sem_wait(&g->ready); /* or a signal came */
-}
-
-void gate_pass(struct gate *g)
-{
-	while (sem_wait(&g->door))
-		;
-	sem_post(&g->door); /* to the next one */
-}
+#include "host/caps.h"
 
 /* The n-th CPU that this process may use. */
 static int allowed_cpu(int n)
@@ -60,19 +42,20 @@ static int pin(int cpu)
 	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
-int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
-		     const struct tuning *tuning, unsigned slot, struct error *err)
+static int settle_in(const struct worker_team *t, unsigned slot, struct error *err)
 {
+	const struct worker_wish *wish = t->wish;
+	const struct tuning *tuning = t->tuning;
 	struct sched_param param = {.sched_priority = (int)tuning->rt};
-	int rc = ns ? netns_enter(ns) : 0;
+	int rc = t->ns ? netns_enter(t->ns) : 0;
 
 	if (rc)
 		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
 				 "cannot enter the network namespace: %s", strerror(-rc));
 	if (wish->cpu_set)
 		rc = pin((int)(wish->cpu + slot));
-	else if (cpu >= 0)
-		pin(allowed_cpu(cpu)); /* our guess: without it all is slower */
+	else if (t->cpu >= 0)
+		pin(allowed_cpu(t->cpu + (int)slot)); /* our guess: without it all is slower */
 	if (rc)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "taskset -p tells which CPUs a process may use",
@@ -91,14 +74,57 @@ int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *
 	return 0;
 }
 
-int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err)
+static void *work(void *arg)
 {
-	int rc = -pthread_create(&w->thread, NULL, run, arg);
+	struct worker *w = arg;
+	struct worker_team *t = w->team;
+	int rc = settle_in(t, w->slot, &w->error);
 
+	if (!rc)
+		rc = t->open(w->arg, &w->error);
+	caps_drop_but(CAPS_NONE);
+	sem_post(&t->ready);
+	if (!rc) {
+		while (sem_wait(&t->door)) /* a signal came */
+			;
+		sem_post(&t->door); /* for the next one */
+		t->run(w->arg);
+	}
+	/* what CPU time it took stays known */
+	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	return NULL;
+}
+
+void worker_team_init(struct worker_team *t)
+{
+	sem_init(&t->ready, 0, 0);
+	sem_init(&t->door, 0, 0);
+}
+
+int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
+		 struct error *err)
+{
+	int rc;
+
+	w->team = team;
+	w->slot = slot;
+	w->arg = arg;
+	rc = -pthread_create(&w->thread, NULL, work, w);
 	w->started = !rc;
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
 			      strerror(-rc))
 		  : 0;
+}
+
+void worker_team_await(struct worker_team *t, unsigned workers)
+{
+	while (workers)
+		workers -= !sem_wait(&t->ready); /* or a signal came */
+}
+
+bool worker_ended(const struct worker *w)
+{
+	return !w->started || atomic_load(&w->ended_cpu_ns);
 }
 
 void worker_join(struct worker *w)
@@ -161,11 +187,6 @@ uint64_t worker_cpu_ns(struct worker *w)
 	return w->cpu_ns;
 }
 
-void worker_ends(struct worker *w)
-{
-	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-}
-
 static void on_interrupt(int signal)
 {
 	(void)signal;
@@ -214,9 +235,8 @@ int reader_open_log(const struct reader *r, int *fd, struct error *err)
 		  : 0;
 }
 
-void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
+void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len)
 {
-	struct reader_state *s = arg;
 	uint64_t end = s->reader->work_ns ? clock_now() + s->reader->work_ns : 0;
 	char line[64];
 

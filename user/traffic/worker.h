@@ -13,16 +13,7 @@
 #include "base/num.h"
 #include "host/netns.h"
 
-/* Threads report at `ready` that they stand, and pass the door once it is open. */
-struct gate {
-	sem_t ready, door;
-};
-
-void gate_init(struct gate *g);
-
-/* Waits for so many to be ready. */
-void gate_await(struct gate *g, unsigned ready);
-void gate_pass(struct gate *g);
+struct tuning;
 
 /* What the user asked for. */
 struct worker_wish {
@@ -30,17 +21,7 @@ struct worker_wish {
 	unsigned cpu; /* of the first thread, the others follow; must be one we may use */
 };
 
-struct tuning;
-
-/*
- * Moves the calling thread into `ns` (NULL: stays) and onto `cpu` modulo those online (-1: any): a
- * guess of ours, which may fail. `wish` stands before it, and what cannot be granted is an error,
- * as are nice and rt of `tuning`; `slot` is the thread's number.
- */
-int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
-		     const struct tuning *tuning, unsigned slot, struct error *err);
-
-/* Threads of one end, as worker_settle_in() is called for each. */
+/* Threads of one end. */
 struct worker_group {
 	const struct worker_wish *wish;
 	int cpu; /* of the first one; -1: any */
@@ -53,24 +34,49 @@ struct worker_group {
  */
 const char *worker_rt_warning(const struct worker_group *groups, unsigned n);
 
+/* What the threads of one end do. Zero-initialised but for what the caller sets. */
+struct worker_team {
+	const struct netns *ns;		/* they enter it; NULL: stay */
+	const struct worker_wish *wish; /* what of it cannot be granted is an error, */
+	const struct tuning *tuning;	/* as are nice and rt of this */
+	/*
+	 * The first one's CPU, modulo those online, the others follow: a guess of ours, which may
+	 * fail, and before which `wish` stands; -1: any.
+	 */
+	int cpu;
+	int (*open)(void *arg, struct error *err); /* in its place, with all rights, */
+	void (*run)(void *arg);			   /* and this without any, behind the door */
+	sem_t ready, door;
+};
+
 /* Zero-initialised: not started. */
 struct worker {
+	struct worker_team *team;
+	void *arg;
+	unsigned slot;
+	struct error error; /* that ended it early: of its place, of open(), or as run() sets it */
 	pthread_t thread;
 	bool started;		       /* and not joined yet */
 	uint64_t cpu_ns;	       /* private: as last asked for */
 	_Atomic uint64_t ended_cpu_ns; /* private: of all its life; 0: it runs */
 };
 
-int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err);
+void worker_team_init(struct worker_team *t);
+
+int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
+		 struct error *err);
+
+/* Until so many are open, or have failed. */
+void worker_team_await(struct worker_team *t, unsigned workers);
+
+/* It ended, or was never started. */
+bool worker_ended(const struct worker *w);
 
 /* Waits for its end; nothing if it was never started. */
 void worker_join(struct worker *w);
 
 /* CPU time until now, or until it ended; ns. */
 uint64_t worker_cpu_ns(struct worker *w);
-
-/* The last that the thread itself does: what CPU time it took stays known. */
-void worker_ends(struct worker *w);
 
 /* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
 void worker_allow_interrupts(void);
@@ -102,8 +108,8 @@ struct reader_state {
 	int log_errno;	     /* why the first was not */
 };
 
-/* The hook of struct sink; `arg` is a struct reader_state. */
-void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len);
+/* On a packet of the ledger. */
+void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len);
 
 /* STATUS_FAILED if not all records were written. */
 int reader_check_log(const struct reader_state *s, struct error *err);
