@@ -15,7 +15,7 @@
 #include "cli/events.h"
 #include "cli/options_trace.h"
 #include "diagnosis/facts.h"
-#include "drops/numbering.h"
+#include "drops/balance.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "report/document.h"

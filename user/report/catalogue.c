@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "ledger/countercheck.h"
-#include "drops/stages_data.h"
 #include "experiment/faults/fault.h"
 #include "drops/stagemap.h"
 
