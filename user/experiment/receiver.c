@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/watch.h"
 #include "traffic/shape.h"
 #include "traffic/worker.h"
 
@@ -134,6 +136,24 @@ static void prepare(struct receiver *r, unsigned t)
 		.receiver = cfg, .sink = &me->sink, .queue = t, .stop = &r->stop};
 }
 
+/* Appends to it, mode 0600. *fd is -1 if there is none. */
+static int open_log(const struct reader *r, int *fd, struct error *err)
+{
+	int rc = 0;
+
+	*fd = -1;
+	while (r->log && *fd < 0 && !rc) {
+		*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+		if (*fd < 0) /* a pipe that nobody reads yet is waited for */
+			rc = errno != ENXIO ? -errno : watch_tick() ? -EINTR : 0;
+		else
+			fcntl(*fd, F_SETFL, O_APPEND);
+	}
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write to '%s': %s", r->log,
+			      strerror(-rc))
+		  : 0;
+}
+
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
 {
 	struct receiver *r = calloc(1, sizeof(*r));
@@ -142,7 +162,7 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 
 	if (r)
 		r->fill = malloc(cfg->flow->payload + 1);
-	rc = r && r->fill ? reader_open_log(&cfg->tuning->reader, &r->log_fd, err)
+	rc = r && r->fill ? open_log(&cfg->tuning->reader, &r->log_fd, err)
 			  : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc) {
 		free(r ? r->fill : NULL);
@@ -281,11 +301,17 @@ void receiver_stop(struct receiver *r)
 
 int receiver_check_log(const struct receiver *r, struct error *err)
 {
-	int rc = 0;
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		const struct reader_state *s = &r->at[t].reader;
 
-	for (unsigned t = 0; t < r->cfg->threads && !rc; t++)
-		rc = reader_check_log(&r->at[t].reader, err);
-	return rc;
+		if (s->log_errors)
+			return error_set(err, STATUS_FAILED, -s->log_errno, NULL,
+					 "the reader's log %s is not complete, %llu of its lines "
+					 "are missing: %s",
+					 s->reader->log, (unsigned long long)s->log_errors,
+					 strerror(s->log_errno));
+	}
+	return 0;
 }
 
 /* From the sinks of the threads to what is shown. */

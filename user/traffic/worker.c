@@ -2,7 +2,6 @@
 #include "traffic/worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -218,23 +217,6 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	return *pause_ns && *read_ns ? 0 : -EINVAL;
 }
 
-int reader_open_log(const struct reader *r, int *fd, struct error *err)
-{
-	int rc = 0;
-
-	*fd = -1;
-	while (r->log && *fd < 0 && !rc) {
-		*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-		if (*fd < 0) /* a pipe that nobody reads yet is waited for */
-			rc = errno != ENXIO ? -errno : watch_tick() ? -EINTR : 0;
-		else
-			fcntl(*fd, F_SETFL, O_APPEND);
-	}
-	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write to '%s': %s", r->log,
-			      strerror(-rc))
-		  : 0;
-}
-
 void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len)
 {
 	uint64_t end = s->reader->work_ns ? clock_now() + s->reader->work_ns : 0;
@@ -250,15 +232,6 @@ void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsig
 	}
 	while (end && clock_now() < end && !atomic_load_explicit(s->stop, memory_order_relaxed))
 		;
-}
-
-int reader_check_log(const struct reader_state *s, struct error *err)
-{
-	if (!s->log_errors)
-		return 0;
-	return error_set(err, STATUS_FAILED, -s->log_errno, NULL,
-			 "the reader's log %s is not complete, %llu of its lines are missing: %s",
-			 s->reader->log, (unsigned long long)s->log_errors, strerror(s->log_errno));
 }
 
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now)

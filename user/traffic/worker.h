@@ -97,9 +97,6 @@ struct reader {
 /* "ON/OFF", two times: a pause of ON, then reading for OFF. -EINVAL. */
 int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns);
 
-/* Opens (appends to, mode 0600) the log. *fd is -1 if there is none. */
-int reader_open_log(const struct reader *r, int *fd, struct error *err);
-
 struct reader_state {
 	const struct reader *reader;
 	const atomic_bool *stop; /* true: no more work is done */
@@ -110,9 +107,6 @@ struct reader_state {
 
 /* On a packet of the ledger. */
 void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len);
-
-/* STATUS_FAILED if not all records were written. */
-int reader_check_log(const struct reader_state *s, struct error *err);
 
 /* How long from now the reader stands still, ns; 0: it reads. `start`: when the first pause began.
  */
