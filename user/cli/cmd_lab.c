@@ -34,7 +34,7 @@ static const struct opt_value actions[] = {
 
 static int parse_faults(const char *value, void *field, struct error *err)
 {
-	return fault_parse(value, field, err);
+	return fault_parse(value, false, field, err);
 }
 
 static const struct opt lab_opts[] = {

@@ -27,7 +27,7 @@ static int parse_faults(const char *value, void *field, struct error *err)
 		(void *)((char *)field - offsetof(struct run_options, traffic.spec.faults));
 
 	o->fault_text = value;
-	return fault_parse(value, field, err);
+	return fault_parse(value, false, field, err);
 }
 
 #define AT(member) offsetof(struct run_options, member)

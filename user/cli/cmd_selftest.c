@@ -9,7 +9,7 @@
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/document.h"
-#include "experiment/selftest.h"
+#include "experiment/faults/fault.h"
 #include "base/watch.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
@@ -25,7 +25,7 @@ static const struct selftest_options defaults = {.count = 10000};
 
 static int parse_faults(const char *value, void *field, struct error *err)
 {
-	return fault_parse_each(value, field, err);
+	return fault_parse(value, true, field, err);
 }
 
 static const struct opt selftest_opts[] = {

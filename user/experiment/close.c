@@ -325,13 +325,13 @@ int site_stop_receiving(struct site *s, struct error *err)
 static void note_handed(struct site *s, unsigned slot, uint64_t upto)
 {
 	struct fates *f = &s->tracer.fates;
-	struct sender_stats st;
+	struct tx_stats st;
 
 	if (s->spec->tx == &tx_socket)
 		return;
 	if (sender_done(s->sender)) {
 		sender_stats(s->sender, &st);
-		if (st.tx.uncompleted) /* which of them is not told */
+		if (st.uncompleted) /* which of them is not told */
 			return;
 	}
 	for (uint64_t number = f->tail[slot]; number < upto; number++) {
@@ -377,7 +377,7 @@ void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor 
 		if (s->traced)
 			drops_set_tail(s->tracer.drops, t, number);
 		if (s->receiver)
-			receiver_set_tail(s->receiver, t, number);
+			sink_streams_set_tail(receiver_streams(s->receiver), t, number);
 		if (has_bridge(s))
 			fates_settle_between(f, (uint16_t)t, number, s->ledger.ignored,
 					     SEEN_BRIDGE_IN, SEEN_BRIDGE_OUT,

@@ -132,11 +132,11 @@ static int attach_xdp(struct site *s, bool *native, struct error *err)
 		return error_set(err, STATUS_FAILED, saved, NULL,
 				 "cannot enter the receiver's network namespace: %s",
 				 strerror(-saved));
-	rc = s->xsk_prog ? xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, false, err)
-			 : sink_prog_attach(s->sink_prog, port->ifname, err);
+	rc = s->xsk_prog ? xsk_prog_attach(s->xsk_prog, port->ifname, port->queues, err)
+			 : xdp_attach(&s->sink_prog->xdp, port->ifname, false, err);
 	if (!s->lone)
 		netns_pop(saved);
-	*native = s->xsk_prog ? xsk_prog_native(s->xsk_prog) : sink_prog_native(s->sink_prog);
+	*native = s->xsk_prog ? s->xsk_prog->xdp.native : s->sink_prog->xdp.native;
 	return rc;
 }
 
@@ -168,8 +168,8 @@ static int open_xdp(struct site *s, struct error *err)
 		rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
 		if (rc)
 			return rc;
-		fd = xsk_prog_fd(s->xsk_prog);
-		s->receiver_config.xsk_map_fd = xsk_prog_map_fd(s->xsk_prog);
+		fd = s->xsk_prog->xdp.fd;
+		s->receiver_config.xsk_map_fd = s->xsk_prog->map_fd;
 		if (s->traced)
 			drops_watch_xskmap(s->tracer.drops, s->receiver_config.xsk_map_fd);
 	} else if (s->spec->rx == &rx_xdp) {
@@ -190,7 +190,7 @@ static int open_xdp(struct site *s, struct error *err)
 		s->receiver_config.sink_prog = s->sink_prog;
 		if (rc)
 			return rc;
-		fd = sink_prog_fd(s->sink_prog);
+		fd = s->sink_prog->xdp.fd;
 		if (s->tells && !cfg.pass)
 			drops_expect_sink(s->tracer.drops);
 	}
@@ -380,7 +380,7 @@ static int open_routes(struct site *s, struct error *err)
 static void add_engine_counters(struct site *s, struct counters *c)
 {
 	struct rx_stats rx = {};
-	struct sender_stats tx;
+	struct tx_stats tx;
 
 	if (s->receiver)
 		receiver_stats(s->receiver, &rx);
@@ -394,8 +394,8 @@ static void add_engine_counters(struct site *s, struct counters *c)
 	}
 	if (s->sender && s->spec->tx == &tx_xsk) {
 		sender_stats(s->sender, &tx);
-		counters_add(c, "tx", "xsk:tx_invalid_descs", tx.tx.tx_invalid_descs);
-		counters_add(c, "tx", "xsk:tx_lost", tx.tx.lost_at_device);
+		counters_add(c, "tx", "xsk:tx_invalid_descs", tx.tx_invalid_descs);
+		counters_add(c, "tx", "xsk:tx_lost", tx.lost_at_device);
 	}
 }
 
