@@ -86,27 +86,23 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	char title[CHANGE_TITLE_SIZE];
 
 	change_title(c, title, sizeof(title));
-	switch (code) {
-	case -ENODEV:
+	if (code == -ENODEV)
 		return error_set(err, STATUS_FAILED, code, "`ip link` lists the interfaces",
 				 "there is no interface '%s'", c->ifname);
-	case -ENOENT:
+	if (code == -ENOENT)
 		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
-	case -EOPNOTSUPP:
-		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
-				 title);
-	case -EDOM:
+	if (code == -EDOM)
 		return error_set(err, STATUS_UNABLE, code, "change it by hand",
 				 "%s is set up in a way that could not be put back", title);
-	case -EXDEV:
+	if (code == -EXDEV)
 		return error_set(err, STATUS_UNABLE, code,
 				 "enter the namespace by `ip netns exec` or `nsenter --all`",
 				 "/sys shows the devices of another network namespace, no %s",
 				 title);
-	default:
-		return error_set(err, STATUS_UNABLE, code, NULL, "cannot read %s: %s", title,
-				 strerror(-code));
-	}
+	return error_set(err, STATUS_UNABLE, code, NULL, "%s %s%s%s",
+			 code == -EOPNOTSUPP ? "the driver does not report:" : "cannot read", title,
+			 code == -EOPNOTSUPP ? "" : ": ",
+			 code == -EOPNOTSUPP ? "" : strerror(-code));
 }
 
 static int no_value(const struct change *c, const char *wanted, uint64_t max, int code,
@@ -753,73 +749,58 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 #define NET_RULE "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"%s\", "
 #define CPU_RULE "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu%s\", "
 
-enum file {
-	FILE_SYSCTL = CHANGE_FILE_SYSCTL,
-	FILE_UDEV = CHANGE_FILE_UDEV,
-	FILE_NONE = CHANGE_FILE_NONE,
-	FILE_NAME,
-	FILE_NETNS,
-	FILES
-};
-
-static const char *const headings[FILES] = {
-	[FILE_SYSCTL] = "# /etc/sysctl.d/90-pktledger.conf\n",
-	[FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
-	[FILE_NONE] = "# By no file: the number of an interrupt may be another after a boot.\n",
+static const char *const headings[CHANGE_FILES] = {
+	[CHANGE_FILE_SYSCTL] = "# /etc/sysctl.d/90-pktledger.conf\n",
+	[CHANGE_FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
+	[CHANGE_FILE_NONE] =
+		"# By no file: the number of an interrupt may be another after a boot.\n",
 	/* udev(7): patterns, and $ and % in what is run; sysctl.d(5): patterns, too */
-	[FILE_NAME] = "# By no file: they would take this name of an interface for a pattern.\n",
+	[CHANGE_FILE_NAME] =
+		"# By no file: they would take this name of an interface for a pattern.\n",
 	/* all its settings are gone with it */
-	[FILE_NETNS] =
+	[CHANGE_FILE_NETNS] =
 		"# By no file: another network namespace has to be set up whenever it is made.\n",
 };
 
-static enum file file_of(const struct change *c)
+static enum change_file file_of(const struct change *c)
 {
 	char buf[sizeof(c->ifname)], quoted[4 * sizeof(buf)];
 	const char *device = change_device(c, buf);
 
 	if (c->ns && change_ops[c->kind].of_namespace)
-		return FILE_NETNS;
+		return CHANGE_FILE_NETNS;
 	if (device &&
 	    (strcmp(change_quote(device, quoted, sizeof(quoted)), device) || strchr(device, '%')))
-		return FILE_NAME;
-	return (enum file)change_ops[c->kind].file;
+		return CHANGE_FILE_NAME;
+	return change_ops[c->kind].file;
 }
 
-static void print_udev(FILE *f, const struct change *c)
+static void print_change(FILE *f, const struct change *c, enum change_file file)
 {
 	const struct change_setting *set = change_setting(c->kind, c->name);
 	char text[CHANGE_COMMAND_SIZE];
 
-	fprintf(f, "# %s", change_title(c, text, sizeof(text)));
-	if (set && set->link) {
-		fputs("; in its .link file, if it has one: ", f);
-		fprintf(f, set->link, c->wanted);
+	if (file == CHANGE_FILE_SYSCTL) {
+		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
+		return;
 	}
-	fputc('\n', f);
-	if (c->kind == CHANGE_GOVERNOR)
+	if (file == CHANGE_FILE_UDEV) {
+		fprintf(f, "# %s", change_title(c, text, sizeof(text)));
+		if (set && set->link) {
+			fputs("; in its .link file, if it has one: ", f);
+			fprintf(f, set->link, c->wanted);
+		}
+		fputc('\n', f);
+	}
+	change_command(c, false, NULL, text, sizeof(text));
+	if (file != CHANGE_FILE_UDEV)
+		fprintf(f, "# %s\n", text);
+	else if (c->kind == CHANGE_GOVERNOR)
 		fprintf(f, CPU_RULE "ATTR{cpufreq/scaling_governor}=\"%s\"\n", c->name, c->wanted);
 	else if (c->kind == CHANGE_SYSFS)
 		fprintf(f, NET_RULE "ATTR{%s}=\"%s\"\n", c->ifname, c->name, c->wanted);
 	else
-		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname,
-			change_command(c, false, NULL, text, sizeof(text)));
-}
-
-static void print_change(FILE *f, const struct change *c)
-{
-	char text[CHANGE_COMMAND_SIZE];
-
-	switch (file_of(c)) {
-	case FILE_SYSCTL:
-		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
-		break;
-	case FILE_UDEV:
-		print_udev(f, c);
-		break;
-	default:
-		fprintf(f, "# %s\n", change_command(c, false, NULL, text, sizeof(text)));
-	}
+		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname, text);
 }
 
 int change_persist(const struct change *changes, unsigned n, char **text)
@@ -830,7 +811,7 @@ int change_persist(const struct change *changes, unsigned n, char **text)
 
 	if (!f)
 		return -errno;
-	for (enum file file = 0; file < FILES; file++) {
+	for (enum change_file file = 0; file < CHANGE_FILES; file++) {
 		bool headed = false;
 
 		for (unsigned i = 0; i < n; i++) {
@@ -839,7 +820,7 @@ int change_persist(const struct change *changes, unsigned n, char **text)
 			if (!headed)
 				fprintf(f, "%s%s", begun ? "\n" : "", headings[file]);
 			begun = headed = true;
-			print_change(f, &changes[i]);
+			print_change(f, &changes[i], file);
 		}
 	}
 	if (!fclose(f))
