@@ -551,23 +551,19 @@ static int bind_namespace(const struct netns *ns, const char *name, const char *
 }
 
 /* A name in the directory without a mount: what a publish leaves that was killed in the middle. */
-static bool is_stub(const char *path)
-{
-	struct stat st, dir;
-
-	return !lstat(path, &st) && !stat(NETNS_DIR, &dir) && st.st_dev == dir.st_dev;
-}
-
 /* Everything that bears the lab's name, the mark last: until then it can be tried again. */
 static int remove_names(const struct mark *m)
 {
+	struct stat st, dir;
 	char path[PATH_MAX];
 
 	for (unsigned i = 0; i < roles(m->info.topology); i++) {
 		ns_path(path, m->info.name, role_name(m->info.topology, i));
 		if (is_ours(m, i) && umount2(path, MNT_DETACH))
 			return -errno;
-		if (is_stub(path) && unlink(path))
+		/* a name without a mount is what a publish leaves that was killed in the middle */
+		if (!lstat(path, &st) && !stat(NETNS_DIR, &dir) && st.st_dev == dir.st_dev &&
+		    unlink(path))
 			return -errno;
 	}
 	mark_path(path, m->info.name);
@@ -732,13 +728,6 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 
 /* ---- topologies ---- */
 
-static int build_pair(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
-{
-	int ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
-
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
-}
-
 static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
 	int ret = make_namespace(&lab->router_ns, true, err);
@@ -800,7 +789,7 @@ static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct e
 		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
 	if (!ret)
 		ret = make_bridge(lab, err);
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+	return ret;
 }
 
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
@@ -836,16 +825,6 @@ static int build_vxlan(struct lab *lab, unsigned queues, unsigned mtu, bool othe
 		ret = make_tunnel_end(&lab->rx, b, a, TUNNEL_VNI + other_vni, err);
 	if (!ret)
 		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
-}
-
-static int wait_quiet(struct lab *lab, struct error *err)
-{
-	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
-	int ret = 0;
-
-	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
-		ret = wait_until(quiet, ports[i], "did not finish its MLD reports", err);
 	return ret;
 }
 
@@ -868,20 +847,14 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 				 strerror(-ret));
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = wait_until(told_up, i ? &lab->rx : &lab->tx, "was not told of as up", err);
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+	return ret;
 }
-
-static int (*const build[])(struct lab *lab, unsigned queues, unsigned mtu, struct error *err) = {
-	[LAB_PAIR] = build_pair,
-	[LAB_ROUTER] = build_router,
-	[LAB_BRIDGE] = build_bridge,
-	[LAB_TAP] = build_tap,
-};
 
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 {
 	unsigned queues = spec->queues ? spec->queues : 1;
 	unsigned mtu = spec->mtu ? spec->mtu : 1500;
+	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	int ret;
 
 	plan(lab, spec->topology);
@@ -899,12 +872,20 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 		ret = make_namespace(&lab->tx_ns, false, err);
 	if (!ret)
 		ret = make_namespace(&lab->rx_ns, false, err);
-	if (!ret)
-		ret = lab->topology == LAB_VXLAN
-			      ? build_vxlan(lab, queues, mtu, spec->other_vni, err)
-			      : build[lab->topology](lab, queues, mtu, err);
-	if (!ret)
-		ret = wait_quiet(lab, err);
+	if (!ret && lab->topology == LAB_VXLAN)
+		ret = build_vxlan(lab, queues, mtu, spec->other_vni, err);
+	else if (!ret && lab->topology == LAB_TAP)
+		ret = build_tap(lab, queues, mtu, err);
+	else if (!ret && lab->topology == LAB_ROUTER)
+		ret = build_router(lab, queues, mtu, err);
+	else if (!ret && lab->topology == LAB_BRIDGE)
+		ret = build_bridge(lab, queues, mtu, err);
+	else if (!ret)
+		ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
+	if (!ret && lab->topology != LAB_ROUTER)
+		ret = join_ends(&lab->tx, &lab->rx, err);
+	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
+		ret = wait_until(quiet, ports[i], "did not finish its MLD reports", err);
 	if (!ret && spec->name)
 		ret = publish(lab, spec->name, err);
 	if (ret)
