@@ -46,18 +46,6 @@ static int on_addr(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static bool multipath_uses(const struct nlattr *a, unsigned ifindex)
-{
-	const struct rtnexthop *nh = mnl_attr_get_payload(a);
-	int len = mnl_attr_get_payload_len(a);
-
-	for (; RTNH_OK(nh, len); len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh)) {
-		if ((unsigned)nh->rtnh_ifindex == ifindex)
-			return true;
-	}
-	return false;
-}
-
 static int on_route(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
@@ -68,9 +56,15 @@ static int on_route(const struct nlmsghdr *nlh, void *arg)
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*rt))
 	{
-		if ((mnl_attr_get_type(a) == RTA_OIF && mnl_attr_get_u32(a) == dev->ifindex) ||
-		    (mnl_attr_get_type(a) == RTA_MULTIPATH && multipath_uses(a, dev->ifindex)))
-			dev->default_route = true;
+		const struct rtnexthop *nh = mnl_attr_get_payload(a);
+		int len = mnl_attr_get_payload_len(a);
+
+		if (mnl_attr_get_type(a) == RTA_OIF)
+			dev->default_route |= mnl_attr_get_u32(a) == dev->ifindex;
+		if (mnl_attr_get_type(a) != RTA_MULTIPATH)
+			continue;
+		for (; RTNH_OK(nh, len); len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh))
+			dev->default_route |= (unsigned)nh->rtnh_ifindex == dev->ifindex;
 	}
 	return MNL_CB_OK;
 }
@@ -338,33 +332,30 @@ int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const
 	return nl_request(ns, neigh_request(buf, RTM_DELNEIGH, 0, ifindex, family, addr, 0));
 }
 
-struct asked {
-	unsigned ifindex, n;
-};
-
 static int on_asked(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	struct asked *asked = arg;
+	unsigned *ifindex = nd->ndm_state & NUD_INCOMPLETE ? list_add(arg) : NULL;
 
-	asked->n += (unsigned)nd->ndm_ifindex == asked->ifindex && nd->ndm_state & NUD_INCOMPLETE;
+	if (ifindex)
+		*ifindex = (unsigned)nd->ndm_ifindex;
 	return MNL_CB_OK;
 }
 
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex)
 {
-	struct asked asked;
+	struct list asked = {.size = sizeof(unsigned)};
 	char buf[NL_REQUEST_SIZE];
-	int ret;
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
+	unsigned n = 0;
 
-	do {
-		struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
-
-		mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
-		asked = (struct asked){.ifindex = ifindex};
-		ret = nl_query(ns, nlh, on_asked, &asked);
-	} while (ret == -EINTR);
-	return ret ? 0 : asked.n;
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
+	if (nl_dump(ns, NETLINK_ROUTE, nlh, on_asked, &asked) < 0)
+		return 0;
+	for (unsigned i = 0; i < asked.n; i++)
+		n += ((unsigned *)asked.at)[i] == ifindex;
+	list_free(&asked);
+	return n;
 }
 
 static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
