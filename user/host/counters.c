@@ -83,35 +83,24 @@ bool counters_moved(const struct counters_deltas *d, const char *scope, const ch
 	return false;
 }
 
-typedef int (*parser)(struct counters *c, const char *scope, const char *text, size_t len);
-
-static int parse_arp(struct counters *c, const char *scope, const char *text, size_t len)
-{
-	return procnet_neigh_stat(c, scope, "arp_cache", text, len);
-}
-
-static int parse_ndisc(struct counters *c, const char *scope, const char *text, size_t len)
-{
-	return procnet_neigh_stat(c, scope, "ndisc_cache", text, len);
-}
-
 struct proc_file {
 	const char *path;
-	parser parse;
+	int (*parse)(struct counters *c, const char *scope, const char *text, size_t len);
+	const char *table; /* of procnet_neigh_stat(), instead */
 };
 
 static const struct proc_file namespace_files[] = {
-	{"/proc/thread-self/net/snmp", procnet_snmp},
-	{"/proc/thread-self/net/netstat", procnet_snmp},
-	{"/proc/thread-self/net/snmp6", procnet_snmp6},
-	{"/proc/thread-self/net/xfrm_stat", procnet_snmp6},
+	{"/proc/thread-self/net/snmp", procnet_snmp, NULL},
+	{"/proc/thread-self/net/netstat", procnet_snmp, NULL},
+	{"/proc/thread-self/net/snmp6", procnet_snmp6, NULL},
+	{"/proc/thread-self/net/xfrm_stat", procnet_snmp6, NULL},
 };
 
 /* One for the whole host; the neighbour tables are shown in the first namespace only. */
 static const struct proc_file host_files[] = {
-	{"/proc/thread-self/net/softnet_stat", procnet_softnet},
-	{"/proc/thread-self/net/stat/arp_cache", parse_arp},
-	{"/proc/thread-self/net/stat/ndisc_cache", parse_ndisc},
+	{"/proc/thread-self/net/softnet_stat", procnet_softnet, NULL},
+	{"/proc/thread-self/net/stat/arp_cache", NULL, "arp_cache"},
+	{"/proc/thread-self/net/stat/ndisc_cache", NULL, "ndisc_cache"},
 };
 
 static int read_files(struct counters *c, const char *scope, const struct proc_file *files,
@@ -127,7 +116,8 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 			continue;
 		if (err)
 			return err;
-		err = files[i].parse(c, scope, text, len);
+		err = files[i].parse ? files[i].parse(c, scope, text, len)
+				     : procnet_neigh_stat(c, scope, files[i].table, text, len);
 		free(text);
 		if (err)
 			return err;

@@ -485,11 +485,11 @@ static bool is_ours(const struct mark *m, enum role role)
 
 static bool is_whole(const struct mark *m)
 {
-	for (unsigned i = 0; i < roles(m->info.topology); i++) {
-		if (!is_ours(m, i))
-			return false;
-	}
-	return true;
+	unsigned i = 0;
+
+	while (i < roles(m->info.topology) && is_ours(m, i))
+		i++;
+	return i == roles(m->info.topology);
 }
 
 /* -EEXIST, or -EINVAL for a bad name. */
@@ -550,7 +550,6 @@ static int bind_namespace(const struct netns *ns, const char *name, const char *
 	return ret;
 }
 
-/* A name in the directory without a mount: what a publish leaves that was killed in the middle. */
 /* Everything that bears the lab's name, the mark last: until then it can be tried again. */
 static int remove_names(const struct mark *m)
 {
@@ -665,6 +664,8 @@ int lab_topology_of(const char *name, enum lab_topology *topology, struct error 
 	return ret;
 }
 
+#define ANEW "remove it and make it anew: pktledger lab down"
+
 int lab_open_named(struct lab *lab, const char *name, struct error *err)
 {
 	struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
@@ -678,12 +679,10 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	if (ret)
 		return ret;
 	if (!is_whole(&m))
-		return error_set(err, STATUS_FAILED, -ENXIO,
-				 "remove it and make it anew: pktledger lab down",
+		return error_set(err, STATUS_FAILED, -ENXIO, ANEW,
 				 "a namespace of the lab '%s' is gone", name);
 	if (!m.info.finished)
-		return error_set(err, STATUS_FAILED, -ENXIO,
-				 "remove it and make it anew: pktledger lab down",
+		return error_set(err, STATUS_FAILED, -ENXIO, ANEW,
 				 "the lab '%s' is not finished: lab up was ended, or is at it",
 				 name);
 	plan(lab, m.info.topology);
@@ -695,8 +694,7 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {
 		ret = read_port(port[i]);
 		if (ret)
-			error_set(err, STATUS_FAILED, ret,
-				  "remove it and make it anew: pktledger lab down",
+			error_set(err, STATUS_FAILED, ret, ANEW,
 				  "the device %s of the lab '%s' is gone", port[i]->ifname, name);
 	}
 	if (ret)
@@ -742,9 +740,7 @@ static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct e
 		ret = join_ends(&lab->router_rx, &lab->rx, err);
 	if (!ret)
 		ret = add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
-	if (!ret)
-		ret = add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
-	return ret;
+	return ret ? ret : add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
 }
 
 /*
@@ -787,9 +783,7 @@ static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct e
 		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
 	if (!ret)
 		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
-	if (!ret)
-		ret = make_bridge(lab, err);
-	return ret;
+	return ret ? ret : make_bridge(lab, err);
 }
 
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
