@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "host/netdev.h"
 
-static int add(struct counters *c, const char *scope, const char *name, uint64_t value, bool level)
+int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value)
 {
 	struct counter *it = list_room(c->items, c->n, sizeof(*it));
 
@@ -22,18 +22,7 @@ static int add(struct counters *c, const char *scope, const char *name, uint64_t
 	snprintf(it->scope, sizeof(it->scope), "%s", scope);
 	snprintf(it->name, sizeof(it->name), "%s", name);
 	it->value = value;
-	it->level = level;
 	return 0;
-}
-
-int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value)
-{
-	return add(c, scope, name, value, false);
-}
-
-int counters_add_level(struct counters *c, const char *scope, const char *name, uint64_t value)
-{
-	return add(c, scope, name, value, true);
 }
 
 void counters_free(struct counters *c)
@@ -189,9 +178,11 @@ static int add_names(struct counters *c, const struct counters_device *d)
 	}
 	for (unsigned i = 0; i < sizeof(qdisc) / sizeof(qdisc[0]) && !err; i++) {
 		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
-		err = add(c, d->scope, name, qdisc[i].value, qdisc[i].level);
-		if (!err)
-			c->items[c->n - 1].object = d->qdisc.root.handle;
+		err = counters_add(c, d->scope, name, qdisc[i].value);
+		if (err)
+			break;
+		c->items[c->n - 1].level = qdisc[i].level;
+		c->items[c->n - 1].object = d->qdisc.root.handle;
 	}
 	return err;
 }

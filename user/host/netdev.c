@@ -385,18 +385,14 @@ static int add_route(const struct netns *ns, unsigned ifindex, int family, const
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via)
 {
-	return add_route(ns, ifindex, family, dst, prefix, via, RTN_UNICAST);
+	return add_route(ns, ifindex, family, dst, prefix, via,
+			 ifindex ? RTN_UNICAST : RTN_BLACKHOLE);
 }
 
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix)
 {
 	return add_route(ns, ifindex, family, dst, prefix, NULL, RTN_LOCAL);
-}
-
-int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix)
-{
-	return add_route(ns, 0, family, dst, prefix, NULL, RTN_BLACKHOLE);
 }
 
 /* What the kernel answers about the way to an address. */

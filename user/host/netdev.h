@@ -80,15 +80,16 @@ int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const
  * each, how many is shown nowhere. 0 if it cannot be read.
  */
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
-/* prefix 0: default route. `via` may be NULL. */
+/*
+ * prefix 0: default route. `via` may be NULL. ifindex 0: packets to these addresses are dropped
+ * without an answer.
+ */
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via);
 /* The namespace takes packets to these addresses as its own (RTN_LOCAL, as `ip route add local`).
  */
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix);
-/* Packets to these addresses are dropped without an answer. */
-int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix);
 /*
  * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
  * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no

@@ -151,11 +151,6 @@ struct nlmsghdr *genl_header(char *buf, int family, uint8_t command, uint16_t fl
 	return nlh;
 }
 
-int genl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
-{
-	return nl_query_bus(ns, NETLINK_GENERIC, nlh, cb, arg);
-}
-
 struct family {
 	const char *name;
 	int id;
@@ -189,7 +184,7 @@ int genl_family(const struct netns *ns, const char *name)
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = genl_header(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_DUMP);
 	struct family family = {name, -ENOENT};
-	int ret = genl_query(ns, nlh, on_family, &family);
+	int ret = nl_query_bus(ns, NETLINK_GENERIC, nlh, on_family, &family);
 
 	return ret ? ret : family.id;
 }
