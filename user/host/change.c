@@ -18,11 +18,6 @@
 
 #define POLL_MS 100
 
-bool change_of_namespace(enum change_kind kind)
-{
-	return change_ops[kind].of_namespace;
-}
-
 const char *change_device(const struct change *c, char buf[16])
 {
 	int end = 0;
@@ -38,25 +33,20 @@ const char *change_device(const struct change *c, char buf[16])
 	return buf;
 }
 
-/* The namespace has the device, and its name is not a path. */
-static int check_device(const struct change *c)
-{
-	int ret;
-
-	if (!change_ops[c->kind].of_interface)
-		return *c->ifname ? -EINVAL : 0;
-	if (strchr(c->ifname, '/') || *c->ifname == '.')
-		return -ENODEV;
-	ret = nl_ifindex(c->ns, c->ifname);
-	return ret < 0 ? ret : 0;
-}
-
-/* The value now. */
+/* The value now, if the namespace has the device, and its name is not a path. */
 static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
-	int ret = change_setting(c->kind, c->name) ? check_device(c) : -ENOENT;
+	int ret = 0;
 
-	return ret ? ret : change_ops[c->kind].read(c, value);
+	if (!change_setting(c->kind, c->name))
+		return -ENOENT;
+	if (!change_ops[c->kind].of_interface)
+		ret = *c->ifname ? -EINVAL : 0;
+	else if (strchr(c->ifname, '/') || *c->ifname == '.')
+		ret = -ENODEV;
+	else
+		ret = nl_ifindex(c->ns, c->ifname);
+	return ret < 0 ? ret : change_ops[c->kind].read(c, value);
 }
 
 static int name_change(struct change *c, const struct netns *ns, enum change_kind kind,

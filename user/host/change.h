@@ -64,9 +64,6 @@ struct change {
 	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
 };
 
-/* Whether a setting of this kind is another one in another network namespace. */
-bool change_of_namespace(enum change_kind kind);
-
 /*
  * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
  * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
