@@ -453,7 +453,7 @@ static int write_mark(const struct mark *m)
 	return replace_end(&r, 0);
 }
 
-/* A mark that was cut short reads as a lab that is not whole. -ENOENT if there is none. */
+/* -ENOENT if there is none, -EBADMSG if it is another version's. */
 static int read_mark(const char *name, struct mark *m)
 {
 	struct json_object *o;
@@ -467,10 +467,10 @@ static int read_mark(const char *name, struct mark *m)
 	if (ret)
 		return ret;
 	o = json_tokener_parse(text);
-	record_read(o, mark_rows, m);
+	ret = o ? record_read(o, mark_rows, m) : -EBADMSG;
 	json_object_put(o);
 	free(text);
-	return 0;
+	return ret;
 }
 
 /* Whether the name still stands for the namespace that this lab made. */
@@ -715,9 +715,11 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 		return error_set(err, STATUS_UNABLE, -errno, "run it as root",
 				 "cannot open " LAB_DIR ": %s", strerror(errno));
 	while (!ret && (entry = readdir(dir))) {
-		if (check_name(entry->d_name, NULL) || read_mark(entry->d_name, &m))
+		int read = check_name(entry->d_name, NULL) ? -EINVAL : read_mark(entry->d_name, &m);
+
+		if (read && read != -EBADMSG)
 			continue; /* not ours, or removed since */
-		m.info.whole = is_whole(&m) && m.info.finished;
+		m.info.whole = !read && is_whole(&m) && m.info.finished;
 		ret = cb(arg, &m.info);
 	}
 	closedir(dir);

@@ -95,8 +95,8 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 	dev->speed_mbit = -1;
 	if (ret >= 0)
 		ret = links_read(ns, (unsigned)ret, &l);
-	if (ret < 0)
-		return ret;
+	if (ret < 1)
+		return ret ? ret : -ENODEV;
 	snprintf(dev->ifname, sizeof(dev->ifname), "%s", ifname);
 	dev->ifindex = l->ifindex;
 	memcpy(dev->mac, l->mac, sizeof(dev->mac));

@@ -130,7 +130,8 @@ int nl_ifindex(const struct netns *ns, const char *ifname)
 	struct ifreq ifr = {.ifr_ifindex = 0};
 	int fd, ret;
 
-	if (strlen(ifname) >= sizeof(ifr.ifr_name))
+	/* of "eth0:1", an alias, the ioctl would find eth0 */
+	if (strlen(ifname) >= sizeof(ifr.ifr_name) || strchr(ifname, ':'))
 		return -ENODEV;
 	fd = nl_ioctl_socket(ns);
 	if (fd < 0)
