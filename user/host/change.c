@@ -551,32 +551,24 @@ static enum change_outcome because(struct step *s, enum change_outcome outcome, 
 	return outcome;
 }
 
-/* CHANGE_DONE: it is where it was. */
-static enum change_outcome find_namespace(struct step *s)
-{
-	int ret;
-
-	if (!change_ops[s->e.change.kind].of_namespace)
-		return CHANGE_DONE;
-	ret = netns_find(&s->ns, s->e.netns);
-	if (ret == -ENOENT)
-		return because(s, CHANGE_GONE, "its network namespace is gone");
-	if (!ret)
-		return CHANGE_DONE;
-	snprintf(s->why, sizeof(s->why), "cannot find its network namespace: %s", strerror(-ret));
-	return CHANGE_KEPT;
-}
-
-static enum change_outcome find_interface(struct step *s)
+/* CHANGE_DONE: its namespace is found, and its interface is the one it was. */
+static enum change_outcome find_place(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
 	const char *device = change_device(&s->e.change, buf);
-	int saved, ret;
+	int saved, ret = 0;
 
-	if (!device)
-		return CHANGE_DONE;
-	ret = nl_ifindex(&s->ns, device);
-	if (ret == (int)s->e.ifindex)
+	if (change_ops[s->e.change.kind].of_namespace)
+		ret = netns_find(&s->ns, s->e.netns);
+	if (ret == -ENOENT)
+		return because(s, CHANGE_GONE, "its network namespace is gone");
+	if (ret) {
+		snprintf(s->why, sizeof(s->why), "cannot find its network namespace: %s",
+			 strerror(-ret));
+		return CHANGE_KEPT;
+	}
+	ret = device ? nl_ifindex(&s->ns, device) : 0;
+	if (!device || ret == (int)s->e.ifindex)
 		return CHANGE_DONE;
 	if (ret < 0 && ret != -ENODEV)
 		return because(s, CHANGE_KEPT, strerror(-ret));
@@ -639,9 +631,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s, struct ch
 	change_title(&s->e.change, s->title, sizeof(s->title));
 	if (!this_boot(&s->e))
 		return because(s, CHANGE_GONE, "the host was booted since");
-	outcome = find_namespace(s);
-	if (outcome == CHANGE_DONE)
-		outcome = find_interface(s);
+	outcome = find_place(s);
 	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
 	    journal_hold_sysctl(&hold, s->e.change.name, &err))
 		outcome = because(s, CHANGE_KEPT, err.message);

@@ -793,13 +793,12 @@ static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
 {
 	struct netdev_vxlan v = {.vni = vni,
 				 .remote = far->ip4,
-				 .port = LAB_VXLAN_PORT,
 				 .underlay = below->ifindex,
 				 .queues = below->queues};
 	int ret;
 
 	memcpy(v.mac, end->mac, sizeof(v.mac));
-	ret = netdev_add_vxlan_to(end->ns, end->ifname, &v);
+	ret = netdev_add_vxlan(end->ns, end->ifname, LAB_VXLAN_PORT, &v);
 	return ret ? error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
 			       ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VXLAN" : NULL,
 			       "cannot make the tunnel %s: %s", end->ifname, strerror(-ret))

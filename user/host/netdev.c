@@ -181,7 +181,8 @@ static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name
 	return nlh;
 }
 
-int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
+int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
+		     const struct netdev_vxlan *to)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct kind kind;
@@ -189,27 +190,18 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 
 	if (!nlh)
 		return -EINVAL;
-	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
+	if (to) {
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, to->vni);
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, to->remote.s_addr);
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, to->underlay);
+		mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
+	} else {
+		mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
+	}
 	kind_end(nlh, &kind);
-	return nl_request(ns, nlh);
-}
-
-int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct kind kind;
-	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
-
-	if (!nlh)
-		return -EINVAL;
-	mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, v->vni);
-	mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, v->remote.s_addr);
-	mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, v->underlay);
-	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(v->port));
-	mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
-	kind_end(nlh, &kind);
-	put_end(nlh, NULL, NULL, v->mac, v->queues);
+	if (to)
+		put_end(nlh, NULL, NULL, to->mac, to->queues);
 	return nl_request(ns, nlh);
 }
 

@@ -36,23 +36,22 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
 		    unsigned queues);
-/*
- * A VXLAN device on this UDP port, down, for any network (collect_metadata): its sockets are there
- * while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
- */
-int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port);
 
-/* One that sends all it gets to `remote`, out of the device `underlay`. */
+/* A tunnel that sends all it gets to `remote`, out of the device `underlay`. */
 struct netdev_vxlan {
 	uint8_t mac[6];
 	uint32_t vni;
 	struct in_addr remote;
-	uint16_t port;
 	unsigned underlay; /* ifindex */
 	unsigned queues;
 };
 
-int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v);
+/*
+ * A VXLAN device on this UDP port, down; `to` NULL: for any network (collect_metadata): its sockets
+ * are there while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
+ */
+int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
+		     const struct netdev_vxlan *to);
 
 /* A bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
 int netdev_add_bridge(const struct netns *ns, const char *ifname);
