@@ -208,7 +208,7 @@ static uint64_t read_ovs(const struct netns *ns)
 	nlh = genl_header(buf, family, OVS_DP_CMD_GET, NLM_F_DUMP);
 	memset(mnl_nlmsg_put_extra_header(nlh, sizeof(struct ovs_header)), 0,
 	       sizeof(struct ovs_header));
-	return genl_query(ns, nlh, on_datapath, &lost) ? 0 : lost;
+	return nl_query_bus(ns, NETLINK_GENERIC, nlh, on_datapath, &lost) ? 0 : lost;
 }
 
 void stack_sample_read(const struct netns *ns, struct stack_sample *sample)

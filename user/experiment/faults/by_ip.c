@@ -81,10 +81,10 @@ static int apply_martian(struct fault_state *s, struct error *err)
 static int apply_blackhole(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
-	int ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET, &rx->ip4, HOST4);
+	int ret = netdev_add_route(&s->lab->router_ns, 0, AF_INET, &rx->ip4, HOST4, NULL);
 
 	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&rx->ip6))
-		ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET6, &rx->ip6, HOST6);
+		ret = netdev_add_route(&s->lab->router_ns, 0, AF_INET6, &rx->ip6, HOST6, NULL);
 	return lab_failed(ret, "add a blackhole", NULL, err);
 }
 

@@ -219,7 +219,7 @@ static int plan_tunnel_header(struct fault_plan *p)
 static int apply_tunnel_header(struct fault_state *s, struct error *err)
 {
 	const struct netns *ns = &s->lab->rx_ns;
-	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port);
+	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port, NULL);
 
 	if (ret == -EOPNOTSUPP)
 		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_VXLAN",
