@@ -137,6 +137,17 @@ test test-all: all $(if $(TESTS),$(sort $(foreach w,$(TESTS),$(call program_name
 test-kernels: test-programs
 	$(Q)B=$(B) tests/kernels/run $(TESTS)
 
+# Lines of user/ that the tests of TESTS run, unit/ and bpf/ unless said otherwise. Needs lcov.
+.PHONY: coverage
+coverage:
+	+$(Q)$(MAKE) --no-print-directory B=$(B)/coverage CFLAGS='-O0 -g --coverage' HARDENING=-fPIE \
+		test-programs
+	$(Q)find $(B)/coverage -name '*.gcda' -delete
+	-$(Q)B=$(B)/coverage tests/run $(or $(TESTS),unit/ bpf/)
+	$(Q)lcov -q -c -d $(B)/coverage -o $(B)/coverage/all.info
+	$(Q)lcov -q -e $(B)/coverage/all.info '$(CURDIR)/user/*' -o $(B)/coverage/user.info
+	$(Q)lcov --list $(B)/coverage/user.info
+
 # For editors and clangd.
 .PHONY: compile_commands
 compile_commands: $(B)/compile_commands.json
@@ -161,6 +172,7 @@ help:
 	@echo 'make test-all  the same with more repetitions and larger counts, and what follows'
 	@echo 'make hardening sanitizers, valgrind, fuzzing of all parsers; make analyze: the analyzer'
 	@echo 'make test-kernels  tests on Debian 6.1, 6.12 and newest; TESTS="6.1 fault" for some'
+	@echo 'make coverage  lines that unit and BPF tests run; TESTS="unit/ bpf/ net/" for others'
 	@echo 'make bench     pktledger beside its peers (as root); BENCH="--rows tx --runs 3"'
 	@echo 'make install   into PREFIX=$(PREFIX), below DESTDIR; build first, without root'
 	@echo 'make uninstall what install put there'

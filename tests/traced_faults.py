@@ -4,12 +4,14 @@
 import contextlib
 import ctypes
 import os
+import shutil
 import socket
-import subprocess
 from pathlib import Path
 
+import ends
+from ends import (PORT, SO_RCVBUFFORCE, XDP_DROP, XDP_GENERIC, shell, udp, verdict, xdp)
 from lib import require
-from traced import PORT, RX, inside, libc, shell, udp
+from traced import RX
 
 
 # Each is a context in which packets to the receiver are lost; it yields what is known.
@@ -48,20 +50,17 @@ def filter_on_socket(address):
 def unread_at_close(address):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = udp(RX, family, (address, PORT))
-    sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
     name = f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
     yield {"stage": "socket_close", "close": sock, "socket": name}
 
 
 @contextlib.contextmanager
 def nft(hook, place, address, **fields):
-    require(subprocess.run(["which", "nft"], capture_output=True, check=False).returncode == 0,
-            "needs nft")
+    require(shutil.which("nft"), "needs nft")
     family = "ip6" if ":" in address else "ip"
-    rules = (f"table {family} t {{ chain c {{ type filter hook {hook} priority 0;"
-             f" udp dport {PORT} drop; }}; }}")
-    done = shell(place, "nft", "-f", "-", stdin=rules)
-    require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+    ends.nft(place, f"table {family} t {{ chain c {{ type filter hook {hook} priority 0;"
+                    f" udp dport {PORT} drop; }}; }}")
     try:
         yield {"stage": "netfilter", "reason": "NETFILTER_DROP", "hook": hook, "socket": None,
                **fields}
@@ -83,34 +82,10 @@ def tc_ingress(address):
         shell(RX, "tc", "qdisc", "del", "dev", "v-rx", "clsact")
 
 
-def bpf(command, attributes):
-    fd = libc.syscall(321, command, attributes, len(attributes))
-    require(fd >= 0, f"bpf({command}): {os.strerror(ctypes.get_errno())}")
-    return fd
-
-
 @contextlib.contextmanager
 def generic_xdp(address):
-    """A program of two instructions, return XDP_DROP, by a link in generic mode."""
-    require(os.uname().machine == "x86_64", "the number of bpf() is that of x86-64")
-    code = ctypes.create_string_buffer(bytes([0xb7, 0, 0, 0, 1, 0, 0, 0, 0x95] + [0] * 7), 16)
-    text = ctypes.create_string_buffer(b"GPL")
-    load = bytearray(72)
-    load[0:8] = (6).to_bytes(4, "little") + (2).to_bytes(4, "little")  # XDP, instructions
-    load[8:16] = ctypes.addressof(code).to_bytes(8, "little")
-    load[16:24] = ctypes.addressof(text).to_bytes(8, "little")
-    program = bpf(5, ctypes.create_string_buffer(bytes(load), 72))
-    try:
-        with inside(RX):
-            index = socket.if_nametoindex("v-rx")
-            link = b"".join(n.to_bytes(4, "little") for n in (program, index, 37, 2))
-            fd = bpf(28, ctypes.create_string_buffer(link + bytes(32), 48))  # XDP_FLAGS_SKB_MODE
-        try:
-            yield {"stage": "xdp"}
-        finally:
-            os.close(fd)
-    finally:
-        os.close(program)
+    with xdp(RX, "v-rx", verdict(XDP_DROP), XDP_GENERIC):
+        yield {"stage": "xdp"}
 
 
 def name_of_this():

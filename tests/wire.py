@@ -2,7 +2,6 @@
 """Captures in a named lab, and what tshark says of them."""
 
 import contextlib
-import ctypes
 import os
 import shutil
 import socket
@@ -11,17 +10,17 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lib import BINARY, TIMEOUT, Result, pktledger, require, require_root
+import labs
+from ends import SO_RCVBUFFORCE, inside
+from lib import TIMEOUT, require, require_root
 
 TX, RX = "v-tx", "v-rx"
 TARGET = {False: "198.18.0.2", True: "2001:2::2"}
 PORT = 28779
 STAMP, END = b"\x70\x6b", b"\x70\x65"
 
-CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_AUXDATA = 263, 8
-SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 TP_STATUS_VLAN_VALID = 1 << 4
 BUFFER = 256 << 20  # holds all that a test sends: it is read when sending is over
 
@@ -36,15 +35,6 @@ def require_tshark():
     require_root()
     for program in ("tshark", "ethtool"):
         require(shutil.which(program), f"needs {program}")
-
-
-def enter(path):
-    """Moves this thread into a network namespace."""
-    fd = os.open(path, os.O_RDONLY)
-    failed = ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWNET)
-    os.close(fd)
-    if failed:
-        raise OSError(ctypes.get_errno(), "setns")
 
 
 class Packet:
@@ -86,18 +76,6 @@ class Packet:
         return self.source, self["udp.srcport"], self.target, self["udp.dstport"]
 
 
-@contextlib.contextmanager
-def inside(netns):
-    """For sockets that are to be of another namespace."""
-    back = os.open(f"/proc/{os.getpid()}/ns/net", os.O_RDONLY)
-    try:
-        enter(netns)
-        yield
-    finally:
-        enter(f"/proc/self/fd/{back}")
-        os.close(back)
-
-
 class Tap:
     """An AF_PACKET socket in the receiver's namespace; and one at the port, so that nothing is refused."""
 
@@ -130,16 +108,14 @@ class Tap:
         return found
 
 
-class Lab:
-    """A named lab, so that others can look on; its offloads are off, so that what is sent is whole."""
+class Lab(labs.Lab):
+    """Its offloads are off, so that what is sent is whole."""
 
     def __init__(self, name, queues=1, topology="pair"):
-        self.name, self.queues, self.topology = name, queues, topology
+        super().__init__(name, "--queues", str(queues), "--topology", topology)
 
     def __enter__(self):
-        result = pktledger("lab", "up", self.name, "--queues", str(self.queues), "--topology",
-                           self.topology)
-        assert result.status == 0, result
+        super().__enter__()
         try:
             self.do("tx", "ethtool", "-K", TX, "tx-checksum-ip-generic", "off",
                     "tx-udp-segmentation", "off")
@@ -149,27 +125,12 @@ class Lab:
             raise
         return self
 
-    def __exit__(self, *_):
-        pktledger("lab", "down", self.name)
-
-    def netns(self, side):
-        return f"/run/netns/{self.name}-{side}"
-
-    def do(self, side, *argv):
-        done = subprocess.run(argv, preexec_fn=lambda: enter(self.netns(side)), timeout=TIMEOUT,
-                              capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
-        return done.stdout
-
     def send(self, *args):
         """Runs `send`; returns its document, and every frame that came to the other end."""
         tap = Tap(self.netns("rx"))
         with tap.socket, tap.port:
             tap.open(RX)
-            done = subprocess.run([BINARY, "send", "-j", "-q", *args], capture_output=True, text=True,
-                                  preexec_fn=lambda: enter(self.netns("tx")), timeout=TIMEOUT,
-                                  check=False, stdin=subprocess.DEVNULL)
-            result = Result(["send", *args], done.returncode, done.stdout, done.stderr)
+            result = self.run("tx", "send", "-j", "-q", *args)
             require(result.status != 3, result.err.strip())
             assert result.status == 0, result
             return result.json, tap.frames()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""On which kernels each loss was told right: events = counters = truth.
+"""On which kernels each loss was attributed right: events = counters = truth.
 
 RECORD keeps a line a loss and kernel. Lines come from results alone: the output of `selftest -j`,
 or the table kernels.md of tests/kernels/run. A loss is called as its fault; where only a test
@@ -33,7 +33,7 @@ def series(env):
 
 
 def of_selftest(document):
-    """{loss: {kernel: told right}} of one run."""
+    """{loss: {kernel: attributed right}} of one run."""
     kernel = series(document["start"]["env"])
     found = {}
     for row in document["end"]["rows"]:
@@ -88,7 +88,7 @@ def by_version(kernel):
 
 
 def record(results):
-    """Puts results in the place of what was recorded of the same losses and kernels."""
+    """Puts results in place of what was recorded of the same losses and kernels."""
     new = merged(results)
     for loss, verdicts in (read(RECORD) if RECORD.exists() else {}).items():
         for kernel, right in verdicts.items():
@@ -100,7 +100,7 @@ def record(results):
 
 
 def kernels(stage, faults, verdicts):
-    """Those on which all losses of a stage that could be made were told right."""
+    """Those on which all losses of a stage that could be made were attributed right."""
     names = dict.fromkeys([*faults, *(loss for loss in verdicts if loss.split(":")[0] == stage)])
     seen = {}
     for name in names:

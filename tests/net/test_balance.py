@@ -15,8 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import EVERYTHING, TIMEOUT, case, main, pktledger, require, table, thorough
-from traced import (BROKEN, PORT, RX, TX, V4, V6, datagram, lab, read_all, send, shell, tracing,
-                    tun, udp)
+import ends
+from ends import PORT, SO_RCVBUFFORCE, datagram, read_all, shell, tun, udp
+from traced import BROKEN, RX, TX, V4, V6, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, nft, tc_ingress,
                            tiny_rcvbuf, unread_at_close)
 
@@ -291,7 +292,7 @@ def counter_lost_before():
     payloads = [b"head" + (1000 * n).to_bytes(4, "big") + bytes(20) for n in range(400)
                 if n % 40 != 7]
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
         with balancing("--seq", "4:4:1000", EXPR) as t:
             send_numbered(payloads)
             assert read_all(sock) == len(payloads)
@@ -307,9 +308,8 @@ def dropped_before_it_entered():
              f" udp dport {PORT} meta length > 200 drop; }}; }}")
     with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock:
         require(shutil.which("nft"), "needs nft")
-        done = shell(TX, "nft", "-f", "-", stdin=rules)
-        require(done.returncode == 0, f"nft: {done.stderr.strip()}")
-        sock.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
+        ends.nft(TX, rules)
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
         with balancing("--seq", "0:8", EXPR) as t:
             with udp(TX, socket.AF_INET) as tx:
                 for payload in payloads:

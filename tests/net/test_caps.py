@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib
+from ends import do
 from lib import main, pktledger, require, require_root, table
 
 NAME = f"pl-caps-{os.getpid()}"
@@ -86,8 +87,7 @@ def place(args, side):
             assert made.status == 0, made
         if "xdp" in args and side == "tx":  # a veth takes live frames if its peer has NAPI
             require(shutil.which("ethtool"), "needs ethtool")
-            subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "ethtool", "-K", "v-rx", "gro",
-                            "on"], check=True)
+            do(f"{NAME}-rx", "ethtool", "-K", "v-rx", "gro", "on")
         yield
     finally:
         if side or args[0] == "lab":

@@ -9,12 +9,14 @@ would stay open: balanced books prove that each was right.
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_balanced, assert_counters_agree, first, lost, main, pktledger, require,
+from labs import Lab
+from lib import (assert_balanced, assert_counters_agree, first, lost, main, require,
                  require_root, run, table, thorough)
 
 COUNT = "50000"
@@ -99,19 +101,14 @@ def on_two_queues():
 @thorough
 def both_queues_are_used():
     require_root()
-    result = pktledger("lab", "up", LAB, "--queues", "2")
-    require(result.status == 0, result.err.strip())
-    try:
+    with Lab(LAB, "--queues", "2") as lab:
         document = run("--lab", LAB, "--count", COUNT, "--fault", "xdp:redirect", "--threads", "2",
                        "--flows", "64")
         assert_balanced(document, attempted=int(COUNT))
-        shown = subprocess.run(["ip", "netns", "exec", f"{LAB}-rx", "ethtool", "-S", "v-rx"],
-                               capture_output=True, text=True, check=False)
-        require(shown.returncode == 0, "needs ip and ethtool")
-        packets = re.findall(r"rx_queue_[01]_xdp_packets: (\d+)", shown.stdout)
-        assert len(packets) == 2 and all(int(n) > 1000 for n in packets), shown.stdout
-    finally:
-        pktledger("lab", "down", LAB)
+        require(shutil.which("ethtool"), "needs ethtool")
+        shown = lab.do("rx", "ethtool", "-S", "v-rx")
+        packets = re.findall(r"rx_queue_[01]_xdp_packets: (\d+)", shown)
+        assert len(packets) == 2 and all(int(n) > 1000 for n in packets), shown
 
 
 @table([(" ".join(row), batch, *row) for batch, *row in first(1, [

@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, TIMEOUT, Host, Result, assert_balanced,
                  assert_valid, case, first, killed_within, lost, main, pktledger, require, require_root, skip,
                  started, sysctl, table, thorough, until)
-from wire import RX, TX, Lab, enter, inside
+from ends import enter, inside
+from wire import RX, TX, Lab
 
 NAME = f"pl-chaos-{os.getpid()}"
 CHAOS = ROOT / os.environ.get("B", "build") / "tests/net/chaos"

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import labs
+from ends import enter, sysctl
 from lib import (assert_valid, case, main, pktledger, require, require_root, skip, started, table,
                  thorough, until)
 
@@ -79,28 +81,16 @@ def tc(side, *args):
     subprocess.run(["tc", "-n", f"{NAME}-{side}", *args], check=True, capture_output=True)
 
 
-def inside(side, *args):
-    return ["nsenter", f"--net=/run/netns/{NAME}-{side}", *args]
-
-
-def sysctl(side, path, value):
-    subprocess.run(inside(side, "tee", f"/proc/sys/{path}"), input=str(value), text=True, check=True,
-                   stdout=subprocess.DEVNULL)
-
-
 class Lab(contextlib.ExitStack):
     def __enter__(self):
-        require_root()
-        require(shutil.which("nsenter"), "needs nsenter (util-linux)")
-        result = pktledger("lab", "up", NAME)
-        assert result.status == 0, result
-        self.callback(pktledger, "lab", "down", NAME)
+        self.enter_context(labs.Lab(NAME))
         return super().__enter__()
 
     def start(self, side, script, *args):
         """A Python script in the namespace; returns when it is ready."""
-        process = subprocess.Popen(inside(side, sys.executable, "-c", script, *map(str, args)),
-                                   stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-c", script, *map(str, args)], text=True,
+                                   stdout=subprocess.PIPE,
+                                   preexec_fn=lambda: enter(f"{NAME}-{side}"))
 
         def stop():
             process.kill()
@@ -228,8 +218,8 @@ def reverse_path_filter():
         ip("rx", "link", "set", "elsewhere", "up")
         ip("rx", "route", "add", "198.19.0.0/16", "dev", "other")
         for name in ("all", "other", "elsewhere"):
-            sysctl("rx", f"net/ipv4/conf/{name}/rp_filter", 0)
-        sysctl("rx", "net/ipv4/conf/v-rx/rp_filter", 1)
+            sysctl(f"{NAME}-rx", f"net/ipv4/conf/{name}/rp_filter", 0)
+        sysctl(f"{NAME}-rx", "net/ipv4/conf/v-rx/rp_filter", 1)
         lab.reader(0)
         lab.sender(10, 0.01, source="198.19.0.1")
         f = first()

@@ -6,14 +6,14 @@ import json
 import os
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import PATIENCE, Lab, assert_valid, case, first, main, pktledger, table, until
+from labs import Lab
+from lib import PATIENCE, assert_valid, case, first, main, pktledger, table, until
 
 NAME = f"pl-ends-{os.getpid()}"
 COUNT = 20000
@@ -32,9 +32,8 @@ class Ends(Lab):
             if "--rx" not in recv_args:
                 until(lambda: self.listening(port), 10, "recv did not open its socket")
             else:
-                until(lambda: "xdp" in subprocess.run(
-                    ["ip", "netns", "exec", f"{NAME}-rx", "ip", "link", "show", "v-rx"],
-                    capture_output=True, text=True).stdout, 10, "recv attached no XDP program")
+                until(lambda: "xdp" in self.do("rx", "ip", "link", "show", "v-rx"), 10,
+                      "recv attached no XDP program")
             sender = self.at("tx", "send", "-j", "-q", "-c", str(COUNT), *send_args)
             sent, sent_err = sender.communicate(timeout=30)
             assert sender.returncode == 0, sent_err
@@ -140,10 +139,8 @@ for payload in {[stamped(stream, (5 << 32) + number) for stream in range(1, 65)
         receiver = lab.at("rx", "recv", "-j", "-q", "-t", "3", "--stay")
         try:
             until(lambda: lab.listening(28779), 10, "recv did not open its socket")
-            subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", "ip", "link", "set", "lo", "up"],
-                           check=True)
-            subprocess.run(["ip", "netns", "exec", f"{NAME}-rx", sys.executable, "-c", forge],
-                           check=True)
+            lab.do("rx", "ip", "link", "set", "lo", "up")
+            lab.do("rx", sys.executable, "-c", forge)
             begun = time.monotonic()
             out, err = receiver.communicate(timeout=60)
         finally:

@@ -19,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, main, pktledger, require,
                  require_root, skip, table, until)
-from traced import (PORT, RX, TX, V4, V6, inside, lab, read_all, send, shell, tracing, udp)
+from ends import PORT, inside, nft, read_all, udp
+from traced import RX, TX, V4, V6, lab, send, tracing
 
 PACKETS = 200
 HEADERS = 14 + 20 + 8
@@ -198,8 +199,7 @@ def test_netfilter_has_its_hook_and_no_ethernet_header():
     rules = (f"table ip t {{ chain c {{ type filter hook output priority 0;"
              f" udp dport {PORT} drop; }}; }}")
     with lab(), directory() as path:
-        done = shell(TX, "nft", "-f", "-", stdin=rules)
-        require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+        nft(TX, rules)
         with tracing("-w", str(path / "f.pcapng"), "udp", "port", str(PORT)) as t:
             send(V4, 20)
             document = t.stop()

@@ -24,7 +24,8 @@ from lib import (PATIENCE, case, first, main, pktledger, require, require_root, 
                  thorough, until)
 from prometheus import RULES, dashboard_labels, dashboard_queries, rules
 from test_owners import ID, cgroup, cgroup2, receiver_in
-from traced import NAME, PORT, RX, TX, V4, UNABLE, inside, lab, read_all, send, shell, udp
+from ends import PORT, inside, read_all, shell, udp
+from traced import NAME, RX, TX, V4, UNABLE, lab, send
 
 FAILED, USAGE = 1, 2
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"

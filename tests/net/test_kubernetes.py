@@ -20,8 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, ROOT, TIMEOUT, assert_balanced, assert_valid, lost, main, pktledger,
                  require, skip, thorough, until)
-from test_to import Hosts, share
-from wire import inside
+from ends import inside
+from labs import Hosts, share
 
 KUBERNETES = ROOT / "tools/kubernetes"
 COUNT = 4000
@@ -184,7 +184,7 @@ def metrics_of_a_node():
             nonlocal text
             assert pod.poll() is None, pod.communicate()
             with contextlib.suppress(ConnectionError), inside(
-                    f"/run/netns/{cluster.netns('a')}"), socket.create_connection(address) as s:
+                    cluster.netns("a")), socket.create_connection(address) as s:
                 s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
                 while data := s.recv(65536):
                     text += data

@@ -12,7 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, EVERYTHING, assert_balanced, case, first, listing, lost, main, pktledger,
                  require_root, run, table)
-from traced import NAME, TX, lab, shell
+from ends import enter, shell
+from traced import NAME, TX, lab
 
 
 def ours():
@@ -88,9 +89,10 @@ def segments_that_do_not_fit():
 
 
 def inside(role, script):
-    return subprocess.Popen(["nsenter", f"--net=/run/netns/{NAME}-{role}", sys.executable, "-c",
-                             "import socket; s = socket.socket(type=socket.SOCK_DGRAM)\n" + script],
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    opened = "import socket; s = socket.socket(type=socket.SOCK_DGRAM)\n"
+    return subprocess.Popen([sys.executable, "-c", opened + script], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True,
+                            preexec_fn=lambda: enter(f"{NAME}-{role}"))
 
 
 def passed():

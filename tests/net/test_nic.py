@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, assert_valid, case, first, lost, main, pktledger, require,
                  require_root, table, thorough)
-from traced import (NAME, PORT, RX, TX, V4, XDP_GENERIC, XDP_NATIVE, assert_only, causes, inside,
-                    lab, redirect, send, shell, tracing, udp, verdict, xdp)
+from ends import PORT, XDP_GENERIC, XDP_NATIVE, inside, redirect, shell, udp, verdict, xdp
+from traced import NAME, RX, TX, V4, assert_only, causes, lab, send, tracing
 
 PACKETS = 300
 DEVICES = 100 if EVERYTHING else 20

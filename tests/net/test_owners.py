@@ -14,7 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import case, main, pktledger, require, require_root, started, table, thorough, until
-from traced import (NAME, PORT, RX, V4, assert_only, causes, inside, lab, send, shell, tracing)
+from ends import PORT, inside, nft, shell
+from traced import NAME, RX, V4, assert_only, causes, lab, send, tracing
 
 ID = "d4e8e05a546c86b6443f101966c618e47753ed01fa9929cae00d3b692f7a9f80"
 
@@ -278,8 +279,7 @@ def full_because_of_a_quota():
 @contextlib.contextmanager
 def rules(text):
     require(shell(RX, "nft", "--version").returncode == 0, "needs nft")
-    done = shell(RX, "nft", "-f", "-", stdin=text)
-    require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+    nft(RX, text)
     yield
 
 

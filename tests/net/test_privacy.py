@@ -20,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, case, first, main, pktledger, require, require_root, started, table,
                  thorough, until)
-from traced import PORT, RX, TX, V4, lab
+from ends import PORT
+from traced import RX, TX, V4, lab
 
 USAGE = 2
 SECRET = "hunter2"

@@ -15,17 +15,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, TIMEOUT, Result, assert_error, case, main, pktledger, require,
                  require_root, table, thorough)
-from wire import RX, TARGET, TX, Lab, enter, pcap, udp_frame
+from ends import enter
+from wire import RX, TARGET, TX, Lab, pcap, udp_frame
 
 NAME = f"pl-refused-{os.getpid()}"
 FAILED, USAGE, UNABLE = 1, 2, 3
-
-
-def at(lab, side, *args, prefix=()):
-    done = subprocess.run([*prefix, BINARY, *args], preexec_fn=lambda: enter(lab.netns(side)),
-                          capture_output=True, text=True, timeout=TIMEOUT, check=False,
-                          stdin=subprocess.DEVNULL)
-    return Result(args, done.returncode, done.stdout, done.stderr)
 
 
 def assert_refused(result, status, *words):
@@ -89,7 +83,7 @@ def by_device():
     with Lab(NAME) as lab:
         lab.do("rx", "ethtool", "-K", RX, "gro", "off")
         for side, args, status, words in DEVICES:
-            assert_refused(at(lab, side, *args), status, *words)
+            assert_refused(lab.run(side, *args), status, *words)
             assert not attached(lab, "tx", TX) and not attached(lab, "rx", RX), args
 
 
@@ -103,7 +97,7 @@ def another_program_is_attached():
                               stdout=subprocess.PIPE, preexec_fn=lambda: enter(lab.netns("rx"))) as it:
             assert it.stdout.readline() == "ready\n"
             for engine in ("xsk", "xdp"):
-                assert_refused(at(lab, "rx", "recv", "--rx", engine, "-i", RX, "-t", "1"), UNABLE,
+                assert_refused(lab.run("rx", "recv", "--rx", engine, "-i", RX, "-t", "1"), UNABLE,
                                "another XDP program", RX)
             assert attached(lab, "rx", RX), "theirs was taken off"
             it.stdin.close()
@@ -117,7 +111,7 @@ def mode_of_a_device_without_xdp():
         lab.do("rx", "ip", "link", "add", "pl-br", "type", "bridge")
         lab.do("rx", "ip", "link", "set", "pl-br", "up")
         for engine in ("xsk", "xdp"):
-            result = at(lab, "rx", "recv", "-j", "-q", "--rx", engine, "-i", "pl-br", "-t", "100ms")
+            result = lab.run("rx", "recv", "-j", "-q", "--rx", engine, "-i", "pl-br", "-t", "100ms")
             assert result.status == 0, result
             assert result.json["start"]["granted_mode"]["rx"] == "skb", result.json["start"]
 
@@ -128,7 +122,7 @@ def memory_lock_too_small():
     require(shutil.which("setpriv") and shutil.which("prlimit"), "needs setpriv and prlimit")
     caps = "-ipc_lock,-sys_resource"
     with Lab(NAME) as lab:
-        result = at(lab, "tx", *SEND, "--tx", "xsk", "-i", TX,
+        result = lab.run("tx", *SEND, "--tx", "xsk", "-i", TX,
                     prefix=["prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set", caps,
                             "--inh-caps", caps])
         assert_refused(result, UNABLE, "RLIMIT_MEMLOCK", "ulimit -l")
@@ -176,7 +170,7 @@ def spoilt_captures():
             for _ in range(dice.randint(1, 3)):
                 data[dice.randrange(len(data))] = dice.randrange(256)
             Path(path).write_bytes(bytes(data))
-            result = at(lab, "tx", "send", "-j", "-q", TARGET[False], "--tx", "xsk", "-i", TX,
+            result = lab.run("tx", "send", "-j", "-q", TARGET[False], "--tx", "xsk", "-i", TX,
                         "--rate", "10k", "--pcap", path, "--stamp")
             if result.status:
                 assert_refused(result, result.status)

@@ -21,7 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, directory, lost, main, pktledger, require,
                  require_root, started, table, until)
-from traced import NAME, PORT, RX, TX, V4, lab, read_all, send, tracing, udp
+from ends import PORT, read_all, udp
+from traced import NAME, RX, TX, V4, lab, send, tracing
 
 thorough = case if EVERYTHING else lambda function: function
 FAILED, USAGE, UNABLE, BROKEN, OURS = 1, 2, 3, 4, 125  # exit statuses

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import PATIENCE, Lab, case, main, pktledger, require, require_root, started, table, until
+from labs import Lab
+from lib import PATIENCE, case, main, pktledger, require, require_root, started, table, until
 
 NO_CPU = str(8 * (os.cpu_count() or 1))  # none of this host
 NAME = f"pl-reprint-{os.getpid()}"

@@ -18,142 +18,13 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from ends import inside, nft, nft_counters
+from labs import COUNT, EACH, PORT, TARGET, Hosts, share
 from lib import (BINARY, EVERYTHING, PATIENCE, TIMEOUT, Result, assert_balanced,
                  assert_counters_agree, assert_error, assert_valid, case, is_suppressed, lost,
-                 main, require, require_root, table, thorough, until)
-from wire import enter
+                 main, require_root, table, thorough, until)
 
-PREFIX = f"pl-to-{os.getpid()}"
-PORT = 28779
-TARGET = {4: "198.18.8.1", 6: "2001:2:0:8::1"}
-COUNT = 8000
-EACH = 16  # one number in so many is dropped at a place: a sixteenth each
 FAILED, USAGE = 1, 2
-
-
-def numbered(which):
-    """An nft expression: of each EACH numbers, this one (the last byte of the stamp's word)."""
-    return f"udp dport {PORT} @th,136,8 & {EACH - 1:#x} == {which}"
-
-
-def share(which, count=COUNT):
-    return len(range(which, count, EACH))
-
-
-class Hosts:
-    """Two hosts `a` and `b`, and a router `m` between them."""
-
-    links = (("a", 7), ("b", 8))  # hosts, and their networks
-
-    def __enter__(self):
-        require_root()
-        self.keep = contextlib.ExitStack()
-        try:
-            self.build()
-        except BaseException:
-            self.keep.close()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.keep.close()
-
-    def build(self):
-        sides = "m" + "".join(side for side, _ in self.links)
-        for side in sides:
-            self.ip("netns", "add", self.netns(side))
-            self.keep.callback(self.ip, "netns", "del", self.netns(side))
-            self.sysctl(side, "net/ipv6/conf/default/accept_dad", "0")
-            self.sysctl(side, "net/ipv6/conf/all/accept_dad", "0")
-        self.sysctl("m", "net/ipv4/ip_forward", "1")
-        self.sysctl("m", "net/ipv6/conf/all/forwarding", "1")
-        for side, net in self.links:
-            at, via = (f"-n {self.netns(x)}".split() for x in (side, "m"))
-            self.ip(*at, "link", "add", "v0", "type", "veth", "peer", "name", f"v{side}", "netns",
-                    self.netns("m"))
-            for where, name, host in (at, "v0", 1), (via, f"v{side}", 254):
-                self.ip(*where, "addr", "add", f"198.18.{net}.{host}/24", "dev", name)
-                self.ip(*where, "addr", "add", f"2001:2:0:{net}::{host:x}/64", "dev", name, "nodad")
-                self.ip(*where, "link", "set", name, "up")
-            self.ip(*at, "link", "set", "lo", "up")
-            self.ip(*at, "route", "add", "default", "via", f"198.18.{net}.254")
-            self.ip(*at, "-6", "route", "add", "default", "via", f"2001:2:0:{net}::fe")
-        # until then IPv6 is not routed
-        until(lambda: not any("DOWN" in self.do(side, "ip", "link", "show", "up", "type", "veth")
-                              for side in sides), 20, "the links do not come up")
-
-    @staticmethod
-    def ip(*args):
-        subprocess.run(["ip", *args], check=True)
-
-    @staticmethod
-    def netns(side):
-        return f"{PREFIX}-{side}"
-
-    def inside(self, side):
-        return lambda: enter(f"/run/netns/{self.netns(side)}")
-
-    def do(self, side, *command, text=None):
-        return subprocess.run(command, preexec_fn=self.inside(side), input=text, text=True,
-                              capture_output=True, check=True, timeout=TIMEOUT).stdout
-
-    def sysctl(self, side, name, value):
-        self.do(side, "sh", "-c", f"echo {value} > /proc/sys/{name}")
-
-    def drop(self, side, hook, which):
-        self.do(side, "nft", "-f", "-", text=f"""
-            table inet cut_{hook} {{ chain c {{ type filter hook {hook} priority 0;
-                {numbered(which)} counter drop
-            }}
-            }}
-            """)
-
-    def start(self, side, *args):
-        return subprocess.Popen([BINARY, *args], preexec_fn=self.inside(side), text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
-
-    def run(self, *args, to=4, side="a"):
-        return self.command("run", *args, to=to, side=side)
-
-    def command(self, command, *args, to=4, side="a"):
-        client = self.start(side, command, *(["--to", TARGET[to]] if to else []), *args)
-        try:
-            out, err = client.communicate(timeout=TIMEOUT)
-        finally:
-            client.kill()
-            client.wait()
-        return Result(args, client.returncode, out, err)
-
-    @contextlib.contextmanager
-    def serve(self, *args):
-        """The server, once it listens; ended by a signal if it still runs."""
-        server = self.start("b", "recv", "--serve", *args)
-        try:
-            until(lambda: f":{PORT:04X} 0" in self.do("b", "cat", "/proc/net/tcp6")
-                  or server.poll() is not None, 20, "the server does not listen")
-            yield server
-        finally:
-            server.send_signal(signal.SIGTERM)
-            try:
-                server.out, server.err = server.communicate(timeout=10 * PATIENCE)
-            finally:
-                server.kill()
-                server.wait()
-
-    def ledger(self, *args, serve=(), to=4):
-        """The document of a run that ends well."""
-        for _ in range(3):  # what the host hides now and then is not ours to find
-            with self.serve(*serve) as server:
-                result = self.run("-j", "-q", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M",
-                                  *args, to=to)
-            assert server.returncode == 0, server.err
-            if not is_suppressed(result):
-                break
-        require(result.status != 3, result.err.strip())
-        assert result.status == 0, result
-        assert_valid(result.json)
-        return result.json
 
 
 def causes(document, stage):
@@ -278,16 +149,14 @@ def a_slow_reader_on_the_other_host():
 def a_limit_between_the_hosts():
     """Drops by time, not by number: its own counter knows how many."""
     with Hosts() as hosts:
-        hosts.do("m", "nft", "-f", "-", text=f"""
+        nft(hosts.netns("m"), f"""
             table inet cut {{ chain c {{ type filter hook forward priority 0;
                 udp dport {PORT} limit rate over 5000/second burst 50 packets counter drop
             }}
             }}
             """)
         document = hosts.ledger()
-        rules = json.loads(hosts.do("m", "nft", "-j", "list", "ruleset"))["nftables"]
-        dropped = next(e["counter"]["packets"] for r in rules if "rule" in r
-                       for e in r["rule"]["expr"] if "counter" in e)
+        dropped = nft_counters(hosts.netns("m"))[None]
         assert_balanced(document, COUNT)
         assert dropped and lost(document) == {"wire": dropped}, (dropped, lost(document))
 
@@ -607,13 +476,8 @@ def client_is_lost():
 
 
 def connect(hosts):
-    saved = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    enter(f"/run/netns/{hosts.netns('a')}")
-    try:
+    with inside(hosts.netns("a")):
         return socket.create_connection((TARGET[4], PORT), timeout=10 * PATIENCE)
-    finally:
-        enter(f"/proc/self/fd/{saved}")
-        os.close(saved)
 
 
 MESSAGES = ["plan", "start", "status", "stop", "fold", "end", "time", "login", "hello", "error"]

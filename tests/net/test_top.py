@@ -17,7 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import BINARY, PATIENCE, case, main, pktledger, require_root, skip, table, until
-from traced import PORT, RX, V4, lab, send, udp
+from ends import PORT, udp
+from traced import RX, V4, lab, send
 
 STATUS_FAILED, STATUS_USAGE, STATUS_UNABLE = 1, 2, 3
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[()][0-9A-B]|[=>78])")

@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, assert_valid, case, first, main, pktledger, require,
                  require_root, started, table, thorough, until)
-from traced import (BROKEN, NAME, PORT, RX, TX, V4, V6, assert_only, causes, datagram, lab,
-                    read_all, send, tracing, tun, udp)
+from ends import PORT, datagram, read_all, tun, udp
+from traced import BROKEN, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 from traced_faults import (closed_port, filter_on_socket, generic_xdp, name_of_this, nft, tc_ingress,
                            tiny_rcvbuf, unread_at_close)
 

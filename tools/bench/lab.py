@@ -27,7 +27,7 @@ MAC = {TX: "02:70:6b:00:00:01", RX: "02:70:6b:00:00:02"}
 
 # Ingress of the receiver, before IP: takes UDP of more than 200 bytes, so that a peer's handshake
 # still gets through. ldh [12]; IPv4?; ldb [23]; UDP?; ld len; > 200?; ret 4 (TC_ACT_STOLEN: no drop
-# that a tracer on the host would be told of, as there is none on a sending host); ret 0
+# that a tracer on the host would see, as there is none on a sending host); ret 0
 TAKE_LARGE_UDP = "8,40 0 0 12,21 0 5 2048,48 0 0 23,21 0 3 17,128 0 0 0,37 0 1 200,6 0 0 4,6 0 0 0"
 
 CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
@@ -71,7 +71,7 @@ def kill_all_in(namespace):
 def own_mounts(libc):
     """On top of the host's, if the host has them: bpffs for XDP tools, tracefs for tracers."""
     def mount(kind, path):
-        # there is one tracefs only, and it is not mounted twice at one place
+        # there is one tracefs only, and it is not mounted twice at one path
         return (not os.path.isdir(path) or libc.mount(kind, path, kind, 0, None) == 0
                 or ctypes.get_errno() == errno.EBUSY)
     if libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
@@ -233,7 +233,7 @@ class Lab:
         return process
 
     def is_ready(self, end, kind, what):
-        if kind == "seconds":  # nothing tells from outside
+        if kind == "seconds":  # nothing shows it from outside
             time.sleep(what)
             return True
         if kind == "xdp":

@@ -12,7 +12,7 @@
 #include "diagnosis/findings.h"
 #include "diagnosis/judge.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "cli/options.h"
 #include "report/document.h"
 #include "base/watch.h"
@@ -129,12 +129,6 @@ static void choose(struct chosen *c, const struct change *change, const struct c
 	c->why[c->n++] = why;
 }
 
-static void chosen_free(struct chosen *c)
-{
-	free(c->at);
-	free(c->why);
-}
-
 /* `more`: room for as many changes beside those of findings. */
 static int collect(const struct apply_options *o, const struct check_findings *list, unsigned more,
 		   struct chosen *c, struct error *err)
@@ -189,9 +183,12 @@ static void ask(struct chosen *c, const char *netns)
 		char said = 'y';
 
 		if (!all) {
+			struct json_object *change = json_change(&c->at[i], netns);
+
 			fputc('\n', stderr);
-			print_change(&view, &c->at[i], *f->risk ? f->risk : change_risk(&c->at[i]),
-				     netns);
+			print_change(&view, change,
+				     *f->risk ? f->risk : json_get_text(change, "risk"));
+			json_object_put(change);
 			said = answer();
 		}
 		if (said == 'q') {
@@ -199,10 +196,8 @@ static void ask(struct chosen *c, const char *netns)
 			break;
 		}
 		all |= said == 'a';
-		if (said == 'y' || said == 'a') {
-			c->at[kept] = c->at[i];
-			c->why[kept++] = c->why[i];
-		}
+		if (said == 'y' || said == 'a')
+			c->at[kept++] = c->at[i];
 	}
 	c->n = kept;
 	watch_block_signals();
@@ -223,8 +218,7 @@ static void tell(void *arg, const struct change_told *told)
 
 /*
  * Asks for each change of the findings chosen (`--yes`: does not), and makes those agreed to, all
- * or none. What was done goes to stdout, or into `json` under "applied" (NULL: text). Returns the
- * exit status, as all below.
+ * or none. What was done goes to stdout, or into `json` under "applied" (NULL: text).
  */
 static int apply_make(const struct apply_options *o, const struct check_findings *list,
 		      const char *netns, struct json_object *json, struct error *err)
@@ -244,8 +238,9 @@ static int apply_make(const struct apply_options *o, const struct check_findings
 	else if (!ret)
 		log_info("pktledger check --undo%s%s takes it back",
 			 o->undo_file ? " --undo-file " : "", o->undo_file ? o->undo_file : "");
-	chosen_free(&c);
-	return ret ? (int)err->status : STATUS_OK;
+	free(c.at);
+	free(c.why);
+	return ret;
 }
 
 /* Takes back all that was made, in all namespaces; "undone". */
@@ -262,7 +257,7 @@ static int apply_undo(const struct apply_options *o, struct json_object *json, s
 				"%u of %u settings are not as they were", t.others, t.told);
 	if (!ret && !t.told)
 		log_info("there is nothing to undo");
-	return ret ? (int)err->status : STATUS_OK;
+	return ret;
 }
 
 /* The files that keep the changes of the findings chosen, and those made before; "persist". */
@@ -291,8 +286,9 @@ static int apply_persist(const struct apply_options *o, const struct check_findi
 		fputs(text, stdout);
 	free(text);
 	free(made);
-	chosen_free(&c);
-	return ret ? (int)err->status : STATUS_OK;
+	free(c.at);
+	free(c.why);
+	return ret;
 }
 
 /* The command */
@@ -351,38 +347,28 @@ static const struct opt_group check_groups[] = {
 	{0},
 };
 
-/* A stage, if that is its name. */
-static bool explain_stage(const char *name, const struct print_view *v)
-{
-	for (enum stage s = 0; s < STAGE_COUNT; s++) {
-		if (strcmp(stage_name(s), name))
-			continue;
-		print_about(v, stage_title(s), stage_facts[s].what);
-		print_about(v, "Causes", stage_facts[s].causes);
-		print_about(v, "What to do", stage_facts[s].remedy);
-		return true;
-	}
-	return false;
-}
-
 static int explain(const char *id, struct error *err)
 {
-	const char *about = finding_about(id);
+	const struct finding_row *row = finding_row(id);
 	const struct print_view v = view_of(stdout, 0);
-	bool stage = explain_stage(id, &v);
+	bool found = row || !strcmp(id, "all");
 
-	if (about)
-		print_about(&v, id, about);
-	if (about || stage)
-		return STATUS_OK;
-	if (strcmp(id, "all")) {
+	for (enum stage s = 0; s < STAGE_COUNT; s++) {
+		if (strcmp(stage_name(s), id))
+			continue;
+		print_about(&v, stage_title(s), stage_facts[s].what);
+		print_about(&v, "Causes", stage_facts[s].causes);
+		print_about(&v, "What to do", stage_facts[s].remedy);
+		found = true;
+	}
+	if (row)
+		print_about(&v, id, row->about);
+	for (unsigned i = 0; !strcmp(id, "all") && i < finding_rows_n; i++)
+		print_about(&v, finding_rows[i].id, finding_rows[i].about);
+	if (!found)
 		error_set(err, STATUS_USAGE, -EINVAL, "--explain all lists the findings",
 			  "there is no finding and no stage '%s'", id);
-		return err->status;
-	}
-	for (unsigned i = 0; i < finding_rows_n; i++)
-		print_about(&v, finding_rows[i].id, finding_rows[i].about);
-	return STATUS_OK;
+	return found ? STATUS_OK : (int)err->status;
 }
 
 /* The namespace to look at: by its name, that of the process, or NETNS_NONE: our own. */
@@ -403,15 +389,6 @@ static int open_namespace(const struct check_options *o, struct netns *ns, struc
 	return netns_open(ns, path, err);
 }
 
-static bool fails(const struct check_findings *list, int fail_on)
-{
-	for (unsigned i = 0; i < list->n; i++) {
-		if ((int)list->at[i].finding.severity >= fail_on)
-			return true;
-	}
-	return false;
-}
-
 /* What was found, and what is done about it. */
 static int show(const struct check_options *o, const struct netns *ns, const struct facts *f,
 		const struct check_findings *list, struct json_out *json, struct error *err)
@@ -419,30 +396,23 @@ static int show(const struct check_options *o, const struct netns *ns, const str
 	const struct print_view v = view_of(stdout, o->global.quiet ? -1 : (int)o->global.verbose);
 	struct json_object *end = json_check_end(f, list, o->netns);
 	struct json_object *to = json ? end : NULL;
-	int rc = fails(list, o->fail_on) ? STATUS_BROKEN : STATUS_OK;
+	int rc = STATUS_OK;
 
+	for (unsigned i = 0; i < list->n; i++) {
+		if ((int)list->at[i].finding.severity >= o->fail_on)
+			rc = STATUS_BROKEN;
+	}
 	if (!json && !o->apply.persist)
 		print_check(&v, end);
 	output_flush();
-	if (o->apply.apply)
-		rc = apply_make(&o->apply, list, o->netns, to, err);
-	else if (o->apply.persist)
-		rc = apply_persist(&o->apply, list, ns, to, err);
+	if (o->apply.apply || o->apply.persist)
+		rc = o->apply.apply ? apply_make(&o->apply, list, o->netns, to, err)
+				    : apply_persist(&o->apply, list, ns, to, err);
 	if (json)
 		json_out_once(json, "end", end);
 	else
 		json_object_put(end);
 	return rc;
-}
-
-static int undo(const struct check_options *o, struct json_out *json, struct error *err)
-{
-	struct json_object *end = json ? json_object_new_object() : NULL;
-	int status = apply_undo(&o->apply, end, err);
-
-	if (json)
-		json_out_once(json, "end", end);
-	return status;
 }
 
 static int look(const struct check_options *o, const struct netns *ns, struct json_out *json,
@@ -481,6 +451,7 @@ static int check_run(void *options, struct error *err)
 	const struct check_options *o = options;
 	enum output output = global_output(&o->global);
 	struct json_out *json = NULL;
+	struct json_object *end;
 	struct netns ns;
 	int status;
 
@@ -499,7 +470,10 @@ static int check_run(void *options, struct error *err)
 	if (apply_check(&o->apply, err)) {
 		status = err->status;
 	} else if (o->apply.undo) {
-		status = undo(o, json, err);
+		end = json ? json_object_new_object() : NULL;
+		status = apply_undo(&o->apply, end, err) ? (int)err->status : STATUS_OK;
+		if (json)
+			json_out_once(json, "end", end);
 	} else {
 		status = open_namespace(o, &ns, err) ? (int)err->status : look(o, &ns, json, err);
 		netns_close(&ns);

@@ -11,7 +11,6 @@
 #include "monitor/metrics.h"
 #include "host/caps.h"
 #include "monitor/session.h"
-#include "monitor/sources.h"
 #include "cli/options_trace.h"
 
 #define PORT 28780
@@ -70,9 +69,7 @@ static const struct opt_group export_groups[] = {
 struct export
 {
 	const struct export_options *o;
-	struct live_spec spec;
-	struct live *live;
-	struct sources *sources;
+	struct session session;
 	struct metrics *metrics;
 	struct http *http; /* NULL: none */
 	struct endpoint where;
@@ -84,17 +81,12 @@ struct export
 /* The collector has ended an interval. */
 static void take(struct export *e)
 {
+	const struct live *l = e->session.live;
 	struct live_own own;
-	const struct metrics_interval in = {
-		.rows = live_interval(e->live),
-		.own = &own,
-		.time_ns = live_time(e->live, NULL),
-		.realtime_ns = when_now(),
-	};
 
-	live_own(e->live, &own);
-	if (metrics_take(e->metrics, &in))
-		e->no_memory = true;
+	live_own(l, &own);
+	e->no_memory |= metrics_take(e->metrics, live_interval(l), &own, live_time(l, NULL),
+				     when_now()) != 0;
 	if (e->http)
 		http_forget(e->http);
 }
@@ -106,10 +98,11 @@ static void before_scrape(void *arg)
 	struct export *e = arg;
 	struct live_own own;
 
-	live_own(e->live, &own);
-	if (clock_now() - live_started(e->live) - live_time(e->live, NULL) < REST * own.collect_ns)
+	live_own(e->session.live, &own);
+	if (clock_now() - live_started(e->session.live) - live_time(e->session.live, NULL) <
+	    REST * own.collect_ns)
 		return;
-	e->unread = live_collect(e->live, &none) != 0;
+	e->unread = live_collect(e->session.live, &none) != 0;
 	if (!e->unread)
 		take(e);
 }
@@ -133,27 +126,23 @@ static void write_file(struct export *e)
 	e->file_failed = failed;
 }
 
-static int on_open(void *arg, struct live *l, struct error *err)
+static int on_open(void *arg, struct error *err)
 {
 	struct export *e = arg;
-	int rc = sources_open(&e->sources, &e->spec, false, l, err);
 
-	if (rc)
-		return rc;
-	e->live = l;
-	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->sources));
+	e->metrics = metrics_new(e->o->max_series, *sources_gaps(e->session.sources));
 	return e->metrics ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
-static void on_start(void *arg, const struct live *l)
+static void on_start(void *arg)
 {
 	const struct export *e = arg;
 	char where[FMT_MAX];
 
 	trace_give_up_capabilities(cmd_export.needs, e->o->textfile ? "--textfile" : NULL);
-	if (*sources_gaps(e->sources))
-		log_warn("%s", sources_gaps(e->sources));
-	trace_tell_gaps(l);
+	if (*sources_gaps(e->session.sources))
+		log_warn("%s", sources_gaps(e->session.sources));
+	trace_tell_gaps(e->session.live);
 	if (e->http)
 		log_info("metrics at http://%s/metrics",
 			 num_text_endpoint(where, sizeof(where), &e->where));
@@ -175,11 +164,10 @@ static bool on_input(void *arg)
 	return true;
 }
 
-static bool on_interval(void *arg, const struct live *l)
+static bool on_interval(void *arg)
 {
 	struct export *e = arg;
 
-	(void)l;
 	take(e);
 	if (e->o->textfile)
 		write_file(e);
@@ -203,61 +191,52 @@ static int open_outlets(struct export *e, struct error *err)
 	return rc;
 }
 
-static int open_parts(struct export *e, struct error *err)
+static int check(struct export *e, struct error *err)
 {
 	const struct trace_view view = {};
-	int rc = trace_spec(&e->o->filters, &view, e->o->expr.text, &e->spec, err);
+	struct live_spec *spec = &e->session.spec;
+	int rc = trace_spec(&e->o->filters, &view, e->o->expr.text, spec, err);
 
 	if (!rc && global_output(&e->o->global) != OUTPUT_TEXT)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
 			       "export is for Prometheus");
 	if (!rc)
 		rc = caps_require(&cmd_export, NULL, err);
-	if (!rc)
-		rc = open_outlets(e, err);
-	if (!rc)
-		rc = owners_open(&e->spec.owners, NULL, err);
-	e->spec.by = METRICS_BY;
-	e->spec.total_by = LIVE_BY_STAGE;
-	e->spec.senders = true;
-	return rc;
-}
-
-static void close_parts(struct export *e)
-{
-	http_close(e->http);
-	metrics_free(e->metrics);
-	sources_close(e->sources);
-	owners_close(e->spec.owners);
+	spec->by = METRICS_BY;
+	spec->total_by = LIVE_BY_STAGE;
+	spec->senders = true;
+	return rc ? rc : open_outlets(e, err);
 }
 
 static int export_run(void *options, struct error *err)
 {
 	const struct export_options *o = options;
-	struct export e = {.o = o};
-	struct session_spec session = {
-		.live = &e.spec,
-		.interval_ns = o->interval_ns,
-		.duration_ns = o->duration_ns,
-		.on_open = on_open,
-		.on_start = on_start,
-		.on_tick = on_tick,
-		.on_interval = on_interval,
-		.arg = &e,
+	struct export e = {
+		.o = o,
+		.session =
+			{
+				.interval_ns = o->interval_ns,
+				.duration_ns = o->duration_ns,
+				.on_open = on_open,
+				.on_start = on_start,
+				.on_tick = on_tick,
+				.on_interval = on_interval,
+				.arg = &e,
+			},
 	};
-	struct session_result done = {};
 	int rc;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
-	rc = open_parts(&e, err);
+	rc = check(&e, err);
 	if (!rc && e.http) {
-		session.on_input = on_input;
-		session.input_fd = http_fd(e.http);
+		e.session.on_input = on_input;
+		e.session.input_fd = http_fd(e.http);
 	}
 	if (!rc)
-		rc = session_run(&session, &done, err);
-	live_close(done.live);
-	close_parts(&e);
+		rc = session_run(&e.session, err);
+	session_end(&e.session);
+	http_close(e.http);
+	metrics_free(e.metrics);
 	if (!rc && e.no_memory)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc)

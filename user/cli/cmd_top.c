@@ -13,8 +13,6 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "monitor/session.h"
-#include "monitor/sources.h"
-#include "monitor/summary.h"
 #include "cli/options_trace.h"
 #include "cli/top.h"
 #include "report/json_trace.h"
@@ -134,64 +132,59 @@ static int screen_key(void)
 
 #define TRAFFIC_DEVICES 256 /* shown at most */
 
-/* Datagrams that applications have read, and sent; the names of procnet_snmp() and of snmp6. */
-static const char *const read_counters[] = {"Udp:InDatagrams", "Udp6InDatagrams", NULL};
-static const char *const sent_counters[] = {"Udp:OutDatagrams", "Udp6OutDatagrams", NULL};
-
 static double per_second(uint64_t n, uint64_t ns)
 {
 	return (double)n * 1e9 / (double)ns;
 }
 
-static double sum_of(const struct rates *r, const char *const *names, uint64_t ns)
+static double sum_of(const struct rates *r, const char *name, const char *name6)
 {
-	unsigned n;
-	const struct rates_counter *c = rates_counters(r, &n);
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		for (const char *const *name = names; *name; name++) {
-			if (!strcmp(c[i].name, *name))
-				sum += c[i].delta;
-		}
+	for (size_t i = 0; i < r->deltas.n; i++) {
+		const struct counters_delta *d = &r->deltas.items[i];
+
+		if (!strcmp(d->name, name) || !strcmp(d->name, name6))
+			sum += d->delta;
 	}
-	return per_second(sum, ns);
+	return per_second(sum, r->interval);
 }
 
 /* Of the last interval of `r`. Returns how many devices were written to `devices`. */
 static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 			     struct view_device devices[TRAFFIC_DEVICES])
 {
-	uint64_t ns = rates_interval(r);
-	unsigned n, shown = 0;
-	const struct rates_device *d = rates_devices(r, &n);
+	const struct rates_device *d = r->devices.at;
+	const uint64_t ns = r->interval;
+	unsigned shown = 0;
 
 	*sum = (struct view_traffic){-1, -1, -1, -1, -1, -1};
 	if (!ns)
 		return 0;
-	*sum = (struct view_traffic){.read_pps = sum_of(r, read_counters, ns),
-				     .sent_pps = sum_of(r, sent_counters, ns)};
-	for (unsigned i = 0; i < n; i++) {
-		const struct rates_traffic *t = &d[i].traffic;
+	/* the names of procnet_snmp() and of snmp6 */
+	*sum = (struct view_traffic){.read_pps = sum_of(r, "Udp:InDatagrams", "Udp6InDatagrams"),
+				     .sent_pps = sum_of(r, "Udp:OutDatagrams", "Udp6OutDatagrams")};
+	for (unsigned i = 0; i < r->devices.n; i++, d++) {
+		const struct rtnl_link_stats64 *t = &d->link.stats;
 		struct view_device v = {
-			.netns = rates_space_name(r, d[i].space),
+			.netns = r->netns,
 			.rx_pps = per_second(t->rx_packets, ns),
 			.rx_bps = per_second(t->rx_bytes * 8, ns),
 			.tx_pps = per_second(t->tx_packets, ns),
 			.tx_bps = per_second(t->tx_bytes * 8, ns),
-			.dropped_pps = per_second(d[i].rx_dropped + d[i].tx_dropped +
-							  d[i].rx_missed + d[i].qdisc_drops,
+			.dropped_pps = per_second(t->rx_dropped + t->tx_dropped +
+							  t->rx_missed_errors + d->qdisc.drops,
 						  ns),
 		};
 
-		snprintf(v.ifname, sizeof(v.ifname), "%s", d[i].ifname);
-		if (strcmp(d[i].ifname, "lo")) {
+		memcpy(v.ifname, d->link.ifname, sizeof(v.ifname));
+		if (strcmp(v.ifname, "lo")) {
 			sum->in_pps += v.rx_pps;
 			sum->in_bps += v.rx_bps;
 			sum->out_pps += v.tx_pps;
 			sum->out_bps += v.tx_bps;
 		}
-		if (d[i].up && shown < TRAFFIC_DEVICES)
+		if (d->up && shown < TRAFFIC_DEVICES)
 			devices[shown++] = v;
 	}
 	return shown;
@@ -231,9 +224,7 @@ static const struct opt_group top_groups[] = {
 
 struct top {
 	const struct top_options *o;
-	struct live_spec spec;
-	struct why *why;
-	struct sources *sources;
+	struct session session;
 	struct view view;
 	struct view_input in;
 	struct canvas canvas;
@@ -259,9 +250,11 @@ static void tell_time(struct top *t)
 	strftime(t->clock_text, sizeof(t->clock_text), "%H:%M:%S", &local);
 }
 
-static bool on_interval(void *arg, const struct live *l)
+static bool on_interval(void *arg)
 {
 	struct top *t = arg;
+	const struct live *l = t->session.live;
+	const struct rates *rates = sources_rates(t->session.sources);
 	struct view_input last = t->in;
 
 	t->in.now = live_interval(l);
@@ -273,34 +266,17 @@ static bool on_interval(void *arg, const struct live *l)
 		t->in = last;
 		return true;
 	}
-	if (sources_rates(t->sources))
-		t->in.n_devices =
-			traffic_read(sources_rates(t->sources), &t->in.traffic, t->devices);
+	if (rates)
+		t->in.n_devices = traffic_read(rates, &t->in.traffic, t->devices);
 	tell_time(t);
 	show(t);
 	return true;
 }
 
-static int on_open(void *arg, struct live *l, struct error *err)
-{
-	struct top *t = arg;
-	int rc = why_open(&t->why, t->spec.owners, l, err);
-
-	return rc ? rc : sources_open(&t->sources, &t->spec, true, l, err);
-}
-
-static void on_start(void *arg, const struct live *l)
+static void on_start(void *arg)
 {
 	(void)arg;
-	(void)l;
 	trace_give_up_capabilities(cmd_top.needs, NULL);
-}
-
-static void on_tick(void *arg)
-{
-	const struct top *t = arg;
-
-	why_tick(t->why);
 }
 
 /* The tables of the collector go on; what the screen shows meanwhile is a copy. */
@@ -332,32 +308,26 @@ static bool on_input(void *arg)
 	return true;
 }
 
-/* Stages need no room of their own; what they are grouped by is chosen with a key. */
-static void choose_fields(struct top *t)
-{
-	t->in.by_flow = t->spec.by & LIVE_BIT(LIVE_FLOW);
-	t->spec.by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
-		      LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
-}
-
 static int open_parts(struct top *t, struct error *err)
 {
-	int rc = trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, &t->spec, err);
+	struct live_spec *spec = &t->session.spec;
+	int rc = trace_spec(&t->o->filters, &t->o->view, t->o->expr.text, spec, err);
 
 	if (!rc)
 		rc = caps_require(&cmd_top, NULL, err);
 	if (!rc &&
 	    (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	if (!rc)
-		rc = owners_open(&t->spec.owners, NULL, err);
 	if (rc)
 		return rc;
-	choose_fields(t);
+	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);
+	/* what they are grouped by is chosen with a key */
+	spec->by |= LIVE_BY_DEFAULT | LIVE_BIT(LIVE_CGROUP) | LIVE_BIT(LIVE_CONTAINER) |
+		    LIVE_BIT(LIVE_POD) | LIVE_BIT(LIVE_CPU);
 	gethostname(t->host, sizeof(t->host) - 1);
 	t->in.now = &t->frozen_now;
 	t->in.total = &t->frozen_total;
-	t->in.what = t->spec.expr;
+	t->in.what = spec->expr;
 	t->in.host = t->host;
 	t->in.clock_text = t->clock_text;
 	t->in.devices = t->devices;
@@ -367,19 +337,8 @@ static int open_parts(struct top *t, struct error *err)
 	return screen_open(err);
 }
 
-static void close_parts(struct top *t)
-{
-	screen_close();
-	canvas_free(&t->canvas);
-	why_close(t->why);
-	sources_close(t->sources);
-	owners_close(t->spec.owners);
-	table_free(&t->frozen_now);
-	table_free(&t->frozen_total);
-}
-
 /* What is left on the terminal when the screen is gone. */
-static void print_sum(const struct top *t, const struct live *l)
+static void print_sum(const struct top *t)
 {
 	const struct print_view text = {
 		.out = stdout,
@@ -390,7 +349,7 @@ static void print_sum(const struct top *t, const struct live *l)
 	struct live_summary *s = malloc(sizeof(*s));
 
 	if (s) {
-		live_summarise(l, t->why, s);
+		live_summarise(t->session.live, t->session.why, s);
 		end = json_trace_end(s, LIVE_BY_DEFAULT);
 		json_put_bool(start, "all", t->o->view.all);
 		print_trace_end(&text, start, end);
@@ -404,38 +363,36 @@ static int top_run(void *options, struct error *err)
 {
 	const struct top_options *o = options;
 	struct top *t = calloc(1, sizeof(*t));
-	struct session_result done = {};
 	int rc;
 
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	if (!t)
 		return STATUS_FAILED;
 	t->o = o;
-	if (global_output(&o->global) != OUTPUT_TEXT) {
+	t->session = (struct session){
+		.interval_ns = o->view.interval_ns,
+		.duration_ns = o->duration_ns,
+		.with_why = true,
+		.counters = true,
+		.on_start = on_start,
+		.on_interval = on_interval,
+		.on_input = on_input,
+		.arg = t,
+	};
+	if (global_output(&o->global) != OUTPUT_TEXT)
 		rc = error_set(err, STATUS_USAGE, -EINVAL, "use trace --json-lines",
 			       "top is for people");
-	} else {
-		const struct session_spec session = {
-			.live = &t->spec,
-			.interval_ns = o->view.interval_ns,
-			.duration_ns = o->duration_ns,
-			.on_open = on_open,
-			.on_start = on_start,
-			.on_tick = on_tick,
-			.on_interval = on_interval,
-			.on_input = on_input,
-			.arg = t,
-		};
-
+	else
 		rc = open_parts(t, err);
-		if (!rc)
-			rc = session_run(&session, &done, err);
-	}
+	if (!rc)
+		rc = session_run(&t->session, err);
 	screen_close();
-	if (done.live)
-		print_sum(t, done.live);
-	live_close(done.live);
-	close_parts(t);
+	if (t->session.started)
+		print_sum(t);
+	session_end(&t->session);
+	free(t->canvas.cells);
+	table_free(&t->frozen_now);
+	table_free(&t->frozen_total);
 	free(t);
 	return rc ? (int)err->status : STATUS_OK;
 }

@@ -14,13 +14,10 @@
 #include "cli/options.h"
 #include "cli/events.h"
 #include "cli/options_trace.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "drops/balance.h"
 #include "host/caps.h"
-#include "monitor/flow.h"
 #include "monitor/session.h"
-#include "monitor/sources.h"
-#include "monitor/summary.h"
 #include "report/document.h"
 #include "report/json_trace.h"
 #include "report/ledgerfile.h"
@@ -172,15 +169,13 @@ struct trace_ledger {
 /* What the callbacks of the session need. */
 struct trace {
 	const struct trace_options *o;
-	struct live_spec spec;
+	struct session session;
 	unsigned by;		   /* of what is shown */
 	struct json_out *json;	   /* NULL: text */
 	struct json_object *start; /* of the document */
 	struct print_view text;
 	char netns[OWNER_NETNS];
 	struct limits limits;
-	struct why *why;
-	struct sources *sources;
 	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
 	struct flow_account *account;
 	struct flow_books books;
@@ -202,8 +197,8 @@ static int ledger_open(struct trace *t, struct error *err)
 					       "--keep needs a ledger")
 				   : 0;
 	if (!t->o->view.by.n) {
-		t->spec.total_by = t->spec.by;
-		t->spec.by |= LIVE_BIT(LIVE_FLOW);
+		t->session.spec.total_by = t->session.spec.by;
+		t->session.spec.by |= LIVE_BIT(LIVE_FLOW);
 	}
 	t->ledger.path = o->file;
 	rc = ledgerfile_open(&t->ledger.file, o->file, err);
@@ -227,9 +222,9 @@ static bool same_losses(const struct live_own *a, const struct live_own *b)
 }
 
 /* When it was `time_ns` after the start. */
-static struct trace_time time_of(const struct live *l, uint64_t time_ns, uint64_t length_ns)
+static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64_t length_ns)
 {
-	const uint64_t ago_ns = ktime_now() - live_started(l) - time_ns;
+	const uint64_t ago_ns = ktime_now() - live_started(t->session.live) - time_ns;
 
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
@@ -238,7 +233,7 @@ static struct trace_time time_of(const struct live *l, uint64_t time_ns, uint64_
 static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)
 {
-	bool by_flow = t->spec.by & LIVE_BIT(LIVE_FLOW);
+	bool by_flow = t->session.spec.by & LIVE_BIT(LIVE_FLOW);
 	struct live_table rows, flows = {};
 	struct json_object *o = NULL;
 
@@ -252,9 +247,9 @@ static struct json_object *kept_interval(const struct trace *t, const struct liv
 }
 
 /* Those in which nothing happened are one, up to a minute; it ended at `time_ns`. */
-static void write_quiet(struct trace *t, const struct live *l, uint64_t time_ns)
+static void write_quiet(struct trace *t, uint64_t time_ns)
 {
-	const struct trace_time time = time_of(l, time_ns, t->ledger.quiet_ns);
+	const struct trace_time time = time_of(t, time_ns, t->ledger.quiet_ns);
 	struct json_object *o;
 	struct live_table none;
 
@@ -268,9 +263,9 @@ static void write_quiet(struct trace *t, const struct live *l, uint64_t time_ns)
 }
 
 /* Adds what was lost of the interval itself, if anything was. */
-static void write_interval(struct trace *t, const struct live *l, const struct trace_time *time,
-			   struct json_object *o)
+static void write_interval(struct trace *t, const struct trace_time *time, struct json_object *o)
 {
+	const struct live *l = t->session.live;
 	struct trace_ledger *k = &t->ledger;
 	struct live_own own;
 	bool lossy;
@@ -285,29 +280,15 @@ static void write_interval(struct trace *t, const struct live *l, const struct t
 	    !json_get_length(json_get(o, "microbursts"), "stages")) {
 		k->quiet_ns += time->interval_ns;
 		if (k->quiet_ns >= QUIET_NS)
-			write_quiet(t, l, time->time_ns);
+			write_quiet(t, time->time_ns);
 		return;
 	}
-	write_quiet(t, l, time->time_ns - time->interval_ns);
+	write_quiet(t, time->time_ns - time->interval_ns);
 	if (lossy) {
 		json_put(o, "own_losses", json_trace_losses(&own));
 		k->last = own;
 	}
 	written(k, ledgerfile_interval(k->file, o));
-}
-
-static void write_limit(struct trace *t, const struct live *l, struct json_object *limit)
-{
-	const struct trace_time time = time_of(l, live_time(l, NULL), 0);
-	struct json_object *copy = NULL;
-	char text[32];
-
-	if (!t->ledger.file || t->ledger.rc || json_object_deep_copy(limit, &copy, NULL))
-		return;
-	json_put_u64(copy, "time_ns", time.time_ns);
-	json_put_text(copy, "time", json_time(text, sizeof(text), time.realtime_ns));
-	written(&t->ledger, ledgerfile_event(t->ledger.file, "limit", NULL, copy));
-	json_object_put(copy);
 }
 
 /* What is kept of the end, the caller's; NULL: no memory. */
@@ -325,39 +306,33 @@ static struct json_object *kept_end(const struct trace *t, const struct live_sum
 	return end;
 }
 
-/* False: the file is not whole, which was said. */
-static bool ledger_close(struct trace_ledger *k)
-{
-	struct error err = {};
-
-	written(k, k->file ? ledgerfile_close(k->file, &err) : 0);
-	return !k->rc;
-}
-
 /* The session */
 
-static int on_open(void *arg, struct live *l, struct error *err)
+static int on_open(void *arg, struct error *err)
 {
 	struct trace *t = arg;
 	const struct trace_options *o = t->o;
 	const struct flow_account_spec spec = {t->flow, o->balance.seq, o->balance.settle_ns};
 	const struct events_view view = {t->json, o->global.json, o->view.all, t->netns};
-	int rc = why_open(&t->why, t->spec.owners, l, err);
+	struct session *s = &t->session;
+	struct error quiet = {};
+	struct netns own;
+	int rc;
 
-	if (!rc)
-		rc = sources_open(&t->sources, &t->spec, o->view.counters, l, err);
-	if (!rc)
-		rc = events_begin(t->events, l, &view, err);
-	if (!rc && *sources_gaps(t->sources))
-		log_warn("%s", sources_gaps(t->sources));
-	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, l, err);
+	if (!netns_current(&own, &quiet)) {
+		owners_netns(s->spec.owners, own.inum, t->netns);
+		netns_close(&own);
+	}
+	rc = events_begin(t->events, s->live, &view, err);
+	if (!rc && *sources_gaps(s->sources))
+		log_warn("%s", sources_gaps(s->sources));
+	return rc || !o->balance.balance ? rc : flow_account_open(&t->account, &spec, s->live, err);
 }
 
 static void on_tick(void *arg)
 {
 	const struct trace *t = arg;
 
-	why_tick(t->why);
 	events_read(t->events, false);
 }
 
@@ -378,20 +353,20 @@ static int told_words(void)
 	return n + 2 < program_argc ? n + 2 : program_argc;
 }
 
-static void on_start(void *arg, const struct live *l)
+static void on_start(void *arg)
 {
 	struct trace *t = arg;
 	const struct trace_shown shown = {t->o->view.interval_ns, t->o->view.all, t->netns};
 	/* while we may load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
-	struct live_spec asked = t->spec;
+	struct live_spec asked = t->session.spec;
 
 	if (asked.expr) /* as it was given */
 		asked.expr = t->o->expr.text;
 	asked.by = t->by;
 	tell_maps();
 	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
-	trace_tell_gaps(l);
+	trace_tell_gaps(t->session.live);
 	t->start = json_trace_start(told_words(), program_argv, env, &asked, &shown);
 	if (t->ledger.file)
 		written(&t->ledger,
@@ -404,48 +379,52 @@ static void on_start(void *arg, const struct live *l)
 			 t->o->command || t->o->duration_ns ? "" : "; Ctrl-C ends");
 }
 
-static void tell_limit(struct trace *t, const struct live *l, const struct limit *limit,
-		       double measured)
+/* To the ledger with the time when it was, which those who read at once know. */
+static void tell_limit(struct trace *t, const struct limit *limit, double measured)
 {
+	const struct trace_time time = time_of(t, live_time(t->session.live, NULL), 0);
 	struct json_object *o = json_limit(limit, measured, true);
 	char text[FMT_MAX];
 
 	log_progress_clear();
-	write_limit(t, l, o);
 	if (t->json)
-		json_out_each(t->json, "limit", json_object_get(o));
+		json_out_each(t->json, "limit", json_limit(limit, measured, true));
 	else
 		log_warn("limit %s is broken: %.0f%s", num_text_limit(text, sizeof(text), limit),
 			 measured, limit->unit == LIMIT_PER_SECOND ? "/s" : "");
+	if (t->ledger.file && !t->ledger.rc) {
+		json_put_u64(o, "time_ns", time.time_ns);
+		json_put_text(o, "time", json_time(text, sizeof(text), time.realtime_ns));
+		written(&t->ledger, ledgerfile_event(t->ledger.file, "limit", NULL, o));
+	}
 	json_object_put(o);
 }
 
 /* What is beside the rows of an interval. */
-static struct json_object *with_details(const struct trace *t, const struct live *l,
-					struct json_object *o)
+static struct json_object *with_details(const struct trace *t, struct json_object *o)
 {
-	const struct rates *rates = t->o->view.counters ? sources_rates(t->sources) : NULL;
 	struct burst_report bursts;
 
-	if (o && live_bursts(l, false, &bursts))
+	if (o && live_bursts(t->session.live, false, &bursts))
 		json_put(o, "microbursts", json_bursts(&bursts));
-	if (o && rates)
-		json_put(o, "counters", json_rates(rates, t->o->view.all));
+	if (o && t->o->view.counters && sources_rates(t->session.sources))
+		json_put(o, "counters",
+			 json_rates(sources_rates(t->session.sources), t->o->view.all));
 	return o;
 }
 
-static void tell_interval(struct trace *t, const struct live *l)
+static void tell_interval(struct trace *t)
 {
-	uint64_t length_ns, time_ns = live_time(l, &length_ns);
-	const struct trace_time time = time_of(l, time_ns, length_ns);
-	const struct live_table *now = live_interval(l);
+	const struct live_table *now = live_interval(t->session.live);
+	uint64_t length_ns, time_ns = live_time(t->session.live, &length_ns);
+	const struct trace_time time = time_of(t, time_ns, length_ns);
 	struct json_object *kept = NULL, *whole = NULL;
 
 	if (t->ledger.file)
-		kept = with_details(t, l, kept_interval(t, now, &time));
+		kept = with_details(t, kept_interval(t, now, &time));
 	if (t->json || !kept)
-		whole = with_details(t, l, json_trace_interval(now, NULL, t->by, &time));
-	write_interval(t, l, &time, kept);
+		whole = with_details(t, json_trace_interval(now, NULL, t->by, &time));
+	write_interval(t, &time, kept);
 	if (t->json)
 		json_out_each(t->json, "interval", json_object_get(whole));
 	else
@@ -455,48 +434,42 @@ static void tell_interval(struct trace *t, const struct live *l)
 	output_flush();
 }
 
-static void tell_gone(struct trace *t, const struct live *l)
-{
-	char what[128];
-
-	t->gone = live_gone(l, what, sizeof(what));
-	if (t->gone)
-		log_warn("%s is gone: one that comes by this name is another", what);
-}
-
 /* False ends the session. */
-static bool on_interval(void *arg, const struct live *l)
+static bool on_interval(void *arg)
 {
 	struct trace *t = arg;
+	const struct live *l = t->session.live;
 	uint64_t length, time = live_time(l, &length);
-	char number[FMT_MAX];
+	char number[FMT_MAX], what[128];
 	bool broken = false;
 
 	events_read(t->events, false);
 	log_progress_clear();
-	tell_interval(t, l);
+	tell_interval(t);
 	for (unsigned i = 0; i < t->limits.n; i++) {
 		if (limits_crossed(&t->limits, i, live_interval(l), live_total(l), length)) {
-			tell_limit(t, l, &t->limits.at[i].limit, t->limits.at[i].measured);
+			tell_limit(t, &t->limits.at[i].limit, t->limits.at[i].measured);
 			broken = true;
 		}
 	}
-	if (!t->gone)
-		tell_gone(t, l);
+	if (!t->gone && live_gone(l, what, sizeof(what))) {
+		t->gone = true;
+		log_warn("%s is gone: one that comes by this name is another", what);
+	}
 	log_progress("%.0f s: %s lost", (double)time * 1e-9,
 		     fmt_count(number, sizeof(number),
 			       table_sum(live_total(l), 1u << NOISE_LOSS).packets));
 	return !stdout_gone() && !(broken && t->o->until_limit);
 }
 
-static void tell_end(struct trace *t, const struct live *l, const struct live_summary *s)
+static void tell_end(struct trace *t, const struct live_summary *s)
 {
 	struct json_object *kept = t->ledger.file ? kept_end(t, s) : NULL, *whole = NULL;
 
 	if (t->json || !kept)
 		whole = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
-		write_quiet(t, l, s->duration_ns);
+		write_quiet(t, s->duration_ns);
 		written(&t->ledger,
 			kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
@@ -510,53 +483,37 @@ static void tell_end(struct trace *t, const struct live *l, const struct live_su
 	json_object_put(whole);
 }
 
-static void on_end(struct trace *t, const struct live *l, bool interrupted, struct error *err)
+static void on_end(struct trace *t, struct error *err)
 {
+	const struct live *l = t->session.live;
 	struct live_summary *s = malloc(sizeof(*s));
 
 	if (!s)
 		return;
 	events_read(t->events, true);
 	t->incomplete = !events_finish(t->events);
-	live_summarise(l, t->why, s);
-	s->interrupted = interrupted;
+	live_summarise(l, t->session.why, s);
+	s->interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
 		flow_account_books(t->account, l, &t->books, &t->books_cost);
 		s->books = &t->books;
 		s->books_cost = &t->books_cost;
 	}
 	log_progress_clear();
-	tell_end(t, l, s);
+	tell_end(t, s);
 	free(s);
-}
-
-static void prepare_text(struct trace *t)
-{
-	struct netns own;
-	struct error quiet = {};
-
-	if (!netns_current(&own, &quiet)) {
-		owners_netns(t->spec.owners, own.inum, t->netns);
-		netns_close(&own);
-	}
-	t->text = (struct print_view){
-		.out = stdout,
-		.colour = log_colour(STDOUT_FILENO),
-		.width = print_columns(stdout),
-		.verbosity = t->o->global.quiet ? -1 : (int)t->o->global.verbose,
-	};
 }
 
 static int check(struct trace *t, struct error *err)
 {
 	const struct trace_options *o = t->o;
-	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->spec, err);
+	int rc = trace_spec(&o->filters, &o->view, o->expr.text, &t->session.spec, err);
 
 	if (!rc)
 		rc = balance_check(&o->balance, &o->filters, o->expr.text, err);
 	if (!rc && o->balance.balance) {
 		rc = flow_expression(o->expr.text, t->flow, err);
-		t->spec.expr = t->flow;
+		t->session.spec.expr = t->flow;
 	}
 	if (!rc)
 		rc = limits_init(&t->limits, o->limits.at, o->limits.n, err);
@@ -567,51 +524,55 @@ static int check(struct trace *t, struct error *err)
 		rc = caps_require(&cmd_trace, NULL, err);
 	if (!rc)
 		rc = events_open(&t->events, &o->events, err);
-	t->spec.snaplen = events_snaplen(t->events);
-	t->spec.stack = o->events.stack;
-	t->spec.burst_ns = o->burst_ns;
-	t->by = t->spec.by;
+	t->session.spec.snaplen = events_snaplen(t->events);
+	t->session.spec.stack = o->events.stack;
+	t->session.spec.burst_ns = o->burst_ns;
+	t->by = t->session.spec.by;
 	return rc ? rc : ledger_open(t, err);
 }
 
 /* From the check of its options to its exit status. `json`: NULL for text; it is not ended. */
 static int trace_session(const struct trace_options *o, struct json_out *json, struct error *err)
 {
-	struct trace t = {.o = o, .json = json};
-	struct session_spec session = {
-		.live = &t.spec,
-		.interval_ns = o->view.interval_ns,
-		.duration_ns = o->duration_ns,
-		.command = o->command,
-		.stdout_to_stderr = json != NULL,
-		.on_open = on_open,
-		.on_start = on_start,
-		.on_tick = on_tick,
-		.on_interval = on_interval,
-		.on_over = on_over,
-		.arg = &t,
+	struct trace t = {
+		.o = o,
+		.json = json,
+		.text = {.out = stdout,
+			 .colour = log_colour(STDOUT_FILENO),
+			 .width = print_columns(stdout),
+			 .verbosity = o->global.quiet ? -1 : (int)o->global.verbose},
+		.session = {.interval_ns = o->view.interval_ns,
+			    .duration_ns = o->duration_ns,
+			    .command = o->command,
+			    .stdout_to_stderr = json != NULL,
+			    .with_why = true,
+			    .counters = o->view.counters,
+			    .on_open = on_open,
+			    .on_start = on_start,
+			    .on_tick = on_tick,
+			    .on_interval = on_interval,
+			    .on_over = on_over,
+			    .arg = &t},
 	};
-	struct session_result done = {};
-	int rc = check(&t, err);
+	int rc = check(&t, err), status;
 
 	if (!rc)
-		rc = owners_open(&t.spec.owners, NULL, err);
-	if (!rc)
-		prepare_text(&t);
-	if (!rc)
-		rc = session_run(&session, &done, err);
-	if (done.live)
-		on_end(&t, done.live, done.interrupted, err);
+		rc = session_run(&t.session, err);
+	if (t.session.started)
+		on_end(&t, err);
+	status = t.session.child.status;
 	flow_account_close(t.account);
-	live_close(done.live);
-	why_close(t.why);
-	sources_close(t.sources);
+	session_end(&t.session);
 	events_close(t.events);
 	json_object_put(t.start);
-	t.incomplete |= !ledger_close(&t.ledger);
-	owners_close(t.spec.owners);
-	if (o->command && (done.command_status || rc))
-		return done.command_status ? done.command_status : CHILD_OURS;
+	if (t.ledger.file) {
+		struct error quiet = {};
+
+		written(&t.ledger, ledgerfile_close(t.ledger.file, &quiet));
+	}
+	t.incomplete |= t.ledger.rc != 0;
+	if (o->command && (status > 0 || rc))
+		return status > 0 ? status : CHILD_OURS;
 	if (rc)
 		return err->status;
 	if (limits_broken(&t.limits) || (o->balance.balance && !t.books.balanced))

@@ -32,7 +32,7 @@ const struct opt events_opts[] = {
 struct events {
 	const struct events_options *o;
 	struct events_view view;
-	struct dropfeed *feed;
+	struct live *live; /* NULL: no drop is looked at */
 	struct pcapng *file;
 	int file_error, read_error;
 	uint64_t shown, left_out; /* left_out: of the document */
@@ -110,7 +110,7 @@ uint32_t events_snaplen(const struct events *e)
 {
 	if (!e)
 		return 0;
-	return e->o->snaplen_set ? (uint32_t)e->o->snaplen : DROPFEED_SNAPLEN;
+	return e->o->snaplen_set ? (uint32_t)e->o->snaplen : LIVE_SNAPLEN;
 }
 
 int events_begin(struct events *e, struct live *l, const struct events_view *v, struct error *err)
@@ -118,18 +118,19 @@ int events_begin(struct events *e, struct live *l, const struct events_view *v, 
 	if (!e)
 		return 0;
 	e->view = *v;
-	return dropfeed_open(&e->feed, l, e->o->snaplen_set, v->all, take, e, err);
+	e->live = l;
+	return live_open_drops(l, e->o->snaplen_set, v->all, take, e, err);
 }
 
 void events_read(struct events *e, bool all)
 {
 	int64_t n;
 
-	if (!e || !e->feed || e->read_error)
+	if (!e || !e->live || e->read_error)
 		return;
 	if (e->o->shown && !e->view.json)
 		log_progress_clear();
-	n = dropfeed_read(e->feed, all ? 0 : BUDGET_NS);
+	n = live_read_drops(e->live, all ? 0 : BUDGET_NS);
 	if (n < 0) {
 		e->read_error = (int)n;
 		log_error("cannot read samples of drops: %s; the trace goes on without them",
@@ -180,7 +181,6 @@ void events_close(struct events *e)
 {
 	if (!e)
 		return;
-	dropfeed_close(e->feed);
 	pcapng_close(e->file);
 	free(e);
 }

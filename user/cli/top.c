@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+
 /* The canvas */
+
+static struct cell *cell_at(const struct canvas *c, unsigned x, unsigned y)
+{
+	return &c->cells[(size_t)y * c->cols + x];
+}
 
 static void canvas_clear(struct canvas *c)
 {
@@ -29,36 +36,25 @@ int canvas_resize(struct canvas *c, unsigned cols, unsigned rows)
 	return 0;
 }
 
-void canvas_free(struct canvas *c)
-{
-	free(c->cells);
-	c->cells = NULL;
-}
-
 static void canvas_put(struct canvas *c, unsigned x, unsigned y, unsigned style, wchar_t ch)
 {
 	if (x < c->cols && y < c->rows)
-		c->cells[(size_t)y * c->cols + x] = (struct cell){ch, (uint8_t)style};
+		*cell_at(c, x, y) = (struct cell){ch, (uint8_t)style};
 }
 
 /* One character; wide and combining ones would disturb the columns, so they are '?' too. */
 static wchar_t next_char(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
-	unsigned more = *p < 0x80 ? 0 : *p >> 5 == 6 ? 1 : *p >> 4 == 14 ? 2 : 0;
-	wchar_t ch = !more ? *p : *p & (more == 1 ? 0x1f : 0x0f);
+	unsigned length = utf8_shown(*text);
+	wchar_t ch = length == 3 ? *p & 0x0f : length == 2 ? *p & 0x1f : *p;
 
-	++*text;
-	if (*p >= 0x80 && !more)
+	*text += length ? length : 1;
+	if (!length || length > 3)
 		return L'?';
-	while (more--) {
-		if ((**text & 0xc0) != 0x80)
-			return L'?';
-		ch = ch << 6 | (*(*text)++ & 0x3f);
-	}
-	if (ch < 0x20 || ch == 0x7f || (ch >= 0x80 && ch < 0xa0) || ch >= 0x3000)
-		return L'?';
-	return ch;
+	for (unsigned i = 1; i < length; i++)
+		ch = ch << 6 | (p[i] & 0x3f);
+	return ch < 0x3000 ? ch : L'?';
 }
 
 static unsigned canvas_text(struct canvas *c, unsigned x, unsigned y, unsigned style,
@@ -89,41 +85,18 @@ static void canvas_right(struct canvas *c, unsigned end, unsigned y, unsigned st
 	canvas_text(c, len < end ? end - (unsigned)len : 0, y, style, text);
 }
 
-/* The whole line, whatever stands there. */
-static void canvas_style(struct canvas *c, unsigned y, unsigned style)
+static void canvas_number(struct canvas *c, unsigned end, unsigned y, unsigned style, double v)
+{
+	char number[16];
+
+	canvas_right(c, end, y, style, draw_number(number, sizeof(number), v));
+}
+
+/* The whole line as a heading, whatever stands there. */
+static void canvas_heading(struct canvas *c, unsigned y)
 {
 	for (unsigned x = 0; y < c->rows && x < c->cols; x++)
-		c->cells[(size_t)y * c->cols + x].style = (uint8_t)style;
-}
-
-static unsigned encode(wchar_t ch, char out[3])
-{
-	if (ch < 0x80) {
-		out[0] = (char)ch;
-		return 1;
-	}
-	if (ch < 0x800) {
-		out[0] = (char)(0xc0 | ch >> 6);
-		out[1] = (char)(0x80 | (ch & 0x3f));
-		return 2;
-	}
-	out[0] = (char)(0xe0 | ch >> 12);
-	out[1] = (char)(0x80 | (ch >> 6 & 0x3f));
-	out[2] = (char)(0x80 | (ch & 0x3f));
-	return 3;
-}
-
-char *canvas_line(const struct canvas *c, unsigned y, char *buf, unsigned size)
-{
-	const struct cell *cells = &c->cells[(size_t)y * c->cols];
-	unsigned end = c->cols, at = 0;
-
-	while (end && cells[end - 1].at == L' ')
-		end--;
-	for (unsigned x = 0; x < end && at + 4 < size; x++)
-		at += encode(cells[x].at, buf + at);
-	buf[at] = '\0';
-	return buf;
+		cell_at(c, x, y)->style = STYLE_BOLD | CANVAS_REVERSED;
 }
 
 /* Numbers and the table */
@@ -160,19 +133,16 @@ unsigned view_grouping_count(bool by_flow)
 	return by_flow ? GROUPINGS : GROUPINGS - 1;
 }
 
-static bool is_loss(const struct live_row *row)
+/* What was lost at each stage, a second; the sum. */
+static double losses_of(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
 {
-	return row->stage < STAGE_COUNT && row->noise == NOISE_LOSS;
-}
+	double sum = 0;
 
-static void draw_losses(const struct live_table *t, uint64_t ns, double pps[STAGE_COUNT])
-{
-	memset(pps, 0, STAGE_COUNT * sizeof(*pps));
-	for (unsigned i = 0; ns && i < t->n; i++) {
-		if (is_loss(&t->rows[i]))
-			pps[t->rows[i].stage] +=
-				(double)t->rows[i].counts.packets * 1e9 / (double)ns;
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		pps[s] = ns ? (double)table_lost(t, s).packets * 1e9 / (double)ns : 0;
+		sum += pps[s];
 	}
+	return sum;
 }
 
 char *draw_number(char *buf, unsigned size, double v)
@@ -235,14 +205,13 @@ static unsigned draw_history(const struct view *v, struct canvas *c, unsigned y,
 {
 	enum stage worst[STAGE_COUNT];
 	unsigned n = worst_stages(v, worst, lines), newest = (v->head + VIEW_HISTORY - 1);
-	char number[16];
 
 	for (unsigned i = 0; i < n; i++, y++) {
 		const double *pps = v->history[worst[i]];
 
 		canvas_text(c, 1, y, STYLE_PLAIN, stage_name(worst[i]));
-		canvas_right(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
-			     draw_number(number, sizeof(number), pps[newest % VIEW_HISTORY]));
+		canvas_number(c, LABEL_COLS + NUMBER_COLS, y, STYLE_PLAIN,
+			      pps[newest % VIEW_HISTORY]);
 		draw_spark(pps, v, c, LABEL_COLS + NUMBER_COLS + 2, y, VIEW_HISTORY);
 	}
 	return y;
@@ -306,24 +275,20 @@ static unsigned missing(const struct columns *k, unsigned cols)
 	return end > cols + 2 ? end - cols - 2 : 0;
 }
 
-static void shrink(struct columns *k, unsigned f, unsigned by)
-{
-	unsigned title = (unsigned)strlen(live_field_name(f));
-	unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
-
-	if (!(k->shown & LIVE_BIT(f)) || k->width[f] <= least)
-		return;
-	k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
-}
-
 /* Names that are known anyway give way first. */
 static void fit(struct columns *k, unsigned cols)
 {
 	static const enum live_field order[] = {LIVE_NETNS,   LIVE_CGROUP, LIVE_CONTAINER, LIVE_POD,
 						LIVE_PROCESS, LIVE_SOCKET, LIVE_LOCATION};
 
-	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++)
-		shrink(k, order[i], missing(k, cols));
+	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		unsigned f = order[i], by = missing(k, cols);
+		unsigned title = (unsigned)strlen(live_field_name(f));
+		unsigned least = title > TEXT_LEAST ? title : TEXT_LEAST;
+
+		if (k->shown & LIVE_BIT(f) && k->width[f] > least)
+			k->width[f] = k->width[f] - least < by ? least : k->width[f] - by;
+	}
 }
 
 /* What does not fit ends with a mark. */
@@ -357,18 +322,13 @@ static void draw_row(const struct view_input *in, const struct live_table *now, 
 	const struct live_row *last = same_row(now, row, k->by);
 	unsigned style = row->noise == NOISE_LOSS ? last ? STYLE_BAD : STYLE_PLAIN : STYLE_DIM;
 	double seconds = (double)in->interval_ns / 1e9;
-	char number[16];
 
 	if (last && seconds > 0) {
-		canvas_right(c, NUMBER_COLS, y, style,
-			     draw_number(number, sizeof(number),
-					 (double)last->counts.packets / seconds));
-		canvas_right(
-			c, 2 * NUMBER_COLS + 2, y, style,
-			draw_number(number, sizeof(number), (double)last->counts.bytes / seconds));
+		canvas_number(c, NUMBER_COLS, y, style, (double)last->counts.packets / seconds);
+		canvas_number(c, 2 * NUMBER_COLS + 2, y, style,
+			      (double)last->counts.bytes / seconds);
 	}
-	canvas_right(c, 3 * NUMBER_COLS + 4, y, style,
-		     draw_number(number, sizeof(number), (double)row->counts.packets));
+	canvas_number(c, 3 * NUMBER_COLS + 4, y, style, (double)row->counts.packets);
 	draw_texts(c, y, style, k, row);
 }
 
@@ -417,7 +377,7 @@ static void draw_table(const struct view *v, const struct view_input *in, struct
 		canvas_right(c, 2 * NUMBER_COLS + 2, y, STYLE_BOLD, "bytes/s");
 		canvas_right(c, 3 * NUMBER_COLS + 4, y, STYLE_BOLD, "packets");
 		draw_texts(c, y, STYLE_BOLD, &k, NULL);
-		canvas_style(c, y, STYLE_BOLD | CANVAS_REVERSED);
+		canvas_heading(c, y);
 		hidden = draw_rows(v, in, c, y + 1, &k, &now, &total);
 		if (hidden)
 			canvas_printf(c, 1, c->rows - 1, STYLE_DIM, "%u more: arrow keys", hidden);
@@ -431,23 +391,19 @@ static void draw_table(const struct view *v, const struct view_input *in, struct
 static void draw_devices(const struct view *v, const struct view_input *in, struct canvas *c,
 			 unsigned y)
 {
-	char rx[16], rx_bits[16], tx[16], tx_bits[16], lost[16];
-
 	canvas_printf(c, 1, y, STYLE_BOLD, "%-24s %8s %8s %8s %8s %8s", "interface", "rx pps",
 		      "rx bit/s", "tx pps", "tx bit/s", "drops/s");
-	canvas_style(c, y++, STYLE_BOLD | CANVAS_REVERSED);
+	canvas_heading(c, y++);
 	for (unsigned i = v->scroll; i < in->n_devices && y < c->rows; i++, y++) {
 		const struct view_device *d = &in->devices[i];
+		const double rates[] = {d->rx_pps, d->rx_bps, d->tx_pps, d->tx_bps, d->dropped_pps};
+		unsigned style = d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN;
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s%s%s", d->netns, *d->netns ? "/" : "", d->ifname);
-		canvas_printf(c, 1, y, d->dropped_pps > 0 ? STYLE_BAD : STYLE_PLAIN,
-			      "%-24.24s %8s %8s %8s %8s %8s", name,
-			      draw_number(rx, sizeof(rx), d->rx_pps),
-			      draw_number(rx_bits, sizeof(rx_bits), d->rx_bps),
-			      draw_number(tx, sizeof(tx), d->tx_pps),
-			      draw_number(tx_bits, sizeof(tx_bits), d->tx_bps),
-			      draw_number(lost, sizeof(lost), d->dropped_pps));
+		canvas_printf(c, 1, y, style, "%-24.24s", name);
+		for (unsigned k = 0; k < sizeof(rates) / sizeof(*rates); k++)
+			canvas_number(c, 25 + 9 * (k + 1), y, style, rates[k]);
 	}
 }
 
@@ -487,13 +443,6 @@ static void next_line(struct chain *k)
 	k->lost = false;
 }
 
-/* For a word of this width. */
-static void make_room(struct chain *k, unsigned width)
-{
-	if (k->x + width > k->c->cols)
-		next_line(k);
-}
-
 static void join(struct chain *k, const char *with)
 {
 	if (k->x + 3 < k->c->cols)
@@ -511,7 +460,8 @@ static void add_end(struct chain *k, const char *label, double pps, bool first)
 		snprintf(text, sizeof(text), "%s %s/s", label,
 			 draw_number(number, sizeof(number), pps));
 	if (!first) {
-		make_room(k, (unsigned)strlen(text) + 3);
+		if (k->x + strlen(text) + 3 > k->c->cols)
+			next_line(k);
 		join(k, arrow);
 	}
 	k->x = canvas_text(k->c, k->x, k->y, STYLE_BOLD, text);
@@ -519,7 +469,7 @@ static void add_end(struct chain *k, const char *label, double pps, bool first)
 		join(k, arrow);
 }
 
-static void add_stage(struct chain *k, enum stage stage, double pps, uint64_t ever, bool joined)
+static void add_stage(struct chain *k, enum stage stage, double pps, bool ever, bool joined)
 {
 	const char *name = stage_name(stage), *mark = k->c->ascii ? "v" : "▼";
 	unsigned width = (unsigned)strlen(name), room;
@@ -532,7 +482,8 @@ static void add_stage(struct chain *k, enum stage stage, double pps, uint64_t ev
 	room = (unsigned)strlen(lost) - (*lost && !k->c->ascii ? 2 : 0); /* ▼ is three bytes */
 	if (room < width)
 		room = width;
-	make_room(k, room + (joined ? 3 : 0));
+	if (k->x + room + (joined ? 3 : 0) > k->c->cols)
+		next_line(k);
 	if (joined)
 		join(k, k->c->ascii ? "-" : "─");
 	canvas_text(k->c, k->x, k->y, style, name);
@@ -542,53 +493,42 @@ static void add_stage(struct chain *k, enum stage stage, double pps, uint64_t ev
 }
 
 static unsigned draw_chain(struct canvas *c, unsigned y, const enum stage *stages, unsigned n,
-			   const double pps[], const uint64_t ever[], const char *from,
+			   const double pps[], const double ever[], const char *from,
 			   double from_pps, const char *to, double to_pps)
 {
 	struct chain k = {.c = c, .x = 1, .y = y};
 
 	add_end(&k, from, from_pps, true);
 	for (unsigned i = 0; i < n; i++)
-		add_stage(&k, stages[i], pps[stages[i]], ever[stages[i]], i);
+		add_stage(&k, stages[i], pps[stages[i]], ever[stages[i]] > 0, i);
 	add_end(&k, to, to_pps, false);
 	next_line(&k);
 	return k.y;
 }
 
-static unsigned draw_elsewhere(struct canvas *c, unsigned y, const double pps[])
+static unsigned draw_path(const struct view_input *in, struct canvas *c, unsigned y)
 {
+	const struct view_traffic *t = &in->traffic;
+	double pps[STAGE_COUNT], ever[STAGE_COUNT];
 	char number[16];
 	unsigned x = 1;
 
+	losses_of(in->now, in->interval_ns, pps);
+	losses_of(in->total, 1000000000, ever);
+	y = draw_chain(c, y, receiving, sizeof(receiving) / sizeof(*receiving), pps, ever, "in",
+		       t->in_pps, "read", t->read_pps) +
+	    1;
+	y = draw_chain(c, y, sending, sizeof(sending) / sizeof(*sending), pps, ever, "sent",
+		       t->sent_pps, "out", t->out_pps);
 	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
 		enum stage s = elsewhere[i];
 
-		if (pps[s] <= 0)
-			continue;
-		x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
-				  x > 1 ? ", " : "also lost: ", stage_name(s),
-				  draw_number(number, sizeof(number), pps[s]));
+		if (pps[s] > 0)
+			x = canvas_printf(c, x, y, STYLE_BAD, "%s%s %s/s",
+					  x > 1 ? ", " : "also lost: ", stage_name(s),
+					  draw_number(number, sizeof(number), pps[s]));
 	}
 	return x > 1 ? y + 1 : y;
-}
-
-static unsigned draw_path(const struct view *v, const struct view_input *in, struct canvas *c,
-			  unsigned y)
-{
-	double pps[STAGE_COUNT], total[STAGE_COUNT];
-	uint64_t ever[STAGE_COUNT];
-
-	(void)v;
-	draw_losses(in->now, in->interval_ns, pps);
-	draw_losses(in->total, 1000000000, total);
-	for (unsigned s = 0; s < STAGE_COUNT; s++)
-		ever[s] = (uint64_t)total[s];
-	y = draw_chain(c, y, receiving, sizeof(receiving) / sizeof(*receiving), pps, ever, "in",
-		       in->traffic.in_pps, "read", in->traffic.read_pps) +
-	    1;
-	y = draw_chain(c, y, sending, sizeof(sending) / sizeof(*sending), pps, ever, "sent",
-		       in->traffic.sent_pps, "out", in->traffic.out_pps);
-	return draw_elsewhere(c, y, pps);
 }
 
 /* The screen */
@@ -615,7 +555,7 @@ void view_add(struct view *v, const struct view_input *in)
 {
 	double pps[STAGE_COUNT];
 
-	draw_losses(in->now, in->interval_ns, pps);
+	losses_of(in->now, in->interval_ns, pps);
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		v->history[s][v->head] = pps[s];
 	v->head = (v->head + 1) % VIEW_HISTORY;
@@ -626,7 +566,7 @@ void view_add(struct view *v, const struct view_input *in)
 static void draw_title(const struct view *v, const struct view_input *in, struct canvas *c)
 {
 	double seconds = round((double)in->interval_ns / 5e7) / 20; /* as it was asked for */
-	double lost = 0, pps[STAGE_COUNT];
+	double pps[STAGE_COUNT], lost = losses_of(in->now, in->interval_ns, pps);
 	char right[96], number[16], in_bits[16], out_bits[16];
 
 	canvas_printf(c, 1, 0, STYLE_BOLD, "pktledger top  %s%s%s", in->host, in->what ? "  " : "",
@@ -634,11 +574,7 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	snprintf(right, sizeof(right), " %s%s  %.3g s ", v->paused ? "PAUSED  " : "",
 		 in->clock_text, seconds);
 	canvas_right(c, c->cols, 0, STYLE_BOLD, right);
-	canvas_style(c, 0, STYLE_BOLD | CANVAS_REVERSED);
-
-	draw_losses(in->now, in->interval_ns, pps);
-	for (unsigned s = 0; s < STAGE_COUNT; s++)
-		lost += pps[s];
+	canvas_heading(c, 0);
 	canvas_printf(c, 1, 1, lost > 0 ? STYLE_BAD : STYLE_GOOD, "lost %s/s",
 		      draw_number(number, sizeof(number), lost));
 	if (in->traffic.in_bps >= 0)
@@ -654,24 +590,10 @@ static void draw_title(const struct view *v, const struct view_input *in, struct
 	canvas_right(c, c->cols, 1, STYLE_DIM, right);
 }
 
-static void draw_help(struct canvas *c, unsigned y)
-{
-	for (unsigned i = 0; i < sizeof(help) / sizeof(*help); i++)
-		canvas_text(c, 1, y + i, STYLE_PLAIN, help[i]);
-}
-
-static void draw_footer(const struct view *v, struct canvas *c)
-{
-	char right[64];
-
-	snprintf(right, sizeof(right), " by %s%s  g o b d space h q ",
-		 view_groupings[v->grouping].name, v->order == TABLE_BY_PATH ? ", path" : "");
-	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, right);
-}
-
 void view_draw(const struct view *v, const struct view_input *in, struct canvas *c)
 {
 	unsigned y, lines;
+	char right[64];
 
 	canvas_clear(c);
 	if (c->cols < VIEW_MIN_COLS || c->rows < VIEW_MIN_ROWS) {
@@ -680,11 +602,11 @@ void view_draw(const struct view *v, const struct view_input *in, struct canvas 
 		return;
 	}
 	draw_title(v, in, c);
-	if (v->help) {
-		draw_help(c, 3);
+	for (unsigned i = 0; v->help && i < sizeof(help) / sizeof(*help); i++)
+		canvas_text(c, 1, 3 + i, STYLE_PLAIN, help[i]);
+	if (v->help)
 		return;
-	}
-	y = draw_path(v, in, c, 3) + (c->rows >= TALL_ROWS);
+	y = draw_path(in, c, 3) + (c->rows >= TALL_ROWS);
 	lines = c->rows > y + 4 * HISTORY_LINES ? (c->rows - y) / 2 : HISTORY_LINES;
 	if (y + lines + 4 < c->rows)
 		y = draw_history(v, c, y, lines) + 1;
@@ -692,7 +614,9 @@ void view_draw(const struct view *v, const struct view_input *in, struct canvas 
 		draw_devices(v, in, c, y);
 	else
 		draw_table(v, in, c, y);
-	draw_footer(v, c);
+	snprintf(right, sizeof(right), " by %s%s  g o b d space h q ",
+		 view_groupings[v->grouping].name, v->order == TABLE_BY_PATH ? ", path" : "");
+	canvas_right(c, c->cols, c->rows - 1, STYLE_DIM, right);
 }
 
 static void scroll(struct view *v, int by)

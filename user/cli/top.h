@@ -31,18 +31,8 @@ struct canvas {
 	struct cell *cells;
 };
 
-/* All blank. -ENOMEM. The size of a canvas that was initialised before may change. */
+/* All blank. -ENOMEM. The size of a canvas may change. Its cells are to be freed. */
 int canvas_resize(struct canvas *c, unsigned cols, unsigned rows);
-void canvas_free(struct canvas *c);
-
-/*
- * Writes UTF-8 from column x on, as far as there is room; bytes that are no UTF-8, and what is not
- * printable, become '?'. Returns the column behind it.
- */
-/* The same, ending before column `end`. */
-
-/* A line as UTF-8 without blanks at its end. Returns `buf`. */
-char *canvas_line(const struct canvas *c, unsigned y, char *buf, unsigned size);
 
 /* The view */
 

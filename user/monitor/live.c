@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
-#include <net/if.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "base/opt.h"
 #include "drops/noise.h"
 #include "drops/filter.h"
-#include "drops/watch.h"
 #include "filter_abi.h"
 #include "host/nl.h"
 #include "monitor/describe.h"
@@ -46,6 +44,13 @@ struct live {
 	bool bursts_shown;	      /* their interval has ended */
 	bool last;		      /* no interval will follow */
 	int rc;			      /* while one is read */
+	struct described what;	      /* of the drop that is looked at */
+
+	struct samples *samples; /* single drops; NULL: not asked for */
+	bool payload, benign;	 /* of them */
+	uint64_t realtime_off;	 /* CLOCK_REALTIME - ktime_now() */
+	live_each_drop *each;
+	void *each_arg;
 };
 
 static int hidden(const char *hint, const char *what, struct error *err)
@@ -64,10 +69,11 @@ static int open_names(struct live *l, struct error *err)
 		return rc;
 	l->own.no_reasons = !reasons_count(l->reasons);
 	l->own.no_places = ksyms_open(&l->ksyms, NULL, &quiet) != 0;
-	if (l->own.no_places && l->spec.stack)
-		return hidden(quiet.hint, ": --stack cannot name them", err);
-	if (l->own.no_places && (l->spec.stages || l->own.no_reasons))
-		return hidden(quiet.hint, ", and with them the stages", err);
+	if (l->own.no_places && (l->spec.stack || l->spec.stages || l->own.no_reasons))
+		return hidden(quiet.hint,
+			      l->spec.stack ? ": --stack cannot name them"
+					    : ", and with them the stages",
+			      err);
 	return 0;
 }
 
@@ -151,18 +157,16 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
 static int resolve_places(const struct live_spec *spec, struct watch_spec *out, struct error *err)
 {
 	struct netns ns = NETNS_NONE;
-	int rc = live_netns(spec, &ns, err), saved;
+	int rc = live_netns(spec, &ns, err), ifindex;
 
 	if (rc)
 		return rc;
 	out->netns = ns.inum;
 	if (spec->ifname) {
-		saved = netns_push(&ns);
-		if (saved >= 0) {
-			out->ifindex = if_nametoindex(spec->ifname);
-			netns_pop(saved);
-		}
-		if (!out->ifindex)
+		ifindex = nl_ifindex(&ns, spec->ifname);
+		if (ifindex > 0)
+			out->ifindex = (uint32_t)ifindex;
+		else
 			rc = error_set(err, STATUS_FAILED, -ENODEV, "see: ip link",
 				       "no interface %s in %s", spec->ifname,
 				       spec->netns ? spec->netns : "this network namespace");
@@ -171,76 +175,79 @@ static int resolve_places(const struct live_spec *spec, struct watch_spec *out, 
 	return rc;
 }
 
-static int resolve_spec(const struct live_spec *spec, const struct reasons *r,
-			struct watch_spec *out, struct error *err)
+static bool no_process(const struct live_spec *spec)
 {
-	int rc = 0;
+	return spec->pid && kill(spec->pid, 0) && errno == ESRCH;
+}
 
-	*out = (struct watch_spec){
-		.by_flow = spec->by & LIVE_BIT(LIVE_FLOW),
-		.by_sender = spec->senders || spec->pid || spec->cgroup,
-		.socket_only = spec->pid || spec->cgroup,
-	};
-	if (spec->reasons)
-		rc = resolve_reasons(spec->reasons, r, out, err);
+static bool no_cgroup(const struct live_spec *spec)
+{
+	return spec->cgroup && !cgroup_exists(NULL, spec->cgroup);
+}
+
+static int resolve_spec(const struct live *l, struct watch_spec *out, struct error *err)
+{
+	const struct live_spec *spec = &l->spec;
+	int rc = spec->reasons ? resolve_reasons(spec->reasons, l->reasons, out, err) : 0;
+
 	if (!rc && (spec->netns || spec->ifname))
 		rc = resolve_places(spec, out, err);
-	if (!rc && spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+	if (!rc && no_process(spec))
 		rc = error_set(err, STATUS_FAILED, -ESRCH, NULL, "there is no process %d",
 			       (int)spec->pid);
-	if (!rc && spec->cgroup && !cgroup_exists(NULL, spec->cgroup))
+	if (!rc && no_cgroup(spec))
 		rc = error_set(err, STATUS_FAILED, -ENOENT, "see: systemd-cgls",
 			       "there is no cgroup %s", spec->cgroup);
+	if (!rc && spec->consumed)
+		rc = find_consumed(l, out, err);
 	return rc;
 }
 
 int live_open(struct live **out, const struct live_spec *spec, struct error *err)
 {
 	struct live *l = calloc(1, sizeof(*l));
-	struct watch_spec watch;
 	struct ksym_range at = {};
+	struct watch_spec watch;
 	int rc;
 
 	if (!l)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	*out = l;
 	l->spec = *spec;
 	if (!l->spec.by)
 		l->spec.by = LIVE_BY_DEFAULT;
 	l->spec.by |= LIVE_BY_STAGE;
 	l->spec.total_by = l->spec.total_by ? l->spec.total_by | LIVE_BY_STAGE : l->spec.by;
+	watch = (struct watch_spec){
+		.by_flow = l->spec.by & LIVE_BIT(LIVE_FLOW),
+		.by_sender = spec->senders || spec->pid || spec->cgroup,
+		.socket_only = spec->pid || spec->cgroup,
+		.snaplen = spec->snaplen,
+		.stack = spec->stack,
+		.burst_ns = spec->burst_ns,
+	};
+	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
-	if (!rc && table_init(&l->interval, LIVE_ROWS) | table_init(&l->total, LIVE_ROWS))
+	if (!rc && (table_init(&l->interval, LIVE_ROWS) | table_init(&l->total, LIVE_ROWS) ||
+		    (spec->burst_ns && !l->bursts)))
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
 	if (!rc)
-		rc = resolve_spec(&l->spec, l->reasons, &watch, err);
+		rc = resolve_spec(l, &watch, err);
 	if (!rc && spec->pid)
 		rc = inodes_open(&l->inodes, spec->pid, err);
-	if (!rc) {
-		l->netns = watch.netns;
-		l->ifindex = watch.ifindex;
-		watch.filter = l->filter;
-		watch.snaplen = spec->snaplen;
-		watch.stack = spec->stack;
-		watch.burst_ns = spec->burst_ns;
-		if (l->ksyms)
-			at = ksym_freeing(l->ksyms);
-		watch.freeing = (struct watch_range){at.start, at.end - at.start};
-		if (spec->consumed)
-			rc = find_consumed(l, &watch, err);
-	}
-	if (!rc && spec->burst_ns) {
-		l->bursts = bursts_new(spec->burst_ns);
-		if (!l->bursts)
-			rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	if (!rc)
-		rc = watch_open(&l->watch, &watch, l->reasons, err);
-	if (rc) {
-		live_close(l);
+	if (rc)
 		return rc;
-	}
+	l->netns = watch.netns;
+	l->ifindex = watch.ifindex;
+	watch.filter = l->filter;
+	if (l->ksyms)
+		at = ksym_freeing(l->ksyms);
+	watch.freeing = (struct watch_range){at.start, at.end - at.start};
+	rc = watch_open(&l->watch, &watch, l->reasons, err);
+	if (rc)
+		return rc;
 	l->own.no_sockets = !watch_knows_sockets(l->watch);
 	l->describer.watch = l->watch;
 	l->describer.reasons = l->reasons;
@@ -251,7 +258,6 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		l->describer.by |= LIVE_BIT(LIVE_CGROUP);
 	if (spec->snaplen)
 		l->describer.by |= LIVE_BIT(LIVE_PROCESS);
-	*out = l;
 	return 0;
 }
 
@@ -308,12 +314,13 @@ static void keep_burst(void *arg, const struct burst *b)
 		l->rc = -ENOMEM;
 }
 
-static bool is_wanted(const struct live *l, const struct described *d)
+/* Of l->what: by the process and the cgroup that the spec names. */
+static bool is_wanted(const struct live *l)
 {
-	const char *path = d->owner.cgroup, *top = l->spec.cgroup;
+	const char *path = l->what.owner.cgroup, *top = l->spec.cgroup;
 	size_t len = top ? strlen(top) : 0;
 
-	if (l->spec.pid && !inodes_have(l->inodes, d->sock.inode))
+	if (l->spec.pid && !inodes_have(l->inodes, l->what.sock.inode))
 		return false;
 	while (len && top[len - 1] == '/')
 		len--;
@@ -372,53 +379,50 @@ static bool is_claimed(const struct live *l, const struct watch_entry *e,
 	return claimed;
 }
 
-static void add_entries(struct live *l, struct described *d)
+static void add_entries(struct live *l)
 {
 	const struct watch_entry *e = l->entries.at.at;
+	const struct live_row *row = &l->what.row;
 
 	for (unsigned n = 0; n < l->entries.at.n; n++, e++) {
-		describe(&l->describer, e, d);
-		l->own.events += d->row.counts.events;
-		if (d->row.noise == NOISE_NOTHING) {
-			l->own.ignored += d->row.counts.events;
+		describe(&l->describer, e, &l->what);
+		l->own.events += row->counts.events;
+		if (row->noise == NOISE_NOTHING) {
+			l->own.ignored += row->counts.events;
 			continue;
 		}
 		for (unsigned i = 0; i < l->sources; i++) {
 			if (l->source[i].note)
-				l->source[i].note(l->source[i].arg, e, &d->row);
+				l->source[i].note(l->source[i].arg, e, row);
 		}
-		if (!is_claimed(l, e, &d->row) && is_wanted(l, d))
-			live_add(l, &d->row);
+		if (!is_claimed(l, e, row) && is_wanted(l))
+			live_add(l, row);
 	}
 	entries_clear(&l->entries);
 }
 
 /*
- * One drop as a row of the model, with its texts. False: it is not among those that are shown, by
- * the filters of the spec or because it is none.
+ * One drop as a row of the model, with its texts, in l->what. False: it is not among those that are
+ * shown, by the filters of the spec or because it is none.
  */
-static bool describe_drop(struct live *l, const struct watch_entry *e, struct described *out)
+static bool describe_drop(struct live *l, const struct watch_entry *e)
 {
+	const struct live_row *row = &l->what.row;
+
 	if (l->spec.owners && describe_searching(&l->describer, e))
 		owners_tick(l->spec.owners);
-	describe(&l->describer, e, out);
-	return out->row.noise != NOISE_NOTHING && !is_claimed(l, e, &out->row) &&
-	       is_wanted(l, out) && is_stage(l, &out->row);
+	describe(&l->describer, e, &l->what);
+	return row->noise != NOISE_NOTHING && !is_claimed(l, e, row) && is_wanted(l) &&
+	       is_stage(l, row);
 }
 
 static enum stage stage_of_burst(void *arg, const struct watch_key *key)
 {
 	const struct watch_entry e = {.key = *key};
 	struct live *l = arg;
-	enum stage stage = STAGE_NONE;
-	struct described *d = malloc(sizeof(*d));
 
-	if (!d)
-		l->rc = -ENOMEM;
-	else if (describe_drop(l, &e, d) && d->row.noise == NOISE_LOSS)
-		stage = d->row.stage;
-	free(d);
-	return stage;
+	return describe_drop(l, &e) && l->what.row.noise == NOISE_LOSS ? l->what.row.stage
+								       : STAGE_NONE;
 }
 
 /* What the observer has of this interval until now. */
@@ -439,17 +443,6 @@ static void settle_bursts(struct live *l, uint64_t now)
 	bursts_settle(l->bursts, now, stage_of_burst, l);
 }
 
-/* There is room for windows of some 100 ms only. */
-static void read_bursts(struct live *l)
-{
-	uint64_t now = ktime_now(); /* what comes later may be read later */
-
-	if (!watch_bursts_fill(l->watch) || read_watch(l))
-		return;
-	if (bursts_waiting(l->bursts))
-		settle_bursts(l, now);
-}
-
 /* Those that are not known yet are then looked for by owners_tick(). */
 static void ask_owner(void *arg, uint64_t cookie, const struct watch_sock *sock)
 {
@@ -464,8 +457,13 @@ void live_tick(struct live *l)
 {
 	if (l->inodes)
 		inodes_read(l->inodes);
-	if (l->bursts)
-		read_bursts(l);
+	/* there is room for windows of some 100 ms only */
+	if (l->bursts && watch_bursts_fill(l->watch)) {
+		uint64_t now = ktime_now(); /* what comes later may be read later */
+
+		if (!read_watch(l) && bursts_waiting(l->bursts))
+			settle_bursts(l, now);
+	}
 	if (!l->spec.owners)
 		return;
 	watch_each_sock(l->watch, ask_owner, l);
@@ -474,12 +472,9 @@ void live_tick(struct live *l)
 
 int live_collect(struct live *l, struct error *err)
 {
-	struct described *d = malloc(sizeof(*d));
 	uint64_t now = ktime_now();
 	int rc;
 
-	if (!d)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	table_clear(&l->interval);
 	if (l->inodes)
 		inodes_read(l->inodes);
@@ -492,8 +487,7 @@ int live_collect(struct live *l, struct error *err)
 	l->end_ns = now;
 	describe_begin(&l->describer);
 	find_owners(l);
-	add_entries(l, d);
-	free(d);
+	add_entries(l);
 	if (l->bursts) {
 		settle_bursts(l, l->last ? UINT64_MAX : now);
 		l->bursts_shown = true;
@@ -560,9 +554,9 @@ bool live_gone(const struct live *l, char *what, size_t size)
 		return snprintf(what, size, "network namespace %s", spec->netns);
 	if (now == -ENODEV || (now > 0 && (uint32_t)now != l->ifindex))
 		return snprintf(what, size, "interface %s", spec->ifname);
-	if (spec->pid && kill(spec->pid, 0) && errno == ESRCH)
+	if (no_process(spec))
 		return snprintf(what, size, "process %d", (int)spec->pid);
-	if (spec->cgroup && !cgroup_exists(NULL, spec->cgroup))
+	if (no_cgroup(spec))
 		return snprintf(what, size, "cgroup %s", spec->cgroup);
 	return false;
 }
@@ -608,24 +602,26 @@ void live_own(const struct live *l, struct live_own *own)
 void live_own_losses(const struct live_own *own, struct live_own_loss out[LIVE_OWN_LOSSES])
 {
 	const struct watch_state *w = &own->watch;
-	const struct live_own_loss all[LIVE_OWN_LOSSES] = {
-		{"recursion_misses", w->recursion_misses},
-		{"without_socket_or_flow", w->loss.merged},
-		{"without_cause", w->loss.uncounted.events},
-		{"without_netns", w->loss.unplaced},
-		{"without_sample", w->loss.unsampled},
-		{"without_window", w->loss.unwindowed},
-		{"rows_merged", own->rows_merged},
-		{"filter_unread", w->filter_unread},
-	};
 
-	memcpy(out, all, sizeof(all));
+	memcpy(out,
+	       (struct live_own_loss[LIVE_OWN_LOSSES]){
+		       {"recursion_misses", w->recursion_misses},
+		       {"without_socket_or_flow", w->loss.merged},
+		       {"without_cause", w->loss.uncounted.events},
+		       {"without_netns", w->loss.unplaced},
+		       {"without_sample", w->loss.unsampled},
+		       {"without_window", w->loss.unwindowed},
+		       {"rows_merged", own->rows_merged},
+		       {"filter_unread", w->filter_unread},
+	       },
+	       LIVE_OWN_LOSSES * sizeof(*out));
 }
 
 void live_close(struct live *l)
 {
 	if (!l)
 		return;
+	samples_close(l->samples);
 	watch_close(l->watch);
 	inodes_close(l->inodes);
 	filter_free(l->filter);
@@ -640,31 +636,6 @@ void live_close(struct live *l)
 
 /* Single drops */
 
-struct dropfeed {
-	struct live *live;
-	struct samples *samples;
-	bool payload, all;
-	uint64_t realtime_off; /* CLOCK_REALTIME - ktime_now() */
-	dropfeed_each *each;
-	void *arg;
-	struct described what;
-};
-
-static struct packet_view view_of(const struct sample *s, const uint8_t *bytes)
-{
-	struct packet_view p = {
-		.bytes = bytes,
-		.len = s->len,
-		.wire_len = s->wire_len,
-		.ethernet = s->layer == FILTER_L2,
-		.protocol = ntohs(s->key.protocol),
-	};
-
-	if (!p.protocol && !p.ethernet && p.len)
-		p.protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
-	return p;
-}
-
 /* Without what lies below the place of the drop: the tracepoint, and our own program. */
 static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned frames)
 {
@@ -678,65 +649,51 @@ static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned fr
 	drop->frames = frames - i;
 }
 
-static void take(void *arg, const struct sample *s, const uint64_t *stack, const uint8_t *bytes)
+static void take_sample(void *arg, const struct sample *s, const uint64_t *stack,
+			const uint8_t *bytes)
 {
 	const struct watch_entry e = {
 		.key = s->key,
 		.count = {.events = 1, .more = s->segments - 1u, .bytes = s->wire_len},
 		.cpu = s->cpu,
 	};
-	struct dropfeed *f = arg;
+	struct live *l = arg;
 	struct live_drop drop = {
-		.what = &f->what,
+		.what = &l->what,
 		.key = &s->key,
-		.time_ns = s->time_ns - f->live->start_ns,
-		.realtime_ns = s->time_ns + f->realtime_off,
-		.packet = view_of(s, bytes),
-		.ksyms = f->live->ksyms,
+		.time_ns = s->time_ns - l->start_ns,
+		.realtime_ns = s->time_ns + l->realtime_off,
+		.packet = {.bytes = bytes,
+			   .len = s->len,
+			   .wire_len = s->wire_len,
+			   .ethernet = s->layer == FILTER_L2,
+			   .protocol = ntohs(s->key.protocol)},
+		.ksyms = l->ksyms,
 	};
+	struct packet_view *p = &drop.packet;
 
-	if (!describe_drop(f->live, &e, &f->what))
+	if (!describe_drop(l, &e) || (l->what.row.noise == NOISE_BENIGN && !l->benign))
 		return;
-	if (f->what.row.noise == NOISE_BENIGN && !f->all)
-		return;
+	if (!p->protocol && !p->ethernet && p->len)
+		p->protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
 	put_stack(&drop, stack, s->frames);
-	if (!f->payload)
-		drop.packet.len = packet_headers(&drop.packet);
-	f->each(f->arg, &drop);
+	if (!l->payload)
+		p->len = packet_headers(p);
+	l->each(l->each_arg, &drop);
 }
 
-int dropfeed_open(struct dropfeed **out, struct live *l, bool payload, bool all,
-		  dropfeed_each *each, void *arg, struct error *err)
+int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
+		    struct error *err)
 {
-	struct dropfeed *f = calloc(1, sizeof(*f));
-	int rc;
-
-	if (!f)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	f->live = l;
-	f->payload = payload;
-	f->all = all;
-	f->each = each;
-	f->arg = arg;
-	rc = samples_open(&f->samples, watch_samples(l->watch), take, f, err);
-	if (rc) {
-		free(f);
-		return rc;
-	}
-	*out = f;
-	return 0;
+	l->payload = payload;
+	l->benign = benign;
+	l->each = each;
+	l->each_arg = arg;
+	return samples_open(&l->samples, watch_samples(l->watch), take_sample, l, err);
 }
 
-int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns)
+int64_t live_read_drops(struct live *l, uint64_t budget_ns)
 {
-	f->realtime_off = when_now() - ktime_now();
-	return samples_read(f->samples, budget_ns);
-}
-
-void dropfeed_close(struct dropfeed *f)
-{
-	if (!f)
-		return;
-	samples_close(f->samples);
-	free(f);
+	l->realtime_off = when_now() - ktime_now();
+	return samples_read(l->samples, budget_ns);
 }

@@ -19,8 +19,63 @@
 #include "drops/owners.h"
 #include "drops/packet_text.h"
 #include "drops/watch.h"
-#include "monitor/bursts.h"
 #include "monitor/table.h"
+
+/*
+ * When packets were lost, in windows of a millisecond or so: which windows were the worst, and
+ * whether the loss came all at once. Of an interval and of the whole, for each stage. A window
+ * belongs to the interval in which it ends.
+ */
+
+#define BURSTS_WORST 10
+#define BURSTS_DENSE 0.9 /* see struct burst_stage */
+
+struct bursts;
+
+/* A window of a stage. Begins at number * window_ns of CLOCK_MONOTONIC. */
+struct burst_window {
+	uint64_t number, packets;
+};
+
+struct burst_stage {
+	uint64_t packets; /* the sum over its windows */
+	uint64_t windows; /* in which some were lost */
+	/* The fewest windows that hold BURSTS_DENSE of the packets, and how many those hold.
+	 * Windows whose sizes differ by less than 3 % count as equal. */
+	uint64_t dense_windows, dense_packets;
+	struct burst_window worst[BURSTS_WORST]; /* most packets first */
+	unsigned n_worst;
+};
+
+struct burst_report {
+	uint64_t window_ns;
+	uint64_t length_ns;  /* of the interval, or of the whole */
+	int64_t realtime_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t start_ns;   /* CLOCK_MONOTONIC, where times of the report count from */
+	struct burst_stage stage[STAGE_COUNT];
+};
+
+/* The stage whose loss a key is; STAGE_NONE: it is none, or not among those that are shown. */
+typedef enum stage burst_judge(void *arg, const struct watch_key *key);
+
+/* NULL: no memory. `window_ns`: as watch_spec.burst_ns. */
+struct bursts *bursts_new(uint64_t window_ns);
+void bursts_free(struct bursts *b);
+
+/* False: no memory; it is not in the reports. */
+bool bursts_add(struct bursts *b, const struct burst *from);
+
+/* There is so much to judge that bursts_settle() should not wait for the end of the interval. */
+bool bursts_waiting(const struct bursts *b);
+
+/* Begins an interval. */
+void bursts_begin(struct bursts *b);
+
+/* All windows that have ended by `now_ns` (CLOCK_MONOTONIC) go to interval and whole. */
+void bursts_settle(struct bursts *b, uint64_t now_ns, burst_judge *judge, void *arg);
+
+/* Fills `stage` and `window_ns` of the report, of the interval or of the whole. */
+void bursts_report(const struct bursts *b, bool whole, struct burst_report *out);
 
 struct live;
 
@@ -31,9 +86,9 @@ struct live_spec {
 	bool senders;	     /* sockets that sent a packet, where none dropped it */
 	bool consumed;	     /* losses freed as used up, too: looks at each packet that is freed */
 	bool xdp_verdicts;   /* of foreign XDP programs, not counted by drivers: each packet pays */
-	uint32_t snaplen;    /* samples of drops are wanted, dropfeed_open(); 0: not */
+	uint32_t snaplen;    /* samples of drops are wanted, live_open_drops(); 0: not */
 	bool stack;	     /* the kernel's stack in samples */
-	uint64_t burst_ns;   /* windows of so long are told apart, monitor/bursts.h; 0: not */
+	uint64_t burst_ns;   /* windows of so long are told apart; 0: not */
 	const char *expr;    /* libpcap filter; NULL: none */
 	const char *netns;   /* name, path, or inode number; NULL: all */
 	const char *ifname;  /* device of that namespace, else of the caller's; NULL: all */
@@ -78,7 +133,7 @@ struct live_source {
 
 /*
  * Resolves names and loads. STATUS_USAGE: an unknown reason (the nearest is suggested), namespace,
- * device or process; STATUS_UNABLE: kernel or capability. `err` names it.
+ * device or process; STATUS_UNABLE: kernel or capability. `err` names it. To be closed in any case.
  */
 int live_open(struct live **l, const struct live_spec *spec, struct error *err);
 
@@ -155,9 +210,7 @@ void live_close(struct live *l);
  * What is kept of a packet by default: bytes that hold the headers of any UDP and TCP packet and a
  * stamp. Of those only the headers and the stamp are shown.
  */
-#define DROPFEED_SNAPLEN 128
-
-struct dropfeed;
+#define LIVE_SNAPLEN 128
 
 struct described; /* monitor/describe.h */
 
@@ -173,19 +226,16 @@ struct live_drop {
 };
 
 /* What it points to lives until it returns. */
-typedef void dropfeed_each(void *arg, const struct live_drop *drop);
+typedef void live_each_drop(void *arg, const struct live_drop *drop);
 
 /*
- * `l` was opened with spec.snaplen, and is borrowed. `payload`: more than headers. `all`:
- * drops of class benign too.
+ * `l` was opened with spec.snaplen. `payload`: more than headers. `benign`: drops of that class
+ * too.
  */
-int dropfeed_open(struct dropfeed **f, struct live *l, bool payload, bool all, dropfeed_each *each,
-		  void *arg, struct error *err);
+int live_open_drops(struct live *l, bool payload, bool benign, live_each_drop *each, void *arg,
+		    struct error *err);
 
 /* As samples_read(). */
-int64_t dropfeed_read(struct dropfeed *f, uint64_t budget_ns);
-
-/* NULL is allowed. */
-void dropfeed_close(struct dropfeed *f);
+int64_t live_read_drops(struct live *l, uint64_t budget_ns);
 
 #endif

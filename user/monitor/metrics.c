@@ -3,23 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/list.h"
 
 #define FILE_MODE 0644 /* node_exporter is another user */
-
-enum type { COUNTER, GAUGE, INFO };
-
-struct family {
-	const char *name; /* without suffix; ends with the unit */
-	enum type type;
-	const char *unit; /* NULL: none */
-	const char *help; /* a sentence */
-};
 
 /* The labels of a series, in the words of Prometheus and Kubernetes. */
 enum label_id { STAGE, REASON, IFNAME, NETNS, POD_NAMESPACE, POD, CONTAINER, LABELS };
@@ -40,7 +31,7 @@ struct metrics {
 	unsigned series; /* that there are of them */
 	uint64_t merged; /* additions that went to others */
 	uint64_t expired;
-	struct list all;    /* struct series *, in the order of compare() */
+	void *all;	    /* struct series, a tree of tsearch(3) in the order of compare() */
 	uint64_t oldest_ns; /* no series moved before that */
 
 	bool xdp_gaps;
@@ -54,7 +45,6 @@ struct metrics *metrics_new(unsigned max_series, bool xdp_gaps)
 	struct metrics *m = calloc(1, sizeof(*m));
 
 	if (m) {
-		m->all.size = sizeof(struct series *);
 		m->max = max_series;
 		m->xdp_gaps = xdp_gaps;
 	}
@@ -65,9 +55,7 @@ void metrics_free(struct metrics *m)
 {
 	if (!m)
 		return;
-	for (unsigned i = 0; i < m->all.n; i++)
-		free(((struct series **)m->all.at)[i]);
-	list_free(&m->all);
+	tdestroy(m->all, free);
 	free(m);
 }
 
@@ -102,31 +90,14 @@ static const char *last_part(const char *text)
 
 /* Series */
 
-static int compare(const struct series *a, const struct series *b)
+static int compare(const void *x, const void *y)
 {
+	const struct series *a = x, *b = y;
 	int rc = (a->noise > b->noise) - (a->noise < b->noise);
 
 	for (unsigned i = 0; i < LABELS && !rc; i++)
 		rc = strcmp(a->label[i], b->label[i]);
 	return rc;
-}
-
-/* Where the series of these labels is (`found`), or where it is to be. */
-static unsigned place_of(const struct metrics *m, const struct series *key, bool *found)
-{
-	struct series *const *all = m->all.at;
-	unsigned low = 0, high = m->all.n;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (compare(all[middle], key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*found = low < m->all.n && !compare(all[low], key);
-	return low;
 }
 
 /* A copy with its texts behind it. */
@@ -150,40 +121,42 @@ static struct series *copy_of(const struct series *from)
 	return copy;
 }
 
-static struct series *insert(struct metrics *m, const struct series *key, unsigned at)
+static struct series *find_or_add(struct metrics *m, const struct series *key, bool add)
 {
-	struct series *copy = copy_of(key), **to;
+	struct series *const *found = tfind(key, &m->all, compare);
+	struct series *copy = !found && add ? copy_of(key) : NULL;
 
-	if (!copy || !list_add(&m->all)) {
+	if (copy)
+		found = tsearch(copy, &m->all, compare);
+	if (copy && !found)
 		free(copy);
-		return NULL;
-	}
-	to = (struct series **)m->all.at + at;
-	memmove(to + 1, to, (m->all.n - 1 - at) * sizeof(*to));
-	*to = copy;
-	return copy;
+	return found ? *found : NULL;
+}
+
+static void find_oldest(const void *node, VISIT visit, void *arg)
+{
+	const struct series *one = *(struct series *const *)node, **oldest = arg;
+
+	if ((visit == postorder || visit == leaf) && strcmp(one->label[REASON], LIVE_OTHERS) &&
+	    (!*oldest || one->moved_ns < (*oldest)->moved_ns))
+		*oldest = one;
 }
 
 /* Makes room by what has not moved for long. All are looked at only if there can be one. */
 static bool expire(struct metrics *m, uint64_t now_ns)
 {
-	struct series **all = m->all.at;
-	unsigned n = m->all.n, oldest = n;
+	struct series *oldest = NULL;
 
 	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
 		return false;
-	for (unsigned i = 0; i < n; i++) {
-		if (strcmp(all[i]->label[REASON], LIVE_OTHERS) &&
-		    (oldest == n || all[i]->moved_ns < all[oldest]->moved_ns))
-			oldest = i;
-	}
-	if (oldest == n)
+	twalk_r(m->all, find_oldest, &oldest);
+	if (!oldest)
 		return false;
-	m->oldest_ns = all[oldest]->moved_ns;
+	m->oldest_ns = oldest->moved_ns;
 	if (now_ns - m->oldest_ns < METRICS_IDLE_NS)
 		return false;
-	free(all[oldest]);
-	memmove(&all[oldest], &all[oldest + 1], (--m->all.n - oldest) * sizeof(*all));
+	tdelete(oldest, &m->all, compare);
+	free(oldest);
 	m->series--;
 	m->expired++;
 	return true;
@@ -192,22 +165,19 @@ static bool expire(struct metrics *m, uint64_t now_ns)
 /* The series of these labels or, for want of room, that of others. NULL: no memory. */
 static struct series *series_of(struct metrics *m, struct series *key, uint64_t now_ns)
 {
-	bool found;
-	unsigned at = place_of(m, key, &found);
-	struct series *one;
+	struct series *one = find_or_add(m, key, false);
 
-	if (found)
-		return ((struct series **)m->all.at)[at];
+	if (one)
+		return one;
 	if (m->series < m->max || expire(m, now_ns)) {
-		one = insert(m, key, place_of(m, key, &found));
+		one = find_or_add(m, key, true);
 		m->series += one != NULL;
 		return one;
 	}
 	m->merged++;
 	for (unsigned i = STAGE + 1; i < LABELS; i++)
 		key->label[i] = LIVE_OTHERS;
-	at = place_of(m, key, &found);
-	return found ? ((struct series **)m->all.at)[at] : insert(m, key, at);
+	return find_or_add(m, key, true);
 }
 
 static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_ns)
@@ -243,48 +213,50 @@ static int add_row(struct metrics *m, const struct live_row *row, uint64_t now_n
 	return 0;
 }
 
-int metrics_take(struct metrics *m, const struct metrics_interval *in)
+int metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
+		 uint64_t time_ns, uint64_t realtime_ns)
 {
 	int rc = 0;
 
-	for (unsigned i = 0; i < in->rows->n && !rc; i++)
-		rc = add_row(m, &in->rows->rows[i], in->time_ns);
-	m->own = *in->own;
-	m->time_ns = in->time_ns;
-	m->realtime_ns = in->realtime_ns;
+	for (unsigned i = 0; i < rows->n && !rc; i++)
+		rc = add_row(m, &rows->rows[i], time_ns);
+	m->own = *own;
+	m->time_ns = time_ns;
+	m->realtime_ns = realtime_ns;
 	return rc;
 }
 
 /* Text */
 
+/* In OpenMetrics a family has the name, its samples a suffix; in the older format both have it. */
+static const struct type {
+	const char *name, *text_name, *suffix;
+} counter = {"counter", "counter", "_total"}, gauge = {"gauge", "gauge", ""},
+  info = {"info", "gauge", "_info"};
+
 struct writer {
 	FILE *out;
-	enum expose_format format;
-	const struct family *family; /* whose samples follow */
+	const struct metrics *m;
+	bool text;	  /* the older format */
+	const char *name; /* of the family whose samples follow; with its unit */
+	const struct type *type;
+	enum noise noise; /* of the series that are written */
+	bool bytes;
 };
 
-/* In OpenMetrics a family has the name, its samples a suffix; in the older format both have it. */
-static const char *suffix(const struct family *f)
+/* `unit`: NULL, or what the name ends with; `help`: a sentence. */
+static void begin(struct writer *w, const char *name, const struct type *type, const char *unit,
+		  const char *help)
 {
-	static const char *const suffixes[] = {
-		[COUNTER] = "_total", [GAUGE] = "", [INFO] = "_info"};
+	const char *end = w->text ? type->suffix : "";
 
-	return suffixes[f->type];
-}
-
-static void begin(struct writer *w, const struct family *f)
-{
-	static const char *const types[] = {
-		[COUNTER] = "counter", [GAUGE] = "gauge", [INFO] = "info"};
-	bool text = w->format == EXPOSE_TEXT;
-	const char *end = text ? suffix(f) : "";
-
-	w->family = f;
-	fprintf(w->out, "# TYPE %s%s %s\n", f->name, end,
-		types[text && f->type == INFO ? GAUGE : f->type]);
-	if (f->unit && !text)
-		fprintf(w->out, "# UNIT %s %s\n", f->name, f->unit);
-	fprintf(w->out, "# HELP %s%s %s\n", f->name, end, f->help);
+	w->name = name;
+	w->type = type;
+	fprintf(w->out, "# TYPE pktledger_%s%s %s\n", name, end,
+		w->text ? type->text_name : type->name);
+	if (unit && !w->text)
+		fprintf(w->out, "# UNIT pktledger_%s %s\n", name, unit);
+	fprintf(w->out, "# HELP pktledger_%s%s %s\n", name, end, help);
 }
 
 /* Both formats escape these three in a label; what is not UTF-8 becomes U+FFFD. */
@@ -311,7 +283,7 @@ static void put_sample(const struct writer *w, const char *const *names, const c
 {
 	char before = '{';
 
-	fprintf(w->out, "%s%s", w->family->name, suffix(w->family));
+	fprintf(w->out, "pktledger_%s%s", w->name, w->type->suffix);
 	for (unsigned i = 0; i < n; i++) {
 		if (!*labels[i])
 			continue;
@@ -329,145 +301,113 @@ static void put_by(const struct writer *w, const char *name, const char *label, 
 	put_sample(w, &name, &label, 1, value);
 }
 
-/* The series of a class. */
-static void put_series(struct writer *w, const struct metrics *m, const struct family *f,
-		       enum noise noise, bool bytes)
+static void put_one(const void *node, VISIT visit, void *arg)
 {
-	begin(w, f);
-	for (unsigned i = 0; i < m->all.n; i++) {
-		const struct series *one = ((struct series *const *)m->all.at)[i];
+	const struct series *one = *(struct series *const *)node;
+	const struct writer *w = arg;
 
-		if (one->noise == noise)
-			put_sample(w, label_names, one->label, LABELS,
-				   bytes ? one->bytes : one->packets);
-	}
+	if ((visit == postorder || visit == leaf) && one->noise == w->noise)
+		put_sample(w, label_names, one->label, LABELS,
+			   w->bytes ? one->bytes : one->packets);
 }
 
-static void put_lost(struct writer *w, const struct metrics *m)
+static void put_series(struct writer *w, const char *name, enum noise noise, bool bytes,
+		       const char *help)
 {
-	static const struct family stages = {
-		"pktledger_stage_lost_packets", COUNTER, "packets",
-		"Packets lost at a stage; all stages are there from the start."};
-	static const struct {
-		struct family family;
-		enum noise noise;
-		bool bytes;
-	} rows[] = {
-		{{"pktledger_lost_packets", COUNTER, "packets",
-		  "Packets lost, by stage, reason and whose they were."},
-		 NOISE_LOSS,
-		 false},
-		{{"pktledger_lost_bytes", COUNTER, "bytes",
-		  "Bytes of lost packets; counters of devices do not tell them."},
-		 NOISE_LOSS,
-		 true},
-		{{"pktledger_suspect_packets", COUNTER, "packets",
-		  "Packets dropped that may be losses; what they were is not known."},
-		 NOISE_SUSPECT,
-		 false},
-		{{"pktledger_benign_packets", COUNTER, "packets",
-		  "Packets dropped as they should be; nobody misses them."},
-		 NOISE_BENIGN,
-		 false},
-	};
+	w->noise = noise;
+	w->bytes = bytes;
+	begin(w, name, &counter, bytes ? "bytes" : "packets", help);
+	twalk_r(w->m->all, put_one, w);
+}
 
-	begin(w, &stages); /* the first: see METRICS_BEGIN */
+static void put_lost(struct writer *w)
+{
+	/* the first: see METRICS_BEGIN */
+	begin(w, "stage_lost_packets", &counter, "packets",
+	      "Packets lost at a stage; all stages are there from the start.");
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (s != STAGE_WIRE) /* lies between hosts: here nobody can know */
-			put_by(w, label_names[STAGE], stage_name(s), m->lost[s]);
+			put_by(w, label_names[STAGE], stage_name(s), w->m->lost[s]);
 	}
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		put_series(w, m, &rows[i].family, rows[i].noise, rows[i].bytes);
+	put_series(w, "lost_packets", NOISE_LOSS, false,
+		   "Packets lost, by stage, reason and whose they were.");
+	put_series(w, "lost_bytes", NOISE_LOSS, true,
+		   "Bytes of lost packets; counters of devices do not tell them.");
+	put_series(w, "suspect_packets", NOISE_SUSPECT, false,
+		   "Packets dropped that may be losses; what they were is not known.");
+	put_series(w, "benign_packets", NOISE_BENIGN, false,
+		   "Packets dropped as they should be; nobody misses them.");
 }
 
 /* What the exporter misses. */
-static void put_gaps(struct writer *w, const struct metrics *m)
+static void put_gaps(struct writer *w)
 {
-	static const struct family own = {
-		"pktledger_own_losses", COUNTER, NULL,
-		"What the observer itself missed or could not tell apart."};
-	static const struct family seen = {"pktledger_observed", GAUGE, NULL,
-					   "Whether this host lets the observer see it: 1, or 0."};
-	const struct {
-		const char *what;
-		bool gap;
-	} observed[] = {
-		{"places", m->own.no_places},
-		{"reasons", m->own.no_reasons},
-		{"sockets", m->own.no_sockets},
-		{"xdp", m->xdp_gaps},
-	};
+	const struct live_own *o = &w->m->own;
 	struct live_own_loss losses[LIVE_OWN_LOSSES];
 
-	begin(w, &own);
-	live_own_losses(&m->own, losses);
+	begin(w, "own_losses", &counter, NULL,
+	      "What the observer itself missed or could not tell apart.");
+	live_own_losses(o, losses);
 	for (unsigned i = 0; i < LIVE_OWN_LOSSES; i++)
 		put_by(w, "kind", losses[i].name, losses[i].n);
-	begin(w, &seen);
-	for (unsigned i = 0; i < sizeof(observed) / sizeof(observed[0]); i++)
-		put_by(w, "what", observed[i].what, !observed[i].gap);
+	begin(w, "observed", &gauge, NULL, "Whether this host lets the observer see it: 1, or 0.");
+	put_by(w, "what", "places", !o->no_places);
+	put_by(w, "what", "reasons", !o->no_reasons);
+	put_by(w, "what", "sockets", !o->no_sockets);
+	put_by(w, "what", "xdp", !w->m->xdp_gaps);
 }
 
-/* What it says of itself. Of the unit seconds the value is in ns. */
-static void put_self(struct writer *w, const struct metrics *m)
+static void put_value(struct writer *w, const char *name, const struct type *type, const char *unit,
+		      uint64_t value, const char *help)
 {
-	static const struct family build = {"pktledger_build", INFO, NULL, "This program."};
-	const struct {
-		struct family family;
-		uint64_t value;
-	} rows[] = {
-		{{"pktledger_events", COUNTER, NULL,
-		  "Drops that the kernel has told, of any class."},
-		 m->own.events},
-		{{"pktledger_series", GAUGE, NULL, "Sets of labels that are told apart now."},
-		 m->series},
-		{{"pktledger_series_limit", GAUGE, NULL,
-		  "Sets of labels that are told apart at most."},
-		 m->max},
-		{{"pktledger_series_merged", COUNTER, NULL,
-		  "Additions to series of others, for want of room."},
-		 m->merged},
-		{{"pktledger_series_expired", COUNTER, NULL,
-		  "Series that gave way after an hour without change."},
-		 m->expired},
-		{{"pktledger_cpu_seconds", COUNTER, "seconds",
-		  "CPU time of the exporter, user and system."},
-		 m->own.cpu_ns},
-		{{"pktledger_maps_bytes", GAUGE, "bytes", "Kernel memory of the observer's maps."},
-		 m->own.map_bytes},
-		{{"pktledger_start_time_seconds", GAUGE, "seconds",
-		  "When counting began, since the epoch."},
-		 m->realtime_ns - m->time_ns},
-		{{"pktledger_collected_time_seconds", GAUGE, "seconds",
-		  "When these numbers were read from the kernel, since the epoch."},
-		 m->realtime_ns},
-		{{"pktledger_collect_duration_seconds", GAUGE, "seconds", "How long that took."},
-		 m->own.collect_ns},
-	};
+	begin(w, name, type, unit, help);
+	put_sample(w, NULL, NULL, 0, value);
+}
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct family *f = &rows[i].family;
-		uint64_t value = rows[i].value;
+static void put_seconds(struct writer *w, const char *name, const struct type *type, uint64_t ns,
+			const char *help)
+{
+	begin(w, name, type, "seconds", help);
+	fprintf(w->out, "pktledger_%s%s %" PRIu64 ".%09" PRIu64 "\n", name, type->suffix,
+		ns / 1000000000, ns % 1000000000);
+}
 
-		begin(w, f);
-		if (f->unit && !strcmp(f->unit, "seconds"))
-			fprintf(w->out, "%s%s %" PRIu64 ".%09" PRIu64 "\n", f->name, suffix(f),
-				value / 1000000000, value % 1000000000);
-		else
-			put_sample(w, NULL, NULL, 0, value);
-	}
-	begin(w, &build);
+/* What it says of itself. */
+static void put_self(struct writer *w)
+{
+	const struct metrics *m = w->m;
+
+	put_value(w, "events", &counter, NULL, m->own.events,
+		  "Drops that the kernel has told, of any class.");
+	put_value(w, "series", &gauge, NULL, m->series, "Sets of labels that are told apart now.");
+	put_value(w, "series_limit", &gauge, NULL, m->max,
+		  "Sets of labels that are told apart at most.");
+	put_value(w, "series_merged", &counter, NULL, m->merged,
+		  "Additions to series of others, for want of room.");
+	put_value(w, "series_expired", &counter, NULL, m->expired,
+		  "Series that gave way after an hour without change.");
+	put_seconds(w, "cpu_seconds", &counter, m->own.cpu_ns,
+		    "CPU time of the exporter, user and system.");
+	put_value(w, "maps_bytes", &gauge, "bytes", m->own.map_bytes,
+		  "Kernel memory of the observer's maps.");
+	put_seconds(w, "start_time_seconds", &gauge, m->realtime_ns - m->time_ns,
+		    "When counting began, since the epoch.");
+	put_seconds(w, "collected_time_seconds", &gauge, m->realtime_ns,
+		    "When these numbers were read from the kernel, since the epoch.");
+	put_seconds(w, "collect_duration_seconds", &gauge, m->own.collect_ns,
+		    "How long that took.");
+	begin(w, "build", &info, NULL, "This program.");
 	put_by(w, "version", PKTLEDGER_VERSION, 1);
 }
 
 static int write_all(const struct metrics *m, enum expose_format format, FILE *out)
 {
-	struct writer w = {.out = out, .format = format};
+	struct writer w = {.out = out, .m = m, .text = format == EXPOSE_TEXT};
 
-	put_lost(&w, m);
-	put_gaps(&w, m);
-	put_self(&w, m);
-	if (format == EXPOSE_OPENMETRICS)
+	put_lost(&w);
+	put_gaps(&w);
+	put_self(&w);
+	if (!w.text)
 		fputs("# EOF\n", out);
 	return ferror(out) ? -EIO : 0;
 }

@@ -41,15 +41,12 @@ struct metrics;
 struct metrics *metrics_new(unsigned max_series, bool xdp_gaps);
 void metrics_free(struct metrics *m); /* NULL is allowed */
 
-struct metrics_interval {
-	const struct live_table *rows;
-	const struct live_own *own;
-	uint64_t time_ns;     /* its end, since counting began */
-	uint64_t realtime_ns; /* the same since the epoch */
-};
-
-/* Adds what was lost in an interval. -ENOMEM. */
-int metrics_take(struct metrics *m, const struct metrics_interval *in);
+/*
+ * Adds what was lost in an interval that ended at `time_ns` since counting began, `realtime_ns`
+ * since the epoch. -ENOMEM.
+ */
+int metrics_take(struct metrics *m, const struct live_table *rows, const struct live_own *own,
+		 uint64_t time_ns, uint64_t realtime_ns);
 
 /* As text, to be freed; NULL: no memory. */
 char *metrics_text(const struct metrics *m, enum expose_format format, size_t *len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A collector at work: starts it, ends each interval in time, and the whole when it is over, when a
- * signal comes, or with the command that it was started for.
+ * A collector at work, with its sources: starts it, ends each interval in time, and the whole when
+ * it is over, when a signal comes, or with the command that it was started for; and what is shown
+ * at the end.
  */
 #ifndef PKTLEDGER_MONITOR_SESSION_H
 #define PKTLEDGER_MONITOR_SESSION_H
@@ -12,34 +13,125 @@
 
 #include "base/num.h"
 #include "base/opt.h"
-#include "monitor/live.h"
+#include "diagnosis/findings.h"
+#include "monitor/flow.h"
+#include "monitor/sources.h"
 
-struct session_spec {
-	const struct live_spec *live;
-	uint64_t interval_ns, duration_ns;			      /* duration 0: no limit */
-	char *const *command;					      /* NULL: none */
-	bool stdout_to_stderr;					      /* of the command */
-	int (*on_open)(void *arg, struct live *l, struct error *err); /* sources may be added */
-	void (*on_start)(void *arg, const struct live *l);	      /* drops are counted */
-	void (*on_tick)(void *arg);				      /* some times a second */
-	bool (*on_interval)(void *arg, const struct live *l); /* one has ended; false: stop */
-	int input_fd;		     /* what on_input() waits for; 0 is stdin */
-	bool (*on_input)(void *arg); /* it has something, or a signal came; NULL: not asked */
-	int (*on_over)(void *arg, struct error *err); /* before the last one ends; or NULL */
-	void *arg;
+/*
+ * The command behind `--`: made before tracing begins, held until it does, watched until it ends.
+ *
+ * It stays in the process group of this program, so that it can use the terminal, and so that
+ * Ctrl-C and Ctrl-Z reach both. It has our stdin, stdout, stderr, environment, limits and
+ * capabilities; no signal is blocked, none ignored but those that were ignored before us.
+ */
+/* Exit statuses as of env(1), timeout(1), nice(1). */
+enum child_status {
+	CHILD_OURS = 125, /* we failed, not the command */
+	CHILD_CANNOT_RUN = 126,
+	CHILD_NOT_FOUND = 127,
+	CHILD_SIGNALLED = 128, /* plus the signal */
 };
 
-struct session_result {
-	struct live *live; /* to be closed by the caller; NULL: it was not started */
-	bool interrupted;  /* by a signal */
-	int command_status;
+struct child {
+	const char *name;
+	pid_t pid;  /* 0: there is none */
+	int pidfd;  /* readable when there is something to do for child_poll() */
+	int go;	    /* write end: a byte lets the command begin, no byte ends it; then -1 */
+	int failed; /* read end: errno of execvp(), nothing if that succeeds; then -1 */
+	int status; /* 128 + N if signal N ended it, as in a shell; -EAGAIN: it runs, or waits */
+	int signal; /* the first that came; 0: none */
+	uint64_t due_ns; /* when it is passed on; 0: it is not, or was */
+};
+
+/*
+ * Forks. The child waits for child_start() and ends if this program does before. To be called while
+ * nothing has been attached or given up, best before other threads are started; SIGCHLD must not be
+ * ignored. `argv` NULL-terminated, argv[0] is looked for in PATH. stdout_to_stderr: its stdout is
+ * our stderr, because ours is for the document.
+ */
+int child_prepare(struct child *c, char *const argv[], bool stdout_to_stderr, struct error *err);
+
+/*
+ * Lets it run, and waits until the command is in it. 0, or -errno of execvp() with the reason in
+ * `err`; the status is then CHILD_NOT_FOUND or CHILD_CANNOT_RUN.
+ */
+int child_start(struct child *c, struct error *err);
+
+/* Does what is due; to be called some times a second. True: the command has ended. Never waits. */
+bool child_poll(struct child *c);
+
+/*
+ * A signal that has reached us, as sigtimedwait() or signalfd (ssi_code) have it: the first one is
+ * passed on, any more are not. One that the terminal sent (SI_KERNEL) has reached the command too.
+ * One from elsewhere may have been sent to the whole group: it is passed on after 200 ms, by
+ * child_poll(), unless the command has ended by then.
+ */
+void child_signal(struct child *c, int signal, int si_code);
+
+/* Ends a child that was never started; one that runs is left to itself. */
+void child_close(struct child *c);
+
+/*
+ * More about why packets were lost, for the findings: what the reader of a full socket did, and
+ * which rules of a firewall dropped. Watches what the collector finds, as one of its sources, whose
+ * start takes first samples; it adds no rows. `owners` is borrowed. What is not there (nft, /proc)
+ * is no error: then there is less to say.
+ */
+struct why;
+int why_open(struct why **w, struct owners *owners, struct live *l, struct error *err);
+void why_tick(struct why *w);  /* to be called some times a second, after live_tick() */
+void why_close(struct why *w); /* NULL is allowed */
+
+/* Of the caller: the first part, the rest is 0. All are called with `arg`; NULL: not asked. */
+struct session {
+	struct live_spec spec;			      /* its owners are opened by session_run() */
+	uint64_t interval_ns, duration_ns;	      /* duration 0: no limit */
+	char *const *command;			      /* NULL: none */
+	bool stdout_to_stderr;			      /* of the command */
+	bool with_why, counters;		      /* `why` is wanted; all counters are */
+	int (*on_open)(void *arg, struct error *err); /* sources may be added */
+	void (*on_start)(void *arg);		      /* drops are counted */
+	void (*on_tick)(void *arg);		      /* some times a second */
+	bool (*on_interval)(void *arg);		      /* one has ended; false: stop */
+	bool (*on_input)(void *arg); /* input_fd has something, or a signal came; false: stop */
+	int input_fd;
+	int (*on_over)(void *arg, struct error *err); /* before the last one ends */
+	void *arg;
+
+	struct live *live;
+	struct sources *sources;
+	struct why *why;
+	struct child child;
+	bool started, interrupted; /* interrupted: by a signal */
+
+	int signal_fd; /* private, as what follows */
+	sigset_t signals;
+	bool command_ended, left; /* left: on_input() said so */
 };
 
 /*
  * Runs to the end. SIGINT, SIGTERM and SIGHUP end it with all that was counted shown; a second one
- * kills. A command gets them first, and its end is waited for.
+ * kills. A command gets them first, and its end is waited for. session_end() in any case.
  */
-int session_run(const struct session_spec *spec, struct session_result *res, struct error *err);
+int session_run(struct session *s, struct error *err);
+void session_end(struct session *s);
+
+/* What is shown at the end: the sum of all intervals, what it means, what it cost. Plain data. */
+struct live_summary {
+	uint64_t duration_ns;
+	const struct live_table *total; /* lives as long as the collector */
+	struct live_own own;
+	struct burst_report bursts; /* window_ns 0: they were not asked for */
+	struct finding finding[STAGE_COUNT];
+	unsigned n_findings;
+	/* Set by the caller: */
+	bool interrupted;		/* by a signal */
+	const struct flow_books *books; /* NULL: none were asked for */
+	const struct balance_cost *books_cost;
+};
+
+/* `why`: more about the losses; NULL: that is not known. It may take a second. */
+void live_summarise(const struct live *l, struct why *why, struct live_summary *out);
 
 /* --limit of a collector that goes on: when one is crossed. */
 struct limits {
@@ -64,61 +156,5 @@ bool limits_crossed(struct limits *l, unsigned i, const struct live_table *inter
 
 /* Any of them was. */
 bool limits_broken(const struct limits *l);
-
-/*
- * The command behind `--`: made before tracing begins, held until it does, watched until it ends.
- *
- * It stays in the process group of this program, so that it can use the terminal, and so that
- * Ctrl-C and Ctrl-Z reach both. It has our stdin, stdout, stderr, environment, limits and
- * capabilities; no signal is blocked, none ignored but those that were ignored before us.
- */
-/* Exit statuses as of env(1), timeout(1), nice(1). */
-enum child_status {
-	CHILD_OURS = 125, /* we failed, not the command */
-	CHILD_CANNOT_RUN = 126,
-	CHILD_NOT_FOUND = 127,
-	CHILD_SIGNALLED = 128, /* plus the signal */
-};
-
-struct child;
-
-/*
- * Forks. The child waits for child_start() and ends if this program does before. To be called while
- * nothing has been attached or given up, best before other threads are started; SIGCHLD must not be
- * ignored. `argv` NULL-terminated, argv[0] is looked for in PATH. stdout_to_stderr: its stdout is
- * our stderr, because ours is for the document.
- */
-int child_prepare(struct child **c, char *const argv[], bool stdout_to_stderr, struct error *err);
-
-pid_t child_pid(const struct child *c);
-
-/*
- * Lets it run, and waits until the command is in it. 0, or -errno of execvp() with the reason in
- * `err`; child_status() is then CHILD_NOT_FOUND or CHILD_CANNOT_RUN.
- */
-int child_start(struct child *c, struct error *err);
-
-/*
- * A descriptor to poll() for POLLIN: then there is something to do for child_poll(). It goes on to
- * be readable after the end.
- */
-int child_fd(const struct child *c);
-
-/* Does what is due. True: the command has ended. Never waits. */
-bool child_poll(struct child *c);
-
-/*
- * A signal that has reached us, as sigtimedwait() or signalfd (ssi_code) have it: the first one is
- * passed on, any more are not. One that the terminal sent (SI_KERNEL) has reached the command too.
- * One from elsewhere may have been sent to the whole group: it is passed on after 200 ms, by
- * child_poll(), unless the command has ended by then.
- */
-void child_signal(struct child *c, int signal, int si_code);
-
-/* Its exit status, 128 + N if signal N ended it, as in a shell; -EAGAIN while it runs. */
-int child_status(const struct child *c);
-
-/* Ends a child that was never started; one that runs is left to itself. NULL is allowed. */
-void child_free(struct child *c);
 
 #endif

@@ -9,11 +9,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "drops/watch.h"
-#include "host/counters.h"
 #include "host/netdev.h"
-#include "host/nic.h"
 #include "monitor/describe.h"
 
 #define PROGRAMS_MAX 16
@@ -27,21 +24,16 @@ struct program {
 	uint64_t told; /* packets dropped that have a row, or were before the start */
 };
 
-/* What a row of the table has counted at a device, over its queues, and how much of it has a row.
+/*
+ * Packets at a device: what a row of the table has counted over its queues and how much of it has a
+ * row of the collector, or what kfree_skb showed at a place that some row of the table names.
  */
 struct counted {
-	const struct nic_row *row; /* NULL: AF_XDP sockets */
+	const struct nic_row *row; /* NULL: AF_XDP sockets, or a place */
 	uint32_t netns, ifindex;
 	char ifname[16];
-	char counter[NIC_NAME];
+	char what[KSYM_NAME]; /* the counter, or the place */
 	uint64_t packets, told;
-};
-
-/* Drops that kfree_skb showed at a place that some row of the table names. */
-struct dropped {
-	uint32_t netns, ifindex;
-	char location[KSYM_NAME];
-	uint64_t packets;
 };
 
 struct sources {
@@ -63,9 +55,9 @@ struct sources {
 	struct program program[PROGRAMS_MAX];
 	unsigned programs;
 
-	/* Counters; NULL: neither rows nor rates are wanted. */
-	struct rates *rates;
-	struct list counted, dropped;
+	struct rates rates;
+	bool has_rates;		      /* rows or rates are wanted */
+	struct list counted, dropped; /* struct counted */
 	const char *places[PLACES_MAX];
 	unsigned places_n;
 	bool broken; /* memory ran short: no counter has a row any more */
@@ -323,38 +315,21 @@ static void add_places(struct sources *s, const struct nic_row *rows)
 	}
 }
 
-static int open_counters(struct sources *s, bool all, struct error *err)
+/* Where such packets are added up: counters by their row, drops by their place. NULL: no memory. */
+static struct counted *find(struct sources *s, struct list *list, const struct counted *key)
 {
-	s->counted.size = sizeof(struct counted);
-	s->dropped.size = sizeof(struct dropped);
-	add_places(s, nic_unknown_rows);
-	for (unsigned i = 0; i < nic_driver_count; i++)
-		add_places(s, nic_drivers[i].rows);
-	return rates_open(&s->rates, s->spec.netns ? &s->ns : NULL, s->spec.netns, !all, err);
-}
+	struct counted *c = list->at;
 
-/* Adds what a row of the table has counted; NULL: no memory. */
-static struct counted *count(struct sources *s, const struct nic_row *row, uint32_t netns,
-			     uint32_t ifindex, const char *ifname, uint64_t packets)
-{
-	struct counted *c = s->counted.at;
-	unsigned i = 0;
-
-	while (i < s->counted.n &&
-	       (c[i].row != row || c[i].netns != netns || c[i].ifindex != ifindex))
-		i++;
-	if (i < s->counted.n) {
-		c += i;
-	} else {
-		c = list_add(&s->counted);
-		if (!c) {
-			s->broken = true;
-			return NULL;
-		}
-		*c = (struct counted){.row = row, .netns = netns, .ifindex = ifindex};
-		snprintf(c->ifname, sizeof(c->ifname), "%s", ifname);
+	for (unsigned i = 0; i < list->n; i++, c++) {
+		if (c->row == key->row && c->netns == key->netns && c->ifindex == key->ifindex &&
+		    (list == &s->counted || !strcmp(c->what, key->what)))
+			return c;
 	}
-	c->packets += packets;
+	c = list_add(list);
+	if (c)
+		*c = *key;
+	else
+		s->broken = true;
 	return c;
 }
 
@@ -366,44 +341,47 @@ static bool is_row(const struct nic_row *row)
 
 static void count_losses(struct sources *s)
 {
-	unsigned n, devices;
-	const struct rates_loss *l = rates_losses(s->rates, &n);
-	const struct rates_device *all = rates_devices(s->rates, &devices);
+	const struct rates_loss *l = s->rates.losses.at;
+	const struct rates_device *all = s->rates.devices.at;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < s->rates.losses.n; i++) {
 		const struct rates_device *d = &all[l[i].device];
 		const struct nic_loss *loss = &l[i].loss;
-		struct counted *c;
+		struct counted *c, key = {.row = loss->item->row,
+					  .netns = d->netns,
+					  .ifindex = d->link.ifindex};
 
-		if (!is_row(loss->item->row) || other_device(s, d->ifname))
+		if (!is_row(key.row) || other_device(s, d->link.ifname))
 			continue;
-		c = count(s, loss->item->row, d->netns, d->ifindex, d->ifname, loss->packets);
+		memcpy(key.ifname, d->link.ifname, sizeof(key.ifname));
+		snprintf(key.what, sizeof(key.what), "%s", loss->name);
+		c = find(s, &s->counted, &key);
 		if (!c)
 			return;
-		/* of several queues, the counter is called by its pattern */
-		if (!*c->counter)
-			memcpy(c->counter, loss->name, sizeof(c->counter));
-		else if (strcmp(c->counter, loss->name))
-			snprintf(c->counter, sizeof(c->counter), "%s", loss->item->row->counter);
+		c->packets += loss->packets;
+		if (strcmp(c->what, loss->name)) /* of several queues: by its pattern */
+			snprintf(c->what, sizeof(c->what), "%s", key.row->counter);
 	}
 }
 
 /* Packets that a socket's rings did not take; the fill ring's are in rx_dropped (xsk_rcv()). */
 static void count_sockets(struct sources *s)
 {
-	unsigned n;
-	const struct rates_xsk *x = rates_xsks(s->rates, &n);
+	const struct rates_xsk *x = s->rates.xsks.at;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < s->rates.xsks.n; i++) {
 		uint64_t lost = x[i].moved.rx_dropped + x[i].moved.rx_ring_full;
-		struct counted *c;
+		struct counted *c, key = {.netns = x[i].moved.netns,
+					  .ifindex = x[i].moved.ifindex,
+					  .what = "XDP_STATISTICS"};
 
 		if (!lost || other_device(s, x[i].ifname))
 			continue;
-		c = count(s, NULL, x[i].now.netns, x[i].now.ifindex, x[i].ifname, lost);
+		snprintf(key.ifname, sizeof(key.ifname), "%s", x[i].ifname);
+		c = find(s, &s->counted, &key);
 		if (!c)
 			return;
-		strcpy(c->counter, "XDP_STATISTICS");
+		c->packets += lost;
 	}
 }
 
@@ -426,38 +404,22 @@ static bool is_place(const char *places, const char *location)
 /* Keeps count of events that counters repeat. */
 static void note(void *arg, const struct watch_entry *e, const struct live_row *row)
 {
-	const char *location = row->text[LIVE_LOCATION];
+	struct counted *c, key = {.netns = e->key.netns, .ifindex = e->key.ifindex};
 	struct sources *s = arg;
-	struct dropped *d = s->dropped.at;
 	bool counts = false;
-	unsigned i;
 
-	for (i = 0; i < s->places_n && !counts; i++)
-		counts = is_place(s->places[i], location);
-	if (!counts)
-		return;
-	for (i = 0; i < s->dropped.n; i++, d++) {
-		if (d->netns == e->key.netns && d->ifindex == e->key.ifindex &&
-		    !strcmp(d->location, location))
-			break;
-	}
-	if (i == s->dropped.n) {
-		d = list_add(&s->dropped);
-		if (!d) {
-			s->broken = true;
-			return;
-		}
-		d->netns = e->key.netns;
-		d->ifindex = e->key.ifindex;
-		snprintf(d->location, sizeof(d->location), "%s", location);
-	}
-	d->packets += row->counts.packets;
+	snprintf(key.what, sizeof(key.what), "%s", row->text[LIVE_LOCATION]);
+	for (unsigned i = 0; i < s->places_n && !counts; i++)
+		counts = is_place(s->places[i], key.what);
+	c = counts ? find(s, &s->dropped, &key) : NULL;
+	if (c)
+		c->packets += row->counts.packets;
 }
 
 /* Of the packets of a counter, those that have an event. */
 static uint64_t repeated(const struct sources *s, const struct counted *c)
 {
-	const struct dropped *d = s->dropped.at;
+	const struct counted *d = s->dropped.at;
 	uint64_t sum = 0;
 
 	if (!c->row)
@@ -466,7 +428,7 @@ static uint64_t repeated(const struct sources *s, const struct counted *c)
 		sum = lost_by_xdp(s, c, c->row->events);
 	for (unsigned i = 0; c->row->places && i < s->dropped.n; i++) {
 		if (d[i].netns == c->netns && d[i].ifindex == c->ifindex &&
-		    is_place(c->row->places, d[i].location))
+		    is_place(c->row->places, d[i].what))
 			sum += d[i].packets;
 	}
 	return sum;
@@ -487,7 +449,7 @@ static void collect_counter(const struct sources *s, struct live *l, struct coun
 		.source = "counter",
 		.scope = "interface",
 		.reason = r ? nic_cause_name(r->cause) : "ring",
-		.location = c->counter,
+		.location = c->what,
 		.ifname = c->ifname,
 		.netns = c->netns,
 	};
@@ -507,7 +469,7 @@ static int start(void *arg, struct error *err)
 
 	for (unsigned i = 0; i < s->programs; i++)
 		s->program[i].told = dropped_by(s, &s->program[i]);
-	return rc ? rc : rates_sample(s->rates, clock_now(), err);
+	return rc ? rc : rates_sample(&s->rates, clock_now(), err);
 }
 
 static void sample(void *arg)
@@ -517,7 +479,7 @@ static void sample(void *arg)
 
 	if (s->broken)
 		return;
-	s->broken = rates_sample(s->rates, clock_now(), &ignored) != 0;
+	s->broken = rates_sample(&s->rates, clock_now(), &ignored) != 0;
 	count_losses(s);
 	count_sockets(s);
 }
@@ -545,8 +507,19 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	*out = s;
-	s->spec = *spec;
-	s->ns = NETNS_NONE;
+	*s = (struct sources){
+		.spec = *spec,
+		.ns = NETNS_NONE,
+		.counted.size = sizeof(struct counted),
+		.dropped.size = sizeof(struct counted),
+		.rates = {.netns = spec->netns ? spec->netns : "",
+			  .ns = spec->netns ? &s->ns : NULL,
+			  .devices_only = !counters,
+			  .devices.size = sizeof(struct rates_device),
+			  .queues.size = sizeof(struct rates_queue),
+			  .losses.size = sizeof(struct rates_loss),
+			  .xsks.size = sizeof(struct rates_xsk)},
+	};
 	if (!spec->pid && !spec->cgroup && !spec->reasons) {
 		source.claims = claims;
 		source.note = note;
@@ -555,13 +528,18 @@ int sources_open(struct sources **out, const struct live_spec *spec, bool counte
 		return 0;
 	}
 	rc = live_netns(spec, &s->ns, err);
-	if (!rc && source.collect)
+	if (rc)
+		return rc;
+	if (source.collect)
 		open_losses(s, l);
-	if (!rc && source.collect && spec->xdp_verdicts)
+	if (source.collect && spec->xdp_verdicts)
 		open_programs(s);
-	if (!rc)
-		rc = open_counters(s, counters, err);
-	return rc ? rc : live_add_source(l, &source);
+	s->has_rates = true;
+	s->rates.inum = s->ns.inum;
+	add_places(s, nic_unknown_rows);
+	for (unsigned i = 0; i < nic_driver_count; i++)
+		add_places(s, nic_drivers[i].rows);
+	return live_add_source(l, &source);
 }
 
 void sources_close(struct sources *s)
@@ -571,7 +549,7 @@ void sources_close(struct sources *s)
 	for (unsigned i = 0; i < s->programs; i++)
 		xdplosses_close(s->program[i].verdicts);
 	xdplosses_close(s->losses);
-	rates_close(s->rates);
+	rates_close(&s->rates);
 	netns_close(&s->ns);
 	list_free(&s->counted);
 	list_free(&s->dropped);
@@ -580,7 +558,7 @@ void sources_close(struct sources *s)
 
 const struct rates *sources_rates(const struct sources *s)
 {
-	return s ? s->rates : NULL;
+	return s && s->has_rates ? &s->rates : NULL;
 }
 
 const char *sources_gaps(const struct sources *s)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "monitor/summary.h"
+#include "monitor/session.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -53,18 +53,6 @@ static int start(void *arg, struct error *err)
 	return 0;
 }
 
-static void note_socket(struct why *w, const struct watch_sock *s, uint64_t packets)
-{
-	const struct reading_socket id = {.inode = s->inode,
-					  .netns = s->netns,
-					  .family = s->family,
-					  .port = s->local_port,
-					  .cgroup = s->cgroup};
-
-	if (s->protocol == IPPROTO_UDP)
-		readings_note(w->readings, &id, packets);
-}
-
 static void collect(void *arg, struct live *l)
 {
 	const struct live_table *t = live_interval(l);
@@ -74,10 +62,18 @@ static void collect(void *arg, struct live *l)
 		const struct live_row *row = &t->rows[i];
 		struct watch_sock sock;
 
-		if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock))
-			note_socket(w, &sock, row->counts.packets);
-		else if (row->stage == STAGE_NETFILTER && row->netns)
+		if (row->stage == STAGE_RCVBUF && !live_socket(l, row, &sock)) {
+			const struct reading_socket id = {.inode = sock.inode,
+							  .netns = sock.netns,
+							  .family = sock.family,
+							  .port = sock.local_port,
+							  .cgroup = sock.cgroup};
+
+			if (sock.protocol == IPPROTO_UDP)
+				readings_note(w->readings, &id, row->counts.packets);
+		} else if (row->stage == STAGE_NETFILTER && row->netns) {
 			note_rules(w, row->netns);
+		}
 	}
 	readings_interval(w->readings);
 }
@@ -217,7 +213,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 			continue;
 		for (unsigned i = 0; i < LIVE_FIELD_COUNT; i++)
 			known[i] = *row->text[i] ? row->text[i] : NULL;
-		f.lost = s->stage[stage].packets;
+		f.lost = table_lost(s->total, stage).packets;
 		if (row->counts.events)
 			f.truesize = row->counts.memory / row->counts.events;
 		f.reason = known[LIVE_REASON];
@@ -234,25 +230,17 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		}
 		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
 			fill_rules(why, row, &f);
-		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings]))
+		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings], NULL))
 			s->n_findings++;
 	}
 }
 
 void live_summarise(const struct live *l, struct why *why, struct live_summary *out)
 {
-	memset(out, 0, sizeof(*out));
-	out->duration_ns = live_time(l, NULL);
-	out->total = live_total(l);
-	out->lost = table_sum(out->total, 1u << NOISE_LOSS);
-	out->suspect = table_sum(out->total, 1u << NOISE_SUSPECT);
-	out->benign = table_sum(out->total, 1u << NOISE_BENIGN);
-	for (unsigned i = 0; i < out->total->n; i++) {
-		const struct live_row *row = &out->total->rows[i];
-
-		if (row->noise == NOISE_LOSS && row->stage < STAGE_COUNT)
-			live_counts_add(&out->stage[row->stage], &row->counts);
-	}
+	*out = (struct live_summary){
+		.duration_ns = live_time(l, NULL),
+		.total = live_total(l),
+	};
 	live_own(l, &out->own);
 	live_bursts(l, true, &out->bursts);
 	advise(l, why, out);

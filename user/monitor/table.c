@@ -286,6 +286,19 @@ struct live_counts table_sum(const struct live_table *t, unsigned classes)
 	return sum;
 }
 
+struct live_counts table_lost(const struct live_table *t, enum stage stage)
+{
+	struct live_counts sum = {};
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct live_row *row = &t->rows[i];
+
+		if (row->noise == NOISE_LOSS && (stage == STAGE_NONE || row->stage == stage))
+			live_counts_add(&sum, &row->counts);
+	}
+	return sum;
+}
+
 const char *live_field_name(enum live_field field)
 {
 	return fields[field];

@@ -117,6 +117,9 @@ int worst_rows(struct live_table *t, const struct live_table *from, unsigned by,
 /* The sum over the rows of the classes in `classes`; 0: all. */
 struct live_counts table_sum(const struct live_table *t, unsigned classes);
 
+/* Losses alone, at a stage; STAGE_NONE: at all of them, and at none. */
+struct live_counts table_lost(const struct live_table *t, enum stage stage);
+
 void live_counts_add(struct live_counts *sum, const struct live_counts *one);
 
 const char *live_field_name(enum live_field field); /* "stage", as in --by and JSON */

@@ -17,16 +17,20 @@
 
 /* The document */
 
-static struct json_object *change_json(const struct change *c, const char *netns)
+struct json_object *json_change(const struct change *c, const char *netns)
 {
+	static const struct record_field rows[] = {
+		RECORD("ifname", TEXT, change, ifname),
+		RECORD("name", TEXT, change, name),
+		RECORD("old", TEXT, change, old),
+		RECORD("wanted", TEXT, change, wanted),
+		{0},
+	};
 	struct json_object *o = json_object_new_object();
 	char text[2 * CHANGE_COMMAND_SIZE];
 
 	json_put_text(o, "title", change_title(c, text, sizeof(text)));
-	json_put_text(o, "ifname", c->ifname);
-	json_put_text(o, "name", c->name);
-	json_put_text(o, "old", c->old);
-	json_put_text(o, "wanted", c->wanted);
+	record_put(o, rows, c);
 	json_put_text(o, "command", change_command_in(c, false, netns, text, sizeof(text)));
 	json_put_text(o, "undo", change_command_in(c, true, netns, text, sizeof(text)));
 	json_put_text(o, "risk", change_risk(c));
@@ -41,7 +45,7 @@ struct json_object *json_change_told(const struct change_told *told, const char 
 		[CHANGE_BACK] = "back",
 	};
 	struct json_object *o =
-		told->change ? change_json(told->change, netns) : json_object_new_object();
+		told->change ? json_change(told->change, netns) : json_object_new_object();
 
 	json_put_text(o, "title", told->title);
 	json_put_text(o, "outcome", outcomes[told->outcome]);
@@ -54,12 +58,12 @@ static struct json_object *finding_json(const struct check_finding *c, const cha
 {
 	struct json_object *o = json_finding(&c->finding), *changes = json_object_new_array();
 
-	json_put_text(o, "scope", check_scope_name(c->scope));
+	json_put_text(o, "scope", check_scope_names[c->scope]);
 	json_put_text(o, "subject", c->subject);
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
 	for (unsigned i = 0; i < c->n_changes; i++)
-		json_object_array_add(changes, change_json(&c->changes[i], netns));
+		json_object_array_add(changes, json_change(&c->changes[i], netns));
 	json_put(o, "changes", changes);
 	return o;
 }
@@ -208,38 +212,36 @@ static struct json_object *abilities_json(const struct facts *f)
 	return o;
 }
 
-/* A member that is a list, to be filled. */
-static struct json_object *list_in(struct json_object *o, const char *key)
+/* A list of records of `size` bytes. */
+static struct json_object *records(const struct record_field *rows, const void *at, unsigned n,
+				   size_t size)
 {
 	struct json_object *list = json_object_new_array();
 
-	json_put(o, key, list);
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(list, record_write(rows, (const char *)at + i * size));
 	return list;
 }
 
 struct json_object *json_check_end(const struct facts *f, const struct check_findings *list,
 				   const char *netns)
 {
-	struct json_object *o = json_object_new_object(), *items;
+	struct json_object *o = json_object_new_object(), *findings = json_object_new_array();
+	struct json_object *links = json_object_new_array();
 
+	for (unsigned i = 0; i < list->n; i++)
+		json_object_array_add(findings, finding_json(&list->at[i], netns));
+	for (unsigned i = 0; i < f->n_links; i++)
+		json_object_array_add(links, link_json(&f->link[i]));
 	json_put_u64(o, "window_ns", f->window_ns);
 	json_put_u64(o, "cpus_online", f->cpus.online);
-	items = list_in(o, "findings");
-	for (unsigned i = 0; i < list->n; i++)
-		json_object_array_add(items, finding_json(&list->at[i], netns));
-	items = list_in(o, "history");
-	for (unsigned i = 0; i < list->n_history; i++)
-		json_object_array_add(items, record_write(history_rows, &list->history[i]));
-	items = list_in(o, "unread");
-	for (unsigned i = 0; i < f->n_unread; i++)
-		json_object_array_add(items, record_write(unread_rows, &f->unread[i]));
+	json_put(o, "findings", findings);
+	json_put(o, "history",
+		 records(history_rows, list->history, list->n_history, sizeof(*list->history)));
+	json_put(o, "unread", records(unread_rows, f->unread, f->n_unread, sizeof(*f->unread)));
 	json_put(o, "abilities", abilities_json(f));
-	items = list_in(o, "interfaces");
-	for (unsigned i = 0; i < f->n_links; i++)
-		json_object_array_add(items, link_json(&f->link[i]));
-	items = list_in(o, "sockets");
-	for (unsigned i = 0; i < f->socks.n; i++)
-		json_object_array_add(items, record_write(sock_rows, &f->socks.at[i]));
+	json_put(o, "interfaces", links);
+	json_put(o, "sockets", records(sock_rows, f->socks.at, f->socks.n, sizeof(*f->socks.at)));
 	return o;
 }
 
@@ -249,28 +251,28 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 static bool is_note(const struct json_object *finding)
 {
 	return !json_get_bool(finding, "losing") &&
-	       !strcmp(json_get_text(finding, "severity"), severity_name(SEVERITY_INFO));
+	       !strcmp(json_get_text(finding, "severity"), severity_names[SEVERITY_INFO]);
 }
 
-static void put_changes(struct page *p, const struct json_object *finding)
+/* A line of text, or one to be pasted. */
+static void put_line(struct page *p, unsigned indent, const char *label, const char *text)
 {
-	size_t n = json_get_length(finding, "changes");
+	page_text(p, indent, STYLE_DIM, label);
+	page_words(p, STYLE_PLAIN, "%s", text);
+	page_end(p);
+}
 
-	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++) {
-		page_text(p, 2, STYLE_DIM, "and       ");
-		page_verbatim(p, json_get_text(json_get_item(finding, "changes", i), "command"));
-		page_end(p);
-	}
-	if (n <= COMMANDS_SHOWN)
-		return;
-	page_text(p, 2, STYLE_DIM, "and       ");
-	page_words(p, STYLE_PLAIN, "%zu more like them: see --json", n - COMMANDS_SHOWN);
+static void put_command(struct page *p, unsigned indent, const char *label, const char *command)
+{
+	page_text(p, indent, STYLE_DIM, label);
+	page_verbatim(p, command);
 	page_end(p);
 }
 
 static void put_finding(struct page *p, const struct json_object *o)
 {
 	const char *subject = json_get_text(o, "subject");
+	const size_t n = json_get_length(o, "changes");
 	double loss_pps = json_get_double(o, "loss_pps");
 	char label[160], rate[FMT_MAX];
 
@@ -278,7 +280,14 @@ static void put_finding(struct page *p, const struct json_object *o)
 		 json_get_text(o, "id"), *subject ? ", " : "", subject, loss_pps > 0 ? ", " : "",
 		 loss_pps > 0 ? fmt_rate(rate, sizeof(rate), loss_pps) : "");
 	page_finding(p, label, o, true);
-	put_changes(p, o);
+	for (size_t i = 1; i < n && i < COMMANDS_SHOWN; i++)
+		put_command(p, 2, "and       ",
+			    json_get_text(json_get_item(o, "changes", i), "command"));
+	if (n > COMMANDS_SHOWN) {
+		snprintf(label, sizeof(label), "%zu more like them: see --json",
+			 n - COMMANDS_SHOWN);
+		put_line(p, 2, "and       ", label);
+	}
 }
 
 /* A line that begins with `label`, and goes on indented. */
@@ -293,10 +302,9 @@ static void put_note(struct page *p, const struct json_object *finding)
 	const char *evidence = json_get_text(finding, "evidence");
 
 	begin_line(p, STYLE_DIM, "note");
-	page_words(p, STYLE_PLAIN, "%s: %s", json_get_text(finding, "id"),
-		   json_get_text(finding, "text"));
-	if (*evidence)
-		page_words(p, STYLE_PLAIN, "(%s)", evidence);
+	page_words(p, STYLE_PLAIN, "%s: %s%s%s%s", json_get_text(finding, "id"),
+		   json_get_text(finding, "text"), *evidence ? " (" : "", evidence,
+		   *evidence ? ")" : "");
 	page_end(p);
 }
 
@@ -337,9 +345,7 @@ static const char *on_off(const struct json_object *o, const char *key)
 
 static const char *text_or(const struct json_object *o, const char *key, const char *none)
 {
-	const char *text = json_get_text(o, key);
-
-	return *text ? text : none;
+	return json_get(o, key) ? json_get_text(o, key) : none;
 }
 
 static unsigned number(const struct json_object *o, const char *key)
@@ -476,31 +482,18 @@ void print_about(const struct print_view *v, const char *title, const char *abou
 
 /* Changes */
 
-static const char *shown(const char *value)
-{
-	return *value ? value : "(empty)";
-}
-
-void print_change(const struct print_view *v, const struct change *c, const char *risk,
-		  const char *netns)
+void print_change(const struct print_view *v, const struct json_object *change, const char *risk)
 {
 	struct page p = print_page(v, 0);
-	char text[2 * CHANGE_COMMAND_SIZE];
 
-	page_text(&p, 0, STYLE_BOLD, change_title(c, text, sizeof(text)));
-	page_words(&p, STYLE_PLAIN, ": %s ->\v%s", shown(c->old), shown(c->wanted));
+	page_text(&p, 0, STYLE_BOLD, json_get_text(change, "title"));
+	page_words(&p, STYLE_PLAIN, ": %s ->\v%s", text_or(change, "old", "(empty)"),
+		   text_or(change, "wanted", "(empty)"));
 	page_end(&p);
-	page_text(&p, 2, STYLE_DIM, "command   ");
-	page_verbatim(&p, change_command_in(c, false, netns, text, sizeof(text)));
-	page_end(&p);
-	page_text(&p, 2, STYLE_DIM, "undo      ");
-	page_verbatim(&p, change_command_in(c, true, netns, text, sizeof(text)));
-	page_end(&p);
-	if (!*risk)
-		return;
-	page_text(&p, 2, STYLE_DIM, "risk      ");
-	page_words(&p, STYLE_PLAIN, "%s", risk);
-	page_end(&p);
+	put_command(&p, 2, "command   ", json_get_text(change, "command"));
+	put_command(&p, 2, "undo      ", json_get_text(change, "undo"));
+	if (*risk)
+		put_line(&p, 2, "risk      ", risk);
 }
 
 void print_change_told(const struct print_view *v, const struct change_told *told)
@@ -524,9 +517,7 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 	page_words(&p, STYLE_PLAIN, "%s%s%s%s%s", told->title, *told->current ? ": " : "",
 		   told->current, *told->why ? "; " : "", told->why);
 	page_end(&p);
-	if ((told->outcome != CHANGE_FOREIGN && told->outcome != CHANGE_KEPT) || !told->change)
-		return;
-	page_text(&p, 9, STYLE_DIM, "to put it back all the same: ");
-	page_verbatim(&p, change_undo_command(told->change, command, sizeof(command)));
-	page_end(&p);
+	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
+		put_command(&p, 9, "to put it back all the same: ",
+			    change_undo_command(told->change, command, sizeof(command)));
 }

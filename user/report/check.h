@@ -23,9 +23,9 @@ void print_check(const struct print_view *v, const struct json_object *end);
 /* A paragraph about a finding or a stage. */
 void print_about(const struct print_view *v, const char *title, const char *about);
 
-/* A change that may be made: values, command, and what it risks ("" for nothing). */
-void print_change(const struct print_view *v, const struct change *c, const char *risk,
-		  const char *netns);
+/* A change that may be made: values and commands; what it risks ("" for nothing). */
+struct json_object *json_change(const struct change *c, const char *netns);
+void print_change(const struct print_view *v, const struct json_object *change, const char *risk);
 
 /* One that was made or undone, or was not: "title", .., "outcome", "current", "why". */
 struct json_object *json_change_told(const struct change_told *told, const char *netns);

@@ -225,34 +225,31 @@ struct json_object *json_bursts(const struct burst_report *r)
 
 /* Counters of the path */
 
-static struct json_object *at_device(const struct rates *r, const struct rates_device *d)
+static struct json_object *at_device(const struct rates *r, unsigned device)
 {
+	const struct rates_device *d = (const struct rates_device *)r->devices.at + device;
 	struct json_object *o = json_object_new_object();
 
-	json_put_text(o, "netns", rates_space_name(r, d->space));
-	json_put_text(o, "ifname", d->ifname);
+	json_put_text(o, "netns", r->netns);
+	json_put_text(o, "ifname", d->link.ifname);
 	return o;
 }
 
-static void put_side(struct json_object *o, const struct rates *r, const char *const keys[4],
-		     uint64_t packets, uint64_t bytes)
+static void put_traffic(struct json_object *o, const struct rates *r,
+			const struct rtnl_link_stats64 *t, bool rx, bool tx)
 {
-	json_put_u64(o, keys[0], packets);
-	json_put_u64(o, keys[1], bytes);
-	json_put_double(o, keys[2], per_second(packets, rates_interval(r)));
-	json_put_double(o, keys[3], per_second(bytes * 8, rates_interval(r)));
-}
-
-static void put_traffic(struct json_object *o, const struct rates *r, const struct rates_traffic *t,
-			bool rx, bool tx)
-{
-	static const char *const in[] = {"rx_packets", "rx_bytes", "rx_pps", "rx_bps"};
-	static const char *const out[] = {"tx_packets", "tx_bytes", "tx_pps", "tx_bps"};
-
-	if (rx)
-		put_side(o, r, in, t->rx_packets, t->rx_bytes);
-	if (tx)
-		put_side(o, r, out, t->tx_packets, t->tx_bytes);
+	if (rx) {
+		json_put_u64(o, "rx_packets", t->rx_packets);
+		json_put_u64(o, "rx_bytes", t->rx_bytes);
+		json_put_double(o, "rx_pps", per_second(t->rx_packets, r->interval));
+		json_put_double(o, "rx_bps", per_second(t->rx_bytes * 8, r->interval));
+	}
+	if (tx) {
+		json_put_u64(o, "tx_packets", t->tx_packets);
+		json_put_u64(o, "tx_bytes", t->tx_bytes);
+		json_put_double(o, "tx_pps", per_second(t->tx_packets, r->interval));
+		json_put_double(o, "tx_bps", per_second(t->tx_bytes * 8, r->interval));
+	}
 }
 
 static struct json_object *interfaces(const struct rates *r, bool all)
@@ -263,34 +260,33 @@ static struct json_object *interfaces(const struct rates *r, bool all)
 		{0},
 	};
 	static const struct record_field qdisc[] = {
-		RECORD("kind", TEXT, rates_device, qdisc),
-		RECORD("drops", UINT, rates_device, qdisc_drops),
-		RECORD("clsact_drops", UINT, rates_device, clsact_drops),
-		RECORD("waiting_packets", UINT, rates_device, qdisc_packets),
-		RECORD("waiting_bytes", UINT, rates_device, qdisc_bytes),
+		RECORD("kind", TEXT, rates_device, qdisc.kind),
+		RECORD("drops", UINT, rates_device, qdisc.drops),
+		RECORD("clsact_drops", UINT, rates_device, qdisc.clsact_drops),
+		RECORD("waiting_packets", UINT, rates_device, qdisc.qlen),
+		RECORD("waiting_bytes", UINT, rates_device, qdisc.backlog),
 		{0},
 	};
 	static const struct record_field drops[] = {
-		RECORD("rx_dropped", UINT, rates_device, rx_dropped),
-		RECORD("rx_missed", UINT, rates_device, rx_missed),
-		RECORD("rx_errors", UINT, rates_device, rx_errors),
-		RECORD("tx_dropped", UINT, rates_device, tx_dropped),
-		RECORD("tx_errors", UINT, rates_device, tx_errors),
+		RECORD("rx_dropped", UINT, rates_device, link.stats.rx_dropped),
+		RECORD("rx_missed", UINT, rates_device, link.stats.rx_missed_errors),
+		RECORD("rx_errors", UINT, rates_device, link.stats.rx_errors),
+		RECORD("tx_dropped", UINT, rates_device, link.stats.tx_dropped),
+		RECORD("tx_errors", UINT, rates_device, link.stats.tx_errors),
 		RECORD_PART("qdisc", qdisc),
 		{0},
 	};
+	const struct rates_device *d = r->devices.at;
 	struct json_object *list = json_object_new_array();
-	unsigned n;
-	const struct rates_device *d = rates_devices(r, &n);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < r->devices.n; i++) {
 		struct json_object *o;
 
 		if (!d[i].moved && !all)
 			continue;
-		o = at_device(r, &d[i]);
+		o = at_device(r, i);
 		record_put(o, driver, &d[i]);
-		put_traffic(o, r, &d[i].traffic, true, true);
+		put_traffic(o, r, &d[i].link.stats, true, true);
 		record_put(o, drops, &d[i]);
 		json_object_array_add(list, o);
 	}
@@ -299,19 +295,17 @@ static struct json_object *interfaces(const struct rates *r, bool all)
 
 static struct json_object *queues(const struct rates *r, bool all)
 {
+	const struct rates_queue *q = r->queues.at;
 	struct json_object *list = json_object_new_array();
-	unsigned n, devices;
-	const struct rates_queue *q = rates_queues(r, &n);
-	const struct rates_device *d = rates_devices(r, &devices);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < r->queues.n; i++) {
 		struct json_object *o;
 
 		if (!q[i].moved && !all)
 			continue;
-		o = at_device(r, &d[q[i].device]);
+		o = at_device(r, q[i].device);
 		json_put_u64(o, "queue", (uint64_t)q[i].queue);
-		put_traffic(o, r, &q[i].traffic, q[i].has_rx, q[i].has_tx);
+		put_traffic(o, r, &q[i].stats, q[i].has_rx, q[i].has_tx);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -319,25 +313,23 @@ static struct json_object *queues(const struct rates *r, bool all)
 
 static struct json_object *losses(const struct rates *r)
 {
+	const struct rates_loss *l = r->losses.at;
 	struct json_object *list = json_object_new_array();
-	unsigned n, devices;
-	const struct rates_loss *l = rates_losses(r, &n);
-	const struct rates_device *d = rates_devices(r, &devices);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < r->losses.n; i++) {
 		const struct nic_item *item = l[i].loss.item;
-		struct json_object *o = at_device(r, &d[l[i].device]);
+		const struct nic_row *row = item->row;
+		struct json_object *o = at_device(r, l[i].device);
 
 		json_put_text(o, "name", l[i].loss.name);
 		json_put(o, "queue", item->queue < 0 ? NULL : json_object_new_int(item->queue));
-		json_put_text(o, "stage",
-			      item->row->stage == STAGE_NONE ? NULL : stage_name(item->row->stage));
-		json_put_text(o, "class", nic_class_name(item->row->class));
-		json_put_text(o, "cause", nic_cause_name(item->row->cause));
+		json_put_text(o, "stage", row->stage == STAGE_NONE ? NULL : stage_name(row->stage));
+		json_put_text(o, "class", nic_class_name(row->class));
+		json_put_text(o, "cause", nic_cause_name(row->cause));
 		json_put_u64(o, "delta", l[i].loss.packets);
-		json_put_double(o, "per_second", per_second(l[i].loss.packets, rates_interval(r)));
+		json_put_double(o, "per_second", per_second(l[i].loss.packets, r->interval));
 		json_put_bool(o, "restarted", l[i].loss.restarted);
-		json_put_text(o, "text", item->row->what);
+		json_put_text(o, "text", row->what);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -347,9 +339,9 @@ static struct json_object *xsk_sockets(const struct rates *r)
 {
 	static const struct record_field rows[] = {
 		RECORD("ifname", POINTER, rates_xsk, ifname),
-		RECORD("queue", UINT, rates_xsk, now.queue),
-		RECORD("zero_copy", BOOL, rates_xsk, now.zero_copy),
-		RECORD("process", TEXT, rates_xsk, now.process),
+		RECORD("queue", UINT, rates_xsk, moved.queue),
+		RECORD("zero_copy", BOOL, rates_xsk, moved.zero_copy),
+		RECORD("process", TEXT, rates_xsk, moved.process),
 		RECORD("rx_dropped", UINT, rates_xsk, moved.rx_dropped),
 		RECORD("rx_ring_full", UINT, rates_xsk, moved.rx_ring_full),
 		RECORD("rx_fill_ring_empty", UINT, rates_xsk, moved.rx_fill_ring_empty),
@@ -359,29 +351,30 @@ static struct json_object *xsk_sockets(const struct rates *r)
 		{0},
 	};
 	struct json_object *list = json_object_new_array();
-	unsigned n;
-	const struct rates_xsk *x = rates_xsks(r, &n);
 
-	for (unsigned i = 0; i < n; i++)
-		json_object_array_add(list, record_write(rows, &x[i]));
+	for (unsigned i = 0; i < r->xsks.n; i++)
+		json_object_array_add(list,
+				      record_write(rows, (const struct rates_xsk *)r->xsks.at + i));
 	return list;
 }
 
 static struct json_object *counters(const struct rates *r)
 {
 	struct json_object *list = json_object_new_array();
-	unsigned n;
-	const struct rates_counter *c = rates_counters(r, &n);
 
-	for (unsigned i = 0; i < n; i++) {
-		struct json_object *o = json_object_new_object();
-		bool host = c[i].space == RATES_HOST;
+	for (size_t i = 0; i < r->deltas.n; i++) {
+		const struct counters_delta *d = &r->deltas.items[i];
+		const bool host = !strcmp(d->scope, "host");
+		struct json_object *o;
 
+		if (!d->delta)
+			continue;
+		o = json_object_new_object();
 		json_put_text(o, "scope", host ? "host" : "netns");
-		json_put_text(o, "netns", host ? NULL : rates_space_name(r, c[i].space));
-		json_put_text(o, "name", c[i].name);
-		json_put_u64(o, "delta", c[i].delta);
-		json_put_double(o, "per_second", per_second(c[i].delta, rates_interval(r)));
+		json_put_text(o, "netns", host ? NULL : r->netns);
+		json_put_text(o, "name", d->name);
+		json_put_u64(o, "delta", d->delta);
+		json_put_double(o, "per_second", per_second(d->delta, r->interval));
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -391,7 +384,7 @@ struct json_object *json_rates(const struct rates *r, bool all)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_put_u64(o, "interval_ns", rates_interval(r));
+	json_put_u64(o, "interval_ns", r->interval);
 	json_put(o, "interfaces", interfaces(r, all));
 	json_put(o, "queues", queues(r, all));
 	json_put(o, "losses", losses(r));

@@ -9,8 +9,7 @@
 #ifndef PKTLEDGER_REPORT_JSON_TRACE_H
 #define PKTLEDGER_REPORT_JSON_TRACE_H
 
-#include "monitor/rates.h"
-#include "monitor/summary.h"
+#include "monitor/session.h"
 #include "report/json.h"
 
 /* How a trace is shown, beside what it looks at. */

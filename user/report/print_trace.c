@@ -76,50 +76,36 @@ static double per_second(uint64_t n, uint64_t ns)
 
 /* Causes */
 
-static void put_field(struct trace_text *t, const struct json_object *cause, enum live_field field)
-{
-	const struct json_object *value = json_get(cause, live_field_name(field));
-	const char *text = value ? json_object_get_string((struct json_object *)value) : "";
-	bool counted = strcmp(json_get_text(cause, live_field_name(LIVE_SOURCE)), "event");
-	const char *before = "", *after = "";
-	char word[512];
-
-	if (!*text || (field == LIVE_NETNS && *t->netns && !strcmp(text, t->netns)))
-		return;
-	if ((field == LIVE_SOURCE || field == LIVE_SCOPE) && !counted)
-		return; /* events of packets go without saying */
-	switch (field) {
-	case LIVE_NETNS:
-		before = "in\v";
-		break;
-	case LIVE_CPU:
-		before = "cpu\v";
-		break;
-	case LIVE_SOURCE:
-		before = "(", after = ",";
-		break;
-	case LIVE_SCOPE:
-		after = ")";
-		break;
-	default:
-		break;
-	}
-	snprintf(word, sizeof(word), "%s", text);
-	if (field != LIVE_FLOW) /* which is long: it may be broken where there are blanks */
-		page_glue(word);
-	page_words(&t->page, STYLE_PLAIN, "%s%s%s", before, word, after);
-}
-
+/* What is said of a cause, in this order; events of packets go without saying. */
 static void put_details(struct trace_text *t, const struct json_object *cause)
 {
-	static const enum live_field order[] = {
-		LIVE_REASON, LIVE_LOCATION, LIVE_HOOK,	  LIVE_DIRECTION, LIVE_IFNAME,
-		LIVE_NETNS,  LIVE_SOCKET,   LIVE_PROCESS, LIVE_CGROUP,	  LIVE_CONTAINER,
-		LIVE_POD,    LIVE_FLOW,	    LIVE_CPU,	  LIVE_SOURCE,	  LIVE_SCOPE,
+	static const struct {
+		enum live_field field;
+		const char *before, *after;
+	} details[] = {
+		{LIVE_REASON, "", ""},	  {LIVE_LOCATION, "", ""}, {LIVE_HOOK, "", ""},
+		{LIVE_DIRECTION, "", ""}, {LIVE_IFNAME, "", ""},   {LIVE_NETNS, "in\v", ""},
+		{LIVE_SOCKET, "", ""},	  {LIVE_PROCESS, "", ""},  {LIVE_CGROUP, "", ""},
+		{LIVE_CONTAINER, "", ""}, {LIVE_POD, "", ""},	   {LIVE_FLOW, "", ""},
+		{LIVE_CPU, "cpu\v", ""},  {LIVE_SOURCE, "(", ","}, {LIVE_SCOPE, "", ")"},
 	};
+	const bool counted = strcmp(json_get_text(cause, "source"), "event");
 
-	for (unsigned i = 0; i < LENGTH(order); i++)
-		put_field(t, cause, order[i]);
+	for (unsigned i = 0; i < LENGTH(details) - (counted ? 0 : 2); i++) {
+		const char *key = live_field_name(details[i].field);
+		struct json_object *value = json_get(cause, key);
+		const char *text = value ? json_object_get_string(value) : "";
+		char word[512];
+
+		if (!*text ||
+		    (details[i].field == LIVE_NETNS && *t->netns && !strcmp(text, t->netns)))
+			continue;
+		snprintf(word, sizeof(word), "%s", text);
+		if (details[i].field != LIVE_FLOW) /* long: it may be broken at its blanks */
+			page_glue(word);
+		page_words(&t->page, STYLE_PLAIN, "%s%s%s", details[i].before, word,
+			   details[i].after);
+	}
 }
 
 static const char *label_of(const struct json_object *stage, const struct class *c, char buf[48])
@@ -145,13 +131,12 @@ static char *rate_text(char *buf, size_t size, double pps)
 static void put_rates(struct page *p, enum style style, const char *label, uint64_t packets,
 		      uint64_t bytes, uint64_t ns)
 {
-	const double volume_rate = per_second(bytes, ns);
-	char rate[FMT_MAX], volume[FMT_MAX], head[128];
+	const double volume = per_second(bytes, ns);
+	char rate[FMT_MAX], text[FMT_MAX], head[192];
 
+	fmt_bytes(text, sizeof(text), volume < 1e18 ? (uint64_t)volume : UINT64_MAX);
 	snprintf(head, sizeof(head), "%-14s%11s%11s/s", label,
-		 rate_text(rate, sizeof(rate), per_second(packets, ns)),
-		 fmt_bytes(volume, sizeof(volume),
-			   volume_rate < 1e18 ? (uint64_t)volume_rate : UINT64_MAX));
+		 rate_text(rate, sizeof(rate), per_second(packets, ns)), text);
 	page_text(p, 2, style, head);
 	p->indent += 2;
 }
@@ -206,16 +191,13 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 
 	if (n > ROWS_MAX)
 		qsort(rows, n, sizeof(*rows), by_packets);
-	for (size_t i = 0; i < n; i++) {
-		uint64_t bytes_of_row = json_get_u64(rows[i].cause, "bytes");
-
-		if (i >= ROWS_MAX) {
-			packets += rows[i].packets;
-			bytes += bytes_of_row;
-			continue;
-		}
+	for (size_t i = ROWS_MAX; i < n; i++) {
+		packets += rows[i].packets;
+		bytes += json_get_u64(rows[i].cause, "bytes");
+	}
+	for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
 		put_rates(p, c->style, label_of(rows[i].stage, c, label), rows[i].packets,
-			  bytes_of_row, ns);
+			  json_get_u64(rows[i].cause, "bytes"), ns);
 		put_details(t, rows[i].cause);
 		page_end(p);
 	}
@@ -227,12 +209,6 @@ static void put_interval_rows(struct trace_text *t, const struct json_object *in
 	free(rows);
 }
 
-static bool has_losses(const struct trace_text *t, const struct json_object *interval)
-{
-	return sum_of(interval, &lost, "events") || sum_of(interval, &suspect, "events") ||
-	       (t->all && sum_of(interval, &benign, "events"));
-}
-
 static void put_interval(struct trace_text *t, const struct json_object *interval)
 {
 	const uint64_t ns = json_get_u64(interval, "interval_ns");
@@ -241,7 +217,8 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 	struct page *p = &t->page;
 	uint64_t time_ns = 0;
 
-	if (!has_losses(t, interval))
+	if (!sum_of(interval, &lost, "events") && !sum_of(interval, &suspect, "events") &&
+	    !(t->all && sum_of(interval, &benign, "events")))
 		return;
 	when_date(json_get_text(interval, "time"), &time_ns);
 	page_text(p, 0, STYLE_BOLD, when_text(clock, sizeof(clock), time_ns, false));
@@ -263,15 +240,14 @@ static void put_interval(struct trace_text *t, const struct json_object *interva
 static char *clock_text(char *buf, size_t size, const struct json_object *window,
 			uint64_t window_ns)
 {
+	const bool fine = window_ns < 1000000;
 	uint64_t ns = 0;
 	size_t n;
 
 	when_date(json_get_text(window, "time"), &ns);
 	n = strlen(when_text(buf, size, ns, false));
-	if (window_ns < 1000000)
-		snprintf(buf + n, size - n, ".%04u", (unsigned)(ns % 1000000000 / 100000));
-	else
-		snprintf(buf + n, size - n, ".%03u", (unsigned)(ns % 1000000000 / 1000000));
+	snprintf(buf + n, size - n, ".%0*u", fine ? 4 : 3,
+		 (unsigned)(ns % 1000000000 / (fine ? 100000 : 1000000)));
 	return buf;
 }
 
@@ -281,32 +257,27 @@ static char *window_rate(char *buf, size_t size, uint64_t packets, uint64_t wind
 	return page_glue(buf);
 }
 
-/* The time that they are of; `about`: nearly that, where a ledger does not have it. */
-static uint64_t length_of(const struct json_object *bursts, uint64_t about)
-{
-	return json_get(bursts, "length_ns") ? json_get_u64(bursts, "length_ns") : about;
-}
-
-/* "96 % in 3ms of 1.00 s" */
-static void put_dense(struct page *p, const struct json_object *bursts, uint64_t length_ns,
+/* "96 % in 3ms of 1.00 s"; `about`: nearly their time, where a ledger does not have it. */
+static void put_dense(struct page *p, const struct json_object *bursts, uint64_t about,
 		      const struct json_object *stage, const char *behind)
 {
+	const uint64_t ns =
+		json_get_u64(stage, "dense_windows") * json_get_u64(bursts, "window_ns");
 	char dense[FMT_MAX], whole[FMT_MAX];
 
+	if (json_get(bursts, "length_ns"))
+		about = json_get_u64(bursts, "length_ns");
 	page_words(p, STYLE_PLAIN, "%.3g\v%% in %s of %s%s",
-		   100.0 * (double)json_get_u64(stage, "dense_packets") /
-			   (double)json_get_u64(stage, "packets"),
-		   num_text_time(dense, sizeof(dense),
-				 json_get_u64(stage, "dense_windows") *
-					 json_get_u64(bursts, "window_ns")),
-		   page_glue(fmt_ns(whole, sizeof(whole), length_ns)), behind);
+		   100.0 * json_get_double(stage, "dense_packets") /
+			   json_get_double(stage, "packets"),
+		   num_text_time(dense, sizeof(dense), ns),
+		   page_glue(fmt_ns(whole, sizeof(whole), about)), behind);
 }
 
 /* A line for each stage: how much of its loss came at once, and the worst window. */
 static void put_bursts(struct page *p, const struct json_object *interval)
 {
 	const struct json_object *bursts = json_get(interval, "microbursts");
-	const uint64_t length_ns = length_of(bursts, json_get_u64(interval, "interval_ns"));
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
 	char count[FMT_MAX], rate[FMT_MAX], clock[WHEN_TEXT + 8], window[FMT_MAX];
 
@@ -319,7 +290,8 @@ static void put_bursts(struct page *p, const struct json_object *interval)
 		page_text(p, 2, STYLE_DIM, BURSTS "    ");
 		page_words(p, STYLE_PLAIN, "%s %s,", json_get_text(stage, "stage"),
 			   fmt_count(count, sizeof(count), json_get_u64(stage, "packets")));
-		put_dense(p, bursts, length_ns, stage, single ? "" : ";");
+		put_dense(p, bursts, json_get_u64(interval, "interval_ns"), stage,
+			  single ? "" : ";");
 		if (!single)
 			page_words(p, STYLE_PLAIN, "at most %s in %s, %s, at %s",
 				   fmt_count(count, sizeof(count), packets),
@@ -339,34 +311,18 @@ static const struct json_object *stage_named(const struct json_object *o, const 
 	return NULL;
 }
 
-static void put_windows(struct page *p, const struct json_object *stage, uint64_t window_ns)
-{
-	char rate[FMT_MAX], clock[WHEN_TEXT + 8];
-
-	for (size_t i = 0; i < json_get_length(stage, "worst") && i < WINDOWS_SHOWN; i++) {
-		const struct json_object *window = json_get_item(stage, "worst", i);
-		uint64_t packets = json_get_u64(window, "packets");
-
-		page_row(p, STYLE_DIM, 2, clock_text(clock, sizeof(clock), window, window_ns),
-			 packets, json_get_u64(stage, "packets"));
-		page_words(p, STYLE_DIM, "%s", window_rate(rate, sizeof(rate), packets, window_ns));
-		page_end(p);
-	}
-}
-
 /* The same of the whole, with more windows; what has no time is said. */
 static void put_bursts_end(struct page *p, const struct json_object *end)
 {
 	const struct json_object *bursts = json_get(end, "microbursts");
-	const uint64_t length_ns = length_of(bursts, json_get_u64(end, "duration_ns"));
 	const uint64_t window_ns = json_get_u64(bursts, "window_ns");
-	char window[FMT_MAX], count[FMT_MAX];
+	char text[FMT_MAX], clock[WHEN_TEXT + 8];
 
 	if (!bursts)
 		return;
 	page_text(p, 0, STYLE_BOLD, BURSTS "      ");
 	page_words(p, STYLE_PLAIN, "losses in windows of %s, and the worst of these",
-		   num_text_time(window, sizeof(window), window_ns));
+		   num_text_time(text, sizeof(text), window_ns));
 	page_end(p);
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		const struct json_object *b = stage_named(bursts, stage_name(i));
@@ -377,12 +333,23 @@ static void put_bursts_end(struct page *p, const struct json_object *end)
 			continue;
 		page_row(p, STYLE_PLAIN, 2, stage_name(i), timed, 0);
 		if (b)
-			put_dense(p, bursts, length_ns, b, all > timed ? ";" : "");
+			put_dense(p, bursts, json_get_u64(end, "duration_ns"), b,
+				  all > timed ? ";" : "");
 		if (all > timed)
 			page_words(p, STYLE_WARN, "%s more, whose time is not known",
-				   fmt_count(count, sizeof(count), all - timed));
+				   fmt_count(text, sizeof(text), all - timed));
 		page_end(p);
-		put_windows(p, b, window_ns);
+		for (size_t k = 0; k < json_get_length(b, "worst") && k < WINDOWS_SHOWN; k++) {
+			const struct json_object *window = json_get_item(b, "worst", k);
+			uint64_t packets = json_get_u64(window, "packets");
+
+			page_row(p, STYLE_DIM, 2,
+				 clock_text(clock, sizeof(clock), window, window_ns), packets,
+				 timed);
+			page_words(p, STYLE_DIM, "%s",
+				   window_rate(text, sizeof(text), packets, window_ns));
+			page_end(p);
+		}
 	}
 }
 
@@ -399,51 +366,37 @@ struct rates_text {
 	double seconds;
 };
 
+/* The first column; then rates in columns of `width`: nothing is a dash, so that what is there
+ * stands out.
+ */
 static void put_name(struct rates_text *r, unsigned indent, enum style style, const char *name)
 {
+	const int width = NAME_WIDTH - (int)indent;
 	char text[64];
 
-	snprintf(text, sizeof(text), "%-*.*s", NAME_WIDTH - (int)indent, NAME_WIDTH - (int)indent,
-		 name);
+	snprintf(text, sizeof(text), "%-*.*s", width, width, name);
 	page_text(r->page, indent, style, text);
 }
 
-/* A rate in a column of `width`; nothing is a dash, so that what is there stands out. */
-static void put_rate(struct rates_text *r, int width, uint64_t moved, enum style style)
+static void put_moved(struct rates_text *r, int width, enum style style, const uint64_t *moved,
+		      unsigned n)
 {
 	char number[FMT_MAX], text[FMT_MAX + 32];
 
-	if (moved)
-		fmt_short(number, sizeof(number), (double)moved / r->seconds);
-	else
-		snprintf(number, sizeof(number), "-");
-	snprintf(text, sizeof(text), "%*s", width, number);
-	page_text(r->page, 0, moved ? style : STYLE_DIM, text);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%*s", width,
+			 moved[i] ? fmt_short(number, sizeof(number), (double)moved[i] / r->seconds)
+				  : "-");
+		page_text(r->page, 0, moved[i] ? style : STYLE_DIM, text);
+	}
 }
 
 static void put_traffic(struct rates_text *r, const struct json_object *o)
 {
-	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "rx_packets"), STYLE_PLAIN);
-	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "rx_bytes") * 8, STYLE_PLAIN);
-	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "tx_packets"), STYLE_PLAIN);
-	put_rate(r, TRAFFIC_WIDTH, json_get_u64(o, "tx_bytes") * 8, STYLE_PLAIN);
-}
+	const uint64_t moved[] = {json_get_u64(o, "rx_packets"), json_get_u64(o, "rx_bytes") * 8,
+				  json_get_u64(o, "tx_packets"), json_get_u64(o, "tx_bytes") * 8};
 
-static void put_device(struct rates_text *r, const struct json_object *d)
-{
-	const struct json_object *qdisc = json_get(d, "qdisc");
-
-	put_name(r, 0, STYLE_BOLD, json_get_text(d, "ifname"));
-	put_traffic(r, d);
-	put_rate(r, LOSS_WIDTH, json_get_u64(d, "rx_dropped") + json_get_u64(d, "rx_missed"),
-		 STYLE_BAD);
-	put_rate(r, LOSS_WIDTH,
-		 json_get_u64(d, "tx_dropped") + json_get_u64(qdisc, "drops") +
-			 json_get_u64(qdisc, "clsact_drops"),
-		 STYLE_BAD);
-	put_rate(r, LOSS_WIDTH, json_get_u64(d, "rx_errors") + json_get_u64(d, "tx_errors"),
-		 STYLE_BAD);
-	page_end(r->page);
+	put_moved(r, TRAFFIC_WIDTH, STYLE_PLAIN, moved, LENGTH(moved));
 }
 
 static bool same_text(const struct json_object *a, const struct json_object *b, const char *key)
@@ -451,13 +404,23 @@ static bool same_text(const struct json_object *a, const struct json_object *b, 
 	return !strcmp(json_get_text(a, key), json_get_text(b, key));
 }
 
-static void put_queues(struct rates_text *r, const struct json_object *device)
+static void put_device(struct rates_text *r, const struct json_object *d)
 {
+	const struct json_object *qdisc = json_get(d, "qdisc");
+	const uint64_t losses[] = {json_get_u64(d, "rx_dropped") + json_get_u64(d, "rx_missed"),
+				   json_get_u64(d, "tx_dropped") + json_get_u64(qdisc, "drops") +
+					   json_get_u64(qdisc, "clsact_drops"),
+				   json_get_u64(d, "rx_errors") + json_get_u64(d, "tx_errors")};
+
+	put_name(r, 0, STYLE_BOLD, json_get_text(d, "ifname"));
+	put_traffic(r, d);
+	put_moved(r, LOSS_WIDTH, STYLE_BAD, losses, LENGTH(losses));
+	page_end(r->page);
 	for (size_t i = 0; i < json_get_length(r->rates, "queues"); i++) {
 		const struct json_object *q = json_get_item(r->rates, "queues", i);
 		char name[32];
 
-		if (!same_text(q, device, "ifname") || !same_text(q, device, "netns"))
+		if (!same_text(q, d, "ifname") || !same_text(q, d, "netns"))
 			continue;
 		snprintf(name, sizeof(name), "queue %u", (unsigned)json_get_u64(q, "queue"));
 		put_name(r, 2, STYLE_PLAIN, name);
@@ -489,7 +452,6 @@ static void put_devices(struct rates_text *r)
 		}
 		last = d;
 		put_device(r, d);
-		put_queues(r, d);
 	}
 }
 
@@ -611,13 +573,11 @@ static void put_total_rows(struct trace_text *t, const struct json_object *o, co
 	struct cause *rows = causes_of(o, c, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *note = json_get_text(rows[i].cause, "note");
-
 		page_row(p, c->style, 2, label_of(rows[i].stage, c, label), rows[i].packets, whole);
 		put_details(t, rows[i].cause);
-		if (t->verbosity > 0 && *note) {
+		if (t->verbosity > 0 && *json_get_text(rows[i].cause, "note")) {
 			page_break(p);
-			page_words(p, STYLE_DIM, "%s", note);
+			page_words(p, STYLE_DIM, "%s", json_get_text(rows[i].cause, "note"));
 		}
 		page_end(p);
 	}
@@ -701,6 +661,10 @@ static void put_own_losses(struct page *p, const struct json_object *losses)
 
 static void put_own_cost(struct trace_text *t, const struct json_object *own)
 {
+	const unsigned long long slots[] = {
+		json_get_u64(own, "slots_used"), json_get_u64(own, "slots"),
+		json_get_u64(own, "overflow_keys_used"), json_get_u64(own, "overflow_keys")};
+	const bool more = t->verbosity > 0;
 	struct page *p = &t->page;
 	char text[FMT_MAX];
 
@@ -714,24 +678,21 @@ static void put_own_cost(struct trace_text *t, const struct json_object *own)
 		   fmt_count(text, sizeof(text), json_get_u64(own, "events")));
 	page_words(p, STYLE_DIM, "tables of %s%s",
 		   page_glue(fmt_bytes(text, sizeof(text), json_get_u64(own, "map_bytes"))),
-		   t->verbosity > 0 ? "," : "");
-	if (t->verbosity > 0)
+		   more ? "," : "");
+	if (more)
 		page_words(p, STYLE_DIM,
-			   "%llu of %llu slots and %llu of %llu keys beside them in use",
-			   (unsigned long long)json_get_u64(own, "slots_used"),
-			   (unsigned long long)json_get_u64(own, "slots"),
-			   (unsigned long long)json_get_u64(own, "overflow_keys_used"),
-			   (unsigned long long)json_get_u64(own, "overflow_keys"));
+			   "%llu of %llu slots and %llu of %llu keys beside them in use", slots[0],
+			   slots[1], slots[2], slots[3]);
 	page_end(p);
 }
 
 /* The balance of a flow */
 
-/* A count that may be less than nothing; then `less` says of what. */
-static void put_signed(struct page *p, enum style style, const char *label, int64_t v,
-		       const char *less)
+/* A line of it: a count that may be less than nothing, then `less` says of what. */
+static void put_sum(struct page *p, enum style style, const char *label, int64_t v, uint64_t whole,
+		    const char *less)
 {
-	page_row(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, 0);
+	page_row(p, style, 0, label, v < 0 ? -(uint64_t)v : (uint64_t)v, whole);
 	if (v < 0)
 		page_words(p, style, "%s", less);
 	page_end(p);
@@ -740,23 +701,20 @@ static void put_signed(struct page *p, enum style style, const char *label, int6
 static void put_sums(struct page *p, const struct json_object *end)
 {
 	const struct json_object *checkpoints = json_get(end, "checkpoints");
+	const struct json_object *source = json_get(checkpoints, "dropped") ? checkpoints : end;
 	const int64_t arrived = json_get_i64(end, "arrived");
 	const int64_t unaccounted = json_get_i64(end, "unaccounted");
+	const int64_t dropped = json_get_i64(source, "dropped");
 	const uint64_t whole = arrived > 0 ? (uint64_t)arrived : 0;
-	const uint64_t dropped = json_get(checkpoints, "dropped")
-					 ? json_get_u64(checkpoints, "dropped")
-					 : json_get_u64(end, "dropped");
 	const uint64_t left = json_get_u64(checkpoints, "left");
 
-	put_signed(p, STYLE_BOLD, "arrived", arrived, "less than left again");
-	page_row(p, STYLE_PLAIN, 0, "delivered", json_get_u64(end, "delivered"), whole);
-	page_end(p);
-	page_row(p, dropped ? STYLE_BAD : STYLE_PLAIN, 0, "dropped", dropped, whole);
-	page_end(p);
-	put_signed(p, STYLE_PLAIN, "in flight", json_get_i64(end, "in_flight"),
-		   "less than at the beginning");
-	put_signed(p, unaccounted ? STYLE_WARN : STYLE_PLAIN, "unaccounted", unaccounted,
-		   "more ended than arrived");
+	put_sum(p, STYLE_BOLD, "arrived", arrived, 0, "less than left again");
+	put_sum(p, STYLE_PLAIN, "delivered", json_get_i64(end, "delivered"), whole, "");
+	put_sum(p, dropped ? STYLE_BAD : STYLE_PLAIN, "dropped", dropped, whole, "");
+	put_sum(p, STYLE_PLAIN, "in flight", json_get_i64(end, "in_flight"), 0,
+		"less than at the beginning");
+	put_sum(p, unaccounted ? STYLE_WARN : STYLE_PLAIN, "unaccounted", unaccounted, 0,
+		"more ended than arrived");
 	if (left) {
 		page_row(p, STYLE_DIM, 0, "passed on", left, 0);
 		page_words(p, STYLE_DIM, "entered this host and left it again; not in the sum");
@@ -844,18 +802,19 @@ static void put_findings(struct trace_text *t, const struct json_object *end)
 		page_finding(&t->page, NULL, json_get_item(end, "findings", i), t->verbosity > 0);
 }
 
-/* The widest count of a sum, for its page. */
-static uint64_t most_of(const struct json_object *o)
+/* For a page that holds the widest count of `o`. */
+static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
+				 const struct json_object *o)
 {
 	uint64_t packets = json_get_u64(o, "dropped"), nobody = sum_of(o, &benign, "packets");
 
-	return packets > nobody ? packets : nobody;
+	return text_open(v, start, packets > nobody ? packets : nobody);
 }
 
 void print_trace_end(const struct print_view *v, const struct json_object *start,
 		     const struct json_object *end)
 {
-	struct trace_text t = text_open(v, start, most_of(end));
+	struct trace_text t = text_of(v, start, end);
 
 	put_total(&t, end, json_get_u64(end, "duration_ns"));
 	put_bursts_end(&t.page, end);
@@ -938,34 +897,29 @@ static void put_limits(const struct print_view *v, const struct json_object *doc
 	}
 }
 
-/* The intervals as they were printed, unless they are many, or were put together. */
-static void put_intervals(const struct print_view *v, const struct json_object *document)
-{
-	const struct json_object *start = json_get(document, "start");
-	size_t n = json_get_length(document, "intervals"), lossy = 0;
-
-	for (size_t i = 0; i < n; i++)
-		lossy += json_get_u64(json_get_item(document, "intervals", i), "dropped") != 0;
-	if (json_get_u64(json_get(document, "covers"), "joined") > 1 ||
-	    (lossy > INTERVALS_SHOWN && v->verbosity <= 0))
-		return;
-	for (size_t i = 0; i < n; i++)
-		print_trace_interval(v, start, json_get_item(document, "intervals", i));
-}
-
 void print_trace(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *start = json_get(d->json, "start"), *end, *sum;
-	struct trace_text t;
+	const struct json_object *start = json_get(d->json, "start"),
+				 *end = json_get(d->json, "end");
+	const struct json_object *sum = json_get(d->json, "sum");
+	const size_t n = json_get_length(d->json, "intervals");
+	struct trace_text t = text_of(v, start, sum);
+	size_t lossy = 0;
 	bool whole;
 
-	end = json_get(d->json, "end");
-	sum = json_get(d->json, "sum");
 	whole = end && sum && json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns");
-	t = text_open(v, start, most_of(sum));
 	fputc('\n', v->out);
 	if (whole) {
-		put_intervals(v, d->json);
+		/* intervals as they were printed, unless they are many, or were put together */
+		for (size_t i = 0; i < n; i++)
+			lossy += json_get_u64(json_get_item(d->json, "intervals", i), "dropped") !=
+				 0;
+		if (json_get_u64(json_get(d->json, "covers"), "joined") <= 1 &&
+		    (lossy <= INTERVALS_SHOWN || v->verbosity > 0)) {
+			for (size_t i = 0; i < n; i++)
+				print_trace_interval(v, start,
+						     json_get_item(d->json, "intervals", i));
+		}
 		print_trace_end(v, start, end);
 	} else if (sum) {
 		put_total(&t, sum, json_get_u64(sum, "interval_ns"));

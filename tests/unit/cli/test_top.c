@@ -74,20 +74,37 @@ static void tear_down(struct fixture *f)
 {
 	table_free(&f->now);
 	table_free(&f->total);
-	canvas_free(&f->c);
+	free(f->c.cells);
+}
+
+static char *put_utf8(char *to, wchar_t ch)
+{
+	if (ch >= 0x800)
+		*to++ = (char)(0xe0 | ch >> 12);
+	if (ch >= 0x80)
+		*to++ = (char)(ch >= 0x800 ? 0x80 | (ch >> 6 & 0x3f) : 0xc0 | ch >> 6);
+	*to++ = (char)(ch >= 0x80 ? 0x80 | (ch & 0x3f) : ch);
+	return to;
 }
 
 /* The screen as text; to be looked at with TOP_SHOW=1. */
 static const char *drawn(struct fixture *f)
 {
 	static char text[65536];
-	char line[1024];
-	size_t at = 0;
+	char *to = text;
 
 	view_draw(&f->view, &f->in, &f->c);
-	for (unsigned y = 0; y < f->c.rows; y++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s\n",
-				       canvas_line(&f->c, y, line, sizeof(line)));
+	for (unsigned y = 0; y < f->c.rows; y++) {
+		const struct cell *cells = &f->c.cells[(size_t)y * f->c.cols];
+		unsigned end = f->c.cols;
+
+		while (end && cells[end - 1].at == L' ')
+			end--;
+		for (unsigned x = 0; x < end; x++)
+			to = put_utf8(to, cells[x].at);
+		*to++ = '\n';
+	}
+	*to = '\0';
 	if (getenv("TOP_SHOW"))
 		fprintf(stderr, "%s\n", text);
 	return text;
@@ -276,14 +293,10 @@ static void test_plain_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_too_small),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_columns_fit),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_plain_characters),
+		cmocka_unit_test(test_sizes),	cmocka_unit_test(test_too_small),
+		cmocka_unit_test(test_table),	cmocka_unit_test(test_columns_fit),
+		cmocka_unit_test(test_keys),	cmocka_unit_test(test_history),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_plain_characters),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

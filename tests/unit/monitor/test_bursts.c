@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "monitor/bursts.h"
+#include "monitor/live.h"
 #include "monitor/describe.h"
 
 #define WINDOW_NS 1000000

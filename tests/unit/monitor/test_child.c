@@ -19,30 +19,32 @@
 #include "monitor/session.h"
 
 #define PATIENCE_MS 30000
+#define TICK_MS	    50
 
 /* Polls until it has ended; its status. */
 static int end_of(struct child *c)
 {
-	struct pollfd fd = {.fd = child_fd(c), .events = POLLIN};
+	struct pollfd fd = {.fd = c->pidfd, .events = POLLIN};
 
-	while (!child_poll(c)) {
-		if (poll(&fd, 1, PATIENCE_MS) == 0)
+	for (int tries = PATIENCE_MS / TICK_MS; !child_poll(c); tries--) {
+		if (!tries)
 			fail_msg("the command does not end");
+		poll(&fd, 1, TICK_MS);
 	}
-	return child_status(c);
+	return c->status;
 }
 
 static int run(char *const argv[])
 {
 	struct error err = {};
-	struct child *c;
+	struct child c;
 	int status;
 
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
-	assert_int_equal(child_status(c), -EAGAIN);
-	child_start(c, &err);
-	status = end_of(c);
-	child_free(c);
+	assert_int_equal(c.status, -EAGAIN);
+	child_start(&c, &err);
+	status = end_of(&c);
+	child_close(&c);
 	return status;
 }
 
@@ -68,17 +70,17 @@ static void statuses(void **state)
 static void failure_is_told(void **state)
 {
 	struct error err = {};
-	struct child *c;
+	struct child c;
 
 	(void)state;
 	assert_int_equal(child_prepare(&c, (char *const[]){"no-such-command", NULL}, false, &err),
 			 0);
-	assert_int_equal(child_start(c, &err), -ENOENT);
+	assert_int_equal(child_start(&c, &err), -ENOENT);
 	assert_int_equal(err.status, STATUS_FAILED);
 	assert_non_null(strstr(err.message, "no-such-command"));
-	assert_int_equal(child_status(c), CHILD_NOT_FOUND);
-	assert_true(child_poll(c));
-	child_free(c);
+	assert_int_equal(c.status, CHILD_NOT_FOUND);
+	assert_true(child_poll(&c));
+	child_close(&c);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
 }
 
@@ -87,14 +89,14 @@ static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t
 {
 	struct error err = {};
 	int ends[2], saved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	struct child *c;
+	struct child c;
 	ssize_t n = 0;
 	size_t len = 0;
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(dup2(ends[1], fd), fd);
 	assert_int_equal(child_prepare(&c, argv, to_stderr, &err), 0);
-	assert_int_equal(child_start(c, &err), 0);
+	assert_int_equal(child_start(&c, &err), 0);
 	assert_int_equal(dup2(saved, fd), fd);
 	close(saved);
 	close(ends[1]);
@@ -102,8 +104,8 @@ static void reads(char *const argv[], bool to_stderr, int fd, char *text, size_t
 		len += (size_t)n;
 	text[len] = '\0';
 	close(ends[0]);
-	end_of(c);
-	child_free(c);
+	end_of(&c);
+	child_close(&c);
 }
 
 static void output(void **state)
@@ -185,35 +187,35 @@ static void waits_for_the_start(void **state)
 	char *const argv[] = {"sh", "-c", "exit 7", NULL};
 	struct error err = {};
 	char comm[32] = "", path[64];
-	struct child *c;
+	struct child c;
 	FILE *f;
 
 	(void)state;
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
-	snprintf(path, sizeof(path), "/proc/%d/comm", child_pid(c));
+	snprintf(path, sizeof(path), "/proc/%d/comm", c.pid);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	assert_non_null(fgets(comm, sizeof(comm), f));
 	fclose(f);
 	assert_string_not_equal(comm, "sh\n");
-	assert_false(child_poll(c));
-	assert_int_equal(child_start(c, &err), 0);
-	assert_int_equal(end_of(c), 7);
-	child_free(c);
+	assert_false(child_poll(&c));
+	assert_int_equal(child_start(&c, &err), 0);
+	assert_int_equal(end_of(&c), 7);
+	child_close(&c);
 }
 
 static void never_started(void **state)
 {
 	char *const argv[] = {"true", NULL};
 	struct error err = {};
-	struct child *c;
+	struct child c;
 
 	(void)state;
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
-	child_free(c);
+	child_close(&c);
+	child_close(&c); /* nothing is left to be closed */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	child_free(NULL);
 }
 
 static void sigchld_ignored(void **state)
@@ -233,7 +235,7 @@ static void signals(void **state)
 			      NULL};
 	struct error err = {};
 	int ends[2], saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	struct child *c;
+	struct child c;
 	char byte;
 
 	(void)state;
@@ -242,12 +244,12 @@ static void signals(void **state)
 	assert_int_equal(child_prepare(&c, argv, false, &err), 0);
 	assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
 	close(saved);
-	assert_int_equal(child_start(c, &err), 0);
+	assert_int_equal(child_start(&c, &err), 0);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
-	child_signal(c, SIGINT, SI_USER);
-	child_signal(c, SIGTERM, SI_USER);
-	assert_int_equal(end_of(c), 1);
-	child_free(c);
+	child_signal(&c, SIGINT, SI_USER);
+	child_signal(&c, SIGTERM, SI_USER);
+	assert_int_equal(end_of(&c), 1);
+	child_close(&c);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -257,7 +259,7 @@ static void __attribute__((noreturn)) group_leader(int ready)
 {
 	char *const argv[] = {"sh", "-c", "echo; exec sleep 60", NULL};
 	struct error err = {};
-	struct child *c;
+	struct child c;
 	siginfo_t info;
 	sigset_t set;
 
@@ -266,11 +268,11 @@ static void __attribute__((noreturn)) group_leader(int ready)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	dup2(ready, STDOUT_FILENO);
-	if (child_prepare(&c, argv, false, &err) || child_start(c, &err))
+	if (child_prepare(&c, argv, false, &err) || child_start(&c, &err))
 		_exit(99);
 	sigwaitinfo(&set, &info);
-	child_signal(c, info.si_signo, info.si_code);
-	_exit(end_of(c));
+	child_signal(&c, info.si_signo, info.si_code);
+	_exit(end_of(&c));
 }
 
 static void a_signal_to_the_group(void **state)

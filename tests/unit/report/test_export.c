@@ -36,9 +36,8 @@ static const struct live_own no_own = {};
 static void take(struct metrics *m, struct live_row *r, uint64_t now_ns)
 {
 	const struct live_table t = {.rows = r, .n = 1};
-	const struct metrics_interval in = {&t, &no_own, now_ns, now_ns};
 
-	assert_int_equal(metrics_take(m, &in), 0);
+	assert_int_equal(metrics_take(m, &t, &no_own, now_ns, now_ns), 0);
 }
 
 static char *text_of(const struct metrics *m, enum expose_format format)
@@ -346,11 +345,11 @@ static struct metrics *metrics_of(struct live_table *t, uint64_t time_ns)
 		.map_bytes = 4096,
 		.watch = {.recursion_misses = 2},
 	};
-	const struct metrics_interval in = {t, &own, time_ns, 1700000000000000000};
+	const uint64_t realtime_ns = 1700000000000000000;
 	struct metrics *m = metrics_new(10, true);
 
-	assert_int_equal(metrics_take(m, &in), 0);
-	assert_int_equal(metrics_take(m, &in), 0);
+	assert_int_equal(metrics_take(m, t, &own, time_ns, realtime_ns), 0);
+	assert_int_equal(metrics_take(m, t, &own, time_ns, realtime_ns), 0);
 	return m;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "monitor/describe.h"
 #include "report/document.h"
 #include "report/json_trace.h"
@@ -73,9 +73,6 @@ static int fill(void **state)
 	memset(&summary, 0, sizeof(summary));
 	summary.total = &table;
 	summary.duration_ns = 2 * SECOND;
-	summary.lost = table_sum(&table, 1 << NOISE_LOSS);
-	summary.suspect = table_sum(&table, 1 << NOISE_SUSPECT);
-	summary.benign = table_sum(&table, 1 << NOISE_BENIGN);
 	summary.own.events = 3117;
 	summary.own.cpu_ns = 1500000;
 	summary.own.map_bytes = 2 << 20;

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Ends and counters that are not ours: namespaces, plain sockets, a tun device, XDP programs of few
+instructions, rules of nft and their counters. What pktledger reports is compared with them."""
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+
+from lib import TIMEOUT, require
+
+PORT = 20000 + os.getpid() % 20000  # others may trace and send at the same time
+PACKETS = 500
+SO_RCVBUFFORCE = 33
+CLONE_NEWNET = 0x40000000
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
+XDP_NATIVE, XDP_GENERIC = 4, 2  # XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE
+XDP_DROP = 1
+BPF_REDIRECT = 23  # BPF_FUNC_redirect
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+# Namespaces
+
+
+def enter(netns):
+    """Moves this thread into a network namespace: its name, or a path."""
+    with open(netns if "/" in netns else f"/run/netns/{netns}") as file:
+        if libc.setns(file.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"setns {netns}")
+
+
+@contextlib.contextmanager
+def inside(netns):
+    """This thread is in the namespace; sockets made there stay there."""
+    with open("/proc/thread-self/ns/net") as home:
+        enter(netns)
+        try:
+            yield
+        finally:
+            assert not libc.setns(home.fileno(), CLONE_NEWNET)
+
+
+def shell(netns, *command, stdin=None):
+    """A command to its end, as `ip netns exec` shows it the host; the caller looks at its status."""
+    return subprocess.run(["ip", "netns", "exec", netns, *command], input=stdin, text=True,
+                          capture_output=True, check=False)
+
+
+def do(netns, *command, text=None, become=enter):
+    """What a command prints that must not fail."""
+    done = subprocess.run(command, preexec_fn=lambda: become(netns), input=text, text=True,
+                          capture_output=True, check=False, timeout=TIMEOUT)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+    return done.stdout
+
+
+def sysctl(netns, name, value):
+    do(netns, "sh", "-c", f"echo {value} > /proc/sys/{name}")
+
+
+# Plain sockets
+
+
+def udp(name, family, bind=None, rcvbuf=None):
+    with inside(name):
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+    if rcvbuf:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+    if bind is not None:
+        sock.bind(bind)
+    return sock
+
+
+def send(netns, to, packets=PACKETS, port=PORT, size=100):
+    """How many the kernel took; it refuses where the sender's own hooks drop."""
+    family = socket.AF_INET6 if ":" in to else socket.AF_INET
+    taken = 0
+    with udp(netns, family) as sock:
+        for _ in range(packets):
+            with contextlib.suppress(OSError):
+                sock.sendto(b"x" * size, (to, port))
+            taken += 1
+            if taken % 50 == 0:
+                time.sleep(0.001)  # the other end works in a thread of its own
+    return taken
+
+
+def read_all(sock, patience=0.2):
+    sock.settimeout(patience)
+    received = 0
+    with contextlib.suppress(TimeoutError, BlockingIOError):
+        while sock.recv(65536):
+            received += 1
+    return received
+
+
+# A tun device
+
+
+@contextlib.contextmanager
+def tun(name):
+    """A device whose other end is no part of the host: this process."""
+    require(os.path.exists("/dev/net/tun"), "needs /dev/net/tun")
+    with inside(name), open("/dev/net/tun", "r+b", buffering=0) as device:
+        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN | IFF_NO_PI))
+        for line in ("addr add 198.18.5.1/24 dev t0", "link set t0 up"):
+            done = shell(name, "ip", *line.split())
+            require(done.returncode == 0, f"ip {line}: {done.stderr.strip()}")
+        os.set_blocking(device.fileno(), False)
+        yield device
+
+
+def datagram(port, payload):
+    """From the other end of the tun to this one, without checksum."""
+    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 1, 0, 64, socket.IPPROTO_UDP,
+                         0, socket.inet_aton("198.18.5.9"), socket.inet_aton("198.18.5.1"))
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xffff) + (total >> 16)
+    checksum = struct.pack("!H", ~((total & 0xffff) + (total >> 16)) & 0xffff)
+    return (header[:10] + checksum + header[12:]
+            + struct.pack("!HHHH", 1234, port, 8 + len(payload), 0) + payload)
+
+
+# XDP programs
+
+
+def insn(code, register=0, immediate=0):
+    return struct.pack("<BBhi", code, register, 0, immediate)
+
+
+def verdict(value):
+    return insn(0xb7, 0, value) + insn(0x95)
+
+
+def redirect(ifindex):
+    return (insn(0xb7, 1, ifindex) + insn(0xb7, 2, 0) + insn(0x85, 0, BPF_REDIRECT) + insn(0x95))
+
+
+def bpf(command, attributes):
+    """A descriptor from bpf(2)."""
+    require(os.uname().machine == "x86_64", "the number of bpf() is that of x86-64")
+    fd = libc.syscall(321, command, ctypes.create_string_buffer(attributes, len(attributes)),
+                      len(attributes))
+    require(fd >= 0, f"bpf({command}): {os.strerror(ctypes.get_errno())}")
+    return fd
+
+
+@contextlib.contextmanager
+def xdp(netns, ifname, code, mode):
+    """A program of these instructions at the device, by a link."""
+    text, gpl = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"GPL")
+    load = struct.pack("<IIQQ", 6, len(code) // 8, ctypes.addressof(text), ctypes.addressof(gpl))
+    program = bpf(5, load + bytes(48))
+    try:
+        with inside(netns):
+            index = socket.if_nametoindex(ifname)
+            link = bpf(28, struct.pack("<IIII", program, index, 37, mode) + bytes(32))
+        try:
+            yield
+        finally:
+            os.close(link)
+    finally:
+        os.close(program)
+
+
+# Rules of nft
+
+
+def nft(netns, rules):
+    """Loads a ruleset. A rule that counts is a witness: see nft_counters()."""
+    done = subprocess.run(["nft", "-f", "-"], preexec_fn=lambda: enter(netns), input=rules, text=True,
+                          capture_output=True, check=False)
+    require(done.returncode == 0, f"nft: {done.stderr.strip()}")
+
+
+def nft_counters(netns):
+    """Packets of each named counter, and under None those of the first rule that counts."""
+    listed = json.loads(do(netns, "nft", "-j", "list", "ruleset"))["nftables"]
+    found = {c["counter"]["name"]: c["counter"]["packets"] for c in listed if "counter" in c}
+    anonymous = [e["counter"]["packets"] for r in listed if "rule" in r for e in r["rule"]["expr"]
+                 if isinstance(e.get("counter"), dict)]
+    return {**found, **({None: anonymous[0]} if anonymous else {})}

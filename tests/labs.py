@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The program at ends of its own: a named lab, and two hosts with a router between them."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from ends import do, enter, nft, sysctl
+from lib import (BINARY, PATIENCE, TIMEOUT, Result, assert_valid, observed, pktledger, require,
+                 require_root, until)
+
+PREFIX = f"pl-to-{os.getpid()}"
+PORT = 28779
+TARGET = {4: "198.18.8.1", 6: "2001:2:0:8::1"}
+COUNT = 8000
+EACH = 16  # one number in so many is dropped at a place: a sixteenth each
+
+
+def start(become, *args, prefix=(), **kwargs):
+    """The program, which calls become() first, as to enter() a namespace."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*prefix, BINARY, *args], preexec_fn=become, text=True,
+                            **{**streams, **kwargs})
+
+
+def finish(process):
+    """Its result, once it has ended."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=TIMEOUT)
+        finally:
+            process.kill()
+    return Result(process.args[1:], process.returncode, out, err)
+
+
+class Lab:
+    """A named lab; `at(side, ...)` starts the program in one of its namespaces."""
+
+    def __init__(self, name, *options):
+        self.name, self.options = name, options
+
+    def __enter__(self):
+        require_root()
+        result = pktledger("lab", "up", self.name, *self.options)
+        assert result.status == 0, result
+        return self
+
+    def __exit__(self, *_):
+        pktledger("lab", "down", self.name)
+
+    def netns(self, side):
+        return f"{self.name}-{side}"
+
+    def at(self, side, *args, **kwargs):
+        return start(lambda: enter(self.netns(side)), *args, **kwargs)
+
+    def run(self, side, *args, **kwargs):
+        """The program to its end."""
+        return finish(self.at(side, *args, **kwargs))
+
+    def do(self, side, *command, text=None):
+        return do(self.netns(side), *command, text=text)
+
+    def listening(self, port=28779, what="udp"):
+        """True once a socket of the receiver's namespace has the port, of either family."""
+        sockets = self.do("rx", "cat", f"/proc/net/{what}", f"/proc/net/{what}6")
+        return f":{port:04X} " in sockets
+
+
+def numbered(which):
+    """An nft expression: of each EACH numbers, this one (the last byte of the stamp's word)."""
+    return f"udp dport {PORT} @th,136,8 & {EACH - 1:#x} == {which}"
+
+
+def share(which, count=COUNT):
+    return len(range(which, count, EACH))
+
+
+class Hosts:
+    """Two hosts `a` and `b`, and a router `m` between them."""
+
+    links = (("a", 7), ("b", 8))  # hosts, and their networks
+
+    def __enter__(self):
+        require_root()
+        self.keep = contextlib.ExitStack()
+        try:
+            self.build()
+        except BaseException:
+            self.keep.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.keep.close()
+
+    def build(self):
+        sides = "m" + "".join(side for side, _ in self.links)
+        for side in sides:
+            self.ip("netns", "add", self.netns(side))
+            self.keep.callback(self.ip, "netns", "del", self.netns(side))
+            self.sysctl(side, "net/ipv6/conf/default/accept_dad", "0")
+            self.sysctl(side, "net/ipv6/conf/all/accept_dad", "0")
+        self.sysctl("m", "net/ipv4/ip_forward", "1")
+        self.sysctl("m", "net/ipv6/conf/all/forwarding", "1")
+        for side, net in self.links:
+            at, via = (f"-n {self.netns(x)}".split() for x in (side, "m"))
+            self.ip(*at, "link", "add", "v0", "type", "veth", "peer", "name", f"v{side}", "netns",
+                    self.netns("m"))
+            for where, name, host in (at, "v0", 1), (via, f"v{side}", 254):
+                self.ip(*where, "addr", "add", f"198.18.{net}.{host}/24", "dev", name)
+                self.ip(*where, "addr", "add", f"2001:2:0:{net}::{host:x}/64", "dev", name, "nodad")
+                self.ip(*where, "link", "set", name, "up")
+            self.ip(*at, "link", "set", "lo", "up")
+            self.ip(*at, "route", "add", "default", "via", f"198.18.{net}.254")
+            self.ip(*at, "-6", "route", "add", "default", "via", f"2001:2:0:{net}::fe")
+        # until then IPv6 is not routed
+        until(lambda: not any("DOWN" in self.do(side, "ip", "link", "show", "up", "type", "veth")
+                              for side in sides), 20, "the links do not come up")
+
+    @staticmethod
+    def ip(*args):
+        subprocess.run(["ip", *args], check=True)
+
+    @staticmethod
+    def netns(side):
+        return f"{PREFIX}-{side}"
+
+    def inside(self, side):
+        return lambda: enter(self.netns(side))
+
+    def do(self, side, *command, text=None):
+        return do(self.netns(side), *command, text=text)
+
+    def sysctl(self, side, name, value):
+        sysctl(self.netns(side), name, value)
+
+    def drop(self, side, hook, which):
+        nft(self.netns(side), f"""
+            table inet cut_{hook} {{ chain c {{ type filter hook {hook} priority 0;
+                {numbered(which)} counter drop
+            }}
+            }}
+            """)
+
+    def start(self, side, *args):
+        return start(self.inside(side), *args)
+
+    def run(self, *args, to=4, side="a"):
+        return self.command("run", *args, to=to, side=side)
+
+    def command(self, command, *args, to=4, side="a"):
+        to = ["--to", TARGET[to]] if to else []
+        return finish(self.start(side, command, *to, *args))
+
+    @contextlib.contextmanager
+    def serve(self, *args):
+        """The server, once it listens; ended by a signal if it still runs."""
+        server = self.start("b", "recv", "--serve", *args)
+        try:
+            until(lambda: f":{PORT:04X} 0" in self.do("b", "cat", "/proc/net/tcp6")
+                  or server.poll() is not None, 20, "the server does not listen")
+            yield server
+        finally:
+            server.send_signal(signal.SIGTERM)
+            try:
+                server.out, server.err = server.communicate(timeout=10 * PATIENCE)
+            finally:
+                server.kill()
+                server.wait()
+
+    def ledger(self, *args, serve=(), to=4):
+        """The document of a run that ends well."""
+        def attempt():
+            with self.serve(*serve) as server:
+                result = self.run("-j", "-q", "-r", "20k", "-c", str(COUNT), "--rcvbuf", "16M",
+                                  *args, to=to)
+            assert server.returncode == 0, server.err
+            return result
+
+        result = observed(attempt)
+        require(result.status != 3, result.err.strip())
+        assert result.status == 0, result
+        assert_valid(result.json)
+        return result.json
