@@ -167,12 +167,12 @@ static int load_xsk(struct site *s, struct error *err)
 {
 	const struct tracer *t = &s->tracer;
 	const struct trace_config here = at_device(s);
-	struct xsk_prog_maps maps = {s->traced ? drops_cell_fd(t->drops) : -1, -1, -1};
+	struct xsk_prog_maps maps = {s->traced ? drops_map_fd(t->drops, "cell") : -1, -1, -1};
 	int rc;
 
 	if (tells_fates(s)) {
 		maps.seen = tracer_seen_fd(t);
-		maps.tails = drops_tails_fd(t->drops);
+		maps.tails = drops_map_fd(t->drops, "tails");
 	}
 	rc = xsk_prog_open(&s->xsk_prog, &here, &maps, err);
 	if (rc)
@@ -196,8 +196,8 @@ static int load_sink(struct site *s, struct error *err)
 			.trace = &here,
 			.payload = shape_sizes_differ(spec_shape(s->spec)) ? 0 : s->flow.payload,
 			.pass = s->spec->pass,
-			.arrivals_fd = drops_arrivals_fd(t->drops),
-			.tails_fd = drops_tails_fd(t->drops),
+			.arrivals_fd = drops_map_fd(t->drops, "arrivals"),
+			.tails_fd = drops_map_fd(t->drops, "tails"),
 			.seen_fd = tracer_seen_fd(t),
 		};
 	rc = sink_prog_open(&s->sink_prog, &cfg, err);
@@ -339,7 +339,7 @@ static int open_sender(struct site *s, struct error *err)
 		.rate_pps = s->rate_pps,
 		.shape = spec_shape(spec),
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : s->fx.sndbuf,
-		.batch_fd = s->traced ? drops_batch_fd(s->tracer.drops) : -1,
+		.batch_fd = s->traced ? drops_map_fd(s->tracer.drops, "batch") : -1,
 		.tuning = &spec->tuning,
 		.cpu = s->lone		   ? -1
 		       : s->fx.tx_cpu >= 0 ? s->fx.tx_cpu
@@ -387,9 +387,9 @@ static int apply_faults(struct site *s, struct error *err)
 	struct fault_numbers numbers = {
 		.config = &s->tracer.config,
 		.seen_fd = s->tracer.checkpoints ? checkpoints_seen_fd(s->tracer.checkpoints) : -1,
-		.tails_fd = drops_tails_fd(drops),
-		.cell_fd = drops_cell_fd(drops),
-		.batch_fd = drops_batch_fd(drops),
+		.tails_fd = drops_map_fd(drops, "tails"),
+		.cell_fd = drops_map_fd(drops, "cell"),
+		.batch_fd = drops_map_fd(drops, "batch"),
 		.paged = drops_reads_pages(drops),
 	};
 	struct drops_redirects redirects;

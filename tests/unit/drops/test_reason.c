@@ -90,7 +90,7 @@ static void core_names(void **state)
 	assert_int_equal(reasons_value(r, "SOCKET_RCVBUFF"), 15);
 	assert_int_equal(reasons_value(r, "SOCKET_RCV"), -ENOENT);
 	assert_int_equal(reasons_value(r, "MAX"), -ENOENT);
-	assert_int_equal(reasons_kfree_args(r), 3);
+	assert_int_equal(reasons_tracepoint_args(r, "kfree_skb"), 3);
 	reasons_free(r);
 }
 
@@ -140,7 +140,7 @@ static void no_reasons(void **state)
 	assert_int_equal(reasons_count(r), 0);
 	assert_name(r, 2, "");
 	assert_int_equal(reasons_value(r, "NO_SOCKET"), -ENOENT);
-	assert_int_equal(reasons_kfree_args(r), 2);
+	assert_int_equal(reasons_tracepoint_args(r, "kfree_skb"), 2);
 	assert_int_equal(reasons_tracepoint_args(r, "xdp_redirect_err"), -ENOENT);
 	reasons_free(r);
 }
@@ -168,8 +168,8 @@ static void running_kernel(void **state)
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	assert_int_equal(reasons_open(&r, NULL, &err), 0);
-	assert_in_range(reasons_kfree_args(r), 2, 4);
-	assert_int_equal(reasons_count(r) > 0, reasons_kfree_args(r) > 2);
+	assert_in_range(reasons_tracepoint_args(r, "kfree_skb"), 2, 4);
+	assert_int_equal(reasons_count(r) > 0, reasons_tracepoint_args(r, "kfree_skb") > 2);
 	for (unsigned i = 0; i < reasons_count(r); i++) {
 		const char *name = reasons_at(r, i, &value);
 
