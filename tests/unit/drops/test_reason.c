@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Drop reasons out of BTF made here, and out of the running kernel's where it has any. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "drops/reason.h"
 
 static void add_tracepoint(struct btf *btf, const char *name, unsigned args)
@@ -77,7 +72,6 @@ static void core_names(void **state)
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
 
-	(void)state;
 	ADD_ENUM(btf, "skb_drop_reason", names, values);
 	add_tracepoint(btf, "kfree_skb", 3);
 	r = open_btf(btf);
@@ -111,7 +105,6 @@ static void subsystem_names(void **state)
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
 
-	(void)state;
 	ADD_ENUM(btf, "skb_drop_reason_subsys", subsys, subsys_values);
 	ADD_ENUM(btf, "skb_drop_reason", core, core_values);
 	ADD_ENUM(btf, "ovs_drop_reason", ovs, ovs_values);
@@ -134,7 +127,6 @@ static void no_reasons(void **state)
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
 
-	(void)state;
 	add_tracepoint(btf, "kfree_skb", 2);
 	r = open_btf(btf);
 	assert_int_equal(reasons_count(r), 0);
@@ -150,7 +142,6 @@ static void no_btf(void **state)
 	struct error err = {};
 	struct reasons *r;
 
-	(void)state;
 	assert_int_equal(reasons_open(&r, "/nonexistent/btf", &err), -ENOENT);
 	assert_null(r);
 	assert_int_equal(err.status, STATUS_UNABLE);
@@ -164,7 +155,6 @@ static void running_kernel(void **state)
 	char buf[REASON_NAME];
 	uint32_t value;
 
-	(void)state;
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	assert_int_equal(reasons_open(&r, NULL, &err), 0);

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The stage map against the enums of kernels and against what was measured on them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <bpf/btf.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -16,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "drops/reason.h"
 #include "drops/stagemap.h"
 #include "trace_abi.h"
@@ -49,7 +44,6 @@ static unsigned read_fixture(const char *file)
 
 static int read_fixtures(void **state)
 {
-	(void)state;
 	assert_int_equal(read_fixture("6.1"), 66);
 	assert_int_equal(read_fixture("6.12"), 104);
 	assert_int_equal(read_fixture("6.18"), 128);
@@ -109,7 +103,6 @@ static unsigned missing_rows(const struct reasons *r, char *buf, unsigned size)
 
 static void every_reason_has_a_row(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < name_count; i++) {
 		if (!has_reason(names[i]))
 			fail_msg("no row for %s", names[i]);
@@ -132,7 +125,6 @@ static void assert_a_kernel_has(const char *pattern)
 
 static void rows_are_sound(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < stagemap_row_count; i++) {
 		const struct stagemap_row *row = &stagemap_rows[i];
 		char list[1024], *word, *rest = list;
@@ -152,7 +144,6 @@ static void rows_are_sound(void **state)
 /* No row may stand behind one that takes all it could take. */
 static void no_row_is_hidden(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < stagemap_row_count; i++) {
 		const struct stagemap_row *a = &stagemap_rows[i];
 
@@ -175,7 +166,6 @@ static void known_places(void **state)
 	FILE *f = fopen("tests/fixtures/reasons/places", "r");
 	unsigned n = 0;
 
-	(void)state;
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
 		struct verdict v;
@@ -198,7 +188,6 @@ static void known_places(void **state)
 /* A blackhole of IPv6 ends both ways in dst_discard(). */
 static void blackholes(void **state)
 {
-	(void)state;
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", CAUSE_SK).stage, STAGE_TX_ROUTE);
 	assert_int_equal(judge("NOT_SPECIFIED", "dst_discard_out", 0).stage, STAGE_IP_ROUTE);
 }
@@ -220,7 +209,6 @@ static void rows_that_are_rare(void **state)
 		{"NOT_SPECIFIED", "ip6_mc_input", STAGE_L2},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct verdict v = judge(rows[i].reason, rows[i].location, 0);
 
@@ -241,7 +229,6 @@ static void names_that_do_not_fit(void **state)
 	const void *raw;
 	uint32_t size;
 
-	(void)state;
 	assert_true(btf__add_enum(btf, "skb_drop_reason", 4) > 0);
 	for (int i = 0; i < 3; i++) {
 		snprintf(all, sizeof(all), "SKB_DROP_REASON_OF_TOMORROW_%d", i);
@@ -275,7 +262,6 @@ static void unknown_places(void **state)
 {
 	struct verdict v = judge("NOT_SPECIFIED", "some_driver_poll", 0);
 
-	(void)state;
 	assert_int_equal(v.stage, STAGE_OTHER);
 	assert_int_equal(v.class, VERDICT_LOSS);
 	assert_false(v.known);
@@ -286,7 +272,6 @@ static void unknown_places(void **state)
 
 static void copies(void **state)
 {
-	(void)state;
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).class, VERDICT_COPY);
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", CAUSE_COPY).stage, STAGE_L2);
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", 0).class, VERDICT_LOSS);
@@ -297,14 +282,12 @@ static void copies(void **state)
 /* What a driver frees when it has been sent is no loss, whatever call it frees it by. */
 static void transmissions(void **state)
 {
-	(void)state;
 	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_tq_tx_complete", 0).class, VERDICT_IGNORE);
 	assert_int_equal(judge("NOT_SPECIFIED", "vmxnet3_rq_rx_complete", 0).class, VERDICT_LOSS);
 }
 
 static void directions(void **state)
 {
-	(void)state;
 	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", CAUSE_SK).direction, DIRECTION_TX);
 	assert_int_equal(judge("QDISC_DROP", "__dev_queue_xmit", 0).direction, DIRECTION_FORWARD);
 	assert_int_equal(judge("FULL_RING", "tun_net_xmit", 0).direction, DIRECTION_TX);
@@ -338,7 +321,6 @@ static void hooks(void **state)
 		{CAUSE_SK, "", HOOK_INGRESS, DIRECTION_RX},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases_hook) / sizeof(cases_hook[0]); i++) {
 		struct stagemap_event e = {
 			.reason = "NETFILTER_DROP",
@@ -382,7 +364,6 @@ static void observers(void **state)
 		{OBSERVER_SOCKET_QUEUE, 0, 0, STAGE_SOCKET_CLOSE, 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases_xdp) / sizeof(cases_xdp[0]); i++) {
 		struct stagemap_event e = {
 			.reason = "",
@@ -408,7 +389,6 @@ static void running_kernel(void **state)
 	struct reasons *r;
 	char list[1024];
 
-	(void)state;
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	assert_int_equal(reasons_open(&r, NULL, &err), 0);
@@ -419,7 +399,6 @@ static void running_kernel(void **state)
 
 static void stages_have_names(void **state)
 {
-	(void)state;
 	for (enum stage i = 0; i < STAGE_COUNT; i++) /* rows are found by their place */
 		assert_int_equal(stage_facts[i].stage, i);
 	assert_string_equal(stage_name(STAGE_UDP_MEM), "udp_mem");
