@@ -13,7 +13,7 @@
 
 #include "diagnosis/reader.h"
 #include "drops/owners.h"
-#include "host/cgroup.h"
+#include "base/proc.h"
 #include "host/counters.h"
 #include "host/journal.h"
 #include "host/lab.h"

@@ -22,8 +22,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/idmap.h"
-#include "base/list.h"
 #include "base/proc.h"
 
 #define PLACES_MAX 4096

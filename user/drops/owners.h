@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/idmap.h"
+#include "base/list.h"
 #include "host/netns.h"
 #include "host/sockdiag.h"
 #include "survey_abi.h"

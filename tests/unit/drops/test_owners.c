@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 
 #include "cases.h"
-#include "base/idmap.h"
+#include "base/list.h"
 #include "drops/owners.h"
 #include "fake_root.h"
 
