@@ -14,9 +14,8 @@
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/ends.h"
-#include "report/joined.h"
 #include "report/drop.h"
-#include "report/show.h"
+#include "report/print.h"
 
 struct report_options {
 	struct global_options global;

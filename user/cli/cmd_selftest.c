@@ -9,7 +9,6 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
-#include "report/catalogue.h"
 #include "report/document.h"
 #include "experiment/selftest.h"
 #include "base/watch.h"

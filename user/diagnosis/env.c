@@ -12,9 +12,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/proc.h"
 #include "drops/reason.h"
 #include "host/load.h"
+#include "base/proc.h"
 #include "host/netdev.h"
 
 /* Those that change how a packet is counted, cut, merged or checked. */
