@@ -31,7 +31,7 @@ static __always_inline struct balance_tally *tally(void)
 	return bpf_map_lookup_elem(&tallies, &cpu);
 }
 
-/* Roles of devices, and causes of drops: what the side of a drop follows from (drops/side.h). */
+/* Roles of devices, and causes of drops: what the side of a drop follows from (side_of()). */
 
 #define IFF_LOOPBACK 0x8
 
