@@ -22,12 +22,7 @@ const volatile struct balance_config cfg;
 #define TALLY(field, n) __sync_fetch_and_add(&(field), n)
 
 /* Element n is that of CPU n. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct balance_tally);
-} tallies SEC(".maps");
+MAP(tallies, ARRAY, 1, __u32, struct balance_tally);
 
 static __always_inline struct balance_tally *tally(void)
 {
@@ -36,16 +31,11 @@ static __always_inline struct balance_tally *tally(void)
 	return bpf_map_lookup_elem(&tallies, &cpu);
 }
 
-/* Roles of devices, and causes of drops: what the side of a drop follows from (drops/side.h). */
+/* Roles of devices, and causes of drops: what the side of a drop follows from (side_of()). */
 
 #define IFF_LOOPBACK 0x8
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, BALANCE_CAUSES);
-	__type(key, struct balance_cause);
-	__type(value, __u32);
-} causes SEC(".maps");
+MAP(causes, HASH, BALANCE_CAUSES, struct balance_cause, __u32);
 
 __u32 cause_next;
 __u8 sides[BALANCE_CAUSES];    /* enum balance_side, written by user space */
@@ -319,12 +309,7 @@ static __always_inline __u32 datagrams_in(const struct balance_cell *cell, __u32
 #define RTCP_LAST    223
 #define MAX_SEGMENTS 128 /* UDP_MAX_SEGMENTS since 6.9; 64 before */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, struct balance_stream_key);
-	__type(value, struct balance_stream);
-} streams SEC(".maps");
+MAP(streams, HASH, 1, struct balance_stream_key, struct balance_stream);
 
 /*
  * Zeroes, to begin a stream with: too large for the stack, and a lock may not be read from another

@@ -36,19 +36,9 @@ __u32 xsk_map_id; /* redirects into this map are ours */
 __u64 unread_packets; /* found by the last walk over the socket's queue */
 __u32 unread_settles; /* they are lost: the socket is about to be closed */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, TRACE_CAUSES);
-	__type(key, struct trace_cause);
-	__type(value, __u32);
-} causes SEC(".maps");
+MAP(causes, HASH, TRACE_CAUSES, struct trace_cause, __u32);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, TRACE_CAUSES);
-	__type(key, __u32);
-	__type(value, struct trace_count);
-} counts SEC(".maps");
+MAP(counts, PERCPU_ARRAY, TRACE_CAUSES, __u32, struct trace_count);
 
 ONE_PER_CPU(losses, struct trace_loss);
 

@@ -105,12 +105,7 @@ static __always_inline int push_datagram(struct __sk_buff *skb, __u32 headers, _
 const volatile struct fault_config fault;
 
 /* The receiver's own XDP program, if it has one. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} next SEC(".maps");
+MAP(next, PROG_ARRAY, 1, __u32, __u32);
 
 /* Shared with the tracer: the word of the packet that is being redirected on this CPU. */
 ONE_PER_CPU(cell, __u64);
@@ -118,20 +113,10 @@ ONE_PER_CPU(cell, __u64);
 /* Shared with the tracer: words of what waits in the batch of a device or CPU, on this CPU. */
 ONE_PER_CPU(batch, struct trace_batch);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} devices SEC(".maps");
+MAP(devices, DEVMAP, 1, __u32, __u32);
 
 /* User space sets how many. */
-struct {
-	__uint(type, BPF_MAP_TYPE_CPUMAP);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct bpf_cpumap_val);
-} cpus SEC(".maps");
+MAP(cpus, CPUMAP, 1, __u32, struct bpf_cpumap_val);
 
 /* True in `share` of 2^32 cases; a share of 2^32 is always true. */
 static __always_inline bool chance(__u64 share)

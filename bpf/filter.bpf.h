@@ -22,12 +22,7 @@
  * An element for each program that was filled: one program may interrupt another, but never itself
  * on the same CPU.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, __u32);
-	__type(value, struct filter_scratch);
-} filter_scratch SEC(".maps");
+MAP(filter_scratch, PERCPU_ARRAY, 1, __u32, struct filter_scratch);
 
 /* The VLAN tag of an skb that is not among its bytes, skb_vlan_tag_present(): TPID, TCI. */
 static __always_inline __u32 filter_tag(const struct sk_buff *skb)

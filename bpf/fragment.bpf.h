@@ -38,12 +38,7 @@ struct fragmented {
 };
 
 /* Shared by all who see fragments of a run; larger only if there are any. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct fragment_key);
-	__type(value, struct fragmented);
-} fragments SEC(".maps");
+MAP(fragments, LRU_HASH, 1, struct fragment_key, struct fragmented);
 
 ONE_PER_CPU(fragment_counts, struct trace_fragments);
 

@@ -28,12 +28,7 @@ struct gen_state state __attribute__((aligned(64)));
 struct gen_segment segments[GEN_SEGMENTS];
 
 /* The device to leave by. */
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} device SEC(".maps");
+MAP(device, DEVMAP, 1, __u32, __u32);
 
 /* Shared with the tracer: the words of the frames that wait in the device's batch on this CPU. */
 ONE_PER_CPU(batch, struct trace_batch);

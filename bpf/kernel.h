@@ -208,14 +208,17 @@ struct bpf_iter__udp {
 #define SKB_DST_PTRMASK	 (~7UL) /* low bits of _skb_refdst are flags (SKB_DST_NOREF) */
 #define TC_ACT_UNSPEC	 (-1)	/* on to the next filter */
 
-/* A map of one value for each CPU. Programs that share one name it alike. */
-#define ONE_PER_CPU(name, kind)                                                                    \
+/* A map of `entries` keys; what user space sets is 1 here. */
+#define MAP(name, kind, entries, key_type, value_type)                                             \
 	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                           \
-		__uint(max_entries, 1);                                                            \
-		__type(key, __u32);                                                                \
-		__type(value, kind);                                                               \
+		__uint(type, BPF_MAP_TYPE_##kind);                                                 \
+		__uint(max_entries, entries);                                                      \
+		__type(key, key_type);                                                             \
+		__type(value, value_type);                                                         \
 	} name SEC(".maps")
+
+/* One value for each CPU. Programs that share one name it alike. */
+#define ONE_PER_CPU(name, kind) MAP(name, PERCPU_ARRAY, 1, __u32, kind)
 
 /* Adds to a counter of such a value. */
 #define COUNT_ON_CPU(name, kind, field, n)                                                         \

@@ -29,12 +29,7 @@ struct learning {
 	__u32 streams;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct learning);
-} learning SEC(".maps");
+MAP(learning, ARRAY, 1, __u32, struct learning);
 
 /* Takes a slot for a stream that was not seen yet. SINK_LEARNED: there is none left. */
 static __noinline __u32 learn(__u64 word)

@@ -15,12 +15,7 @@
 
 /* Which processes have the wanted sockets open: a walk over the open files of all of them. */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, FILES_WANTED);
-	__type(key, __u64); /* inode of the socket */
-	__type(value, __u8);
-} wanted SEC(".maps");
+MAP(wanted, HASH, FILES_WANTED, __u64, __u8); /* by inode of the socket */
 
 SEC("?iter/task_file")
 int holders(struct bpf_iter__task_file *ctx)
@@ -170,12 +165,7 @@ int queue(struct bpf_iter__udp *ctx)
 #define MSG_PEEK     0x2
 #define MSG_ERRQUEUE 0x2000
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SOCKETS);
-	__type(key, __u64); /* cookie */
-	__type(value, __u64);
-} reads SEC(".maps");
+MAP(reads, HASH, SOCKETS, __u64, __u64); /* by cookie */
 
 SEC("?tp_btf/sock_recv_length")
 int read_one(__u64 *ctx)

@@ -24,19 +24,9 @@
 #define TCP_TIME_WAIT	 6
 #define TCP_NEW_SYN_RECV 12
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u64);
-	__type(value, struct watch_sock);
-} socks SEC(".maps");
+MAP(socks, LRU_HASH, 1, __u64, struct watch_sock);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct watch_dev_key);
-	__type(value, struct watch_dev);
-} devs SEC(".maps");
+MAP(devs, LRU_HASH, 1, struct watch_dev_key, struct watch_dev);
 
 static __always_inline void note_addresses(struct watch_sock *n, struct sock *sk)
 {

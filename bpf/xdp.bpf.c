@@ -42,19 +42,9 @@ struct xdp_cpumap_stats {
 
 #pragma clang attribute pop
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, XDPLOSS_KEYS);
-	__type(key, struct xdploss_key);
-	__type(value, struct xdploss_count);
-} xdp_counts SEC(".maps");
+MAP(xdp_counts, PERCPU_HASH, XDPLOSS_KEYS, struct xdploss_key, struct xdploss_count);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, XDPLOSS_DEVS);
-	__type(key, struct xdploss_dev_key);
-	__type(value, struct xdploss_dev);
-} xdp_devs SEC(".maps");
+MAP(xdp_devs, LRU_HASH, XDPLOSS_DEVS, struct xdploss_dev_key, struct xdploss_dev);
 
 ONE_PER_CPU(xdp_own, struct xdploss_own);
 
@@ -267,12 +257,7 @@ struct xdp_buff {
 
 #pragma clang attribute pop
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, XDPVERDICT_DEVICES);
-	__type(key, struct xdpverdict_key);
-	__type(value, struct xdpverdict_count);
-} verdicts SEC(".maps");
+MAP(verdicts, PERCPU_HASH, XDPVERDICT_DEVICES, struct xdpverdict_key, struct xdpverdict_count);
 
 SEC("?fexit/program")
 int xdpverdicts(__u64 *ctx)

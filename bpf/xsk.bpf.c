@@ -15,12 +15,7 @@
 
 #define XSK_QUEUES_MAX 64
 
-struct {
-	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, XSK_QUEUES_MAX);
-	__type(key, __u32); /* rx queue */
-	__type(value, __u32);
-} xsks SEC(".maps");
+MAP(xsks, XSKMAP, XSK_QUEUES_MAX, __u32, __u32); /* by rx queue */
 
 /* The word of the packet that is being redirected; 0: it has none. Shared with the tracer. */
 ONE_PER_CPU(cell, __u64);

@@ -3,12 +3,6 @@
  * The checkpoints of a flow's books, on real traffic between two namespaces: what arrives is
  * delivered, dropped or waits, whatever happens to it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -17,6 +11,7 @@
 #include <time.h>
 #include <linux/sock_diag.h>
 
+#include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
 #include "monitor/flow.h"
@@ -73,7 +68,6 @@ static void begin_with(const char *and, const struct balance_numbering *numberin
 
 static int open_sockets(void **state)
 {
-	(void)state;
 	tx = socket_in(&lab.tx_ns, AF_INET, SOCK_DGRAM, 0);
 	rx = bound(&lab.rx_ns, port);
 	return 0;
@@ -81,7 +75,6 @@ static int open_sockets(void **state)
 
 static int close_sockets(void **state)
 {
-	(void)state;
 	close(tx);
 	if (rx >= 0)
 		close(rx);
@@ -171,7 +164,6 @@ static void all_delivered(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with("", NULL);
 	send_from(tx, 50, LEN);
 	assert_int_equal(read_upto(rx, 50), 50);
@@ -184,7 +176,6 @@ static void nothing_came(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with("", NULL);
 	b = close_books(0);
 	assert_books(&b, 0, 0, 0);
@@ -197,7 +188,6 @@ static void buffer_too_small(void **state)
 	struct flow_books b;
 	unsigned n;
 
-	(void)state;
 	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
 	begin_with("", NULL);
 	send_from(tx, 500, LEN);
@@ -213,7 +203,6 @@ static void unread_before_and_after(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	send_from(tx, 30, LEN);
 	await_arrival(rx);
 	begin_with("", NULL);
@@ -228,7 +217,6 @@ static void unread_stays(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with("", NULL);
 	send_from(tx, 7, LEN);
 	b = close_books(0);
@@ -239,7 +227,6 @@ static void closed_unread(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	send_from(tx, 3, LEN);
 	await_arrival(rx);
 	begin_with("", NULL);
@@ -255,7 +242,6 @@ static void no_socket(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	close(rx);
 	rx = -1;
 	begin_with("", NULL);
@@ -268,7 +254,6 @@ static void peeked_and_truncated(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with("", NULL);
 	send_from(tx, 3, LEN);
 	send_from(tx, 1, 0);
@@ -285,7 +270,6 @@ static void told_by_length(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
 	send_from(tx, 20, LEN);
@@ -301,7 +285,6 @@ static void others_before_the_flow(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	send_from(tx, 4, 4);
 	send_from(tx, 2, LEN);
 	await_arrival(rx);
@@ -317,7 +300,6 @@ static void cannot_be_told(void **state)
 	struct flow_books b;
 	char from_other[32];
 
-	(void)state;
 	snprintf(from_other, sizeof(from_other), " and src port %u", port + 1);
 	begin_with(from_other, NULL);
 	send_from(other, 5, LEN);
@@ -335,7 +317,6 @@ static void buffer_of_the_reader_too_short(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with(" and greater 128", NULL);
 	send_from(tx, 1, 4);
 	send_from(tx, 2, LEN);
@@ -367,7 +348,6 @@ static void multicast(void **state)
 	struct flow_books b;
 	char line[FLOW_SENTENCE];
 
-	(void)state;
 	close(rx);
 	rx = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 	for (int i = 0; i < 2; i++) {
@@ -397,7 +377,6 @@ static void fragments(void **state)
 {
 	struct flow_books b;
 
-	(void)state;
 	begin_with("", NULL);
 	send_from(tx, 10, 5000);
 	assert_int_equal(read_upto(rx, 10), 10);
@@ -423,13 +402,11 @@ static void merged(int gro, unsigned reads)
 
 static void merged_and_cut(void **state)
 {
-	(void)state;
 	merged(0, 9);
 }
 
 static void merged_and_read_whole(void **state)
 {
-	(void)state;
 	merged(1, 2);
 }
 
@@ -438,7 +415,6 @@ static void loopback(void **state)
 	int own = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 	struct flow_books b;
 
-	(void)state;
 	begin_with("", NULL);
 	send_from(own, 10, LEN);
 	assert_int_equal(read_upto(rx, 10), 10);
@@ -480,7 +456,6 @@ static void rtp_lost_before_and_here(void **state)
 	int tiny = 4096;
 	unsigned n;
 
-	(void)state;
 	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
 	begin_with("", &rtp);
 	for (unsigned i = 0; i < 500; i++) {
@@ -549,13 +524,11 @@ static void flows(unsigned us)
 
 static void while_it_flows(void **state)
 {
-	(void)state;
 	flows(50);
 }
 
 static void while_it_floods(void **state)
 {
-	(void)state;
 	flows(0);
 }
 

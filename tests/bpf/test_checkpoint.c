@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The checkpoints: a byte a number, raised only, of this run's numbers only. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sys/mman.h>
 
+#include "cases.h"
 #include "bpf/helpers.h"
 #include "trace_abi.h"
 #include "checkpoint.skel.h"
@@ -23,7 +18,6 @@ static int tx, rx;
 
 static int open_skel(void **state)
 {
-	(void)state;
 	skel = checkpoint_bpf__open();
 	if (!skel)
 		return -1;
@@ -50,7 +44,6 @@ static int open_skel(void **state)
 
 static int close_skel(void **state)
 {
-	(void)state;
 	munmap(seen, BYTES);
 	checkpoint_bpf__destroy(skel);
 	return 0;
@@ -58,7 +51,6 @@ static int close_skel(void **state)
 
 static int reset(void **state)
 {
-	(void)state;
 	memset(seen, 0, BYTES);
 	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE, TEST_BASE);
 	return 0;
@@ -90,7 +82,6 @@ static void assert_nothing_seen(void)
 
 static void checkpoint_is_noted(void **state)
 {
-	(void)state;
 	pass(tx, TEST_STREAM, TEST_BASE + 5);
 	assert_only(5, SEEN_TX_DEVICE);
 	pass(rx, TEST_STREAM, TEST_BASE + 5);
@@ -100,7 +91,6 @@ static void checkpoint_is_noted(void **state)
 /* On the way back, or around: what it reached before stands. */
 static void later_checkpoint_stands(void **state)
 {
-	(void)state;
 	pass(rx, TEST_STREAM, TEST_BASE);
 	pass(tx, TEST_STREAM, TEST_BASE);
 	assert_only(0, SEEN_RX_DEVICE);
@@ -111,7 +101,6 @@ static void later_checkpoint_stands(void **state)
 
 static void context_of_init_is_kept(void **state)
 {
-	(void)state;
 	seen[1] = SEEN_TX_DEVICE | SEEN_ON_INIT;
 	pass(rx, TEST_STREAM, TEST_BASE + 1);
 	assert_only(1, SEEN_RX_DEVICE | SEEN_ON_INIT);
@@ -123,7 +112,6 @@ static void ports_of_a_bridge_are_noted(void **state)
 	int in = bpf_program__fd(skel->progs.bridge_in);
 	int out = bpf_program__fd(skel->progs.bridge_out);
 
-	(void)state;
 	pass(in, TEST_STREAM, TEST_BASE + 2);
 	assert_only(2, SEEN_BRIDGE_IN);
 	pass(tx, TEST_STREAM, TEST_BASE + 2);
@@ -136,7 +124,6 @@ static void ports_of_a_bridge_are_noted(void **state)
 
 static void each_stream_has_its_window(void **state)
 {
-	(void)state;
 	pass(tx, TEST_STREAM + 1, TEST_BASE + WINDOW - 1);
 	assert_only(2 * WINDOW - 1, SEEN_TX_DEVICE);
 	seen[2 * WINDOW - 1] = 0;
@@ -150,7 +137,6 @@ static void each_stream_has_its_window(void **state)
 /* The byte of a number that left the window is another number's by now. */
 static void late_numbers_touch_nothing(void **state)
 {
-	(void)state;
 	set_tails(bpf_map__fd(skel->maps.tails), TEST_BASE + 10, TEST_BASE);
 	pass(tx, TEST_STREAM, TEST_BASE + 9);
 	assert_nothing_seen();
@@ -163,7 +149,6 @@ static void late_numbers_touch_nothing(void **state)
 
 static void other_runs_touch_nothing(void **state)
 {
-	(void)state;
 	pass(tx, TEST_STREAM - 1, TEST_BASE);
 	pass(tx, TEST_STREAM + STREAMS, TEST_BASE);
 	pass(tx, TEST_STREAM + TRACE_STREAMS, TEST_BASE);
@@ -175,7 +160,6 @@ static void other_runs_touch_nothing(void **state)
 
 static void only_the_flow_is_noted(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame f = frame_make(frame_cases[i].spec);
 
@@ -191,14 +175,12 @@ static void end_records_are_no_packets(void **state)
 {
 	struct frame f = frame_make((struct frame_spec){.magic = END_MAGIC});
 
-	(void)state;
 	assert_int_equal(run_program(rx, &f, f.len), UNSPEC);
 	assert_nothing_seen();
 }
 
 static void truncated_frames_are_not_noted(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		const struct frame f = frame_make(frame_cases[i].spec);
 

@@ -3,18 +3,13 @@
  * The observers of losses, end to end: a tracepoint with an skb cannot be run by BPF_PROG_RUN, so
  * datagrams with stamps made by hand meet their end between two namespaces.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <poll.h>
 #include <time.h>
 
+#include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
 #include "ledger/ledger.h"
@@ -35,7 +30,6 @@ static int open_tracer(void **state)
 		.streams = STREAMS, .window = TRACE_PAGE_SIZE, .config.port = TEST_PORT};
 	struct error err = {};
 
-	(void)state;
 	memset(&ledger, 0, sizeof(ledger));
 	if (tracer_open(&tracer, &spec, &err)) {
 		print_error("%s\n", err.message);
@@ -47,7 +41,6 @@ static int open_tracer(void **state)
 
 static int close_tracer(void **state)
 {
-	(void)state;
 	close(tx);
 	tracer_close(&tracer);
 	return 0;
@@ -157,7 +150,6 @@ static void assert_no_socket(uint8_t index, uint64_t events, unsigned l3_bytes)
 
 static void closed_port(void **state)
 {
-	(void)state;
 	send_word(word(1, TRACE_PAGE_SIZE - 2));
 	send_marker();
 	assert_int_equal(settled(), 1);
@@ -177,7 +169,6 @@ static void place_is_the_callers(void **state)
 	struct drops *d;
 	struct error err = {};
 
-	(void)state;
 	if (!at.end) { /* Linux 7.2 */
 		place = "udp_rcv";
 		at = ksym_range(tracer.ksyms, place);
@@ -204,7 +195,6 @@ static void closed_port_ip6(void **state)
 	time_t begin = time(NULL);
 	int fd;
 
-	(void)state;
 	if (IN6_IS_ADDR_UNSPECIFIED(&lab.rx.ip6)) {
 		print_message("the kernel has no IPv6\n");
 		skip();
@@ -222,7 +212,6 @@ static void closed_port_ip6(void **state)
 
 static void other_runs_are_foreign(void **state)
 {
-	(void)state;
 	send_word(word(0, 3) + STAMP_SPAN);
 	send_word(word(0, 3) - (1ULL << 32));
 	send_word(STAMP_WORD(tracer.fates.stream0 - 1, tracer.fates.base));
@@ -238,7 +227,6 @@ static void what_is_not_the_flow_is_nothing(void **state)
 	uint8_t payload[LEN] = {};
 	struct trace_loss l;
 
-	(void)state;
 	send_bytes(payload, LEN);
 	send_bytes(payload, STAMP_LEN - 1);
 	send_bytes(payload, 0);
@@ -262,7 +250,6 @@ static void what_is_not_the_flow_is_nothing(void **state)
 /* The byte of a number that left the window is another number's by now. */
 static void late_numbers_settle_nothing(void **state)
 {
-	(void)state;
 	drops_set_tail(tracer.drops, 0, tracer.fates.base + 10);
 	send_word(word(0, 9));
 	send_word(word(0, 10));
@@ -280,7 +267,6 @@ static void count_all_counts_foreign_ends(void **state)
 	const struct tracer_spec spec = {.streams = STREAMS, .config.port = TEST_PORT};
 	struct error err = {};
 
-	(void)state;
 	tracer_close(&tracer);
 	assert_int_equal(tracer_open(&tracer, &spec, &err), 0);
 	send_word(word(0, 3) + STAMP_SPAN);
@@ -300,7 +286,6 @@ static void truncated_frames_settle_nothing(void **state)
 	int families = IN6_IS_ADDR_UNSPECIFIED(&lab.rx.ip6) ? 1 : 2;
 	unsigned whole = 0;
 
-	(void)state;
 	for (int six = 0; six < families; six++) {
 		struct frame f = frame_make((struct frame_spec){.six = six, .word = word(0, 5)});
 
@@ -326,7 +311,6 @@ static void own_end_stands_before_a_copys(void **state)
 	uint64_t copies = 0, own = 0;
 	int tiny = 1, tap;
 
-	(void)state;
 	/* On the way out: on the way in it only lets go of the packet itself, which is no event. */
 	tap = socket_in(&lab.tx_ns, AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
 	assert_int_equal(setsockopt(tap, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny)), 0);
@@ -380,7 +364,6 @@ static void unread_datagrams_are_found(void **state)
 	uint8_t none[LEN] = {}, got[LEN];
 	int fd = socket_in(&lab.rx_ns, AF_INET, SOCK_DGRAM, 0);
 
-	(void)state;
 	assert_int_equal(bind(fd, (const void *)&at, sizeof(at)), 0);
 	assert_int_equal(unread(&lab.rx_ns, false), 0);
 	send_bytes(none, LEN); /* no stamp: not counted */

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The programs that make losses: the share asked for, of the flow only, and nothing else. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <time.h>
 
+#include "cases.h"
 #include "bpf/helpers.h"
 #include "fault_abi.h"
 #include "trace_abi.h"
@@ -73,7 +68,6 @@ static uint64_t share_of(double share)
 
 static void xdp_drops_the_share(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel = load((struct fault_config){
 			.xdp_share = share_of(shares[i]), .xdp_verdict = XDP_DROP});
@@ -85,7 +79,6 @@ static void xdp_drops_the_share(void **state)
 
 static void tc_drops_the_share(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
 			load((struct fault_config){.egress_share = share_of(shares[i]),
@@ -115,7 +108,6 @@ static void spoilt_headers(void **state)
 		{{.udp_header_share = ALWAYS}, true, true, 4, 0x80},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(fields); i++) {
 		struct fault_bpf *skel = load(fields[i].fault);
 		struct frame f = frame_make((struct frame_spec){.six = fields[i].six});
@@ -140,7 +132,6 @@ static void marks_for_policies(void **state)
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f.at, .data_size_in = f.len, .ctx_in = &in,
 		    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out));
 
-	(void)state;
 	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(skel->progs.fault_spoil), &opts),
 			 0);
 	assert_int_equal(out.mark, 5 | FAULT_MARK_POLICY);
@@ -184,7 +175,6 @@ static void merged_packets_get_another_front(void **state)
 	struct fault_bpf *skel = load((struct fault_config){.merged_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_merged);
 
-	(void)state;
 	for (int six = 0; six < 2; six++) {
 		struct __sk_buff in = {.gso_segs = MERGED}, out = {};
 		struct frame f = merged(six, &in.gso_size), got = f, expected = f;
@@ -230,7 +220,6 @@ static void deaf_to_questions(void **state)
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
 		struct frame f = frame_make(frames[i].spec);
 
@@ -260,7 +249,6 @@ static void untold_of_the_mtu(void **state)
 	};
 	struct fault_bpf *skel = load((struct fault_config){});
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
 		struct frame f = frame_make(frames[i].spec);
 
@@ -286,7 +274,6 @@ static void mute_about_groups(void **state)
 	int fd = bpf_program__fd(skel->progs.fault_mute);
 	struct frame mld = frame_make((struct frame_spec){.six = true});
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frames); i++) {
 		struct frame f = frame_make(frames[i].spec);
 
@@ -314,7 +301,6 @@ static void fragments_that_are_hurt(void **state)
 		{FAULT_FRAG_MISSING, 0x4000, 0, 0},	    /* nor this one */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(cases); i++) {
 		struct fault_bpf *skel =
 			load((struct fault_config){.frag_share = ALWAYS, .frag_way = cases[i].way});
@@ -342,7 +328,6 @@ static void redirects_leave_the_number(void **state)
 	struct trace_batch *batch = calloc((size_t)cpus, sizeof(*batch));
 	const uint32_t zero = 0;
 
-	(void)state;
 	assert_true(word && batch);
 	for (unsigned i = 0; i < N_ELEMENTS(ways); i++) {
 		struct fault_bpf *skel =
@@ -373,7 +358,6 @@ static void redirects_leave_the_number(void **state)
 
 static void filter_refuses_the_share(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
 			load((struct fault_config){.filter_share = share_of(shares[i])});
@@ -389,7 +373,6 @@ static void xdp_drops_the_flow_only(void **state)
 		load((struct fault_config){.xdp_share = ALWAYS, .xdp_verdict = XDP_DROP});
 	int fd = bpf_program__fd(skel->progs.fault_xdp);
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		const struct frame_case *c = &frame_cases[i];
 		const struct frame f = frame_make(c->spec);
@@ -414,7 +397,6 @@ static void xdp_is_a_checkpoint(void **state)
 	static struct trace_page page;
 	const uint32_t first = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame_spec spec = frame_cases[i].spec;
 		struct frame f;
@@ -446,7 +428,6 @@ static void xdp_goes_on_to_the_next(void **state)
 	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, NULL, "GPL", insn, 2, &opts);
 	const uint32_t slot = 0;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.next), &slot, &fd, 0), 0);
 	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_xdp), &other, other.len),
@@ -478,7 +459,6 @@ static void corrupted_checksums_are_wrong(void **state)
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		const struct frame_case *c = &frame_cases[i];
 		struct frame f = frame_make(c->spec);
@@ -498,7 +478,6 @@ static void every_checksum_becomes_wrong(void **state)
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
 	struct frame f = frame_make((struct frame_spec){});
 
-	(void)state;
 	for (unsigned csum = 0; csum <= UINT16_MAX; csum++) {
 		unsigned now;
 
@@ -515,7 +494,6 @@ static void every_checksum_becomes_wrong(void **state)
 
 static void corrupted_share(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(shares); i++) {
 		struct fault_bpf *skel =
 			load((struct fault_config){.udp_csum_share = share_of(shares[i])});
@@ -536,7 +514,6 @@ static void truncated_frames_are_not_corrupted(void **state)
 	struct fault_bpf *skel = load((struct fault_config){.udp_csum_share = ALWAYS});
 	int fd = bpf_program__fd(skel->progs.fault_spoil);
 
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		const struct frame_case *c = &frame_cases[i];
 		struct frame f = frame_make(c->spec);
@@ -569,7 +546,6 @@ static void slow_takes_its_time(void **state)
 	struct frame f = frame_make((struct frame_spec){});
 	uint64_t begin = now_ns();
 
-	(void)state;
 	assert_int_equal(run_program(bpf_program__fd(skel->progs.fault_slow), &f, f.len), UNSPEC);
 	assert_true(now_ns() - begin >= burn);
 	begin = now_ns();

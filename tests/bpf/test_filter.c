@@ -4,12 +4,7 @@
  * programs and packets. PKTLEDGER_SEED draws others, PKTLEDGER_FILTERS another number of them; a
  * failure names what it was given.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "cases.h"
 #include "bpf/filter_expressions.h"
 #include "bpf/filter_packets.h"
 #include "bpf/filter_programs.h"
@@ -170,7 +165,6 @@ static void expressions_agree(void **state)
 	static struct expression e;
 	struct tally tally = {};
 
-	(void)state;
 	for (unsigned n = 0; n < expressions;)
 		n += try_expression(expression_random(&e), &tally);
 	print_message("# %u expressions, %u refused by libpcap, %u verdicts, %u matches\n",
@@ -214,7 +208,6 @@ static void programs_agree(void **state)
 {
 	struct tally tally = {};
 
-	(void)state;
 	for (unsigned n = 0; n < programs; n++)
 		try_program(n, n % 16 ? SMALL : LARGE, &tally);
 	print_message("# %u programs, %u verdicts, %u matches\n", programs, tally.run,
@@ -299,7 +292,6 @@ static void try_operation(uint16_t op)
 
 static void operations_on_the_edge(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(program_operations); i++)
 		try_operation(program_operations[i]);
 }

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The packet filter in a tracing program: the kernel's own drops, between two namespaces. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <poll.h>
 #include <time.h>
 
+#include "cases.h"
 #include "bpf/filter_run.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
@@ -45,7 +40,6 @@ static void trace(const char *prefix)
 
 static int end_trace(void **state)
 {
-	(void)state;
 	bpf_link__destroy(attached);
 	attached = NULL;
 	if (tracer.skel)
@@ -85,7 +79,6 @@ static void send_frames(struct frame_spec spec)
 
 static void drops_are_filtered(void **state)
 {
-	(void)state;
 	trace("udp dst port");
 	send_frames((struct frame_spec){});
 	await_drops(EACH);
@@ -113,7 +106,6 @@ static unsigned slots_used(void)
 /* One program may interrupt the other. */
 static void programs_do_not_share_memory(void **state)
 {
-	(void)state;
 	trace("udp dst port");
 	send_frames((struct frame_spec){});
 	await_drops(EACH);
@@ -125,7 +117,6 @@ static void programs_do_not_share_memory(void **state)
 
 static void ethernet_header_is_seen(void **state)
 {
-	(void)state;
 	trace("ether src 02:70:6b:00:00:01 and len = 80 and udp dst port");
 	send_frames((struct frame_spec){});
 	await_drops(EACH);
@@ -166,7 +157,6 @@ static void tags_are_filtered(void **state)
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)lab.rx.ifindex,
 		    .attach_point = BPF_TC_INGRESS);
 
-	(void)state;
 	shoot_at_ingress(&hook);
 	trace("vlan 0x45 and udp dst port");
 	send_frames((struct frame_spec){});

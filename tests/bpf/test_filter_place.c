@@ -3,12 +3,7 @@
  * Where the packet filter finds a packet of an skb, how long it takes it for, and what it does when
  * it cannot read enough.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "cases.h"
 #include "bpf/filter_run.h"
 #include "bpf/helpers.h"
 
@@ -82,7 +77,6 @@ static const struct place_case {
 
 static void headers_are_found(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(place_cases); i++) {
 		const struct place_case *c = &place_cases[i];
 		const struct frame f = frame_make(c->spec);
@@ -115,7 +109,6 @@ static void length_is_the_packets(void **state)
 	struct filter_test t;
 	char expr[32];
 
-	(void)state;
 	place(&t, &f);
 	snprintf(expr, sizeof(expr), "len = %u", f.len);
 	assert_true(filter_wants(expr, &t));
@@ -137,7 +130,6 @@ static void tag_beside_the_packet(void **state)
 	struct filter_test t;
 	char expr[64];
 
-	(void)state;
 	place(&t, &f);
 	assert_false(filter_wants("vlan", &t));
 	t.tag = 0x8100U << 16 | 0x6045;
@@ -160,7 +152,6 @@ static void unreadable_is_counted(void **state)
 	const struct frame f = frame_make((struct frame_spec){});
 	struct loaded l = load_expression(OUR_PORT);
 
-	(void)state;
 	place(l.test, &f);
 	l.test->tail = HEADROOM + f.udp; /* the rest is in pages */
 	assert_false(matches(&l));
@@ -190,7 +181,6 @@ static void bytes_that_are_read(void **state)
 	const struct frame f = frame_make((struct frame_spec){});
 	struct loaded within = load_expression("ether[191] = 7"), behind;
 
-	(void)state;
 	place(within.test, &f);
 	within.test->tail = HEADROOM + 300;
 	within.test->len = 300 - ETH_BYTES;
@@ -232,7 +222,6 @@ static void chains_of_headers(void **state)
 	struct loaded l = load_expression("ip6 protochain 17");
 	uint64_t unknown = 0;
 
-	(void)state;
 	for (unsigned n = 0; n <= CHAIN_MAX; n++) {
 		*l.test = chain(n);
 		unknown += n > 8;
@@ -258,7 +247,6 @@ static void without_a_filter_all_pass(void **state)
 {
 	struct loaded l = load_filter(NULL), all;
 
-	(void)state;
 	assert_true(matches(&l));
 	assert_in_range(insns_of(&l), 1, FEW_INSNS);
 	all = load_expression("");
@@ -273,7 +261,6 @@ static void objects_without_the_stub(void **state)
 	struct filter *f = NULL;
 	struct error err = {};
 
-	(void)state;
 	assert_non_null(skel);
 	assert_int_equal(filter_compile(&f, "udp", &err), 0);
 	assert_int_equal(filter_install(f, skel->obj, &err), 0);

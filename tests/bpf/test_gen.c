@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The sending program, run on single frames that are not sent. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -13,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "base/clock.h"
 #include "traffic/pace.h"
 #include "traffic/frames.h"

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The receiving program, run on single frames. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <sched.h>
@@ -13,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "traffic/frames.h"
 #include "traffic/sink.h"
 
@@ -294,8 +290,8 @@ static void test_learns_streams(void **unused)
 		assert_int_equal(arrivals[(first[i] + 2) % SINK_WINDOW], 0);
 		assert_int_equal(counts(&r).next[i], first[i] + 2);
 	}
-	assert_false(sink_prog_learned(r.prog, N_ELEMENTS(first), &(struct sink_learned){},
-				       &arrivals));
+	assert_false(
+		sink_prog_learned(r.prog, N_ELEMENTS(first), &(struct sink_learned){}, &arrivals));
 	assert_int_equal(counts(&r).sums.delivered, 2 * N_ELEMENTS(first));
 	assert_int_equal(counts(&r).sums.duplicated, N_ELEMENTS(first));
 	sink_prog_close(r.prog);

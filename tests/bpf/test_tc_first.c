@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A checkpoint at a tc hook comes before the programs of others, which may end the chain. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <linux/pkt_cls.h>
 
+#include "cases.h"
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
 #include "drops/checkpoint.h"
@@ -83,7 +78,6 @@ static void runs_before_others(void **state)
 	int pass = program(TC_ACT_OK), drop = program(TC_ACT_SHOT), theirs = pass_all(pass);
 	struct tc_first ours = TC_FIRST_INIT;
 
-	(void)state;
 	send_one('a');
 	assert_next('a');
 	assert_int_equal(tc_first_attach(&ours, &lab.rx_ns, lab.rx.ifindex, BPF_TC_INGRESS, drop),
@@ -105,7 +99,6 @@ static void passes_on(void **state)
 	int unspec = program(TC_ACT_UNSPEC), drop = program(TC_ACT_SHOT), theirs = pass_all(drop);
 	struct tc_first ours = TC_FIRST_INIT;
 
-	(void)state;
 	assert_int_equal(tc_first_attach(&ours, &lab.rx_ns, lab.rx.ifindex, BPF_TC_INGRESS, unspec),
 			 0);
 	send_one('d');

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The observer of all drops is loaded and attached with all that can be asked of it: the verifier
  * of each kernel has to take it. What it counts: test_xdplosses.c and tests/net/test_trace*.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
+#include "cases.h"
 #include "drops/noise.h"
 #include "drops/watch.h"
 
@@ -20,14 +15,12 @@ static int begin(void **state)
 {
 	struct error err = {};
 
-	(void)state;
 	return reasons_open(&reasons, NULL, &err) || ksyms_open(&ksyms, NULL, &err) ||
 	       filter_compile(&filter, "udp port 5060 and (vlan or net 198.18.0.0/15)", &err);
 }
 
 static int end(void **state)
 {
-	(void)state;
 	filter_free(filter);
 	ksyms_free(ksyms);
 	reasons_free(reasons);
@@ -54,7 +47,6 @@ static void takes(struct watch_spec *spec, const char *what)
 /* `trace`, `trace EXPR`, `trace -w FILE EXPR`, each with --by flow too. */
 static void with_filter_and_samples(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < 8; n++) {
 		struct watch_spec spec = {
 			.filter = n & 1 ? filter : NULL,
@@ -70,7 +62,6 @@ static void with_filter_and_samples(void **state)
 /* --consumed, --bursts, senders, and what is left out. */
 static void with_all(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < 2; n++) {
 		struct ksym_range freeing = ksym_freeing(ksyms);
 		struct watch_spec spec = {

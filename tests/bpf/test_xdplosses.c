@@ -6,12 +6,8 @@
  */
 #include <linux/if_link.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "cases.h"
 #include "host/counters.h"
 #include "drops/watch.h"
 #include "drops/owners.h"
@@ -352,7 +348,6 @@ static void run_case(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	undo();
 	return 0;
 }

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Verdicts of a foreign XDP program, run without a network; skipped where fexit is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "cases.h"
 #include "helpers.h"
 #include "host/netns.h"
 #include "drops/watch.h"
@@ -72,19 +67,16 @@ static void counts(int verdict, unsigned as)
 
 static void drop(void **state)
 {
-	(void)state;
 	counts(XDP_DROP, XDP_DROP);
 }
 
 static void pass(void **state)
 {
-	(void)state;
 	counts(XDP_PASS, XDP_PASS);
 }
 
 static void no_verdict(void **state)
 {
-	(void)state;
 	counts(77, XDPVERDICT_INVALID);
 }
 
@@ -98,7 +90,6 @@ static void without_btf(void **state)
 	struct xdplosses *v;
 	struct error err = {0};
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(xdpverdicts_open(&v, id_of(fd), &err), -ENOENT);
 	assert_int_equal(err.status, STATUS_UNABLE);
@@ -111,7 +102,6 @@ static void no_such_program(void **state)
 	struct xdplosses *v;
 	struct error err = {0};
 
-	(void)state;
 	assert_true(xdpverdicts_open(&v, UINT32_MAX, &err) < 0);
 	assert_int_equal(err.status, STATUS_UNABLE);
 }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The program in front of AF_XDP sockets: what it takes, and the number that it leaves. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <linux/if_xdp.h>
 #include <sched.h>
 #include <sys/socket.h>
 
+#include "cases.h"
 #include "bpf/helpers.h"
 #include "traffic/xsk.h"
 
@@ -43,7 +38,6 @@ static int open_prog(void **state)
 	struct error err = {};
 	cpu_set_t one;
 
-	(void)state;
 	cpu = sched_getcpu(); /* the cell is per CPU */
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
@@ -60,7 +54,6 @@ static int open_prog(void **state)
 
 static int close_prog(void **state)
 {
-	(void)state;
 	xsk_prog_close(prog);
 	close(xsk);
 	free(cells);
@@ -112,7 +105,6 @@ static void assert_steers(const struct frame_spec *spec, int64_t verdict, uint64
 
 static void only_the_flow_is_redirected(void **state)
 {
-	(void)state;
 	enter_socket(true);
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame_spec spec = frame_cases[i].spec;
@@ -129,7 +121,6 @@ static void end_records_leave_no_number(void **state)
 	const struct frame_spec v4 = {.magic = END_MAGIC}, v6 = {.magic = END_MAGIC, .six = true};
 	const struct frame_spec other = {.magic = END_MAGIC, .port = TEST_PORT + 1};
 
-	(void)state;
 	enter_socket(true);
 	assert_steers(&v4, XDP_REDIRECT, 0, "end record");
 	assert_steers(&v6, XDP_REDIRECT, 0, "end record, IPv6");
@@ -138,7 +129,6 @@ static void end_records_leave_no_number(void **state)
 
 static void without_a_socket_all_passes(void **state)
 {
-	(void)state;
 	enter_socket(false);
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame f = frame_make(frame_cases[i].spec);
@@ -150,7 +140,6 @@ static void without_a_socket_all_passes(void **state)
 /* A frame that ends before the stamp does is none of the flow's. */
 static void truncated_frames_pass(void **state)
 {
-	(void)state;
 	enter_socket(true);
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		const struct frame f = frame_make(frame_cases[i].spec);

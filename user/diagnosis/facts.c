@@ -46,7 +46,8 @@ static void facts_self_read(const struct netns *ns, struct facts_self *self)
 		     sizeof(self->missing_caps));
 	if (self->btf && !reasons_open(&reasons, NULL, &ignored)) {
 		self->reasons = reasons_count(reasons);
-		self->drop_socket = reasons_kfree_args(reasons) >= ARGS_WITH_SOCKET;
+		self->drop_socket =
+			reasons_tracepoint_args(reasons, "kfree_skb") >= ARGS_WITH_SOCKET;
 		reasons_free(reasons);
 	}
 	self->xdp_features = genl_family(ns, "netdev") >= 0;

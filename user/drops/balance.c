@@ -127,7 +127,7 @@ const char *const balance_kinds[BALANCE_KINDS] = {
 static void configure(struct balance *b, const struct balance_numbering *n, bool paged)
 {
 	struct balance_config *cfg = (void *)&b->skel->rodata->cfg;
-	int args = reasons_kfree_args(b->reasons);
+	int args = reasons_tracepoint_args(b->reasons, "kfree_skb");
 	struct ksym_range freeing = {};
 
 	if (b->ksyms)
@@ -181,7 +181,7 @@ int balance_open(struct balance **out, const struct filter *f, const struct bala
 	struct balance *b;
 	int rc;
 
-	if (reasons_kfree_args(r) < 0)
+	if (reasons_tracepoint_args(r, "kfree_skb") < 0)
 		return error_set(err, STATUS_UNABLE, -ENOENT,
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
@@ -285,7 +285,7 @@ static void measure_begin(struct balance *b)
 	b->stats_base = programs_cost(b);
 }
 
-static struct balance_cost measured(const struct balance *b)
+struct balance_cost balance_cost(const struct balance *b)
 {
 	struct balance_cost now = programs_cost(b), sum = b->cost;
 
@@ -302,7 +302,7 @@ static void measure_end(struct balance *b)
 {
 	if (b->stats_fd < 0)
 		return;
-	b->cost = measured(b);
+	b->cost = balance_cost(b);
 	close(b->stats_fd);
 	b->stats_fd = -1;
 }
@@ -317,11 +317,6 @@ static void measure(struct balance *b)
 	} else if (programs_cost(b).runs - b->stats_base.runs > MEASURED_RUNS) {
 		measure_end(b);
 	}
-}
-
-void balance_read_cost(const struct balance *b, struct balance_cost *c)
-{
-	*c = measured(b);
 }
 
 int balance_tick(struct balance *b)

@@ -100,7 +100,7 @@ int balance_end(struct balance *b, const struct balance_moment *begin, uint64_t 
 /* Numbers of the streams so far. 0 or -errno. */
 int balance_read_streams(const struct balance *b, struct balance_streams *s);
 
-void balance_read_cost(const struct balance *b, struct balance_cost *c);
+struct balance_cost balance_cost(const struct balance *b);
 
 /* Detaches and frees. NULL is allowed. */
 void balance_close(struct balance *b);

@@ -73,7 +73,7 @@ int drops_open(struct drops **out, const struct trace_config *cfg, bool xdp, str
 		rc = load(d, cfg, xdp, false);
 	if (!rc) {
 		at = mmap(NULL, sizeof(*d->tails), PROT_READ | PROT_WRITE, MAP_SHARED,
-			  drops_tails_fd(d), 0);
+			  bpf_map__fd(d->skel->maps.tails), 0);
 		rc = at == MAP_FAILED ? -errno : 0;
 	}
 	if (rc) {
@@ -95,9 +95,9 @@ int drops_attach(struct drops *d, struct error *err)
 	return rc ? trace_load_error(err, rc) : 0;
 }
 
-int drops_fates_fd(const struct drops *d)
+int drops_map_fd(const struct drops *d, const char *name)
 {
-	return bpf_map__fd(d->skel->maps.fates);
+	return bpf_object__find_map_fd_by_name(d->skel->obj, name);
 }
 
 int drops_share(const struct drops *d, const struct bpf_object *checkpoints)
@@ -122,34 +122,14 @@ int drops_read_fragments(const struct drops *d, struct trace_fragments *sum)
 	return trace_sum(d->skel->maps.fragment_counts, &zero, sum, sizeof(*sum));
 }
 
-int drops_tails_fd(const struct drops *d)
-{
-	return bpf_map__fd(d->skel->maps.tails);
-}
-
 struct trace_tails *drops_tails(const struct drops *d)
 {
 	return d->tails;
 }
 
-int drops_cell_fd(const struct drops *d)
-{
-	return bpf_map__fd(d->skel->maps.cell);
-}
-
-int drops_arrivals_fd(const struct drops *d)
-{
-	return bpf_map__fd(d->skel->maps.arrivals);
-}
-
 bool drops_reads_pages(const struct drops *d)
 {
 	return d->paged;
-}
-
-int drops_batch_fd(const struct drops *d)
-{
-	return bpf_map__fd(d->skel->maps.batch);
 }
 
 /* `hint`, `missing`: what to say where there is no such tracepoint. */

@@ -38,7 +38,11 @@ int drops_open(struct drops **d, const struct trace_config *cfg, bool xdp, struc
 /* From here on drops are seen. */
 int drops_attach(struct drops *d, struct error *err);
 
-int drops_fates_fd(const struct drops *d);
+/*
+ * A map that other programs share, or that is mapped: "fates", "arrivals" (sink.bpf.c), "cell"
+ * (xsk.bpf.c), "batch" (gen.bpf.c), "tails", for all that find bytes of numbers.
+ */
+int drops_map_fd(const struct drops *d, const char *name);
 
 /*
  * Gives programs that are checkpoints, and not loaded yet, the maps of the window and of fragments;
@@ -47,14 +51,7 @@ int drops_fates_fd(const struct drops *d);
 int drops_share(const struct drops *d, const struct bpf_object *checkpoints);
 int drops_read_fragments(const struct drops *d, struct trace_fragments *sum);
 
-int drops_cell_fd(const struct drops *d); /* for reuse by xsk.bpf.c */
-
-/* The map `tails`, for reuse by all programs that find bytes of numbers. */
-int drops_tails_fd(const struct drops *d);
-struct trace_tails *drops_tails(const struct drops *d); /* its element, mapped */
-
-int drops_arrivals_fd(const struct drops *d); /* for reuse by sink.bpf.c, and to be mapped */
-int drops_batch_fd(const struct drops *d);    /* for reuse by gen.bpf.c */
+struct trace_tails *drops_tails(const struct drops *d); /* the element of `tails`, mapped */
 
 /* Whether stamps are read wherever an skb keeps them (bpf/skb.bpf.h), or in its linear part only.
  */
@@ -62,7 +59,7 @@ bool drops_reads_pages(const struct drops *d);
 
 /*
  * From here on live frames that the device `ifindex` of the namespace `netns` (inode number) does
- * not take are settled; their words are in the map of drops_batch_fd().
+ * not take are settled; their words are in the map `batch`.
  */
 int drops_watch_live(struct drops *d, unsigned ifindex, uint32_t netns, struct error *err);
 
@@ -75,8 +72,8 @@ struct drops_redirects {
 
 /*
  * From here on packets are settled that a program of a fault redirects in vain: to no device, to
- * one that refuses, to a CPU whose queue is full. Their words are in the maps of drops_cell_fd()
- * and drops_batch_fd().
+ * one that refuses, to a CPU whose queue is full. Their words are in the maps `cell` and
+ * `batch`.
  */
 int drops_watch_redirects(struct drops *d, const struct drops_redirects *r, struct error *err);
 

@@ -51,7 +51,7 @@ static bool is(const char *a, const char *b)
 enum netfilter_hook nft_hook(const char *name)
 {
 	for (unsigned h = HOOK_NONE + 1; h <= HOOK_POSTROUTING; h++) {
-		if (is(name, netfilter_hook_name((enum netfilter_hook)h)))
+		if (is(name, netfilter_hook_names[h]))
 			return (enum netfilter_hook)h;
 	}
 	/* stagemap cannot tell it from postrouting */

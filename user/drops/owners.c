@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/proc.h"
 
 #define PLACES_MAX 4096
@@ -373,28 +372,23 @@ static struct sock *get_sock(struct owners *o, uint64_t inode)
 	return s;
 }
 
-static bool still_holds(const struct owners *o, const struct sock *s)
-{
-	char link[64];
-
-	return proc_link(o->root, link, sizeof(link), "proc/%d/fd/%d", s->holder.pid,
-			 s->holder.fd) > 0 &&
-	       proc_inode(link, "socket") == s->inode;
-}
-
 /* NULL, with `ret`: -EAGAIN, -ESRCH or -ENOMEM as owners_socket(). */
 static const struct sock *find_sock(struct owners *o, uint64_t inode, uint32_t netns, int *ret)
 {
 	struct sock *s = get_sock(o, inode);
 	uint64_t now = clock_now();
+	char link[64];
 
 	*ret = -ENOMEM;
 	if (!s)
 		return NULL;
 	s->netns = netns ? netns : s->netns;
 	s->asked = now;
-	if (s->wanted == SETTLED && s->known && now - s->checked >= FRESH_NS && still_holds(o, s))
-		s->checked = now;
+	if (s->wanted == SETTLED && s->known && now - s->checked >= FRESH_NS &&
+	    proc_link(o->root, link, sizeof(link), "proc/%d/fd/%d", s->holder.pid, s->holder.fd) >
+		    0 &&
+	    proc_inode(link, "socket") == inode)
+		s->checked = now; /* still holds it */
 	if (s->wanted == SETTLED && now - s->checked >= (s->known ? FRESH_NS : s->retry)) {
 		s->wanted = WANTED;
 		o->socks_wanted++;
@@ -812,20 +806,6 @@ static void read_names(struct owners *o)
 		closedir(dir);
 }
 
-/* The first process of a namespace names it: in a container its init, in a pod the sandbox. */
-static void read_process(struct owners *o, struct space *s, pid_t pid)
-{
-	char path[OWNER_CGROUP];
-	struct proc_stat st;
-
-	if (proc_stat(o->root, pid, 0, &st))
-		return;
-	s->pid = pid;
-	memcpy(s->process, st.name, sizeof(s->process));
-	if (!cgroup_of_process(o->root, pid, path, sizeof(path)))
-		container_find(o->root, path, &s->container);
-}
-
 /* PID 1 may have capabilities that we have not; kthreadd is in the same namespace. */
 static void read_host(struct owners *o)
 {
@@ -855,9 +835,17 @@ static void pass_spaces(struct owners *o)
 	dir = proc_dir(o->root, "proc");
 	while (dir && proc_next_number(dir, &pid)) {
 		struct space *s = seen(o, proc_netns(o->root, (pid_t)pid));
+		char path[OWNER_CGROUP];
+		struct proc_stat st;
 
-		if (s && (!s->pid || (pid_t)pid < s->pid) && (pid_t)pid != getpid())
-			read_process(o, s, (pid_t)pid);
+		/* the first process names it: in a container its init, in a pod the sandbox */
+		if (!s || (s->pid && (pid_t)pid > s->pid) || (pid_t)pid == getpid() ||
+		    proc_stat(o->root, (pid_t)pid, 0, &st))
+			continue;
+		s->pid = (pid_t)pid;
+		memcpy(s->process, st.name, sizeof(s->process));
+		if (!cgroup_of_process(o->root, s->pid, path, sizeof(path)))
+			container_find(o->root, path, &s->container);
 	}
 	if (dir)
 		closedir(dir);

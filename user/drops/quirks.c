@@ -31,7 +31,7 @@ static void find_tracepoints(void)
 	if (reasons_open(&r, NULL, &quiet))
 		return;
 	state[QUIRK_NO_REASONS] = found_if(!reasons_count(r));
-	state[QUIRK_NO_RX_SK] = found_if(reasons_kfree_args(r) < 4);
+	state[QUIRK_NO_RX_SK] = found_if(reasons_tracepoint_args(r, "kfree_skb") < 4);
 	state[QUIRK_NO_CONSUMED] = found_if(reasons_tracepoint_args(r, "consume_skb") != 2);
 	state[QUIRK_NO_RECV_LENGTH] = found_if(reasons_tracepoint_args(r, "sock_recv_length") < 0);
 	reasons_free(r);

@@ -233,8 +233,3 @@ int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint)
 		return -ENOENT;
 	return btf_vlen(t) - 1; /* __data */
 }
-
-int reasons_kfree_args(const struct reasons *r)
-{
-	return reasons_tracepoint_args(r, "kfree_skb");
-}

@@ -43,12 +43,10 @@ int reasons_value(const struct reasons *r, const char *name);
 
 /*
  * Arguments of a tracepoint, without the leading __data: those of the function that the typedef
- * btf_trace_<tracepoint> points to. -ENOENT: this kernel has no such tracepoint.
+ * btf_trace_<tracepoint> points to. -ENOENT: this kernel has no such tracepoint. kfree_skb has 2
+ * (skb, location), 3 (reason, since 5.17) or 4 (rx_sk, since 6.11).
  */
 int reasons_tracepoint_args(const struct reasons *r, const char *tracepoint);
-
-/* kfree_skb: 2 (skb, location), 3 (reason, since 5.17) or 4 (rx_sk, since 6.11); -ENOENT. */
-int reasons_kfree_args(const struct reasons *r);
 
 /* In what this kernel and host differ from what tracing would like to have. */
 enum quirk {

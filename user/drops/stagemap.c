@@ -226,38 +226,6 @@ struct verdict stagemap_judge(const struct stagemap_event *e)
 	}
 }
 
-bool stagemap_has_reason(const char *reason)
-{
-	for (unsigned i = 0; i < stagemap_row_count; i++) {
-		const struct stagemap_row *row = &stagemap_rows[i];
-
-		/* NOT_SPECIFIED says nothing: only its places can be known. */
-		if (row->reasons && (!row->locations || !strcmp(reason, "NOT_SPECIFIED")) &&
-		    stagemap_listed(row->reasons, reason))
-			return true;
-	}
-	return false;
-}
-
-unsigned stagemap_missing(const struct reasons *r, char *buf, unsigned size)
-{
-	unsigned missing = 0, len = 0;
-
-	if (size)
-		buf[0] = '\0';
-	for (unsigned i = 0; i < reasons_count(r); i++) {
-		uint32_t value;
-		const char *name = reasons_at(r, i, &value);
-
-		if (stagemap_has_reason(name))
-			continue;
-		missing++;
-		if (len < size)
-			len += snprintf(buf + len, size - len, "%s%s", len ? " " : "", name);
-	}
-	return missing;
-}
-
 #define STAGE_NAME(id, name, title) [STAGE_##id] = name,
 const char *const stage_names[STAGE_COUNT] = {STAGES(STAGE_NAME)};
 #undef STAGE_NAME
@@ -280,21 +248,4 @@ const char *stage_title(enum stage stage)
 #undef STAGE_TITLE
 
 	return stage < STAGE_COUNT ? titles[stage] : "no loss of a packet of its own";
-}
-
-const char *verdict_class_name(enum verdict_class class)
-{
-	static const char *const names[] = {"loss", "copy", "benign", "ignore"};
-
-	return names[class];
-}
-
-const char *direction_name(enum direction d)
-{
-	return direction_names[d];
-}
-
-const char *netfilter_hook_name(enum netfilter_hook hook)
-{
-	return netfilter_hook_names[hook];
 }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "stages.h"
-#include "drops/reason.h"
 
 enum verdict_class {
 	VERDICT_LOSS, /* a packet ended */
@@ -74,18 +73,9 @@ struct verdict stagemap_judge(const struct stagemap_event *e);
 /* Whether `name` is one of the words of a row's list; an empty list holds the empty name. */
 bool stagemap_listed(const char *list, const char *name);
 
-/* Whether a row names the reason, for a place that no row knows. */
-bool stagemap_has_reason(const char *reason);
-
-/*
- * Reasons of the running kernel that no row names: returns how many, and writes their names to
- * `buf`, separated by blanks, as far as they fit.
- */
-unsigned stagemap_missing(const struct reasons *r, char *buf, unsigned size);
-
 /* Names by number, for tables of records. */
 extern const char *const stage_names[STAGE_COUNT];
-extern const char *const direction_names[DIRECTION_FORWARD + 1];
+extern const char *const direction_names[DIRECTION_FORWARD + 1];     /* "rx", "tx", "forward" */
 extern const char *const netfilter_hook_names[HOOK_POSTROUTING + 1]; /* HOOK_NONE: NULL */
 
 /*
@@ -106,8 +96,5 @@ extern const struct stage_facts stage_facts[STAGE_COUNT]; /* by enum stage */
 
 const char *stage_name(enum stage stage);  /* "rcvbuf", as in every output; "none" */
 const char *stage_title(enum stage stage); /* "receive buffer of the socket" */
-const char *verdict_class_name(enum verdict_class class);
-const char *direction_name(enum direction direction);	   /* "rx", "tx", "forward" */
-const char *netfilter_hook_name(enum netfilter_hook hook); /* NULL for HOOK_NONE */
 
 #endif

@@ -74,7 +74,7 @@ static int configure(struct watch *w, const struct watch_spec *spec, const struc
 	static const char *const of_socket[WATCH_SOCKET_REASONS] = {"SOCKET_RCVBUFF", "PROTO_MEM",
 								    "SOCKET_FILTER", "UDP_CSUM"};
 	struct watch_config *cfg = (void *)&w->skel->rodata->cfg;
-	int args = reasons_kfree_args(r);
+	int args = reasons_tracepoint_args(r, "kfree_skb");
 
 	if (args < 0)
 		return error_set(err, STATUS_UNABLE, args,

@@ -38,7 +38,7 @@ struct watch_spec {
 	uint64_t burst_ns;	     /* windows of so long are told apart; 0: they are not */
 	const struct filter *filter; /* EXPR, borrowed until watch_open() returns; NULL: none */
 	/*
-	 * Where packets freed as used up are losses (drops/consumed.h); consumed_n 0: those are
+	 * Where packets freed as used up are losses (drops/noise.h); consumed_n 0: those are
 	 * not looked at, which each packet that is freed would pay for.
 	 */
 	struct watch_range consumed[WATCH_CONSUMED_MAX];

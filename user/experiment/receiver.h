@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drops/arrivals.h"
+#include "drops/fates.h"
 #include "traffic/rx.h"
 
 #define RECEIVER_THREADS 64

@@ -149,7 +149,7 @@ static int open_xdp(struct site *s, struct error *err)
 {
 	const struct drops *drops = s->tracer.drops;
 	const int seen_fd = s->tells ? tracer_seen_fd(&s->tracer) : -1;
-	const int tails_fd = s->tells ? drops_tails_fd(drops) : -1;
+	const int tails_fd = s->tells ? drops_map_fd(drops, "tails") : -1;
 	struct trace_config here = {.port = (uint16_t)s->spec->port};
 	int fd = -1, rc = 0;
 	bool native = false;
@@ -160,7 +160,7 @@ static int open_xdp(struct site *s, struct error *err)
 		here.learn = LEARN_TAKE;
 	if (s->spec->rx == &rx_xsk) {
 		const struct xsk_prog_maps maps = {
-			.cell = s->traced ? drops_cell_fd(drops) : -1,
+			.cell = s->traced ? drops_map_fd(drops, "cell") : -1,
 			.seen = seen_fd,
 			.tails = tails_fd,
 		};
@@ -182,7 +182,7 @@ static int open_xdp(struct site *s, struct error *err)
 						   ? 0
 						   : s->flow.payload,
 				.pass = s->spec->pass,
-				.arrivals_fd = drops_arrivals_fd(drops),
+				.arrivals_fd = drops_map_fd(drops, "arrivals"),
 				.tails_fd = tails_fd,
 				.seen_fd = seen_fd,
 			};
@@ -291,7 +291,7 @@ static int open_sender(struct site *s, struct error *err)
 		.rate_pps = s->rate_pps,
 		.shape = spec_shape(spec),
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : s->fx.sndbuf,
-		.batch_fd = s->traced ? drops_batch_fd(s->tracer.drops) : -1,
+		.batch_fd = s->traced ? drops_map_fd(s->tracer.drops, "batch") : -1,
 		.tuning = &spec->tuning,
 		.cpu = s->lone		   ? -1
 		       : s->fx.tx_cpu >= 0 ? s->fx.tx_cpu
@@ -339,9 +339,9 @@ static int apply_faults(struct site *s, struct error *err)
 	struct fault_numbers numbers = {
 		.config = &s->tracer.config,
 		.seen_fd = s->tracer.checkpoints ? checkpoints_seen_fd(s->tracer.checkpoints) : -1,
-		.tails_fd = drops_tails_fd(drops),
-		.cell_fd = drops_cell_fd(drops),
-		.batch_fd = drops_batch_fd(drops),
+		.tails_fd = drops_map_fd(drops, "tails"),
+		.cell_fd = drops_map_fd(drops, "cell"),
+		.batch_fd = drops_map_fd(drops, "batch"),
 		.paged = drops_reads_pages(drops),
 	};
 	struct drops_redirects redirects;

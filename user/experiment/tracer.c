@@ -62,7 +62,7 @@ static int find_consumed(struct tracer *t, struct error *err)
 
 static int configure(struct tracer *t, const struct tracer_spec *spec, struct error *err)
 {
-	int args = reasons_kfree_args(t->reasons);
+	int args = reasons_tracepoint_args(t->reasons, "kfree_skb");
 
 	if (args < 0)
 		return error_set(err, STATUS_UNABLE, args,
@@ -110,8 +110,8 @@ int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *
 		rc = border_open(&t->border, &t->config, t->drops, &spec->border,
 				 spec->border_ifindex, err);
 	if (!rc)
-		rc = fates_map(&t->fates, drops_fates_fd(t->drops), tracer_seen_fd(t),
-			       drops_arrivals_fd(t->drops), err);
+		rc = fates_map(&t->fates, drops_map_fd(t->drops, "fates"), tracer_seen_fd(t),
+			       drops_map_fd(t->drops, "arrivals"), err);
 	if (!rc)
 		rc = drops_attach(t->drops, err);
 	if (rc)

@@ -88,8 +88,8 @@ static void judge(struct ledger_cause *c, const struct ksyms *k)
 			.map_type = xdp ? (uint32_t)raw->aux : 0,
 		});
 	c->named.stage = c->verdict.stage == STAGE_NONE ? STAGE_OTHER : c->verdict.stage;
-	c->named.direction = direction_name(c->verdict.direction);
-	c->named.hook = netfilter_hook_name(c->verdict.hook);
+	c->named.direction = direction_names[c->verdict.direction];
+	c->named.hook = netfilter_hook_names[c->verdict.hook];
 	c->named.note = c->verdict.note;
 }
 
@@ -105,7 +105,7 @@ void ledger_name(struct ledger *l, const struct drops_cause *raw, int n, const s
 		if (c->raw.index == TRACE_CAUSE_FULL) {
 			c->named.stage = c->verdict.stage = STAGE_OTHER;
 			c->named.note = "the tracer's table of causes was full";
-			c->named.direction = direction_name(DIRECTION_RX);
+			c->named.direction = direction_names[DIRECTION_RX];
 			continue;
 		}
 		name_reason(c, r);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drops/arrivals.h"
+#include "drops/fates.h"
 #include "host/change.h"
 #include "stages.h"
 #include "drops/ksym.h"

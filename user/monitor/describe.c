@@ -264,8 +264,8 @@ static void put_cause(const struct described_cause *c, struct live_row *row)
 	row->note = v->note;
 	row->text[LIVE_STAGE] = v->stage == STAGE_NONE ? "" : stage_name(v->stage);
 	row->text[LIVE_CLASS] = noise_name(row->noise);
-	row->text[LIVE_DIRECTION] = direction_name(v->direction);
-	row->text[LIVE_HOOK] = v->hook == HOOK_NONE ? "" : netfilter_hook_name(v->hook);
+	row->text[LIVE_DIRECTION] = direction_names[v->direction];
+	row->text[LIVE_HOOK] = v->hook == HOOK_NONE ? "" : netfilter_hook_names[v->hook];
 	row->text[LIVE_REASON] = c->reason;
 	row->text[LIVE_LOCATION] = c->location;
 }

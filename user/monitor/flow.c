@@ -273,10 +273,8 @@ static int start(void *arg, struct error *err)
 {
 	struct flow_account *a = arg;
 	int rc = balance_begin(a->balance, &a->begin, err);
-	struct balance_cost cost;
 
-	balance_read_cost(a->balance, &cost);
-	a->missed = cost.recursion_misses;
+	a->missed = balance_cost(a->balance).recursion_misses;
 	return rc;
 }
 
@@ -354,7 +352,7 @@ void flow_account_books(const struct flow_account *a, const struct live *l,
 {
 	struct flow_facts f = {.begin = a->begin, .end = a->end};
 
-	balance_read_cost(a->balance, cost);
+	*cost = balance_cost(a->balance);
 	f.missed = cost->recursion_misses - a->missed;
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)

@@ -84,7 +84,7 @@ static void add_row(const struct sources *s, struct live *l, const struct loss *
 	};
 
 	live_row_begin(&row, x->source, x->scope);
-	row.text[LIVE_DIRECTION] = direction_name(x->verdict.direction);
+	row.text[LIVE_DIRECTION] = direction_names[x->verdict.direction];
 	row.text[LIVE_REASON] = x->reason;
 	row.text[LIVE_LOCATION] = x->location;
 	row.text[LIVE_IFNAME] = x->ifname;

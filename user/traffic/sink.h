@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "drops/arrivals.h"
+#include "drops/fates.h"
 #include "sink_abi.h"
 #include "trace_abi.h"
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "drops/arrivals.h"
+#include "drops/fates.h"
 #include "host/netdev.h"
 #include "cli/options.h"
 #include "traffic/worker.h"

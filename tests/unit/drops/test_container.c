@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/owners.h"
 
 #define ID "9bca8d63d5fa610783847915bcff0ecac1273e5b4bed3f6fa1b07350e0135961"
@@ -24,7 +19,6 @@ static void forms(void **state)
 	char line[1024];
 	unsigned n = 0;
 
-	(void)state;
 	if (!f)
 		fail_msg("no fixture (run from the top of the tree)");
 	while (fgets(line, sizeof(line), f)) {
@@ -53,7 +47,6 @@ static void forms(void **state)
 /* Each row decides some path of the fixture's kind, so none stands behind one that covers it. */
 static void every_row_is_reached(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < container_rows_n; i++) {
 		const struct container_row *row = &container_rows[i];
 		struct container c;
@@ -72,7 +65,6 @@ static void no_path_is_too_long(void **state)
 	char path[8192];
 	struct container c;
 
-	(void)state;
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	assert_false(container_of_cgroup(path, &c));
@@ -89,7 +81,6 @@ static void texts(void **state)
 	struct container c = {.runtime = "docker", .id = ID};
 	char text[512];
 
-	(void)state;
 	assert_string_equal(container_text(&c, text, sizeof(text)), "9bca8d63d5fa");
 	assert_string_equal(container_pod_text(&c, text, sizeof(text)), "");
 	strcpy(c.uid, "0b7632a2-a56e-4278-987a-22de18008dbe");

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One fate a number: which of several events stands, and that no number is lost or counted twice.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/fates.h"
 #include "traffic/tx.h"
 #include "stamp.h"
@@ -26,7 +21,6 @@ static int open_fates(void **state)
 {
 	struct error err = {};
 
-	(void)state;
 	memset(&tally, 0, sizeof(tally));
 	if (fates_init(&f, 2, WINDOW, &err))
 		return -1;
@@ -35,7 +29,6 @@ static int open_fates(void **state)
 
 static int close_fates(void **state)
 {
-	(void)state;
 	fates_unmap(&f);
 	return 0;
 }
@@ -62,7 +55,6 @@ static void fold(uint16_t slot, uint64_t upto)
 
 static void window_is_a_power_of_two(void **state)
 {
-	(void)state;
 	assert_int_equal(fates_window(0), TRACE_PAGE_SIZE);
 	assert_int_equal(fates_window(TRACE_PAGE_SIZE), TRACE_PAGE_SIZE);
 	assert_int_equal(fates_window(TRACE_PAGE_SIZE + 1), 2 * TRACE_PAGE_SIZE);
@@ -76,7 +68,6 @@ static void given_numbers_are_taken(void **state)
 	struct fates_numbers bad[7];
 	struct fates given;
 
-	(void)state;
 	assert_true(fates_numbers_valid(&good));
 	fates_init_given(&given, &good);
 	assert_true(given.base == f.base && given.window == WINDOW && given.streams == 2);
@@ -102,7 +93,6 @@ static void numbers_are_drawn_apart_from_other_runs(void **state)
 	struct fates first, draw;
 	unsigned same_base = 0, same_stream = 0;
 
-	(void)state;
 	assert_int_equal(fates_init(&first, TRACE_STREAMS, WINDOW, &err), 0);
 	for (int i = 0; i < 200; i++) {
 		assert_int_equal(fates_init(&draw, TRACE_STREAMS, WINDOW, &err), 0);
@@ -141,7 +131,6 @@ static void precedence(void **state)
 		{{0, TRACE_CAUSE_FULL, 0, 0}, FATE_DROPPED},
 	};
 
-	(void)state;
 	for (uint64_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		enum fate fate = cases[i].fate;
 
@@ -159,7 +148,6 @@ static void precedence(void **state)
 
 static void refusals_by_errno(void **state)
 {
-	(void)state;
 	put(0, 0, (struct bytes){.failed = EPERM});
 	put(0, 1, (struct bytes){.failed = 255});
 	put(0, 2, (struct bytes){.failed = 255});
@@ -174,7 +162,6 @@ static void causes_by_stream_with_first_and_last(void **state)
 {
 	const struct fate_cause *c;
 
-	(void)state;
 	put(0, 0, (struct bytes){.cause = 3});
 	put(0, 5, (struct bytes){.cause = 3});
 	put(0, 4, (struct bytes){.cause = 255});
@@ -197,7 +184,6 @@ static void causes_by_stream_with_first_and_last(void **state)
 
 static void unaccounted_by_last_checkpoint(void **state)
 {
-	(void)state;
 	put(0, 1, (struct bytes){.seen = SEEN_TX_DEVICE});
 	put(0, 2, (struct bytes){.seen = SEEN_RX_DEVICE});
 	put(0, 3, (struct bytes){.seen = SEEN_RX_DEVICE | SEEN_ON_INIT});
@@ -217,7 +203,6 @@ static void window_is_a_ring(void **state)
 {
 	enum { STEP = 1000, ALL = 3 * WINDOW };
 
-	(void)state;
 	put(1, 0, (struct bytes){.arrival = 1});
 	for (uint64_t from = 0; from < ALL; from += STEP) {
 		uint64_t upto = from + STEP < ALL ? from + STEP : ALL;
@@ -276,7 +261,6 @@ static void visitor_is_told_of_runs(void **state)
 	struct runs runs = {};
 	struct fates_visitor visitor = {note_run, &runs};
 
-	(void)state;
 	for (uint64_t n = 0; n < 10; n++)
 		put(1, n, (struct bytes){.arrival = 1});
 	put(1, 1, (struct bytes){.arrival = 1, .cause = 4}); /* of no matter: delivered */
@@ -331,7 +315,6 @@ static void every_number_has_one_fate(void **state)
 	struct fates_visitor visitor = {cover, &c};
 	uint64_t from = 0, by_cause = 0;
 
-	(void)state;
 	srand(1);
 	while (from < ALL) {
 		uint64_t upto = from + (unsigned)rand() % (WINDOW + 1);
@@ -358,7 +341,6 @@ static void every_number_has_one_fate(void **state)
 /* A fate for a number that nobody sent; being seen or a failed send is none. */
 static void fates_beyond_the_last_are_impossible(void **state)
 {
-	(void)state;
 	put(0, 10, (struct bytes){.arrival = 1});
 	put(0, 11, (struct bytes){.arrival = 1});
 	put(0, 12, (struct bytes){.cause = 3});
@@ -375,7 +357,6 @@ static void fates_beyond_the_last_are_impossible(void **state)
 /* A number left out on purpose is in no sum, and whatever comes of it nobody sent. */
 static void gaps_are_not_attempted(void **state)
 {
-	(void)state;
 	put(0, 0, (struct bytes){.arrival = 1});
 	put(0, 1, (struct bytes){.failed = TX_ERRNO_GAP});
 	put(0, 2, (struct bytes){.failed = TX_ERRNO_GAP, .arrival = 1});
@@ -396,7 +377,6 @@ static unsigned bytes_of(const void *arg, uint16_t slot, uint64_t number)
 
 static void bytes_of_drops_where_packets_differ(void **state)
 {
-	(void)state;
 	f.l3_bytes = bytes_of;
 	put(1, 5, (struct bytes){.cause = 3});
 	put(1, 7, (struct bytes){.cause = 3});
@@ -424,7 +404,6 @@ static void between_two_checkpoints(void **state)
 	};
 	uint64_t n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(settled) / sizeof(*settled); i++)
 		put(1, n++, settled[i]);
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -450,7 +429,6 @@ static uint64_t first_open(uint64_t from, uint64_t upto)
 
 static void first_without_a_fate(void **state)
 {
-	(void)state;
 	for (uint64_t n = 0; n < 40; n++)
 		put(1, n, (struct bytes){.arrival = 1});
 	put(1, 9, (struct bytes){.cause = 3});

@@ -3,12 +3,6 @@
  * Packet filters without the kernel: what is refused and how, the same filter in user space, and
  * that the translated code has the shape that the verifier asks for. Its meaning: tests/bpf.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <linux/bpf.h>
 
 #include <errno.h>
@@ -16,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/filter.h"
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
@@ -66,7 +61,6 @@ static void assert_refused(const char *expr, int code_wanted, const char *messag
 
 static void bad_expressions(void **state)
 {
-	(void)state;
 	assert_refused("udp prt 5060", -EINVAL, "syntax error");
 	assert_refused("(udp", -EINVAL, "syntax error");
 	assert_refused("port 70000", -EINVAL, "illegal port number");
@@ -80,7 +74,6 @@ static void bad_expressions(void **state)
 
 static void offsets_that_libpcap_lost(void **state)
 {
-	(void)state;
 	assert_refused("geneve or vlan", -ENODATA, "geneve");
 	filter_free(compiled("vlan or geneve"));
 	filter_free(compiled("geneve and udp"));
@@ -101,7 +94,6 @@ static const char *many(const char *part, unsigned n)
 
 static void too_long(void **state)
 {
-	(void)state;
 	assert_refused(many("ether[%u] = %u", 500), -E2BIG, "...' is too long"); /* the text */
 	assert_refused(many("udp[%u]&%u!=0", 470), -E2BIG, "too long");		 /* not optimized */
 	assert_refused(many("udp[len+%u]=%u", 380), -E2BIG, "too long");	 /* translated */
@@ -113,7 +105,6 @@ static void layers(void **state)
 	struct filter *f = compiled("udp port 53"), *ether = compiled("not ether host 1:2:3:4:5:6"),
 		      *arp = compiled("arp");
 
-	(void)state;
 	assert_null(filter_l3_refusal(f));
 	assert_string_equal(filter_expression(f), "udp port 53");
 	assert_non_null(strstr(filter_l3_refusal(ether), "ethernet"));
@@ -128,7 +119,6 @@ static void layers(void **state)
 
 static void in_user_space(void **state)
 {
-	(void)state;
 	assert_true(wants("", FILTER_L2, sizeof(frame)));
 	assert_true(wants("udp dst port 5060 and src 198.18.0.1", FILTER_L2, sizeof(frame)));
 	assert_true(wants("udp dst port 5060 and src 198.18.0.1", FILTER_L3, sizeof(frame)));
@@ -145,7 +135,6 @@ static void chains_end(void **state)
 	struct filter *f = compiled("ip6 protochain 17");
 	uint8_t packet[60] = {0x60, [6] = 51, [40] = 51, [41] = 8};
 
-	(void)state;
 	assert_false(filter_match_user(f, FILTER_L3, packet, sizeof(packet), sizeof(packet)));
 	packet[40] = 17;
 	assert_true(filter_match_user(f, FILTER_L3, packet, sizeof(packet), sizeof(packet)));
@@ -201,7 +190,6 @@ static const struct bad_program {
 
 static void bad_programs_are_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(bad_programs); i++) {
 		const struct bad_program *p = &bad_programs[i];
 		int rc = translate(p->insns, p->n, FILTER_ROOM);
@@ -216,7 +204,6 @@ static void room_is_kept(void **state)
 	const struct sock_filter ret = RET;
 	int n = translate(&ret, 1, FILTER_ROOM);
 
-	(void)state;
 	assert_in_range(n, 1, 40);
 	memset(code, 0xee, sizeof(code));
 	assert_int_equal(translate(&ret, 1, (unsigned)n), n);
@@ -278,7 +265,6 @@ static void all_code_is_reached(void **state)
 		"ether[0xffffffff] = 0",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(exprs); i++) {
 		struct filter_code l[2] = {};
 		char why[200];

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "drops/ksym.h"
 
 #define FIXTURES "tests/fixtures/kallsyms/"
@@ -34,7 +29,6 @@ static void places(void **state)
 {
 	struct ksyms *k = open_small();
 
-	(void)state;
 	assert_place(k, 0xffffffff81000fff, "?");
 	assert_place(k, 0xffffffff81001000, "ip_rcv+0x0");
 	assert_place(k, 0xffffffff8100101f, "ip_rcv+0x1f");
@@ -57,7 +51,6 @@ static void ranges(void **state)
 	struct ksyms *k = open_small();
 	struct ksym_range at = ksym_range(k, "udp_recvmsg");
 
-	(void)state;
 	assert_int_equal(at.start, 0xffffffff81003000);
 	assert_int_equal(at.end, 0xffffffff81004000);
 	/* of a name that was cut, as of any other */
@@ -75,7 +68,6 @@ static void parts(void **state)
 	struct ksyms *k = open_small();
 	struct ksym sym;
 
-	(void)state;
 	assert_int_equal(ksyms_count(k), 9);
 	assert_int_equal(ksym_find(k, 0xffffffffa0001001, &sym), 0);
 	assert_string_equal(sym.name, "vxlan_rcv");
@@ -92,7 +84,6 @@ static void addresses(void **state)
 	struct ksyms *k = open_small();
 	uint64_t addr;
 
-	(void)state;
 	assert_int_equal(ksym_addr(k, "ip_rcv", &addr), 0);
 	assert_true(addr == 0xffffffff81001000);
 	/* cut and exact; the .cold part is not the function */
@@ -112,7 +103,6 @@ static void hidden(void **state)
 	struct error err = {};
 	struct ksyms *k;
 
-	(void)state;
 	assert_int_equal(ksyms_open(&k, FIXTURES "hidden", &err), -EPERM);
 	assert_null(k);
 	assert_int_equal(err.status, STATUS_UNABLE);
@@ -125,7 +115,6 @@ static void missing(void **state)
 	struct error err = {};
 	struct ksyms *k;
 
-	(void)state;
 	assert_int_equal(ksyms_open(&k, FIXTURES "nothing", &err), -ENOENT);
 	assert_int_equal(err.status, STATUS_UNABLE);
 	assert_non_null(strstr(err.message, FIXTURES "nothing"));
@@ -138,7 +127,6 @@ static void running_kernel(void **state)
 	struct ksym sym;
 	uint64_t addr;
 
-	(void)state;
 	if (ksyms_open(&k, NULL, &err)) {
 		assert_int_equal(err.status, STATUS_UNABLE);
 		skip();

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/nftrules.h"
 
 /*
@@ -91,7 +86,6 @@ static void input(void **state)
 		NULL,
 	};
 
-	(void)state;
 	expect(HOOK_INPUT, rows);
 }
 
@@ -104,7 +98,6 @@ static void prerouting_and_ingress(void **state)
 		NULL,
 	};
 
-	(void)state;
 	expect(HOOK_PREROUTING, rows);
 }
 
@@ -113,7 +106,6 @@ static void policy(void **state)
 	static const char *const rows[] = {"policy inet t forw 0 drop 0", NULL};
 	static const char *const none[] = {NULL};
 
-	(void)state;
 	expect(HOOK_FORWARD, rows);
 	expect(HOOK_OUTPUT, none);
 }
@@ -123,7 +115,6 @@ static void rules_that_were_not_there(void **state)
 	struct nftlist before = {}, after;
 	struct nft_result result;
 
-	(void)state;
 	parse("nft-after.json", &after);
 	assert_int_equal(nftlist_compare(&before, &after, HOOK_INGRESS, &result), 0);
 	assert_int_equal(result.n, 1);
@@ -141,7 +132,6 @@ static void counters_that_were_reset(void **state)
 	struct nftlist before, after;
 	struct nft_result result;
 
-	(void)state;
 	parse("nft-after.json", &before);
 	parse("nft-before.json", &after);
 	assert_int_equal(nftlist_compare(&before, &after, HOOK_NONE, &result), 0);
@@ -167,7 +157,6 @@ static void bad_texts(void **state)
 	};
 	struct nftlist list;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(nftlist_parse(texts[i], &list), -EINVAL);
 		nftlist_free(&list);
@@ -187,7 +176,6 @@ static void many(void **state)
 	struct nft_result result;
 	size_t n;
 
-	(void)state;
 	n = (size_t)sprintf(text,
 			    "{\"nftables\": [{\"chain\": {\"name\": \"a\", \"hook\": \"input\"}}, "
 			    "{\"chain\": {\"name\": \"b\"}}, "

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The table of driver counters, against recorded `ethtool -S` output. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "host/counters.h"
 #include "drops/stagemap.h"
 
@@ -186,7 +181,6 @@ static void check_recorded(const struct recorded *r)
 
 static void recorded_output(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++)
 		check_recorded(&recorded[i]);
 }
@@ -197,7 +191,6 @@ static void two_readings(void **state)
 	struct nic_plan *p = nic_plan_new("ixgbe", &before);
 	struct nic_loss l[MOST];
 
-	(void)state;
 	assert_true(nic_plan_fits(p, &after));
 	assert_int_equal(nic_losses(p, &before, &after, l, MOST), 1);
 	assert_string_equal(l[0].name, "rx_no_dma_resources");
@@ -217,7 +210,6 @@ static void queues_restarted(void **state)
 	const struct nic_item *items;
 	unsigned n, restarted = 0;
 
-	(void)state;
 	assert_true(nic_plan_fits(p, &after));
 	assert_int_equal(nic_losses(p, &before, &after, l, MOST), 0);
 	items = nic_plan_items(p, &n);
@@ -243,7 +235,6 @@ static void queues_changed(void **state)
 	struct nic_sample s[2] = {0}, matched = {0};
 	struct nic_plan *p;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		for (unsigned j = 0; j < 4; j++)
 			nic_sample_add(&s[i], names[i][j], 10 * i + j);
@@ -282,7 +273,6 @@ static void sections(void **state)
 	struct nic_sample s = load("vmxnet3-1");
 	struct nic_plan *p = nic_plan_new("vmxnet3", &s);
 
-	(void)state;
 	for (int queue = 0; queue < 2; queue++) {
 		const struct nic_item *rx = item_of(p, &s, "ucast pkts rx", queue);
 		const struct nic_item *tx = item_of(p, &s, "ucast pkts tx", queue);
@@ -303,7 +293,6 @@ static void traffic_of_queues(void **state)
 	struct nic_sample s = {0};
 	struct nic_plan *p;
 
-	(void)state;
 	nic_sample_add(&s, "rx3_packets", 7);
 	nic_sample_add(&s, "qstat:rx-3-packets", 7);
 	nic_sample_add(&s, "qstat:rx-3-alloc-fail", 2);
@@ -355,7 +344,6 @@ static void wrap_and_restart(void **state)
 	const struct move restarts[] = {{"rx_queue_0_drops", 500, 4}};
 	struct nic_loss l[MOST];
 
-	(void)state;
 	assert_int_equal(losses_of("r8169", wraps, 1, l), 1);
 	assert_int_equal(l[0].packets, 10);
 	assert_false(l[0].restarted);
@@ -376,7 +364,6 @@ static void unknown_driver(void **state)
 	unsigned n = losses_of("never_heard_of", m, 5, l);
 	uint64_t sum = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < n; i++)
 		sum += l[i].packets;
 	assert_int_equal(n, 2);
@@ -390,7 +377,6 @@ static void owner_absent(void **state)
 	const struct move with[] = {{"rx_fifo_errors", 0, 9}, {"rx_queue_0_drops", 0, 9}};
 	struct nic_loss l[MOST];
 
-	(void)state;
 	assert_int_equal(losses_of("igb", without, 1, l), 1);
 	assert_int_equal(l[0].packets, 9);
 	assert_int_equal(losses_of("igb", with, 2, l), 1);
@@ -436,7 +422,6 @@ static void check_rows(const struct nic_row *rows)
 
 static void table(void **state)
 {
-	(void)state;
 	check_rows(nic_common_rows);
 	check_rows(nic_unknown_rows);
 	for (unsigned i = 0; i < nic_driver_count; i++) {
@@ -458,7 +443,6 @@ static void names_that_are_repeated(void **state)
 	struct nic_plan *plan;
 	unsigned n, less = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(nic_sample_add(&s, i % 2 ? "rx0_drops" : "rx0_xdp_drops", i), 0);
 	plan = nic_plan_new("virtio_net", &s);
@@ -497,7 +481,6 @@ static void rings_of_vmxnet3(void **state)
 	struct nic_sample before = {0}, after = {0};
 	struct nic_ring_loss loss;
 
-	(void)state;
 	for (unsigned q = 0; q < 2; q++) {
 		add(&before, "Rx Queue#", q);
 		add(&before, "pkts rx OOB", 10);
@@ -517,7 +500,6 @@ static void rings_of_8139cp(void **state)
 	struct nic_sample before = {0}, after = {0};
 	struct nic_ring_loss loss;
 
-	(void)state;
 	add(&before, "rx_fifo", 3);
 	add(&before, "link:rx_missed_errors", 3);
 	add(&before, "link:rx_dropped", 0);
@@ -534,7 +516,6 @@ static void rings_that_lost_nothing(void **state)
 	struct nic_sample before = {0}, after = {0};
 	struct nic_ring_loss loss;
 
-	(void)state;
 	add(&before, "qstat:rx-hw-drops", 8);
 	add(&after, "qstat:rx-hw-drops", 8);
 	loss = lost_in_rings("virtio_net", &before, &after);

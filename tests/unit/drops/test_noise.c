@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What of all that a host drops is a loss. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <linux/if_ether.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/noise.h"
 #include "trace_abi.h"
 
@@ -69,7 +64,6 @@ static const struct {
 
 static void as_known(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		enum noise n = judge(known[i].reason, known[i].location, known[i].pkt_type,
 				     known[i].protocol, 0);
@@ -82,7 +76,6 @@ static void as_known(void **state)
 
 static void copies_are_benign(void **state)
 {
-	(void)state;
 	assert_int_equal(judge("OTHERHOST", "ip_rcv_core", TO_OTHERS, ETH_P_IP, CAUSE_COPY),
 			 NOISE_BENIGN);
 	assert_int_equal(judge("NOT_SPECIFIED", "packet_rcv", TO_US, ETH_P_IP, 0), NOISE_BENIGN);
@@ -92,14 +85,12 @@ static void copies_are_benign(void **state)
 /* An unknown protocol is not taken for one that is not IP. */
 static void unknown_protocol(void **state)
 {
-	(void)state;
 	assert_int_equal(judge("UNHANDLED_PROTO", "__netif_receive_skb_core", TO_US, 0, 0),
 			 NOISE_LOSS);
 }
 
 static void rows_are_sound(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < noise_row_count; i++) {
 		const struct noise_row *r = &noise_rows[i];
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "cases.h"
 #include "drops/balance.h"
 
 static void read_as_written(void **state)
@@ -26,7 +21,6 @@ static void read_as_written(void **state)
 	struct balance_numbering n;
 	struct error err = {};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(numbering_parse(rows[i].text, &n, &err), 0);
 		assert_int_equal(n.kind, rows[i].n.kind);
@@ -63,7 +57,6 @@ static void refused(void **state)
 		"0000000000000000000000000000000000000000000000000000000000000000:1",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct balance_numbering n;
 		struct error err = {};

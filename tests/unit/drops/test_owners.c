@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "cases.h"
 #include "base/list.h"
 #include "drops/owners.h"
 #include "fake_root.h"
@@ -46,7 +41,6 @@ static void numbers_to_objects(void **state)
 	struct idmap m = {};
 	int object[100];
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(idmap_add(&m, (i * 37) % 100 * 1000000007ULL, &object[i]), 0);
 	for (unsigned i = 0; i < 100; i++)
@@ -67,7 +61,6 @@ static void one_holder(void **state)
 	struct owners *o = open_owners();
 	struct owner who;
 
-	(void)state;
 	fake_process(100, "a) (b", 500, HOST, "0::/system.slice/a.service\n");
 	fake_fd(100, 3, 1001);
 	fake_fd(100, 4, 1002);
@@ -93,7 +86,6 @@ static void looks_no_more_than_asked(void **state)
 	struct owners_cost cost;
 	struct owner who;
 
-	(void)state;
 	fake_process(100, "a", 500, HOST, "0::/\n");
 	fake_fd(100, 3, 1001);
 	owners_tick(o);
@@ -118,7 +110,6 @@ static void the_reader_of_several(void **state)
 	struct owner who;
 	char call[64];
 
-	(void)state;
 	/* as systemd hands it down: PID 1, the service, its worker */
 	fake_process(1, "systemd", 0, HOST, "0::/init.scope\n");
 	fake_process(200, "service", 900, HOST, "0::/\n");
@@ -162,7 +153,6 @@ static void a_pod(void **state)
 	char text[OWNER_NETNS];
 	struct owner who;
 
-	(void)state;
 	fake_process(300, "rtpengine", 700, 4026532500u, "0::" POD_PATH "\n");
 	fake_fd(300, 8, 3001);
 	fake_file("var/log/pods/prod_voice-0_" POD_UID "/rtp/0.log", "");
@@ -200,7 +190,6 @@ static void cgroups(void **state)
 	uint64_t pod = make_cgroup(POD_PATH), scope = make_cgroup("/system.slice/x.service");
 	struct owner who;
 
-	(void)state;
 	assert_int_equal(owners_cgroup(o, scope, &who), 0);
 	assert_string_equal(who.cgroup, "/system.slice/x.service");
 	assert_int_equal(owners_cgroup(o, pod, &who), 0);
@@ -233,7 +222,6 @@ static void a_long_path_keeps_its_end(void **state)
 	char cgroup[600] = "0::/";
 	struct owner who;
 
-	(void)state;
 	memset(cgroup + 4, 'x', 500);
 	strcpy(cgroup + 504, "/the.end\n");
 	fake_process(400, "a", 500, HOST, cgroup);
@@ -259,7 +247,6 @@ static void namespaces(void **state)
 	struct owners *o = open_owners();
 	uint32_t blue, cni;
 
-	(void)state;
 	fake_file("run/netns/blue", "");
 	fake_file("run/netns/cni-1234", "");
 	blue = (uint32_t)fake_inode("run/netns/blue");
@@ -297,7 +284,6 @@ static void on_this_host(void **state)
 	struct owner who;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(fstat(fd, &st), 0);
 	for (int i = 0; i < 4; i++) {
 		struct owners *o;
@@ -325,7 +311,6 @@ static void of_one_process(void **state)
 	struct inodes *s;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(inodes_open(&s, getpid(), &err), 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_true(inodes_have(s, st.st_ino));
@@ -349,7 +334,6 @@ static void nothing_there(void **state)
 	struct owner who;
 	struct error err = {};
 
-	(void)state;
 	assert_int_equal(owners_cgroup(o, 77, &who), -ENOENT);
 	assert_int_equal(owners_look(o, 77), 0);
 	assert_string_equal(name_of(o, 4026532699u), "4026532699");

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Headers in one line, and where they end; whole, cut and wrong. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "cases.h"
 #include "drops/packet_text.h"
 
 #define ETHER(type)                                                                                \
@@ -198,7 +193,6 @@ static uint32_t from_hex(const char *hex, uint8_t *to)
 
 static void test_known(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint8_t bytes[256];
 		uint32_t len = from_hex(known[i].hex, bytes);
@@ -215,7 +209,6 @@ static void test_known(void **state)
 /* Each one cut at each byte, in memory that ends there: valgrind and sanitizers would tell. */
 static void test_cut_everywhere(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint8_t bytes[256];
 		uint32_t len = from_hex(known[i].hex, bytes);
@@ -238,7 +231,6 @@ static void test_any_bytes(void **state)
 {
 	unsigned seed = 1;
 
-	(void)state;
 	for (int round = 0; round < 200000; round++) {
 		uint32_t len = (uint32_t)rand_r(&seed) % 100;
 		uint8_t *bytes = malloc(len + 1);
@@ -263,7 +255,6 @@ static void test_small_buffers(void **state)
 	const struct packet_view p = {bytes, len, 142, true, 0};
 	char whole[PACKET_TEXT], text[PACKET_TEXT];
 
-	(void)state;
 	packet_text(&p, whole, sizeof(whole));
 	for (size_t size = 1; size < sizeof(text); size++) {
 		packet_text(&p, text, size);
@@ -274,7 +265,6 @@ static void test_small_buffers(void **state)
 
 static void test_names_are_told_once(void **state)
 {
-	(void)state;
 	assert_string_equal(protocol_find(17)->name, "udp");
 	assert_string_equal(protocol_find(50)->title, "ESP");
 	assert_null(protocol_find(253));

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "drops/owners.h"
 
 #define NETNS 1 /* stands for the one of this test */
@@ -83,7 +78,6 @@ static uint64_t found(int family, const char *address)
 
 static int begin(void **state)
 {
-	(void)state;
 	port = 0;
 	n = 0;
 	return 0;
@@ -91,7 +85,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	while (n)
 		close(fd[--n]);
 	idmap_free(&ports, free);
@@ -102,7 +95,6 @@ static void an_address_is_better_than_any(void **state)
 {
 	int any = bound(AF_INET, "0.0.0.0", SO_REUSEADDR), one;
 
-	(void)state;
 	assert_true(any >= 0);
 	assert_int_equal(found(AF_INET, "127.0.0.1"), inode(any));
 	one = bound(AF_INET, "127.0.0.1", SO_REUSEADDR);
@@ -116,7 +108,6 @@ static void ipv6_takes_ipv4(void **state)
 {
 	int any6, any4;
 
-	(void)state;
 	any4 = bound(AF_INET, "0.0.0.0", SO_REUSEADDR); /* to choose a port */
 	assert_true(any4 >= 0);
 	any6 = bound(AF_INET6, "::", SO_REUSEADDR);
@@ -132,7 +123,6 @@ static void ipv6_takes_ipv4(void **state)
 
 static void of_several_nobody_knows(void **state)
 {
-	(void)state;
 	assert_true(bound(AF_INET, "0.0.0.0", SO_REUSEPORT) >= 0);
 	assert_true(bound(AF_INET, "0.0.0.0", SO_REUSEPORT) >= 0);
 	assert_int_equal(found(AF_INET, "127.0.0.1"), 0);
@@ -147,7 +137,6 @@ static void one_without_a_peer_is_better(void **state)
 				 .sin_port = htons(9)};
 	int open, connected;
 
-	(void)state;
 	open = bound(AF_INET, "127.0.0.1", SO_REUSEADDR);
 	connected = bound(AF_INET, "127.0.0.1", SO_REUSEADDR);
 	assert_true(open >= 0 && connected >= 0);
@@ -163,7 +152,6 @@ static void an_answer_is_kept_for_a_while(void **state)
 	int s = bound(AF_INET, "127.0.0.1", SO_REUSEADDR);
 	uint64_t at = inode(s);
 
-	(void)state;
 	assert_int_equal(found(AF_INET, "127.0.0.1"), at);
 	key.port = port;
 	inet_pton(AF_INET, "127.0.0.1", key.address);

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Drop reasons out of BTF made here, and out of the running kernel's where it has any. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases.h"
 #include "drops/reason.h"
 
 static void add_tracepoint(struct btf *btf, const char *name, unsigned args)
@@ -77,7 +72,6 @@ static void core_names(void **state)
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
 
-	(void)state;
 	ADD_ENUM(btf, "skb_drop_reason", names, values);
 	add_tracepoint(btf, "kfree_skb", 3);
 	r = open_btf(btf);
@@ -90,7 +84,7 @@ static void core_names(void **state)
 	assert_int_equal(reasons_value(r, "SOCKET_RCVBUFF"), 15);
 	assert_int_equal(reasons_value(r, "SOCKET_RCV"), -ENOENT);
 	assert_int_equal(reasons_value(r, "MAX"), -ENOENT);
-	assert_int_equal(reasons_kfree_args(r), 3);
+	assert_int_equal(reasons_tracepoint_args(r, "kfree_skb"), 3);
 	reasons_free(r);
 }
 
@@ -111,7 +105,6 @@ static void subsystem_names(void **state)
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
 
-	(void)state;
 	ADD_ENUM(btf, "skb_drop_reason_subsys", subsys, subsys_values);
 	ADD_ENUM(btf, "skb_drop_reason", core, core_values);
 	ADD_ENUM(btf, "ovs_drop_reason", ovs, ovs_values);
@@ -134,13 +127,12 @@ static void no_reasons(void **state)
 	struct btf *btf = btf__new_empty();
 	struct reasons *r;
 
-	(void)state;
 	add_tracepoint(btf, "kfree_skb", 2);
 	r = open_btf(btf);
 	assert_int_equal(reasons_count(r), 0);
 	assert_name(r, 2, "");
 	assert_int_equal(reasons_value(r, "NO_SOCKET"), -ENOENT);
-	assert_int_equal(reasons_kfree_args(r), 2);
+	assert_int_equal(reasons_tracepoint_args(r, "kfree_skb"), 2);
 	assert_int_equal(reasons_tracepoint_args(r, "xdp_redirect_err"), -ENOENT);
 	reasons_free(r);
 }
@@ -150,7 +142,6 @@ static void no_btf(void **state)
 	struct error err = {};
 	struct reasons *r;
 
-	(void)state;
 	assert_int_equal(reasons_open(&r, "/nonexistent/btf", &err), -ENOENT);
 	assert_null(r);
 	assert_int_equal(err.status, STATUS_UNABLE);
@@ -164,12 +155,11 @@ static void running_kernel(void **state)
 	char buf[REASON_NAME];
 	uint32_t value;
 
-	(void)state;
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
 	assert_int_equal(reasons_open(&r, NULL, &err), 0);
-	assert_in_range(reasons_kfree_args(r), 2, 4);
-	assert_int_equal(reasons_count(r) > 0, reasons_kfree_args(r) > 2);
+	assert_in_range(reasons_tracepoint_args(r, "kfree_skb"), 2, 4);
+	assert_int_equal(reasons_count(r) > 0, reasons_tracepoint_args(r, "kfree_skb") > 2);
 	for (unsigned i = 0; i < reasons_count(r); i++) {
 		const char *name = reasons_at(r, i, &value);
 

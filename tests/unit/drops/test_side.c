@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* On which side of the books a drop is, for each phase of a packet's way. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "cases.h"
 #include "drops/balance.h"
 #include "trace_abi.h"
 
@@ -62,7 +57,6 @@ static const struct expected table[] = {
 
 static void places(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		const struct expected *t = &table[i];
 		const enum balance_side wanted[2][3] = {
@@ -94,7 +88,6 @@ static enum balance_side netfilter(enum netfilter_hook hook, bool own)
 
 static void netfilter_hooks(void **state)
 {
-	(void)state;
 	for (int hook = HOOK_INGRESS; hook <= HOOK_FORWARD; hook++) {
 		assert_int_equal(netfilter(hook, false), IN);
 		assert_int_equal(netfilter(hook, true), IN); /* across a veth, until ip_rcv */
@@ -109,7 +102,6 @@ static void a_place_that_nobody_knows(void **state)
 {
 	bool sure;
 
-	(void)state;
 	side("NOT_SPECIFIED", "some_function", ROLE_INSIDE, false, &sure);
 	assert_true(sure);
 	side("NOT_SPECIFIED", "some_function", ROLE_EDGE, false, &sure);

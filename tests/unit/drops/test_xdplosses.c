@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What the losses of XDP and those freed as used up mean. The events themselves: tests/bpf, net. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
 
+#include "cases.h"
 #include "drops/noise.h"
 #include "drops/watch.h"
 
@@ -141,7 +136,6 @@ static const struct judged {
 
 static void one_loss_one_book(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
 		const struct judged *j = &judged[i];
 		struct verdict beside = xdplosses_judge(&j->key, XDPLOSS_BESIDE_KFREE);
@@ -161,7 +155,6 @@ static void names_of_programs(void **state)
 {
 	char name[40];
 
-	(void)state;
 	assert_string_equal(xdplosses_program(0, name, sizeof(name)), "");
 	assert_string_equal(xdplosses_map(0, name, sizeof(name)), "");
 	assert_string_equal(xdplosses_program(UINT32_MAX, name, sizeof(name)), "[4294967295]");
@@ -174,7 +167,6 @@ static void places_of_the_used_up(void **state)
 	struct ksyms *k;
 	unsigned n;
 
-	(void)state;
 	assert_true(consumed_row_count <= WATCH_CONSUMED_MAX);
 	for (unsigned i = 0; i < consumed_row_count; i++) {
 		const struct consumed_row *row = &consumed_rows[i];

@@ -99,8 +99,8 @@ static void cause_comes_back(void **state)
 			  .location = "nft_do_chain",
 			  .ifname = "eth0",
 			  .netns = "rx",
-			  .direction = direction_name(DIRECTION_RX),
-			  .hook = netfilter_hook_name(HOOK_INPUT)},
+			  .direction = direction_names[DIRECTION_RX],
+			  .hook = netfilter_hook_names[HOOK_INPUT]},
 	};
 	struct json_object *msg = msg_make("cause", msg_cause, &in);
 	struct ledger_cause out;
