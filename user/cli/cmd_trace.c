@@ -179,7 +179,6 @@ struct trace {
 	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
 	struct flow_account *account;
 	struct flow_books books;
-	struct balance_cost books_cost;
 	struct events *events;
 	struct trace_ledger ledger;
 	bool incomplete; /* a file that was asked for */
@@ -495,9 +494,8 @@ static void on_end(struct trace *t, struct error *err)
 	live_summarise(l, t->session.why, s);
 	s->interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
-		flow_account_books(t->account, l, &t->books, &t->books_cost);
+		flow_account_books(t->account, l, &t->books);
 		s->books = &t->books;
-		s->books_cost = &t->books_cost;
 	}
 	log_progress_clear();
 	tell_end(t, s);

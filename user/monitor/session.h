@@ -127,7 +127,6 @@ struct live_summary {
 	/* Set by the caller: */
 	bool interrupted;		/* by a signal */
 	const struct flow_books *books; /* NULL: none were asked for */
-	const struct balance_cost *books_cost;
 };
 
 /* `why`: more about the losses; NULL: that is not known. It may take a second. */

@@ -50,9 +50,9 @@ static struct json_object *end_of(const struct flow_facts *f, const struct balan
 	live_row_begin(&row, "event", "flow");
 	assert_true(table_add(&rows, &row, LIVE_BY_DEFAULT));
 	flow_books_close(&b, f);
+	b.facts.cost = *c;
 	s->total = &rows;
 	s->books = &b;
-	s->books_cost = c;
 	end = json_trace_end(s, LIVE_BY_DEFAULT);
 	table_free(&rows);
 	free(s);
