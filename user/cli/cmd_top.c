@@ -15,8 +15,7 @@
 #include "monitor/session.h"
 #include "cli/options_trace.h"
 #include "cli/top.h"
-#include "report/json_trace.h"
-#include "report/print_trace.h"
+#include "report/trace.h"
 
 /* The terminal, by ncurses */
 

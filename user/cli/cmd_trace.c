@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `trace`: what happens becomes events of its document (report/json_trace.h), and each goes where
+ * `trace`: what happens becomes events of its document (report/trace.h), and each goes where
  * it was asked for: to -j, to a ledger, or to the printer of text.
  */
 #include <errno.h>
@@ -19,9 +19,8 @@
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "report/document.h"
-#include "report/json_trace.h"
+#include "report/trace.h"
 #include "report/ledgerfile.h"
-#include "report/print_trace.h"
 #include "report/series.h"
 
 /* What is kept in a ledger, and shown beside it: bounded, whatever happens. */
@@ -127,32 +126,27 @@ static const struct opt_group trace_groups[] = {
 static int balance_check(const struct balance_options *o, const struct trace_filters *f,
 			 const char *expr, struct error *err)
 {
-	const struct {
-		const char *name;
-		bool given;
-	} part[] = {
-		{"--netns", f->netns != NULL}, {"--interface", f->ifname != NULL},
-		{"--pid", f->pid != 0},	       {"--cgroup", f->cgroup != NULL},
-		{"--stage", f->stages.n != 0}, {"--reason", f->reasons != NULL},
-	};
+	const char *part = f->netns	 ? "--netns"
+			   : f->ifname	 ? "--interface"
+			   : f->pid	 ? "--pid"
+			   : f->cgroup	 ? "--cgroup"
+			   : f->stages.n ? "--stage"
+			   : f->reasons	 ? "--reason"
+					 : NULL;
 
-	if (!o->balance)
-		return o->seq.kind == NUMBERS_NONE && !o->settle_set
-			       ? 0
-			       : error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-					   "%s is for the balance of a flow",
-					   o->settle_set ? "--settle" : "--seq");
-	if (!*expr)
+	if (!o->balance && (o->seq.kind != NUMBERS_NONE || o->settle_set))
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
+				 "%s is for the balance of a flow",
+				 o->settle_set ? "--settle" : "--seq");
+	if (o->balance && !*expr)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "for example: trace --balance udp port 5060",
 				 "--balance needs to know which flow: an EXPR");
-	for (unsigned i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-		if (part[i].given)
-			return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
-					 "%s and --balance cannot be together: a part of the "
-					 "losses does not balance",
-					 part[i].name);
-	}
+	if (o->balance && part)
+		return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
+				 "%s and --balance cannot be together: a part of the "
+				 "losses does not balance",
+				 part);
 	return 0;
 }
 
@@ -228,14 +222,17 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
 
-/* What is kept of an interval; NULL: no memory. */
+/* What is kept of an interval; `from` NULL: nothing was lost. NULL: no memory. */
 static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)
 {
+	static const struct live_table nothing;
 	bool by_flow = t->session.spec.by & LIVE_BIT(LIVE_FLOW);
 	struct live_table rows, flows = {};
 	struct json_object *o = NULL;
 
+	if (!from)
+		from = &nothing;
 	if (worst_rows(&rows, from, t->by, 0, ROWS_MAX))
 		return NULL;
 	if (!by_flow || !worst_rows(&flows, from, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX))
@@ -250,14 +247,12 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 {
 	const struct trace_time time = time_of(t, time_ns, t->ledger.quiet_ns);
 	struct json_object *o;
-	struct live_table none;
 
-	if (!t->ledger.quiet_ns || table_init(&none, 1))
+	if (!t->ledger.quiet_ns)
 		return;
-	o = kept_interval(t, &none, &time);
+	o = kept_interval(t, NULL, &time);
 	written(&t->ledger, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
 	json_object_put(o);
-	table_free(&none);
 	t->ledger.quiet_ns = 0;
 }
 

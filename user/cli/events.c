@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "cli/options.h"
-#include "report/drop.h"
+#include "report/trace.h"
 #include "watch_abi.h"
 
 #define BUDGET_NS 80000000 /* of a tick */

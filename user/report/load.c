@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "report/html.h"
 #include "report/capfile.h"
-#include "report/drop.h"
+#include "report/trace.h"
 #include "report/ledgerfile.h"
 #include "report/series.h"
 

@@ -13,7 +13,7 @@
 #include "report/text.h"
 #include "report/document.h"
 #include "report/load.h"
-#include "report/print_trace.h"
+#include "report/trace.h"
 
 #define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
 

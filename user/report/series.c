@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "report/json_trace.h"
+#include "report/trace.h"
 
 unsigned rows_by(const struct json_object *start)
 {

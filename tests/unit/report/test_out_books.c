@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/json_trace.h"
+#include "report/trace.h"
 #include "report/page.h"
-#include "report/print_trace.h"
 
 static const struct balance_cost cost = {
 	.runs = 1000, .run_ns = 150000, .measured_ns = 10000000, .recursion_misses = 2};

@@ -14,9 +14,8 @@
 #include "diagnosis/env.h"
 #include "monitor/describe.h"
 #include "report/document.h"
-#include "report/json_trace.h"
+#include "report/trace.h"
 #include "report/page.h"
-#include "report/print_trace.h"
 #include "printed.h"
 #include "schema.h"
 
