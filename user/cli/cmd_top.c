@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "monitor/session.h"
+#include "monitor/sources.h"
 #include "cli/options_trace.h"
 #include "cli/top.h"
 #include "report/trace.h"

@@ -18,6 +18,7 @@
 #include "drops/numbering.h"
 #include "host/caps.h"
 #include "monitor/session.h"
+#include "monitor/sources.h"
 #include "report/document.h"
 #include "report/trace.h"
 #include "report/ledgerfile.h"

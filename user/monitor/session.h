@@ -15,7 +15,6 @@
 #include "base/opt.h"
 #include "diagnosis/findings.h"
 #include "monitor/flow.h"
-#include "monitor/sources.h"
 
 /*
  * The command behind `--`: made before tracing begins, held until it does, watched until it ends.
@@ -78,6 +77,7 @@ void child_close(struct child *c);
  * is no error: then there is less to say.
  */
 struct why;
+struct sources; /* monitor/sources.h */
 int why_open(struct why **w, struct owners *owners, struct live *l, struct error *err);
 void why_tick(struct why *w);  /* to be called some times a second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */

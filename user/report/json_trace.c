@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/record.h"
+#include "monitor/sources.h"
 #include "report/document.h"
 
 static double per_second(uint64_t n, uint64_t ns)

@@ -53,6 +53,7 @@ struct json_object *json_bursts(const struct burst_report *r);
  * interval; `_pps` and `_bps` are per second, from what the device counts (bytes without FCS, on
  * most). `all`: what did not move too.
  */
+struct rates; /* monitor/sources.h */
 struct json_object *json_rates(const struct rates *r, bool all);
 
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
