@@ -315,9 +315,6 @@ static int open_parts(struct top *t, struct error *err)
 
 	if (!rc)
 		rc = caps_require(&cmd_top, NULL, err);
-	if (!rc &&
-	    (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc)
 		return rc;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);

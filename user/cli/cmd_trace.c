@@ -569,7 +569,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 		return status > 0 ? status : CHILD_OURS;
 	if (rc)
 		return err->status;
-	if (limits_broken(&t.limits) || (o->balance.balance && !t.books.balanced))
+	if (t.limits.broken || (o->balance.balance && !t.books.balanced))
 		return STATUS_BROKEN;
 	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
 }

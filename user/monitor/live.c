@@ -226,10 +226,11 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		.stack = spec->stack,
 		.burst_ns = spec->burst_ns,
 	};
+	table_init(&l->interval, LIVE_ROWS);
+	table_init(&l->total, LIVE_ROWS);
 	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
-	if (!rc && (table_init(&l->interval, LIVE_ROWS) | table_init(&l->total, LIVE_ROWS) ||
-		    (spec->burst_ns && !l->bursts)))
+	if (!rc && spec->burst_ns && !l->bursts)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);

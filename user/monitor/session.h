@@ -138,9 +138,9 @@ struct limits {
 		struct limit limit;
 		double measured; /* when it was asked last: packets in all, or packets/s */
 		bool above;	 /* it was broken then */
-		uint64_t crossings;
 	} at[OPT_LIST_MAX];
 	unsigned n;
+	bool broken; /* any of them was */
 };
 
 /* STATUS_USAGE: a share, because nobody knows what was sent. */
@@ -152,8 +152,5 @@ int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct 
  */
 bool limits_crossed(struct limits *l, unsigned i, const struct live_table *interval,
 		    const struct live_table *total, uint64_t interval_ns);
-
-/* Any of them was. */
-bool limits_broken(const struct limits *l);
 
 #endif

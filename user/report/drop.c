@@ -420,7 +420,8 @@ int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_
 	if (rc)
 		return rc;
 	c.series = series_new(SERIES_PARTS, BY);
-	if (!c.series || table_init(&c.rows, LIVE_ROWS))
+	table_init(&c.rows, LIVE_ROWS);
+	if (!c.series)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	else
 		rc = read_all(&c, path, d, file, err);
