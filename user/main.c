@@ -136,7 +136,7 @@ static struct json_object *stages(void)
 		json_put_text(o, "causes", stage_texts[s].causes);
 		json_put_text(o, "remedy", stage_texts[s].remedy);
 		json_put(o, "counters", counters_of(s));
-		json_put_text(o, "uncounted", countercheck_silent(s));
+		json_put_text(o, "uncounted", counter_silents[s]);
 		json_put(o, "findings", findings_of(s));
 		json_put(o, "faults", faults_of(s));
 		json_object_array_add(list, o);

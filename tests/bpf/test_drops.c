@@ -18,7 +18,7 @@
 #include "bpf/helpers.h"
 #include "bpf/pair.h"
 #include "ledger/ledger.h"
-#include "experiment/tracer.h"
+#include "experiment/site.h"
 
 #define STREAMS	  2
 #define LEN	  64 /* payload */
@@ -32,7 +32,7 @@ static int tx = -1;
 static int open_tracer(void **state)
 {
 	const struct tracer_spec spec = {
-		.streams = STREAMS, .window = TRACE_PAGE_SIZE, .port = TEST_PORT};
+		.streams = STREAMS, .window = TRACE_PAGE_SIZE, .config.port = TEST_PORT};
 	struct error err = {};
 
 	(void)state;
@@ -277,7 +277,7 @@ static void late_numbers_settle_nothing(void **state)
 
 static void count_all_counts_foreign_ends(void **state)
 {
-	const struct tracer_spec spec = {.streams = STREAMS, .port = TEST_PORT};
+	const struct tracer_spec spec = {.streams = STREAMS, .config.port = TEST_PORT};
 	struct error err = {};
 
 	(void)state;

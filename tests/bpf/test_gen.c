@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "traffic/pace.h"
 #include "traffic/frames.h"
-#include "traffic/tx_xdp.h"
+#include "gen_abi.h"
+#include "traffic/tx.h"
 #include "gen.skel.h"
 #include "trace_abi.h"
 

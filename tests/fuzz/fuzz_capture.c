@@ -4,7 +4,7 @@
 
 #include <netinet/in.h>
 
-#include "traffic/capture.h"
+#include "traffic/shape.h"
 
 static void measure(struct capture *c, int family)
 {

@@ -6,8 +6,7 @@
 #include <sys/socket.h>
 
 #include "ledger/join.h"
-#include "experiment/conn.h"
-#include "experiment/msg.h"
+#include "experiment/wire.h"
 
 static const struct record_field *const tables[] = {
 	msg_hello, msg_login, msg_welcome, msg_plan, msg_ready, msg_status, msg_fold,
@@ -55,7 +54,7 @@ static void take_plan(struct json_object *msg)
 		return;
 	MUST(plan.numbers.streams && plan.numbers.streams <= TRACE_STREAMS);
 	MUST(!(plan.numbers.window & (plan.numbers.window - 1)));
-	MUST(plan.payload <= UINT16_MAX && plan.rate_pps >= 0);
+	MUST(plan.spec.payload <= UINT16_MAX && plan.spec.rate_pps >= 0);
 }
 
 static void take_fates(struct json_object *msg)

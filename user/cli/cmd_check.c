@@ -12,7 +12,7 @@
 #include "diagnosis/findings.h"
 #include "diagnosis/judge.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "cli/options.h"
 #include "report/document.h"
 #include "base/watch.h"
@@ -345,9 +345,9 @@ static const struct opt_group check_groups[] = {
 
 static int explain(const char *id, struct error *err)
 {
+	const struct finding_row *row = finding_row(id);
 	const struct print_view v = view_of(stdout, 0);
-	const char *about = finding_about(id);
-	bool found = about || !strcmp(id, "all");
+	bool found = row || !strcmp(id, "all");
 
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), id))
@@ -357,8 +357,8 @@ static int explain(const char *id, struct error *err)
 		print_about(&v, "What to do", stage_texts[s].remedy);
 		found = true;
 	}
-	if (about)
-		print_about(&v, id, about);
+	if (row)
+		print_about(&v, id, row->about);
 	for (unsigned i = 0; !strcmp(id, "all") && i < finding_rows_n; i++)
 		print_about(&v, finding_rows[i].id, finding_rows[i].about);
 	if (!found)

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "experiment/server.h"
@@ -31,42 +31,40 @@ struct serve_options {
 
 struct recv_options {
 	struct global_options global;
-	struct tuning tuning;
-	int rx;
-	const char *ifname, *ledger;
-	unsigned streams;
-	bool ipv6, stay;
-	uint64_t port, count, duration_ns, rcvbuf, interval_ns;
+	struct run_spec spec;
+	int rx; /* enum rx_choice */
+	const char *ledger;
 	struct serve_options serve;
 };
 
 static const struct recv_options defaults = {
-	.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000, .serve = SERVE_DEFAULTS};
+	.spec = {.port = 28779, .count = UINT64_MAX, .interval_ns = 1000000000},
+	.serve = SERVE_DEFAULTS};
+
+#define AT(member) offsetof(struct recv_options, member)
 
 static const struct opt recv_opts[] = {
-	{"rx", 0, OPT_ENUM, offsetof(struct recv_options, rx), .values = rx_values,
-	 .help = "receiving engine"},
-	{"interface", 'i', OPT_STRING, offsetof(struct recv_options, ifname), .metavar = "IFNAME",
-	 .default_text = "any", .help = "port to receive at; --rx xsk and --rx xdp need it"},
-	{"port", 'p', OPT_U64, offsetof(struct recv_options, port), .min = 1, .max = 65535,
-	 .help = "UDP port"},
-	{"ipv6", '6', OPT_FLAG, offsetof(struct recv_options, ipv6), .help = "use IPv6"},
-	{"count", 'c', OPT_COUNT, offsetof(struct recv_options, count), .min = 1, .metavar = "N",
+	{"rx", 0, OPT_ENUM, AT(rx), .values = rx_values, .help = "receiving engine"},
+	{"interface", 'i', OPT_STRING, AT(spec.ifname), .metavar = "IFNAME", .default_text = "any",
+	 .help = "port to receive at; --rx xsk and --rx xdp need it"},
+	{"port", 'p', OPT_U64, AT(spec.port), .min = 1, .max = 65535, .help = "UDP port"},
+	{"ipv6", '6', OPT_FLAG, AT(spec.ipv6), .help = "use IPv6"},
+	{"count", 'c', OPT_COUNT, AT(spec.count), .min = 1, .metavar = "N",
 	 .default_text = "no limit", .help = "end after so many deliveries"},
-	{"duration", 't', OPT_TIME, offsetof(struct recv_options, duration_ns), .min = 1,
-	 .default_text = "no limit", .help = "end after so long"},
-	{"stay", 0, OPT_FLAG, offsetof(struct recv_options, stay),
+	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1, .default_text = "no limit",
+	 .help = "end after so long"},
+	{"stay", 0, OPT_FLAG, AT(spec.stay),
 	 .help = "go on when all senders have said that they are done, or the client is"},
-	{"rcvbuf", 0, OPT_SIZE, offsetof(struct recv_options, rcvbuf), .min = 1,
-	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
-	{"interval", 'I', OPT_TIME, offsetof(struct recv_options, interval_ns), .min = 10000000,
+	{"rcvbuf", 0, OPT_SIZE, AT(spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
+	 .default_text = "the host's", .help = "receive buffer, bytes"},
+	{"interval", 'I', OPT_TIME, AT(spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
-	{"ledger", 0, OPT_STRING, offsetof(struct recv_options, ledger), .metavar = "FILE",
-	 .excludes = "serve", .default_text = "none",
+	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .excludes = "serve",
+	 .default_text = "none",
 	 .help = "append the fate of each number to a file, which `report` joins with those of "
 		 "the senders"},
-	{"streams", 0, OPT_UINT, offsetof(struct recv_options, streams), .min = 1,
-	 .max = TRACE_STREAMS, .excludes = "stay", .default_text = "any",
+	{"streams", 0, OPT_UINT, AT(spec.streams), .min = 1, .max = TRACE_STREAMS,
+	 .excludes = "stay", .default_text = "any",
 	 .help = "end when so many have come and are done: one for each sending thread; a ledger "
 		 "has room for 16, if it is not told"},
 	{0},
@@ -87,43 +85,35 @@ static const struct opt serve_opts[] = {
 
 static const struct opt_group recv_groups[] = {
 	{"Receiving", recv_opts, 0},
-	{"Two hosts", serve_opts, offsetof(struct recv_options, serve)},
-	{"Reading", socket_recv_opts, offsetof(struct recv_options, tuning)},
-	{"Multicast", group_opts, offsetof(struct recv_options, tuning)},
-	{"Threads", both_opts, offsetof(struct recv_options, tuning)},
-	{"Output", global_opts, offsetof(struct recv_options, global)},
+	{"Two hosts", serve_opts, AT(serve)},
+	{"Reading", socket_recv_opts, AT(spec.tuning)},
+	{"Multicast", group_opts, AT(spec.tuning)},
+	{"Threads", both_opts, AT(spec.tuning)},
+	{"Output", global_opts, AT(global)},
 	{0},
-};
-
-struct recv_view {
-	struct solo_out out; /* first: solo_out_fates() */
-	const struct recv_options *o;
 };
 
 static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
 {
-	struct recv_view *v = arg;
+	struct solo_out *out = arg;
 
-	(void)spec;
 	(void)streams;
-	log_info("receiving at UDP port %u%s", (unsigned)v->o->port, v->o->ipv6 ? ", IPv6" : "");
-	if (v->out.json || v->out.ledger)
-		solo_out_start(&v->out, json_recv_start(program_argc, program_argv, env_read(lab),
-							rx_ops_of(v->o->rx)->name,
-							(uint16_t)v->o->port, res));
+	log_info("receiving at UDP port %u%s", (unsigned)spec->port, spec->ipv6 ? ", IPv6" : "");
+	if (out->json || out->ledger)
+		solo_out_start(out, json_recv_start(program_argc, program_argv, env_read(lab),
+						    spec->rx->name, (uint16_t)spec->port, res));
 	tell_maps();
 	caps_give_up(cmd_recv.needs, NULL, CAPS_ONCE);
 }
 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
-	struct recv_view *v = arg;
 	char delivered[FMT_MAX];
 
 	log_progress("%.1f s: %s delivered", (double)now->time_ns * 1e-9,
 		     fmt_count(delivered, sizeof(delivered), now->delivered));
-	solo_out_interval(&v->out, now);
+	solo_out_interval(arg, now);
 	return !stdout_gone();
 }
 
@@ -249,10 +239,11 @@ static int check_serve(const struct recv_options *o, struct error *err)
 static int serve(const struct recv_options *o, enum output output, struct error *err)
 {
 	struct server_config cfg = {
-		.port = (uint16_t)o->port,
-		.control_port = (uint16_t)(o->serve.control_port ? o->serve.control_port : o->port),
-		.ifname = o->ifname,
-		.stay = o->stay,
+		.port = (uint16_t)o->spec.port,
+		.control_port =
+			(uint16_t)(o->serve.control_port ? o->serve.control_port : o->spec.port),
+		.ifname = o->spec.ifname,
+		.stay = o->spec.stay,
 	};
 	struct serving s = {.cfg = &cfg};
 	const struct server_view view = {on_listening, on_served, &s};
@@ -276,31 +267,15 @@ static int recv_run(void *options, struct error *err)
 {
 	const struct recv_options *o = options;
 	enum output output = global_output(&o->global);
-	struct recv_view view = {.o = o};
+	struct solo_out shown;
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = o->ledger ? solo_out_fates : NULL,
-		.arg = &view,
+		.arg = &shown,
 	};
-	struct run_spec spec = {
-		.rx = rx_ops_of(o->rx),
-		.ifname = o->ifname,
-		.ipv6 = o->ipv6,
-		.port = (uint16_t)o->port,
-		.count = o->count,
-		.duration_ns = o->duration_ns,
-		.stay = o->stay,
-		.streams = o->streams,
-		.ledger = !o->ledger			? 0
-			  : o->streams > LEDGER_STREAMS ? o->streams
-							: LEDGER_STREAMS,
-		.fragments = o->ledger,
-		.rcvbuf = o->rcvbuf,
-		.interval_ns = o->interval_ns,
-		.tuning = o->tuning,
-	};
+	struct run_spec spec = o->spec;
 	struct recv_result *out;
 	int rc;
 
@@ -310,13 +285,17 @@ static int recv_run(void *options, struct error *err)
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return STATUS_FAILED;
-	spec.tuning.receive.device = o->ifname;
+	spec.rx = rx_ops_of(o->rx);
+	spec.tuning.receive.device = spec.ifname;
+	spec.fragments = o->ledger;
+	if (o->ledger)
+		spec.ledger = spec.streams > LEDGER_STREAMS ? spec.streams : LEDGER_STREAMS;
 	watch_block_signals();
-	rc = solo_out_open(&view.out, "pktledger/recv/1", output, o->ledger, err);
+	rc = solo_out_open(&shown, "pktledger/recv/1", output, o->ledger, err);
 	if (!rc)
 		rc = check_serve(o, err);
 	if (!rc)
-		rc = tuning_check(&o->tuning, NULL, spec.rx, o->ipv6, 0, 0, err);
+		rc = tuning_check(&spec, 0, err);
 	if (!rc)
 		rc = caps_require(&cmd_recv, needs_with[o->rx], err);
 	if (!rc && o->ledger)
@@ -325,8 +304,8 @@ static int recv_run(void *options, struct error *err)
 		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (out->closed)
-		solo_out_end(&view.out, json_recv_end(out), text_recv);
-	solo_out_close(&view.out, err);
+		solo_out_end(&shown, json_recv_end(out), text_recv);
+	solo_out_close(&shown, err);
 	free(out);
 	return err->status;
 }

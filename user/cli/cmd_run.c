@@ -11,7 +11,7 @@
 #include "traffic/xsk.h"
 #include "host/caps.h"
 #include "host/journal.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "cli/series.h"
 #include "cli/report.h"
 #include "base/watch.h"
@@ -24,43 +24,44 @@ static const struct run_options defaults = RUN_DEFAULTS;
 
 static int parse_faults(const char *value, void *field, struct error *err)
 {
-	struct run_options *o = (void *)((char *)field - offsetof(struct run_options, faults));
+	struct run_options *o =
+		(void *)((char *)field - offsetof(struct run_options, traffic.spec.faults));
 
 	o->fault_text = value;
 	return fault_parse(value, field, err);
 }
 
+#define AT(member) offsetof(struct run_options, member)
+
 const struct opt run_opts[] = {
-	{"tx", 0, OPT_ENUM, offsetof(struct run_options, tx), .values = tx_values,
-	 .help = "sending engine"},
-	{"rx", 0, OPT_ENUM, offsetof(struct run_options, rx), .values = rx_values,
-	 .help = "receiving engine"},
-	{"pass", 0, OPT_FLAG, offsetof(struct run_options, pass),
+	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sending engine"},
+	{"rx", 0, OPT_ENUM, AT(traffic.rx), .values = rx_values, .help = "receiving engine"},
+	{"pass", 0, OPT_FLAG, AT(traffic.spec.pass),
 	 .help = "with --rx xdp: the program only notes the packet, a socket receives it"},
-	{"rcvbuf", 0, OPT_SIZE, offsetof(struct run_options, rcvbuf), .min = 1,
-	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "receive buffer, bytes"},
-	{"fault", 0, OPT_CUSTOM, offsetof(struct run_options, faults), .metavar = "LIST",
-	 .values = fault_values, .parse = parse_faults, .default_text = "none",
+	{"rcvbuf", 0, OPT_SIZE, AT(traffic.spec.rcvbuf), .min = 1, .max = INT32_MAX / 2,
+	 .default_text = "the host's", .help = "receive buffer, bytes"},
+	{"fault", 0, OPT_CUSTOM, AT(traffic.spec.faults), .metavar = "LIST", .values = fault_values,
+	 .parse = parse_faults, .default_text = "none",
 	 .help = "lose packets on purpose: STAGE[:VARIANT][=VALUE], several by comma; VALUE is a "
 		 "share (20%), of qdisc its rate"},
-	{"limit", 0, OPT_LIMITS, offsetof(struct run_options, limits), .default_text = "none",
+	{"limit", 0, OPT_LIMITS, AT(limits), .default_text = "none",
 	 .help = "exit with 4 if more is lost: loss=0.1%, rcvbuf=12, qdisc=100/s"},
-	{"settle", 0, OPT_TIME, offsetof(struct run_options, settle_ns), .max = MAX_SETTLE,
+	{"settle", 0, OPT_TIME, AT(traffic.spec.settle_ns), .max = MAX_SETTLE,
 	 .help = "wait so long at most for packets under way before the books close"},
-	{"repeat", 0, OPT_UINT, offsetof(struct run_options, repeat), .min = 1, .max = MAX_REPEAT,
+	{"repeat", 0, OPT_UINT, AT(repeat), .min = 1, .max = MAX_REPEAT,
 	 .help = "do it N times: median, lowest, highest"},
-	{"interval", 'I', OPT_TIME, offsetof(struct run_options, interval_ns), .min = 10000000,
+	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
-	{"ledger", 0, OPT_STRING, offsetof(struct run_options, ledger), .metavar = "FILE",
-	 .default_text = "none", .help = "append the books to a file, the fate of each number too"},
-	{"lab", 0, OPT_STRING, offsetof(struct run_options, lab), .metavar = "NAME",
-	 .excludes = "interface", .default_text = "one of its own",
-	 .help = "run in a lab made by `lab up`"},
-	{"topology", 0, OPT_ENUM, offsetof(struct run_options, topology), .values = lab_topologies,
-	 .set_offset = OPT_SET(struct run_options, topology_set), .excludes = "interface",
-	 .default_text = "pair, or what the faults need", .help = "of the lab that run makes"},
-	{"interface", 'i', OPT_STRINGS, offsetof(struct run_options, ports), .metavar = "A,B",
-	 .max = 2, .default_text = "none",
+	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
+	 .help = "append the books to a file, the fate of each number too"},
+	{"lab", 0, OPT_STRING, AT(traffic.spec.lab), .metavar = "NAME", .excludes = "interface",
+	 .default_text = "one of its own", .help = "run in a lab made by `lab up`"},
+	{"topology", 0, OPT_ENUM, AT(traffic.spec.topology), .values = lab_topologies,
+	 .set_offset = OPT_SET(struct run_options, traffic.spec.topology_set),
+	 .excludes = "interface", .default_text = "pair, or what the faults need",
+	 .help = "of the lab that run makes"},
+	{"interface", 'i', OPT_STRINGS, AT(ports), .metavar = "A,B", .max = 2,
+	 .default_text = "none",
 	 .help = "run between two ports of this host, [NETNS/]IFNAME each; needs --rate"},
 	{0},
 };
@@ -81,8 +82,7 @@ const struct opt lab_opts[] = {
 };
 
 static const struct opt preset_opts[] = {
-	{"preset", 0, OPT_STRING, offsetof(struct run_options, preset), .metavar = "NAME",
-	 .default_text = "none",
+	{"preset", 0, OPT_STRING, AT(preset), .metavar = "NAME", .default_text = "none",
 	 .help = "run the lines of a preset, with the other options behind each; help lists them"},
 	{0},
 };
@@ -92,7 +92,7 @@ static const struct opt_group run_groups[] = {{"Preset", preset_opts, 0}, RUN_GR
 /* Of the lab that run makes; others are taken to be alike. */
 static unsigned lab_mtu(const struct run_options *o)
 {
-	return o->wish.mtu ? o->wish.mtu : LAB_MTU;
+	return o->traffic.spec.wish.mtu ? o->traffic.spec.wish.mtu : LAB_MTU;
 }
 
 static bool in_lab(const struct run_options *o)
@@ -108,30 +108,25 @@ static unsigned path_mtu(const struct run_options *o)
 	return o->far.to.family ? reassembly_path_mtu(&o->far.to) : 0;
 }
 
-/* The largest packet that AF_XDP can send in the lab; a frame may have a VLAN tag. */
-static unsigned xsk_mtu(const struct run_options *o)
-{
-	unsigned most = UMEM_FRAME_LARGE - 14 - 4;
-
-	return lab_mtu(o) < most ? lab_mtu(o) : most;
-}
-
 /* AF_XDP passes the IP stack by and is the faster sender, where it can do what is asked. */
 static enum tx_choice choose_tx(const struct run_options *o)
 {
 	const struct traffic_options *t = &o->traffic;
-	unsigned payload;
+	const struct socket_send *send = &t->spec.tuning.send;
+	unsigned payload, mtu = lab_mtu(o);
 	struct error why = {};
 	int fd;
 
-	if (o->tx != TX_AUTO)
-		return o->tx;
-	if (shape_needs_frames(&o->shape))
+	if (t->tx != TX_AUTO)
+		return t->tx;
+	if (shape_needs_frames(t))
 		return TX_XSK;
-	if (o->far.to.family || o->faults.set || t->tuning.send.no_wait || t->sndbuf ||
-	    tuning_needs_socket(&o->traffic.tuning) || t->length == LENGTH_BEST ||
-	    shape_needs_fragments(&o->shape, xsk_mtu(o)) ||
-	    traffic_payload(t, &tx_xsk, xsk_mtu(o), &payload, &why))
+	if (mtu > UMEM_FRAME_LARGE - 14 - 4) /* a frame may have a VLAN tag */
+		mtu = UMEM_FRAME_LARGE - 14 - 4;
+	if (o->far.to.family || t->spec.faults.set || send->no_wait || send->gso ||
+	    send->unconnected || t->spec.sndbuf || t->length == LENGTH_BEST ||
+	    shape_needs_fragments(t, mtu) ||
+	    traffic_payload(t, t->spec.ipv6, &tx_xsk, mtu, &payload, &why))
 		return TX_SOCKET;
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -143,140 +138,115 @@ static enum tx_choice choose_tx(const struct run_options *o)
 static int check_ports(const struct run_options *o, struct error *err)
 {
 	static const struct lab_wish none;
+	const struct run_spec *spec = &o->traffic.spec;
 	bool far = o->far.to.family;
 
-	if (o->lab && o->topology_set)
+	if (spec->lab && spec->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
-				 "lab '%s' has its topology already", o->lab);
-	if ((!in_lab(o) || o->lab) && memcmp(&o->wish, &none, sizeof(none)))
+				 "lab '%s' has its topology already", spec->lab);
+	if ((!in_lab(o) || spec->lab) && memcmp(&spec->wish, &none, sizeof(none)))
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave -i, --to and --lab out",
 				 "--mtu, --queues, --device-gro, --threaded-napi and --rps are for "
 				 "the lab that run makes");
-	if (far && o->topology_set)
+	if (far && spec->topology_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "what lies between two hosts is as it is");
 	if (in_lab(o))
-		return o->lab ? fault_check_named(&o->faults, o->lab, err) : 0;
+		return spec->lab ? fault_check_named(&spec->faults, spec->lab, err) : 0;
 	if (far && o->ports.n > 1)
 		return error_set(err, STATUS_USAGE, -EINVAL, "name the port of this host",
 				 "with --to, -i takes one port");
 	if (!far && o->ports.n != 2)
 		return error_set(err, STATUS_USAGE, -EINVAL, "sender first: -i A,B",
 				 "-i needs two ports");
-	if (o->faults.set)
+	if (spec->faults.set)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "leave -i and --to out: run makes a lab",
 				 "faults are for labs only");
-	if (!o->traffic.rate_set && !shape_has_schedule(&o->shape))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "for example --rate 100k, or --rate max",
-				 "outside a lab there is no default rate");
-	return 0;
+	return traffic_check_rate(&o->traffic, err);
 }
 
-/* What a shape needs of the receiving end. */
+/* What the traffic needs of the receiving end. */
 static int check_receiver(const struct run_options *o, struct error *err)
 {
-	const struct shape_options *s = &o->shape;
+	const struct traffic_options *t = &o->traffic;
 
-	if (s->pcap && !s->stamp)
+	if (t->spec.pass && t->rx != RX_XDP)
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
+				 "--pass is for the receiving engine xdp");
+	if (t->pcap && !t->stamp)
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --stamp, or use `send`",
 				 "run follows numbered packets, and those of a capture are not");
-	if (o->rx == RX_SOCKET && s->shape.dst_port.n > 1)
+	if (t->rx == RX_SOCKET && t->spec.shape.dst_port.n > 1)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
 				 "a socket receives at one port: --dst-port is a range");
-	if (o->rx == RX_SOCKET && s->vlan && in_lab(o))
+	if (t->rx == RX_SOCKET && t->spec.vlan && in_lab(o))
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx xsk",
 				 "the lab has no VLAN device for a socket to receive by");
 	return 0;
 }
 
-/* The shape, and the longest packet with it. */
-static int plan_shape(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
-		      struct error *err)
+/* Of the longest packet: whether both ends can do without fragments, if they have to. */
+static int check_fit(const struct run_spec *spec, unsigned mtu, struct error *err)
 {
-	int rc = check_receiver(o, err);
-
-	if (!rc)
-		rc = shape_plan(&o->shape, &o->traffic, spec->tx, spec->payload, shape, err);
-	if (rc || !shape->any)
-		return rc;
-	spec->shape = &shape->shape;
-	spec->payload = shape->payload;
-	spec->vlan = shape->vlan;
-	spec->tos = shape->tos;
-	spec->ttl = shape->ttl;
-	if (shape->shape.dst_port.n)
-		spec->port = shape->shape.dst_port.first;
-	spec->count =
-		o->traffic.duration_ns && !o->traffic.count_set ? UINT64_MAX : o->traffic.count;
-	if (in_lab(o) && !spec->tx->fragments &&
-	    spec->payload + (o->traffic.ipv6 ? 48 : 28) > lab_mtu(o))
-		return error_set(
-			err, STATUS_USAGE, -EMSGSIZE, "use --tx socket, or smaller packets",
-			"the largest packet does not fit the MTU of %u, and no fragments are "
-			"made by --tx %s",
-			lab_mtu(o), spec->tx->name);
+	if (spec->payload + (spec->ipv6 ? 48 : 28) <= mtu)
+		return 0;
+	if (!spec->tx->fragments)
+		return error_set(err, STATUS_USAGE, -EMSGSIZE,
+				 "use --tx socket, or smaller packets",
+				 "the largest packet does not fit the MTU of %u, and no fragments "
+				 "are made by --tx %s",
+				 mtu, spec->tx->name);
+	if (spec->rx != &rx_socket)
+		return error_set(err, STATUS_USAGE, -EMSGSIZE,
+				 "use --rx socket, or a smaller packet",
+				 "--rx %s takes single frames: %u bytes of payload do not fit the "
+				 "MTU of %u",
+				 spec->rx->name, spec->payload, mtu);
 	return 0;
 }
 
-int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
-	     struct error *err)
+int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err)
 {
-	int rc = check_ports(o, err);
+	int rc;
 
+	*spec = o->traffic.spec;
+	rc = check_ports(o, err);
+	if (!rc)
+		rc = check_receiver(o, err);
+	if (!rc && o->far.to.family)
+		rc = traffic_family(spec, &o->far.to, err);
 	if (rc)
 		return rc;
-	*spec = (struct run_spec){
-		.tx = tx_ops_of(choose_tx(o)),
-		.rx = rx_ops_of(o->rx),
-		.pass = o->pass,
-		.rcvbuf = o->rcvbuf,
-		.settle_ns = o->settle_ns,
-		.interval_ns = o->interval_ns,
-		.faults = o->faults,
-		.lab = o->lab,
-		.topology = o->topology,
-		.topology_set = o->topology_set,
-		.wish = o->wish,
-	};
+	spec->tx = tx_ops_of(choose_tx(o));
+	spec->rx = rx_ops_of(o->traffic.rx);
+	spec->reverse = o->far.reverse;
 	if (o->far.to.family) {
 		spec->ifname = o->ports.n ? o->ports.at[0] : NULL;
-		rc = traffic_family(&o->traffic, &o->far.to, err);
-		if (rc)
-			return rc;
 	} else if (o->ports.n) {
 		spec->port_a = o->ports.at[0];
 		spec->port_b = o->ports.at[1];
 	}
-	if (o->pass && o->rx != RX_XDP)
-		return error_set(err, STATUS_USAGE, -EINVAL, "add --rx xdp",
-				 "--pass is for the receiving engine xdp");
-	traffic_plan(&o->traffic, spec);
-	rc = traffic_payload(&o->traffic, spec->tx, path_mtu(o), &spec->payload, err);
+	rc = traffic_plan(&o->traffic, path_mtu(o), spec, err);
+	if (!rc && spec->shape.dst_port.n)
+		spec->port = spec->shape.dst_port.first;
+	if (!rc && in_lab(o))
+		rc = check_fit(spec, lab_mtu(o), err);
 	if (!rc)
-		rc = plan_shape(o, spec, shape, err);
-	if (!rc && o->rx != RX_SOCKET && in_lab(o) &&
-	    spec->payload + (spec->ipv6 ? 48 : 28) > lab_mtu(o))
-		rc = error_set(err, STATUS_USAGE, -EMSGSIZE, "use --rx socket, or a smaller packet",
-			       "--rx %s takes single frames: %u bytes of payload do not fit the "
-			       "MTU of %u",
-			       spec->rx->name, spec->payload, lab_mtu(o));
-	if (!rc)
-		rc = tuning_check(&o->traffic.tuning, spec->tx, spec->pass ? &rx_socket : spec->rx,
-				  o->traffic.ipv6, spec->payload, in_lab(o) ? lab_mtu(o) : 0, err);
+		rc = tuning_check(spec, in_lab(o) ? lab_mtu(o) : 0, err);
 	return rc ? rc : far_check(&o->far, spec, err);
 }
 
-static void tell_repair(void *arg, const struct journal_repaired *e)
+static void tell_repair(void *arg, const struct journal_record *rec, const char *current,
+			bool restored)
 {
 	(void)arg;
-	if (e->restored)
+	if (restored)
 		log_warn("put %s back to '%s': pktledger (pid %d) ended without doing so",
-			 e->target, e->old, (int)e->pid);
+			 rec->target, rec->old, (int)rec->pid);
 	else
-		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set", e->target,
-			 e->current, (int)e->pid);
+		log_warn("left %s at '%s', which is not what pktledger (pid %d) had set",
+			 rec->target, current, (int)rec->pid);
 }
 
 void run_prepare(struct error *err)
@@ -288,7 +258,6 @@ void run_prepare(struct error *err)
 static int run_run(void *options, struct error *err)
 {
 	struct run_options *o = options;
-	struct shape_plan shape = {};
 	struct report *report;
 	struct run_spec spec;
 
@@ -298,12 +267,12 @@ static int run_run(void *options, struct error *err)
 	report = report_new(o, NULL, err);
 	if (!report)
 		return err->status;
-	if (!run_plan(o, &spec, &shape, err) && !caps_require(&cmd_run, NULL, err)) {
+	if (!run_plan(o, &spec, err) && !caps_require(&cmd_run, NULL, err)) {
 		run_prepare(err);
 		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
 			report_trial(report, &spec, err);
 	}
-	shape_plan_free(&shape);
+	traffic_free(&spec);
 	return report_finish(report, err);
 }
 

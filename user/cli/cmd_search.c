@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "traffic/shape.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "report/trials.h"
@@ -106,7 +106,6 @@ static int contradicts(struct error *err, const char *what, const char *hint)
 static int check(const struct search_options *o, struct error *err)
 {
 	const struct traffic_options *t = &o->run.traffic;
-	const struct shape_options *s = &o->run.shape;
 
 	if (o->rfc2544 + o->tst009 + o->mrr > 1)
 		return contradicts(err, "--rfc2544, --tst009 and --mrr exclude each other", NULL);
@@ -116,13 +115,13 @@ static int check(const struct search_options *o, struct error *err)
 	if (t->count_set)
 		return contradicts(err, "a search cannot count packets: its trials take a time",
 				   "-t is the time of a trial");
-	if (s->plan.kind)
+	if (t->profile.kind)
 		return contradicts(err, "--profile sets rates, and a search picks them itself",
 				   NULL);
 	if (o->run.limits.n)
 		return contradicts(err, "--limit makes no sense where a search looks for the limit",
 				   NULL);
-	if (s->shape.gap > 0)
+	if (t->spec.shape.gap > 0)
 		return contradicts(err, "--gap leaves packets out, which a search takes for loss",
 				   NULL);
 	if ((o->run.ports.n || o->run.far.to.family) && !o->max_set)
@@ -145,7 +144,7 @@ static const struct method *method_of(const struct search_options *o)
 static int plan_goals(const struct search_options *o, struct search *s, struct error *err)
 {
 	const struct method *m = method_of(o);
-	uint64_t trial = o->run.traffic.duration_ns ? o->run.traffic.duration_ns : m->trial_ns;
+	uint64_t given = o->run.traffic.spec.duration_ns, trial = given ? given : m->trial_ns;
 	uint64_t sum = o->sum_set ? o->sum_ns : trial * m->sum;
 	uint64_t first = trial < SHORT_NS ? trial : SHORT_NS;
 	struct mlr_goal goal = {
@@ -183,29 +182,28 @@ struct view {
 };
 
 static int plan_at(const struct view *v, const struct rate *rate, uint64_t time_ns, uint64_t count,
-		   struct run_spec *spec, struct shape_plan *shape, struct error *err)
+		   struct run_spec *spec, struct error *err)
 {
 	struct run_options o = *v->o;
 
 	o.traffic.rate_set = rate != NULL;
 	if (rate)
-		o.traffic.rate = *rate;
-	o.traffic.duration_ns = time_ns;
+		o.traffic.spec.rate = *rate;
+	o.traffic.spec.duration_ns = time_ns;
 	o.traffic.count_set = count != 0;
 	if (count)
-		o.traffic.count = count;
-	return run_plan(&o, spec, shape, err);
+		o.traffic.spec.count = count;
+	return run_plan(&o, spec, err);
 }
 
 static int rate_pps(void *arg, const struct rate *rate, double *pps, struct error *err)
 {
-	struct shape_plan shape = {};
 	struct run_spec spec;
-	int rc = plan_at(arg, rate, 1000000000, 0, &spec, &shape, err);
+	int rc = plan_at(arg, rate, 1000000000, 0, &spec, err);
 
 	if (!rc)
 		rc = ports_rate(&spec, pps, err);
-	shape_plan_free(&shape);
+	traffic_free(&spec);
 	return rc;
 }
 
@@ -213,9 +211,8 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		     const char *title, const struct result **res, struct error *err)
 {
 	const struct view *v = arg;
-	struct shape_plan shape = {};
 	struct run_spec spec;
-	int rc = plan_at(v, rate, t->time_ns, t->intended, &spec, &shape, err);
+	int rc = plan_at(v, rate, t->time_ns, t->intended, &spec, err);
 
 	if (!rc) {
 		report_next(v->report, v->o, title);
@@ -226,7 +223,7 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
 	}
-	shape_plan_free(&shape);
+	traffic_free(&spec);
 	return rc;
 }
 
@@ -284,13 +281,13 @@ static void check_found(const struct found *f, struct error *err)
 
 /* With --repeat: the lower bounds of all searches. */
 struct lowers {
-	unsigned n[FOUND_GOALS];
-	double *value[FOUND_GOALS];
+	unsigned n[MLR_GOALS];
+	double *value[MLR_GOALS];
 };
 
 static int lowers_open(struct lowers *l, unsigned repeat, struct error *err)
 {
-	for (unsigned g = 0; g < FOUND_GOALS; g++) {
+	for (unsigned g = 0; g < MLR_GOALS; g++) {
 		l->value[g] = calloc(repeat, sizeof(double));
 		if (!l->value[g])
 			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -300,7 +297,7 @@ static int lowers_open(struct lowers *l, unsigned repeat, struct error *err)
 
 static void lowers_close(struct lowers *l)
 {
-	for (unsigned g = 0; g < FOUND_GOALS; g++)
+	for (unsigned g = 0; g < MLR_GOALS; g++)
 		free(l->value[g]);
 }
 
@@ -393,7 +390,7 @@ static int run_search(void *options, struct error *err)
 			   .most_ns = o->most_ns,
 			   .rate_pps = rate_pps,
 			   .run = run_trial,
-			   .threads = o->run.traffic.threads,
+			   .threads = o->run.traffic.spec.threads,
 			   .on_trial = on_trial,
 			   .arg = &view};
 	struct json_object *end;

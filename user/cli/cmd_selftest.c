@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/catalogue.h"
 #include "report/document.h"
 #include "experiment/selftest.h"

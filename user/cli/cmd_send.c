@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
-#include "host/reassembly.h"
+#include "diagnosis/facts.h"
+#include "host/netdev.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "base/watch.h"
@@ -18,62 +18,50 @@
 struct send_options {
 	struct global_options global;
 	struct traffic_options traffic;
-	struct shape_options shape;
-	struct endpoint to;
-	int tx;
-	const char *ifname, *ledger;
-	uint64_t interval_ns;
+	const char *ledger;
 };
 
-static const struct send_options defaults = {
-	.traffic = TRAFFIC_DEFAULTS, .shape = SHAPE_DEFAULTS, .interval_ns = 1000000000};
+static const struct send_options defaults = {.traffic = TRAFFIC_DEFAULTS};
+
+#define AT(member) offsetof(struct send_options, member)
 
 static const struct opt send_opts[] = {
-	{"tx", 0, OPT_ENUM, offsetof(struct send_options, tx), .values = tx_values,
-	 .help = "sending engine"},
-	{"interface", 'i', OPT_STRING, offsetof(struct send_options, ifname), .metavar = "IFNAME",
+	{"tx", 0, OPT_ENUM, AT(traffic.tx), .values = tx_values, .help = "sending engine"},
+	{"interface", 'i', OPT_STRING, AT(traffic.spec.ifname), .metavar = "IFNAME",
 	 .default_text = "as routed",
 	 .help = "port to send by, whatever the routes say; --tx xsk and xdp need it"},
-	{"interval", 'I', OPT_TIME, offsetof(struct send_options, interval_ns), .min = 10000000,
+	{"interval", 'I', OPT_TIME, AT(traffic.spec.interval_ns), .min = 10000000,
 	 .help = "time between two lines of progress"},
-	{"ledger", 0, OPT_STRING, offsetof(struct send_options, ledger), .metavar = "FILE",
-	 .default_text = "none",
+	{"ledger", 0, OPT_STRING, AT(ledger), .metavar = "FILE", .default_text = "none",
 	 .help = "append the fate of each number to a file, which `report` joins with those of "
 		 "the receiver and of other senders"},
 	{0},
 };
 
 static const struct opt send_args[] = {
-	{"ADDR[:PORT]", 0, OPT_ENDPOINT, offsetof(struct send_options, to), .required = true,
+	{"ADDR[:PORT]", 0, OPT_ENDPOINT, AT(traffic.spec.to), .required = true,
 	 .help = "where to; [V6]:PORT for IPv6"},
 	{0},
 };
 
 static const struct opt_group send_groups[] = {
 	{"Sending", send_opts, 0},
-	{"Traffic", traffic_opts, offsetof(struct send_options, traffic)},
-	{"Traffic shape", shape_opts, offsetof(struct send_options, shape)},
-	{"Sockets", socket_send_opts, offsetof(struct send_options, traffic.tuning)},
-	{"Threads", both_opts, offsetof(struct send_options, traffic.tuning)},
-	{"Output", global_opts, offsetof(struct send_options, global)},
+	{"Traffic", traffic_opts, AT(traffic)},
+	{"Traffic shape", shape_opts, AT(traffic)},
+	{"Sockets", socket_send_opts, AT(traffic.spec.tuning)},
+	{"Threads", both_opts, AT(traffic.spec.tuning)},
+	{"Output", global_opts, AT(global)},
 	{0},
 };
 
-struct send_view {
-	struct solo_out out; /* first: solo_out_fates() */
-	const struct send_options *o;
-	const struct run_spec *spec;
-};
-
-static void on_start(void *arg, const struct run_spec *unused, const struct lab *lab,
+static void on_start(void *arg, const struct run_spec *spec, const struct lab *lab,
 		     const struct result *res, const struct experiment_streams *streams)
 {
-	struct send_view *v = arg;
+	struct solo_out *out = arg;
 
-	(void)unused;
-	if (v->out.json || v->out.ledger)
-		solo_out_start(&v->out, json_send_start(program_argc, program_argv, env_read(lab),
-							v->spec, res, streams));
+	if (out->json || out->ledger)
+		solo_out_start(out, json_send_start(program_argc, program_argv, env_read(lab), spec,
+						    res, streams));
 	tell_maps();
 	caps_give_up(cmd_send.needs, NULL, CAPS_ONCE);
 }
@@ -81,71 +69,37 @@ static void on_start(void *arg, const struct run_spec *unused, const struct lab 
 static bool on_interval(void *arg, const struct experiment_interval *now)
 {
 	char sent[FMT_MAX], rate[FMT_MAX];
-	struct send_view *v = arg;
 
 	log_progress("%.1f s: %s sent (%s)", (double)now->time_ns * 1e-9,
 		     fmt_count(sent, sizeof(sent), now->sent),
 		     fmt_rate(rate, sizeof(rate), (double)now->sent * 1e9 / (double)now->time_ns));
-	solo_out_interval(&v->out, now);
+	solo_out_interval(arg, now);
 	return !stdout_gone();
 }
 
-static int plan(const struct send_options *o, struct run_spec *spec, struct shape_plan *shape,
-		struct error *err)
+static int plan(const struct send_options *o, struct run_spec *spec, struct error *err)
 {
-	struct traffic_options t = o->traffic;
-	struct shape_sizes sizes;
-	struct flow flow;
-	int rc;
+	const struct traffic_options *t = &o->traffic;
+	bool best = t->length == LENGTH_BEST;
+	int rc = traffic_check_rate(t, err);
 
-	if (!t.rate_set && !shape_has_schedule(&o->shape))
-		return error_set(err, STATUS_USAGE, -EINVAL,
-				 "for example --rate 100k, or --rate max",
-				 "outside a lab there is no default rate");
-	rc = traffic_family(&t, &o->to, err);
-	if (rc)
-		return rc;
-	*spec = (struct run_spec){
-		.tx = tx_ops_of(o->tx != TX_AUTO		? o->tx
-				: shape_needs_frames(&o->shape) ? TX_XSK
-								: TX_SOCKET),
-		.to = o->to,
-		.ifname = o->ifname,
-		.interval_ns = o->interval_ns,
-		.ledger = o->ledger != NULL,
-	};
-	rc = traffic_payload(&t, spec->tx, 0, &spec->payload, err);
-	if (!rc)
-		rc = shape_plan(&o->shape, &t, spec->tx, spec->payload, shape, err);
-	if (rc)
-		return rc;
-	traffic_plan(&t, spec);
-	spec->payload = shape->payload;
-	spec->shape = shape->any ? &shape->shape : NULL;
-	spec->vlan = shape->vlan;
-	spec->tos = shape->tos;
-	spec->ttl = shape->ttl;
-	spec->tuning.send.device = o->ifname;
+	*spec = t->spec;
+	spec->tx = tx_ops_of(t->tx != TX_AUTO ? t->tx : shape_needs_frames(t) ? TX_XSK : TX_SOCKET);
+	spec->ledger = o->ledger != NULL;
+	spec->tuning.send.device = spec->ifname;
 	if (!spec->to.port)
-		spec->to.port = spec->port;
+		spec->to.port = (uint16_t)spec->port;
 	spec->port = 0; /* it is the other end that receives */
-	rc = traffic_payload(&t, spec->tx,
-			     t.length == LENGTH_BEST ? reassembly_path_mtu(&o->to) : 0,
-			     &spec->payload, err);
 	if (!rc)
-		rc = tuning_check(&t.tuning, spec->tx, NULL, t.ipv6, spec->payload, 0, err);
+		rc = traffic_family(spec, &spec->to, err);
+	if (!rc)
+		rc = traffic_plan(t, best ? reassembly_path_mtu(&spec->to) : 0, spec, err);
+	if (!rc)
+		rc = tuning_check(spec, 0, err);
 	if (rc)
 		return rc;
 	spec->fragments = o->ledger && reassembly_fragments(&spec->to, spec->payload);
-	flow = (struct flow){
-		.family = o->to.family, .payload = spec->payload, .vlan = (uint16_t)spec->vlan};
-	shape_sizes(&shape->shape, &flow, &sizes);
-	rc = shape_pps(&sizes, &t.rate, -1, &spec->rate_pps);
-	if (shape->shape.scheduled)
-		spec->rate_pps = profile_peak(&shape->shape.profile);
-	return rc ? error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
-			      "the path has no known speed to take a share of")
-		  : 0;
+	return ports_rate(spec, &spec->rate_pps, err);
 }
 
 static const char *needs_with(const struct tx_ops *tx)
@@ -166,15 +120,14 @@ static void tell_refused(const struct result *res, const char *to)
 static int send_run(void *options, struct error *err)
 {
 	const struct send_options *o = options;
-	struct shape_plan shape = {};
-	struct run_spec spec;
-	struct send_view view = {.o = o, .spec = &spec};
+	struct run_spec spec = {};
+	struct solo_out out;
 	const struct experiment_view callbacks = {
 		.on_note = tell_note,
 		.on_start = on_start,
 		.on_interval = on_interval,
 		.on_fates = o->ledger ? solo_out_fates : NULL,
-		.arg = &view,
+		.arg = &out,
 	};
 	struct result *res = calloc(1, sizeof(*res));
 	char to[FMT_MAX];
@@ -183,27 +136,26 @@ static int send_run(void *options, struct error *err)
 	log_init(o->global.quiet ? -1 : (int)o->global.verbose);
 	rc = res ? 0 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc)
-		rc = solo_out_open(&view.out, "pktledger/send/1", global_output(&o->global),
-				   o->ledger, err);
+		rc = solo_out_open(&out, "pktledger/send/1", global_output(&o->global), o->ledger,
+				   err);
 	if (!rc)
-		rc = plan(o, &spec, &shape, err);
+		rc = plan(o, &spec, err);
 	if (!rc)
 		rc = caps_require(&cmd_send, needs_with(spec.tx), err);
 	if (!rc && o->ledger)
 		rc = caps_require(&cmd_send, "--ledger", err);
 	if (!rc) {
 		num_text_endpoint(to, sizeof(to), &spec.to);
-		tell_plan(spec.count, spec.duration_ns, spec.payload, spec.rate_pps, spec.shape,
-			  "this host", to);
+		tell_plan(&spec, spec.rate_pps, "this host", to);
 		watch_block_signals();
 		experiment_run(&spec, &callbacks, res, err);
 		log_progress_clear();
 		tell_refused(res, to);
 	}
 	if (res && res->attempted)
-		solo_out_end(&view.out, json_send_end(res), text_send);
-	solo_out_close(&view.out, err);
-	shape_plan_free(&shape);
+		solo_out_end(&out, json_send_end(res), text_send);
+	solo_out_close(&out, err);
+	traffic_free(&spec);
 	free(res);
 	return err->status;
 }

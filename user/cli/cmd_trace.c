@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "cli/events.h"
 #include "cli/options_trace.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "drops/numbering.h"
 #include "host/caps.h"
 #include "monitor/session.h"

@@ -10,10 +10,10 @@
 
 #include "base/log.h"
 #include "base/watch.h"
-#include "experiment/client.h"
+#include "experiment/remote.h"
 #include "experiment/receiver.h"
-#include "host/bpfmaps.h"
-#include "host/reassembly.h"
+#include "host/load.h"
+#include "host/netdev.h"
 #include "stamp.h"
 
 #define FRAME_V4 (14 + 20 + 8 + 4) /* Ethernet, IPv4, UDP, FCS */
@@ -82,30 +82,32 @@ static int parse_length(const char *value, void *field, struct error *err)
 	return 0;
 }
 
+#define AT(member) offsetof(struct traffic_options, member)
+
 const struct opt traffic_opts[] = {
-	{"count", 'c', OPT_COUNT, offsetof(struct traffic_options, count),
+	{"count", 'c', OPT_COUNT, AT(spec.count),
 	 .set_offset = OPT_SET(struct traffic_options, count_set), .min = 1, .max = UINT32_MAX,
 	 .metavar = "N", .help = "packets to send"},
-	{"duration", 't', OPT_TIME, offsetof(struct traffic_options, duration_ns), .min = 1,
+	{"duration", 't', OPT_TIME, AT(spec.duration_ns), .min = 1,
 	 .default_text = "until --count is sent", .help = "send for so long"},
-	{"rate", 'r', OPT_RATE, offsetof(struct traffic_options, rate),
+	{"rate", 'r', OPT_RATE, AT(spec.rate),
 	 .set_offset = OPT_SET(struct traffic_options, rate_set),
 	 .help = "packets/s of the whole command (200k), bit/s (1.5Gbit, 1.5Gbit/l1) or max"},
-	{"size", 0, OPT_SIZE, offsetof(struct traffic_options, size), .excludes = "length",
-	 .default_text = "", .min = 1, .max = 65535, .help = "frame with FCS, bytes"},
-	{"length", 'l', OPT_CUSTOM, offsetof(struct traffic_options, length), .metavar = "SIZE",
-	 .parse = parse_length, .default_text = "512",
+	{"size", 0, OPT_SIZE, AT(size), .excludes = "length", .default_text = "", .min = 1,
+	 .max = 65535, .help = "frame with FCS, bytes"},
+	{"length", 'l', OPT_CUSTOM, AT(length), .metavar = "SIZE", .parse = parse_length,
+	 .default_text = "512",
 	 .help = "UDP payload, bytes; beyond the MTU it is fragmented; best: all fragments full"},
-	{"port", 'p', OPT_U64, offsetof(struct traffic_options, port), .min = 1, .max = 65535,
+	{"port", 'p', OPT_U64, AT(spec.port), .min = 1, .max = 65535,
 	 .help = "UDP port of the receiver"},
-	{"ipv6", '6', OPT_FLAG, offsetof(struct traffic_options, ipv6), .help = "use IPv6"},
-	{"flows", 0, OPT_UINT, offsetof(struct traffic_options, flows), .min = 1, .max = 25000,
+	{"ipv6", '6', OPT_FLAG, AT(spec.ipv6), .help = "use IPv6"},
+	{"flows", 0, OPT_UINT, AT(spec.flows), .min = 1, .max = 25000,
 	 .help = "5-tuples, by source port"},
-	{"threads", 'P', OPT_UINT, offsetof(struct traffic_options, threads), .min = 1,
-	 .max = TRACE_STREAMS, .help = "sending threads; with xsk also queues"},
-	{"sndbuf", 0, OPT_SIZE, offsetof(struct traffic_options, sndbuf), .min = 1,
-	 .max = INT32_MAX / 2, .default_text = "the host's", .help = "send buffer, bytes"},
-	{"no-wait", 0, OPT_FLAG, offsetof(struct traffic_options, tuning.send.no_wait),
+	{"threads", 'P', OPT_UINT, AT(spec.threads), .min = 1, .max = TRACE_STREAMS,
+	 .help = "sending threads; with xsk also queues"},
+	{"sndbuf", 0, OPT_SIZE, AT(spec.sndbuf), .min = 1, .max = INT32_MAX / 2,
+	 .default_text = "the host's", .help = "send buffer, bytes"},
+	{"no-wait", 0, OPT_FLAG, AT(spec.tuning.send.no_wait),
 	 .help = "a full send buffer refuses the packet instead of being waited for"},
 	{0},
 };
@@ -120,10 +122,10 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx)
 	return rx == RX_XSK ? &rx_xsk : rx == RX_XDP ? &rx_xdp : &rx_socket;
 }
 
-int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, unsigned mtu,
-		    unsigned *payload, struct error *err)
+int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_ops *tx,
+		    unsigned mtu, unsigned *payload, struct error *err)
 {
-	unsigned overhead = t->ipv6 ? FRAME_V6 : FRAME_V4;
+	unsigned overhead = ipv6 ? FRAME_V6 : FRAME_V4;
 	uint64_t bytes = t->size ? t->size - overhead : t->length;
 	const char *option = t->size ? "--size" : "--length";
 	uint64_t given = t->size ? t->size : t->length;
@@ -134,13 +136,13 @@ int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, un
 			return error_set(err, STATUS_UNABLE, -ENODATA, "give the length",
 					 "--length best: the MTU of the path is not known");
 		bytes = given =
-			tx->fragments ? reassembly_best_payload(t->ipv6, mtu) : mtu - overhead + 18;
+			tx->fragments ? reassembly_best_payload(ipv6, mtu) : mtu - overhead + 18;
 	}
 	if (t->size && t->size < overhead + STAMP_LEN)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--size %llu leaves no room for the stamp: at least %u for IPv%c",
 				 (unsigned long long)t->size, overhead + STAMP_LEN,
-				 t->ipv6 ? '6' : '4');
+				 ipv6 ? '6' : '4');
 	if (bytes < STAMP_LEN)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "%s %llu leaves no room for the stamp: at least %u", option,
@@ -162,43 +164,29 @@ int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, un
 	return 0;
 }
 
-int traffic_family(struct traffic_options *t, const struct endpoint *to, struct error *err)
+int traffic_family(struct run_spec *spec, const struct endpoint *to, struct error *err)
 {
-	if (t->ipv6 && to->family == AF_INET)
+	if (spec->ipv6 && to->family == AF_INET)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "leave -6 out, or give an IPv6 address",
 				 "--ipv6 and an address of IPv4 contradict each other");
-	t->ipv6 = to->family == AF_INET6;
+	spec->ipv6 = to->family == AF_INET6;
 	return 0;
 }
 
-void traffic_plan(const struct traffic_options *t, struct run_spec *spec)
+void tell_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to)
 {
-	spec->count = t->duration_ns && !t->count_set ? UINT64_MAX : t->count;
-	spec->duration_ns = t->duration_ns;
-	spec->rate = t->rate;
-	spec->port = (uint16_t)t->port;
-	spec->ipv6 = t->ipv6;
-	spec->flows = t->flows;
-	spec->threads = t->threads;
-	spec->sndbuf = t->sndbuf;
-	spec->tuning = t->tuning;
-}
-
-void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
-	       const struct shape *shape, const char *from, const char *to)
-{
-	bool mixed = shape && shape->n_payload, own_times = shape && shape->scheduled;
 	char packets[FMT_MAX] = "", time[FMT_MAX], rate[FMT_MAX];
 
-	if (count != UINT64_MAX)
-		fmt_count(packets, sizeof(packets), count);
+	if (spec->count != UINT64_MAX)
+		fmt_count(packets, sizeof(packets), spec->count);
 	log_info("sending %s%sdatagrams of %s%u bytes%s%s at %s from %s to %s", packets,
-		 *packets ? " " : "", mixed ? "up to " : "", payload, duration_ns ? " for " : "",
-		 duration_ns ? num_text_time(time, sizeof(time), duration_ns) : "",
-		 own_times	? "its own times"
-		 : rate_pps > 0 ? fmt_rate(rate, sizeof(rate), rate_pps)
-				: "full speed",
+		 *packets ? " " : "", shape_sizes_differ(spec_shape(spec)) ? "up to " : "",
+		 spec->payload, spec->duration_ns ? " for " : "",
+		 spec->duration_ns ? num_text_time(time, sizeof(time), spec->duration_ns) : "",
+		 spec->shape.scheduled ? "its own times"
+		 : rate_pps > 0	       ? fmt_rate(rate, sizeof(rate), rate_pps)
+				       : "full speed",
 		 from, to);
 }
 
@@ -328,44 +316,45 @@ static int parse_reorder(const char *value, void *field, struct error *err)
 		  : 0;
 }
 
-#define AT(field) offsetof(struct shape_options, field)
-
 const struct opt shape_opts[] = {
-	{"profile", 0, OPT_CUSTOM, AT(plan), .metavar = "KIND:...", .parse = parse_plan,
+	{"profile", 0, OPT_CUSTOM, AT(profile), .metavar = "KIND:...", .parse = parse_plan,
 	 .default_text = "--rate throughout",
 	 .help = "ramp:10k..1M/10s, steps:10k,50k,100k/2s (2 s each; the last rate holds), or "
 		 "onoff:100ms/900ms (--rate while on)"},
-	{"burst", 0, OPT_UINT, AT(shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
+	{"burst", 0, OPT_UINT, AT(spec.shape.burst), .min = 1, .max = SHAPE_BURST_MAX,
 	 .default_text = "1", .help = "packets that leave at once, at the same rate on average"},
 	{"imix", 0, OPT_CUSTOM, AT(imix), .metavar = "MIX", .parse = parse_imix,
 	 .default_text = "one size",
 	 .help = "frames with FCS of several sizes: simple (7 x 64, 4 x 594, 1 x 1518), "
 		 "64:7,594:4,1518:1 (SIZE:WEIGHT), or an RFC 6985 genome such as aaafg"},
-	{"src-addr", 0, OPT_CUSTOM, AT(shape.src_addr), .metavar = "RANGE", .parse = parse_addrs,
-	 .default_text = "the port's",
+	{"src-addr", 0, OPT_CUSTOM, AT(spec.shape.src_addr), .metavar = "RANGE",
+	 .parse = parse_addrs, .default_text = "the port's",
 	 .help = "source addresses: ADDR, FIRST..LAST or ADDR/PREFIX"},
-	{"dst-addr", 0, OPT_CUSTOM, AT(shape.dst_addr), .metavar = "RANGE", .parse = parse_addrs,
-	 .default_text = "the receiver's", .help = "destination addresses, in the same way"},
-	{"src-port", 0, OPT_CUSTOM, AT(shape.src_port), .metavar = "RANGE", .parse = parse_ports,
-	 .default_text = "from 40000", .help = "source ports: PORT or FIRST..LAST"},
-	{"dst-port", 0, OPT_CUSTOM, AT(shape.dst_port), .metavar = "RANGE", .parse = parse_ports,
-	 .default_text = "--port", .help = "destination ports; more than one only past sockets"},
-	{"random", 0, OPT_FLAG, AT(shape.random),
+	{"dst-addr", 0, OPT_CUSTOM, AT(spec.shape.dst_addr), .metavar = "RANGE",
+	 .parse = parse_addrs, .default_text = "the receiver's",
+	 .help = "destination addresses, in the same way"},
+	{"src-port", 0, OPT_CUSTOM, AT(spec.shape.src_port), .metavar = "RANGE",
+	 .parse = parse_ports, .default_text = "from 40000",
+	 .help = "source ports: PORT or FIRST..LAST"},
+	{"dst-port", 0, OPT_CUSTOM, AT(spec.shape.dst_port), .metavar = "RANGE",
+	 .parse = parse_ports, .default_text = "--port",
+	 .help = "destination ports; more than one only past sockets"},
+	{"random", 0, OPT_FLAG, AT(spec.shape.random),
 	 .help = "flows and sizes by chance instead of in turn"},
-	{"seed", 0, OPT_U64, AT(shape.seed), .max = UINT64_MAX,
+	{"seed", 0, OPT_U64, AT(spec.shape.seed), .max = UINT64_MAX,
 	 .help = "of all that is done by chance: the same seed, the same traffic"},
-	{"vlan", 0, OPT_UINT, AT(vlan), .metavar = "ID", .min = 1, .max = 4094,
+	{"vlan", 0, OPT_UINT, AT(spec.vlan), .metavar = "ID", .min = 1, .max = 4094,
 	 .default_text = "no tag", .help = "802.1Q tag; --tx xsk"},
-	{"tos", 0, OPT_UINT, AT(tos), .max = 255, .default_text = "0",
+	{"tos", 0, OPT_UINT, AT(spec.tos), .max = 255, .default_text = "0",
 	 .help = "TOS byte or traffic class, DSCP << 2"},
-	{"ttl", 0, OPT_UINT, AT(ttl), .min = 1, .max = 255, .default_text = "64",
+	{"ttl", 0, OPT_UINT, AT(spec.ttl), .min = 1, .max = 255, .default_text = "64",
 	 .help = "TTL or hop limit"},
-	{"dup", 0, OPT_CUSTOM, AT(shape.duplicate), .metavar = "SHARE", .parse = parse_share,
+	{"dup", 0, OPT_CUSTOM, AT(spec.shape.duplicate), .metavar = "SHARE", .parse = parse_share,
 	 .default_text = "none", .help = "send so many numbers twice, to test receivers"},
-	{"reorder", 0, OPT_CUSTOM, AT(shape.reorder), .metavar = "SHARE[:EXTENT]",
+	{"reorder", 0, OPT_CUSTOM, AT(spec.shape.reorder), .metavar = "SHARE[:EXTENT]",
 	 .parse = parse_reorder, .default_text = "none",
 	 .help = "send so many numbers late, behind the next EXTENT (1)"},
-	{"gap", 0, OPT_CUSTOM, AT(shape.gap), .metavar = "SHARE", .parse = parse_share,
+	{"gap", 0, OPT_CUSTOM, AT(spec.shape.gap), .metavar = "SHARE", .parse = parse_share,
 	 .default_text = "none", .help = "leave so many numbers out: they are not attempted"},
 	{"pcap", 0, OPT_STRING, AT(pcap), .metavar = "FILE", .default_text = "none",
 	 .help = "send the frames of a capture, with its timing unless --rate; once unless "
@@ -375,29 +364,36 @@ const struct opt shape_opts[] = {
 	{0},
 };
 
-bool shape_needs_frames(const struct shape_options *o)
+bool shape_needs_frames(const struct traffic_options *t)
 {
-	return o->vlan || o->pcap;
+	return t->spec.vlan || t->pcap;
 }
 
-bool shape_needs_fragments(const struct shape_options *o, unsigned mtu)
+bool shape_needs_fragments(const struct traffic_options *t, unsigned mtu)
 {
-	for (unsigned i = 0; i < o->imix.n; i++) {
-		if (o->imix.frame[i] > mtu + 14 + 4)
+	for (unsigned i = 0; i < t->imix.n; i++) {
+		if (t->imix.frame[i] > mtu + 14 + 4)
 			return true;
 	}
 	return false;
 }
 
-bool shape_has_schedule(const struct shape_options *o)
+static bool has_schedule(const struct traffic_options *t)
 {
-	return o->pcap || o->plan.kind == PLAN_RAMP || o->plan.kind == PLAN_STEPS;
+	return t->pcap || t->profile.kind == PLAN_RAMP || t->profile.kind == PLAN_STEPS;
 }
 
-static bool has_ranges(const struct shape_options *o)
+int traffic_check_rate(const struct traffic_options *t, struct error *err)
 {
-	return o->shape.src_addr.n || o->shape.dst_addr.n || o->shape.src_port.n ||
-	       o->shape.dst_port.n;
+	if (t->rate_set || has_schedule(t))
+		return 0;
+	return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k, or --rate max",
+			 "outside a lab there is no default rate");
+}
+
+static bool has_ranges(const struct shape *s)
+{
+	return s->src_addr.n || s->dst_addr.n || s->src_port.n || s->dst_port.n;
 }
 
 static int check_family(const struct shape_addrs *a, const char *option, bool ipv6,
@@ -409,49 +405,53 @@ static int check_family(const struct shape_addrs *a, const char *option, bool ip
 			 "%s is not IPv%c as the rest of the traffic", option, ipv6 ? '6' : '4');
 }
 
-static int check(const struct shape_options *o, const struct traffic_options *t,
-		 const struct tx_ops *tx, struct error *err)
+static int check_shape(const struct traffic_options *t, const struct run_spec *spec,
+		       struct error *err)
 {
-	int rc = check_family(&o->shape.src_addr, "--src-addr", t->ipv6, err);
+	const struct shape *s = &spec->shape;
+	int rc = check_family(&s->src_addr, "--src-addr", spec->ipv6, err);
 
 	if (!rc)
-		rc = check_family(&o->shape.dst_addr, "--dst-addr", t->ipv6, err);
+		rc = check_family(&s->dst_addr, "--dst-addr", spec->ipv6, err);
 	if (rc)
 		return rc;
-	if (shape_needs_frames(o) && tx == &tx_socket)
+	if (shape_needs_frames(t) && spec->tx == &tx_socket)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
 				 "--tx socket cannot send %s: the kernel makes its frames",
-				 o->vlan ? "VLAN tags" : "captured frames");
-	if (o->imix.n && t->size)
+				 spec->vlan ? "VLAN tags" : "captured frames");
+	if (t->imix.n && t->size)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--imix and --size cannot be given together");
-	if (o->pcap && (o->imix.n || has_ranges(o) || o->vlan || o->tos || o->ttl))
+	if (t->pcap && (t->imix.n || has_ranges(s) || spec->vlan || spec->tos || spec->ttl))
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--pcap brings sizes, addresses and headers of its own");
-	if (o->stamp && !o->pcap)
+	if (t->stamp && !t->pcap)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--stamp is for --pcap");
-	if (o->plan.kind == PLAN_ONOFF && t->rate.unit == RATE_MAX)
+	if (t->profile.kind == PLAN_ONOFF && spec->rate.unit == RATE_MAX)
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
 				 "--profile onoff needs the --rate of its bursts");
-	if (shape_has_schedule(o) && !o->pcap && t->rate_set)
+	if (has_schedule(t) && !t->pcap && t->rate_set)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--rate and this --profile cannot be given together");
-	if (o->shape.burst > 1 && !t->rate_set && !o->plan.kind)
+	if (s->burst > 1 && !t->rate_set && !t->profile.kind)
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example --rate 100k",
 				 "--burst needs a rate");
+	if (s->frames && !spec->tx->shapes)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
+				 "--tx %s sends packets that are all alike: of these options it "
+				 "knows --profile and --burst",
+				 spec->tx->name);
 	return 0;
 }
 
-static int plan_sizes(const struct imix *imix, const struct flow *flow, struct shape *s,
+static int plan_sizes(const struct imix *imix, const struct run_spec *spec, struct shape *s,
 		      struct error *err)
 {
-	struct flow least = *flow;
-	unsigned header, frame;
+	unsigned header = (spec->ipv6 ? FRAME_V6 : FRAME_V4) + (spec->vlan ? 4 : 0);
 
-	least.payload = STAMP_LEN;
-	header = flow_frame_bytes(&least) - STAMP_LEN;
 	for (unsigned i = 0; i < imix->n; i++) {
-		frame = imix->frame[i];
+		unsigned frame = imix->frame[i];
+
 		if (frame < header + STAMP_LEN && imix->simple)
 			frame = header + STAMP_LEN;
 		if (frame < header + STAMP_LEN)
@@ -459,8 +459,8 @@ static int plan_sizes(const struct imix *imix, const struct flow *flow, struct s
 				err, STATUS_USAGE, -EINVAL, NULL,
 				"--imix: a frame of %u bytes leaves no room for the stamp: "
 				"at least %u for IPv%c%s",
-				frame, header + STAMP_LEN, flow->family == AF_INET6 ? '6' : '4',
-				flow->vlan ? " with a VLAN tag" : "");
+				frame, header + STAMP_LEN, spec->ipv6 ? '6' : '4',
+				spec->vlan ? " with a VLAN tag" : "");
 		s->sizes[i] = (uint16_t)(frame - header);
 	}
 	s->n_payload = imix->n;
@@ -468,104 +468,98 @@ static int plan_sizes(const struct imix *imix, const struct flow *flow, struct s
 	return 0;
 }
 
-static int plan_capture(const struct shape_options *o, struct traffic_options *t,
-			struct shape_plan *plan, struct error *err)
+static int plan_capture(const struct traffic_options *t, struct run_spec *spec, struct error *err)
 {
-	int rc = capture_open(&plan->capture, o->pcap, err);
-	struct shape *s = &plan->shape;
+	struct shape *s = &spec->shape;
+	int rc = capture_open(&s->capture, t->pcap, err);
 
-	if (!rc && o->stamp)
-		rc = capture_measure(plan->capture, t->ipv6 ? AF_INET6 : AF_INET, err);
+	if (!rc && t->stamp)
+		rc = capture_measure(s->capture, spec->ipv6 ? AF_INET6 : AF_INET, err);
 	if (rc)
 		return rc;
-	s->capture = plan->capture;
-	s->n_payload = plan->capture->packets;
-	s->payload = plan->capture->payload; /* NULL: not stamped, asked by nobody */
-	if (!s->payload)
-		s->n_payload = 0;
-	if (!t->rate_set && !o->plan.kind) {
+	s->payload = s->capture->payload; /* NULL: not stamped, asked by nobody */
+	s->n_payload = s->payload ? s->capture->packets : 0;
+	if (!t->rate_set && !t->profile.kind) {
 		s->scheduled = true;
-		s->profile = (struct profile){.due_ns = plan->capture->due_ns,
-					      .packets = plan->capture->packets,
-					      .pass_ns = plan->capture->pass_ns};
+		s->profile = (struct profile){.due_ns = s->capture->due_ns,
+					      .packets = s->capture->packets,
+					      .pass_ns = s->capture->pass_ns};
 	}
-	if (!t->count_set && !t->duration_ns) {
-		t->count = plan->capture->packets;
-		t->count_set = true;
-	}
+	if (!t->count_set && !spec->duration_ns)
+		spec->count = s->capture->packets;
 	return 0;
 }
 
-static int plan_schedule(const struct shape_options *o, const struct traffic_options *t,
-			 const struct flow *flow, struct shape *s, struct error *err)
+static int plan_schedule(const struct rate_plan *plan, const struct flow *flow,
+			 struct run_spec *spec, struct error *err)
 {
 	struct shape_sizes sizes;
 	double pps = 0;
 	int rc = 0;
 
-	if (o->plan.kind == PLAN_NONE)
+	if (plan->kind == PLAN_NONE)
 		return 0;
-	shape_sizes(s, flow, &sizes);
-	if (o->plan.kind == PLAN_ONOFF)
-		rc = shape_pps(&sizes, &t->rate, -1, &pps);
+	shape_sizes(&spec->shape, flow, &sizes);
+	if (plan->kind == PLAN_ONOFF)
+		rc = shape_pps(&sizes, &spec->rate, -1, &pps);
 	if (!rc)
-		rc = rate_plan_profile(&o->plan, &sizes, -1, pps, &s->profile);
+		rc = rate_plan_profile(plan, &sizes, -1, pps, &spec->shape.profile);
 	if (rc)
 		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",
 				 "--profile: a share of the link's speed has no meaning here");
-	s->scheduled = true;
+	spec->shape.scheduled = true;
 	return 0;
 }
 
-int shape_plan(const struct shape_options *o, struct traffic_options *t, const struct tx_ops *tx,
-	       unsigned payload, struct shape_plan *plan, struct error *err)
+static int plan_shape(const struct traffic_options *t, struct run_spec *spec, struct error *err)
 {
-	struct shape *s = &plan->shape;
-	struct flow flow = {.family = t->ipv6 ? AF_INET6 : AF_INET,
-			    .payload = payload,
-			    .vlan = (uint16_t)o->vlan};
-	unsigned flows = t->flows > t->threads ? t->flows : t->threads;
+	const bool ranges = has_ranges(&spec->shape);
+	const struct flow flow = {.family = spec->ipv6 ? AF_INET6 : AF_INET,
+				  .payload = spec->payload,
+				  .vlan = (uint16_t)spec->vlan};
+	struct shape *s = &spec->shape;
 	struct shape_sizes sizes;
-	int rc = check(o, t, tx, err);
+	int rc;
 
-	*plan = (struct shape_plan){
-		.vlan = o->vlan, .tos = o->tos, .ttl = o->ttl, .payload = payload};
-	*s = o->shape;
+	s->frames = t->imix.n || ranges || s->random || spec->vlan || spec->tos || spec->ttl ||
+		    shape_has_faults(s) || t->pcap;
+	spec->shaped = s->frames || t->profile.kind || s->burst > 1;
+	rc = check_shape(t, spec, err);
 	if (rc)
 		return rc;
-	s->frames = o->imix.n || has_ranges(o) || o->shape.random || o->vlan || o->tos || o->ttl ||
-		    o->shape.duplicate > 0 || o->shape.gap > 0 || o->shape.reorder.share > 0 ||
-		    o->pcap;
-	plan->any = s->frames || o->plan.kind || o->shape.burst > 1;
-	if (s->frames && !tx->shapes)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
-				 "--tx %s sends packets that are all alike: of these options it "
-				 "knows --profile and --burst",
-				 tx->name);
-	if (!has_ranges(o) || (t->flows > 1 && !s->src_port.n))
-		s->src_port = (struct shape_ports){SRC_PORT, flows};
-	if (o->pcap)
-		rc = plan_capture(o, t, plan, err);
-	else if (o->imix.n)
-		rc = plan_sizes(&o->imix, &flow, s, err);
+	if (!ranges || (spec->flows > 1 && !s->src_port.n))
+		s->src_port = (struct shape_ports){
+			SRC_PORT, spec->flows > spec->threads ? spec->flows : spec->threads};
+	if (t->pcap)
+		rc = plan_capture(t, spec, err);
+	else if (t->imix.n)
+		rc = plan_sizes(&t->imix, spec, s, err);
 	if (!rc)
-		rc = shape_complete(s, t->threads, has_ranges(o) && t->flows > 1 ? t->flows : 0,
+		rc = shape_complete(s, spec->threads, ranges && spec->flows > 1 ? spec->flows : 0,
 				    err);
 	if (!rc)
-		rc = plan_schedule(o, t, &flow, s, err);
-	if (rc) {
-		shape_plan_free(plan);
+		rc = plan_schedule(&t->profile, &flow, spec, err);
+	if (rc)
 		return rc;
-	}
 	shape_sizes(s, &flow, &sizes);
-	plan->payload = sizes.largest;
+	spec->payload = sizes.largest;
 	return 0;
 }
 
-void shape_plan_free(struct shape_plan *plan)
+int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
+		 struct error *err)
 {
-	capture_free(plan->capture);
-	plan->capture = NULL;
+	int rc = traffic_payload(t, spec->ipv6, spec->tx, mtu, &spec->payload, err);
+
+	if (spec->duration_ns && !t->count_set)
+		spec->count = UINT64_MAX;
+	return rc ? rc : plan_shape(t, spec, err);
+}
+
+void traffic_free(struct run_spec *spec)
+{
+	capture_free(spec->shape.capture);
+	spec->shape.capture = NULL;
 }
 
 #define CPU_MAX 8191
@@ -650,55 +644,50 @@ bool tuning_needs_socket(const struct tuning *t)
 	return t->send.gso || t->send.unconnected;
 }
 
-static int needs_socket(const char *option, const char *side, struct error *err)
-{
-	return error_set(err, STATUS_USAGE, -EINVAL, NULL, "%s needs --%s socket", option, side);
-}
-
 static bool is_multicast(const struct endpoint *e)
 {
 	return e->family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&e->ip6)
 				     : IN_MULTICAST(ntohl(e->ip4.s_addr));
 }
 
-static int check_receiver(const struct tuning *t, bool ipv6, struct error *err)
+int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err)
 {
+	const struct tuning *t = &spec->tuning;
 	const struct endpoint *group = &t->receive.group;
+	const bool no_tx = spec->tx && spec->tx != &tx_socket;
+	const bool no_rx = spec->rx && spec->rx != &rx_socket && !spec->pass;
+	const struct {
+		bool wanted;
+		const char *option, *side;
+	} for_sockets[] = {
+		{no_tx && t->send.gso, "gso", "tx"},
+		{no_tx && t->send.unconnected, "unconnected", "tx"},
+		{no_rx && t->rx_threads > 1, "rx-threads", "rx"},
+		{no_rx && t->receive.gro, "gro", "rx"},
+		{no_rx && t->receive.busy_poll_us, "busy-poll", "rx"},
+		{no_rx && t->per_flow, "per-flow", "rx"},
+	};
+	const unsigned room = mtu - (spec->ipv6 ? 48 : 28);
 
+	for (unsigned i = 0; i < sizeof(for_sockets) / sizeof(*for_sockets); i++) {
+		if (for_sockets[i].wanted)
+			return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--%s needs --%s socket",
+					 for_sockets[i].option, for_sockets[i].side);
+	}
+	if (no_rx && spec->rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns))
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx socket or --rx xsk",
+				 "--work, --pause and --log need a reader, and --rx xdp has none");
+	if (spec->tx && mtu && t->send.gso && spec->payload > room)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave --gso out, or use less payload",
+				 "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
+				 spec->payload, mtu, room);
 	if (group->family && (!is_multicast(group) || group->port))
 		return error_set(err, STATUS_USAGE, -EINVAL, "for example --group 239.1.1.1",
 				 "--group needs the address of a multicast group, without a port");
-	if (group->family && group->family != (ipv6 ? AF_INET6 : AF_INET))
+	if (group->family && group->family != (spec->ipv6 ? AF_INET6 : AF_INET))
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--group is of the other address family");
 	return 0;
-}
-
-int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
-		 bool ipv6, unsigned payload, unsigned mtu, struct error *err)
-{
-	unsigned room = mtu - (ipv6 ? 48 : 28);
-
-	if (tx && tx != &tx_socket && t->send.gso)
-		return needs_socket("--gso", "tx", err);
-	if (tx && tx != &tx_socket && t->send.unconnected)
-		return needs_socket("--unconnected", "tx", err);
-	if (rx && rx != &rx_socket && t->rx_threads > 1)
-		return needs_socket("--rx-threads", "rx", err);
-	if (rx && rx != &rx_socket && t->receive.gro)
-		return needs_socket("--gro", "rx", err);
-	if (rx && rx != &rx_socket && t->receive.busy_poll_us)
-		return needs_socket("--busy-poll", "rx", err);
-	if (rx && rx != &rx_socket && t->per_flow)
-		return needs_socket("--per-flow", "rx", err);
-	if (rx == &rx_xdp && (reader_works(&t->reader) || t->reader.pause_ns))
-		return error_set(err, STATUS_USAGE, -EINVAL, "use --rx socket or --rx xsk",
-				 "--work, --pause and --log need a reader, and --rx xdp has none");
-	if (tx && mtu && t->send.gso && payload > room)
-		return error_set(err, STATUS_USAGE, -EINVAL, "leave --gso out, or use less payload",
-				 "--gso cuts at %u bytes, which the MTU of %u does not hold (%u)",
-				 payload, mtu, room);
-	return rx ? check_receiver(t, ipv6, err) : 0;
 }
 
 const struct opt far_opts[] = {
@@ -714,9 +703,8 @@ const struct opt far_opts[] = {
 	{0},
 };
 
-static void on_wait(void *arg)
+static void on_wait(void)
 {
-	(void)arg;
 	log_info("waiting for the other host, which serves one client at a time; several send at "
 		 "once by `send --ledger`");
 }
@@ -729,21 +717,18 @@ int far_check(const struct far_options *o, const struct run_spec *spec, struct e
 					   "--reverse, --token-file and --shared-clock are for "
 					   "experiments with another host")
 			       : 0;
-	if (o->reverse && spec->shape && spec->shape->capture)
+	if (o->reverse && spec->shape.capture)
 		return error_set(err, STATUS_USAGE, -EINVAL, "start it there, without --reverse",
 				 "--pcap is a file of this host, and the other one sends");
-	if (o->reverse && spec->shape && spec->shape->src_addr.n)
+	if (o->reverse && spec->shape.src_addr.n)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --src-addr out",
 				 "the other host sends by its own address only");
 	if (!o->reverse && spec->tuning.reader.log)
 		return error_set(err, STATUS_USAGE, -EINVAL, "add --reverse, or leave --log out",
 				 "the other host reads, and writes no file for others");
-	if (spec->shape && (spec->shape->dst_port.n || spec->shape->dst_addr.n))
+	if (spec->shape.dst_port.n || spec->shape.dst_addr.n)
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --dst-port and --dst-addr out",
 				 "packets go to the other host, at the port that it receives at");
-	if (spec->tuning.receive.group.family)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use `send` and `recv`",
-				 "--to is for one receiver, not for a multicast group");
 	return 0;
 }
 

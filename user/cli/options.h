@@ -37,27 +37,32 @@ bool option_given(const struct opt *opt);
 /* What is sent, and how. */
 #define LENGTH_BEST UINT64_MAX /* --length best */
 
+/* Of a command that sends: what it asks for, and what is only known when all options are. */
 struct traffic_options {
-	uint64_t count;
-	bool count_set;
-	uint64_t duration_ns;
-	struct rate rate;
-	bool rate_set;
+	struct run_spec spec;
+	int tx, rx; /* enum tx_choice, rx_choice */
+	bool count_set, rate_set;
 	uint64_t size; /* frame with FCS; 0: not given */
 	uint64_t length;
-	uint64_t port;
-	bool ipv6;
-	unsigned flows, threads;
-	uint64_t sndbuf;
-	struct tuning tuning; /* of both ends */
+	struct rate_plan profile;
+	struct imix imix;
+	const char *pcap;
+	bool stamp;
 };
 
 #define TRAFFIC_DEFAULTS                                                                           \
 	{                                                                                          \
-		.count = 1000000, .length = 512, .port = 28779, .flows = 1, .threads = 1           \
+		.spec = {.count = 1000000,                                                         \
+			 .port = 28779,                                                            \
+			 .flows = 1,                                                               \
+			 .threads = 1,                                                             \
+			 .settle_ns = 5000000000,                                                  \
+			 .interval_ns = 1000000000,                                                \
+			 .shape.seed = 1},                                                         \
+		.length = 512                                                                      \
 	}
 
-extern const struct opt traffic_opts[];
+extern const struct opt traffic_opts[], shape_opts[];
 extern const struct opt_value tx_values[], rx_values[];
 
 const struct tx_ops *tx_ops_of(enum tx_choice tx);
@@ -75,23 +80,26 @@ const struct rx_ops *rx_ops_of(enum rx_choice rx);
  * The payload that --size or --length mean. STATUS_USAGE if there is no room for the stamp, or if
  * it needs fragments (mtu > 0) that the engine cannot make.
  */
-int traffic_payload(const struct traffic_options *t, const struct tx_ops *tx, unsigned mtu,
-		    unsigned *payload, struct error *err);
+int traffic_payload(const struct traffic_options *t, bool ipv6, const struct tx_ops *tx,
+		    unsigned mtu, unsigned *payload, struct error *err);
 
 /* -6 does not change an address: STATUS_USAGE for one of IPv4. Else the address decides. */
-int traffic_family(struct traffic_options *t, const struct endpoint *to, struct error *err);
+int traffic_family(struct run_spec *spec, const struct endpoint *to, struct error *err);
 
-/* Copies what both have; -t without -c: until the time is over. */
-void traffic_plan(const struct traffic_options *t, struct run_spec *spec);
+/*
+ * Completes `spec`, a copy of that of the options with its engines chosen: how much is sent, the
+ * payload (`mtu` as in traffic_payload()) and the shape. What does not go together, or not with the
+ * engine, is STATUS_USAGE. -t without -c: until the time is over; a capture without both: once.
+ * traffic_free() is due also after an error.
+ */
+int traffic_plan(const struct traffic_options *t, unsigned mtu, struct run_spec *spec,
+		 struct error *err);
+void traffic_free(struct run_spec *spec);
 
 /* JSON, JSON lines, or neither. */
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_JSON_LINES };
-/*
- * Says what will be sent, before it is: on a host's own network nobody should be surprised. Count,
- * duration and rate as in struct run_spec and its pps.
- */
-void tell_plan(uint64_t count, uint64_t duration_ns, unsigned payload, double rate_pps,
-	       const struct shape *shape, const char *from, const char *to);
+/* Says what will be sent, before it is: on a host's own network nobody should be surprised. */
+void tell_plan(const struct run_spec *spec, double rate_pps, const char *from, const char *to);
 
 /* For experiment_view: a warning; `arg` is not looked at. */
 void tell_note(void *arg, const char *note);
@@ -116,64 +124,27 @@ int output_end(struct json_out *json, struct error *err);
 
 enum output global_output(const struct global_options *g);
 
-/* The options that shape traffic, a group of rows for every command that sends. */
-
-struct shape_options {
-	struct shape shape; /* as far as options name its members */
-	struct rate_plan plan;
-	struct imix imix;
-	unsigned vlan, tos, ttl;
-	const char *pcap;
-	bool stamp;
-};
-
-#define SHAPE_DEFAULTS                                                                             \
-	{                                                                                          \
-		.shape.seed = 1                                                                    \
-	}
-
-extern const struct opt shape_opts[];
-
-/* All that was asked for, with what must be freed. */
-struct shape_plan {
-	struct shape shape;
-	struct capture *capture; /* NULL: none */
-	bool any;		 /* false: packets are alike, evenly spaced */
-	unsigned vlan, tos, ttl;
-	unsigned payload; /* the longest */
-};
-
 /*
  * Whether frames are asked for that only an engine below the IP stack can make: --tx auto then
  * means xsk.
  */
-bool shape_needs_frames(const struct shape_options *o);
+bool shape_needs_frames(const struct traffic_options *t);
 
 /* Whether one of its frames needs fragments at this MTU, as only --tx socket makes them. */
-bool shape_needs_fragments(const struct shape_options *o, unsigned mtu);
+bool shape_needs_fragments(const struct traffic_options *t, unsigned mtu);
 
-/*
- * Makes the shape of the options; what does not go together, or not with the engine, is
- * STATUS_USAGE. `payload`: of --size or --length. With a capture and no --count the file is
- * sent once: t->count changes.
- */
-int shape_plan(const struct shape_options *o, struct traffic_options *t, const struct tx_ops *tx,
-	       unsigned payload, struct shape_plan *plan, struct error *err);
-void shape_plan_free(struct shape_plan *plan);
-
-/* Whether a rate is told by other means than --rate. */
-bool shape_has_schedule(const struct shape_options *o);
+/* STATUS_USAGE if nothing says how fast: outside a lab there is no default rate. */
+int traffic_check_rate(const struct traffic_options *t, struct error *err);
 
 /* Options of struct tuning: how sockets, threads and the reader work. Rows count from its start. */
 
 extern const struct opt socket_send_opts[], socket_recv_opts[], both_opts[], group_opts[];
 
 /*
- * STATUS_USAGE if an option needs another engine, or --gso a smaller payload. `tx`, `rx`: NULL if
- * there is no such end; mtu 0: not known.
+ * STATUS_USAGE if an option of its tuning needs another engine, or --gso a smaller payload. mtu 0:
+ * not known.
  */
-int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
-		 bool ipv6, unsigned payload, unsigned mtu, struct error *err);
+int tuning_check(const struct run_spec *spec, unsigned mtu, struct error *err);
 
 /* Rows of what they need, and of what AF_XDP needs with those options that choose it. */
 #define PRIORITY_NEED                                                                              \
@@ -188,9 +159,6 @@ int tuning_check(const struct tuning *t, const struct tx_ops *tx, const struct r
 			.when = options,                                                           \
 			.without = "its limit is RLIMIT_MEMLOCK, which is mostly too small"        \
 	}
-
-/* Whether only --tx socket can do what is asked. */
-bool tuning_needs_socket(const struct tuning *t);
 
 /* The options of an experiment with another host, a group of rows for every command that runs one.
  */

@@ -8,11 +8,11 @@
 
 #include "base/log.h"
 #include "host/caps.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "report/ledgerfile.h"
 #include "report/text.h"
 #include "report/trials.h"
-#include "experiment/client.h"
+#include "experiment/remote.h"
 
 #define SCHEMA	"pktledger/run/1"
 #define LINE_NS 10000000000ULL
@@ -80,12 +80,11 @@ static void on_start(void *arg, const struct run_spec *spec, const struct lab *l
 	head.argv = program_argv;
 	head.argc = program_argc;
 	head.faults = r->o->fault_text;
-	head.far_env = spec->far ? peer_env(spec->far) : NULL;
+	head.far_env = spec->far ? spec->far->env : NULL;
 	head.trials = r->trials ? r->o->repeat : 0;
 	head.trial = r->trials ? r->shown + 1 : 0;
 	if (spec->port_a || spec->far)
-		tell_plan(spec->count, spec->duration_ns, spec->payload, head.rate_pps, spec->shape,
-			  spec->far ? so_far->tx_host.name : spec->port_a,
+		tell_plan(spec, head.rate_pps, spec->far ? so_far->tx_host.name : spec->port_a,
 			  spec->far ? so_far->rx_host.name : spec->port_b);
 	json_object_put(r->start);
 	r->start = json_start(&head, r->ledger || begins ? read_env(spec, lab) : NULL);
@@ -143,7 +142,7 @@ static bool on_interval(void *arg, const struct experiment_interval *now)
 	show_progress(r, now);
 	if (now->settling)
 		return true;
-	if (r->o->interval_ns >= LINE_NS)
+	if (r->o->traffic.spec.interval_ns >= LINE_NS)
 		tell_interval(r, now);
 	if (r->ledger || (r->json && r->own)) {
 		struct json_object *interval = json_interval(now);
@@ -253,9 +252,8 @@ void report_trial(struct report *r, const struct run_spec *spec, struct error *e
 
 	r->told = (struct experiment_interval){};
 	if (!r->far)
-		rc = far_connect(&r->o->far, spec->port, &r->far, err);
+		rc = far_connect(&r->o->far, (uint16_t)spec->port, &r->far, err);
 	with.far = r->far;
-	with.reverse = r->o->far.reverse;
 	if (rc)
 		memset(r->res, 0, sizeof(*r->res));
 	else

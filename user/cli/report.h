@@ -8,38 +8,29 @@
 struct run_options {
 	struct global_options global;
 	struct traffic_options traffic;
-	struct shape_options shape;
-	int tx, rx;
-	uint64_t rcvbuf;
-	bool pass;
-	struct fault_list faults;
 	const char *fault_text;
-	int topology;
-	bool topology_set;
 	struct opt_limits limits;
-	uint64_t settle_ns, interval_ns;
 	unsigned repeat;
-	const char *ledger, *lab, *preset;
+	const char *ledger, *preset;
 	struct opt_strings ports;
-	struct lab_wish wish;
 	struct far_options far;
 };
 
 #define RUN_DEFAULTS                                                                               \
 	{                                                                                          \
-		.traffic = TRAFFIC_DEFAULTS, .shape = SHAPE_DEFAULTS, .settle_ns = 5000000000,     \
-		.interval_ns = 1000000000, .repeat = 1                                             \
+		.traffic = TRAFFIC_DEFAULTS, .repeat = 1                                           \
 	}
 
 /* The groups of run's options, in a command whose struct begins with struct run_options. */
 #define RUN_GROUPS                                                                                 \
 	{"Experiment", run_opts, 0}, {"Two hosts", far_opts, offsetof(struct run_options, far)},   \
 		{"Traffic", traffic_opts, offsetof(struct run_options, traffic)},                  \
-		{"Traffic shape", shape_opts, offsetof(struct run_options, shape)},                \
-		{"Sending", socket_send_opts, offsetof(struct run_options, traffic.tuning)},       \
-		{"Receiving", socket_recv_opts, offsetof(struct run_options, traffic.tuning)},     \
-		{"Threads", both_opts, offsetof(struct run_options, traffic.tuning)},              \
-		{"Lab", lab_opts, offsetof(struct run_options, wish)},                             \
+		{"Traffic shape", shape_opts, offsetof(struct run_options, traffic)},              \
+		{"Sending", socket_send_opts, offsetof(struct run_options, traffic.spec.tuning)},  \
+		{"Receiving", socket_recv_opts,                                                    \
+		 offsetof(struct run_options, traffic.spec.tuning)},                               \
+		{"Threads", both_opts, offsetof(struct run_options, traffic.spec.tuning)},         \
+		{"Lab", lab_opts, offsetof(struct run_options, traffic.spec.wish)},                \
 	{                                                                                          \
 		"Output", global_opts, offsetof(struct run_options, global)                        \
 	}
@@ -47,11 +38,10 @@ struct run_options {
 extern const struct opt run_opts[], lab_opts[];
 
 /*
- * What the options of run mean. `spec` borrows from `o` and `shape`, which is to be freed with
- * shape_plan_free(), also after an error.
+ * What the options of run mean. `spec` borrows strings from `o`; traffic_free() is due, also after
+ * an error.
  */
-int run_plan(struct run_options *o, struct run_spec *spec, struct shape_plan *shape,
-	     struct error *err);
+int run_plan(const struct run_options *o, struct run_spec *spec, struct error *err);
 
 /* What a run needs, also of commands that make several; what is kept when the last has begun. */
 extern const struct opt_need run_needs[];

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/opt.h"
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "host/caps.h"
 #include "report/document.h"
 #include "report/trials.h"
@@ -384,7 +384,6 @@ static int preset_list(FILE *out, struct error *err)
 struct planned {
 	void *options; /* of the command; begins with struct run_options */
 	struct run_spec spec;
-	struct shape_plan shape;
 };
 
 struct course {
@@ -413,12 +412,12 @@ static int plan_point(const struct series *s, const struct point *point, struct 
 			       "help and version are no values to run with");
 	if (!rc && s->check)
 		rc = s->check(s->arg, point, p->options, err);
-	return rc ? rc : run_plan(p->options, &p->spec, &p->shape, err);
+	return rc ? rc : run_plan(p->options, &p->spec, err);
 }
 
 static void free_planned(struct planned *p)
 {
-	shape_plan_free(&p->shape);
+	traffic_free(&p->spec);
 	free(p->options);
 }
 

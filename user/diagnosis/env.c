@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 
 #include <limits.h>
 #include <linux/if_link.h>
-#include <linux/rtnetlink.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +13,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "drops/quirks.h"
-#include "host/bpfmaps.h"
-#include "host/cgroup.h"
+#include "host/load.h"
+#include "base/proc.h"
 #include "host/netdev.h"
-#include "host/nl.h"
 
 /* Those that change how a packet is counted, cut, merged or checked. */
 static const char *const offloads[] = {
@@ -79,39 +77,30 @@ static struct json_object *sysctl_value(const char *s)
 	return value;
 }
 
-static bool add_sysctl(struct json_object *o, const struct netns *ns, const char *path)
-{
-	char value[128], name[128];
-	size_t n;
-
-	if (netns_sysctl_read(ns, path, value, sizeof(value)) < 0)
-		return false;
-	n = (size_t)snprintf(name, sizeof(name), "%s", path);
-	for (size_t i = 0; i < n && i < sizeof(name); i++) {
-		if (name[i] == '/')
-			name[i] = '.';
-	}
-	json_put(o, name, sysctl_value(value));
-	return true;
-}
-
 static struct json_object *read_sysctls(const struct lab *lab)
 {
 	struct json_object *o = json_object_new_object();
 
 	for (unsigned i = 0; i < sizeof(sysctls) / sizeof(sysctls[0]); i++) {
+		const char *path = sysctls[i].path;
 		const struct netns *ns = NULL;
+		char value[128], name[128];
 
 		if (lab && sysctls[i].side != HOST)
 			ns = sysctls[i].side == TX ? &lab->tx_ns : &lab->rx_ns;
 		/* Values for the whole host are not shown in other namespaces by all kernels. */
-		if (!add_sysctl(o, ns, sysctls[i].path) && ns)
-			add_sysctl(o, NULL, sysctls[i].path);
+		if (netns_sysctl_read(ns, path, value, sizeof(value)) < 0 &&
+		    (!ns || netns_sysctl_read(NULL, path, value, sizeof(value)) < 0))
+			continue;
+		snprintf(name, sizeof(name), "%s", path);
+		for (char *p = name; (p = strchr(p, '/'));)
+			*p = '.';
+		json_put(o, name, sysctl_value(value));
 	}
 	return o;
 }
 
-static void add_xdp(struct json_object *o, const struct nlattr *xdp)
+static void add_link(struct json_object *o, const struct lab_port *port)
 {
 	static const char *const modes[] = {
 		[XDP_ATTACHED_DRV] = "native",
@@ -119,78 +108,25 @@ static void add_xdp(struct json_object *o, const struct nlattr *xdp)
 		[XDP_ATTACHED_HW] = "offloaded",
 		[XDP_ATTACHED_MULTI] = "several",
 	};
-	const struct nlattr *a;
-	uint32_t id = 0;
-	uint8_t mode = 0;
+	struct link_attrs link;
 
-	mnl_attr_for_each_nested(a, xdp)
-	{
-		if (mnl_attr_get_type(a) == IFLA_XDP_ATTACHED)
-			mode = mnl_attr_get_u8(a);
-		else if (mnl_attr_get_type(a) == IFLA_XDP_PROG_ID)
-			id = mnl_attr_get_u32(a);
-	}
-	json_put_text(o, "xdp", mode < sizeof(modes) / sizeof(modes[0]) ? modes[mode] : NULL);
-	if (id)
-		json_put_u64(o, "xdp_program_id", id);
-}
-
-static int on_link(const struct nlmsghdr *nlh, void *arg)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
-		if (mnl_attr_get_type(a) == IFLA_QDISC)
-			json_put_text(arg, "qdisc", mnl_attr_get_str(a));
-		else if (mnl_attr_get_type(a) == IFLA_TXQLEN)
-			json_put_u64(arg, "txqueuelen", mnl_attr_get_u32(a));
-		else if (mnl_attr_get_type(a) == IFLA_XDP)
-			add_xdp(arg, a);
-	}
-	return MNL_CB_OK;
-}
-
-static void add_link(struct json_object *o, const struct lab_port *port)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
-	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-
-	ifi->ifi_index = (int)port->ifindex;
-	nl_query(port->ns, nlh, on_link, o);
-}
-
-static struct json_object *read_offloads(const struct lab_port *port)
-{
-	struct json_object *o = json_object_new_object();
-	bool on;
-
-	for (unsigned i = 0; i < sizeof(offloads) / sizeof(offloads[0]); i++) {
-		if (!netdev_get_feature(port->ns, port->ifname, offloads[i], &on))
-			json_put_bool(o, offloads[i], on);
-	}
-	return o;
-}
-
-/* Who does the work of receiving: softirq or a thread, and on which CPUs (of the first queue). */
-static void add_receiving(struct json_object *o, const struct lab_port *port)
-{
-	char path[96], text[128];
-
-	snprintf(path, sizeof(path), "class/net/%s/threaded", port->ifname);
-	if (netns_sysfs_read(port->ns, path, text, sizeof(text)) >= 0)
-		json_put_bool(o, "threaded_napi", strcmp(text, "0") != 0);
-	snprintf(path, sizeof(path), "class/net/%s/queues/rx-0/rps_cpus", port->ifname);
-	if (netns_sysfs_read(port->ns, path, text, sizeof(text)) >= 0)
-		json_put_text(o, "rps_cpus", text);
+	if (link_attrs_read(port->ns, port->ifindex, -1, &link))
+		return;
+	json_put_u64(o, "txqueuelen", link.txqueuelen);
+	json_put_text(o, "xdp",
+		      link.xdp_attached <= XDP_ATTACHED_MULTI ? modes[link.xdp_attached] : NULL);
+	if (link.xdp_program)
+		json_put_u64(o, "xdp_program_id", link.xdp_program);
+	if (*link.qdisc)
+		json_put_text(o, "qdisc", link.qdisc);
 }
 
 static struct json_object *read_port(const char *role, const struct lab_port *port)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_object_new_object(), *features = json_object_new_object();
+	char path[64], text[128];
 	struct netdev dev;
-	char path[64], rp_filter[16];
+	bool on;
 
 	json_put_text(o, "ifname", port->ifname);
 	json_put_text(o, "netns", role);
@@ -204,31 +140,34 @@ static struct json_object *read_port(const char *role, const struct lab_port *po
 			 dev.speed_mbit < 0 ? NULL : json_object_new_int(dev.speed_mbit));
 	}
 	add_link(o, port);
-	json_put(o, "offloads", read_offloads(port));
-	add_receiving(o, port);
+	for (unsigned i = 0; i < sizeof(offloads) / sizeof(offloads[0]); i++) {
+		if (!netdev_get_feature(port->ns, port->ifname, offloads[i], &on))
+			json_put_bool(features, offloads[i], on);
+	}
+	json_put(o, "offloads", features);
+	/* Who does the work of receiving: softirq or a thread, and on which CPUs. */
+	if (link_sysfs(port->ns, port->ifname, "threaded", text, sizeof(text)))
+		json_put_bool(o, "threaded_napi", strcmp(text, "0") != 0);
+	if (link_sysfs(port->ns, port->ifname, "queues/rx-0/rps_cpus", text, sizeof(text)))
+		json_put_text(o, "rps_cpus", text);
 	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", port->ifname);
-	if (netns_sysctl_read(port->ns, path, rp_filter, sizeof(rp_filter)) >= 0)
-		json_put(o, "rp_filter", sysctl_value(rp_filter));
+	if (netns_sysctl_read(port->ns, path, text, sizeof(text)) >= 0)
+		json_put(o, "rp_filter", sysctl_value(text));
 	return o;
 }
 
-/* Adds "interfaces" (only with a lab) and "sysctls". */
-static void read_network(struct json_object *env, const struct lab *lab)
+static struct json_object *read_ports(const struct lab *lab)
 {
-	const char *middle = lab ? lab_middle(lab->topology) : NULL;
-	struct json_object *list;
+	struct json_object *list = json_object_new_array();
+	const char *middle = lab_middle(lab->topology);
 
-	if (lab) {
-		list = json_object_new_array();
-		json_object_array_add(list, read_port("tx", &lab->tx));
-		if (middle) {
-			json_object_array_add(list, read_port(middle, &lab->router_tx));
-			json_object_array_add(list, read_port(middle, &lab->router_rx));
-		}
-		json_object_array_add(list, read_port("rx", &lab->rx));
-		json_put(env, "interfaces", list);
+	json_object_array_add(list, read_port("tx", &lab->tx));
+	if (middle) {
+		json_object_array_add(list, read_port(middle, &lab->router_tx));
+		json_object_array_add(list, read_port(middle, &lab->router_rx));
 	}
-	json_put(env, "sysctls", read_sysctls(lab));
+	json_object_array_add(list, read_port("rx", &lab->rx));
+	return list;
 }
 
 /* "model name : AMD EPYC" on x86; arm64 has no such line, but tells the part. */
@@ -253,7 +192,8 @@ static void add_cpu_model(struct json_object *env)
 
 static void add_cpus(struct json_object *env)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	long online = sysconf(_SC_NPROCESSORS_ONLN), hz = sysconf(_SC_CLK_TCK);
+	unsigned long long steal;
 	cpu_set_t allowed;
 	char line[256];
 
@@ -265,15 +205,7 @@ static void add_cpus(struct json_object *env)
 		json_put_text(env, "governor", line);
 	if (file_line("/sys/devices/system/node/online", line, sizeof(line)))
 		json_put_text(env, "numa_nodes", line);
-}
-
-/* Time that the hypervisor gave to others, of all CPUs since boot. */
-static void add_steal(struct json_object *env)
-{
-	unsigned long long steal;
-	long hz = sysconf(_SC_CLK_TCK);
-	char line[256];
-
+	/* Time that the hypervisor gave to others, of all CPUs since boot. */
 	if (hz > 0 && file_line("/proc/stat", line, sizeof(line)) &&
 	    sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1)
 		json_put_u64(env, "steal_ns", steal * (1000000000ULL / (unsigned long)hz));
@@ -320,31 +252,11 @@ static void add_cgroup(struct json_object *env)
 		json_put(env, "cgroup_cpus", NULL);
 }
 
-/* What is not known is left out. */
-static void add_quirks(struct json_object *env)
-{
-	struct json_object *quirks = json_object_new_object();
-	const enum quirk_state *state = quirks_found();
-
-	for (int q = 0; q < QUIRK_COUNT; q++) {
-		if (state[q] != QUIRK_UNKNOWN)
-			json_put_bool(quirks, quirk_name(q), state[q] == QUIRK_FOUND);
-	}
-	json_put(env, "quirks", quirks);
-}
-
-/* Only while there are any. */
-static void add_maps(struct json_object *env)
-{
-	struct json_object *maps = bpfmaps_json();
-
-	if (maps)
-		json_put(env, "bpf", maps);
-}
-
 struct json_object *env_read(const struct lab *lab)
 {
-	struct json_object *env = json_object_new_object();
+	struct json_object *env = json_object_new_object(), *maps;
+	struct json_object *quirks = json_object_new_object();
+	const enum quirk_state *state = quirks_found();
 	struct utsname u;
 
 	json_put_text(env, "version", PKTLEDGER_VERSION);
@@ -354,10 +266,17 @@ struct json_object *env_read(const struct lab *lab)
 	}
 	add_cpu_model(env);
 	add_cpus(env);
-	add_steal(env);
 	add_cgroup(env);
-	add_quirks(env);
-	read_network(env, lab);
-	add_maps(env);
+	for (int q = 0; q < QUIRK_COUNT; q++) {
+		if (state[q] != QUIRK_UNKNOWN)
+			json_put_bool(quirks, quirk_name(q), state[q] == QUIRK_FOUND);
+	}
+	json_put(env, "quirks", quirks);
+	if (lab)
+		json_put(env, "interfaces", read_ports(lab));
+	json_put(env, "sysctls", read_sysctls(lab));
+	maps = bpfmaps_json();
+	if (maps)
+		json_put(env, "bpf", maps);
 	return env;
 }

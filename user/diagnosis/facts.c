@@ -179,9 +179,9 @@ struct moment {
 struct reader {
 	const struct facts_spec *spec;
 	struct facts *f;
-	struct netns host;	 /* NETNS_NONE: the thread's */
-	int root;		 /* proc_root() */
-	struct owners *owners;	 /* NULL: not known */
+	struct netns host;	  /* NETNS_NONE: the thread's */
+	int root;		  /* proc_root() */
+	struct owners *owners;	  /* NULL: not known */
 	struct survey_bpf *reads; /* NULL: not here */
 	struct moment before, after;
 

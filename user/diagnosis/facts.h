@@ -6,15 +6,17 @@
 #ifndef PKTLEDGER_DIAGNOSIS_FACTS_H
 #define PKTLEDGER_DIAGNOSIS_FACTS_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "diagnosis/reader.h"
 #include "drops/owners.h"
-#include "host/cgroup.h"
+#include "base/proc.h"
 #include "host/counters.h"
 #include "host/journal.h"
+#include "host/lab.h"
 #include "host/netdev.h"
 #include "host/netns.h"
 
@@ -102,6 +104,25 @@ bool irq_receives(const struct facts_irq *irq);
 
 enum link_xdp { LINK_XDP_NONE, LINK_XDP_NATIVE, LINK_XDP_GENERIC, LINK_XDP_OFFLOADED };
 
+/* One message of rtnetlink. */
+struct link_attrs {
+	unsigned mtu, txqueuelen;
+	unsigned master, peer; /* ifindex */
+	int peer_netnsid;      /* -1: the same namespace */
+	unsigned xdp_attached; /* XDP_ATTACHED_... of <linux/if_link.h> */
+	unsigned xdp_program;  /* 0: none, or several */
+	bool bridge_port;
+	char qdisc[32]; /* kind */
+};
+
+/* `netnsid`: of the namespace that the link is in, as `ns` numbers it; -1: `ns`. 0 or -errno. */
+int link_attrs_read(const struct netns *ns, unsigned ifindex, int netnsid,
+		    struct link_attrs *attrs);
+
+/* /sys/class/net/IFNAME/FILE; false, and "": it cannot be read. */
+bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
+		unsigned size);
+
 struct link_loss {
 	enum nic_cause cause;
 	enum nic_class class;
@@ -116,8 +137,7 @@ struct facts_link {
 	struct netdev_settings set;
 	unsigned master; /* ifindex of its bridge, bond ...; 0: none */
 	char master_name[16];
-	unsigned peer, peer_mtu; /* other end of a veth: ifindex in its namespace; 0: not known */
-	int peer_netnsid;	 /* of that namespace; -1: the same one */
+	unsigned peer_mtu; /* of the other end of a veth; 0: not known */
 	bool bridge_port;
 	enum link_xdp xdp;
 	bool features_known;
@@ -150,9 +170,8 @@ void facts_link_qdisc(struct facts_link *link, const char *value);
 int facts_link_rates(struct facts_link *link, struct counters_device *before,
 		     struct counters_device *after);
 
-/* Sum of the losses of one cause that count packets, and the counter of the largest of them. */
-uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause,
-			 const struct link_loss **largest);
+/* Sum of the losses of one cause that count packets. */
+uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause);
 
 /* The UDP sockets of a namespace, who has them, and how they are served. */
 
@@ -404,5 +423,15 @@ void facts_free(struct facts *facts);
 /* How much a counter moved, and how far it stands; 0: it is not there. */
 uint64_t facts_moved(const struct facts *f, const char *scope, const char *name);
 uint64_t facts_total(const struct facts *f, const char *scope, const char *name);
+
+/* The circumstances of a measurement: what two results must have in common to be compared. */
+
+/*
+ * Versions, quirks (drops/quirks.h), the BPF maps that are open (host/bpfmaps.h), CPUs, the
+ * interfaces of `lab` (NULL: none) and the sysctls that decide where packets are lost. What cannot
+ * be read is left out; null is what is read and not set. Needs no privilege without a lab, but some
+ * quirks are known only with those of tracing. The caller owns the object (json_object_put()).
+ */
+struct json_object *env_read(const struct lab *lab);
 
 #endif

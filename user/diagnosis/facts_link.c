@@ -13,47 +13,17 @@
 #include "host/change.h"
 #include "host/nl.h"
 
-static enum link_xdp xdp_mode(const struct nlattr *xdp)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested(a, xdp)
-	{
-		if (mnl_attr_get_type(a) != IFLA_XDP_ATTACHED)
-			continue;
-		switch (mnl_attr_get_u8(a)) {
-		case XDP_ATTACHED_DRV:
-		case XDP_ATTACHED_MULTI:
-			return LINK_XDP_NATIVE;
-		case XDP_ATTACHED_SKB:
-			return LINK_XDP_GENERIC;
-		case XDP_ATTACHED_HW:
-			return LINK_XDP_OFFLOADED;
-		}
-	}
-	return LINK_XDP_NONE;
-}
-
-static bool is_bridge_port(const struct nlattr *linkinfo)
-{
-	const struct nlattr *a;
-
-	mnl_attr_for_each_nested(a, linkinfo)
-	{
-		if (mnl_attr_get_type(a) == IFLA_INFO_SLAVE_KIND)
-			return !strcmp(mnl_attr_get_str(a), "bridge");
-	}
-	return false;
-}
-
 static int on_link(const struct nlmsghdr *nlh, void *arg)
 {
-	struct facts_link *link = arg;
-	const struct nlattr *a;
+	struct link_attrs *link = arg;
+	const struct nlattr *a, *nested;
 
 	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
 	{
 		switch (mnl_attr_get_type(a)) {
+		case IFLA_MTU:
+			link->mtu = mnl_attr_get_u32(a);
+			break;
 		case IFLA_QDISC:
 			snprintf(link->qdisc, sizeof(link->qdisc), "%s", mnl_attr_get_str(a));
 			break;
@@ -70,91 +40,94 @@ static int on_link(const struct nlmsghdr *nlh, void *arg)
 			link->peer_netnsid = (int)mnl_attr_get_u32(a);
 			break;
 		case IFLA_XDP:
-			link->xdp = xdp_mode(a);
+			mnl_attr_for_each_nested(nested, a)
+			{
+				if (mnl_attr_get_type(nested) == IFLA_XDP_ATTACHED)
+					link->xdp_attached = mnl_attr_get_u8(nested);
+				else if (mnl_attr_get_type(nested) == IFLA_XDP_PROG_ID)
+					link->xdp_program = mnl_attr_get_u32(nested);
+			}
 			break;
 		case IFLA_LINKINFO:
-			link->bridge_port = is_bridge_port(a);
+			mnl_attr_for_each_nested(nested, a)
+			{
+				if (mnl_attr_get_type(nested) == IFLA_INFO_SLAVE_KIND)
+					link->bridge_port =
+						!strcmp(mnl_attr_get_str(nested), "bridge");
+			}
 			break;
 		}
 	}
 	return MNL_CB_OK;
 }
 
-/* Of one link; `netnsid`: of the namespace it is in, as `ns` numbers it; -1: `ns` itself. */
-static int get_link(const struct netns *ns, unsigned ifindex, int netnsid, mnl_cb_t cb, void *arg)
+int link_attrs_read(const struct netns *ns, unsigned ifindex, int netnsid, struct link_attrs *attrs)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = nl_header(buf, RTM_GETLINK, 0);
 	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 
+	*attrs = (struct link_attrs){.peer_netnsid = -1};
 	ifi->ifi_index = (int)ifindex;
 	if (netnsid >= 0)
 		mnl_attr_put_u32(nlh, IFLA_TARGET_NETNSID, (uint32_t)netnsid);
-	return nl_query(ns, nlh, cb, arg);
+	return nl_query(ns, nlh, on_link, attrs);
 }
 
-static int on_peer(const struct nlmsghdr *nlh, void *arg)
+static void read_attrs(const struct netns *ns, const struct link_attrs *attrs,
+		       struct facts_link *link)
 {
-	unsigned *mtu = arg;
-	const struct nlattr *a;
+	int saved = attrs->master ? netns_push(ns) : -1;
+	struct link_attrs peer;
 
-	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
-	{
-		if (mnl_attr_get_type(a) == IFLA_MTU)
-			*mtu = mnl_attr_get_u32(a);
+	link->master = attrs->master;
+	link->bridge_port = attrs->bridge_port;
+	link->txqueuelen = attrs->txqueuelen;
+	link->xdp = attrs->xdp_attached == XDP_ATTACHED_SKB    ? LINK_XDP_GENERIC
+		    : attrs->xdp_attached == XDP_ATTACHED_HW   ? LINK_XDP_OFFLOADED
+		    : attrs->xdp_attached != XDP_ATTACHED_NONE ? LINK_XDP_NATIVE
+							       : LINK_XDP_NONE;
+	snprintf(link->qdisc, sizeof(link->qdisc), "%s", attrs->qdisc);
+	if (saved >= 0) {
+		if (!if_indextoname(link->master, link->master_name))
+			link->master_name[0] = '\0';
+		netns_pop(saved);
 	}
-	return MNL_CB_OK;
+	/* The other end of a veth may be in a namespace that we have no right to look into. */
+	if (!strcmp(link->dev.driver, "veth") && attrs->peer &&
+	    !link_attrs_read(ns, attrs->peer, attrs->peer_netnsid, &peer))
+		link->peer_mtu = peer.mtu;
 }
 
-/* The other end of a veth may be in a namespace that we have no right to look into. */
-static void read_peer(const struct netns *ns, struct facts_link *link)
-{
-	if (strcmp(link->dev.driver, "veth") || !link->peer)
-		return;
-	if (get_link(ns, link->peer, link->peer_netnsid, on_peer, &link->peer_mtu))
-		link->peer_mtu = 0;
-}
-
-static void read_master_name(const struct netns *ns, struct facts_link *link)
-{
-	int saved = link->master ? netns_push(ns) : -1;
-
-	if (saved < 0)
-		return;
-	if (!if_indextoname(link->master, link->master_name))
-		link->master_name[0] = '\0';
-	netns_pop(saved);
-}
-
-static void read_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
-		       unsigned size)
+bool link_sysfs(const struct netns *ns, const char *ifname, const char *file, char *buf,
+		unsigned size)
 {
 	char path[96];
+	bool read;
 
 	snprintf(path, sizeof(path), "class/net/%s/%s", ifname, file);
-	if (netns_sysfs_read(ns, path, buf, size) < 0)
+	read = netns_sysfs_read(ns, path, buf, size) >= 0;
+	if (!read)
 		buf[0] = '\0';
-}
-
-static bool read_rp_filter(const struct netns *ns, const char *name, unsigned *value)
-{
-	char path[96], text[16];
-	uint64_t v;
-
-	snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", name);
-	if (netns_sysctl_read(ns, path, text, sizeof(text)) < 0 || num_u64(text, 0, 2, &v))
-		return false;
-	*value = (unsigned)v;
-	return true;
+	return read;
 }
 
 /* The larger value of the two is in force (IN_DEV_RPFILTER()). */
-static void read_effective_rp_filter(const struct netns *ns, struct facts_link *link)
+static void read_rp_filter(const struct netns *ns, struct facts_link *link)
 {
-	unsigned own, all;
+	const char *const names[] = {link->dev.ifname, "all"};
+	uint64_t value[2];
 
-	if (read_rp_filter(ns, link->dev.ifname, &own) && read_rp_filter(ns, "all", &all))
-		snprintf(link->rp_filter, sizeof(link->rp_filter), "%u", own > all ? own : all);
+	for (unsigned i = 0; i < 2; i++) {
+		char path[96], text[16];
+
+		snprintf(path, sizeof(path), "net/ipv4/conf/%s/rp_filter", names[i]);
+		if (netns_sysctl_read(ns, path, text, sizeof(text)) < 0 ||
+		    num_u64(text, 0, 2, &value[i]))
+			return;
+	}
+	snprintf(link->rp_filter, sizeof(link->rp_filter), "%u",
+		 (unsigned)(value[0] > value[1] ? value[0] : value[1]));
 }
 
 static bool feature(const struct netns *ns, const char *ifname, const char *name)
@@ -196,32 +169,31 @@ void facts_link_qdisc(struct facts_link *link, const char *value)
 int facts_link_read(const struct netns *ns, const char *ifname, struct facts_link *link)
 {
 	char text[16], value[JOURNAL_VALUE_SIZE];
+	struct link_attrs attrs;
 	uint64_t n;
 	int ret;
 
 	memset(link, 0, sizeof(*link));
 	ret = netdev_get(ns, ifname, &link->dev);
-	link->peer_netnsid = -1;
 	if (!ret)
-		ret = get_link(ns, link->dev.ifindex, -1, on_link, link);
+		ret = link_attrs_read(ns, link->dev.ifindex, -1, &attrs);
 	if (!ret)
 		ret = netdev_settings_read(ns, ifname, &link->set);
 	if (ret)
 		return ret;
-	read_master_name(ns, link);
-	read_peer(ns, link);
+	read_attrs(ns, &attrs, link);
 	read_xdp_features(ns, link);
 	/* With its limit, where the kind is known. */
 	if (!change_read(ns, CHANGE_QDISC, ifname, "root", value))
 		facts_link_qdisc(link, value);
-	read_sysfs(ns, ifname, "threaded", text, sizeof(text));
+	link_sysfs(ns, ifname, "threaded", text, sizeof(text));
 	link->threaded = !strcmp(text, "1");
-	read_sysfs(ns, ifname, "queues/rx-0/rps_cpus", link->rps_cpus, sizeof(link->rps_cpus));
-	read_sysfs(ns, ifname, "queues/tx-0/xps_cpus", link->xps_cpus, sizeof(link->xps_cpus));
-	read_sysfs(ns, ifname, "queues/rx-0/rps_flow_cnt", text, sizeof(text));
+	link_sysfs(ns, ifname, "queues/rx-0/rps_cpus", link->rps_cpus, sizeof(link->rps_cpus));
+	link_sysfs(ns, ifname, "queues/tx-0/xps_cpus", link->xps_cpus, sizeof(link->xps_cpus));
+	link_sysfs(ns, ifname, "queues/rx-0/rps_flow_cnt", text, sizeof(text));
 	if (!num_u64(text, 0, UINT32_MAX, &n))
 		link->rps_flow_cnt = (unsigned)n;
-	read_effective_rp_filter(ns, link);
+	read_rp_filter(ns, link);
 	link->gro = feature(ns, ifname, "rx-gro");
 	link->gro_hw = feature(ns, ifname, "rx-gro-hw");
 	link->lro = feature(ns, ifname, "rx-lro");
@@ -273,20 +245,15 @@ int facts_link_rates(struct facts_link *link, struct counters_device *before,
 	return ret;
 }
 
-uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause,
-			 const struct link_loss **largest)
+uint64_t facts_link_lost(const struct facts_link *link, enum nic_cause cause)
 {
 	uint64_t sum = 0;
 
-	*largest = NULL;
 	for (unsigned i = 0; i < link->n_losses; i++) {
 		const struct link_loss *l = &link->loss[i];
 
-		if (l->cause != cause || l->class == NIC_EVENT || l->class == NIC_TRAFFIC)
-			continue;
-		sum += l->lost;
-		if (!*largest || l->lost > (*largest)->lost)
-			*largest = l;
+		if (l->cause == cause && l->class != NIC_EVENT && l->class != NIC_TRAFFIC)
+			sum += l->lost;
 	}
 	return sum;
 }

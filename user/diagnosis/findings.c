@@ -10,84 +10,136 @@
 #include "base/num.h"
 #include "host/netns.h"
 
-bool fact_text(char *buf, size_t size, const char *s)
+void bind_text(struct binds *b, const char *name, const char *value)
 {
-	if (!s || !*s)
-		return false;
-	return snprintf(buf, size, "%s", s) > 0;
+	if (!value || !*value || b->n == BINDS_MAX)
+		return;
+	b->at[b->n].name = name;
+	snprintf(b->at[b->n].value, sizeof(b->at[0].value), "%s", value);
+	b->n++;
 }
 
-bool fact_rate(char *buf, size_t size, double v)
+void bind_zero(struct binds *b, const char *name, uint64_t value)
 {
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	bind_text(b, name, text);
+}
+
+void bind_count(struct binds *b, const char *name, uint64_t value)
+{
+	if (value)
+		bind_zero(b, name, value);
+}
+
+void bind_rate(struct binds *b, const char *name, double v)
+{
+	char text[24];
+
 	if (v <= 0)
-		return false;
-	if (v >= 1e6)
-		return snprintf(buf, size, "%.3gM", v / 1e6) > 0;
-	if (v >= 1e3)
-		return snprintf(buf, size, "%.3gk", v / 1e3) > 0;
-	return snprintf(buf, size, "%.3g", v) > 0;
+		return;
+	snprintf(text, sizeof(text),
+		 v >= 1e6   ? "%.3gM"
+		 : v >= 1e3 ? "%.3gk"
+			    : "%.3g",
+		 v >= 1e6   ? v / 1e6
+		 : v >= 1e3 ? v / 1e3
+			    : v);
+	bind_text(b, name, text);
 }
 
-struct filling {
-	findings_fact fact;
-	const void *arg;
-	char *out;
-	size_t size, n;
-};
-
-/* [p, end) without brackets. False: a fact is unknown, and the output as it was before. */
-static bool fill_part(struct filling *w, const char *p, const char *end)
+void bind_percent(struct binds *b, const char *name, double share)
 {
-	size_t start = w->n;
-	char name[32], value[256];
+	char text[24];
+
+	snprintf(text, sizeof(text), "%.3g", share * 100);
+	bind_text(b, name, text);
+}
+
+void bind_time(struct binds *b, const char *name, uint64_t ns)
+{
+	char text[FMT_MAX];
+
+	if (ns)
+		bind_text(b, name, fmt_ns(text, sizeof(text), ns));
+}
+
+void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
+{
+	char text[72];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
+		 mem[1] * factor, mem[2] * factor);
+	bind_text(b, name, mem[2] ? text : NULL);
+}
+
+void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,
+	       uint64_t total)
+{
+	bind_text(b, "counter", counter);
+	bind_count(b, "lost", lost);
+	bind_time(b, "window", window_ns);
+	bind_rate(b, "loss_rate", window_ns ? (double)lost * 1e9 / (double)window_ns : 0);
+	bind_count(b, "total", total > lost ? total : 0);
+}
+
+/* NULL: it is not known. */
+static const char *bound(const struct binds *b, const char *name, size_t len)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		if (!strncmp(b->at[i].name, name, len) && !b->at[i].name[len])
+			return b->at[i].value;
+	}
+	return NULL;
+}
+
+/* Appends [p, end) without brackets. False: a fact is unknown, and `out` as it was before. */
+static bool fill_part(char *out, size_t size, size_t *n, const char *p, const char *end,
+		      const struct binds *b)
+{
+	size_t at = *n;
 
 	while (p < end) {
-		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL;
+		const char *close = *p == '{' ? memchr(p, '}', end - p) : NULL, *text = p;
 		size_t len = 1;
-		const char *text = p++;
 
 		if (close) {
-			snprintf(name, sizeof(name), "%.*s", (int)(close - p), p);
-			p = close + 1;
-			if (!w->fact(w->arg, name, value, sizeof(value))) {
-				w->n = start;
-				w->out[w->n] = 0;
+			text = bound(b, p + 1, close - p - 1);
+			if (!text) {
+				out[*n] = 0;
 				return false;
 			}
-			text = value;
-			len = strlen(value);
+			len = strlen(text);
 		}
-		if (w->n + len >= w->size)
-			len = w->size - w->n - 1;
-		memcpy(w->out + w->n, text, len);
-		w->n += len;
-		w->out[w->n] = 0;
+		p = close ? close + 1 : p + 1;
+		if (at + len >= size)
+			len = size - at - 1;
+		memcpy(out + at, text, len);
+		at += len;
 	}
+	out[at] = 0;
+	*n = at;
 	return true;
 }
 
 /* `template` NULL: empty. What does not fit is cut. */
-static void fill(char *out, size_t size, const char *template, findings_fact fact, const void *arg)
+static void fill(char *out, size_t size, const char *template, const struct binds *b)
 {
-	struct filling w = {fact, arg, out, size, 0};
 	const char *p = template;
+	size_t n = 0;
 
 	out[0] = 0;
 	while (p && *p) {
-		if (*p == '[') {
-			const char *end = p + strcspn(p, "]");
+		bool optional = *p == '[';
+		const char *begin = p + optional,
+			   *end = begin + strcspn(begin, optional ? "]" : "[");
 
-			fill_part(&w, p + 1, end);
-			p = *end ? end + 1 : end;
-		} else {
-			const char *end = p + strcspn(p, "[");
-
-			if (!fill_part(&w, p, end)) {
-				out[0] = 0;
-				return;
-			}
-			p = end;
+		if (!fill_part(out, size, &n, begin, end, b) && !optional) {
+			out[0] = 0;
+			return;
 		}
+		p = optional && *end ? end + 1 : end;
 	}
 }
 
@@ -150,22 +202,22 @@ static bool reason_is(const struct finding_facts *f, const char *reason)
 /* 0: nothing is known of the reader. */
 static double share_of_reader(const struct finding_facts *f, uint64_t ns)
 {
-	return f->reader_ns ? (double)ns / (double)f->reader_ns : 0;
+	return f->reading.window_ns ? (double)ns / (double)f->reading.window_ns : 0;
 }
 
 static uint64_t reader_sleep_ns(const struct finding_facts *f)
 {
-	uint64_t awake = f->reader_run_ns + f->reader_wait_ns;
+	uint64_t awake = f->reading.run_ns + f->reading.wait_ns;
 
-	return awake < f->reader_ns ? f->reader_ns - awake : 0;
+	return awake < f->reading.window_ns ? f->reading.window_ns - awake : 0;
 }
 
 /* How full the queue was, of 1; negative: not known. */
 static double queue_fill(const struct finding_facts *f)
 {
-	if (f->queue_samples < SAMPLES_LEAST || !f->rcvbuf)
+	if (f->reading.samples < SAMPLES_LEAST || !f->rcvbuf)
 		return -1;
-	return (double)f->queue_bytes / (double)f->rcvbuf;
+	return (double)f->reading.queue_bytes / (double)f->rcvbuf;
 }
 
 static bool slept(const struct finding_facts *f)
@@ -173,26 +225,11 @@ static bool slept(const struct finding_facts *f)
 	return share_of_reader(f, reader_sleep_ns(f)) >= ASLEEP;
 }
 
-static bool holds_for_reader(enum finding_when when, const struct finding_facts *f)
+/* At the socket, while it lost; less if other sockets took packets too. */
+static double arrival_most(const struct reading *r)
 {
-	double fill = queue_fill(f);
-
-	switch (when) {
-	case WHEN_READER_STOPPED:
-		return f->reader_ns && f->reader_stopped;
-	case WHEN_READER_THROTTLED:
-		return share_of_reader(f, f->reader_throttled_ns) >= THROTTLED;
-	case WHEN_READER_WAITS:
-		return share_of_reader(f, f->reader_wait_ns) >= WAITED;
-	case WHEN_READER_BUSY:
-		return share_of_reader(f, f->reader_run_ns) >= BUSY;
-	case WHEN_READER_ASLEEP:
-		return slept(f) && fill >= FULL;
-	case WHEN_READER_RESTED:
-		return slept(f) && fill >= 0 && fill < FULL;
-	default:
-		return false;
-	}
+	return r->window_ns ? (double)(r->lost + r->received_around) * 1e9 / (double)r->window_ns
+			    : 0;
 }
 
 static bool holds(enum finding_when when, const struct finding_facts *f)
@@ -200,6 +237,18 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 	switch (when) {
 	case WHEN_ALWAYS:
 		return true;
+	case WHEN_READER_STOPPED:
+		return f->reading.window_ns && f->reading.stopped;
+	case WHEN_READER_THROTTLED:
+		return share_of_reader(f, f->reading.throttled_ns) >= THROTTLED;
+	case WHEN_READER_WAITS:
+		return share_of_reader(f, f->reading.wait_ns) >= WAITED;
+	case WHEN_READER_BUSY:
+		return share_of_reader(f, f->reading.run_ns) >= BUSY;
+	case WHEN_READER_ASLEEP:
+		return slept(f) && queue_fill(f) >= FULL;
+	case WHEN_READER_RESTED:
+		return slept(f) && queue_fill(f) >= 0 && queue_fill(f) < FULL;
 	case WHEN_RULES:
 		return f->rule_chain;
 	case WHEN_BURST:
@@ -218,31 +267,10 @@ static bool holds(enum finding_when when, const struct finding_facts *f)
 		return reason_is(f, "IP_RPFILTER");
 	case WHEN_OTHERHOST:
 		return reason_is(f, "OTHERHOST");
-	default:
-		return holds_for_reader(when, f);
+	case WHEN_STATE:
+		break;
 	}
-}
-
-/* At most 100 %. */
-static bool put_percent(char *buf, size_t size, double share)
-{
-	return snprintf(buf, size, "%.0f %%", 100 * (share < 1 ? share : 1)) > 0;
-}
-
-/* How long packets can come at this rate, with nobody reading, until the buffer is full. */
-static bool put_burst_time(char *buf, size_t size, const struct finding_facts *f, double pps)
-{
-	if (!f->truesize || f->rcvbuf < f->truesize || pps <= 0)
-		return false;
-	return snprintf(buf, size, "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps) > 0;
-}
-
-static bool put_udp_mem(char *buf, size_t size, const struct finding_facts *f, uint64_t factor)
-{
-	if (!f->udp_mem[2])
-		return false;
-	return snprintf(buf, size, "%" PRIu64 " %" PRIu64 " %" PRIu64, f->udp_mem[0] * factor,
-			f->udp_mem[1] * factor, f->udp_mem[2] * factor) > 0;
+	return false;
 }
 
 /* What the kernel has at boot, or twice what somebody gave it. 0 is not known. */
@@ -253,108 +281,91 @@ static uint64_t backlog_wanted(const struct finding_facts *f)
 	return f->netdev_max_backlog * 2ULL;
 }
 
-enum fact_kind { TEXT, COUNT, RATE, TIME, OF_READER /* a share of the time */ };
-
-/* Names are in this table, or in loss_fact(). */
-static bool put_plain(char *buf, size_t size, const struct finding_facts *f, const char *name)
+/* Of the time, or of the buffer; at most 100 %. */
+static void bind_share(struct binds *b, const char *name, double share)
 {
-	const uint64_t request = rcvbuf_request(f);
-	const struct {
-		const char *name;
-		enum fact_kind kind;
-		const char *text;
-		uint64_t count;
-		double rate;
-	} facts[] = {
-		{"reason", TEXT, .text = f->reason},
-		{"location", TEXT, .text = f->location},
-		{"ifname", TEXT, .text = f->ifname},
-		{"process", TEXT, .text = f->process},
-		{"hook", TEXT, .text = f->hook},
-		{"qdisc", TEXT, .text = f->qdisc},
-		{"qdisc_limit", TEXT, .text = f->qdisc_limit},
-		{"since", TEXT, .text = f->since},
-		{"counter", TEXT, .text = f->counter},
-		{"rp_filter", TEXT, .text = f->rp_filter},
-		{"qdisc_wanted", TEXT, .text = f->qdisc_wanted},
-		{"reader", TEXT, .text = f->reader},
-		{"sleeps_in", TEXT, .text = f->reader_sleeps_in},
-		{"rules", TEXT, .text = f->rules},
-		{"rule_chain", TEXT, .text = f->rule_chain},
-		{"lost", COUNT, .count = f->lost},
-		{"port", COUNT, .count = f->port},
-		{"ttl", COUNT, .count = f->ttl},
-		{"mtu", COUNT, .count = f->mtu},
-		{"rcvbuf", COUNT, .count = f->rcvbuf},
-		{"rcvbuf_wanted", COUNT, .count = rcvbuf_wanted(f)},
-		{"rcvbuf_request", COUNT, .count = request},
-		/* only where the request would be cut */
-		{"rmem_max_wanted", COUNT,
-		 .count = f->rmem_max && f->rmem_max < request ? request : 0},
-		{"rmem_max", COUNT, .count = f->rmem_max},
-		{"truesize", COUNT, .count = f->truesize},
-		{"burst", COUNT, .count = f->truesize ? f->rcvbuf / f->truesize : 0},
-		{"udp_mem_bytes", COUNT, .count = f->udp_mem[2] * f->page_bytes},
-		{"backlog", COUNT, .count = f->netdev_max_backlog},
-		{"backlog_wanted", COUNT, .count = backlog_wanted(f)},
-		{"ring", COUNT, .count = f->ring_now},
-		{"ring_max", COUNT, .count = f->ring_max},
-		{"total", COUNT, .count = f->total > f->lost ? f->total : 0},
-		{"loss_rate", RATE,
-		 .rate = f->window_ns ? (double)f->lost * 1e9 / (double)f->window_ns : 0},
-		{"arrival", RATE, .rate = f->arrival_pps},
-		/* where no burst_time shows it */
-		{"arrival_alone", RATE, .rate = f->truesize ? 0 : f->arrival_pps},
-		{"arrival_most", RATE, .rate = f->arrival_most_pps},
-		{"read", RATE, .rate = f->read_pps},
-		{"window", TIME, .count = f->window_ns},
-		{"watched", TIME, .count = f->reader_ns},
-		{"throttled", TIME, .count = f->reader_throttled_ns},
-		{"ran", OF_READER, .count = f->reader_run_ns},
-		{"waited", OF_READER, .count = f->reader_wait_ns},
-		{"slept", OF_READER, .count = reader_sleep_ns(f)},
-	};
+	char text[24];
 
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		uint64_t count = facts[i].count;
-
-		if (strcmp(name, facts[i].name))
-			continue;
-		switch (facts[i].kind) {
-		case TEXT:
-			return fact_text(buf, size, facts[i].text);
-		case COUNT:
-			return count && snprintf(buf, size, "%" PRIu64, count) > 0;
-		case RATE:
-			return fact_rate(buf, size, facts[i].rate);
-		case TIME:
-			return count && fmt_ns(buf, size, count);
-		case OF_READER:
-			return f->reader_ns && put_percent(buf, size, share_of_reader(f, count));
-		}
-	}
-	return false;
+	snprintf(text, sizeof(text), "%.0f %%", 100 * (share < 1 ? share : 1));
+	bind_text(b, name, text);
 }
 
-/* findings_fact; `arg`: struct finding_facts. */
-static bool loss_fact(const void *arg, const char *name, char *buf, size_t size)
+/* How long packets can come at this rate, with nobody reading, until the buffer is full. */
+static void bind_burst(struct binds *b, const char *name, const struct finding_facts *f, double pps)
 {
-	const struct finding_facts *f = arg;
+	char text[24];
 
-	if (!strcmp(name, "share"))
-		return f->sent && f->lost &&
-		       snprintf(buf, size, "%.3g %%", 100.0 * f->lost / f->sent) > 0;
-	if (!strcmp(name, "burst_time"))
-		return put_burst_time(buf, size, f, f->arrival_pps);
-	if (!strcmp(name, "burst_least"))
-		return put_burst_time(buf, size, f, f->arrival_most_pps);
-	if (!strcmp(name, "fill"))
-		return queue_fill(f) >= 0 && put_percent(buf, size, queue_fill(f));
-	if (!strcmp(name, "udp_mem"))
-		return put_udp_mem(buf, size, f, 1);
-	if (!strcmp(name, "udp_mem_wanted"))
-		return put_udp_mem(buf, size, f, 2);
-	return put_plain(buf, size, f, name);
+	if (!f->truesize || f->rcvbuf < f->truesize || pps <= 0)
+		return;
+	snprintf(text, sizeof(text), "%.3g ms", 1e3 * (f->rcvbuf / f->truesize) / pps);
+	bind_text(b, name, text);
+}
+
+static void bind_reader(struct binds *b, const struct finding_facts *f)
+{
+	const struct reading *r = &f->reading;
+
+	bind_text(b, "reader", f->reader);
+	bind_text(b, "sleeps_in", r->sleeps_in);
+	bind_time(b, "watched", r->window_ns);
+	bind_time(b, "throttled", r->throttled_ns);
+	if (r->window_ns) {
+		bind_share(b, "ran", share_of_reader(f, r->run_ns));
+		bind_share(b, "waited", share_of_reader(f, r->wait_ns));
+		bind_share(b, "slept", share_of_reader(f, reader_sleep_ns(f)));
+	}
+	if (queue_fill(f) >= 0)
+		bind_share(b, "fill", queue_fill(f));
+	bind_rate(b, "arrival_most", arrival_most(r));
+	bind_burst(b, "burst_least", f, arrival_most(r));
+}
+
+/* All that texts about a loss may name. */
+static void bind_facts(struct binds *b, const struct finding_facts *f)
+{
+	const uint64_t request = rcvbuf_request(f);
+	char share[24] = "";
+
+	bind_loss(b, f->window_ns, f->counter, f->lost, f->total);
+	if (f->sent && f->lost)
+		snprintf(share, sizeof(share), "%.3g %%", 100.0 * f->lost / f->sent);
+	bind_text(b, "share", share);
+	bind_text(b, "since", f->since);
+	bind_text(b, "reason", f->reason);
+	bind_text(b, "location", f->location);
+	bind_text(b, "ifname", f->ifname);
+	bind_text(b, "process", f->process);
+	bind_text(b, "hook", f->hook);
+	bind_text(b, "rules", f->rules);
+	bind_text(b, "rule_chain", f->rule_chain);
+	bind_text(b, "qdisc", f->qdisc);
+	bind_text(b, "qdisc_limit", f->qdisc_limit);
+	bind_text(b, "qdisc_wanted", f->qdisc_wanted);
+	bind_text(b, "rp_filter", f->rp_filter);
+	bind_count(b, "port", f->port);
+	bind_count(b, "ttl", f->ttl);
+	bind_count(b, "mtu", f->mtu);
+	bind_count(b, "rcvbuf", f->rcvbuf);
+	bind_count(b, "rcvbuf_wanted", rcvbuf_wanted(f));
+	bind_count(b, "rcvbuf_request", request);
+	bind_count(b, "rmem_max", f->rmem_max);
+	if (f->rmem_max && f->rmem_max < request) /* else it would not be cut */
+		bind_count(b, "rmem_max_wanted", request);
+	bind_count(b, "truesize", f->truesize);
+	bind_count(b, "burst", f->truesize ? f->rcvbuf / f->truesize : 0);
+	bind_burst(b, "burst_time", f, f->arrival_pps);
+	bind_rate(b, "arrival", f->arrival_pps);
+	if (!f->truesize) /* where no burst_time shows it */
+		bind_rate(b, "arrival_alone", f->arrival_pps);
+	bind_rate(b, "read", f->read_pps);
+	bind_udp_mem(b, "udp_mem", f->udp_mem, 1);
+	bind_udp_mem(b, "udp_mem_wanted", f->udp_mem, 2);
+	bind_count(b, "udp_mem_bytes", f->udp_mem[2] * f->page_bytes);
+	bind_count(b, "backlog", f->netdev_max_backlog);
+	bind_count(b, "backlog_wanted", backlog_wanted(f));
+	bind_count(b, "ring", f->ring_now);
+	bind_count(b, "ring_max", f->ring_max);
+	bind_reader(b, f);
 }
 
 void findings_read_host(const struct netns *ns, struct finding_facts *f)
@@ -368,66 +379,55 @@ void findings_read_host(const struct netns *ns, struct finding_facts *f)
 	f->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static const struct finding_row *row_of(enum stage stage, const struct finding_facts *f)
-{
-	for (unsigned i = 0; i < finding_rows_n; i++) {
-		if (finding_rows[i].stage == stage && holds(finding_rows[i].when, f))
-			return &finding_rows[i];
-	}
-	return NULL;
-}
-
-static void plan_change(struct change *change, const struct finding_change *row, findings_fact fact,
-			const void *arg)
+static void plan_change(struct change *change, const struct finding_change *row,
+			const struct binds *b)
 {
 	memset(change, 0, sizeof(*change));
 	change->kind = row->kind;
-	fill(change->ifname, sizeof(change->ifname), row->ifname, fact, arg);
-	fill(change->wanted, sizeof(change->wanted), row->wanted, fact, arg);
-	fill(change->old, sizeof(change->old), row->old, fact, arg);
+	fill(change->ifname, sizeof(change->ifname), row->ifname, b);
+	fill(change->wanted, sizeof(change->wanted), row->wanted, b);
+	fill(change->old, sizeof(change->old), row->old, b);
 	/* A change that is not known in all its parts is none. */
 	if (change->wanted[0] && (!row->ifname || change->ifname[0]))
-		fill(change->name, sizeof(change->name), row->name, fact, arg);
+		fill(change->name, sizeof(change->name), row->name, b);
 }
 
-void finding_write(const struct finding_row *row, findings_fact fact, const void *arg,
-		   struct finding *out, struct change *change)
+void finding_write(const struct finding_row *row, const struct binds *b, struct finding *out,
+		   struct change *change)
 {
 	memset(out, 0, sizeof(*out));
 	out->id = row->id;
 	out->stage = row->stage;
 	out->severity = row->severity;
-	fill(out->text, sizeof(out->text), row->text, fact, arg);
-	fill(out->evidence, sizeof(out->evidence), row->evidence, fact, arg);
-	fill(out->current, sizeof(out->current), row->current, fact, arg);
-	fill(out->wanted, sizeof(out->wanted), row->wanted, fact, arg);
-	fill(out->command, sizeof(out->command), row->command, fact, arg);
-	plan_change(change, &row->change, fact, arg);
+	fill(out->text, sizeof(out->text), row->text, b);
+	fill(out->evidence, sizeof(out->evidence), row->evidence, b);
+	fill(out->current, sizeof(out->current), row->current, b);
+	fill(out->wanted, sizeof(out->wanted), row->wanted, b);
+	fill(out->command, sizeof(out->command), row->command, b);
+	plan_change(change, &row->change, b);
 	if (change->name[0])
-		change_command(change, out->command, sizeof(out->command));
+		change_command(change, false, NULL, out->command, sizeof(out->command));
 	if (change->name[0] && change->old[0])
-		change_undo_command(change, out->undo, sizeof(out->undo));
+		change_command(change, true, NULL, out->undo, sizeof(out->undo));
 	/* A risk belongs to something that can be done. */
 	if (out->command[0] || out->wanted[0])
-		fill(out->risk, sizeof(out->risk), row->risk, fact, arg);
+		fill(out->risk, sizeof(out->risk), row->risk, b);
 }
 
-int findings_with_change(enum stage stage, const struct finding_facts *facts, struct finding *out,
-			 struct change *change)
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
+		       struct change *change)
 {
-	const struct finding_row *row = row_of(stage, facts);
+	struct binds b = {};
+	struct change unused;
 
-	if (!row)
-		return -ENOENT;
-	finding_write(row, loss_fact, facts, out, change);
-	return 0;
-}
-
-int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out)
-{
-	struct change change;
-
-	return findings_with_change(stage, facts, out, &change);
+	for (unsigned i = 0; i < finding_rows_n; i++) {
+		if (finding_rows[i].stage != stage || !holds(finding_rows[i].when, facts))
+			continue;
+		bind_facts(&b, facts);
+		finding_write(&finding_rows[i], &b, out, change ? change : &unused);
+		return 0;
+	}
+	return -ENOENT;
 }
 
 const struct finding_row *finding_row(const char *id)
@@ -437,11 +437,4 @@ const struct finding_row *finding_row(const char *id)
 			return &finding_rows[i];
 	}
 	return NULL;
-}
-
-const char *finding_about(const char *id)
-{
-	const struct finding_row *row = finding_row(id);
-
-	return row ? row->about : NULL;
 }

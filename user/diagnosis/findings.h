@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "diagnosis/reader.h"
 #include "host/change.h"
 #include "ledger/result.h"
 
@@ -47,17 +48,9 @@ struct finding_facts {
 	const char *since;   /* "boot", "it was opened" */
 	const char *counter; /* that said so */
 
-	/* What the reader of the socket did while packets were lost (diagnosis/reader.h), in ns.
-	 */
-	const char *reader; /* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
-	uint64_t reader_ns; /* the whole time; 0: not known */
-	uint64_t reader_run_ns, reader_wait_ns;
-	uint64_t reader_throttled_ns; /* withheld by the CPU quota of its cgroup */
-	bool reader_stopped;
-	const char *reader_sleeps_in; /* function of the kernel */
-	unsigned queue_samples;	      /* of the socket's queue; 0: not known */
-	uint64_t queue_bytes;	      /* mean over the samples, of `rcvbuf` */
-	double arrival_most_pps; /* at the socket, mean; less if other sockets took packets too */
+	/* What the reader of the socket did while packets were lost */
+	const char *reader;	/* "asterisk[812]", "the thread rtp-3 of asterisk[812]" */
+	struct reading reading; /* window_ns 0, samples 0: not known */
 
 	/* netfilter: what is known of the rules (drops/nftrules.h) */
 	const char *rules;
@@ -71,32 +64,42 @@ struct finding_facts {
 void findings_read_host(const struct netns *ns, struct finding_facts *f);
 
 /*
- * What a loss at this stage means. 0; -ENOENT if a loss at this stage needs no advice (STAGE_NONE).
+ * What a loss at this stage means, and the change behind the command, if `change` is not NULL; one
+ * without a name: there is none. -ENOENT if a loss at this stage needs no advice (STAGE_NONE).
  */
-int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out);
+int findings_for_stage(enum stage stage, const struct finding_facts *facts, struct finding *out,
+		       struct change *change);
 
-/* The same, with the change behind the command; one without a name: there is none. */
-int findings_with_change(enum stage stage, const struct finding_facts *facts, struct finding *out,
-			 struct change *change);
+/* Facts for the sentences of a finding, as text. A name that is not bound is not known. */
+#define BINDS_MAX 64
 
-/* The paragraph of the manual about a finding; NULL: no such id. */
-const char *finding_about(const char *id);
+struct binds {
+	unsigned n;
+	struct {
+		const char *name; /* static */
+		char value[JOURNAL_VALUE_SIZE];
+	} at[BINDS_MAX];
+};
 
-/* Writes the value of the fact `name`; false if it is not known. */
-typedef bool (*findings_fact)(const void *arg, const char *name, char *buf, size_t size);
-
-/* Facts as text. Both return false, and write nothing, for what means "not known": NULL, "" or 0.
- */
-bool fact_text(char *buf, size_t size, const char *s);
+/* Empty texts and zeros are not bound. */
+void bind_text(struct binds *b, const char *name, const char *value);
+void bind_count(struct binds *b, const char *name, uint64_t value);
+void bind_zero(struct binds *b, const char *name, uint64_t value); /* a 0 too */
 /* 1234567 as 1.23M: rates are measured, more digits would pretend. */
-bool fact_rate(char *buf, size_t size, double v);
+void bind_rate(struct binds *b, const char *name, double per_second);
+void bind_percent(struct binds *b, const char *name, double share);
+void bind_time(struct binds *b, const char *name, uint64_t ns);
+void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor);
+/* counter, lost, window, loss_rate, total. */
+void bind_loss(struct binds *b, uint64_t window_ns, const char *counter, uint64_t lost,
+	       uint64_t total);
 
 /*
  * The table of findings: what losses mean, which states of a host will lose packets, and the
  * paragraphs of the manual.
  *
  * A text may name facts as {lost}: those of a loss are in findings.c, those of a state are what its
- * rule binds (diagnosis/rules.h). A part in [brackets] goes away if one of its facts is unknown;
+ * rule binds (diagnosis/judge.h). A part in [brackets] goes away if one of its facts is unknown;
  * outside of brackets an unknown fact empties the text.
  */
 
@@ -150,7 +153,7 @@ extern const unsigned finding_rows_n;
 const struct finding_row *finding_row(const char *id);
 
 /* Fills `out` and `change` from a row. */
-void finding_write(const struct finding_row *row, findings_fact fact, const void *arg,
-		   struct finding *out, struct change *change);
+void finding_write(const struct finding_row *row, const struct binds *b, struct finding *out,
+		   struct change *change);
 
 #endif

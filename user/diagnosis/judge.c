@@ -8,115 +8,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/num.h"
 #include "diagnosis/findings.h"
-#include "diagnosis/rules.h"
 
-const char *check_scope_name(enum check_scope scope)
-{
-	static const char *const names[] = {"socket", "interface", "namespace", "host"};
-
-	return names[scope];
-}
-
-void bind_text(struct binds *b, const char *name, const char *value)
-{
-	if (!value || !*value || b->n == BINDS_MAX)
-		return;
-	b->at[b->n].name = name;
-	snprintf(b->at[b->n].value, sizeof(b->at[0].value), "%s", value);
-	b->n++;
-}
-
-void bind_zero(struct binds *b, const char *name, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	bind_text(b, name, text);
-}
-
-void bind_count(struct binds *b, const char *name, uint64_t value)
-{
-	if (value)
-		bind_zero(b, name, value);
-}
-
-void bind_rate(struct binds *b, const char *name, double per_second)
-{
-	char text[24];
-
-	if (fact_rate(text, sizeof(text), per_second))
-		bind_text(b, name, text);
-}
-
-void bind_percent(struct binds *b, const char *name, double share)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%.3g", share * 100);
-	bind_text(b, name, text);
-}
-
-void bind_time(struct binds *b, const char *name, uint64_t ns)
-{
-	char text[FMT_MAX];
-
-	if (ns)
-		bind_text(b, name, fmt_ns(text, sizeof(text), ns));
-}
-
-static double per_second(const struct facts *f, uint64_t count)
-{
-	return f->window_ns ? (double)count * 1e9 / (double)f->window_ns : 0;
-}
-
-void bind_loss(struct binds *b, const struct facts *f, const char *counter, uint64_t lost,
-	       uint64_t total)
-{
-	bind_text(b, "counter", counter);
-	bind_count(b, "lost", lost);
-	bind_time(b, "window", f->window_ns);
-	bind_rate(b, "loss_rate", per_second(f, lost));
-	bind_count(b, "total", total > lost ? total : 0);
-}
-
-static bool bound(const void *arg, const char *name, char *buf, size_t size)
-{
-	const struct binds *b = arg;
-
-	for (unsigned i = 0; i < b->n; i++) {
-		if (!strcmp(b->at[i].name, name))
-			return fact_text(buf, size, b->at[i].value);
-	}
-	return false;
-}
+const char *const check_scope_names[] = {"socket", "interface", "namespace", "host"};
 
 static struct check_finding *add(struct check_findings *out, const struct facts *f,
-				 const struct about *about)
+				 struct about about)
 {
-	struct check_finding *c;
+	struct check_finding *at = reallocarray(out->at, out->n + 1, sizeof(*at));
 
-	if (out->n == out->cap) {
-		unsigned cap = out->cap ? out->cap * 2 : 16;
-		struct check_finding *at = reallocarray(out->at, cap, sizeof(*at));
-
-		if (!at) {
-			out->out_of_memory = true;
-			return NULL;
-		}
-		out->at = at;
-		out->cap = cap;
+	if (!at) {
+		out->out_of_memory = true;
+		return NULL;
 	}
-	c = &out->at[out->n++];
-	*c = (struct check_finding){
-		.scope = about->scope,
-		.losing = about->lost,
-		.loss_pps = per_second(f, about->lost),
+	out->at = at;
+	at += out->n;
+	*at = (struct check_finding){
+		.scope = about.scope,
+		.losing = about.lost,
+		.loss_pps = f->window_ns ? (double)about.lost * 1e9 / (double)f->window_ns : 0,
+		.order = out->n++,
 	};
-	if (about->subject)
-		snprintf(c->subject, sizeof(c->subject), "%s", about->subject);
-	return c;
+	if (about.subject)
+		snprintf(at->subject, sizeof(at->subject), "%s", about.subject);
+	return at;
 }
 
 void judge_add_change(struct check_findings *out, struct check_finding *c,
@@ -136,32 +51,31 @@ void judge_add_change(struct check_findings *out, struct check_finding *c,
 }
 
 struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
-				  const struct binds *b)
+				  struct about about, const struct binds *b)
 {
-	const struct finding_row *row = finding_row(id);
-	struct check_finding *c = row ? add(out, f, &b->about) : NULL;
+	struct check_finding *c = add(out, f, about);
 	struct change change;
 
 	if (!c)
 		return NULL;
-	finding_write(row, bound, b, &c->finding, &change);
+	finding_write(finding_row(id), b, &c->finding, &change);
 	judge_add_change(out, c, &change);
 	return c;
 }
 
 void judge_loss(struct check_findings *out, const struct facts *f, enum stage stage,
-		const struct about *about, struct finding_facts *facts)
+		struct about about, struct finding_facts *facts)
 {
 	struct check_finding *c = add(out, f, about);
 	struct change change;
 
 	if (!c)
 		return;
-	facts->lost = about->lost;
+	facts->lost = about.lost;
 	facts->window_ns = f->window_ns;
 	if (!facts->since)
 		facts->since = "boot";
-	if (findings_with_change(stage, facts, &c->finding, &change))
+	if (findings_for_stage(stage, facts, &c->finding, &change))
 		out->n--;
 	else
 		judge_add_change(out, c, &change);
@@ -170,20 +84,14 @@ void judge_loss(struct check_findings *out, const struct facts *f, enum stage st
 void judge_history(struct check_findings *out, enum stage stage, const char *counter,
 		   uint64_t total)
 {
-	struct check_history *h;
+	struct check_history *h = reallocarray(out->history, out->n_history + 1, sizeof(*h));
 
-	if (out->n_history == out->cap_history) {
-		unsigned cap = out->cap_history ? out->cap_history * 2 : 16;
-
-		h = reallocarray(out->history, cap, sizeof(*h));
-		if (!h) {
-			out->out_of_memory = true;
-			return;
-		}
-		out->history = h;
-		out->cap_history = cap;
+	if (!h) {
+		out->out_of_memory = true;
+		return;
 	}
-	h = &out->history[out->n_history++];
+	out->history = h;
+	h += out->n_history++;
 	*h = (struct check_history){.stage = stage, .total = total};
 	snprintf(h->counter, sizeof(h->counter), "%s", counter);
 }
@@ -192,16 +100,12 @@ void judge_history(struct check_findings *out, enum stage stage, const char *cou
 uint64_t judge_softnet(const struct facts *f, const char *what, bool total)
 {
 	uint64_t sum = 0;
-	char name[COUNTER_NAME_LEN];
 
-	for (unsigned i = 0; i < f->cpus.n; i++) {
-		static const char *const lines[] = {"cpu", "row"};
+	for (unsigned i = 0; i < 2 * f->cpus.n; i++) {
+		char name[COUNTER_NAME_LEN];
 
-		for (unsigned j = 0; j < 2; j++) {
-			snprintf(name, sizeof(name), "softnet:%s%u:%s", lines[j], i, what);
-			sum += total ? facts_total(f, FACTS_HOST, name)
-				     : facts_moved(f, FACTS_HOST, name);
-		}
+		snprintf(name, sizeof(name), "softnet:%s%u:%s", i % 2 ? "row" : "cpu", i / 2, what);
+		sum += (total ? facts_total : facts_moved)(f, FACTS_HOST, name);
 	}
 	return sum;
 }
@@ -228,8 +132,6 @@ int judge(const struct facts *f, struct check_findings *out)
 	judge_cpus(f, out);
 	if (out->out_of_memory)
 		return -ENOMEM;
-	for (unsigned i = 0; i < out->n; i++)
-		out->at[i].order = i;
 	if (out->n)
 		qsort(out->at, out->n, sizeof(*out->at), compare);
 	return 0;
@@ -242,13 +144,6 @@ void check_findings_free(struct check_findings *list)
 	free(list->at);
 	free(list->history);
 	*list = (struct check_findings){0};
-}
-
-/* The command of one of its changes, or the one that undoes it. Returns `buf`. */
-static char *check_command(const struct check_finding *c, unsigned i, bool undo, const char *netns,
-			   char buf[FINDING_COMMAND])
-{
-	return change_command_in(&c->changes[i], undo, netns, buf, FINDING_COMMAND);
 }
 
 /*
@@ -275,36 +170,32 @@ static bool writable(const struct netns *ns, const struct change *change)
 	return st.st_mode & 0222;
 }
 
-static void plan(struct check_finding *c, const struct netns *ns)
-{
-	unsigned n = 0;
-
-	c->on_host = ns && !writable(ns, &c->changes[0]);
-	for (unsigned i = 0; i < c->n_changes; i++) {
-		const struct netns *where = c->on_host ? NULL : ns;
-		const struct change wish = c->changes[i];
-		struct error ignored = {};
-
-		if (writable(where, &wish) &&
-		    !change_plan(&c->changes[n], where, wish.kind, wish.ifname, wish.name,
-				 wish.wanted, &ignored))
-			n++;
-	}
-	c->n_changes = n;
-}
-
 void check_plan(struct check_findings *list, const struct netns *ns, const char *netns)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		struct check_finding *c = &list->at[i];
+		const struct netns *where = ns;
+		unsigned wishes = c->n_changes;
 
-		if (!c->n_changes)
+		if (!wishes)
 			continue;
-		plan(c, ns);
+		c->on_host = ns && !writable(ns, &c->changes[0]);
+		if (c->on_host)
+			where = NULL;
+		c->n_changes = 0;
+		for (unsigned j = 0; j < wishes; j++) {
+			const struct change wish = c->changes[j];
+			struct error ignored = {};
+
+			if (writable(where, &wish) &&
+			    !change_plan(&c->changes[c->n_changes], where, wish.kind, wish.ifname,
+					 wish.name, wish.wanted, &ignored))
+				c->n_changes++;
+		}
 		c->finding.command[0] = c->finding.undo[0] = '\0';
 		if (!c->n_changes)
 			continue;
-		check_command(c, 0, false, netns, c->finding.command);
-		check_command(c, 0, true, netns, c->finding.undo);
+		change_command(c->changes, false, netns, c->finding.command, FINDING_COMMAND);
+		change_command(c->changes, true, netns, c->finding.undo, FINDING_COMMAND);
 	}
 }

@@ -15,7 +15,7 @@
 
 enum check_scope { CHECK_SOCKET, CHECK_INTERFACE, CHECK_NAMESPACE, CHECK_HOST };
 
-const char *check_scope_name(enum check_scope scope); /* "socket", "interface", ... */
+extern const char *const check_scope_names[CHECK_HOST + 1]; /* "socket", "interface", ... */
 
 struct check_finding {
 	struct finding finding;
@@ -38,9 +38,9 @@ struct check_history {
 
 struct check_findings {
 	struct check_finding *at;
-	unsigned n, cap;
+	unsigned n;
 	struct check_history *history;
-	unsigned n_history, cap_history;
+	unsigned n_history;
 	bool out_of_memory;
 };
 
@@ -61,5 +61,51 @@ void check_findings_free(struct check_findings *list);
  * thread's; `netns`: its name, which commands begin with; NULL: they are for the thread's.
  */
 void check_plan(struct check_findings *list, const struct netns *ns, const char *netns);
+
+/* What the judge gives to the files of rules. */
+
+/* About what. */
+struct about {
+	enum check_scope scope;
+	const char *subject; /* NULL: none */
+	uint64_t lost;	     /* packets in the window, for the rank */
+};
+
+/* Adds the state `id` of the table. NULL: no memory. Valid until the next call. */
+struct check_finding *judge_state(struct check_findings *out, const struct facts *f, const char *id,
+				  struct about about, const struct binds *b);
+
+/* Adds a change to those of its row. */
+void judge_add_change(struct check_findings *out, struct check_finding *c,
+		      const struct change *change);
+
+/* Adds what the loss means; `facts` without window. */
+void judge_loss(struct check_findings *out, const struct facts *f, enum stage stage,
+		struct about about, struct finding_facts *facts);
+
+void judge_history(struct check_findings *out, enum stage stage, const char *counter,
+		   uint64_t total);
+
+/* SK_RMEM_MAX and SK_WMEM_MAX of 64-bit kernels: what every socket has unless that was changed. */
+#define KERNEL_MEM 212992
+#define MEM_SANE   (64ULL << 20) /* beyond it a buffer is only delay */
+
+/* What to raise a default or a limit of socket buffers to. */
+uint64_t judge_larger_mem(uint64_t now);
+
+#define PROCESS_SIZE 32
+
+/* Who has the socket: "name (pid)". Static, or in `buf`. */
+const char *judge_process(const struct facts_sock *s, char buf[PROCESS_SIZE]);
+
+/* Sum of a counter of softnet over all CPUs: "dropped", in the window and in all. */
+uint64_t judge_softnet(const struct facts *f, const char *what, bool total);
+
+/* The areas, in the order of a packet's way from its end: who reads is nearest to the cause. */
+void judge_socks(const struct facts *f, struct check_findings *out);
+void judge_counters(const struct facts *f, struct check_findings *out);
+void judge_links(const struct facts *f, struct check_findings *out);
+void judge_stack(const struct facts *f, struct check_findings *out);
+void judge_cpus(const struct facts *f, struct check_findings *out);
 
 #endif

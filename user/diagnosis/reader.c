@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/idmap.h"
+#include "base/list.h"
 #include "diagnosis/facts.h"
 #include "diagnosis/findings.h"
 #include "host/counters.h"
@@ -44,11 +44,11 @@ static struct thread *add_thread(struct threads *t, pid_t tid, uint64_t run, uin
 		return NULL;
 	t->n += th == &t->at[t->n];
 	*th = (struct thread){.tid = tid};
-	memcpy(th->name, st.name, sizeof(th->name));
 	if (!t->begun) {
 		th->last_run = run;
 		th->last_wait = wait;
 	}
+	memcpy(th->name, st.name, sizeof(th->name));
 	return th;
 }
 
@@ -73,15 +73,6 @@ static void sample_one(struct threads *t, pid_t tid, bool receives)
 	th->new_receives += receives && proc_receives(t->root, t->pid, tid, t->fd);
 }
 
-/* Those that ended leave their times as long as there is room. */
-static void retire(struct threads *t)
-{
-	for (unsigned i = 0; i < t->n; i++) {
-		if (!t->at[i].seen)
-			t->at[i].tid = ENDED;
-	}
-}
-
 int threads_sample(struct threads *t, bool receives)
 {
 	DIR *tasks = proc_dir(t->root, "proc/%d/task", t->pid);
@@ -96,7 +87,11 @@ int threads_sample(struct threads *t, bool receives)
 			sample_one(t, (pid_t)id, receives);
 	}
 	closedir(tasks);
-	retire(t);
+	/* Those that ended leave their times as long as there is room. */
+	for (unsigned i = 0; i < t->n; i++) {
+		if (!t->at[i].seen)
+			t->at[i].tid = ENDED;
+	}
 	t->begun = true;
 	return t->all ? 0 : -ESRCH;
 }
@@ -115,26 +110,22 @@ void threads_keep(struct threads *t, bool keep)
 	}
 }
 
-static uint64_t busy(const struct thread *th)
-{
-	return th->run_ns + th->new_run + th->wait_ns + th->new_wait;
-}
-
-static bool received(const struct thread *th)
-{
-	return th->receives + th->new_receives;
-}
-
 const struct thread *threads_reader(const struct threads *t)
 {
 	const struct thread *best = NULL;
+	bool received = false;
+	uint64_t most = 0;
 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct thread *th = &t->at[i];
+		uint64_t busy = th->run_ns + th->new_run + th->wait_ns + th->new_wait;
+		bool receives = th->receives + th->new_receives;
 
-		if (!best || received(th) > received(best) ||
-		    (received(th) == received(best) && busy(th) > busy(best)))
-			best = th;
+		if (best && (receives < received || (receives == received && busy <= most)))
+			continue;
+		best = th;
+		received = receives;
+		most = busy;
 	}
 	/* Who has never run is no thread: without CONFIG_SCHED_INFO all times are 0. */
 	return best && best->last_run ? best : NULL;
@@ -146,7 +137,7 @@ const struct thread *threads_reader(const struct threads *t)
 
 /* What is summed while packets are lost; `now`: since the last interval. */
 struct reading_sums {
-	uint64_t window_ns, queue_bytes, drops, lost, received_around;
+	uint64_t window_ns, queue_bytes, lost, received_around;
 	unsigned samples, sampled, stopped;
 };
 
@@ -162,9 +153,6 @@ struct reading_sock {
 	uint64_t beginning; /* of the interval, if it has a first sample; else 0 */
 	struct reading_sums sum, now;
 
-	struct sockmem_row row; /* the last sample of the queue */
-	bool has_row;
-	uint64_t queue_max, rcvbuf;
 	uint64_t in_datagrams; /* of the namespace, as read */
 	bool has_in_datagrams;
 	uint64_t levels[READING_LEVELS], throttled[READING_LEVELS];
@@ -181,55 +169,14 @@ static void free_socket(void *object)
 	free(s);
 }
 
-/* Its reader from now on. `beginning`: it was born then (CLOCK_MONOTONIC), in this interval; or 0.
- */
-static void set_reader(struct reading_sock *s, int root, const struct owner *who,
-		       uint64_t beginning)
-{
-	threads_init(&s->threads, root, who->pid, who->fd, beginning);
-	memcpy(s->process, who->process, sizeof(s->process));
-	s->holders = who->holders;
-	s->beginning = beginning;
-	s->sum = s->now = (struct reading_sums){};
-	s->n_levels = 0;
-}
-
-static void open_queue(struct reading_sock *s, struct owners *owners)
-{
-	struct netns ns;
-	struct error err = {};
-
-	if (owners_netns_open(owners, s->id.netns, &ns, &err))
-		return;
-	sockmem_open(&s->mem, &ns);
-	netns_close(&ns);
-}
-
 static void on_queue(void *arg, const struct sockmem_row *row)
 {
 	struct reading_sock *s = arg;
 
 	if (row->inode != s->id.inode)
 		return;
-	if (s->has_row)
-		s->now.drops += row->drops - s->row.drops;
-	s->row = *row;
-	s->has_row = true;
-	s->rcvbuf = row->rcvbuf;
 	s->now.queue_bytes += row->rmem;
 	s->now.samples++;
-	if (row->rmem > s->queue_max)
-		s->queue_max = row->rmem;
-}
-
-/* Boyer and Moore's vote: the name that more than half of the samples have is left, if there is
- * one.
- */
-static void vote(struct reading_sock *s, const char *name)
-{
-	if (!s->votes)
-		snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", name);
-	s->votes += strcmp(s->sleeps_in, name) ? -1 : 1;
 }
 
 static void sample_state(struct reading_sock *s, int root)
@@ -244,8 +191,12 @@ static void sample_state(struct reading_sock *s, int root)
 	s->now.stopped += st.state == 'T' || st.state == 't';
 	if ((st.state == 'S' || st.state == 'D') &&
 	    proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan", s->threads.pid, th->tid) >
-		    1)
-		vote(s, name);
+		    1) {
+		/* Boyer and Moore's vote: what more than half of the samples have is left. */
+		if (!s->votes)
+			snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", name);
+		s->votes += strcmp(s->sleeps_in, name) ? -1 : 1;
+	}
 }
 
 static void sample_quota(struct reading_sock *s, int root, bool keep)
@@ -284,25 +235,18 @@ static void sample_received(struct reading_sock *s, int root)
 /* How full the queue is, and what the reader waits for. */
 static void sample_socket(struct reading_sock *s, int root, struct owners *owners)
 {
+	struct error err = {};
+	struct netns ns;
+
 	if (!s->threads.pid)
 		return;
 	sample_state(s, root);
-	if (!s->mem)
-		open_queue(s, owners);
+	if (!s->mem && !owners_netns_open(owners, s->id.netns, &ns, &err)) {
+		sockmem_open(&s->mem, &ns);
+		netns_close(&ns);
+	}
 	if (s->mem)
 		sockmem_udp(s->mem, s->id.family, s->id.port, on_queue, s);
-}
-
-static void add_sums(struct reading_sums *to, const struct reading_sums *from)
-{
-	to->window_ns += from->window_ns;
-	to->queue_bytes += from->queue_bytes;
-	to->drops += from->drops;
-	to->lost += from->lost;
-	to->received_around += from->received_around;
-	to->samples += from->samples;
-	to->sampled += from->sampled;
-	to->stopped += from->stopped;
 }
 
 /*
@@ -318,8 +262,13 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		sample_received(s, root);
 	}
 	if (keep) {
-		s->now.window_ns = now - s->beginning;
-		add_sums(&s->sum, &s->now);
+		s->sum.window_ns += now - s->beginning;
+		s->sum.queue_bytes += s->now.queue_bytes;
+		s->sum.lost += s->now.lost;
+		s->sum.received_around += s->now.received_around;
+		s->sum.samples += s->now.samples;
+		s->sum.sampled += s->now.sampled;
+		s->sum.stopped += s->now.stopped;
 	}
 	threads_keep(&s->threads, keep);
 	if (known)
@@ -330,54 +279,6 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 	s->now = (struct reading_sums){};
 	s->beginning = s->threads.begun ? now : 0;
 	s->noted = false;
-}
-
-static uint64_t longest(const uint64_t *ns, unsigned n)
-{
-	uint64_t most = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		most = ns[i] > most ? ns[i] : most;
-	return most;
-}
-
-/* -ENOENT: no interval had a beginning and an end, or nothing is known of the threads. */
-static int get_reading(const struct reading_sock *s, struct reading *out)
-{
-	const struct thread *th = threads_reader(&s->threads);
-
-	memset(out, 0, sizeof(*out));
-	if (!th || !s->sum.window_ns)
-		return -ENOENT;
-	*out = (struct reading){
-		.pid = s->threads.pid,
-		.threads = s->threads.all,
-		.holders = s->holders,
-		.seen = th->receives,
-		.window_ns = s->sum.window_ns,
-		.run_ns = th->run_ns,
-		.wait_ns = th->wait_ns,
-		.throttled_ns = longest(s->throttled, READING_LEVELS),
-		.stopped = s->sum.stopped * 2 > s->sum.sampled,
-		.samples = s->sum.samples,
-		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
-		.queue_max_bytes = s->queue_max,
-		.rcvbuf = s->rcvbuf,
-		.drops = s->sum.drops,
-		.lost = s->sum.lost,
-		.received_around = s->sum.received_around,
-	};
-	if (th->run_ns + th->wait_ns < s->sum.window_ns)
-		out->sleep_ns = s->sum.window_ns - th->run_ns - th->wait_ns;
-	memcpy(out->process, s->process, sizeof(out->process));
-	memcpy(out->thread, th->name, sizeof(out->thread));
-	if (s->votes > 0)
-		memcpy(out->sleeps_in, s->sleeps_in, sizeof(out->sleeps_in));
-	for (unsigned i = 0; i < s->threads.n; i++) {
-		out->process_run_ns += s->threads.at[i].run_ns;
-		out->process_wait_ns += s->threads.at[i].wait_ns;
-	}
-	return 0;
 }
 
 #define LATELY_NS 10000000000ULL /* after its last loss a socket is sampled for so long */
@@ -451,29 +352,27 @@ static struct reading_sock *get(struct readings *r, const struct reading_socket 
 	return s;
 }
 
-/* A process that was born in this interval has done nothing before it. */
-static uint64_t age_ns(const struct readings *r, pid_t pid, uint64_t now)
-{
-	struct proc_stat st;
-	uint64_t born;
-
-	if (!r->interval_end || proc_stat(r->root, pid, 0, &st))
-		return 0;
-	born = st.start * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
-	return born > r->interval_end && born < now ? now - born : 0;
-}
-
 /* The reader, or another one than before; then all begins anew. */
 static void find_reader(struct readings *r, struct reading_sock *s)
 {
+	uint64_t now = clock_ns(CLOCK_BOOTTIME), born = 0, beginning = 0;
+	struct proc_stat st;
 	struct owner who;
-	uint64_t age;
 
 	if (owners_socket(r->owners, s->id.inode, s->id.netns, s->id.cgroup, &who) ||
 	    who.pid == s->threads.pid)
 		return;
-	age = age_ns(r, who.pid, clock_ns(CLOCK_BOOTTIME));
-	set_reader(s, r->root, &who, age ? clock_now() - age : 0);
+	/* A process that was born in this interval has done nothing before it. */
+	if (r->interval_end && !proc_stat(r->root, who.pid, 0, &st))
+		born = st.start * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	if (born > r->interval_end && born < now)
+		beginning = clock_now() - (now - born);
+	threads_init(&s->threads, r->root, who.pid, who.fd, beginning);
+	memcpy(s->process, who.process, sizeof(s->process));
+	s->holders = who.holders;
+	s->beginning = beginning;
+	s->sum = s->now = (struct reading_sums){};
+	s->n_levels = 0;
 }
 
 static bool lately(const struct reading_sock *s, uint64_t now)
@@ -505,19 +404,14 @@ void readings_note(struct readings *r, const struct reading_socket *id, uint64_t
 	s->lost_at = clock_now();
 }
 
-/* To ask is to have them looked for. */
-static void find_readers(struct readings *r)
+void readings_interval(struct readings *r)
 {
+	/* To ask is to have them looked for. */
 	for (unsigned i = 0; i < r->socks.n; i++)
 		find_reader(r, r->socks.at[i].object);
 	owners_tick(r->owners);
 	for (unsigned i = 0; i < r->socks.n; i++)
 		find_reader(r, r->socks.at[i].object);
-}
-
-void readings_interval(struct readings *r)
-{
-	find_readers(r);
 	for (unsigned i = 0; i < r->socks.n; i++) {
 		struct reading_sock *s = r->socks.at[i].object;
 		uint64_t now = clock_now();
@@ -529,6 +423,7 @@ void readings_interval(struct readings *r)
 	r->interval_end = clock_ns(CLOCK_BOOTTIME);
 }
 
+/* What find_all() walks with. */
 struct finding_all {
 	struct readings *r;
 	uint32_t netns;
@@ -576,52 +471,55 @@ void readings_begin(struct readings *r, const uint32_t *netns, unsigned n)
 int readings_get(const struct readings *r, uint64_t inode, struct reading *out)
 {
 	const struct reading_sock *s = idmap_find(&r->socks, inode);
+	const struct thread *th = s ? threads_reader(&s->threads) : NULL;
 
 	memset(out, 0, sizeof(*out));
-	return s ? get_reading(s, out) : -ENOENT;
-}
-
-/* Which thread, if there are several. */
-static void name_thread(const struct reading *r, char buf[READING_TOLD], const char *process)
-{
-	if (r->threads == 1)
-		snprintf(buf, READING_TOLD, "%s", process);
-	else if (r->seen)
-		snprintf(buf, READING_TOLD, "the thread %s of %s", r->thread, process);
-	else if (strcmp(r->thread, r->process))
-		snprintf(buf, READING_TOLD, "%s (its busiest thread, %s)", process, r->thread);
-	else
-		snprintf(buf, READING_TOLD, "%s (the busiest of its %u threads)", process,
-			 r->threads);
+	if (!th || !s->sum.window_ns)
+		return -ENOENT;
+	*out = (struct reading){
+		.pid = s->threads.pid,
+		.threads = s->threads.all,
+		.holders = s->holders,
+		.seen = th->receives,
+		.window_ns = s->sum.window_ns,
+		.run_ns = th->run_ns,
+		.wait_ns = th->wait_ns,
+		.stopped = s->sum.stopped * 2 > s->sum.sampled,
+		.samples = s->sum.samples,
+		.queue_bytes = s->sum.samples ? s->sum.queue_bytes / s->sum.samples : 0,
+		.lost = s->sum.lost,
+		.received_around = s->sum.received_around,
+	};
+	for (unsigned i = 0; i < READING_LEVELS; i++) {
+		if (s->throttled[i] > out->throttled_ns)
+			out->throttled_ns = s->throttled[i];
+	}
+	memcpy(out->process, s->process, sizeof(out->process));
+	memcpy(out->thread, th->name, sizeof(out->thread));
+	if (s->votes > 0)
+		memcpy(out->sleeps_in, s->sleeps_in, sizeof(out->sleeps_in));
+	return 0;
 }
 
 /* "sip[812]", "the thread rtp-3 of sip[812] (one of 4 processes that have the socket)" */
-static void name_reader(const struct reading *r, char buf[READING_TOLD])
-{
-	char process[32];
-	size_t n;
-
-	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
-	name_thread(r, buf, process);
-	n = strlen(buf);
-	if (r->holders > 1)
-		snprintf(buf + n, READING_TOLD - n, " (one of %u processes that have the socket)",
-			 r->holders);
-}
-
 void reading_tell(const struct reading *r, char buf[READING_TOLD], struct finding_facts *f)
 {
-	name_reader(r, buf);
+	char process[32];
+	int n;
+
+	f->reading = *r;
 	f->reader = buf;
-	f->reader_ns = r->window_ns;
-	f->reader_run_ns = r->run_ns;
-	f->reader_wait_ns = r->wait_ns;
-	f->reader_throttled_ns = r->throttled_ns;
-	f->reader_stopped = r->stopped;
-	f->reader_sleeps_in = r->sleeps_in;
-	f->queue_samples = r->samples;
-	f->queue_bytes = r->queue_bytes;
-	if (r->window_ns)
-		f->arrival_most_pps =
-			(double)(r->lost + r->received_around) * 1e9 / (double)r->window_ns;
+	snprintf(process, sizeof(process), "%s[%d]", r->process, r->pid);
+	if (r->threads == 1)
+		n = snprintf(buf, READING_TOLD, "%s", process);
+	else if (r->seen)
+		n = snprintf(buf, READING_TOLD, "the thread %s of %s", r->thread, process);
+	else if (strcmp(r->thread, r->process))
+		n = snprintf(buf, READING_TOLD, "%s (its busiest thread, %s)", process, r->thread);
+	else
+		n = snprintf(buf, READING_TOLD, "%s (the busiest of its %u threads)", process,
+			     r->threads);
+	if (r->holders > 1)
+		snprintf(buf + n, READING_TOLD - (size_t)n,
+			 " (one of %u processes that have the socket)", r->holders);
 }

@@ -52,22 +52,15 @@ struct reading {
 	unsigned holders;	      /* processes that have the socket; the others may read too */
 	bool seen; /* the thread was seen in a receiving call; else it is a guess if threads > 1 */
 
-	uint64_t window_ns;
-	uint64_t run_ns;	 /* on a CPU */
-	uint64_t wait_ns;	 /* runnable, without a CPU */
-	uint64_t sleep_ns;	 /* the rest */
-	uint64_t process_run_ns; /* of all threads */
-	uint64_t process_wait_ns;
-	uint64_t throttled_ns; /* CPU time that the quota of its cgroup withheld, all CPUs together
-				*/
+	uint64_t window_ns;    /* the whole time; 0: nothing is known */
+	uint64_t run_ns;       /* on a CPU */
+	uint64_t wait_ns;      /* runnable, without a CPU; the rest it slept */
+	uint64_t throttled_ns; /* CPU time that the quota of its cgroup withheld, all CPUs */
 	bool stopped;	       /* by a signal or a debugger, in most samples */
 	char sleeps_in[48];    /* function of the kernel where it slept most often; "": unknown */
 
 	unsigned samples;     /* of the queue */
 	uint64_t queue_bytes; /* truesize waiting, mean over the samples */
-	uint64_t queue_max_bytes;
-	uint64_t rcvbuf; /* as getsockopt(SO_RCVBUF) shows it; 0: unknown */
-	uint64_t drops;	 /* of the socket (sk_drops) between the samples: a second count */
 
 	uint64_t lost;		  /* packets, as noted */
 	uint64_t received_around; /* by all UDP sockets of its namespace and family (InDatagrams) */
@@ -150,10 +143,7 @@ const struct thread *threads_reader(const struct threads *t);
 
 struct finding_facts;
 
-/*
- * Sets the facts about the reader, its name and how full its queue was. `f` borrows from `r`, and
- * `buf`, which gets the name.
- */
+/* Sets the reading, and who it is of, in `buf`, which `f` borrows. */
 void reading_tell(const struct reading *r, char buf[READING_TOLD], struct finding_facts *f);
 
 #endif

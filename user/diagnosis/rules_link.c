@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "diagnosis/rules.h"
+#include "diagnosis/judge.h"
 
 #define KERNEL_QUEUE 1000 /* DEFAULT_TX_QUEUE_LEN */
 #define VLAN_HLEN    4
@@ -18,10 +18,9 @@ static struct about about_link(const struct facts_link *link, uint64_t lost)
 
 /* What the driver lost. */
 
-static void lose_ring(const struct facts *f, struct check_findings *out,
-		      const struct facts_link *link, const struct link_loss *l)
+static void lose(const struct facts *f, struct check_findings *out, const struct facts_link *link,
+		 const struct link_loss *l, enum stage stage)
 {
-	const struct about about = about_link(link, l->lost);
 	struct finding_facts facts = {
 		.ifname = link->dev.ifname,
 		.counter = l->counter,
@@ -30,47 +29,25 @@ static void lose_ring(const struct facts *f, struct check_findings *out,
 		.ring_max = link->set.ring.rx_max,
 	};
 
-	judge_loss(out, f, STAGE_NIC_RING, &about, &facts);
-}
-
-/* A packet that found a CPU's backlog full is counted by the sender's veth as well. */
-static bool is_backlog(const struct facts *f, const struct facts_link *link, uint64_t lost)
-{
-	return !strcmp(link->dev.driver, "veth") && judge_softnet(f, "dropped", false) >= lost;
-}
-
-static void lose_elsewhere(const struct facts *f, struct check_findings *out,
-			   const struct facts_link *link, const struct link_loss *l)
-{
-	const struct about about = about_link(link, l->lost);
-	struct finding_facts facts = {
-		.ifname = link->dev.ifname,
-		.counter = l->counter,
-		.total = l->total,
-	};
-
-	if (l->cause == NIC_SEND && is_backlog(f, link, l->lost))
-		return;
-	judge_loss(out, f, l->cause == NIC_SEND ? STAGE_TX_DEVICE : STAGE_XDP, &about, &facts);
+	judge_loss(out, f, stage, about_link(link, l->lost), &facts);
 }
 
 static void lose_state(const struct facts *f, struct check_findings *out,
 		       const struct facts_link *link, const struct link_loss *l, const char *id)
 {
 	/* A number of events is no number of packets. */
+	uint64_t packets = l->class == NIC_EVENT || l->cause == NIC_PAUSE ? 0 : l->lost;
 	const struct netdev_settings *s = &link->set;
-	struct binds b = {.about = about_link(link, l->class == NIC_EVENT || l->cause == NIC_PAUSE
-							    ? 0
-							    : l->lost)};
+	struct binds b = {};
 
-	bind_loss(&b, f, l->counter, l->lost, l->total);
+	bind_loss(&b, f->window_ns, l->counter, l->lost, l->total);
 	bind_text(&b, "ifname", link->dev.ifname);
 	if (s->pause.known) {
 		bind_text(&b, "pause_tx", s->pause.tx ? "on" : "off");
 		bind_text(&b, "pause_rx", s->pause.rx ? "on" : "off");
 		bind_text(&b, "pause_wanted", s->pause.tx ? NULL : "on");
 	}
-	judge_state(out, f, id, &b);
+	judge_state(out, f, id, about_link(link, packets), &b);
 }
 
 static void judge_loss_of(const struct facts *f, struct check_findings *out,
@@ -79,7 +56,7 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 	switch (l->cause) {
 	case NIC_RING:
 		if (l->class != NIC_EVENT)
-			lose_ring(f, out, link, l);
+			lose(f, out, link, l, STAGE_NIC_RING);
 		break;
 	case NIC_PORT:
 		if (l->class != NIC_EVENT)
@@ -98,10 +75,15 @@ static void judge_loss_of(const struct facts *f, struct check_findings *out,
 		lose_state(f, out, link, l, "nic-paused");
 		break;
 	case NIC_SEND:
+		/* What found a CPU's backlog full is counted by the sender's veth as well. */
+		if (l->class == NIC_LOSS && (strcmp(link->dev.driver, "veth") ||
+					     judge_softnet(f, "dropped", false) < l->lost))
+			lose(f, out, link, l, STAGE_TX_DEVICE);
+		break;
 	case NIC_XDP:
 	case NIC_REDIRECT:
 		if (l->class == NIC_LOSS)
-			lose_elsewhere(f, out, link, l);
+			lose(f, out, link, l, STAGE_XDP);
 		break;
 	default: /* no loss, or the stack's own decision, which it counts itself */
 		break;
@@ -142,112 +124,65 @@ static void judge_qdisc(const struct facts *f, struct check_findings *out,
 		facts.qdisc_wanted = wanted;
 	facts.qdisc = kind;
 	facts.qdisc_limit = strchr(link->qdisc, ' ') ? strchr(link->qdisc, ' ') + 1 : NULL;
-	judge_loss(out, f, STAGE_QDISC, &about, &facts);
+	judge_loss(out, f, STAGE_QDISC, about, &facts);
 }
 
 /* What will lose. */
 
-/* Packets of one queue in the time that nobody looks at it, in shares of its ring. */
-static double ring_filled(const struct facts *f, const struct facts_link *link, unsigned us)
+static unsigned queues_of(const struct facts_link *link)
 {
-	const struct netdev_settings *s = &link->set;
-	unsigned queues = link->dev.rx_queues ? link->dev.rx_queues : 1;
-	double seconds = (double)f->window_ns * 1e-9;
-
-	if (!s->ring.known || !s->ring.rx || seconds <= 0)
-		return 0;
-	return (double)link->rx_packets / seconds / queues * us * 1e-6 / s->ring.rx;
+	return link->dev.rx_queues ? link->dev.rx_queues : 1;
 }
 
-static void bind_ring(struct binds *b, const struct facts *f, const struct facts_link *link)
+/* What comes to one queue in the time that nobody looks at it, in shares of its ring. */
+static double ring_filled(const struct facts_link *link, double pps, unsigned us)
 {
+	unsigned ring = link->set.ring.known ? link->set.ring.rx : 0;
+
+	return ring ? pps / queues_of(link) * us * 1e-6 / ring : 0;
+}
+
+/* Times in which nobody looks at a ring, against that in which half of it fills. */
+static void judge_delays(const struct facts *f, struct check_findings *out,
+			 const struct facts_link *link)
+{
+	const struct netdev_settings *s = &link->set;
 	double seconds = (double)f->window_ns * 1e-9;
 	double pps = seconds > 0 ? (double)link->rx_packets / seconds : 0;
-	unsigned queues = link->dev.rx_queues ? link->dev.rx_queues : 1;
-
-	bind_text(b, "ifname", link->dev.ifname);
-	bind_count(b, "ring", link->set.ring.rx);
-	bind_rate(b, "arrival", pps);
-	if (pps > 0)
-		bind_time(b, "ring_time", (uint64_t)(link->set.ring.rx * queues / pps * 1e9));
-}
-
-static void judge_coalesce(const struct facts *f, struct check_findings *out,
-			   const struct facts_link *link)
-{
-	const struct netdev_settings *s = &link->set;
-	double filled = ring_filled(f, link, s->coalesce.rx_usecs);
-	struct binds b = {.about = about_link(link, 0)};
-	unsigned wanted;
-
-	if (!s->coalesce.known || s->coalesce.adaptive_rx || filled < 0.5)
-		return;
-	/* At most an eighth of the ring. */
-	wanted = (unsigned)(s->coalesce.rx_usecs / filled / 8);
-	bind_ring(&b, f, link);
-	bind_count(&b, "rx_usecs", s->coalesce.rx_usecs);
-	bind_zero(&b, "rx_usecs_wanted", wanted);
-	judge_state(out, f, "nic-coalesce", &b);
-}
-
-static void judge_idle(const struct facts *f, struct check_findings *out,
-		       const struct facts_link *link)
-{
+	double filled = ring_filled(link, pps, s->coalesce.rx_usecs);
 	const struct facts_cpu *worst = NULL;
-	struct binds b = {.about = about_link(link, 0)};
-	double filled;
+	struct binds b = {};
 
+	bind_text(&b, "ifname", link->dev.ifname);
+	bind_count(&b, "ring", s->ring.rx);
+	bind_rate(&b, "arrival", pps);
+	if (pps > 0)
+		bind_time(&b, "ring_time", (uint64_t)(s->ring.rx * queues_of(link) / pps * 1e9));
+	if (s->coalesce.known && !s->coalesce.adaptive_rx && filled >= 0.5) {
+		bind_count(&b, "rx_usecs", s->coalesce.rx_usecs);
+		/* At most an eighth of the ring. */
+		bind_zero(&b, "rx_usecs_wanted", (uint64_t)(s->coalesce.rx_usecs / filled / 8));
+		judge_state(out, f, "nic-coalesce", about_link(link, 0), &b);
+	}
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
 
 		if (cpu->online && (!worst || cpu->idle_latency_us > worst->idle_latency_us))
 			worst = cpu;
 	}
-	if (!worst)
-		return;
-	filled = ring_filled(f, link, worst->idle_latency_us);
+	filled = worst ? ring_filled(link, pps, worst->idle_latency_us) : 0;
 	if (filled < 0.5)
 		return;
-	bind_ring(&b, f, link);
 	bind_text(&b, "idle_state", worst->idle_state);
 	bind_count(&b, "latency", worst->idle_latency_us);
 	bind_zero(&b, "latency_wanted", (uint64_t)(worst->idle_latency_us / filled / 8));
-	judge_state(out, f, "cpu-idle", &b);
+	judge_state(out, f, "cpu-idle", about_link(link, 0), &b);
 }
 
-static void judge_xdp(const struct facts *f, struct check_findings *out,
-		      const struct facts_link *link)
-{
-	struct binds b = {.about = about_link(link, 0)};
-
-	if (link->xdp != LINK_XDP_GENERIC || !link->features_known || !link->native_xdp)
-		return;
-	bind_text(&b, "ifname", link->dev.ifname);
-	bind_text(&b, "driver", link->dev.driver);
-	judge_state(out, f, "xdp-generic", &b);
-}
-
-static void judge_rfs(const struct facts *f, struct check_findings *out,
-		      const struct facts_link *link)
-{
-	struct binds b = {.about = about_link(link, 0)};
-
-	if (!link->rps_flow_cnt || !f->stack.flow_entries_known || f->stack.flow_entries)
-		return;
-	bind_text(&b, "ifname", link->dev.ifname);
-	bind_count(&b, "flow_cnt", link->rps_flow_cnt);
-	/* As Documentation/networking/scaling.rst: the sum over the queues. */
-	bind_count(&b, "flow_entries_wanted",
-		   (uint64_t)link->rps_flow_cnt * (link->dev.rx_queues ? link->dev.rx_queues : 1));
-	judge_state(out, f, "rfs-half", &b);
-}
-
-/* One for each port, against the largest of its bridge. */
-static void judge_mtu(const struct facts *f, struct check_findings *out,
-		      const struct facts_link *link)
+/* The port of the same bridge with the largest MTU that is larger; NULL: there is none. */
+static const struct facts_link *larger_port(const struct facts *f, const struct facts_link *link)
 {
 	const struct facts_link *largest = NULL;
-	struct binds b = {.about = about_link(link, 0)};
 
 	for (unsigned i = 0; link->bridge_port && i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
@@ -256,29 +191,40 @@ static void judge_mtu(const struct facts *f, struct check_findings *out,
 		    (!largest || l->dev.mtu > largest->dev.mtu))
 			largest = l;
 	}
-	if (!largest)
-		return;
-	bind_text(&b, "ifname", link->dev.ifname);
-	bind_text(&b, "other", largest->dev.ifname);
-	bind_count(&b, "mtu", link->dev.mtu);
-	bind_count(&b, "other_mtu", largest->dev.mtu);
-	bind_text(&b, "master", link->master_name);
-	judge_state(out, f, "mtu-mismatch", &b);
+	return largest;
 }
 
-/* A VLAN tag may come on top (__is_skb_forwardable()). */
-static void judge_peer(const struct facts *f, struct check_findings *out,
-		       const struct facts_link *link)
+static void judge_settings(const struct facts *f, struct check_findings *out,
+			   const struct facts_link *link)
 {
-	struct binds b = {.about = about_link(link, 0)};
+	const struct facts_link *port = larger_port(f, link);
+	struct binds b = {};
+	unsigned common;
 
-	if (!link->peer_mtu || (link->dev.mtu <= link->peer_mtu + VLAN_HLEN &&
-				link->peer_mtu <= link->dev.mtu + VLAN_HLEN))
-		return;
 	bind_text(&b, "ifname", link->dev.ifname);
+	bind_text(&b, "driver", link->dev.driver);
 	bind_count(&b, "mtu", link->dev.mtu);
-	bind_count(&b, "other_mtu", link->peer_mtu);
-	judge_state(out, f, "mtu-peer", &b);
+	bind_text(&b, "master", link->master_name);
+	bind_count(&b, "flow_cnt", link->rps_flow_cnt);
+	/* As Documentation/networking/scaling.rst: the sum over the queues. */
+	bind_count(&b, "flow_entries_wanted", (uint64_t)link->rps_flow_cnt * queues_of(link));
+	common = b.n;
+	if (link->xdp == LINK_XDP_GENERIC && link->features_known && link->native_xdp)
+		judge_state(out, f, "xdp-generic", about_link(link, 0), &b);
+	if (link->rps_flow_cnt && f->stack.flow_entries_known && !f->stack.flow_entries)
+		judge_state(out, f, "rfs-half", about_link(link, 0), &b);
+	if (port) {
+		bind_text(&b, "other", port->dev.ifname);
+		bind_count(&b, "other_mtu", port->dev.mtu);
+		judge_state(out, f, "mtu-mismatch", about_link(link, 0), &b);
+		b.n = common; /* the other one is not that of the link */
+	}
+	/* A VLAN tag may come on top (__is_skb_forwardable()). */
+	if (link->peer_mtu && (link->dev.mtu > link->peer_mtu + VLAN_HLEN ||
+			       link->peer_mtu > link->dev.mtu + VLAN_HLEN)) {
+		bind_count(&b, "other_mtu", link->peer_mtu);
+		judge_state(out, f, "mtu-peer", about_link(link, 0), &b);
+	}
 }
 
 void judge_links(const struct facts *f, struct check_findings *out)
@@ -289,12 +235,8 @@ void judge_links(const struct facts *f, struct check_findings *out)
 		for (unsigned j = 0; j < link->n_losses; j++)
 			judge_loss_of(f, out, link, &link->loss[j]);
 		judge_qdisc(f, out, link);
-		judge_coalesce(f, out, link);
-		judge_idle(f, out, link);
-		judge_xdp(f, out, link);
-		judge_rfs(f, out, link);
-		judge_mtu(f, out, link);
-		judge_peer(f, out, link);
+		judge_delays(f, out, link);
+		judge_settings(f, out, link);
 	}
 }
 
@@ -314,15 +256,6 @@ static bool carries(const struct facts_link *link, const struct facts_irq *irq)
 	return true;
 }
 
-static uint64_t all_fired(const struct facts_link *link)
-{
-	uint64_t all = 0;
-
-	for (unsigned i = 0; i < link->n_irqs; i++)
-		all += carries(link, &link->irq[i]) ? link->irq[i].fired : 0;
-	return all;
-}
-
 /*
  * A queue that is never empty is polled without end, and its interrupt stays off: then where it
  * would go shows who polls it.
@@ -336,10 +269,12 @@ static bool polled_on(const struct facts_link *link, const struct facts_irq *irq
 static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struct facts_irq **least,
 			char *list, size_t size)
 {
-	uint64_t all = all_fired(link);
+	uint64_t all = 0;
 	unsigned n = 0;
 	size_t at = 0;
 
+	for (unsigned i = 0; i < link->n_irqs; i++)
+		all += carries(link, &link->irq[i]) ? link->irq[i].fired : 0;
 	list[0] = '\0';
 	for (unsigned i = 0; i < link->n_irqs; i++) {
 		const struct facts_irq *irq = &link->irq[i];
@@ -358,40 +293,31 @@ static unsigned irqs_on(const struct facts_link *link, unsigned cpu, const struc
 	return n;
 }
 
-/* The interface that this CPU polls without end; of several the busiest. */
-static const struct facts_link *polled_by(const struct facts *f, unsigned cpu)
+/*
+ * The hardware interface whose interrupts this CPU serves, else the one that it polls without end,
+ * of several the busiest; NULL: none.
+ */
+static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
 {
-	const struct facts_link *best = NULL;
+	const struct facts_link *best = NULL, *polled = NULL;
+	uint64_t most = 0;
 
 	for (unsigned i = 0; i < f->n_links; i++) {
 		const struct facts_link *l = &f->link[i];
 
 		for (unsigned j = 0; j < l->n_irqs; j++) {
-			if (polled_on(l, &l->irq[j], cpu) &&
-			    (!best || l->rx_packets > best->rx_packets))
-				best = l;
-		}
-	}
-	return best;
-}
-
-/* The hardware interface whose interrupts this CPU serves; NULL: none. */
-static const struct facts_link *served_by(const struct facts *f, unsigned cpu)
-{
-	const struct facts_link *best = NULL;
-	uint64_t most = 0;
-
-	for (unsigned i = 0; i < f->n_links; i++) {
-		for (unsigned j = 0; j < f->link[i].n_irqs; j++) {
-			const struct facts_irq *irq = &f->link[i].irq[j];
+			const struct facts_irq *irq = &l->irq[j];
 
 			if (irq->cpu == (int)cpu && irq->fired > most) {
-				best = &f->link[i];
+				best = l;
 				most = irq->fired;
 			}
+			if (polled_on(l, irq, cpu) &&
+			    (!polled || l->rx_packets > polled->rx_packets))
+				polled = l;
 		}
 	}
-	return best ? best : polled_by(f, cpu);
+	return best ? best : polled;
 }
 
 static int idlest(const struct facts *f)
@@ -429,11 +355,6 @@ static void mask_without(const struct facts *f, unsigned without, char *buf, siz
 	}
 }
 
-static bool all_zero(const char *mask)
-{
-	return *mask && mask[strspn(mask, "0,")] == '\0';
-}
-
 /* Which of the ways to spread the work is open, and what it needs to know. */
 static const char *remedy(const struct facts *f, const struct facts_link *link, unsigned cpu,
 			  struct binds *b)
@@ -468,7 +389,8 @@ static const char *remedy(const struct facts *f, const struct facts_link *link, 
 		bind_zero(b, "idle_cpu", (uint64_t)idle);
 		return "nic-irq";
 	}
-	if (f->cpus.online > 1 && all_zero(link->rps_cpus) && now <= 1) {
+	if (f->cpus.online > 1 && *link->rps_cpus && now <= 1 &&
+	    link->rps_cpus[strspn(link->rps_cpus, "0,")] == '\0') {
 		mask_without(f, cpu, mask, sizeof(mask));
 		bind_text(b, "rps", link->rps_cpus);
 		bind_text(b, "rps_wanted", mask);
@@ -481,9 +403,9 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 {
 	const struct facts_link *link = served_by(f, cpu);
 	char name[COUNTER_NAME_LEN];
-	struct binds b = {
-		.about = {link ? CHECK_INTERFACE : CHECK_HOST, link ? link->dev.ifname : NULL, 0}};
+	struct binds b = {};
 	const char *id = link ? remedy(f, link, cpu, &b) : "cpu-softirq";
+	struct about about = {.scope = CHECK_HOST};
 
 	snprintf(name, sizeof(name), "softnet:cpu%u:processed", cpu);
 	bind_zero(&b, "cpu", cpu);
@@ -492,34 +414,26 @@ static void judge_busy(const struct facts *f, struct check_findings *out, unsign
 	bind_time(&b, "window", f->window_ns);
 	bind_rate(&b, "processed",
 		  (double)facts_moved(f, FACTS_HOST, name) * 1e9 / (double)f->window_ns);
-	judge_state(out, f, id, &b);
+	judge_state(out, f, id, link ? about_link(link, 0) : about, &b);
 }
 
 /* Losses that a faster kernel would not have had. */
 static bool kernel_was_late(const struct facts *f)
 {
-	const struct link_loss *largest;
-
 	if (judge_softnet(f, "dropped", false))
 		return true;
 	for (unsigned i = 0; i < f->n_links; i++) {
-		if (facts_link_lost(&f->link[i], NIC_RING, &largest))
+		if (facts_link_lost(&f->link[i], NIC_RING))
 			return true;
 	}
 	return false;
-}
-
-static bool reader_was_late(const struct facts *f)
-{
-	return facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors") ||
-	       facts_moved(f, FACTS_HERE, "Udp6RcvbufErrors");
 }
 
 static void judge_budget(const struct facts *f, struct check_findings *out)
 {
 	uint64_t squeezed = judge_softnet(f, "time_squeeze", false);
 	struct change time = {.kind = CHANGE_SYSCTL};
-	struct binds b = {.about = {.scope = CHECK_HOST}};
+	struct binds b = {};
 	struct check_finding *c;
 
 	if (!squeezed || !f->stack.budget || !kernel_was_late(f))
@@ -530,7 +444,7 @@ static void judge_budget(const struct facts *f, struct check_findings *out)
 	bind_count(&b, "budget_wanted", f->stack.budget * 2);
 	bind_count(&b, "budget_usecs", f->stack.budget_usecs);
 	bind_count(&b, "budget_usecs_wanted", f->stack.budget_usecs * 2);
-	c = judge_state(out, f, "cpu-budget", &b);
+	c = judge_state(out, f, "cpu-budget", (struct about){.scope = CHECK_HOST}, &b);
 	if (!f->stack.budget_usecs)
 		return;
 	/* Either of the two may have ended it (net_rx_action()). */
@@ -545,12 +459,13 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 {
 	struct check_finding *c = NULL;
 
-	if (!kernel_was_late(f) && !reader_was_late(f))
+	if (!kernel_was_late(f) && !facts_moved(f, FACTS_HERE, "Udp:RcvbufErrors") &&
+	    !facts_moved(f, FACTS_HERE, "Udp6RcvbufErrors"))
 		return;
 	for (unsigned i = 0; i < f->cpus.n; i++) {
 		const struct facts_cpu *cpu = &f->cpus.at[i];
 		struct change change = {.kind = CHANGE_GOVERNOR, .wanted = "performance"};
-		struct binds b = {.about = {.scope = CHECK_HOST}};
+		struct binds b = {};
 
 		if (!cpu->online || !*cpu->governor || !strcmp(cpu->governor, "performance") ||
 		    !cpu->mhz || cpu->mhz >= SLOW_CLOCK * cpu->mhz_max)
@@ -565,19 +480,19 @@ static void judge_governor(const struct facts *f, struct check_findings *out)
 		bind_count(&b, "mhz", cpu->mhz);
 		bind_count(&b, "mhz_max", cpu->mhz_max);
 		bind_text(&b, "governor", cpu->governor);
-		c = judge_state(out, f, "cpu-governor", &b);
+		c = judge_state(out, f, "cpu-governor", (struct about){.scope = CHECK_HOST}, &b);
 	}
 }
 
 static void judge_steal(const struct facts *f, struct check_findings *out)
 {
-	struct binds b = {.about = {.scope = CHECK_HOST}};
+	struct binds b = {};
 
 	if (f->cpus.steal < STEAL_MUCH)
 		return;
 	bind_percent(&b, "steal", f->cpus.steal);
 	bind_time(&b, "window", f->window_ns);
-	judge_state(out, f, "cpu-steal", &b);
+	judge_state(out, f, "cpu-steal", (struct about){.scope = CHECK_HOST}, &b);
 }
 
 void judge_cpus(const struct facts *f, struct check_findings *out)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "diagnosis/reader.h"
-#include "diagnosis/rules.h"
+#include "diagnosis/judge.h"
 
 #define FULL_SHARE	0.5 /* of the buffer: the reader is behind */
 #define UDP_MEM_USED_UP 0.95
@@ -12,12 +12,6 @@
 static uint64_t moved(const struct facts *f, const char *name4, const char *name6)
 {
 	return facts_moved(f, FACTS_HERE, name4) + facts_moved(f, FACTS_HERE, name6);
-}
-
-static bool udp_mem_used_up(const struct facts *f)
-{
-	return f->stack.udp_mem[2] &&
-	       (double)f->stack.udp_pages >= UDP_MEM_USED_UP * (double)f->stack.udp_mem[2];
 }
 
 /*
@@ -30,12 +24,15 @@ static enum stage stage_of_drops(const struct facts *f)
 	uint64_t full = moved(f, "Udp:RcvbufErrors", "Udp6RcvbufErrors");
 	uint64_t memory = moved(f, "Udp:MemErrors", "Udp6MemErrors");
 	uint64_t checksum = moved(f, "Udp:InCsumErrors", "Udp6InCsumErrors");
+	const struct facts_stack *s = &f->stack;
+	bool used_up =
+		s->udp_mem[2] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[2];
 	uint64_t rest = errors > full + memory + checksum ? errors - full - memory - checksum : 0;
 
 	if (full && full >= memory && full >= checksum && full >= rest)
 		return STAGE_RCVBUF;
 	/* Newer kernels do not count it (__udp_enqueue_schedule_skb()). */
-	if (memory > checksum || (!errors && udp_mem_used_up(f)))
+	if (memory > checksum || (!errors && used_up))
 		return STAGE_UDP_MEM;
 	if (checksum && checksum >= rest)
 		return STAGE_UDP_CSUM;
@@ -54,7 +51,7 @@ static void bind_sock(struct binds *b, const struct facts *f, const struct facts
 {
 	char process[PROCESS_SIZE];
 
-	bind_loss(b, f, NULL, s->lost, s->drops);
+	bind_loss(b, f->window_ns, NULL, s->lost, s->drops);
 	bind_text(b, "process", judge_process(s, process));
 	bind_count(b, "port", s->port);
 	bind_zero(b, "queued", s->queued);
@@ -98,19 +95,8 @@ uint64_t judge_larger_mem(uint64_t now)
 	return now < KERNEL_MEM / 4 ? KERNEL_MEM : 4 * now;
 }
 
-static void judge_buffer(const struct facts *f, struct check_findings *out,
-			 const struct facts_sock *s, const struct about *about, const char *state)
-{
-	struct binds b = {.about = *about};
-
-	bind_sock(&b, f, s);
-	bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
-	bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
-	judge_state(out, f, state, &b);
-}
-
 static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
-			 const struct facts_sock *s, const struct about *about)
+			 const struct facts_sock *s, struct about about)
 {
 	char process[PROCESS_SIZE];
 	struct finding_facts facts = {
@@ -125,31 +111,22 @@ static void judge_rcvbuf(const struct facts *f, struct check_findings *out,
 	const struct reading *reading = facts_reader_of(&f->readers, s->inode);
 	const char *state = buffer_state(f, s);
 	char reader[READING_TOLD];
+	struct binds b = {};
 
 	/* No buffer is large enough for a reader that stands still. */
 	if (state && !(reading && reading->stopped)) {
-		judge_buffer(f, out, s, about, state);
+		bind_sock(&b, f, s);
+		bind_count(&b, "rmem_default_wanted", judge_larger_mem(f->stack.rmem_default));
+		bind_count(&b, "rmem_max_wanted", judge_larger_mem(f->stack.rmem_max));
+		judge_state(out, f, state, about, &b);
 		return;
 	}
 	add_rates(f, s, &facts);
 	if (reading)
 		reading_tell(reading, reader, &facts);
 	if (s->throttled) /* said already */
-		facts.reader_throttled_ns = 0;
+		facts.reading.throttled_ns = 0;
 	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
-}
-
-static void judge_group(const struct facts *f, struct check_findings *out,
-			const struct facts_sock *s, const struct about *about)
-{
-	struct binds b = {.about = *about};
-
-	bind_sock(&b, f, s);
-	bind_text(&b, "group", *s->group ? s->group : "/");
-	bind_count(&b, "throttled", s->throttled);
-	bind_count(&b, "periods", s->periods);
-	bind_time(&b, "throttled_time", s->throttled_ns);
-	judge_state(out, f, "group-throttled", &b);
 }
 
 /* Behind at both moments, and not only by one packet of a small buffer. */
@@ -173,21 +150,24 @@ static void judge_sock(const struct facts *f, struct check_findings *out,
 		.page_bytes = f->stack.page_bytes,
 	};
 	enum stage stage = stage_of_drops(f);
+	struct binds b = {};
 
 	snprintf(subject, sizeof(subject), "port %u", s->port);
-	if (s->throttled && (s->lost || filling(s)))
-		judge_group(f, out, s, &about);
+	bind_sock(&b, f, s);
+	if (s->throttled && (s->lost || filling(s))) {
+		bind_text(&b, "group", *s->group ? s->group : "/");
+		bind_count(&b, "throttled", s->throttled);
+		bind_count(&b, "periods", s->periods);
+		bind_time(&b, "throttled_time", s->throttled_ns);
+		judge_state(out, f, "group-throttled", about, &b);
+	}
 	if (s->lost && stage == STAGE_RCVBUF) {
-		judge_rcvbuf(f, out, s, &about);
+		judge_rcvbuf(f, out, s, about);
 	} else if (s->lost) {
 		memcpy(other.udp_mem, f->stack.udp_mem, sizeof(other.udp_mem));
-		judge_loss(out, f, stage, &about, &other);
+		judge_loss(out, f, stage, about, &other);
 	} else if (filling(s)) {
-		struct binds b = {.about = about};
-
-		bind_sock(&b, f, s);
-		bind_time(&b, "window", f->window_ns);
-		judge_state(out, f, "rcvbuf-filling", &b);
+		judge_state(out, f, "rcvbuf-filling", about, &b);
 	}
 }
 
@@ -204,7 +184,7 @@ static void judge_closed(const struct facts *f, struct check_findings *out)
 	if (f->port || f->pid || full <= listed + listed / 10)
 		return;
 	about.lost = full - listed;
-	judge_loss(out, f, STAGE_RCVBUF, &about, &facts);
+	judge_loss(out, f, STAGE_RCVBUF, about, &facts);
 }
 
 void judge_socks(const struct facts *f, struct check_findings *out)
@@ -214,9 +194,10 @@ void judge_socks(const struct facts *f, struct check_findings *out)
 	judge_closed(f, out);
 	if (f->port && !f->socks.n && !f->socks.more) {
 		const uint64_t refused = moved(f, "Udp:NoPorts", "Udp6NoPorts");
-		struct binds b = {.about = {CHECK_NAMESPACE, NULL, refused}};
+		struct binds b = {};
 
 		bind_count(&b, "port", f->port);
-		judge_state(out, f, "port-closed", &b);
+		judge_state(out, f, "port-closed", (struct about){CHECK_NAMESPACE, NULL, refused},
+			    &b);
 	}
 }

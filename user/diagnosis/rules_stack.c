@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnosis/rules.h"
+#include "diagnosis/judge.h"
 
 #define NEAR 0.8 /* of a limit: the next burst may reach it */
 
@@ -12,21 +12,31 @@ static double share(uint64_t used, uint64_t limit)
 	return limit ? (double)used / (double)limit : 0;
 }
 
+/* A table that is full, or nearly so. `full`, `near`: the states. */
+static void judge_table(const struct facts *f, struct check_findings *out, const char *full,
+			const char *near, struct about about, struct binds *b, uint64_t entries,
+			uint64_t max)
+{
+	if (!about.lost && share(entries, max) < NEAR)
+		return;
+	bind_percent(b, "share", share(entries, max));
+	bind_count(b, "entries", entries);
+	bind_count(b, "entries_max", max);
+	bind_count(b, "entries_wanted", max * 2);
+	judge_state(out, f, about.lost ? full : near, about, b);
+}
+
 static void judge_conntrack(const struct facts *f, struct check_findings *out)
 {
 	const struct facts_stack *s = &f->stack;
-	uint64_t lost = s->after.conntrack_drops - s->before.conntrack_drops;
-	double used = share(s->conntrack, s->conntrack_max);
-	struct binds b = {.about = {CHECK_NAMESPACE, NULL, lost}};
+	uint64_t before = s->before.conntrack_drops, after = s->after.conntrack_drops;
+	struct binds b = {};
 
-	if (s->after.conntrack_drops < s->before.conntrack_drops || (!lost && used < NEAR))
-		return;
-	bind_loss(&b, f, "nf_conntrack drop", lost, s->after.conntrack_drops);
-	bind_percent(&b, "share", used);
-	bind_count(&b, "entries", s->conntrack);
-	bind_count(&b, "entries_max", s->conntrack_max);
-	bind_count(&b, "entries_wanted", s->conntrack_max * 2);
-	judge_state(out, f, lost ? "conntrack-full" : "conntrack-near", &b);
+	bind_loss(&b, f->window_ns, "nf_conntrack drop", after - before, after);
+	if (after >= before)
+		judge_table(f, out, "conntrack-full", "conntrack-near",
+			    (struct about){CHECK_NAMESPACE, NULL, after - before}, &b, s->conntrack,
+			    s->conntrack_max);
 }
 
 static void judge_neighbours(const struct facts *f, struct check_findings *out, unsigned family)
@@ -34,18 +44,13 @@ static void judge_neighbours(const struct facts *f, struct check_findings *out, 
 	static const char *const counters[] = {"arp_cache:table_fulls", "ndisc_cache:table_fulls"};
 	const struct facts_stack *s = &f->stack;
 	uint64_t lost = facts_moved(f, FACTS_HOST, counters[family]);
-	double used = share(s->neighbours[family], s->neighbours_max[family]);
-	struct binds b = {.about = {CHECK_HOST, NULL, lost}};
+	struct binds b = {};
 
-	if (!lost && used < NEAR)
-		return;
-	bind_loss(&b, f, counters[family], lost, facts_total(f, FACTS_HOST, counters[family]));
-	bind_percent(&b, "share", used);
+	bind_loss(&b, f->window_ns, counters[family], lost,
+		  facts_total(f, FACTS_HOST, counters[family]));
 	bind_count(&b, "v", family == STACK_V4 ? 4 : 6);
-	bind_count(&b, "entries", s->neighbours[family]);
-	bind_count(&b, "entries_max", s->neighbours_max[family]);
-	bind_count(&b, "entries_wanted", s->neighbours_max[family] * 2);
-	judge_state(out, f, lost ? "neigh-full" : "neigh-near", &b);
+	judge_table(f, out, "neigh-full", "neigh-near", (struct about){CHECK_HOST, NULL, lost}, &b,
+		    s->neighbours[family], s->neighbours_max[family]);
 }
 
 /* Fragments that came or were made: work, and one that is lost loses all of its datagram. */
@@ -61,11 +66,12 @@ static void judge_fragments(const struct facts *f, struct check_findings *out, u
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *counter = rows[i].counter[family];
 		uint64_t n = facts_moved(f, FACTS_HERE, counter);
-		struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
+		struct binds b = {};
 
-		bind_loss(&b, f, counter, n, facts_total(f, FACTS_HERE, counter));
+		bind_loss(&b, f->window_ns, counter, n, facts_total(f, FACTS_HERE, counter));
 		if (n)
-			judge_state(out, f, rows[i].id, &b);
+			judge_state(out, f, rows[i].id, (struct about){.scope = CHECK_NAMESPACE},
+				    &b);
 	}
 }
 
@@ -76,7 +82,7 @@ static void judge_fragment_memory(const struct facts *f, struct check_findings *
 					      "net/ipv6/ip6frag_high_thresh"};
 	const struct facts_stack *s = &f->stack;
 	double used = share(s->frag_memory[family], s->frag_high[family]);
-	struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
+	struct binds b = {};
 
 	if (used < NEAR)
 		return;
@@ -85,23 +91,14 @@ static void judge_fragment_memory(const struct facts *f, struct check_findings *
 	bind_count(&b, "frag_memory", s->frag_memory[family]);
 	bind_count(&b, "frag_high", s->frag_high[family]);
 	bind_count(&b, "frag_wanted", s->frag_high[family] * 2);
-	judge_state(out, f, "frag-memory", &b);
-}
-
-static void bind_udp_mem(struct binds *b, const char *name, const uint64_t mem[3], uint64_t factor)
-{
-	char text[72];
-
-	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64, mem[0] * factor,
-		 mem[1] * factor, mem[2] * factor);
-	bind_text(b, name, text);
+	judge_state(out, f, "frag-memory", (struct about){.scope = CHECK_NAMESPACE}, &b);
 }
 
 static void judge_udp_mem(const struct facts *f, struct check_findings *out)
 {
 	const struct facts_stack *s = &f->stack;
 	double used = share(s->udp_pages, s->udp_mem[2]);
-	struct binds b = {.about = {.scope = CHECK_HOST}};
+	struct binds b = {};
 
 	if (used < NEAR)
 		return;
@@ -109,7 +106,7 @@ static void judge_udp_mem(const struct facts *f, struct check_findings *out)
 	bind_count(&b, "udp_pages", s->udp_pages);
 	bind_udp_mem(&b, "udp_mem", s->udp_mem, 1);
 	bind_udp_mem(&b, "udp_mem_wanted", s->udp_mem, 2);
-	judge_state(out, f, "udp-mem-near", &b);
+	judge_state(out, f, "udp-mem-near", (struct about){.scope = CHECK_HOST}, &b);
 }
 
 /* What user space judges, and was too slow for. */
@@ -126,13 +123,14 @@ static void judge_upcalls(const struct facts *f, struct check_findings *out)
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const uint64_t lost = rows[i].after - rows[i].before;
-		struct binds binds = {.about = {CHECK_NAMESPACE, NULL, lost}};
+		struct binds binds = {};
 
 		/* A queue or datapath that is gone takes its count with it. */
 		if (rows[i].after <= rows[i].before)
 			continue;
-		bind_loss(&binds, f, rows[i].counter, lost, rows[i].after);
-		judge_state(out, f, rows[i].id, &binds);
+		bind_loss(&binds, f->window_ns, rows[i].counter, lost, rows[i].after);
+		judge_state(out, f, rows[i].id, (struct about){CHECK_NAMESPACE, NULL, lost},
+			    &binds);
 	}
 }
 
@@ -166,12 +164,13 @@ static void judge_taps(const struct facts *f, struct check_findings *out)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
+		struct binds b = {};
 
 		bind_count(&b, rows[i].name, rows[i].n);
 		bind_owners(&b, rows[i].owner, rows[i].n);
 		if (rows[i].n)
-			judge_state(out, f, rows[i].id, &b);
+			judge_state(out, f, rows[i].id, (struct about){.scope = CHECK_NAMESPACE},
+				    &b);
 	}
 }
 
@@ -179,12 +178,10 @@ static void judge_taps(const struct facts *f, struct check_findings *out)
 static bool lost_behind_sockets(const struct facts *f)
 {
 	for (unsigned i = 0; i < f->n_links; i++) {
-		const struct link_loss *largest;
 		char name[COUNTER_NAME_LEN];
 
 		snprintf(name, sizeof(name), "%s:qdisc:drops", f->link[i].dev.ifname);
-		if (facts_moved(f, FACTS_HERE, name) ||
-		    facts_link_lost(&f->link[i], NIC_SEND, &largest))
+		if (facts_moved(f, FACTS_HERE, name) || facts_link_lost(&f->link[i], NIC_SEND))
 			return true;
 	}
 	return judge_softnet(f, "dropped", false);
@@ -219,25 +216,26 @@ static void judge_senders(const struct facts *f, struct check_findings *out)
 
 	for (unsigned i = 0; i < 2 && !lost_behind_sockets(f); i++) {
 		uint64_t failed = facts_moved(f, FACTS_HERE, counters[i]);
-		struct binds b = {.about = {.scope = CHECK_NAMESPACE}};
+		struct binds b = {};
 
 		if (!failed)
 			continue;
-		bind_loss(&b, f, counters[i], failed, facts_total(f, FACTS_HERE, counters[i]));
+		bind_loss(&b, f->window_ns, counters[i], failed,
+			  facts_total(f, FACTS_HERE, counters[i]));
 		bind_small_sndbuf(&b, f);
-		judge_state(out, f, "sndbuf", &b);
+		judge_state(out, f, "sndbuf", (struct about){.scope = CHECK_NAMESPACE}, &b);
 	}
 }
 
 static void judge_self(const struct facts *f, struct check_findings *out)
 {
-	struct binds b = {.about = {.scope = CHECK_HOST}};
+	struct binds b = {};
 
 	bind_text(&b, "missing", f->self.missing_caps);
 	if (!f->self.btf)
-		judge_state(out, f, "own-btf", &b);
+		judge_state(out, f, "own-btf", (struct about){.scope = CHECK_HOST}, &b);
 	if (*f->self.missing_caps)
-		judge_state(out, f, "own-capabilities", &b);
+		judge_state(out, f, "own-capabilities", (struct about){.scope = CHECK_HOST}, &b);
 }
 
 void judge_stack(const struct facts *f, struct check_findings *out)
@@ -262,23 +260,26 @@ void judge_stack(const struct facts *f, struct check_findings *out)
 static const struct {
 	const char *name4, *name6;
 	enum stage stage;
-	const char *reason; /* which row of the stage */
-	bool host;
+	const char *reason;		 /* which row of the stage */
+	enum { HERE, HOST, HISTORY } of; /* history: shown by the sockets while they are open */
 } rules[] = {
-	{"TcpExt:IPReversePathFilter", NULL, STAGE_IP_ROUTE, "IP_RPFILTER", false},
-	{"IpExt:InNoRoutes", "Ip6InNoRoutes", STAGE_IP_ROUTE, "IP_INNOROUTES", false},
-	{"Ip:InAddrErrors", "Ip6InAddrErrors", STAGE_IP_ROUTE, "IP_INADDRERRORS", false},
-	{"Ip:OutNoRoutes", "Ip6OutNoRoutes", STAGE_TX_ROUTE, NULL, false},
-	{"Ip:InHdrErrors", "Ip6InHdrErrors", STAGE_IP_HEADER, NULL, false},
-	{"Ip:ReasmFails", "Ip6ReasmFails", STAGE_IP_FRAG, NULL, false},
-	{"Ip:FragFails", "Ip6FragFails", STAGE_IP_FORWARD, "PKT_TOO_BIG", false},
-	{NULL, "Ip6InTooBigErrors", STAGE_IP_FORWARD, "PKT_TOO_BIG", false},
-	{"Udp:NoPorts", "Udp6NoPorts", STAGE_UDP_LOOKUP, NULL, false},
-	{"XfrmInNoPols", NULL, STAGE_XFRM, NULL, false},
-	{"XfrmInPolBlock", NULL, STAGE_XFRM, NULL, false},
-	{"XfrmOutPolBlock", NULL, STAGE_XFRM, NULL, false},
-	{"arp_cache:unresolved_discards", NULL, STAGE_NEIGH, "NEIGH_QUEUEFULL", true},
-	{NULL, "ndisc_cache:unresolved_discards", STAGE_NEIGH, "NEIGH_QUEUEFULL", true},
+	{"TcpExt:IPReversePathFilter", NULL, STAGE_IP_ROUTE, "IP_RPFILTER", HERE},
+	{"IpExt:InNoRoutes", "Ip6InNoRoutes", STAGE_IP_ROUTE, "IP_INNOROUTES", HERE},
+	{"Ip:InAddrErrors", "Ip6InAddrErrors", STAGE_IP_ROUTE, "IP_INADDRERRORS", HERE},
+	{"Ip:OutNoRoutes", "Ip6OutNoRoutes", STAGE_TX_ROUTE, NULL, HERE},
+	{"Ip:InHdrErrors", "Ip6InHdrErrors", STAGE_IP_HEADER, NULL, HERE},
+	{"Ip:ReasmFails", "Ip6ReasmFails", STAGE_IP_FRAG, NULL, HERE},
+	{"Ip:FragFails", "Ip6FragFails", STAGE_IP_FORWARD, "PKT_TOO_BIG", HERE},
+	{NULL, "Ip6InTooBigErrors", STAGE_IP_FORWARD, "PKT_TOO_BIG", HERE},
+	{"Udp:NoPorts", "Udp6NoPorts", STAGE_UDP_LOOKUP, NULL, HERE},
+	{"XfrmInNoPols", NULL, STAGE_XFRM, NULL, HERE},
+	{"XfrmInPolBlock", NULL, STAGE_XFRM, NULL, HERE},
+	{"XfrmOutPolBlock", NULL, STAGE_XFRM, NULL, HERE},
+	{"arp_cache:unresolved_discards", NULL, STAGE_NEIGH, "NEIGH_QUEUEFULL", HOST},
+	{NULL, "ndisc_cache:unresolved_discards", STAGE_NEIGH, "NEIGH_QUEUEFULL", HOST},
+	{"Udp:RcvbufErrors", "Udp6RcvbufErrors", STAGE_RCVBUF, NULL, HISTORY},
+	{"Udp:MemErrors", "Udp6MemErrors", STAGE_UDP_MEM, NULL, HISTORY},
+	{"Udp:InCsumErrors", "Udp6InCsumErrors", STAGE_UDP_CSUM, NULL, HISTORY},
 };
 
 /* The interface that filters by the reverse path; with several, the busiest. */
@@ -300,10 +301,10 @@ static const struct facts_link *strict_link(const struct facts *f)
 static void judge_counter(const struct facts *f, struct check_findings *out, const char *name,
 			  unsigned i)
 {
-	const char *scope = rules[i].host ? FACTS_HOST : FACTS_HERE;
+	const char *scope = rules[i].of == HOST ? FACTS_HOST : FACTS_HERE;
 	uint64_t total = facts_total(f, scope, name);
 	struct about about = {
-		.scope = rules[i].host ? CHECK_HOST : CHECK_NAMESPACE,
+		.scope = rules[i].of == HOST ? CHECK_HOST : CHECK_NAMESPACE,
 		.lost = facts_moved(f, scope, name),
 	};
 	struct finding_facts facts = {
@@ -317,33 +318,15 @@ static void judge_counter(const struct facts *f, struct check_findings *out, con
 			judge_history(out, rules[i].stage, name, total);
 		return;
 	}
+	if (rules[i].of == HISTORY)
+		return;
 	if (rules[i].reason && !strcmp(rules[i].reason, "IP_RPFILTER")) {
 		const struct facts_link *link = strict_link(f);
 
 		facts.ifname = about.subject = link ? link->dev.ifname : NULL;
 		facts.rp_filter = link ? link->rp_filter : NULL;
 	}
-	judge_loss(out, f, rules[i].stage, &about, &facts);
-}
-
-/* Shown by the sockets themselves while they are open; after that only history is left. */
-static void judge_udp_history(const struct facts *f, struct check_findings *out)
-{
-	static const struct {
-		const char *name;
-		enum stage stage;
-	} counters[] = {
-		{"Udp:RcvbufErrors", STAGE_RCVBUF},   {"Udp6RcvbufErrors", STAGE_RCVBUF},
-		{"Udp:MemErrors", STAGE_UDP_MEM},     {"Udp6MemErrors", STAGE_UDP_MEM},
-		{"Udp:InCsumErrors", STAGE_UDP_CSUM}, {"Udp6InCsumErrors", STAGE_UDP_CSUM},
-	};
-
-	for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-		uint64_t total = facts_total(f, FACTS_HERE, counters[i].name);
-
-		if (total && !facts_moved(f, FACTS_HERE, counters[i].name))
-			judge_history(out, counters[i].stage, counters[i].name, total);
-	}
+	judge_loss(out, f, rules[i].stage, about, &facts);
 }
 
 /* Where the flow limit took most of them, the queue's length is not to blame. */
@@ -358,7 +341,7 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 		.counter = "softnet dropped",
 		.netdev_max_backlog = (unsigned)f->stack.max_backlog,
 	};
-	struct binds b = {.about = about};
+	struct binds b = {};
 
 	if (!dropped) {
 		if (total)
@@ -366,12 +349,13 @@ static void judge_backlog(const struct facts *f, struct check_findings *out)
 		return;
 	}
 	if (2 * limited < dropped) {
-		judge_loss(out, f, STAGE_BACKLOG, &about, &facts);
+		judge_loss(out, f, STAGE_BACKLOG, about, &facts);
 		return;
 	}
-	bind_loss(&b, f, "softnet flow_limit", limited, judge_softnet(f, "flow_limit", true));
+	bind_loss(&b, f->window_ns, "softnet flow_limit", limited,
+		  judge_softnet(f, "flow_limit", true));
 	bind_text(&b, "flow_limit", f->stack.flow_limit_cpus);
-	judge_state(out, f, "backlog-flow-limit", &b);
+	judge_state(out, f, "backlog-flow-limit", about, &b);
 }
 
 void judge_counters(const struct facts *f, struct check_findings *out)
@@ -382,6 +366,5 @@ void judge_counters(const struct facts *f, struct check_findings *out)
 		if (rules[i].name6)
 			judge_counter(f, out, rules[i].name6, i);
 	}
-	judge_udp_history(f, out);
 	judge_backlog(f, out);
 }

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/idmap.h"
 #include "base/list.h"
 #include "base/proc.h"
 #include "drops/files.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/idmap.h"
+#include "base/list.h"
 #include "host/sockdiag.h"
 
 #define PORTS_MAX 4096

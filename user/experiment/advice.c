@@ -85,7 +85,7 @@ void advise(const struct site *s, const struct finding_facts *remote, struct res
 			f.ifname = *c->ifname ? c->ifname : NULL;
 			f.hook = c->hook;
 		}
-		if (findings_for_stage(stage, &f, out))
+		if (findings_for_stage(stage, &f, out, NULL))
 			continue;
 		if (c)
 			memcpy(out->host, c->host, sizeof(c->host));

@@ -100,10 +100,10 @@ static void settle_ring(const struct counters_deltas *deltas, const struct site 
 	forget_seen(SEEN_TX_DEVICE, settled, res);
 }
 
-static const struct counter_unexplained *find_drops(const struct countercheck *check)
+static const struct counter_row *find_drops(const struct countercheck *check)
 {
 	for (size_t i = 0; i < check->n_unexplained; i++) {
-		const struct counter_unexplained *u = &check->unexplained[i];
+		const struct counter_row *u = &check->unexplained[i];
 
 		if (u->stage == STAGE_XDP && !strcmp(u->role, "rx") && strstr(u->name, "xdp_drop"))
 			return u;
@@ -112,7 +112,7 @@ static const struct counter_unexplained *find_drops(const struct countercheck *c
 }
 
 /* The counter is the source now, so it agrees with what it told. */
-static void note_source(const struct counter_unexplained *u, uint64_t n, struct result *res)
+static void note_source(const struct counter_row *u, uint64_t n, struct result *res)
 {
 	char name[sizeof(res->counter[0].name)];
 
@@ -131,14 +131,15 @@ static void note_source(const struct counter_unexplained *u, uint64_t n, struct 
 static void settle_xdp(const struct countercheck *check, const struct counters_deltas *deltas,
 		       const struct site *site, struct result *res)
 {
-	const struct counter_unexplained *u = find_drops(check);
-	uint64_t n;
+	const struct counter_row *u = find_drops(check);
+	uint64_t n, excess;
 
 	if (!u || site->spec->tx != &tx_xdp || site->lab.topology != LAB_PAIR ||
 	    !res->unaccounted ||
 	    !received(deltas, site, res->sent - res->stage[STAGE_TX_DEVICE].packets))
 		return;
-	n = u->excess < res->unaccounted ? u->excess : res->unaccounted;
+	excess = u->delta - u->expected_max;
+	n = excess < res->unaccounted ? excess : res->unaccounted;
 	settle(STAGE_XDP, n, site, res);
 	forget_seen(SEEN_XDP, n, res);
 	note_source(u, n, res);

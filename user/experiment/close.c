@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "host/lab.h"
 #include "host/netdev.h"
-#include "host/reassembly.h"
 #include "traffic/pace.h"
 
 #define CONFIRM_NS	1000000000 /* between events of a closed socket: an RCU grace period */
@@ -212,17 +211,6 @@ static unsigned sending_ports(const struct site *s, const struct lab_port *port[
 	return lab_ports(&s->lab) > 2 ? 2 : 1;
 }
 
-void site_queues(const struct site *s, struct site_queues *q)
-{
-	const struct lab_port *port[2];
-
-	*q = (struct site_queues){.in_socket = s->in_socket};
-	for (unsigned i = 0, n = sending_ports(s, port); i < n; i++)
-		q->in_qdiscs += links_queued(port[i]->ns, port[i]->ifindex);
-	if (s->fragments && s->lab.rx.ns)
-		q->in_reassembly = reassembly_queues(s->lab.rx.ns);
-}
-
 /* The address of a next hop is being asked for: packets may wait for the answer. */
 static bool is_asking(const struct site *s)
 {
@@ -234,28 +222,26 @@ static bool is_asking(const struct site *s)
 	return asked;
 }
 
-/* Nothing waits where it can be looked for. */
-static bool is_idle(const struct site *s, uint64_t queued)
-{
-	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
-
-	if (queued || (reads && !receiver_idle(s->receiver)))
-		return false;
-	return !(s->lab.taps && !lab_taps_idle(s->lab.taps)) && !is_asking(s);
-}
-
 void site_status(const struct site *s, struct site_status *st)
 {
-	struct site_queues q;
+	bool reads = s->receiver && s->fx.reader != READER_NEVER && !s->stopped;
+	const struct lab_port *port[2];
+	unsigned n = sending_ports(s, port);
 
-	site_queues(s, &q);
 	*st = (struct site_status){
 		.running = s->sender && s->started && !s->stopped && !sender_done(s->sender),
 		.delivered = delivered(s),
 		.dropped = dropped(s),
-		.in_queues = q.in_qdiscs + q.in_reassembly + q.in_socket,
-		.idle = is_idle(s, q.in_qdiscs + q.in_reassembly),
+		.in_socket = s->in_socket,
 	};
+	for (unsigned i = 0; i < n; i++)
+		st->in_qdiscs += links_queued(port[i]->ns, port[i]->ifindex);
+	if (s->fragments && s->lab.rx.ns)
+		st->in_reassembly = reassembly_queues(s->lab.rx.ns);
+	st->in_queues = st->in_qdiscs + st->in_reassembly + st->in_socket;
+	st->idle = !st->in_qdiscs && !st->in_reassembly &&
+		   !(reads && !receiver_idle(s->receiver)) &&
+		   !(s->lab.taps && !lab_taps_idle(s->lab.taps)) && !is_asking(s);
 	site_next(s, st->next);
 }
 
@@ -397,14 +383,14 @@ static unsigned l3_bytes_of(const void *arg, uint16_t slot, uint64_t number)
 {
 	const struct site *s = arg;
 
-	return shape_l3_bytes(s->spec->shape, &s->flow, slot, number);
+	return shape_l3_bytes(spec_shape(s->spec), &s->flow, slot, number);
 }
 
 void site_fold(struct site *s, const uint64_t *upto, const struct fates_visitor *visitor)
 {
 	struct fates *f = site_fates(s);
 
-	f->l3_bytes = shape_sizes_differ(s->spec->shape) ? l3_bytes_of : NULL;
+	f->l3_bytes = shape_sizes_differ(spec_shape(s->spec)) ? l3_bytes_of : NULL;
 	f->l3_arg = s;
 	for (unsigned t = 0; t < f->streams; t++) {
 		uint64_t number = f->base + upto[t];
@@ -460,7 +446,7 @@ static void name_difference(const struct site *s, enum stage stage, struct resul
 void site_ledger(const struct site *s, uint64_t in_queues, struct result *res)
 {
 	ledger_close(&s->ledger, in_queues, s->traced ? s->tracer.fates.stream0 : s->plain.stream0,
-		     shape_sizes_differ(s->spec->shape) || !s->flow.payload
+		     shape_sizes_differ(spec_shape(s->spec)) || !s->flow.payload
 			     ? 0
 			     : shape_l3_bytes(NULL, &s->flow, 0, 0),
 		     res);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/conn.h"
+#include "experiment/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ static uint64_t deadline(int timeout_ms)
 	return clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
-static socklen_t address_of(const struct endpoint *ep, struct sockaddr_storage *out)
+socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out)
 {
 	struct sockaddr_in *s4 = (void *)out;
 	struct sockaddr_in6 *s6 = (void *)out;
@@ -79,7 +79,7 @@ static socklen_t address_of(const struct endpoint *ep, struct sockaddr_storage *
 int conn_connect(const struct endpoint *to, int timeout_ms)
 {
 	struct sockaddr_storage addr;
-	socklen_t len = address_of(to, &addr), size = sizeof(int);
+	socklen_t len = conn_address(to, &addr), size = sizeof(int);
 	int fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc, error = 0;
 
@@ -102,7 +102,7 @@ int conn_connect(const struct endpoint *to, int timeout_ms)
 int conn_listen_at(const struct endpoint *at)
 {
 	struct sockaddr_storage addr;
-	socklen_t len = address_of(at, &addr);
+	socklen_t len = conn_address(at, &addr);
 	int fd = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, off = 0, rc = 0;
 

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/discover.h"
+/*
+ * The streams of a receiver alone, which it discovers by what arrives. Numbers older than the time
+ * to settle are counted and forgotten, so that memory does not grow with time; and neither memory
+ * nor time grow with the numbers that somebody writes into packets.
+ */
+#include "experiment/site.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "experiment/settle.h"
 
 #define LOOK_AHEAD    (1 << 16) /* numbers, beyond the highest that is known, between two moves */
 #define EIGHT	      8
@@ -10,10 +20,39 @@
 /* Of each map that the fates of a ledger are in: a byte a number, the same for each stream. */
 #define WINDOW_BYTES (1ULL << 25)
 
-void discover_init(struct discovery *d, struct site *s, const struct experiment_view *view)
+struct discovery {
+	struct window window;
+	struct discovered {
+		uint64_t counted;   /* numbers below are; 0: nothing yet */
+		uint64_t first;	    /* below, nothing was looked at */
+		uint64_t delivered; /* of those */
+		uint64_t missing;   /* the run of numbers not delivered that is still open */
+		uint64_t next;	    /* beyond the highest of which anything was known last */
+		bool blind; /* numbers came that could not be noted, up to the first that is */
+	} at[TRACE_STREAMS];
+	struct gaps gaps;
+	struct site *site;
+	bool tells; /* of the fates of the site, to view->on_fates */
+	const struct experiment_view *view;
+};
+
+int discover_open(struct discovery **out, struct site *s, const struct experiment_view *view,
+		  struct error *err)
 {
-	*d = (struct discovery){.site = s, .tells = s->spec->ledger, .view = view};
+	struct discovery *d = *out = calloc(1, sizeof(*d));
+
+	if (!d)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	d->site = s;
+	d->tells = s->spec->ledger;
+	d->view = view;
 	window_init(&d->window, TRACE_STREAMS, s->spec->rx == &rx_xdp ? SETTLE_XDP_NS : SETTLE_NS);
+	return 0;
+}
+
+void discover_close(struct discovery *d)
+{
+	free(d);
 }
 
 uint64_t discover_window(unsigned streams)
@@ -203,45 +242,86 @@ void discover_move(struct discovery *d, uint64_t now_ns)
 	}
 }
 
-/* What is known of a stream at its end. */
-static struct recv_stream describe(const struct discovered *s, const struct sink_stream *st,
-				   uint64_t next)
+/* What is known of a stream at its end; the rest of it is counted. */
+static void end_stream(struct discovery *d, unsigned i, struct recv_result *out)
 {
+	struct receiver *r = d->site->receiver;
+	struct sink_streams *t = receiver_streams(r);
+	const struct sink_stream *st = &t->at[i];
+	struct recv_stream *s = &out->stream[i];
 	bool ended = atomic_load(&st->ended);
-	uint64_t base = ended ? st->end_base : st->base;
+	uint64_t base = ended ? st->end_base : st->base, next = receiver_next(r, i), known;
 
-	return (struct recv_stream){
+	count(d, t, i, 0);
+	count(d, t, i, d->tells ? next_of(d, i, UINT64_MAX) : next);
+	*s = (struct recv_stream){
 		.stream = st->id,
 		.base = base,
-		.first = s->first - base,
-		.delivered = s->delivered,
+		.first = d->at[i].first - base,
+		.delivered = d->at[i].delivered,
 		.highest = next > base ? next - base : 0,
 		.ended = ended,
 		.sent = st->end_sent,
 		.refused = st->end_refused,
 	};
+	s->timed = receiver_fastest(r, i, &s->fastest_ns);
+	known = ended ? s->sent : s->highest;
+	out->lost += known > s->delivered ? known - s->delivered : 0;
+	if (ended && s->sent + s->refused > s->highest)
+		out->lost_tail += s->sent + s->refused - s->highest;
+	out->tail_known &= ended;
 }
 
-void discover_close(struct discovery *d, struct recv_result *out)
+/* What the tracer counted in this namespace: sums of events, no fates. */
+static void tally_causes(struct site *s)
 {
-	struct receiver *r = d->site->receiver;
-	struct sink_streams *t = receiver_streams(r);
+	for (int i = 0; i < s->ledger.n; i++) {
+		const struct ledger_cause *c = &s->ledger.cause[i];
+		struct fate_cause *f = &s->ledger.tally.cause[0][c->raw.index];
 
+		if (site_is_here(s, c))
+			f->packets = c->raw.count.packets;
+		s->ledger.tally.dropped += f->packets;
+	}
+}
+
+/* Which streams the slots were, and their numbers from 0. */
+static void name_streams(struct result *res, const struct recv_result *out)
+{
+	for (unsigned i = 0; i < res->n_causes; i++) {
+		struct result_cause *c = &res->cause[i];
+		const struct recv_stream *s = &out->stream[c->stream];
+
+		c->stream = s->stream;
+		c->first -= s->base;
+		c->last -= s->base;
+	}
+}
+
+void discover_end(struct discovery *d, struct recv_result *out)
+{
+	struct sink_streams *t = receiver_streams(d->site->receiver);
+	const struct sink_sums *sums = &d->site->sink.sums;
+	struct result *res = &out->res;
+
+	site_name(d->site);
 	sink_streams_sync(t);
 	out->streams = atomic_load(&t->n);
 	out->tail_known = out->streams > 0;
-	for (unsigned i = 0; i < out->streams; i++) {
-		uint64_t known, next = receiver_next(r, i);
-		struct recv_stream *s = &out->stream[i];
-
-		count(d, t, i, 0);
-		count(d, t, i, d->tells ? next_of(d, i, UINT64_MAX) : next);
-		*s = describe(&d->at[i], &t->at[i], next);
-		s->timed = receiver_fastest(r, i, &s->fastest_ns);
-		known = s->ended ? s->sent : s->highest;
-		out->lost += known > s->delivered ? known - s->delivered : 0;
-		if (s->ended && s->sent + s->refused > s->highest)
-			out->lost_tail += s->sent + s->refused - s->highest;
-		out->tail_known &= s->ended;
-	}
+	for (unsigned i = 0; i < out->streams; i++)
+		end_stream(d, i, out);
+	if (!d->tells)
+		tally_causes(d->site);
+	site_ledger(d->site, 0, res);
+	if (d->tells)
+		name_streams(res, out);
+	else
+		res->arrivals.gaps = d->gaps;
+	site_end(d->site, res);
+	for (int s = 0; !d->tells && s < STAGE_COUNT; s++)
+		res->stage[s].bytes = 0;
+	res->delivered = sums->delivered;
+	res->duration_ns = sums->last_ns - sums->first_ns;
+	out->received = sums->delivered + sums->duplicated + sums->late;
+	out->closed = true;
 }

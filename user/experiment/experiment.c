@@ -17,10 +17,7 @@
 #include "host/netdev.h"
 #include "experiment/settle.h"
 #include "base/watch.h"
-#include "experiment/discover.h"
 #include "experiment/remote.h"
-#include "experiment/site.h"
-#include "experiment/window.h"
 #include "stamp.h"
 
 #define QUIET_NS	50000000
@@ -170,20 +167,14 @@ static void move_window(struct run *r)
 		fold(r, leaving);
 }
 
-static bool have_all_ended(const struct run *r)
-{
-	const struct receiver *receiver = r->site.receiver;
-
-	return receiver_all_ended(receiver) &&
-	       atomic_load(&receiver_streams(r->site.receiver)->n) >= r->spec.streams;
-}
-
 /* Until the count, the time, or until all senders are done and nothing more comes. */
 static bool is_receiving(struct run *r)
 {
-	uint64_t now = clock_now(), delivered = receiver_delivered(r->site.receiver);
+	const struct receiver *receiver = r->site.receiver;
+	uint64_t now = clock_now(), delivered = receiver_delivered(receiver);
 
-	if (delivered != r->last || !have_all_ended(r))
+	if (delivered != r->last || !receiver_all_ended(receiver) ||
+	    atomic_load(&receiver_streams(r->site.receiver)->n) < r->spec.streams)
 		r->quiet_ns = now;
 	r->last = delivered;
 	if (delivered >= r->spec.count ||
@@ -196,7 +187,7 @@ static bool is_running(struct run *r)
 {
 	if (r->discovery)
 		return is_receiving(r);
-	if (r->remote && peer_is_lost(r->remote->peer))
+	if (r->remote && r->remote->peer->lost)
 		return false;
 	if (r->remote && r->remote->sends)
 		return r->remote->status.running;
@@ -232,30 +223,31 @@ static bool watch(struct run *r)
 static void end_sending(struct run *r)
 {
 	site_stop_sending(&r->site, r->err);
-	if (!r->remote || !r->remote->sends || remote_ask(r->remote, PEER_STOP, r->err))
+	if (!r->remote || !r->remote->sends || remote_ask(r->remote, "stop", r->err))
 		return;
 	/* an engine failed: how far it came is known all the same */
-	remote_ask(r->remote, PEER_STATUS, r->err);
+	remote_ask(r->remote, "status", r->err);
 }
 
 static int end_receiving(struct run *r)
 {
 	if (r->remote && !r->remote->sends)
-		remote_ask(r->remote, PEER_STOP, r->err);
+		remote_ask(r->remote, "stop", r->err);
 	return site_stop_receiving(&r->site, r->err);
 }
 
-/* A lone receiver knows by it where each stream ended. Best effort, hence several. */
+/*
+ * A lone receiver knows by it where each stream ended. Best effort, hence several. Frames of a
+ * capture are sent as they are, unless they were stamped.
+ */
 static void say_end(struct run *r)
 {
-	const struct endpoint *to = &r->spec.to;
-	struct sockaddr_in6 d6 = {
-		.sin6_family = AF_INET6, .sin6_port = htobe16(to->port), .sin6_addr = to->ip6};
-	struct sockaddr_in d4 = {
-		.sin_family = AF_INET, .sin_port = htobe16(to->port), .sin_addr = to->ip4};
-	bool six = to->family == AF_INET6;
+	const struct capture *capture = r->spec.shape.capture;
 	const struct fates *f = site_fates(&r->site);
-	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage to;
+	socklen_t len = conn_address(&r->spec.to, &to);
+	int fd = capture && !capture->payload ? -1
+					      : socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return;
@@ -274,8 +266,7 @@ static void say_end(struct run *r)
 				.refused = htobe64(refused),
 				.check = htobe64(~(stream ^ f->base ^ accepted ^ refused)),
 			};
-			sendto(fd, &end, sizeof(end), 0, six ? (void *)&d6 : (void *)&d4,
-			       six ? sizeof(d6) : sizeof(d4));
+			sendto(fd, &end, sizeof(end), 0, (void *)&to, len);
 		}
 		pace_wait(END_GAP_NS);
 	}
@@ -291,7 +282,7 @@ static bool count_fates(void *arg, uint64_t *fates)
 		return true;
 	remote_refresh(r->remote, ASK_SOON_NS, r->err);
 	*fates += r->remote->status.delivered + r->remote->status.dropped;
-	return !peer_is_lost(r->remote->peer);
+	return !r->remote->peer->lost;
 }
 
 /*
@@ -320,25 +311,17 @@ static bool is_idle(void *arg)
 	return here.idle && (!r->remote || r->remote->status.idle);
 }
 
-static void show_settling(void *arg, uint64_t start_ns, uint64_t now_ns)
+static void show_settling(void *arg)
 {
-	(void)start_ns;
-	(void)now_ns;
 	show(arg, true);
-}
-
-/* By counter only: what a NIC's ring had no room for, and frames that never were an skb. */
-static bool loses_without_event(const struct run *r)
-{
-	return r->remote || r->spec.port_a || r->spec.tx == &tx_xdp;
 }
 
 static bool settle(struct run *r)
 {
-	uint64_t most = r->spec.settle_ns + r->site.fx.settle_ns;
+	/* by counter only: what a NIC's ring had no room for, and frames that never were an skb */
+	bool silent = r->remote || r->spec.port_a || r->spec.tx == &tx_xdp;
 	struct settling s = {
-		.most_ns = most,
-		.silent_ns = loses_without_event(r) ? SETTLE_SILENT_NS : most,
+		.most_ns = r->spec.settle_ns + r->site.fx.settle_ns,
 		.interval_ns = r->spec.interval_ns,
 		.fates = count_fates,
 		.complete = is_complete,
@@ -348,6 +331,7 @@ static bool settle(struct run *r)
 		.arg = r,
 	};
 
+	s.silent_ns = silent ? SETTLE_SILENT_NS : s.most_ns;
 	if (is_alone(r)) { /* drops that come late: of a queue, of a neighbour that is not found */
 		if (!r->site.traced)
 			return false;
@@ -362,36 +346,31 @@ static void announce(struct run *r, struct result *res)
 {
 	const struct fates *f = site_fates(&r->site);
 	const struct experiment_streams streams = {f->stream0, f->streams, f->base, r->spec.count};
-	bool alone = is_alone(r);
-	struct lab testbed;
+	struct result_host *host = r->discovery ? &res->rx_host : &res->tx_host;
+	struct lab testbed, *lab = is_alone(r) ? NULL : &r->site.lab;
 
 	if (r->remote) {
 		remote_describe(r->remote, res);
 		remote_ports(r->remote, &testbed);
+		lab = &testbed;
 	} else {
 		site_describe(&r->site, res);
 	}
-	if (alone && r->spec.ledger)
-		snprintf(r->discovery ? res->rx_host.place : res->tx_host.place,
-			 sizeof(res->tx_host.place), "%s", site_place(&r->site));
-	if (!r->view->on_start)
-		return;
-	r->view->on_start(r->view->arg, alone ? NULL : r->asked,
-			  r->remote ? &testbed
-			  : alone   ? NULL
-				    : &r->site.lab,
-			  res, r->discovery ? NULL : &streams);
+	if (is_alone(r) && r->spec.ledger)
+		snprintf(host->place, sizeof(host->place), "%s", site_place(&r->site));
+	if (r->view->on_start)
+		r->view->on_start(r->view->arg, r->asked, lab, res, r->discovery ? NULL : &streams);
 }
 
-static void name_queues(const struct run *r, const struct site_queues *q, struct result *res)
+static void name_queues(const struct run *r, const struct site_status *here, struct result *res)
 {
 	const struct {
 		uint64_t packets;
 		const char *where;
 	} queue[] = {
-		{q->in_qdiscs, "the queueing discipline"},
-		{q->in_reassembly, "reassembly"},
-		{q->in_socket, "the socket"},
+		{here->in_qdiscs, "the queueing discipline"},
+		{here->in_reassembly, "reassembly"},
+		{here->in_socket, "the socket"},
 	};
 	char *to = res->in_flight_where;
 	size_t size = sizeof(res->in_flight_where), at = 0;
@@ -400,9 +379,9 @@ static void name_queues(const struct run *r, const struct site_queues *q, struct
 		return;
 	if (r->remote)
 		snprintf(to, size, "%llu in queues of this host, %llu in queues of %s",
-			 (unsigned long long)(q->in_qdiscs + q->in_reassembly + q->in_socket),
+			 (unsigned long long)here->in_queues,
 			 (unsigned long long)r->remote->status.in_queues,
-			 peer_host(r->remote->peer));
+			 r->remote->peer->hello.host);
 	for (unsigned i = 0; !r->remote && i < sizeof(queue) / sizeof(queue[0]); i++) {
 		if (queue[i].packets)
 			at += (size_t)snprintf(to + at, size - at, "%s%llu in %s", at ? ", " : "",
@@ -417,22 +396,18 @@ static void name_queues(const struct run *r, const struct site_queues *q, struct
  */
 static int close_ledger(struct run *r, struct result *res)
 {
-	uint64_t next[TRACE_STREAMS] = {}, queued = 0;
-	struct site_queues q = {};
+	uint64_t next[TRACE_STREAMS] = {};
+	struct site_status here = {};
 	int rc = 0;
 
-	if (!is_alone(r)) {
-		site_queues(&r->site, &q);
-		queued = q.in_qdiscs + q.in_reassembly + q.in_socket;
-	}
-	if (r->remote)
-		queued += r->remote->status.in_queues;
+	if (!is_alone(r))
+		site_status(&r->site, &here);
 	streams_at(r, next);
 	fold(r, next);
 	if (!is_alone(r))
 		site_beyond(&r->site);
-	site_ledger(&r->site, queued, res);
-	name_queues(r, &q, res);
+	site_ledger(&r->site, here.in_queues + (r->remote ? r->remote->status.in_queues : 0), res);
+	name_queues(r, &here, res);
 	site_end(&r->site, res);
 	if (r->remote) {
 		remote_describe(r->remote, res);
@@ -469,12 +444,6 @@ static int open_sites(struct run *r, struct error *err)
 	return rc;
 }
 
-/* Frames of a capture are sent as they are, unless they were stamped. */
-static bool is_numbered(const struct run_spec *spec)
-{
-	return !spec->shape || !spec->shape->capture || spec->shape->capture->payload;
-}
-
 /* All stands: traffic, and its end. */
 static int go(struct run *r, struct result *res)
 {
@@ -484,131 +453,59 @@ static int go(struct run *r, struct result *res)
 		return rc;
 	site_start(&r->site);
 	r->start_ns = r->quiet_ns = clock_now();
-	if (!r->remote || remote_ask(r->remote, PEER_START, r->err))
+	if (!r->remote || remote_ask(r->remote, "start", r->err))
 		res->interrupted = watch(r);
 	end_sending(r);
 	if (r->discovery)
 		return end_receiving(r);
-	if (is_alone(r) && is_numbered(&r->spec))
+	if (is_alone(r))
 		say_end(r);
 	res->interrupted |= settle(r);
 	return end_receiving(r);
 }
 
-static struct run *new_run(const struct run_spec *spec, const struct experiment_view *view,
-			   struct error *err)
+/* `found`: of a receiver alone, with `res` in it; else NULL. */
+static int run(const struct run_spec *spec, const struct experiment_view *view, struct result *res,
+	       struct recv_result *found, struct error *err)
 {
 	struct run *r = calloc(1, sizeof(*r));
+	int rc;
 
-	if (!r) {
-		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	r->asked = spec;
 	r->view = view;
 	r->err = err;
-	return r;
-}
-
-static void free_run(struct run *r)
-{
+	rc = open_sites(r, err);
+	if (!rc && found)
+		rc = discover_open(&r->discovery, &r->site, view, err);
+	if (!rc) {
+		announce(r, res);
+		rc = go(r, res);
+	}
+	if (!rc && found)
+		discover_end(r->discovery, found);
+	else if (!rc)
+		rc = close_ledger(r, res);
+	if (!rc && err->status != STATUS_OK)
+		rc = -EIO; /* an engine ended early; the ledger is whole all the same */
+	discover_close(r->discovery);
 	site_close(&r->site);
 	free(r->remote);
-	free(r->discovery);
 	free(r);
+	return rc;
 }
 
 int experiment_run(const struct run_spec *spec, const struct experiment_view *view,
 		   struct result *res, struct error *err)
 {
-	struct run *r = new_run(spec, view, err);
-	int rc;
-
 	memset(res, 0, sizeof(*res));
-	if (!r)
-		return -ENOMEM;
-	rc = open_sites(r, err);
-	if (!rc) {
-		announce(r, res);
-		rc = go(r, res);
-	}
-	if (!rc)
-		rc = close_ledger(r, res);
-	if (!rc && err->status != STATUS_OK)
-		rc = -EIO; /* an engine ended early; the ledger is whole all the same */
-	free_run(r);
-	return rc;
-}
-
-/* Which streams the slots were, and their numbers from 0. */
-static void name_streams(struct result *res, const struct recv_result *out)
-{
-	for (unsigned i = 0; i < res->n_causes; i++) {
-		struct result_cause *c = &res->cause[i];
-		const struct recv_stream *s = &out->stream[c->stream];
-
-		c->stream = s->stream;
-		c->first -= s->base;
-		c->last -= s->base;
-	}
-}
-
-/* What the tracer counted in this namespace: sums of events, no fates. */
-static void tally_causes(struct site *s)
-{
-	for (int i = 0; i < s->ledger.n; i++) {
-		const struct ledger_cause *c = &s->ledger.cause[i];
-		struct fate_cause *f = &s->ledger.tally.cause[0][c->raw.index];
-
-		if (site_is_here(s, c))
-			f->packets = c->raw.count.packets;
-		s->ledger.tally.dropped += f->packets;
-	}
-}
-
-static void close_discovered(struct run *r, struct recv_result *out)
-{
-	const struct sink_sums *sums = &r->site.sink.sums;
-	struct result *res = &out->res;
-
-	site_name(&r->site);
-	discover_close(r->discovery, out);
-	if (!r->spec.ledger)
-		tally_causes(&r->site);
-	site_ledger(&r->site, 0, res);
-	if (r->spec.ledger)
-		name_streams(res, out);
-	else
-		res->arrivals.gaps = r->discovery->gaps;
-	site_end(&r->site, res);
-	for (int s = 0; !r->spec.ledger && s < STAGE_COUNT; s++)
-		res->stage[s].bytes = 0;
-	res->delivered = sums->delivered;
-	res->duration_ns = sums->last_ns - sums->first_ns;
-	out->received = sums->delivered + sums->duplicated + sums->late;
-	out->closed = true;
+	return run(spec, view, res, NULL, err);
 }
 
 int experiment_recv(const struct run_spec *spec, const struct experiment_view *view,
 		    struct recv_result *out, struct error *err)
 {
-	struct run *r = new_run(spec, view, err);
-	int rc;
-
 	memset(out, 0, sizeof(*out));
-	if (!r)
-		return -ENOMEM;
-	rc = open_sites(r, err);
-	r->discovery = rc ? NULL : calloc(1, sizeof(*r->discovery));
-	if (!rc && !r->discovery)
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	if (!rc) {
-		discover_init(r->discovery, &r->site, view);
-		announce(r, &out->res);
-		go(r, &out->res);
-		close_discovered(r, out);
-		rc = err->status == STATUS_OK ? 0 : -EIO;
-	}
-	free_run(r);
-	return rc;
+	return run(spec, view, &out->res, out, err);
 }

@@ -22,7 +22,11 @@
 
 struct peer;
 
-/* What is asked for. Borrowed strings live as long as the experiment. */
+/*
+ * What is asked for: filled by options, completed by the command, and where another host takes part
+ * the larger part of what that one is asked for (experiment/wire.h). Borrowed strings live as long
+ * as the experiment.
+ */
 struct run_spec {
 	const struct tx_ops *tx; /* NULL: the sender is elsewhere, and not asked for anything */
 	const struct rx_ops *rx; /* NULL: the same of the receiver */
@@ -30,16 +34,17 @@ struct run_spec {
 	uint64_t duration_ns;	 /* 0: no limit */
 	struct rate rate;
 	unsigned payload; /* bytes of UDP payload, of the longest packet; 0: not known */
-	uint16_t port;
+	uint64_t port;
 	bool ipv6;
 	unsigned flows;		 /* 5-tuples */
 	unsigned threads;	 /* that send */
 	uint64_t rcvbuf, sndbuf; /* bytes; 0: the default */
-	bool pass;		   /* rx xdp: the program only looks, a socket receives */
-	uint64_t settle_ns;	   /* at most, for closing the ledger; 0: as losses here need */
-	uint64_t interval_ns;	   /* between calls of on_interval */
-	unsigned vlan, tos, ttl;   /* 0: none, 0, the default; for a shape with frames */
-	const struct shape *shape; /* what packets are and when; NULL: alike, evenly */
+	bool pass;		 /* rx xdp: the program only looks, a socket receives */
+	uint64_t settle_ns;	 /* at most, for closing the ledger; 0: as losses here need */
+	uint64_t interval_ns;	 /* between calls of on_interval */
+	unsigned vlan, tos, ttl; /* 0: none, 0, the default; for a shape with frames */
+	bool shaped;		 /* `shape` says what packets are and when; else alike, evenly */
+	struct shape shape;
 	struct tuning tuning;
 	struct fault_list faults;
 	const char *port_a, *port_b; /* [NETNS/]IFNAME; NULL: an anonymous lab */
@@ -47,7 +52,7 @@ struct run_spec {
 	enum lab_topology topology;  /* of the lab to be made, if `topology_set`; */
 	bool topology_set;	     /* else what the faults need */
 	struct lab_wish wish;	     /* of an anonymous lab only */
-	struct peer *far;   /* another host that takes part (experiment/client.h); NULL: none */
+	struct peer *far;   /* another host that takes part (experiment/remote.h); NULL: none */
 	bool reverse;	    /* it sends, and this one receives */
 	const char *ifname; /* the device to it, for engines that need one; NULL: by route */
 
@@ -65,6 +70,12 @@ struct run_spec {
 	bool stay;	  /* a receiver goes on when all senders have said that they are done; */
 	unsigned streams; /* else it ends when so many have come and are done; 0: any */
 };
+
+/* What packets are and when; NULL: alike, evenly. */
+static inline const struct shape *spec_shape(const struct run_spec *spec)
+{
+	return spec->shaped ? &spec->shape : NULL;
+}
 
 struct experiment_interval {
 	uint64_t time_ns;		       /* since the first packet */

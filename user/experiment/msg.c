@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/msg.h"
+#include "experiment/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,12 +43,13 @@ int msg_take_counter(struct json_object *msg, struct result_counter *c)
 
 bool msg_plan_valid(const struct peer_plan *plan)
 {
-	if (!fates_numbers_valid(&plan->numbers) || !plan->flows || !plan->count || !plan->port)
+	const struct run_spec *spec = &plan->spec;
+
+	if (!fates_numbers_valid(&plan->numbers) || !spec->flows || !spec->count || !spec->port)
 		return false;
-	if (!plan->reverse)
-		return true;
-	return plan->payload >= STAMP_LEN &&
-	       (!plan->shaped || shape_valid(&plan->shape, plan->numbers.streams));
+	return !spec->reverse ||
+	       (spec->payload >= STAMP_LEN &&
+		(!spec->shaped || shape_valid(&spec->shape, plan->numbers.streams)));
 }
 
 /* The members of all messages, a table each. */
@@ -84,62 +85,62 @@ const struct record_field msg_welcome[] = {
 };
 
 const struct record_field msg_plan[] = {
-	RECORD("reverse", BOOL, peer_plan, reverse),
+	RECORD("reverse", BOOL, peer_plan, spec.reverse),
 	RECORD("engine", TEXT, peer_plan, engine),
-	RECORD("ipv6", BOOL, peer_plan, ipv6),
-	RECORD("port", UINT, peer_plan, port),
+	RECORD("ipv6", BOOL, peer_plan, spec.ipv6),
+	RECORD("port", UINT, peer_plan, spec.port, .max = UINT16_MAX),
 	RECORD("base", UINT, peer_plan, numbers.base),
 	RECORD("window", UINT, peer_plan, numbers.window),
 	RECORD("stream", UINT, peer_plan, numbers.stream0),
 	RECORD("streams", UINT, peer_plan, numbers.streams, .max = TRACE_STREAMS),
-	RECORD("count", UINT, peer_plan, count),
-	RECORD("duration_ns", UINT, peer_plan, duration_ns),
-	RECORD("settle_ns", UINT, peer_plan, settle_ns),
-	RECORD("rate_pps", DOUBLE, peer_plan, rate_pps),
-	RECORD("payload", UINT, peer_plan, payload, .max = 65507),
-	RECORD("flows", UINT, peer_plan, flows, .max = 25000),
-	RECORD("sndbuf", UINT, peer_plan, sndbuf, .max = INT32_MAX / 2),
-	RECORD("rcvbuf", UINT, peer_plan, rcvbuf, .max = INT32_MAX / 2),
-	RECORD("no_wait", BOOL, peer_plan, no_wait),
-	RECORD("gso", BOOL, peer_plan, gso),
-	RECORD("unconnected", BOOL, peer_plan, unconnected),
-	RECORD("gro", BOOL, peer_plan, gro),
-	RECORD("pass", BOOL, peer_plan, pass),
-	RECORD("per_flow", BOOL, peer_plan, per_flow),
-	RECORD("fragments", BOOL, peer_plan, fragments),
-	RECORD("busy_poll_us", UINT, peer_plan, busy_poll_us, .max = INT32_MAX),
-	RECORD("rx_threads", UINT, peer_plan, rx_threads, .max = 64),
-	RECORD("cpu_set", BOOL, peer_plan, cpu_set),
-	RECORD("cpu", UINT, peer_plan, cpu, .max = 8191),
-	RECORD("rt", UINT, peer_plan, rt, .max = 99),
+	RECORD("count", UINT, peer_plan, spec.count),
+	RECORD("duration_ns", UINT, peer_plan, spec.duration_ns),
+	RECORD("settle_ns", UINT, peer_plan, spec.settle_ns),
+	RECORD("rate_pps", DOUBLE, peer_plan, spec.rate_pps),
+	RECORD("payload", UINT, peer_plan, spec.payload, .max = 65507),
+	RECORD("flows", UINT, peer_plan, spec.flows, .max = 25000),
+	RECORD("sndbuf", UINT, peer_plan, spec.sndbuf, .max = INT32_MAX / 2),
+	RECORD("rcvbuf", UINT, peer_plan, spec.rcvbuf, .max = INT32_MAX / 2),
+	RECORD("no_wait", BOOL, peer_plan, spec.tuning.send.no_wait),
+	RECORD("gso", BOOL, peer_plan, spec.tuning.send.gso),
+	RECORD("unconnected", BOOL, peer_plan, spec.tuning.send.unconnected),
+	RECORD("gro", BOOL, peer_plan, spec.tuning.receive.gro),
+	RECORD("pass", BOOL, peer_plan, spec.pass),
+	RECORD("per_flow", BOOL, peer_plan, spec.tuning.per_flow),
+	RECORD("fragments", BOOL, peer_plan, spec.fragments),
+	RECORD("busy_poll_us", UINT, peer_plan, spec.tuning.receive.busy_poll_us, .max = INT32_MAX),
+	RECORD("rx_threads", UINT, peer_plan, spec.tuning.rx_threads, .max = 64),
+	RECORD("cpu_set", BOOL, peer_plan, wish.cpu_set),
+	RECORD("cpu", UINT, peer_plan, wish.cpu, .max = 8191),
+	RECORD("rt", UINT, peer_plan, spec.tuning.rt, .max = 99),
 	RECORD("nice", UINT, peer_plan, nice, .max = PEER_NICE_0 + 19),
-	RECORD("work_ns", UINT, peer_plan, work_ns, .max = READER_MOST_NS),
-	RECORD("pause_ns", UINT, peer_plan, pause_ns, .max = READER_MOST_NS),
-	RECORD("read_ns", UINT, peer_plan, read_ns, .max = READER_MOST_NS),
-	RECORD("shaped", BOOL, peer_plan, shaped),
-	RECORD("vlan", UINT, peer_plan, vlan, .max = 4094),
-	RECORD("tos", UINT, peer_plan, tos, .max = 255),
-	RECORD("ttl", UINT, peer_plan, ttl, .max = 255),
-	RECORD("threads", UINT, peer_plan, shape.threads, .max = TRACE_STREAMS),
-	RECORD("seed", UINT, peer_plan, shape.seed),
-	RECORD("random", BOOL, peer_plan, shape.random),
-	RECORD("frames", BOOL, peer_plan, shape.frames),
-	RECORD("n_sizes", UINT, peer_plan, shape.n_payload, .max = SHAPE_SIZES),
-	RECORD_LIST("sizes", UINT, peer_plan, shape.sizes),
-	RECORD("src_port", UINT, peer_plan, shape.src_port.first),
-	RECORD("src_ports", UINT, peer_plan, shape.src_port.n, .max = 65535),
-	RECORD("tuples", UINT, peer_plan, shape.flows, .max = 65535),
-	RECORD("duplicate", DOUBLE, peer_plan, shape.duplicate),
-	RECORD("gap", DOUBLE, peer_plan, shape.gap),
-	RECORD("reorder", DOUBLE, peer_plan, shape.reorder.share),
-	RECORD("extent", UINT, peer_plan, shape.reorder.extent, .max = SHAPE_EXTENT_MAX),
-	RECORD("burst", UINT, peer_plan, shape.burst, .max = SHAPE_BURST_MAX),
-	RECORD("scheduled", BOOL, peer_plan, shape.scheduled),
-	RECORD("repeat", BOOL, peer_plan, shape.profile.repeat),
-	RECORD("parts", UINT, peer_plan, shape.profile.parts, .max = PROFILE_PARTS),
+	RECORD("work_ns", UINT, peer_plan, spec.tuning.reader.work_ns, .max = READER_MOST_NS),
+	RECORD("pause_ns", UINT, peer_plan, spec.tuning.reader.pause_ns, .max = READER_MOST_NS),
+	RECORD("read_ns", UINT, peer_plan, spec.tuning.reader.read_ns, .max = READER_MOST_NS),
+	RECORD("shaped", BOOL, peer_plan, spec.shaped),
+	RECORD("vlan", UINT, peer_plan, spec.vlan, .max = 4094),
+	RECORD("tos", UINT, peer_plan, spec.tos, .max = 255),
+	RECORD("ttl", UINT, peer_plan, spec.ttl, .max = 255),
+	RECORD("threads", UINT, peer_plan, spec.shape.threads, .max = TRACE_STREAMS),
+	RECORD("seed", UINT, peer_plan, spec.shape.seed),
+	RECORD("random", BOOL, peer_plan, spec.shape.random),
+	RECORD("frames", BOOL, peer_plan, spec.shape.frames),
+	RECORD("n_sizes", UINT, peer_plan, spec.shape.n_payload, .max = SHAPE_SIZES),
+	RECORD_LIST("sizes", UINT, peer_plan, spec.shape.sizes),
+	RECORD("src_port", UINT, peer_plan, spec.shape.src_port.first),
+	RECORD("src_ports", UINT, peer_plan, spec.shape.src_port.n, .max = 65535),
+	RECORD("tuples", UINT, peer_plan, spec.shape.flows, .max = 65535),
+	RECORD("duplicate", DOUBLE, peer_plan, spec.shape.duplicate),
+	RECORD("gap", DOUBLE, peer_plan, spec.shape.gap),
+	RECORD("reorder", DOUBLE, peer_plan, spec.shape.reorder.share),
+	RECORD("extent", UINT, peer_plan, spec.shape.reorder.extent, .max = SHAPE_EXTENT_MAX),
+	RECORD("burst", UINT, peer_plan, spec.shape.burst, .max = SHAPE_BURST_MAX),
+	RECORD("scheduled", BOOL, peer_plan, spec.shape.scheduled),
+	RECORD("repeat", BOOL, peer_plan, spec.shape.profile.repeat),
+	RECORD("parts", UINT, peer_plan, spec.shape.profile.parts, .max = PROFILE_PARTS),
 	{.key = "part",
 	 .type = RECORD_DOUBLE,
-	 .offset = offsetof(struct peer_plan, shape.profile.part),
+	 .offset = offsetof(struct peer_plan, spec.shape.profile.part),
 	 .size = sizeof(double),
 	 .items = PROFILE_DOUBLES},
 	{0},
@@ -148,10 +149,10 @@ const struct record_field msg_plan[] = {
 const struct record_field msg_ready[] = {
 	RECORD("mode", TEXT, peer_ready, mode),
 	RECORD("place", TEXT, peer_ready, place),
-	RECORD("rcvbuf", UINT, peer_ready, rcvbuf),
-	RECORD("rmem_max", UINT, peer_ready, rmem_max),
-	RECORD_LIST("udp_mem", UINT, peer_ready, udp_mem),
-	RECORD("netdev_max_backlog", UINT, peer_ready, netdev_max_backlog),
+	RECORD("rcvbuf", UINT, peer_ready, settings.rcvbuf),
+	RECORD("rmem_max", UINT, peer_ready, settings.rmem_max),
+	RECORD_LIST("udp_mem", UINT, peer_ready, settings.udp_mem),
+	RECORD("netdev_max_backlog", UINT, peer_ready, settings.netdev_max_backlog),
 	{0},
 };
 

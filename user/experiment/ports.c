@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "host/netdev.h"
-#include "host/reassembly.h"
 #include "stamp.h"
 
 #define SRC_PORT	   40000
@@ -248,7 +247,6 @@ static void plan_flow(struct site *s, bool sends)
 {
 	const struct run_spec *spec = s->spec;
 	const struct lab *lab = &s->lab;
-	const struct shape *shape = spec->shape;
 
 	s->flow = (struct flow){
 		.family = spec->ipv6 ? AF_INET6 : AF_INET,
@@ -272,8 +270,8 @@ static void plan_flow(struct site *s, bool sends)
 		memcpy(s->flow.src_mac, lab->tx.mac, 6);
 		memcpy(s->flow.dst_mac, lab_next_hop(lab)->mac, 6);
 	}
-	if (sends && shape && shape->dst_port.n)
-		s->flow.dst_port = shape->dst_port.n == 1 ? shape->dst_port.first : 0;
+	if (sends && spec->shape.dst_port.n)
+		s->flow.dst_port = spec->shape.dst_port.n == 1 ? spec->shape.dst_port.first : 0;
 }
 
 /*
@@ -318,9 +316,8 @@ int site_open_ports(struct site *s, struct error *err)
 	plan_flow(s, sends);
 	if (sends && s->lone && spec->tx != &tx_socket)
 		rc = find_next_hop(s, err);
-	if (!rc && sends && spec->shape && spec->shape->capture &&
-	    (!s->lone || spec->shape->capture->payload))
-		capture_stamp(spec->shape->capture, &s->flow);
+	if (!rc && sends && spec->shape.capture && (!s->lone || spec->shape.capture->payload))
+		capture_stamp(spec->shape.capture, &s->flow);
 	return rc ? rc : plan_fragments(s, err);
 }
 
@@ -350,10 +347,10 @@ int ports_rate(const struct run_spec *spec, double *pps, struct error *err)
 	int speed = spec->rate.unit == RATE_PERCENT ? link_speed(spec) : -1;
 	int rc;
 
-	shape_sizes(spec->shape, &flow, &sizes);
+	shape_sizes(spec_shape(spec), &flow, &sizes);
 	rc = shape_pps(&sizes, &spec->rate, speed, pps);
-	if (spec->shape && spec->shape->scheduled)
-		*pps = profile_peak(&spec->shape->profile);
+	if (spec->shape.scheduled)
+		*pps = profile_peak(&spec->shape.profile);
 
 	if (rc == -ENODATA)
 		return error_set(err, STATUS_USAGE, rc, "give packets/s or bit/s",

@@ -147,23 +147,7 @@ static void prepare(struct receiver *r, unsigned t)
 		me->sink.work_arg = &me->reader;
 	}
 	me->rx_config = (struct rx_config){
-		.flow = cfg->flow,
-		.sink = &me->sink,
-		.ifname = cfg->ifname,
-		.ifindex = cfg->ifindex,
-		.queue = t,
-		.rcvbuf = cfg->rcvbuf,
-		.rcvbuf_force = cfg->rcvbuf_force,
-		.reuseport = cfg->threads > 1,
-		.xsk_map_fd = cfg->xsk_map_fd,
-		.xsk_frames = cfg->xsk_frames,
-		.xsk_room = cfg->xsk_room,
-		.sink_prog = cfg->sink_prog,
-		.xdp_skb_mode = cfg->xdp_skb_mode,
-		.socket = cfg->tuning->receive,
-		.per_flow = cfg->tuning->per_flow,
-		.stop = &r->stop,
-	};
+		.receiver = cfg, .sink = &me->sink, .queue = t, .stop = &r->stop};
 }
 
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
@@ -286,7 +270,7 @@ bool receiver_all_ended(const struct receiver *r)
 bool receiver_idle(const struct receiver *r)
 {
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
-		if (r->cfg->ops->pending(r->at[t].rx))
+		if (r->cfg->ops->pending && r->cfg->ops->pending(r->at[t].rx))
 			return false;
 	}
 	return true;
@@ -444,7 +428,6 @@ void receiver_stats(const struct receiver *r, struct rx_stats *st)
 		struct rx_stats one = {};
 
 		r->cfg->ops->stats(r->at[t].rx, &one);
-		st->packets += one.packets;
 		st->calls += one.calls;
 		st->rx_ring_full += one.rx_ring_full;
 		st->rx_fill_ring_empty += one.rx_fill_ring_empty;

@@ -6,35 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "drops/arrivals.h"
-#include "drops/fates.h"
-#include "traffic/flow.h"
 #include "traffic/rx.h"
-#include "host/netns.h"
-#include "traffic/worker.h"
-
-struct receiver_config {
-	const struct rx_ops *ops;
-	const struct flow *flow;
-	const struct netns *ns; /* threads enter it; NULL: stay */
-	const char *ifname;
-	unsigned ifindex;
-	unsigned threads;	   /* <= RECEIVER_THREADS */
-	const struct shape *shape; /* of the sender; NULL: not known, or all packets alike */
-	struct fates *fates;	   /* numbers, and where arrivals are noted; NULL: learn streams */
-	struct trace_tails *table; /* with fates: streams are learned nevertheless, in here */
-	int rcvbuf;
-	bool rcvbuf_force;
-	int xsk_map_fd;
-	unsigned xsk_frames, xsk_room;	   /* as in rx_config */
-	const struct sink_prog *sink_prog; /* rx xdp */
-	bool xdp_skb_mode;
-	bool paused;	  /* does not read until receiver_resume() */
-	uint64_t work_ns; /* time spent on each packet, a slow reader */
-	const struct tuning *tuning;
-	int cpu; /* first thread's CPU; -1: not pinned */
-};
 
 #define RECEIVER_THREADS 64
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The client's side of the wire, and the site at its other end. */
 #include "experiment/remote.h"
 
+#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,30 +11,209 @@
 
 #include "base/clock.h"
 #include "host/netdev.h"
-#include "host/reassembly.h"
+#include "traffic/pace.h"
 
-static int take_cause(void *arg, const struct ledger_cause *cause)
+#define CONNECT_MS 1000
+#define HELLO_MS   1000 /* then it is told that we wait */
+#define MUTE_MS	   9000 /* more: whoever takes connections and says nothing is no server */
+#define TURN_MS	   200	/* between two looks whether somebody waits for us to end */
+#define ANSWER_MS  15000
+#define READY_MS   120000 /* to load programs, on a slow host */
+#define CLOCK_ASKS 8
+
+static int lose(struct peer *p, int rc, struct error *err)
 {
-	struct remote *r = arg;
-	struct ledger_cause *here = &r->cause[join_cause(&r->join, cause->raw.index)];
+	const char *why = rc == -EPIPE	     ? "it closed the connection"
+			  : rc == -ETIMEDOUT ? "it does not answer"
+			  : rc == -EBADMSG   ? "it does not speak the protocol"
+					     : strerror(-rc);
 
-	*here = *cause;
-	here->raw.index = (uint8_t)(here - r->cause);
-	snprintf(here->named.host, sizeof(here->named.host), "%s", peer_host(r->peer));
-	return 0;
+	p->lost = true;
+	return error_set(err, STATUS_FAILED, rc, "look at what `recv --serve` says there",
+			 "the other host is lost: %s", why);
 }
 
-static int take_run(void *arg, const struct join_run *run)
+static void tell_wait(struct peer *p)
 {
-	struct remote *r = arg;
+	if (!p->waits && p->target.on_wait)
+		p->target.on_wait();
+	p->waits = true;
+}
 
-	return join_run(&r->join, run);
+/* A message; where the server has somebody else, when that one is done. */
+static int await(struct peer *p, struct json_object **msg, int timeout_ms)
+{
+	int rc = conn_receive(&p->conn, msg, timeout_ms);
+
+	while (!rc && !strcmp(msg_type(*msg), "busy")) {
+		json_object_put(*msg);
+		tell_wait(p);
+		do {
+			rc = conn_receive(&p->conn, msg, TURN_MS);
+		} while (rc == -ETIMEDOUT);
+	}
+	return rc;
+}
+
+/* An answer of `type`, or the error that is told instead. */
+static int receive(struct peer *p, const char *type, struct json_object **msg, int timeout_ms,
+		   struct error *err)
+{
+	struct error told = {};
+	int rc = await(p, msg, timeout_ms);
+
+	if (rc)
+		return lose(p, rc, err);
+	if (!type || !strcmp(msg_type(*msg), type))
+		return 0;
+	rc = strcmp(msg_type(*msg), "error") || record_read(*msg, msg_error, &told) ||
+			     told.status == STATUS_OK
+		     ? -EBADMSG
+		     : -EREMOTEIO;
+	json_object_put(*msg);
+	if (rc == -EBADMSG)
+		return lose(p, rc, err);
+	return error_set(err, told.status, rc, told.hint, "%s: %s",
+			 *p->hello.host ? p->hello.host : "the other host", told.message);
+}
+
+static int send_message(struct peer *p, const char *type, const struct record_field *rows,
+			const void *from, struct error *err)
+{
+	int rc = p->lost ? -EPIPE : conn_send(&p->conn, msg_make(type, rows, from), ANSWER_MS);
+
+	return rc ? lose(p, rc, err) : 0;
+}
+
+/* The members of an answer. */
+static int expect(struct peer *p, const char *type, const struct record_field *rows, void *to,
+		  int timeout_ms, struct error *err)
+{
+	struct json_object *msg;
+	int rc = receive(p, type, &msg, timeout_ms, err);
+
+	if (rc)
+		return rc;
+	rc = rows && record_read(msg, rows, to) ? -EBADMSG : 0;
+	json_object_put(msg);
+	return rc ? lose(p, rc, err) : 0;
+}
+
+static int ask(struct peer *p, const char *type, const char *reply, const struct record_field *rows,
+	       void *to, struct error *err)
+{
+	int rc = send_message(p, type, NULL, NULL, err);
+
+	return rc ? rc : expect(p, reply, rows, to, ANSWER_MS, err);
+}
+
+static int await_hello(struct peer *p, struct error *err)
+{
+	struct json_object *msg;
+	int rc = await(p, &msg, HELLO_MS);
+
+	if (rc == -ETIMEDOUT) { /* it may be about to begin or to end an experiment */
+		tell_wait(p);
+		rc = await(p, &msg, MUTE_MS);
+	}
+	if (rc == -ETIMEDOUT)
+		return error_set(err, STATUS_FAILED, rc, "look at what it is",
+				 "what listens there says nothing");
+	if (rc)
+		return rc;
+	/* of another version nothing but this may be as it is here */
+	if (strcmp(msg_type(msg), "hello") || record_read(msg, msg_hello, &p->hello))
+		rc = -EBADMSG;
+	json_object_put(msg);
+	if (!rc && p->hello.protocol != PEER_PROTOCOL)
+		return error_set(err, STATUS_FAILED, -EPROTONOSUPPORT,
+				 "use the same version on both hosts",
+				 "%s speaks version %u of the protocol (pktledger %s), this is %d",
+				 p->hello.host, p->hello.protocol, p->hello.version, PEER_PROTOCOL);
+	return rc;
+}
+
+static int log_in(struct peer *p, struct error *err)
+{
+	const struct auth_token *token = &p->target.token;
+	struct peer_login login = {.protocol = PEER_PROTOCOL, .version = PKTLEDGER_VERSION};
+	char expected[AUTH_HEX];
+	int rc = await_hello(p, err);
+
+	if (rc)
+		return rc;
+	if (p->hello.token && !token->len)
+		return error_set(err, STATUS_FAILED, -EACCES,
+				 "give the --token-file that the server has", "%s wants a token",
+				 p->hello.host);
+	rc = auth_challenge(login.challenge);
+	if (rc)
+		return rc;
+	gethostname(login.host, sizeof(login.host) - 1);
+	auth_prove(token, AUTH_CLIENT, p->hello.challenge, login.challenge, login.proof);
+	rc = send_message(p, "login", msg_login, &login, err);
+	if (!rc)
+		rc = expect(p, "welcome", msg_welcome, &p->welcome, ANSWER_MS, err);
+	if (rc || !token->len)
+		return rc;
+	auth_prove(token, AUTH_SERVER, p->hello.challenge, login.challenge, expected);
+	if (p->hello.token && auth_equal(expected, p->welcome.proof))
+		return 0;
+	return error_set(err, STATUS_FAILED, -EACCES, "give it the same --token-file",
+			 "%s does not know the token", p->hello.host);
+}
+
+static int refuse(const struct endpoint *to, int rc, struct error *err)
+{
+	const char *why = rc == -ETIMEDOUT	? "nobody answers"
+			  : rc == -ECONNREFUSED ? "nobody listens there"
+			  : rc == -EBADMSG	? "what answers there is no pktledger"
+			  : rc == -EPIPE	? "it closed the connection"
+						: strerror(-rc);
+	char where[FMT_MAX];
+
+	return error_set(err, STATUS_FAILED, rc, "start `pktledger recv --serve` there first",
+			 "cannot reach %s by TCP: %s", num_text_endpoint(where, sizeof(where), to),
+			 why);
+}
+
+int peer_connect(struct peer **out, const struct peer_target *target, struct error *err)
+{
+	int fd = conn_connect(&target->to, CONNECT_MS), rc = fd < 0 ? fd : 0;
+	struct peer *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		if (fd >= 0)
+			close(fd);
+		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	p->target = *target;
+	conn_init(&p->conn, fd);
+	if (!rc)
+		rc = conn_self(fd, &p->self);
+	if (!rc)
+		rc = log_in(p, err);
+	if (!rc) {
+		*out = p;
+		return 0;
+	}
+	peer_close(p);
+	return refuse(&target->to, rc, err);
+}
+
+void peer_close(struct peer *p)
+{
+	if (!p)
+		return;
+	conn_close(&p->conn);
+	json_object_put(p->env);
+	free(p);
 }
 
 void remote_plan_local(const struct run_spec *spec, char device[IF_NAMESIZE],
 		       struct run_spec *local)
 {
-	const struct endpoint *to = &peer_target(spec->far)->to;
+	const struct endpoint *to = &spec->far->target.to;
 	unsigned ifindex = netdev_way(NULL, to);
 
 	*device = '\0';
@@ -43,86 +224,90 @@ void remote_plan_local(const struct run_spec *spec, char device[IF_NAMESIZE],
 	*local = *spec;
 	local->ifname = *device ? device : NULL;
 	local->to = *to;
-	local->to.port = peer_data_port(spec->far);
+	local->to.port = spec->far->welcome.port;
 	local->paired = true;
 	local->fragments = reassembly_fragments(to, spec->payload);
-	local->interval_ns = spec->interval_ns;
 }
 
-/* How the other end is to work, beyond what every engine is told. */
-static void fill_tuning(const struct run_spec *spec, struct peer_plan *plan)
+/* What the other site is asked for: the same, but for the shape, which a sender only needs. */
+static void fill_plan(const struct run_spec *spec, const struct fates *f, struct peer_plan *plan)
 {
-	const struct tuning *t = &spec->tuning;
-	const struct worker_wish *wish = spec->reverse ? &t->tx : &t->rx;
-
-	plan->gso = t->send.gso;
-	plan->unconnected = t->send.unconnected;
-	plan->gro = t->receive.gro;
-	plan->busy_poll_us = t->receive.busy_poll_us;
-	plan->per_flow = t->per_flow;
-	plan->rx_threads = t->rx_threads;
-	plan->cpu_set = wish->cpu_set;
-	plan->cpu = wish->cpu;
-	plan->rt = t->rt;
-	plan->nice = (uint32_t)(t->nice + PEER_NICE_0);
-	plan->work_ns = t->reader.work_ns;
-	plan->pause_ns = t->reader.pause_ns;
-	plan->read_ns = t->reader.read_ns;
-}
-
-static void fill_shape(const struct run_spec *spec, struct peer_plan *plan)
-{
-	plan->shaped = spec->reverse && spec->shape;
-	if (!plan->shaped)
-		return;
-	plan->shape = *spec->shape;
-	plan->vlan = spec->vlan;
-	plan->tos = spec->tos;
-	plan->ttl = spec->ttl;
-}
-
-static void fill_plan(const struct site *local, const struct fates *f, struct peer_plan *plan)
-{
-	const struct run_spec *spec = local->spec;
-
 	*plan = (struct peer_plan){
-		.reverse = spec->reverse,
-		.ipv6 = spec->ipv6,
-		.port = spec->port,
 		.numbers = {f->base, f->window, f->stream0, f->streams},
-		.count = spec->count,
-		.duration_ns = spec->duration_ns,
-		.settle_ns = spec->settle_ns,
-		.rate_pps = spec->rate_pps,
-		.payload = shape_sizes_differ(spec->shape) && !spec->reverse ? 0 : spec->payload,
-		.flows = spec->flows,
-		.sndbuf = spec->sndbuf,
-		.rcvbuf = spec->rcvbuf,
-		.no_wait = spec->tuning.send.no_wait,
-		.pass = spec->pass,
-		.fragments = spec->fragments,
+		.wish = spec->reverse ? spec->tuning.tx : spec->tuning.rx,
+		.nice = (uint32_t)(spec->tuning.nice + PEER_NICE_0),
+		.spec = *spec,
 	};
-	fill_tuning(spec, plan);
-	fill_shape(spec, plan);
 	snprintf(plan->engine, sizeof(plan->engine), "%s",
 		 spec->reverse ? spec->tx->name : spec->rx->name);
+	if (!spec->reverse && shape_sizes_differ(spec_shape(spec)))
+		plan->spec.payload = 0;
+	if (spec->reverse && spec->shaped)
+		return;
+	plan->spec.shaped = false;
+	plan->spec.shape = (struct shape){};
+	plan->spec.vlan = plan->spec.tos = plan->spec.ttl = 0;
+}
+
+static int ask_ready(struct peer *p, const struct peer_plan *plan, struct peer_ready *ready,
+		     struct error *err)
+{
+	int rc = send_message(p, "plan", msg_plan, plan, err);
+	struct json_object *msg, *env;
+
+	if (!rc)
+		rc = receive(p, "ready", &msg, READY_MS, err);
+	if (rc)
+		return rc;
+	rc = record_read(msg, msg_ready, ready);
+	json_object_put(p->env);
+	p->env = NULL;
+	if (json_object_object_get_ex(msg, "env", &env))
+		p->env = json_object_get(env);
+	json_object_put(msg);
+	return rc ? lose(p, rc, err) : 0;
+}
+
+/*
+ * The other host's CLOCK_TAI minus ours, by the quickest of some questions, and the most that it
+ * may be wrong by: half of what that one took.
+ */
+static int compare_clocks(struct remote *r, struct error *err)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned i = 0; i < CLOCK_ASKS; i++) {
+		uint64_t before = pace_tai(), after;
+		struct peer_time time;
+		int rc = ask(r->peer, "time", "time", msg_time, &time, err);
+
+		if (rc)
+			return rc;
+		after = pace_tai();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		r->clock.offset_ns = (int64_t)(time.tai_ns - (before + best / 2));
+	}
+	r->clock.error_ns = best / 2 + best % 2;
+	return 0;
 }
 
 int remote_open(struct remote *r, struct site *local, struct error *err)
 {
+	const struct run_spec *spec = local->spec;
 	struct fates *f = site_fates(local);
 	struct peer_plan plan;
 	int rc;
 
-	r->peer = local->spec->far;
+	r->peer = spec->far;
 	r->local = local;
-	r->sends = local->spec->reverse;
-	r->teller = (struct peer_teller){take_cause, take_run, r};
+	r->sends = spec->reverse;
 	gethostname(r->host, sizeof(r->host) - 1);
-	fill_plan(local, f, &plan);
+	fill_plan(spec, f, &plan);
 	join_init(&r->join, f, local->ledger.ignored, !r->sends);
-	rc = peer_plan(r->peer, &plan, &r->ready, err);
-	return rc ? rc : peer_clock(r->peer, &r->clock.offset_ns, &r->clock.error_ns, err);
+	rc = ask_ready(r->peer, &plan, &r->ready, err);
+	return rc ? rc : compare_clocks(r, err);
 }
 
 static void fill_host(struct result_host *out, const char *name, const char *place)
@@ -133,44 +318,95 @@ static void fill_host(struct result_host *out, const char *name, const char *pla
 
 void remote_describe(const struct remote *r, struct result *res)
 {
-	struct result_host *here = r->sends ? &res->rx_host : &res->tx_host;
-	struct result_host *there = r->sends ? &res->tx_host : &res->rx_host;
-
 	site_describe(r->local, res);
 	snprintf(r->sends ? res->tx_mode : res->rx_mode, sizeof(res->tx_mode), "%s", r->ready.mode);
 	res->two_hosts = true;
-	fill_host(here, r->host, site_place(r->local));
-	fill_host(there, peer_host(r->peer), r->ready.place);
+	fill_host(r->sends ? &res->rx_host : &res->tx_host, r->host, site_place(r->local));
+	fill_host(r->sends ? &res->tx_host : &res->rx_host, r->peer->hello.host, r->ready.place);
 	res->clock.offset_ns = r->sends ? -r->clock.offset_ns : r->clock.offset_ns;
 	res->clock.error_ns = r->clock.error_ns;
-	res->clock.shared = peer_target(r->peer)->shared_clock;
+	res->clock.shared = r->peer->target.shared_clock;
 }
 
 void remote_ports(const struct remote *r, struct lab *lab)
 {
-	const struct endpoint *to = &peer_target(r->peer)->to, *self = peer_self(r->peer);
-	struct lab_port *here = r->sends ? &lab->rx : &lab->tx;
-	struct lab_port *there = r->sends ? &lab->tx : &lab->rx;
+	const struct endpoint *to = &r->peer->target.to, *self = &r->peer->self;
+	struct lab_port here = {.ip4 = self->ip4, .ip6 = self->ip6};
+	struct lab_port there = {.ip4 = to->ip4, .ip6 = to->ip6};
 
-	*lab = (struct lab){.topology = LAB_PAIR};
-	there->ip4 = to->ip4;
-	there->ip6 = to->ip6;
-	here->ip4 = self->ip4;
-	here->ip6 = self->ip6;
 	if (r->local->spec->ifname)
-		snprintf(here->ifname, sizeof(here->ifname), "%s", r->local->spec->ifname);
+		snprintf(here.ifname, sizeof(here.ifname), "%s", r->local->spec->ifname);
+	*lab = (struct lab){
+		.topology = LAB_PAIR, .tx = r->sends ? there : here, .rx = r->sends ? here : there};
 }
 
-bool remote_ask(struct remote *r, enum peer_question what, struct error *err)
+bool remote_ask(struct remote *r, const char *what, struct error *err)
 {
 	r->asked_ns = clock_now();
-	return !peer_ask(r->peer, what, &r->status, err);
+	return !ask(r->peer, what, "status", msg_status, &r->status, err);
 }
 
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err)
 {
 	if (clock_now() - r->asked_ns >= most_ns)
-		remote_ask(r, PEER_STATUS, err);
+		remote_ask(r, "status", err);
+}
+
+static int take_cause(struct remote *r, struct json_object *msg)
+{
+	struct ledger_cause cause, *here;
+
+	if (msg_take_cause(msg, &cause))
+		return -EBADMSG;
+	here = &r->cause[join_cause(&r->join, cause.raw.index)];
+	*here = cause;
+	here->raw.index = (uint8_t)(here - r->cause);
+	snprintf(here->named.host, sizeof(here->named.host), "%s", r->peer->hello.host);
+	return 0;
+}
+
+static int take_runs(struct remote *r, struct json_object *msg, struct peer_fates *fates)
+{
+	const char *at = fates->runs;
+	struct join_run run;
+	int rc;
+
+	if (record_read(msg, msg_fates, fates))
+		return -EBADMSG;
+	run = (struct join_run){.slot = fates->slot, .last = fates->first - 1};
+	while ((rc = runs_next(&at, &run)) > 0) {
+		rc = join_run(&r->join, &run);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+/* The causes and fates that the other site knows of the numbers that it folds. */
+static void take_fold(struct remote *r, const struct peer_fold *fold, struct error *err)
+{
+	struct peer_fates *fates = malloc(sizeof(*fates));
+	int rc = fates ? send_message(r->peer, "fold", msg_fold, fold, err)
+		       : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	bool done = false;
+
+	while (!rc && !done) {
+		struct json_object *msg;
+		const char *type;
+
+		if (receive(r->peer, NULL, &msg, ANSWER_MS, err))
+			break;
+		type = msg_type(msg);
+		done = !strcmp(type, "folded");
+		if (!strcmp(type, "cause"))
+			rc = take_cause(r, msg);
+		else if (!done)
+			rc = strcmp(type, "fates") ? -EBADMSG : take_runs(r, msg, fates);
+		json_object_put(msg);
+		if (rc)
+			lose(r->peer, rc, err);
+	}
+	free(fates);
 }
 
 /* What the other site named, and the wire, beside the causes here. */
@@ -195,12 +431,45 @@ static void add_causes(struct remote *r)
 
 void remote_fold(struct remote *r, const uint64_t *upto, struct error *err)
 {
-	const struct fates *f = site_fates(r->local);
 	struct peer_fold fold = {};
 
-	memcpy(fold.upto, upto, f->streams * sizeof(*upto));
-	peer_fold(r->peer, &fold, &r->teller, err);
+	memcpy(fold.upto, upto, site_fates(r->local)->streams * sizeof(*upto));
+	take_fold(r, &fold, err);
 	add_causes(r);
+}
+
+/* One of the messages before the end, or the end: 1. */
+static int take_end(struct json_object *msg, struct result *res)
+{
+	struct arrivals *a = &res->arrivals;
+	const char *type = msg_type(msg);
+
+	if (!strcmp(type, "counter"))
+		return res->n_counters < RESULT_COUNTERS
+			       ? msg_take_counter(msg, &res->counter[res->n_counters++])
+			       : -EBADMSG;
+	if (!strcmp(type, "flow"))
+		return a->flows < ARRIVALS_FLOWS ? record_read(msg, msg_flow, &a->flow[a->flows++])
+						 : -EBADMSG;
+	return strcmp(type, "end") || record_read(msg, msg_end, res) ? -EBADMSG : 1;
+}
+
+/* False: it was not told, or not all of it. */
+static bool ask_end(struct peer *p, struct result *res, struct error *err)
+{
+	int rc = send_message(p, "end", NULL, NULL, err);
+
+	while (!rc) {
+		struct json_object *msg;
+
+		if (receive(p, NULL, &msg, ANSWER_MS, err))
+			return false;
+		rc = take_end(msg, res);
+		json_object_put(msg);
+		if (rc < 0)
+			lose(p, rc, err);
+	}
+	return rc > 0;
 }
 
 static void add_losses(const struct result *end, struct result *res)
@@ -287,22 +556,16 @@ static void check_local(struct remote *r, struct result *res)
 
 void remote_close(struct remote *r, struct result *res, struct error *err)
 {
-	const struct finding_facts settings = {
-		.rcvbuf = r->ready.rcvbuf,
-		.rmem_max = r->ready.rmem_max,
-		.udp_mem = {r->ready.udp_mem[0], r->ready.udp_mem[1], r->ready.udp_mem[2]},
-		.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
-		.netdev_max_backlog = r->ready.netdev_max_backlog,
-	};
 	struct result *end = calloc(1, sizeof(*end));
-	bool told = end && !peer_end(r->peer, end, err);
+	bool told = end && ask_end(r->peer, end, err);
 
 	if (told) {
 		add_losses(end, res);
 		(r->sends ? take_sender : take_receiver)(end, res);
 	}
 	judge_clocks(res);
-	advise(r->local, r->sends ? NULL : &settings, res);
+	r->ready.settings.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	advise(r->local, r->sends ? NULL : &r->ready.settings, res);
 	check_local(r, res);
 	if (told)
 		add_counters(end, res);

@@ -1,15 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The site on the other host, as the wire brings it: what it is asked to do, how far it is, and
- * what became of the numbers there, which is written into the fates of the site here.
+ * The other host of an experiment: a connection to its `recv --serve`, and its site as the wire
+ * brings it: what it is asked to do, how far it is, and what became of the numbers there, which is
+ * written into the fates of the site here.
  */
 #ifndef PKTLEDGER_EXPERIMENT_REMOTE_H
 #define PKTLEDGER_EXPERIMENT_REMOTE_H
 
 #include <net/if.h>
 
-#include "experiment/client.h"
-#include "experiment/site.h"
+#include "experiment/wire.h"
+
+struct peer_target {
+	struct endpoint to;	 /* address and control port */
+	struct auth_token token; /* len 0: none */
+	bool shared_clock;	 /* both hosts' clocks agree: one-way delays mean something */
+	void (*on_wait)(void);	 /* the server is busy, and is waited for; may be NULL */
+};
+
+/* For one experiment or several. To be read only. */
+struct peer {
+	struct peer_target target;
+	struct peer_hello hello;
+	struct peer_welcome welcome;
+	struct endpoint self;	 /* our address, as it sees us */
+	struct json_object *env; /* its circumstances, as env_read() tells them; NULL: not told */
+	bool lost;		 /* nothing more will be answered */
+	bool waits;		 /* on_wait() was told */
+	struct conn conn;
+};
+
+/* Connects and logs in. `target` is copied. Nobody answers within a second: STATUS_FAILED. */
+int peer_connect(struct peer **peer, const struct peer_target *target, struct error *err);
+void peer_close(struct peer *p);
 
 struct remote {
 	struct peer *peer;
@@ -18,7 +41,6 @@ struct remote {
 	struct peer_ready ready;
 	struct site_status status; /* the last one told */
 	uint64_t asked_ns;
-	struct peer_teller teller; /* writes what it tells into the fates here */
 	struct join join;
 	struct ledger_cause cause[TRACE_CAUSES]; /* by index here */
 	struct {
@@ -44,8 +66,11 @@ void remote_describe(const struct remote *r, struct result *res);
 /* The testbed, of which one end is known by its address only. */
 void remote_ports(const struct remote *r, struct lab *lab);
 
-/* False: the connection is lost, or what was asked for cannot be: `err`. */
-bool remote_ask(struct remote *r, enum peer_question what, struct error *err);
+/*
+ * "start", "stop" or "status", which is the answer to each. False: the connection is lost, or what
+ * was asked for cannot be: `err`.
+ */
+bool remote_ask(struct remote *r, const char *what, struct error *err);
 
 /* Asks for the status if that told last is older. */
 void remote_refresh(struct remote *r, uint64_t most_ns, struct error *err);

@@ -34,19 +34,10 @@ struct sender {
 	const struct sender_config *cfg;
 	struct gate gate;
 	atomic_bool stop;
-	const struct tx_ops *ops;
 	struct profile profile; /* of an even rate */
 	uint64_t start_ns;	/* of the schedule that the threads share */
 	struct sending at[TRACE_STREAMS];
 };
-
-static void note_failure(void *arg, uint64_t number, int error)
-{
-	struct sending *me = arg;
-	struct fates *f = me->sender->cfg->fates;
-
-	f->failed[fates_index(f, me->stream.slot, number)] = (uint8_t)error;
-}
 
 /* How many may be sent now: limit, window, pace. 0: waited a little, or the schedule is over. */
 static unsigned may_send(struct sending *me, uint64_t now, bool *over)
@@ -79,27 +70,6 @@ static unsigned may_send(struct sending *me, uint64_t now, bool *over)
 	return n;
 }
 
-/* The schedule of all threads; NULL: unthrottled. */
-static const struct profile *profile_of(const struct sender *s)
-{
-	if (s->cfg->shape && s->cfg->shape->scheduled)
-		return &s->cfg->shape->profile;
-	return s->cfg->rate_pps > 0 ? &s->profile : NULL;
-}
-
-static void start_pace(struct sending *me)
-{
-	const struct sender_config *cfg = me->sender->cfg;
-	const struct profile *profile = profile_of(me->sender);
-
-	if (profile)
-		pace_start_shared(&me->pace, profile, cfg->shape ? cfg->shape->burst : 1,
-				  me->stream.slot, cfg->threads, me->sender->start_ns);
-	else
-		pace_start(&me->pace, 0, me->sender->start_ns);
-	me->pace.end_ns = cfg->duration_ns;
-}
-
 /* Sending may end within a reordering: the number that was to come late was never attempted. */
 static void close_unfinished(struct sending *me)
 {
@@ -109,7 +79,7 @@ static void close_unfinished(struct sending *me)
 	if (!shape ||
 	    !shape_unfinished(shape, me->stream.slot, positions, me->stream.limit, &number))
 		return;
-	note_failure(me, me->stream.base + number, TX_ERRNO_GAP);
+	tx_fail(&me->tx_config, me->stream.base + number, TX_ERRNO_GAP);
 	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
 }
 
@@ -119,7 +89,9 @@ static void send_all(struct sending *me)
 	uint64_t now = clock_now(), deadline;
 
 	me->start_ns = now;
-	start_pace(me);
+	pace_start(&me->pace, me->tx_config.profile, cfg->shape ? cfg->shape->burst : 1,
+		   me->stream.slot, cfg->threads, me->sender->start_ns);
+	me->pace.end_ns = cfg->duration_ns;
 	deadline = cfg->duration_ns ? me->sender->start_ns + cfg->duration_ns : 0;
 	/* the end of a schedule decides: who comes late sends what is owed, if that does not last
 	 */
@@ -140,12 +112,13 @@ static void send_all(struct sending *me)
 			break;
 		if (!n)
 			continue;
-		sent = me->sender->ops->send(me->tx, n, &me->error);
+		sent = cfg->ops->send(me->tx, n, &me->error);
 		if (sent < 0)
 			break;
 		pace_sent(&me->pace, (unsigned)sent);
 	}
-	me->sender->ops->finish(me->tx, &me->error);
+	if (cfg->ops->finish)
+		cfg->ops->finish(me->tx, &me->error);
 	close_unfinished(me);
 	me->end_ns = clock_now();
 }
@@ -159,7 +132,7 @@ static void *sending_thread(void *arg)
 				  &me->error);
 
 	if (!rc)
-		rc = me->sender->ops->open(&me->tx, &me->tx_config, &me->error);
+		rc = me->sender->cfg->ops->open(&me->tx, &me->tx_config, &me->error);
 	caps_drop_but(CAPS_NONE);
 	gate_report(&me->sender->gate);
 	if (!rc) {
@@ -169,12 +142,6 @@ static void *sending_thread(void *arg)
 	worker_ends(&me->worker);
 	atomic_store(&me->done, true);
 	return NULL;
-}
-
-/* Thread t of n gets its share of `count`, the first ones one more. */
-static uint64_t share_of(uint64_t count, unsigned t, unsigned n)
-{
-	return count == UINT64_MAX ? count : count / n + (t < count % n);
 }
 
 static void prepare(struct sender *s, unsigned t)
@@ -190,32 +157,26 @@ static void prepare(struct sender *s, unsigned t)
 		.slot = (uint16_t)t,
 		.base = cfg->fates->base,
 		.next = cfg->fates->base,
-		.limit = share_of(cfg->count, t, cfg->threads),
+		/* the first ones get one more */
+		.limit = cfg->count == UINT64_MAX
+				 ? UINT64_MAX
+				 : cfg->count / cfg->threads + (t < cfg->count % cfg->threads),
 	};
 	me->allowed = cfg->fates->base + cfg->fates->window;
 	me->tx_config = (struct tx_config){
-		.flow = cfg->flow,
+		.sender = cfg,
 		.stream = &me->stream,
-		.ifname = cfg->ifname,
-		.ifindex = cfg->ifindex,
-		.queue = t,
-		.sndbuf = cfg->sndbuf,
-		.profile = profile_of(s),
-		.burst = cfg->shape && cfg->shape->burst ? cfg->shape->burst : 1,
-		.threads = cfg->threads,
-		.duration_ns = cfg->duration_ns,
-		.batch_fd = cfg->batch_fd,
-		.socket = cfg->tuning->send,
 		/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): there is a thread */
 		.first_flow = flows > cfg->threads ? flows * t / cfg->threads : t,
+		.flows = 1,
 		.shape = shaped ? cfg->shape : NULL,
-		.fail = note_failure,
-		.fail_arg = me,
+		.profile = cfg->shape && cfg->shape->scheduled ? &cfg->shape->profile
+			   : cfg->rate_pps > 0		       ? &s->profile
+							       : NULL,
 		.stop = &s->stop,
 	};
-	me->tx_config.flows = flows > cfg->threads
-				      ? flows * (t + 1) / cfg->threads - me->tx_config.first_flow
-				      : 1;
+	if (flows > cfg->threads)
+		me->tx_config.flows = flows * (t + 1) / cfg->threads - me->tx_config.first_flow;
 }
 
 int sender_open(struct sender **out, const struct sender_config *cfg, struct error *err)
@@ -226,9 +187,6 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->cfg = cfg;
-	s->ops = cfg->ops;
-	if (cfg->ops == &tx_socket && cfg->shape && cfg->shape->frames)
-		s->ops = &tx_socket_shaped;
 	profile_constant(&s->profile, cfg->rate_pps);
 	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
@@ -349,16 +307,14 @@ void sender_stats(const struct sender *s, struct sender_stats *st)
 
 		if (!me->tx)
 			continue;
-		s->ops->stats(me->tx, &one);
+		s->cfg->ops->stats(me->tx, &one);
 		st->tx.waits += one.waits;
 		st->tx.wait_ns += one.wait_ns;
 		st->tx.calls += one.calls;
 		st->tx.duplicates += one.duplicates;
 		st->tx.displaced += one.displaced;
 		st->tx.lost_at_device += one.lost_at_device;
-		st->tx.taken_back += one.taken_back;
 		st->tx.tx_invalid_descs += one.tx_invalid_descs;
-		st->tx.tx_ring_empty += one.tx_ring_empty;
 		st->tx.uncompleted += one.uncompleted;
 		add_times(st, me, &one);
 	}
@@ -382,7 +338,7 @@ void sender_result(struct sender *s, struct result *res)
 
 const char *sender_mode(const struct sender *s)
 {
-	return s->ops->mode(s->at[0].tx);
+	return s->cfg->ops->mode(s->at[0].tx);
 }
 
 void sender_close(struct sender *s)
@@ -395,7 +351,7 @@ void sender_close(struct sender *s)
 	sender_join(s, &ignored);
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		if (s->at[t].tx)
-			s->ops->close(s->at[t].tx);
+			s->cfg->ops->close(s->at[t].tx);
 	}
 	free(s);
 }

@@ -6,31 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "drops/fates.h"
 #include "ledger/result.h"
-#include "traffic/flow.h"
 #include "traffic/tx.h"
-#include "host/netns.h"
-#include "traffic/worker.h"
-
-struct sender_config {
-	const struct tx_ops *ops;
-	const struct flow *flow;
-	const struct netns *ns; /* threads enter it; NULL: stay */
-	const char *ifname;	/* as engines need it */
-	unsigned ifindex;
-	unsigned threads;	   /* <= TRACE_STREAMS */
-	struct fates *fates;	   /* numbers, and where failed sends are noted */
-	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
-	uint64_t duration_ns;	   /* 0: no limit */
-	double rate_pps;	   /* of all threads; 0: unthrottled */
-	const struct shape *shape; /* NULL: all packets alike, at an even rate */
-	int sndbuf;
-	int batch_fd; /* tx xdp: the tracer's, see tx.h; -1: none */
-	const struct tuning *tuning;
-	int cpu; /* first thread's CPU, the others follow; -1: not pinned */
-};
 
 struct sender;
 

@@ -2,6 +2,7 @@
 #include "experiment/server.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +11,477 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/watch.h"
-#include "experiment/session.h"
+#include "diagnosis/facts.h"
+#include "experiment/settle.h"
+#include "host/netdev.h"
+#include "traffic/pace.h"
 
+#define SEND_MS	    10000
 #define CALLERS_MAX 64
 #define STEP_MS	    20
 #define PATIENT	    16 /* answers between two looks for a signal */
 #define LOGIN_NS    2000000000
 #define SILENCE_NS  15000000000	 /* a client that says nothing in an experiment is gone */
 #define IDLE_NS	    120000000000 /* between two it may be loading its programs, on a slow host */
+
+/*
+ * One client, from its first word to its last: it proves who it is, and what it asks is done for
+ * it, one experiment after the other.
+ */
+struct session {
+	const struct server_config *cfg;
+	struct conn conn;
+	struct peer_hello hello;
+	bool greeted, let_in;
+	uint64_t heard_ns; /* when it was greeted, or was heard last */
+	struct peer_plan plan;
+	char device[IF_NAMESIZE]; /* by which the client is reached; "" unknown */
+	struct site *site;	  /* while there is an experiment; else NULL */
+	bool stopped;		  /* its ends have */
+	struct runs runs;
+	struct server_served served;
+};
+
+static int answer(struct session *s, const char *type, const struct record_field *rows,
+		  const void *from)
+{
+	return conn_send(&s->conn, msg_make(type, rows, from), SEND_MS);
+}
+
+static int refuse(struct session *s, const struct error *why)
+{
+	return answer(s, "error", msg_error, why);
+}
+
+static bool is_proven(const struct session *s, const struct peer_login *login)
+{
+	char expected[AUTH_HEX];
+
+	if (!s->cfg->token.len)
+		return true;
+	auth_prove(&s->cfg->token, AUTH_CLIENT, s->hello.challenge, login->challenge, expected);
+	return auth_equal(expected, login->proof);
+}
+
+static int check_login(const struct session *s, const struct peer_login *login, struct error *why)
+{
+	if (login->protocol != PEER_PROTOCOL)
+		return error_set(why, STATUS_FAILED, -EPROTONOSUPPORT,
+				 "use the same version on both hosts",
+				 "the server speaks version %d of the protocol, the client %u",
+				 PEER_PROTOCOL, login->protocol);
+	if (!is_proven(s, login))
+		return error_set(why, STATUS_FAILED, -EACCES,
+				 "give the same --token-file on both hosts",
+				 "the server does not accept the token");
+	return 0;
+}
+
+static int do_login(struct session *s, struct json_object *msg)
+{
+	struct peer_welcome welcome = {.port = s->cfg->port, .max_pps = s->cfg->max_pps};
+	struct peer_login login;
+	struct error why = {};
+	int rc = record_read(msg, msg_login, &login);
+
+	if (rc)
+		return rc;
+	snprintf(s->served.host, sizeof(s->served.host), "%s", login.host);
+	rc = check_login(s, &login, &why);
+	if (rc) {
+		refuse(s, &why);
+		return rc;
+	}
+	s->let_in = true;
+	auth_prove(&s->cfg->token, AUTH_SERVER, s->hello.challenge, login.challenge, welcome.proof);
+	return answer(s, "welcome", msg_welcome, &welcome);
+}
+
+/* Takes the descriptor. 0 or -errno; close_session() is due all the same. */
+static int open_session(struct session *s, const struct server_config *cfg, int fd)
+{
+	int rc = conn_peer(fd, &s->served.peer);
+
+	s->cfg = cfg;
+	conn_init(&s->conn, fd);
+	s->hello = (struct peer_hello){.protocol = PEER_PROTOCOL,
+				       .version = PKTLEDGER_VERSION,
+				       .token = cfg->token.len != 0};
+	gethostname(s->hello.host, sizeof(s->hello.host) - 1);
+	return rc ? rc : auth_challenge(s->hello.challenge);
+}
+
+/* Says hello, once: the login is due. */
+static int greet(struct session *s)
+{
+	bool first = !s->greeted;
+
+	s->greeted = true;
+	s->heard_ns = clock_now();
+	return first ? answer(s, "hello", msg_hello, &s->hello) : 0;
+}
+
+/* Somebody else is served first. */
+static int put_off(struct session *s)
+{
+	return conn_send(&s->conn, msg_make("busy", NULL, NULL), 0);
+}
+
+/* The engine of that name; NULL: there is none. */
+static const struct tx_ops *tx_engine(const char *name)
+{
+	static const struct tx_ops *const engines[] = {&tx_socket, &tx_xsk, &tx_xdp};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (!strcmp(engines[i]->name, name))
+			return engines[i];
+	}
+	return NULL;
+}
+
+static const struct rx_ops *rx_engine(const char *name)
+{
+	static const struct rx_ops *const engines[] = {&rx_socket, &rx_xsk, &rx_xdp};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (!strcmp(engines[i]->name, name))
+			return engines[i];
+	}
+	return NULL;
+}
+
+static int check_sending(const struct session *s, struct error *why)
+{
+	const struct run_spec *spec = &s->plan.spec;
+	double max = s->cfg->max_pps;
+	double peak = spec->shaped ? shape_peak(&spec->shape, spec->rate_pps) : spec->rate_pps;
+	char limit[FMT_MAX];
+
+	if (spec->shape.frames && !spec->tx->shapes)
+		return error_set(why, STATUS_USAGE, -EINVAL, "use --tx xsk or --tx socket",
+				 "--tx %s sends packets that are all alike", spec->tx->name);
+	if (!(max > 0))
+		return 0;
+	fmt_rate(limit, sizeof(limit), max);
+	if (!(peak > 0 && peak <= max))
+		return error_set(why, STATUS_FAILED, -EPERM,
+				 "a lower --rate, or a higher --max-rate on the server",
+				 "the server sends at most %s", limit);
+	if (spec->shape.burst > max)
+		return error_set(why, STATUS_FAILED, -EPERM,
+				 "a smaller --burst, or a higher --max-rate on the server",
+				 "the server sends no burst of more than a second at %s", limit);
+	return 0;
+}
+
+/*
+ * Completes the plan that came for the site here, with the client's own address as the only one to
+ * send to: `why` says why it cannot be.
+ */
+static int complete_plan(struct session *s, struct error *why)
+{
+	struct peer_plan *plan = &s->plan;
+	struct run_spec *spec = &plan->spec;
+	const struct endpoint *client = &s->served.peer;
+	unsigned ifindex = netdev_way(NULL, client);
+
+	spec->ifname = s->cfg->ifname;
+	if (!spec->ifname && ifindex)
+		spec->ifname = if_indextoname(ifindex, s->device);
+	spec->paired = true;
+	spec->numbers = &plan->numbers;
+	spec->threads = plan->numbers.streams;
+	spec->tuning.nice = (int)plan->nice - PEER_NICE_0;
+	spec->to = *client; /* and nobody else */
+	if (spec->reverse) {
+		spec->tx = tx_engine(plan->engine);
+		spec->tuning.tx = plan->wish;
+		spec->to.port = (uint16_t)spec->port;
+		spec->shape.payload = spec->shape.sizes;
+	} else {
+		spec->rx = rx_engine(plan->engine);
+		spec->tuning.rx = plan->wish;
+		spec->port = s->cfg->port;
+	}
+	if (!spec->reverse || !spec->shaped) {
+		spec->shaped = false;
+		spec->shape = (struct shape){};
+	}
+	if (spec->ipv6 != (client->family == AF_INET6))
+		return error_set(why, STATUS_USAGE, -EINVAL, NULL,
+				 "packets go where the control connection goes, by the same IP");
+	if (!spec->tx && !spec->rx)
+		return error_set(why, STATUS_USAGE, -EINVAL, NULL,
+				 "the server knows no engine '%s'", plan->engine);
+	if (plan->numbers.window > window_most(plan->numbers.streams))
+		return error_set(why, STATUS_FAILED, -ENOMEM, "a smaller --count needs less",
+				 "the server has not the memory for so many numbers");
+	if ((spec->tuning.rt || spec->tuning.nice < 0) && !s->cfg->token.len)
+		return error_set(why, STATUS_FAILED, -EPERM,
+				 "start it with --token-file, or by `nice` or `chrt`",
+				 "the server gives no priority to clients that need no token");
+	return spec->reverse ? check_sending(s, why) : 0;
+}
+
+static void end_experiment(struct session *s)
+{
+	if (s->site)
+		site_close(s->site);
+	free(s->site);
+	s->site = NULL;
+	s->stopped = false;
+}
+
+/* How its engine works here, where its checkpoint is, and the settings of a receiver. */
+static void describe(const struct site *site, struct peer_ready *ready)
+{
+	*ready = (struct peer_ready){};
+	if (site->receiver)
+		site_settings(site, &ready->settings);
+	snprintf(ready->mode, sizeof(ready->mode), "%s",
+		 site->sender ? sender_mode(site->sender) : receiver_mode(site->receiver));
+	snprintf(ready->place, sizeof(ready->place), "%s", site_place(site));
+}
+
+static int do_plan(struct session *s, struct json_object *msg)
+{
+	struct json_object *reply;
+	struct peer_ready ready;
+	struct error why = {};
+
+	end_experiment(s);
+	memset(&s->plan, 0, sizeof(s->plan));
+	if (record_read(msg, msg_plan, &s->plan) || !msg_plan_valid(&s->plan))
+		return -EBADMSG;
+	if (complete_plan(s, &why))
+		return refuse(s, &why);
+	s->site = calloc(1, sizeof(*s->site));
+	if (!s->site)
+		return -ENOMEM;
+	if (site_open(s->site, &s->plan.spec, &(struct experiment_view){}, &why)) {
+		end_experiment(s);
+		return refuse(s, &why);
+	}
+	s->served.experiments++;
+	describe(s->site, &ready);
+	reply = msg_make("ready", msg_ready, &ready);
+	json_put(reply, "env", env_read(NULL));
+	return conn_send(&s->conn, reply, SEND_MS);
+}
+
+static int do_status(struct session *s, struct json_object *msg)
+{
+	struct site_status st;
+
+	(void)msg;
+	site_status(s->site, &st);
+	return answer(s, "status", msg_status, &st);
+}
+
+static int do_start(struct session *s, struct json_object *msg)
+{
+	site_start(s->site);
+	return do_status(s, msg);
+}
+
+static void stop(struct session *s, struct error *err)
+{
+	s->stopped = true;
+	site_stop_sending(s->site, err);
+	site_stop_receiving(s->site, err);
+}
+
+static int do_stop(struct session *s, struct json_object *msg)
+{
+	struct error why = {};
+
+	stop(s, &why);
+	return why.status == STATUS_OK ? do_status(s, msg) : refuse(s, &why);
+}
+
+static int send_causes(struct session *s)
+{
+	const struct ledger *l = &s->site->ledger;
+	int rc = 0;
+
+	for (int i = 0; i < l->n && !rc; i++) {
+		if (!l->ignored[l->cause[i].raw.index])
+			rc = answer(s, "cause", msg_cause, &l->cause[i]);
+	}
+	return rc;
+}
+
+static void flush_runs(struct session *s)
+{
+	struct peer_fates fates = {.slot = s->runs.slot, .first = s->runs.first};
+
+	if (!s->runs.used)
+		return;
+	memcpy(fates.runs, s->runs.text, s->runs.used + 1);
+	runs_begin(&s->runs);
+	if (answer(s, "fates", msg_fates, &fates))
+		conn_close(&s->conn); /* the next word tells */
+}
+
+static void on_run(void *arg, uint16_t slot, uint64_t first, uint64_t last, enum fate fate,
+		   uint8_t detail)
+{
+	const struct join_run run = {slot, first, last, fate, detail};
+	struct session *s = arg;
+
+	if (s->conn.fd < 0 || !runs_put(&s->runs, &run))
+		return;
+	flush_runs(s);
+	runs_put(&s->runs, &run);
+}
+
+/* Numbers beyond what this end can have are nothing to fold. */
+static bool may_fold(struct session *s, const struct peer_fold *fold)
+{
+	const struct fates *f = site_fates(s->site);
+	struct site_status st;
+
+	site_status(s->site, &st);
+	for (unsigned t = 0; t < f->streams; t++) {
+		uint64_t tail = f->tail[t] - f->base;
+
+		if (fold->upto[t] < tail || fold->upto[t] - tail > f->window)
+			return false;
+		if (s->plan.spec.reverse && fold->upto[t] > st.next[t])
+			return false;
+	}
+	return true;
+}
+
+static int do_fold(struct session *s, struct json_object *msg)
+{
+	const struct fates_visitor visitor = {on_run, s};
+	struct peer_fold fold;
+	int rc;
+
+	if (record_read(msg, msg_fold, &fold) || !may_fold(s, &fold))
+		return -EBADMSG;
+	site_prepare(s->site, fold.upto);
+	rc = send_causes(s);
+	if (rc)
+		return rc;
+	runs_begin(&s->runs);
+	site_fold(s->site, fold.upto, &visitor);
+	flush_runs(s);
+	return s->conn.fd < 0 ? -EPIPE : answer(s, "folded", NULL, NULL);
+}
+
+static int do_end(struct session *s, struct json_object *msg)
+{
+	struct result *res;
+	int rc = 0;
+
+	(void)msg;
+	if (!s->stopped)
+		return -EBADMSG;
+	res = calloc(1, sizeof(*res));
+	if (!res)
+		return -ENOMEM;
+	site_beyond(s->site);
+	site_name(s->site);
+	site_ledger(s->site, 0, res);
+	if (s->plan.spec.reverse)
+		s->served.sent += res->sent;
+	site_end(s->site, res);
+	res->delivered = s->site->sink.sums.delivered;
+	s->served.delivered += res->delivered;
+	site_check(s->site, res, &(struct error){}); /* what cannot be read is left out */
+	for (unsigned i = 0; !rc && i < res->n_counters; i++)
+		rc = answer(s, "counter", msg_counter, &res->counter[i]);
+	for (unsigned i = 0; !rc && i < res->arrivals.flows; i++)
+		rc = answer(s, "flow", msg_flow, &res->arrivals.flow[i]);
+	if (!rc)
+		rc = answer(s, "end", msg_end, res);
+	free(res);
+	end_experiment(s);
+	return rc;
+}
+
+static int do_time(struct session *s, struct json_object *msg)
+{
+	const struct peer_time time = {.tai_ns = pace_tai()};
+
+	(void)msg;
+	return answer(s, "time", msg_time, &time);
+}
+
+static const struct request {
+	const char *type;
+	enum { STRANGER, CLIENT, EXPERIMENT } from; /* who may ask this */
+	int (*run)(struct session *s, struct json_object *msg);
+} requests[] = {
+	{"login", STRANGER, do_login},	   {"plan", CLIENT, do_plan},
+	{"time", CLIENT, do_time},	   {"start", EXPERIMENT, do_start},
+	{"status", EXPERIMENT, do_status}, {"stop", EXPERIMENT, do_stop},
+	{"fold", EXPERIMENT, do_fold},	   {"end", EXPERIMENT, do_end},
+};
+
+static bool may_ask(const struct session *s, const struct request *r)
+{
+	switch (r->from) {
+	case STRANGER:
+		return !s->let_in;
+	case CLIENT:
+		return s->let_in;
+	case EXPERIMENT:
+		return s->let_in && s->site;
+	}
+	return false;
+}
+
+/*
+ * Waits for a request, at most so long, and answers it; the first has to be the login. 1: done; 0:
+ * none came; -EPIPE: the client is done, or gone; -EBADMSG: it does not speak the protocol;
+ * -EACCES, -EPROTONOSUPPORT: it is not let in.
+ */
+static int step(struct session *s, int timeout_ms)
+{
+	struct json_object *msg = NULL;
+	int rc = conn_receive(&s->conn, &msg, timeout_ms);
+
+	if (rc)
+		return rc == -ETIMEDOUT ? 0 : rc;
+	rc = -EBADMSG;
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		if (strcmp(requests[i].type, msg_type(msg)))
+			continue;
+		if (may_ask(s, &requests[i]))
+			rc = requests[i].run(s, msg);
+		break;
+	}
+	json_object_put(msg);
+	s->heard_ns = clock_now();
+	return rc ? rc : 1;
+}
+
+/* Nobody asks any more: what has been done until now counts nevertheless. */
+static void note_abandoned(struct session *s)
+{
+	struct site_status st;
+	struct error ignored = {};
+
+	snprintf(s->served.why, sizeof(s->served.why), "gone in the middle");
+	stop(s, &ignored);
+	site_status(s->site, &st);
+	for (unsigned t = 0; s->plan.spec.reverse && t < site_fates(s->site)->streams; t++)
+		s->served.sent += st.next[t];
+	s->served.delivered += st.delivered;
+}
+
+static void close_session(struct session *s)
+{
+	if (s->site)
+		note_abandoned(s);
+	end_experiment(s);
+	conn_close(&s->conn);
+}
 
 struct server {
 	const struct server_config *cfg;
@@ -57,7 +520,7 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	s->served.refused = !s->let_in;
 	if (rc < 0 && !(s->let_in && rc == -EPIPE))
 		snprintf(s->served.why, sizeof(s->served.why), "%s", why_ended(rc));
-	session_close(s);
+	close_session(s);
 	if (srv->view->on_served)
 		srv->view->on_served(srv->view->arg, &s->served);
 	memmove(&srv->caller[i], &srv->caller[i + 1], (--srv->callers - i) * sizeof(s));
@@ -65,7 +528,7 @@ static void end_caller(struct server *srv, unsigned i, int rc)
 	if (s == srv->client) {
 		srv->client = NULL;
 		for (unsigned k = 0; k < srv->callers; k++)
-			session_greet(srv->caller[k]); /* who is gone is found so by and by */
+			greet(srv->caller[k]); /* who is gone is found so by and by */
 	}
 	free(s);
 }
@@ -98,9 +561,9 @@ static void take_callers(struct server *srv)
 			continue;
 		}
 		srv->caller[srv->callers++] = s;
-		rc = session_open(s, srv->cfg, fd);
+		rc = open_session(s, srv->cfg, fd);
 		if (!rc)
-			rc = srv->client ? session_put_off(s) : session_greet(s);
+			rc = srv->client ? put_off(s) : greet(s);
 		if (rc)
 			end_caller(srv, srv->callers - 1, rc);
 	}
@@ -117,7 +580,7 @@ static uint64_t patience(const struct session *s)
 static bool hear(struct server *srv, unsigned i, int timeout_ms)
 {
 	struct session *s = srv->caller[i];
-	int rc = session_step(s, timeout_ms);
+	int rc = step(s, timeout_ms);
 
 	srv->answered += rc > 0;
 	if (!rc && clock_now() - s->heard_ns > patience(s))
@@ -147,7 +610,7 @@ static void hear_callers(struct server *srv)
 	}
 	for (unsigned i = 0; srv->client && i < srv->callers; i++) {
 		if (srv->caller[i] != srv->client)
-			session_put_off(srv->caller[i]);
+			put_off(srv->caller[i]);
 	}
 }
 
@@ -178,7 +641,7 @@ static void run(struct server *srv)
 	}
 	while (srv->callers) {
 		srv->served |= srv->caller[0]->let_in;
-		session_close(srv->caller[0]);
+		close_session(srv->caller[0]);
 		if (srv->caller[0]->let_in && srv->view->on_served)
 			srv->view->on_served(srv->view->arg, &srv->caller[0]->served);
 		free(srv->caller[0]);

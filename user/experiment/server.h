@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/num.h"
-#include "experiment/auth.h"
+#include "experiment/wire.h"
 
 struct server_config {
 	uint16_t port;	       /* UDP, at which packets are received */
@@ -26,7 +26,7 @@ struct server_config {
 /* What was done for a client. */
 struct server_served {
 	struct endpoint peer;
-	const char *host; /* as it calls itself */
+	char host[65]; /* as it calls itself */
 	unsigned experiments;
 	uint64_t delivered, sent; /* here, of all of them */
 	bool refused;		  /* not let in */

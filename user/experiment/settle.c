@@ -1,8 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "experiment/settle.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/watch.h"
+#include "drops/fates.h"
+
+#define STEPS	     50	       /* in which the time to settle passes */
+#define STEP_MIN_NS  20000000  /* the loop that moves the window turns every 5 ms */
+#define SLACK_NS     300000000 /* the loop comes late, and folding takes its time */
+#define CATCH_UP     1.3       /* a paced sender that was late is faster for a while */
+#define GSO_PPS	     12e6      /* many datagrams a call */
+#define COPY_PPS     3e6
+#define BYTES_EACH   3 /* of a number: fates, arrivals, seen */
+#define MEMORY_SHARE 8
+
+static uint64_t step_ns(uint64_t settle_ns)
+{
+	uint64_t step = settle_ns / STEPS;
+
+	return step < STEP_MIN_NS ? STEP_MIN_NS : step;
+}
+
+static uint64_t memory_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+double window_pps(const struct tx_ops *tx, bool gso, bool veth)
+{
+	if (gso)
+		return GSO_PPS;
+	return veth && tx == &tx_xsk ? COPY_PPS : tx->fastest_pps;
+}
+
+uint64_t window_most(unsigned streams)
+{
+	return memory_bytes() / MEMORY_SHARE / BYTES_EACH / streams;
+}
+
+uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams)
+{
+	uint64_t ns = settle_ns + 2 * step_ns(settle_ns) + SLACK_NS;
+	double need = pps * CATCH_UP * (double)ns * 1e-9;
+	uint64_t size = fates_window(need < (double)count ? (uint64_t)need : count);
+	uint64_t most = window_most(streams);
+
+	while (size > most && size > TRACE_PAGE_SIZE)
+		size /= 2;
+	return size;
+}
+
+void window_init(struct window *w, unsigned streams, uint64_t settle_ns)
+{
+	*w = (struct window){.streams = streams, .settle_ns = settle_ns};
+}
+
+static const struct window_mark *newest(const struct window *w)
+{
+	return &w->mark[(w->oldest + w->marks - 1) % WINDOW_MARKS];
+}
+
+bool window_is_due(const struct window *w, uint64_t now_ns)
+{
+	return !w->marks || now_ns - newest(w)->time_ns >= step_ns(w->settle_ns);
+}
+
+const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *next)
+{
+	const uint64_t *leaving = NULL;
+	struct window_mark *mark;
+
+	/* several may have become old if the caller came late */
+	while (w->marks && now_ns - w->mark[w->oldest].time_ns >= w->settle_ns) {
+		leaving = w->mark[w->oldest].next;
+		w->oldest = (w->oldest + 1) % WINDOW_MARKS;
+		w->marks--;
+	}
+	mark = &w->mark[(w->oldest + w->marks++) % WINDOW_MARKS];
+	mark->time_ns = now_ns;
+	memcpy(mark->next, next, w->streams * sizeof(*next));
+	return leaving;
+}
 
 static bool is_over(const struct settling *s, uint64_t quiet_ns)
 {
@@ -25,7 +106,7 @@ bool settle_wait(const struct settling *s)
 		if (now - start >= s->most_ns || is_over(s, now - quiet_since))
 			return false;
 		if (s->interval_ns && now >= next) {
-			s->show(s->arg, start, now);
+			s->show(s->arg);
 			next += s->interval_ns;
 		}
 		if (watch_tick())

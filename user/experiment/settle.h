@@ -1,16 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Waiting after the last packet was sent, until what became of each packet is known. It may lie
- * where no queue is shown, as in the ring of a device whose NAPI thread gets no CPU.
- */
+/* How long numbers are kept while traffic flows, and waited for when it is over. */
 #ifndef PKTLEDGER_EXPERIMENT_SETTLE_H
 #define PKTLEDGER_EXPERIMENT_SETTLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace_abi.h"
+#include "traffic/tx.h"
+
+#define WINDOW_MARKS 64
+
+/*
+ * The window of a run whose numbers do not all fit in memory: endless, or very long. Numbers older
+ * than the time to settle leave it, and their places are used again. Pure but for the size of the
+ * host's memory.
+ */
+struct window {
+	unsigned streams;
+	uint64_t settle_ns;
+	struct window_mark { /* how far the streams were at a time; a ring */
+		uint64_t time_ns, next[TRACE_STREAMS];
+	} mark[WINDOW_MARKS];
+	unsigned marks, oldest;
+};
+
+/*
+ * Packets/s that a thread hardly exceeds. `veth`: the device is one, where AF_XDP has to copy.
+ */
+double window_pps(const struct tx_ops *tx, bool gso, bool veth);
+
+/*
+ * Numbers to keep of each stream, a power of two: all `count` of it, or as many as `pps` packets/s
+ * make until they have settled, or what an eighth of the host's memory holds. A sender that is
+ * faster has to wait.
+ */
+uint64_t window_size(uint64_t count, double pps, uint64_t settle_ns, unsigned streams);
+
+/* The most numbers of each stream that this host's memory is given for. */
+uint64_t window_most(unsigned streams);
+
+void window_init(struct window *w, unsigned streams, uint64_t settle_ns);
+
+/* Time to tell again how far the streams are. */
+bool window_is_due(const struct window *w, uint64_t now_ns);
+
+/*
+ * The streams are at `next` (one each). Returns where they were when what is before that had to
+ * settle; it leaves the window now. NULL: nothing is as old. Valid until the next call.
+ */
+const uint64_t *window_move(struct window *w, uint64_t now_ns, const uint64_t *next);
+
 #define SETTLE_SILENT_NS 1000000000 /* silent_ns where losses leave no event */
 
+/*
+ * Waiting after the last packet was sent, until what became of each packet is known. It may lie
+ * where no queue is shown, as in the ring of a device whose NAPI thread gets no CPU.
+ */
 struct settling {
 	uint64_t most_ns;
 	uint64_t silent_ns;   /* so long without a new fate ends it: some losses leave no event */
@@ -22,7 +68,7 @@ struct settling {
 	uint64_t quiet_ns; /* for a copy of a packet, or a fate of one that nobody sent */
 	/* Nothing waits in a queue that can be looked into. */
 	bool (*idle)(void *arg);
-	void (*show)(void *arg, uint64_t start_ns, uint64_t now_ns);
+	void (*show)(void *arg);
 	void *arg;
 };
 

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "experiment/discover.h"
-#include "experiment/window.h"
+#include "experiment/settle.h"
 #include "host/caps.h"
 #include "host/netdev.h"
 
@@ -92,10 +91,11 @@ static int open_tracer(struct site *s, struct error *err)
 	};
 	struct tracer_spec tracer = {
 		.streams = 1,
-		.port = s->flow.dst_port,
-		.fragments = s->fragments,
+		.config = {.port = s->flow.dst_port,
+			   .fragments = s->fragments,
+			   .tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
+			   .learn = discovers(s) ? LEARN_LOOK : 0},
 		.consumed = s->fx.consumed,
-		.tunnel = lab->topology == LAB_VXLAN ? LAB_VXLAN_PORT : 0,
 		.numbers = spec->numbers,
 	};
 
@@ -106,10 +106,9 @@ static int open_tracer(struct site *s, struct error *err)
 	if (discovers(s)) {
 		tracer.streams = spec->ledger;
 		tracer.numbers = &room;
-		tracer.learn = true;
 	}
 	if (s->lone) {
-		tracer.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
+		tracer.config.netns = sends(s) ? lab->tx_ns.inum : lab->rx_ns.inum;
 		tracer.border_ifindex = lab->rx.ifindex;
 	} else if (!spec->port_a) {
 		/* only in labs: what is attached by tc outlives us on a device of the host */
@@ -195,7 +194,7 @@ static int load_sink(struct site *s, struct error *err)
 	if (tells_fates(s))
 		cfg = (struct sink_prog_config){
 			.trace = &here,
-			.payload = shape_sizes_differ(s->spec->shape) ? 0 : s->flow.payload,
+			.payload = shape_sizes_differ(spec_shape(s->spec)) ? 0 : s->flow.payload,
 			.pass = s->spec->pass,
 			.arrivals_fd = drops_arrivals_fd(t->drops),
 			.tails_fd = drops_tails_fd(t->drops),
@@ -274,7 +273,7 @@ static int open_receiver(struct site *s, struct error *err)
 			   : spec->tuning.rx_threads ? spec->tuning.rx_threads
 						     : 1,
 		.tuning = &spec->tuning,
-		.shape = spec->shape && spec->shape->n_payload ? spec->shape : NULL,
+		.shape = spec->shaped && spec->shape.n_payload ? &spec->shape : NULL,
 		.fates = tells_fates(s) ? &s->tracer.fates : NULL,
 		.table = discovers(s) ? drops_tails(s->tracer.drops) : NULL,
 		.rcvbuf = spec->rcvbuf ? (int)spec->rcvbuf : fx->rcvbuf,
@@ -338,7 +337,7 @@ static int open_sender(struct site *s, struct error *err)
 		.count = spec->count,
 		.duration_ns = spec->duration_ns,
 		.rate_pps = s->rate_pps,
-		.shape = spec->shape,
+		.shape = spec_shape(spec),
 		.sndbuf = spec->sndbuf ? (int)spec->sndbuf : s->fx.sndbuf,
 		.batch_fd = s->traced ? drops_batch_fd(s->tracer.drops) : -1,
 		.tuning = &spec->tuning,
@@ -365,7 +364,7 @@ static int plan_faults(struct site *s, const struct experiment_view *view, struc
 		.gro = spec->tuning.receive.gro,
 		.count = spec->count,
 		.rate_pps = s->rate_pps,
-		.port = spec->port,
+		.port = (uint16_t)spec->port,
 		.topology = spec->topology,
 		.topology_fixed = spec->topology_set || spec->lab || spec->port_a,
 	};
@@ -404,23 +403,22 @@ static int apply_faults(struct site *s, struct error *err)
 /* A lab of its own answers for every destination address that is asked for. */
 static int open_routes(struct site *s, struct error *err)
 {
-	const struct shape *shape = s->spec->shape;
+	const struct shape_addrs *to = &s->spec->shape.dst_addr;
 	const struct lab *lab = &s->lab;
 	const void *via;
 	struct shape_addrs base;
 	unsigned prefix;
 	int rc;
 
-	if (!shape || !shape->dst_addr.n || s->spec->port_a || s->spec->lab)
+	if (!to->n || s->spec->port_a || s->spec->lab)
 		return 0;
-	prefix = shape_addrs_prefix(&shape->dst_addr, &base);
-	via = shape->dst_addr.family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
-						 : (const void *)&lab_next_hop(lab)->ip4;
-	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, shape->dst_addr.family, base.first,
-			      prefix);
+	prefix = shape_addrs_prefix(to, &base);
+	via = to->family == AF_INET6 ? (const void *)&lab_next_hop(lab)->ip6
+				     : (const void *)&lab_next_hop(lab)->ip4;
+	rc = netdev_add_local(&lab->rx_ns, lab->rx.ifindex, to->family, base.first, prefix);
 	if (!rc)
-		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, shape->dst_addr.family,
-				      base.first, prefix, via);
+		rc = netdev_add_route(&lab->tx_ns, lab->tx.ifindex, to->family, base.first, prefix,
+				      via);
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL,
 			      "cannot route the destination addresses in the lab: %s",
 			      strerror(-rc))

@@ -13,12 +13,59 @@
 #include "experiment/experiment.h"
 #include "experiment/receiver.h"
 #include "experiment/sender.h"
-#include "experiment/tracer.h"
+#include "drops/checkpoint.h"
+#include "drops/drops.h"
+#include "drops/fates.h"
+#include "drops/ksym.h"
+#include "drops/reason.h"
 #include "host/counters.h"
 #include "host/lab.h"
 #include "ledger/ledger.h"
 #include "traffic/sink.h"
 #include "traffic/xsk.h"
+
+/* The tracer with all it needs: names of this kernel, the numbers of the run, their fates. */
+struct tracer {
+	struct reasons *reasons;
+	struct ksyms *ksyms;
+	struct fates fates;
+	struct trace_config config;
+	struct drops *drops;
+	struct checkpoints *checkpoints; /* NULL: none */
+	struct border *border;		 /* the same */
+};
+
+struct tracer_spec {
+	unsigned streams;
+	uint64_t window; /* numbers kept per stream; 0: they are others', so that causes are counted
+			  * but no fates kept */
+	struct trace_config config; /* port, tunnel, fragments, netns, learn: the rest is filled */
+	bool consumed;		    /* follow also what is freed as if it had been used up */
+	const struct checkpoint_place *checkpoints; /* as checkpoints_open() is told; NULL: none */
+	const struct fates_numbers *numbers;	    /* drawn by another host; NULL: to be drawn */
+	struct border_netns border;		    /* in place of checkpoints; all 0: none */
+	unsigned border_ifindex;		    /* as border_open() is told */
+};
+
+/*
+ * Draws the numbers, loads and attaches the observers, maps the fates. On failure all is undone.
+ */
+int tracer_open(struct tracer *t, const struct tracer_spec *spec, struct error *err);
+
+/* The map of what the checkpoints have seen; -1: there are none. */
+int tracer_seen_fd(const struct tracer *t);
+
+/* Reads the causes seen so far and names them. */
+int tracer_name(const struct tracer *t, const struct ledger_place *places, unsigned n,
+		struct ledger *ledger);
+
+/* What the tracer itself lost, and evidence of suppression that the ledger holds. */
+void tracer_losses(const struct tracer *t, const struct ledger *ledger, struct result *res);
+
+/* Numbers of a stream below `number` leave the window; they are to be folded next. */
+void tracer_set_tail(struct tracer *t, unsigned slot, uint64_t number);
+
+void tracer_close(struct tracer *t);
 
 struct site {
 	const struct run_spec *spec;
@@ -67,13 +114,9 @@ struct site_status {
 	bool running; /* it sends */
 	bool idle;    /* nothing waits in the queues it knows */
 	uint64_t delivered, dropped;
-	uint64_t in_queues; /* packets in its socket, its queueing discipline, in reassembly */
-	uint64_t next[TRACE_STREAMS]; /* it sends: first number (from 0) that is not closed yet */
-};
-
-/* The same, queue by queue. */
-struct site_queues {
+	uint64_t in_queues; /* packets, the sum of: */
 	uint64_t in_qdiscs, in_reassembly, in_socket;
+	uint64_t next[TRACE_STREAMS]; /* it sends: first number (from 0) that is not closed yet */
 };
 
 /*
@@ -107,7 +150,6 @@ void site_count(struct site *s, unsigned slot, uint64_t *sent, uint64_t *refused
 /* A number that changes with each new fate; cheap enough to be asked all the time. */
 uint64_t site_fates_seen(const struct site *s);
 void site_status(const struct site *s, struct site_status *st);
-void site_queues(const struct site *s, struct site_queues *q);
 
 /* Of the numbers of both ends here: each has its fate, or is where none will come. */
 bool site_is_complete(struct site *s);
@@ -197,5 +239,20 @@ void name_unseen_timeouts(const struct counters_deltas *deltas, struct result *r
  * another host; NULL: it is this site's.
  */
 void advise(const struct site *s, const struct finding_facts *remote, struct result *res);
+
+/* Of an open site that is a receiver alone; discover_close() is due. */
+struct discovery;
+int discover_open(struct discovery **d, struct site *s, const struct experiment_view *view,
+		  struct error *err);
+
+/* Numbers to be kept of each of so many streams whose fates are told. */
+uint64_t discover_window(unsigned streams);
+
+/* To be called often while the receiver runs. */
+void discover_move(struct discovery *d, uint64_t now_ns);
+
+/* The receiver has stopped: counts the rest, and fills `out`. */
+void discover_end(struct discovery *d, struct recv_result *out);
+void discover_close(struct discovery *d);
 
 #endif

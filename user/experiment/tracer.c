@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/tracer.h"
+#include "experiment/site.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,23 +68,17 @@ static int configure(struct tracer *t, const struct tracer_spec *spec, struct er
 		return error_set(err, STATUS_UNABLE, args,
 				 "it needs a kernel with tracepoints and BTF",
 				 "this kernel has no tracepoint skb:kfree_skb");
-	t->config = (struct trace_config){
-		.base = t->fates.base,
-		.window = t->fates.window,
-		.stream0 = t->fates.stream0,
-		.streams = t->fates.streams,
-		.port = spec->port,
-		.has_reason = args > 2,
-		.has_rx_sk = args > 3,
-		.reason_netfilter = reasons_value(t->reasons, "NETFILTER_DROP"),
-		.reason_otherhost = reasons_value(t->reasons, "OTHERHOST"),
-		.reason_packet_sock = reasons_value(t->reasons, "PACKET_SOCK_ERROR"),
-		.count_all = !spec->window && !spec->numbers,
-		.learn = spec->learn ? LEARN_LOOK : 0,
-		.fragments = spec->fragments,
-		.tunnel = spec->tunnel,
-		.netns = spec->netns,
-	};
+	t->config = spec->config;
+	t->config.base = t->fates.base;
+	t->config.window = t->fates.window;
+	t->config.stream0 = t->fates.stream0;
+	t->config.streams = t->fates.streams;
+	t->config.has_reason = args > 2;
+	t->config.has_rx_sk = args > 3;
+	t->config.reason_netfilter = reasons_value(t->reasons, "NETFILTER_DROP");
+	t->config.reason_otherhost = reasons_value(t->reasons, "OTHERHOST");
+	t->config.reason_packet_sock = reasons_value(t->reasons, "PACKET_SOCK_ERROR");
+	t->config.count_all = !spec->window && !spec->numbers;
 	find_ranges(t);
 	return spec->consumed ? find_consumed(t, err) : 0;
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/list.h"
+
 #define IFNAME_LEN 16
 
 /* How surely a loss moves a counter: by its cause, its place on the path, the engines' ways. */
@@ -63,15 +65,13 @@ static bool other_end(const struct engine_facts *f, const struct side *s, struct
 {
 	for (size_t i = 0; i < f->n_links; i++) {
 		const struct engine_link *l = &f->links[i];
+		bool at_a = same_side(s, l->role_a, l->ifname_a);
 
-		if (same_side(s, l->role_a, l->ifname_a)) {
-			*other = (struct side){l->role_b, l->ifname_b};
-			return true;
-		}
-		if (same_side(s, l->role_b, l->ifname_b)) {
-			*other = (struct side){l->role_a, l->ifname_a};
-			return true;
-		}
+		if (!at_a && !same_side(s, l->role_b, l->ifname_b))
+			continue;
+		*other = at_a ? (struct side){l->role_b, l->ifname_b}
+			      : (struct side){l->role_a, l->ifname_a};
+		return true;
 	}
 	return false;
 }
@@ -115,22 +115,15 @@ static enum surely related(const struct stage_events *e, enum counter_relation r
 	case REL_PEER:
 		return have_peer ? at_device(&peer, counter) : PERHAPS;
 	case REL_LINK:
-		here = at_device(&at, counter);
-		if (here == SURELY)
-			return SURELY;
-		return have_peer ? at_device(&peer, counter) : PERHAPS;
 	case REL_SENT:
-		here = at_sender(e->role);
+		here = relation == REL_LINK ? at_device(&at, counter) : at_sender(e->role);
 		if (here == SURELY)
 			return SURELY;
-		return have_peer ? at_sender(peer.role) : PERHAPS;
+		if (!have_peer)
+			return PERHAPS;
+		return relation == REL_LINK ? at_device(&peer, counter) : at_sender(peer.role);
 	}
 	return NOT;
-}
-
-static bool has_qdisc(const struct engine_facts *f)
-{
-	return known(f->tx_qdisc) && strcmp(f->tx_qdisc, "noqueue");
 }
 
 static enum surely if_known(enum engine_known fact)
@@ -153,7 +146,7 @@ static enum surely forced(enum counter_force force, const struct engine_facts *f
 		return in_list("tbf|pfifo|bfifo|pfifo_fast", f->tx_qdisc) == SURELY ? SURELY
 										    : PERHAPS;
 	case DIRECT:
-		return has_qdisc(f) ? PERHAPS : SURELY;
+		return known(f->tx_qdisc) && strcmp(f->tx_qdisc, "noqueue") ? PERHAPS : SURELY;
 	case INLINE:
 		return if_known(f->rx_in_sender);
 	case NATIVE:
@@ -162,35 +155,7 @@ static enum surely forced(enum counter_force force, const struct engine_facts *f
 	return NOT;
 }
 
-static enum surely counter_surely(const struct counter_member *m, const struct stage_events *e,
-				  const char *role, const char *ifname,
-				  const struct engine_facts *f)
-{
-	struct side counter = {role, ifname};
-	enum surely s;
-
-	if (m->stage != e->stage)
-		return NOT;
-	s = least(in_list(m->reason, e->reason), in_list(m->location, e->location));
-	s = least(s, related(e, m->relation, &counter, f));
-	return least(s, forced(m->force, f));
-}
-
 const char *const counter_scope_names[] = {"flow", "interface", "host"};
-
-const char *counter_scope_name(enum counter_scope scope)
-{
-	return counter_scope_names[scope];
-}
-
-const char *countercheck_silent(enum stage stage)
-{
-	for (unsigned i = 0; i < counter_silents_n; i++) {
-		if (counter_silents[i].stage == stage)
-			return counter_silents[i].why;
-	}
-	return NULL;
-}
 
 /* One counter, or the sum of those of one device that a pattern matches. */
 struct group {
@@ -199,25 +164,7 @@ struct group {
 	char name[COUNTER_NAME_LEN];
 	unsigned alternative, members;
 	uint64_t delta;
-	bool restarted;
 };
-
-struct groups {
-	struct group *items;
-	size_t n, cap;
-};
-
-static void *grow(void *items, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? *cap * 2 : 16;
-
-	if (n < *cap)
-		return items;
-	items = reallocarray(items, more, size);
-	if (items)
-		*cap = more;
-	return items;
-}
 
 /* Does the name match, and which device stands at '@'? */
 static bool match(const char *pattern, const char *name, char *ifname)
@@ -248,69 +195,55 @@ static bool role_fits(const char *wanted, const char *role)
 	       (strcmp(wanted, "host") && !strcmp(role, "host"));
 }
 
-static void name_group(struct group *g, const char *pattern)
-{
-	const char *at = strchr(pattern, '@');
-
-	if (at)
-		snprintf(g->name, sizeof(g->name), "%.*s%s%s", (int)(at - pattern), pattern,
-			 g->ifname, at + 1);
-	else
-		snprintf(g->name, sizeof(g->name), "%s", pattern);
-}
-
-static int join_group(struct groups *gs, const struct counters_delta *d, const char *ifname,
+static int join_group(struct list *groups, const struct counters_delta *d, const char *ifname,
 		      const char *pattern, unsigned alternative)
 {
-	struct group *g = NULL, *items;
+	const char *at = strchr(pattern, '@');
+	struct group *g = groups->at;
 
-	for (size_t i = 0; i < gs->n && !g; i++) {
-		if (!strcmp(gs->items[i].role, d->scope) && !strcmp(gs->items[i].ifname, ifname))
-			g = &gs->items[i];
+	for (unsigned i = 0; i < groups->n; i++, g++) {
+		if (!strcmp(g->role, d->scope) && !strcmp(g->ifname, ifname))
+			break;
 	}
-	if (g && g->alternative != alternative)
-		return 0; /* an earlier alternative exists: this one repeats it */
-	if (!g) {
-		items = grow(gs->items, gs->n, &gs->cap, sizeof(*items));
-		if (!items)
+	if (groups->n && g < (struct group *)groups->at + groups->n) {
+		if (g->alternative != alternative)
+			return 0; /* an earlier alternative exists: this one repeats it */
+	} else {
+		g = list_add(groups);
+		if (!g)
 			return -ENOMEM;
-		gs->items = items;
-		g = &items[gs->n++];
-		memset(g, 0, sizeof(*g));
 		memcpy(g->role, d->scope, sizeof(g->role));
 		snprintf(g->ifname, sizeof(g->ifname), "%s", ifname);
 		memcpy(g->name, d->name, sizeof(g->name));
 		g->alternative = alternative;
 	}
 	if (++g->members == 2)
-		name_group(g, pattern);
+		snprintf(g->name, sizeof(g->name), "%.*s%s%s",
+			 at ? (int)(at - pattern) : (int)strlen(pattern), pattern, ifname,
+			 at ? at + 1 : "");
 	g->delta += d->delta;
-	g->restarted |= d->restarted;
 	return 0;
 }
 
-static int collect(struct groups *gs, const struct counters_deltas *deltas, const char *patterns,
+static int collect(struct list *groups, const struct counters_deltas *deltas, const char *patterns,
 		   const char *role)
 {
 	char pattern[COUNTER_NAME_LEN], ifname[IFNAME_LEN];
 	unsigned alternative = 0;
 	size_t len;
-	int err;
+	int err = 0;
 
 	for (const char *p = patterns;; p += len + 1, alternative++) {
 		len = strcspn(p, "|");
 		snprintf(pattern, sizeof(pattern), "%.*s", (int)len, p);
-		for (size_t i = 0; i < deltas->n; i++) {
+		for (size_t i = 0; i < deltas->n && !err; i++) {
 			const struct counters_delta *d = &deltas->items[i];
 
-			if (!role_fits(role, d->scope) || !match(pattern, d->name, ifname))
-				continue;
-			err = join_group(gs, d, ifname, pattern, alternative);
-			if (err)
-				return err;
+			if (role_fits(role, d->scope) && match(pattern, d->name, ifname))
+				err = join_group(groups, d, ifname, pattern, alternative);
 		}
-		if (!p[len])
-			return 0;
+		if (err || !p[len])
+			return err;
 	}
 }
 
@@ -319,8 +252,7 @@ struct compare {
 	const struct stage_events *ev;
 	size_t n;
 	const struct engine_facts *facts;
-	struct countercheck *out;
-	size_t rows_cap, unexplained_cap;
+	struct list rows, unexplained; /* struct counter_row */
 };
 
 struct expected {
@@ -331,6 +263,8 @@ struct expected {
 static void expect_from_events(const struct compare *c, const struct counter_rule *rule,
 			       const struct group *g, struct expected *x)
 {
+	const struct side at = {g->role, g->ifname};
+
 	for (size_t i = 0; i < c->n; i++) {
 		const struct stage_events *e = &c->ev[i];
 		const struct counter_member *best = NULL;
@@ -339,8 +273,13 @@ static void expect_from_events(const struct compare *c, const struct counter_rul
 
 		/* One loss moves one counter once, whatever number of lines it fits. */
 		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
-			enum surely s = counter_surely(m, e, g->role, g->ifname, c->facts);
+			enum surely s;
 
+			if (m->stage != e->stage)
+				continue;
+			s = least(in_list(m->reason, e->reason), in_list(m->location, e->location));
+			s = least(s, related(e, m->relation, &at, c->facts));
+			s = least(s, forced(m->force, c->facts));
 			if (s > most) {
 				most = s;
 				best = m;
@@ -377,44 +316,6 @@ static void expect(const struct compare *c, const struct counter_rule *rule, con
 		x->sure += f->xdp_sink;
 }
 
-static int add_row(struct compare *c, const struct counter_row *row)
-{
-	struct counter_row *rows;
-
-	rows = grow(c->out->rows, c->out->n_rows, &c->rows_cap, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	c->out->rows = rows;
-	rows[c->out->n_rows++] = *row;
-	return 0;
-}
-
-static int add_unexplained(struct compare *c, const struct counter_rule *rule,
-			   const struct counter_row *row)
-{
-	struct counter_unexplained *u;
-	enum stage only = rule->set->stage;
-
-	u = grow(c->out->unexplained, c->out->n_unexplained, &c->unexplained_cap, sizeof(*u));
-	if (!u)
-		return -ENOMEM;
-	c->out->unexplained = u;
-	u += c->out->n_unexplained++;
-	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
-		if (m->stage != only)
-			only = STAGE_NONE;
-	}
-	memset(u, 0, sizeof(*u));
-	u->stage = only;
-	memcpy(u->name, row->name, sizeof(u->name));
-	memcpy(u->role, row->role, sizeof(u->role));
-	u->delta = row->delta;
-	u->excess = row->delta - row->expected_max;
-	u->scope = row->scope;
-	u->note = rule->note;
-	return 0;
-}
-
 static bool fits(uint64_t delta, uint64_t fewest, uint64_t most, bool alone)
 {
 	return delta >= fewest && (!alone || delta <= most);
@@ -435,50 +336,68 @@ static void judge(struct counter_row *row, const struct counter_rule *rule,
 	}
 }
 
+/* The one stage that a counter serves; STAGE_NONE: several. */
+static enum stage only_stage(const struct counter_rule *rule)
+{
+	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
+		if (m->stage != rule->set->stage)
+			return STAGE_NONE;
+	}
+	return rule->set->stage;
+}
+
+static int add_row(struct list *rows, const struct counter_row *row, enum stage stage)
+{
+	struct counter_row *added = list_add(rows);
+
+	if (!added)
+		return -ENOMEM;
+	*added = *row;
+	added->stage = stage;
+	return 0;
+}
+
 static int compare_group(struct compare *c, const struct counter_rule *rule, const struct group *g)
 {
-	struct counter_row row = {.delta = g->delta, .restarted = g->restarted};
+	struct counter_row row = {.delta = g->delta, .scope = rule->scope};
 	struct expected x;
 	bool alone;
 	int err = 0;
 
 	/* In namespaces that carry only the flow, their counters are the flow's. */
-	row.scope = rule->scope;
 	if (c->facts->private_ns && row.scope == COUNTER_HOST && strcmp(g->role, "host"))
 		row.scope = COUNTER_FLOW;
 	alone = row.scope == COUNTER_FLOW ||
 		(c->facts->private_ns && row.scope == COUNTER_INTERFACE);
 	memcpy(row.name, g->name, sizeof(row.name));
 	memcpy(row.role, g->role, sizeof(row.role));
-
 	expect(c, rule, g, &x);
 	judge(&row, rule, &x, alone);
 	for (int s = 0; s < STAGE_COUNT && !err; s++) {
-		row.stage = s;
 		if (x.shown[s])
-			err = add_row(c, &row);
+			err = add_row(&c->rows, &row, s);
 	}
+	row.note = rule->note;
 	if (!err && row.delta > row.expected_max && !(rule->flags & COUNTER_EVIDENCE))
-		err = add_unexplained(c, rule, &row);
+		err = add_row(&c->unexplained, &row, only_stage(rule));
 	return err;
 }
 
 static int compare_rule(struct compare *c, const struct counter_rule *rule)
 {
-	int family = c->facts->family;
-	struct groups gs = {0};
-	int err = 0;
+	struct list groups = {.size = sizeof(struct group)};
+	int family = c->facts->family, err = 0;
 
 	if (rule->flags & COUNTER_COPY_MODE && c->facts->xsk_zerocopy)
 		return 0;
 	if (!rule->name6 || family != AF_INET6)
-		err = collect(&gs, c->deltas, rule->name4, rule->role);
+		err = collect(&groups, c->deltas, rule->name4, rule->role);
 	/* With both families the counter is the sum of the two: one group, the first name. */
 	if (!err && rule->name6 && family != AF_INET)
-		err = collect(&gs, c->deltas, rule->name6, rule->role);
-	for (size_t i = 0; i < gs.n && !err; i++)
-		err = compare_group(c, rule, &gs.items[i]);
-	free(gs.items);
+		err = collect(&groups, c->deltas, rule->name6, rule->role);
+	for (unsigned i = 0; i < groups.n && !err; i++)
+		err = compare_group(c, rule, (struct group *)groups.at + i);
+	list_free(&groups);
 	return err;
 }
 
@@ -486,78 +405,67 @@ static int by_stage(const void *a, const void *b)
 {
 	const struct counter_row *x = a, *y = b;
 
-	if (x->stage != y->stage)
-		return (int)x->stage - (int)y->stage;
-	return strcmp(x->name, y->name);
+	return x->stage != y->stage ? (int)x->stage - (int)y->stage : strcmp(x->name, y->name);
 }
 
 int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
 			 size_t n, const struct engine_facts *facts, struct countercheck **out)
 {
-	struct compare c = {.deltas = deltas, .ev = ev, .n = n, .facts = facts};
-	int err = 0;
+	struct compare c = {deltas,
+			    ev,
+			    n,
+			    facts,
+			    {.size = sizeof(struct counter_row)},
+			    {.size = sizeof(struct counter_row)}};
+	struct countercheck *check = calloc(1, sizeof(*check));
+	int err = check ? 0 : -ENOMEM;
 
-	c.out = calloc(1, sizeof(*c.out));
-	if (!c.out)
-		return -ENOMEM;
 	for (unsigned i = 0; i < counter_rules_n && !err; i++)
 		err = compare_rule(&c, &counter_rules[i]);
 	if (err) {
-		countercheck_free(c.out);
+		list_free(&c.rows);
+		list_free(&c.unexplained);
+		free(check);
 		return err;
 	}
-	if (c.out->n_rows)
-		qsort(c.out->rows, c.out->n_rows, sizeof(*c.out->rows), by_stage);
-	*out = c.out;
+	if (c.rows.n)
+		qsort(c.rows.at, c.rows.n, c.rows.size, by_stage);
+	*check = (struct countercheck){c.rows.at, c.rows.n, c.unexplained.at, c.unexplained.n};
+	*out = check;
 	return 0;
 }
 
-bool countercheck_agree(const struct countercheck *b, enum stage stage)
-{
-	for (size_t i = 0; i < b->n_rows; i++) {
-		const struct counter_row *row = &b->rows[i];
-
-		if (row->stage == stage && !row->agrees && !row->documented)
-			return false;
-	}
-	return true;
-}
-
 static uint64_t sum_moved(const struct counters_deltas *deltas, const char *role,
-			  const char *const *names, size_t n)
+			  const char *const *names)
 {
 	uint64_t sum = 0, delta;
 
-	for (size_t i = 0; i < n; i++) {
-		if (counters_moved(deltas, role, names[i], &delta))
-			sum += delta;
-	}
+	for (; *names; names++)
+		sum += counters_moved(deltas, role, *names, &delta) ? delta : 0;
 	return sum;
 }
 
 uint64_t countercheck_replies(const struct counters_deltas *deltas)
 {
 	static const char *const names[] = {
-		"Icmp:InDestUnreachs", "Icmp:InTimeExcds", "Icmp:InParmProbs",
-		"Icmp6InDestUnreachs", "Icmp6InTimeExcds", "Icmp6InParmProblems",
-		"Icmp6InPktTooBigs",
+		"Icmp:InDestUnreachs", "Icmp:InTimeExcds",
+		"Icmp:InParmProbs",    "Icmp6InDestUnreachs",
+		"Icmp6InTimeExcds",    "Icmp6InParmProblems",
+		"Icmp6InPktTooBigs",   NULL,
 	};
 
-	return sum_moved(deltas, "tx", names, sizeof(names) / sizeof(names[0]));
+	return sum_moved(deltas, "tx", names);
 }
 
 uint64_t countercheck_reassembled(const struct counters_deltas *deltas)
 {
-	static const char *const names[] = {"Ip:ReasmOKs", "Ip6ReasmOKs"};
-
-	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
+	return sum_moved(deltas, "rx", (const char *const[]){"Ip:ReasmOKs", "Ip6ReasmOKs", NULL});
 }
 
 uint64_t countercheck_timed_out(const struct counters_deltas *deltas)
 {
-	static const char *const names[] = {"Ip:ReasmTimeout", "Ip6ReasmTimeout"};
-
-	return sum_moved(deltas, "rx", names, sizeof(names) / sizeof(names[0]));
+	return sum_moved(deltas, "rx",
+			 (const char *const[]){"Ip:ReasmTimeout", "Ip6ReasmTimeout", NULL});
 }
 
 void countercheck_free(struct countercheck *b)
@@ -569,24 +477,19 @@ void countercheck_free(struct countercheck *b)
 	free(b);
 }
 
-/* Whether a line of the rule's set is of the stage and, if `certain`, no mere possibility. */
-static bool knows(const struct counter_rule *rule, enum stage stage, bool certain)
-{
-	for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
-		if (m->stage == stage && (!certain || m->force != MAY))
-			return true;
-	}
-	return false;
-}
-
 static unsigned names_of(enum stage stage, bool certain, const char **names, unsigned max)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < counter_rules_n && n < max; i++) {
-		if (knows(&counter_rules[i], stage, certain) &&
-		    !(counter_rules[i].flags & COUNTER_EVIDENCE))
-			names[n++] = counter_rules[i].name4;
+		const struct counter_rule *rule = &counter_rules[i];
+		const struct counter_member *m = rule->set;
+
+		while (m->stage != STAGE_NONE &&
+		       (m->stage != stage || (certain && m->force == MAY)))
+			m++;
+		if (m->stage != STAGE_NONE && !(rule->flags & COUNTER_EVIDENCE))
+			names[n++] = rule->name4;
 	}
 	return n;
 }

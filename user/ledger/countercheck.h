@@ -63,8 +63,7 @@ enum counter_scope {
 	COUNTER_HOST,	   /* all traffic of the host, or of a namespace that is not ours */
 };
 
-extern const char *const counter_scope_names[COUNTER_HOST + 1];
-const char *counter_scope_name(enum counter_scope scope); /* "flow", "interface", "host" */
+extern const char *const counter_scope_names[COUNTER_HOST + 1]; /* "flow", "interface", "host" */
 
 /* One counter that should know losses of `stage`. */
 struct counter_row {
@@ -77,26 +76,18 @@ struct counter_row {
 	uint64_t expected, expected_max;
 	bool agrees;
 	bool documented; /* disagrees, and is known to do so on such kernels: see note */
-	bool restarted;	 /* the counter began anew during the run */
 	enum counter_scope scope;
 	const char *note; /* static; NULL: none */
-};
-
-/* A counter of losses that moved more than the events explain: evidence, never a fate. */
-struct counter_unexplained {
-	enum stage stage; /* the only stage it serves, else STAGE_NONE */
-	char name[COUNTER_NAME_LEN];
-	char role[COUNTER_SCOPE_LEN];
-	uint64_t delta;
-	uint64_t excess;	  /* delta - expected_max */
-	enum counter_scope scope; /* COUNTER_HOST: may be other traffic */
-	const char *note;
 };
 
 struct countercheck {
 	struct counter_row *rows; /* ordered by stage */
 	size_t n_rows;
-	struct counter_unexplained *unexplained;
+	/*
+	 * Counters of losses that moved more than expected_max: evidence, never a fate. `stage` is
+	 * the only one that the counter serves, else STAGE_NONE; COUNTER_HOST may be other traffic.
+	 */
+	struct counter_row *unexplained;
 	size_t n_unexplained;
 };
 
@@ -108,15 +99,6 @@ struct countercheck {
  */
 int countercheck_compare(const struct counters_deltas *deltas, const struct stage_events *ev,
 			 size_t n, const struct engine_facts *facts, struct countercheck **out);
-
-/* Do all rows of the stage agree, or disagree as documented? True if it has none. */
-bool countercheck_agree(const struct countercheck *b, enum stage stage);
-
-/*
- * Why no counter of the kernel knows losses of this stage, or some of them; NULL if counters
- * know them all. Static text.
- */
-const char *countercheck_silent(enum stage stage);
 
 /*
  * Names, as the table has them, of the counters that know losses of this stage, IPv4's where there
@@ -198,12 +180,7 @@ struct counter_rule {
 extern const struct counter_rule counter_rules[];
 extern const unsigned counter_rules_n;
 
-struct counter_silent {
-	enum stage stage;
-	const char *why;
-};
-
-extern const struct counter_silent counter_silents[];
-extern const unsigned counter_silents_n;
+/* Why no counter knows some of the losses of a stage; NULL: counters know them all. */
+extern const char *const counter_silents[STAGE_COUNT];
 
 #endif

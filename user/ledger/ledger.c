@@ -10,11 +10,6 @@
 
 const char *const severity_names[] = {"info", "warning", "error"};
 
-const char *severity_name(enum severity s)
-{
-	return severity_names[s];
-}
-
 static void name_reason(struct ledger_cause *c, const struct reasons *r)
 {
 	const struct trace_cause *raw = &c->raw.cause;
@@ -299,7 +294,7 @@ void ledger_compare(const struct countercheck *check, struct result *res)
 		c->expected = row->expected;
 		c->agrees = row->agrees;
 		c->documented = row->documented;
-		c->scope = counter_scope_name(row->scope);
+		c->scope = counter_scope_names[row->scope];
 		c->note = row->note;
 	}
 }

@@ -77,8 +77,7 @@ struct result_cost {
 
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
-extern const char *const severity_names[SEVERITY_ERROR + 1];
-const char *severity_name(enum severity s); /* "info", "warning", "error" */
+extern const char *const severity_names[SEVERITY_ERROR + 1]; /* "info", "warning", "error" */
 
 #define FINDING_NETNS	96 /* "ip netns exec NAME " in front of it */
 #define FINDING_COMMAND (CHANGE_COMMAND_SIZE + FINDING_NETNS)

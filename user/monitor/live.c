@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "host/bpfmaps.h"
+#include "host/load.h"
 #include "base/num.h"
 #include "base/opt.h"
 #include "drops/consumed.h"

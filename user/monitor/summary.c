@@ -229,7 +229,7 @@ static void advise(const struct live *l, struct why *why, struct live_summary *s
 		}
 		if (why && why->rules && stage == STAGE_NETFILTER && row->netns)
 			fill_rules(why, row, &f);
-		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings]))
+		if (!findings_for_stage(stage, &f, &s->finding[s->n_findings], NULL))
 			s->n_findings++;
 	}
 }

@@ -20,7 +20,7 @@ static void print_list(FILE *out, const char *label, const char *const *item, un
 static void print_stage(FILE *out, enum stage stage)
 {
 	const struct stage_facts *facts = &stage_facts[stage];
-	const char *counters[COUNTERS_MAX], *silent = countercheck_silent(stage);
+	const char *counters[COUNTERS_MAX], *silent = counter_silents[stage];
 	unsigned n = countercheck_counters(stage, counters, COUNTERS_MAX);
 
 	fprintf(out, "%s: %s\n", stage_name(stage), stage_title(stage));
@@ -84,7 +84,7 @@ struct json_object *catalogue_json(void)
 		json_put_text(o, "mechanism", stage_facts[s].mechanism);
 		json_put_text(o, "hook", stage_facts[s].hook);
 		json_put(o, "counters", list);
-		json_put_text(o, "uncounted", countercheck_silent(s));
+		json_put_text(o, "uncounted", counter_silents[s]);
 		json_put(o, "faults", faults_json(s));
 		json_put_text(o, "limit", stage_facts[s].limit);
 		json_object_array_add(stages, o);

@@ -31,8 +31,8 @@ struct json_object *json_change(const struct change *c, const char *netns)
 
 	json_put_text(o, "title", change_title(c, text, sizeof(text)));
 	record_put(o, rows, c);
-	json_put_text(o, "command", change_command_in(c, false, netns, text, sizeof(text)));
-	json_put_text(o, "undo", change_command_in(c, true, netns, text, sizeof(text)));
+	json_put_text(o, "command", change_command(c, false, netns, text, sizeof(text)));
+	json_put_text(o, "undo", change_command(c, true, netns, text, sizeof(text)));
 	json_put_text(o, "risk", change_risk(c));
 	return o;
 }
@@ -58,7 +58,7 @@ static struct json_object *finding_json(const struct check_finding *c, const cha
 {
 	struct json_object *o = json_finding(&c->finding), *changes = json_object_new_array();
 
-	json_put_text(o, "scope", check_scope_name(c->scope));
+	json_put_text(o, "scope", check_scope_names[c->scope]);
 	json_put_text(o, "subject", c->subject);
 	json_put_bool(o, "losing", c->losing);
 	json_put_double(o, "loss_pps", c->loss_pps);
@@ -249,7 +249,7 @@ struct json_object *json_check_end(const struct facts *f, const struct check_fin
 static bool is_note(const struct json_object *finding)
 {
 	return !json_get_bool(finding, "losing") &&
-	       !strcmp(json_get_text(finding, "severity"), severity_name(SEVERITY_INFO));
+	       !strcmp(json_get_text(finding, "severity"), severity_names[SEVERITY_INFO]);
 }
 
 /* A line of text, or one to be pasted. */
@@ -506,5 +506,5 @@ void print_change_told(const struct print_view *v, const struct change_told *tol
 	page_end(&p);
 	if ((told->outcome == CHANGE_FOREIGN || told->outcome == CHANGE_KEPT) && told->change)
 		put_command(&p, 9, "to put it back all the same: ",
-			    change_undo_command(told->change, command, sizeof(command)));
+			    change_command(told->change, true, NULL, command, sizeof(command)));
 }

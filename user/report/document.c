@@ -473,12 +473,12 @@ static void fill_shape(struct run_header *h, const struct run_spec *spec)
 				  .vlan = (uint16_t)spec->vlan};
 	struct shape_sizes sizes;
 
-	if (!spec->shape || !spec->shape->frames)
+	if (!spec->shaped || !spec->shape.frames)
 		return;
-	shape_sizes(spec->shape, &flow, &sizes);
+	shape_sizes(&spec->shape, &flow, &sizes);
 	if (sizes.smallest != sizes.largest)
 		h->mean_frame_bytes = sizes.mean_frame;
-	h->flows = spec->shape->flows > UINT32_MAX ? UINT32_MAX : (unsigned)spec->shape->flows;
+	h->flows = spec->shape.flows > UINT32_MAX ? UINT32_MAX : (unsigned)spec->shape.flows;
 }
 
 static void fill_streams(struct run_header *h, const struct experiment_streams *streams)
@@ -509,7 +509,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 		.topology = lab->topology,
 		.tx = spec->tx->name,
 		.rx = spec->rx->name,
-		.port = spec->port,
+		.port = (uint16_t)spec->port,
 		.ipv6 = spec->ipv6,
 		.threads = spec->threads,
 		.flows = spec->flows,

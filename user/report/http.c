@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "experiment/conn.h"
+#include "experiment/wire.h"
 
 #define DEADLINE_NS 10000000000ULL /* as long as Prometheus waits for a scrape */
 #define SPARE	    16		   /* connections that may come while old ones are ended */

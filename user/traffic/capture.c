@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/capture.h"
-
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <stdlib.h>

@@ -7,23 +7,18 @@
 #ifndef PKTLEDGER_TRAFFIC_FRAMES_H
 #define PKTLEDGER_TRAFFIC_FRAMES_H
 
-#include <endian.h>
-#include <linux/types.h>
 #include <stdint.h>
 
-#include "stamp.h"
-#include "traffic/flow.h"
 #include "traffic/shape.h"
 
 struct frames;
 
-/* `room`: of each buffer. -EMSGSIZE with the error told: a frame does not fit. Arguments borrowed.
- */
+/* `room`: of each buffer. -EMSGSIZE: a frame does not fit. Arguments borrowed. */
 int frames_open(struct frames **f, const struct flow *flow, const struct shape *shape,
 		unsigned slot, unsigned room, struct error *err);
 void frames_close(struct frames *f);
 
-/* Longest frame without FCS. */
+/* Longest frame without FCS; `shape` NULL: all are alike. */
 unsigned frames_longest(const struct flow *flow, const struct shape *shape);
 
 /*

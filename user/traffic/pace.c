@@ -18,17 +18,8 @@ uint64_t pace_tai(void)
 	return clock_ns(CLOCK_TAI);
 }
 
-void pace_start(struct pace *p, double rate_pps, uint64_t now_ns)
-{
-	*p = (struct pace){.rate_pps = rate_pps,
-			   .start_ns = now_ns,
-			   .burst = 1,
-			   .threads = 1,
-			   .tokens = HUGE_VAL};
-}
-
-void pace_start_shared(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
-		       unsigned threads, uint64_t start_ns)
+void pace_start(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
+		unsigned threads, uint64_t start_ns)
 {
 	*p = (struct pace){
 		.profile = profile,
@@ -40,35 +31,26 @@ void pace_start_shared(struct pace *p, const struct profile *profile, unsigned b
 	};
 }
 
-/* The schedule of all threads. */
-static double packets_at(const struct pace *p, double seconds)
-{
-	if (seconds <= 0)
-		return 0;
-	return p->profile ? profile_packets(p->profile, seconds) : p->rate_pps * seconds;
-}
-
-static double time_of(const struct pace *p, double c)
-{
-	return p->profile ? profile_time(p->profile, c) : c / p->rate_pps;
-}
-
 /*
  * How many of this thread's packets are due by then. A silence that begins on a whole number of
  * packets comes before the next packet, not behind it: hence the hair where there are silences.
  */
 static double due_by(const struct pace *p, double seconds)
 {
-	double hair = p->profile && p->profile->repeat ? HAIR : 0;
-	double all = (floor((packets_at(p, seconds) - hair) / p->burst) + 1) * p->burst;
+	double hair = p->profile->repeat ? HAIR : 0;
+	double all =
+		(floor((profile_packets(p->profile, seconds) - hair) / p->burst) + 1) * p->burst;
 
 	return all <= p->slot ? 0 : ceil((all - p->slot) / p->threads);
 }
 
 static void count_tokens(struct pace *p, double now_s, unsigned max)
 {
-	double depth = (packets_at(p, now_s) - packets_at(p, now_s - DEPTH_S)) / p->threads;
-	double fresh = (packets_at(p, now_s) - packets_at(p, p->at_s)) / p->threads;
+	double depth = (profile_packets(p->profile, now_s) -
+			profile_packets(p->profile, now_s - DEPTH_S)) /
+		       p->threads;
+	double fresh = (profile_packets(p->profile, now_s) - profile_packets(p->profile, p->at_s)) /
+		       p->threads;
 
 	depth = fmax(depth, ceil((double)p->burst / p->threads)) + max;
 	/* the schedule rounds to whole packets of one thread: one more may be due than was saved */
@@ -83,21 +65,13 @@ static uint64_t next_wait(const struct pace *p, double now_s, double due)
 	double c = taken * p->threads + p->slot;
 
 	if (due >= 1)
-		at = time_of(p,
-			     packets_at(p, now_s) + (1 - p->tokens) * p->threads / PACE_CATCH_UP);
+		at = profile_time(p->profile, profile_packets(p->profile, now_s) +
+						      (1 - p->tokens) * p->threads / PACE_CATCH_UP);
 	else
-		at = time_of(p, floor(c / p->burst) * p->burst);
+		at = profile_time(p->profile, floor(c / p->burst) * p->burst);
 	if (at <= now_s)
 		return 1;
 	return at - now_s > MAX_WAIT_NS * 1e-9 ? MAX_WAIT_NS : (uint64_t)((at - now_s) * 1e9) + 1;
-}
-
-static void give_up(struct pace *p, double late, double per_second)
-{
-	uint64_t n = (uint64_t)late;
-
-	p->given_up += n;
-	p->slipped_ns += (uint64_t)((double)n / per_second * 1e9);
 }
 
 unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_ns)
@@ -106,16 +80,20 @@ unsigned pace_due(struct pace *p, uint64_t now_ns, unsigned max, uint64_t *wait_
 	bool ended;
 
 	*wait_ns = 0;
-	if (!p->profile && p->rate_pps <= 0)
+	if (!p->profile)
 		return max;
 	now_s = now_ns > p->start_ns ? (double)(now_ns - p->start_ns) * 1e-9 : 0;
 	ended = p->end_ns && now_ns >= p->start_ns + p->end_ns;
 	/* a nanosecond before: what would be due at the end itself is not */
 	due = due_by(p, ended ? (double)(p->end_ns - 1) * 1e-9 : now_s) -
 	      (double)(p->done + p->given_up);
-	debt = (packets_at(p, now_s) - packets_at(p, now_s - DEBT_S)) / p->threads;
+	debt = (profile_packets(p->profile, now_s) - profile_packets(p->profile, now_s - DEBT_S)) /
+	       p->threads;
 	if (due > debt + max + p->burst) {
-		give_up(p, due - debt - max - p->burst, fmax(debt, 1) / DEBT_S);
+		uint64_t late = (uint64_t)(due - debt - max - p->burst);
+
+		p->given_up += late;
+		p->slipped_ns += (uint64_t)((double)late / fmax(debt, 1) * PACE_DEBT_NS);
 		due = debt + max + p->burst;
 	}
 	count_tokens(p, now_s, max);
@@ -177,21 +155,16 @@ static double within_inverse(const struct profile_part *p, double c)
 	return c <= 0 ? 0 : 2 * c / (p->from + sqrt(root > 0 ? root : 0));
 }
 
-static double pass_packets(const struct profile *p)
+/* Of all parts, once. */
+static double pass_packets(const struct profile *p, double *seconds)
 {
 	double sum = 0;
 
-	for (unsigned i = 0; i < p->parts; i++)
+	*seconds = 0;
+	for (unsigned i = 0; i < p->parts; i++) {
 		sum += part_packets(&p->part[i]);
-	return sum;
-}
-
-static double pass_seconds(const struct profile *p)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < p->parts; i++)
-		sum += p->part[i].seconds;
+		*seconds += p->part[i].seconds;
+	}
 	return sum;
 }
 
@@ -211,33 +184,22 @@ static uint64_t scheduled(const struct profile *p, uint64_t ns)
 	return low;
 }
 
-static double schedule_packets(const struct profile *p, double seconds)
-{
-	uint64_t ns = (uint64_t)(seconds * 1e9), pass = ns / p->pass_ns;
-
-	/* half a packet behind the last one due: between two of them */
-	return (double)(pass * p->packets + scheduled(p, ns % p->pass_ns)) - 0.5;
-}
-
-static double schedule_time(const struct profile *p, double c)
-{
-	uint64_t n = (uint64_t)c;
-
-	return (double)(n / p->packets * p->pass_ns + p->due_ns[n % p->packets]) * 1e-9;
-}
-
 double profile_packets(const struct profile *p, double seconds)
 {
 	double sum = 0;
 
 	if (seconds <= 0)
 		return 0;
-	if (p->due_ns)
-		return schedule_packets(p, seconds);
-	if (p->repeat) {
-		double length = pass_seconds(p), passes = floor(seconds / length);
+	if (p->due_ns) {
+		uint64_t ns = (uint64_t)(seconds * 1e9), pass = ns / p->pass_ns;
 
-		sum = passes * pass_packets(p);
+		/* half a packet behind the last one due: between two of them */
+		return (double)(pass * p->packets + scheduled(p, ns % p->pass_ns)) - 0.5;
+	}
+	if (p->repeat) {
+		double length, one = pass_packets(p, &length), passes = floor(seconds / length);
+
+		sum = passes * one;
 		seconds -= passes * length;
 	}
 	for (unsigned i = 0; i < p->parts; i++) {
@@ -255,15 +217,18 @@ double profile_time(const struct profile *p, double c)
 
 	if (c <= 0)
 		return 0;
-	if (p->due_ns)
-		return schedule_time(p, c);
+	if (p->due_ns) {
+		uint64_t n = (uint64_t)c;
+
+		return (double)(n / p->packets * p->pass_ns + p->due_ns[n % p->packets]) * 1e-9;
+	}
 	if (p->repeat) {
-		double one = pass_packets(p), passes;
+		double length, one = pass_packets(p, &length), passes;
 
 		if (one <= 0)
 			return HUGE_VAL;
 		passes = floor(c / one);
-		sum = passes * pass_seconds(p);
+		sum = passes * length;
 		c -= passes * one;
 	}
 	for (unsigned i = 0; i < p->parts; i++) {
@@ -282,6 +247,8 @@ double profile_time(const struct profile *p, double c)
 
 bool profile_valid(const struct profile *p)
 {
+	double seconds;
+
 	if (!p->parts || p->parts > PROFILE_PARTS)
 		return false;
 	for (unsigned i = 0; i < p->parts; i++) {
@@ -292,7 +259,7 @@ bool profile_valid(const struct profile *p)
 		    !(part->to >= 0 && part->to <= MOST_PPS))
 			return false;
 	}
-	return pass_packets(p) > 0;
+	return pass_packets(p, &seconds) > 0;
 }
 
 double profile_peak(const struct profile *p)
@@ -302,4 +269,115 @@ double profile_peak(const struct profile *p)
 	for (unsigned i = 0; i < p->parts; i++)
 		peak = fmax(peak, fmax(p->part[i].from, p->part[i].to));
 	return peak;
+}
+
+#define GROUPS_MAX (1ULL << 30) /* in a segment */
+#define PROBES	   16
+#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 by the golden ratio: multiples lie far apart */
+
+double plan_seconds(const struct plan *p, uint64_t k)
+{
+	uint64_t c = k * p->threads + p->slot;
+
+	return profile_time(p->profile, (double)(c - c % p->burst));
+}
+
+uint64_t plan_due(const struct plan *p, uint64_t k)
+{
+	double seconds = plan_seconds(p, k) - p->origin_s;
+
+	if (seconds * 1e9 >= (double)(PLAN_NEVER >> GEN_PERIOD_SHIFT))
+		return PLAN_NEVER;
+	return (uint64_t)(seconds * 1e9 * (1 << GEN_PERIOD_SHIFT) + 0.5);
+}
+
+/* Packets of this thread from k on that leave together. */
+static uint64_t group_of(const struct plan *p, uint64_t k)
+{
+	uint64_t c = k * p->threads + p->slot;
+
+	return (c - c % p->burst + p->burst - 1 - p->slot) / p->threads - k + 1;
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) <= (uint64_t)PLAN_ERROR_NS << GEN_PERIOD_SHIFT;
+}
+
+/*
+ * `groups` of `size` packets from k on, and the one behind them, are evenly spaced. Looked at in
+ * places all over, at the ends too: a silence moves everything behind it.
+ */
+static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t groups,
+		    uint64_t *period)
+{
+	uint64_t from = plan_due(p, k), end = plan_due(p, k + groups * size);
+
+	if (end == PLAN_NEVER)
+		return false;
+	*period = (end - from) / groups;
+	for (unsigned i = 0; i < PROBES; i++) {
+		uint64_t g = i == 0 ? groups - 1 : i == 1 ? 1 : (uint64_t)(i * GOLDEN) % groups;
+
+		if (!is_near(plan_due(p, k + g * size), from + g * *period) ||
+		    group_of(p, k + g * size) != size)
+			return false;
+	}
+	return true;
+}
+
+/* The longest piece from k on; returns its packets. */
+static uint64_t plan_one(const struct plan *p, uint64_t k, uint64_t n, uint64_t guess,
+			 struct gen_segment *s)
+{
+	uint64_t size = group_of(p, k), groups = guess, most = n / size + 1, period = 0, next;
+
+	if (groups > most)
+		groups = most;
+	while (groups > 1 && !is_even(p, k, size, groups, &period))
+		groups /= 2;
+	if (groups <= 1) {
+		groups = 1;
+		next = plan_due(p, k + size);
+		period = next == PLAN_NEVER ? 0 : next - plan_due(p, k);
+	}
+	s->due = plan_due(p, k);
+	s->period = period;
+	s->group = (uint32_t)size;
+	return groups * size;
+}
+
+uint64_t plan_segments(const struct plan *p, uint64_t k, uint64_t n, uint64_t first,
+		       struct gen_segment out[GEN_SEGMENTS])
+{
+	uint64_t done = 0, guess = GROUPS_MAX;
+
+	for (unsigned i = 0; i < GEN_SEGMENTS && done < n && plan_due(p, k + done) != PLAN_NEVER;
+	     i++) {
+		uint64_t covered = plan_one(p, k + done, n - done, guess, &out[i]);
+
+		done += covered < n - done ? covered : n - done;
+		out[i].until = first + done;
+		guess = 4 * (covered / out[i].group);
+	}
+	return done;
+}
+
+uint64_t plan_packets(const struct plan *p, uint64_t ns)
+{
+	uint64_t end = ns << GEN_PERIOD_SHIFT, low = 0, high = 1;
+
+	while (high < (1ULL << 50) && plan_due(p, high) < end)
+		high *= 2;
+	if (plan_due(p, 0) >= end)
+		return 0;
+	while (high - low > 1) { /* low is due before the end, high is not */
+		uint64_t middle = low + (high - low) / 2;
+
+		if (plan_due(p, middle) < end)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Pacing by absolute deadlines. All threads share one schedule (traffic/profile.h): thread t of n
+ * Pacing by absolute deadlines. All threads share one schedule (struct profile): thread t of n
  * sends the packets t, t + n, t + 2n ... of it, so that the rate is exact however many there are.
  *
  * A thread that came late catches up, but as a token bucket lets it: what it saved up while it did
@@ -13,13 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gen_abi.h"
+
 #define PACE_DEPTH_NS 2000000 /* two scheduler hiccups of a millisecond */
 #define PACE_DEBT_NS  100000000
 #define PACE_CATCH_UP 1.25
 
 struct pace {
-	double rate_pps; /* of this thread; 0: unthrottled, unless there is a profile */
-	const struct profile *profile; /* of all threads; NULL: the rate, constant */
+	const struct profile *profile; /* of all threads; NULL: unthrottled */
 	unsigned burst;		       /* packets of all threads that are due at once; >= 1 */
 	unsigned slot, threads;
 	uint64_t end_ns;   /* since start: what is due from then on is not sent; 0: no end */
@@ -30,15 +31,12 @@ struct pace {
 	uint64_t slipped_ns; /* schedule given up because the thread came too late */
 };
 
-/* A thread of its own at a constant rate; 0: unthrottled. */
-void pace_start(struct pace *p, double rate_pps, uint64_t now_ns);
-
 /*
  * Thread `slot` of `threads` of a shared schedule that starts at start_ns; `profile` is borrowed.
- * Packets leave in groups of `burst`: packet c is due when packet c - c % burst is.
+ * Packets leave in groups of `burst` (0: one): packet c is due when packet c - c % burst is.
  */
-void pace_start_shared(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
-		       unsigned threads, uint64_t start_ns);
+void pace_start(struct pace *p, const struct profile *profile, unsigned burst, unsigned slot,
+		unsigned threads, uint64_t start_ns);
 
 /*
  * How many packets are due, at most `max`. 0: none; then *wait_ns tells how long until the next, 0
@@ -95,5 +93,37 @@ bool profile_valid(const struct profile *p);
 
 /* The highest rate of any part; 0 for a schedule. */
 double profile_peak(const struct profile *p);
+
+/*
+ * The schedule of a stream in pieces that a BPF program can follow. A time in the plan is at most
+ * PLAN_ERROR_NS beside that of the profile.
+ */
+
+#define PLAN_ERROR_NS 2000
+
+#define PLAN_NEVER UINT64_MAX
+
+struct plan {
+	const struct profile *profile;
+	unsigned burst, slot, threads; /* each but slot at least 1 */
+	double origin_s;	       /* times are since then: 78 hours of them can be told */
+};
+
+/*
+ * Plans this thread's packets from number `k` of it (from 0) on, `n` of them at most; `first` is
+ * the stamped number of k. Returns how many the segments cover: less than `n` where there are not
+ * enough of them, or where the profile ends in silence.
+ */
+uint64_t plan_segments(const struct plan *p, uint64_t k, uint64_t n, uint64_t first,
+		       struct gen_segment out[GEN_SEGMENTS]);
+
+/* When packet k of this thread is due, since the start of the profile; HUGE_VAL: never. */
+double plan_seconds(const struct plan *p, uint64_t k);
+
+/* The same since the origin, ns << GEN_PERIOD_SHIFT; PLAN_NEVER: not in the next 78 hours. */
+uint64_t plan_due(const struct plan *p, uint64_t k);
+
+/* Packets of this thread that are due before `ns` since the origin. */
+uint64_t plan_packets(const struct plan *p, uint64_t ns);
 
 #endif

@@ -24,7 +24,8 @@
 #define GAP_NS	50000 /* a batch at a million packets/s */
 
 struct rx {
-	const struct rx_config *cfg;
+	const struct receiver_config *cfg;
+	struct sink *sink;
 	struct rx_stats stats;
 	int fd;
 	uint64_t spin_ns;
@@ -40,90 +41,73 @@ struct rx {
 	} control[BATCH]; /* GRO: the size of a segment */
 };
 
-static int set_rcvbuf(int fd, const struct rx_config *cfg, struct error *err)
+/* Joins the multicast group that is asked for, if one is. */
+static int join(int fd, const struct receiver_config *cfg, struct error *err)
 {
-	int option = cfg->rcvbuf_force ? SO_RCVBUFFORCE : SO_RCVBUF;
-
-	if (!cfg->rcvbuf || !setsockopt(fd, SOL_SOCKET, option, &cfg->rcvbuf, sizeof(cfg->rcvbuf)))
-		return 0;
-	return error_set(
-		err, STATUS_UNABLE, -errno, "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
-		"cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf, strerror(errno));
-}
-
-static int bind_any(int fd, const struct flow *f)
-{
-	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htobe16(f->dst_port)};
-	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htobe16(f->dst_port)};
-	bool six = f->family == AF_INET6;
-
-	return bind(fd, six ? (void *)&a6 : (void *)&a4, six ? sizeof(a6) : sizeof(a4)) ? -errno
-											: 0;
-}
-
-/* The interface's index, or 0 for any. */
-static int join(int fd, const struct rx_config *cfg, struct error *err)
-{
-	const struct endpoint *group = &cfg->socket.group;
-	int ifindex = cfg->ifname ? (int)if_nametoindex(cfg->ifname) : 0, rc;
+	const struct endpoint *group = &cfg->tuning->receive.group;
+	int ifindex = cfg->ifname ? (int)if_nametoindex(cfg->ifname) : 0, rc = 0; /* 0: any */
 	struct ipv6_mreq six = {.ipv6mr_multiaddr = group->ip6,
 				.ipv6mr_interface = (unsigned)ifindex};
 	struct ip_mreqn four = {.imr_multiaddr = group->ip4, .imr_ifindex = ifindex};
 
-	if (!group->family)
-		return 0;
 	if (group->family == AF_INET6)
 		rc = setsockopt(fd, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &six, sizeof(six));
-	else
+	else if (group->family)
 		rc = setsockopt(fd, SOL_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four));
 	return rc ? error_set(err, STATUS_FAILED, -errno, "name the interface with -i",
 			      "cannot join the multicast group: %s", strerror(errno))
 		  : 0;
 }
 
-static int set_options(int fd, const struct rx_config *cfg, struct error *err)
+static int set_options(int fd, const struct receiver_config *cfg, struct error *err)
 {
-	int one = 1, usec = (int)cfg->socket.busy_poll_us, rc;
+	const struct socket_receive *how = &cfg->tuning->receive;
+	int usec = (int)how->busy_poll_us, rc;
+	const struct socket_option options[] = {
+		{SOL_IPV6, IPV6_V6ONLY, cfg->flow->family == AF_INET6, .what = NULL},
+		{SOL_SOCKET, SO_REUSEPORT, cfg->threads > 1, .what = NULL},
+		{SOL_UDP, UDP_GRO, how->gro, STATUS_UNABLE, "leave --gro out",
+		 "this kernel has no UDP_GRO"},
+		{SOL_SOCKET, SO_BUSY_POLL, usec, STATUS_UNABLE, "it takes CAP_NET_ADMIN",
+		 "cannot set SO_BUSY_POLL"},
+		/* only where the device defers interrupts does it change anything */
+		{SOL_SOCKET, SO_PREFER_BUSY_POLL, usec > 0, .what = NULL},
+	};
 
-	if (cfg->flow->family == AF_INET6)
-		setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (cfg->reuseport)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-	if (cfg->socket.gro && setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)))
-		return error_set(err, STATUS_UNABLE, -errno, "leave --gro out",
-				 "this kernel has no UDP_GRO: %s", strerror(errno));
-	if (usec && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &usec, sizeof(usec)))
-		return error_set(err, STATUS_UNABLE, -errno, "it takes CAP_NET_ADMIN",
-				 "cannot set SO_BUSY_POLL: %s", strerror(errno));
-	/* only where the device defers interrupts does it change anything: not worth an error */
-	if (usec)
-		setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &one, sizeof(one));
-	rc = socket_bind_device(fd, cfg->socket.device, err);
+	rc = socket_set(fd, options, sizeof(options) / sizeof(*options), err);
 	if (!rc)
-		rc = set_rcvbuf(fd, cfg, err);
+		rc = socket_bind_device(fd, how->device, err);
+	if (!rc && cfg->rcvbuf &&
+	    setsockopt(fd, SOL_SOCKET, cfg->rcvbuf_force ? SO_RCVBUFFORCE : SO_RCVBUF, &cfg->rcvbuf,
+		       sizeof(cfg->rcvbuf)))
+		rc = error_set(err, STATUS_UNABLE, -errno,
+			       "raise net.core.rmem_max, or run with CAP_NET_ADMIN",
+			       "cannot set a receive buffer of %d bytes: %s", cfg->rcvbuf,
+			       strerror(errno));
 	return rc ? rc : join(fd, cfg, err);
 }
 
-int rx_socket_bound(const struct rx_config *cfg, struct error *err)
+int rx_socket_bound(const struct receiver_config *cfg, struct error *err)
 {
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+				   .sin6_port = htobe16(cfg->flow->dst_port)};
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htobe16(cfg->flow->dst_port)};
+	bool v6 = cfg->flow->family == AF_INET6;
 	int fd = socket(cfg->flow->family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
 		return error_set(err, STATUS_FAILED, -errno, NULL, "socket: %s", strerror(errno));
 	rc = set_options(fd, cfg, err);
-	if (rc)
-		goto fail;
-	rc = bind_any(fd, cfg->flow);
+	if (!rc && bind(fd, v6 ? (void *)&six : (void *)&four, v6 ? sizeof(six) : sizeof(four)))
+		rc = errno == EADDRINUSE
+			     ? error_set(err, STATUS_FAILED, -errno,
+					 "stop the program that has it (ss -ulpn), or use -p",
+					 "UDP port %u is in use", cfg->flow->dst_port)
+			     : error_set(err, STATUS_FAILED, -errno, NULL,
+					 "cannot bind to UDP port %u: %s", cfg->flow->dst_port,
+					 strerror(errno));
 	if (!rc)
 		return fd;
-	if (rc == -EADDRINUSE)
-		error_set(err, STATUS_FAILED, rc,
-			  "stop the program that has it (ss -ulpn), or use -p",
-			  "UDP port %u is in use", cfg->flow->dst_port);
-	else
-		error_set(err, STATUS_FAILED, rc, NULL, "cannot bind to UDP port %u: %s",
-			  cfg->flow->dst_port, strerror(-rc));
-fail:
 	close(fd);
 	return rc;
 }
@@ -143,11 +127,11 @@ static void prepare_batch(struct rx *rx)
 
 		rx->iov[i] = (struct iovec){rx->buffer + (size_t)i * rx->size, rx->size};
 		*h = (struct msghdr){.msg_iov = &rx->iov[i], .msg_iovlen = 1};
-		if (rx->cfg->per_flow) {
+		if (rx->cfg->tuning->per_flow) {
 			h->msg_name = &rx->from[i];
 			h->msg_namelen = sizeof(rx->from[i]);
 		}
-		if (rx->cfg->socket.gro) {
+		if (rx->cfg->tuning->receive.gro) {
 			h->msg_control = &rx->control[i];
 			h->msg_controllen = sizeof(rx->control[i]);
 		}
@@ -164,37 +148,35 @@ static uint64_t gap_of(const struct rx *rx)
 {
 	uint64_t most = (uint64_t)rx->stats.rcvbuf * 1000 / 1280 / 16;
 
-	if (!rx->spin_ns || rx->cfg->sink->timed)
+	if (!rx->spin_ns || rx->sink->timed)
 		return 0;
 	return most < GAP_NS ? most : GAP_NS;
 }
 
-static int rx_socket_open(struct rx **out, const struct rx_config *cfg, struct error *err)
+static int rx_socket_open(struct rx **out, const struct rx_config *thread, struct error *err)
 {
+	const struct receiver_config *cfg = thread->receiver;
 	unsigned expected = cfg->flow->payload ? cfg->flow->payload + 1 : MAX_UDP;
 	struct rx *rx = calloc(1, sizeof(*rx));
 	socklen_t len = sizeof(rx->stats.rcvbuf);
+	int rc;
 
 	if (!rx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	rx->cfg = cfg;
-	rx->size = cfg->socket.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
+	rx->sink = thread->sink;
+	rx->size = cfg->tuning->receive.gro ? MAX_UDP : expected < BUFFER ? BUFFER : expected;
 	rx->batch = BUFFERS / rx->size < BATCH ? BUFFERS / rx->size : BATCH;
-	rx->fd = -1;
 	rx->spin_ns = rx_spin_ns();
 	rx->buffer = malloc((size_t)rx->batch * rx->size);
-	if (!rx->buffer) {
-		rx_socket_close(rx);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	prepare_batch(rx);
-	rx->fd = rx_socket_bound(cfg, err);
-	if (rx->fd < 0) {
-		int rc = rx->fd;
-
+	rc = rx->buffer ? rx_socket_bound(cfg, err)
+			: error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	rx->fd = rc;
+	if (rc < 0) {
 		rx_socket_close(rx);
 		return rc;
 	}
+	prepare_batch(rx);
 	getsockopt(rx->fd, SOL_SOCKET, SO_RCVBUF, &rx->stats.rcvbuf, &len);
 	rx->gap_ns = gap_of(rx);
 	*out = rx;
@@ -217,12 +199,6 @@ uint64_t rx_spin_ns(void)
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0;
 }
 
-static void leave_gap(const struct rx *rx)
-{
-	for (uint64_t end = clock_now() + rx->gap_ns; clock_now() < end;)
-		;
-}
-
 static int take_or_wait(struct rx *rx, int timeout_ms)
 {
 	struct pollfd p = {.fd = rx->fd, .events = POLLIN};
@@ -231,7 +207,8 @@ static int take_or_wait(struct rx *rx, int timeout_ms)
 	if (n >= 0 || errno != EAGAIN || !timeout_ms)
 		return n;
 	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end;) {
-		leave_gap(rx);
+		for (uint64_t next = clock_now() + rx->gap_ns; clock_now() < next;)
+			;
 		n = take(rx);
 		if (n >= 0 || errno != EAGAIN)
 			return n;
@@ -271,16 +248,16 @@ static void note_source(struct sink *sink, const void *from)
 static unsigned deliver(struct rx *rx, unsigned i, uint64_t tai)
 {
 	struct msghdr *h = &rx->msg[i].msg_hdr;
-	struct sink *sink = rx->cfg->sink;
+	struct sink *sink = rx->sink;
 	const uint8_t *at = rx->iov[i].iov_base;
 	unsigned len = rx->msg[i].msg_len, have = len < rx->size ? len : rx->size, segment = 0,
 		 n = 0;
 
-	if (rx->cfg->per_flow) {
+	if (rx->cfg->tuning->per_flow) {
 		note_source(sink, h->msg_name);
 		h->msg_namelen = sizeof(rx->from[i]);
 	}
-	if (rx->cfg->socket.gro) {
+	if (rx->cfg->tuning->receive.gro) {
 		segment = segment_of(h);
 		h->msg_controllen = sizeof(rx->control[i]);
 	}
@@ -305,39 +282,39 @@ static int rx_socket_poll(struct rx *rx, int timeout_ms, struct error *err)
 			       ? 0
 			       : error_set(err, STATUS_FAILED, -errno, NULL, "recvmmsg: %s",
 					   strerror(errno));
-	if (rx->cfg->sink->timed)
+	if (rx->sink->timed)
 		tai = pace_tai();
 	for (int i = 0; i < n; i++)
 		packets += deliver(rx, (unsigned)i, tai);
-	rx->stats.packets += packets;
 	return (int)packets;
+}
+
+static bool read_memory(const struct rx *rx, uint32_t mem[SK_MEMINFO_VARS])
+{
+	socklen_t len = SK_MEMINFO_VARS * sizeof(*mem);
+
+	return !getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len);
 }
 
 /* The queue's length in packets is not told by any socket option; its bytes are. */
 static uint64_t rx_socket_pending(const struct rx *rx)
 {
 	uint32_t mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
 
-	if (getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
-		return 0;
-	return mem[SK_MEMINFO_RMEM_ALLOC];
+	return read_memory(rx, mem) ? mem[SK_MEMINFO_RMEM_ALLOC] : 0;
 }
 
 static void rx_socket_stats(const struct rx *rx, struct rx_stats *st)
 {
 	uint32_t mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
 
 	*st = rx->stats;
-	st->socket_drops = -1;
-	if (!getsockopt(rx->fd, SOL_SOCKET, SO_MEMINFO, mem, &len))
-		st->socket_drops = mem[SK_MEMINFO_DROPS];
+	st->socket_drops = read_memory(rx, mem) ? (int64_t)mem[SK_MEMINFO_DROPS] : -1;
 }
 
 static const char *rx_socket_mode(const struct rx *rx)
 {
-	return rx->cfg->socket.gro ? "UDP GRO" : "";
+	return rx->cfg->tuning->receive.gro ? "UDP GRO" : "";
 }
 
 static int rx_socket_fd(const struct rx *rx)
@@ -347,7 +324,6 @@ static int rx_socket_fd(const struct rx *rx)
 
 const struct rx_ops rx_socket = {
 	.name = "socket",
-	.title = "UDP socket, recvmmsg(): the path of an application",
 	.open = rx_socket_open,
 	.poll = rx_socket_poll,
 	.pending = rx_socket_pending,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receiving engine in XDP, behind rx.h: the program of sink_prog.h does all the work, on
+ * The receiving engine in XDP: the program (sink.h) does all the work, on
  * whatever CPUs the packets come; the one thread only looks at its sums.
  */
 #include <errno.h>
@@ -16,30 +16,30 @@
 #define LOOK_MS 10
 
 struct rx {
-	struct rx_config cfg;
+	const struct receiver_config *cfg;
+	struct sink *sink;
 	int end_fd; /* a socket for what the program passes on: end records; -1: none is needed */
 	uint64_t calls;
 };
 
 #define END_ROOM 64
 
-static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct error *err)
+static int rx_xdp_open(struct rx **out, const struct rx_config *thread, struct error *err)
 {
+	const struct receiver_config *cfg = thread->receiver;
 	struct rx *rx = calloc(1, sizeof(*rx));
+	int fd = -1;
 
 	if (!rx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	rx->cfg = *cfg;
-	rx->end_fd = -1;
-	if (cfg->sink->streams->learn || sink_prog_learns(cfg->sink_prog)) {
-		rx->end_fd = rx_socket_bound(cfg, err);
-		if (rx->end_fd < 0) {
-			int rc = rx->end_fd;
-
+	if (thread->sink->streams->learn || sink_prog_learns(cfg->sink_prog)) {
+		fd = rx_socket_bound(cfg, err);
+		if (fd < 0) {
 			free(rx);
-			return rc;
+			return fd;
 		}
 	}
+	*rx = (struct rx){.cfg = cfg, .sink = thread->sink, .end_fd = fd};
 	*out = rx;
 	return 0;
 }
@@ -47,31 +47,19 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *cfg, struct erro
 /* Streams that the program has learned since the last time. */
 static void collect_streams(const struct rx *rx)
 {
-	struct sink_streams *t = rx->cfg.sink->streams;
+	struct sink_streams *t = rx->sink->streams;
 	struct sink_learned learned;
 	uint8_t *arrivals;
 
 	for (unsigned n = atomic_load(&t->n);
-	     sink_prog_learned(rx->cfg.sink_prog, n, &learned, &arrivals); n++) {
+	     sink_prog_learned(rx->cfg->sink_prog, n, &learned, &arrivals); n++) {
 		t->at[n].id = (uint16_t)learned.stream;
 		t->at[n].base = learned.base;
 		t->at[n].tail = learned.first;
 		t->at[n].arrivals = arrivals;
 		t->window = SINK_WINDOW;
-		t->tails = sink_prog_tails(rx->cfg.sink_prog);
+		t->tails = sink_prog_tails(rx->cfg->sink_prog);
 		atomic_store(&t->n, n + 1);
-	}
-}
-
-/* Reads what came by the stack. What else the program let pass has been counted there. */
-static void read_ends(struct rx *rx)
-{
-	uint8_t data[END_ROOM];
-	ssize_t n;
-
-	while ((n = recv(rx->end_fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
-		if (sink_is_end(data, (unsigned)n))
-			sink_packet(rx->cfg.sink, data, (unsigned)n, (unsigned)n, 0);
 	}
 }
 
@@ -103,13 +91,13 @@ static void collect_lines(struct sink *sink, const struct sink_count *c)
 /* The program's clock is behind by less than SINK_CLOCK_EVERY packets. */
 static void rx_xdp_collect(struct rx *rx)
 {
-	struct sink *sink = rx->cfg.sink;
+	struct sink *sink = rx->sink;
 	struct sink_count c;
 
-	if (sink_prog_learns(rx->cfg.sink_prog))
+	if (sink_prog_learns(rx->cfg->sink_prog))
 		collect_streams(rx);
 	sink_streams_sync(sink->streams);
-	if (sink_prog_read(rx->cfg.sink_prog, &c))
+	if (sink_prog_read(rx->cfg->sink_prog, &c))
 		return;
 	collect_lines(sink, &c);
 	sink->sums = c.sums;
@@ -118,31 +106,29 @@ static void rx_xdp_collect(struct rx *rx)
 static int rx_xdp_poll(struct rx *rx, int timeout_ms, struct error *err)
 {
 	struct pollfd p = {.fd = rx->end_fd, .events = POLLIN}; /* ignored if it is -1 */
+	uint8_t data[END_ROOM];
+	ssize_t n;
 
 	poll(&p, 1, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
 	rx->calls++;
 	rx_xdp_collect(rx);
-	if (rx->end_fd >= 0)
-		read_ends(rx);
-	return sink_prog_device_gone(rx->cfg.sink_prog)
+	/* what came by the stack; what else the program let pass has been counted there */
+	while (rx->end_fd >= 0 && (n = recv(rx->end_fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
+		if (sink_is_end(data, (unsigned)n))
+			sink_packet(rx->sink, data, (unsigned)n, (unsigned)n, 0);
+	}
+	return sink_prog_device_gone(rx->cfg->sink_prog)
 		       ? error_set(err, STATUS_FAILED, -ENODEV, NULL,
-				   "receiving on %s ended: the interface is gone", rx->cfg.ifname)
+				   "receiving on %s ended: the interface is gone", rx->cfg->ifname)
 		       : 0;
-}
-
-static uint64_t rx_xdp_pending(const struct rx *rx)
-{
-	(void)rx;
-	return 0;
 }
 
 static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 {
 	struct sink_count c = {};
 
-	sink_prog_read(rx->cfg.sink_prog, &c);
+	sink_prog_read(rx->cfg->sink_prog, &c);
 	*st = (struct rx_stats){
-		.packets = c.taken,
 		.calls = rx->calls,
 		.socket_drops = -1,
 		.xdp_drops = c.taken,
@@ -151,13 +137,7 @@ static void rx_xdp_stats(const struct rx *rx, struct rx_stats *st)
 
 static const char *rx_xdp_mode(const struct rx *rx)
 {
-	return rx->cfg.xdp_skb_mode ? "skb" : "native";
-}
-
-static int rx_xdp_fd(const struct rx *rx)
-{
-	(void)rx;
-	return -1;
+	return rx->cfg->xdp_skb_mode ? "skb" : "native";
 }
 
 static void rx_xdp_close(struct rx *rx)
@@ -169,13 +149,10 @@ static void rx_xdp_close(struct rx *rx)
 
 const struct rx_ops rx_xdp = {
 	.name = "xdp",
-	.title = "XDP program",
 	.open = rx_xdp_open,
 	.poll = rx_xdp_poll,
 	.collect = rx_xdp_collect,
-	.pending = rx_xdp_pending,
 	.stats = rx_xdp_stats,
 	.mode = rx_xdp_mode,
-	.fd = rx_xdp_fd,
 	.close = rx_xdp_close,
 };

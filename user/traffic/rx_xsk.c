@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/rx_xsk.h"
-
+/*
+ * The receiving engine on AF_XDP. Its packets come by the program of xsk.h, whose
+ * XSKMAP is receiver_config.xsk_map_fd; open() enters the socket there, close() takes it out.
+ *
+ * There are twice as many frames as the RX ring has descriptors, all of them on the fill ring or in
+ * the RX ring: a reader that is too slow meets a full RX ring (rx_ring_full) before the fill ring
+ * can run empty. XDP_STATISTICS counts the packets of rx_fill_ring_empty in rx_dropped once more:
+ * never add the two.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -10,46 +17,40 @@
 #include <linux/if_ether.h>
 
 #include "base/clock.h"
-#include "traffic/pace.h"
-#include "traffic/frames.h"
-#include "traffic/xsk.h"
 #include "host/netdev.h"
+#include "traffic/frames.h"
+#include "traffic/pace.h"
+#include "traffic/rx.h"
+#include "traffic/xsk.h"
 
-_Static_assert(RX_XSK_FRAMES == 2 * XSK_RX_RING, "see rx_xsk.h");
-
+#define FRAMES	    (2 * XSK_RX_RING)
+#define BATCH	    64
 #define LINK_HEADER (ETH_HLEN + 2 * 4) /* with two VLAN tags */
 
 struct rx {
-	struct rx_config cfg;
+	const struct receiver_config *cfg;
+	struct sink *sink;
 	struct xsk_port port;
 	uint64_t spin_ns;
-	uint64_t packets, calls;
+	uint64_t calls;
 };
-
-/* A packet longer than a frame is dropped by the kernel and counted (rx_dropped, ENOSPC). */
-static unsigned longest_packet(unsigned mtu)
-{
-	return umem_frame_size(mtu + LINK_HEADER, true) ? mtu + LINK_HEADER
-							: UMEM_FRAME_LARGE - XDP_PACKET_HEADROOM;
-}
 
 static void rx_xsk_close(struct rx *rx)
 {
-	if (!rx)
-		return;
 	xsk_port_close(&rx->port);
 	free(rx);
 }
 
-static int rx_xsk_open(struct rx **out, const struct rx_config *cfg, struct error *err)
+static int rx_xsk_open(struct rx **out, const struct rx_config *thread, struct error *err)
 {
+	const struct receiver_config *cfg = thread->receiver;
 	struct xsk_port_config port = {
 		.ifname = cfg->ifname,
-		.queue = cfg->queue,
-		.rx_frames = cfg->xsk_frames ? cfg->xsk_frames : RX_XSK_FRAMES,
+		.queue = thread->queue,
+		.rx_frames = cfg->xsk_frames ? cfg->xsk_frames : FRAMES,
 		.room = cfg->xsk_room,
 		.copy_only = cfg->xdp_skb_mode,
-		.stop = cfg->stop,
+		.stop = thread->stop,
 	};
 	struct netdev dev;
 	struct rx *rx;
@@ -58,27 +59,40 @@ static int rx_xsk_open(struct rx **out, const struct rx_config *cfg, struct erro
 	if (ret)
 		return error_set(err, STATUS_FAILED, ret, NULL, "cannot read the MTU of %s: %s",
 				 cfg->ifname, strerror(-ret));
-	port.packet_bytes = longest_packet(dev.mtu);
-
+	/* a packet longer than a frame is dropped by the kernel and counted (rx_dropped, ENOSPC) */
+	port.packet_bytes = dev.mtu + LINK_HEADER;
+	if (!umem_frame_size(port.packet_bytes, true))
+		port.packet_bytes = UMEM_FRAME_LARGE - XDP_PACKET_HEADROOM;
 	rx = calloc(1, sizeof(*rx));
 	if (!rx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	rx->cfg = *cfg;
+	rx->cfg = cfg;
+	rx->sink = thread->sink;
 	rx->spin_ns = rx_spin_ns();
 	ret = xsk_port_open(&rx->port, &port, err);
-	if (ret) {
-		free(rx);
-		return ret;
+	if (!ret) {
+		ret = xsk_socket__update_xskmap(rx->port.xsk, cfg->xsk_map_fd);
+		if (ret)
+			error_set(err, STATUS_FAILED, ret, NULL,
+				  "cannot enter queue %u of %s in the XSKMAP: %s", port.queue,
+				  port.ifname, strerror(-ret));
 	}
-	ret = xsk_socket__update_xskmap(rx->port.xsk, cfg->xsk_map_fd);
 	if (ret) {
 		rx_xsk_close(rx);
-		return error_set(err, STATUS_FAILED, ret, NULL,
-				 "cannot enter queue %u of %s in the XSKMAP: %s", cfg->queue,
-				 cfg->ifname, strerror(-ret));
+		return ret;
 	}
 	*out = rx;
 	return 0;
+}
+
+/* Between two looks: lets the CPU rest for a moment, and the line it looks at with its writer. */
+static void spin_rest(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
 }
 
 /*
@@ -97,7 +111,7 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 	}
 	if (!timeout_ms)
 		return 0;
-	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end; rx_spin_rest()) {
+	for (uint64_t end = clock_now() + rx->spin_ns; clock_now() < end; spin_rest()) {
 		if (xsk_cons_nb_avail(&rx->port.rx, 1))
 			return 0;
 	}
@@ -109,16 +123,16 @@ static int wait_for_packet(struct rx *rx, int timeout_ms, struct error *err)
 		return errno == EINTR ? 0 : -errno;
 	if (!getsockopt(rx->port.fd, SOL_SOCKET, SO_ERROR, &code, &len) && code)
 		return error_set(err, STATUS_FAILED, -code, NULL, "receiving on %s ended: %s",
-				 rx->cfg.ifname, strerror(code));
+				 rx->cfg->ifname, strerror(code));
 	return 0;
 }
 
 static void take(struct rx *rx, uint32_t at, unsigned n)
 {
 	struct xsk_port *port = &rx->port;
-	const struct flow *flow = rx->cfg.flow;
+	const struct flow *flow = rx->cfg->flow;
 	const uint64_t frame_mask = ~(uint64_t)(port->umem.frame_size - 1);
-	uint64_t tai_ns = rx->cfg.sink->timed ? pace_tai() : 0;
+	uint64_t tai_ns = rx->sink->timed ? pace_tai() : 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&port->rx, at + i);
@@ -127,8 +141,7 @@ static void take(struct rx *rx, uint32_t at, unsigned n)
 
 		payload = proto_udp_payload(umem_at(&port->umem, desc->addr), desc->len,
 					    flow->family, flow->dst_port, &length);
-		sink_packet(rx->cfg.sink, payload ? payload : "", payload ? length : 0, length,
-			    tai_ns);
+		sink_packet(rx->sink, payload ? payload : "", payload ? length : 0, length, tai_ns);
 		frame_pool_put(&port->umem.rx, desc->addr & frame_mask);
 	}
 }
@@ -140,17 +153,16 @@ static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)
 	unsigned n;
 	int ret;
 
-	n = xsk_ring_cons__peek(&port->rx, RX_XSK_BATCH, &at);
+	n = xsk_ring_cons__peek(&port->rx, BATCH, &at);
 	if (!n) {
 		ret = wait_for_packet(rx, timeout_ms, err);
 		if (ret)
 			return ret;
-		n = xsk_ring_cons__peek(&port->rx, RX_XSK_BATCH, &at);
+		n = xsk_ring_cons__peek(&port->rx, BATCH, &at);
 	}
 	if (n) {
 		take(rx, at, n);
 		xsk_ring_cons__release(&port->rx, n);
-		rx->packets += n;
 	}
 	/*
 	 * Also without packets: the kernel publishes descriptors before the room that they left in
@@ -162,7 +174,11 @@ static int rx_xsk_poll(struct rx *rx, int timeout_ms, struct error *err)
 
 static uint64_t rx_xsk_pending(const struct rx *rx)
 {
-	return xsk_port_rx_pending(&rx->port);
+	const struct xsk_ring_cons *ring = &rx->port.rx;
+
+	/* descriptors that the kernel wrote and we have not released */
+	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) -
+	       __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 }
 
 static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
@@ -170,7 +186,6 @@ static void rx_xsk_stats(const struct rx *rx, struct rx_stats *st)
 	struct xdp_statistics xdp = xsk_port_statistics(&rx->port);
 
 	*st = (struct rx_stats){
-		.packets = rx->packets,
 		.calls = rx->calls,
 		.socket_drops = -1,
 		.rx_ring_full = xdp.rx_ring_full,
@@ -185,22 +200,15 @@ static const char *rx_xsk_mode(const struct rx *rx)
 {
 	if (rx->port.zero_copy)
 		return "native zero-copy";
-	return rx->cfg.xdp_skb_mode ? "skb" : "native copy";
-}
-
-static int rx_xsk_fd(const struct rx *rx)
-{
-	return rx->port.fd;
+	return rx->cfg->xdp_skb_mode ? "skb" : "native copy";
 }
 
 const struct rx_ops rx_xsk = {
 	.name = "xsk",
-	.title = "AF_XDP",
 	.open = rx_xsk_open,
 	.poll = rx_xsk_poll,
 	.pending = rx_xsk_pending,
 	.stats = rx_xsk_stats,
 	.mode = rx_xsk_mode,
-	.fd = rx_xsk_fd,
 	.close = rx_xsk_close,
 };

@@ -4,7 +4,7 @@
  * stream; the thread is already in the sender's namespace and pinned when open() is called.
  *
  * Truth: stream->next moves only over numbers that are closed. What is closed was sent unless
- * fail() was told: then the packet may still have existed (an observer decides), else it is
+ * tx_fail() noted it: then the packet may still have existed (an observer decides), else it is
  * refused. A number is never sent twice.
  */
 #ifndef PKTLEDGER_TRAFFIC_TX_H
@@ -16,43 +16,54 @@
 #include "base/err.h"
 #include "drops/fates.h"
 #include "traffic/flow.h"
-#include "traffic/socket.h"
+#include "traffic/worker.h"
 
 struct profile;
 struct shape;
 
-struct tx_config {
+/* What all threads of a sender have in common. */
+struct sender_config {
+	const struct tx_ops *ops;
 	const struct flow *flow;
-	struct stream *stream;
-	const char *ifname; /* for xsk */
+	const struct netns *ns; /* threads enter it; NULL: stay */
+	const char *ifname;	/* as engines need it */
 	unsigned ifindex;
-	unsigned queue; /* for xsk */
-	int sndbuf;	/* bytes; 0: the default */
-	/* engines that pace themselves: when packets are due, and how many at once, of all threads
-	 * together; NULL: unthrottled */
-	const struct profile *profile;
-	unsigned burst, threads;
-	uint64_t duration_ns; /* the same: after so long send() ends early; 0: no limit */
-	int batch_fd;	      /* xdp: the tracer's map of struct trace_batch; -1: none */
-	struct socket_send socket;
-	unsigned batch;	     /* most packets per call; 0: the engine's own */
-	unsigned first_flow; /* flows first_flow .. first_flow + flows - 1 are this thread's */
-	unsigned flows;
-	const struct shape *shape; /* what the packets are; NULL: all alike, as `flow` tells */
-	/* A number that the call did not accept; error: errno, or TX_ERRNO_LOST or _GAP. */
-	void (*fail)(void *arg, uint64_t number, int error);
-	void *fail_arg;
-	const atomic_bool *stop; /* the engine ends waits soon after it becomes true */
+	unsigned threads;	   /* <= TRACE_STREAMS */
+	struct fates *fates;	   /* numbers, and where failed sends are noted */
+	uint64_t count;		   /* packets of all threads; UINT64_MAX: until stopped */
+	uint64_t duration_ns;	   /* 0: no limit */
+	double rate_pps;	   /* of all threads; 0: unthrottled */
+	const struct shape *shape; /* NULL: all packets alike, at an even rate */
+	int sndbuf;		   /* bytes; 0: the default */
+	int batch_fd;		   /* xdp: the tracer's map of struct trace_batch; -1: none */
+	const struct tuning *tuning;
+	int cpu; /* first thread's CPU, the others follow; -1: not pinned */
 };
+
+/* One thread's part; its queue is that of the stream's slot. Borrowed until close(). */
+struct tx_config {
+	const struct sender_config *sender;
+	struct stream *stream;
+	unsigned first_flow, flows;    /* this thread's: first_flow .. first_flow + flows - 1 */
+	const struct shape *shape;     /* what the packets are; NULL: all alike, as the flow says */
+	const struct profile *profile; /* when those of all threads are due; NULL: unthrottled */
+	const atomic_bool *stop;       /* the engine ends waits soon after it becomes true */
+};
+
+/* A number that the call did not accept; error: errno, or TX_ERRNO_LOST or _GAP. */
+static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int error)
+{
+	const struct fates *f = cfg->sender->fates;
+
+	f->failed[fates_index(f, cfg->stream->slot, number)] = (uint8_t)error;
+}
 
 struct tx_stats {
 	uint64_t waits; /* times the engine waited for room */
 	uint64_t wait_ns;
-	uint64_t calls;		   /* system calls that hand over packets */
-	uint64_t lost_at_device;   /* xsk: EBUSY: consumed and dropped */
-	uint64_t taken_back;	   /* xsk: descriptors never consumed */
-	uint64_t tx_invalid_descs; /* xsk: XDP_STATISTICS */
-	uint64_t tx_ring_empty;
+	uint64_t calls;		    /* system calls that hand over packets */
+	uint64_t lost_at_device;    /* xsk: EBUSY: consumed and dropped */
+	uint64_t tx_invalid_descs;  /* xsk: XDP_STATISTICS */
 	uint64_t uncompleted;	    /* xsk: consumed, and not told to be done with */
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
 	uint64_t slipped_ns;	    /* schedule given up, by engines that pace themselves */
@@ -63,7 +74,6 @@ struct tx;
 
 struct tx_ops {
 	const char *name;
-	const char *title;
 	bool fragments;	    /* can send payloads beyond the MTU */
 	double fastest_pps; /* of a thread, hardly to be exceeded: windows are made for it */
 	bool paces;  /* keeps to profile and duration_ns itself: send() is asked for all at once */
@@ -76,7 +86,10 @@ struct tx_ops {
 	int (*send)(struct tx *tx, unsigned n, struct error *err);
 	/* First number not closed yet, while send() runs on another thread; NULL: stream->next. */
 	uint64_t (*next)(const struct tx *tx);
-	/* Waits until the kernel took all that was handed over, takes back what it never will. */
+	/*
+	 * Waits until the kernel took all that was handed over, takes back what it never will.
+	 * NULL: what is closed is with the kernel.
+	 */
 	int (*finish)(struct tx *tx, struct error *err);
 	void (*stats)(const struct tx *tx, struct tx_stats *st);
 	/* "native zero-copy", "native copy", "skb", or "" where it has no meaning. */
@@ -86,7 +99,12 @@ struct tx_ops {
 
 extern const struct tx_ops tx_socket, tx_xsk, tx_xdp;
 
-/* The engine `socket` for shaped traffic; the sender takes it where there is a shape. */
-extern const struct tx_ops tx_socket_shaped;
+/*
+ * What the program of tx_xdp needs of a frame made by proto_build() for the stream. `frame`: at
+ * least GEN_HEADER_MAX bytes.
+ */
+struct gen_config;
+void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
+		     unsigned flows, const struct stream *stream);
 
 #endif

@@ -1,45 +1,182 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sending through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). With GSO a message holds
- * many datagrams, each with its own stamp: it is sent or fails as a whole, so its numbers are
- * closed together.
+ * Sending through ordinary UDP sockets, one per 5-tuple, with sendmmsg(). Packets that are alike
+ * use the sockets in turn, a call each. With GSO a message holds many datagrams, each with its own
+ * stamp: it is sent or fails as a whole, so its numbers are closed together. With a shape packets
+ * differ in size and flow, and may be left out, doubled or out of order: a call carries those of
+ * one flow that follow each other, so many flows that take turns cost a call per packet.
  *
  * sendmmsg() that ends early does not tell why: the datagram at which it stopped may have had a
  * packet (a netfilter drop in the output hook gives EPERM and an skb) or none. Its number is
  * closed as failed and never used again; an observer decides. The socket blocks, so that a full
  * send buffer is never such an early end.
  */
+#include <endian.h>
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/udp.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "traffic/pace.h"
-#include "traffic/tx_socket_calls.h"
-#include "host/reassembly.h"
+#include "base/clock.h"
+#include "host/netdev.h"
 #include "stamp.h"
+#include "traffic/pace.h"
+#include "traffic/shape.h"
+#include "traffic/tx.h"
 
 #define BATCH	    64	      /* messages a call */
 #define BATCH_GSO   4	      /* of up to 64 datagrams each */
 #define BATCH_BYTES (1 << 18) /* of payload a call: more does not stay in the cache */
 #define BATCH_FLOWS 16	      /* shorter runs of one flow where there are several */
-#define MAX_SOCKETS 4096
+#define MAX_SOCKETS 4096      /* of packets that are alike, */
+#define MAX_SHAPED  16384     /* and with a shape */
+#define GIVE_UP	    1000      /* sends in a row that fail with the same error */
+#define WAIT_MS	    100
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* What a message of a call carries. */
+struct message {
+	uint64_t number; /* its first, absolute, */
+	unsigned n;	 /* and how many follow it */
+	uint64_t behind; /* first that is not closed once it is */
+	bool copy, displaced;
+};
 
 struct tx {
 	const struct tx_config *cfg;
 	struct tx_stats stats;
+	uint64_t next; /* behind what the call under way closes */
 	int *fd;
-	unsigned sockets, at; /* the next batch goes to fd[at] */
+	unsigned sockets, at; /* the call goes to fd[at] */
 	unsigned batch;	      /* datagrams a call */
 	unsigned segments;    /* datagrams a message */
+	unsigned longest;     /* payload */
 	int sndbuf;
-	bool connected;
-	struct failures failures;
-	uint8_t *payload; /* batch x cfg->flow->payload */
+	unsigned failures; /* in a row, */
+	int failure;	   /* with this error */
+	uint8_t *payload;  /* batch x longest */
 	union address to;
+	struct message what[BATCH];
 	struct iovec iov[BATCH];
 	struct mmsghdr msg[BATCH];
 };
+
+unsigned socket_segments(int family, unsigned payload)
+{
+	unsigned room = UINT16_MAX - 8 - (family == AF_INET6 ? 0 : 20);
+	unsigned n = payload ? room / payload : 1;
+
+	return n < 1 ? 1 : n < SOCKET_SEGMENTS ? n : SOCKET_SEGMENTS;
+}
+
+int socket_bind_device(int fd, const char *device, struct error *err)
+{
+	if (!device || !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1))
+		return 0;
+	return error_set(err, STATUS_FAILED, -errno,
+			 errno == ENODEV ? "ip link tells which there are" : NULL,
+			 errno == ENODEV ? "no interface '%s': %s" : "cannot bind to %s: %s",
+			 device, strerror(errno));
+}
+
+int socket_set(int fd, const struct socket_option *options, unsigned n, struct error *err)
+{
+	for (const struct socket_option *o = options; o < options + n; o++) {
+		if (o->value && setsockopt(fd, o->level, o->name, &o->value, sizeof(o->value)) &&
+		    o->what)
+			return error_set(err, o->status, -errno, o->hint, "%s: %s", o->what,
+					 strerror(errno));
+	}
+	return 0;
+}
+
+/* Of a flow's source or destination. Returns its length. */
+static socklen_t address_of(const struct flow *f, bool source, union address *a)
+{
+	uint16_t port = htobe16(source ? f->src_port : f->dst_port);
+
+	memset(a, 0, sizeof(*a));
+	if (f->family == AF_INET6) {
+		a->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					      .sin6_port = port,
+					      .sin6_addr = source ? f->src6 : f->dst6};
+		return sizeof(a->v6);
+	}
+	a->v4 = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = port, .sin_addr = source ? f->src4 : f->dst4};
+	return sizeof(a->v4);
+}
+
+static int bind_and_connect(int fd, const struct flow *f, bool connected, struct error *err)
+{
+	union address a;
+	socklen_t len = address_of(f, true, &a);
+
+	if (bind(fd, &a.any, len))
+		return error_set(err, STATUS_FAILED, -errno,
+				 errno == EADDRINUSE ? "free the port, or choose others"
+						     : "choose others: --src-port, --src-addr",
+				 "cannot use source port %u: %s", f->src_port, strerror(errno));
+	len = address_of(f, false, &a);
+	if (connected && connect(fd, &a.any, len))
+		return error_set(
+			err, STATUS_FAILED, -errno, "check the address and the route to it",
+			"cannot send to port %u of the target: %s", f->dst_port, strerror(errno));
+	return 0;
+}
+
+/* A socket for the 5-tuple of `f`: buffer, TTL, TOS, GSO. Returns it or -errno. */
+static int open_socket(const struct tx *tx, const struct flow *f, bool connected, struct error *err)
+{
+	const struct tx_config *cfg = tx->cfg;
+	const struct socket_send *how = &cfg->sender->tuning->send;
+	bool six = f->family == AF_INET6;
+	int ip = six ? SOL_IPV6 : SOL_IP, sndbuf = cfg->sender->sndbuf, rc;
+	const struct socket_option options[] = {
+		{ip, six ? IPV6_UNICAST_HOPS : IP_TTL, (int)f->ttl, STATUS_FAILED, NULL,
+		 "cannot set TTL or TOS"},
+		{ip, six ? IPV6_TCLASS : IP_TOS, f->tos, STATUS_FAILED, NULL,
+		 "cannot set TTL or TOS"},
+		{SOL_UDP, UDP_SEGMENT, how->gso ? (int)f->payload : 0, STATUS_UNABLE,
+		 "leave --gso out", "this kernel has no UDP segmentation"},
+		/* several may have the source port, and differ in the destination only */
+		{SOL_SOCKET, SO_REUSEADDR, cfg->shape != NULL, .what = NULL},
+		{ip, six ? IPV6_TRANSPARENT : IP_TRANSPARENT,
+		 cfg->shape && cfg->shape->src_addr.n > 0, STATUS_UNABLE,
+		 "run as root, or give the host these addresses",
+		 "cannot send from addresses that are not this host's"},
+	};
+	int fd = socket(f->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return error_set(err, STATUS_FAILED, -errno, errno == EMFILE ? "ulimit -n" : NULL,
+				 "socket: %s", strerror(errno));
+	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)) &&
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)))
+		rc = error_set(err, STATUS_FAILED, -errno, NULL,
+			       "cannot set a send buffer of %d bytes: %s", sndbuf, strerror(errno));
+	else
+		rc = socket_set(fd, options, sizeof(options) / sizeof(*options), err);
+	if (!rc)
+		rc = socket_bind_device(fd, how->device, err);
+	if (!rc)
+		rc = bind_and_connect(fd, f, connected, err);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
 
 static void tx_socket_close(struct tx *tx)
 {
@@ -53,33 +190,32 @@ static void tx_socket_close(struct tx *tx)
 /* As many datagrams as fit the cache, a whole number of messages. */
 static void plan_batch(struct tx *tx)
 {
-	const struct tx_config *cfg = tx->cfg;
-	unsigned fit = BATCH_BYTES / cfg->flow->payload;
+	const struct flow *flow = tx->cfg->sender->flow;
+	bool gso = tx->cfg->sender->tuning->send.gso;
+	struct shape_sizes sizes;
+	unsigned fit;
 
-	tx->segments = cfg->socket.gso ? socket_segments(cfg->flow->family, cfg->flow->payload) : 1;
-	tx->batch = cfg->socket.gso  ? BATCH_GSO * tx->segments
-		    : cfg->flows > 1 ? BATCH_FLOWS
-				     : BATCH;
-	if (cfg->batch && tx->batch > cfg->batch)
-		tx->batch = cfg->batch;
-	if (tx->batch > fit)
+	shape_sizes(tx->cfg->shape, flow, &sizes);
+	tx->longest = sizes.largest;
+	tx->segments = gso ? socket_segments(flow->family, flow->payload) : 1;
+	tx->batch = gso					    ? BATCH_GSO * tx->segments
+		    : !tx->cfg->shape && tx->cfg->flows > 1 ? BATCH_FLOWS
+							    : BATCH;
+	fit = BATCH_BYTES / tx->longest;
+	if (tx->batch > fit && !tx->cfg->shape)
 		tx->batch = fit < tx->segments ? tx->segments : fit / tx->segments * tx->segments;
 }
 
-static void prepare_batch(struct tx *tx)
+static void prepare_batch(struct tx *tx, bool connected)
 {
-	const struct tx_config *cfg = tx->cfg;
-	unsigned len = cfg->flow->payload;
-	socklen_t to = address_of(cfg->flow, false, &tx->to);
+	socklen_t to = address_of(tx->cfg->sender->flow, false, &tx->to);
 
 	for (unsigned i = 0; i < tx->batch; i++)
-		flow_fill(tx->payload + (size_t)i * len, len);
+		flow_fill(tx->payload + (size_t)i * tx->longest, tx->longest);
 	for (unsigned i = 0; i * tx->segments < tx->batch; i++) {
-		size_t bytes = (size_t)tx->segments * len;
-
-		tx->iov[i] = (struct iovec){tx->payload + i * bytes, bytes};
+		tx->iov[i].iov_base = tx->payload + (size_t)i * tx->segments * tx->longest;
 		tx->msg[i].msg_hdr = (struct msghdr){.msg_iov = &tx->iov[i], .msg_iovlen = 1};
-		if (tx->connected)
+		if (connected)
 			continue;
 		tx->msg[i].msg_hdr.msg_name = &tx->to;
 		tx->msg[i].msg_hdr.msg_namelen = to;
@@ -92,133 +228,241 @@ static void prepare_batch(struct tx *tx)
  */
 static bool is_to_connect(const struct tx_config *cfg)
 {
-	const struct flow *f = cfg->flow;
+	const struct flow *f = cfg->sender->flow;
 	struct endpoint to = {.family = f->family, .ip4 = f->dst4, .ip6 = f->dst6};
 
-	if (cfg->socket.unconnected)
+	if (cfg->sender->tuning->send.unconnected)
 		return false;
-	return f->family != AF_INET || !reassembly_fragments(&to, f->payload);
+	return cfg->shape || f->family != AF_INET || !reassembly_fragments(&to, f->payload);
+}
+
+static void allow_files(uint64_t n)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= n + 4096)
+		return;
+	limit.rlim_cur = limit.rlim_max < n + 4096 ? limit.rlim_max : n + 4096;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int check_shape(const struct tx_config *cfg, struct error *err)
+{
+	const struct socket_send *how = &cfg->sender->tuning->send;
+	bool vlan = cfg->sender->flow->vlan;
+
+	if (cfg->shape->capture || vlan)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk",
+				 "--tx socket cannot send %s: the kernel makes its frames",
+				 vlan ? "VLAN tags" : "captured frames");
+	if (how->gso || how->unconnected)
+		return error_set(err, STATUS_USAGE, -EINVAL, "leave one of them out",
+				 "%s is for packets that are all alike, and a shape was asked for",
+				 how->gso ? "--gso" : "--unconnected");
+	allow_files(cfg->shape->flows);
+	return 0;
 }
 
 /* The kernel chooses the source port if the flow has none. */
-static int open_flow(const struct tx *tx, unsigned index, struct error *err)
+static int open_flows(struct tx *tx, uint64_t first, uint64_t flows, bool connected,
+		      struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
-	struct flow f = *cfg->flow;
+	socklen_t size = sizeof(tx->sndbuf);
 
-	if (f.src_port)
-		f.src_port = (uint16_t)(f.src_port + index);
-	return sender_socket(cfg, &f, &(struct sender_socket){.connected = tx->connected}, err);
+	for (uint64_t i = first; i < first + flows; i++) {
+		struct flow f = *cfg->sender->flow;
+		int fd;
+
+		if (cfg->shape)
+			shape_tuple(cfg->shape, cfg->sender->flow, i, &f);
+		else if (f.src_port)
+			f.src_port = (uint16_t)(f.src_port + i);
+		fd = open_socket(tx, &f, connected, err);
+		if (fd < 0)
+			return fd;
+		tx->fd[tx->sockets++] = fd;
+	}
+	getsockopt(tx->fd[0], SOL_SOCKET, SO_SNDBUF, &tx->sndbuf, &size);
+	return 0;
 }
 
 static int tx_socket_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
-	unsigned flows = cfg->flows ? cfg->flows : 1;
+	const unsigned max = cfg->shape ? MAX_SHAPED : MAX_SOCKETS;
+	uint64_t first = cfg->first_flow, flows = cfg->flows;
+	bool connected = is_to_connect(cfg);
 	struct tx *tx;
+	int rc = cfg->shape ? check_shape(cfg, err) : 0;
 
-	if (flows > MAX_SOCKETS)
+	if (rc)
+		return rc;
+	if (cfg->shape)
+		flows = shape_flows_of(cfg->shape, cfg->stream->slot, &first);
+	if (flows > max)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use --tx xsk for more",
-				 "%u flows a thread are too many for --tx socket (at most %u)",
-				 flows, MAX_SOCKETS);
+				 "%llu flows a thread are too many for --tx socket (at most %u)",
+				 (unsigned long long)flows, max);
 	tx = calloc(1, sizeof(*tx));
 	if (!tx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	tx->cfg = cfg;
-	tx->connected = is_to_connect(cfg);
 	plan_batch(tx);
 	tx->fd = calloc(flows, sizeof(*tx->fd));
-	tx->payload = malloc((size_t)tx->batch * cfg->flow->payload);
-	if (!tx->fd || !tx->payload) {
+	tx->payload = malloc((size_t)tx->batch * tx->longest);
+	rc = tx->fd && tx->payload ? open_flows(tx, first, flows, connected, err)
+				   : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	if (rc) {
 		tx_socket_close(tx);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return rc;
 	}
-	for (unsigned i = 0; i < flows; i++) {
-		int fd = open_flow(tx, cfg->first_flow + i, err);
-
-		if (fd < 0) {
-			tx_socket_close(tx);
-			return fd;
-		}
-		tx->fd[tx->sockets++] = fd;
-	}
-	tx->sndbuf = sender_socket_room(tx->fd[0]);
-	prepare_batch(tx);
+	prepare_batch(tx, connected);
 	*out = tx;
 	return 0;
 }
 
 /*
- * A message of `n` datagrams failed: all its numbers are closed. Returns n, or -errno if going on
- * makes no sense.
+ * Waits while the send buffer is half full or more, as poll() means "writable". False: it still is,
+ * after a while.
  */
-static int close_failed(struct tx *tx, unsigned n, int error, struct error *err)
+static bool wait_for_room(struct tx *tx)
+{
+	struct pollfd p = {.fd = tx->fd[tx->at], .events = POLLOUT};
+	uint64_t from;
+	int queued = 0;
+
+	if (tx->cfg->sender->tuning->send.no_wait || ioctl(p.fd, SIOCOUTQ, &queued) ||
+	    queued < tx->sndbuf / 2)
+		return true;
+	from = clock_now();
+	tx->stats.waits++;
+	poll(&p, 1, WAIT_MS);
+	tx->stats.wait_ns += clock_now() - from;
+	return p.revents & POLLOUT;
+}
+
+/* The next n numbers, all alike, for the socket whose turn it is. Returns how many messages. */
+static unsigned fill(struct tx *tx, unsigned n)
+{
+	const struct flow *f = tx->cfg->sender->flow;
+	const unsigned len = f->payload, segments = tx->segments;
+	const uint64_t first = tx->next, stamp = STAMP_WORD(tx->cfg->stream->id, first);
+	unsigned messages = 0;
+	uint8_t *at = tx->payload;
+	uint64_t tai;
+
+	if (!wait_for_room(tx))
+		return 0;
+	if (n > tx->batch)
+		n = tx->batch;
+	tai = f->time ? pace_tai() : 0;
+	for (unsigned i = 0; i < n; i++, at += len)
+		flow_stamp(at, len, stamp + i, tai);
+	for (unsigned i = 0, one; i < n; i += one, messages++) {
+		one = n - i < segments ? n - i : segments;
+		tx->iov[messages].iov_len = (size_t)one * len;
+		tx->what[messages] = (struct message){first + i, one, .behind = first + i + one};
+	}
+	tx->next += n;
+	return messages;
+}
+
+/*
+ * With a shape: what follows at most `n` positions and belongs to one flow. Gaps in front and
+ * between are closed as such.
+ */
+static unsigned gather(struct tx *tx, unsigned n)
 {
 	const struct tx_config *cfg = tx->cfg;
-	int rc;
+	const struct stream *stream = cfg->stream;
+	unsigned messages = 0;
+	uint64_t tai = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		cfg->fail(cfg->fail_arg, cfg->stream->next++, error);
-	rc = note_failure(&tx->failures, error, err);
-	return rc ? rc : (int)n;
+	for (uint64_t end = tx->next + n; tx->next < end && messages + 2 <= BATCH;) {
+		struct shape_step step;
+		uint64_t flow, number;
+		unsigned len;
+
+		shape_step(cfg->shape, stream->slot, tx->next - stream->base, stream->limit, &step);
+		number = stream->base + step.number;
+		if (!step.copies) {
+			tx_fail(cfg, number, TX_ERRNO_GAP);
+			tx->next++;
+			continue;
+		}
+		flow = shape_flow(cfg->shape, stream->slot, step.number);
+		if (messages && flow != tx->at)
+			break;
+		tx->at = (unsigned)flow;
+		if (!messages && !wait_for_room(tx))
+			break;
+		if (!messages)
+			tai = pace_tai();
+		tx->next++;
+		len = shape_payload(cfg->shape, cfg->sender->flow, stream->slot, step.number);
+		for (unsigned c = 0; c < step.copies; c++) {
+			struct iovec *iov = &tx->iov[messages];
+
+			if (len < STAMP_TIME_LEN) /* a longer one left its time there */
+				flow_fill(iov->iov_base, len);
+			flow_stamp(iov->iov_base, len, STAMP_WORD(stream->id, number), tai);
+			iov->iov_len = len;
+			/* a second packet that is not sent takes nothing from the first */
+			tx->what[messages++] = (struct message){number, c == 0, tx->next, c > 0,
+								step.displaced && !c};
+		}
+	}
+	return messages;
 }
 
-static void stamp_batch(struct tx *tx, unsigned n)
+/* The call stopped at this message. Returns 0, or -errno if going on makes no sense. */
+static int fail(struct tx *tx, const struct message *m, int error, struct error *err)
 {
-	const struct flow *f = tx->cfg->flow;
-	const struct stream *s = tx->cfg->stream;
-	uint8_t *at = tx->payload;
-	uint64_t tai = f->time ? pace_tai() : 0;
-
-	for (unsigned i = 0; i < n; i++, at += f->payload)
-		flow_stamp(at, f->payload, STAMP_WORD(s->id, s->next + i), tai);
-}
-
-/* Datagrams of the first `messages` messages of a call with n. */
-static unsigned datagrams_in(const struct tx *tx, unsigned messages, unsigned n)
-{
-	return messages * tx->segments < n ? messages * tx->segments : n;
+	for (unsigned i = 0; i < m->n; i++)
+		tx_fail(tx->cfg, m->number + i, error);
+	tx->next = m->behind;
+	if (error == ENODEV || error == ENXIO || error == ENETDOWN)
+		return error_set(err, STATUS_FAILED, -error,
+				 "look at the interface (ip link) and run again",
+				 "sending stopped: %s", strerror(error));
+	if (error != tx->failure)
+		tx->failures = 0;
+	tx->failure = error;
+	if (++tx->failures < GIVE_UP || error == EPERM || error == EAGAIN || error == TX_ERRNO_LOST)
+		return 0;
+	return error_set(err, STATUS_FAILED, -error, "check the route to the target",
+			 "sending stopped: %u sends in a row failed: %s", GIVE_UP, strerror(error));
 }
 
 static int tx_socket_send(struct tx *tx, unsigned n, struct error *err)
 {
 	const struct tx_config *cfg = tx->cfg;
-	struct stream *s = cfg->stream;
-	int fd = tx->fd[tx->at], sent, error;
-	unsigned messages, tail, done;
+	const uint64_t from = tx->next = cfg->stream->next;
+	unsigned messages = cfg->shape ? gather(tx, n) : fill(tx, n), sent = 0;
+	int rc, error = 0;
 
-	if (n > tx->batch)
-		n = tx->batch;
-	if (!cfg->socket.no_wait && !wait_for_room(fd, tx->sndbuf, &tx->stats))
-		return 0;
-	stamp_batch(tx, n);
-	messages = (n + tx->segments - 1) / tx->segments;
-	tail = n - (messages - 1) * tx->segments;
-	tx->iov[messages - 1].iov_len = (size_t)tail * cfg->flow->payload;
-	sent = sendmmsg(fd, tx->msg, messages, cfg->socket.no_wait ? MSG_DONTWAIT : 0);
-	error = errno;
-	tx->iov[messages - 1].iov_len = (size_t)tx->segments * cfg->flow->payload;
-	tx->stats.calls++;
-	tx->at = (tx->at + 1) % tx->sockets;
-	if (sent == (int)messages) {
-		s->next += n;
-		tx->failures.n = 0;
-		return (int)n;
+	if (messages) {
+		rc = sendmmsg(tx->fd[tx->at], tx->msg, messages,
+			      cfg->sender->tuning->send.no_wait ? MSG_DONTWAIT : 0);
+		error = rc < 0 ? errno : TX_ERRNO_LOST;
+		sent = rc < 0 ? 0 : (unsigned)rc;
+		tx->stats.calls++;
+		if (!cfg->shape)
+			tx->at = (tx->at + 1) % tx->sockets;
 	}
-	if (sent < 0)
-		return error == EINTR ? 0 : close_failed(tx, datagrams_in(tx, 1, n), error, err);
-	done = datagrams_in(tx, (unsigned)sent, n);
-	s->next += done;
-	tx->failures.n = 0;
-	error = close_failed(tx, datagrams_in(tx, (unsigned)sent + 1, n) - done, TX_ERRNO_LOST,
-			     err);
-	return error < 0 ? error : (int)done + error;
-}
-
-static int tx_socket_finish(struct tx *tx, struct error *err)
-{
-	(void)tx;
-	(void)err;
-	return 0; /* a datagram accepted is a datagram sent */
+	rc = 0;
+	for (unsigned i = 0; cfg->shape && i < sent; i++) {
+		tx->stats.duplicates += tx->what[i].copy;
+		tx->stats.displaced += tx->what[i].displaced;
+	}
+	if (sent)
+		tx->failures = 0;
+	if (sent < messages && error == EINTR)
+		tx->next = from; /* nothing was sent: gaps are found again */
+	else if (sent < messages)
+		rc = fail(tx, &tx->what[sent], error, err);
+	__atomic_store_n(&cfg->stream->next, tx->next, __ATOMIC_RELEASE);
+	return rc ? rc : (int)(tx->next - from);
 }
 
 static void tx_socket_stats(const struct tx *tx, struct tx_stats *st)
@@ -233,13 +477,11 @@ static const char *tx_socket_mode(const struct tx *tx)
 
 const struct tx_ops tx_socket = {
 	.name = "socket",
-	.title = "UDP sockets, sendmmsg()",
 	.fragments = true,
 	.fastest_pps = 3e6,
 	.shapes = true,
 	.open = tx_socket_open,
 	.send = tx_socket_send,
-	.finish = tx_socket_finish,
 	.stats = tx_socket_stats,
 	.mode = tx_socket_mode,
 	.close = tx_socket_close,

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/tx_xdp.h"
-
+/*
+ * The sending engine by live frames (BPF_PROG_RUN): bpf/gen.bpf.c stamps and redirects
+ * frames in the kernel. It works into a veth pair and by any driver with ndo_xdp_xmit; the peer of
+ * a veth needs NAPI, which GRO or an XDP program gives it.
+ *
+ * A call costs about 18 ms, most of it for the pool of pages, so there are few, long ones: send()
+ * is asked for all that may be sent, the program keeps the pace, and a timer's signal ends the call
+ * when the schedule or the time is over. Between the packets of a paced stream the CPU is busy.
+ *
+ * The first packet goes alone: whether the device takes live frames is told by its fate only.
+ */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -14,10 +23,20 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "gen_abi.h"
 #include "gen.skel.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
 #include "traffic/pace.h"
+#include "traffic/shape.h"
+#include "traffic/tx.h"
+
+/*
+ * Frames of one run of the program, after which the device's queue is flushed and its NAPI woken.
+ * No multiple of 16, so that the tracer finds its place again (batch_begin() in drops.bpf.c), and
+ * well below the 256 entries of a veth's ring.
+ */
+#define BATCH 72
 
 #define FRAME_ROOM 4096
 #define AGAIN_NS   1000000  /* a signal just before the call does not end it: repeat */
@@ -28,11 +47,11 @@
 #endif
 
 struct tx {
-	struct tx_config cfg;
+	const struct tx_config *cfg;
 	struct gen_bpf *skel;
 	struct gen_state *state;
 	timer_t timer;
-	bool has_timer, proven;
+	bool has_timer, proven, paced;
 	uint64_t deadline_ns; /* unthrottled; 0: none */
 	uint64_t quota;	      /* packets still to be sent, as far as the time tells */
 	struct plan plan;     /* of the schedule, if there is one */
@@ -42,12 +61,32 @@ struct tx {
 	uint8_t frame[FRAME_ROOM];
 };
 
+void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
+		     unsigned flows, const struct stream *stream)
+{
+	const uint8_t *payload = frame + proto_payload_offset(flow->family);
+	/* one's complement: taking the port out of the sum is adding its complement */
+	uint32_t sum = (uint16_t)~get16(payload - 2) + (uint16_t)~get16(payload - 8);
+
+	*gen = (struct gen_config){
+		.stream = STAMP_WORD(stream->id, 0),
+		.flows = flows ? flows : 1,
+		.first_port = get16(payload - 8),
+		.port_free_sum = (uint16_t)((sum & 0xffff) + (sum >> 16)),
+		.ipv6 = flow->family == AF_INET6,
+		.debt = (uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT,
+		.depth = (uint64_t)PACE_DEPTH_NS << GEN_PERIOD_SHIFT,
+	};
+	memcpy(gen->header, frame, GEN_HEADER_MAX);
+}
+
 /* Without CLOCK_TAI for BPF there is no send time: then its two fields are no complements. */
 static bool carry_time(struct tx *tx)
 {
-	uint8_t *payload = tx->frame + proto_payload_offset(tx->cfg.flow->family);
+	const struct flow *flow = tx->cfg->sender->flow;
+	uint8_t *payload = tx->frame + proto_payload_offset(flow->family);
 
-	if (tx->cfg.flow->payload < STAMP_TIME_LEN)
+	if (flow->payload < STAMP_TIME_LEN)
 		return false;
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_ktime_get_tai_ns, NULL) == 1)
 		return true;
@@ -57,19 +96,21 @@ static bool carry_time(struct tx *tx)
 
 static int load(struct tx *tx)
 {
-	const struct tx_config *cfg = &tx->cfg;
+	const struct tx_config *cfg = tx->cfg;
+	int batch_fd = cfg->sender->batch_fd;
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
 	struct gen_config *gen;
-	__u32 zero = 0, ifindex = cfg->ifindex;
+	__u32 zero = 0, ifindex = cfg->sender->ifindex;
 	int rc;
 
 	tx->skel = gen_bpf__open();
 	if (!tx->skel)
 		return -errno;
 	gen = (struct gen_config *)&tx->skel->rodata->gen;
-	tx_xdp_describe(gen, tx->frame, cfg->flow, cfg->flows, cfg->stream);
-	gen->paced = cfg->profile != NULL;
+	tx_xdp_describe(gen, tx->frame, cfg->sender->flow, cfg->flows, cfg->stream);
+	gen->paced = tx->paced;
 	gen->time = carry_time(tx);
-	rc = cfg->batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, cfg->batch_fd) : 0;
+	rc = batch_fd >= 0 ? bpf_map__reuse_fd(tx->skel->maps.batch, batch_fd) : 0;
 	if (!rc)
 		rc = gen_bpf__load(tx->skel);
 	if (!rc && bpf_map_update_elem(bpf_map__fd(tx->skel->maps.device), &zero, &ifindex, 0))
@@ -82,13 +123,6 @@ static int load(struct tx *tx)
 		bpf_program__attach(tx->skel->progs.gen_probe_redirect);
 	tx->state = (struct gen_state *)&tx->skel->bss->state;
 	tx->state->next = tx->state->limit = cfg->stream->next;
-	return 0;
-}
-
-static int make_timer(struct tx *tx)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
-
 	event.sigev_notify_thread_id = gettid();
 	if (timer_create(CLOCK_MONOTONIC, &event, &tx->timer))
 		return -errno;
@@ -120,14 +154,14 @@ static void tx_xdp_close(struct tx *tx)
 /* The frame that all others are like. */
 static int build(struct tx *tx, struct error *err)
 {
-	const struct tx_config *cfg = &tx->cfg;
-	int rc = proto_build(tx->frame, sizeof(tx->frame), cfg->flow, cfg->first_flow);
+	const struct flow *flow = tx->cfg->sender->flow;
+	int rc = proto_build(tx->frame, sizeof(tx->frame), flow, tx->cfg->first_flow);
 
 	if (rc < 0)
 		return error_set(err, STATUS_USAGE, rc, "use a smaller packet",
-				 "%u bytes of payload do not fit a live frame", cfg->flow->payload);
+				 "%u bytes of payload do not fit a live frame", flow->payload);
 	tx->length = (unsigned)rc;
-	return frame_fits_mtu(cfg->ifname, tx->length, false, "xdp", err);
+	return frame_fits_mtu(tx->cfg->sender->ifname, tx->length, false, "xdp", err);
 }
 
 static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
@@ -138,15 +172,14 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 
 	if (!tx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	tx->cfg = *cfg;
+	tx->cfg = cfg;
+	tx->paced = cfg->profile;
 	rc = build(tx, err);
 	if (rc) {
 		tx_xdp_close(tx);
 		return rc;
 	}
 	rc = load(tx);
-	if (!rc)
-		rc = make_timer(tx);
 	if (!rc) {
 		*out = tx;
 		return 0;
@@ -162,7 +195,7 @@ static int call(struct tx *tx, uint64_t repeat)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = tx->frame, .data_size_in = tx->length,
 		    .repeat = (int)repeat, .flags = BPF_F_TEST_XDP_LIVE_FRAMES,
-		    .batch_size = TX_XDP_BATCH);
+		    .batch_size = BATCH);
 
 	tx->calls++;
 	return bpf_prog_test_run_opts(bpf_program__fd(tx->skel->progs.gen_stream), &opts);
@@ -183,19 +216,14 @@ static int call_error(const struct tx *tx, int rc, struct error *err)
 	}
 }
 
-/* Newer kernels find a veth's peer without NAPI before the driver does (__xdp_enqueue()). */
-static bool is_veth(const char *ifname)
-{
-	struct netdev dev;
-
-	return !netdev_get(NULL, ifname, &dev) && !strcmp(dev.driver, "veth");
-}
-
 static int refusal_error(const struct tx *tx, int refusal, struct error *err)
 {
-	const char *ifname = tx->cfg.ifname;
+	const char *ifname = tx->cfg->sender->ifname;
+	struct netdev dev;
 
-	if (refusal == -EOPNOTSUPP && is_veth(ifname))
+	/* newer kernels find a veth's peer without NAPI before the driver does (__xdp_enqueue()) */
+	if (refusal == -EOPNOTSUPP && !netdev_get(NULL, ifname, &dev) &&
+	    !strcmp(dev.driver, "veth"))
 		refusal = -ENXIO;
 	switch (refusal) {
 	case -ENXIO:
@@ -232,27 +260,25 @@ static int prove(struct tx *tx, struct error *err)
 	return 0;
 }
 
-static bool is_paced(const struct tx *tx)
-{
-	return tx->cfg.profile;
-}
-
 /* The schedule begins with the program's next run; a time is so many packets of it. */
 static void begin(struct tx *tx)
 {
-	const struct tx_config *cfg = &tx->cfg;
+	const struct tx_config *cfg = tx->cfg;
+	const struct sender_config *all = cfg->sender;
 	struct gen_state *st = tx->state;
 
 	st->start_ns = st->shift = st->allowed = 0;
 	st->first_ns = st->last_ns = 0;
 	tx->origin = st->next;
 	tx->quota = UINT64_MAX;
-	tx->plan = (struct plan){cfg->profile, cfg->burst, cfg->stream->slot, cfg->threads, 0};
-	if (cfg->duration_ns && is_paced(tx)) {
-		tx->quota = plan_packets(&tx->plan, cfg->duration_ns);
+	tx->plan = (struct plan){cfg->profile, 1, cfg->stream->slot, all->threads, 0};
+	if (all->shape && all->shape->burst)
+		tx->plan.burst = all->shape->burst;
+	if (all->duration_ns && tx->paced) {
+		tx->quota = plan_packets(&tx->plan, all->duration_ns);
 		tx->quota -= tx->quota > 0; /* the first packet has left already */
-	} else if (cfg->duration_ns) {
-		tx->deadline_ns = clock_now() + cfg->duration_ns;
+	} else if (all->duration_ns) {
+		tx->deadline_ns = clock_now() + all->duration_ns;
 	}
 }
 
@@ -293,7 +319,7 @@ static uint64_t end_of_call(const struct tx *tx, uint64_t packets)
 	const struct gen_state *st = tx->state;
 	uint64_t due;
 
-	if (!is_paced(tx))
+	if (!tx->paced)
 		return tx->deadline_ns;
 	due = plan_due(&tx->plan, st->next + packets - 1 - tx->origin) + st->shift;
 	return (st->start_ns ? by_own_clock(st->start_ns) : clock_now()) +
@@ -305,7 +331,7 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 	uint64_t end;
 	int rc;
 
-	if (is_paced(tx))
+	if (tx->paced)
 		n = plan_call(tx, n);
 	if (!n) { /* the profile is silent from here on */
 		pace_wait(SLACK_NS);
@@ -316,7 +342,7 @@ static int send_many(struct tx *tx, uint64_t n, struct error *err)
 	tx->state->last_ns = 0;
 	if (end)
 		set_timer(tx, end);
-	rc = call(tx, is_paced(tx) ? INT32_MAX : n);
+	rc = call(tx, tx->paced ? INT32_MAX : n);
 	if (end)
 		set_timer(tx, 0);
 	return rc && rc != -EINTR ? call_error(tx, rc, err) : 0;
@@ -351,20 +377,13 @@ static int tx_xdp_send(struct tx *tx, unsigned n, struct error *err)
 	int rc;
 
 	rc = send_some(tx, n, err);
-	__atomic_store_n(&tx->cfg.stream->next, tx->state->next, __ATOMIC_RELEASE);
+	__atomic_store_n(&tx->cfg->stream->next, tx->state->next, __ATOMIC_RELEASE);
 	return rc ? rc : (int)(tx->state->next - before);
 }
 
 static uint64_t tx_xdp_next(const struct tx *tx)
 {
 	return __atomic_load_n(&tx->state->next, __ATOMIC_ACQUIRE);
-}
-
-static int tx_xdp_finish(struct tx *tx, struct error *err)
-{
-	(void)tx;
-	(void)err;
-	return 0;
 }
 
 static void tx_xdp_stats(const struct tx *tx, struct tx_stats *st)
@@ -385,151 +404,12 @@ static const char *tx_xdp_mode(const struct tx *tx)
 
 const struct tx_ops tx_xdp = {
 	.name = "xdp",
-	.title = "live frames of a BPF program",
 	.paces = true,
 	.fastest_pps = 12e6,
 	.open = tx_xdp_open,
 	.send = tx_xdp_send,
 	.next = tx_xdp_next,
-	.finish = tx_xdp_finish,
 	.stats = tx_xdp_stats,
 	.mode = tx_xdp_mode,
 	.close = tx_xdp_close,
 };
-
-/* One's complement: taking the port out of the sum is adding its complement. */
-
-static uint16_t sum_without_port(const uint8_t *payload)
-{
-	uint32_t sum = (uint16_t)~get16(payload - 2) + (uint16_t)~get16(payload - 8);
-
-	return (uint16_t)((sum & 0xffff) + (sum >> 16));
-}
-
-void tx_xdp_describe(struct gen_config *gen, const uint8_t *frame, const struct flow *flow,
-		     unsigned flows, const struct stream *stream)
-{
-	const uint8_t *payload = frame + proto_payload_offset(flow->family);
-
-	*gen = (struct gen_config){
-		.stream = STAMP_WORD(stream->id, 0),
-		.flows = flows ? flows : 1,
-		.first_port = get16(payload - 8),
-		.port_free_sum = sum_without_port(payload),
-		.ipv6 = flow->family == AF_INET6,
-		.debt = (uint64_t)PACE_DEBT_NS << GEN_PERIOD_SHIFT,
-		.depth = (uint64_t)PACE_DEPTH_NS << GEN_PERIOD_SHIFT,
-	};
-	memcpy(gen->header, frame, GEN_HEADER_MAX);
-}
-
-#define GROUPS_MAX (1ULL << 30) /* in a segment */
-#define PROBES	   16
-#define GOLDEN	   0x9e3779b97f4a7c15ULL /* 2^64 by the golden ratio: multiples lie far apart */
-
-double plan_seconds(const struct plan *p, uint64_t k)
-{
-	uint64_t c = k * p->threads + p->slot;
-
-	return profile_time(p->profile, (double)(c - c % p->burst));
-}
-
-uint64_t plan_due(const struct plan *p, uint64_t k)
-{
-	double seconds = plan_seconds(p, k) - p->origin_s;
-
-	if (seconds * 1e9 >= (double)(PLAN_NEVER >> GEN_PERIOD_SHIFT))
-		return PLAN_NEVER;
-	return (uint64_t)(seconds * 1e9 * (1 << GEN_PERIOD_SHIFT) + 0.5);
-}
-
-/* Packets of this thread from k on that leave together. */
-static uint64_t group_of(const struct plan *p, uint64_t k)
-{
-	uint64_t c = k * p->threads + p->slot;
-
-	return (c - c % p->burst + p->burst - 1 - p->slot) / p->threads - k + 1;
-}
-
-static bool is_near(uint64_t a, uint64_t b)
-{
-	return (a > b ? a - b : b - a) <= (uint64_t)PLAN_ERROR_NS << GEN_PERIOD_SHIFT;
-}
-
-/*
- * `groups` of `size` packets from k on, and the one behind them, are evenly spaced. Looked at in
- * places all over, at the ends too: a silence moves everything behind it.
- */
-static bool is_even(const struct plan *p, uint64_t k, uint64_t size, uint64_t groups,
-		    uint64_t *period)
-{
-	uint64_t from = plan_due(p, k), end = plan_due(p, k + groups * size);
-
-	if (end == PLAN_NEVER)
-		return false;
-	*period = (end - from) / groups;
-	for (unsigned i = 0; i < PROBES; i++) {
-		uint64_t g = i == 0 ? groups - 1 : i == 1 ? 1 : (uint64_t)(i * GOLDEN) % groups;
-
-		if (!is_near(plan_due(p, k + g * size), from + g * *period) ||
-		    group_of(p, k + g * size) != size)
-			return false;
-	}
-	return true;
-}
-
-/* The longest piece from k on; returns its packets. */
-static uint64_t plan_one(const struct plan *p, uint64_t k, uint64_t n, uint64_t guess,
-			 struct gen_segment *s)
-{
-	uint64_t size = group_of(p, k), groups = guess, most = n / size + 1, period = 0, next;
-
-	if (groups > most)
-		groups = most;
-	while (groups > 1 && !is_even(p, k, size, groups, &period))
-		groups /= 2;
-	if (groups <= 1) {
-		groups = 1;
-		next = plan_due(p, k + size);
-		period = next == PLAN_NEVER ? 0 : next - plan_due(p, k);
-	}
-	s->due = plan_due(p, k);
-	s->period = period;
-	s->group = (uint32_t)size;
-	return groups * size;
-}
-
-uint64_t plan_segments(const struct plan *p, uint64_t k, uint64_t n, uint64_t first,
-		       struct gen_segment out[GEN_SEGMENTS])
-{
-	uint64_t done = 0, guess = GROUPS_MAX;
-
-	for (unsigned i = 0; i < GEN_SEGMENTS && done < n && plan_due(p, k + done) != PLAN_NEVER;
-	     i++) {
-		uint64_t covered = plan_one(p, k + done, n - done, guess, &out[i]);
-
-		done += covered < n - done ? covered : n - done;
-		out[i].until = first + done;
-		guess = 4 * (covered / out[i].group);
-	}
-	return done;
-}
-
-uint64_t plan_packets(const struct plan *p, uint64_t ns)
-{
-	uint64_t end = ns << GEN_PERIOD_SHIFT, low = 0, high = 1;
-
-	while (high < (1ULL << 50) && plan_due(p, high) < end)
-		high *= 2;
-	if (plan_due(p, 0) >= end)
-		return 0;
-	while (high - low > 1) { /* low is due before the end, high is not */
-		uint64_t middle = low + (high - low) / 2;
-
-		if (plan_due(p, middle) < end)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
-}

@@ -1,6 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "traffic/tx_xsk.h"
-
+/*
+ * The sending engine on AF_XDP. Frames are filled once, when the engine opens; a send
+ * rewrites the stamp alone. It needs no XDP program on the device (drivers that need one for zero
+ * copy fall back to copying).
+ *
+ * When is a number closed? When the kernel consumed its descriptor, which is in ring order:
+ *
+ * - Zero-copy: the driver took it; the ring's consumer index tells.
+ * - Copying, all work is done in our own sendto() (__xsk_generic_xmit()): EAGAIN: the first
+ *   descriptor not consumed could not be sent now and stays. EBUSY: the last one consumed was
+ *   dropped by the device; its skb was freed there, which observers see. From 6.17 on the consumer
+ *   index is right when sendto() returns, but for an EBUSY of the call's first descriptor, which
+ *   shows with a later call. Before 6.17 it moves only when the kernel has worked off all that it
+ *   saw when it looked last; completions, which never precede consumption, then tell more.
+ *   So what we take for consumed is never too much, and exact as soon as the ring is drained.
+ *
+ * What finish() finds never consumed is taken back if that is certain; else (zero-copy, or before
+ * 6.17) its numbers are closed by tx_fail() with EAGAIN, and an observer decides.
+ *
+ * finish() ends the engine: send() must not be called after it.
+ *
+ * socket_send.no_wait has no effect: a descriptor that waits in the ring keeps its number.
+ */
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <stdlib.h>
@@ -11,41 +32,14 @@
 #include "base/clock.h"
 #include "traffic/frames.h"
 #include "traffic/pace.h"
+#include "traffic/tx.h"
 #include "traffic/xsk.h"
-
-/*
- * What tx_xsk.c does differently for shaped traffic: a descriptor is no longer a number. Used by
- * tx_xsk.c only.
- */
-
-struct xsk_shaped;
-
-/* The port is open, its TX frames are free. `cfg` and `port` are borrowed. */
-static int xsk_shaped_open(struct xsk_shaped **x, const struct tx_config *cfg,
-			   struct xsk_port *port, struct error *err);
-static void xsk_shaped_close(struct xsk_shaped *x);
-
-/* Positions of the schedule that are handed over, of which `consumed` descriptors are closed. */
-static uint64_t xsk_shaped_backlog(const struct xsk_shaped *x);
-
-/* Writes the frames of at most `n` positions. Returns how many descriptors that made. */
-static unsigned xsk_shaped_submit(struct xsk_shaped *x, unsigned n);
-
-/*
- * Moves the stream over what is done now that the kernel consumed `consumed` descriptors since
- * open. Returns how many numbers that closed.
- */
-static unsigned xsk_shaped_consume(struct xsk_shaped *x, uint64_t consumed);
-
-/* Closes what was handed over and may or may not have been sent: fail() of each. */
-static void xsk_shaped_fail_rest(struct xsk_shaped *x);
-
-static void xsk_shaped_stats(const struct xsk_shaped *x, struct tx_stats *st);
 
 #ifndef XDP_MAX_TX_SKB_BUDGET
 #define XDP_MAX_TX_SKB_BUDGET 9 /* since 6.17, which also brought the exact consumer index */
 #endif
 
+#define FLOWS_MAX	 16384 /* per thread: every flow has a frame of its own */
 #define BATCH		 512
 #define BATCH_TIMED	 64 /* all of a batch carry the time at which it was made */
 #define BATCH_OLD_KERNEL 32 /* TX_BATCH_SIZE: descriptors that one sendto() takes at most */
@@ -54,29 +48,39 @@ static void xsk_shaped_stats(const struct xsk_shaped *x, struct tx_stats *st);
 #define STUCK_NS	 1000000000ULL /* finish(): without any progress */
 #define FINISH_NS	 2000000000ULL /* and for each of its two waits, at most */
 
+/* With a shape: what a descriptor carries. */
+struct handed {
+	uint64_t number;
+	uint64_t behind; /* first number that is not handed over with it */
+	bool copy, displaced;
+};
+
 struct tx {
-	struct tx_config cfg;
+	const struct tx_config *cfg;
 	struct xsk_port port;
+	struct frames *frames; /* with a shape */
+	struct handed *handed; /* the same: by descriptor; NULL: each is a number, in order */
 	unsigned frame_length, payload_offset;
 	unsigned batch;
 	bool exact;    /* what is not consumed is known for certain */
-	uint64_t base; /* number of the first descriptor */
+	uint64_t next; /* numbers below are handed over, or gaps */
 	/* Descriptors since open; the ring's indices are the low 32 bits. */
 	uint64_t submitted, consumed, completed;
-	struct xsk_shaped *shaped; /* NULL: all packets are alike, and a descriptor is a number */
-	long pause_ns;		   /* next pause, while nothing moves */
+	uint64_t closed; /* of those consumed: the stream has moved over their numbers */
+	long pause_ns;	 /* next pause, while nothing moves */
 	struct tx_stats stats;
 };
 
 static bool stopped(const struct tx *tx)
 {
-	return tx->cfg.stop && *tx->cfg.stop;
+	return *tx->cfg->stop;
 }
 
 /* The consumer index may lag behind what we know from EBUSY and completions, but never lead. */
 static void note_consumed(struct tx *tx)
 {
-	int32_t ahead = xsk_port_tx_consumer(&tx->port) - (uint32_t)tx->consumed;
+	uint32_t consumer = __atomic_load_n(tx->port.tx.consumer, __ATOMIC_ACQUIRE);
+	int32_t ahead = (int32_t)(consumer - (uint32_t)tx->consumed);
 
 	if (ahead > 0)
 		tx->consumed += ahead;
@@ -143,29 +147,70 @@ static void submit(struct tx *tx, unsigned n)
 {
 	struct frame_pool *pool = &tx->port.umem.tx;
 	struct xsk_ring_prod *ring = &tx->port.tx;
-	const struct stream *stream = tx->cfg.stream;
-	uint64_t number = tx->base + tx->submitted;
-	uint64_t left = stream->limit - (number - stream->base);
-	uint64_t tai_ns = tx->cfg.flow->time ? pace_tai() : 0;
+	const struct flow *flow = tx->cfg->sender->flow;
+	const uint64_t stamp = STAMP_WORD(tx->cfg->stream->id, tx->next);
+	const unsigned payload = flow->payload;
+	uint64_t tai_ns = flow->time ? pace_tai() : 0;
 	uint32_t at;
 
-	if (n > left)
-		n = left;
 	if (n > pool->free)
 		n = pool->free;
 	if (!n || !xsk_ring_prod__reserve(ring, n, &at))
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t frame = frame_pool_get(pool);
-		void *payload = umem_at(&tx->port.umem, frame + tx->payload_offset);
 
-		flow_stamp(payload, tx->cfg.flow->payload, STAMP_WORD(stream->id, number + i),
+		flow_stamp(umem_at(&tx->port.umem, frame + tx->payload_offset), payload, stamp + i,
 			   tai_ns);
 		*xsk_ring_prod__tx_desc(ring, at + i) =
 			(struct xdp_desc){.addr = frame, .len = tx->frame_length};
 	}
 	xsk_ring_prod__submit(ring, n);
 	tx->submitted += n;
+	tx->next += n;
+}
+
+static void put_shaped(struct tx *tx, uint32_t at, const struct shape_step *step, bool copy,
+		       uint64_t tai_ns)
+{
+	const struct stream *stream = tx->cfg->stream;
+	uint64_t frame = frame_pool_get(&tx->port.umem.tx), number = stream->base + step->number;
+	unsigned length = frames_write(tx->frames, umem_at(&tx->port.umem, frame), step->number,
+				       STAMP_WORD(stream->id, number), tai_ns);
+
+	*xsk_ring_prod__tx_desc(&tx->port.tx, at) = (struct xdp_desc){.addr = frame, .len = length};
+	tx->handed[tx->submitted++ % XSK_TX_RING] =
+		(struct handed){number, tx->next + 1, copy, step->displaced && !copy};
+}
+
+/* Writes the frames of at most `n` positions of the schedule. */
+static void submit_shaped(struct tx *tx, unsigned n)
+{
+	const struct tx_config *cfg = tx->cfg;
+	const struct stream *stream = cfg->stream;
+	/* no more descriptors than numbers: one call is to finish them */
+	unsigned most = n < 2 ? 2 : n;
+	uint64_t before = tx->submitted, tai_ns = pace_tai();
+	uint32_t at;
+
+	for (; n; n--, tx->next++) {
+		struct shape_step step;
+
+		shape_step(cfg->shape, stream->slot, tx->next - stream->base, stream->limit, &step);
+		if (!step.copies) {
+			tx_fail(cfg, stream->base + step.number, TX_ERRNO_GAP);
+			continue;
+		}
+		if (tx->submitted - before + step.copies > most ||
+		    tx->submitted + step.copies - tx->closed > XSK_TX_RING ||
+		    tx->port.umem.tx.free < step.copies ||
+		    !xsk_ring_prod__reserve(&tx->port.tx, step.copies, &at))
+			break;
+		for (unsigned c = 0; c < step.copies; c++)
+			put_shaped(tx, at + c, &step, c > 0, tai_ns);
+	}
+	if (tx->submitted != before)
+		xsk_ring_prod__submit(&tx->port.tx, (uint32_t)(tx->submitted - before));
 }
 
 /*
@@ -179,123 +224,103 @@ static void pause_a_while(struct tx *tx)
 		tx->pause_ns *= 2;
 }
 
-static void wait_for_room(struct tx *tx)
-{
-	uint64_t start = clock_now();
-
-	pause_a_while(tx);
-	tx->stats.waits++;
-	tx->stats.wait_ns += clock_now() - start;
-}
-
 static int device_error(const struct tx *tx, int ret, struct error *err)
 {
-	const char *why = strerror(-ret);
-
-	if (ret == -ENETDOWN)
-		why = "the interface is down";
-	else if (ret == -ENXIO)
-		why = "the interface is gone";
-	return error_set(err, STATUS_FAILED, ret, NULL, "sending on %s ended: %s", tx->cfg.ifname,
-			 why);
+	return error_set(err, STATUS_FAILED, ret, NULL, "sending on %s ended: %s",
+			 tx->cfg->sender->ifname,
+			 ret == -ENETDOWN ? "the interface is down"
+			 : ret == -ENXIO  ? "the interface is gone"
+					  : strerror(-ret));
 }
 
 static void tx_xsk_close(struct tx *tx)
 {
-	if (!tx)
-		return;
-	xsk_shaped_close(tx->shaped);
+	frames_close(tx->frames);
+	free(tx->handed);
 	xsk_port_close(&tx->port);
 	free(tx);
 }
 
-/* One template a frame, flows taking turns. */
+/* One template a frame, flows taking turns; with a shape only what does not change. */
 static int fill_frames(struct tx *tx, struct error *err)
 {
+	const struct tx_config *cfg = tx->cfg;
+	const struct flow *flow = cfg->sender->flow;
 	struct umem *umem = &tx->port.umem;
-	const struct tx_config *cfg = &tx->cfg;
+	int ret = 0;
 
-	if (cfg->shape)
-		return xsk_shaped_open(&tx->shaped, cfg, &tx->port, err);
-	for (unsigned i = 0; i < umem->tx.size; i++) {
+	if (cfg->shape) {
+		tx->handed = calloc(XSK_TX_RING, sizeof(*tx->handed));
+		ret = tx->handed ? frames_open(&tx->frames, flow, cfg->shape, cfg->stream->slot,
+					       umem->frame_size, err)
+				 : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	}
+	for (unsigned i = 0; i < umem->tx.size && !ret; i++) {
 		uint64_t frame = frame_pool_get(&umem->tx);
-		int ret = proto_build(umem_at(umem, frame), umem->frame_size, cfg->flow,
-				      cfg->first_flow + i % cfg->flows);
+		void *at = umem_at(umem, frame);
 
 		frame_pool_put(&umem->tx, frame);
-		if (ret < 0)
-			return error_set(err, STATUS_USAGE, ret, NULL,
-					 "a payload of %u bytes cannot be sent as one frame",
-					 cfg->flow->payload);
+		if (cfg->shape)
+			frames_prepare(tx->frames, at);
+		else if (proto_build(at, umem->frame_size, flow, cfg->first_flow + i % cfg->flows) <
+			 0)
+			ret = error_set(err, STATUS_USAGE, -EMSGSIZE, NULL,
+					"a payload of %u bytes cannot be sent as one frame",
+					flow->payload);
 	}
-	return 0;
+	return ret;
 }
 
 static void set_options(struct tx *tx)
 {
-	int fd = tx->port.fd, sndbuf = tx->cfg.sndbuf;
+	int fd = tx->port.fd, sndbuf = tx->cfg->sender->sndbuf;
 	uint32_t budget = XSK_TX_RING;
 
 	/* Without the privilege net.core.wmem_max limits; the packets wait, none is lost. */
 	if (sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 
-	tx->batch = tx->cfg.batch ? tx->cfg.batch : tx->cfg.flow->time ? BATCH_TIMED : BATCH;
-	if (tx->batch > XSK_TX_RING)
-		tx->batch = XSK_TX_RING;
+	tx->batch = tx->cfg->sender->flow->time ? BATCH_TIMED : BATCH;
 	if (tx->port.zero_copy)
 		return;
 	tx->exact = !setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof(budget));
 	/* A batch that one call can finish keeps the consumer index of older kernels exact, too. */
-	if (!tx->exact && tx->batch > BATCH_OLD_KERNEL)
+	if (!tx->exact)
 		tx->batch = BATCH_OLD_KERNEL;
-}
-
-static unsigned longest_frame(const struct tx_config *cfg)
-{
-	return cfg->shape ? frames_longest(cfg->flow, cfg->shape) : proto_frame_length(cfg->flow);
-}
-
-static int check(const struct tx_config *cfg, struct error *err)
-{
-	if (!cfg->flows || cfg->flows > TX_XSK_FLOWS_MAX)
-		return error_set(err, STATUS_USAGE, -EINVAL, "use more threads: -P",
-				 "the engine xsk sends 1 to %d flows a thread, not %u",
-				 TX_XSK_FLOWS_MAX, cfg->flows);
-	return frame_fits_mtu(cfg->ifname, longest_frame(cfg), cfg->flow->vlan, "xsk", err);
 }
 
 static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
+	const struct flow *flow = cfg->sender->flow;
 	struct xsk_port_config port = {
-		.ifname = cfg->ifname,
-		.queue = cfg->queue,
-		.packet_bytes = longest_frame(cfg),
+		.ifname = cfg->sender->ifname,
+		.queue = cfg->stream->slot,
+		.packet_bytes = frames_longest(flow, cfg->shape),
+		/* a multiple of the flows, so that each has as many frames as any other */
+		.tx_frames = (XSK_TX_RING + cfg->flows - 1) / cfg->flows * cfg->flows,
 		.stop = cfg->stop,
 	};
 	struct tx *tx;
 	int ret;
 
-	ret = check(cfg, err);
+	if (cfg->flows > FLOWS_MAX)
+		return error_set(err, STATUS_USAGE, -EINVAL, "use more threads: -P",
+				 "the engine xsk sends 1 to %d flows a thread, not %u", FLOWS_MAX,
+				 cfg->flows);
+	ret = frame_fits_mtu(port.ifname, port.packet_bytes, flow->vlan, "xsk", err);
 	if (ret)
 		return ret;
-	/* A multiple of the flows, so that each has as many frames as any other. */
-	port.tx_frames = (XSK_TX_RING + cfg->flows - 1) / cfg->flows * cfg->flows;
-
 	tx = calloc(1, sizeof(*tx));
 	if (!tx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	tx->cfg = *cfg;
+	tx->cfg = cfg;
 	tx->frame_length = port.packet_bytes;
-	tx->payload_offset = proto_payload_offset(cfg->flow->family);
-	tx->base = cfg->stream->next;
+	tx->payload_offset = proto_payload_offset(flow->family);
+	tx->next = cfg->stream->next;
 	tx->pause_ns = PAUSE_FIRST_NS;
 	ret = xsk_port_open(&tx->port, &port, err);
-	if (ret) {
-		free(tx);
-		return ret;
-	}
-	ret = fill_frames(tx, err);
+	if (!ret)
+		ret = fill_frames(tx, err);
 	if (ret) {
 		tx_xsk_close(tx);
 		return ret;
@@ -305,16 +330,28 @@ static int tx_xsk_open(struct tx **out, const struct tx_config *cfg, struct erro
 	return 0;
 }
 
-/* Moves the stream over what was consumed since the last time. Returns how many. */
-static unsigned fail_numbers(struct tx *tx)
+/* Moves the stream over what was consumed since the last time. Returns how many numbers. */
+static unsigned close_numbers(struct tx *tx)
 {
-	uint64_t next = tx->base + tx->consumed;
-	unsigned n = next - tx->cfg.stream->next;
+	struct stream *stream = tx->cfg->stream;
+	uint64_t next = stream->next;
+	unsigned n;
 
-	if (tx->shaped)
-		n = xsk_shaped_consume(tx->shaped, tx->consumed);
-	else
-		tx->cfg.stream->next = next;
+	if (!tx->handed) {
+		next += tx->consumed - tx->closed;
+		tx->closed = tx->consumed;
+	}
+	for (; tx->closed < tx->consumed; tx->closed++) {
+		const struct handed *h = &tx->handed[tx->closed % XSK_TX_RING];
+
+		tx->stats.duplicates += h->copy;
+		tx->stats.displaced += h->displaced;
+		next = h->behind;
+	}
+	if (tx->closed == tx->submitted) /* gaps are done as soon as all in front of them is */
+		next = tx->next;
+	n = (unsigned)(next - stream->next);
+	__atomic_store_n(&stream->next, next, __ATOMIC_RELEASE);
 	if (n)
 		tx->pause_ns = PAUSE_FIRST_NS;
 	return n;
@@ -322,8 +359,7 @@ static unsigned fail_numbers(struct tx *tx)
 
 static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 {
-	uint64_t backlog =
-		tx->shaped ? xsk_shaped_backlog(tx->shaped) : tx->submitted - tx->consumed;
+	uint64_t backlog = tx->next - tx->cfg->stream->next, start;
 	unsigned closed;
 	int ret;
 
@@ -331,19 +367,23 @@ static int tx_xsk_send(struct tx *tx, unsigned n, struct error *err)
 		n = tx->batch;
 	recycle(tx);
 	if (n > backlog && !stopped(tx)) {
-		if (tx->shaped)
-			tx->submitted += xsk_shaped_submit(tx->shaped, n - backlog);
+		if (tx->handed)
+			submit_shaped(tx, n - (unsigned)backlog);
 		else
-			submit(tx, n - backlog);
+			submit(tx, n - (unsigned)backlog);
 	}
 	ret = hand_over(tx);
-	closed = fail_numbers(tx);
+	closed = close_numbers(tx);
 	if (closed)
-		return closed; /* an error that lasts comes again */
+		return (int)closed; /* an error that lasts comes again */
 	if (ret)
 		return device_error(tx, ret, err);
-	if (!stopped(tx))
-		wait_for_room(tx);
+	if (!stopped(tx)) {
+		start = clock_now();
+		pause_a_while(tx);
+		tx->stats.waits++;
+		tx->stats.wait_ns += clock_now() - start;
+	}
 	return 0;
 }
 
@@ -373,39 +413,31 @@ static int await(struct tx *tx, const uint64_t *count, const uint64_t *wanted)
 
 static int tx_xsk_finish(struct tx *tx, struct error *err)
 {
-	struct stream *stream = tx->cfg.stream;
-	uint64_t left;
-	int ret;
+	struct stream *stream = tx->cfg->stream;
+	int ret = await(tx, &tx->consumed, &tx->submitted);
 
-	ret = await(tx, &tx->consumed, &tx->submitted);
-	fail_numbers(tx);
-	left = tx->submitted - tx->consumed;
-	if (tx->exact) {
-		/* Only our own calls make the kernel look at the ring, and there will be none. */
-		tx->stats.taken_back += left;
-	} else if (tx->shaped) {
-		xsk_shaped_fail_rest(tx->shaped);
-	} else {
-		while (left--)
-			tx->cfg.fail(tx->cfg.fail_arg, stream->next++, EAGAIN);
+	close_numbers(tx);
+	/* If exact: only our own calls make the kernel look at the ring, and there will be none. */
+	for (uint64_t number = stream->next; !tx->exact && tx->closed < tx->submitted; number++) {
+		const struct handed *h = tx->handed ? &tx->handed[tx->closed % XSK_TX_RING] : NULL;
+
+		tx->closed++;
+		if (!h || !h->copy) /* a second packet that was not sent takes nothing */
+			tx_fail(tx->cfg, h ? h->number : number, EAGAIN);
 	}
+	if (!tx->exact)
+		stream->next = tx->next;
 	tx->submitted = tx->consumed;
-	if (ret)
-		return device_error(tx, ret, err);
-	ret = await(tx, &tx->completed, &tx->consumed);
+	if (!ret)
+		ret = await(tx, &tx->completed, &tx->consumed);
 	return ret ? device_error(tx, ret, err) : 0;
 }
 
 static void tx_xsk_stats(const struct tx *tx, struct tx_stats *st)
 {
-	struct xdp_statistics xdp = xsk_port_statistics(&tx->port);
-
 	*st = tx->stats;
-	if (tx->shaped)
-		xsk_shaped_stats(tx->shaped, st);
 	st->uncompleted = tx->consumed - tx->completed;
-	st->tx_invalid_descs = xdp.tx_invalid_descs;
-	st->tx_ring_empty = xdp.tx_ring_empty_descs;
+	st->tx_invalid_descs = xsk_port_statistics(&tx->port).tx_invalid_descs;
 }
 
 /* There is one copying transmit path, and it makes skbs, whatever mode XDP has on the device. */
@@ -416,7 +448,6 @@ static const char *tx_xsk_mode(const struct tx *tx)
 
 const struct tx_ops tx_xsk = {
 	.name = "xsk",
-	.title = "AF_XDP",
 	.shapes = true,
 	.fastest_pps = 15e6,
 	.open = tx_xsk_open,
@@ -426,147 +457,3 @@ const struct tx_ops tx_xsk = {
 	.mode = tx_xsk_mode,
 	.close = tx_xsk_close,
 };
-
-struct handed {
-	uint64_t number; /* absolute */
-	uint64_t behind; /* position behind it */
-	bool copy, displaced;
-};
-
-struct xsk_shaped {
-	const struct tx_config *cfg;
-	struct xsk_port *port;
-	struct frames *frames;
-	uint64_t position;	    /* of the schedule: all before are handed over, or gaps */
-	uint64_t submitted, closed; /* descriptors since open */
-	struct tx_stats stats;
-	struct handed handed[XSK_TX_RING]; /* by descriptor */
-};
-
-static int xsk_shaped_open(struct xsk_shaped **out, const struct tx_config *cfg,
-			   struct xsk_port *port, struct error *err)
-{
-	struct umem *umem = &port->umem;
-	struct xsk_shaped *x = calloc(1, sizeof(*x));
-	int rc;
-
-	if (!x)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	x->cfg = cfg;
-	x->port = port;
-	rc = frames_open(&x->frames, cfg->flow, cfg->shape, cfg->stream->slot, umem->frame_size,
-			 err);
-	if (rc) {
-		free(x);
-		return rc;
-	}
-	for (unsigned i = 0; i < umem->tx.size; i++) {
-		uint64_t frame = frame_pool_get(&umem->tx);
-
-		frames_prepare(x->frames, umem_at(umem, frame));
-		frame_pool_put(&umem->tx, frame);
-	}
-	*out = x;
-	return 0;
-}
-
-static void xsk_shaped_close(struct xsk_shaped *x)
-{
-	if (!x)
-		return;
-	frames_close(x->frames);
-	free(x);
-}
-
-static uint64_t xsk_shaped_backlog(const struct xsk_shaped *x)
-{
-	return x->position - (x->cfg->stream->next - x->cfg->stream->base);
-}
-
-static void put(struct xsk_shaped *x, uint32_t at, const struct shape_step *step, bool copy,
-		uint64_t tai_ns)
-{
-	const struct stream *stream = x->cfg->stream;
-	uint64_t frame = frame_pool_get(&x->port->umem.tx), number = stream->base + step->number;
-	unsigned length = frames_write(x->frames, umem_at(&x->port->umem, frame), step->number,
-				       STAMP_WORD(stream->id, number), tai_ns);
-
-	*xsk_ring_prod__tx_desc(&x->port->tx, at) = (struct xdp_desc){.addr = frame, .len = length};
-	x->handed[x->submitted++ % XSK_TX_RING] =
-		(struct handed){number, x->position + 1, copy, step->displaced && !copy};
-}
-
-static unsigned xsk_shaped_submit(struct xsk_shaped *x, unsigned n)
-{
-	const struct tx_config *cfg = x->cfg;
-	const struct stream *stream = cfg->stream;
-	/* no more descriptors than numbers: one call is to finish them (tx_xsk.c) */
-	unsigned most = n < 2 ? 2 : n;
-	uint64_t before = x->submitted, tai_ns = pace_tai();
-	uint32_t at;
-
-	for (; n && x->position < stream->limit; n--, x->position++) {
-		struct shape_step step;
-
-		shape_step(cfg->shape, stream->slot, x->position, stream->limit, &step);
-		if (!step.copies) {
-			cfg->fail(cfg->fail_arg, stream->base + step.number, TX_ERRNO_GAP);
-			continue;
-		}
-		if (x->submitted - before + step.copies > most ||
-		    x->submitted + step.copies - x->closed > XSK_TX_RING ||
-		    x->port->umem.tx.free < step.copies ||
-		    !xsk_ring_prod__reserve(&x->port->tx, step.copies, &at))
-			break;
-		for (unsigned c = 0; c < step.copies; c++)
-			put(x, at + c, &step, c > 0, tai_ns);
-	}
-	n = (unsigned)(x->submitted - before);
-	if (n)
-		xsk_ring_prod__submit(&x->port->tx, n);
-	return n;
-}
-
-/* Gaps are done as soon as all in front of them is. */
-static unsigned xsk_shaped_fail(struct xsk_shaped *x, uint64_t positions)
-{
-	struct stream *stream = x->cfg->stream;
-	uint64_t next = stream->base + (x->closed == x->submitted ? x->position : positions);
-	unsigned n = (unsigned)(next - stream->next);
-
-	__atomic_store_n(&stream->next, next, __ATOMIC_RELEASE);
-	return n;
-}
-
-static unsigned xsk_shaped_consume(struct xsk_shaped *x, uint64_t consumed)
-{
-	uint64_t positions = x->cfg->stream->next - x->cfg->stream->base;
-
-	for (; x->closed < consumed; x->closed++) {
-		const struct handed *h = &x->handed[x->closed % XSK_TX_RING];
-
-		x->stats.duplicates += h->copy;
-		x->stats.displaced += h->displaced;
-		positions = h->behind;
-	}
-	return xsk_shaped_fail(x, positions);
-}
-
-static void xsk_shaped_fail_rest(struct xsk_shaped *x)
-{
-	const struct tx_config *cfg = x->cfg;
-
-	for (; x->closed < x->submitted; x->closed++) {
-		const struct handed *h = &x->handed[x->closed % XSK_TX_RING];
-
-		if (!h->copy)
-			cfg->fail(cfg->fail_arg, h->number, EAGAIN);
-	}
-	xsk_shaped_fail(x, x->position);
-}
-
-static void xsk_shaped_stats(const struct xsk_shaped *x, struct tx_stats *st)
-{
-	st->duplicates = x->stats.duplicates;
-	st->displaced = x->stats.displaced;
-}

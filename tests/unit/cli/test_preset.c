@@ -123,13 +123,12 @@ static unsigned check_shipped(const char *path)
 	for (unsigned i = 0; i < points.n; i++) {
 		const struct opt *asked;
 		struct run_options o;
-		struct shape_plan shape = {};
 		struct run_spec spec;
 
 		if (opt_parse(&cmd_run, points.at[i].argc, points.at[i].argv, &o, &asked, &err) ||
-		    run_plan(&o, &spec, &shape, &err))
+		    run_plan(&o, &spec, &err))
 			fail_msg("%s: %s: %s", path, points.at[i].text[0], err.message);
-		shape_plan_free(&shape);
+		traffic_free(&spec);
 	}
 	n = points.n;
 	points_free(&points);

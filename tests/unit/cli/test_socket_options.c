@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "drops/arrivals.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "cli/options.h"
 #include "traffic/worker.h"
 
@@ -70,9 +70,11 @@ static void pauses_come_again(void **state)
 static enum status check(const struct tuning *t, const struct tx_ops *tx, const struct rx_ops *rx,
 			 bool ipv6, unsigned payload)
 {
+	const struct run_spec spec = {
+		.tx = tx, .rx = rx, .ipv6 = ipv6, .payload = payload, .tuning = *t};
 	struct error err = {};
 
-	tuning_check(t, tx, rx, ipv6, payload, 1500, &err);
+	tuning_check(&spec, 1500, &err);
 	return err.status;
 }
 

@@ -371,7 +371,7 @@ static void counters_of_losses(void **state)
 			assert_int_equal(list.n_history, !moved);
 			if (moved) {
 				assert_string_equal(list.at[0].finding.id, rows[i].id);
-				assert_string_equal(check_scope_name(list.at[0].scope),
+				assert_string_equal(check_scope_names[list.at[0].scope],
 						    strcmp(rows[i].scope, "host") ? "namespace"
 										  : "host");
 			} else {

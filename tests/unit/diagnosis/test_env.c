@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "drops/quirks.h"
 
 static struct json_object *get(struct json_object *o, const char *key)

@@ -64,13 +64,13 @@ static const struct finding_facts every_fact = {
 	.qdisc_wanted = "pfifo limit 4294967295",
 	.reader = "the thread fifteen-letters of fifteen-letters 4194304 (one of 4294967295 "
 		  "processes that have the socket)",
-	.reader_ns = 18446744073709551615ULL,
-	.reader_run_ns = 1,
-	.reader_throttled_ns = 18446744073709551615ULL,
-	.reader_sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
-	.queue_samples = 1000,
-	.queue_bytes = 2147483647,
-	.arrival_most_pps = 123456789,
+	.reading.window_ns = 18446744073709551615ULL,
+	.reading.run_ns = 1,
+	.reading.throttled_ns = 18446744073709551615ULL,
+	.reading.sleeps_in = "a_function_of_the_kernel_with_a_name_of_47_chars",
+	.reading.samples = 1000,
+	.reading.queue_bytes = 2147483647,
+	.reading.received_around = UINT64_MAX,
 	.rules = "a counter of rule 4294967295 in the chain of a long name 18446744073709551615 "
 		 "and so on, "
 		 "as long as a text may be: it ends after 200 characters, which are nearly "
@@ -87,7 +87,7 @@ static void burst_fits_a_buffer(void **state)
 	struct finding_facts facts = burst;
 
 	facts.lost = 2000;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-burst");
 	/* 212992 + 2000 * 832 = 1876992; setsockopt takes half */
 	assert_string_equal(f.command, "sysctl -w net.core.rmem_max=938496");
@@ -108,14 +108,14 @@ static void no_sysctl_where_none_is_needed(void **state)
 	(void)state;
 	facts.lost = 100;
 	facts.rmem_max = 16 << 20;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-burst");
 	assert_string_equal(f.command, "");
 	assert_string_equal(f.undo, "");
 	assert_true(f.wanted[0]);
 
 	facts.rmem_max = 0; /* unknown: no command on a guess */
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "");
 }
 
@@ -125,7 +125,7 @@ static void overload_is_no_burst(void **state)
 	struct finding f;
 
 	(void)state;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-slow");
 	assert_non_null(strstr(f.text, "faster than reader read them"));
 	assert_non_null(strstr(f.evidence, "read 629k packets/s"));
@@ -134,7 +134,7 @@ static void overload_is_no_burst(void **state)
 
 	/* No buffer of 1 GiB and more is advised. */
 	facts.lost = 3000000;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "");
 	assert_string_equal(f.wanted, "a faster reader");
 	assert_string_equal(f.risk, "");
@@ -147,7 +147,7 @@ static void without_facts_no_numbers(void **state)
 
 	(void)state;
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		assert_int_equal(findings_for_stage(s, &facts, &f), 0);
+		assert_int_equal(findings_for_stage(s, &facts, &f, NULL), 0);
 		assert_int_equal(f.stage, s);
 		assert_true(f.text[0]);
 		assert_string_equal(f.evidence, "7 packets lost");
@@ -155,12 +155,12 @@ static void without_facts_no_numbers(void **state)
 		assert_null(strpbrk(f.text, "{}[]"));
 		assert_null(strpbrk(f.command, "{}[]"));
 	}
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "");
 	assert_string_equal(f.current, "");
-	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "");
-	assert_int_equal(findings_for_stage(STAGE_NONE, &facts, &f), -ENOENT);
+	assert_int_equal(findings_for_stage(STAGE_NONE, &facts, &f, NULL), -ENOENT);
 }
 
 static void whole(const char *field, size_t size)
@@ -199,7 +199,7 @@ static void row_is_well_formed(const struct finding_row *row)
 	/* What changes the host says what that may break. */
 	assert_true(!row->change.name || row->risk || row->stage == STAGE_QDISC);
 	assert_ptr_equal(finding_row(row->id), row); /* the id is its own */
-	if (!finding_about(row->id))
+	if (!finding_row(row->id)->about)
 		fail_msg("no paragraph about %s", row->id);
 }
 
@@ -209,10 +209,9 @@ static void rows_and_paragraphs(void **state)
 	for (unsigned i = 0; i < finding_rows_n; i++) {
 		row_is_well_formed(&finding_rows[i]);
 		assert_true(*finding_rows[i].about);
-		assert_string_equal(finding_about(finding_rows[i].id), finding_rows[i].about);
+		assert_ptr_equal(finding_row(finding_rows[i].id), &finding_rows[i]);
 	}
 	assert_null(finding_row("pl-none"));
-	assert_null(finding_about("pl-none"));
 }
 
 /* Counters that were watched: what moved, at which rate, and what was there before. */
@@ -231,7 +230,7 @@ static void watched_counters(void **state)
 	struct change change;
 
 	(void)state;
-	assert_int_equal(findings_with_change(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
 	assert_string_equal(f.id, "ip-rpfilter");
 	assert_string_equal(f.evidence, "500 packets lost in 500 ms, 1k a second, 7000 since boot");
 	assert_int_equal(change.kind, CHANGE_SYSCTL);
@@ -241,7 +240,7 @@ static void watched_counters(void **state)
 	assert_string_equal(f.command, "sysctl -w net.ipv4.conf.eth1.rp_filter=2");
 
 	facts.ifname = NULL; /* no change of an interface that is not known */
-	assert_int_equal(findings_with_change(STAGE_IP_ROUTE, &facts, &f, &change), 0);
+	assert_int_equal(findings_for_stage(STAGE_IP_ROUTE, &facts, &f, &change), 0);
 	assert_string_equal(change.name, "");
 	assert_string_equal(f.command, "");
 	assert_string_equal(f.undo, "");
@@ -254,13 +253,13 @@ static struct finding_facts reader(unsigned run, unsigned wait, unsigned throttl
 
 	f.read_pps = 0;
 	f.reader = "sip[7]";
-	f.reader_ns = 1000000000;
-	f.reader_run_ns = run * 1000000ULL;
-	f.reader_wait_ns = wait * 1000000ULL;
-	f.reader_throttled_ns = throttled * 1000000ULL;
-	f.reader_sleeps_in = "hrtimer_nanosleep";
-	f.queue_samples = 10;
-	f.queue_bytes = f.rcvbuf * fill / 1000;
+	f.reading.window_ns = 1000000000;
+	f.reading.run_ns = run * 1000000ULL;
+	f.reading.wait_ns = wait * 1000000ULL;
+	f.reading.throttled_ns = throttled * 1000000ULL;
+	strcpy(f.reading.sleeps_in, "hrtimer_nanosleep");
+	f.reading.samples = 10;
+	f.reading.queue_bytes = f.rcvbuf * fill / 1000;
 	return f;
 }
 
@@ -288,7 +287,7 @@ static void why_it_was_full(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &cases[i].facts, &f), 0);
+		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &cases[i].facts, &f, NULL), 0);
 		assert_string_equal(f.id, cases[i].id);
 		if (cases[i].text)
 			assert_non_null(strstr(f.text, cases[i].text));
@@ -298,20 +297,20 @@ static void why_it_was_full(void **state)
 	/* 166 packets of 1280 bytes, at 100,000 a second and less */
 	facts = reader(990, 5, 0, 950);
 	facts.arrival_pps = 0;
-	facts.arrival_most_pps = 100000;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	facts.reading.received_around = 100000;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_non_null(strstr(f.evidence, "holds 166: a burst of 1.66 ms at 100k packets/s;"));
 	/* without samples of the queue sleep is no cause */
 	facts = reader(10, 10, 0, 0);
-	facts.queue_samples = 2;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	facts.reading.samples = 2;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf");
-	facts.reader_stopped = true;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	facts.reading.stopped = true;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf-stopped");
 	/* nor is anything said without a reader */
-	facts.reader_ns = 0;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f), 0);
+	facts.reading.window_ns = 0;
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "rcvbuf");
 	assert_null(strstr(f.evidence, "reader"));
 }
@@ -347,8 +346,8 @@ static void bounds_of_conditions(void **state)
 	struct finding out;
 
 	(void)state;
-	f[9].queue_samples = 3; /* the fewest that say something */
-	f[11].lost = 8 * 256;	/* fillings of the buffer */
+	f[9].reading.samples = 3; /* the fewest that say something */
+	f[11].lost = 8 * 256;	  /* fillings of the buffer */
 	f[12].lost = 8 * 256 + 1;
 	for (unsigned i = 13; i <= 14; i++) { /* a tenth of what came */
 		f[i].window_ns = 1000000000;
@@ -358,7 +357,7 @@ static void bounds_of_conditions(void **state)
 	f[15].read_pps = f[15].arrival_pps;
 	f[16].read_pps = f[16].arrival_pps - 1;
 	for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++) {
-		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f[i], &out), 0);
+		assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f[i], &out, NULL), 0);
 		if (strcmp(out.id, ids[i]))
 			fail_msg("%u: %s, not %s", i, out.id, ids[i]);
 	}
@@ -373,29 +372,29 @@ static void bounds_of_advice(void **state)
 	(void)state;
 	f.lost = 2000; /* the request is 938496, as in burst_fits_a_buffer() */
 	f.rmem_max = 938495;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "sysctl -w net.core.rmem_max=938496");
 	f.rmem_max = 938496;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "");
 
 	f = overload; /* 1 GiB in all, and one packet more */
 	f.truesize = 1024;
 	f.rcvbuf = 1 << 20;
 	f.lost = ((1 << 30) - f.rcvbuf) / f.truesize;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "sysctl -w net.core.rmem_max=536870912");
 	f.lost++;
-	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out), 0);
+	assert_int_equal(findings_for_stage(STAGE_RCVBUF, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "");
 
 	f = (struct finding_facts){.lost = 10, .total = 10, .since = "boot"};
 	f.netdev_max_backlog = 999;
-	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &f, &out), 0);
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &f, &out, NULL), 0);
 	assert_string_equal(out.command, "sysctl -w net.core.netdev_max_backlog=1000");
 	assert_string_equal(out.evidence, "10 packets lost");
 	f.total = 11;
-	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &f, &out), 0);
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &f, &out, NULL), 0);
 	assert_string_equal(out.evidence, "10 packets lost, 11 since boot");
 }
 
@@ -406,13 +405,13 @@ static void rules(void **state)
 
 	(void)state;
 	facts.rules = "no counter tells which: rule 7 of chain inet t input";
-	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "netfilter");
 	assert_string_equal(f.evidence, "300 packets lost; no counter tells which: rule 7 of chain "
 					"inet t input");
 	facts.rules = "rule 6 of chain inet t input: 300 packets";
 	facts.rule_chain = "inet t input";
-	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_NETFILTER, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "netfilter-rule");
 	assert_string_equal(f.command, "nft -a list chain inet t input");
 }
@@ -433,12 +432,12 @@ static void nothing_is_cut(void **state)
 				facts.reason = reasons[r];
 			facts.lost = r & 1 ? facts.lost : 16000;
 			/* the conditions of a full buffer by turns */
-			facts.reader_ns = r == 4 ? 0 : facts.reader_ns;
-			facts.reader_stopped = r == 0;
-			facts.reader_throttled_ns = r == 1 ? facts.reader_throttled_ns : 0;
-			facts.reader_run_ns = r == 2 ? UINT64_MAX : 1;
-			facts.queue_bytes = r == 3 ? 1 : facts.queue_bytes;
-			assert_int_equal(findings_for_stage(s, &facts, &f), 0);
+			facts.reading.window_ns = r == 4 ? 0 : facts.reading.window_ns;
+			facts.reading.stopped = r == 0;
+			facts.reading.throttled_ns = r == 1 ? facts.reading.throttled_ns : 0;
+			facts.reading.run_ns = r == 2 ? UINT64_MAX : 1;
+			facts.reading.queue_bytes = r == 3 ? 1 : facts.reading.queue_bytes;
+			assert_int_equal(findings_for_stage(s, &facts, &f, NULL), 0);
 			whole(f.text, sizeof(f.text));
 			whole(f.evidence, sizeof(f.evidence));
 			whole(f.current, sizeof(f.current));
@@ -467,26 +466,26 @@ static void commands(void **state)
 	struct finding f;
 
 	(void)state;
-	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=2000");
 	assert_string_equal(f.undo, "sysctl -w net.core.netdev_max_backlog=1000");
 	facts.netdev_max_backlog = 1; /* twice that would lose nearly as many */
-	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_BACKLOG, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "sysctl -w net.core.netdev_max_backlog=1000");
-	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_UDP_MEM, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "sysctl -w net.ipv4.udp_mem='200 400 600'");
 	assert_string_equal(f.undo, "sysctl -w net.ipv4.udp_mem='100 200 300'");
 	assert_non_null(strstr(f.current, "at most 1228800 bytes"));
-	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "ethtool -G v-rx rx 4096");
 	assert_string_equal(f.undo, "ethtool -G v-rx rx 256");
-	assert_int_equal(findings_for_stage(STAGE_UDP_LOOKUP, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_UDP_LOOKUP, &facts, &f, NULL), 0);
 	assert_string_equal(f.command, "ss -ulpn sport = :28779");
-	assert_int_equal(findings_for_stage(STAGE_IP_FORWARD, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_IP_FORWARD, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "ip-ttl");
 	assert_string_equal(f.current, "TTL 1");
 	facts.ring_now = 4096;
-	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f), 0);
+	assert_int_equal(findings_for_stage(STAGE_NIC_RING, &facts, &f, NULL), 0);
 	assert_string_equal(f.id, "nic-ring-busy");
 }
 

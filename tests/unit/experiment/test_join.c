@@ -13,7 +13,7 @@
 
 #include "ledger/join.h"
 #include "traffic/tx.h"
-#include "experiment/msg.h"
+#include "experiment/wire.h"
 
 #define STREAMS 2
 #define COPY	9 /* a cause here that ends no packet */

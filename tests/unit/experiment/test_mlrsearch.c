@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment/search/mlrsearch.h"
+#include "experiment/search/search.h"
 
 #define FIXTURES "tests/fixtures/mlrsearch/"
 #define COUNT	 1e9 /* loss is told in parts of this, as in make.py */
@@ -58,6 +58,17 @@ static const struct {
 } systems[] = {
 	{"cliff", cliff}, {"slope", slope}, {"noise", noise}, {"buffer", buffer}, {"swing", swing}};
 
+struct limits {
+	double min, max;
+	unsigned goals;
+	struct mlr_goal goal[MLR_GOALS];
+};
+
+static int begin_search(struct mlr **m, const struct limits *l, struct error *err)
+{
+	return mlr_new(m, l->min, l->max, l->goal, l->goals, err);
+}
+
 struct trials {
 	system_fn loss;
 	double p[3];
@@ -76,7 +87,7 @@ static double measure(struct trials *t, const struct mlr_trial *trial)
 	return floor(t->loss(trial->load, trial->duration_s, t->done++, t->p) * COUNT) / COUNT;
 }
 
-static void begin_system(struct trials *t, const char *line, const struct mlr_config *cfg)
+static void begin_system(struct trials *t, const char *line, const struct limits *limits)
 {
 	struct error err = {};
 	char name[16];
@@ -90,7 +101,7 @@ static void begin_system(struct trials *t, const char *line, const struct mlr_co
 			t->loss = systems[i].loss;
 	}
 	assert_non_null(t->loss);
-	assert_int_equal(mlr_new(&t->m, cfg, &err), 0);
+	assert_int_equal(begin_search(&t->m, limits, &err), 0);
 }
 
 static void expect_trials(struct trials *t, const char *file, unsigned line, const char *text)
@@ -122,7 +133,7 @@ static void expect_bounds(struct trials *t, const char *file, unsigned line, con
 			  unsigned goal)
 {
 	char lower[32], upper[32], throughput[32];
-	struct mlr_bounds b;
+	struct found_rate b;
 	struct mlr_trial next;
 
 	if (mlr_next(t->m, &next))
@@ -131,15 +142,15 @@ static void expect_bounds(struct trials *t, const char *file, unsigned line, con
 	mlr_bounds(t->m, goal, &b);
 	assert_true(b.done);
 	assert_true(mlr_left(t->m) == 0);
-	expect_rate(file, line, lower, b.has_lower, b.lower);
-	expect_rate(file, line, upper, b.has_upper, b.upper);
-	expect_rate(file, line, throughput, b.has_lower, b.throughput);
+	expect_rate(file, line, lower, b.has_lower, b.lower_pps);
+	expect_rate(file, line, upper, b.has_upper, b.upper_pps);
+	expect_rate(file, line, throughput, b.has_lower, b.throughput_pps);
 }
 
 /* The same trials in the same order, and the same bounds, as the reference. */
 static void same_as_reference(const char *file)
 {
-	struct mlr_config cfg = {};
+	struct limits limits = {};
 	struct trials t = {};
 	char path[128], text[128];
 	unsigned line = 0, goal = 0, checked = 0;
@@ -149,17 +160,17 @@ static void same_as_reference(const char *file)
 	in = fopen(path, "r");
 	assert_non_null(in);
 	while (fgets(text, sizeof(text), in)) {
-		struct mlr_goal *g = &cfg.goal[cfg.goals];
+		struct mlr_goal *g = &limits.goal[limits.goals];
 
 		line++;
-		if (sscanf(text, "limits %lf %lf", &cfg.min_load, &cfg.max_load) == 2)
+		if (sscanf(text, "limits %lf %lf", &limits.min, &limits.max) == 2)
 			continue;
 		if (sscanf(text, "goal %lf %lf %lf %lf %lf %lf %u %u", &g->loss_ratio,
 			   &g->exceed_ratio, &g->width, &g->initial_s, &g->final_s, &g->sum_s,
 			   &g->preceding, &g->expansion) == 8) {
-			cfg.goals++;
+			limits.goals++;
 		} else if (!strncmp(text, "system", 6)) {
-			begin_system(&t, text, &cfg);
+			begin_system(&t, text, &limits);
 			goal = 0;
 		} else if (!strncmp(text, "trial", 5)) {
 			expect_trials(&t, file, line, text);
@@ -209,13 +220,13 @@ static void test_cliffs(void **state)
 {
 	(void)state;
 	for (double capacity = 1003; capacity < 900000; capacity *= 1.37) {
-		struct mlr_config cfg = {1000, 1e6, 1, {quick}};
+		struct limits limits = {1000, 1e6, 1, {quick}};
 		struct trials t = {.loss = cliff, .p = {capacity}};
 		struct mlr_trial next;
-		struct mlr_bounds b;
+		struct found_rate b;
 		struct error err = {};
 
-		assert_int_equal(mlr_new(&t.m, &cfg, &err), 0);
+		assert_int_equal(begin_search(&t.m, &limits, &err), 0);
 		while (mlr_next(t.m, &next)) {
 			assert_true(next.load >= 1000 && next.load <= 1e6);
 			assert_true(mlr_left(t.m) > 0);
@@ -224,8 +235,8 @@ static void test_cliffs(void **state)
 		}
 		mlr_bounds(t.m, 0, &b);
 		assert_true(b.has_lower && b.has_upper);
-		assert_true(b.lower <= capacity && b.upper > capacity);
-		assert_true((b.upper - b.lower) / b.upper <= 0.01 + NEAR);
+		assert_true(b.lower_pps <= capacity && b.upper_pps > capacity);
+		assert_true((b.upper_pps - b.lower_pps) / b.upper_pps <= 0.01 + NEAR);
 		mlr_free(t.m);
 	}
 }
@@ -233,13 +244,13 @@ static void test_cliffs(void **state)
 /* The trial is the same until its result is told, and only one result is taken. */
 static void test_order_of_calls(void **state)
 {
-	struct mlr_config cfg = {1000, 1e6, 1, {quick}};
+	struct limits limits = {1000, 1e6, 1, {quick}};
 	struct mlr_trial one, again;
 	struct error err = {};
 	struct mlr *m;
 
 	(void)state;
-	assert_int_equal(mlr_new(&m, &cfg, &err), 0);
+	assert_int_equal(begin_search(&m, &limits, &err), 0);
 	assert_int_equal(mlr_add(m, 0), -EINVAL);
 	assert_true(mlr_next(m, &one) && mlr_next(m, &again));
 	assert_true(one.load == again.load);
@@ -272,11 +283,11 @@ static void test_bad_goals(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		struct mlr_config cfg = {bad[i].min, bad[i].max, 1, {bad[i].goal}};
+		struct limits limits = {bad[i].min, bad[i].max, 1, {bad[i].goal}};
 		struct error err = {};
 		struct mlr *m = NULL;
 
-		if (!mlr_new(&m, &cfg, &err))
+		if (!begin_search(&m, &limits, &err))
 			fail_msg("goal %u is taken", i);
 		assert_int_equal(err.status, STATUS_USAGE);
 		assert_null(m);

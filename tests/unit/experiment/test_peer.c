@@ -15,9 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "experiment/auth.h"
-#include "experiment/conn.h"
-#include "experiment/msg.h"
+#include "experiment/wire.h"
 #include "record_fill.h"
 
 static const struct record_field *const tables[] = {
@@ -136,7 +134,7 @@ static void counter_comes_back(void **state)
 					   .delta = 5,
 					   .expected = UINT64_MAX,
 					   .documented = true,
-					   .scope = counter_scope_name(COUNTER_INTERFACE),
+					   .scope = counter_scope_names[COUNTER_INTERFACE],
 				   };
 	struct json_object *msg = msg_make("counter", msg_counter, &in);
 
@@ -156,10 +154,8 @@ static void counter_comes_back(void **state)
 static void plans_make_sense(void **state)
 {
 	const struct peer_plan good = {
-		.port = 1,
 		.numbers = {1ULL << 32, 4096, 1, 1},
-		.count = 1,
-		.flows = 1,
+		.spec = {.port = 1, .count = 1, .flows = 1},
 	};
 	struct peer_plan p = good;
 
@@ -179,9 +175,9 @@ static void plans_make_sense(void **state)
 	p.numbers.streams = TRACE_STREAMS + 1;
 	assert_false(msg_plan_valid(&p));
 	p = good;
-	p.reverse = true; /* no room for a stamp */
+	p.spec.reverse = true; /* no room for a stamp */
 	assert_false(msg_plan_valid(&p));
-	p.payload = 18;
+	p.spec.payload = 18;
 	assert_true(msg_plan_valid(&p));
 }
 
@@ -189,24 +185,24 @@ static void plans_make_sense(void **state)
 static void shapes_make_sense(void **state)
 {
 	const struct peer_plan good = {
-		.reverse = true,
-		.port = 1,
 		.numbers = {1ULL << 32, 4096, 1, 2},
-		.count = 1,
-		.flows = 1,
-		.payload = 100,
-		.shaped = true,
-		.shape = {.threads = 2,
-			  .frames = true,
-			  .n_payload = 2,
-			  .sizes = {18, 100},
-			  .src_port = {65000, 536},
-			  .flows = 536,
-			  .duplicate = 1,
-			  .gap = 0.5,
-			  .reorder = {0.25, 3},
-			  .scheduled = true,
-			  .profile = {.parts = 1, .part = {{1, 0, 10}}}},
+		.spec = {.reverse = true,
+			 .port = 1,
+			 .count = 1,
+			 .flows = 1,
+			 .payload = 100,
+			 .shaped = true,
+			 .shape = {.threads = 2,
+				   .frames = true,
+				   .n_payload = 2,
+				   .sizes = {18, 100},
+				   .src_port = {65000, 536},
+				   .flows = 536,
+				   .duplicate = 1,
+				   .gap = 0.5,
+				   .reorder = {0.25, 3},
+				   .scheduled = true,
+				   .profile = {.parts = 1, .part = {{1, 0, 10}}}}},
 	};
 	struct peer_plan p = good;
 
@@ -218,30 +214,30 @@ static void shapes_make_sense(void **state)
 		change;                                                                            \
 		assert_false(msg_plan_valid(&p));                                                  \
 	} while (0)
-	BREAKS(p.shape.threads = 1);
-	BREAKS(p.shape.frames = false);
-	BREAKS(p.shape.n_payload = 3);
-	BREAKS(p.shape.n_payload = SHAPE_SIZES + 1);
-	BREAKS(p.shape.sizes[0] = 17);
-	BREAKS(p.shape.src_port.n++);
-	BREAKS(p.shape.src_port.n = 0);
-	BREAKS(p.shape.src_port.first = 0);
-	BREAKS(p.shape.flows = 1);
-	BREAKS(p.shape.flows = 537);
-	BREAKS(p.shape.dst_port.n = 1);
-	BREAKS(p.shape.src_addr.n = 1);
-	BREAKS(p.shape.duplicate = 1.1);
-	BREAKS(p.shape.gap = 1);
-	BREAKS(p.shape.reorder.extent = 4);
-	BREAKS(p.shape.reorder.extent = 0);
-	BREAKS(p.shape.profile.parts = 0);
-	BREAKS(p.shape.profile.parts = PROFILE_PARTS + 1);
-	BREAKS(p.shape.profile.parts = 2);
-	BREAKS(p.shape.profile.part[0].seconds = 0);
-	BREAKS(p.shape.profile.part[0].to = 0);
-	BREAKS(p.shape.profile.part[0].to = 1e300);
+	BREAKS(p.spec.shape.threads = 1);
+	BREAKS(p.spec.shape.frames = false);
+	BREAKS(p.spec.shape.n_payload = 3);
+	BREAKS(p.spec.shape.n_payload = SHAPE_SIZES + 1);
+	BREAKS(p.spec.shape.sizes[0] = 17);
+	BREAKS(p.spec.shape.src_port.n++);
+	BREAKS(p.spec.shape.src_port.n = 0);
+	BREAKS(p.spec.shape.src_port.first = 0);
+	BREAKS(p.spec.shape.flows = 1);
+	BREAKS(p.spec.shape.flows = 537);
+	BREAKS(p.spec.shape.dst_port.n = 1);
+	BREAKS(p.spec.shape.src_addr.n = 1);
+	BREAKS(p.spec.shape.duplicate = 1.1);
+	BREAKS(p.spec.shape.gap = 1);
+	BREAKS(p.spec.shape.reorder.extent = 4);
+	BREAKS(p.spec.shape.reorder.extent = 0);
+	BREAKS(p.spec.shape.profile.parts = 0);
+	BREAKS(p.spec.shape.profile.parts = PROFILE_PARTS + 1);
+	BREAKS(p.spec.shape.profile.parts = 2);
+	BREAKS(p.spec.shape.profile.part[0].seconds = 0);
+	BREAKS(p.spec.shape.profile.part[0].to = 0);
+	BREAKS(p.spec.shape.profile.part[0].to = 1e300);
 #undef BREAKS
-	assert_true(shape_peak(&good.shape, 5) >= 20 && shape_peak(&good.shape, 5) <= 20);
+	assert_true(shape_peak(&good.spec.shape, 5) >= 20 && shape_peak(&good.spec.shape, 5) <= 20);
 }
 
 /* A connection of which the test has the other end. */

@@ -110,7 +110,7 @@ static void each_is_evidence_of_its_stage(void **unused)
 		assert_string_equal(found->unexplained[0].name, c->name);
 		assert_string_equal(found->unexplained[0].role, c->role);
 		assert_int_equal(found->unexplained[0].delta, MOVED);
-		assert_int_equal(found->unexplained[0].excess, MOVED);
+		assert_int_equal(found->unexplained[0].expected_max, 0);
 		assert_int_equal(found->unexplained[0].scope, c->scope);
 		assert_int_equal(found->unexplained[0].stage, c->stage);
 		countercheck_free(found);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "diagnosis/env.h"
+#include "diagnosis/facts.h"
 #include "monitor/describe.h"
 #include "report/document.h"
 #include "report/trace.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traffic/capture.h"
+#include "traffic/shape.h"
 #include "traffic/frames.h"
 
 #define SPOILT 4000 /* files */

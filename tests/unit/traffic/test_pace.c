@@ -17,6 +17,15 @@ static const double rates[] = {1e3, 1000.5, 12345.678, 1e5, 1e6, 3e6, 1e7};
 
 #define N_RATES (sizeof(rates) / sizeof(rates[0]))
 
+static struct profile profile;
+
+/* A thread of its own at a constant rate; 0: unthrottled. */
+static void begin(struct pace *p, double rate, uint64_t now)
+{
+	profile_constant(&profile, rate);
+	pace_start(p, rate > 0 ? &profile : NULL, 1, 0, 1, now);
+}
+
 /* Packets due by then: number k is due at k / rate. */
 static double schedule(double rate, uint64_t elapsed_ns)
 {
@@ -33,7 +42,7 @@ static uint64_t drive(struct pace *p, uint64_t now, uint64_t until, unsigned max
 		assert_true(n <= max);
 		assert_true(!n == !!wait);
 		assert_true((double)(p->done + n) <=
-			    schedule(p->rate_pps, now - p->start_ns) + 1e-3);
+			    schedule(profile_peak(p->profile), now - p->start_ns) + 1e-3);
 		pace_sent(p, n);
 		now += n ? call_ns : wait;
 	}
@@ -48,7 +57,7 @@ static void rate_is_exact(void **state)
 		struct pace p;
 		uint64_t now, wait;
 
-		pace_start(&p, rates[i], BEGIN);
+		begin(&p, rates[i], BEGIN);
 		now = drive(&p, BEGIN, BEGIN + 10 * SECOND, 64, 1000);
 		pace_sent(&p, pace_due(&p, now, 64, &wait));
 		assert_int_equal(p.slipped_ns, 0);
@@ -64,7 +73,7 @@ static void rate_is_exact_for_long(void **state)
 	double due;
 
 	(void)state;
-	pace_start(&p, 1e7, BEGIN);
+	begin(&p, 1e7, BEGIN);
 	for (uint64_t ms = 0; ms <= 3600000; ms++)
 		pace_sent(&p, pace_due(&p, BEGIN + ms * 1000000, 1 << 20, &wait));
 	assert_int_equal(p.slipped_ns, 0);
@@ -79,7 +88,7 @@ static void first_packet_is_due_at_once(void **state)
 		struct pace p;
 		uint64_t wait;
 
-		pace_start(&p, rates[i], BEGIN);
+		begin(&p, rates[i], BEGIN);
 		assert_int_equal(pace_due(&p, BEGIN, 64, &wait), 1);
 		pace_sent(&p, 1);
 		assert_int_equal(pace_due(&p, BEGIN, 64, &wait), 0);
@@ -95,7 +104,7 @@ static void wait_ends_when_one_is_due(void **state)
 		uint64_t wait, none;
 		uint64_t now = BEGIN;
 
-		pace_start(&p, rates[i], BEGIN);
+		begin(&p, rates[i], BEGIN);
 		for (int k = 0; k < 1000; k++) {
 			pace_sent(&p, 1);
 			assert_int_equal(pace_due(&p, now, 64, &wait), 0);
@@ -114,7 +123,7 @@ static void unthrottled_is_always_due(void **state)
 	uint64_t wait = 1;
 
 	(void)state;
-	pace_start(&p, 0, BEGIN);
+	begin(&p, 0, BEGIN);
 	for (int i = 0; i < 10; i++) {
 		assert_int_equal(pace_due(&p, BEGIN, 7, &wait), 7);
 		assert_int_equal(wait, 0);
@@ -132,7 +141,7 @@ static void short_stall_is_caught_up(void **state)
 		struct pace p;
 		uint64_t now, wait;
 
-		pace_start(&p, rates[i], BEGIN);
+		begin(&p, rates[i], BEGIN);
 		now = drive(&p, BEGIN, BEGIN + SECOND, 64, 100) + PACE_DEBT_NS;
 		now = drive(&p, now, now + SECOND, 64, 100);
 		pace_sent(&p, pace_due(&p, now, 64, &wait));
@@ -155,7 +164,7 @@ static void long_stall_slips(void **state)
 		uint64_t now, wait, before, burst;
 		unsigned n;
 
-		pace_start(&p, rates[i], BEGIN);
+		begin(&p, rates[i], BEGIN);
 		now = drive(&p, BEGIN, BEGIN + SECOND, max, 100);
 		pace_sent(&p, pace_due(&p, now, max, &wait));
 		before = p.done;
@@ -185,7 +194,7 @@ static void too_slow_a_sender(void **state)
 	uint64_t now;
 
 	(void)state;
-	pace_start(&p, 1e6, BEGIN);
+	begin(&p, 1e6, BEGIN);
 	now = drive(&p, BEGIN, BEGIN + 10 * SECOND, 64, call_ns);
 	assert_in_range(p.done, 4990000, 5010000);
 	assert_in_range(p.slipped_ns, 5 * SECOND - PACE_DEBT_NS - 10000000, 5 * SECOND);
@@ -198,10 +207,10 @@ static void start_forgets_the_past(void **state)
 	uint64_t wait;
 
 	(void)state;
-	pace_start(&p, 1e6, BEGIN);
+	begin(&p, 1e6, BEGIN);
 	pace_due(&p, BEGIN + SECOND, 64, &wait);
 	assert_int_not_equal(p.slipped_ns, 0);
-	pace_start(&p, 1e3, BEGIN + SECOND);
+	begin(&p, 1e3, BEGIN + SECOND);
 	assert_int_equal(p.slipped_ns, 0);
 	assert_int_equal(p.done, 0);
 	assert_int_equal(pace_due(&p, BEGIN + SECOND, 64, &wait), 1);

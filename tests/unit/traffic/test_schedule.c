@@ -49,7 +49,7 @@ static void test_rate_is_exact_over_threads(void **state)
 			for (unsigned t = 0; t < threads; t++) {
 				struct pace p;
 
-				pace_start_shared(&p, &profile, 1, t, threads, start);
+				pace_start(&p, &profile, 1, t, threads, start);
 				sent += drive(&p, start + 3 * SECOND, 55000);
 				assert_int_equal(p.given_up, 0);
 			}
@@ -70,7 +70,7 @@ static void test_each_packet_at_its_time(void **state)
 
 	(void)state;
 	profile_constant(&profile, 1000);
-	pace_start_shared(&p, &profile, 1, 1, 2, 0);
+	pace_start(&p, &profile, 1, 1, 2, 0);
 	for (unsigned k = 0; k < 500; k++) {
 		unsigned n;
 
@@ -84,11 +84,13 @@ static void test_each_packet_at_its_time(void **state)
 
 static void test_a_pause_is_caught_up_gently(void **state)
 {
+	struct profile even;
 	struct pace p;
 	uint64_t now = SECOND, sent, wait, before;
 
 	(void)state;
-	pace_start(&p, 100000, 0);
+	profile_constant(&even, 100000);
+	pace_start(&p, &even, 1, 0, 1, 0);
 	before = drive(&p, SECOND, 0);
 	now += 50000000; /* 50 ms away: 5000 packets behind */
 	for (sent = 0; (wait = 0, pace_due(&p, now, BATCH, &wait)); sent += BATCH)
@@ -109,11 +111,13 @@ static void test_a_pause_is_caught_up_gently(void **state)
 
 static void test_what_is_too_late_is_given_up(void **state)
 {
+	struct profile even;
 	struct pace p;
 	uint64_t wait;
 
 	(void)state;
-	pace_start(&p, 100000, 0);
+	profile_constant(&even, 100000);
+	pace_start(&p, &even, 1, 0, 1, 0);
 	drive(&p, SECOND, 0);
 	assert_true(pace_due(&p, 2 * SECOND, BATCH, &wait) > 0);
 	/* of one second 100 ms are still owed */
@@ -130,7 +134,7 @@ static void test_bursts(void **state)
 
 	(void)state;
 	profile_constant(&profile, 10000);
-	pace_start_shared(&p, &profile, 50, 0, 1, 0);
+	pace_start(&p, &profile, 50, 0, 1, 0);
 	while (now < SECOND) {
 		n = pace_due(&p, now, BATCH, &wait);
 		if (n) {
@@ -154,7 +158,7 @@ static void test_a_burst_is_shared(void **state)
 	for (unsigned t = 0; t < 3; t++) {
 		struct pace p;
 
-		pace_start_shared(&p, &profile, 50, t, 3, 0);
+		pace_start(&p, &profile, 50, t, 3, 0);
 		sent += pace_due(&p, 1000, BATCH, &wait);
 	}
 	assert_int_equal(sent, 50);
@@ -216,7 +220,7 @@ static void test_profiles_are_kept(void **state)
 		for (unsigned t = 0; t < 2; t++) {
 			struct pace p;
 
-			pace_start_shared(&p, cases[i].profile, 1, t, 2, 0);
+			pace_start(&p, cases[i].profile, 1, t, 2, 0);
 			sent += drive(&p, cases[i].ns, 0);
 		}
 		assert_true(fabs((double)sent - cases[i].packets) < cases[i].packets * 0.001);
@@ -230,7 +234,7 @@ static void test_silence(void **state)
 	struct pace p;
 
 	(void)state;
-	pace_start_shared(&p, &onoff, 1, 0, 1, 0);
+	pace_start(&p, &onoff, 1, 0, 1, 0);
 	while (now < 5 * SECOND) {
 		unsigned n = pace_due(&p, now, BATCH, &wait);
 
@@ -250,7 +254,7 @@ static void test_schedule(void **state)
 	struct pace pace;
 
 	(void)state;
-	pace_start_shared(&pace, &p, 1, 0, 1, 0);
+	pace_start(&pace, &p, 1, 0, 1, 0);
 	for (unsigned n = 0; n < 10;) {
 		unsigned due_now = pace_due(&pace, now, BATCH, &wait);
 
@@ -274,7 +278,7 @@ static void test_end(void **state)
 		struct pace p;
 
 		profile_constant(&profile, 1000);
-		pace_start_shared(&p, &profile, 1, t, 2, 0);
+		pace_start(&p, &profile, 1, t, 2, 0);
 		p.end_ns = SECOND;
 		drive(&p, now, 0);
 		now += 40000000;
@@ -293,7 +297,7 @@ static void test_unthrottled(void **state)
 	uint64_t wait = 1;
 
 	(void)state;
-	pace_start(&p, 0, 5);
+	pace_start(&p, NULL, 1, 0, 1, 5);
 	assert_int_equal(pace_due(&p, 5, 512, &wait), 512);
 	assert_int_equal(wait, 0);
 }

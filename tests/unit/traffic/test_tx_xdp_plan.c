@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "traffic/tx_xdp.h"
+#include "traffic/pace.h"
 
 #define SECOND 1000000000ULL
 #define FIRST  (7ULL << 32) /* stamped number of a plan's first packet */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 
 #define LATE_SHARE 0.01	   /* a trial may take so much longer than intended, */
@@ -19,27 +20,10 @@ struct hunt {
 	const struct search *s;
 	struct found *found;
 	const struct result *last;
-	struct mlr *mlr;	 /* NULL: none */
-	struct found_trial *log; /* of the search, without the warm-up */
-	unsigned n_log, room;
+	struct mlr *mlr;	      /* NULL: none */
+	struct list log;	      /* struct found_trial: of the search, without the warm-up */
 	uint64_t start_ns, trials_ns; /* the trials alone, as intended */
 };
-
-static void put_title(const struct hunt *h, const struct found_trial *t, double left_s, char *title,
-		      size_t size)
-{
-	char rate[FMT_MAX] = "full speed", left[FMT_MAX];
-	double overhead = 1;
-
-	if (t->rate_pps > 0)
-		fmt_rate(rate, sizeof(rate), t->rate_pps);
-	if (h->trials_ns)
-		overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
-	snprintf(title, size, "trial %u, %s", h->found->trials + 1, rate);
-	if (left_s > 0)
-		snprintf(title + strlen(title), size - strlen(title), ", about %s left",
-			 fmt_ns(left, sizeof(left), (uint64_t)(left_s * overhead * 1e9)));
-}
 
 /*
  * Whether the sender waited for room in its send buffer or ring, and was late for that: what is
@@ -78,23 +62,22 @@ static void judge(struct found_trial *t, const struct result *res, unsigned thre
 		t->dropped[s] = res->stage[s].packets;
 }
 
-/*
- * This host did not keep to the rate, and what was sent came through: that tells nothing of the
- * path. One that is late time and again cannot generate it.
- */
-static bool was_only_late(const struct found_trial *t, const struct result *res)
-{
-	return t->unsent && !t->held_back && res->delivered == res->sent;
-}
-
 /* Runs one trial; t: as intended, then as it was. */
 static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial *t, double left_s,
 		     struct error *err)
 {
-	char title[96];
-	int rc;
+	char title[96], pps[FMT_MAX] = "full speed", left[FMT_MAX];
+	double overhead = 1;
+	int n, rc;
 
-	put_title(h, t, left_s, title, sizeof(title));
+	if (t->rate_pps > 0)
+		fmt_rate(pps, sizeof(pps), t->rate_pps);
+	if (h->trials_ns)
+		overhead = (double)(clock_now() - h->start_ns) / (double)h->trials_ns;
+	n = snprintf(title, sizeof(title), "trial %u, %s", h->found->trials + 1, pps);
+	if (left_s > 0)
+		snprintf(title + n, sizeof(title) - (size_t)n, ", about %s left",
+			 fmt_ns(left, sizeof(left), (uint64_t)(left_s * overhead * 1e9)));
 	rc = h->s->run(h->s->arg, rate, t, title, &h->last, err);
 	if (rc)
 		return rc;
@@ -102,21 +85,6 @@ static int run_trial(struct hunt *h, const struct rate *rate, struct found_trial
 	h->found->trials++;
 	h->trials_ns += t->time_ns;
 	h->s->on_trial(h->s->arg, t);
-	return 0;
-}
-
-static int keep(struct hunt *h, const struct found_trial *t, struct error *err)
-{
-	if (h->n_log == h->room) {
-		unsigned room = h->room ? 2 * h->room : 64;
-		struct found_trial *log = realloc(h->log, room * sizeof(*log));
-
-		if (!log)
-			return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		h->log = log;
-		h->room = room;
-	}
-	h->log[h->n_log++] = *t;
 	return 0;
 }
 
@@ -173,24 +141,27 @@ static int measure(struct hunt *h, const char *phase, double pps, double time_s,
 		.intended = (uint64_t)floor(pps * time_s),
 	};
 	const struct rate rate = {RATE_PPS, pps};
+	struct found_trial *kept;
 	int rc;
 
 	if (!t.intended)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "longer trials, or a higher --min-rate",
 				 "at %.3g packets/s a trial of %.3g s sends nothing", pps, time_s);
+	/*
+	 * Where this host did not keep to the rate, and what was sent came through, it shows
+	 * nothing of the path. One that is late time and again cannot generate it.
+	 */
 	for (unsigned i = 0; i <= LATE_AGAIN; i++) {
 		rc = run_trial(h, &rate, &t, left_s, err);
-		if (rc || !was_only_late(&t, h->last))
+		if (rc || !t.unsent || t.held_back || h->last->delivered != h->last->sent)
 			break;
 	}
 	*loss = t.loss_share;
-	return rc ? rc : keep(h, &t, err);
-}
-
-static bool time_is_over(const struct hunt *h)
-{
-	return h->s->most_ns && clock_now() - h->start_ns >= h->s->most_ns;
+	kept = rc ? NULL : list_add(&h->log);
+	if (kept)
+		*kept = t;
+	return rc || kept ? rc : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 }
 
 static int search_all(struct hunt *h, struct error *err)
@@ -201,7 +172,7 @@ static int search_all(struct hunt *h, struct error *err)
 	while (!rc && mlr_next(h->mlr, &next)) {
 		double loss;
 
-		if (time_is_over(h)) {
+		if (h->s->most_ns && clock_now() - h->start_ns >= h->s->most_ns) {
 			h->found->out_of_time = true;
 			break;
 		}
@@ -229,8 +200,8 @@ static void find_culprit(const struct hunt *h, double pps, double allowed, struc
 	uint64_t dropped[STAGE_COUNT] = {}, unsent = 0, held_back = 0, most = 0;
 
 	rate->stage = STAGE_NONE;
-	for (unsigned i = 0; i < h->n_log; i++) {
-		const struct found_trial *t = &h->log[i];
+	for (unsigned i = 0; i < h->log.n; i++) {
+		const struct found_trial *t = (const struct found_trial *)h->log.at + i;
 
 		if (fabs(t->rate_pps - pps) > pps * 1e-9 || t->loss_share <= allowed)
 			continue;
@@ -258,23 +229,16 @@ static void take_bounds(const struct hunt *h)
 	f->goals = h->s->goals;
 	for (unsigned i = 0; i < f->goals; i++) {
 		struct found_rate *rate = &f->goal[i];
-		struct mlr_bounds b;
 
-		mlr_bounds(h->mlr, i, &b);
 		*rate = (struct found_rate){
 			.name = h->s->name[i],
 			.loss_ratio = h->s->goal[i].loss_ratio,
-			.has_lower = b.has_lower,
-			.has_upper = b.has_upper,
-			.lower_pps = b.lower,
-			.upper_pps = b.upper,
-			.throughput_pps = b.throughput,
 			.stage = STAGE_NONE,
-			.done = b.done,
 		};
-		if (b.has_upper)
-			find_culprit(h, b.upper, rate->loss_ratio, rate);
-		else if (b.has_lower && f->generator_limited)
+		mlr_bounds(h->mlr, i, rate);
+		if (rate->has_upper)
+			find_culprit(h, rate->upper_pps, rate->loss_ratio, rate);
+		else if (rate->has_lower && f->generator_limited)
 			rate->limit = f->held_back ? FOUND_LIMIT_QUEUE : FOUND_LIMIT_GENERATOR;
 	}
 }
@@ -290,15 +254,16 @@ static int by_value(const void *a, const void *b)
 static int take_mrr(const struct hunt *h, struct error *err)
 {
 	struct found_rate *mrr = &h->found->mrr;
-	double *pps = calloc(h->n_log + 1, sizeof(*pps));
+	const struct found_trial *log = h->log.at;
+	double *pps = calloc(h->log.n + 1, sizeof(*pps));
 	unsigned n = 0;
 
 	*mrr = (struct found_rate){.name = "mrr", .loss_ratio = 1, .stage = STAGE_NONE};
 	if (!pps)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	for (unsigned i = 0; i < h->n_log; i++) {
-		if (h->log[i].rate_pps >= h->found->max_pps)
-			pps[n++] = h->log[i].rate_pps * (1 - h->log[i].loss_share);
+	for (unsigned i = 0; i < h->log.n; i++) {
+		if (log[i].rate_pps >= h->found->max_pps)
+			pps[n++] = log[i].rate_pps * (1 - log[i].loss_share);
 	}
 	if (n) {
 		qsort(pps, n, sizeof(*pps), by_value);
@@ -314,17 +279,16 @@ static int take_mrr(const struct hunt *h, struct error *err)
 
 int search_run(const struct search *s, struct found *found, struct error *err)
 {
-	struct hunt h = {.s = s, .found = found, .start_ns = clock_now()};
-	struct mlr_config cfg = {.goals = s->goals};
+	struct hunt h = {.s = s,
+			 .found = found,
+			 .log.size = sizeof(struct found_trial),
+			 .start_ns = clock_now()};
 	int rc;
 
 	*found = (struct found){};
 	rc = find_limits(&h, err);
 	if (!rc && s->goals) {
-		cfg.min_load = found->min_pps;
-		cfg.max_load = found->max_pps;
-		memcpy(cfg.goal, s->goal, sizeof(cfg.goal));
-		rc = mlr_new(&h.mlr, &cfg, err);
+		rc = mlr_new(&h.mlr, found->min_pps, found->max_pps, s->goal, s->goals, err);
 		if (!rc)
 			rc = search_all(&h, err);
 	} else if (!rc) {
@@ -337,6 +301,6 @@ int search_run(const struct search *s, struct found *found, struct error *err)
 		rc = -ENOMEM;
 	found->time_ns = clock_now() - h.start_ns;
 	mlr_free(h.mlr);
-	free(h.log);
+	list_free(&h.log);
 	return rc;
 }

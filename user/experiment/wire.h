@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What two hosts say to each other. The client asks, the server answers each request; each message
- * is an object with a "type".
+ * The wire between two hosts: the connection (conn.c), who may use it (auth.c), and what is said
+ * (msg.c). The client asks, the server answers each request; each message is an object with a
+ * "type".
  *
  *	server: hello     {protocol, version, host, challenge, token}
  *	        busy      {}    another experiment is running: hello or welcome come later
@@ -19,20 +20,102 @@
  * or, instead of any answer, error {message, hint, status}. What the sums are of is decided by the
  * numbers of the plan, which the client draws. The tables of their members: base/record.h.
  */
-#ifndef PKTLEDGER_EXPERIMENT_MSG_H
-#define PKTLEDGER_EXPERIMENT_MSG_H
+#ifndef PKTLEDGER_EXPERIMENT_WIRE_H
+#define PKTLEDGER_EXPERIMENT_WIRE_H
 
 #include <json-c/json.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "base/record.h"
-#include "ledger/join.h"
-#include "ledger/ledger.h"
-#include "traffic/shape.h"
-#include "experiment/auth.h"
 #include "experiment/site.h"
+#include "ledger/join.h"
+
+/*
+ * The control connection: TCP, a JSON object a line. A line has a bounded length, and whoever waits
+ * for one does so for a bounded time.
+ */
+
+#define CONN_LINE 65536 /* bytes of a line, its LF included */
+
+struct conn {
+	int fd;		   /* -1: none */
+	size_t have, line; /* bytes read; of them those of the line given last */
+	char bytes[CONN_LINE];
+};
+
+/* Takes the descriptor of a connected socket. */
+void conn_init(struct conn *c, int fd);
+void conn_close(struct conn *c);
+
+/* An address as the kernel wants it, and how long that is. */
+socklen_t conn_address(const struct endpoint *ep, struct sockaddr_storage *out);
+
+/*
+ * Connects within `timeout_ms`. Returns a descriptor or -errno (-ETIMEDOUT: nobody answers).
+ */
+int conn_connect(const struct endpoint *to, int timeout_ms);
+
+/* Listens at a port on all addresses, IPv4 and IPv6. Returns a descriptor or -errno. */
+int conn_listen(uint16_t port);
+/* The same at an address; [::] is all of both. */
+int conn_listen_at(const struct endpoint *at);
+
+/* The address of the other side, IPv4 also where it came as an IPv6 address. 0 or -errno. */
+int conn_peer(int fd, struct endpoint *ep);
+/* The same of this side. */
+int conn_self(int fd, struct endpoint *ep);
+
+/*
+ * Writes `msg`, which is taken, as a line. 0; -EMSGSIZE: it is longer than a line may be;
+ * -ETIMEDOUT, or what the connection died of (-EPIPE, -ECONNRESET).
+ */
+int conn_send(struct conn *c, struct json_object *msg, int timeout_ms);
+
+/*
+ * Waits for a line. *msg: an object, the caller's. 0; -ETIMEDOUT: none has come; -EPIPE: the other
+ * side has closed; -EBADMSG: the line is too long, or is no JSON object of moderate depth.
+ */
+int conn_receive(struct conn *c, struct json_object **msg, int timeout_ms);
+
+/*
+ * Who may use a server: whoever knows the token. Each side draws a challenge, and proves with
+ * HMAC-SHA256 over both that it knows the token, which itself never travels. Client and server
+ * answer differently, so that an answer cannot be sent back to whoever gave it.
+ *
+ * The HMAC is nettle's: a small library without state that every Debian has already, because apt
+ * needs it. The kernel's AF_ALG would need the module algif_hash, which many hosts do not load.
+ */
+
+#define AUTH_HEX   65 /* 32 bytes in hex, and a NUL */
+#define AUTH_TOKEN 256
+
+struct auth_token {
+	uint8_t bytes[AUTH_TOKEN];
+	size_t len; /* 0: none, everybody may */
+};
+
+enum auth_side { AUTH_CLIENT, AUTH_SERVER };
+
+/*
+ * The first line of a file that nobody but its owner may read, 8 to 256 bytes. STATUS_USAGE
+ * otherwise.
+ */
+int auth_read_token(struct auth_token *token, const char *path, struct error *err);
+
+/* 32 random bytes in hex. -errno. */
+int auth_challenge(char hex[AUTH_HEX]);
+
+/* The answer of a side to both challenges, in hex. */
+void auth_prove(const struct auth_token *token, enum auth_side side, const char *server_challenge,
+		const char *client_challenge, char hex[AUTH_HEX]);
+
+/* In a time that tells nothing of where they differ. */
+bool auth_equal(const char a[AUTH_HEX], const char b[AUTH_HEX]);
 
 /*
  * Fates as text, for a line between two hosts: runs that follow each other without a gap,
@@ -86,35 +169,18 @@ struct peer_welcome {
 };
 
 struct peer_plan {
-	bool reverse;	/* the server sends */
 	char engine[8]; /* that the server is to use: "socket", "xsk", "xdp" */
-	bool ipv6;
-	uint16_t port; /* UDP, at which the client receives */
 	struct fates_numbers numbers;
-	uint64_t count, duration_ns, settle_ns;
-	double rate_pps;  /* 0: unthrottled */
-	uint32_t payload; /* bytes; 0: they differ */
-	uint32_t flows;
-	uint64_t sndbuf, rcvbuf;
-	bool no_wait, gso, unconnected, gro, pass, per_flow, fragments;
-	uint32_t busy_poll_us, rx_threads;
-	/* of the server's threads */
-	bool cpu_set;
-	uint32_t cpu, rt;
-	uint32_t nice; /* + PEER_NICE_0 */
-	uint64_t work_ns, pause_ns, read_ns;
-	/* of what the server sends */
-	bool shaped;
-	struct shape shape; /* sizes are its own */
-	uint32_t vlan, tos, ttl;
+	struct worker_wish wish; /* of the server's threads */
+	uint32_t nice;		 /* + PEER_NICE_0 */
+	struct run_spec spec;	 /* the rest, as far as a site there needs it; a payload of 0: they
+				    differ */
 };
 
 struct peer_ready {
 	char mode[32];
-	char place[32]; /* of its checkpoint */
-	/* a receiver: as struct finding_facts has it */
-	uint64_t rcvbuf, rmem_max, udp_mem[3];
-	uint32_t netdev_max_backlog;
+	char place[32];		       /* of its checkpoint */
+	struct finding_facts settings; /* of a receiver: its buffers */
 };
 
 struct peer_fold {
