@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/record.h"
+#include "monitor/session.h"
 #include "monitor/sources.h"
 #include "report/document.h"
 

@@ -10,7 +10,7 @@
 #define PKTLEDGER_REPORT_TRACE_H
 
 #include "monitor/describe.h"
-#include "monitor/session.h"
+#include "monitor/live.h"
 #include "report/capfile.h"
 #include "report/json.h"
 #include "report/print.h"
@@ -56,6 +56,7 @@ struct json_object *json_bursts(const struct burst_report *r);
 struct rates; /* monitor/sources.h */
 struct json_object *json_rates(const struct rates *r, bool all);
 
+struct live_summary; /* monitor/session.h */
 struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
 
 /*

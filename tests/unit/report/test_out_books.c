@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "monitor/session.h"
 #include "report/trace.h"
 #include "report/page.h"
 

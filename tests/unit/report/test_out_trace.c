@@ -14,6 +14,7 @@
 #include "diagnosis/facts.h"
 #include "monitor/describe.h"
 #include "report/document.h"
+#include "monitor/session.h"
 #include "report/trace.h"
 #include "report/page.h"
 #include "printed.h"
