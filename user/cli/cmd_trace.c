@@ -155,10 +155,9 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 
 struct trace_ledger {
 	struct ledgerfile *file; /* NULL: none was asked for */
-	const char *path;
-	uint64_t quiet_ns;    /* of the stretch that is not written yet */
-	struct live_own last; /* own losses, as written last */
-	int rc;		      /* it could not be written, which was said: the trace goes on */
+	uint64_t quiet_ns;	 /* of the stretch that is not written yet */
+	struct live_own last;	 /* own losses, as written last */
+	int rc;			 /* it could not be written, which was said: the trace goes on */
 };
 
 /* What the callbacks of the session need. */
@@ -194,18 +193,18 @@ static int ledger_open(struct trace *t, struct error *err)
 		t->session.spec.total_by = t->session.spec.by;
 		t->session.spec.by |= LIVE_BIT(LIVE_FLOW);
 	}
-	t->ledger.path = o->file;
 	rc = ledgerfile_open(&t->ledger.file, o->file, err);
 	return rc ? rc : ledgerfile_keep(t->ledger.file, o->keep_ns, err);
 }
 
 /* Says it once. */
-static void written(struct trace_ledger *k, int rc)
+static void written(struct trace *t, int rc)
 {
-	if (!rc || k->rc)
+	if (!rc || t->ledger.rc)
 		return;
-	k->rc = rc;
-	log_error("cannot write %s: %s; the trace goes on without it", k->path, strerror(-rc));
+	t->ledger.rc = rc;
+	log_error("cannot write %s: %s; the trace goes on without it", t->o->ledger.file,
+		  strerror(-rc));
 }
 
 static bool same_losses(const struct live_own *a, const struct live_own *b)
@@ -252,7 +251,7 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 	if (!t->ledger.quiet_ns)
 		return;
 	o = kept_interval(t, NULL, &time);
-	written(&t->ledger, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
+	written(t, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
 	json_object_put(o);
 	t->ledger.quiet_ns = 0;
 }
@@ -268,7 +267,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 	if (!k->file || k->rc)
 		return;
 	if (!o)
-		return written(k, -ENOMEM);
+		return written(t, -ENOMEM);
 	live_own(l, &own);
 	lossy = !same_losses(&own, &k->last);
 	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
@@ -283,7 +282,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 		json_put(o, "own_losses", json_trace_losses(&own));
 		k->last = own;
 	}
-	written(k, ledgerfile_interval(k->file, o));
+	written(t, ledgerfile_interval(k->file, o));
 }
 
 /* What is kept of the end, the caller's; NULL: no memory. */
@@ -338,16 +337,6 @@ static int on_over(void *arg, struct error *err)
 	return t->account ? flow_account_end(t->account, err) : 0;
 }
 
-/* How much of the command line is shown: of a COMMAND its name, as of all processes. */
-static int told_words(void)
-{
-	int n = 0;
-
-	while (n < program_argc && strcmp(program_argv[n], "--"))
-		n++;
-	return n + 2 < program_argc ? n + 2 : program_argc;
-}
-
 static void on_start(void *arg)
 {
 	struct trace *t = arg;
@@ -355,17 +344,21 @@ static void on_start(void *arg)
 	/* while we may load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
+	int words = 0;
 
+	/* of a COMMAND only its name is shown, as of all processes */
+	while (words < program_argc && strcmp(program_argv[words], "--"))
+		words++;
+	words = words + 2 < program_argc ? words + 2 : program_argc;
 	if (asked.expr) /* as it was given */
 		asked.expr = t->o->expr.text;
 	asked.by = t->by;
 	tell_maps();
 	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
 	trace_tell_gaps(t->session.live);
-	t->start = json_trace_start(told_words(), program_argv, env, &asked, &shown);
+	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
 	if (t->ledger.file)
-		written(&t->ledger,
-			ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
+		written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
 	if (t->json)
 		json_out_once(t->json, "start", json_object_get(t->start));
 	else
@@ -390,7 +383,7 @@ static void tell_limit(struct trace *t, const struct limit *limit, double measur
 	if (t->ledger.file && !t->ledger.rc) {
 		json_put_u64(o, "time_ns", time.time_ns);
 		json_put_text(o, "time", json_time(text, sizeof(text), time.realtime_ns));
-		written(&t->ledger, ledgerfile_event(t->ledger.file, "limit", NULL, o));
+		written(t, ledgerfile_event(t->ledger.file, "limit", NULL, o));
 	}
 	json_object_put(o);
 }
@@ -465,8 +458,7 @@ static void tell_end(struct trace *t, const struct live_summary *s)
 		whole = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, s->duration_ns);
-		written(&t->ledger,
-			kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
+		written(t, kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
 	if (t->json) {
 		events_json_end(t->events, whole);
@@ -562,7 +554,7 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 	if (t.ledger.file) {
 		struct error quiet = {};
 
-		written(&t.ledger, ledgerfile_close(t.ledger.file, &quiet));
+		written(&t, ledgerfile_close(t.ledger.file, &quiet));
 	}
 	t.incomplete |= t.ledger.rc != 0;
 	if (o->command && (status > 0 || rc))

@@ -239,25 +239,11 @@ char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
 	return buf;
 }
 
-static void put_cause(const struct described_cause *c, struct live_row *row)
-{
-	const struct verdict *v = &c->verdict;
-
-	row->noise = c->noise;
-	row->stage = v->stage;
-	row->note = v->note;
-	row->text[LIVE_STAGE] = v->stage == STAGE_NONE ? "" : stage_name(v->stage);
-	row->text[LIVE_CLASS] = noise_name(row->noise);
-	row->text[LIVE_DIRECTION] = direction_name(v->direction);
-	row->text[LIVE_HOOK] = v->hook == HOOK_NONE ? "" : netfilter_hook_name(v->hook);
-	row->text[LIVE_REASON] = c->reason;
-	row->text[LIVE_LOCATION] = c->location;
-}
-
 void describe(struct describer *d, const struct watch_entry *e, struct described *out)
 {
 	const bool others = e->key.flags & WATCH_OTHERS;
 	struct live_row *row = &out->row;
+	const struct described_cause *c;
 	struct owner *o = &out->owner;
 
 	memset(out, 0, sizeof(*out));
@@ -275,10 +261,19 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 		snprintf(out->process, sizeof(out->process), "%s[%d]", o->process, (int)o->pid);
 	container_text(&o->container, out->container, sizeof(out->container));
 	container_pod_text(&o->container, out->pod, sizeof(out->pod));
-	put_cause(find_cause(d, &e->key, &out->sock), row);
+	c = find_cause(d, &e->key, &out->sock);
+	row->noise = c->noise;
+	row->stage = c->verdict.stage;
+	row->note = c->verdict.note;
+	live_row_begin(row, "event", "flow");
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
 	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
 
+	row->text[LIVE_DIRECTION] = direction_name(c->verdict.direction);
+	if (c->verdict.hook != HOOK_NONE)
+		row->text[LIVE_HOOK] = netfilter_hook_name(c->verdict.hook);
+	row->text[LIVE_REASON] = c->reason;
+	row->text[LIVE_LOCATION] = c->location;
 	row->text[LIVE_IFNAME] = find_dev(d, &e->key);
 	row->text[LIVE_NETNS] = out->netns;
 	row->text[LIVE_SOCKET] = others ? LIVE_OTHERS : out->socket;
@@ -288,8 +283,6 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	row->text[LIVE_POD] = out->pod;
 	row->text[LIVE_FLOW] = others ? LIVE_OTHERS : out->flow;
 	row->text[LIVE_CPU] = out->cpu;
-	row->text[LIVE_SOURCE] = "event";
-	row->text[LIVE_SCOPE] = "flow";
 	row->counts = (struct live_counts){
 		.events = e->count.events,
 		.packets = e->count.events + e->count.more,

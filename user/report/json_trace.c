@@ -25,30 +25,28 @@ struct json_object *json_fields(unsigned by)
 	return list;
 }
 
-static struct json_object *list_stages(uint64_t stages)
-{
-	struct json_object *list = stages ? json_object_new_array() : NULL;
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (stages >> s & 1)
-			json_object_array_add(list, json_text(stage_name(s)));
-	}
-	return list;
-}
-
 struct json_object *json_trace_start(int argc, char *const *argv, struct json_object *env,
 				     const struct live_spec *spec, const struct trace_shown *shown)
 {
+	static const struct record_field rows[] = {
+		RECORD("expression", POINTER, live_spec, expr),
+		RECORD("netns", POINTER, live_spec, netns),
+		RECORD("ifname", POINTER, live_spec, ifname),
+		RECORD("pid", INT, live_spec, pid, .how = RECORD_NULL),
+		RECORD("cgroup", POINTER, live_spec, cgroup),
+		RECORD_OTHER("stages", NULL),
+		RECORD("reasons", POINTER, live_spec, reasons),
+		{0},
+	};
 	struct json_object *o = json_solo_origin(argc, argv, env);
-	struct json_object *filter = json_object_new_object();
+	struct json_object *filter = record_write(rows, spec);
+	struct json_object *stages = spec->stages ? json_object_new_array() : NULL;
 
-	json_put_text(filter, "expression", spec->expr);
-	json_put_text(filter, "netns", spec->netns);
-	json_put_text(filter, "ifname", spec->ifname);
-	json_put(filter, "pid", spec->pid ? json_object_new_int(spec->pid) : NULL);
-	json_put_text(filter, "cgroup", spec->cgroup);
-	json_put(filter, "stages", list_stages(spec->stages));
-	json_put_text(filter, "reasons", spec->reasons);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (spec->stages >> s & 1)
+			json_object_array_add(stages, json_text(stage_name(s)));
+	}
+	json_put(filter, "stages", stages);
 	json_put(o, "filter", filter);
 	json_put(o, "by", json_fields(spec->by));
 	json_put_u64(o, "interval_ns", shown->interval_ns);
