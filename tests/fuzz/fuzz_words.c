@@ -48,16 +48,13 @@ static void presets(const char *text)
 	char *argv[] = {"run", "-j", NULL};
 	struct points points = {0};
 	struct error err = {0};
-	struct preset *p;
 
-	if (preset_parse(&p, "fuzz", text, &err)) {
+	if (preset_parse(&points, "fuzz", text, 2, argv, &err)) {
 		MUST(err.status == STATUS_FAILED);
 		return;
 	}
-	MUST(*preset_title(p) && preset_prose(p));
-	if (!preset_points(p, 2, argv, &points, &err))
-		points_free(&points);
-	preset_free(p);
+	MUST(*points.title && points.about);
+	points_free(&points);
 }
 
 static void journal(const char *text)

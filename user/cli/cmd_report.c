@@ -14,8 +14,7 @@
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/ends.h"
-#include "report/joined.h"
-#include "report/show.h"
+#include "report/print.h"
 
 struct report_options {
 	struct global_options global;

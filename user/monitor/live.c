@@ -13,7 +13,7 @@
 #include "host/load.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "drops/consumed.h"
+#include "drops/noise.h"
 #include "drops/filter.h"
 #include "filter_abi.h"
 #include "host/nl.h"
