@@ -87,15 +87,6 @@ static int apply_check(const struct apply_options *o, struct error *err)
 	return 0;
 }
 
-static bool is_chosen(const struct opt_strings *ids, const struct finding *f)
-{
-	for (unsigned i = 0; i < ids->n; i++) {
-		if (!strcmp(ids->at[i], f->id))
-			return true;
-	}
-	return !ids->n && f->severity > SEVERITY_INFO;
-}
-
 /* An id that was given stands for a finding that is here, and that a change can remove. */
 static int check_ids(const struct opt_strings *ids, const struct check_findings *list,
 		     struct error *err)
@@ -148,7 +139,11 @@ static int collect(const struct apply_options *o, const struct check_findings *l
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct check_finding *f = &list->at[i];
 
-		for (unsigned j = 0; j < f->n_changes && is_chosen(&o->ids, &f->finding); j++)
+		bool chosen = !o->ids.n && f->finding.severity > SEVERITY_INFO;
+
+		for (unsigned j = 0; j < o->ids.n; j++)
+			chosen |= !strcmp(o->ids.at[j], f->finding.id);
+		for (unsigned j = 0; j < f->n_changes && chosen; j++)
 			choose(c, &f->changes[j], f);
 	}
 	return 0;
@@ -427,21 +422,25 @@ static int look(const struct check_options *o, const struct netns *ns, struct js
 	};
 	struct facts *facts = calloc(1, sizeof(*facts));
 	struct check_findings list = {0};
-	int rc = facts ? facts_read(&spec, facts, err) : -ENOMEM;
+	int rc;
 
+	if (!facts) {
+		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+		return err->status;
+	}
+	rc = facts_read(&spec, facts, err);
 	if (!rc)
 		rc = judge(facts, &list);
-	if (rc)
+	if (rc) {
 		error_set(err, STATUS_FAILED, rc, NULL, "%s", strerror(-rc));
-	if (!rc) {
+	} else {
 		check_plan(&list, spec.ns, o->netns);
 		if (!o->apply.apply && !o->apply.persist)
 			caps_give_up(cmd_check.needs, NULL, CAPS_ONCE);
 		rc = show(o, spec.ns, facts, &list, json, err);
 	}
 	check_findings_free(&list);
-	if (facts)
-		facts_free(facts);
+	facts_free(facts);
 	free(facts);
 	return rc < 0 ? (int)err->status : rc;
 }

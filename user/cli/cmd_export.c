@@ -11,6 +11,7 @@
 #include "monitor/metrics.h"
 #include "host/caps.h"
 #include "monitor/session.h"
+#include "monitor/sources.h"
 #include "cli/options_trace.h"
 
 #define PORT 28780

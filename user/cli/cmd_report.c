@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "cli/options.h"
 #include "host/caps.h"
-#include "report/print_trace.h"
+#include "report/trace.h"
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/ends.h"
-#include "report/drop.h"
 #include "report/print.h"
 
 struct report_options {

@@ -13,10 +13,31 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "monitor/session.h"
+#include "monitor/sources.h"
 #include "cli/options_trace.h"
 #include "cli/top.h"
-#include "report/json_trace.h"
-#include "report/print_trace.h"
+#include "report/trace.h"
+
+#define TRAFFIC_DEVICES 256 /* shown at most */
+
+struct top_options {
+	struct global_options global;
+	struct trace_filters filters;
+	struct trace_view view;
+	uint64_t duration_ns;
+	struct opt_words expr;
+};
+
+struct top {
+	const struct top_options *o;
+	struct session session;
+	struct view view;
+	struct view_input in;
+	struct canvas canvas;
+	struct live_table frozen_now, frozen_total; /* what a paused screen shows */
+	struct view_device devices[TRAFFIC_DEVICES];
+	char clock_text[16], host[64];
+};
 
 /* The terminal, by ncurses */
 
@@ -30,19 +51,6 @@ static const short colours[] = {
 };
 
 #define N_COLOURS (sizeof(colours) / sizeof(*colours))
-
-static attr_t attributes(unsigned style, short *pair)
-{
-	unsigned plain = style & ~(unsigned)CANVAS_REVERSED;
-	attr_t attr = style & CANVAS_REVERSED ? A_REVERSE : A_NORMAL;
-
-	*pair = has_colors() && plain < N_COLOURS && colours[plain] ? (short)plain : 0;
-	if (plain == STYLE_BOLD)
-		attr |= A_BOLD;
-	else if (plain == STYLE_DIM)
-		attr |= A_DIM;
-	return attr;
-}
 
 /* Takes the terminal; STATUS_UNABLE if stdin or stdout is none, or ncurses does not know it. */
 static int screen_open(struct error *err)
@@ -82,29 +90,31 @@ static void screen_close(void)
 	terminal = NULL;
 }
 
-/* Makes the canvas as large as the terminal is now. -ENOMEM. */
-static int screen_fit(struct canvas *c)
+/* As large as the terminal is now. */
+static void show(struct top *t)
 {
+	struct canvas *c = &t->canvas;
 	int rows, cols;
 
 	getmaxyx(stdscr, rows, cols);
 	c->ascii = strcmp(nl_langinfo(CODESET), "UTF-8");
-	return canvas_resize(c, cols > 0 ? (unsigned)cols : 0, rows > 0 ? (unsigned)rows : 0);
-}
+	if (canvas_resize(c, cols > 0 ? (unsigned)cols : 0, rows > 0 ? (unsigned)rows : 0))
+		return;
+	view_draw(&t->view, &t->in, c);
+	for (unsigned i = 0; i < c->cols * c->rows; i++) {
+		const struct cell *cell = &c->cells[i];
+		const unsigned style = cell->style & ~(unsigned)CANVAS_REVERSED;
+		const bool coloured = has_colors() && style < N_COLOURS && colours[style];
+		const wchar_t text[2] = {cell->at, 0};
+		cchar_t out;
 
-static void screen_show(const struct canvas *c)
-{
-	for (unsigned y = 0; y < c->rows; y++) {
-		for (unsigned x = 0; x < c->cols; x++) {
-			const struct cell *cell = &c->cells[(size_t)y * c->cols + x];
-			const wchar_t text[2] = {cell->at, 0};
-			cchar_t out;
-			short pair;
-			attr_t attr = attributes(cell->style, &pair);
-
-			setcchar(&out, text, attr, pair, NULL);
-			mvadd_wch((int)y, (int)x, &out);
-		}
+		setcchar(&out, text,
+			 (cell->style & CANVAS_REVERSED ? A_REVERSE : A_NORMAL) |
+				 (style == STYLE_BOLD  ? A_BOLD
+				  : style == STYLE_DIM ? A_DIM
+						       : A_NORMAL),
+			 coloured ? (short)style : 0, NULL);
+		mvadd_wch((int)(i / c->cols), (int)(i % c->cols), &out);
 	}
 	refresh();
 }
@@ -129,8 +139,6 @@ static int screen_key(void)
 }
 
 /* What passes, beside what is lost: from the counters of devices and sockets */
-
-#define TRAFFIC_DEVICES 256 /* shown at most */
 
 static double per_second(uint64_t n, uint64_t ns)
 {
@@ -192,14 +200,6 @@ static unsigned traffic_read(const struct rates *r, struct view_traffic *sum,
 
 /* The command */
 
-struct top_options {
-	struct global_options global;
-	struct trace_filters filters;
-	struct trace_view view;
-	uint64_t duration_ns;
-	struct opt_words expr;
-};
-
 static const struct top_options defaults = {.view = TRACE_VIEW_DEFAULTS};
 
 static const struct opt top_opts[] = {
@@ -222,40 +222,14 @@ static const struct opt_group top_groups[] = {
 	{0},
 };
 
-struct top {
-	const struct top_options *o;
-	struct session session;
-	struct view view;
-	struct view_input in;
-	struct canvas canvas;
-	struct live_table frozen_now, frozen_total; /* what a paused screen shows */
-	struct view_device devices[TRAFFIC_DEVICES];
-	char clock_text[16], host[64];
-};
-
-static void show(struct top *t)
-{
-	if (!screen_fit(&t->canvas)) {
-		view_draw(&t->view, &t->in, &t->canvas);
-		screen_show(&t->canvas);
-	}
-}
-
-static void tell_time(struct top *t)
-{
-	time_t now = time(NULL);
-	struct tm local;
-
-	localtime_r(&now, &local);
-	strftime(t->clock_text, sizeof(t->clock_text), "%H:%M:%S", &local);
-}
-
 static bool on_interval(void *arg)
 {
 	struct top *t = arg;
 	const struct live *l = t->session.live;
 	const struct rates *rates = sources_rates(t->session.sources);
 	struct view_input last = t->in;
+	const time_t seconds = time(NULL);
+	struct tm local;
 
 	t->in.now = live_interval(l);
 	t->in.total = live_total(l);
@@ -268,7 +242,8 @@ static bool on_interval(void *arg)
 	}
 	if (rates)
 		t->in.n_devices = traffic_read(rates, &t->in.traffic, t->devices);
-	tell_time(t);
+	localtime_r(&seconds, &local);
+	strftime(t->clock_text, sizeof(t->clock_text), "%H:%M:%S", &local);
 	show(t);
 	return true;
 }
@@ -277,20 +252,6 @@ static void on_start(void *arg)
 {
 	(void)arg;
 	trace_give_up_capabilities(cmd_top.needs, NULL);
-}
-
-/* The tables of the collector go on; what the screen shows meanwhile is a copy. */
-static void freeze(struct top *t)
-{
-	if (t->in.now == &t->frozen_now)
-		return;
-	table_free(&t->frozen_now);
-	table_free(&t->frozen_total);
-	if (!table_group(&t->frozen_now, t->in.now, ~0u, 0) &&
-	    !table_group(&t->frozen_total, t->in.total, ~0u, 0)) {
-		t->in.now = &t->frozen_now;
-		t->in.total = &t->frozen_total;
-	}
 }
 
 static bool on_input(void *arg)
@@ -302,8 +263,16 @@ static bool on_input(void *arg)
 		if (view_key(&t->view, key, t->in.by_flow))
 			return false;
 	}
-	if (t->view.paused)
-		freeze(t);
+	/* the tables of the collector go on; what a paused screen shows is a copy */
+	if (t->view.paused && t->in.now != &t->frozen_now) {
+		table_free(&t->frozen_now);
+		table_free(&t->frozen_total);
+		if (!table_group(&t->frozen_now, t->in.now, ~0u, 0) &&
+		    !table_group(&t->frozen_total, t->in.total, ~0u, 0)) {
+			t->in.now = &t->frozen_now;
+			t->in.total = &t->frozen_total;
+		}
+	}
 	show(t);
 	return true;
 }
@@ -315,9 +284,6 @@ static int open_parts(struct top *t, struct error *err)
 
 	if (!rc)
 		rc = caps_require(&cmd_top, NULL, err);
-	if (!rc &&
-	    (table_init(&t->frozen_now, LIVE_ROWS) || table_init(&t->frozen_total, LIVE_ROWS)))
-		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc)
 		return rc;
 	t->in.by_flow = spec->by & LIVE_BIT(LIVE_FLOW);

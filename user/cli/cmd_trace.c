@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `trace`: what happens becomes events of its document (report/json_trace.h), and each goes where
+ * `trace`: what happens becomes events of its document (report/trace.h), and each goes where
  * it was asked for: to -j, to a ledger, or to the printer of text.
  */
 #include <errno.h>
@@ -18,10 +18,10 @@
 #include "drops/balance.h"
 #include "host/caps.h"
 #include "monitor/session.h"
+#include "monitor/sources.h"
 #include "report/document.h"
-#include "report/json_trace.h"
+#include "report/trace.h"
 #include "report/ledgerfile.h"
-#include "report/print_trace.h"
 #include "report/series.h"
 
 /* What is kept in a ledger, and shown beside it: bounded, whatever happens. */
@@ -127,32 +127,27 @@ static const struct opt_group trace_groups[] = {
 static int balance_check(const struct balance_options *o, const struct trace_filters *f,
 			 const char *expr, struct error *err)
 {
-	const struct {
-		const char *name;
-		bool given;
-	} part[] = {
-		{"--netns", f->netns != NULL}, {"--interface", f->ifname != NULL},
-		{"--pid", f->pid != 0},	       {"--cgroup", f->cgroup != NULL},
-		{"--stage", f->stages.n != 0}, {"--reason", f->reasons != NULL},
-	};
+	const char *part = f->netns	 ? "--netns"
+			   : f->ifname	 ? "--interface"
+			   : f->pid	 ? "--pid"
+			   : f->cgroup	 ? "--cgroup"
+			   : f->stages.n ? "--stage"
+			   : f->reasons	 ? "--reason"
+					 : NULL;
 
-	if (!o->balance)
-		return o->seq.kind == NUMBERS_NONE && !o->settle_set
-			       ? 0
-			       : error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
-					   "%s is for the balance of a flow",
-					   o->settle_set ? "--settle" : "--seq");
-	if (!*expr)
+	if (!o->balance && (o->seq.kind != NUMBERS_NONE || o->settle_set))
+		return error_set(err, STATUS_USAGE, -EINVAL, "add --balance",
+				 "%s is for the balance of a flow",
+				 o->settle_set ? "--settle" : "--seq");
+	if (o->balance && !*expr)
 		return error_set(err, STATUS_USAGE, -EINVAL,
 				 "for example: trace --balance udp port 5060",
 				 "--balance needs to know which flow: an EXPR");
-	for (unsigned i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-		if (part[i].given)
-			return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
-					 "%s and --balance cannot be together: a part of the "
-					 "losses does not balance",
-					 part[i].name);
-	}
+	if (o->balance && part)
+		return error_set(err, STATUS_USAGE, -EINVAL, "narrow EXPR instead",
+				 "%s and --balance cannot be together: a part of the "
+				 "losses does not balance",
+				 part);
 	return 0;
 }
 
@@ -160,10 +155,9 @@ static int balance_check(const struct balance_options *o, const struct trace_fil
 
 struct trace_ledger {
 	struct ledgerfile *file; /* NULL: none was asked for */
-	const char *path;
-	uint64_t quiet_ns;    /* of the stretch that is not written yet */
-	struct live_own last; /* own losses, as written last */
-	int rc;		      /* it could not be written, which was said: the trace goes on */
+	uint64_t quiet_ns;	 /* of the stretch that is not written yet */
+	struct live_own last;	 /* own losses, as written last */
+	int rc;			 /* it could not be written, which was said: the trace goes on */
 };
 
 /* What the callbacks of the session need. */
@@ -179,7 +173,6 @@ struct trace {
 	char flow[FLOW_EXPRESSION]; /* EXPR, of the balance */
 	struct flow_account *account;
 	struct flow_books books;
-	struct balance_cost books_cost;
 	struct events *events;
 	struct trace_ledger ledger;
 	bool incomplete; /* a file that was asked for */
@@ -200,18 +193,18 @@ static int ledger_open(struct trace *t, struct error *err)
 		t->session.spec.total_by = t->session.spec.by;
 		t->session.spec.by |= LIVE_BIT(LIVE_FLOW);
 	}
-	t->ledger.path = o->file;
 	rc = ledgerfile_open(&t->ledger.file, o->file, err);
 	return rc ? rc : ledgerfile_keep(t->ledger.file, o->keep_ns, err);
 }
 
 /* Says it once. */
-static void written(struct trace_ledger *k, int rc)
+static void written(struct trace *t, int rc)
 {
-	if (!rc || k->rc)
+	if (!rc || t->ledger.rc)
 		return;
-	k->rc = rc;
-	log_error("cannot write %s: %s; the trace goes on without it", k->path, strerror(-rc));
+	t->ledger.rc = rc;
+	log_error("cannot write %s: %s; the trace goes on without it", t->o->ledger.file,
+		  strerror(-rc));
 }
 
 static bool same_losses(const struct live_own *a, const struct live_own *b)
@@ -229,14 +222,17 @@ static struct trace_time time_of(const struct trace *t, uint64_t time_ns, uint64
 	return (struct trace_time){when_now() - ago_ns, time_ns, length_ns};
 }
 
-/* What is kept of an interval; NULL: no memory. */
+/* What is kept of an interval; `from` NULL: nothing was lost. NULL: no memory. */
 static struct json_object *kept_interval(const struct trace *t, const struct live_table *from,
 					 const struct trace_time *time)
 {
+	static const struct live_table nothing;
 	bool by_flow = t->session.spec.by & LIVE_BIT(LIVE_FLOW);
 	struct live_table rows, flows = {};
 	struct json_object *o = NULL;
 
+	if (!from)
+		from = &nothing;
 	if (worst_rows(&rows, from, t->by, 0, ROWS_MAX))
 		return NULL;
 	if (!by_flow || !worst_rows(&flows, from, ROWS_BY_FLOW, 1u << NOISE_LOSS, FLOWS_MAX))
@@ -251,14 +247,12 @@ static void write_quiet(struct trace *t, uint64_t time_ns)
 {
 	const struct trace_time time = time_of(t, time_ns, t->ledger.quiet_ns);
 	struct json_object *o;
-	struct live_table none;
 
-	if (!t->ledger.quiet_ns || table_init(&none, 1))
+	if (!t->ledger.quiet_ns)
 		return;
-	o = kept_interval(t, &none, &time);
-	written(&t->ledger, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
+	o = kept_interval(t, NULL, &time);
+	written(t, o ? ledgerfile_interval(t->ledger.file, o) : -ENOMEM);
 	json_object_put(o);
-	table_free(&none);
 	t->ledger.quiet_ns = 0;
 }
 
@@ -273,7 +267,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 	if (!k->file || k->rc)
 		return;
 	if (!o)
-		return written(k, -ENOMEM);
+		return written(t, -ENOMEM);
 	live_own(l, &own);
 	lossy = !same_losses(&own, &k->last);
 	if (!table_sum(live_interval(l), 0).events && !lossy && !json_get(o, "counters") &&
@@ -288,7 +282,7 @@ static void write_interval(struct trace *t, const struct trace_time *time, struc
 		json_put(o, "own_losses", json_trace_losses(&own));
 		k->last = own;
 	}
-	written(k, ledgerfile_interval(k->file, o));
+	written(t, ledgerfile_interval(k->file, o));
 }
 
 /* What is kept of the end, the caller's; NULL: no memory. */
@@ -343,16 +337,6 @@ static int on_over(void *arg, struct error *err)
 	return t->account ? flow_account_end(t->account, err) : 0;
 }
 
-/* How much of the command line is shown: of a COMMAND its name, as of all processes. */
-static int told_words(void)
-{
-	int n = 0;
-
-	while (n < program_argc && strcmp(program_argv[n], "--"))
-		n++;
-	return n + 2 < program_argc ? n + 2 : program_argc;
-}
-
 static void on_start(void *arg)
 {
 	struct trace *t = arg;
@@ -360,17 +344,21 @@ static void on_start(void *arg)
 	/* while we may load programs */
 	struct json_object *env = t->json || t->ledger.file ? env_read(NULL) : NULL;
 	struct live_spec asked = t->session.spec;
+	int words = 0;
 
+	/* of a COMMAND only its name is shown, as of all processes */
+	while (words < program_argc && strcmp(program_argv[words], "--"))
+		words++;
+	words = words + 2 < program_argc ? words + 2 : program_argc;
 	if (asked.expr) /* as it was given */
 		asked.expr = t->o->expr.text;
 	asked.by = t->by;
 	tell_maps();
 	trace_give_up_capabilities(cmd_trace.needs, t->o->ledger.keep_set ? "--keep" : NULL);
 	trace_tell_gaps(t->session.live);
-	t->start = json_trace_start(told_words(), program_argv, env, &asked, &shown);
+	t->start = json_trace_start(words, program_argv, env, &asked, &shown);
 	if (t->ledger.file)
-		written(&t->ledger,
-			ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
+		written(t, ledgerfile_start(t->ledger.file, "pktledger/trace/1", t->start));
 	if (t->json)
 		json_out_once(t->json, "start", json_object_get(t->start));
 	else
@@ -395,7 +383,7 @@ static void tell_limit(struct trace *t, const struct limit *limit, double measur
 	if (t->ledger.file && !t->ledger.rc) {
 		json_put_u64(o, "time_ns", time.time_ns);
 		json_put_text(o, "time", json_time(text, sizeof(text), time.realtime_ns));
-		written(&t->ledger, ledgerfile_event(t->ledger.file, "limit", NULL, o));
+		written(t, ledgerfile_event(t->ledger.file, "limit", NULL, o));
 	}
 	json_object_put(o);
 }
@@ -470,8 +458,7 @@ static void tell_end(struct trace *t, const struct live_summary *s)
 		whole = json_trace_end(s, t->by);
 	if (t->ledger.file && !t->ledger.rc) {
 		write_quiet(t, s->duration_ns);
-		written(&t->ledger,
-			kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
+		written(t, kept ? ledgerfile_event(t->ledger.file, "end", NULL, kept) : -ENOMEM);
 	}
 	if (t->json) {
 		events_json_end(t->events, whole);
@@ -495,9 +482,8 @@ static void on_end(struct trace *t, struct error *err)
 	live_summarise(l, t->session.why, s);
 	s->interrupted = t->session.interrupted;
 	if (t->account && !flow_account_end(t->account, err)) {
-		flow_account_books(t->account, l, &t->books, &t->books_cost);
+		flow_account_books(t->account, l, &t->books);
 		s->books = &t->books;
-		s->books_cost = &t->books_cost;
 	}
 	log_progress_clear();
 	tell_end(t, s);
@@ -568,14 +554,14 @@ static int trace_session(const struct trace_options *o, struct json_out *json, s
 	if (t.ledger.file) {
 		struct error quiet = {};
 
-		written(&t.ledger, ledgerfile_close(t.ledger.file, &quiet));
+		written(&t, ledgerfile_close(t.ledger.file, &quiet));
 	}
 	t.incomplete |= t.ledger.rc != 0;
 	if (o->command && (status > 0 || rc))
 		return status > 0 ? status : CHILD_OURS;
 	if (rc)
 		return err->status;
-	if (limits_broken(&t.limits) || (o->balance.balance && !t.books.balanced))
+	if (t.limits.broken || (o->balance.balance && !t.books.balanced))
 		return STATUS_BROKEN;
 	return !t.incomplete ? STATUS_OK : o->command ? CHILD_OURS : STATUS_FAILED;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "report/drop.h"
+#include "report/trace.h"
 #include "watch_abi.h"
 
 #define BUDGET_NS 80000000 /* of a tick */

@@ -291,28 +291,23 @@ static void fit(struct columns *k, unsigned cols)
 	}
 }
 
-/* What does not fit ends with a mark. */
-static void draw_cut(struct canvas *c, unsigned x, unsigned y, unsigned style, const char *text,
-		     unsigned width)
-{
-	canvas_text(c, x, y, style, text);
-	if (text_width(text) <= width)
-		return;
-	canvas_put(c, x + width - 1, y, style, c->ascii ? L'~' : L'…');
-	for (unsigned i = x + width; i < c->cols; i++)
-		canvas_put(c, i, y, style, L' ');
-}
-
 static void draw_texts(struct canvas *c, unsigned y, unsigned style, const struct columns *k,
 		       const struct live_row *row)
 {
 	unsigned x = TEXTS_AT;
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
+		const char *text = row ? row->text[f] : live_field_name(f);
+
 		if (!(k->shown & LIVE_BIT(f)))
 			continue;
-		draw_cut(c, x, y, style, row ? row->text[f] : live_field_name(f), k->width[f]);
+		canvas_text(c, x, y, style, text);
 		x += k->width[f] + 2;
+		if (text_width(text) <= k->width[f])
+			continue;
+		canvas_put(c, x - 3, y, style, c->ascii ? L'~' : L'…'); /* it does not fit */
+		for (unsigned i = x - 2; i < c->cols; i++)
+			canvas_put(c, i, y, style, L' ');
 	}
 }
 

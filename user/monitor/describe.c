@@ -163,13 +163,6 @@ static void judge(const struct describer *d, struct described_cause *c)
 					       : noise_judge(&noise, &c->verdict);
 }
 
-/* A tap's copy is known by its socket or its kind: no reason has to be known for that. */
-static bool is_copy(const struct watch_key *key, const struct watch_sock *sock)
-{
-	return key->flags & WATCH_COPY || key->pkt_type == PACKET_OUTGOING ||
-	       (key->flags & WATCH_SOCKET && sock->family == AF_PACKET);
-}
-
 static const struct described_cause *find_cause(struct describer *d, const struct watch_key *from,
 						const struct watch_sock *sock)
 {
@@ -180,7 +173,9 @@ static const struct described_cause *find_cause(struct describer *d, const struc
 	if (has_socket(from) || from->flags & WATCH_OTHERS)
 		key.aux = 0;
 	key.flags &= WATCH_COPY | WATCH_SK | WATCH_DST | WATCH_NO_DEV | WATCH_CONSUMED;
-	if (is_copy(from, sock))
+	/* a tap's copy is known by its socket or its kind: no reason has to be known for that */
+	if (from->pkt_type == PACKET_OUTGOING ||
+	    (from->flags & WATCH_SOCKET && sock->family == AF_PACKET))
 		key.flags |= WATCH_COPY;
 	c = &d->cause[(key.location ^ key.location >> 8 ^ (uint32_t)key.reason ^ key.flags << 3 ^
 		       key.pkt_type << 5) %
@@ -234,17 +229,6 @@ bool describe_searching(struct describer *d, const struct watch_entry *e)
 	return find_owner(d, &e->key, &sock, &owner) == -EAGAIN;
 }
 
-static void put_owner(struct describer *d, const struct watch_key *key, struct described *out)
-{
-	struct owner *o = &out->owner;
-
-	find_owner(d, key, &out->sock, o);
-	if (o->pid)
-		snprintf(out->process, sizeof(out->process), "%s[%d]", o->process, (int)o->pid);
-	container_text(&o->container, out->container, sizeof(out->container));
-	container_pod_text(&o->container, out->pod, sizeof(out->pod));
-}
-
 char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
 {
 	*buf = '\0';
@@ -255,25 +239,12 @@ char *describe_netns(struct owners *owners, uint32_t netns, char *buf)
 	return buf;
 }
 
-static void put_cause(const struct described_cause *c, struct live_row *row)
-{
-	const struct verdict *v = &c->verdict;
-
-	row->noise = c->noise;
-	row->stage = v->stage;
-	row->note = v->note;
-	row->text[LIVE_STAGE] = v->stage == STAGE_NONE ? "" : stage_name(v->stage);
-	row->text[LIVE_CLASS] = noise_name(row->noise);
-	row->text[LIVE_DIRECTION] = direction_names[v->direction];
-	row->text[LIVE_HOOK] = v->hook == HOOK_NONE ? "" : netfilter_hook_names[v->hook];
-	row->text[LIVE_REASON] = c->reason;
-	row->text[LIVE_LOCATION] = c->location;
-}
-
 void describe(struct describer *d, const struct watch_entry *e, struct described *out)
 {
 	const bool others = e->key.flags & WATCH_OTHERS;
 	struct live_row *row = &out->row;
+	const struct described_cause *c;
+	struct owner *o = &out->owner;
 
 	memset(out, 0, sizeof(*out));
 	out->sock = *find_sock(d, &e->key);
@@ -285,11 +256,24 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 		describe_socket(&out->sock, out->socket, sizeof(out->socket));
 	row->netns = e->key.netns;
 	describe_netns(d->owners, row->netns, out->netns);
-	put_owner(d, &e->key, out);
-	put_cause(find_cause(d, &e->key, &out->sock), row);
+	find_owner(d, &e->key, &out->sock, o);
+	if (o->pid)
+		snprintf(out->process, sizeof(out->process), "%s[%d]", o->process, (int)o->pid);
+	container_text(&o->container, out->container, sizeof(out->container));
+	container_pod_text(&o->container, out->pod, sizeof(out->pod));
+	c = find_cause(d, &e->key, &out->sock);
+	row->noise = c->noise;
+	row->stage = c->verdict.stage;
+	row->note = c->verdict.note;
+	live_row_begin(row, "event", "flow");
 	describe_flow(&e->flow, out->flow, sizeof(out->flow));
 	snprintf(out->cpu, sizeof(out->cpu), "%u", e->cpu);
 
+	row->text[LIVE_DIRECTION] = direction_names[c->verdict.direction];
+	if (c->verdict.hook != HOOK_NONE)
+		row->text[LIVE_HOOK] = netfilter_hook_names[c->verdict.hook];
+	row->text[LIVE_REASON] = c->reason;
+	row->text[LIVE_LOCATION] = c->location;
 	row->text[LIVE_IFNAME] = find_dev(d, &e->key);
 	row->text[LIVE_NETNS] = out->netns;
 	row->text[LIVE_SOCKET] = others ? LIVE_OTHERS : out->socket;
@@ -299,8 +283,6 @@ void describe(struct describer *d, const struct watch_entry *e, struct described
 	row->text[LIVE_POD] = out->pod;
 	row->text[LIVE_FLOW] = others ? LIVE_OTHERS : out->flow;
 	row->text[LIVE_CPU] = out->cpu;
-	row->text[LIVE_SOURCE] = "event";
-	row->text[LIVE_SCOPE] = "flow";
 	row->counts = (struct live_counts){
 		.events = e->count.events,
 		.packets = e->count.events + e->count.more,
@@ -319,14 +301,6 @@ static int compare_entries(const void *x, const void *y)
 	return order ? order : (a->cpu > b->cpu) - (a->cpu < b->cpu);
 }
 
-static void add_count(struct watch_count *to, const struct watch_count *from)
-{
-	to->events += from->events;
-	to->more += from->more;
-	to->bytes += from->bytes;
-	to->memory += from->memory;
-}
-
 static void merge_entries(struct entries *list)
 {
 	struct watch_entry *at = list->at.at;
@@ -334,10 +308,17 @@ static void merge_entries(struct entries *list)
 
 	qsort(at, list->at.n, sizeof(*at), compare_entries);
 	for (unsigned i = 0; i < list->at.n; i++) {
-		if (n && !compare_entries(&at[n - 1], &at[i]))
-			add_count(&at[n - 1].count, &at[i].count);
-		else
+		const struct watch_count *more = &at[i].count;
+		struct watch_count *to = n ? &at[n - 1].count : NULL;
+
+		if (n && !compare_entries(&at[n - 1], &at[i])) {
+			to->events += more->events;
+			to->more += more->more;
+			to->bytes += more->bytes;
+			to->memory += more->memory;
+		} else {
 			at[n++] = at[i];
+		}
 	}
 	list->at.n = list->merged = n;
 }

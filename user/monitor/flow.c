@@ -23,6 +23,8 @@ static void add_up(struct flow_books *b)
 	int64_t inside = grown(to->dropped[SIDE_INSIDE], from->dropped[SIDE_INSIDE]);
 	int64_t delivered = grown(to->delivered, from->delivered);
 
+	b->window_ns = end->time_ns - begin->time_ns;
+	b->entered = (uint64_t)entered;
 	b->left = (uint64_t)left;
 	b->delivered = (uint64_t)delivered;
 	b->dropped = b->facts.dropped;
@@ -84,6 +86,8 @@ void flow_books_close(struct flow_books *b, const struct flow_facts *facts)
 {
 	memset(b, 0, sizeof(*b));
 	b->facts = *facts;
+	b->has_culprit = facts->culprit.stage && *facts->culprit.stage;
+	b->before_known = facts->numbered && facts->streams.streams;
 	if (facts->numbered)
 		b->lost_before = facts->streams.missing;
 	add_up(b);
@@ -116,7 +120,7 @@ static void put_residual(const struct flow_books *b, char *buf, size_t size)
 			 count);
 }
 
-/* What follows the number. */
+/* What follows the number, where there is one. */
 static const char *const doubt_text[DOUBTS] = {
 	[DOUBT_AMBIGUOUS] = "datagrams were read that may be the flow's or others': datagrams of "
 			    "both come to that port in the same length; an EXPR that takes all "
@@ -127,6 +131,8 @@ static const char *const doubt_text[DOUBTS] = {
 			  "so how many cannot be told",
 	[DOUBT_ELSEWHERE] = "datagrams were read in a namespace into which none was seen coming: "
 			    "something moves packets past the checkpoints",
+	[DOUBT_MOVED] = "the flow never paused long enough to look at all counts and queues at one "
+			"moment",
 	[DOUBT_UNJUDGED] = "causes of drops are not in the stage map: whether their packets had "
 			   "arrived is not sure",
 	[DOUBT_FILTER] = "packets, of this flow or another, could not be read as far as EXPR asks",
@@ -136,6 +142,7 @@ static const char *const doubt_text[DOUBTS] = {
 			  "Linux 6.12: what was lost before is not known",
 	[DOUBT_CROWDED] = "packets were of streams that found no room: what was lost before is "
 			  "not known",
+	[DOUBT_NO_STREAM] = "no two packets came in sequence: they are not numbered as --seq says",
 	[DOUBT_INTERFACES] = "packets of any flow were lost by interfaces of this host meanwhile: "
 			     "some of the missing numbers may be among them",
 };
@@ -144,24 +151,13 @@ static void put_doubt(const struct flow_books *b, enum flow_doubt doubt, char *b
 {
 	char count[FMT_MAX];
 
-	switch (doubt) {
-	case DOUBT_RESIDUAL:
+	if (doubt == DOUBT_RESIDUAL)
 		put_residual(b, buf, size);
-		break;
-	case DOUBT_MOVED:
-		snprintf(buf, size,
-			 "the flow never paused long enough to look at all counts and "
-			 "queues at one moment");
-		break;
-	case DOUBT_NO_STREAM:
-		snprintf(buf, size,
-			 "no two packets came in sequence: they are not numbered as "
-			 "--seq says");
-		break;
-	default:
+	else if (doubt == DOUBT_MOVED || doubt == DOUBT_NO_STREAM)
+		snprintf(buf, size, "%s", doubt_text[doubt]);
+	else
 		snprintf(buf, size, "%s %s", fmt_count(count, sizeof(count), b->doubt[doubt]),
 			 doubt_text[doubt]);
-	}
 }
 
 static void put_balance(const struct flow_books *b, char *buf, size_t size)
@@ -212,7 +208,7 @@ int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_
 		put_balance(b, buf, size);
 		return 0;
 	}
-	if (b->dropped && b->facts.culprit.stage && !i--) {
+	if (b->dropped && b->has_culprit && !i--) {
 		put_culprit(b, buf, size);
 		return 0;
 	}
@@ -228,16 +224,11 @@ int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_
 	return 0;
 }
 
-const char *flow_verdict_name(enum flow_verdict v)
-{
-	static const char *const names[] = {
-		[FLOW_NONE_SEEN] = "none_seen",	    [FLOW_THIS_HOST] = "this_host",
-		[FLOW_BEFORE] = "before_this_host", [FLOW_BOTH] = "both",
-		[FLOW_UNKNOWN] = "unknown",
-	};
-
-	return names[v];
-}
+const char *const flow_verdict_names[FLOW_VERDICTS] = {
+	[FLOW_NONE_SEEN] = "none_seen",	    [FLOW_THIS_HOST] = "this_host",
+	[FLOW_BEFORE] = "before_this_host", [FLOW_BOTH] = "both",
+	[FLOW_UNKNOWN] = "unknown",
+};
 
 struct flow_account {
 	struct flow_account_spec spec;
@@ -348,12 +339,12 @@ static void add_rows(const struct live_table *t, struct flow_facts *f)
 }
 
 void flow_account_books(const struct flow_account *a, const struct live *l,
-			struct flow_books *books, struct balance_cost *cost)
+			struct flow_books *books)
 {
 	struct flow_facts f = {.begin = a->begin, .end = a->end};
 
-	*cost = balance_cost(a->balance);
-	f.missed = cost->recursion_misses - a->missed;
+	f.cost = balance_cost(a->balance);
+	f.missed = f.cost.recursion_misses - a->missed;
 	f.numbered = a->spec.numbering.kind != NUMBERS_NONE;
 	if (f.numbered)
 		balance_read_streams(a->balance, &f.streams);

@@ -25,7 +25,9 @@ enum flow_verdict {
 	FLOW_BEFORE,	/* missing already where it entered */
 	FLOW_BOTH,	/* one as the other */
 	FLOW_UNKNOWN,
+	FLOW_VERDICTS,
 };
+extern const char *const flow_verdict_names[FLOW_VERDICTS];
 
 /* What was lost most, of the rows of scope `flow`. Strings are borrowed; "" unknown. */
 struct flow_culprit {
@@ -38,6 +40,7 @@ struct flow_facts {
 	struct balance_moment begin, end;
 	uint64_t dropped; /* packets of rows of scope `flow`, copies left out */
 	struct flow_culprit culprit;
+	struct balance_cost cost;
 	uint64_t missed;	     /* recursion_misses of the checkpoints, meanwhile */
 	uint64_t lost_by_interfaces; /* losses that only interfaces' counters show, of any flow */
 	bool numbered;		     /* --seq */
@@ -65,6 +68,7 @@ enum flow_doubt {
 
 struct flow_books {
 	struct flow_facts facts;
+	uint64_t window_ns, entered;
 	int64_t arrived;
 	uint64_t delivered, dropped;
 	int64_t in_flight;    /* growth of sockets' queues; less than 0: they were longer before */
@@ -72,7 +76,9 @@ struct flow_books {
 	uint64_t left;	      /* entered this host, and left it by another device */
 	uint64_t lost_before; /* numbers missing where the flow enters; 0 without --seq */
 	uint64_t doubt[DOUBTS];
-	bool balanced; /* nothing unaccounted, and no doubt about it */
+	bool balanced;	   /* nothing unaccounted, and no doubt about it */
+	bool has_culprit;  /* facts.culprit names a stage */
+	bool before_known; /* lost_before is, by --seq */
 	enum flow_verdict verdict;
 };
 
@@ -85,9 +91,6 @@ void flow_books_close(struct flow_books *b, const struct flow_facts *facts);
  * there are no more.
  */
 int flow_books_rests_on(const struct flow_books *b, unsigned i, char *buf, size_t size);
-
-/* "none_seen", "this_host", "before_this_host", "both", "unknown". */
-const char *flow_verdict_name(enum flow_verdict v);
 
 struct flow_account;
 
@@ -116,7 +119,7 @@ int flow_account_end(struct flow_account *a, struct error *err);
 
 /* After flow_account_end(). Texts of the culprit live as long as `l` and its next interval. */
 void flow_account_books(const struct flow_account *a, const struct live *l,
-			struct flow_books *books, struct balance_cost *cost);
+			struct flow_books *books);
 
 /* NULL is allowed. */
 void flow_account_close(struct flow_account *a);

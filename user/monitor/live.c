@@ -226,10 +226,11 @@ int live_open(struct live **out, const struct live_spec *spec, struct error *err
 		.stack = spec->stack,
 		.burst_ns = spec->burst_ns,
 	};
+	table_init(&l->interval, LIVE_ROWS);
+	table_init(&l->total, LIVE_ROWS);
 	l->bursts = spec->burst_ns ? bursts_new(spec->burst_ns) : NULL;
 	rc = open_names(l, err);
-	if (!rc && (table_init(&l->interval, LIVE_ROWS) | table_init(&l->total, LIVE_ROWS) ||
-		    (spec->burst_ns && !l->bursts)))
+	if (!rc && spec->burst_ns && !l->bursts)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (!rc && spec->expr)
 		rc = filter_compile(&l->filter, spec->expr, err);
@@ -636,19 +637,6 @@ void live_close(struct live *l)
 
 /* Single drops */
 
-/* Without what lies below the place of the drop: the tracepoint, and our own program. */
-static void put_stack(struct live_drop *drop, const uint64_t *stack, unsigned frames)
-{
-	unsigned i = 0;
-
-	while (i < frames && stack[i] != drop->key->location)
-		i++;
-	if (i == frames)
-		i = 0;
-	drop->stack = stack + i;
-	drop->frames = frames - i;
-}
-
 static void take_sample(void *arg, const struct sample *s, const uint64_t *stack,
 			const uint8_t *bytes)
 {
@@ -671,12 +659,19 @@ static void take_sample(void *arg, const struct sample *s, const uint64_t *stack
 		.ksyms = l->ksyms,
 	};
 	struct packet_view *p = &drop.packet;
+	unsigned below = 0;
 
 	if (!describe_drop(l, &e) || (l->what.row.noise == NOISE_BENIGN && !l->benign))
 		return;
 	if (!p->protocol && !p->ethernet && p->len)
 		p->protocol = *bytes >> 4 == 4 ? ETH_P_IP : *bytes >> 4 == 6 ? ETH_P_IPV6 : 0;
-	put_stack(&drop, stack, s->frames);
+	/* without what lies below the place of the drop: the tracepoint, and our own program */
+	while (below < s->frames && stack[below] != s->key.location)
+		below++;
+	if (below == s->frames)
+		below = 0;
+	drop.stack = stack + below;
+	drop.frames = s->frames - below;
 	if (!l->payload)
 		p->len = packet_headers(p);
 	l->each(l->each_arg, &drop);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "monitor/sources.h"
 
 #define TICK_NS	   100000000 /* how soon the owner of a socket is looked for */
 #define PASS_ON_NS 200000000 /* a signal to the whole group has reached the command by then */
@@ -27,23 +28,14 @@ static void close_fd(int *fd)
 }
 
 /*
- * Signals as they were before this program changed them. Handlers are reset by exec; SIGPIPE is
- * ignored since main(), and whether it was before, nobody knows.
+ * In the child: only functions that are safe when other threads may hold locks. Signals are as they
+ * were before this program changed them: handlers are reset by exec; SIGPIPE is ignored since
+ * main(), and whether it was before, nobody knows.
  */
-static void restore_signals(const struct sigaction *sigchld)
-{
-	sigset_t none;
-
-	signal(SIGPIPE, SIG_DFL);
-	sigaction(SIGCHLD, sigchld, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* In the child. Only functions that are safe when other threads may hold locks. */
 static void __attribute__((noreturn)) become(char *const argv[], const struct sigaction *sigchld,
 					     bool stdout_to_stderr, int go, int failed)
 {
+	sigset_t none;
 	ssize_t n;
 	char byte;
 	int ret;
@@ -53,7 +45,10 @@ static void __attribute__((noreturn)) become(char *const argv[], const struct si
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(CHILD_OURS);
-	restore_signals(sigchld);
+	signal(SIGPIPE, SIG_DFL);
+	sigaction(SIGCHLD, sigchld, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!stdout_to_stderr || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
 		execvp(argv[0], argv);
 	ret = errno;
@@ -340,15 +335,6 @@ bool limits_crossed(struct limits *l, unsigned i, const struct live_table *inter
 	l->at[i].above = packets > limit->value;
 	if (!l->at[i].above || was)
 		return false;
-	l->at[i].crossings++;
+	l->broken = true;
 	return true;
-}
-
-bool limits_broken(const struct limits *l)
-{
-	for (unsigned i = 0; i < l->n; i++) {
-		if (l->at[i].crossings)
-			return true;
-	}
-	return false;
 }

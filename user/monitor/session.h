@@ -15,7 +15,6 @@
 #include "base/opt.h"
 #include "diagnosis/findings.h"
 #include "monitor/flow.h"
-#include "monitor/sources.h"
 
 /*
  * The command behind `--`: made before tracing begins, held until it does, watched until it ends.
@@ -78,6 +77,7 @@ void child_close(struct child *c);
  * is no error: then there is less to say.
  */
 struct why;
+struct sources; /* monitor/sources.h */
 int why_open(struct why **w, struct owners *owners, struct live *l, struct error *err);
 void why_tick(struct why *w);  /* to be called some times a second, after live_tick() */
 void why_close(struct why *w); /* NULL is allowed */
@@ -127,7 +127,6 @@ struct live_summary {
 	/* Set by the caller: */
 	bool interrupted;		/* by a signal */
 	const struct flow_books *books; /* NULL: none were asked for */
-	const struct balance_cost *books_cost;
 };
 
 /* `why`: more about the losses; NULL: that is not known. It may take a second. */
@@ -139,9 +138,9 @@ struct limits {
 		struct limit limit;
 		double measured; /* when it was asked last: packets in all, or packets/s */
 		bool above;	 /* it was broken then */
-		uint64_t crossings;
 	} at[OPT_LIST_MAX];
 	unsigned n;
+	bool broken; /* any of them was */
 };
 
 /* STATUS_USAGE: a share, because nobody knows what was sent. */
@@ -153,8 +152,5 @@ int limits_init(struct limits *l, const struct limit *limit, unsigned n, struct 
  */
 bool limits_crossed(struct limits *l, unsigned i, const struct live_table *interval,
 		    const struct live_table *total, uint64_t interval_ns);
-
-/* Any of them was. */
-bool limits_broken(const struct limits *l);
 
 #endif

@@ -47,9 +47,8 @@ struct sources {
 	uint32_t netns; /* filter; 0: all */
 	struct xdploss now[XDPLOSS_KEYS];
 	int now_n;
-	struct xdploss_key key[XDPLOSS_KEYS]; /* keys keep their order */
-	uint64_t told[XDPLOSS_KEYS];	      /* packets of a key that have a row */
-	int keys;
+	struct xdploss told[XDPLOSS_KEYS]; /* packets of a key that have a row */
+	int told_n;
 	uint64_t uncounted;
 
 	struct program program[PROGRAMS_MAX];
@@ -115,19 +114,6 @@ static void open_losses(struct sources *s, const struct live *l)
 			 xdplosses_missing(s->losses));
 }
 
-/* The place of a key in `told`: it is looked for, since the map has no order. */
-static int place_of(struct sources *s, const struct xdploss_key *key)
-{
-	for (int i = 0; i < s->keys; i++) {
-		if (!memcmp(&s->key[i], key, sizeof(*key)))
-			return i;
-	}
-	if (s->keys == XDPLOSS_KEYS)
-		return -1;
-	s->key[s->keys] = *key;
-	return s->keys++;
-}
-
 /*
  * A failed redirect in generic mode is shown here, with errno and map, and so left out there, where
  * its reason XDP says nothing more.
@@ -179,13 +165,20 @@ static void collect_losses(struct sources *s, struct live *l)
 		return; /* the next time shows all */
 	s->now_n = n;
 	for (int i = 0; i < n; i++) {
+		const struct xdploss_key *key = &s->now[i].key;
 		uint64_t packets = s->now[i].count.packets;
-		int at = place_of(s, &s->now[i].key);
+		int at = 0;
 
-		if (at < 0 || packets <= s->told[at])
+		while (at < s->told_n && memcmp(&s->told[at].key, key, sizeof(*key)))
+			at++; /* it is looked for, since the map has no order */
+		if (at == XDPLOSS_KEYS)
 			continue;
-		add_loss(s, l, &s->now[i].key, packets - s->told[at]);
-		s->told[at] = packets;
+		if (at == s->told_n)
+			s->told[s->told_n++] = (struct xdploss){.key = *key};
+		if (packets > s->told[at].count.packets) {
+			add_loss(s, l, key, packets - s->told[at].count.packets);
+			s->told[at].count.packets = packets;
+		}
 	}
 	/* losses whose key found no room are shown as what they are: unknown */
 	xdplosses_own(s->losses, &own);
@@ -333,12 +326,6 @@ static struct counted *find(struct sources *s, struct list *list, const struct c
 	return c;
 }
 
-static bool is_row(const struct nic_row *row)
-{
-	return (row->class == NIC_LOSS || row->class == NIC_BOUND) && row->stage != STAGE_NONE &&
-	       !(row->events & NIC_EV_ALL);
-}
-
 static void count_losses(struct sources *s)
 {
 	const struct rates_loss *l = s->rates.losses.at;
@@ -351,7 +338,9 @@ static void count_losses(struct sources *s)
 					  .netns = d->netns,
 					  .ifindex = d->link.ifindex};
 
-		if (!is_row(key.row) || other_device(s, d->link.ifname))
+		if ((key.row->class != NIC_LOSS && key.row->class != NIC_BOUND) ||
+		    key.row->stage == STAGE_NONE || key.row->events & NIC_EV_ALL ||
+		    other_device(s, d->link.ifname))
 			continue;
 		memcpy(key.ifname, d->link.ifname, sizeof(key.ifname));
 		snprintf(key.what, sizeof(key.what), "%s", loss->name);

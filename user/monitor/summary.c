@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,32 +114,30 @@ void why_tick(struct why *w)
 	readings_sample(w->readings);
 }
 
-static void add_text(char *buf, size_t size, const char *text)
+__attribute__((format(printf, 3, 4))) static void add(char *buf, size_t size, const char *fmt, ...)
 {
 	size_t n = strlen(buf);
+	va_list args;
 
-	if (n + strlen(text) < size)
-		strcpy(buf + n, text);
+	va_start(args, fmt);
+	if (vsnprintf(buf + n, size - n, fmt, args) >= (int)(size - n))
+		buf[n] = '\0'; /* all of it, or nothing */
+	va_end(args);
 }
 
 /* "rule 6 of chain inet t input (comment): 300 packets" */
 static void put_rule(struct why *w, const struct nft_rule *r, bool first)
 {
-	char what[64], text[4 * NFT_NAME + 96];
+	const size_t size = sizeof(w->rules_text);
+	char what[64] = "the policy";
 
-	if (r->kind == NFT_POLICY_BLIND)
-		snprintf(what, sizeof(what), "the policy");
-	else
+	if (r->kind != NFT_POLICY_BLIND)
 		snprintf(what, sizeof(what), "rule %llu", (unsigned long long)r->handle);
-	snprintf(text, sizeof(text), "%s%s of chain %s %s %s%s%s%s", first ? "" : ", ", what,
-		 r->family, r->table, r->chain, r->comment[0] ? " (" : "", r->comment,
-		 r->comment[0] ? ")" : "");
-	add_text(w->rules_text, sizeof(w->rules_text), text);
-	if (r->kind != NFT_RULE_MOVED)
-		return;
-	snprintf(text, sizeof(text), ": %s%llu packets", r->exact ? "" : "at most ",
-		 (unsigned long long)r->packets);
-	add_text(w->rules_text, sizeof(w->rules_text), text);
+	add(w->rules_text, size, "%s%s of chain %s %s %s%s%s%s", first ? "" : ", ", what, r->family,
+	    r->table, r->chain, r->comment[0] ? " (" : "", r->comment, r->comment[0] ? ")" : "");
+	if (r->kind == NFT_RULE_MOVED)
+		add(w->rules_text, size, ": %s%llu packets", r->exact ? "" : "at most ",
+		    (unsigned long long)r->packets);
 }
 
 /* Those that moved; where none did, those that could have dropped. */
@@ -149,7 +148,7 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 
 	w->rules_text[0] = '\0';
 	if (!moved && result->n)
-		add_text(w->rules_text, sizeof(w->rules_text), "no counter tells which: ");
+		add(w->rules_text, sizeof(w->rules_text), "no counter tells which: ");
 	for (unsigned i = 0; i < result->n && shown < RULES_SHOWN; i++) {
 		if (moved == (result->rule[i].kind == NFT_RULE_MOVED))
 			put_rule(w, &result->rule[i], !shown++);
@@ -157,8 +156,8 @@ static void put_rules(struct why *w, const struct nft_result *result, struct fin
 	if (!result->n && result->problem[0])
 		snprintf(w->rules_text, sizeof(w->rules_text), "%s", result->problem);
 	else if (!result->n && result->legacy)
-		add_text(w->rules_text, sizeof(w->rules_text),
-			 "there are tables of iptables-legacy, which are not read");
+		add(w->rules_text, sizeof(w->rules_text),
+		    "there are tables of iptables-legacy, which are not read");
 	f->rules = w->rules_text;
 	if (!moved)
 		return;

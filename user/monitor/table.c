@@ -8,13 +8,6 @@
 #define EMPTY	   0
 #define ROWS_FIRST 64
 
-struct live_store {
-	unsigned max;	 /* rows told apart by all fields */
-	unsigned room;	 /* allocated */
-	unsigned *index; /* hash to number of the row + 1 */
-	unsigned slots;	 /* of the index, a power of two above twice the rows */
-};
-
 static const char *const fields[LIVE_FIELD_COUNT] = {
 #define FIELD_NAME(id, name, title) [LIVE_##id] = name,
 	LIVE_FIELDS(FIELD_NAME)
@@ -32,35 +25,25 @@ void live_row_begin(struct live_row *row, const char *source, const char *scope)
 	row->text[LIVE_SCOPE] = scope;
 }
 
-int table_init(struct live_table *t, unsigned max)
+void table_init(struct live_table *t, unsigned max)
 {
-	memset(t, 0, sizeof(*t));
-	t->store = calloc(1, sizeof(*t->store));
-	if (!t->store)
-		return -ENOMEM;
-	t->store->max = max;
-	return 0;
+	*t = (struct live_table){.max = max};
 }
 
 void table_clear(struct live_table *t)
 {
-	struct live_store *s = t->store;
-
 	while (t->n)
 		free(t->rows[--t->n].texts);
-	if (s->index)
-		memset(s->index, 0, s->slots * sizeof(*s->index));
+	if (t->index)
+		memset(t->index, 0, t->slots * sizeof(*t->index));
 }
 
 void table_free(struct live_table *t)
 {
-	if (!t->store)
-		return;
 	table_clear(t);
-	free(t->store->index);
-	free(t->store);
+	free(t->index);
 	free(t->rows);
-	memset(t, 0, sizeof(*t));
+	table_init(t, 0);
 }
 
 static bool has(unsigned by, unsigned field)
@@ -114,33 +97,34 @@ static bool same(const struct live_row *a, const struct live_row *b, unsigned by
 /* Where the row is in the index, or where it is to be. */
 static unsigned *find(const struct live_table *t, const struct live_row *row, unsigned by)
 {
-	const struct live_store *s = t->store;
-	unsigned at = hash(row, by) & (s->slots - 1);
+	unsigned at = hash(row, by) & (t->slots - 1);
 
-	while (s->index[at] != EMPTY && !same(&t->rows[s->index[at] - 1], row, by))
-		at = (at + 1) & (s->slots - 1);
-	return &s->index[at];
+	while (t->index[at] != EMPTY && !same(&t->rows[t->index[at] - 1], row, by))
+		at = (at + 1) & (t->slots - 1);
+	return &t->index[at];
+}
+
+static void make_index(struct live_table *t)
+{
+	memset(t->index, 0, t->slots * sizeof(*t->index));
+	for (unsigned i = 0; i < t->n; i++)
+		*find(t, &t->rows[i], ~0u) = i + 1;
 }
 
 static int grow(struct live_table *t)
 {
-	struct live_store *s = t->store;
-	unsigned room = s->room ? s->room * 2 : ROWS_FIRST, slots = room * 4;
-	struct live_row *rows = realloc(t->rows, room * sizeof(*rows));
-	unsigned *index;
+	unsigned room = t->room ? t->room * 2 : ROWS_FIRST, slots = room * 4;
+	struct live_row *rows = reallocarray(t->rows, room, sizeof(*rows));
+	unsigned *index = rows ? reallocarray(t->index, slots, sizeof(*index)) : NULL;
 
-	if (!rows)
-		return -ENOMEM;
-	t->rows = rows;
-	index = calloc(slots, sizeof(*index));
+	if (rows)
+		t->rows = rows;
 	if (!index)
 		return -ENOMEM;
-	free(s->index);
-	s->index = index;
-	s->slots = slots;
-	s->room = room;
-	for (unsigned i = 0; i < t->n; i++)
-		*find(t, &rows[i], ~0u) = i + 1;
+	t->index = index;
+	t->slots = slots;
+	t->room = room;
+	make_index(t);
 	return 0;
 }
 
@@ -152,27 +136,24 @@ void live_counts_add(struct live_counts *sum, const struct live_counts *one)
 	sum->memory += one->memory;
 }
 
-/* Boyer and Moore: whoever has more than half of all votes is left. */
-static void vote(struct live_row *row, uint64_t cookie, uint64_t packets)
-{
-	if (row->cookie == cookie) {
-		row->votes += packets;
-	} else if (row->votes >= packets) {
-		row->votes -= packets;
-	} else {
-		row->votes = packets - row->votes;
-		row->cookie = cookie;
-	}
-}
-
 static void merge(struct live_row *into, const struct live_row *row)
 {
+	const uint64_t packets = row->counts.packets;
+
 	if (into->note != row->note)
 		into->note = NULL;
-	vote(into, row->cookie, row->counts.packets);
 	if (into->netns != row->netns)
 		into->netns = 0;
 	live_counts_add(&into->counts, &row->counts);
+	/* Boyer and Moore: whoever has more than half of all votes is left */
+	if (into->cookie == row->cookie) {
+		into->votes += packets;
+	} else if (into->votes >= packets) {
+		into->votes -= packets;
+	} else {
+		into->votes = packets - into->votes;
+		into->cookie = row->cookie;
+	}
 }
 
 /* False: there is none, and no room for one. */
@@ -181,7 +162,7 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 	struct live_row *new;
 	unsigned *slot;
 
-	if (t->n == t->store->room && grow(t))
+	if (t->n == t->room && grow(t))
 		return false;
 	slot = find(t, row, by);
 	if (*slot != EMPTY) {
@@ -202,7 +183,7 @@ static bool add(struct live_table *t, const struct live_row *row, unsigned by, u
 bool table_add(struct live_table *t, const struct live_row *row, unsigned by)
 {
 	struct live_row others = *row;
-	unsigned max = t->store->max;
+	unsigned max = t->max;
 
 	if (add(t, row, by, max))
 		return true;
@@ -223,10 +204,7 @@ static bool of_class(const struct live_row *row, unsigned classes)
 
 int table_group(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes)
 {
-	int rc = table_init(t, from->n ? from->n : 1);
-
-	if (rc)
-		return rc;
+	table_init(t, from->n ? from->n : 1);
 	for (unsigned i = 0; i < from->n; i++) {
 		if (of_class(&from->rows[i], classes) && !table_add(t, &from->rows[i], by)) {
 			table_free(t);
@@ -236,22 +214,14 @@ int table_group(struct live_table *t, const struct live_table *from, unsigned by
 	return 0;
 }
 
-static int by_texts(const struct live_row *a, const struct live_row *b)
+static int by_packets(const void *x, const void *y)
 {
-	int rc = 0;
+	const struct live_row *a = x, *b = y;
+	int rc = (a->counts.packets < b->counts.packets) - (a->counts.packets > b->counts.packets);
 
 	for (unsigned f = 0; f < LIVE_FIELD_COUNT && !rc; f++)
 		rc = strcmp(a->text[f], b->text[f]);
 	return rc;
-}
-
-static int by_packets(const void *x, const void *y)
-{
-	const struct live_row *a = x, *b = y;
-
-	if (a->counts.packets != b->counts.packets)
-		return a->counts.packets > b->counts.packets ? -1 : 1;
-	return by_texts(a, b);
 }
 
 static int by_path(const void *x, const void *y)
@@ -265,14 +235,10 @@ static int by_path(const void *x, const void *y)
 
 void table_sort(struct live_table *t, enum table_order order)
 {
-	struct live_store *s = t->store;
-
-	if (!s->index) /* nothing was ever added */
+	if (!t->index) /* nothing was ever added */
 		return;
 	qsort(t->rows, t->n, sizeof(*t->rows), order == TABLE_BY_PATH ? by_path : by_packets);
-	memset(s->index, 0, s->slots * sizeof(*s->index));
-	for (unsigned i = 0; i < t->n; i++)
-		*find(t, &t->rows[i], ~0u) = i + 1;
+	make_index(t);
 }
 
 struct live_counts table_sum(const struct live_table *t, unsigned classes)
@@ -304,31 +270,23 @@ const char *live_field_name(enum live_field field)
 	return fields[field];
 }
 
-static int add_class(struct live_table *t, const struct live_table *from, unsigned by,
-		     enum noise noise)
-{
-	struct live_table rows;
-	int rc = table_group(&rows, from, by, 1u << noise);
-
-	if (rc)
-		return rc;
-	table_sort(&rows, TABLE_BY_PACKETS);
-	for (unsigned i = 0; i < rows.n; i++)
-		table_add(t, &rows.rows[i], by);
-	table_free(&rows);
-	return 0;
-}
-
 int worst_rows(struct live_table *t, const struct live_table *from, unsigned by, unsigned classes,
 	       unsigned max)
 {
-	int rc = table_init(t, max);
+	table_init(t, max);
+	for (int noise = 0; noise < NOISE_COUNT; noise++) {
+		struct live_table rows;
 
-	for (int noise = 0; noise < NOISE_COUNT && !rc; noise++) {
-		if (!classes || classes & 1u << noise)
-			rc = add_class(t, from, by, noise);
+		if (classes && !(classes & 1u << noise))
+			continue;
+		if (table_group(&rows, from, by, 1u << noise)) {
+			table_free(t);
+			return -ENOMEM;
+		}
+		table_sort(&rows, TABLE_BY_PACKETS);
+		for (unsigned i = 0; i < rows.n; i++)
+			table_add(t, &rows.rows[i], by);
+		table_free(&rows);
 	}
-	if (rc)
-		table_free(t);
-	return rc;
+	return 0;
 }

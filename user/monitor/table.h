@@ -80,12 +80,16 @@ void live_row_begin(struct live_row *row, const char *source, const char *scope)
 struct live_table {
 	struct live_row *rows;
 	unsigned n;
-	struct live_store *store; /* private: index and texts */
+	/* Private */
+	unsigned max;	 /* rows told apart by all fields */
+	unsigned room;	 /* allocated */
+	unsigned *index; /* hash to number of the row + 1 */
+	unsigned slots;	 /* of the index, a power of two above twice the rows */
 };
 
-/* `max`: rows at most, LIVE_ROWS usually. -ENOMEM. */
+/* `max`: rows at most, LIVE_ROWS usually. table_free(): also of one that is all zero. */
 #define LIVE_ROWS 8192
-int table_init(struct live_table *t, unsigned max);
+void table_init(struct live_table *t, unsigned max);
 void table_free(struct live_table *t);
 void table_clear(struct live_table *t);
 

@@ -69,17 +69,15 @@ static struct json_object *finding_json(const struct check_finding *c, const cha
 
 static struct json_object *queues_json(const struct facts_link *l)
 {
-	const struct netdev_settings *s = &l->set;
+	const unsigned combined = l->set.channels.combined_max;
 	struct json_object *o = json_object_new_object();
 
 	json_put_u64(o, "rx", l->dev.rx_queues);
 	json_put_u64(o, "tx", l->dev.tx_queues);
-	if (s->channels.known)
-		json_put_u64(o, "rx_max",
-			     s->channels.combined_max ? s->channels.combined_max
-						      : s->channels.rx_max);
-	if (s->rss.known)
-		json_put_u64(o, "rss_used", s->rss.used);
+	if (l->set.channels.known)
+		json_put_u64(o, "rx_max", combined ? combined : l->set.channels.rx_max);
+	if (l->set.rss.known)
+		json_put_u64(o, "rss_used", l->set.rss.used);
 	return o;
 }
 
@@ -308,26 +306,23 @@ static void put_note(struct page *p, const struct json_object *finding)
 	page_end(p);
 }
 
-static void put_history(struct page *p, const struct json_object *end)
+/* What has lost before, and what could not be read. */
+static void put_beside(struct page *p, const struct json_object *end)
 {
 	size_t n = json_get_length(end, "history");
 	char number[FMT_MAX];
 
-	if (!n)
-		return;
-	begin_line(p, STYLE_DIM, "before");
 	for (size_t i = 0; i < n; i++) {
 		const struct json_object *h = json_get_item(end, "history", i);
 
+		if (!i)
+			begin_line(p, STYLE_DIM, "before");
 		page_words(p, STYLE_PLAIN, "%s\v%s\v(%s)%s", json_get_text(h, "stage"),
 			   fmt_count(number, sizeof(number), json_get_u64(h, "total")),
 			   json_get_text(h, "counter"), i + 1 < n ? "," : "");
+		if (i + 1 == n)
+			page_end(p);
 	}
-	page_end(p);
-}
-
-static void put_unread(struct page *p, const struct json_object *end)
-{
 	for (size_t i = 0; i < json_get_length(end, "unread"); i++) {
 		const struct json_object *o = json_get_item(end, "unread", i);
 
@@ -353,38 +348,31 @@ static unsigned number(const struct json_object *o, const char *key)
 	return (unsigned)json_get_u64(o, key);
 }
 
-/* What of an interface's settings could be read. */
-static void put_settings(struct page *p, const struct json_object *l)
+/* How an interface is set up, as far as it could be read: what the judge looked at. */
+static void put_link(struct page *p, const struct json_object *l)
 {
-	const struct json_object *queues = json_get(l, "queues"), *o;
+	const struct json_object *queues = json_get(l, "queues"), *ring = json_get(l, "ring");
+	const struct json_object *coalesce = json_get(l, "coalesce"), *pause = json_get(l, "pause");
 
+	begin_line(p, STYLE_BOLD, json_get_text(l, "ifname"));
+	page_words(p, STYLE_PLAIN, "%s, MTU\v%u, queues\v%u%s", text_or(l, "driver", "no driver"),
+		   number(l, "mtu"), number(queues, "rx"), json_get(queues, "rx_max") ? "" : ",");
 	if (json_get(queues, "rx_max"))
 		page_words(p, STYLE_PLAIN, "of\v%u,", number(queues, "rx_max"));
-	if ((o = json_get(l, "ring")))
-		page_words(p, STYLE_PLAIN, "ring\v%u of\v%u,", number(o, "rx"),
-			   number(o, "rx_max"));
-	if ((o = json_get(l, "coalesce")))
-		page_words(p, STYLE_PLAIN, "rx-usecs\v%u%s,", number(o, "rx_usecs"),
-			   json_get_bool(o, "adaptive_rx") ? "\vadaptive" : "");
-	if ((o = json_get(l, "pause")))
-		page_words(p, STYLE_PLAIN, "pause rx\v%s tx\v%s,", on_off(o, "rx"),
-			   on_off(o, "tx"));
+	if (ring)
+		page_words(p, STYLE_PLAIN, "ring\v%u of\v%u,", number(ring, "rx"),
+			   number(ring, "rx_max"));
+	if (coalesce)
+		page_words(p, STYLE_PLAIN, "rx-usecs\v%u%s,", number(coalesce, "rx_usecs"),
+			   json_get_bool(coalesce, "adaptive_rx") ? "\vadaptive" : "");
+	if (pause)
+		page_words(p, STYLE_PLAIN, "pause rx\v%s tx\v%s,", on_off(pause, "rx"),
+			   on_off(pause, "tx"));
 	if (json_get(queues, "rss_used"))
 		page_words(p, STYLE_PLAIN, "RSS over\v%u,", number(queues, "rss_used"));
 	page_words(p, STYLE_PLAIN, "qdisc\v%s,", text_or(l, "qdisc", "none"));
 	if (*json_get_text(l, "rp_filter"))
 		page_words(p, STYLE_PLAIN, "rp_filter\v%s,", json_get_text(l, "rp_filter"));
-}
-
-/* How an interface is set up: what the judge looked at. */
-static void put_link(struct page *p, const struct json_object *l)
-{
-	const struct json_object *queues = json_get(l, "queues");
-
-	begin_line(p, STYLE_BOLD, json_get_text(l, "ifname"));
-	page_words(p, STYLE_PLAIN, "%s, MTU\v%u, queues\v%u%s", text_or(l, "driver", "no driver"),
-		   number(l, "mtu"), number(queues, "rx"), json_get(queues, "rx_max") ? "" : ",");
-	put_settings(p, l);
 	page_words(p, STYLE_PLAIN, "GSO\v%s, GRO\v%s%s%s, NAPI\v%s, XDP\v%s, AF_XDP\v%s",
 		   on_off(l, "gso"), on_off(l, "gro"),
 		   json_get_bool(l, "gro_hw") ? "\vin\vhardware" : "",
@@ -460,8 +448,7 @@ void print_check(const struct print_view *v, const struct json_object *end)
 		if (is_note(json_get_item(end, "findings", i)))
 			put_note(&p, json_get_item(end, "findings", i));
 	}
-	put_history(&p, end);
-	put_unread(&p, end);
+	put_beside(&p, end);
 	if (v->verbosity == 0)
 		return;
 	for (size_t i = 0; i < links; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/drop.h"
+#include "report/trace.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "monitor/describe.h"
 #include "report/capfile.h"
-#include "report/json_trace.h"
 #include "report/series.h"
 #include "watch_abi.h"
 
@@ -47,15 +46,14 @@ static void put_hex(FILE *out, const struct packet_view *p)
 		fprintf(out, "    0x%04x: ", at);
 		for (uint32_t i = 0; i < HEX_LINE; i++) {
 			const char *gap = i % 2 ? "" : " ";
+			uint8_t byte = at + i < p->len ? p->bytes[at + i] : 0;
 
 			if (at + i >= p->len) {
 				fprintf(out, "%s  ", gap);
 				continue;
 			}
-			fprintf(out, "%s%02x", gap, p->bytes[at + i]);
-			text[i] = p->bytes[at + i] >= ' ' && p->bytes[at + i] <= '~'
-					  ? (char)p->bytes[at + i]
-					  : '.';
+			fprintf(out, "%s%02x", gap, byte);
+			text[i] = byte >= ' ' && byte <= '~' ? (char)byte : '.';
 		}
 		fprintf(out, "  %s\n", text);
 	}
@@ -91,36 +89,12 @@ void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool 
 		put_hex(out, &drop->packet);
 }
 
-static void json_put_hex(struct json_object *o, const struct packet_view *p)
-{
-	static const char digits[] = "0123456789abcdef";
-	char text[2 * (SAMPLE_SNAPLEN_MAX + 4) + 1];
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < p->len && n + 2 < sizeof(text); i++) {
-		text[n++] = digits[p->bytes[i] >> 4];
-		text[n++] = digits[p->bytes[i] & 15];
-	}
-	text[n] = '\0';
-	json_put_text(o, "hex", text);
-}
-
-static struct json_object *json_stack(const struct live_drop *drop)
-{
-	struct json_object *list = json_object_new_array();
-	char frame[KSYM_NAME];
-
-	for (unsigned i = 0; i < drop->frames; i++)
-		json_object_array_add(list, json_text(ksym_format(drop->ksyms, drop->stack[i],
-								  frame, sizeof(frame))));
-	return list;
-}
-
 struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack)
 {
 	const struct live_row *row = &drop->what->row;
-	struct json_object *o = json_object_new_object();
-	char text[PACKET_TEXT];
+	const struct packet_view *p = &drop->packet;
+	struct json_object *o = json_object_new_object(), *frames;
+	char text[PACKET_TEXT], bytes[2 * (SAMPLE_SNAPLEN_MAX + 4) + 1] = "", frame[KSYM_NAME];
 
 	json_put_u64(o, "time_ns", drop->time_ns);
 	json_put_text(o, "time", json_time(text, sizeof(text), drop->realtime_ns));
@@ -130,13 +104,21 @@ struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack
 	for (unsigned i = 0; i < DETAILS; i++)
 		json_put_text(o, details[i].key, row->text[details[i].field]);
 	json_put_u64(o, "packets", row->counts.packets);
-	json_put_u64(o, "bytes", drop->packet.wire_len);
-	json_put_u64(o, "captured_bytes", drop->packet.len);
-	json_put_text(o, "packet", packet_text(&drop->packet, text, sizeof(text)));
-	if (stack)
-		json_put(o, "stack", json_stack(drop));
+	json_put_u64(o, "bytes", p->wire_len);
+	json_put_u64(o, "captured_bytes", p->len);
+	json_put_text(o, "packet", packet_text(p, text, sizeof(text)));
+	if (stack) {
+		frames = json_object_new_array();
+		for (unsigned i = 0; i < drop->frames; i++)
+			json_object_array_add(frames,
+					      json_text(ksym_format(drop->ksyms, drop->stack[i],
+								    frame, sizeof(frame))));
+		json_put(o, "stack", frames);
+	}
+	for (uint32_t i = 0; hex && i < p->len && 2 * i + 2 < sizeof(bytes); i++)
+		snprintf(bytes + 2 * (size_t)i, 3, "%02x", p->bytes[i]);
 	if (hex)
-		json_put_hex(o, &drop->packet);
+		json_put_text(o, "hex", bytes);
 	return o;
 }
 
@@ -175,30 +157,13 @@ static char *drop_comment(const struct live_drop *drop, char *buf, size_t size)
 	return buf;
 }
 
-static enum pcapng_direction direction_of(const struct live_row *row)
-{
-	const char *text = row->text[LIVE_DIRECTION];
-
-	return !strcmp(text, "tx")   ? PCAPNG_OUTBOUND
-	       : !strcmp(text, "rx") ? PCAPNG_INBOUND
-				     : PCAPNG_UNKNOWN;
-}
-
-/* Linux cooked capture: kind, type of device, address (none), protocol. */
-static void put_sll(uint8_t *to, const struct live_drop *drop)
-{
-	const uint16_t head[] = {htons(drop->key->pkt_type), htons(ARPHRD_NONE)};
-	const uint16_t protocol = htons(drop->packet.protocol);
-
-	memset(to, 0, SLL_LEN);
-	memcpy(to, head, sizeof(head));
-	memcpy(to + SLL_LEN - sizeof(protocol), &protocol, sizeof(protocol));
-}
-
 int drop_capture(struct pcapng *to, const struct live_drop *drop)
 {
 	const struct packet_view *p = &drop->packet;
 	const struct live_row *row = &drop->what->row;
+	const char *direction = row->text[LIVE_DIRECTION];
+	/* Linux cooked capture: kind, type of device, address (none), protocol */
+	uint16_t sll[SLL_LEN / 2] = {htons(drop->key->pkt_type), htons(ARPHRD_NONE)};
 	uint8_t cooked[SLL_LEN + SAMPLE_SNAPLEN_MAX];
 	char comment[PCAPNG_COMMENT], netns[OWNER_NETNS + 8];
 	struct pcapng_packet packet = {
@@ -206,7 +171,9 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 		.bytes = p->bytes,
 		.len = p->len,
 		.wire_len = p->wire_len,
-		.direction = direction_of(row),
+		.direction = !strcmp(direction, "tx")	? PCAPNG_OUTBOUND
+			     : !strcmp(direction, "rx") ? PCAPNG_INBOUND
+							: PCAPNG_UNKNOWN,
 		.comment = drop_comment(drop, comment, sizeof(comment)),
 	};
 	int interface;
@@ -219,7 +186,8 @@ int drop_capture(struct pcapng *to, const struct live_drop *drop)
 		return interface;
 	packet.interface = (unsigned)interface;
 	if (!p->ethernet) {
-		put_sll(cooked, drop);
+		sll[SLL_LEN / 2 - 1] = htons(p->protocol);
+		memcpy(cooked, sll, SLL_LEN);
 		memcpy(cooked + SLL_LEN, p->bytes, p->len);
 		packet.bytes = cooked;
 		packet.len += SLL_LEN;
@@ -292,15 +260,6 @@ static bool read_comment(char *comment, struct live_row *row)
 	return true;
 }
 
-static enum noise noise_of(const char *class)
-{
-	int noise = NOISE_LOSS;
-
-	while (noise < NOISE_NOTHING && strcmp(noise_name(noise), class))
-		noise++;
-	return noise < NOISE_NOTHING ? noise : NOISE_LOSS;
-}
-
 static int end_second(struct lostcap *c)
 {
 	const struct trace_time time = {c->to_ns, c->to_ns - c->first_ns, c->to_ns - c->from_ns};
@@ -358,7 +317,10 @@ static int take_packet(void *arg, const struct capfile_packet *p)
 	if (!packetfilter_match(c->filter, p, &d))
 		return 0;
 	row.stage = rows_stage(row.text[LIVE_STAGE]);
-	row.noise = noise_of(row.text[LIVE_CLASS]);
+	while (row.noise < NOISE_NOTHING && strcmp(noise_name(row.noise), row.text[LIVE_CLASS]))
+		row.noise++;
+	if (row.noise == NOISE_NOTHING)
+		row.noise = NOISE_LOSS;
 	row.text[LIVE_CLASS] = noise_name(row.noise);
 	row.text[LIVE_SOURCE] = "event";
 	row.text[LIVE_SCOPE] = "flow";
@@ -452,7 +414,8 @@ int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_
 	if (rc)
 		return rc;
 	c.series = series_new(SERIES_PARTS, BY);
-	if (!c.series || table_init(&c.rows, LIVE_ROWS))
+	table_init(&c.rows, LIVE_ROWS);
+	if (!c.series)
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	else
 		rc = read_all(&c, path, d, file, err);

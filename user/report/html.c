@@ -13,7 +13,7 @@
 #include "report/html_page.h"
 #include "report/page.h"
 #include "report/print.h"
-#include "report/print_trace.h"
+#include "report/trace.h"
 #include "report/series.h"
 
 static const char style[] =

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/json_trace.h"
+#include "report/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/record.h"
+#include "monitor/session.h"
+#include "monitor/sources.h"
 #include "report/document.h"
 
 static double per_second(uint64_t n, uint64_t ns)
@@ -23,30 +25,28 @@ struct json_object *json_fields(unsigned by)
 	return list;
 }
 
-static struct json_object *list_stages(uint64_t stages)
-{
-	struct json_object *list = stages ? json_object_new_array() : NULL;
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (stages >> s & 1)
-			json_object_array_add(list, json_text(stage_name(s)));
-	}
-	return list;
-}
-
 struct json_object *json_trace_start(int argc, char *const *argv, struct json_object *env,
 				     const struct live_spec *spec, const struct trace_shown *shown)
 {
+	static const struct record_field rows[] = {
+		RECORD("expression", POINTER, live_spec, expr),
+		RECORD("netns", POINTER, live_spec, netns),
+		RECORD("ifname", POINTER, live_spec, ifname),
+		RECORD("pid", INT, live_spec, pid, .how = RECORD_NULL),
+		RECORD("cgroup", POINTER, live_spec, cgroup),
+		RECORD_OTHER("stages", NULL),
+		RECORD("reasons", POINTER, live_spec, reasons),
+		{0},
+	};
 	struct json_object *o = json_solo_origin(argc, argv, env);
-	struct json_object *filter = json_object_new_object();
+	struct json_object *filter = record_write(rows, spec);
+	struct json_object *stages = spec->stages ? json_object_new_array() : NULL;
 
-	json_put_text(filter, "expression", spec->expr);
-	json_put_text(filter, "netns", spec->netns);
-	json_put_text(filter, "ifname", spec->ifname);
-	json_put(filter, "pid", spec->pid ? json_object_new_int(spec->pid) : NULL);
-	json_put_text(filter, "cgroup", spec->cgroup);
-	json_put(filter, "stages", list_stages(spec->stages));
-	json_put_text(filter, "reasons", spec->reasons);
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (spec->stages >> s & 1)
+			json_object_array_add(stages, json_text(stage_name(s)));
+	}
+	json_put(filter, "stages", stages);
 	json_put(o, "filter", filter);
 	json_put(o, "by", json_fields(spec->by));
 	json_put_u64(o, "interval_ns", shown->interval_ns);
@@ -395,62 +395,38 @@ struct json_object *json_rates(const struct rates *r, bool all)
 
 /* The balance of a flow */
 
-static struct json_object *rests_on(const struct flow_books *b)
+static void put_balance(struct json_object *end, const struct flow_books *b)
 {
-	struct json_object *list = json_object_new_array();
-	char line[FLOW_SENTENCE];
-
-	for (unsigned i = 0; !flow_books_rests_on(b, i, line, sizeof(line)); i++)
-		json_object_array_add(list, json_text(line));
-	return list;
-}
-
-/* Numbers about the numbers. */
-static struct json_object *checkpoints(const struct flow_books *b, const struct balance_cost *cost)
-{
-	static const struct record_field rows[] = {
+	static const struct record_field culprit[] = {
+		RECORD("stage", POINTER, flow_books, facts.culprit.stage),
+		RECORD("socket", POINTER, flow_books, facts.culprit.socket),
+		RECORD("process", POINTER, flow_books, facts.culprit.process),
+		RECORD("packets", UINT, flow_books, facts.culprit.packets),
+		{0},
+	};
+	static const struct record_field sequence[] = {
+		RECORD("streams", UINT, flow_books, facts.streams.streams),
+		RECORD("numbers", UINT, flow_books, facts.streams.seen),
+		RECORD("missing", UINT, flow_books, facts.streams.missing),
+		RECORD("duplicated", UINT, flow_books, facts.streams.duplicates),
+		RECORD("reordered", UINT, flow_books, facts.streams.reordered),
+		RECORD("stray", UINT, flow_books, facts.streams.stray),
+		RECORD("restarts", UINT, flow_books, facts.streams.restarts),
+		RECORD("not_streams", UINT, flow_books, facts.streams.strangers),
+		{0},
+	};
+	/* numbers about the numbers */
+	static const struct record_field checkpoints[] = {
+		RECORD("entered", UINT, flow_books, entered),
 		RECORD("left", UINT, flow_books, left),
 		RECORD("dropped", UINT, flow_books, dropped),
 		RECORD("queued_before", UINT, flow_books, facts.begin.queued),
 		RECORD("queued_after", UINT, flow_books, facts.end.queued),
-		{0},
-	};
-	static const struct record_field cost_rows[] = {
-		RECORD("runs", UINT, balance_cost, runs),
-		RECORD("run_ns", UINT, balance_cost, run_ns),
-		RECORD("measured_ns", UINT, balance_cost, measured_ns),
-		{0},
-	};
-	const struct balance_moment *from = &b->facts.begin, *to = &b->facts.end;
-	struct json_object *o = json_object_new_object();
-
-	json_put_u64(o, "entered", to->sum.entered - from->sum.entered);
-	record_put(o, rows, b);
-	json_put_u64(o, "window_ns", to->time_ns - from->time_ns);
-	record_put(o, cost_rows, cost);
-	json_put_u64(o, "recursion_misses", b->facts.missed);
-	return o;
-}
-
-static void put_balance(struct json_object *end, const struct flow_books *b,
-			const struct balance_cost *cost)
-{
-	static const struct record_field culprit[] = {
-		RECORD("stage", POINTER, flow_culprit, stage),
-		RECORD("socket", POINTER, flow_culprit, socket),
-		RECORD("process", POINTER, flow_culprit, process),
-		RECORD("packets", UINT, flow_culprit, packets),
-		{0},
-	};
-	static const struct record_field sequence[] = {
-		RECORD("streams", UINT, balance_streams, streams),
-		RECORD("numbers", UINT, balance_streams, seen),
-		RECORD("missing", UINT, balance_streams, missing),
-		RECORD("duplicated", UINT, balance_streams, duplicates),
-		RECORD("reordered", UINT, balance_streams, reordered),
-		RECORD("stray", UINT, balance_streams, stray),
-		RECORD("restarts", UINT, balance_streams, restarts),
-		RECORD("not_streams", UINT, balance_streams, strangers),
+		RECORD("window_ns", UINT, flow_books, window_ns),
+		RECORD("runs", UINT, flow_books, facts.cost.runs),
+		RECORD("run_ns", UINT, flow_books, facts.cost.run_ns),
+		RECORD("measured_ns", UINT, flow_books, facts.cost.measured_ns),
+		RECORD("recursion_misses", UINT, flow_books, facts.missed),
 		{0},
 	};
 	static const struct record_field rows[] = {
@@ -459,18 +435,22 @@ static void put_balance(struct json_object *end, const struct flow_books *b,
 		RECORD("in_flight", INT, flow_books, in_flight),
 		RECORD("unaccounted", INT, flow_books, unaccounted),
 		RECORD("balanced", BOOL, flow_books, balanced),
+		RECORD("verdict", ENUM, flow_books, verdict, RECORD_NAMES(flow_verdict_names)),
+		RECORD_PART("culprit", culprit, RECORD_WHEN(flow_books, has_culprit)),
+		RECORD_OTHER("rests_on", NULL),
+		RECORD("lost_before", UINT, flow_books, lost_before,
+		       RECORD_WHEN(flow_books, before_known)),
+		RECORD_PART("sequence", sequence, RECORD_WHEN(flow_books, facts.numbered)),
+		RECORD_PART("checkpoints", checkpoints),
 		{0},
 	};
-	const struct flow_facts *f = &b->facts;
-	bool known = f->numbered && f->streams.streams;
+	struct json_object *rests_on = json_object_new_array();
+	char line[FLOW_SENTENCE];
 
+	for (unsigned i = 0; !flow_books_rests_on(b, i, line, sizeof(line)); i++)
+		json_object_array_add(rests_on, json_text(line));
 	record_put(end, rows, b);
-	json_put_text(end, "verdict", flow_verdict_name(b->verdict));
-	json_put(end, "culprit", f->culprit.stage ? record_write(culprit, &f->culprit) : NULL);
-	json_put(end, "rests_on", rests_on(b));
-	json_put(end, "lost_before", known ? json_object_new_uint64(b->lost_before) : NULL);
-	json_put(end, "sequence", f->numbered ? record_write(sequence, &f->streams) : NULL);
-	json_put(end, "checkpoints", checkpoints(b, cost));
+	json_put(end, "rests_on", rests_on);
 }
 
 /* The end */
@@ -507,12 +487,11 @@ static struct json_object *own_cost(const struct live_own *own)
 		RECORD("overflow_events", UINT, live_own, watch.loss.overflow),
 		{0},
 	};
-	const struct watch_state *w = &own->watch;
+	const double ns = (double)own->watch.run_ns, runs = (double)own->watch.runs;
 	struct json_object *o = record_write(rows, own);
 
-	json_put(o, "kernel_ns", w->runs ? json_object_new_uint64(w->run_ns) : NULL);
-	json_put(o, "kernel_ns_per_event",
-		 w->runs ? json_double((double)w->run_ns / (double)w->runs) : NULL);
+	json_put(o, "kernel_ns", runs > 0 ? json_object_new_uint64(own->watch.run_ns) : NULL);
+	json_put(o, "kernel_ns_per_event", runs > 0 ? json_double(ns / runs) : NULL);
 	return o;
 }
 
@@ -523,7 +502,7 @@ struct json_object *json_trace_end(const struct live_summary *s, unsigned by)
 	json_put_u64(o, "duration_ns", s->duration_ns);
 	put_classes(o, s->total, by);
 	if (s->books)
-		put_balance(o, s->books, s->books_cost);
+		put_balance(o, s->books);
 	if (s->bursts.window_ns)
 		json_put(o, "microbursts", json_bursts(&s->bursts));
 	json_put(o, "own_losses", json_trace_losses(&s->own));

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "report/capfile.h"
-#include "report/drop.h"
+#include "report/trace.h"
 #include "report/html.h"
 #include "report/series.h"
 

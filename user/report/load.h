@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ledger files, and captures of lost packets (report/drop.h), read: a document for each run,
+ * Ledger files, and captures of lost packets (report/trace.h), read: a document for each run,
  * trace, send or recv in them. A document is that of the command's own -j (tools/schema), put
  * together of the lines that are whole, and bounded:
  *

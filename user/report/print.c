@@ -12,7 +12,7 @@
 #include "report/trials.h"
 #include "report/document.h"
 #include "report/load.h"
-#include "report/print_trace.h"
+#include "report/trace.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 #define ROWS_WANTED  (STEPS_MAX - 2) /* the first and the last may be parts of a step */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/print_trace.h"
+#include "report/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -591,8 +591,7 @@ static void put_benign(struct page *p, const struct json_object *o)
 	char count[FMT_MAX];
 	int rc;
 
-	if (table_init(&all, LIVE_ROWS))
-		return;
+	table_init(&all, LIVE_ROWS);
 	rows_add(&all, o, by | LIVE_BIT(LIVE_CLASS));
 	rc = table_group(&rows, &all, by, 1u << NOISE_BENIGN);
 	table_free(&all);
@@ -847,16 +846,14 @@ static void put_worst(const struct print_view *v, struct live_table *t, const ch
 
 static void put_sockets_and_flows(const struct print_view *v, const struct json_object *sum)
 {
-	struct live_table rows = {}, flows = {};
+	struct live_table rows = {.max = LIVE_ROWS}, flows = rows;
 
-	if (!table_init(&rows, LIVE_ROWS) && !table_init(&flows, LIVE_ROWS)) {
-		rows_add(&rows, sum,
-			 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
-				 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
-		rows_add_flows(&flows, sum);
-		put_worst(v, &rows, "sockets");
-		put_worst(v, &flows, "flows");
-	}
+	rows_add(&rows, sum,
+		 LIVE_BIT(LIVE_CLASS) | LIVE_BIT(LIVE_SOCKET) | LIVE_BIT(LIVE_PROCESS) |
+			 LIVE_BIT(LIVE_NETNS) | LIVE_BIT(LIVE_POD));
+	rows_add_flows(&flows, sum);
+	put_worst(v, &rows, "sockets");
+	put_worst(v, &flows, "flows");
 	table_free(&rows);
 	table_free(&flows);
 }

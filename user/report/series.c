@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "report/json_trace.h"
+#include "report/trace.h"
 
 unsigned rows_by(const struct json_object *start)
 {
@@ -142,11 +142,6 @@ struct series {
 	uint64_t count, from_ns, to_ns;
 };
 
-static int heap_open(struct heap *h)
-{
-	return table_init(&h->rows, LIVE_ROWS) | table_init(&h->flows, LIVE_ROWS) ? -ENOMEM : 0;
-}
-
 static void heap_close(struct heap *h)
 {
 	table_free(&h->rows);
@@ -226,10 +221,10 @@ struct series *series_new(enum series_kind kind, unsigned by)
 	s->kind = kind;
 	s->by = by;
 	s->stride = 1;
-	if (heap_open(&s->open) || heap_open(&s->sum)) {
-		series_free(s);
-		return NULL;
-	}
+	table_init(&s->open.rows, LIVE_ROWS);
+	table_init(&s->open.flows, LIVE_ROWS);
+	table_init(&s->sum.rows, LIVE_ROWS);
+	table_init(&s->sum.flows, LIVE_ROWS);
 	return s;
 }
 

@@ -50,7 +50,7 @@ struct json_object *series_worst(struct series *s);
 /* SERIES_PARTS: all in one, as an interval; else NULL. */
 struct json_object *series_sum(struct series *s);
 
-/* From the JSON of a trace back to the tables that it was made of: report/json_trace.h. */
+/* From the JSON of a trace back to the tables that it was made of: report/trace.h. */
 
 /* The fields that the rows of a trace are told apart by; `start`: its event. */
 unsigned rows_by(const struct json_object *start);

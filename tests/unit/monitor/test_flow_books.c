@@ -236,11 +236,11 @@ static void sentences(void **state)
 static void names(void **state)
 {
 	(void)state;
-	assert_string_equal(flow_verdict_name(FLOW_THIS_HOST), "this_host");
-	assert_string_equal(flow_verdict_name(FLOW_BEFORE), "before_this_host");
-	assert_string_equal(flow_verdict_name(FLOW_BOTH), "both");
-	assert_string_equal(flow_verdict_name(FLOW_NONE_SEEN), "none_seen");
-	assert_string_equal(flow_verdict_name(FLOW_UNKNOWN), "unknown");
+	assert_string_equal(flow_verdict_names[FLOW_THIS_HOST], "this_host");
+	assert_string_equal(flow_verdict_names[FLOW_BEFORE], "before_this_host");
+	assert_string_equal(flow_verdict_names[FLOW_BOTH], "both");
+	assert_string_equal(flow_verdict_names[FLOW_NONE_SEEN], "none_seen");
+	assert_string_equal(flow_verdict_names[FLOW_UNKNOWN], "unknown");
 }
 
 int main(void)

@@ -52,7 +52,8 @@ static void rows_are_told_apart_by_what_is_asked(void **state)
 	struct live_table t;
 
 	(void)state;
-	assert_int_equal(table_init(&t, LIVE_ROWS), 0);
+	table_init(&t, LIVE_ROWS);
+	assert_int_equal(table_sum(&t, 0).packets, 0);
 	add(&t, by, STAGE_RCVBUF, "*:1", "0", 3);
 	add(&t, by, STAGE_RCVBUF, "*:1", "1", 4);
 	add(&t, by, STAGE_RCVBUF, "*:2", "1", 5);
@@ -133,6 +134,10 @@ static void grouped_by_fewer_fields(void **state)
 	add(&t, by, STAGE_RCVBUF, "*:2", "1", 2);
 	add(&t, by, STAGE_NEIGH, "", "1", 4);
 	table_add(&t, &benign, by);
+	assert_int_equal(table_lost(&t, STAGE_NONE).packets, 7);
+	assert_int_equal(table_lost(&t, STAGE_RCVBUF).packets, 3);
+	assert_int_equal(table_lost(&t, STAGE_L2).packets, 0); /* benign */
+	assert_int_equal(table_lost(&t, STAGE_NEIGH).bytes, 400);
 	assert_int_equal(table_group(&by_stage, &t, LIVE_BIT(LIVE_STAGE), 1 << NOISE_LOSS), 0);
 	assert_int_equal(by_stage.n, 2);
 	assert_int_equal(find(&by_stage, STAGE_RCVBUF, "")->counts.packets, 3);
@@ -241,7 +246,7 @@ static void limits(void **state)
 	/* 10 in all are allowed; 10 in two seconds are 5/s */
 	assert_false(limits_crossed(&l, 0, &now, &total, 2 * second));
 	assert_false(limits_crossed(&l, 1, &now, &total, 2 * second));
-	assert_false(limits_broken(&l));
+	assert_false(l.broken);
 	assert_true(limits_crossed(&l, 1, &now, &total, second));
 	assert_float_equal(l.at[1].measured, 10, 0.001);
 	/* it is told once, until it was kept again */
@@ -250,7 +255,7 @@ static void limits(void **state)
 	assert_false(limits_crossed(&l, 1, &now, &total, second));
 	add(&now, LIVE_BY_DEFAULT, STAGE_RCVBUF, "", "", 6);
 	assert_true(limits_crossed(&l, 1, &now, &total, second));
-	assert_true(limits_broken(&l));
+	assert_true(l.broken);
 	add(&total, LIVE_BY_DEFAULT, STAGE_NEIGH, "", "", 1);
 	assert_true(limits_crossed(&l, 0, &now, &total, second));
 	table_free(&now);

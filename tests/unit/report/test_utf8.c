@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/drop.h"
+#include "report/trace.h"
 #include "report/page.h"
 
 static const struct {

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What trace shows: its events as JSON, to be given to json_out_*(), to a ledger, and to the
+ *printer of text below; and single drops. Of an interval and of the end:
+ *
+ *	"dropped": packets lost; "stages", "suspect", "benign": the rows of each class, those of a
+ *	stage together in "causes", in the order of the path and there most packets first
+ */
+#ifndef PKTLEDGER_REPORT_TRACE_H
+#define PKTLEDGER_REPORT_TRACE_H
+
+#include "monitor/describe.h"
+#include "monitor/live.h"
+#include "report/capfile.h"
+#include "report/json.h"
+#include "report/print.h"
+
+/* How a trace is shown, beside what it looks at. */
+struct trace_shown {
+	uint64_t interval_ns;
+	bool all;	   /* benign drops too */
+	const char *netns; /* the own one, which text leaves out; "": not known */
+};
+
+/* What is looked at; `spec` of live_open(). `env` is taken; NULL: left out. */
+struct json_object *json_trace_start(int argc, char *const *argv, struct json_object *env,
+				     const struct live_spec *spec, const struct trace_shown *shown);
+
+/* Names of fields as a list; `by` as in struct live_spec. */
+struct json_object *json_fields(unsigned by);
+
+/* When an interval ended: CLOCK_REALTIME and from the start; and how long it was. */
+struct trace_time {
+	uint64_t realtime_ns, time_ns, interval_ns;
+};
+
+/*
+ * `by`: fields of the causes, as in struct live_spec. `flows`: the worst, by stage and flow; NULL:
+ * left out.
+ */
+struct json_object *json_trace_interval(const struct live_table *t, const struct live_table *flows,
+					unsigned by, const struct trace_time *time);
+
+/* What the collector itself lost until now: "own_losses" of an interval, and of the end. */
+struct json_object *json_trace_losses(const struct live_own *own);
+
+/* When packets were lost: "microbursts" of an interval, and of the end. */
+struct json_object *json_bursts(const struct burst_report *r);
+
+/*
+ * One sample of the counters of the path, "counters" of an interval: {"interval_ns",
+ * "interfaces":[..],"queues":[..],"losses":[..],"xsk":[..],"counters":[..]}. Counts are of the
+ * interval; `_pps` and `_bps` are per second, from what the device counts (bytes without FCS, on
+ * most). `all`: what did not move too.
+ */
+struct rates; /* monitor/sources.h */
+struct json_object *json_rates(const struct rates *r, bool all);
+
+struct live_summary; /* monitor/session.h */
+struct json_object *json_trace_end(const struct live_summary *s, unsigned by);
+
+/*
+ * A trace for people, from its document: as it goes on, at its end, and again from its ledger.
+ * Nothing is known here that is not in the document, so all of them say the same.
+ */
+
+/* Columns of the terminal at `out`, PAGE_WIDTH where there is none. */
+unsigned print_columns(FILE *out);
+
+/*
+ * What was lost in an interval, a table; its microbursts and counters if it has them. Nothing if
+ * nothing was lost, and with a verbosity below 0. `start`: the event that began the document.
+ */
+void print_trace_interval(const struct print_view *v, const struct json_object *start,
+			  const struct json_object *interval);
+
+/* What was lost in all, and where; own losses and cost, a flow's balance, and what to do. */
+void print_trace_end(const struct print_view *v, const struct json_object *start,
+		     const struct json_object *end);
+
+/*
+ * A document of a ledger or a capture: if all of it is there, what the trace printed, else the sum
+ * of what was asked for; then the sockets and flows that lost most, and limits.
+ */
+void print_trace(const struct print_view *v, const struct ledgers_document *d);
+
+/* A single drop: as a line, as JSON, as a packet of a capture; and such a capture, read again. */
+
+/* `netns`: the own namespace, left out. `hex`: the bytes below the line. The stack as well. */
+void drop_text(FILE *out, const struct live_drop *drop, const char *netns, bool hex);
+
+/* `hex`: with the bytes; `stack`: with the stack. */
+struct json_object *drop_json(const struct live_drop *drop, bool hex, bool stack);
+
+/*
+ * Without an Ethernet header a packet gets the one that Linux gives to captures of `any`. 0 or
+ * -errno of pcapng_packet().
+ */
+int drop_capture(struct pcapng *to, const struct live_drop *drop);
+
+/*
+ * What `trace -w` has written (drop_capture()) as a document of the kind that a ledger of trace
+ * gives: schema "pktledger/capture/1", its intervals are seconds in which packets were lost.
+ */
+
+/* Whether the first packet has a comment of ours. False too if there is none. */
+bool lostcap_is(const char *path);
+
+/*
+ * The document in *d, whose json is to be given away, NULL if no packet is left by time and filter.
+ * STATUS_USAGE: packets have no comments of ours, or the filter is no filter.
+ */
+int lostcap_read(const char *path, const struct load_spec *spec, struct ledgers_document *d,
+		 struct ledgers_file *file, struct error *err);
+
+#endif
