@@ -90,32 +90,30 @@ struct report_command {
 	struct ledgers *ledgers;
 };
 
-static int parse_moment(const char *option, const char *text, uint64_t now, uint64_t after,
-			uint64_t *ns, struct error *err)
-{
-	if (!text || !when_moment(text, now, after, ns))
-		return 0;
-	return error_set(err, STATUS_USAGE, -EINVAL,
-			 "for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
-			 "%s: '%s' is no moment", option, text);
-}
-
 static int parse_window(struct report_command *c, struct error *err)
 {
+	const struct {
+		const char *option, *text;
+		uint64_t *ns;
+	} moments[] = {{"--since", c->o->since, &c->window.since_ns},
+		       {"--until", c->o->until, &c->window.until_ns}};
 	uint64_t now = when_now();
-	int rc;
 
 	if (c->o->csv && c->json)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--csv and --json-lines exclude each other");
 	c->window.until_ns = UINT64_MAX;
-	rc = parse_moment("--since", c->o->since, now, 0, &c->window.since_ns, err);
-	if (!rc)
-		rc = parse_moment("--until", c->o->until, now, c->window.since_ns,
-				  &c->window.until_ns, err);
-	if (!rc && c->window.since_ns > c->window.until_ns)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
-	return rc;
+	for (unsigned i = 0; i < 2; i++) {
+		if (moments[i].text &&
+		    when_moment(moments[i].text, now, c->window.since_ns, moments[i].ns))
+			return error_set(
+				err, STATUS_USAGE, -EINVAL,
+				"for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
+				"%s: '%s' is no moment", moments[i].option, moments[i].text);
+	}
+	if (c->window.since_ns > c->window.until_ns)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
+	return 0;
 }
 
 /* Words up to the first that is no file; behind captures the rest is an expression. */
@@ -188,16 +186,6 @@ static int nothing(const struct report_command *c, struct error *err)
 				       : "nothing is of this time");
 }
 
-/* Plain ones, of both ends; those of lost packets tell for themselves. */
-static bool are_two_ends(const struct load_spec *files)
-{
-	for (unsigned i = 0; i < files->n; i++) {
-		if (!capfile_is(files->path[i]) || lostcap_is(files->path[i]))
-			return false;
-	}
-	return files->n == 2;
-}
-
 static int compare_ends(const struct report_command *c, const struct show_view *view,
 			struct error *err)
 {
@@ -247,7 +235,11 @@ static int report(struct report_command *c, struct error *err)
 	c->window.printed = c->o->html;
 	if (!rc)
 		rc = split_words(c, err);
-	if (!rc && are_two_ends(&c->window))
+	/* plain ones, of both ends; those of lost packets tell for themselves */
+	for (n = 0; !rc && n < c->window.n && capfile_is(c->window.path[n]) &&
+		    !lostcap_is(c->window.path[n]);)
+		n++;
+	if (!rc && n == 2 && c->window.n == 2)
 		return compare_ends(c, &view, err);
 	if (!rc)
 		rc = ledgers_load(&c->ledgers, &c->window, err);
