@@ -25,7 +25,6 @@ struct capfile_packet {
 
 struct capfile_state {
 	uint64_t packets;
-	uint64_t shortened; /* of those, captured in part */
 	uint64_t dropped;   /* by the capture itself, as far as it tells */
 	bool cut;	    /* the file ends in a block that is not whole */
 };
