@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "host/caps.h"
 #include "diagnosis/facts.h"
-#include "host/reassembly.h"
+#include "host/netdev.h"
 #include "report/document.h"
 #include "report/text.h"
 #include "base/watch.h"

@@ -15,7 +15,7 @@
 #include "cli/options_trace.h"
 #include "cli/report.h"
 #include "diagnosis/facts.h"
-#include "drops/numbering.h"
+#include "drops/balance.h"
 #include "host/caps.h"
 #include "monitor/session.h"
 #include "report/document.h"

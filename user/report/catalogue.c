@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <string.h>
 
+#include "base/json.h"
 #include "drops/stagemap.h"
-#include "drops/stages_data.h"
 #include "experiment/faults/fault.h"
 #include "ledger/countercheck.h"
 #include "report/document.h"
