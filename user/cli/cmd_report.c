@@ -13,7 +13,6 @@
 #include "report/print_trace.h"
 #include "report/capfile.h"
 #include "report/load.h"
-#include "report/ends.h"
 #include "report/drop.h"
 #include "report/show.h"
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/ends.h"
+#include "report/capfile.h"
+#include "report/print.h"
 #include "report/html_page.h"
 
 #define EXITS	  (HTML_STAGES + 3) /* refused, in flight, unaccounted */

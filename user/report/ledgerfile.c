@@ -17,9 +17,9 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "base/bytes.h"
-#include "base/json.h"
 #include "base/list.h"
 #include "drops/stagemap.h"
+#include "report/json.h"
 
 #define NEAR 200 /* bytes of a line in which it tells its time */
 
@@ -385,14 +385,10 @@ static int end_ranges(struct ledgerfile *lf)
 static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
 			struct json_object *data)
 {
-	struct json_object *line = json_object_new_object();
+	struct json_object *line = json_event(event, schema, json_object_get(data));
 	const char *text;
 	size_t len;
 
-	json_put_text(line, "event", event);
-	if (schema)
-		json_put_text(line, "schema", schema);
-	json_put(line, "data", json_object_get(data));
 	text = json_object_to_json_string_length(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
 	if (text)

@@ -6,8 +6,7 @@
 
 #include "report/document.h"
 #include "report/compare.h"
-#include "report/csv.h"
-#include "report/ends.h"
+#include "report/capfile.h"
 #include "report/html.h"
 #include "report/matrix.h"
 #include "report/trials.h"

@@ -14,7 +14,6 @@
 
 #include "base/json.h"
 #include "base/bytes.h"
-#include "report/csv.h"
 #include "report/load.h"
 #include "report/print.h"
 #include "report/series.h"

@@ -15,7 +15,7 @@
 #include "report/document.h"
 #include "report/text.h"
 #include "report/compare.h"
-#include "report/csv.h"
+#include "report/load.h"
 #include "report/print.h"
 #include "unit/out_sample.h"
 
