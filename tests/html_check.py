@@ -124,11 +124,10 @@ def assert_labels(picture):
             assert a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3], (a, b)
 
 
-def thickness(path, wide):
-    """px of an exit where it leaves: from its first point to its last."""
+def thickness(path):
+    """px of an exit where it leaves: from its first point to its last, across the path."""
     points = re.findall(r"(-?[\d.]+) (-?[\d.]+)(?=[MLAZ])", path)
-    (x1, y1), (x2, y2) = points[0], points[-1]
-    return abs(float(y2) - float(y1)) if wide else abs(float(x2) - float(x1))
+    return abs(float(points[-1][1]) - float(points[0][1]))
 
 
 def assert_picture(picture, end):
@@ -150,7 +149,7 @@ def assert_picture(picture, end):
     assert named == leaves, (named, leaves)
     for path, (name, packets) in zip(picture["paths"], leaves, strict=True):
         wanted = max((150 if wide else 110) * packets / whole, 1.5)
-        assert abs(thickness(path, wide) - wanted) <= 0.11, (name, thickness(path, wide), wanted)
+        assert abs(thickness(path) - wanted) <= 0.11, (name, thickness(path), wanted)
 
 
 def books_between(ends):

@@ -11,8 +11,8 @@
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/html.h"
-#include "report/matrix.h"
-#include "report/show.h"
+#include "report/compare.h"
+#include "report/print.h"
 
 static FILE *nowhere;
 
@@ -41,15 +41,12 @@ static int ledger_of(const uint8_t *data, size_t size, char path[32])
 
 static void show_page(const struct ledgers_document *d, unsigned n)
 {
-	struct html_document docs[8];
 	struct json_object *all[8];
-	struct html_page page = {.docs = docs};
+	struct html_page page = {.docs = d};
 	struct error err = {0};
 
-	for (; page.n < n && page.n < 8; page.n++) {
-		docs[page.n] = (struct html_document){d[page.n].path, d[page.n].json};
+	for (; page.n < n && page.n < 8; page.n++)
 		all[page.n] = d[page.n].json;
-	}
 	matrix_new(all, page.n, &page.matrix, &err);
 	MUST(!html_write(nowhere, &page));
 	json_object_put(page.matrix);

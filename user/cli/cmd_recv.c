@@ -10,7 +10,6 @@
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/document.h"
-#include "report/text.h"
 #include "experiment/server.h"
 #include "base/watch.h"
 #include "cli/report.h"
@@ -304,7 +303,7 @@ static int recv_run(void *options, struct error *err)
 		experiment_recv(&spec, &callbacks, out, err);
 	log_progress_clear();
 	if (out->closed)
-		outputs_end(&shown, json_recv_end(out), text_recv);
+		outputs_end(&shown, json_recv_end(out));
 	outputs_close(&shown, err);
 	free(out);
 	return err->status;

@@ -14,7 +14,7 @@
 #include "report/capfile.h"
 #include "report/load.h"
 #include "report/drop.h"
-#include "report/show.h"
+#include "report/print.h"
 
 struct report_options {
 	struct global_options global;

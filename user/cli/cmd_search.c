@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/document.h"
-#include "report/text.h"
+#include "report/print.h"
 #include "report/trials.h"
 #include "experiment/experiment.h"
 #include "cli/report.h"

@@ -11,7 +11,6 @@
 #include "diagnosis/facts.h"
 #include "host/netdev.h"
 #include "report/document.h"
-#include "report/text.h"
 #include "base/watch.h"
 #include "cli/report.h"
 
@@ -153,7 +152,7 @@ static int send_run(void *options, struct error *err)
 		tell_refused(res, to);
 	}
 	if (res && res->attempted)
-		outputs_end(&out, json_send_end(res), text_send);
+		outputs_end(&out, json_send_end(res));
 	outputs_close(&out, err);
 	traffic_free(&spec);
 	free(res);

@@ -10,7 +10,7 @@
 #include "host/caps.h"
 #include "diagnosis/facts.h"
 #include "report/ledgerfile.h"
-#include "report/text.h"
+#include "report/print.h"
 #include "report/trials.h"
 #include "experiment/remote.h"
 
@@ -51,12 +51,11 @@ void outputs_start(struct outputs *o, struct json_object *data)
 	put_once(o, "start", data);
 }
 
-void outputs_end(struct outputs *o, struct json_object *data,
-		 void (*print)(FILE *out, const struct json_object *end))
+void outputs_end(struct outputs *o, struct json_object *data)
 {
 	keep(o, "end", data);
 	if (!o->json)
-		print(stdout, data);
+		text_solo(&(struct print_view){.out = stdout}, data);
 	put_once(o, "end", data);
 }
 
@@ -273,8 +272,12 @@ static void show(struct report *r)
 	} else if (r->out.json) {
 		put_once(&r->out, "end", json_object_get(r->end));
 	} else {
-		text_run(stdout, r->start, r->end, log_colour(STDOUT_FILENO),
-			 r->o->global.quiet ? -1 : (int)r->o->global.verbose);
+		text_run(&(struct print_view){.out = stdout,
+					      .colour = log_colour(STDOUT_FILENO),
+					      .verbosity = r->o->global.quiet
+								   ? -1
+								   : (int)r->o->global.verbose},
+			 r->start, r->end, TEXT_ALL);
 	}
 	output_flush();
 	check_limits(r);

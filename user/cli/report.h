@@ -24,10 +24,9 @@ struct outputs {
 int outputs_open(struct outputs *o, const char *schema, enum output output, const char *ledger,
 		 struct error *err);
 
-/* Both take `data`. `print`: the end as text, if it is not told as JSON. */
+/* Both take `data`. The end is printed as text if it is not printed as JSON. */
 void outputs_start(struct outputs *o, struct json_object *data);
-void outputs_end(struct outputs *o, struct json_object *data,
-		 void (*print)(FILE *out, const struct json_object *end));
+void outputs_end(struct outputs *o, struct json_object *data);
 
 void outputs_interval(struct outputs *o, const struct experiment_interval *now);
 

@@ -10,7 +10,6 @@
 #include "drops/stagemap.h"
 #include "report/json.h"
 #include "report/page.h"
-#include "report/text.h"
 #include "report/print.h"
 
 #define COMMANDS_SHOWN 8 /* of one finding; JSON has them all */

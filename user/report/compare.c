@@ -38,26 +38,26 @@ static bool is_list_of_objects(const struct json_object *o)
 static void compare(struct json_object *list, const char *name, struct json_object *a,
 		    struct json_object *b);
 
-static void put_name(char *buf, const char *name, const char *key)
+static void compare_member(struct json_object *list, const char *name, const char *key,
+			   struct json_object *a, struct json_object *b)
 {
-	snprintf(buf, NAME_MAX_LEN, "%.120s%s%.70s", name, *name ? "." : "", key);
+	char longer[NAME_MAX_LEN];
+
+	snprintf(longer, sizeof(longer), "%.120s%s%.70s", name, *name ? "." : "", key);
+	compare(list, longer, a, b);
 }
 
 /* `all`: also members that have the name of something that is ignored. */
 static void compare_objects(struct json_object *list, const char *name, struct json_object *a,
 			    struct json_object *b, bool all)
 {
-	char longer[NAME_MAX_LEN];
-
-	json_object_object_foreach (a, key, value) {
-		put_name(longer, name, key);
+	json_object_object_foreach (a, key, ours) {
 		if (all || !is_ignored(key))
-			compare(list, longer, value, json_get(b, key));
+			compare_member(list, name, key, ours, json_get(b, key));
 	}
 	json_object_object_foreach (b, other, theirs) {
-		put_name(longer, name, other);
 		if ((all || !is_ignored(other)) && !json_object_object_get_ex(a, other, NULL))
-			compare(list, longer, NULL, theirs);
+			compare_member(list, name, other, NULL, theirs);
 	}
 }
 
@@ -119,16 +119,6 @@ static struct json_object *command_text(const struct json_object *start)
 	return json_text(text);
 }
 
-static void compare_commands(struct json_object *list, const struct json_object *start_a,
-			     const struct json_object *start_b)
-{
-	struct json_object *a = command_text(start_a), *b = command_text(start_b);
-
-	compare(list, "command", a, b);
-	json_object_put(a);
-	json_object_put(b);
-}
-
 /* Both ends, for shares of what they sent. */
 struct pair {
 	struct json_object *list;
@@ -160,86 +150,66 @@ static struct json_object *add_result(struct json_object *list, const char *name
 	return o;
 }
 
-static struct json_object *stage_of(const struct json_object *end, enum stage stage)
+/* Packets lost at a stage, to be put. */
+static struct json_object *lost_at(const struct json_object *end, enum stage stage)
 {
 	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
 		struct json_object *o = json_get_item(end, "stages", i);
 
-		if (rows_stage(json_get_text(o, "stage")) == stage)
-			return o;
+		if (rows_stage(json_get_text(o, "stage")) == stage && json_get(o, "packets"))
+			return json_object_get(json_get(o, "packets"));
 	}
-	return NULL;
+	return json_object_new_int(0);
 }
 
 /* Losses of both, in the order of the path. */
 static void add_stages(const struct pair *of)
 {
 	for (int s = 0; s < STAGE_COUNT; s++) {
-		struct json_object *a = json_get(stage_of(of->a, s), "packets");
-		struct json_object *b = json_get(stage_of(of->b, s), "packets");
-		struct json_object *zero;
+		struct json_object *a = lost_at(of->a, s), *b = lost_at(of->b, s);
 
-		if (!json_object_get_uint64(a) && !json_object_get_uint64(b))
-			continue;
-		zero = json_object_new_int(0);
-		a = a ? a : zero;
-		b = b ? b : zero;
-		add_share(add_result(of->list, stage_name(s), a, b), of);
-		json_object_put(zero);
+		if (json_object_get_uint64(a) || json_object_get_uint64(b))
+			add_share(add_result(of->list, stage_name(s), a, b), of);
+		json_object_put(a);
+		json_object_put(b);
 	}
-}
-
-/* "64k on rx_pps": what distinguishes a point of a sweep. */
-static void name_point(char *buf, size_t size, struct json_object *parameters)
-{
-	size_t n = 0;
-
-	*buf = '\0';
-	if (!json_object_is_type(parameters, json_type_object))
-		return;
-	json_object_object_foreach (parameters, key, value) {
-		(void)key;
-		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s ", value_text(value));
-		if (n >= size)
-			return;
-	}
-	snprintf(buf + n, size - n, "rx_pps");
-}
-
-static struct json_object *same_point(const struct json_object *end, struct json_object *parameters)
-{
-	for (size_t i = 0; i < json_get_length(end, "points"); i++) {
-		struct json_object *point = json_get_item(end, "points", i);
-
-		if (json_object_equal(json_get(point, "parameters"), parameters))
-			return point;
-	}
-	return NULL;
-}
-
-static void put_delivered(struct json_object *o, const char *key, const struct json_object *point)
-{
-	const struct json_object *lost = json_get(point, "lost_share");
-
-	json_put(o, key, json_object_new_double(1 - json_get_double(lost, "median")));
 }
 
 /* Of two sweeps: what was received at the points that both have, and what share that was. */
 static void add_points(const struct pair *of)
 {
 	for (size_t i = 0; i < json_get_length(of->a, "points"); i++) {
-		struct json_object *a = json_get_item(of->a, "points", i), *o;
-		struct json_object *b = same_point(of->b, json_get(a, "parameters"));
-		struct json_object *from = json_get(json_get(a, "rx_pps"), "median");
-		struct json_object *to = json_get(json_get(b, "rx_pps"), "median");
-		char name[NAME_MAX_LEN];
+		struct json_object *a = json_get_item(of->a, "points", i), *b = NULL, *from, *to,
+				   *o;
+		struct json_object *parameters = json_get(a, "parameters");
+		char name[NAME_MAX_LEN] = "";
+		size_t n = 0;
 
+		for (size_t k = 0; !b && k < json_get_length(of->b, "points"); k++) {
+			o = json_get_item(of->b, "points", k);
+			b = json_object_equal(json_get(o, "parameters"), parameters) ? o : NULL;
+		}
+		from = json_get(json_get(a, "rx_pps"), "median");
+		to = json_get(json_get(b, "rx_pps"), "median");
 		if (!from || !to)
 			continue;
-		name_point(name, sizeof(name), json_get(a, "parameters"));
+		if (json_object_is_type(parameters, json_type_object)) { /* "64k rx_pps" */
+			json_object_object_foreach (parameters, key, value) {
+				(void)key;
+				if (n < sizeof(name))
+					n += (size_t)snprintf(name + n, sizeof(name) - n, "%s ",
+							      value_text(value));
+			}
+			if (n < sizeof(name))
+				snprintf(name + n, sizeof(name) - n, "rx_pps");
+		}
 		o = add_result(of->list, name, from, to);
-		put_delivered(o, "a_share", a);
-		put_delivered(o, "b_share", b);
+		json_put(o, "a_share",
+			 json_object_new_double(
+				 1 - json_get_double(json_get(a, "lost_share"), "median")));
+		json_put(o, "b_share",
+			 json_object_new_double(
+				 1 - json_get_double(json_get(b, "lost_share"), "median")));
 	}
 }
 
@@ -314,8 +284,13 @@ struct json_object *compare_documents(const struct ledgers_document *a,
 	compare(env, "host", json_get(start_a, "host"), json_get(start_b, "host"));
 	compare(env, "", json_get(start_a, "env"), json_get(start_b, "env"));
 	compare(setup, "", start_a, start_b);
-	if (trialset_is(a->json)) /* of a run all that counts has members of its own */
-		compare_commands(setup, start_a, start_b);
+	if (trialset_is(a->json)) { /* of a run all that counts has members of its own */
+		struct json_object *text_a = command_text(start_a), *text_b = command_text(start_b);
+
+		compare(setup, "command", text_a, text_b);
+		json_object_put(text_a);
+		json_object_put(text_b);
+	}
 	json_put(o, "env", env);
 	json_put(o, "setup", setup);
 	json_put(o, "results", compare_results(json_get(a->json, "end"), json_get(b->json, "end")));

@@ -11,20 +11,18 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "report/load.h"
 
 #define HTML_BEGIN    "<!DOCTYPE html>"
 #define HTML_DOCUMENT "<script type=\"application/json\" class=\"pktledger-document\""
 
-struct html_document {
-	const char *name;	 /* what it was read from; NULL or "": not known */
-	struct json_object *doc; /* as `-j` prints it; whatever is missing is left out */
-};
-
 struct html_page {
-	const struct html_document *docs;
+	const struct ledgers_document
+		*docs; /* as `-j` prints them; whatever is missing is left out */
 	unsigned n;
 	struct json_object *comparison; /* of the first two, by compare_documents(); or NULL */
 	struct json_object *matrix;	/* of all, by matrix_new(): shown in their place; or NULL */
+	bool redact;			/* paths are not shown */
 };
 
 /*

@@ -15,46 +15,6 @@ static double seconds_of_unit(const struct html_axis *a)
 	return a->max >= 3 * 3600 ? 3600 : a->max >= 180 ? 60 : 1;
 }
 
-/* 1, 2 or 5 of a decade, so that `range` has at most `steps` of them. */
-static double step_of(double range, unsigned steps)
-{
-	static const double of_decade[] = {1, 2, 5, 10};
-	double decade = pow(10, floor(log10(range / steps)));
-
-	for (unsigned i = 0; i < 3; i++) {
-		if (range / (decade * of_decade[i]) <= steps + 1e-9)
-			return decade * of_decade[i];
-	}
-	return decade * 10;
-}
-
-struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
-{
-	struct html_axis a = {.unit = unit, .min = min, .max = max};
-	double step, scale, first;
-
-	if (!(min >= 0) || !(max > min) || !(max < LARGEST)) {
-		a.min = 0;
-		a.max = 1;
-	}
-	scale = unit == HTML_SECONDS ? seconds_of_unit(&a) : 1;
-	step = scale * step_of((a.max - a.min) / scale, WANTED_TICKS);
-	first = ceil(a.min / step - 1e-9);
-	if (unit != HTML_SECONDS) {
-		a.max = step * ceil(a.max / step - 1e-9);
-		first = floor(a.min / step + 1e-9);
-		a.min = step * first;
-	}
-	for (unsigned i = 0; i < HTML_TICKS; i++) {
-		double v = (first + i) * step;
-
-		if (v > a.max * (1 + 1e-9))
-			break;
-		a.tick[a.ticks++] = v;
-	}
-	return a;
-}
-
 /* The nearest of 1, 2, 5 of a decade that is not above (`up`: not below) the value. */
 static double round_125(double value, bool up)
 {
@@ -70,6 +30,35 @@ static double round_125(double value, bool up)
 			return v;
 	}
 	return best;
+}
+
+struct html_axis html_axis_linear(enum html_unit unit, double min, double max)
+{
+	struct html_axis a = {.unit = unit, .min = min, .max = max};
+	double step, scale, first;
+
+	if (!(max > min)) /* all values are one */
+		a.min = 0;
+	if (!(a.min >= 0) || !(max > a.min) || !(max < LARGEST)) {
+		a.min = 0;
+		a.max = 1;
+	}
+	scale = unit == HTML_SECONDS ? seconds_of_unit(&a) : 1;
+	step = scale * round_125((a.max - a.min) / scale / WANTED_TICKS, true);
+	first = ceil(a.min / step - 1e-9);
+	if (unit != HTML_SECONDS) {
+		a.max = step * ceil(a.max / step - 1e-9);
+		first = floor(a.min / step + 1e-9);
+		a.min = step * first;
+	}
+	for (unsigned i = 0; i < HTML_TICKS; i++) {
+		double v = (first + i) * step;
+
+		if (v > a.max * (1 + 1e-9))
+			break;
+		a.tick[a.ticks++] = v;
+	}
+	return a;
 }
 
 static bool is_decade(double value)
@@ -174,7 +163,7 @@ static double chart_y(const struct html_chart *c, double value)
 
 void html_chart_begin(struct html *h, const struct html_chart *c)
 {
-	html_put(h, "<figure class=\"chart\"><figcaption><b>%s</b>", c->title);
+	html_put(h, "<figure><figcaption><b>%s</b>", c->title);
 	if (*c->note)
 		html_put(h, " <span class=\"dim\">%s</span>", c->note);
 	html_put(h, "</figcaption><ul class=\"legend\">");
@@ -236,29 +225,20 @@ static void put_steps(struct html *h, const struct html_chart *c, const double *
 {
 	for (size_t k = 0; k < n; k++) {
 		size_t i = back ? n - 1 - k : k;
-		double from = chart_x(c, x[back ? i + 1 : i]);
-		double to = chart_x(c, x[back ? i : i + 1]);
-		double at = chart_y(c, y ? y[i] : 0);
 
-		html_put(h, "%s%.1f %.1fH%.1f", k || back ? "L" : "M", from, at, to);
+		html_put(h, "%s%.1f %.1fH%.1f", k || back ? "L" : "M", chart_x(c, x[i + back]),
+			 chart_y(c, y[i]), chart_x(c, x[i + !back]));
 	}
 }
 
 void html_chart_steps(struct html *h, const struct html_chart *c, const char *class,
-		      const double *x, const double *y, size_t n)
+		      const double *x, const double *base, const double *y, size_t n)
 {
-	html_put(h, "<path class=\"line %s\" d=\"", class);
+	html_put(h, "<path class=\"%s%s\" d=\"", base ? "" : "line ", class);
 	put_steps(h, c, x, y, n, false);
-	html_put(h, "\"/>");
-}
-
-void html_chart_area(struct html *h, const struct html_chart *c, const char *class, const double *x,
-		     const double *base, const double *y, size_t n)
-{
-	html_put(h, "<path class=\"%s\" d=\"", class);
-	put_steps(h, c, x, y, n, false);
-	put_steps(h, c, x, base, n, true);
-	html_put(h, "Z\"/>");
+	if (base)
+		put_steps(h, c, x, base, n, true);
+	html_put(h, base ? "Z\"/>" : "\"/>");
 }
 
 void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
@@ -284,27 +264,7 @@ void html_chart_column(struct html *h, const struct html_chart *c, const char *c
 	double left = chart_x(c, from), top = chart_y(c, y);
 
 	html_put(h,
-		 "<rect class=\"column %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
+		 "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
 		 "<title>%s</title></rect>",
 		 class, left, top, chart_x(c, to) - left, HEIGHT - top, title);
-}
-
-void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
-		     const char *title)
-{
-	double at = chart_x(c, x);
-
-	html_put(h, "<path class=\"mark %s\" d=\"M%.1f 0V%.0f\"><title>%s</title></path>", class,
-		 at, HEIGHT, title);
-}
-
-void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
-		    const char *title)
-{
-	double left = chart_x(c, from);
-
-	html_put(h,
-		 "<rect class=\"tip\" x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"%.0f\">"
-		 "<title>%s</title></rect>",
-		 left, chart_x(c, to) - left, HEIGHT, title);
 }

@@ -25,7 +25,8 @@ struct html {
 	int rc;		   /* first -errno */
 	const char *block; /* what ends that which a struct page has begun; NULL: nothing */
 	char text[HTML_TEXTS][FMT_MAX];
-	unsigned texts; /* made so far */
+	unsigned texts;		   /* made so far */
+	char label[512], loss[64]; /* of a trial, until the next */
 };
 
 /*
@@ -53,26 +54,19 @@ const char *html_colour(const struct html *h, const char *stage);
 /* "receive buffer of the socket"; "" for a stage that this version does not know. */
 const char *html_stage_title(const char *stage);
 
-/* Of a list; what is none has no items. */
-size_t html_length(struct json_object *list);
-struct json_object *html_at(struct json_object *list, size_t i);
-
-/* Whether members can be gone through: json_object_object_foreach() does not ask. */
-bool html_has_members(struct json_object *o);
-
 /* Packets at the end of the path: delivered; of a sender alone, what was not lost on its host. */
-uint64_t html_arrived(struct json_object *end);
-const char *html_arrival(struct json_object *end); /* what they are called */
+uint64_t html_arrived(const struct json_object *end);
+const char *html_arrival(const struct json_object *end); /* what they are called */
 
 /* Sum of a member of all objects of a list; UINT64_MAX if it is more. */
-uint64_t html_sum(struct json_object *list, const char *key);
-
-/* The stage that lost most, NULL: none did; how many lost something, if `n` is not NULL. */
-struct json_object *html_worst_stage(struct json_object *end, unsigned *n);
+uint64_t html_sum(const struct json_object *o, const char *list, const char *key);
 
 void html_section(struct html *h, const char *title, const char *note); /* note may be "" */
 void html_section_end(struct html *h);
 void html_end_block(struct html *h); /* what a page of report/page.h has left open */
+
+/* Of a <dl class="figures">: a value, and what is said below it. */
+void html_figure(struct html *h, const char *name, const char *value, const char *more);
 
 /*
  * Each of these writes a part of the page; one whose facts the document lacks is left out. `start`
@@ -80,8 +74,7 @@ void html_end_block(struct html *h); /* what a page of report/page.h has left op
  */
 void html_command(struct html *h, struct json_object *start); /* its command line */
 void html_path(struct html *h, struct json_object *start, struct json_object *end);
-void html_ledger(struct html *h, struct json_object *end);
-void html_beside(struct html *h, struct json_object *end);
+void html_ledger(struct html *h, struct json_object *start, struct json_object *end);
 void html_time(struct html *h, struct json_object *doc);
 void html_delay(struct html *h, struct json_object *end);
 void html_trials(struct html *h, struct json_object *doc); /* of run --repeat, sweep, search */
@@ -89,27 +82,6 @@ void html_search(struct html *h, struct json_object *doc);
 /* Two captures of one traffic (report/ends.h): what came of it, and all below. */
 void html_ends_head(struct html *h, struct json_object *doc);
 void html_ends(struct html *h, struct json_object *doc);
-
-/* What leaves a path on the way. */
-struct html_way {
-	const char *name, *class;
-	uint64_t packets, whole; /* the share is of `whole` */
-	char why[256];
-	double thick; /* px, and */
-	double at;    /* px along the path where its bend begins: set by html_picture() */
-};
-
-/* The picture of a path: what leaves it, and what arrives. */
-struct html_picture {
-	struct html_way *way;
-	unsigned n;
-	uint64_t arrived;
-	const char *arrival; /* what those are called */
-	/* Writes what stands at both ends: elements of class "from" and "to". */
-	void (*put_ends)(struct html *h, const void *arg);
-	const void *arg;
-};
-void html_picture(struct html *h, const struct html_picture *picture);
 
 enum html_unit {
 	HTML_COUNT,   /* 812k */
@@ -167,13 +139,11 @@ void html_chart_plot(struct html *h, const struct html_chart *c);
 void html_chart_end(struct html *h, const struct html_chart *c);
 
 /*
- * Values that hold from x[i] to x[i + 1], i < n. As a line, or as an area above `base` (NULL: 0).
- * `class` is that of a colour; "flow" and the like.
+ * Values that hold from x[i] to x[i + 1], i < n: an area above `base`, NULL: a line. `class` is
+ * that of a colour; "flow" and the like.
  */
 void html_chart_steps(struct html *h, const struct html_chart *c, const char *class,
-		      const double *x, const double *y, size_t n);
-void html_chart_area(struct html *h, const struct html_chart *c, const char *class, const double *x,
-		     const double *base, const double *y, size_t n);
+		      const double *x, const double *base, const double *y, size_t n);
 
 /* Straight from point to point. */
 void html_chart_line(struct html *h, const struct html_chart *c, const char *class, const double *x,
@@ -182,16 +152,8 @@ void html_chart_line(struct html *h, const struct html_chart *c, const char *cla
 void html_chart_dot(struct html *h, const struct html_chart *c, const char *class, double x,
 		    double y, const char *title);
 
-/* A column from 0 to `y`. */
+/* From 0 to `y`: "column" and a colour; "tip": not seen, for what the pointer shows there. */
 void html_chart_column(struct html *h, const struct html_chart *c, const char *class, double from,
 		       double to, double y, const char *title);
-
-/* A line across the plot at a value of x; its name belongs in the legend. */
-void html_chart_mark(struct html *h, const struct html_chart *c, const char *class, double x,
-		     const char *title);
-
-/* What the pointer shows between two values of x; the whole height. */
-void html_chart_tip(struct html *h, const struct html_chart *c, double from, double to,
-		    const char *title);
 
 #endif

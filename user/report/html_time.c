@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/html_page.h"
+#include "report/print.h"
 
 #define BINS 240 /* of the charts: neighbours of longer runs are put together */
 
@@ -81,15 +82,15 @@ static bool add_bin(struct series *s, const struct sums *a, const struct sums *b
 	return true;
 }
 
-static void collect(struct html *h, struct series *s, struct json_object *intervals)
+static void collect(struct html *h, struct series *s, struct json_object *doc)
 {
-	size_t n = html_length(intervals), step = (n + BINS - 1) / BINS;
+	size_t n = json_get_length(doc, "intervals"), step = (n + BINS - 1) / BINS;
 	struct sums before = {}, now = {};
 
 	for (unsigned i = 0; i < h->stages; i++) /* in the order of the path */
 		s->stage[s->stages++] = h->stage[i];
 	for (size_t i = 0; i < n; i++) {
-		advance(s, &now, html_at(intervals, i));
+		advance(s, &now, json_get_item(doc, "intervals", i));
 		if (((i + 1) % step == 0 || i == n - 1) && add_bin(s, &before, &now))
 			before = now;
 	}
@@ -116,15 +117,11 @@ static struct html_chart chart_over_time(const struct series *s, const char *tit
 	};
 }
 
-static int put_time(char *buf, size_t size, const struct series *s, size_t i)
-{
-	return snprintf(buf, size, "%.4g to %.4g s", s->time[i], s->time[i + 1]);
-}
-
 /* Both ends, their packets or what they cost: that of the sender is a line, of the other an area.
  */
 static void put_both(struct html *h, const struct series *s, bool cpu)
 {
+	static const double zero[BINS];
 	const double *tx = s->rate[cpu ? TX_CPU : SENT], *rx = s->rate[cpu ? RX_CPU : DELIVERED];
 	const char *tx_name = cpu ? "sender" : "sent", *rx_name = cpu ? "receiver" : "delivered";
 	double tx_most = highest(tx, s->n), rx_most = highest(rx, s->n);
@@ -144,37 +141,21 @@ static void put_both(struct html *h, const struct series *s, bool cpu)
 	if (cpu || rx_most > 0)
 		html_chart_legend(h, "flow", rx_name, "");
 	html_chart_plot(h, &c);
-	html_chart_area(h, &c, "flow", s->time, NULL, rx, s->n);
+	html_chart_steps(h, &c, "flow", s->time, zero, rx, s->n);
 	if (cpu || tx_most > 0)
-		html_chart_steps(h, &c, "sent", s->time, tx, s->n);
+		html_chart_steps(h, &c, "sent", s->time, NULL, tx, s->n);
 	for (size_t i = 0; i < s->n; i++) {
-		int n = put_time(tip, sizeof(tip), s, i);
-
 		if (cpu)
-			snprintf(tip + n, sizeof(tip) - n, "\n%s %.1f %%\n%s %.1f %%", tx_name,
-				 100 * tx[i], rx_name, 100 * rx[i]);
+			snprintf(tip, sizeof(tip),
+				 "%.4g to %.4g s\nsender %.1f %%\nreceiver %.1f %%", s->time[i],
+				 s->time[i + 1], 100 * tx[i], 100 * rx[i]);
 		else
-			snprintf(tip + n, sizeof(tip) - n, "\n%s %s\n%s %s", tx_name,
-				 html_rate(h, tx[i]), rx_name, html_rate(h, rx[i]));
-		html_chart_tip(h, &c, s->time[i], s->time[i + 1], tip);
+			snprintf(tip, sizeof(tip), "%.4g to %.4g s\nsent %s\ndelivered %s",
+				 s->time[i], s->time[i + 1], html_rate(h, tx[i]),
+				 html_rate(h, rx[i]));
+		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
 	html_chart_end(h, &c);
-}
-
-static void put_tips(struct html *h, const struct html_chart *c, const struct series *s)
-{
-	char tip[1024];
-
-	for (size_t i = 0; i < s->n; i++) {
-		size_t n = (size_t)put_time(tip, sizeof(tip), s, i);
-
-		for (unsigned k = 0; k < s->stages && n < sizeof(tip) - 1; k++) {
-			if (s->lost[k][i] > 0)
-				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
-						      s->stage[k], html_rate(h, s->lost[k][i]));
-		}
-		html_chart_tip(h, c, s->time[i], s->time[i + 1], tip);
-	}
 }
 
 /* Stages on top of each other, the last of the path on top. */
@@ -182,6 +163,7 @@ static void put_losses(struct html *h, struct series *s)
 {
 	double base[BINS] = {}, top[BINS] = {};
 	struct html_chart c;
+	char tip[1024];
 
 	for (unsigned k = 0; k < s->stages; k++) {
 		for (size_t i = 0; i < s->n; i++)
@@ -204,44 +186,35 @@ static void put_losses(struct html *h, struct series *s)
 			continue;
 		for (size_t i = 0; i < s->n; i++)
 			top[i] += s->lost[k][i];
-		html_chart_area(h, &c, html_colour(h, s->stage[k]), s->time, base, top, s->n);
+		html_chart_steps(h, &c, html_colour(h, s->stage[k]), s->time, base, top, s->n);
 		memcpy(base, top, sizeof(base));
 	}
-	put_tips(h, &c, s);
-	html_chart_end(h, &c);
-}
+	for (size_t i = 0; i < s->n; i++) {
+		size_t n = (size_t)snprintf(tip, sizeof(tip), "%.4g to %.4g s", s->time[i],
+					    s->time[i + 1]);
 
-/* Where a long run is to be looked at: report/load.h has put them together. */
-static void put_worst(struct html *h, struct json_object *doc)
-{
-	if (json_get_length(doc, "worst") < 2)
-		return;
-	html_put(h, "<details><summary>when most was lost</summary><table class=\"facts\">"
-		    "<tbody>");
-	for (size_t i = 0; i < json_get_length(doc, "worst"); i++) {
-		struct json_object *w = json_get_item(doc, "worst", i);
-
-		html_put(h, "<tr><th>%s<td class=\"n\">%s lost<td class=\"n\">%s in %s",
-			 json_get_text(w, "time"), html_count(h, json_get_u64(w, "dropped")),
-			 html_rate(h, json_get_double(w, "dropped_pps")),
-			 html_ns(h, json_get_u64(w, "interval_ns")));
+		for (unsigned k = 0; k < s->stages && n < sizeof(tip) - 1; k++) {
+			if (s->lost[k][i] > 0)
+				n += (size_t)snprintf(tip + n, sizeof(tip) - n, "\n%.40s %s",
+						      s->stage[k], html_rate(h, s->lost[k][i]));
+		}
+		html_chart_column(h, &c, "tip", s->time[i], s->time[i + 1], c.y.max, tip);
 	}
-	html_put(h, "</tbody></table></details>");
+	html_chart_end(h, &c);
 }
 
 void html_time(struct html *h, struct json_object *doc)
 {
-	struct json_object *intervals = json_get(doc, "intervals");
 	struct series *s;
 
-	if (!html_length(intervals))
+	if (!json_get_length(doc, "intervals"))
 		return;
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		h->rc = h->rc ? h->rc : -ENOMEM;
 		return;
 	}
-	collect(h, s, intervals);
+	collect(h, s, doc);
 	if (s->n) {
 		html_section(h, "Over time", s->n < 4 ? "few intervals: -I 100ms shows more" : "");
 		html_put(h, "<div class=\"charts\">");
@@ -249,7 +222,8 @@ void html_time(struct html *h, struct json_object *doc)
 		put_losses(h, s);
 		put_both(h, s, true);
 		html_put(h, "</div>");
-		put_worst(h, doc);
+		print_worst(&(struct print_view){.html = h},
+			    &(struct ledgers_document){.json = doc});
 		html_section_end(h);
 	}
 	free(s);
@@ -266,20 +240,6 @@ static const struct quantile {
 };
 
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
-
-static void put_figures(struct html *h, struct json_object *latency, uint64_t jitter)
-{
-	html_put(h, "<dl class=\"figures\">");
-	for (unsigned i = 0; i < QUANTILES; i++) {
-		if (!json_get(latency, quantiles[i].key))
-			continue;
-		html_put(h, "<div><dt>%s</dt><dd>%s</dd></div>", quantiles[i].name,
-			 html_ns(h, json_get_u64(latency, quantiles[i].key)));
-	}
-	if (jitter)
-		html_put(h, "<div><dt>jitter</dt><dd>%s</dd></div>", html_ns(h, jitter));
-	html_put(h, "</dl>");
-}
 
 static void put_histogram(struct html *h, struct json_object *end)
 {
@@ -311,7 +271,7 @@ static void put_histogram(struct html *h, struct json_object *end)
 
 		snprintf(tip, sizeof(tip), "%s to %s: %s packets", html_ns(h, from), html_ns(h, to),
 			 html_count(h, json_get_u64(b, "packets")));
-		html_chart_column(h, &c, "flow", (double)from, (double)to + 1,
+		html_chart_column(h, &c, "column flow", (double)from, (double)to + 1,
 				  json_get_double(b, "packets"), tip);
 	}
 	html_chart_end(h, &c);
@@ -367,7 +327,15 @@ void html_delay(struct html *h, struct json_object *end)
 	if (!latency)
 		return;
 	html_section(h, "Delay", json_get_text(clock, "doubt"));
-	put_figures(h, latency, json_get_u64(end, "jitter_ns"));
+	html_put(h, "<dl class=\"figures\">");
+	for (unsigned i = 0; i < QUANTILES; i++) {
+		if (json_get(latency, quantiles[i].key))
+			html_figure(h, quantiles[i].name,
+				    html_ns(h, json_get_u64(latency, quantiles[i].key)), "");
+	}
+	if (json_get_u64(end, "jitter_ns"))
+		html_figure(h, "jitter", html_ns(h, json_get_u64(end, "jitter_ns")), "");
+	html_put(h, "</dl>");
 	html_put(h, "<div class=\"charts\">");
 	put_histogram(h, end);
 	put_quantiles(h, latency, packets);

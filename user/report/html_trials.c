@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/html_page.h"
+#include "report/print.h"
 
 #define BARS	     400  /* shown */
 #define IN_FULL	     100  /* shown with their own path and ledger */
@@ -17,171 +18,73 @@
  * "search 409.6 kpps 1 s", "rcvbuf=64k rate=100k", what a preset calls its line, or the number of
  * the trial.
  */
-static void put_label(struct html *h, struct json_object *trial, size_t i)
+static const char *label_of(struct html *h, struct json_object *trial, size_t i)
 {
 	struct json_object *parameters = json_get(trial, "parameters");
+	const char *phase = json_get_text(parameters, "phase");
 	double load = json_get_double(parameters, "rate_pps");
-	const char *before = "";
+	size_t n = 0;
 
-	if (*json_get_text(parameters, "phase")) {
-		html_put(h, "%s %s %s", json_get_text(parameters, "phase"),
+	*h->label = '\0';
+	if (*phase) {
+		snprintf(h->label, sizeof(h->label), "%s %s %s", phase,
 			 load > 0 ? html_rate(h, load) : "max",
 			 html_ns(h, json_get_u64(parameters, "duration_ns")));
-	} else if (!html_has_members(parameters)) {
-		html_put(h, "trial %lu", i + 1);
+	} else if (!json_object_is_type(parameters, json_type_object) ||
+		   !json_object_object_length(parameters)) {
+		snprintf(h->label, sizeof(h->label), "trial %zu", i + 1);
 	} else if (json_object_object_length(parameters) == 1 && json_get(parameters, "trial")) {
-		html_put(h, "%s", json_get_text(parameters, "trial"));
+		return json_get_text(parameters, "trial");
 	} else {
 		json_object_object_foreach (parameters, name, value) {
-			html_put(h, "%s%s=%s", before, name, json_object_get_string(value));
-			before = " ";
+			if (n < sizeof(h->label))
+				n += (size_t)snprintf(h->label + n, sizeof(h->label) - n, "%s%s=%s",
+						      n ? " " : "", name,
+						      json_object_get_string(value));
 		}
 	}
+	return h->label;
 }
 
-static void put_segment(struct html *h, const char *class, const char *name, uint64_t packets,
-			uint64_t whole, double width)
+static void put_segment(struct html *h, const char *class, const char *name,
+			struct json_object *trial, uint64_t packets, double width)
 {
-	if (!packets || !whole)
-		return;
-	html_put(h, "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s packets, %s\"></i>",
-		 class, 100 * width * fmin((double)packets / (double)whole, 1), name,
-		 html_count(h, packets), html_share(h, packets, whole));
+	uint64_t sent = json_get_u64(trial, "sent");
+
+	if (packets && sent)
+		html_put(h,
+			 "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s: %s packets, %s\"></i>",
+			 class, 100 * width * fmin((double)packets / (double)sent, 1), name,
+			 html_count(h, packets), html_share(h, packets, sent));
 }
 
 /* As long as packets were sent a second, split by where they went. */
-static void put_bar(struct html *h, struct json_object *trial, const struct html_axis *axis)
+static void put_bar(struct html *h, struct json_object *trial, double width)
 {
-	double width = html_axis_at(axis, json_get_double(trial, "tx_pps"));
-	uint64_t sent = json_get_u64(trial, "sent");
-	size_t n = json_get_length(trial, "stages");
-
-	html_put(h, "<span class=\"bar\">");
-	put_segment(h, "flow", "delivered", json_get_u64(trial, "delivered"), sent, width);
-	for (size_t i = 0; i < n; i++) {
+	put_segment(h, "flow", "delivered", trial, json_get_u64(trial, "delivered"), width);
+	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
 		struct json_object *stage = json_get_item(trial, "stages", i);
 		const char *name = json_get_text(stage, "stage");
 
-		put_segment(h, html_colour(h, name), name, json_get_u64(stage, "packets"), sent,
+		put_segment(h, html_colour(h, name), name, trial, json_get_u64(stage, "packets"),
 			    width);
 	}
-	put_segment(h, "waiting", "in flight", json_get_u64(trial, "in_flight"), sent, width);
-	put_segment(h, "unknown", "unaccounted", json_get_u64(trial, "unaccounted"), sent, width);
-	html_put(h, "</span>");
+	put_segment(h, "waiting", "in flight", trial, json_get_u64(trial, "in_flight"), width);
+	put_segment(h, "unknown", "unaccounted", trial, json_get_u64(trial, "unaccounted"), width);
 }
 
 /* "12.00 % lost"; what a search could not send is a loss, too. */
-static void put_loss(struct html *h, struct json_object *trial)
+static const char *loss_of(struct html *h, struct json_object *trial)
 {
 	uint64_t sent = json_get_u64(trial, "sent"), delivered = json_get_u64(trial, "delivered");
 
 	if (json_get_u64(trial, "unsent"))
-		html_put(h, "%.2f %% lost or unsent", 100 * json_get_double(trial, "loss_share"));
+		snprintf(h->loss, sizeof(h->loss), "%.2f %% lost or unsent",
+			 100 * json_get_double(trial, "loss_share"));
 	else
-		html_put(h, "%s lost",
+		snprintf(h->loss, sizeof(h->loss), "%s lost",
 			 html_share(h, sent > delivered ? sent - delivered : 0, sent));
-}
-
-static void put_row(struct html *h, struct json_object *trial, size_t i,
-		    const struct html_axis *axis)
-{
-	html_put(h, "<div class=\"row\"><span>");
-	put_label(h, trial, i);
-	html_put(h, "</span>");
-	if (json_get(trial, "error")) {
-		html_put(h, "<span class=\"bad\">failed: %s</span><span></span></div>",
-			 json_get_text(json_get(trial, "error"), "message"));
-		return;
-	}
-	put_bar(h, trial, axis);
-	html_put(h, "<span class=\"n\">%s <span class=\"dim\">",
-		 html_rate(h, json_get_double(trial, "tx_pps")));
-	put_loss(h, trial);
-	html_put(h, "</span>%s</span></div>",
-		 json_get_bool(trial, "balanced") ? "" : " ✗ not balanced");
-}
-
-static void put_axis(struct html *h, const struct html_axis *axis)
-{
-	html_put(h, "<div class=\"row\"><span></span><span class=\"x\">");
-	html_axis_put(h, axis);
-	html_put(h, "</span><span class=\"dim unit\">packets/s</span></div>");
-}
-
-static uint64_t lost_at(struct json_object *trial, const char *stage)
-{
-	uint64_t packets = 0;
-
-	for (size_t i = 0; i < json_get_length(trial, "stages"); i++) {
-		struct json_object *o = json_get_item(trial, "stages", i);
-
-		if (!strcmp(json_get_text(o, "stage"), stage))
-			packets += json_get_u64(o, "packets");
-	}
-	return packets;
-}
-
-static void put_legend(struct html *h, struct json_object *trials)
-{
-	html_put(h, "<ul class=\"legend\">");
-	html_chart_legend(h, "flow", "delivered", "");
-	for (unsigned s = 0; s < h->stages; s++) {
-		uint64_t packets = 0;
-
-		for (size_t i = 0; i < html_length(trials); i++)
-			packets += lost_at(html_at(trials, i), h->stage[s]);
-		if (packets)
-			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s],
-					  html_count(h, packets));
-	}
-	html_put(h, "</ul>");
-}
-
-static void put_bars(struct html *h, struct json_object *trials)
-{
-	size_t n = html_length(trials);
-	struct html_axis axis;
-	double most = 0;
-
-	for (size_t i = 0; i < n; i++)
-		most = fmax(most, json_get_double(html_at(trials, i), "tx_pps"));
-	axis = html_axis_linear(HTML_COUNT, 0, most);
-	put_legend(h, trials);
-	html_put(h, "<div class=\"bars trials\">");
-	for (size_t i = 0; i < n && i < BARS; i++)
-		put_row(h, html_at(trials, i), i, &axis);
-	put_axis(h, &axis);
-	html_put(h, "</div>");
-	if (n > BARS)
-		html_put(h,
-			 "<p class=\"hint\">The first %u of %lu trials; all are in the data."
-			 "</p>",
-			 BARS, n);
-}
-
-static void put_summaries(struct html *h, struct json_object *end)
-{
-	static const char *const keys[][2] = {{"tx_pps", "sent at"}, {"rx_pps", "received at"}};
-
-	if (!json_get(end, "tx_pps"))
-		return;
-	html_put(h, "<div class=\"scroll\"><table class=\"facts\"><thead><tr><th><th "
-		    "class=\"n\">median<th class=\"n\">lowest<th class=\"n\">highest<th "
-		    "class=\"n\">spread</thead><tbody>");
-	for (unsigned i = 0; i < LENGTH(keys); i++) {
-		struct json_object *s = json_get(end, keys[i][0]);
-		double spread = json_get_double(s, "spread");
-
-		if (s)
-			html_put(h,
-				 "<tr><th>%s<td class=\"n\">%s<td class=\"n\">%s<td class=\"n\">%s"
-				 "<td class=\"n %s\">%.1f %%",
-				 keys[i][1], html_rate(h, json_get_double(s, "median")),
-				 html_rate(h, json_get_double(s, "min")),
-				 html_rate(h, json_get_double(s, "max")),
-				 spread > 0.05 ? "warn" : "", 100 * spread);
-	}
-	html_put(h, "</tbody></table></div>");
+	return h->loss;
 }
 
 /* Of what was sent, that was lost: 0 .. 1. */
@@ -192,72 +95,133 @@ static double share_of(struct json_object *point, const char *key)
 
 /* Medians: delivered, and lost in the colour of the worst stage; a line from worst to best trial.
  */
-static void put_point(struct html *h, struct json_object *point, const struct html_axis *axis)
+static void put_point(struct html *h, struct json_object *point, double sent)
 {
-	double rate = json_get_double(json_get(point, "tx_pps"), "median");
-	double sent = 100 * html_axis_at(axis, rate);
 	double lost = share_of(point, "median"), least = share_of(point, "min");
 	double most = share_of(point, "max");
 	const char *stage = json_get_text(point, "stage");
 
-	html_put(h, "<div class=\"row\"><span>");
-	put_label(h, point, 0);
 	html_put(h,
-		 "</span><span class=\"bar\"><i class=\"flow\" style=\"width:%.3f%%\"></i>"
+		 "<i class=\"flow\" style=\"width:%.3f%%\"></i>"
 		 "<i class=\"%s\" style=\"width:%.3f%%\" title=\"%s\"></i>",
-		 sent * (1 - lost), html_colour(h, stage), sent * lost, stage);
+		 100 * sent * (1 - lost), html_colour(h, stage), 100 * sent * lost, stage);
 	if (most > least)
-		html_put(h, "<b style=\"left:%.3f%%;width:%.3f%%\"></b>", sent * (1 - most),
-			 sent * (most - least));
-	html_put(h,
-		 "</span><span class=\"n\">%s <span class=\"dim\">%.2f %% lost, %.2f – %.2f</span>"
-		 "</span></div>",
-		 html_rate(h, rate), 100 * lost, 100 * least, 100 * most);
+		html_put(h, "<b style=\"left:%.3f%%;width:%.3f%%\"></b>", 100 * sent * (1 - most),
+			 100 * sent * (most - least));
+	snprintf(h->loss, sizeof(h->loss), "%.2f %% lost, %.2f – %.2f", 100 * lost, 100 * least,
+		 100 * most);
 }
 
-/* Of a sweep whose points have several trials each. */
-static void put_points(struct html *h, struct json_object *end)
+/* What was sent a second; of several trials the median. */
+static double rate_of(struct json_object *o)
 {
-	size_t n = json_get_length(end, "points");
+	struct json_object *pps = json_get(o, "tx_pps");
+
+	return json_object_is_type(pps, json_type_object) ? json_get_double(pps, "median")
+							  : json_get_double(o, "tx_pps");
+}
+
+/* Trials, or points of several trials each. */
+static void put_bars(struct html *h, struct json_object *of, const char *list)
+{
+	size_t n = json_get_length(of, list);
 	struct html_axis axis;
 	double most = 0;
 
-	if (json_get_u64(json_get_item(end, "points", 0), "trials") < 2)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *point = json_get_item(end, "points", i);
-
-		most = fmax(most, json_get_double(json_get(point, "tx_pps"), "median"));
-	}
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, rate_of(json_get_item(of, list, i)));
 	axis = html_axis_linear(HTML_COUNT, 0, most);
-	html_section(h, "Points",
-		     "medians of what was sent a second, split; lines go from the worst trial to "
-		     "the best");
 	html_put(h, "<div class=\"bars trials\">");
-	for (size_t i = 0; i < n && i < BARS; i++)
-		put_point(h, json_get_item(end, "points", i), &axis);
-	put_axis(h, &axis);
-	html_put(h, "</div>");
-	html_section_end(h);
+	for (size_t i = 0; i < n && i < BARS; i++) {
+		struct json_object *o = json_get_item(of, list, i);
+		double rate = rate_of(o), width = html_axis_at(&axis, rate);
+
+		html_put(h, "<div class=\"row\"><span>%s</span>", label_of(h, o, i));
+		if (json_get(o, "error")) {
+			html_put(h, "<span class=\"bad\">failed: %s</span><span></span></div>",
+				 json_get_text(json_get(o, "error"), "message"));
+			continue;
+		}
+		html_put(h, "<span class=\"bar\">");
+		if (json_get(o, "lost_share")) {
+			put_point(h, o, width);
+		} else {
+			put_bar(h, o, width);
+			loss_of(h, o);
+		}
+		html_put(h,
+			 "</span><span class=\"n\">%s <span class=\"dim\">%s</span>%s</span></div>",
+			 html_rate(h, rate), h->loss,
+			 json_get(o, "balanced") && !json_get_bool(o, "balanced")
+				 ? " ✗ not balanced"
+				 : "");
+	}
+	html_put(h, "<div class=\"row\"><span></span><span class=\"x\">");
+	html_axis_put(h, &axis);
+	html_put(h, "</span><span class=\"dim unit\">packets/s</span></div></div>");
+	if (n > BARS)
+		html_put(h, "<p class=\"hint\">The first %u of %lu; all are in the data.</p>", BARS,
+			 n);
 }
 
-static void put_in_full(struct html *h, struct json_object *start, struct json_object *trial,
-			size_t i)
+static uint64_t lost_at(struct json_object *doc, const char *stage)
 {
-	html_put(h, "<details><summary>");
-	put_label(h, trial, i);
-	html_put(h, ": ");
-	put_loss(h, trial);
-	html_put(h, "</summary>");
-	html_path(h, start, trial);
-	html_time(h, trial);
-	html_ledger(h, trial);
-	html_beside(h, trial);
-	html_put(h, "</details>");
+	uint64_t packets = 0;
+
+	for (size_t i = 0; i < json_get_length(doc, "trials"); i++) {
+		struct json_object *trial = json_get_item(doc, "trials", i);
+
+		for (size_t k = 0; k < json_get_length(trial, "stages"); k++) {
+			struct json_object *o = json_get_item(trial, "stages", k);
+
+			if (!strcmp(json_get_text(o, "stage"), stage))
+				packets += json_get_u64(o, "packets");
+		}
+	}
+	return packets;
+}
+
+/* Of the stages that lost something in any trial. */
+static void put_stages_legend(struct html *h, struct json_object *doc)
+{
+	for (unsigned s = 0; s < h->stages; s++) {
+		uint64_t packets = lost_at(doc, h->stage[s]);
+
+		if (packets)
+			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s],
+					  html_count(h, packets));
+	}
+}
+
+static void put_summaries(struct html *h, struct json_object *end)
+{
+	static const struct page_column columns[] = {{"", 0, false},	  {"median", 0, true},
+						     {"lowest", 0, true}, {"highest", 0, true},
+						     {"spread", 0, true}, {NULL, 0, false}};
+	static const char *const keys[][2] = {{"tx_pps", "sent at"}, {"rx_pps", "received at"}};
+	struct page p = page_open_html(h);
+	char text[32];
+
+	if (!json_get(end, "tx_pps"))
+		return;
+	page_table(&p, columns);
+	for (unsigned i = 0; i < LENGTH(keys); i++) {
+		struct json_object *s = json_get(end, keys[i][0]);
+		double spread = json_get_double(s, "spread");
+
+		page_cell(&p, STYLE_PLAIN, keys[i][1]);
+		page_cell(&p, STYLE_PLAIN, html_rate(h, json_get_double(s, "median")));
+		page_cell(&p, STYLE_PLAIN, html_rate(h, json_get_double(s, "min")));
+		page_cell(&p, STYLE_PLAIN, html_rate(h, json_get_double(s, "max")));
+		snprintf(text, sizeof(text), "%.1f %%", 100 * spread);
+		page_cell(&p, spread > TRIALS_SPREAD ? STYLE_WARN : STYLE_PLAIN, text);
+		page_end(&p);
+	}
+	html_end_block(h);
 }
 
 /* What is not 0 in any of them has no column. */
-static void put_costs(struct html *h, struct json_object *trials)
+static void put_costs(struct html *h, struct json_object *doc)
 {
 	static const struct {
 		const char *key, *name;
@@ -273,65 +237,81 @@ static void put_costs(struct html *h, struct json_object *trials)
 		{"fragments_seen", "seen", html_count},
 		{"datagrams_reassembled", "datagrams", html_count},
 	};
-	bool any[LENGTH(costs)];
+	struct page_column columns[LENGTH(costs) + 3] = {{"trial", 0, false}, {"payload", 0, true}};
+	unsigned cost[LENGTH(costs)], n = 0;
+	struct page p = page_open_html(h);
 
-	html_put(h, "<details><summary>time, calls, CPU, fragments</summary><div "
-		    "class=\"scroll\"><table class=\"facts\"><thead><tr><th><th "
-		    "class=\"n\">payload");
 	for (unsigned k = 0; k < LENGTH(costs); k++) {
-		any[k] = html_sum(trials, costs[k].key);
-		if (any[k])
-			html_put(h, "<th class=\"n\">%s", costs[k].name);
+		if (!html_sum(doc, "trials", costs[k].key))
+			continue;
+		columns[2 + n] = (struct page_column){costs[k].name, 0, true};
+		cost[n++] = k;
 	}
-	html_put(h, "</thead><tbody>");
-	for (size_t i = 0; i < html_length(trials) && i < BARS; i++) {
-		struct json_object *trial = html_at(trials, i);
-		double bytes = json_get_double(trial, "payload_bytes");
+	html_put(h, "<details><summary>time, calls, CPU, fragments</summary>");
+	page_table(&p, columns);
+	for (size_t i = 0; i < json_get_length(doc, "trials") && i < BARS; i++) {
+		struct json_object *trial = json_get_item(doc, "trials", i);
+		double bits = json_get_double(trial, "payload_bytes") *
+			      json_get_double(trial, "rx_pps") * 8;
 		char payload[FMT_MAX] = ""; /* that were received, bit/s */
 
-		if (bytes > 0)
-			fmt_bps(payload, sizeof(payload),
-				json_get_double(trial, "rx_pps") * bytes * 8);
-		html_put(h, "<tr><th>");
-		put_label(h, trial, i);
-		html_put(h, "<td class=\"n\">%s", payload);
-		for (unsigned k = 0; k < LENGTH(costs); k++) {
-			if (any[k])
-				html_put(h, "<td class=\"n\">%s",
-					 costs[k].text(h, json_get_u64(trial, costs[k].key)));
-		}
+		page_cell(&p, STYLE_PLAIN, label_of(h, trial, i));
+		page_cell(&p, STYLE_PLAIN, bits > 0 ? fmt_bps(payload, sizeof(payload), bits) : "");
+		for (unsigned k = 0; k < n; k++)
+			page_cell(&p, STYLE_PLAIN,
+				  costs[cost[k]].text(h, json_get_u64(trial, costs[cost[k]].key)));
+		page_end(&p);
 	}
-	html_put(h, "</tbody></table></div></details>");
+	html_end_block(h);
+	html_put(h, "</details>");
 }
 
 void html_trials(struct html *h, struct json_object *doc)
 {
-	struct json_object *trials = json_get(doc, "trials"), *end = json_get(doc, "end");
-	struct json_object *start = json_get(doc, "start");
+	struct json_object *end = json_get(doc, "end"), *start = json_get(doc, "start");
+	size_t n = json_get_length(doc, "trials");
 
-	if (!html_length(trials))
+	if (!n)
 		return;
-	put_points(h, end);
+	if (json_get_u64(json_get_item(end, "points", 0), "trials") > 1) {
+		html_section(h, "Points",
+			     "medians of what was sent a second, split; lines go from the worst "
+			     "trial to the best");
+		put_bars(h, end, "points");
+		html_section_end(h);
+	}
 	html_section(h, "Trials",
 		     "as long as packets were sent a second, split by where they went");
 	put_summaries(h, end);
-	put_bars(h, trials);
-	put_costs(h, trials);
+	html_put(h, "<ul class=\"legend\">");
+	html_chart_legend(h, "flow", "delivered", "");
+	put_stages_legend(h, doc);
+	html_put(h, "</ul>");
+	put_bars(h, doc, "trials");
+	put_costs(h, doc);
 	html_put(h, "<details><summary>each in full</summary>");
-	for (size_t i = 0; i < html_length(trials) && i < IN_FULL; i++) {
-		if (json_get_u64(html_at(trials, i), "attempted"))
-			put_in_full(h, start, html_at(trials, i), i);
+	for (size_t i = 0; i < n && i < IN_FULL; i++) {
+		struct json_object *trial = json_get_item(doc, "trials", i);
+
+		if (!json_get_u64(trial, "attempted"))
+			continue;
+		html_put(h, "<details><summary>%s: %s</summary>", label_of(h, trial, i),
+			 loss_of(h, trial));
+		html_path(h, start, trial);
+		html_time(h, trial);
+		html_ledger(h, start, trial);
+		html_put(h, "</details>");
 	}
 	html_put(h, "</details>");
 	html_section_end(h);
 }
 
 static const struct goal {
-	const char *key, *name, *what, *class;
+	const char *key, *name, *title, *class;
 } goals[] = {
-	{"ndr", "NDR", "no drop", "good"},
-	{"pdr", "PDR", "partial drop", "warn"},
-	{"mrr", "MRR", "as fast as it goes", "dim"},
+	{"ndr", "NDR", "NDR, no drop", "line mark mark-good"},
+	{"pdr", "PDR", "PDR, partial drop", "line mark mark-warn"},
+	{"mrr", "MRR", "MRR, as fast as it goes", "line mark mark-dim"},
 };
 
 #define GOALS LENGTH(goals)
@@ -344,83 +324,57 @@ static double load_of(struct json_object *trial)
 	return load > 0 ? load : json_get_double(trial, "tx_pps");
 }
 
-static const char *worst_stage(struct json_object *trial)
-{
-	return json_get_text(html_worst_stage(trial, NULL), "stage");
-}
-
 static void put_answers(struct html *h, struct json_object *end)
 {
 	html_put(h, "<dl class=\"figures answers\">");
 	for (unsigned i = 0; i < GOALS; i++) {
 		struct json_object *goal = json_get(end, goals[i].key);
 		struct json_object *all = json_get(json_get(end, "lower_pps_of_all"), goals[i].key);
-		const char *stage = json_get_text(goal, "stage");
+		const char *limit = json_get_text(goal, "limited_by");
+		double lower = json_get_double(goal, "lower_pps");
+		double upper = json_get_double(goal, "upper_pps");
+		char beyond[64] = "", searches[128] = "", why[128];
 
 		if (!goal)
 			continue;
-		html_put(h, "<div><dt>%s, %s</dt><dd class=\"%s\">%s", goals[i].name, goals[i].what,
-			 goals[i].class, html_rate(h, json_get_double(goal, "lower_pps")));
-		if (json_get_double(goal, "upper_pps") > json_get_double(goal, "lower_pps"))
-			html_put(h, " <small>not %s</small>",
-				 html_rate(h, json_get_double(goal, "upper_pps")));
-		if (!strcmp(json_get_text(goal, "limited_by"), "generator"))
-			html_put(h, "<small>this host generates no more</small>");
-		else if (!strcmp(json_get_text(goal, "limited_by"), "send_queue"))
-			html_put(h, "<small>the sender's device takes no more</small>");
-		else if (*stage)
-			html_put(h, "<small><i class=\"key %s\"></i>%s breaks</small>",
-				 html_colour(h, stage), stage);
+		if (upper > lower)
+			snprintf(beyond, sizeof(beyond), "not %s; ", html_rate(h, upper));
+		if (!strcmp(limit, "generator"))
+			limit = "this host generates no more";
+		else if (!strcmp(limit, "send_queue"))
+			limit = "the sender's device takes no more";
+		else
+			limit = json_get_text(goal, "stage");
 		if (all) /* with --repeat: what the others found */
-			html_put(h, "<small>of %lu searches: %s to %s</small>",
+			snprintf(searches, sizeof(searches), "; of %zu searches: %s to %s",
 				 json_get_length(end, "searches"),
 				 html_rate(h, json_get_double(all, "min")),
 				 html_rate(h, json_get_double(all, "max")));
-		html_put(h, "</dd></div>");
+		snprintf(why, sizeof(why), "%s%.60s", beyond, limit);
+		html_put(h, "<div><dt>%s</dt><dd>%s <small>%s%s</small></dd></div>", goals[i].title,
+			 html_rate(h, lower), why, searches);
 	}
 	html_put(h, "</dl>");
-}
-
-static void put_search_legend(struct html *h, struct json_object *trials, struct json_object *end)
-{
-	html_chart_legend(h, "flow", "no loss", "");
-	html_chart_legend(h, "waiting", "warm-up", "");
-	html_chart_legend(h, "refused", "unsent only", "");
-	for (unsigned s = 0; s < h->stages; s++) {
-		for (size_t i = 0; i < html_length(trials); i++) {
-			if (strcmp(worst_stage(html_at(trials, i)), h->stage[s]))
-				continue;
-			html_chart_legend(h, html_colour(h, h->stage[s]), h->stage[s], "");
-			break;
-		}
-	}
-	for (unsigned i = 0; i < GOALS; i++) {
-		double lower = json_get_double(json_get(end, goals[i].key), "lower_pps");
-		char class[32];
-
-		snprintf(class, sizeof(class), "line mark-%s", goals[i].class);
-		if (lower > 0)
-			html_chart_legend(h, class, goals[i].name, html_rate(h, lower));
-	}
 }
 
 static void put_dot(struct html *h, const struct html_chart *c, struct json_object *trial, size_t i)
 {
 	bool warm_up = !strcmp(json_get_text(json_get(trial, "parameters"), "phase"), "warm-up");
 	double load = load_of(trial), loss = json_get_double(trial, "loss_share");
-	const char *stage = worst_stage(trial), *class = loss > 0 ? "refused" : "flow";
+	unsigned n;
+	const char *stage = print_worst_stage(trial, &n), *class = loss > 0 ? "refused" : "flow";
 	char tip[160];
 
 	if (warm_up)
 		class = "waiting";
-	else if (*stage)
+	else if (n)
 		class = html_colour(h, stage);
 	snprintf(tip, sizeof(tip), "trial %zu: %s, %.4g %% lost%s%.40s", i + 1, html_rate(h, load),
-		 100 * loss, *stage ? ", most at " : "", stage);
+		 100 * loss, n ? ", most at " : "", stage);
 	html_chart_dot(h, c, class, load, fmax(loss, LEAST_LOSS), tip);
 }
 
-static void put_chart(struct html *h, struct json_object *trials, struct json_object *end)
+static void put_chart(struct html *h, struct json_object *doc, struct json_object *end)
 {
 	struct html_chart c = {
 		.title = "Trials by load",
@@ -428,13 +382,15 @@ static void put_chart(struct html *h, struct json_object *trials, struct json_ob
 		.x_title = "load, packets/s",
 		.y_title = "lost or unsent; at the bottom: nothing",
 	};
-	double least = 1, most = LEAST_LOSS, lowest = INFINITY, highest = 0;
+	double least = 1, most = LEAST_LOSS, lowest = INFINITY, highest = 0, lower[GOALS];
+	size_t n = json_get_length(doc, "trials");
 
-	for (size_t i = 0; i < html_length(trials); i++) {
-		double loss = json_get_double(html_at(trials, i), "loss_share");
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *trial = json_get_item(doc, "trials", i);
+		double loss = json_get_double(trial, "loss_share");
 
-		lowest = fmin(lowest, fmax(load_of(html_at(trials, i)), 1));
-		highest = fmax(highest, load_of(html_at(trials, i)));
+		lowest = fmin(lowest, fmax(load_of(trial), 1));
+		highest = fmax(highest, load_of(trial));
 		if (loss > LEAST_LOSS) {
 			least = fmin(least, loss);
 			most = fmax(most, loss);
@@ -444,24 +400,29 @@ static void put_chart(struct html *h, struct json_object *trials, struct json_ob
 									 highest);
 	c.y = html_axis_log(HTML_SHARE, fmin(least / 10, most / 100), most);
 	html_chart_begin(h, &c);
-	put_search_legend(h, trials, end);
+	html_chart_legend(h, "flow", "no loss", "");
+	html_chart_legend(h, "waiting", "warm-up", "");
+	html_chart_legend(h, "refused", "unsent only", "");
+	put_stages_legend(h, doc);
+	for (unsigned i = 0; i < GOALS; i++) {
+		lower[i] = json_get_double(json_get(end, goals[i].key), "lower_pps");
+		if (lower[i] > 0)
+			html_chart_legend(h, goals[i].class, goals[i].name, html_rate(h, lower[i]));
+	}
 	html_chart_plot(h, &c);
 	for (unsigned i = 0; i < GOALS; i++) {
-		double lower = json_get_double(json_get(end, goals[i].key), "lower_pps");
-		char class[32];
-
-		snprintf(class, sizeof(class), "mark-%s", goals[i].class);
-		if (lower > 0)
-			html_chart_mark(h, &c, class, lower, goals[i].name);
+		if (lower[i] > 0)
+			html_chart_line(h, &c, goals[i].class, (double[]){lower[i], lower[i]},
+					(double[]){c.y.min, c.y.max}, 2);
 	}
-	for (size_t i = 0; i < html_length(trials); i++)
-		put_dot(h, &c, html_at(trials, i), i);
+	for (size_t i = 0; i < n; i++)
+		put_dot(h, &c, json_get_item(doc, "trials", i), i);
 	html_chart_end(h, &c);
 }
 
 void html_search(struct html *h, struct json_object *doc)
 {
-	struct json_object *trials = json_get(doc, "trials"), *end = json_get(doc, "end");
+	struct json_object *end = json_get(doc, "end");
 	bool any = false;
 
 	for (unsigned i = 0; i < GOALS; i++)
@@ -470,7 +431,7 @@ void html_search(struct html *h, struct json_object *doc)
 		return;
 	html_section(h, "What this path can take", "");
 	put_answers(h, end);
-	if (html_length(trials))
-		put_chart(h, trials, end);
+	if (json_get_length(doc, "trials"))
+		put_chart(h, doc, end);
 	html_section_end(h);
 }

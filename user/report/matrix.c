@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/matrix.h"
+#include "report/compare.h"
 
 #include <errno.h>
 #include <math.h>
@@ -51,18 +51,6 @@ struct json_object *matrix_pair(struct json_object *matrix, const char *from, co
 	return NULL;
 }
 
-static struct json_object *new_pair(struct json_object *matrix, const char *from, const char *to)
-{
-	struct json_object *pair = json_object_new_object();
-
-	json_put_text(pair, "from", from);
-	json_put_text(pair, "to", to);
-	json_put_bool(pair, "balanced", true);
-	json_put(pair, "lost", json_object_new_object());
-	json_object_array_add(json_get(matrix, "pairs"), pair);
-	return pair;
-}
-
 static void add_count(struct json_object *o, const char *key, uint64_t count)
 {
 	uint64_t sum = json_get_u64(o, key) + count;
@@ -70,19 +58,37 @@ static void add_count(struct json_object *o, const char *key, uint64_t count)
 	json_put_u64(o, key, sum < count ? UINT64_MAX : sum);
 }
 
-static void add_run(struct json_object *pair, struct json_object *end)
+/* A run, to its pair. */
+static int add_run(struct json_object *matrix, struct json_object *doc, struct error *err)
 {
+	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
+	struct json_object *end = json_get(doc, "end"), *nodes = json_get(matrix, "nodes"), *pair;
+
+	if (!*from || !*to || !json_get(end, "sent"))
+		return 0;
+	if (add_node(nodes, from, err) || add_node(nodes, to, err))
+		return -E2BIG;
+	pair = matrix_pair(matrix, from, to);
+	if (!pair) {
+		pair = json_object_new_object();
+		json_put_text(pair, "from", from);
+		json_put_text(pair, "to", to);
+		json_put_bool(pair, "balanced", true);
+		json_put(pair, "lost", json_object_new_object());
+		json_object_array_add(json_get(matrix, "pairs"), pair);
+	}
 	add_count(pair, "runs", 1);
 	add_count(pair, "sent", json_get_u64(end, "sent"));
 	add_count(pair, "delivered", json_get_u64(end, "delivered"));
-	json_put_bool(pair, "balanced",
-		      json_get_bool(pair, "balanced") && json_get_bool(end, "balanced"));
+	if (!json_get_bool(end, "balanced"))
+		json_put_bool(pair, "balanced", false);
 	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
 		struct json_object *stage = json_get_item(end, "stages", i);
 
 		add_count(json_get(pair, "lost"), json_get_text(stage, "stage"),
 			  json_get_u64(stage, "packets"));
 	}
+	return 0;
 }
 
 /* The sums are there: what follows from them. */
@@ -105,36 +111,6 @@ static void conclude(struct json_object *pair)
 	json_object_object_del(pair, "lost");
 }
 
-static int add_pair(struct json_object *matrix, struct json_object *doc, struct error *err)
-{
-	const char *from = node_of(doc, "tx"), *to = node_of(doc, "rx");
-	struct json_object *end = json_get(doc, "end"), *pair;
-	int rc;
-
-	if (!*from || !*to || !json_get(end, "sent"))
-		return 0;
-	rc = add_node(json_get(matrix, "nodes"), from, err);
-	if (!rc)
-		rc = add_node(json_get(matrix, "nodes"), to, err);
-	if (rc)
-		return rc;
-	pair = matrix_pair(matrix, from, to);
-	add_run(pair ? pair : new_pair(matrix, from, to), end);
-	return 0;
-}
-
-static int add_document(struct json_object *matrix, struct json_object *doc, struct error *err)
-{
-	size_t senders = json_get_length(doc, "senders");
-	int rc = 0;
-
-	if (!json_get(doc, "senders"))
-		return add_pair(matrix, doc, err);
-	for (size_t i = 0; i < senders && !rc; i++)
-		rc = add_pair(matrix, json_get_item(doc, "senders", i), err);
-	return rc;
-}
-
 int matrix_new(struct json_object *const *docs, unsigned n, struct json_object **out,
 	       struct error *err)
 {
@@ -143,8 +119,12 @@ int matrix_new(struct json_object *const *docs, unsigned n, struct json_object *
 
 	json_put(matrix, "nodes", json_object_new_array());
 	json_put(matrix, "pairs", json_object_new_array());
-	for (unsigned i = 0; i < n && !rc; i++)
-		rc = add_document(matrix, docs[i], err);
+	for (unsigned i = 0; i < n && !rc; i++) {
+		if (!json_get(docs[i], "senders"))
+			rc = add_run(matrix, docs[i], err);
+		for (size_t k = 0; k < json_get_length(docs[i], "senders") && !rc; k++)
+			rc = add_run(matrix, json_get_item(docs[i], "senders", k), err);
+	}
 	if (!rc && !json_get_length(matrix, "pairs"))
 		rc = error_set(err, STATUS_FAILED, -ENODATA,
 			       "a matrix is made of runs from one host to another",

@@ -156,14 +156,11 @@ static void put_words(struct page *p, enum style style, const char *s)
 	end_style(p, style);
 }
 
-void page_words(struct page *p, enum style style, const char *fmt, ...)
+static void put_format(struct page *p, enum style style, const char *fmt, va_list ap)
 {
 	char text[1024];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	if (!text[strspn(text, " ")])
 		return;
 	if (!p->html) {
@@ -178,6 +175,27 @@ void page_words(struct page *p, enum style style, const char *fmt, ...)
 		html_put(p->html, " %s", text);
 	else
 		html_put(p->html, " <span class=\"%s\">%s</span>", styles[style].class, text);
+}
+
+void page_words(struct page *p, enum style style, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_format(p, style, fmt, ap);
+	va_end(ap);
+}
+
+void page_line(struct page *p, unsigned indent, enum style of_label, const char *label,
+	       enum style style, const char *fmt, ...)
+{
+	va_list ap;
+
+	page_text(p, indent, of_label, label);
+	va_start(ap, fmt);
+	put_format(p, style, fmt, ap);
+	va_end(ap);
+	page_end(p);
 }
 
 char *page_share(char *buf, size_t size, uint64_t part, uint64_t whole)
@@ -202,6 +220,8 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 	open_rows(p);
 	p->indent = indent;
 	page_cell(p, style, label);
+	if (p->html && *html_stage_title(label))
+		html_put(p->html, "<br><small>%s</small>", html_stage_title(label));
 	page_cell(p, style, fmt_count(number, sizeof(number), count));
 	page_cell(p, STYLE_PLAIN, page_share(share, sizeof(share), count, whole));
 	if (p->html)
@@ -211,9 +231,9 @@ void page_row(struct page *p, enum style style, unsigned indent, const char *lab
 
 void page_text(struct page *p, unsigned indent, enum style style, const char *label)
 {
-	if (p->html && isalnum((unsigned char)*label)) {
+	if (p->html && (isalnum((unsigned char)*label) || *label == ' ')) {
 		open_rows(p);
-		page_cell(p, style, label);
+		page_cell(p, style, *label == ' ' ? "" : label);
 		fputs("<td colspan=\"3\">", p->out);
 	} else if (p->html) {
 		open_block(p, "<p>", "</p>");

@@ -69,6 +69,10 @@ void page_break(struct page *p);
 /* Starts a line of text; its next lines are indented by `indent` plus the width of `label`. */
 void page_text(struct page *p, unsigned indent, enum style style, const char *label);
 
+/* All of a line: page_text(), page_words(), page_end(). */
+void page_line(struct page *p, unsigned indent, enum style of_label, const char *label,
+	       enum style style, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
 /* As it is, without wrapping. Unprintable characters become '?', as everywhere. */
 void page_verbatim(struct page *p, const char *s);
 

@@ -10,12 +10,12 @@
 #include "report/series.h"
 #include "drops/stagemap.h"
 #include "report/trials.h"
-#include "report/text.h"
 #include "report/document.h"
 #include "report/load.h"
 #include "report/print_trace.h"
 
-#define ROWS_WANTED (STEPS_MAX - 2) /* the first and the last may be parts of a step */
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+#define ROWS_WANTED  (STEPS_MAX - 2) /* the first and the last may be parts of a step */
 
 /*
  * The shortest round time of which the table needs at most so many, and in which about one interval
@@ -67,53 +67,23 @@ static struct step *step_of(struct steps *s, uint64_t to_ns)
 	return &s->at[s->n++];
 }
 
-static void note_peak(struct step *step, uint64_t lost, uint64_t length_ns)
+/* What an interval says; of a run these are counts since its start. */
+static struct step read_step(const struct json_object *interval)
 {
-	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
-
-	if (pps > step->peak_pps)
-		step->peak_pps = pps;
-}
-
-/* An interval of a trace. */
-static void add_part(struct step *step, const struct json_object *interval)
-{
-	uint64_t lost = json_get_u64(interval, "dropped");
-
-	step->dropped += lost;
-	note_peak(step, lost, json_get_u64(interval, "interval_ns"));
-	if (json_get_double(interval, "peak_pps") > step->peak_pps)
-		step->peak_pps = json_get_double(interval, "peak_pps");
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		const struct json_object *stage = json_get_item(interval, "stages", i);
-		enum stage at = rows_stage(json_get_text(stage, "stage"));
-
-		if (at != STAGE_NONE)
-			step->stage[at] += json_get_u64(stage, "packets");
-	}
-}
-
-/* Counters of a run, since the start. */
-struct counters {
-	uint64_t time_ns, sent, delivered, dropped;
-	uint64_t stage[STAGE_COUNT];
-};
-
-static void read_counters(struct counters *c, const struct json_object *interval)
-{
-	*c = (struct counters){
-		.time_ns = json_get_u64(interval, "time_ns"),
+	struct step step = {
 		.sent = json_get_u64(interval, "sent"),
 		.delivered = json_get_u64(interval, "delivered"),
 		.dropped = json_get_u64(interval, "dropped"),
 	};
+
 	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
 		const struct json_object *stage = json_get_item(interval, "stages", i);
 		enum stage at = rows_stage(json_get_text(stage, "stage"));
 
 		if (at != STAGE_NONE)
-			c->stage[at] = json_get_u64(stage, "packets");
+			step.stage[at] += json_get_u64(stage, "packets");
 	}
+	return step;
 }
 
 /* Counts of packets under way may be corrected downwards. */
@@ -122,30 +92,25 @@ static uint64_t grown(uint64_t now, uint64_t last)
 	return now > last ? now - last : 0;
 }
 
-static void add_growth(struct step *step, const struct counters *now, const struct counters *last)
+/* What an interval of `length_ns` has more than `last`. */
+static void add_growth(struct step *step, const struct step *now, const struct step *last,
+		       uint64_t length_ns)
 {
+	uint64_t lost = grown(now->dropped, last->dropped);
+	double pps = length_ns ? (double)lost * 1e9 / (double)length_ns : 0;
+
 	step->sent += grown(now->sent, last->sent);
 	step->delivered += grown(now->delivered, last->delivered);
-	step->dropped += grown(now->dropped, last->dropped);
-	note_peak(step, grown(now->dropped, last->dropped), grown(now->time_ns, last->time_ns));
+	step->dropped += lost;
+	step->peak_pps = pps > step->peak_pps ? pps : step->peak_pps;
 	for (int s = 0; s < STAGE_COUNT; s++)
 		step->stage[s] += grown(now->stage[s], last->stage[s]);
 }
 
-/* When an interval ended. */
-static uint64_t end_of(const struct json_object *interval, uint64_t started_ns)
-{
-	uint64_t ns;
-
-	return when_date(json_get_text(interval, "time"), &ns)
-		       ? started_ns + json_get_u64(interval, "time_ns")
-		       : ns;
-}
-
 void steps_make(struct steps *s, const struct ledgers_document *d)
 {
-	struct counters last = {}, now;
-	uint64_t started_ns = 0;
+	struct step last = {}, now;
+	uint64_t started_ns = 0, time_ns, last_ns = 0, ns;
 
 	memset(s, 0, sizeof(*s));
 	s->length_ns =
@@ -153,136 +118,119 @@ void steps_make(struct steps *s, const struct ledgers_document *d)
 	when_date(json_get_text(json_get(d->json, "start"), "time"), &started_ns);
 	for (size_t i = 0; i < json_get_length(d->json, "intervals"); i++) {
 		const struct json_object *interval = json_get_item(d->json, "intervals", i);
-		struct step *step = step_of(s, end_of(interval, started_ns));
+		double peak = json_get_double(interval, "peak_pps");
+		struct step *step;
 
-		if (d->parts) {
-			add_part(step, interval);
+		time_ns = json_get_u64(interval, "time_ns");
+		if (when_date(json_get_text(interval, "time"), &ns))
+			ns = started_ns + time_ns;
+		step = step_of(s, ns);
+		now = read_step(interval);
+		if (!d->parts) {
+			add_growth(step, &now, &last, grown(time_ns, last_ns));
+			last = now;
+			last_ns = time_ns;
 			continue;
 		}
-		read_counters(&now, interval);
-		add_growth(step, &now, &last);
-		last = now;
+		add_growth(step, &now, &last, json_get_u64(interval, "interval_ns"));
+		step->peak_pps = peak > step->peak_pps ? peak : step->peak_pps;
 	}
 	if (!d->parts && s->n && json_get(d->json, "end")) { /* what came after the last of them */
-		read_counters(&now, json_get(d->json, "end"));
-		add_growth(step_of(s, d->to_ns), &now, &last);
+		now = read_step(json_get(d->json, "end"));
+		add_growth(step_of(s, d->to_ns), &now, &last,
+			   grown(json_get_u64(json_get(d->json, "end"), "time_ns"), last_ns));
 	}
 }
 
 #define WORST_SHOWN 5
 #define DAY	    86400000000000ULL
 
-/* Those of a thousandth at least, most first. Returns how many. */
-static unsigned rank_stages(const uint64_t stage[STAGE_COUNT], uint64_t all, int rank[STAGE_COUNT])
+/* "rcvbuf 12,000, netfilter 345": those of a thousandth at least, most first. */
+static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
 {
+	struct text_count rank[STAGE_COUNT];
 	unsigned n = 0, at;
 
 	for (int s = 0; s < STAGE_COUNT; s++) {
 		if (!stage[s] || stage[s] < all / 1000)
 			continue;
-		for (at = n++; at && stage[rank[at - 1]] < stage[s]; at--)
+		for (at = n++; at && rank[at - 1].count < stage[s]; at--)
 			rank[at] = rank[at - 1];
-		rank[at] = s;
+		rank[at] = (struct text_count){stage[s], stage_name(s)};
 	}
-	return n;
-}
+	for (unsigned i = 0; i < n; i++) {
+		char count[FMT_MAX];
 
-/* "rcvbuf 12,000, netfilter 345" */
-static void put_stages(struct page *p, const uint64_t stage[STAGE_COUNT], uint64_t all)
-{
-	int rank[STAGE_COUNT];
-	unsigned n = rank_stages(stage, all, rank);
-	char count[FMT_MAX];
-
-	for (unsigned i = 0; i < n; i++)
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", stage_name(rank[i]),
-			   fmt_count(count, sizeof(count), stage[rank[i]]), i + 1 < n ? "," : "");
-}
-
-static void put_number(struct page *p, unsigned width, const char *text)
-{
-	char padded[FMT_MAX + 16];
-
-	snprintf(padded, sizeof(padded), "%*s", (int)width, text);
-	page_verbatim(p, padded);
-}
-
-static void put_head(struct page *p, const struct steps *s, bool sums, bool day)
-{
-	char length[FMT_MAX], each[FMT_MAX + 8], head[128];
-
-	snprintf(each, sizeof(each), "each %s",
-		 num_text_time(length, sizeof(length), s->length_ns));
-	snprintf(head, sizeof(head), "%-*s ", day ? 20 : 12, each);
-	page_text(p, 0, STYLE_DIM, head);
-	p->indent = 0;
-	if (sums) {
-		put_number(p, 12, "sent");
-		put_number(p, 12, "delivered");
+		page_words(p, STYLE_PLAIN, "%s\v%s%s", rank[i].name,
+			   fmt_count(count, sizeof(count), rank[i].count), i + 1 < n ? "," : "");
 	}
-	put_number(p, 12, "lost");
-	put_number(p, 12, "peak");
-	page_end(p);
 }
 
-static void put_step(struct page *p, const struct step *step, bool sums, bool day)
-{
-	char text[WHEN_TEXT], line[WHEN_TEXT + 16], number[FMT_MAX];
-
-	when_text(text, sizeof(text), step->from_ns, day);
-	if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
-		snprintf(text + strlen(text), 8, ".%03u",
-			 (unsigned)(step->from_ns % 1000000000 / 1000000));
-	snprintf(line, sizeof(line), "%-*s ", day ? 20 : 12, text);
-	page_text(p, 0, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
-	p->indent = 0;
-	if (sums) {
-		put_number(p, 12, fmt_count(number, sizeof(number), step->sent));
-		put_number(p, 12, fmt_count(number, sizeof(number), step->delivered));
-	}
-	put_number(p, 12, fmt_count(number, sizeof(number), step->dropped));
-	if (step->dropped) {
-		put_number(p, 12,
-			   step->peak_pps > 0 ? fmt_rate(number, sizeof(number), step->peak_pps)
-					      : "-");
-		page_verbatim(p, "  ");
-		p->indent = p->column;
-		put_stages(p, step->stage, step->dropped);
-	}
-	page_end(p);
-}
-
+/* A table of the steps: of a trace only what was lost. */
 static void print_steps(const struct print_view *v, const struct ledgers_document *d)
 {
-	bool sums = !d->parts;
 	bool day = d->to_ns - d->from_ns >= DAY / 2;
+	char each[FMT_MAX + 32], text[WHEN_TEXT + 16], line[WHEN_TEXT + 32], number[FMT_MAX];
+	const struct page_column columns[] = {{each, day ? 21 : 13, false}, {"sent", 12, true},
+					      {"delivered", 12, true},	    {"lost", 12, true},
+					      {"peak", 12, true},	    {NULL, 0, false}};
+	const unsigned hidden = d->parts ? 2 : 0; /* columns behind the first */
+	struct page_column shown[LENGTH(columns)] = {columns[0]};
 	struct page p = print_page(v, 0);
 	struct steps s;
 
 	steps_make(&s, d);
 	if (s.n < 2)
 		return;
+	memcpy(shown + 1, columns + 1 + hidden, sizeof(columns) - sizeof(*columns) * (1 + hidden));
+	snprintf(text, sizeof(text), "each %s", num_text_time(number, sizeof(number), s.length_ns));
+	snprintf(each, sizeof(each), "%-*s", (int)columns[0].width, text);
 	page_end(&p);
-	put_head(&p, &s, sums, day);
-	for (unsigned i = 0; i < s.n; i++)
-		put_step(&p, &s.at[i], sums, day);
-}
+	p.table = shown;
+	for (unsigned i = 0; shown[i].name; i++)
+		page_cell(&p, i ? STYLE_PLAIN : STYLE_DIM, shown[i].name);
+	page_end(&p);
+	for (const struct step *step = s.at; step < s.at + s.n; step++) {
+		const uint64_t counts[] = {step->sent, step->delivered, step->dropped};
 
-/* The stage that lost most. */
-static const char *main_stage(const struct json_object *interval)
-{
-	const struct json_object *best = NULL;
-
-	for (size_t i = 0; i < json_get_length(interval, "stages"); i++) {
-		const struct json_object *stage = json_get_item(interval, "stages", i);
-
-		if (!best || json_get_u64(stage, "packets") > json_get_u64(best, "packets"))
-			best = stage;
+		when_text(text, sizeof(text), step->from_ns, day);
+		if (step->from_ns % 1000000000 || step->to_ns % 1000000000)
+			snprintf(text + strlen(text), 8, ".%03u",
+				 (unsigned)(step->from_ns % 1000000000 / 1000000));
+		snprintf(line, sizeof(line), "%-*s", (int)columns[0].width, text);
+		p.indent = 0;
+		page_cell(&p, step->dropped ? STYLE_BOLD : STYLE_DIM, line);
+		for (unsigned i = hidden; i < LENGTH(counts); i++)
+			page_cell(&p, STYLE_PLAIN, fmt_count(number, sizeof(number), counts[i]));
+		if (step->dropped) {
+			page_cell(&p, STYLE_PLAIN,
+				  step->peak_pps > 0
+					  ? fmt_rate(number, sizeof(number), step->peak_pps)
+					  : "-");
+			page_verbatim(&p, "  ");
+			p.indent = p.column;
+			put_stages(&p, step->stage, step->dropped);
+		}
+		page_end(&p);
 	}
-	return json_get_text(best, "stage");
 }
 
-static void print_worst(const struct print_view *v, const struct ledgers_document *d)
+const char *print_worst_stage(const struct json_object *end, unsigned *n)
+{
+	const struct json_object *worst = NULL;
+
+	*n = 0;
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		const struct json_object *stage = json_get_item(end, "stages", i);
+
+		*n += json_get_u64(stage, "packets") != 0;
+		if (json_get_u64(stage, "packets") > json_get_u64(worst, "packets"))
+			worst = stage;
+	}
+	return json_get_text(worst, "stage");
+}
+
+void print_worst(const struct print_view *v, const struct ledgers_document *d)
 {
 	size_t n = json_get_length(d->json, "worst");
 	struct page p = print_page(v, 0);
@@ -292,38 +240,21 @@ static void print_worst(const struct print_view *v, const struct ledgers_documen
 	page_end(&p);
 	for (size_t i = 0; i < n && i < WORST_SHOWN; i++) {
 		const struct json_object *o = json_get_item(d->json, "worst", i);
-		char text[WHEN_TEXT], number[FMT_MAX];
+		char text[WHEN_TEXT], rate[FMT_MAX], time[FMT_MAX];
 		uint64_t to_ns = d->from_ns;
+		unsigned stages;
 
 		when_date(json_get_text(o, "time"), &to_ns);
-		page_text(&p, 0, STYLE_BOLD, i ? "                " : "worst           ");
-		page_words(&p, STYLE_PLAIN, "%s",
-			   page_glue(when_text(text, sizeof(text), to_ns, true)));
-		page_words(&p, STYLE_PLAIN, "%s",
-			   page_glue(fmt_rate(number, sizeof(number),
-					      json_get_double(o, "dropped_pps"))));
-		page_words(
-			&p, STYLE_PLAIN, "for %s",
-			page_glue(fmt_ns(number, sizeof(number), json_get_u64(o, "interval_ns"))));
-		page_words(&p, STYLE_PLAIN, "%s", main_stage(o));
-		page_end(&p);
+		fmt_rate(rate, sizeof(rate), json_get_double(o, "dropped_pps"));
+		fmt_ns(time, sizeof(time), json_get_u64(o, "interval_ns"));
+		page_line(&p, 0, STYLE_BOLD, i ? "                " : "worst           ",
+			  STYLE_PLAIN, "%s %s for %s %s",
+			  page_glue(when_text(text, sizeof(text), to_ns, true)), page_glue(rate),
+			  page_glue(time), print_worst_stage(o, &stages));
 	}
 }
 
 /* Sweeps and searches of ledgers, as they printed themselves: the trials, and what was found. */
-
-/* Searches that came to a lower bound of that name. */
-static unsigned count_lowers(const struct json_object *end, const char *name)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
-		const struct json_object *rate = json_get(json_get_item(end, "searches", i), name);
-
-		n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
-	}
-	return n;
-}
 
 static void print_spread(FILE *out, const struct json_object *end)
 {
@@ -338,13 +269,20 @@ static void print_spread(FILE *out, const struct json_object *end)
 			.max = json_get_double(o, "max"),
 			.spread = json_get_double(o, "spread"),
 		};
+		unsigned n = 0;
 
-		text_found_spread(out, name, &s, count_lowers(end, name));
+		for (size_t i = 0; i < json_get_length(end, "searches"); i++) {
+			const struct json_object *rate =
+				json_get(json_get_item(end, "searches", i), name);
+
+			n += json_get(rate, "lower_pps") && json_get_bool(rate, "done");
+		}
+		text_found_spread(out, name, &s, n);
 	}
 }
 
 /* Each search behind its trials. */
-static void print_search(const struct print_view *v, const struct json_object *document)
+static void print_search(FILE *out, const struct json_object *document)
 {
 	const struct json_object *end = json_get(document, "end");
 	size_t searches = json_get_length(end, "searches"), n = json_get_length(document, "trials");
@@ -352,27 +290,16 @@ static void print_search(const struct print_view *v, const struct json_object *d
 	struct found_trial t;
 	struct found f;
 
-	fputc('\n', v->out);
 	for (size_t k = 0; k < (searches ? searches : 1); k++) {
 		json_read_found(searches ? json_get_item(end, "searches", k) : end, &f);
 		for (unsigned i = 0; shown < n && (k + 1 >= searches || i < f.trials); i++) {
 			json_read_found_trial(json_get_item(document, "trials", shown), &t);
-			text_found_trial(v->out, (unsigned)++shown, &t);
+			text_found_trial(out, (unsigned)++shown, &t);
 		}
 		if (f.trials)
-			text_found(v->out, &f);
+			text_found(out, &f);
 	}
-	print_spread(v->out, end);
-}
-
-static void print_trials(const struct print_view *v, const struct ledgers_document *d)
-{
-	if (!strcmp(d->command, "search")) {
-		print_search(v, d->json);
-		return;
-	}
-	fputc('\n', v->out);
-	rows_print(v->out, false, d->json);
+	print_spread(out, end);
 }
 
 struct page print_page(const struct print_view *v, uint64_t most)
@@ -385,107 +312,110 @@ struct page print_page(const struct print_view *v, uint64_t most)
 	return p;
 }
 
-static void put_command(struct page *p, const struct json_object *start)
-{
-	size_t n = json_get_length(start, "command");
+/* Of ledgers that were joined. */
 
-	if (!n)
-		return;
-	page_text(p, 2, STYLE_DIM, "command   ");
-	for (size_t i = 1; i < n; i++)
-		page_words(p, STYLE_PLAIN, "%s", json_get_item_text(start, "command", i));
-	page_end(p);
-}
-
-static void put_joined(struct page *p, const struct json_object *document)
+static void put_count(struct page *p, enum style style, const char *what, uint64_t packets)
 {
-	const struct json_object *covers = json_get(document, "covers");
 	char count[FMT_MAX];
 
-	if (json_get_u64(covers, "joined") < 2)
-		return;
-	page_text(p, 2, STYLE_DIM, "intervals ");
-	page_words(p, STYLE_PLAIN, "%s, put together by up to %u",
-		   fmt_count(count, sizeof(count), json_get_u64(covers, "intervals")),
-		   (unsigned)json_get_u64(covers, "joined"));
+	page_words(p, style, "%s\v%s,", fmt_count(count, sizeof(count), packets), what);
+}
+
+static void put_sender(struct page *p, const struct json_object *sender)
+{
+	const struct json_object *end = json_get(sender, "end");
+	uint64_t open = json_get_u64(end, "unaccounted");
+	char count[FMT_MAX];
+
+	page_row(
+		p, STYLE_PLAIN, 2,
+		json_get_text(json_get(json_get(json_get(sender, "start"), "hosts"), "tx"), "name"),
+		json_get_u64(end, "sent"), 0);
+	for (size_t i = 0; i < json_get_length(end, "stages"); i++) {
+		const struct json_object *stage = json_get_item(end, "stages", i);
+
+		put_count(p, STYLE_BAD, json_get_text(stage, "stage"),
+			  json_get_u64(stage, "packets"));
+	}
+	if (open)
+		put_count(p, STYLE_BAD, "unaccounted", open);
+	page_words(p, STYLE_PLAIN, "%s\vdelivered",
+		   fmt_count(count, sizeof(count), json_get_u64(end, "delivered")));
+	page_words(p, STYLE_DIM, "(%s, %u)", json_get_text(sender, "file"),
+		   (unsigned)json_get_u64(sender, "number"));
 	page_end(p);
 }
 
-/* Where what is told is not all of it: --since, or --keep. */
-static void put_begin(struct page *p, const struct ledgers_document *d,
-		      const struct json_object *start)
+static void put_stranger(struct page *p, const struct json_object *stranger)
 {
-	char text[WHEN_TEXT];
-	uint64_t ns;
-
-	if (when_date(json_get_text(start, "time"), &ns) || d->from_ns < ns + 2000000000)
-		return;
-	page_text(p, 2, STYLE_DIM, "began     ");
-	page_words(p, STYLE_PLAIN, "%s", when_text(text, sizeof(text), ns, true));
+	page_row(p, STYLE_WARN, 2, "not known", json_get_u64(stranger, "delivered"), 0);
+	page_words(p, STYLE_PLAIN, "delivered of stream %u, base %llu",
+		   (unsigned)json_get_u64(stranger, "stream"),
+		   (unsigned long long)json_get_u64(stranger, "base"));
 	page_end(p);
 }
 
-static void put_fates(struct page *p, const struct json_object *document)
+void print_joined(const struct print_view *v, const struct json_object *document)
 {
-	if (!json_get(document, "fates_agree") || json_get_bool(document, "fates_agree"))
-		return;
-	page_text(p, 2, STYLE_BAD, "fates     ");
-	page_words(p, STYLE_BAD, "those of the numbers do not add up to the books");
-	page_end(p);
-}
+	const struct json_object *end = json_get(document, "end");
+	size_t senders = json_get_length(document, "senders");
+	size_t notes = json_get_length(document, "notes");
+	size_t strangers = json_get_length(document, "strangers");
+	struct page p = print_page(v, json_get_u64(end, "attempted"));
 
-static void put_error(struct page *p, const struct json_object *error)
-{
-	if (!error)
-		return;
-	page_text(p, 2, STYLE_BAD, "failed    ");
-	page_words(p, STYLE_BAD, "%s", json_get_text(error, "message"));
-	page_end(p);
-}
-
-static void put_title(const struct print_view *v, const struct ledgers_document *d)
-{
-	const struct json_object *start = json_get(d->json, "start");
-	struct page p = print_page(v, 0);
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	bool same_day;
-
-	when_text(from, sizeof(from), d->from_ns, true);
-	when_text(to, sizeof(to), d->to_ns, true);
-	same_day = !strncmp(from, to, strcspn(from, " "));
-	page_text(&p, 0, STYLE_BOLD, d->command);
-	p.indent = 2;
-	if (*json_get_text(start, "host"))
-		page_words(&p, STYLE_BOLD, "on %s,", json_get_text(start, "host"));
-	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
-	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
-	page_end(&p);
-	put_command(&p, start);
-	put_begin(&p, d, start);
-	put_joined(&p, d->json);
-	put_fates(&p, d->json);
-	put_error(&p, json_get(d->json, "error"));
-	if (!json_get(d->json, "end") && strcmp(d->command, "capture")) {
-		page_text(&p, 2, STYLE_WARN, "no end    ");
-		page_words(&p, STYLE_WARN, "it was killed, or still writes");
+	if (senders > 1 || strangers)
+		page_heading(&p, "sent by", "");
+	for (size_t i = 0; senders > 1 && i < senders; i++)
+		put_sender(&p, json_get_item(document, "senders", i));
+	for (size_t i = 0; i < strangers; i++)
+		put_stranger(&p, json_get_item(document, "strangers", i));
+	if (notes)
 		page_end(&p);
+	for (size_t i = 0; i < notes; i++) {
+		const char *note = json_object_get_string(json_get_item(document, "notes", i));
+
+		page_line(&p, 0, STYLE_WARN, "- ", STYLE_WARN, "%s", note ? note : "");
 	}
 }
 
-/* The books of run, send and recv, as they printed them. */
-static void put_books(const struct print_view *v, const struct ledgers_document *d)
+void print_state(const struct print_view *v, const struct ledgers_document *d)
 {
-	const struct json_object *end = json_get(d->json, "end");
+	const struct json_object *start = json_get(d->json, "start");
+	const struct json_object *covers = json_get(d->json, "covers");
+	const struct json_object *error = json_get(d->json, "error"), *last;
+	struct page p = print_page(v, 0);
+	char text[WHEN_TEXT], count[FMT_MAX], sent[FMT_MAX];
+	uint64_t ns;
 
-	if (!end)
+	/* what is told is not all of it: --since, or --keep */
+	if (!when_date(json_get_text(start, "time"), &ns) && d->from_ns >= ns + 2000000000)
+		page_line(&p, 2, STYLE_DIM, "began     ", STYLE_PLAIN, "%s",
+			  when_text(text, sizeof(text), ns, true));
+	if (json_get_u64(covers, "joined") >= 2)
+		page_line(&p, 2, STYLE_DIM, "intervals ", STYLE_PLAIN,
+			  "%s, put together by up to %u",
+			  fmt_count(count, sizeof(count), json_get_u64(covers, "intervals")),
+			  (unsigned)json_get_u64(covers, "joined"));
+	if (json_get(d->json, "fates_agree") && !json_get_bool(d->json, "fates_agree"))
+		page_line(&p, 2, STYLE_BAD, "fates     ", STYLE_BAD,
+			  "those of the numbers do not add up to the books");
+	if (error) {
+		page_text(&p, 2, STYLE_BAD, "failed    ");
+		page_words(&p, STYLE_BAD, "%s", json_get_text(error, "message"));
+		if (p.html)
+			page_words(&p, STYLE_DIM, "%s", json_get_text(error, "hint"));
+		page_end(&p);
+	}
+	if (json_get(d->json, "end") || strstr(json_get_text(d->json, "schema"), "/capture/"))
 		return;
-	fputc('\n', v->out);
-	if (!strcmp(d->command, "send"))
-		text_send(v->out, end);
-	else if (!strcmp(d->command, "recv"))
-		text_recv(v->out, end);
-	else if (!strcmp(d->command, "run"))
-		text_run(v->out, json_get(d->json, "start"), end, v->colour, v->verbosity);
+	page_text(&p, 2, STYLE_WARN, "no end    ");
+	page_words(&p, STYLE_WARN, "it was killed, or still writes");
+	last = json_get_item(d->json, "intervals", json_get_length(d->json, "intervals") - 1);
+	if (p.html && json_get(last, "sent"))
+		page_words(&p, STYLE_PLAIN, "until then %s were sent and %s delivered",
+			   fmt_count(sent, sizeof(sent), json_get_u64(last, "sent")),
+			   fmt_count(count, sizeof(count), json_get_u64(last, "delivered")));
+	page_end(&p);
 }
 
 void print_repeat(const struct print_view *v, const struct ledgers_document *d, unsigned n)
@@ -505,19 +435,60 @@ void print_repeat(const struct print_view *v, const struct ledgers_document *d, 
 	trials_free(trials);
 }
 
+/* Whose it is, and when it was. */
+static void put_title(const struct print_view *v, const struct ledgers_document *d)
+{
+	const struct json_object *start = json_get(d->json, "start");
+	size_t words = json_get_length(start, "command");
+	struct page p = print_page(v, 0);
+	char from[WHEN_TEXT], to[WHEN_TEXT];
+	bool same_day;
+
+	when_text(from, sizeof(from), d->from_ns, true);
+	when_text(to, sizeof(to), d->to_ns, true);
+	same_day = !strncmp(from, to, strcspn(from, " "));
+	page_text(&p, 0, STYLE_BOLD, d->command);
+	p.indent = 2;
+	if (*json_get_text(start, "host"))
+		page_words(&p, STYLE_BOLD, "on %s,", json_get_text(start, "host"));
+	page_words(&p, STYLE_BOLD, "%s - %s", from, same_day ? strchr(to, ' ') + 1 : to);
+	page_words(&p, STYLE_DIM, "(%s, %u)", json_get_text(d->json, "file"), d->number);
+	page_end(&p);
+	if (!words)
+		return;
+	page_text(&p, 2, STYLE_DIM, "command   ");
+	for (size_t i = 1; i < words; i++)
+		page_words(&p, STYLE_PLAIN, "%s", json_get_item_text(start, "command", i));
+	page_end(&p);
+}
+
 void print_document(const struct print_view *v, const struct ledgers_document *d)
 {
+	const struct json_object *end = json_get(d->json, "end");
+	bool run = !strcmp(d->command, "run");
+
 	put_title(v, d);
+	print_state(v, d);
 	if (trialset_is(d->json)) {
-		print_trials(v, d);
+		fputc('\n', v->out);
+		if (!strcmp(d->command, "search"))
+			print_search(v->out, d->json);
+		else
+			rows_print(v->out, false, d->json);
 		return;
 	}
 	print_steps(v, d);
 	print_worst(v, d);
-	if (!d->parts) {
-		put_books(v, d);
-		print_joined(v, d);
+	if (d->parts) {
+		print_trace(v, d);
 		return;
 	}
-	print_trace(v, d);
+	if (end) {
+		fputc('\n', v->out);
+		if (run)
+			text_run(v, json_get(d->json, "start"), end, TEXT_ALL);
+		else if (!strcmp(d->command, "send") || !strcmp(d->command, "recv"))
+			text_solo(v, end);
+	}
+	print_joined(v, d->json);
 }

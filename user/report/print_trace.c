@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "host/nic.h"
-#include "report/text.h"
 #include "report/print.h"
 #include "report/document.h"
 #include "report/series.h"
@@ -796,12 +795,6 @@ static void put_balance(struct page *p, const struct json_object *end)
 
 /* The end */
 
-static void put_findings(struct trace_text *t, const struct json_object *end)
-{
-	for (size_t i = 0; t->verbosity >= 0 && i < json_get_length(end, "findings"); i++)
-		page_finding(&t->page, NULL, json_get_item(end, "findings", i), t->verbosity > 0);
-}
-
 /* For a page that holds the widest count of `o`. */
 static struct trace_text text_of(const struct print_view *v, const struct json_object *start,
 				 const struct json_object *o)
@@ -821,7 +814,7 @@ void print_trace_end(const struct print_view *v, const struct json_object *start
 	put_own_cost(&t, json_get(end, "own_cost"));
 	put_own_losses(&t.page, json_get(end, "own_losses"));
 	put_balance(&t.page, end);
-	put_findings(&t, end);
+	text_findings(&t.page, end, t.verbosity);
 }
 
 /* Documents */
@@ -907,8 +900,9 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	size_t lossy = 0;
 	bool whole;
 
-	whole = end && sum && json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns");
-	fputc('\n', v->out);
+	whole = end && (!sum /* as -j has printed it */ ||
+			json_get_u64(sum, "interval_ns") == json_get_u64(end, "duration_ns"));
+	page_end(&t.page);
 	if (whole) {
 		/* intervals as they were printed, unless they are many, or were put together */
 		for (size_t i = 0; i < n; i++)
@@ -930,6 +924,6 @@ void print_trace(const struct print_view *v, const struct ledgers_document *d)
 	put_limits(v, d->json);
 	if (!whole && end) {
 		put_balance(&t.page, end);
-		put_findings(&t, end);
+		text_findings(&t.page, end, t.verbosity);
 	}
 }

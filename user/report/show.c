@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/show.h"
+#include "report/print.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "report/compare.h"
 #include "report/capfile.h"
 #include "report/html.h"
-#include "report/matrix.h"
 #include "report/trials.h"
 #include "report/load.h"
 
@@ -30,259 +29,153 @@ static struct json_object *file_object(const struct ledgers_file *f)
 	return o;
 }
 
-static struct json_object *make_start(const struct show_view *v, struct redact *r)
+/* Puts other names into all of them, one set of names; nothing without `r`. */
+static void hide_names(struct redact *r, struct json_object *const *o, unsigned n)
 {
-	struct json_object *start = json_solo_origin(v->argc, v->argv, NULL);
-
-	if (r) {
-		redact_learn(r, start);
-		redact_apply(r, start);
-	}
-	return start;
+	for (unsigned i = 0; r && i < n; i++)
+		redact_learn(r, o[i]);
+	for (unsigned i = 0; r && i < n; i++)
+		redact_apply(r, o[i]);
 }
 
 /* What comes before the documents. */
 static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
 {
+	struct json_object *o = json_solo_origin(v->argc, v->argv, NULL);
 	const struct ledgers_file *f;
 	unsigned n;
 
-	json_out_once(v->json, "start", make_start(v, r));
+	hide_names(r, &o, 1);
+	json_out_once(v->json, "start", o);
 	f = ledgers_files(l, &n);
 	for (unsigned i = 0; i < n; i++) {
-		struct json_object *o = file_object(&f[i]);
-
+		o = file_object(&f[i]);
 		if (r)
 			redact_apply(r, o);
 		json_out_each(v->json, "file", o);
 	}
 }
 
-/* Other names in all that is shown, one set of them. */
-static int hide_names(const struct ledgers *l, struct redact **r, struct error *err)
+/* Which trial of --repeat it is, from 1; 0: of none. */
+static uint64_t trial_of(const struct ledgers_document *d)
 {
-	const struct ledgers_document *d;
-	unsigned n;
-
-	*r = redact_new();
-	if (!*r)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	d = ledgers_documents(l, &n);
-	for (unsigned i = 0; i < n; i++)
-		redact_learn(*r, d[i].json);
-	for (unsigned i = 0; i < n; i++)
-		redact_apply(*r, d[i].json);
-	return 0;
-}
-
-/* Which trial of --repeat it is, and of how many; 0: of none. */
-static uint64_t trial_of(const struct ledgers_document *d, uint64_t *of)
-{
-	const struct json_object *repeat = json_get(json_get(d->json, "start"), "repeat");
-
-	*of = json_get_u64(repeat, "of");
-	return json_get_u64(repeat, "trial");
+	return json_get_u64(json_get(json_get(d->json, "start"), "repeat"), "trial");
 }
 
 /* Whether b is the trial behind a. */
 static bool goes_on(const struct ledgers_document *a, const struct ledgers_document *b)
 {
-	uint64_t of, of_next, trial = trial_of(a, &of);
+	const struct json_object *of_a = json_get(json_get(a->json, "start"), "repeat");
+	const struct json_object *of_b = json_get(json_get(b->json, "start"), "repeat");
 
-	return trial && a->path == b->path && trial_of(b, &of_next) == trial + 1 && of == of_next;
+	return trial_of(a) && a->path == b->path && trial_of(b) == trial_of(a) + 1 &&
+	       json_get_u64(of_a, "of") == json_get_u64(of_b, "of");
 }
 
-/* If d[i] is the last trial of a `run --repeat` that is there from the first on: how many. */
-static unsigned whole_repeat(const struct ledgers_document *d, unsigned i, unsigned n)
+static void show_documents(const struct show_view *v, const struct ledgers_document *d, unsigned n)
 {
-	unsigned first = i;
-	uint64_t of;
+	FILE *out = v->text.out;
+	unsigned run = 0; /* trials of one --repeat, up to this one */
 
-	if (!trial_of(&d[i], &of) || (i + 1 < n && goes_on(&d[i], &d[i + 1])))
-		return 0;
-	while (first && goes_on(&d[first - 1], &d[first]))
-		first--;
-	return trial_of(&d[first], &of) == 1 ? i - first + 1 : 0;
-}
-
-static void show_text(const struct show_view *v, const struct ledgers_document *d, unsigned i,
-		      unsigned n)
-{
-	unsigned trials = whole_repeat(d, i, n);
-
-	if (i)
-		fputc('\n', v->text.out);
-	print_document(&v->text, &d[i]);
-	if (!trials)
-		return;
-	fputc('\n', v->text.out);
-	print_repeat(&v->text, &d[i + 1 - trials], trials);
-}
-
-static void show_documents(const struct show_view *v, const struct ledgers *l)
-{
-	const struct ledgers_document *d;
-	unsigned n;
-
-	d = ledgers_documents(l, &n);
 	for (unsigned i = 0; i < n; i++) {
+		run = i && goes_on(&d[i - 1], &d[i]) ? run + 1 : 1;
 		if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
 		} else if (v->csv && trialset_is(d[i].json)) {
-			rows_print(v->text.out, true, d[i].json);
+			rows_print(out, true, d[i].json);
 		} else if (v->csv) {
-			csv_document(v->text.out, &d[i]);
+			csv_document(out, &d[i]);
 		} else {
-			show_text(v, d, i, n);
+			if (i)
+				fputc('\n', out);
+			print_document(&v->text, &d[i]);
+			if (trial_of(&d[i]) != run || (i + 1 < n && goes_on(&d[i], &d[i + 1])))
+				continue;
+			fputc('\n', out);
+			print_repeat(&v->text, &d[i + 1 - run], run);
 		}
 	}
 }
 
-static void show_comparison(const struct show_view *v)
+/* All forms of documents that stand in `json`, too. */
+static int show_forms(const struct show_view *v, const struct ledgers_document *d, unsigned n,
+		      struct json_object *const *json, struct error *err)
 {
-	struct json_object *o = compare_documents(v->a, v->b);
+	struct html_page page = {.docs = d, .n = n, .redact = v->redact};
+	int rc = v->matrix ? matrix_new(json, n, &page.matrix, err) : 0;
 
-	if (v->json)
-		json_out_once(v->json, "comparison", json_object_get(o));
-	else
-		compare_print(&v->text, v->a, v->b, o);
-	json_object_put(o);
-}
-
-/* What it was read from, if that may be told. */
-static const char *name_of(const struct show_view *v, const struct ledgers_document *d)
-{
-	const char *file = json_get_text(d->json, "file");
-
-	return *file ? file : v->redact ? "" : d->path;
-}
-
-static int show_page(const struct show_view *v, const struct ledgers *l, struct json_object *matrix,
-		     struct error *err)
-{
-	struct html_page page = {.matrix = matrix};
-	const struct ledgers_document *d;
-	struct html_document *docs;
-	unsigned n;
-	int rc;
-
-	d = ledgers_documents(l, &n);
-	docs = calloc(n + 1, sizeof(*docs));
-	if (!docs)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	for (; page.n < n; page.n++)
-		docs[page.n] = (struct html_document){name_of(v, &d[page.n]), d[page.n].json};
-	page.docs = docs;
 	page.comparison = v->a ? compare_documents(v->a, v->b) : NULL;
-	rc = html_file(v->html, &page, err);
-	free(docs);
-	json_object_put(page.comparison);
-	return rc;
-}
-
-/* To be put; NULL with an error. */
-static struct json_object *matrix_of(const struct ledgers *l, struct error *err)
-{
-	const struct ledgers_document *d;
-	struct json_object **docs, *matrix;
-	unsigned n;
-
-	d = ledgers_documents(l, &n);
-	docs = calloc(n + 1, sizeof(struct json_object *));
-	if (!docs) {
-		error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-		return NULL;
-	}
-	for (unsigned i = 0; i < n; i++)
-		docs[i] = d[i].json;
-	matrix_new(docs, n, &matrix, err);
-	free(docs);
-	return matrix;
-}
-
-/* Their CSV has another heading; documents of several kinds are never shown together. */
-static bool of_trials(const struct ledgers *l)
-{
-	const struct ledgers_document *d;
-	unsigned n;
-
-	d = ledgers_documents(l, &n);
-	return n && trialset_is(d[0].json);
-}
-
-static int show_forms(const struct show_view *v, const struct ledgers *l, struct error *err)
-{
-	struct json_object *matrix = v->matrix ? matrix_of(l, err) : NULL;
-	int rc = v->matrix && !matrix ? -ENODATA : 0;
-
 	if (!rc && v->html)
-		rc = show_page(v, l, matrix, err);
-	if (v->csv && !of_trials(l))
+		rc = html_file(v->html, &page, err);
+	if (v->csv && !(n && trialset_is(d[0].json))) /* their CSV has another heading */
 		csv_head(v->text.out);
 	if (v->json || v->csv || !(v->a || v->html || v->matrix))
-		show_documents(v, l);
-	if (v->a && !v->csv && (v->json || !v->html))
-		show_comparison(v);
-	if (matrix && v->json)
-		json_out_once(v->json, "matrix", json_object_get(matrix));
-	else if (matrix && !v->html)
-		matrix_print(&v->text, matrix);
-	json_object_put(matrix);
+		show_documents(v, d, n);
+	if (page.comparison && v->json)
+		json_out_once(v->json, "comparison", json_object_get(page.comparison));
+	else if (page.comparison && !v->csv && !v->html)
+		compare_print(&v->text, v->a, v->b, page.comparison);
+	if (page.matrix && v->json)
+		json_out_once(v->json, "matrix", json_object_get(page.matrix));
+	else if (page.matrix && !v->html)
+		matrix_print(&v->text, page.matrix);
+	json_object_put(page.comparison);
+	json_object_put(page.matrix);
 	return rc;
 }
 
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
 {
-	struct redact *r = NULL;
-	int rc = v->redact ? hide_names(l, &r, err) : 0;
-
-	if (rc)
-		return rc;
-	if (v->json)
-		show_files(v, l, r);
-	rc = show_forms(v, l, err);
-	redact_free(r);
-	return rc;
-}
-
-static int show_page_of_ends(const struct show_view *v, struct json_object *start,
-			     struct json_object *ends, struct error *err)
-{
-	struct json_object *doc = json_object_new_object();
-	const struct html_document one = {"", doc};
-	const struct html_page page = {.docs = &one, .n = 1};
+	struct redact *r = v->redact ? redact_new() : NULL;
+	const struct ledgers_document *d;
+	struct json_object **json;
+	unsigned n;
 	int rc;
 
-	json_put_text(doc, "schema", "pktledger/report/1");
-	json_put(doc, "start", json_object_get(start));
-	json_put(doc, "between", json_object_get(ends));
-	rc = html_file(v->html, &page, err);
-	json_object_put(doc);
+	d = ledgers_documents(l, &n);
+	json = calloc(n + 1, sizeof(struct json_object *));
+	if (!json || (v->redact && !r)) {
+		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			json[i] = d[i].json;
+		hide_names(r, json, n);
+		if (v->json)
+			show_files(v, l, r);
+		rc = show_forms(v, d, n, json, err);
+	}
+	free(json);
+	redact_free(r);
 	return rc;
 }
 
 int show_ends(const struct show_view *v, struct json_object *ends, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
-	struct json_object *start;
+	struct json_object *doc, *start;
 	int rc = 0;
 
 	if (v->redact && !r)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	if (r) {
-		redact_learn(r, ends);
-		redact_apply(r, ends);
-	}
-	start = make_start(v, r);
+	doc = json_object_new_object();
+	start = json_solo_origin(v->argc, v->argv, NULL);
+	hide_names(r, (struct json_object *[]){ends}, 1);
+	hide_names(r, &start, 1);
+	json_put_text(doc, "schema", "pktledger/report/1");
+	json_put(doc, "start", start);
+	json_put(doc, "between", json_object_get(ends));
 	if (v->html)
-		rc = show_page_of_ends(v, start, ends, err);
+		rc = html_file(v->html,
+			       &(struct html_page){.docs = &(struct ledgers_document){.json = doc},
+						   .n = 1},
+			       err);
 	if (v->json) {
 		json_out_once(v->json, "start", json_object_get(start));
 		json_out_once(v->json, "between", json_object_get(ends));
 	} else if (!v->html) {
 		ends_print(&v->text, ends);
 	}
-	json_object_put(start);
+	json_object_put(doc);
 	redact_free(r);
 	return rc;
 }
@@ -294,10 +187,11 @@ bool show_disagrees(const struct ledgers *l)
 
 	d = ledgers_documents(l, &n);
 	for (unsigned i = 0; i < n; i++) {
-		if (json_get(d[i].json, "fates_agree") && !json_get_bool(d[i].json, "fates_agree"))
-			return true;
-		if (json_get(d[i].json, "senders") &&
-		    !json_get_bool(json_get(d[i].json, "end"), "balanced"))
+		const struct json_object *agree = json_get(d[i].json, "fates_agree");
+
+		if ((agree && !json_get_bool(d[i].json, "fates_agree")) ||
+		    (json_get(d[i].json, "senders") &&
+		     !json_get_bool(json_get(d[i].json, "end"), "balanced")))
 			return true;
 	}
 	return false;

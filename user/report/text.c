@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "report/text.h"
-
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/json.h"
 #include "drops/stagemap.h"
+#include "report/document.h"
+#include "report/print.h"
 #include "traffic/tx.h"
+
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
 void text_counts(struct page *p, enum style style, const struct text_count *count, unsigned n)
 {
+	const struct text_count *last = count + n;
 	char number[FMT_MAX];
-	unsigned left = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		left += count[i].count != 0;
-	for (unsigned i = 0; i < n; i++) {
-		if (!count[i].count)
-			continue;
-		page_words(p, style, "%s\v%s%s", fmt_count(number, sizeof(number), count[i].count),
-			   count[i].name, --left ? "," : "");
+	while (last > count && !last[-1].count)
+		last--;
+	for (; count < last; count++) {
+		if (count->count)
+			page_words(p, style, "%s\v%s%s",
+				   fmt_count(number, sizeof(number), count->count), count->name,
+				   count + 1 < last ? "," : "");
 	}
 }
 
@@ -40,45 +43,36 @@ void text_counts_line(struct page *p, const char *label, enum style style,
 	page_end(p);
 }
 
-static void put_latency(struct page *p, const struct arrivals *a)
+/* Delays, if the receiver's clock could tell them, and how far the clocks of two hosts are apart.
+ */
+static void put_latency(struct page *p, const struct result *res)
 {
+	const struct arrivals *a = &res->arrivals;
 	const struct result_latency *l = &a->latency;
-	const char *doubt = arrivals_clock_doubt(a);
+	const char *doubt = l->measured ? arrivals_clock_doubt(a) : NULL;
 	const struct text_count at[] = {
 		{l->min, "min"},    {l->p50, "p50"},	  {l->p90, "p90"}, {l->p99, "p99"},
 		{l->p999, "p99.9"}, {l->p9999, "p99.99"}, {l->max, "max"}, {a->jitter_ns, "jitter"},
 	};
-	const unsigned n = sizeof(at) / sizeof(at[0]);
-	char number[FMT_MAX];
-
-	if (!l->measured)
-		return;
-	page_text(p, 0, STYLE_PLAIN, "latency         ");
-	for (unsigned i = 0; i < n; i++) {
-		fmt_ns(number, sizeof(number), at[i].count);
-		page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name, page_glue(number),
-			   i + 1 < n ? "," : "");
-	}
-	page_end(p);
-	if (!doubt)
-		return;
-	page_text(p, 0, STYLE_WARN, "clocks          ");
-	page_words(p, STYLE_WARN, "%s", doubt);
-	page_end(p);
-}
-
-/* Of two hosts: how far their clocks are apart, and whether delays can be told. */
-static void put_clocks(struct page *p, const struct result *res)
-{
 	int64_t offset = res->clock.offset_ns;
-	char apart[FMT_MAX], error[FMT_MAX];
+	char number[FMT_MAX], error[FMT_MAX];
 
+	if (l->measured) {
+		page_text(p, 0, STYLE_PLAIN, "latency         ");
+		for (unsigned i = 0; i < LENGTH(at); i++)
+			page_words(p, STYLE_PLAIN, "%s\v%s%s", at[i].name,
+				   page_glue(fmt_ns(number, sizeof(number), at[i].count)),
+				   i + 1 < LENGTH(at) ? "," : "");
+		page_end(p);
+	}
+	if (doubt)
+		page_line(p, 0, STYLE_WARN, "clocks          ", STYLE_WARN, "%s", doubt);
 	if (!res->two_hosts)
 		return;
-	fmt_ns(apart, sizeof(apart), (uint64_t)(offset < 0 ? -offset : offset));
+	fmt_ns(number, sizeof(number), (uint64_t)(offset < 0 ? -offset : offset));
 	fmt_ns(error, sizeof(error), res->clock.error_ns);
 	page_text(p, 0, STYLE_DIM, "clocks          ");
-	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(apart),
+	page_words(p, STYLE_DIM, "the receiver's is %s %s, within %s;", page_glue(number),
 		   offset < 0 ? "behind" : "ahead", page_glue(error));
 	page_words(p, STYLE_DIM,
 		   res->clock.shared ? "said to be one"
@@ -90,23 +84,18 @@ static void put_clocks(struct page *p, const struct result *res)
  */
 static void put_shapes(struct page *p, const struct arrivals *a)
 {
-	char number[FMT_MAX];
+	char number[FMT_MAX], longest[FMT_MAX];
 
-	if (a->gaps.count) {
-		page_text(p, 0, STYLE_PLAIN, "gaps            ");
-		page_words(p, STYLE_PLAIN, "%s", fmt_count(number, sizeof(number), a->gaps.count));
-		page_words(p, STYLE_PLAIN, "of %.1f packets in the mean,",
-			   (double)a->gaps.packets / (double)a->gaps.count);
-		page_words(p, STYLE_PLAIN, "the longest of\v%s",
-			   fmt_count(number, sizeof(number), a->gaps.longest));
-		page_end(p);
-	}
-	if (a->order.packets) {
-		page_text(p, 0, STYLE_PLAIN, "reordering      ");
-		page_words(p, STYLE_PLAIN, "extent up to %s\vpackets",
-			   fmt_count(number, sizeof(number), a->order.extent_max));
-		page_end(p);
-	}
+	if (a->gaps.count)
+		page_line(p, 0, STYLE_PLAIN, "gaps            ", STYLE_PLAIN,
+			  "%s of %.1f packets in the mean, the longest of\v%s",
+			  fmt_count(number, sizeof(number), a->gaps.count),
+			  (double)a->gaps.packets / (double)a->gaps.count,
+			  fmt_count(longest, sizeof(longest), a->gaps.longest));
+	if (a->order.packets)
+		page_line(p, 0, STYLE_PLAIN, "reordering      ", STYLE_PLAIN,
+			  "extent up to %s\vpackets",
+			  fmt_count(number, sizeof(number), a->order.extent_max));
 }
 
 static void put_beside(struct page *p, const struct result *res)
@@ -137,66 +126,20 @@ static void put_beside(struct page *p, const struct result *res)
 		{l->gso_split, "merged packets of uneven stamps"},
 	};
 
-	put_latency(p, &res->arrivals);
-	put_clocks(p, res);
+	put_latency(p, res);
 	put_shapes(p, &res->arrivals);
-	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments,
-			 sizeof(fragments) / sizeof(fragments[0]));
-	text_counts_line(p, "own losses      ", STYLE_WARN, own, sizeof(own) / sizeof(own[0]));
-	if (l->suppressed) {
-		page_text(p, 0, STYLE_WARN, "suppressed      ");
-		page_words(p, STYLE_WARN, "%s", l->suppressed_evidence);
-		page_end(p);
-	}
+	text_counts_line(p, "also seen       ", STYLE_PLAIN, seen, LENGTH(seen));
+	text_counts_line(p, "fragments       ", STYLE_PLAIN, fragments, LENGTH(fragments));
+	text_counts_line(p, "own losses      ", STYLE_WARN, own, LENGTH(own));
+	if (l->suppressed)
+		page_line(p, 0, STYLE_WARN, "suppressed      ", STYLE_WARN, "%s",
+			  l->suppressed_evidence);
 }
 
-static void put_field(struct page *p, const char *label, const char *text)
+void text_findings(struct page *p, const struct json_object *end, int verbosity)
 {
-	if (!*text)
-		return;
-	page_text(p, 2, STYLE_DIM, label);
-	page_words(p, STYLE_PLAIN, "%s", text);
-	page_end(p);
-}
-
-static void put_command(struct page *p, const char *label, const char *command)
-{
-	if (!*command)
-		return;
-	page_text(p, 2, STYLE_DIM, label);
-	page_verbatim(p, command);
-	page_end(p);
-}
-
-/* One finding: what it means, what was measured, what to change; `label` is its first word. */
-static void text_finding(struct page *p, const char *label, const struct finding *f, bool undo)
-{
-	page_end(p);
-	page_text(p, 0, STYLE_BOLD, label);
-	p->indent = 2;
-	page_words(p, STYLE_PLAIN, "- %s", f->text);
-	page_end(p);
-	put_field(p, "measured  ", f->evidence);
-	put_field(p, "now       ", f->current);
-	put_field(p, "wanted    ", f->wanted);
-	put_command(p, "command   ", f->command);
-	if (undo)
-		put_command(p, "undo      ", f->undo);
-	put_field(p, "risk      ", f->risk);
-}
-
-static void put_findings(struct page *p, const struct result *res, int verbosity)
-{
-	for (unsigned i = 0; i < res->n_findings; i++) {
-		const struct finding *f = &res->finding[i];
-		char label[96];
-
-		snprintf(label, sizeof(label), "%s%s%s",
-			 f->stage == STAGE_NONE ? f->id : stage_name(f->stage),
-			 *f->host ? " on " : "", f->host);
-		text_finding(p, label, f, verbosity > 0);
-	}
+	for (size_t i = 0; verbosity >= 0 && i < json_get_length(end, "findings"); i++)
+		page_finding(p, NULL, json_get_item(end, "findings", i), verbosity > 0);
 }
 
 #define CAUSES_SHOWN 4 /* of one stage, without -v */
@@ -249,21 +192,18 @@ static unsigned group_causes(const struct result *res, enum stage stage,
 	return n;
 }
 
-/* The place in the kernel says more than the reason where there is none, or none we know. */
-static bool needs_location(const struct result_cause *c)
-{
-	return c->stage == STAGE_OTHER || !*c->reason || !strcmp(c->reason, "NOT_SPECIFIED");
-}
-
 static void put_cause(struct page *p, const struct group *g, int verbosity)
 {
 	const struct result_cause *c = g->cause;
+	/* the place in the kernel says more than a reason that is none, or none we know */
+	bool located = verbosity > 0 || c->stage == STAGE_OTHER || !*c->reason ||
+		       !strcmp(c->reason, "NOT_SPECIFIED");
 
 	if (*c->reason)
 		page_words(p, STYLE_PLAIN, "%s", c->reason);
 	if (c->hook)
 		page_words(p, STYLE_PLAIN, "%s\vhook", c->hook);
-	if (*c->location && (verbosity > 0 || needs_location(c)))
+	if (*c->location && located)
 		page_words(p, STYLE_PLAIN, "in\v%s", c->location);
 	if (*c->netns || *c->ifname)
 		page_words(p, STYLE_PLAIN, "%s%s%s", c->netns, *c->netns && *c->ifname ? "\v" : "",
@@ -280,73 +220,50 @@ static void put_cause(struct page *p, const struct group *g, int verbosity)
 	}
 }
 
-/* "rx Udp:RcvbufErrors" without "rx " where the line has told the namespace. */
-static const char *counter_name(const struct result_counter *c, const struct result_cause *cause)
-{
-	size_t n = cause ? strlen(cause->netns) : 0;
-
-	if (n && !strncmp(c->name, cause->netns, n) && c->name[n] == ' ')
-		return c->name + n + 1;
-	return c->name;
-}
-
+/* `cause` is told already on this line, so that its namespace before the name need not be. */
 static void put_counter(struct page *p, const struct result_counter *c,
 			const struct result_cause *cause, unsigned more, bool note)
 {
+	size_t n = cause ? strlen(cause->netns) : 0;
 	char delta[FMT_MAX], expected[FMT_MAX], name[sizeof(c->name)], others[16] = "";
-	enum style style = c->documented ? STYLE_WARN : STYLE_BAD;
 
-	snprintf(name, sizeof(name), "%s", counter_name(c, cause));
+	if (n && (strncmp(c->name, cause->netns, n) || c->name[n] != ' '))
+		n = 0;
+	snprintf(name, sizeof(name), "%s", c->name + n + (n > 0));
 	page_glue(name);
 	if (more)
 		snprintf(others, sizeof(others), "\v+%u", more);
-	if (c->agrees) {
+	if (c->agrees)
 		page_words(p, STYLE_DIM, "=\v%s%s", name, others);
-		if (c->note && note)
-			page_words(p, STYLE_DIM, "(%s)", c->note);
-		return;
-	}
-	page_words(p, style, "%s\v%s %s,\vnot\v%s", c->documented ? "~" : "!=", name,
-		   fmt_count(delta, sizeof(delta), c->delta),
-		   fmt_count(expected, sizeof(expected), c->expected));
-	if (c->documented || c->note)
+	else
+		page_words(p, c->documented ? STYLE_WARN : STYLE_BAD, "%s\v%s %s,\vnot\v%s",
+			   c->documented ? "~" : "!=", name,
+			   fmt_count(delta, sizeof(delta), c->delta),
+			   fmt_count(expected, sizeof(expected), c->expected));
+	if (c->agrees ? c->note && note : c->documented || c->note)
 		page_words(p, STYLE_DIM, "(%s)", c->note ? c->note : "documented");
 }
 
-/* Of the counters that agree, one that knows these losses alone says most: it has no note. */
-static const struct result_counter *best_agreeing(const struct result *res, enum stage stage,
-						  unsigned *agree)
-{
-	const struct result_counter *best = NULL;
-
-	*agree = 0;
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		const struct result_counter *c = &res->counter[i];
-
-		if (c->stage != stage || !c->agrees)
-			continue;
-		++*agree;
-		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
-			best = c;
-	}
-	return best;
-}
-
 /*
- * All that disagree; of those that agree one, and how many more. `cause` is told already on this
- * line, so that its namespace need not be.
+ * All that disagree; of those that agree one, and how many more: one that knows these losses alone
+ * says most, it has no note.
  */
 static void put_counters(struct page *p, const struct result *res, enum stage stage,
 			 const struct result_cause *cause, int verbosity)
 {
-	unsigned agree;
-	const struct result_counter *best = best_agreeing(res, stage, &agree);
+	const struct result_counter *best = NULL, *end = res->counter + res->n_counters;
+	unsigned agree = 0;
 
+	for (const struct result_counter *c = res->counter; c < end; c++) {
+		if (c->stage != stage || !c->agrees)
+			continue;
+		agree++;
+		if (!best || (c->delta && !c->note && (!best->delta || best->note)))
+			best = c;
+	}
 	if (best && verbosity < 1)
 		put_counter(p, best, cause, agree - 1, false);
-	for (unsigned i = 0; i < res->n_counters; i++) {
-		const struct result_counter *c = &res->counter[i];
-
+	for (const struct result_counter *c = res->counter; c < end; c++) {
 		if (c->stage != stage || (verbosity < 1 && c->agrees))
 			continue;
 		if (verbosity > 0)
@@ -380,26 +297,6 @@ static void put_stage(struct page *p, const struct result *res, enum stage stage
 		put_cause(p, &group[i], verbosity);
 		page_end(p);
 	}
-}
-
-static void put_path(struct page *p, const struct result *res, int verbosity)
-{
-	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
-
-	for (int s = 0; group && s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || result_disagrees(res, s))
-			put_stage(p, res, s, verbosity, group);
-	}
-	free(group);
-}
-
-static unsigned disagreements(const struct result *res)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < res->n_counters; i++)
-		n += !res->counter[i].agrees && !res->counter[i].documented;
-	return n;
 }
 
 static void put_engine(struct page *p, const char *name, const char *mode)
@@ -469,22 +366,9 @@ static void put_refused(struct page *p, const struct result *res)
 	page_end(p);
 }
 
-/* Faults made on purpose, as traffic/shape.h tells them. */
-static void put_deliberate(struct page *p, const struct result *res)
-{
-	char number[3][FMT_MAX];
-
-	if (!res->deliberate.asked)
-		return;
-	page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
-		   fmt_count(number[0], FMT_MAX, res->deliberate.duplicates),
-		   fmt_count(number[1], FMT_MAX, res->deliberate.reordered),
-		   fmt_count(number[2], FMT_MAX, res->deliberate.gaps));
-}
-
 static void put_sent(struct page *p, const struct result *res)
 {
-	char number[FMT_MAX], time[FMT_MAX];
+	char number[FMT_MAX], time[FMT_MAX], late[FMT_MAX], left[FMT_MAX];
 
 	page_row(p, STYLE_PLAIN, 0, "sent", res->sent, 0);
 	if (res->duration_ns)
@@ -501,17 +385,11 @@ static void put_sent(struct page *p, const struct result *res)
 	if (res->held_ns)
 		page_words(p, STYLE_WARN, "|\vheld\vback\vfor\v%s,\vas\vnumbers\vhad\vto\vsettle",
 			   page_glue(fmt_ns(time, sizeof(time), res->held_ns)));
-	put_deliberate(p, res);
-	page_end(p);
-}
-
-static void put_delivered(struct page *p, const struct result *res)
-{
-	char rate[FMT_MAX];
-
-	page_row(p, STYLE_BOLD, 0, "delivered", res->delivered, res->sent);
-	if (res->rx_pps > 0)
-		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), res->rx_pps));
+	if (res->deliberate.asked) /* faults of traffic/shape.h */
+		page_words(p, STYLE_DIM, "|\von\vpurpose: %s\vtwice, %s\vlate, %s\vleft\vout",
+			   fmt_count(number, sizeof(number), res->deliberate.duplicates),
+			   fmt_count(late, sizeof(late), res->deliberate.reordered),
+			   fmt_count(left, sizeof(left), res->deliberate.gaps));
 	page_end(p);
 }
 
@@ -532,23 +410,46 @@ static void put_open(struct page *p, const struct result *res)
 	page_end(p);
 	page_row(p, res->unaccounted ? STYLE_BAD : STYLE_PLAIN, 0, "unaccounted", res->unaccounted,
 		 res->unaccounted ? res->sent : 0);
-	if (res->unaccounted) {
+	if (res->unaccounted)
 		page_words(p, STYLE_PLAIN, "last\vseen:");
-		text_counts(p, STYLE_PLAIN, seen, sizeof(seen) / sizeof(seen[0]));
-	}
+	if (res->unaccounted)
+		text_counts(p, STYLE_PLAIN, seen, LENGTH(seen));
 	page_end(p);
-	if (res->impossible) {
-		page_row(p, STYLE_BAD, 0, "impossible", res->impossible, 0);
-		page_words(p, STYLE_PLAIN, "fates of numbers never sent");
-		page_end(p);
+	if (!res->impossible)
+		return;
+	page_row(p, STYLE_BAD, 0, "impossible", res->impossible, 0);
+	page_words(p, STYLE_PLAIN, "fates of numbers never sent");
+	page_end(p);
+}
+
+static void put_ledger(struct page *p, const struct result *res, int verbosity)
+{
+	struct group *group = calloc(RESULT_CAUSES, sizeof(*group));
+	char rate[FMT_MAX];
+
+	page_row(p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
+	page_end(p);
+	put_refused(p, res);
+	put_sent(p, res);
+	for (int s = 0; group && s < STAGE_COUNT; s++) {
+		if (res->stage[s].packets || result_disagrees(res, s))
+			put_stage(p, res, s, verbosity, group);
 	}
+	page_row(p, STYLE_BOLD, 0, "delivered", res->delivered, res->sent);
+	if (res->rx_pps > 0)
+		page_words(p, STYLE_PLAIN, "%s", fmt_rate(rate, sizeof(rate), res->rx_pps));
+	page_end(p);
+	put_open(p, res);
+	free(group);
 }
 
 static void put_verdict(struct page *p, const struct run_header *head, const struct result *res)
 {
-	unsigned disagree = disagreements(res);
 	char number[3][FMT_MAX];
+	unsigned disagree = 0;
 
+	for (unsigned i = 0; i < res->n_counters; i++)
+		disagree += !res->counter[i].agrees && !res->counter[i].documented;
 	p->indent = 0;
 	if (res->balanced)
 		page_words(p, STYLE_GOOD, "balanced:");
@@ -573,8 +474,8 @@ static void put_verdict(struct page *p, const struct run_header *head, const str
 	page_end(p);
 }
 
-void text_run(FILE *out, const struct json_object *start, const struct json_object *end,
-	      bool colour, int verbosity)
+void text_run(const struct print_view *v, const struct json_object *start,
+	      const struct json_object *end, unsigned parts)
 {
 	struct result *res = calloc(1, sizeof(*res));
 	struct run_header head;
@@ -584,38 +485,28 @@ void text_run(FILE *out, const struct json_object *start, const struct json_obje
 		return;
 	json_read_start(start, &head);
 	json_read_end(end, res);
-	p = page_open(out, colour, res->attempted);
-	put_header(&p, &head);
-	page_row(&p, STYLE_PLAIN, 0, "attempted", res->attempted, 0);
-	page_end(&p);
-	put_refused(&p, res);
-	put_sent(&p, res);
-	put_path(&p, res, verbosity);
-	put_delivered(&p, res);
-	put_open(&p, res);
-	put_beside(&p, res);
-	put_verdict(&p, &head, res);
-	if (verbosity >= 0)
-		put_findings(&p, res, verbosity);
+	p = print_page(v, res->attempted);
+	p.width = PAGE_WIDTH;
+	if (parts & TEXT_HEADER)
+		put_header(&p, &head);
+	if (parts & TEXT_LEDGER)
+		put_ledger(&p, res, v->verbosity);
+	if (parts & TEXT_BESIDE)
+		put_beside(&p, res);
+	if (parts & TEXT_VERDICT)
+		put_verdict(&p, &head, res);
+	if (parts & TEXT_FINDINGS)
+		text_findings(&p, end, v->verbosity);
 	free(res);
-}
-
-static const char *most_dropped(const struct found_trial *t)
-{
-	int most = -1;
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (t->dropped[s] && (most < 0 || t->dropped[s] > t->dropped[most]))
-			most = s;
-	}
-	return most < 0 ? "" : stage_name(most);
 }
 
 void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
 {
 	char rate[FMT_MAX] = "full speed", time[FMT_MAX], unsent[FMT_MAX], lost[32];
-	const char *where = most_dropped(t);
+	int most = 0;
 
+	for (int s = 1; s < STAGE_COUNT; s++)
+		most = t->dropped[s] > t->dropped[most] ? s : most;
 	if (number == 1)
 		fprintf(out, "%5s  %-8s %14s %9s %10s %12s  %s\n", "trial", "", "rate", "time",
 			"lost", "unsent", "where");
@@ -624,7 +515,8 @@ void text_found_trial(FILE *out, unsigned number, const struct found_trial *t)
 	snprintf(lost, sizeof(lost), "%.4f %%", t->loss_share * 100);
 	fprintf(out, "%5u  %-8s %14s %9s %10s %12s%s%s\n", number, t->phase, rate,
 		num_text_time(time, sizeof(time), t->time_ns), lost,
-		fmt_count(unsent, sizeof(unsent), t->unsent), *where ? "  " : "", where);
+		fmt_count(unsent, sizeof(unsent), t->unsent), t->dropped[most] ? "  " : "",
+		t->dropped[most] ? stage_name(most) : "");
 }
 
 const char *found_culprit(const struct found_rate *rate)
@@ -636,34 +528,34 @@ const char *found_culprit(const struct found_rate *rate)
 	return rate->stage == STAGE_NONE ? "" : stage_name(rate->stage);
 }
 
-static void print_name(FILE *out, const struct found_rate *rate)
+static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
 {
-	char name[8] = "";
+	char lower[FMT_MAX], upper[FMT_MAX], name[8] = "";
+	const char *culprit = found_culprit(rate);
 
 	for (unsigned i = 0; rate->name[i] && i + 1 < sizeof(name); i++)
 		name[i] = (char)toupper((unsigned char)rate->name[i]);
 	fprintf(out, "%-4s", name);
-}
-
-static const char *highest_rate(const struct found *f)
-{
-	if (f->held_back)
-		return "that the sender's device takes";
-	return f->generator_limited ? "that this host generates" : "that was asked for";
-}
-
-static void print_goal(FILE *out, const struct found *f, const struct found_rate *rate)
-{
-	char lower[FMT_MAX], upper[FMT_MAX];
-	const char *culprit = found_culprit(rate);
-
-	print_name(out, rate);
 	fmt_rate(lower, sizeof(lower), rate->lower_pps);
 	fmt_rate(upper, sizeof(upper), rate->upper_pps);
+	if (rate == &f->mrr) {
+		char median[FMT_MAX];
+
+		fprintf(out, "%s got through at the highest rate%s%s",
+			fmt_rate(median, sizeof(median), rate->throughput_pps),
+			*culprit ? ": " : "", culprit);
+		if (rate->upper_pps > rate->lower_pps)
+			fprintf(out, "  (median; lowest %s, highest %s)", lower, upper);
+		fputc('\n', out);
+		return;
+	}
 	if (rate->has_lower && rate->has_upper)
 		fprintf(out, "%s held, %s did not", lower, upper);
 	else if (rate->has_lower)
-		fprintf(out, "%s held, the highest rate %s", lower, highest_rate(f));
+		fprintf(out, "%s held, the highest rate %s", lower,
+			f->held_back	       ? "that the sender's device takes"
+			: f->generator_limited ? "that this host generates"
+					       : "that was asked for");
 	else if (rate->has_upper)
 		fprintf(out, "below %s, which was too much", upper);
 	else
@@ -675,24 +567,6 @@ static void print_goal(FILE *out, const struct found *f, const struct found_rate
 	fprintf(out, "%s\n", rate->done ? "" : "  (not finished)");
 }
 
-static void print_mrr(FILE *out, const struct found_rate *mrr)
-{
-	char median[FMT_MAX], lower[FMT_MAX], upper[FMT_MAX];
-	const char *culprit = found_culprit(mrr);
-
-	if (!mrr->has_upper)
-		return;
-	print_name(out, mrr);
-	fprintf(out, "%s got through at the highest rate%s%s",
-		fmt_rate(median, sizeof(median), mrr->throughput_pps), *culprit ? ": " : "",
-		culprit);
-	if (mrr->upper_pps > mrr->lower_pps)
-		fprintf(out, "  (median; lowest %s, highest %s)",
-			fmt_rate(lower, sizeof(lower), mrr->lower_pps),
-			fmt_rate(upper, sizeof(upper), mrr->upper_pps));
-	fprintf(out, "\n");
-}
-
 void text_found(FILE *out, const struct found *f)
 {
 	char min[FMT_MAX], max[FMT_MAX], time[FMT_MAX];
@@ -700,7 +574,8 @@ void text_found(FILE *out, const struct found *f)
 	fprintf(out, "\n");
 	for (unsigned i = 0; i < f->goals; i++)
 		print_goal(out, f, &f->goal[i]);
-	print_mrr(out, &f->mrr);
+	if (f->mrr.has_upper)
+		print_goal(out, f, &f->mrr);
 	fprintf(out, "%u trials between %s and %s%s, frames of %u bytes, in %s\n", f->trials,
 		fmt_rate(min, sizeof(min), f->min_pps), fmt_rate(max, sizeof(max), f->max_pps),
 		f->held_back	       ? " (what the sender's device takes)"
@@ -721,118 +596,119 @@ void text_found_spread(FILE *out, const char *name, const struct trials_summary 
 					  : "");
 }
 
-static void print_line(FILE *out, const char *what, uint64_t n, const char *more)
+/* Of send and recv, a sentence behind its count. */
+static void put_line(struct page *p, unsigned indent, const char *what, uint64_t n,
+		     const char *more)
 {
-	char number[FMT_MAX];
-
-	fprintf(out, "%-15s%17s%s%s\n", what, fmt_count(number, sizeof(number), n),
-		*more ? "  " : "", more);
+	page_row(p, STYLE_PLAIN, indent, what, n, 0);
+	p->indent = 34;
+	if (*more)
+		page_verbatim(p, more);
+	page_end(p);
 }
 
-static void print_line_if(FILE *out, const char *what, uint64_t n)
+static void put_line_if(struct page *p, const char *what, uint64_t n)
 {
 	if (n)
-		print_line(out, what, n, "");
+		put_line(p, 0, what, n, "");
 }
 
-static void print_stages(FILE *out, const struct result *res)
+static void put_causes(struct page *p, const struct result *res)
 {
 	for (unsigned i = 0; i < res->n_causes; i++) {
 		const struct result_cause *c = &res->cause[i];
-		char what[32], more[320];
+		char more[320];
 
-		snprintf(what, sizeof(what), "  %s", stage_name(c->stage));
 		snprintf(more, sizeof(more), "%s %s", c->reason, c->ifname);
-		print_line(out, what, c->packets, utf8_tame(more));
+		put_line(p, 2, stage_name(c->stage), c->packets, more);
 	}
 }
 
-static void print_send(FILE *out, const struct result *res)
+static void put_send(struct page *p, const struct result *res)
 {
 	char rate[FMT_MAX], time[FMT_MAX], more[2 * FMT_MAX + 8];
 
-	print_line(out, "attempted", res->attempted, "");
-	print_line(out, "refused", res->refused, "");
+	put_line(p, 0, "attempted", res->attempted, "");
+	put_line(p, 0, "refused", res->refused, "");
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		const char *name = strerrorname_np(res->refused_by[i].error);
 
-		print_line(out, "", res->refused_by[i].packets,
-			   name ? name : "(sendmmsg did not tell)");
+		put_line(p, 0, "", res->refused_by[i].packets,
+			 name ? name : "(sendmmsg did not tell)");
 	}
 	snprintf(more, sizeof(more), "%s in %s", fmt_rate(rate, sizeof(rate), res->tx_pps),
 		 fmt_ns(time, sizeof(time), res->duration_ns));
-	print_line(out, "sent", res->sent, more);
+	put_line(p, 0, "sent", res->sent, more);
 	if (res->deliberate.asked) {
-		print_line(out, "sent twice", res->deliberate.duplicates, "on purpose");
-		print_line(out, "sent late", res->deliberate.reordered, "on purpose");
-		print_line(out, "left out", res->deliberate.gaps, "on purpose, not attempted");
+		put_line(p, 0, "sent twice", res->deliberate.duplicates, "on purpose");
+		put_line(p, 0, "sent late", res->deliberate.reordered, "on purpose");
+		put_line(p, 0, "left out", res->deliberate.gaps, "on purpose, not attempted");
 	}
-	print_stages(out, res);
-	print_line(out, "left this host", res->sent - res->dropped, "");
-	print_line_if(out, "waits", res->waits);
+	put_causes(p, res);
+	put_line(p, 0, "left this host", res->sent - res->dropped, "");
+	put_line_if(p, "waits", res->waits);
 }
 
-static void print_delays(FILE *out, const struct arrivals *a)
+static void put_delays(struct page *p, const struct arrivals *a)
 {
 	const struct result_latency *l = &a->latency;
 	const char *doubt = arrivals_clock_doubt(a);
 	char p50[FMT_MAX], p99[FMT_MAX], p9999[FMT_MAX], max[FMT_MAX], jitter[FMT_MAX];
 
 	if (a->gaps.count)
-		fprintf(out, "gaps %llu, the longest of %llu packets\n",
-			(unsigned long long)a->gaps.count, (unsigned long long)a->gaps.longest);
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "gaps %" PRIu64 ", the longest of %" PRIu64 " packets", a->gaps.count,
+			  a->gaps.longest);
 	if (a->order.packets)
-		fprintf(out, "reordering extent up to %llu packets\n",
-			(unsigned long long)a->order.extent_max);
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "reordering extent up to %" PRIu64 " packets", a->order.extent_max);
 	if (l->measured)
-		fprintf(out,
-			"delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
-			" of both ends)\n",
-			fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
-			fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
-			fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "delay p50 %s, p99 %s, p99.99 %s, highest %s, jitter %s (" ARRIVALS_CLOCK
+			  " of both ends)",
+			  fmt_ns(p50, sizeof(p50), l->p50), fmt_ns(p99, sizeof(p99), l->p99),
+			  fmt_ns(p9999, sizeof(p9999), l->p9999), fmt_ns(max, sizeof(max), l->max),
+			  fmt_ns(jitter, sizeof(jitter), a->jitter_ns));
 	if (doubt)
-		fprintf(out, "do not trust the delay: %s\n", doubt);
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN, "do not trust the delay: %s", doubt);
 }
 
-static void print_recv(FILE *out, const struct recv_result *r)
+static void put_recv(struct page *p, const struct recv_result *r)
 {
 	const struct result *res = &r->res;
 	char rate[FMT_MAX];
 
-	print_line(out, "received", r->received, "");
-	print_line(out, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
-	print_line(out, "lost", r->lost,
-		   r->tail_known ? "" : "or more: the end of a stream was not told");
-	print_stages(out, res);
-	print_line_if(out, "duplicated", res->duplicated);
-	print_line_if(out, "reordered", res->arrivals.order.packets);
-	print_line_if(out, "late", res->late);
-	print_line_if(out, "damaged", res->damaged);
-	print_line_if(out, "invalid", res->invalid);
-	print_delays(out, &res->arrivals);
+	put_line(p, 0, "received", r->received, "");
+	put_line(p, 0, "delivered", res->delivered, fmt_rate(rate, sizeof(rate), res->rx_pps));
+	put_line(p, 0, "lost", r->lost,
+		 r->tail_known ? "" : "or more: the end of a stream was not told");
+	put_causes(p, res);
+	if (!p->html) { /* which has more of it beside the ledger */
+		put_line_if(p, "duplicated", res->duplicated);
+		put_line_if(p, "reordered", res->arrivals.order.packets);
+		put_line_if(p, "late", res->late);
+		put_line_if(p, "damaged", res->damaged);
+		put_line_if(p, "invalid", res->invalid);
+		put_delays(p, &res->arrivals);
+	}
 	if (!r->streams)
-		fprintf(out, "no packet with a stamp of pktledger came\n");
+		page_line(p, 0, STYLE_PLAIN, "", STYLE_PLAIN,
+			  "no packet with a stamp of pktledger came");
 }
 
-void text_send(FILE *out, const struct json_object *end)
-{
-	struct result *res = calloc(1, sizeof(*res));
-
-	if (!res)
-		return;
-	json_read_end(end, res);
-	print_send(out, res);
-	free(res);
-}
-
-void text_recv(FILE *out, const struct json_object *end)
+void text_solo(const struct print_view *v, const struct json_object *end)
 {
 	struct recv_result *r = calloc(1, sizeof(*r));
+	struct page p = print_page(v, 0);
 
 	if (!r)
 		return;
+	p.width = UINT_MAX;
+	p.count_width = 16;
 	json_read_recv_end(end, r);
-	print_recv(out, r);
+	if (json_get(end, "received"))
+		put_recv(&p, r);
+	else
+		put_send(&p, &r->res);
 	free(r);
 }

@@ -15,7 +15,6 @@
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/html_page.h"
-#include "report/matrix.h"
 #include "report/page.h"
 #include "report/print.h"
 #include "report/load.h"
@@ -124,7 +123,8 @@ static void the_same_calls_print_text_and_html(void **state)
 	assert_string_equal(
 		html,
 		"<h3>Sums: all</h3><div class=\"scroll\"><table class=\"rows\"><tbody><tr>"
-		"<th class=\"bad\"><i class=\"key c0\"></i>rcvbuf<td class=\"n bad\">10"
+		"<th class=\"bad\"><i class=\"key c0\"></i>rcvbuf<br><small>receive buffer of the "
+		"socket</small><td class=\"n bad\">10"
 		"<td class=\"n\">1.00 %<td> <span class=\"dim\">in &lt;v-rx&gt;</span>"
 		"</tbody></table></div>\n<p>-  a note</p>\n"
 		"<div class=\"scroll\"><table><thead><tr><th>name<th class=\"n\">n</thead><tbody>"
@@ -239,7 +239,7 @@ static struct json_object *document(const struct result *r, unsigned intervals)
 /* The page. The caller frees. */
 static char *page(struct json_object *doc)
 {
-	const struct html_document d = {"file " EVIL, doc};
+	const struct ledgers_document d = {.path = "file " EVIL, .json = doc};
 	const struct html_page whole = {.docs = &d, .n = 1};
 	char *text = NULL;
 	size_t size;
@@ -439,19 +439,20 @@ static void any_documents_are_compared(void **state)
 	srand(2);
 	for (unsigned i = 0; i < 100; i++) {
 		struct json_object *doc[2] = {joined(), i % 2 ? joined() : many_trials()};
-		const struct ledgers_document a = {.json = doc[0], .command = "run"};
-		const struct ledgers_document b = {.json = doc[1], .command = "run"};
-		const struct html_document docs[2] = {{"a", doc[0]}, {"b", doc[1]}};
+		const struct ledgers_document docs[2] = {
+			{.json = doc[0], .command = "run", .path = "a"},
+			{.json = doc[1], .command = "run", .path = "b"},
+		};
 		struct html_page page = {.docs = docs, .n = 2};
 		struct error err = {};
 
 		spoil(doc[0], 0);
 		spoil(doc[1], 0);
-		page.comparison = compare_documents(&a, &b);
+		page.comparison = compare_documents(&docs[0], &docs[1]);
 		assert_non_null(page.comparison);
 		assert_int_equal(html_write(nowhere, &page), 0);
-		compare_print(&text, &a, &b, page.comparison);
-		print_joined(&text, &a);
+		compare_print(&text, &docs[0], &docs[1], page.comparison);
+		print_joined(&text, doc[0]);
 		json_object_put(page.comparison);
 		page.comparison = NULL;
 		if (!matrix_new(doc, 2, &page.matrix, &err)) {
@@ -468,7 +469,7 @@ static void any_documents_are_compared(void **state)
 static void a_file_is_whole_or_as_before(void **state)
 {
 	char path[] = "/tmp/pktledger-page-XXXXXX";
-	struct html_document d[2] = {{"first", NULL}, {EVIL, NULL}};
+	struct ledgers_document d[2] = {{.path = "first"}, {.path = EVIL}};
 	const struct html_page whole = {.docs = d, .n = 2};
 	struct json_object *list;
 	struct error err = {};
@@ -478,18 +479,18 @@ static void a_file_is_whole_or_as_before(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	sample_wrong(&res);
-	d[0].doc = document(&res, 3);
-	d[1].doc = document(&res, 0);
+	d[0].json = document(&res, 3);
+	d[1].json = document(&res, 0);
 	assert_int_equal(html_file(path, &whole, &err), 0);
 	assert_true(printed_is(path));
 	assert_int_equal(printed_load(path, &list, &err), 0);
 	assert_int_equal(json_object_array_length(list), 2);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(json_object_equal(json_object_array_get_idx(list, i), d[i].doc));
-		json_object_put(d[i].doc);
+		assert_true(json_object_equal(json_object_array_get_idx(list, i), d[i].json));
+		json_object_put(d[i].json);
 	}
 	json_object_put(list);
-	d[0].doc = d[1].doc = NULL;
+	d[0].json = d[1].json = NULL;
 	assert_int_not_equal(html_file("/dev/full", &whole, &err), 0);
 	assert_int_equal(err.status, STATUS_FAILED);
 	unlink(path);
@@ -499,7 +500,7 @@ static void a_file_is_whole_or_as_before(void **state)
 static void a_full_disk_is_told(void **state)
 {
 	FILE *f = fopen("/dev/full", "w");
-	const struct html_document d = {NULL, NULL};
+	const struct ledgers_document d = {};
 	const struct html_page whole = {.docs = &d, .n = 1};
 
 	(void)state;

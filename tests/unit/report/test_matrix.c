@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/matrix.h"
+#include "report/compare.h"
 
 /* A run from one host to another; `stages` as in JSON. */
 static struct json_object *run(const char *from, const char *to, unsigned delivered,

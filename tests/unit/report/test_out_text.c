@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "report/page.h"
-#include "report/text.h"
+#include "report/print.h"
 #include "out_sample.h"
 #include "printed.h"
 #include "drops/stagemap.h"
@@ -29,7 +29,8 @@ static const char *print(bool colour, int verbosity)
 	memcpy(head.lab, lab, sizeof(lab));
 	start = json_start(&head, NULL);
 	end = json_end(&res);
-	text_run(f, start, end, colour, verbosity);
+	text_run(&(struct print_view){.out = f, .colour = colour, .verbosity = verbosity}, start,
+		 end, TEXT_ALL);
 	json_object_put(start);
 	json_object_put(end);
 	fclose(f);

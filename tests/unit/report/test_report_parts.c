@@ -13,7 +13,6 @@
 #include "base/json.h"
 #include "report/json.h"
 #include "report/document.h"
-#include "report/text.h"
 #include "report/compare.h"
 #include "report/load.h"
 #include "report/print.h"
@@ -183,10 +182,7 @@ static void one_end_alone(void **state)
 		FILE *f = open_memstream(&was, &size);
 		struct print_view to = {.width = 80};
 
-		if (recv)
-			text_recv(f, end);
-		else
-			text_send(f, end);
+		text_solo(&(struct print_view){.out = f}, end);
 		fclose(f);
 		to.out = open_memstream(&is, &size);
 		strcpy(d.command, recv ? "recv" : "send");
