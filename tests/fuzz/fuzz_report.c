@@ -145,7 +145,8 @@ static void report(const char *path, bool printed)
 		MUST(err.status != STATUS_OK && *err.message);
 		return;
 	}
-	d = ledgers_documents(l, &n);
+	d = l->document;
+	n = l->documents;
 	if (!printed)
 		show_forms(l);
 	if (!printed && n > 1 && !d->parts)

@@ -169,11 +169,9 @@ static void tell_damage(const struct ledgers_file *f)
 /* Says what there is instead. */
 static int nothing(const struct report_command *c, struct error *err)
 {
-	const struct ledgers_file *f;
+	const struct ledgers_file *f = c->ledgers->file;
 	char from[WHEN_TEXT], to[WHEN_TEXT], hint[192];
-	unsigned n;
 
-	f = ledgers_files(c->ledgers, &n);
 	snprintf(hint, sizeof(hint), "%.80s has %u, from %s to %s", f->path, f->documents,
 		 when_text(from, sizeof(from), f->from_ns, true),
 		 when_text(to, sizeof(to), f->to_ns, true));
@@ -213,7 +211,6 @@ static int compare_ends(const struct report_command *c, const struct show_view *
 
 static int report(struct report_command *c, struct error *err)
 {
-	const struct ledgers_file *f;
 	struct show_view view = {
 		.json = c->json,
 		.argc = program_argc,
@@ -244,11 +241,9 @@ static int report(struct report_command *c, struct error *err)
 		rc = ledgers_load(&c->ledgers, &c->window, err);
 	if (rc)
 		return rc;
-	f = ledgers_files(c->ledgers, &n);
-	for (unsigned i = 0; i < n; i++)
-		tell_damage(&f[i]);
-	ledgers_documents(c->ledgers, &n);
-	if (!n)
+	for (unsigned i = 0; i < c->ledgers->files; i++)
+		tell_damage(&c->ledgers->file[i]);
+	if (!c->ledgers->documents)
 		return nothing(c, err);
 	if (c->o->join || joined_wanted(c->ledgers))
 		rc = joined_make(c->ledgers, err);

@@ -133,11 +133,10 @@ static int fill_sender(struct sender *s, const struct ledgers_document *d, struc
 
 static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 {
-	const struct ledgers_document *d;
-	unsigned n;
+	const struct ledgers_document *d = l->document;
+	const unsigned n = l->documents;
 	int rc = 0;
 
-	d = ledgers_documents(l, &n);
 	j->sender = calloc(n + 1, sizeof(*j->sender));
 	j->receiver = calloc(n + 1, sizeof(*j->receiver));
 	if (!j->sender || !j->receiver)
@@ -499,14 +498,11 @@ struct joining {
 
 bool joined_wanted(const struct ledgers *l)
 {
-	const struct ledgers_document *d;
 	bool sends = false, receives = false;
-	unsigned n;
 
-	d = ledgers_documents(l, &n);
-	for (unsigned i = 0; i < n; i++) {
-		sends |= !strcmp(d[i].command, "send");
-		receives |= !strcmp(d[i].command, "recv");
+	for (unsigned i = 0; i < l->documents; i++) {
+		sends |= !strcmp(l->document[i].command, "send");
+		receives |= !strcmp(l->document[i].command, "recv");
 	}
 	return sends && receives;
 }

@@ -71,8 +71,6 @@ struct json_object *fatesum_json(const struct fatesum *f);
  */
 bool fatesum_agrees(const struct fatesum *f, const struct json_object *end);
 
-struct ledgers;
-
 struct load_spec {
 	const char *const *path;
 	unsigned n;
@@ -106,19 +104,23 @@ struct ledgers_document {
 	bool damaged;		 /* lines of it are missing */
 };
 
+/* In the order of the command line, and of the files. */
+struct ledgers {
+	struct ledgers_file *file;
+	unsigned files;
+	struct ledgers_document *document;
+	unsigned documents;
+};
+
 /*
  * Reads all files. STATUS_USAGE: one is neither. STATUS_FAILED: it cannot be read. Lines that are
- * cut or spoilt are no error: see ledgers_files().
+ * cut or spoilt are no error: see struct ledgers_file.
  */
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
 void ledgers_free(struct ledgers *l); /* NULL is fine */
 
 /* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
 int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
-
-/* In the order of the command line, and of the files. */
-const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);
-const struct ledgers_file *ledgers_files(const struct ledgers *l, unsigned *n);
 
 /* Documents as commands have printed them: by -j, or in a page of `report --html`. */
 
