@@ -115,7 +115,7 @@ static unsigned run(const struct receiving *r)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = r->frame, .data_size_in = r->length);
 
-	assert_int_equal(bpf_prog_test_run_opts(sink_prog_fd(r->prog), &opts), 0);
+	assert_int_equal(bpf_prog_test_run_opts(r->prog->xdp.fd, &opts), 0);
 	return opts.retval;
 }
 
@@ -288,7 +288,7 @@ static void test_learns_streams(void **unused)
 		assert_int_equal(s.stream, STREAM0 + 5 * i);
 		assert_int_equal(s.base, first[i] & ~(uint64_t)UINT32_MAX);
 		assert_true(s.first >= s.base && s.first <= first[i]);
-		assert_int_equal(sink_prog_tails(r.prog)[i], s.first);
+		assert_int_equal(r.prog->tails->at[i], s.first);
 		assert_int_equal(arrivals[first[i] % SINK_WINDOW], 1);
 		assert_int_equal(arrivals[(first[i] + 1) % SINK_WINDOW], 1);
 		assert_int_equal(arrivals[(first[i] + 2) % SINK_WINDOW], 0);
@@ -313,7 +313,7 @@ static void test_learns_no_more_than_it_holds(void **unused)
 	assert_int_equal(arrive(&r, AF_INET, SINK_LEARNED, BASE), XDP_PASS);
 	assert_int_equal(counts(&r).sums.foreign, 1);
 	/* what is far behind or ahead of a stream that is known */
-	sink_prog_tails(r.prog)[0] = BASE + 10;
+	r.prog->tails->at[0] = BASE + 10;
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 9), XDP_PASS);
 	assert_int_equal(counts(&r).sums.late, 1);
 	assert_int_equal(arrive(&r, AF_INET, 0, BASE + 10 + SINK_WINDOW), XDP_PASS);

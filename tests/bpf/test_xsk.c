@@ -73,9 +73,9 @@ static void enter_socket(bool there)
 	const uint32_t queue = 0;
 
 	if (there)
-		assert_int_equal(bpf_map_update_elem(xsk_prog_map_fd(prog), &queue, &xsk, 0), 0);
+		assert_int_equal(bpf_map_update_elem(prog->map_fd, &queue, &xsk, 0), 0);
 	else
-		bpf_map_delete_elem(xsk_prog_map_fd(prog), &queue);
+		bpf_map_delete_elem(prog->map_fd, &queue);
 }
 
 static void cell_set(uint64_t value)
@@ -84,14 +84,14 @@ static void cell_set(uint64_t value)
 
 	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
 		cells[i] = value;
-	assert_int_equal(bpf_map_update_elem(xsk_prog_cell_fd(prog), &zero, cells, 0), 0);
+	assert_int_equal(bpf_map_update_elem(prog->cell_fd, &zero, cells, 0), 0);
 }
 
 static uint64_t cell_get(void)
 {
 	const uint32_t zero = 0;
 
-	assert_int_equal(bpf_map_lookup_elem(xsk_prog_cell_fd(prog), &zero, cells), 0);
+	assert_int_equal(bpf_map_lookup_elem(prog->cell_fd, &zero, cells), 0);
 	return cells[cpu];
 }
 
@@ -102,7 +102,7 @@ static void assert_steers(const struct frame_spec *spec, int64_t verdict, uint64
 	int64_t got;
 
 	cell_set(UNTOUCHED);
-	got = run_program(xsk_prog_fd(prog), &f, f.len);
+	got = run_program(prog->xdp.fd, &f, f.len);
 	if (got != verdict)
 		fail_msg("%s: verdict %lld, not %lld", name, (long long)got, (long long)verdict);
 	if (cell_get() != cell)
@@ -143,7 +143,7 @@ static void without_a_socket_all_passes(void **state)
 	for (unsigned i = 0; i < N_ELEMENTS(frame_cases); i++) {
 		struct frame f = frame_make(frame_cases[i].spec);
 
-		assert_int_equal(run_program(xsk_prog_fd(prog), &f, f.len), XDP_PASS);
+		assert_int_equal(run_program(prog->xdp.fd, &f, f.len), XDP_PASS);
 	}
 }
 
@@ -160,7 +160,7 @@ static void truncated_frames_pass(void **state)
 			struct frame cut = f;
 
 			cell_set(UNTOUCHED);
-			assert_int_equal(run_program(xsk_prog_fd(prog), &cut, len),
+			assert_int_equal(run_program(prog->xdp.fd, &cut, len),
 					 whole ? XDP_REDIRECT : XDP_PASS);
 			assert_int_equal(cell_get() == UNTOUCHED, !whole);
 		}

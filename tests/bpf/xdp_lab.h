@@ -23,7 +23,7 @@ struct host {
 	unsigned a, b, c, d; /* veths: a in tx - b in rx, c in rx - d in far */
 	int socket, maps[2], progs[2], xsk;
 	void *memory;
-	struct xdp_attached at[2];
+	struct xdp_prog at[2];
 };
 
 static struct host host;
@@ -144,7 +144,8 @@ static void attach(unsigned which, const struct netns *ns, const char *ifname, i
 	for (unsigned tries = 0; rc == -EBUSY && tries < 200; tries++) {
 		struct error quiet = {0};
 
-		rc = xdp_attach(&host.at[which], prog, ifname, generic, &quiet);
+		host.at[which].fd = prog;
+		rc = xdp_attach(&host.at[which], ifname, generic, &quiet);
 		if (rc == -EBUSY)
 			usleep(10000);
 	}

@@ -27,9 +27,9 @@ static void faults(const char *text)
 	struct fault_list list = {0}, each = {0};
 	struct error err = {0};
 
-	MUST(fault_parse(text, &list, &err) ? err.status != STATUS_OK : list.set != 0);
+	MUST(fault_parse(text, false, &list, &err) ? err.status != STATUS_OK : list.set != 0);
 	err = (struct error){0};
-	MUST(fault_parse_each(text, &each, &err) ? err.status != STATUS_OK : each.set != 0);
+	MUST(fault_parse(text, true, &each, &err) ? err.status != STATUS_OK : each.set != 0);
 }
 
 static void values(const char *text)

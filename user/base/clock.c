@@ -17,11 +17,10 @@ static void read_timens(void)
 	long long seconds;
 	long ns;
 
-	if (!f)
-		return;
-	if (fscanf(f, "monotonic %lld %ld", &seconds, &ns) == 2)
+	if (f && fscanf(f, "monotonic %lld %ld", &seconds, &ns) == 2)
 		offset = (int64_t)seconds * 1000000000 + ns;
-	fclose(f);
+	if (f)
+		fclose(f);
 }
 
 int64_t ktime_offset(void)
@@ -112,19 +111,9 @@ static bool read_offset(const char **s, bool *local, long *east)
 	return true;
 }
 
-/* Local time, or UTC. False: there is no such day, or it is before 1970. */
-static bool to_seconds(const struct tm *from, bool local, time_t *seconds)
-{
-	struct tm tm = *from;
-
-	tm.tm_isdst = -1;
-	*seconds = local ? mktime(&tm) : timegm(&tm);
-	return *seconds >= 0 && tm.tm_mday == from->tm_mday && tm.tm_mon == from->tm_mon;
-}
-
 int when_date(const char *s, uint64_t *ns)
 {
-	struct tm tm = {};
+	struct tm tm = {}, day;
 	uint64_t fraction = 0;
 	bool local = true;
 	time_t seconds;
@@ -141,7 +130,11 @@ int when_date(const char *s, uint64_t *ns)
 		return -EINVAL;
 	tm.tm_year -= 1900;
 	tm.tm_mon--;
-	if (!to_seconds(&tm, local, &seconds) || seconds < east)
+	tm.tm_isdst = -1;
+	day = tm;
+	seconds = local ? mktime(&tm) : timegm(&tm);
+	/* there is no such day, or it is before 1970 */
+	if (seconds < 0 || tm.tm_mday != day.tm_mday || tm.tm_mon != day.tm_mon || seconds < east)
 		return -EINVAL;
 	*ns = (uint64_t)(seconds - east) * SECOND + fraction;
 	return 0;
@@ -151,13 +144,12 @@ int when_date(const char *s, uint64_t *ns)
 static uint64_t on_day(uint64_t at_ns, int days, const struct tm *clock, uint64_t fraction)
 {
 	time_t at = (time_t)(at_ns / SECOND);
-	struct tm tm;
+	struct tm tm = *clock, day;
 
-	localtime_r(&at, &tm);
-	tm.tm_mday += days;
-	tm.tm_hour = clock->tm_hour;
-	tm.tm_min = clock->tm_min;
-	tm.tm_sec = clock->tm_sec;
+	localtime_r(&at, &day);
+	tm.tm_year = day.tm_year;
+	tm.tm_mon = day.tm_mon;
+	tm.tm_mday = day.tm_mday + days;
 	tm.tm_isdst = -1;
 	return (uint64_t)mktime(&tm) * SECOND + fraction;
 }

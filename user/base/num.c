@@ -20,28 +20,28 @@ struct decimal {
 };
 
 struct unit {
-	const char *name;
 	uint64_t factor;
+	const char *name;
 };
 
+/* Descending to factor 1, as texts have them, then those that are only read. */
 static const struct unit count_units[] = {
-	{"", 1}, {"k", 1000}, {"K", 1000}, {"M", 1000000}, {"G", 1000000000}, {0},
+	{1000000000, "G"}, {1000000, "M"}, {1000, "k"}, {1, ""}, {1000, "K"}, {0},
 };
 
 static const struct unit size_units[] = {
-	{"", 1},	  {"k", 1 << 10},
-	{"K", 1 << 10},	  {"kiB", 1 << 10},
-	{"KiB", 1 << 10}, {"m", 1 << 20},
-	{"M", 1 << 20},	  {"miB", 1 << 20},
-	{"MiB", 1 << 20}, {"g", 1 << 30},
-	{"G", 1 << 30},	  {"giB", 1 << 30},
-	{"GiB", 1 << 30}, {0},
+	{1 << 30, "g"},	  {1 << 20, "m"},
+	{1 << 10, "k"},	  {1, ""},
+	{1 << 30, "G"},	  {1 << 20, "M"},
+	{1 << 10, "K"},	  {1 << 30, "GiB"},
+	{1 << 20, "MiB"}, {1 << 10, "KiB"},
+	{1 << 30, "giB"}, {1 << 20, "miB"},
+	{1 << 10, "kiB"}, {0},
 };
 
 static const struct unit time_units[] = {
-	{"", NSEC},	    {"ns", 1},		 {"us", 1000},
-	{"ms", 1000000},    {"s", NSEC},	 {"m", 60 * NSEC},
-	{"h", 3600 * NSEC}, {"d", 86400 * NSEC}, {0},
+	{86400 * NSEC, "d"}, {3600 * NSEC, "h"}, {60 * NSEC, "m"}, {NSEC, "s"}, {1000000, "ms"},
+	{1000, "us"},	     {1, "ns"},		 {NSEC, ""},	   {0},
 };
 
 /* Not by isdigit(): the locale has no say here. */
@@ -151,21 +151,16 @@ int num_time(const char *s, uint64_t *ns)
 
 static double read_si_prefix(const char **s)
 {
-	switch (**s) {
-	case 'k':
-	case 'K':
-		++*s;
-		return 1e3;
-	case 'm':
-	case 'M':
-		++*s;
-		return 1e6;
-	case 'G':
-		++*s;
-		return 1e9;
-	case 'T':
-		++*s;
-		return 1e12;
+	static const struct {
+		char letter;
+		double factor;
+	} prefixes[] = {{'k', 1e3}, {'K', 1e3}, {'m', 1e6}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}};
+
+	for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		if (**s == prefixes[i].letter) {
+			++*s;
+			return prefixes[i].factor;
+		}
 	}
 	return 1;
 }
@@ -256,29 +251,26 @@ static int read_limit_value(const char *s, struct limit *l)
 	return strcmp(s, "/s") ? -EINVAL : 0;
 }
 
-static const char *const stage_names[STAGE_COUNT] = {
+static const char *const limit_names[] = {
 #define STAGE_NAME(id, name, title) [STAGE_##id] = name,
 	STAGES(STAGE_NAME)
 #undef STAGE_NAME
+		[STAGE_NONE] = "loss",
 };
 
 int num_limit(const char *s, struct limit *out)
 {
-	const char *eq = strchr(s, '=');
+	const unsigned n = sizeof(limit_names) / sizeof(limit_names[0]);
+	size_t len = strcspn(s, "=");
 	struct limit l = {.stage = 0};
-	size_t len;
 	int err;
 
-	if (!eq)
+	while (l.stage < n && (!limit_names[l.stage] || strlen(limit_names[l.stage]) != len ||
+			       memcmp(limit_names[l.stage], s, len)))
+		l.stage++;
+	if (!s[len] || l.stage == n)
 		return -EINVAL;
-	len = eq - s;
-	if (len == strlen("loss") && !memcmp(s, "loss", len))
-		l.stage = STAGE_NONE;
-	else
-		while (strlen(stage_names[l.stage]) != len || memcmp(stage_names[l.stage], s, len))
-			if (++l.stage == STAGE_COUNT)
-				return -EINVAL;
-	err = read_limit_value(eq + 1, &l);
+	err = read_limit_value(s + len + 1, &l);
 	if (!err)
 		*out = l;
 	return err;
@@ -323,43 +315,28 @@ int num_endpoint(const char *s, struct endpoint *out)
 	return 0;
 }
 
-struct step {
-	uint64_t factor;
-	const char *name;
-};
-
-/* In the largest unit that leaves a whole number. Steps descend and end with factor 1. */
-static char *text_exact(char *buf, size_t size, uint64_t v, const struct step *step)
+/* In the largest unit that leaves a whole number. */
+static char *text_exact(char *buf, size_t size, uint64_t v, const struct unit *unit)
 {
-	while (step->factor > 1 && (!v || v % step->factor))
-		step++;
-	snprintf(buf, size, "%" PRIu64 "%s", v / step->factor, step->name);
+	while (unit->factor > 1 && (!v || v % unit->factor))
+		unit++;
+	snprintf(buf, size, "%" PRIu64 "%s", v / unit->factor, unit->name);
 	return buf;
 }
 
 char *num_text_count(char *buf, size_t size, uint64_t v)
 {
-	static const struct step steps[] = {
-		{1000000000, "G"}, {1000000, "M"}, {1000, "k"}, {1, ""}};
-
-	return text_exact(buf, size, v, steps);
+	return text_exact(buf, size, v, count_units);
 }
 
 char *num_text_size(char *buf, size_t size, uint64_t v)
 {
-	static const struct step steps[] = {
-		{1 << 30, "g"}, {1 << 20, "m"}, {1 << 10, "k"}, {1, ""}};
-
-	return text_exact(buf, size, v, steps);
+	return text_exact(buf, size, v, size_units);
 }
 
 char *num_text_time(char *buf, size_t size, uint64_t ns)
 {
-	static const struct step steps[] = {
-		{86400000000000, "d"}, {3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"},
-		{1000000, "ms"},       {1000, "us"},	     {1, "ns"}};
-
-	return text_exact(buf, size, ns, steps);
+	return text_exact(buf, size, ns, time_units);
 }
 
 /* The shortest number that, read and divided by `divisor`, is v again; never with an exponent. */
@@ -394,12 +371,6 @@ char *num_text_rate(char *buf, size_t size, const struct rate *rate)
 
 char *num_text_limit(char *buf, size_t size, const struct limit *limit)
 {
-	static const char *const names[] = {
-#define STAGE_NAME(id, name, title) [STAGE_##id] = name,
-		STAGES(STAGE_NAME)
-#undef STAGE_NAME
-			[STAGE_NONE] = "loss",
-	};
 	static const char *const suffix[] = {
 		[LIMIT_PACKETS] = "", [LIMIT_SHARE] = "%", [LIMIT_PER_SECOND] = "/s"};
 
@@ -410,7 +381,7 @@ char *num_text_limit(char *buf, size_t size, const struct limit *limit)
 	else
 		text_double(number, sizeof(number), limit->value,
 			    limit->unit == LIMIT_SHARE ? 100 : 1);
-	snprintf(buf, size, "%s=%s%s", names[limit->stage], number, suffix[limit->unit]);
+	snprintf(buf, size, "%s=%s%s", limit_names[limit->stage], number, suffix[limit->unit]);
 	return buf;
 }
 

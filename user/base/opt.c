@@ -369,15 +369,6 @@ static void value_text(const struct opt *opt, const void *field, char *buf, size
 	}
 }
 
-/*
- * Whole numbers in the field's unit, for types that are such numbers: else -ENOTSUP. Range and row
- * are not looked at.
- */
-static int number_of(const struct opt *opt, const char *text, uint64_t *v)
-{
-	return types[opt->type].number ? types[opt->type].number(text, v) : -ENOTSUP;
-}
-
 void opt_default_text(const struct opt *opt, const char *base, char *buf, size_t size)
 {
 	if (opt->default_text)
@@ -411,11 +402,9 @@ struct parser {
 
 static struct slot make_slot(const struct opt *opt, char *base)
 {
-	return (struct slot){
-		.opt = opt,
-		.field = base + opt->offset,
-		.set = opt->set_offset ? (bool *)(base + opt->set_offset - 1) : NULL,
-	};
+	bool *set = opt->set_offset ? (bool *)(base + opt->set_offset - 1) : NULL;
+
+	return (struct slot){.opt = opt, .field = base + opt->offset, .set = set};
 }
 
 static int build(struct parser *p, char *options, struct error *err)
@@ -567,13 +556,10 @@ static int take_word(struct parser *p, char *options, const char *text, struct e
 	return take_value(p, &s, s.opt->name, text, err);
 }
 
-static bool has_args(const struct opt *arg, const char *options)
-{
-	return arg->type == OPT_ARGS && ((const struct opt_args *)(options + arg->offset))->n;
-}
-
 static int check_complete(struct parser *p, const char *options, struct error *err)
 {
+	const struct opt *arg = p->next_arg;
+
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct opt *o = p->slot[i].opt;
 
@@ -583,9 +569,9 @@ static int check_complete(struct parser *p, const char *options, struct error *e
 						 "--%s and --%s exclude each other", o->name,
 						 o->excludes);
 	}
-	if (p->next_arg && p->next_arg->name && p->next_arg->required &&
-	    !has_args(p->next_arg, options))
-		return usage(p, err, p->next_arg->name, "is missing", "");
+	if (arg && arg->name && arg->required &&
+	    (arg->type != OPT_ARGS || !((const struct opt_args *)(options + arg->offset))->n))
+		return usage(p, err, arg->name, "is missing", "");
 	return OPT_NEXT_RUN;
 }
 
@@ -672,13 +658,6 @@ int opt_find(const struct command *cmd, const char *name, struct opt_ref *ref, s
 			 quote(quoted, name), suggest(more, sizeof(more), "", name, names, n));
 }
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
 /* Edits (insert, delete, replace, swap neighbours) from a to b, both at most WORD_MAX long. */
 static unsigned distance(const char *a, const char *b)
 {
@@ -692,8 +671,11 @@ static unsigned distance(const char *a, const char *b)
 
 		row[0] = i;
 		for (size_t j = 1; j <= lb; j++) {
-			row[j] = min3(last[j] + 1, row[j - 1] + 1,
-				      last[j - 1] + (a[i - 1] != b[j - 1]));
+			row[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
+			if (last[j] + 1 < row[j])
+				row[j] = last[j] + 1;
+			if (row[j - 1] + 1 < row[j])
+				row[j] = row[j - 1] + 1;
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
 			    before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
@@ -744,17 +726,6 @@ struct range {
 	bool factor; /* the step multiplies */
 };
 
-static void make_word(const struct opt *o, const char *text, char *word, size_t size)
-{
-	*word = '\0';
-	if (!strcmp(text, "default"))
-		return;
-	if (o->type != OPT_FLAG)
-		snprintf(word, size, "--%s=%s", o->name, text);
-	else if (!strcmp(text, "on"))
-		snprintf(word, size, "--%s", o->name);
-}
-
 static int add_value(struct opt_vary *v, const char *text, struct error *err)
 {
 	struct opt_vary_value *value = &v->at[v->n];
@@ -773,7 +744,11 @@ static int add_value(struct opt_vary *v, const char *text, struct error *err)
 					 "--vary %s: '%s' is given twice", name, text);
 	}
 	snprintf(value->text, sizeof(value->text), "%s", text);
-	make_word(v->ref.opt, text, value->word, sizeof(value->word));
+	*value->word = '\0';
+	if (v->ref.opt->type != OPT_FLAG && strcmp(text, "default"))
+		snprintf(value->word, sizeof(value->word), "--%s=%s", name, text);
+	else if (!strcmp(text, "on"))
+		snprintf(value->word, sizeof(value->word), "--%s", name);
 	v->n++;
 	return 0;
 }
@@ -828,9 +803,7 @@ static int no_step(const struct range *r, struct error *err)
 
 static int number(const struct opt *o, const char *text, uint64_t *v)
 {
-	int rc = number_of(o, text, v);
-
-	return rc == -ENOTSUP ? num_size(text, v) : rc;
+	return (types[o->type].number ? types[o->type].number : num_size)(text, v);
 }
 
 static int add_numbers(struct opt_vary *v, const struct range *r, struct error *err)
@@ -866,15 +839,6 @@ static int add_numbers(struct opt_vary *v, const struct range *r, struct error *
 	return rc;
 }
 
-/* Without what sums in binary leave behind: 0.3, not 0.30000000000000004. */
-static double rounded(double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.12g", value);
-	return strtod(text, NULL);
-}
-
 static int add_rates(struct opt_vary *v, const struct range *r, struct error *err)
 {
 	struct rate first, last, step = {0}, now;
@@ -897,29 +861,25 @@ static int add_rates(struct opt_vary *v, const struct range *r, struct error *er
 		char text[FMT_MAX];
 
 		rc = add_value(v, num_text_rate(text, sizeof(text), &now), err);
-		now.value = rounded(r->factor ? now.value * factor : first.value + i * step.value);
+		/* without what sums in binary leave behind: 0.3, not 0.30000000000000004 */
+		snprintf(text, sizeof(text), "%.12g",
+			 r->factor ? now.value * factor : first.value + i * step.value);
+		now.value = strtod(text, NULL);
 	}
 	return rc;
-}
-
-static bool is_number(const struct opt *o, const char *text)
-{
-	struct rate rate;
-	uint64_t v;
-
-	return o->type == OPT_RATE ? !num_rate(text, &rate) : !number(o, text, &v);
 }
 
 static int vary_item(struct opt_vary *v, const char *item, struct error *err)
 {
 	const struct opt *o = v->ref.opt;
 	struct range r;
+	uint64_t v1;
 
-	if (!split(item, &r) || (o->type == OPT_CUSTOM && (!*r.step || !is_number(o, r.first))))
+	if (!split(item, &r) || (o->type == OPT_CUSTOM && (!*r.step || number(o, r.first, &v1))))
 		return add_value(v, item, err);
 	if (o->type == OPT_RATE)
 		return add_rates(v, &r, err);
-	if (o->type != OPT_CUSTOM && number_of(o, "1", &(uint64_t){0}) == -ENOTSUP)
+	if (o->type != OPT_CUSTOM && !types[o->type].number)
 		return add_value(v, item, err);
 	return add_numbers(v, &r, err);
 }

@@ -100,33 +100,25 @@ static void left_of(const struct opt *o, char *buf, size_t size)
 	snprintf(buf, size, "%s--%s%s%s", letter, o->name, *metavar ? " " : "", metavar);
 }
 
-static void join_values(const struct opt *o, char *buf, size_t size)
-{
-	size_t at = 0;
-
-	buf[0] = '\0';
-	for (const struct opt_value *v = o->values; v && v->name && at < size; v++)
-		at += snprintf(buf + at, size - at, "%s%s", at ? ", " : "", v->name);
-}
-
 /* The help phrase with what else the row knows: closed set, default, exclusion. */
 static void right_of(const struct opt *o, const char *base, char *buf, size_t size)
 {
 	char values[OPT_TEXT_MAX * 4], def[OPT_TEXT_MAX], notes[OPT_TEXT_MAX * 2] = "";
 	const char *colon = "";
+	size_t at = 0;
 
-	join_values(o, values, sizeof(values));
+	values[0] = '\0';
+	for (const struct opt_value *v = o->values; v && v->name && at < sizeof(values); v++)
+		at += snprintf(values + at, sizeof(values) - at, "%s%s", at ? ", " : "", v->name);
 	if (strlen(values) > VALUES_SHOWN)
 		strcpy(values, "; \"help\" lists them");
 	else if (*values)
 		colon = ": ";
 	opt_default_text(o, base, def, sizeof(def));
-	if (*def && o->excludes)
-		snprintf(notes, sizeof(notes), " (default: %s; not with --%s)", def, o->excludes);
-	else if (*def)
-		snprintf(notes, sizeof(notes), " (default: %s)", def);
-	else if (o->excludes)
-		snprintf(notes, sizeof(notes), " (not with --%s)", o->excludes);
+	if (*def || o->excludes)
+		snprintf(notes, sizeof(notes), " (%s%s%s%s%s)", *def ? "default: " : "", def,
+			 *def && o->excludes ? "; " : "", o->excludes ? "not with --" : "",
+			 o->excludes ? o->excludes : "");
 	snprintf(buf, size, "%s%s%s%s", o->help ? o->help : "", colon, values, notes);
 }
 
@@ -178,15 +170,6 @@ static void print_rows(FILE *out, const char *title, const struct opt *opts, con
 	}
 }
 
-static void print_examples(FILE *out, const struct command *cmd, unsigned width)
-{
-	fputs("\nExamples:\n", out);
-	for (const struct opt_example *e = cmd->examples; e->line; e++) {
-		fprintf(out, "  %s %s\n      ", OPT_PROGRAM, e->line);
-		wrap(out, e->what, 6, 6, width);
-	}
-}
-
 static void print_needs(FILE *out, const struct command *cmd, unsigned width)
 {
 	char right[OPT_TEXT_MAX * 4];
@@ -221,7 +204,11 @@ void opt_help(FILE *out, const struct command *cmd)
 		print_rows(out, g->title, g->opts, defaults ? defaults + g->base : NULL, false,
 			   left_w, width);
 	if (cmd->examples)
-		print_examples(out, cmd, width);
+		fputs("\nExamples:\n", out);
+	for (const struct opt_example *e = cmd->examples; e && e->line; e++) {
+		fprintf(out, "  %s %s\n      ", OPT_PROGRAM, e->line);
+		wrap(out, e->what, 6, 6, width);
+	}
 	if (cmd->needs)
 		print_needs(out, cmd, width);
 	fputs("\nExit status:\n", out);

@@ -224,53 +224,37 @@ bool cgroup_of(int root, pid_t pid, struct cgroup *group)
 	return found;
 }
 
-/* "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": the whole hierarchy, or not. */
-static bool mounted_v2(const char *line, char *dir, size_t size)
+int cgroup_open_v2(void)
 {
-	const char *type = strstr(line, " - ");
-	char root[256], at[256];
+	char at[256] = "", root[256], whole[1024], *mounts, *own, *save = NULL;
+	const char *type, *path = NULL;
+	int ret = file_read("/proc/self/mountinfo", &mounts, NULL);
 
-	return type && !strncmp(type, " - cgroup2 ", 11) &&
-	       sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 && !strcmp(root, "/") &&
-	       snprintf(dir, size, "%s", at) < (int)size;
-}
-
-/* The first line of the file that `fits` takes: what it made of it is in `out`. */
-static int find_line(const char *path, bool (*fits)(const char *line, char *out, size_t size),
-		     char *out, size_t size)
-{
-	char *text, *save = NULL;
-	int ret = file_read(path, &text, NULL);
-
+	if (ret)
+		return ret;
+	/* "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw": all of it, or not */
+	for (char *line = strtok_r(mounts, "\n", &save); line && !path;
+	     line = strtok_r(NULL, "\n", &save)) {
+		type = strstr(line, " - ");
+		if (type && !strncmp(type, " - cgroup2 ", 11) &&
+		    sscanf(line, "%*s %*s %*s %255s %255s", root, at) == 2 && !strcmp(root, "/"))
+			path = at;
+	}
+	free(mounts);
+	ret = path ? file_read("/proc/self/cgroup", &own, NULL) : -ENOENT;
 	if (ret)
 		return ret;
 	ret = -ENOENT;
-	for (char *line = strtok_r(text, "\n", &save); line && ret;
-	     line = strtok_r(NULL, "\n", &save)) {
-		if (fits(line, out, size))
-			ret = 0;
+	for (char *line = strtok_r(own, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "0::/", 4) ||
+		    snprintf(whole, sizeof(whole), "%s%s", at, line + 3) >= (int)sizeof(whole))
+			continue;
+		ret = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ret = ret < 0 ? -errno : ret;
+		break;
 	}
-	free(text);
+	free(own);
 	return ret;
-}
-
-static bool path_v2(const char *line, char *path, size_t size)
-{
-	return !strncmp(line, "0::/", 4) && snprintf(path, size, "%s", line + 3) < (int)size;
-}
-
-int cgroup_open_v2(void)
-{
-	char dir[256], path[512], whole[sizeof(dir) + sizeof(path)];
-	int ret = find_line("/proc/self/mountinfo", mounted_v2, dir, sizeof(dir));
-
-	if (!ret)
-		ret = find_line("/proc/self/cgroup", path_v2, path, sizeof(path));
-	if (ret)
-		return ret;
-	snprintf(whole, sizeof(whole), "%s%s", dir, path);
-	ret = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return ret < 0 ? -errno : ret;
 }
 
 bool cgroup_up(struct cgroup *group)

@@ -49,22 +49,12 @@ static const char *name_of(const struct record_field *f, int value)
 	return value >= 0 && (unsigned)value < f->names_n ? f->names[value] : NULL;
 }
 
-static struct json_object *double_of(const struct record_field *f, double v)
-{
-	if (f->how & RECORD_MILLI)
-		return json_double(v);
-	return isfinite(v) ? json_object_new_double(v) : NULL;
-}
-
-static struct json_object *time_of(uint64_t ns)
-{
-	char time[32];
-
-	return ns ? json_text(json_time(time, sizeof(time), ns)) : NULL;
-}
-
 static struct json_object *value_of(const struct record_field *f, const void *at)
 {
+	uint64_t ns;
+	char time[32];
+	double v;
+
 	switch (f->type) {
 	case RECORD_UINT:
 		return json_object_new_uint64(load_uint(at, f->size));
@@ -73,7 +63,10 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_BOOL:
 		return json_object_new_boolean(*(const bool *)at);
 	case RECORD_DOUBLE:
-		return double_of(f, *(const double *)at);
+		v = *(const double *)at;
+		return f->how & RECORD_MILLI ? json_double(v)
+		       : isfinite(v)	     ? json_object_new_double(v)
+					     : NULL;
 	case RECORD_TEXT:
 		return json_text(at);
 	case RECORD_POINTER:
@@ -82,7 +75,8 @@ static struct json_object *value_of(const struct record_field *f, const void *at
 	case RECORD_ENUM:
 		return json_text(name_of(f, *(const int *)at));
 	case RECORD_TIME:
-		return time_of(*(const uint64_t *)at);
+		ns = *(const uint64_t *)at;
+		return ns ? json_text(json_time(time, sizeof(time), ns)) : NULL;
 	case RECORD_NESTED:
 		return record_write(f->rows, at);
 	case RECORD_JSON:
@@ -173,10 +167,8 @@ static int read_uint(struct json_object *o, const struct record_field *f, void *
 {
 	uint64_t most = f->size < sizeof(most) ? (1ULL << 8 * f->size) - 1 : UINT64_MAX, v;
 
-	if (!json_object_is_type(o, json_type_int))
-		return -EBADMSG;
 	/* negative ones are told apart by their sign only: json-c clamps them to 0 */
-	if (json_object_get_int64(o) < 0)
+	if (!json_object_is_type(o, json_type_int) || json_object_get_int64(o) < 0)
 		return -EBADMSG;
 	v = json_object_get_uint64(o);
 	if (v > (f->max ? f->max : most))
@@ -187,14 +179,11 @@ static int read_uint(struct json_object *o, const struct record_field *f, void *
 
 static int read_int(struct json_object *o, const struct record_field *f, void *to)
 {
-	int64_t v;
+	int64_t v = json_object_get_int64(o);
 
-	if (!json_object_is_type(o, json_type_int))
-		return -EBADMSG;
-	v = json_object_get_int64(o);
-	if (v == INT64_MAX && json_object_get_uint64(o) > INT64_MAX)
-		return -EBADMSG;
-	if (f->size == sizeof(int32_t) && (v < INT32_MIN || v > INT32_MAX))
+	if (!json_object_is_type(o, json_type_int) ||
+	    (v == INT64_MAX && json_object_get_uint64(o) > INT64_MAX) ||
+	    (f->size == sizeof(int32_t) && (v < INT32_MIN || v > INT32_MAX)))
 		return -EBADMSG;
 	store_uint(to, f->size, (uint64_t)v);
 	return 0;
@@ -202,44 +191,27 @@ static int read_int(struct json_object *o, const struct record_field *f, void *t
 
 static int read_double(struct json_object *o, double *to)
 {
-	double v;
+	double v = json_object_get_double(o);
 
-	if (!json_object_is_type(o, json_type_double) && !json_object_is_type(o, json_type_int))
-		return -EBADMSG;
-	v = json_object_get_double(o);
-	if (!isfinite(v) || v < 0)
+	if ((!json_object_is_type(o, json_type_double) && !json_object_is_type(o, json_type_int)) ||
+	    !isfinite(v) || v < 0)
 		return -EBADMSG;
 	*to = v;
 	return 0;
 }
 
-static void read_text(const char *s, char *to, size_t size)
-{
-	memcpy(to, s, strnlen(s, size - 1));
-	utf8_tame(to);
-}
-
-/* -1: none has that name. */
-static int value_named(const struct record_field *f, const char *word)
-{
-	for (unsigned i = 0; i < f->names_n; i++) {
-		if (f->names[i] && !strcmp(f->names[i], word))
-			return (int)i;
-	}
-	return -1;
-}
-
 static int read_word(const struct record_field *f, const char *word, void *to)
 {
-	int value = value_named(f, word);
-
-	if (value < 0)
-		return f->how & RECORD_OPEN ? 0 : -EBADMSG;
-	if (f->type == RECORD_ENUM)
-		*(int *)to = value;
-	else
-		*(const char **)to = f->names[value];
-	return 0;
+	for (unsigned i = 0; i < f->names_n; i++) {
+		if (!f->names[i] || strcmp(f->names[i], word))
+			continue;
+		if (f->type == RECORD_ENUM)
+			*(int *)to = (int)i;
+		else
+			*(const char **)to = f->names[i];
+		return 0;
+	}
+	return f->how & RECORD_OPEN ? 0 : -EBADMSG;
 }
 
 static int read_string(struct json_object *o, const struct record_field *f, void *to)
@@ -254,7 +226,7 @@ static int read_string(struct json_object *o, const struct record_field *f, void
 	if (f->type == RECORD_WORD || f->type == RECORD_ENUM)
 		return read_word(f, s, to);
 	if (f->type == RECORD_TEXT)
-		read_text(s, to, f->size);
+		utf8_tame(memcpy(to, s, strnlen(s, f->size - 1)));
 	else
 		*(const char **)to = s;
 	return 0;

@@ -156,7 +156,7 @@ static bool writable(const struct netns *ns, const struct change *change)
 	struct stat st = {.st_mode = 0};
 	int saved;
 
-	if (!change_of_namespace(change->kind))
+	if (!change_ops[change->kind].of_namespace)
 		return !ns;
 	if (change->kind != CHANGE_SYSCTL)
 		return true;

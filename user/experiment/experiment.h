@@ -17,7 +17,6 @@
 #include "traffic/rx.h"
 #include "traffic/tx.h"
 #include "experiment/faults/fault.h"
-#include "experiment/lab_tune.h"
 #include "traffic/worker.h"
 
 struct peer;

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/watch.h"
 #include "traffic/shape.h"
-#include "host/caps.h"
 #include "traffic/worker.h"
 
 #define POLL_MS	 20 /* so that a stop is seen soon */
@@ -21,18 +22,16 @@
 struct receiving {
 	struct receiver *receiver;
 	struct worker worker;
-	unsigned slot;
 	struct rx_config rx_config;
 	struct rx *rx;
 	struct sink sink;
 	struct reader_state reader;
-	struct error error;
 	atomic_bool failed;
 };
 
 struct receiver {
 	const struct receiver_config *cfg;
-	struct gate gate;
+	struct worker_team team;
 	atomic_bool stop, paused, slow;
 	int log_fd;
 	uint8_t *fill;
@@ -48,8 +47,9 @@ static void work(uint64_t ns)
 	nanosleep(&ts, NULL);
 }
 
-static void receive_all(struct receiving *me)
+static void receive_all(void *arg)
 {
+	struct receiving *me = arg;
 	struct receiver *r = me->receiver;
 	const struct reader *reader = &r->cfg->tuning->reader;
 	uint64_t start = clock_now(), pause;
@@ -66,7 +66,7 @@ static void receive_all(struct receiving *me)
 			work(pause < PAUSE_NS ? pause : PAUSE_NS);
 			continue;
 		}
-		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->error);
+		n = r->cfg->ops->poll(me->rx, POLL_MS, &me->worker.error);
 		if (n < 0) {
 			atomic_store(&me->failed, true);
 			return;
@@ -81,22 +81,11 @@ static void receive_all(struct receiving *me)
 	}
 }
 
-static void *receiving_thread(void *arg)
+static int open_engine(void *arg, struct error *err)
 {
 	struct receiving *me = arg;
-	const struct receiver_config *cfg = me->receiver->cfg;
-	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + (int)me->slot;
-	int rc =
-		worker_settle_in(cfg->ns, cpu, &cfg->tuning->rx, cfg->tuning, me->slot, &me->error);
 
-	if (!rc)
-		rc = cfg->ops->open(&me->rx, &me->rx_config, &me->error);
-	caps_drop_but(CAPS_NONE);
-	gate_report(&me->receiver->gate);
-	if (!rc)
-		receive_all(me);
-	worker_ends(&me->worker);
-	return NULL;
+	return me->receiver->cfg->ops->open(&me->rx, &me->rx_config, err);
 }
 
 /* The streams of a run are known, and arrivals are noted in its fates; else they are learned. */
@@ -131,7 +120,6 @@ static void prepare(struct receiver *r, unsigned t)
 	struct receiving *me = &r->at[t];
 
 	me->receiver = r;
-	me->slot = t;
 	me->sink = (struct sink){
 		.streams = &r->streams,
 		.payload = cfg->flow->payload,
@@ -142,12 +130,28 @@ static void prepare(struct receiver *r, unsigned t)
 	me->sink.timed = cfg->flow->time;
 	me->reader = (struct reader_state){
 		.reader = &cfg->tuning->reader, .stop = &r->stop, .log_fd = r->log_fd};
-	if (reader_works(me->reader.reader)) {
-		me->sink.work = reader_work;
-		me->sink.work_arg = &me->reader;
-	}
+	if (reader_works(me->reader.reader))
+		me->sink.reader = &me->reader;
 	me->rx_config = (struct rx_config){
 		.receiver = cfg, .sink = &me->sink, .queue = t, .stop = &r->stop};
+}
+
+/* Appends to it, mode 0600. *fd is -1 if there is none. */
+static int open_log(const struct reader *r, int *fd, struct error *err)
+{
+	int rc = 0;
+
+	*fd = -1;
+	while (r->log && *fd < 0 && !rc) {
+		*fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+		if (*fd < 0) /* a pipe that nobody reads yet is waited for */
+			rc = errno != ENXIO ? -errno : watch_tick() ? -EINTR : 0;
+		else
+			fcntl(*fd, F_SETFL, O_APPEND);
+	}
+	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot write to '%s': %s", r->log,
+			      strerror(-rc))
+		  : 0;
 }
 
 int receiver_open(struct receiver **out, const struct receiver_config *cfg, struct error *err)
@@ -156,31 +160,37 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	unsigned t;
 	int rc;
 
-	if (!r || !(r->fill = malloc(cfg->flow->payload + 1))) {
-		free(r);
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
-	}
-	r->cfg = cfg;
-	rc = reader_open_log(&cfg->tuning->reader, &r->log_fd, err);
+	if (r)
+		r->fill = malloc(cfg->flow->payload + 1);
+	rc = r && r->fill ? open_log(&cfg->tuning->reader, &r->log_fd, err)
+			  : error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	if (rc) {
-		free(r->fill);
+		free(r ? r->fill : NULL);
 		free(r);
 		return rc;
 	}
-	r->gate = (struct gate)GATE_INIT;
+	r->cfg = cfg;
+	r->team = (struct worker_team){.ns = cfg->ns,
+				       .wish = &cfg->tuning->rx,
+				       .tuning = cfg->tuning,
+				       .cpu = cfg->cpu,
+				       .open = open_engine,
+				       .run = receive_all};
+	worker_team_init(&r->team);
+	sem_post(&r->team.door);
 	flow_fill(r->fill, cfg->flow->payload);
 	prepare_streams(r);
 	atomic_store(&r->paused, cfg->paused);
 	atomic_store(&r->slow, cfg->work_ns != 0);
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(r, t);
-		if (worker_start(&r->at[t].worker, receiving_thread, &r->at[t], err))
+		if (worker_start(&r->at[t].worker, &r->team, t, &r->at[t], err))
 			break;
 	}
-	gate_await(&r->gate, t);
+	worker_team_await(&r->team, t);
 	for (unsigned i = 0; i < t; i++) {
 		if (!r->at[i].rx)
-			*err = r->at[i].error;
+			*err = r->at[i].worker.error;
 	}
 	if (err->status != STATUS_OK) {
 		receiver_close(r);
@@ -188,11 +198,6 @@ int receiver_open(struct receiver **out, const struct receiver_config *cfg, stru
 	}
 	*out = r;
 	return 0;
-}
-
-void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number)
-{
-	sink_streams_set_tail(&r->streams, stream, number);
 }
 
 void receiver_resume(struct receiver *r)
@@ -280,7 +285,7 @@ bool receiver_failed(const struct receiver *r, struct error *err)
 {
 	for (unsigned t = 0; t < r->cfg->threads; t++) {
 		if (atomic_load(&r->at[t].failed)) {
-			*err = r->at[t].error;
+			*err = r->at[t].worker.error;
 			return true;
 		}
 	}
@@ -296,11 +301,17 @@ void receiver_stop(struct receiver *r)
 
 int receiver_check_log(const struct receiver *r, struct error *err)
 {
-	int rc = 0;
+	for (unsigned t = 0; t < r->cfg->threads; t++) {
+		const struct reader_state *s = &r->at[t].reader;
 
-	for (unsigned t = 0; t < r->cfg->threads && !rc; t++)
-		rc = reader_check_log(&r->at[t].reader, err);
-	return rc;
+		if (s->log_errors)
+			return error_set(err, STATUS_FAILED, -s->log_errno, NULL,
+					 "the reader's log %s is not complete, %llu of its lines "
+					 "are missing: %s",
+					 s->reader->log, (unsigned long long)s->log_errors,
+					 strerror(s->log_errno));
+	}
+	return 0;
 }
 
 /* From the sinks of the threads to what is shown. */
@@ -320,28 +331,27 @@ static void name_source(char *out, size_t size, const struct line_source *s)
 	}
 }
 
-/* Sums while they are made: the mean of jitter by packets, and the merged delays. */
-struct sums {
+/* The mean of jitter by packets, and the merged delays, of what was added to it. */
+struct delays {
 	struct hist *delay;
 	double jitter;
 	uint64_t delivered;
 };
 
-static void sum_line(struct sums *sums, const struct line *l)
+static void add_delays(struct delays *sum, const struct line *l)
 {
-	sums->jitter += (double)line_jitter(l) * (double)l->delivered;
-	sums->delivered += l->delivered;
-	if (!l->delay)
-		return;
-	if (!sums->delay)
-		sums->delay = hist_new();
-	if (sums->delay)
-		hist_merge(sums->delay, l->delay);
+	sum->jitter += (double)line_jitter(l) * (double)l->delivered;
+	sum->delivered += l->delivered;
+	if (l->delay && (sum->delay || (sum->delay = hist_new())))
+		hist_merge(sum->delay, l->delay);
 }
 
-static uint64_t mean_jitter(const struct sums *sums)
+/* Of the sum, which is freed. Returns the mean jitter. */
+static uint64_t tell_delays(struct delays *sum, struct result_latency *latency)
 {
-	return sums->delivered ? (uint64_t)(sums->jitter / (double)sums->delivered) : 0;
+	result_latency_fill(latency, sum->delay);
+	hist_free(sum->delay);
+	return sum->delivered ? (uint64_t)(sum->jitter / (double)sum->delivered) : 0;
 }
 
 /* The flow of lines[0], and of all that are the same: those are set to NULL. */
@@ -349,7 +359,7 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		      const struct sink_streams *streams)
 {
 	const struct line *first = lines[0];
-	struct sums sums = {};
+	struct delays sums = {};
 
 	*f = (struct arrivals_flow){.stream = streams->at[first->stream].id};
 	name_source(f->source, sizeof(f->source), &first->source);
@@ -363,18 +373,16 @@ static void fill_flow(struct arrivals_flow *f, const struct line **lines, unsign
 		f->duplicated += l->duplicated;
 		f->negative += l->negative;
 		reordering_add(&f->order, &l->order);
-		sum_line(&sums, l);
+		add_delays(&sums, l);
 		lines[i] = NULL;
 	}
-	f->jitter_ns = mean_jitter(&sums);
-	result_latency_fill(&f->latency, sums.delay);
-	hist_free(sums.delay);
+	f->jitter_ns = tell_delays(&sums, &f->latency);
 }
 
 void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned n)
 {
 	const struct line **lines = calloc((size_t)n * SINK_LINES, sizeof(*lines));
-	struct sums sums = {};
+	struct delays sums = {};
 	unsigned found = 0;
 
 	for (unsigned s = 0; lines && s < n; s++) {
@@ -382,7 +390,7 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 			const struct line *l = sink[s]->line[i];
 
 			lines[found++] = l;
-			sum_line(&sums, l);
+			add_delays(&sums, l);
 			reordering_add(&out->order, &l->order);
 			out->negative += l->negative;
 		}
@@ -397,11 +405,9 @@ void arrivals_sum(struct arrivals *out, const struct sink *const *sink, unsigned
 		else if (++out->flows_more)
 			fill_flow(&more, lines + i, found - i, sink[0]->streams);
 	}
-	out->jitter_ns = mean_jitter(&sums);
-	result_latency_fill(&out->latency, sums.delay);
 	if (sums.delay)
 		hist_quarters(sums.delay, out->delay);
-	hist_free(sums.delay);
+	out->jitter_ns = tell_delays(&sums, &out->latency);
 	free(lines);
 }
 

@@ -16,9 +16,6 @@ struct receiver;
 /* Starts the threads and opens the engines: packets arriving from here on are received. */
 int receiver_open(struct receiver **r, const struct receiver_config *cfg, struct error *err);
 
-/* Numbers of a stream below have left the window: what still comes of them is late. */
-void receiver_set_tail(struct receiver *r, unsigned stream, uint64_t number);
-
 /* Ends `paused` and `work_ns`. */
 void receiver_resume(struct receiver *r);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/selftest.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,18 @@ const char *selftest_verdict_name(enum selftest_verdict v)
 	return names[v];
 }
 
+/* The first thing that is to be said of it. */
+static void note(struct selftest_row *row, const char *fmt, ...)
+{
+	va_list args;
+
+	if (*row->note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(row->note, sizeof(row->note), fmt, args);
+	va_end(args);
+}
+
 static void count_counters(const struct result *res, struct selftest_row *row)
 {
 	for (unsigned i = 0; i < res->n_counters; i++) {
@@ -31,11 +43,10 @@ static void count_counters(const struct result *res, struct selftest_row *row)
 			continue;
 		row->counters++;
 		row->agreeing += c->agrees || c->documented;
-		if (!c->agrees && !*row->note)
-			snprintf(row->note, sizeof(row->note), "%s moved by %llu, not %llu%s%s",
-				 c->name, (unsigned long long)c->delta,
-				 (unsigned long long)c->expected, c->note ? ": " : "",
-				 c->note ? c->note : "");
+		if (!c->agrees)
+			note(row, "%s moved by %llu, not %llu%s%s", c->name,
+			     (unsigned long long)c->delta, (unsigned long long)c->expected,
+			     c->note ? ": " : "", c->note ? c->note : "");
 	}
 }
 
@@ -74,58 +85,58 @@ static uint64_t events_due(const struct result *res, const struct selftest_row *
 	return res->fragments.made ? res->fragments.dropped : row->settled;
 }
 
-/* Events that end no packet are told, and change nothing. */
-static void judge_harmless(const struct result *res, struct selftest_row *row)
-{
-	bool quiet = res->balanced && !row->settled;
-
-	row->verdict = quiet && row->events ? SELFTEST_AGREES : SELFTEST_DISAGREES;
-	snprintf(row->note, sizeof(row->note), "%s",
-		 !quiet	       ? "something was lost by it"
-		 : row->events ? "nothing is lost by it"
-			       : "no event told of it");
-}
-
 static void judge(const struct result *res, struct selftest_row *row)
 {
 	const struct result_stage *stage = &res->stage[row->stage];
-	uint64_t elsewhere = lost_elsewhere(res, row->stage);
+	uint64_t elsewhere = lost_elsewhere(res, row->stage), due;
 
 	row->injected = res->sent - res->delivered - elsewhere;
 	row->settled = stage->packets;
 	row->events = stage->events;
 	row->counters = row->agreeing = 0;
 	row->note[0] = '\0';
-	count_counters(res, row);
+	due = events_due(res, row);
 	row->verdict = SELFTEST_DISAGREES;
-	if (fault_is(row->fault, HARMLESS))
-		return judge_harmless(res, row);
+	if (fault_is(row->fault, HARMLESS)) { /* events that end no packet change nothing */
+		bool quiet = res->balanced && !row->settled;
+
+		count_counters(res, row);
+		row->note[0] = '\0';
+		if (quiet && row->events)
+			row->verdict = SELFTEST_AGREES;
+		note(row, !quiet	? "something was lost by it"
+			  : row->events ? "nothing is lost by it"
+					: "no event told of it");
+		return;
+	}
 	if (!res->balanced)
-		snprintf(row->note, sizeof(row->note), "%llu unaccounted%s%s",
-			 (unsigned long long)(res->unaccounted + res->in_flight),
-			 res->losses.suppressed ? ": " : "", res->losses.suppressed_evidence);
+		note(row, "%llu unaccounted%s%s",
+		     (unsigned long long)(res->unaccounted + res->in_flight),
+		     res->losses.suppressed ? ": " : "", res->losses.suppressed_evidence);
 	else if (!row->injected)
-		snprintf(row->note, sizeof(row->note), "nothing was lost");
-	else if (row->settled == row->injected && row->events == events_due(res, row) &&
-		 row->agreeing == row->counters)
-		row->verdict = SELFTEST_AGREES;
-	else if (row->settled != row->injected && !*row->note)
-		snprintf(row->note, sizeof(row->note), "%llu lost elsewhere, by no counter",
-			 (unsigned long long)(row->injected - row->settled));
-	else if (row->events != events_due(res, row) && !*row->note)
-		snprintf(row->note, sizeof(row->note), "%llu events are due",
-			 (unsigned long long)events_due(res, row));
-	if (fault_is(row->fault, SILENT) && !*row->note)
-		snprintf(row->note, sizeof(row->note), "known by the checkpoints on both sides");
-	if (elsewhere && !*row->note)
-		snprintf(row->note, sizeof(row->note), "other stages lost %llu more",
-			 (unsigned long long)elsewhere);
+		note(row, "nothing was lost");
+	count_counters(res, row);
+	if (res->balanced && row->injected) {
+		if (row->settled == row->injected && row->events == due &&
+		    row->agreeing == row->counters)
+			row->verdict = SELFTEST_AGREES;
+		else if (row->settled != row->injected)
+			note(row, "%llu lost elsewhere, by no counter",
+			     (unsigned long long)(row->injected - row->settled));
+		else if (row->events != due)
+			note(row, "%llu events are due", (unsigned long long)due);
+	}
+	if (fault_is(row->fault, SILENT))
+		note(row, "known by the checkpoints on both sides");
+	if (elsewhere)
+		note(row, "other stages lost %llu more", (unsigned long long)elsewhere);
 }
 
 static void skip(struct selftest_row *row, const char *why)
 {
 	row->verdict = SELFTEST_SKIPPED;
-	snprintf(row->note, sizeof(row->note), "%s", why);
+	row->note[0] = '\0';
+	note(row, "%s", why);
 }
 
 /* With the value that was given, or its default. */
@@ -133,7 +144,7 @@ static int take_fault(const struct selftest_spec *spec, unsigned fault, struct f
 		      struct error *err)
 {
 	if (!fault_has(spec->values, fault))
-		return fault_parse(fault_values[fault].name, list, err);
+		return fault_parse(fault_values[fault].name, false, list, err);
 	*list = *spec->values;
 	list->set = FAULT_BIT(fault);
 	for (unsigned f = 0; f < fault_count(); f++)
@@ -162,7 +173,7 @@ int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct self
 	int rc = 0;
 
 	*row = (struct selftest_row){.fault = fault, .stage = fault_stage(fault)};
-	if (fault_is_host_global(fault) && !spec->host_global) {
+	if (fault_is(fault, HOST_GLOBAL) && !spec->host_global) {
 		skip(row, "affects this whole host: --host-global");
 	} else if (!res || take_fault(spec, fault, &run.faults, &err)) {
 		skip(row, res ? err.message : "out of memory");

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "traffic/pace.h"
 #include "traffic/shape.h"
-#include "host/caps.h"
 #include "traffic/worker.h"
 
 #define BATCH	     512 /* the most that an engine is asked for at once */
@@ -26,13 +25,11 @@ struct sending {
 	uint64_t allowed; /* numbers below may be used */
 	uint64_t start_ns, end_ns;
 	uint64_t held_ns; /* waited for numbers to be allowed */
-	struct error error;
-	atomic_bool done;
 };
 
 struct sender {
 	const struct sender_config *cfg;
-	struct gate gate;
+	struct worker_team team;
 	atomic_bool stop;
 	struct profile profile; /* of an even rate */
 	uint64_t start_ns;	/* of the schedule that the threads share */
@@ -83,8 +80,9 @@ static void close_unfinished(struct sending *me)
 	__atomic_store_n(&me->stream.next, me->stream.next + 1, __ATOMIC_RELEASE);
 }
 
-static void send_all(struct sending *me)
+static void send_all(void *arg)
 {
+	struct sending *me = arg;
 	const struct sender_config *cfg = me->sender->cfg;
 	uint64_t now = clock_now(), deadline;
 
@@ -112,36 +110,22 @@ static void send_all(struct sending *me)
 			break;
 		if (!n)
 			continue;
-		sent = cfg->ops->send(me->tx, n, &me->error);
+		sent = cfg->ops->send(me->tx, n, &me->worker.error);
 		if (sent < 0)
 			break;
 		pace_sent(&me->pace, (unsigned)sent);
 	}
 	if (cfg->ops->finish)
-		cfg->ops->finish(me->tx, &me->error);
+		cfg->ops->finish(me->tx, &me->worker.error);
 	close_unfinished(me);
 	me->end_ns = clock_now();
 }
 
-static void *sending_thread(void *arg)
+static int open_engine(void *arg, struct error *err)
 {
 	struct sending *me = arg;
-	const struct sender_config *cfg = me->sender->cfg;
-	int cpu = cfg->cpu < 0 ? -1 : cfg->cpu + me->stream.slot;
-	int rc = worker_settle_in(cfg->ns, cpu, &cfg->tuning->tx, cfg->tuning, me->stream.slot,
-				  &me->error);
 
-	if (!rc)
-		rc = me->sender->cfg->ops->open(&me->tx, &me->tx_config, &me->error);
-	caps_drop_but(CAPS_NONE);
-	gate_report(&me->sender->gate);
-	if (!rc) {
-		gate_pass(&me->sender->gate);
-		send_all(me);
-	}
-	worker_ends(&me->worker);
-	atomic_store(&me->done, true);
-	return NULL;
+	return me->sender->cfg->ops->open(&me->tx, &me->tx_config, err);
 }
 
 static void prepare(struct sender *s, unsigned t)
@@ -187,23 +171,24 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
 	s->cfg = cfg;
+	s->team = (struct worker_team){.ns = cfg->ns,
+				       .wish = &cfg->tuning->tx,
+				       .tuning = cfg->tuning,
+				       .cpu = cfg->cpu,
+				       .open = open_engine,
+				       .run = send_all};
+	worker_team_init(&s->team);
 	profile_constant(&s->profile, cfg->rate_pps);
-	s->gate = (struct gate)GATE_INIT;
 	worker_allow_interrupts();
-	for (t = 0; t < TRACE_STREAMS; t++)
-		atomic_init(&s->at[t].done, true); /* those that are not started */
 	for (t = 0; t < cfg->threads; t++) {
 		prepare(s, t);
-		atomic_store(&s->at[t].done, false);
-		if (worker_start(&s->at[t].worker, sending_thread, &s->at[t], err)) {
-			atomic_store(&s->at[t].done, true);
+		if (worker_start(&s->at[t].worker, &s->team, t, &s->at[t], err))
 			break;
-		}
 	}
-	gate_await(&s->gate, t);
+	worker_team_await(&s->team, t);
 	for (unsigned i = 0; i < t; i++) {
 		if (!s->at[i].tx)
-			*err = s->at[i].error;
+			*err = s->at[i].worker.error;
 	}
 	if (err->status != STATUS_OK) {
 		sender_close(s);
@@ -216,13 +201,13 @@ int sender_open(struct sender **out, const struct sender_config *cfg, struct err
 void sender_start(struct sender *s)
 {
 	s->start_ns = clock_now();
-	gate_open(&s->gate);
+	sem_post(&s->team.door);
 }
 
 bool sender_done(const struct sender *s)
 {
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
-		if (!atomic_load(&s->at[t].done))
+		if (!worker_ended(&s->at[t].worker))
 			return false;
 	}
 	return true;
@@ -231,7 +216,7 @@ bool sender_done(const struct sender *s)
 void sender_stop(struct sender *s)
 {
 	atomic_store(&s->stop, true);
-	gate_open(&s->gate);
+	sem_post(&s->team.door);
 }
 
 int sender_join(struct sender *s, struct error *err)
@@ -241,7 +226,7 @@ int sender_join(struct sender *s, struct error *err)
 	/* a signal that comes just before a blocking call does not end it: repeat */
 	while (atomic_load(&s->stop) && !sender_done(s)) {
 		for (unsigned t = 0; t < s->cfg->threads; t++) {
-			if (!atomic_load(&s->at[t].done))
+			if (!worker_ended(&s->at[t].worker))
 				worker_interrupt(&s->at[t].worker);
 		}
 		nanosleep(&pause, NULL);
@@ -250,8 +235,8 @@ int sender_join(struct sender *s, struct error *err)
 		if (!s->at[t].worker.started)
 			continue;
 		worker_join(&s->at[t].worker);
-		if (s->at[t].error.status != STATUS_OK && err->status == STATUS_OK)
-			*err = s->at[t].error;
+		if (s->at[t].worker.error.status != STATUS_OK && err->status == STATUS_OK)
+			*err = s->at[t].worker.error;
 	}
 	return err->status == STATUS_OK ? 0 : -EIO;
 }
@@ -268,7 +253,7 @@ uint64_t sender_cpu_ns(struct sender *s)
 uint64_t sender_next(const struct sender *s, unsigned slot)
 {
 	const struct sending *me = &s->at[slot];
-	bool done = atomic_load(&me->done);
+	bool done = worker_ended(&me->worker);
 	uint64_t next = __atomic_load_n(&me->stream.next, __ATOMIC_ACQUIRE);
 	uint64_t late = !done && me->tx_config.shape ? me->tx_config.shape->reorder.extent : 0;
 
@@ -282,58 +267,53 @@ void sender_allow(struct sender *s, unsigned slot, uint64_t upto)
 	__atomic_store_n(&s->at[slot].allowed, upto, __ATOMIC_RELEASE);
 }
 
-static void add_times(struct sender_stats *st, const struct sending *me, const struct tx_stats *one)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-	uint64_t start = one->first_ns ? one->first_ns : me->start_ns;
-	uint64_t end = one->last_ns ? one->last_ns : me->end_ns;
-	uint64_t slipped = me->pace.slipped_ns + one->slipped_ns;
-
-	if (!st->start_ns || start < st->start_ns)
-		st->start_ns = start;
-	if (end > st->end_ns)
-		st->end_ns = end;
-	if (slipped > st->slipped_ns)
-		st->slipped_ns = slipped;
-	if (me->held_ns > st->held_ns)
-		st->held_ns = me->held_ns;
+	return a > b ? a : b;
 }
 
-void sender_stats(const struct sender *s, struct sender_stats *st)
+void sender_stats(const struct sender *s, struct tx_stats *st)
 {
 	memset(st, 0, sizeof(*st));
 	for (unsigned t = 0; t < s->cfg->threads; t++) {
 		const struct sending *me = &s->at[t];
 		struct tx_stats one = {};
+		uint64_t start;
 
 		if (!me->tx)
 			continue;
 		s->cfg->ops->stats(me->tx, &one);
-		st->tx.waits += one.waits;
-		st->tx.wait_ns += one.wait_ns;
-		st->tx.calls += one.calls;
-		st->tx.duplicates += one.duplicates;
-		st->tx.displaced += one.displaced;
-		st->tx.lost_at_device += one.lost_at_device;
-		st->tx.tx_invalid_descs += one.tx_invalid_descs;
-		st->tx.uncompleted += one.uncompleted;
-		add_times(st, me, &one);
+		st->waits += one.waits;
+		st->wait_ns += one.wait_ns;
+		st->calls += one.calls;
+		st->lost_at_device += one.lost_at_device;
+		st->tx_invalid_descs += one.tx_invalid_descs;
+		st->uncompleted += one.uncompleted;
+		st->duplicates += one.duplicates;
+		st->displaced += one.displaced;
+		start = one.first_ns ? one.first_ns : me->start_ns;
+		if (!st->first_ns || start < st->first_ns)
+			st->first_ns = start;
+		st->last_ns = larger(st->last_ns, one.last_ns ? one.last_ns : me->end_ns);
+		st->slipped_ns = larger(st->slipped_ns, me->pace.slipped_ns + one.slipped_ns);
+		st->held_ns = larger(st->held_ns, me->held_ns);
 	}
 }
 
 void sender_result(struct sender *s, struct result *res)
 {
-	struct sender_stats st;
+	struct tx_stats st;
 
 	sender_stats(s, &st);
-	res->waits = st.tx.waits;
-	res->wait_ns = st.tx.wait_ns;
-	res->tx_cost = (struct result_cost){st.tx.calls, sender_cpu_ns(s)};
+	res->waits = st.waits;
+	res->wait_ns = st.wait_ns;
+	res->tx_cost = (struct result_cost){st.calls, sender_cpu_ns(s)};
 	res->slipped_ns = st.slipped_ns;
 	res->held_ns = st.held_ns;
-	res->duration_ns = st.end_ns > st.start_ns ? st.end_ns - st.start_ns : 0;
+	res->duration_ns = st.last_ns > st.first_ns ? st.last_ns - st.first_ns : 0;
 	res->deliberate.asked = s->cfg->shape && shape_has_faults(s->cfg->shape);
-	res->deliberate.duplicates = st.tx.duplicates;
-	res->deliberate.reordered = st.tx.displaced;
+	res->deliberate.duplicates = st.duplicates;
+	res->deliberate.reordered = st.displaced;
 }
 
 const char *sender_mode(const struct sender *s)

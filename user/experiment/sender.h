@@ -11,13 +11,6 @@
 
 struct sender;
 
-struct sender_stats {
-	struct tx_stats tx;	   /* summed */
-	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC: first and last call of any thread */
-	uint64_t slipped_ns;	   /* schedule given up, largest of the threads */
-	uint64_t held_ns;	   /* waited for sender_allow(), the same */
-};
-
 /* Starts the threads and opens the engines; nothing is sent yet. `cfg` is borrowed. */
 int sender_open(struct sender **s, const struct sender_config *cfg, struct error *err);
 void sender_start(struct sender *s);
@@ -45,7 +38,7 @@ uint64_t sender_cpu_ns(struct sender *s);
 /* Numbers up to here may be used: the window has moved. Only for runs longer than the window. */
 void sender_allow(struct sender *s, unsigned slot, uint64_t upto);
 
-void sender_stats(const struct sender *s, struct sender_stats *st);
+void sender_stats(const struct sender *s, struct tx_stats *st);
 
 /* Of these and of the CPU time what a result tells: waits, slips, duration, faults on purpose. */
 void sender_result(struct sender *s, struct result *res);

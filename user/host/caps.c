@@ -66,24 +66,18 @@ static bool counts(const struct opt_need *need, const char *with)
 	return !need->when || (with && in_common(need->when, with));
 }
 
-/* Capabilities of the rows that count, at most `max`. */
-static size_t needed(const struct command *cmd, const char *with, int *caps, size_t max)
-{
-	size_t n = 0;
-
-	for (const struct opt_need *need = cmd->needs; need && need->name && n < max; need++) {
-		if (!need->without && counts(need, with))
-			caps[n++] = need->cap;
-	}
-	return n;
-}
-
 int caps_require(const struct command *cmd, const char *with, struct error *err)
 {
 	char names[160], all[160], self[120], hint[sizeof(err->hint)];
 	int caps[CAP_LAST_CAP + 1], missing;
-	size_t n = needed(cmd, with, caps, sizeof(caps) / sizeof(caps[0])), used = 0;
+	size_t n = 0, used = 0;
 	ssize_t len;
+
+	for (const struct opt_need *need = cmd->needs; need && need->name && n <= CAP_LAST_CAP;
+	     need++) {
+		if (!need->without && counts(need, with))
+			caps[n++] = need->cap;
+	}
 
 	missing = caps_missing(caps, n, names, sizeof(names));
 	if (!missing)
@@ -104,21 +98,14 @@ int caps_require(const struct command *cmd, const char *with, struct error *err)
 			 with ? " " : "", with ? with : "", names);
 }
 
-/* As OPT_KERNEL(); 0: unknown, which is as old as can be. */
-static unsigned kernel_version(void)
-{
-	unsigned major, minor;
-	struct utsname u;
-
-	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
-		return 0;
-	return OPT_KERNEL(major, minor);
-}
-
 uint64_t caps_kept(const struct opt_need *needs, const char *with, enum caps_again again)
 {
-	const unsigned running = kernel_version();
+	unsigned major, minor, running = 0; /* unknown, which is as old as can be */
 	uint64_t keep = CAPS_NONE;
+	struct utsname u;
+
+	if (!uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2)
+		running = OPT_KERNEL(major, minor);
 
 	for (const struct opt_need *need = needs; need && need->name; need++) {
 		bool to_the_end = need->keeps && counts(need, with) &&
@@ -144,21 +131,16 @@ struct sets {
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 };
 
-static int get_sets(struct sets *s)
+static int use_sets(long call, struct sets *s)
 {
 	s->head = (struct __user_cap_header_struct){_LINUX_CAPABILITY_VERSION_3, 0};
-	return syscall(SYS_capget, &s->head, s->data) ? -errno : 0;
-}
-
-static int put_sets(struct sets *s)
-{
-	return syscall(SYS_capset, &s->head, s->data) ? -errno : 0;
+	return syscall(call, &s->head, s->data) ? -errno : 0;
 }
 
 int caps_drop_but(uint64_t keep)
 {
 	struct sets s;
-	int ret = get_sets(&s);
+	int ret = use_sets(SYS_capget, &s);
 
 	if (ret)
 		return ret;
@@ -172,7 +154,7 @@ int caps_drop_but(uint64_t keep)
 		s.data[i].effective &= s.data[i].permitted;
 		s.data[i].inheritable &= s.data[i].permitted;
 	}
-	ret = put_sets(&s);
+	ret = use_sets(SYS_capset, &s);
 	return !ret && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : ret;
 }
 
@@ -180,11 +162,11 @@ void caps_lend(uint64_t lent)
 {
 	struct sets s;
 
-	if (get_sets(&s))
+	if (use_sets(SYS_capget, &s))
 		return;
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 		s.data[i].inheritable |= s.data[i].permitted & (__u32)(lent >> 32 * i);
-	put_sets(&s);
+	use_sets(SYS_capset, &s);
 	for (int cap = 0; cap < 64; cap++) {
 		if (lent & CAPS_BIT(cap))
 			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
@@ -196,9 +178,9 @@ void caps_take_back(uint64_t lent)
 {
 	struct sets s;
 
-	if (get_sets(&s))
+	if (use_sets(SYS_capget, &s))
 		return;
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 		s.data[i].inheritable &= ~(__u32)(lent >> 32 * i);
-	put_sets(&s);
+	use_sets(SYS_capset, &s);
 }

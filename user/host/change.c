@@ -18,11 +18,6 @@
 
 #define POLL_MS 100
 
-bool change_of_namespace(enum change_kind kind)
-{
-	return change_ops[kind].of_namespace;
-}
-
 const char *change_device(const struct change *c, char buf[16])
 {
 	int end = 0;
@@ -38,25 +33,20 @@ const char *change_device(const struct change *c, char buf[16])
 	return buf;
 }
 
-/* The namespace has the device, and its name is not a path. */
-static int check_device(const struct change *c)
-{
-	int ret;
-
-	if (!change_ops[c->kind].of_interface)
-		return *c->ifname ? -EINVAL : 0;
-	if (strchr(c->ifname, '/') || *c->ifname == '.')
-		return -ENODEV;
-	ret = nl_ifindex(c->ns, c->ifname);
-	return ret < 0 ? ret : 0;
-}
-
-/* The value now. */
+/* The value now, if the namespace has the device, and its name is not a path. */
 static int read_now(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
-	int ret = change_setting(c->kind, c->name) ? check_device(c) : -ENOENT;
+	int ret = 0;
 
-	return ret ? ret : change_ops[c->kind].read(c, value);
+	if (!change_setting(c->kind, c->name))
+		return -ENOENT;
+	if (!change_ops[c->kind].of_interface)
+		ret = *c->ifname ? -EINVAL : 0;
+	else if (strchr(c->ifname, '/') || *c->ifname == '.')
+		ret = -ENODEV;
+	else
+		ret = nl_ifindex(c->ns, c->ifname);
+	return ret < 0 ? ret : change_ops[c->kind].read(c, value);
 }
 
 static int name_change(struct change *c, const struct netns *ns, enum change_kind kind,
@@ -86,27 +76,23 @@ static int no_reading(const struct change *c, int code, struct error *err)
 	char title[CHANGE_TITLE_SIZE];
 
 	change_title(c, title, sizeof(title));
-	switch (code) {
-	case -ENODEV:
+	if (code == -ENODEV)
 		return error_set(err, STATUS_FAILED, code, "`ip link` lists the interfaces",
 				 "there is no interface '%s'", c->ifname);
-	case -ENOENT:
+	if (code == -ENOENT)
 		return error_set(err, STATUS_UNABLE, code, NULL, "there is no %s here", title);
-	case -EOPNOTSUPP:
-		return error_set(err, STATUS_UNABLE, code, NULL, "the driver does not report: %s",
-				 title);
-	case -EDOM:
+	if (code == -EDOM)
 		return error_set(err, STATUS_UNABLE, code, "change it by hand",
 				 "%s is set up in a way that could not be put back", title);
-	case -EXDEV:
+	if (code == -EXDEV)
 		return error_set(err, STATUS_UNABLE, code,
 				 "enter the namespace by `ip netns exec` or `nsenter --all`",
 				 "/sys shows the devices of another network namespace, no %s",
 				 title);
-	default:
-		return error_set(err, STATUS_UNABLE, code, NULL, "cannot read %s: %s", title,
-				 strerror(-code));
-	}
+	return error_set(err, STATUS_UNABLE, code, NULL, "%s %s%s%s",
+			 code == -EOPNOTSUPP ? "the driver does not report:" : "cannot read", title,
+			 code == -EOPNOTSUPP ? "" : ": ",
+			 code == -EOPNOTSUPP ? "" : strerror(-code));
 }
 
 static int no_value(const struct change *c, const char *wanted, uint64_t max, int code,
@@ -565,32 +551,24 @@ static enum change_outcome because(struct step *s, enum change_outcome outcome, 
 	return outcome;
 }
 
-/* CHANGE_DONE: it is where it was. */
-static enum change_outcome find_namespace(struct step *s)
-{
-	int ret;
-
-	if (!change_ops[s->e.change.kind].of_namespace)
-		return CHANGE_DONE;
-	ret = netns_find(&s->ns, s->e.netns);
-	if (ret == -ENOENT)
-		return because(s, CHANGE_GONE, "its network namespace is gone");
-	if (!ret)
-		return CHANGE_DONE;
-	snprintf(s->why, sizeof(s->why), "cannot find its network namespace: %s", strerror(-ret));
-	return CHANGE_KEPT;
-}
-
-static enum change_outcome find_interface(struct step *s)
+/* CHANGE_DONE: its namespace is found, and its interface is the one it was. */
+static enum change_outcome find_place(struct step *s)
 {
 	char name[IF_NAMESIZE], buf[IF_NAMESIZE];
 	const char *device = change_device(&s->e.change, buf);
-	int saved, ret;
+	int saved, ret = 0;
 
-	if (!device)
-		return CHANGE_DONE;
-	ret = nl_ifindex(&s->ns, device);
-	if (ret == (int)s->e.ifindex)
+	if (change_ops[s->e.change.kind].of_namespace)
+		ret = netns_find(&s->ns, s->e.netns);
+	if (ret == -ENOENT)
+		return because(s, CHANGE_GONE, "its network namespace is gone");
+	if (ret) {
+		snprintf(s->why, sizeof(s->why), "cannot find its network namespace: %s",
+			 strerror(-ret));
+		return CHANGE_KEPT;
+	}
+	ret = device ? nl_ifindex(&s->ns, device) : 0;
+	if (!device || ret == (int)s->e.ifindex)
 		return CHANGE_DONE;
 	if (ret < 0 && ret != -ENODEV)
 		return because(s, CHANGE_KEPT, strerror(-ret));
@@ -653,9 +631,7 @@ static enum change_outcome undo(struct json_object *o, struct step *s, struct ch
 	change_title(&s->e.change, s->title, sizeof(s->title));
 	if (!this_boot(&s->e))
 		return because(s, CHANGE_GONE, "the host was booted since");
-	outcome = find_namespace(s);
-	if (outcome == CHANGE_DONE)
-		outcome = find_interface(s);
+	outcome = find_place(s);
 	if (outcome == CHANGE_DONE && s->e.change.kind == CHANGE_SYSCTL &&
 	    journal_hold_sysctl(&hold, s->e.change.name, &err))
 		outcome = because(s, CHANGE_KEPT, err.message);
@@ -753,73 +729,58 @@ int change_made(const struct netns *ns, const char *undo_file, struct change **c
 #define NET_RULE "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"%s\", "
 #define CPU_RULE "ACTION==\"add\", SUBSYSTEM==\"cpu\", KERNEL==\"cpu%s\", "
 
-enum file {
-	FILE_SYSCTL = CHANGE_FILE_SYSCTL,
-	FILE_UDEV = CHANGE_FILE_UDEV,
-	FILE_NONE = CHANGE_FILE_NONE,
-	FILE_NAME,
-	FILE_NETNS,
-	FILES
-};
-
-static const char *const headings[FILES] = {
-	[FILE_SYSCTL] = "# /etc/sysctl.d/90-pktledger.conf\n",
-	[FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
-	[FILE_NONE] = "# By no file: the number of an interrupt may be another after a boot.\n",
+static const char *const headings[CHANGE_FILES] = {
+	[CHANGE_FILE_SYSCTL] = "# /etc/sysctl.d/90-pktledger.conf\n",
+	[CHANGE_FILE_UDEV] = "# /etc/udev/rules.d/90-pktledger.rules\n",
+	[CHANGE_FILE_NONE] =
+		"# By no file: the number of an interrupt may be another after a boot.\n",
 	/* udev(7): patterns, and $ and % in what is run; sysctl.d(5): patterns, too */
-	[FILE_NAME] = "# By no file: they would take this name of an interface for a pattern.\n",
+	[CHANGE_FILE_NAME] =
+		"# By no file: they would take this name of an interface for a pattern.\n",
 	/* all its settings are gone with it */
-	[FILE_NETNS] =
+	[CHANGE_FILE_NETNS] =
 		"# By no file: another network namespace has to be set up whenever it is made.\n",
 };
 
-static enum file file_of(const struct change *c)
+static enum change_file file_of(const struct change *c)
 {
 	char buf[sizeof(c->ifname)], quoted[4 * sizeof(buf)];
 	const char *device = change_device(c, buf);
 
 	if (c->ns && change_ops[c->kind].of_namespace)
-		return FILE_NETNS;
+		return CHANGE_FILE_NETNS;
 	if (device &&
 	    (strcmp(change_quote(device, quoted, sizeof(quoted)), device) || strchr(device, '%')))
-		return FILE_NAME;
-	return (enum file)change_ops[c->kind].file;
+		return CHANGE_FILE_NAME;
+	return change_ops[c->kind].file;
 }
 
-static void print_udev(FILE *f, const struct change *c)
+static void print_change(FILE *f, const struct change *c, enum change_file file)
 {
 	const struct change_setting *set = change_setting(c->kind, c->name);
 	char text[CHANGE_COMMAND_SIZE];
 
-	fprintf(f, "# %s", change_title(c, text, sizeof(text)));
-	if (set && set->link) {
-		fputs("; in its .link file, if it has one: ", f);
-		fprintf(f, set->link, c->wanted);
+	if (file == CHANGE_FILE_SYSCTL) {
+		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
+		return;
 	}
-	fputc('\n', f);
-	if (c->kind == CHANGE_GOVERNOR)
+	if (file == CHANGE_FILE_UDEV) {
+		fprintf(f, "# %s", change_title(c, text, sizeof(text)));
+		if (set && set->link) {
+			fputs("; in its .link file, if it has one: ", f);
+			fprintf(f, set->link, c->wanted);
+		}
+		fputc('\n', f);
+	}
+	change_command(c, false, NULL, text, sizeof(text));
+	if (file != CHANGE_FILE_UDEV)
+		fprintf(f, "# %s\n", text);
+	else if (c->kind == CHANGE_GOVERNOR)
 		fprintf(f, CPU_RULE "ATTR{cpufreq/scaling_governor}=\"%s\"\n", c->name, c->wanted);
 	else if (c->kind == CHANGE_SYSFS)
 		fprintf(f, NET_RULE "ATTR{%s}=\"%s\"\n", c->ifname, c->name, c->wanted);
 	else
-		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname,
-			change_command(c, false, NULL, text, sizeof(text)));
-}
-
-static void print_change(FILE *f, const struct change *c)
-{
-	char text[CHANGE_COMMAND_SIZE];
-
-	switch (file_of(c)) {
-	case FILE_SYSCTL:
-		fprintf(f, "%s = %s\n", change_sysctl_name(c->name, text, sizeof(text)), c->wanted);
-		break;
-	case FILE_UDEV:
-		print_udev(f, c);
-		break;
-	default:
-		fprintf(f, "# %s\n", change_command(c, false, NULL, text, sizeof(text)));
-	}
+		fprintf(f, NET_RULE "RUN+=\"/usr/sbin/%s\"\n", c->ifname, text);
 }
 
 int change_persist(const struct change *changes, unsigned n, char **text)
@@ -830,7 +791,7 @@ int change_persist(const struct change *changes, unsigned n, char **text)
 
 	if (!f)
 		return -errno;
-	for (enum file file = 0; file < FILES; file++) {
+	for (enum change_file file = 0; file < CHANGE_FILES; file++) {
 		bool headed = false;
 
 		for (unsigned i = 0; i < n; i++) {
@@ -839,7 +800,7 @@ int change_persist(const struct change *changes, unsigned n, char **text)
 			if (!headed)
 				fprintf(f, "%s%s", begun ? "\n" : "", headings[file]);
 			begun = headed = true;
-			print_change(f, &changes[i]);
+			print_change(f, &changes[i], file);
 		}
 	}
 	if (!fclose(f))

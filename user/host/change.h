@@ -64,9 +64,6 @@ struct change {
 	const struct netns *ns;		 /* where; borrowed. NULL: the thread's */
 };
 
-/* Whether a setting of this kind is another one in another network namespace. */
-bool change_of_namespace(enum change_kind kind);
-
 /*
  * The value now, in namespace `ns` (NULL: the calling thread's) where the kind has one. `ifname`
  * may be NULL or "" where the table above says so. -ENOENT: no such setting, -ENODEV: no such
@@ -197,15 +194,22 @@ struct change_setting {
 };
 
 /* Where a change is kept for the next boot. */
-enum change_file { CHANGE_FILE_SYSCTL, CHANGE_FILE_UDEV, CHANGE_FILE_NONE };
+enum change_file {
+	CHANGE_FILE_SYSCTL,
+	CHANGE_FILE_UDEV,
+	CHANGE_FILE_NONE,
+	CHANGE_FILE_NAME,  /* of none: its interface's name is taken for a pattern */
+	CHANGE_FILE_NETNS, /* of none: it is another namespace's */
+	CHANGE_FILES
+};
 
 struct change_ops {
-	bool of_interface;  /* has an ifname */
-	bool of_namespace;  /* is another one in another network namespace */
 	const char *before; /* the name in a title, with its blank */
 	const char *after;
 	const char *risk;
-	unsigned wait_ms; /* that it may take until it reads as it was written */
+	bool of_interface; /* has an ifname */
+	bool of_namespace; /* is another one in another network namespace */
+	unsigned wait_ms;  /* that it may take until it reads as it was written */
 	enum change_file file;
 
 	/* Of a setting that is a file: what is before its name (and its interface) and behind. */

@@ -77,19 +77,6 @@ static bool is_printable(const char *s)
 	return true;
 }
 
-static int form_numbers(const char *old, const char *wanted, char value[JOURNAL_VALUE_SIZE])
-{
-	char normal[JOURNAL_VALUE_SIZE];
-
-	if (strlen(wanted) >= sizeof(normal))
-		return -ENOSPC;
-	journal_value_normal(normal, wanted, strlen(wanted));
-	if (!*normal || !is_printable(normal) ||
-	    (*old && count_numbers(normal) != count_numbers(old)))
-		return -EINVAL;
-	return put(value, normal);
-}
-
 /* The kernel writes as many digits as it has CPUs or queues for: those of `old`. */
 static int form_mask(const char *old, const char *wanted, char value[JOURNAL_VALUE_SIZE])
 {
@@ -186,7 +173,13 @@ int change_form(const struct change_setting *set, uint64_t max, const char *old,
 			snprintf(value, JOURNAL_VALUE_SIZE, "%llu", (unsigned long long)n);
 		return ret;
 	case FORM_NUMBERS:
-		return form_numbers(old, wanted, value);
+		if (strlen(wanted) >= JOURNAL_VALUE_SIZE)
+			return -ENOSPC;
+		journal_value_normal(value, wanted, strlen(wanted));
+		return *value && is_printable(value) &&
+				       (!*old || count_numbers(value) == count_numbers(old))
+			       ? 0
+			       : -EINVAL;
 	case FORM_MASK:
 		return form_mask(old, wanted, value);
 	case FORM_CPUS:
@@ -330,39 +323,36 @@ union params {
 _Static_assert(sizeof(struct ethtool_coalesce) <= sizeof(((union params *)0)->field),
 	       "the longest of them fits");
 
-static int get(const struct change *c, union params *p)
+/* A field of the kind's structure. */
+static int get(const struct change *c, unsigned offset, uint32_t *field)
 {
-	memset(p, 0, sizeof(*p));
-	p->field[0] = change_ops[c->kind].ethtool;
-	return netdev_ethtool(c->ns, c->ifname, p);
+	union params p = {.field = {change_ops[c->kind].ethtool}};
+	int ret = netdev_ethtool(c->ns, c->ifname, &p);
+
+	*field = p.field[offset / sizeof(*field)];
+	return ret < 0 ? ret : 0;
 }
 
 static int read_ethtool(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 {
 	const struct change_setting *set = change_setting(c->kind, c->name);
-	union params p;
-	int ret = get(c, &p);
 	uint32_t v;
+	int ret = get(c, set->offset, &v);
 
-	if (ret < 0)
-		return ret;
-	v = p.field[set->offset / sizeof(v)];
 	if (set->form == FORM_SWITCH)
 		snprintf(value, JOURNAL_VALUE_SIZE, "%s", v ? "on" : "off");
 	else
 		snprintf(value, JOURNAL_VALUE_SIZE, "%u", v);
-	return 0;
+	return ret;
 }
 
 int change_limit(const struct change *c, uint64_t *max)
 {
-	union params p;
-	int ret = get(c, &p);
+	uint32_t most;
+	int ret = get(c, change_setting(c->kind, c->name)->max_offset, &most);
 
-	if (ret < 0)
-		return ret;
-	*max = p.field[change_setting(c->kind, c->name)->max_offset / sizeof(p.field[0])];
-	return 0;
+	*max = most;
+	return ret;
 }
 
 static void ethtool_argv(const struct change *c, bool undo, struct json_object *argv)
@@ -485,7 +475,7 @@ static int check_rss(const struct change *c, const char *wanted, char value[JOUR
  * for one that was set up (all else of it stays), and one of our own in place of the kernel's
  * (which comes back when ours is removed).
  */
-static int print_qdisc(const struct netdev_qdisc *q, char value[JOURNAL_VALUE_SIZE])
+static void print_qdisc(const struct netdev_qdisc *q, char value[JOURNAL_VALUE_SIZE])
 {
 	int n;
 
@@ -495,7 +485,6 @@ static int print_qdisc(const struct netdev_qdisc *q, char value[JOURNAL_VALUE_SI
 		n = snprintf(value, JOURNAL_VALUE_SIZE, "default %s", q->kind);
 	if (q->limited)
 		snprintf(value + n, JOURNAL_VALUE_SIZE - n, " limit %u", q->limit);
-	return 0;
 }
 
 /* The same text, and "KIND" and "KIND limit N" without a handle. */
@@ -535,7 +524,9 @@ static int read_qdisc(const struct change *c, char value[JOURNAL_VALUE_SIZE])
 
 	if (ret >= 0)
 		ret = netdev_qdisc_root(c->ns, ret, &q);
-	return ret ? ret : print_qdisc(&q, value);
+	if (!ret)
+		print_qdisc(&q, value);
+	return ret;
 }
 
 int change_qdisc_check(const struct change *c, const char *wanted, char value[JOURNAL_VALUE_SIZE])
@@ -556,7 +547,8 @@ int change_qdisc_check(const struct change *c, const char *wanted, char value[JO
 		q.handle = 0; /* it is so already */
 	else
 		q.handle = was_default ? OUR_HANDLE : was.handle;
-	return print_qdisc(&q, value);
+	print_qdisc(&q, value);
+	return 0;
 }
 
 static void qdisc_argv(const struct change *c, bool undo, struct json_object *argv)
@@ -592,84 +584,40 @@ static void qdisc_argv(const struct change *c, bool undo, struct json_object *ar
 	"the driver may restart the device: packets under way are lost, the link may go down"
 
 const char *const change_words[CHANGE_KINDS] = {
-	[CHANGE_SYSCTL] = "sysctl",	[CHANGE_SYSFS] = "sysfs",
-	[CHANGE_IRQ] = "irq",		[CHANGE_RING] = "ring",
-	[CHANGE_CHANNELS] = "channels", [CHANGE_COALESCE] = "coalesce",
-	[CHANGE_FEATURE] = "feature",	[CHANGE_PAUSE] = "pause",
-	[CHANGE_RSS] = "rss",		[CHANGE_QDISC] = "qdisc",
-	[CHANGE_GOVERNOR] = "governor",
+	"sysctl",  "sysfs", "irq", "ring",  "channels", "coalesce",
+	"feature", "pause", "rss", "qdisc", "governor",
 };
 
 const struct change_ops change_ops[CHANGE_KINDS] = {
-	[CHANGE_SYSCTL] = {.of_namespace = true,
-			   .before = "",
-			   .after = "",
-			   .risk = "",
-			   .front = "/proc/sys/",
-			   .rest = "",
+	[CHANGE_SYSCTL] = {"", "", "", .of_namespace = true, .front = "/proc/sys/", .rest = "",
 			   FILE_OPS},
-	[CHANGE_SYSFS] = {true, true, "", "", "", .file = CHANGE_FILE_UDEV,
-			  .front = "/sys/class/net/", .rest = "", FILE_OPS},
-	[CHANGE_IRQ] = {.before = "interrupt ",
-			.after = " CPUs",
-			.risk = "irqbalance, where it runs, may set it again",
-			.file = CHANGE_FILE_NONE,
-			.front = "/proc/irq/",
-			.rest = "/smp_affinity_list",
-			FILE_OPS},
-	[CHANGE_RING] = {.before = "",
-			 .after = " ring",
-			 .risk = RESTART,
-			 .ethtool = ETHTOOL_GRINGPARAM,
-			 .letter = 'G',
-			 .read = read_ethtool,
-			 ETHTOOL_OPS},
-	[CHANGE_CHANNELS] = {.before = "",
-			     .after = " channels",
-			     .risk = RESTART,
-			     .ethtool = ETHTOOL_GCHANNELS,
-			     .letter = 'L',
-			     .read = read_ethtool,
+	[CHANGE_SYSFS] = {"", "", "", .file = CHANGE_FILE_UDEV, .of_interface = true,
+			  .of_namespace = true, .front = "/sys/class/net/", .rest = "", FILE_OPS},
+	[CHANGE_IRQ] = {"interrupt ", " CPUs", "irqbalance, where it runs, may set it again",
+			.file = CHANGE_FILE_NONE, .front = "/proc/irq/",
+			.rest = "/smp_affinity_list", FILE_OPS},
+	[CHANGE_RING] = {"", " ring", RESTART, .ethtool = ETHTOOL_GRINGPARAM, .letter = 'G',
+			 .read = read_ethtool, ETHTOOL_OPS},
+	[CHANGE_CHANNELS] = {"", " channels", RESTART, .ethtool = ETHTOOL_GCHANNELS, .letter = 'L',
+			     .read = read_ethtool, ETHTOOL_OPS},
+	[CHANGE_COALESCE] = {"", "",
+			     "more packets an interrupt mean more delay, fewer more CPU time",
+			     .ethtool = ETHTOOL_GCOALESCE, .letter = 'C', .read = read_ethtool,
 			     ETHTOOL_OPS},
-	[CHANGE_COALESCE] =
-		{.before = "",
-		 .after = "",
-		 .risk = "more packets an interrupt mean more delay, fewer more CPU time",
-		 .ethtool = ETHTOOL_GCOALESCE,
-		 .letter = 'C',
-		 .read = read_ethtool,
-		 ETHTOOL_OPS},
-	[CHANGE_FEATURE] = {.before = "",
-			    .after = "",
-			    .risk = "other features may depend on it",
-			    .letter = 'K',
-			    .read = read_feature,
-			    ETHTOOL_OPS},
-	[CHANGE_PAUSE] = {.before = "",
-			  .after = " pause frames",
-			  .risk = "the link may be negotiated anew, and is down meanwhile",
-			  .wait_ms = 3000,
-			  .ethtool = ETHTOOL_GPAUSEPARAM,
-			  .letter = 'A',
-			  .read = read_ethtool,
+	[CHANGE_FEATURE] = {"", "", "other features may depend on it", .letter = 'K',
+			    .read = read_feature, ETHTOOL_OPS},
+	[CHANGE_PAUSE] = {"", " pause frames",
+			  "the link may be negotiated anew, and is down meanwhile", .wait_ms = 3000,
+			  .ethtool = ETHTOOL_GPAUSEPARAM, .letter = 'A', .read = read_ethtool,
 			  ETHTOOL_OPS},
-	[CHANGE_RSS] = {.before = "RSS ",
-			.after = "",
-			.risk = "flows move to other CPUs: some reordering",
-			.letter = 'X',
-			.read = read_rss,
-			.check = check_rss,
-			ETHTOOL_OPS},
-	[CHANGE_QDISC] = {true, true, "", " qdisc", "a qdisc that is replaced loses what it holds",
-			  .file = CHANGE_FILE_UDEV, .read = read_qdisc, .check = change_qdisc_check,
-			  .argv = qdisc_argv},
-	[CHANGE_GOVERNOR] = {.before = "CPU ",
-			     .after = " governor",
-			     .risk = "more power and heat",
-			     .file = CHANGE_FILE_UDEV,
+	[CHANGE_RSS] = {"RSS ", "", "flows move to other CPUs: some reordering", .letter = 'X',
+			.read = read_rss, .check = check_rss, ETHTOOL_OPS},
+	[CHANGE_QDISC] = {"", " qdisc", "a qdisc that is replaced loses what it holds",
+			  .file = CHANGE_FILE_UDEV, .of_interface = true, .of_namespace = true,
+			  .read = read_qdisc, .check = change_qdisc_check, .argv = qdisc_argv},
+	[CHANGE_GOVERNOR] = {"CPU ", " governor", "more power and heat", .file = CHANGE_FILE_UDEV,
 			     .front = "/sys/devices/system/cpu/cpu",
-			     .rest = "/cpufreq/scaling_governor",
-			     FILE_OPS},
+			     .rest = "/cpufreq/scaling_governor", FILE_OPS},
 };
 
 #define RING(name, field, key)                                                                     \

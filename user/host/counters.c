@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "host/netdev.h"
 
-static int add(struct counters *c, const char *scope, const char *name, uint64_t value, bool level)
+int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value)
 {
 	struct counter *it = list_room(c->items, c->n, sizeof(*it));
 
@@ -22,30 +22,15 @@ static int add(struct counters *c, const char *scope, const char *name, uint64_t
 	snprintf(it->scope, sizeof(it->scope), "%s", scope);
 	snprintf(it->name, sizeof(it->name), "%s", name);
 	it->value = value;
-	it->level = level;
 	return 0;
-}
-
-int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value)
-{
-	return add(c, scope, name, value, false);
-}
-
-int counters_add_level(struct counters *c, const char *scope, const char *name, uint64_t value)
-{
-	return add(c, scope, name, value, true);
-}
-
-static void device_free(struct counters_device *d)
-{
-	nic_sample_free(&d->nic);
-	nic_plan_free(d->plan);
 }
 
 void counters_free(struct counters *c)
 {
-	for (unsigned i = 0; i < c->n_devices; i++)
-		device_free(&c->devices[i]);
+	for (unsigned i = 0; i < c->n_devices; i++) {
+		nic_sample_free(&c->devices[i].nic);
+		nic_plan_free(c->devices[i].plan);
+	}
 	free(c->devices);
 	free(c->items);
 	*c = (struct counters){0};
@@ -87,35 +72,24 @@ bool counters_moved(const struct counters_deltas *d, const char *scope, const ch
 	return false;
 }
 
-typedef int (*parser)(struct counters *c, const char *scope, const char *text, size_t len);
-
-static int parse_arp(struct counters *c, const char *scope, const char *text, size_t len)
-{
-	return procnet_neigh_stat(c, scope, "arp_cache", text, len);
-}
-
-static int parse_ndisc(struct counters *c, const char *scope, const char *text, size_t len)
-{
-	return procnet_neigh_stat(c, scope, "ndisc_cache", text, len);
-}
-
 struct proc_file {
 	const char *path;
-	parser parse;
+	int (*parse)(struct counters *c, const char *scope, const char *text, size_t len);
+	const char *table; /* of procnet_neigh_stat(), instead */
 };
 
 static const struct proc_file namespace_files[] = {
-	{"/proc/thread-self/net/snmp", procnet_snmp},
-	{"/proc/thread-self/net/netstat", procnet_snmp},
-	{"/proc/thread-self/net/snmp6", procnet_snmp6},
-	{"/proc/thread-self/net/xfrm_stat", procnet_snmp6},
+	{"/proc/thread-self/net/snmp", procnet_snmp, NULL},
+	{"/proc/thread-self/net/netstat", procnet_snmp, NULL},
+	{"/proc/thread-self/net/snmp6", procnet_snmp6, NULL},
+	{"/proc/thread-self/net/xfrm_stat", procnet_snmp6, NULL},
 };
 
 /* One for the whole host; the neighbour tables are shown in the first namespace only. */
 static const struct proc_file host_files[] = {
-	{"/proc/thread-self/net/softnet_stat", procnet_softnet},
-	{"/proc/thread-self/net/stat/arp_cache", parse_arp},
-	{"/proc/thread-self/net/stat/ndisc_cache", parse_ndisc},
+	{"/proc/thread-self/net/softnet_stat", procnet_softnet, NULL},
+	{"/proc/thread-self/net/stat/arp_cache", NULL, "arp_cache"},
+	{"/proc/thread-self/net/stat/ndisc_cache", NULL, "ndisc_cache"},
 };
 
 static int read_files(struct counters *c, const char *scope, const struct proc_file *files,
@@ -131,7 +105,8 @@ static int read_files(struct counters *c, const char *scope, const struct proc_f
 			continue;
 		if (err)
 			return err;
-		err = files[i].parse(c, scope, text, len);
+		err = files[i].parse ? files[i].parse(c, scope, text, len)
+				     : procnet_neigh_stat(c, scope, files[i].table, text, len);
 		free(text);
 		if (err)
 			return err;
@@ -165,19 +140,6 @@ static uint64_t link_stat(const struct counters_device *d, unsigned i)
 
 	memcpy(&value, (const char *)&d->link.stats + link_stats[i].at, sizeof(value));
 	return value;
-}
-
-static int sample_link(struct counters_device *d)
-{
-	char name[NIC_NAME];
-	int err = 0;
-
-	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
-		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
-		if (link_stats[i].loss)
-			err = nic_sample_add(&d->nic, name, link_stat(d, i));
-	}
-	return err;
 }
 
 /* "link:rx_dropped" is "eth0:rx_dropped", "pkts rx OOB" is "ethtool:eth0:pkts rx OOB". */
@@ -216,9 +178,11 @@ static int add_names(struct counters *c, const struct counters_device *d)
 	}
 	for (unsigned i = 0; i < sizeof(qdisc) / sizeof(qdisc[0]) && !err; i++) {
 		snprintf(name, sizeof(name), "%s:qdisc:%s", d->link.ifname, qdisc[i].name);
-		err = add(c, d->scope, name, qdisc[i].value, qdisc[i].level);
-		if (!err)
-			c->items[c->n - 1].object = d->qdisc.root.handle;
+		err = counters_add(c, d->scope, name, qdisc[i].value);
+		if (err)
+			break;
+		c->items[c->n - 1].level = qdisc[i].level;
+		c->items[c->n - 1].object = d->qdisc.root.handle;
 	}
 	return err;
 }
@@ -235,6 +199,7 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 		       const struct link_info *link, const struct dumps *all)
 {
 	struct counters_device *d = list_room(c->devices, c->n_devices, sizeof(*d));
+	char name[NIC_NAME];
 	int err = 0;
 
 	if (!d)
@@ -251,8 +216,11 @@ static int read_device(struct counters *c, const struct counters_scope *s, unsig
 		err = netdev_ethtool_stats(NULL, link->ifname, d->driver, &d->nic);
 	if (err == -ENODEV && what & COUNTERS_ALL) /* gone meanwhile, as others came */
 		err = 0;
-	if (!err)
-		err = sample_link(d);
+	for (unsigned i = 0; i < LINK_STATS && !err; i++) {
+		snprintf(name, sizeof(name), "link:%s", link_stats[i].name);
+		if (link_stats[i].loss)
+			err = nic_sample_add(&d->nic, name, link_stat(d, i));
+	}
 	for (int i = 0; i < all->qstats_n && !err; i++) {
 		if (all->qstats[i].ifindex == link->ifindex)
 			err = nic_sample_add(&d->nic, all->qstats[i].name, all->qstats[i].value);
@@ -293,18 +261,6 @@ static int read_devices(struct counters *c, const struct counters_scope *s, unsi
 	return err;
 }
 
-static int read_scope(struct counters *c, const struct counters_scope *s, unsigned what)
-{
-	int err = 0;
-
-	if (what & COUNTERS_SNMP)
-		err = read_files(c, s->role, namespace_files,
-				 sizeof(namespace_files) / sizeof(namespace_files[0]));
-	if (!err && what & COUNTERS_DEVICES && (what & COUNTERS_ALL || s->ifnames))
-		err = read_devices(c, s, what);
-	return err;
-}
-
 int counters_read(struct counters *c, const struct counters_scope *scopes, size_t n)
 {
 	bool host = false;
@@ -321,8 +277,11 @@ int counters_read(struct counters *c, const struct counters_scope *scopes, size_
 		saved = netns_push(scopes[i].ns);
 		if (saved < 0)
 			return saved;
-		if (!err)
-			err = read_scope(c, &scopes[i], what);
+		if (!err && what & COUNTERS_SNMP)
+			err = read_files(c, scopes[i].role, namespace_files,
+					 sizeof(namespace_files) / sizeof(namespace_files[0]));
+		if (!err && what & COUNTERS_DEVICES && (what & COUNTERS_ALL || scopes[i].ifnames))
+			err = read_devices(c, &scopes[i], what);
 		netns_pop(saved);
 	}
 	return err;
@@ -360,11 +319,6 @@ static uint64_t take_sum(const struct counters *c, size_t *i)
 	return sum;
 }
 
-static bool is_32_bits(const char *name)
-{
-	return !strncmp(name, "softnet:", 8) || !strncmp(name, "socket:", 7);
-}
-
 static int add_delta(struct counters_deltas *out, const struct counter *it, uint64_t before,
 		     uint64_t after)
 {
@@ -378,7 +332,7 @@ static int add_delta(struct counters_deltas *out, const struct counter *it, uint
 	memcpy(d->name, it->name, sizeof(d->name));
 	if (after >= before) {
 		d->delta = after - before;
-	} else if (is_32_bits(it->name)) {
+	} else if (!strncmp(it->name, "softnet:", 8) || !strncmp(it->name, "socket:", 7)) {
 		d->delta = (uint32_t)(after - before);
 	} else {
 		d->delta = after;
@@ -443,11 +397,6 @@ int nic_watch_begin(struct nic_watch *w, const struct netns *ns, const char *ifn
 	return counters_read(&w->before, &scope, 1);
 }
 
-static bool is_ring_loss(const struct nic_row *row)
-{
-	return row->class == NIC_LOSS && row->stage == STAGE_NIC_RING && !row->events;
-}
-
 #define LOSSES_MAX 128 /* counters that moved, of one device */
 
 int nic_ring_loss(struct counters_device *before, struct counters_device *after,
@@ -462,7 +411,9 @@ int nic_ring_loss(struct counters_device *before, struct counters_device *after,
 
 	*out = (struct nic_ring_loss){0};
 	for (unsigned i = 0; i < n && i < LOSSES_MAX; i++) {
-		if (!is_ring_loss(l[i].item->row))
+		const struct nic_row *row = l[i].item->row;
+
+		if (row->class != NIC_LOSS || row->stage != STAGE_NIC_RING || row->events)
 			continue;
 		out->packets += l[i].packets;
 		out->restarted |= l[i].restarted;

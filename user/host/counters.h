@@ -115,7 +115,6 @@ struct counters_scope {
 
 /* Appends a counter; names too long are cut. -ENOMEM. */
 int counters_add(struct counters *c, const char *scope, const char *name, uint64_t value);
-int counters_add_level(struct counters *c, const char *scope, const char *name, uint64_t value);
 
 /*
  * Appends what the `n` scopes ask for: each file and device inside its own namespace, through

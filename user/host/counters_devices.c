@@ -213,17 +213,15 @@ static const struct {
 	{33, "tx-stop"},
 };
 
-/* Netlink's "uint": 32 or 64 bits, as the value needs. */
-static uint64_t attr_uint(const struct nlattr *a)
-{
-	return mnl_attr_get_payload_len(a) == sizeof(uint64_t) ? mnl_attr_get_u64(a)
-							       : mnl_attr_get_u32(a);
-}
-
-static bool is_uint(const struct nlattr *a)
+/* Netlink's "uint": 32 or 64 bits, as the value needs. False: it is none. */
+static bool read_uint(const struct nlattr *a, uint64_t *v)
 {
 	uint16_t len = mnl_attr_get_payload_len(a);
 
+	if (len == sizeof(uint64_t))
+		*v = mnl_attr_get_u64(a);
+	else if (len == sizeof(uint32_t))
+		*v = mnl_attr_get_u32(a);
 	return len == sizeof(uint32_t) || len == sizeof(uint64_t);
 }
 
@@ -241,24 +239,25 @@ static int on_qstats(const struct nlmsghdr *nlh, void *arg)
 	unsigned ifindex = 0;
 	struct qstat *q;
 	int queue = -1;
+	uint64_t v;
 
 	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
 	{
-		if (is_uint(a) && mnl_attr_get_type(a) == NETDEV_A_QSTATS_IFINDEX)
-			ifindex = (unsigned)attr_uint(a);
-		if (is_uint(a) && mnl_attr_get_type(a) == NETDEV_A_QSTATS_QUEUE_ID)
-			queue = (int)attr_uint(a);
+		if (mnl_attr_get_type(a) == NETDEV_A_QSTATS_IFINDEX && read_uint(a, &v))
+			ifindex = (unsigned)v;
+		if (mnl_attr_get_type(a) == NETDEV_A_QSTATS_QUEUE_ID && read_uint(a, &v))
+			queue = (int)v;
 	}
 	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
 	{
-		for (unsigned i = 0; is_uint(a) && i < sizeof(known) / sizeof(known[0]); i++) {
-			if (known[i].attribute != mnl_attr_get_type(a))
+		for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			if (known[i].attribute != mnl_attr_get_type(a) || !read_uint(a, &v))
 				continue;
 			q = list_add(arg);
 			if (!q)
 				return MNL_CB_ERROR;
 			q->ifindex = ifindex;
-			q->value = attr_uint(a);
+			q->value = v;
 			qstat_name(known[i].name, queue, q->name);
 		}
 	}
@@ -269,17 +268,16 @@ static int on_features(const struct nlmsghdr *nlh, void *arg)
 {
 	struct xdp_features *f = list_add(arg);
 	const struct nlattr *a;
+	uint64_t v;
 
 	if (!f)
 		return MNL_CB_ERROR;
 	mnl_attr_for_each(a, nlh, sizeof(struct genlmsghdr))
 	{
-		if (!is_uint(a))
-			continue;
-		if (mnl_attr_get_type(a) == NETDEV_A_DEV_IFINDEX)
-			f->ifindex = (unsigned)attr_uint(a);
+		if (mnl_attr_get_type(a) == NETDEV_A_DEV_IFINDEX && read_uint(a, &v))
+			f->ifindex = (unsigned)v;
 		if (mnl_attr_get_type(a) == NETDEV_A_DEV_XDP_FEATURES)
-			f->features = attr_uint(a);
+			read_uint(a, &f->features);
 	}
 	return MNL_CB_OK;
 }
@@ -308,7 +306,7 @@ int qstats_read(const struct netns *ns, struct qstat **list)
 
 	if (ret > 0)
 		ret = dump(ns, NETDEV_CMD_QSTATS_GET, NETDEV_QSTATS_SCOPE_QUEUE, on_qstats, &rows);
-	*list = ret < 0 ? NULL : rows.at;
+	*list = rows.at;
 	return ret;
 }
 
@@ -317,8 +315,6 @@ int xdp_features_read(const struct netns *ns, struct xdp_features **list)
 	struct list rows = {.size = sizeof(**list)};
 	int ret = dump(ns, NETDEV_CMD_DEV_GET, 0, on_features, &rows);
 
-	*list = NULL;
-	if (ret >= 0)
-		*list = rows.at;
+	*list = rows.at;
 	return ret;
 }

@@ -453,7 +453,7 @@ static int write_mark(const struct mark *m)
 	return replace_end(&r, 0);
 }
 
-/* A mark that was cut short reads as a lab that is not whole. -ENOENT if there is none. */
+/* -ENOENT if there is none, -EBADMSG if it is another version's. */
 static int read_mark(const char *name, struct mark *m)
 {
 	struct json_object *o;
@@ -467,10 +467,10 @@ static int read_mark(const char *name, struct mark *m)
 	if (ret)
 		return ret;
 	o = json_tokener_parse(text);
-	record_read(o, mark_rows, m);
+	ret = o ? record_read(o, mark_rows, m) : -EBADMSG;
 	json_object_put(o);
 	free(text);
-	return 0;
+	return ret;
 }
 
 /* Whether the name still stands for the namespace that this lab made. */
@@ -485,11 +485,11 @@ static bool is_ours(const struct mark *m, enum role role)
 
 static bool is_whole(const struct mark *m)
 {
-	for (unsigned i = 0; i < roles(m->info.topology); i++) {
-		if (!is_ours(m, i))
-			return false;
-	}
-	return true;
+	unsigned i = 0;
+
+	while (i < roles(m->info.topology) && is_ours(m, i))
+		i++;
+	return i == roles(m->info.topology);
 }
 
 /* -EEXIST, or -EINVAL for a bad name. */
@@ -550,24 +550,19 @@ static int bind_namespace(const struct netns *ns, const char *name, const char *
 	return ret;
 }
 
-/* A name in the directory without a mount: what a publish leaves that was killed in the middle. */
-static bool is_stub(const char *path)
-{
-	struct stat st, dir;
-
-	return !lstat(path, &st) && !stat(NETNS_DIR, &dir) && st.st_dev == dir.st_dev;
-}
-
 /* Everything that bears the lab's name, the mark last: until then it can be tried again. */
 static int remove_names(const struct mark *m)
 {
+	struct stat st, dir;
 	char path[PATH_MAX];
 
 	for (unsigned i = 0; i < roles(m->info.topology); i++) {
 		ns_path(path, m->info.name, role_name(m->info.topology, i));
 		if (is_ours(m, i) && umount2(path, MNT_DETACH))
 			return -errno;
-		if (is_stub(path) && unlink(path))
+		/* a name without a mount is what a publish leaves that was killed in the middle */
+		if (!lstat(path, &st) && !stat(NETNS_DIR, &dir) && st.st_dev == dir.st_dev &&
+		    unlink(path))
 			return -errno;
 	}
 	mark_path(path, m->info.name);
@@ -669,6 +664,8 @@ int lab_topology_of(const char *name, enum lab_topology *topology, struct error 
 	return ret;
 }
 
+#define ANEW "remove it and make it anew: pktledger lab down"
+
 int lab_open_named(struct lab *lab, const char *name, struct error *err)
 {
 	struct netns *ns[ROLES] = {&lab->tx_ns, &lab->rx_ns, &lab->router_ns};
@@ -682,12 +679,10 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	if (ret)
 		return ret;
 	if (!is_whole(&m))
-		return error_set(err, STATUS_FAILED, -ENXIO,
-				 "remove it and make it anew: pktledger lab down",
+		return error_set(err, STATUS_FAILED, -ENXIO, ANEW,
 				 "a namespace of the lab '%s' is gone", name);
 	if (!m.info.finished)
-		return error_set(err, STATUS_FAILED, -ENXIO,
-				 "remove it and make it anew: pktledger lab down",
+		return error_set(err, STATUS_FAILED, -ENXIO, ANEW,
 				 "the lab '%s' is not finished: lab up was ended, or is at it",
 				 name);
 	plan(lab, m.info.topology);
@@ -699,8 +694,7 @@ int lab_open_named(struct lab *lab, const char *name, struct error *err)
 	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++) {
 		ret = read_port(port[i]);
 		if (ret)
-			error_set(err, STATUS_FAILED, ret,
-				  "remove it and make it anew: pktledger lab down",
+			error_set(err, STATUS_FAILED, ret, ANEW,
 				  "the device %s of the lab '%s' is gone", port[i]->ifname, name);
 	}
 	if (ret)
@@ -721,9 +715,11 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 		return error_set(err, STATUS_UNABLE, -errno, "run it as root",
 				 "cannot open " LAB_DIR ": %s", strerror(errno));
 	while (!ret && (entry = readdir(dir))) {
-		if (check_name(entry->d_name, NULL) || read_mark(entry->d_name, &m))
+		int read = check_name(entry->d_name, NULL) ? -EINVAL : read_mark(entry->d_name, &m);
+
+		if (read && read != -EBADMSG)
 			continue; /* not ours, or removed since */
-		m.info.whole = is_whole(&m) && m.info.finished;
+		m.info.whole = !read && is_whole(&m) && m.info.finished;
 		ret = cb(arg, &m.info);
 	}
 	closedir(dir);
@@ -731,13 +727,6 @@ int lab_list(int (*cb)(void *arg, const struct lab_info *info), void *arg, struc
 }
 
 /* ---- topologies ---- */
-
-static int build_pair(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
-{
-	int ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
-
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
-}
 
 static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct error *err)
 {
@@ -753,9 +742,7 @@ static int build_router(struct lab *lab, unsigned queues, unsigned mtu, struct e
 		ret = join_ends(&lab->router_rx, &lab->rx, err);
 	if (!ret)
 		ret = add_route(&lab->tx, &lab->router_tx, &lab->rx, err);
-	if (!ret)
-		ret = add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
-	return ret;
+	return ret ? ret : add_route(&lab->rx, &lab->router_rx, &lab->tx, err);
 }
 
 /*
@@ -798,9 +785,7 @@ static int build_bridge(struct lab *lab, unsigned queues, unsigned mtu, struct e
 		ret = make_link(&lab->tx, &lab->router_tx, queues, mtu, err);
 	if (!ret)
 		ret = make_link(&lab->router_rx, &lab->rx, queues, mtu, err);
-	if (!ret)
-		ret = make_bridge(lab, err);
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+	return ret ? ret : make_bridge(lab, err);
 }
 
 static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
@@ -808,13 +793,12 @@ static int make_tunnel_end(struct lab_port *end, const struct lab_port *below,
 {
 	struct netdev_vxlan v = {.vni = vni,
 				 .remote = far->ip4,
-				 .port = LAB_VXLAN_PORT,
 				 .underlay = below->ifindex,
 				 .queues = below->queues};
 	int ret;
 
 	memcpy(v.mac, end->mac, sizeof(v.mac));
-	ret = netdev_add_vxlan_to(end->ns, end->ifname, &v);
+	ret = netdev_add_vxlan(end->ns, end->ifname, LAB_VXLAN_PORT, &v);
 	return ret ? error_set(err, ret == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_FAILED, ret,
 			       ret == -EOPNOTSUPP ? "the kernel needs CONFIG_VXLAN" : NULL,
 			       "cannot make the tunnel %s: %s", end->ifname, strerror(-ret))
@@ -836,16 +820,6 @@ static int build_vxlan(struct lab *lab, unsigned queues, unsigned mtu, bool othe
 		ret = make_tunnel_end(&lab->rx, b, a, TUNNEL_VNI + other_vni, err);
 	if (!ret)
 		ret = set_up_link(&lab->tx, &lab->rx, mtu, err);
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
-}
-
-static int wait_quiet(struct lab *lab, struct error *err)
-{
-	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
-	int ret = 0;
-
-	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
-		ret = wait_until(quiet, ports[i], "did not finish its MLD reports", err);
 	return ret;
 }
 
@@ -868,20 +842,14 @@ static int build_tap(struct lab *lab, unsigned queues, unsigned mtu, struct erro
 				 strerror(-ret));
 	for (unsigned i = 0; i < 2 && !ret; i++)
 		ret = wait_until(told_up, i ? &lab->rx : &lab->tx, "was not told of as up", err);
-	return ret ? ret : join_ends(&lab->tx, &lab->rx, err);
+	return ret;
 }
-
-static int (*const build[])(struct lab *lab, unsigned queues, unsigned mtu, struct error *err) = {
-	[LAB_PAIR] = build_pair,
-	[LAB_ROUTER] = build_router,
-	[LAB_BRIDGE] = build_bridge,
-	[LAB_TAP] = build_tap,
-};
 
 int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 {
 	unsigned queues = spec->queues ? spec->queues : 1;
 	unsigned mtu = spec->mtu ? spec->mtu : 1500;
+	struct lab_port *ports[] = {&lab->tx, &lab->rx, &lab->router_tx, &lab->router_rx};
 	int ret;
 
 	plan(lab, spec->topology);
@@ -899,12 +867,20 @@ int lab_open(struct lab *lab, const struct lab_spec *spec, struct error *err)
 		ret = make_namespace(&lab->tx_ns, false, err);
 	if (!ret)
 		ret = make_namespace(&lab->rx_ns, false, err);
-	if (!ret)
-		ret = lab->topology == LAB_VXLAN
-			      ? build_vxlan(lab, queues, mtu, spec->other_vni, err)
-			      : build[lab->topology](lab, queues, mtu, err);
-	if (!ret)
-		ret = wait_quiet(lab, err);
+	if (!ret && lab->topology == LAB_VXLAN)
+		ret = build_vxlan(lab, queues, mtu, spec->other_vni, err);
+	else if (!ret && lab->topology == LAB_TAP)
+		ret = build_tap(lab, queues, mtu, err);
+	else if (!ret && lab->topology == LAB_ROUTER)
+		ret = build_router(lab, queues, mtu, err);
+	else if (!ret && lab->topology == LAB_BRIDGE)
+		ret = build_bridge(lab, queues, mtu, err);
+	else if (!ret)
+		ret = make_link(&lab->tx, &lab->rx, queues, mtu, err);
+	if (!ret && lab->topology != LAB_ROUTER)
+		ret = join_ends(&lab->tx, &lab->rx, err);
+	for (unsigned i = 0; i < lab_ports(lab) && !ret; i++)
+		ret = wait_until(quiet, ports[i], "did not finish its MLD reports", err);
 	if (!ret && spec->name)
 		ret = publish(lab, spec->name, err);
 	if (ret)

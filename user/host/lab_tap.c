@@ -30,16 +30,11 @@ struct lab_taps {
 	uint8_t frame[FRAME_MAX];
 };
 
-static void spend(uint64_t ns)
-{
-	for (uint64_t end = clock_now() + ns; ns && clock_now() < end;)
-		;
-}
-
 /* One frame, if there is one; what the other end does not take, the kernel drops. */
 static bool carry(struct lab_taps *t, unsigned from)
 {
 	ssize_t n, sent;
+	uint64_t ns;
 
 	atomic_store(&t->busy, true); /* before the frame leaves the ring */
 	n = read(t->fd[from], t->frame, sizeof(t->frame));
@@ -48,8 +43,9 @@ static bool carry(struct lab_taps *t, unsigned from)
 	do {
 		sent = write(t->fd[!from], t->frame, (size_t)n);
 	} while (sent < 0 && errno == EINTR);
-	if (!from)
-		spend(atomic_load_explicit(&t->slow_ns, memory_order_relaxed));
+	ns = from ? 0 : atomic_load_explicit(&t->slow_ns, memory_order_relaxed);
+	for (uint64_t end = clock_now() + ns; ns && clock_now() < end;)
+		;
 	return true;
 }
 

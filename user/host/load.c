@@ -158,23 +158,18 @@ static bool is_map(int dir, const char *name)
 	       !memcmp(link, map, sizeof(map) - 1);
 }
 
-static bool is_known(const struct bpfmap *list, int n, uint32_t id)
-{
-	for (int i = 0; i < n; i++) {
-		if (list[i].id == id)
-			return true;
-	}
-	return false;
-}
-
 static int add(struct bpfmap **list, int n, int fd)
 {
 	struct bpf_map_info info = {};
 	struct bpfmap *more;
 	__u32 len = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(fd, &info, &len) || is_known(*list, n, info.id))
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return n;
+	for (int i = 0; i < n; i++) {
+		if ((*list)[i].id == info.id)
+			return n;
+	}
 	more = list_room(*list, (size_t)n, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
@@ -231,17 +226,6 @@ static int larger(const void *a, const void *b)
 	return strcmp(one->name, other->name);
 }
 
-static struct json_object *map_json(const struct bpfmap *m)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_put_text(o, "name", m->name);
-	json_put_text(o, "type", libbpf_bpf_map_type_str((enum bpf_map_type)m->type));
-	json_put_u64(o, "entries", m->entries);
-	json_put_u64(o, "bytes", m->bytes);
-	return o;
-}
-
 struct json_object *bpfmaps_json(void)
 {
 	struct json_object *o, *maps;
@@ -255,8 +239,13 @@ struct json_object *bpfmaps_json(void)
 	qsort(list, (size_t)n, sizeof(*list), larger);
 	maps = json_object_new_array();
 	for (int i = 0; i < n; i++) {
+		o = json_object_new_object();
+		json_put_text(o, "name", list[i].name);
+		json_put_text(o, "type", libbpf_bpf_map_type_str((enum bpf_map_type)list[i].type));
+		json_put_u64(o, "entries", list[i].entries);
+		json_put_u64(o, "bytes", list[i].bytes);
+		json_object_array_add(maps, o);
 		sum += list[i].bytes;
-		json_object_array_add(maps, map_json(&list[i]));
 	}
 	free(list);
 	o = json_object_new_object();

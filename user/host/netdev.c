@@ -37,25 +37,26 @@ static struct nlmsghdr *link_header(char *buf, uint16_t type, uint16_t flags,
 static int on_addr(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *a, *own = NULL;
 	struct netdev *dev = arg;
+	bool six = ifa->ifa_family == AF_INET6;
 
-	if (ifa->ifa_index == dev->ifindex &&
-	    (ifa->ifa_family == AF_INET ||
-	     (ifa->ifa_family == AF_INET6 && ifa->ifa_scope == RT_SCOPE_UNIVERSE)))
-		dev->has_address = true;
-	return MNL_CB_OK;
-}
-
-static bool multipath_uses(const struct nlattr *a, unsigned ifindex)
-{
-	const struct rtnexthop *nh = mnl_attr_get_payload(a);
-	int len = mnl_attr_get_payload_len(a);
-
-	for (; RTNH_OK(nh, len); len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh)) {
-		if ((unsigned)nh->rtnh_ifindex == ifindex)
-			return true;
+	if (ifa->ifa_index != dev->ifindex || (!six && ifa->ifa_family != AF_INET) ||
+	    (six && ifa->ifa_scope != RT_SCOPE_UNIVERSE))
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, nlh, sizeof(*ifa))
+	{
+		/* IFA_ADDRESS is the other end's where there is an IFA_LOCAL */
+		if (mnl_attr_get_type(a) == IFA_LOCAL ||
+		    (mnl_attr_get_type(a) == IFA_ADDRESS && !own))
+			own = a;
 	}
-	return false;
+	if (own && six && IN6_IS_ADDR_UNSPECIFIED(&dev->ip6))
+		memcpy(&dev->ip6, mnl_attr_get_payload(own), sizeof(dev->ip6));
+	else if (own && !six && !dev->ip4.s_addr)
+		memcpy(&dev->ip4, mnl_attr_get_payload(own), sizeof(dev->ip4));
+	dev->has_address = true;
+	return MNL_CB_OK;
 }
 
 static int on_route(const struct nlmsghdr *nlh, void *arg)
@@ -68,9 +69,15 @@ static int on_route(const struct nlmsghdr *nlh, void *arg)
 		return MNL_CB_OK;
 	mnl_attr_for_each(a, nlh, sizeof(*rt))
 	{
-		if ((mnl_attr_get_type(a) == RTA_OIF && mnl_attr_get_u32(a) == dev->ifindex) ||
-		    (mnl_attr_get_type(a) == RTA_MULTIPATH && multipath_uses(a, dev->ifindex)))
-			dev->default_route = true;
+		const struct rtnexthop *nh = mnl_attr_get_payload(a);
+		int len = mnl_attr_get_payload_len(a);
+
+		if (mnl_attr_get_type(a) == RTA_OIF)
+			dev->default_route |= mnl_attr_get_u32(a) == dev->ifindex;
+		if (mnl_attr_get_type(a) != RTA_MULTIPATH)
+			continue;
+		for (; RTNH_OK(nh, len); len -= RTNH_ALIGN(nh->rtnh_len), nh = RTNH_NEXT(nh))
+			dev->default_route |= (unsigned)nh->rtnh_ifindex == dev->ifindex;
 	}
 	return MNL_CB_OK;
 }
@@ -101,8 +108,8 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev)
 	dev->speed_mbit = -1;
 	if (ret >= 0)
 		ret = links_read(ns, (unsigned)ret, &l);
-	if (ret < 0)
-		return ret;
+	if (ret < 1)
+		return ret ? ret : -ENODEV;
 	snprintf(dev->ifname, sizeof(dev->ifname), "%s", ifname);
 	dev->ifindex = l->ifindex;
 	memcpy(dev->mac, l->mac, sizeof(dev->mac));
@@ -187,7 +194,8 @@ static struct nlmsghdr *new_link(char *buf, const char *ifname, const char *name
 	return nlh;
 }
 
-int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
+int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
+		     const struct netdev_vxlan *to)
 {
 	char buf[NL_REQUEST_SIZE];
 	struct kind kind;
@@ -195,27 +203,18 @@ int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port)
 
 	if (!nlh)
 		return -EINVAL;
-	mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
 	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(port));
+	if (to) {
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, to->vni);
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, to->remote.s_addr);
+		mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, to->underlay);
+		mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
+	} else {
+		mnl_attr_put_u8(nlh, IFLA_VXLAN_COLLECT_METADATA, 1);
+	}
 	kind_end(nlh, &kind);
-	return nl_request(ns, nlh);
-}
-
-int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v)
-{
-	char buf[NL_REQUEST_SIZE];
-	struct kind kind;
-	struct nlmsghdr *nlh = new_link(buf, ifname, "vxlan", &kind);
-
-	if (!nlh)
-		return -EINVAL;
-	mnl_attr_put_u32(nlh, IFLA_VXLAN_ID, v->vni);
-	mnl_attr_put_u32(nlh, IFLA_VXLAN_GROUP, v->remote.s_addr);
-	mnl_attr_put_u32(nlh, IFLA_VXLAN_LINK, v->underlay);
-	mnl_attr_put_u16(nlh, IFLA_VXLAN_PORT, htons(v->port));
-	mnl_attr_put_u8(nlh, IFLA_VXLAN_LEARNING, 0);
-	kind_end(nlh, &kind);
-	put_end(nlh, NULL, NULL, v->mac, v->queues);
+	if (to)
+		put_end(nlh, NULL, NULL, to->mac, to->queues);
 	return nl_request(ns, nlh);
 }
 
@@ -338,33 +337,30 @@ int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const
 	return nl_request(ns, neigh_request(buf, RTM_DELNEIGH, 0, ifindex, family, addr, 0));
 }
 
-struct asked {
-	unsigned ifindex, n;
-};
-
 static int on_asked(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	struct asked *asked = arg;
+	unsigned *ifindex = nd->ndm_state & NUD_INCOMPLETE ? list_add(arg) : NULL;
 
-	asked->n += (unsigned)nd->ndm_ifindex == asked->ifindex && nd->ndm_state & NUD_INCOMPLETE;
+	if (ifindex)
+		*ifindex = (unsigned)nd->ndm_ifindex;
 	return MNL_CB_OK;
 }
 
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex)
 {
-	struct asked asked;
+	struct list asked = {.size = sizeof(unsigned)};
 	char buf[NL_REQUEST_SIZE];
-	int ret;
+	struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
+	unsigned n = 0;
 
-	do {
-		struct nlmsghdr *nlh = nl_header(buf, RTM_GETNEIGH, NLM_F_DUMP);
-
-		mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
-		asked = (struct asked){.ifindex = ifindex};
-		ret = nl_query(ns, nlh, on_asked, &asked);
-	} while (ret == -EINTR);
-	return ret ? 0 : asked.n;
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
+	if (nl_dump(ns, NETLINK_ROUTE, nlh, on_asked, &asked) < 0)
+		return 0;
+	for (unsigned i = 0; i < asked.n; i++)
+		n += ((unsigned *)asked.at)[i] == ifindex;
+	list_free(&asked);
+	return n;
 }
 
 static int add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
@@ -394,18 +390,14 @@ static int add_route(const struct netns *ns, unsigned ifindex, int family, const
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via)
 {
-	return add_route(ns, ifindex, family, dst, prefix, via, RTN_UNICAST);
+	return add_route(ns, ifindex, family, dst, prefix, via,
+			 ifindex ? RTN_UNICAST : RTN_BLACKHOLE);
 }
 
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix)
 {
 	return add_route(ns, ifindex, family, dst, prefix, NULL, RTN_LOCAL);
-}
-
-int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix)
-{
-	return add_route(ns, 0, family, dst, prefix, NULL, RTN_BLACKHOLE);
 }
 
 /* What the kernel answers about the way to an address. */

@@ -25,6 +25,8 @@ struct netdev {
 	int speed_mbit;		       /* -1: unknown */
 	bool loopback;
 	bool has_address;   /* any IPv4 or global IPv6 address */
+	struct in_addr ip4; /* the first of them; 0: none */
+	struct in6_addr ip6;
 	bool default_route; /* a default route (v4 or v6) leaves by it */
 	bool has_master;    /* port of a bridge, bond ... */
 };
@@ -36,23 +38,22 @@ int netdev_get(const struct netns *ns, const char *ifname, struct netdev *dev);
 int netdev_add_veth(const struct netns *ns_a, const char *a, const uint8_t mac_a[6],
 		    const struct netns *ns_b, const char *b, const uint8_t mac_b[6],
 		    unsigned queues);
-/*
- * A VXLAN device on this UDP port, down, for any network (collect_metadata): its sockets are there
- * while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
- */
-int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port);
 
-/* One that sends all it gets to `remote`, out of the device `underlay`. */
+/* A tunnel that sends all it gets to `remote`, out of the device `underlay`. */
 struct netdev_vxlan {
 	uint8_t mac[6];
 	uint32_t vni;
 	struct in_addr remote;
-	uint16_t port;
 	unsigned underlay; /* ifindex */
 	unsigned queues;
 };
 
-int netdev_add_vxlan_to(const struct netns *ns, const char *ifname, const struct netdev_vxlan *v);
+/*
+ * A VXLAN device on this UDP port, down; `to` NULL: for any network (collect_metadata): its sockets
+ * are there while it is up. -EEXIST, or -EOPNOTSUPP without CONFIG_VXLAN.
+ */
+int netdev_add_vxlan(const struct netns *ns, const char *ifname, uint16_t port,
+		     const struct netdev_vxlan *to);
 
 /* A bridge without snooping and spanning tree, down. -EOPNOTSUPP without CONFIG_BRIDGE. */
 int netdev_add_bridge(const struct netns *ns, const char *ifname);
@@ -80,15 +81,16 @@ int netdev_del_neigh(const struct netns *ns, unsigned ifindex, int family, const
  * each, how many is shown nowhere. 0 if it cannot be read.
  */
 unsigned netdev_asked_neighs(const struct netns *ns, unsigned ifindex);
-/* prefix 0: default route. `via` may be NULL. */
+/*
+ * prefix 0: default route. `via` may be NULL. ifindex 0: packets to these addresses are dropped
+ * without an answer.
+ */
 int netdev_add_route(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix, const void *via);
 /* The namespace takes packets to these addresses as its own (RTN_LOCAL, as `ip route add local`).
  */
 int netdev_add_local(const struct netns *ns, unsigned ifindex, int family, const void *dst,
 		     unsigned prefix);
-/* Packets to these addresses are dropped without an answer. */
-int netdev_add_blackhole(const struct netns *ns, int family, const void *dst, unsigned prefix);
 /*
  * How the kernel would send to `addr`: device, source address, and MAC from the neighbour entry of
  * the next hop; zeros for an address of its own. Only the table is read: -ENOENT if it has no

@@ -77,11 +77,10 @@ static int mount_sysfs(void)
 static int read_inum(struct netns *ns)
 {
 	struct stat st;
+	int ret = fstat(ns->fd, &st);
 
-	if (fstat(ns->fd, &st))
-		return -errno;
-	ns->inum = st.st_ino;
-	return 0;
+	ns->inum = ret ? 0 : st.st_ino;
+	return ret ? -errno : 0;
 }
 
 /* Fills `ns` from the namespace that the thread is in. */
@@ -133,12 +132,11 @@ int netns_current(struct netns *ns, struct error *err)
 
 	*ns = NETNS_NONE;
 	ret = describe_current(ns);
-	if (ret) {
-		netns_close(ns);
-		return error_set(err, STATUS_UNABLE, ret, "mount /proc",
-				 "cannot open the current network namespace: %s", strerror(-ret));
-	}
-	return 0;
+	if (!ret)
+		return 0;
+	netns_close(ns);
+	return error_set(err, STATUS_UNABLE, ret, "mount /proc",
+			 "cannot open the current network namespace: %s", strerror(-ret));
 }
 
 int netns_open(struct netns *ns, const char *name, struct error *err)
@@ -374,12 +372,6 @@ static int look(struct search *s)
 	return ret == -EINVAL ? 0 : ret ? ret : cookie == s->cookie;
 }
 
-static bool look_at_name(struct search *s, const char *name)
-{
-	snprintf(s->found, sizeof(s->found), NETNS_DIR "/%s", name);
-	return look(s) == 1;
-}
-
 static bool look_at_process(struct search *s, const char *pid)
 {
 	struct known *k = s->known.at, *end = k + s->known.n;
@@ -402,15 +394,22 @@ static bool look_at_process(struct search *s, const char *pid)
 	return ret == 1;
 }
 
-static bool search(struct search *s, const char *directory,
-		   bool (*look_at)(struct search *s, const char *name))
+static bool search(struct search *s, const char *directory)
 {
 	const struct dirent *entry;
 	DIR *dir = opendir(directory);
 	bool found = false;
 
-	while (dir && !found && (entry = readdir(dir)))
-		found = *entry->d_name != '.' && look_at(s, entry->d_name);
+	while (dir && !found && (entry = readdir(dir))) {
+		if (*entry->d_name == '.')
+			continue;
+		if (!strcmp(directory, "/proc")) {
+			found = look_at_process(s, entry->d_name);
+		} else {
+			snprintf(s->found, sizeof(s->found), "%s/%s", directory, entry->d_name);
+			found = look(s) == 1;
+		}
+	}
 	if (dir)
 		closedir(dir);
 	return found;
@@ -434,7 +433,7 @@ int netns_find(struct netns *ns, uint64_t cookie)
 		}
 		return ret;
 	}
-	if (search(&s, NETNS_DIR, look_at_name) || search(&s, "/proc", look_at_process))
+	if (search(&s, NETNS_DIR) || search(&s, "/proc"))
 		ret = netns_open(ns, s.found, NULL);
 	else
 		ret = -ENOENT;

@@ -138,42 +138,11 @@ static const struct nic_row *find_in(const struct nic_row *rows, const char *nam
 	return NULL;
 }
 
-static const struct nic_row *find_row(const struct nic_driver *driver, const char *name, int *queue)
-{
-	const struct nic_row *row = find_in(driver ? driver->rows : nic_unknown_rows, name, queue);
-
-	return row ? row : find_in(nic_common_rows, name, queue);
-}
-
-static bool has_any(const struct nic_sample *s, const char *list)
-{
-	int queue;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		if (fits_list(list, s->at[i].name, &queue))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Each counter is subtracted from at most two others: its queue's and the device's. A driver that
  * gives several the same name would make more of it; those are left out.
  */
 #define LESS_MAX 2
-
-/* "Rx Queue#" of vmxnet3: its value is the queue of the counters that follow. */
-static bool is_section(const char *name)
-{
-	return !strcmp(name, "Rx Queue#") || !strcmp(name, "Tx Queue#");
-}
-
-/* Behind the last section come counters of the device again, and those of other sources. */
-static bool ends_sections(const char *name)
-{
-	return !strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5) ||
-	       !strncmp(name, "qstat:", 6);
-}
 
 static unsigned add_less(const struct nic_sample *s, const struct nic_item *item, unsigned *less,
 			 size_t room)
@@ -194,26 +163,32 @@ static void fill(struct nic_plan *p, const struct nic_driver *driver, const stru
 {
 	size_t room = (size_t)s->n * LESS_MAX;
 	unsigned *less = p->less;
-	int section = -1;
+	int section = -1, ignored;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		struct nic_item *item = &p->items[p->n];
 		const char *name = s->at[i].name;
 
 		memcpy(p->names[i], name, NIC_NAME);
-		if (is_section(name))
+		/* of vmxnet3: the value is the queue of the counters that follow */
+		if (!strcmp(name, "Rx Queue#") || !strcmp(name, "Tx Queue#"))
 			section = (int)s->at[i].value;
-		else if (ends_sections(name))
+		/* behind the last come counters of the device again, and of other sources */
+		else if (!strcmp(name, "tx timeout count") || !strncmp(name, "link:", 5) ||
+			 !strncmp(name, "qstat:", 6))
 			section = -1;
 		*item = (struct nic_item){.at = i, .queue = section};
-		item->row = find_row(driver, name, &item->queue);
+		item->row = find_in(driver ? driver->rows : nic_unknown_rows, name, &item->queue);
+		if (!item->row)
+			item->row = find_in(nic_common_rows, name, &item->queue);
 		if (!item->row)
 			continue;
 		item->less = less;
 		item->less_count = add_less(s, item, less, room);
 		less += item->less_count;
 		room -= item->less_count;
-		item->repeated = item->row->repeats && has_any(s, item->row->repeats);
+		for (unsigned k = 0; item->row->repeats && k < s->n; k++)
+			item->repeated |= fits_list(item->row->repeats, s->at[k].name, &ignored);
 		p->n++;
 	}
 	p->names_n = s->n;
@@ -303,21 +278,14 @@ unsigned nic_losses(const struct nic_plan *p, const struct nic_sample *before,
 		l.name = after->at[l.item->at].name;
 		if (!l.packets)
 			continue;
-		if (l.item->row->largest) {
-			if (l.packets > largest.packets)
-				largest = l;
-		} else {
-			if (n < max)
-				out[n] = l;
-			n++;
-		}
+		if (!l.item->row->largest && n++ < max)
+			out[n - 1] = l;
+		else if (l.item->row->largest && l.packets > largest.packets)
+			largest = l;
 	}
-	if (largest.packets) {
-		if (n < max)
-			out[n] = largest;
-		n++;
-	}
-	return n;
+	if (largest.packets && n < max)
+		out[n] = largest;
+	return n + (largest.packets > 0);
 }
 
 const char *nic_cause_name(enum nic_cause cause)

@@ -130,7 +130,8 @@ int nl_ifindex(const struct netns *ns, const char *ifname)
 	struct ifreq ifr = {.ifr_ifindex = 0};
 	int fd, ret;
 
-	if (strlen(ifname) >= sizeof(ifr.ifr_name))
+	/* of "eth0:1", an alias, the ioctl would find eth0 */
+	if (strlen(ifname) >= sizeof(ifr.ifr_name) || strchr(ifname, ':'))
 		return -ENODEV;
 	fd = nl_ioctl_socket(ns);
 	if (fd < 0)
@@ -149,11 +150,6 @@ struct nlmsghdr *genl_header(char *buf, int family, uint8_t command, uint16_t fl
 	genl->cmd = command;
 	genl->version = 1;
 	return nlh;
-}
-
-int genl_query(const struct netns *ns, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
-{
-	return nl_query_bus(ns, NETLINK_GENERIC, nlh, cb, arg);
 }
 
 struct family {
@@ -189,7 +185,7 @@ int genl_family(const struct netns *ns, const char *name)
 	char buf[NL_REQUEST_SIZE];
 	struct nlmsghdr *nlh = genl_header(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_DUMP);
 	struct family family = {name, -ENOENT};
-	int ret = genl_query(ns, nlh, on_family, &family);
+	int ret = nl_query_bus(ns, NETLINK_GENERIC, nlh, on_family, &family);
 
 	return ret ? ret : family.id;
 }

@@ -162,8 +162,9 @@ static int add_softnet_line(struct counters *c, const char *scope, const struct 
 			continue;
 		snprintf(name, sizeof(name), "softnet:%s%u:%s", n > SOFTNET_CPU ? "cpu" : "row",
 			 n > SOFTNET_CPU ? (unsigned)col[SOFTNET_CPU] : row, names[i]);
-		err = i == SOFTNET_BACKLOG ? counters_add_level(c, scope, name, col[i])
-					   : counters_add(c, scope, name, col[i]);
+		err = counters_add(c, scope, name, col[i]);
+		if (!err)
+			c->items[c->n - 1].level = i == SOFTNET_BACKLOG;
 	}
 	return err;
 }

@@ -116,27 +116,15 @@ int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg)
 	return ret;
 }
 
-static void put_stats(struct xsk_info *x, const struct nlattr *a)
-{
-	struct xdp_diag_stats st = {0};
-	size_t len = mnl_attr_get_payload_len(a);
-
-	memcpy(&st, mnl_attr_get_payload(a), len < sizeof(st) ? len : sizeof(st));
-	x->rx_dropped = st.n_rx_dropped;
-	x->rx_invalid_descs = st.n_rx_invalid;
-	x->rx_ring_full = st.n_rx_full;
-	x->rx_fill_ring_empty = st.n_fill_ring_empty;
-	x->tx_invalid_descs = st.n_tx_invalid;
-	x->tx_ring_empty = st.n_tx_ring_empty;
-}
-
 static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct xdp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
 	struct xsk_info *x = list_add(arg);
 	const struct xdp_diag_umem *umem;
 	const struct xdp_diag_info *info;
+	struct xdp_diag_stats st = {0};
 	const struct nlattr *a;
+	size_t len;
 
 	if (!x)
 		return MNL_CB_ERROR;
@@ -155,25 +143,21 @@ static int on_xsk(const struct nlmsghdr *nlh, void *arg)
 			x->zero_copy = umem->flags & XDP_DU_F_ZEROCOPY;
 			break;
 		case XDP_DIAG_STATS:
-			put_stats(x, a);
+			len = mnl_attr_get_payload_len(a);
+			memcpy(&st, mnl_attr_get_payload(a), len < sizeof(st) ? len : sizeof(st));
+			x->rx_dropped = st.n_rx_dropped;
+			x->rx_invalid_descs = st.n_rx_invalid;
+			x->rx_ring_full = st.n_rx_full;
+			x->rx_fill_ring_empty = st.n_fill_ring_empty;
+			x->tx_invalid_descs = st.n_tx_invalid;
+			x->tx_ring_empty = st.n_tx_ring_empty;
 			break;
 		}
 	}
+	/* An unbound socket has no device (xsk_diag_fill() may leave it out, by version). */
+	if (!x->ifindex)
+		((struct list *)arg)->n--;
 	return MNL_CB_OK;
-}
-
-/* An unbound socket has no device (xsk_diag_fill() may leave it out, by version). */
-static int keep_bound(struct xsk_info *list, int n, const struct netns *ns)
-{
-	int kept = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (!list[i].ifindex)
-			continue;
-		list[kept] = list[i];
-		list[kept++].netns = ns ? ns->inum : 0;
-	}
-	return kept;
 }
 
 int xsk_diag_read(const struct netns *ns, struct xsk_info **list)
@@ -190,7 +174,9 @@ int xsk_diag_read(const struct netns *ns, struct xsk_info **list)
 	*list = rows.at;
 	if (n == -ENOENT || n == -EINVAL)
 		return -EOPNOTSUPP;
-	return n < 0 ? n : keep_bound(*list, n, ns);
+	for (int i = 0; i < n; i++)
+		(*list)[i].netns = ns ? ns->inum : 0;
+	return n;
 }
 
 int xsk_count(const struct netns *ns)

@@ -50,8 +50,8 @@ int sockmem_files(const struct netns *ns, sockmem_cb each, void *arg);
 void sockmem_parse(const char *text, size_t len, int family, sockmem_cb each, void *arg);
 
 /*
- * The AF_XDP sockets of the namespace, bound ones only. *list is to be freed. Returns how many, -EOPNOTSUPP if this kernel does not
- * have it, or -errno.
+ * The AF_XDP sockets of the namespace, bound ones only. *list is to be freed. Returns how many,
+ * -EOPNOTSUPP if this kernel does not have it, or -errno.
  */
 int xsk_diag_read(const struct netns *ns, struct xsk_info **list);
 

@@ -32,7 +32,7 @@ static int rx_xdp_open(struct rx **out, const struct rx_config *thread, struct e
 
 	if (!rx)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	if (thread->sink->streams->learn || sink_prog_learns(cfg->sink_prog)) {
+	if (thread->sink->streams->learn || cfg->sink_prog->tails) {
 		fd = rx_socket_bound(cfg, err);
 		if (fd < 0) {
 			free(rx);
@@ -58,7 +58,7 @@ static void collect_streams(const struct rx *rx)
 		t->at[n].tail = learned.first;
 		t->at[n].arrivals = arrivals;
 		t->window = SINK_WINDOW;
-		t->tails = sink_prog_tails(rx->cfg->sink_prog);
+		t->tails = (uint64_t *)rx->cfg->sink_prog->tails->at;
 		atomic_store(&t->n, n + 1);
 	}
 }
@@ -94,7 +94,7 @@ static void rx_xdp_collect(struct rx *rx)
 	struct sink *sink = rx->sink;
 	struct sink_count c;
 
-	if (sink_prog_learns(rx->cfg->sink_prog))
+	if (rx->cfg->sink_prog->tails)
 		collect_streams(rx);
 	sink_streams_sync(sink->streams);
 	if (sink_prog_read(rx->cfg->sink_prog, &c))

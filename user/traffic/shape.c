@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a draw is for: draws of one number must not depend on each other. */
 #include "traffic/shape.h"
 
 #include <arpa/inet.h>
@@ -11,6 +10,7 @@
 
 #include "stamp.h"
 
+/* What a draw is for: draws of one number must not depend on each other. */
 enum draw { DRAW_SIZE, DRAW_FLOW, DRAW_DUPLICATE, DRAW_GAP, DRAW_REORDER };
 
 /* The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
@@ -82,11 +82,6 @@ bool shape_unfinished(const struct shape *s, unsigned slot, uint64_t positions, 
 	       positions - *number <= s->reorder.extent;
 }
 
-static uint64_t turn(const struct shape *s, unsigned slot, uint64_t number)
-{
-	return number * s->threads + slot;
-}
-
 unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned slot,
 		       uint64_t number)
 {
@@ -94,7 +89,7 @@ unsigned shape_payload(const struct shape *s, const struct flow *flow, unsigned 
 		return flow->payload;
 	if (s->random && !s->capture)
 		return s->payload[draw_below(s, DRAW_SIZE, slot, number, s->n_payload)];
-	return s->payload[turn(s, slot, number) % s->n_payload];
+	return s->payload[(number * s->threads + slot) % s->n_payload];
 }
 
 unsigned shape_l3_bytes(const struct shape *s, const struct flow *flow, unsigned slot,
@@ -130,18 +125,19 @@ static void add_address(const struct shape_addrs *a, uint64_t n, uint8_t out[16]
 	}
 }
 
-/* Takes one digit of the mixed-radix number that names a 5-tuple. */
+/* Takes one digit of the mixed-radix number that names a 5-tuple: of a range of n, 0 if there is
+ * none. */
 static uint64_t digit(uint64_t *index, uint64_t n)
 {
 	uint64_t d = n ? *index % n : 0;
 
-	if (n)
-		*index /= n;
+	*index /= n ? n : 1;
 	return d;
 }
 
 void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index, struct flow *out)
 {
+	bool six = flow->family == AF_INET6;
 	uint64_t src_port = digit(&index, s->src_port.n), dst_port = digit(&index, s->dst_port.n);
 	uint64_t src = digit(&index, s->src_addr.n), dst = digit(&index, s->dst_addr.n);
 
@@ -151,11 +147,16 @@ void shape_tuple(const struct shape *s, const struct flow *flow, uint64_t index,
 	if (s->dst_port.n)
 		out->dst_port = (uint16_t)(s->dst_port.first + dst_port);
 	if (s->src_addr.n)
-		add_address(&s->src_addr, src,
-			    flow->family == AF_INET6 ? (void *)&out->src6 : (void *)&out->src4);
+		add_address(&s->src_addr, src, six ? (void *)&out->src6 : (void *)&out->src4);
 	if (s->dst_addr.n)
-		add_address(&s->dst_addr, dst,
-			    flow->family == AF_INET6 ? (void *)&out->dst6 : (void *)&out->dst4);
+		add_address(&s->dst_addr, dst, six ? (void *)&out->dst6 : (void *)&out->dst4);
+}
+
+/* The address behind so many bits of prefix is the first that has it. */
+static void clear_behind(struct shape_addrs *a, unsigned prefix)
+{
+	for (unsigned i = prefix; i < (a->family == AF_INET6 ? 128 : 32); i++)
+		a->first[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
 }
 
 unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *base)
@@ -167,16 +168,24 @@ unsigned shape_addrs_prefix(const struct shape_addrs *a, struct shape_addrs *bas
 	while (prefix < bits && !((a->first[prefix / 8] ^ last[prefix / 8]) & (0x80 >> prefix % 8)))
 		prefix++;
 	*base = *a;
-	for (unsigned i = prefix; i < bits; i++)
-		base->first[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
+	clear_behind(base, prefix);
 	return prefix;
 }
 
-static int count_flows(struct shape *s, uint64_t flows, struct error *err)
+int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct error *err)
 {
 	const uint64_t n[] = {s->src_port.n, s->dst_port.n, s->src_addr.n, s->dst_addr.n};
+	unsigned group = s->reorder.extent + 1;
 	unsigned __int128 all = 1;
 
+	s->threads = threads;
+	if (s->reorder.share * group > 1 + 1e-9)
+		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
+				 "of %u packets one can be late by %u: --reorder %.6g%% at most",
+				 group, s->reorder.extent, 100.0 / group);
+	if (s->gap >= 1)
+		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
+				 "--gap 100%% leaves nothing to send");
 	for (unsigned i = 0; i < 4; i++)
 		all *= n[i] ? n[i] : 1; /* at most 2^96 */
 	if (all > SHAPE_FLOWS_MAX && !flows)
@@ -187,39 +196,17 @@ static int count_flows(struct shape *s, uint64_t flows, struct error *err)
 				 "--flows %llu is more than the ranges make (%llu)",
 				 (unsigned long long)flows, (unsigned long long)all);
 	s->flows = flows ? flows : (uint64_t)all;
-	if (s->flows < s->threads)
+	if (s->flows < threads)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use fewer threads, or more flows",
 				 "%u sending threads need as many flows; these ranges make %llu",
-				 s->threads, (unsigned long long)s->flows);
+				 threads, (unsigned long long)s->flows);
 	return 0;
-}
-
-int shape_complete(struct shape *s, unsigned threads, uint64_t flows, struct error *err)
-{
-	unsigned group = s->reorder.extent + 1;
-
-	s->threads = threads;
-	if (s->reorder.share * group > 1 + 1e-9)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "of %u packets one can be late by %u: --reorder %.6g%% at most",
-				 group, s->reorder.extent, 100.0 / group);
-	if (s->gap >= 1)
-		return error_set(err, STATUS_USAGE, -ERANGE, NULL,
-				 "--gap 100%% leaves nothing to send");
-	return count_flows(s, flows, err);
-}
-
-static bool faults_valid(const struct shape *s)
-{
-	return s->duplicate >= 0 && s->duplicate <= 1 && s->gap >= 0 && s->gap < 1 &&
-	       s->reorder.share >= 0 && s->reorder.extent <= SHAPE_EXTENT_MAX &&
-	       s->reorder.share * (s->reorder.extent + 1) <= 1 + 1e-9 &&
-	       (s->reorder.extent || s->reorder.share <= 0);
 }
 
 bool shape_valid(const struct shape *s, unsigned threads)
 {
 	const struct shape_ports *ports = &s->src_port;
+	const struct shape_reorder *r = &s->reorder;
 
 	if (s->capture || s->dst_port.n || s->src_addr.n || s->dst_addr.n ||
 	    s->n_payload > SHAPE_SIZES || s->burst > SHAPE_BURST_MAX)
@@ -230,7 +217,10 @@ bool shape_valid(const struct shape *s, unsigned threads)
 	}
 	return s->threads == threads && ports->first && ports->n &&
 	       ports->n <= 65536u - ports->first && s->flows >= threads && s->flows <= ports->n &&
-	       faults_valid(s) && (s->frames || !(s->n_payload || shape_has_faults(s))) &&
+	       s->duplicate >= 0 && s->duplicate <= 1 && s->gap >= 0 && s->gap < 1 &&
+	       r->share >= 0 && r->extent <= SHAPE_EXTENT_MAX &&
+	       r->share * (r->extent + 1) <= 1 + 1e-9 && (r->extent || r->share <= 0) &&
+	       (s->frames || !(s->n_payload || shape_has_faults(s))) &&
 	       (!s->scheduled || profile_valid(&s->profile));
 }
 
@@ -312,52 +302,45 @@ static const char *next_item(const char **rest, char item[ITEM_MAX])
 	return item;
 }
 
-struct weights {
-	unsigned n, total;
-	uint16_t frame[IMIX_RUNS];
-	unsigned weight[IMIX_RUNS];
-};
-
-static int parse_weights(const char *text, struct weights *w)
+/* SIZE:WEIGHT,...: each time the one that is furthest behind its share, so that runs are short. */
+static int parse_weights(const char *text, struct imix *out)
 {
-	*w = (struct weights){};
-	for (const char *rest = text; rest;) {
+	int weight[IMIX_RUNS], behind[IMIX_RUNS] = {}, total = 0;
+	uint16_t frame[IMIX_RUNS];
+	unsigned runs = 0;
+
+	for (const char *rest = text; rest; runs++) {
 		char item[ITEM_MAX], size[ITEM_MAX];
-		uint64_t frame, weight = 1;
+		uint64_t bytes, times = 1;
 		const char *at;
 		int rc;
 
-		if (w->n == IMIX_RUNS || !next_item(&rest, item))
+		if (runs == IMIX_RUNS || !next_item(&rest, item))
 			return -ERANGE;
 		at = cut(item, ":", size);
-		rc = num_u64(at ? size : item, 1, FRAME_MAX, &frame);
+		rc = num_u64(at ? size : item, 1, FRAME_MAX, &bytes);
 		if (!rc && at)
-			rc = num_u64(at, 1, SHAPE_SIZES, &weight);
+			rc = num_u64(at, 1, SHAPE_SIZES, &times);
 		if (rc)
 			return rc;
-		w->frame[w->n] = (uint16_t)frame;
-		w->weight[w->n++] = (unsigned)weight;
-		w->total += (unsigned)weight;
+		frame[runs] = (uint16_t)bytes;
+		weight[runs] = (int)times;
+		total += (int)times;
 	}
-	return w->total > SHAPE_SIZES ? -ERANGE : 0;
-}
-
-/* Each time the one that is furthest behind its share: no runs longer than they must be. */
-static void spread(const struct weights *w, struct imix *out)
-{
-	int behind[IMIX_RUNS] = {};
-
-	for (out->n = 0; out->n < w->total; out->n++) {
+	if (total > SHAPE_SIZES)
+		return -ERANGE;
+	for (out->n = 0; (int)out->n < total; out->n++) {
 		unsigned best = 0;
 
-		for (unsigned i = 0; i < w->n; i++) {
-			behind[i] += (int)w->weight[i];
+		for (unsigned i = 0; i < runs; i++) {
+			behind[i] += weight[i];
 			if (behind[i] > behind[best])
 				best = i;
 		}
-		behind[best] -= (int)w->total;
-		out->frame[out->n] = w->frame[best];
+		behind[best] -= total;
+		out->frame[out->n] = frame[best];
 	}
+	return 0;
 }
 
 /* RFC 6985, table 1; `z` is a size told in words there, and has no place here. */
@@ -368,7 +351,7 @@ static int parse_genome(const char *text, struct imix *out)
 
 	if (n > SHAPE_SIZES)
 		return -ERANGE;
-	if (!n || text[strspn(text, "abcdefghi")])
+	if (text[strspn(text, "abcdefghi")])
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		out->frame[i] = frame[text[i] - 'a'];
@@ -378,19 +361,11 @@ static int parse_genome(const char *text, struct imix *out)
 
 int imix_parse(const char *text, struct imix *out, struct error *err)
 {
-	static const struct weights simple = {3, 12, {64, 594, 1518}, {7, 4, 1}};
-	struct weights w = simple;
 	struct imix made = {.simple = !strcmp(text, "simple")};
-	int rc = 0;
+	int rc = made.simple			    ? parse_weights("64:7,594:4,1518:1", &made)
+		 : text[0] >= 'a' && text[0] <= 'i' ? parse_genome(text, &made)
+						    : parse_weights(text, &made);
 
-	if (text[0] >= 'a' && text[0] <= 'i') {
-		rc = parse_genome(text, &made);
-	} else {
-		if (!made.simple)
-			rc = parse_weights(text, &w);
-		if (!rc)
-			spread(&w, &made);
-	}
 	if (!rc)
 		*out = made;
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
@@ -429,46 +404,39 @@ static const char *cut_time(const char *text, char *front, size_t size)
 	return slash + 1;
 }
 
+/* FROM..TO/TIME; from 0 too. */
 static int parse_ramp(const char *text, struct rate_plan *plan)
 {
 	char from[ITEM_MAX], to[ITEM_MAX];
 	const char *rest = cut(text, "..", from);
 	const char *time = rest ? cut_time(rest, to, sizeof(to)) : NULL;
-	int rc = 0;
+	int rc = time ? 0 : -EINVAL;
 
-	if (!time)
-		return -EINVAL;
 	plan->n = 2;
 	plan->rate[0] = (struct rate){RATE_PPS, 0};
-	if (strcmp(from, "0"))
+	if (!rc && strcmp(from, "0"))
 		rc = parse_rate(from, &plan->rate[0]);
 	if (!rc)
 		rc = parse_rate(to, &plan->rate[1]);
 	return rc ? rc : parse_time(time, &plan->time_ns);
 }
 
+/* RATE,RATE,.../TIME */
 static int parse_steps(const char *text, struct rate_plan *plan)
 {
-	char list[PROFILE_PARTS * 16];
+	char list[PROFILE_PARTS * 16], item[ITEM_MAX];
 	const char *time = cut_time(text, list, sizeof(list));
+	int rc = time ? 0 : -EINVAL;
 
-	if (!time)
-		return -EINVAL;
-	for (const char *rest = list; rest; plan->n++) {
-		char item[ITEM_MAX];
-		int rc;
-
+	for (const char *rest = list; rest && !rc; plan->n++) {
 		if (plan->n == PROFILE_PARTS)
 			return -ERANGE;
-		if (!next_item(&rest, item))
-			return -EINVAL;
-		rc = parse_rate(item, &plan->rate[plan->n]);
-		if (rc)
-			return rc;
+		rc = next_item(&rest, item) ? parse_rate(item, &plan->rate[plan->n]) : -EINVAL;
 	}
-	return parse_time(time, &plan->time_ns);
+	return rc ? rc : parse_time(time, &plan->time_ns);
 }
 
+/* ON/OFF */
 static int parse_onoff(const char *text, struct rate_plan *plan)
 {
 	char on[ITEM_MAX];
@@ -482,25 +450,23 @@ int rate_plan_parse(const char *text, struct rate_plan *out, struct error *err)
 {
 	static const struct {
 		const char *name;
-		enum plan_kind kind;
 		int (*parse)(const char *text, struct rate_plan *plan);
 	} kinds[] = {
-		{"ramp:", PLAN_RAMP, parse_ramp},
-		{"steps:", PLAN_STEPS, parse_steps},
-		{"onoff:", PLAN_ONOFF, parse_onoff},
+		[PLAN_RAMP] = {"ramp:", parse_ramp},
+		[PLAN_STEPS] = {"steps:", parse_steps},
+		[PLAN_ONOFF] = {"onoff:", parse_onoff},
 	};
 	int rc = -EINVAL;
 
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct rate_plan plan = {.kind = kinds[i].kind};
-		size_t len = strlen(kinds[i].name);
+	for (enum plan_kind kind = PLAN_RAMP; kind <= PLAN_ONOFF; kind++) {
+		struct rate_plan plan = {.kind = kind};
+		size_t len = strlen(kinds[kind].name);
 
-		if (strncmp(text, kinds[i].name, len))
+		if (strncmp(text, kinds[kind].name, len))
 			continue;
-		rc = kinds[i].parse(text + len, &plan);
+		rc = kinds[kind].parse(text + len, &plan);
 		if (!rc)
 			*out = plan;
-		break;
 	}
 	return rc ? error_set(err, STATUS_USAGE, rc, NULL,
 			      "'%.60s' is no profile (examples: ramp:10k..1M/10s, "
@@ -520,29 +486,20 @@ int rate_plan_profile(const struct rate_plan *plan, const struct shape_sizes *si
 
 		if (rc)
 			return rc;
+		out->part[i] = (struct profile_part){seconds, rate[i], rate[i]};
 	}
-	switch (plan->kind) {
-	case PLAN_NONE:
-		return -EINVAL;
-	case PLAN_RAMP:
+	out->parts = plan->n;
+	if (plan->kind == PLAN_RAMP) {
 		out->parts = 1;
-		out->part[0] = (struct profile_part){seconds, rate[0], rate[1]};
-		return 0;
-	case PLAN_STEPS:
-		for (; out->parts < plan->n; out->parts++)
-			out->part[out->parts] =
-				(struct profile_part){seconds, rate[out->parts], rate[out->parts]};
-		return 0;
-	case PLAN_ONOFF:
-		if (pps <= 0)
-			return -EINVAL;
-		out->parts = 2;
-		out->repeat = true;
-		out->part[0] = (struct profile_part){seconds, pps, pps};
-		out->part[1] = (struct profile_part){(double)plan->off_ns * 1e-9, 0, 0};
-		return 0;
+		out->part[0].to = rate[1];
+	} else if (plan->kind == PLAN_ONOFF && pps > 0) {
+		*out = (struct profile){
+			.parts = 2,
+			.repeat = true,
+			.part = {{seconds, pps, pps}, {(double)plan->off_ns * 1e-9, 0, 0}},
+		};
 	}
-	return -EINVAL;
+	return out->parts ? 0 : -EINVAL;
 }
 
 int ports_parse(const char *text, struct shape_ports *out)
@@ -569,19 +526,22 @@ static int parse_address(const char *text, struct shape_addrs *a)
 	return inet_pton(a->family, text, a->first) == 1 ? 0 : -EINVAL;
 }
 
-/* last - first + 1, if it is 1 .. 2^32 */
-static int distance(const struct shape_addrs *first, const struct shape_addrs *last, uint64_t *n)
+/* From the first to this one, if these are 1 .. 2^32. */
+static int parse_last(const char *text, struct shape_addrs *a)
 {
-	unsigned len = first->family == AF_INET6 ? 16 : 4;
-	unsigned __int128 a = 0, b = 0;
+	unsigned __int128 first = 0, last = 0;
+	struct shape_addrs b = {};
+	int rc = parse_address(text, &b);
 
-	for (unsigned i = 0; i < len; i++) {
-		a = a << 8 | first->first[i];
-		b = b << 8 | last->first[i];
+	if (rc || a->family != b.family)
+		return -EINVAL;
+	for (unsigned i = 0; i < (a->family == AF_INET6 ? 16 : 4); i++) {
+		first = first << 8 | a->first[i];
+		last = last << 8 | b.first[i];
 	}
-	if (b < a || b - a >= SHAPE_FLOWS_MAX)
+	if (last < first || last - first >= SHAPE_FLOWS_MAX)
 		return -ERANGE;
-	*n = (uint64_t)(b - a) + 1;
+	a->n = (uint64_t)(last - first) + 1;
 	return 0;
 }
 
@@ -596,22 +556,19 @@ static int parse_prefix(const char *text, struct shape_addrs *a)
 	if (bits - prefix > 32)
 		return -ERANGE;
 	a->n = 1ULL << (bits - prefix);
-	for (unsigned i = (unsigned)prefix; i < bits; i++)
-		a->first[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
+	clear_behind(a, (unsigned)prefix);
 	return 0;
 }
 
 int addrs_parse(const char *text, struct shape_addrs *out)
 {
-	struct shape_addrs a = {.n = 1}, b = {};
+	struct shape_addrs a = {.n = 1};
 	char first[ITEM_MAX];
 	const char *last = cut(text, "..", first), *prefix = last ? NULL : cut(text, "/", first);
 	int rc = parse_address(last || prefix ? first : text, &a);
 
 	if (!rc && last)
-		rc = parse_address(last, &b);
-	if (!rc && last)
-		rc = a.family == b.family ? distance(&a, &b, &a.n) : -EINVAL;
+		rc = parse_last(last, &a);
 	if (!rc && prefix)
 		rc = parse_prefix(prefix, &a);
 	if (!rc)
@@ -621,27 +578,25 @@ int addrs_parse(const char *text, struct shape_addrs *out)
 
 int share_parse(const char *text, double *out)
 {
-	size_t len = strlen(text);
 	struct rate rate;
 	int rc;
 
 	/* the same grammar as a rate of 50% */
-	if (len < 2 || text[len - 1] != '%')
+	if (!*text || text[strlen(text) - 1] != '%')
 		return -EINVAL;
 	rc = num_rate(text, &rate);
-	if (rc)
-		return rc;
-	if (rate.unit != RATE_PERCENT)
-		return -EINVAL;
-	*out = rate.value / 100;
-	return 0;
+	if (!rc && rate.unit != RATE_PERCENT)
+		rc = -EINVAL;
+	if (!rc)
+		*out = rate.value / 100;
+	return rc;
 }
 
 int reorder_parse(const char *text, struct shape_reorder *out)
 {
 	char share[ITEM_MAX];
 	const char *extent = cut(text, ":", share);
-	struct shape_reorder r = {.extent = 1};
+	struct shape_reorder r = {};
 	uint64_t n = 1;
 	int rc = share_parse(extent ? share : text, &r.share);
 

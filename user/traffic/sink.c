@@ -16,25 +16,18 @@
 #include "sink.skel.h"
 #include "stamp.h"
 #include "traffic/shape.h"
+#include "traffic/worker.h"
 
 struct line *line_new(uint16_t stream, const struct line_source *source, uint64_t first)
 {
 	struct line *l = calloc(1, sizeof(*l));
 
-	if (!l)
-		return NULL;
-	l->stream = stream;
-	l->source = *source;
-	l->next = first;
+	if (l) {
+		l->stream = stream;
+		l->source = *source;
+		l->next = first;
+	}
 	return l;
-}
-
-static void line_free(struct line *l)
-{
-	if (!l)
-		return;
-	hist_free(l->delay);
-	free(l);
 }
 
 /*
@@ -58,23 +51,36 @@ static void note_extent(struct line *l, uint64_t number)
 	l->order.extent_unknown++;
 }
 
-/* Anything but the expected number: a jump forwards, or a packet that comes late. */
-void line_displaced(struct line *l, uint64_t number)
+/* A number arrived for the first time. */
+static void line_arrived(struct line *l, uint64_t number, unsigned bytes)
 {
 	if (number < l->next) {
 		l->order.packets++;
 		note_extent(l, number);
-		return;
+	} else {
+		if (number > l->next)
+			l->gap[l->gaps++ % LINE_GAPS] =
+				(struct line_gap){l->next, number, l->delivered};
+		l->next = number + 1;
 	}
-	l->gap[l->gaps++ % LINE_GAPS] = (struct line_gap){l->next, number, l->delivered};
-	l->next = number + 1;
+	l->delivered++;
+	l->bytes += bytes;
 }
 
-/* A packet sent at `sent` arrived at `now`, ns of CLOCK_TAI at either end. */
-static void line_timed(struct line *l, uint64_t sent, uint64_t now)
+/* The delay counts only if the time stamp is whole; both times are of CLOCK_TAI, at either end. */
+static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
+		       uint64_t now_tai)
 {
-	int64_t transit = (int64_t)(now - sent), d = transit - l->transit;
+	struct stamp_time t;
+	int64_t transit, d;
 
+	if (!s->timed || !now_tai || have < STAMP_TIME_LEN)
+		return;
+	memcpy(&t, data + STAMP_TIME_OFF, sizeof(t));
+	if (t.check != ~t.ns)
+		return;
+	transit = (int64_t)(now_tai - be64toh(t.ns));
+	d = transit - l->transit;
 	if (l->timed)
 		l->jitter += (uint64_t)(d < 0 ? -d : d) - ((l->jitter + 8) >> 4);
 	if (!l->timed || transit < l->fastest)
@@ -87,74 +93,55 @@ static void line_timed(struct line *l, uint64_t sent, uint64_t now)
 		hist_add(l->delay, (uint64_t)transit);
 }
 
-/* Of a stream, until they have settled: 5 s at 13 Mpps. Memory is used as numbers come. */
-#define LEARNED_WINDOW (1ULL << 26)
-
-/* The delay counts only if the time stamp is whole. */
-static void note_delay(const struct sink *s, struct line *l, const uint8_t *data, unsigned have,
-		       uint64_t now_tai)
+static struct line *known_line(const struct sink *s, uint16_t stream,
+			       const struct line_source *source)
 {
-	struct stamp_time t;
-
-	if (!s->timed || !now_tai || have < STAMP_TIME_LEN)
-		return;
-	memcpy(&t, data + STAMP_TIME_OFF, sizeof(t));
-	if (t.check == ~t.ns)
-		line_timed(l, be64toh(t.ns), now_tai);
-}
-
-/* NULL only if there is no memory for a stream's first line. */
-static struct line *find_line(struct sink *s, uint16_t stream)
-{
-	static const struct line_source any;
-	bool room = s->lines < SINK_LINES - TRACE_STREAMS;
-	const struct line_source *source = &s->source;
-
 	for (unsigned i = 0; i < s->lines; i++) {
 		if (line_is(s->line[i], stream, source))
 			return s->line[i];
 	}
-	if (!room) { /* what is kept back is enough for one line of each stream */
-		source = &any;
-		for (unsigned i = 0; i < s->lines; i++) {
-			if (line_is(s->line[i], stream, source))
-				return s->line[i];
-		}
-	}
-	if (s->lines == SINK_LINES)
-		return NULL;
-	s->line[s->lines] = line_new(stream, source, s->streams->at[stream].base);
-	return s->line[s->lines] ? s->line[s->lines++] : NULL;
+	return NULL;
 }
 
+/* NULL only if there is no memory for a stream's first line. */
 static struct line *line_of(struct sink *s, uint16_t stream)
 {
-	struct line **recent = &s->recent[(s->source.port + stream) % SINK_RECENT];
+	static const struct line_source any;
+	const struct line_source *source = &s->source;
+	struct line **recent = &s->recent[(source->port + stream) % SINK_RECENT], *l = *recent;
 
-	if (!*recent || !line_is(*recent, stream, &s->source))
-		*recent = find_line(s, stream);
-	return *recent;
+	if (l && line_is(l, stream, source))
+		return l;
+	l = known_line(s, stream, source);
+	if (!l && s->lines >= SINK_LINES - TRACE_STREAMS) {
+		source = &any; /* what is kept back is enough for one line of each stream */
+		l = known_line(s, stream, source);
+	}
+	if (!l && s->lines < SINK_LINES) {
+		l = line_new(stream, source, s->streams->at[stream].base);
+		if (l)
+			s->line[s->lines++] = l;
+	}
+	return *recent = l;
 }
 
-static unsigned expected_length(const struct sink *s, int index, uint64_t number)
+/* Of the length and the content that the number has by the sender's shape. */
+static bool is_whole(const struct sink *s, const struct line *l, uint64_t number,
+		     const uint8_t *data, unsigned have, unsigned len)
 {
 	const struct flow alike = {.payload = s->payload};
+	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN, expected = s->payload;
 
-	if (!s->shape)
-		return s->payload;
-	return shape_payload(s->shape, &alike, (unsigned)index,
-			     number - s->streams->at[index].base);
-}
-
-static bool is_whole(const struct sink *s, const uint8_t *data, unsigned have, unsigned len,
-		     unsigned expected)
-{
-	unsigned from = len < STAMP_TIME_LEN ? STAMP_LEN : STAMP_TIME_LEN;
-
+	if (s->shape)
+		expected = shape_payload(s->shape, &alike, l->stream,
+					 number - s->streams->at[l->stream].base);
 	if (expected && len != expected)
 		return false;
 	return !s->fill || have <= from || !memcmp(data + from, s->fill + from, have - from);
 }
+
+/* Of a stream, until they have settled: 5 s at 13 Mpps. Memory is used as numbers come. */
+#define LEARNED_WINDOW (1ULL << 26)
 
 /* Up to the end of the window: another sender may have drawn the same stream. */
 static bool is_stream(const struct sink_streams *t, const struct sink_stream *st, uint16_t id,
@@ -194,19 +181,6 @@ void sink_streams_sync(struct sink_streams *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* As bpf/numbers.bpf.h does it: the first free slot. */
-static void enter(struct trace_tails *table, unsigned room, uint32_t key)
-{
-	for (unsigned i = 0; i < room; i++) {
-		uint32_t known = 0;
-
-		if (__atomic_compare_exchange_n(&table->key[i], &known, key, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-		    known == key)
-			return;
-	}
-}
-
 static int find_known(const struct sink_streams *t, uint16_t id, uint64_t number)
 {
 	unsigned n = atomic_load(&t->n);
@@ -236,9 +210,18 @@ static bool is_ahead(struct sink_streams *t, uint16_t id, uint64_t number)
 /* -1 also of a number that is ahead of its stream. */
 static int learn_by_table(struct sink_streams *t, uint16_t id, uint64_t number)
 {
+	const uint32_t key = (uint32_t)id << 16 | (uint32_t)(number >> 32);
+	bool entered = false;
 	int index;
 
-	enter(t->table, t->room, (uint32_t)id << 16 | (uint32_t)(number >> 32));
+	/* as bpf/numbers.bpf.h does it: the first free slot */
+	for (unsigned i = 0; i < t->room && !entered; i++) {
+		uint32_t known = 0;
+
+		entered = __atomic_compare_exchange_n(&t->table->key[i], &known, key, false,
+						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+			  known == key;
+	}
 	take_over(t);
 	index = find_known(t, id, number);
 	if (index < 0)
@@ -391,12 +374,12 @@ void sink_packet(struct sink *s, const void *data, unsigned have, unsigned len, 
 		s->sums.foreign++;
 		return;
 	}
-	if (!is_whole(s, data, have, len, expected_length(s, index, STAMP_NUMBER(word))))
+	if (!is_whole(s, line, STAMP_NUMBER(word), data, have, len))
 		s->sums.damaged++;
 	note_arrival(s, line, STAMP_NUMBER(word), len);
 	note_delay(s, line, data, have, now_tai);
-	if (s->work)
-		s->work(s->work_arg, STAMP_STREAM(word), STAMP_NUMBER(word), len);
+	if (s->reader)
+		reader_work(s->reader, STAMP_STREAM(word), STAMP_NUMBER(word), len);
 }
 
 void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
@@ -416,8 +399,10 @@ void sink_sums_add(struct sink_sums *sum, const struct sink_sums *one)
 
 void sink_forget(struct sink *s)
 {
-	for (unsigned i = 0; i < s->lines; i++)
-		line_free(s->line[i]);
+	for (unsigned i = 0; i < s->lines; i++) {
+		hist_free(s->line[i]->delay);
+		free(s->line[i]);
+	}
 	s->lines = 0;
 	memset(s->recent, 0, sizeof(s->recent));
 }
@@ -467,29 +452,7 @@ void sink_streams_forget(struct sink_streams *t)
 	atomic_store(&t->n, 0);
 }
 
-struct sink_prog {
-	struct sink_bpf *skel;
-	struct xdp_attached attached;
-	struct sink_count *percpu; /* scratch, one a CPU */
-	int cpus;
-	bool learn;
-	uint8_t *arrivals; /* with `learn`: mapped */
-	struct trace_tails *tails;
-};
-
 #define LEARN_BYTES (SINK_LEARNED * SINK_WINDOW)
-
-/* The maps that are shared with the tracer. */
-static int share_maps(struct sink_prog *prog, const struct sink_prog_config *cfg)
-{
-	int rc = bpf_map__reuse_fd(prog->skel->maps.arrivals, cfg->arrivals_fd);
-
-	if (!rc)
-		rc = bpf_map__reuse_fd(prog->skel->maps.tails, cfg->tails_fd);
-	if (!rc && cfg->seen_fd >= 0)
-		rc = bpf_map__reuse_fd(prog->skel->maps.seen, cfg->seen_fd);
-	return rc;
-}
 
 static void *map_it(const struct bpf_map *map, size_t bytes)
 {
@@ -500,39 +463,44 @@ static void *map_it(const struct bpf_map *map, size_t bytes)
 
 static int load(struct sink_prog *prog, const struct sink_prog_config *cfg)
 {
+	struct sink_bpf *skel = prog->skel = sink_bpf__open();
 	int rc = 0;
 
-	prog->skel = sink_bpf__open();
-	if (!prog->skel)
+	if (!skel)
 		return -errno;
-	prog->skel->rodata->cfg = *cfg->trace;
-	prog->skel->rodata->sink = (struct sink_config){
+	skel->rodata->cfg = *cfg->trace;
+	skel->rodata->sink = (struct sink_config){
 		.payload = cfg->payload, .pass = cfg->pass, .learn = cfg->learn};
 	if (cfg->learn) {
-		prog->skel->rodata->cfg.streams = SINK_LEARNED;
-		prog->skel->rodata->cfg.window = SINK_WINDOW;
-		bpf_map__set_max_entries(prog->skel->maps.arrivals, LEARN_BYTES >> TRACE_PAGE_BITS);
-	} else {
-		rc = share_maps(prog, cfg);
+		skel->rodata->cfg.streams = SINK_LEARNED;
+		skel->rodata->cfg.window = SINK_WINDOW;
+		bpf_map__set_max_entries(skel->maps.arrivals, LEARN_BYTES >> TRACE_PAGE_BITS);
+	} else { /* shared with the tracer */
+		rc = bpf_map__reuse_fd(skel->maps.arrivals, cfg->arrivals_fd);
+		if (!rc)
+			rc = bpf_map__reuse_fd(skel->maps.tails, cfg->tails_fd);
+		if (!rc && cfg->seen_fd >= 0)
+			rc = bpf_map__reuse_fd(skel->maps.seen, cfg->seen_fd);
 	}
 	if (!rc)
-		rc = sink_bpf__load(prog->skel);
-	if (rc || !cfg->learn)
+		rc = sink_bpf__load(skel);
+	if (rc)
 		return rc;
-	prog->arrivals = map_it(prog->skel->maps.arrivals, LEARN_BYTES);
-	prog->tails = map_it(prog->skel->maps.tails, sizeof(*prog->tails));
+	prog->xdp.fd = bpf_program__fd(skel->progs.sink_take);
+	if (!cfg->learn)
+		return 0;
+	prog->arrivals = map_it(skel->maps.arrivals, LEARN_BYTES);
+	prog->tails = map_it(skel->maps.tails, sizeof(*prog->tails));
 	return prog->arrivals && prog->tails ? 0 : -ENOMEM;
 }
 
 int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, struct error *err)
 {
-	char why[224];
 	struct sink_prog *prog = calloc(1, sizeof(*prog));
 	int rc = -ENOMEM;
 
 	if (prog) {
-		prog->attached.link = -1;
-		prog->learn = cfg->learn;
+		prog->xdp.link = -1;
 		prog->cpus = libbpf_num_possible_cpus();
 		prog->percpu = calloc((size_t)prog->cpus, sizeof(*prog->percpu));
 		if (prog->percpu)
@@ -543,44 +511,17 @@ int sink_prog_open(struct sink_prog **out, const struct sink_prog_config *cfg, s
 		return 0;
 	}
 	sink_prog_close(prog);
-	return error_set(err, STATUS_UNABLE, rc,
-			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load the receiving XDP program: %s",
-			 log_load_failure(why, sizeof(why), rc));
+	return xdp_load_failed(rc, "the receiving XDP program", err);
 }
 
-int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *err)
+/* xdp_dev_bpf_prog_uninstall() */
+bool sink_prog_device_gone(const struct sink_prog *prog)
 {
-	return xdp_attach(&prog->attached, sink_prog_fd(prog), ifname, false, err);
-}
-
-int sink_prog_fd(const struct sink_prog *prog)
-{
-	return bpf_program__fd(prog->skel->progs.sink_take);
-}
-
-/* It was attached, and the device has gone since (xdp_dev_bpf_prog_uninstall()). */
-static bool xdp_device_gone(const struct xdp_attached *at)
-{
+	int link = prog->xdp.link;
 	struct bpf_link_info info = {};
 	__u32 len = sizeof(info);
 
-	return at->link >= 0 && !bpf_obj_get_info_by_fd(at->link, &info, &len) && !info.xdp.ifindex;
-}
-
-bool sink_prog_device_gone(const struct sink_prog *prog)
-{
-	return xdp_device_gone(&prog->attached);
-}
-
-bool sink_prog_native(const struct sink_prog *prog)
-{
-	return prog->attached.native;
-}
-
-bool sink_prog_learns(const struct sink_prog *prog)
-{
-	return prog->learn;
+	return link >= 0 && !bpf_obj_get_info_by_fd(link, &info, &len) && !info.xdp.ifindex;
 }
 
 bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
@@ -595,22 +536,6 @@ bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_lea
 	return true;
 }
 
-uint64_t *sink_prog_tails(const struct sink_prog *prog)
-{
-	return (uint64_t *)prog->tails->at;
-}
-
-static void add(struct sink_count *sum, const struct sink_count *one)
-{
-	sink_sums_add(&sum->sums, &one->sums);
-	sum->taken += one->taken;
-	sum->reordered += one->reordered;
-	for (unsigned i = 0; i < TRACE_STREAMS; i++) {
-		if (one->next[i] > sum->next[i])
-			sum->next[i] = one->next[i];
-	}
-}
-
 int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum)
 {
 	__u32 zero = 0;
@@ -618,8 +543,15 @@ int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum)
 	memset(sum, 0, sizeof(*sum));
 	if (bpf_map_lookup_elem(bpf_map__fd(prog->skel->maps.sink_counts), &zero, prog->percpu))
 		return -errno;
-	for (int i = 0; i < prog->cpus; i++)
-		add(sum, &prog->percpu[i]);
+	for (const struct sink_count *c = prog->percpu; c < prog->percpu + prog->cpus; c++) {
+		sink_sums_add(&sum->sums, &c->sums);
+		sum->taken += c->taken;
+		sum->reordered += c->reordered;
+		for (unsigned i = 0; i < TRACE_STREAMS; i++) {
+			if (c->next[i] > sum->next[i])
+				sum->next[i] = c->next[i];
+		}
+	}
 	return 0;
 }
 
@@ -627,8 +559,8 @@ void sink_prog_close(struct sink_prog *prog)
 {
 	if (!prog)
 		return;
-	if (prog->attached.link >= 0)
-		close(prog->attached.link);
+	if (prog->xdp.link >= 0)
+		close(prog->xdp.link);
 	if (prog->arrivals)
 		munmap(prog->arrivals, LEARN_BYTES);
 	if (prog->tails)
@@ -638,50 +570,51 @@ void sink_prog_close(struct sink_prog *prog)
 	free(prog);
 }
 
-static int attach_error(const char *ifname, int ret, struct error *err)
+int xdp_load_failed(int rc, const char *what, struct error *err)
 {
-	switch (ret) {
-	case -EBUSY:
-	case -EEXIST:
-		return error_set(
-			err, STATUS_UNABLE, ret,
-			"detach it (ip link set dev IFACE xdp off), or use the engine socket",
-			"another XDP program is attached to %s", ifname);
-	case -EPERM:
-		return error_set(err, STATUS_UNABLE, ret,
-				 "run as root or with CAP_BPF and CAP_NET_ADMIN",
-				 "no permission to attach an XDP program to %s", ifname);
-	default:
-		return error_set(err, STATUS_UNABLE, ret, "use the engine socket",
-				 "cannot attach an XDP program to %s: %s", ifname, strerror(-ret));
-	}
+	char why[224];
+
+	return error_set(err, STATUS_UNABLE, rc,
+			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
+			 "cannot load %s: %s", what, log_load_failure(why, sizeof(why), rc));
 }
 
-static int link_create(struct xdp_attached *at, int prog_fd, unsigned ifindex, __u32 mode)
+static int link_create(struct xdp_prog *prog, unsigned ifindex, __u32 mode)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
 
-	at->link = bpf_link_create(prog_fd, (int)ifindex, BPF_XDP, &opts);
-	return at->link < 0 ? at->link : 0;
+	prog->link = bpf_link_create(prog->fd, (int)ifindex, BPF_XDP, &opts);
+	prog->native = prog->link >= 0 && mode == XDP_FLAGS_DRV_MODE;
+	return prog->link < 0 ? prog->link : 0;
 }
 
-int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool skb_mode,
-	       struct error *err)
+int xdp_attach(struct xdp_prog *prog, const char *ifname, bool skb_mode, struct error *err)
 {
 	unsigned ifindex = if_nametoindex(ifname);
-	int ret = -EOPNOTSUPP;
+	int rc = -EOPNOTSUPP;
 
-	at->link = -1;
-	at->native = false;
+	prog->link = -1;
 	if (!ifindex)
 		return error_set(err, STATUS_FAILED, -ENODEV, NULL, "no interface %s here", ifname);
-	if (!skb_mode) {
-		ret = link_create(at, prog_fd, ifindex, XDP_FLAGS_DRV_MODE);
-		at->native = !ret;
-		if (ret == -EBUSY || ret == -EEXIST || ret == -EPERM)
-			return attach_error(ifname, ret, err);
+	if (!skb_mode)
+		rc = link_create(prog, ifindex, XDP_FLAGS_DRV_MODE);
+	if (rc && rc != -EBUSY && rc != -EEXIST && rc != -EPERM)
+		rc = link_create(prog, ifindex, XDP_FLAGS_SKB_MODE);
+	switch (rc) {
+	case 0:
+		return 0;
+	case -EBUSY:
+	case -EEXIST:
+		return error_set(
+			err, STATUS_UNABLE, rc,
+			"detach it (ip link set dev IFACE xdp off), or use the engine socket",
+			"another XDP program is attached to %s", ifname);
+	case -EPERM:
+		return error_set(err, STATUS_UNABLE, rc,
+				 "run as root or with CAP_BPF and CAP_NET_ADMIN",
+				 "no permission to attach an XDP program to %s", ifname);
+	default:
+		return error_set(err, STATUS_UNABLE, rc, "use the engine socket",
+				 "cannot attach an XDP program to %s: %s", ifname, strerror(-rc));
 	}
-	if (ret)
-		ret = link_create(at, prog_fd, ifindex, XDP_FLAGS_SKB_MODE);
-	return ret ? attach_error(ifname, ret, err) : 0;
 }

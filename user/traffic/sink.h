@@ -55,20 +55,6 @@ static inline bool line_is(const struct line *l, uint16_t stream, const struct l
 	       IN6_ARE_ADDR_EQUAL(&l->source.address, &source->address);
 }
 
-/* Anything but the expected number: a jump forwards, or a packet that comes late. */
-void line_displaced(struct line *l, uint64_t number);
-
-/* A number arrived for the first time. */
-static inline void line_arrived(struct line *l, uint64_t number, unsigned bytes)
-{
-	if (number == l->next)
-		l->next++;
-	else
-		line_displaced(l, number);
-	l->delivered++;
-	l->bytes += bytes;
-}
-
 /* Interarrival jitter of RFC 3550, ns. */
 static inline uint64_t line_jitter(const struct line *l)
 {
@@ -82,6 +68,7 @@ static inline uint64_t line_jitter(const struct line *l)
  */
 
 struct shape;
+struct reader_state;
 
 struct sink_stream {
 	uint16_t id;
@@ -121,9 +108,7 @@ struct sink {
 	const struct shape *shape; /* tells the length of each number; NULL: all are alike */
 	const uint8_t *fill; /* expected bytes behind stamp and time, see flow_fill(); NULL: any */
 	bool timed;	     /* packets carry the send time */
-	/* The application's own work on each packet of the ledger; NULL: none. */
-	void (*work)(void *arg, uint16_t stream, uint64_t number, unsigned len);
-	void *work_arg;
+	struct reader_state *reader; /* the application's own work on each packet; NULL: none */
 
 	struct line_source source; /* of the next packet; set by engines that tell flows apart */
 
@@ -159,9 +144,32 @@ bool sink_is_end(const void *data, unsigned have);
 /* Frees what was learned. */
 void sink_streams_forget(struct sink_streams *t);
 
-/* The receiving XDP program of the engine `xdp` (bpf/sink.bpf.c): loading, attaching, its sums. */
+/* An XDP program, attached by a BPF link, which the kernel undoes when this process ends. */
+struct xdp_prog {
+	int fd;	     /* also for a tail call from another program */
+	int link;    /* -1: not attached */
+	bool native; /* attached in the driver; else generic */
+};
 
-struct sink_prog;
+/*
+ * To a device of this thread's namespace: native if the driver can (which may take the link down
+ * for a moment), else or if `skb_mode` generic.
+ */
+int xdp_attach(struct xdp_prog *prog, const char *ifname, bool skb_mode, struct error *err);
+
+/* "cannot load WHAT: ...", with what the verifier said. */
+int xdp_load_failed(int rc, const char *what, struct error *err);
+
+/* The receiving XDP program of the engine `xdp` (bpf/sink.bpf.c), and its sums. */
+struct sink_prog {
+	struct xdp_prog xdp;
+	struct sink_bpf *skel;
+	struct sink_count *percpu; /* scratch, one a CPU */
+	int cpus;
+	/* With `learn`, mapped: */
+	uint8_t *arrivals;
+	struct trace_tails *tails; /* numbers below have left the window of the i-th stream */
+};
 
 struct sink_prog_config {
 	const struct trace_config *trace; /* which numbers are this run's; learn: the port only */
@@ -175,12 +183,8 @@ struct sink_prog_config {
 
 int sink_prog_open(struct sink_prog **prog, const struct sink_prog_config *cfg, struct error *err);
 
-/* To a device of this thread's namespace: native, or generic where the driver cannot. */
-int sink_prog_attach(struct sink_prog *prog, const char *ifname, struct error *err);
-
-int sink_prog_fd(const struct sink_prog *prog);		  /* for a tail call from another program */
-bool sink_prog_native(const struct sink_prog *prog);	  /* as granted by attach; false before */
-bool sink_prog_device_gone(const struct sink_prog *prog); /* since attach */
+/* It was attached, and the device has gone since. */
+bool sink_prog_device_gone(const struct sink_prog *prog);
 
 /*
  * With `learn`: the i-th stream that arrived (from 0), and its SINK_WINDOW bytes of arrivals.
@@ -189,29 +193,11 @@ bool sink_prog_device_gone(const struct sink_prog *prog); /* since attach */
  */
 bool sink_prog_learned(const struct sink_prog *prog, unsigned i, struct sink_learned *stream,
 		       uint8_t **arrivals);
-bool sink_prog_learns(const struct sink_prog *prog);
-
-/* With `learn`: numbers below have left the window of the i-th stream. To be written. */
-uint64_t *sink_prog_tails(const struct sink_prog *prog);
 
 /* Sums of all CPUs; `next` and last_ns are the largest, first_ns the smallest but 0. */
 int sink_prog_read(const struct sink_prog *prog, struct sink_count *sum);
 
 /* Detaches and unloads. */
 void sink_prog_close(struct sink_prog *prog);
-
-/* Attaching an XDP program by a BPF link, which the kernel undoes when this process ends. */
-
-struct xdp_attached {
-	int link;    /* to be closed; -1: not attached */
-	bool native; /* in the driver; else generic */
-};
-
-/*
- * To a device of this thread's namespace: native if the driver can (which may take the link down
- * for a moment), else or if `skb_mode` generic.
- */
-int xdp_attach(struct xdp_attached *at, int prog_fd, const char *ifname, bool skb_mode,
-	       struct error *err);
 
 #endif

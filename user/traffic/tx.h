@@ -58,16 +58,18 @@ static inline void tx_fail(const struct tx_config *cfg, uint64_t number, int err
 	f->failed[fates_index(f, cfg->stream->slot, number)] = (uint8_t)error;
 }
 
+/* Of a thread; of a sender their sums, of times the extremes. */
 struct tx_stats {
 	uint64_t waits; /* times the engine waited for room */
 	uint64_t wait_ns;
-	uint64_t calls;		    /* system calls that hand over packets */
-	uint64_t lost_at_device;    /* xsk: EBUSY: consumed and dropped */
-	uint64_t tx_invalid_descs;  /* xsk: XDP_STATISTICS */
-	uint64_t uncompleted;	    /* xsk: consumed, and not told to be done with */
-	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
-	uint64_t slipped_ns;	    /* schedule given up, by engines that pace themselves */
+	uint64_t calls;			/* system calls that hand over packets */
+	uint64_t lost_at_device;	/* xsk: EBUSY: consumed and dropped */
+	uint64_t tx_invalid_descs;	/* xsk: XDP_STATISTICS */
+	uint64_t uncompleted;		/* xsk: consumed, and not told to be done with */
 	uint64_t duplicates, displaced; /* on purpose: second packets, and numbers sent late */
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC of the first and last packet; 0: not known */
+	uint64_t slipped_ns;	    /* schedule given up; of an engine, if it paces itself */
+	uint64_t held_ns;	    /* of a sender: waited for sender_allow() */
 };
 
 struct tx;

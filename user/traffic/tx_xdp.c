@@ -22,13 +22,13 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "gen_abi.h"
 #include "gen.skel.h"
 #include "host/netdev.h"
 #include "traffic/frames.h"
 #include "traffic/pace.h"
 #include "traffic/shape.h"
+#include "traffic/sink.h"
 #include "traffic/tx.h"
 
 /*
@@ -166,7 +166,6 @@ static int build(struct tx *tx, struct error *err)
 
 static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct error *err)
 {
-	char why[224];
 	struct tx *tx = calloc(1, sizeof(*tx));
 	int rc;
 
@@ -185,10 +184,7 @@ static int tx_xdp_open(struct tx **out, const struct tx_config *cfg, struct erro
 		return 0;
 	}
 	tx_xdp_close(tx);
-	return error_set(err, STATUS_UNABLE, rc,
-			 rc == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load the sending BPF program: %s",
-			 log_load_failure(why, sizeof(why), rc));
+	return xdp_load_failed(rc, "the sending BPF program", err);
 }
 
 static int call(struct tx *tx, uint64_t repeat)

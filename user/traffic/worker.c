@@ -2,7 +2,6 @@
 #include "traffic/worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,38 +13,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/watch.h"
-
-void gate_report(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->ready++;
-	pthread_cond_broadcast(&g->change);
-	pthread_mutex_unlock(&g->lock);
-}
-
-void gate_await(struct gate *g, unsigned ready)
-{
-	pthread_mutex_lock(&g->lock);
-	while (g->ready < ready)
-		pthread_cond_wait(&g->change, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-void gate_open(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->open = true;
-	pthread_cond_broadcast(&g->change);
-	pthread_mutex_unlock(&g->lock);
-}
-
-void gate_pass(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	while (!g->open)
-		pthread_cond_wait(&g->change, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
+#include "host/caps.h"
 
 /* The n-th CPU that this process may use. */
 static int allowed_cpu(int n)
@@ -67,18 +35,26 @@ static int pin(int cpu)
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	if (cpu >= CPU_SETSIZE)
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
 		return -EINVAL;
 	CPU_SET(cpu, &set);
 	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
-static int grant(const struct worker_wish *wish, const struct tuning *tuning, unsigned slot,
-		 struct error *err)
+static int settle_in(const struct worker_team *t, unsigned slot, struct error *err)
 {
+	const struct worker_wish *wish = t->wish;
+	const struct tuning *tuning = t->tuning;
 	struct sched_param param = {.sched_priority = (int)tuning->rt};
-	int rc = wish->cpu_set ? pin((int)(wish->cpu + slot)) : 0;
+	int rc = t->ns ? netns_enter(t->ns) : 0;
 
+	if (rc)
+		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
+				 "cannot enter the network namespace: %s", strerror(-rc));
+	if (wish->cpu_set)
+		rc = pin((int)(wish->cpu + slot));
+	else if (t->cpu >= 0)
+		pin(allowed_cpu(t->cpu + (int)slot)); /* our guess: without it all is slower */
 	if (rc)
 		return error_set(err, STATUS_UNABLE, rc,
 				 "taskset -p tells which CPUs a process may use",
@@ -97,30 +73,57 @@ static int grant(const struct worker_wish *wish, const struct tuning *tuning, un
 	return 0;
 }
 
-int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
-		     const struct tuning *tuning, unsigned slot, struct error *err)
+static void *work(void *arg)
 {
-	int rc = ns ? netns_enter(ns) : 0;
+	struct worker *w = arg;
+	struct worker_team *t = w->team;
+	int rc = settle_in(t, w->slot, &w->error);
 
-	if (rc)
-		return error_set(err, STATUS_UNABLE, rc, "run as root, or with CAP_SYS_ADMIN",
-				 "cannot enter the network namespace: %s", strerror(-rc));
-	if (cpu >= 0 && !wish->cpu_set) {
-		cpu = allowed_cpu(cpu);
-		if (cpu >= 0)
-			pin(cpu); /* our guess: without it all is slower */
+	if (!rc)
+		rc = t->open(w->arg, &w->error);
+	caps_drop_but(CAPS_NONE);
+	sem_post(&t->ready);
+	if (!rc) {
+		while (sem_wait(&t->door)) /* a signal came */
+			;
+		sem_post(&t->door); /* for the next one */
+		t->run(w->arg);
 	}
-	return grant(wish, tuning, slot, err);
+	/* what CPU time it took stays known */
+	atomic_store(&w->ended_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	return NULL;
 }
 
-int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err)
+void worker_team_init(struct worker_team *t)
 {
-	int rc = -pthread_create(&w->thread, NULL, run, arg);
+	sem_init(&t->ready, 0, 0);
+	sem_init(&t->door, 0, 0);
+}
 
+int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
+		 struct error *err)
+{
+	int rc;
+
+	w->team = team;
+	w->slot = slot;
+	w->arg = arg;
+	rc = -pthread_create(&w->thread, NULL, work, w);
 	w->started = !rc;
 	return rc ? error_set(err, STATUS_FAILED, rc, NULL, "cannot start a thread: %s",
 			      strerror(-rc))
 		  : 0;
+}
+
+void worker_team_await(struct worker_team *t, unsigned workers)
+{
+	while (workers)
+		workers -= !sem_wait(&t->ready); /* or a signal came */
+}
+
+bool worker_ended(const struct worker *w)
+{
+	return !w->started || atomic_load(&w->ended_cpu_ns);
 }
 
 void worker_join(struct worker *w)
@@ -170,15 +173,6 @@ const char *worker_rt_warning(const struct worker_group *groups, unsigned n)
 	return NULL;
 }
 
-static uint64_t time_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t worker_cpu_ns(struct worker *w)
 {
 	uint64_t now = atomic_load(&w->ended_cpu_ns);
@@ -186,15 +180,10 @@ uint64_t worker_cpu_ns(struct worker *w)
 
 	/* the clock ends with the thread */
 	if (!now && w->started && !pthread_getcpuclockid(w->thread, &clock))
-		now = time_of(clock);
+		now = clock_ns(clock);
 	if (now)
 		w->cpu_ns = now;
 	return w->cpu_ns;
-}
-
-void worker_ends(struct worker *w)
-{
-	atomic_store(&w->ended_cpu_ns, time_of(CLOCK_THREAD_CPUTIME_ID));
 }
 
 static void on_interrupt(int signal)
@@ -228,40 +217,8 @@ int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns)
 	return *pause_ns && *read_ns ? 0 : -EINVAL;
 }
 
-/* A pipe that nobody reads yet is waited for. Descriptor, or -errno; -EINTR: a signal came. */
-static int open_for_writing(const char *path)
+void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len)
 {
-	for (;;) {
-		int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-
-		if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) < 0) {
-			close(fd);
-			return -errno;
-		}
-		if (fd >= 0)
-			return fd;
-		if (errno != ENXIO)
-			return -errno;
-		if (watch_tick())
-			return -EINTR;
-	}
-}
-
-int reader_open_log(const struct reader *r, int *fd, struct error *err)
-{
-	*fd = -1;
-	if (!r->log)
-		return 0;
-	*fd = open_for_writing(r->log);
-	if (*fd >= 0)
-		return 0;
-	return error_set(err, STATUS_FAILED, *fd, NULL, "cannot write to '%s': %s", r->log,
-			 strerror(-*fd));
-}
-
-void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
-{
-	struct reader_state *s = arg;
 	uint64_t end = s->reader->work_ns ? clock_now() + s->reader->work_ns : 0;
 	char line[64];
 
@@ -277,21 +234,9 @@ void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len)
 		;
 }
 
-int reader_check_log(const struct reader_state *s, struct error *err)
-{
-	if (!s->log_errors)
-		return 0;
-	return error_set(err, STATUS_FAILED, -s->log_errno, NULL,
-			 "the reader's log %s is not complete, %llu of its lines are missing: %s",
-			 s->reader->log, (unsigned long long)s->log_errors, strerror(s->log_errno));
-}
-
 uint64_t reader_pause(const struct reader *r, uint64_t start, uint64_t now)
 {
-	uint64_t phase;
+	uint64_t phase = r->pause_ns ? (now - start) % (r->pause_ns + r->read_ns) : 0;
 
-	if (!r->pause_ns)
-		return 0;
-	phase = (now - start) % (r->pause_ns + r->read_ns);
 	return phase < r->pause_ns ? r->pause_ns - phase : 0;
 }

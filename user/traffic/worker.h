@@ -4,6 +4,7 @@
 #define PKTLEDGER_TRAFFIC_WORKER_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,23 +13,7 @@
 #include "base/num.h"
 #include "host/netns.h"
 
-/* A door that opens once: threads report that they are ready and wait behind it. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	unsigned ready;
-	bool open;
-};
-
-#define GATE_INIT                                                                                  \
-	{                                                                                          \
-		.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER              \
-	}
-
-void gate_report(struct gate *g);
-void gate_await(struct gate *g, unsigned ready);
-void gate_open(struct gate *g);
-void gate_pass(struct gate *g);
+struct tuning;
 
 /* What the user asked for. */
 struct worker_wish {
@@ -36,17 +21,7 @@ struct worker_wish {
 	unsigned cpu; /* of the first thread, the others follow; must be one we may use */
 };
 
-struct tuning;
-
-/*
- * Moves the calling thread into `ns` (NULL: stays) and onto `cpu` modulo those online (-1: any): a
- * guess of ours, which may fail. `wish` stands before it, and what cannot be granted is an error,
- * as are nice and rt of `tuning`; `slot` is the thread's number.
- */
-int worker_settle_in(const struct netns *ns, int cpu, const struct worker_wish *wish,
-		     const struct tuning *tuning, unsigned slot, struct error *err);
-
-/* Threads of one end, as worker_settle_in() is called for each. */
+/* Threads of one end. */
 struct worker_group {
 	const struct worker_wish *wish;
 	int cpu; /* of the first one; -1: any */
@@ -59,24 +34,49 @@ struct worker_group {
  */
 const char *worker_rt_warning(const struct worker_group *groups, unsigned n);
 
+/* What the threads of one end do. Zero-initialised but for what the caller sets. */
+struct worker_team {
+	const struct netns *ns;		/* they enter it; NULL: stay */
+	const struct worker_wish *wish; /* what of it cannot be granted is an error, */
+	const struct tuning *tuning;	/* as are nice and rt of this */
+	/*
+	 * The first one's CPU, modulo those online, the others follow: a guess of ours, which may
+	 * fail, and before which `wish` stands; -1: any.
+	 */
+	int cpu;
+	int (*open)(void *arg, struct error *err); /* in its place, with all rights, */
+	void (*run)(void *arg);			   /* and this without any, behind the door */
+	sem_t ready, door;
+};
+
 /* Zero-initialised: not started. */
 struct worker {
+	struct worker_team *team;
+	void *arg;
+	unsigned slot;
+	struct error error; /* that ended it early: of its place, of open(), or as run() sets it */
 	pthread_t thread;
 	bool started;		       /* and not joined yet */
 	uint64_t cpu_ns;	       /* private: as last asked for */
 	_Atomic uint64_t ended_cpu_ns; /* private: of all its life; 0: it runs */
 };
 
-int worker_start(struct worker *w, void *(*run)(void *), void *arg, struct error *err);
+void worker_team_init(struct worker_team *t);
+
+int worker_start(struct worker *w, struct worker_team *team, unsigned slot, void *arg,
+		 struct error *err);
+
+/* Until so many are open, or have failed. */
+void worker_team_await(struct worker_team *t, unsigned workers);
+
+/* It ended, or was never started. */
+bool worker_ended(const struct worker *w);
 
 /* Waits for its end; nothing if it was never started. */
 void worker_join(struct worker *w);
 
 /* CPU time until now, or until it ended; ns. */
 uint64_t worker_cpu_ns(struct worker *w);
-
-/* The last that the thread itself does: what CPU time it took stays known. */
-void worker_ends(struct worker *w);
 
 /* Lets worker_interrupt() end a blocking system call of a thread; once per process is enough. */
 void worker_allow_interrupts(void);
@@ -97,9 +97,6 @@ struct reader {
 /* "ON/OFF", two times: a pause of ON, then reading for OFF. -EINVAL. */
 int reader_parse_pause(const char *text, uint64_t *pause_ns, uint64_t *read_ns);
 
-/* Opens (appends to, mode 0600) the log. *fd is -1 if there is none. */
-int reader_open_log(const struct reader *r, int *fd, struct error *err);
-
 struct reader_state {
 	const struct reader *reader;
 	const atomic_bool *stop; /* true: no more work is done */
@@ -108,11 +105,8 @@ struct reader_state {
 	int log_errno;	     /* why the first was not */
 };
 
-/* The hook of struct sink; `arg` is a struct reader_state. */
-void reader_work(void *arg, uint16_t stream, uint64_t number, unsigned len);
-
-/* STATUS_FAILED if not all records were written. */
-int reader_check_log(const struct reader_state *s, struct error *err);
+/* On a packet of the ledger. */
+void reader_work(struct reader_state *s, uint16_t stream, uint64_t number, unsigned len);
 
 /* How long from now the reader stands still, ns; 0: it reads. `start`: when the first pause began.
  */

@@ -14,9 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "host/netdev.h"
-#include "traffic/sink.h"
 #include "xsk.skel.h"
 
 #define HUGE_PAGE (2UL << 20)
@@ -30,18 +28,15 @@ unsigned umem_frame_size(unsigned length, bool receive)
 	return length <= UMEM_FRAME_LARGE ? UMEM_FRAME_LARGE : 0;
 }
 
-static int frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned frames,
-			   unsigned frame_size)
+/* False: no memory. */
+static bool frame_pool_open(struct frame_pool *pool, uint64_t first, unsigned frames,
+			    unsigned frame_size)
 {
-	*pool = (struct frame_pool){.size = frames};
-	if (!frames)
-		return 0;
-	pool->frame = calloc(frames, sizeof(*pool->frame));
-	if (!pool->frame)
-		return -ENOMEM;
-	for (unsigned i = 0; i < frames; i++)
+	*pool = (struct frame_pool){.frame = calloc(frames + 1, sizeof(*pool->frame)),
+				    .size = frames};
+	for (unsigned i = 0; pool->frame && i < frames; i++)
 		frame_pool_put(pool, first + (uint64_t)i * frame_size);
-	return 0;
+	return pool->frame;
 }
 
 /*
@@ -72,14 +67,9 @@ int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigne
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 
 	umem->area = map_area(&umem->mapped);
-	if (!umem->area)
-		goto no_memory;
-	if (frame_pool_open(&umem->rx, 0, rx_frames, frame_size) ||
+	if (umem->area && frame_pool_open(&umem->rx, 0, rx_frames, frame_size) &&
 	    frame_pool_open(&umem->tx, (uint64_t)rx_frames * frame_size, tx_frames, frame_size))
-		goto no_memory;
-	return 0;
-
-no_memory:
+		return 0;
 	umem_close(umem);
 	return error_set(err, STATUS_FAILED, -ENOMEM, NULL,
 			 "no memory for %zu KiB of AF_XDP frames", bytes / 1024);
@@ -150,23 +140,17 @@ static bool can_wake_up(const struct xsk_port *port)
 	       (errno != ENXIO && errno != EINVAL && errno != EOPNOTSUPP);
 }
 
-/* What is left of a frame behind this much is the room. */
-static uint32_t headroom(uint32_t frame_size, unsigned room)
-{
-	return room && room < frame_size - XDP_PACKET_HEADROOM
-		       ? frame_size - XDP_PACKET_HEADROOM - room
-		       : 0;
-}
-
 static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 		    const struct rung *rung, unsigned frame_size, struct error *err)
 {
 	const uint32_t size = frame_size > rung->frame_size ? frame_size : rung->frame_size;
+	const uint32_t most = size - XDP_PACKET_HEADROOM;
 	const struct xsk_umem_config umem_cfg = {
 		.fill_size = ring_size(cfg->rx_frames),
 		.comp_size = ring_size(cfg->tx_frames),
 		.frame_size = size,
-		.frame_headroom = headroom(size, cfg->room),
+		/* what is left of a frame behind this much is the room */
+		.frame_headroom = cfg->room && cfg->room < most ? most - cfg->room : 0,
 	};
 	const struct xsk_socket_config xsk_cfg = {
 		.rx_size = XSK_RX_RING,
@@ -199,29 +183,23 @@ static int try_rung(struct xsk_port *port, const struct xsk_port_config *cfg,
 	return 0;
 }
 
-/* A queue that does not exist is -EINVAL, as much else is. */
-static int queue_error(const struct xsk_port_config *cfg, struct error *err)
+static int open_error(const struct xsk_port_config *cfg, int ret, struct error *err)
 {
 	struct netdev dev;
 	unsigned queues;
 
-	if (netdev_get(NULL, cfg->ifname, &dev))
-		return 0;
-	queues = cfg->tx_frames ? dev.tx_queues : dev.rx_queues;
-	if (cfg->queue < queues)
-		return 0;
-	return error_set(err, STATUS_UNABLE, -EINVAL,
-			 "use fewer threads (-P), or give it more (ethtool -L)",
-			 "%s has no queue %u: %u of them to %s by, and each thread needs its own",
-			 cfg->ifname, cfg->queue, queues, cfg->tx_frames ? "send" : "receive");
-}
-
-static int open_error(const struct xsk_port_config *cfg, int ret, struct error *err)
-{
-	int rc = ret == -EINVAL ? queue_error(cfg, err) : 0;
-
-	if (rc)
-		return rc;
+	/* a queue that does not exist is -EINVAL, as much else is */
+	if (ret == -EINVAL && !netdev_get(NULL, cfg->ifname, &dev)) {
+		queues = cfg->tx_frames ? dev.tx_queues : dev.rx_queues;
+		if (cfg->queue >= queues)
+			return error_set(
+				err, STATUS_UNABLE, ret,
+				"use fewer threads (-P), or give it more (ethtool -L)",
+				"%s has no queue %u: %u of them to %s by, and each thread needs "
+				"its own",
+				cfg->ifname, cfg->queue, queues,
+				cfg->tx_frames ? "send" : "receive");
+	}
 	switch (ret) {
 	case -EPERM:
 		return error_set(err, STATUS_UNABLE, ret, "run as root or with CAP_NET_RAW",
@@ -299,11 +277,8 @@ struct xdp_statistics xsk_port_statistics(const struct xsk_port *port)
 void xsk_port_refill(struct xsk_port *port)
 {
 	struct frame_pool *pool = &port->umem.rx;
-	uint32_t at, n = pool->free, room;
+	uint32_t at, n = pool->free, room = n ? xsk_prod_nb_free(&port->fill, n) : 0;
 
-	if (!n)
-		return;
-	room = xsk_prod_nb_free(&port->fill, n);
 	if (n > room)
 		n = room;
 	if (!n || !xsk_ring_prod__reserve(&port->fill, n, &at))
@@ -326,57 +301,49 @@ unsigned xsk_port_recycle(struct xsk_port *port)
 	return n;
 }
 
-struct xsk_prog {
-	struct xsk_bpf *skel;
-	struct xdp_attached attached;
-};
-
-static int share(struct bpf_map *map, int fd)
-{
-	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
-}
-
 static int load(struct xsk_prog *prog, const struct trace_config *trace,
 		const struct xsk_prog_maps *maps)
 {
+	struct xsk_bpf *skel = prog->skel = xsk_bpf__open();
 	int ret;
 
-	prog->skel = xsk_bpf__open();
-	if (!prog->skel)
+	if (!skel)
 		return -errno;
-	memcpy((void *)&prog->skel->rodata->cfg, trace, sizeof(*trace));
-	ret = share(prog->skel->maps.cell, maps->cell);
+	memcpy((void *)&skel->rodata->cfg, trace, sizeof(*trace));
+	ret = maps->cell < 0 ? 0 : bpf_map__reuse_fd(skel->maps.cell, maps->cell);
+	if (!ret && maps->seen >= 0)
+		ret = bpf_map__reuse_fd(skel->maps.seen, maps->seen);
+	if (!ret && maps->tails >= 0)
+		ret = bpf_map__reuse_fd(skel->maps.tails, maps->tails);
 	if (!ret)
-		ret = share(prog->skel->maps.seen, maps->seen);
-	if (!ret)
-		ret = share(prog->skel->maps.tails, maps->tails);
-	return ret ? ret : xsk_bpf__load(prog->skel);
+		ret = xsk_bpf__load(skel);
+	if (ret)
+		return ret;
+	prog->xdp.fd = bpf_program__fd(skel->progs.xsk_steer);
+	prog->map_fd = bpf_map__fd(skel->maps.xsks);
+	prog->cell_fd = bpf_map__fd(skel->maps.cell);
+	return 0;
 }
 
 int xsk_prog_open(struct xsk_prog **out, const struct trace_config *trace,
 		  const struct xsk_prog_maps *maps, struct error *err)
 {
-	char why[224];
 	struct xsk_prog *prog = calloc(1, sizeof(*prog));
 	int ret;
 
 	if (!prog)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory");
-	prog->attached.link = -1;
+	prog->xdp.link = -1;
 	ret = load(prog, trace, maps);
 	if (!ret) {
 		*out = prog;
 		return 0;
 	}
 	xsk_prog_close(prog);
-	return error_set(err, STATUS_UNABLE, ret,
-			 ret == -EPERM ? "run as root or with CAP_BPF and CAP_NET_ADMIN" : NULL,
-			 "cannot load the XDP program of the engine xsk: %s",
-			 log_load_failure(why, sizeof(why), ret));
+	return xdp_load_failed(ret, "the XDP program of the engine xsk", err);
 }
 
-int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, bool skb_mode,
-		    struct error *err)
+int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, struct error *err)
 {
 	unsigned max = bpf_map__max_entries(prog->skel->maps.xsks);
 
@@ -385,35 +352,15 @@ int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, 
 				 "reduce them (ethtool -L), or use the engine socket",
 				 "%s has %u receive queues; the engine xsk serves %u", ifname,
 				 queues, max);
-	return xdp_attach(&prog->attached, xsk_prog_fd(prog), ifname, skb_mode, err);
-}
-
-int xsk_prog_fd(const struct xsk_prog *prog)
-{
-	return bpf_program__fd(prog->skel->progs.xsk_steer);
-}
-
-int xsk_prog_map_fd(const struct xsk_prog *prog)
-{
-	return bpf_map__fd(prog->skel->maps.xsks);
-}
-
-int xsk_prog_cell_fd(const struct xsk_prog *prog)
-{
-	return bpf_map__fd(prog->skel->maps.cell);
-}
-
-bool xsk_prog_native(const struct xsk_prog *prog)
-{
-	return prog->attached.native;
+	return xdp_attach(&prog->xdp, ifname, false, err);
 }
 
 void xsk_prog_close(struct xsk_prog *prog)
 {
 	if (!prog)
 		return;
-	if (prog->attached.link >= 0)
-		close(prog->attached.link);
+	if (prog->xdp.link >= 0)
+		close(prog->xdp.link);
 	xsk_bpf__destroy(prog->skel);
 	free(prog);
 }

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "trace_abi.h"
+#include "traffic/sink.h"
 
 /* xdp_umem_reg() takes chunks from 2048 bytes to a page (XDP_UMEM_MIN_CHUNK_SIZE). */
 #define UMEM_FRAME_SMALL 2048
@@ -48,8 +49,8 @@ unsigned umem_frame_size(unsigned length, bool receive);
 
 /*
  * Maps and touches the area, in huge pages if there are any; all frames are free. Raises
- * RLIMIT_MEMLOCK if it may, because the
- * kernel accounts the area to it unless CAP_IPC_LOCK is held. -ENOMEM.
+ * RLIMIT_MEMLOCK if it may, because the kernel accounts the area to it unless CAP_IPC_LOCK is held.
+ * -ENOMEM.
  */
 int umem_open(struct umem *umem, unsigned rx_frames, unsigned tx_frames, unsigned frame_size,
 	      struct error *err);
@@ -128,31 +129,19 @@ void xsk_port_close(struct xsk_port *port);
 /* XDP_STATISTICS since open; all zero if the kernel does not tell. */
 struct xdp_statistics xsk_port_statistics(const struct xsk_port *port);
 
-/* Kernel's side of the TX ring: descriptors consumed since open, modulo 2^32. */
-static inline uint32_t xsk_port_tx_consumer(const struct xsk_port *port)
-{
-	return __atomic_load_n(port->tx.consumer, __ATOMIC_ACQUIRE);
-}
-
-/* Descriptors in the RX ring that the kernel wrote and we have not released. */
-static inline uint32_t xsk_port_rx_pending(const struct xsk_port *port)
-{
-	return __atomic_load_n(port->rx.producer, __ATOMIC_ACQUIRE) -
-	       __atomic_load_n(port->rx.consumer, __ATOMIC_RELAXED);
-}
-
 /* Hands as many free RX frames to the kernel as the fill ring has room for. */
 void xsk_port_refill(struct xsk_port *port);
 
 /* Takes completed TX frames back into their pool. Returns how many. */
 unsigned xsk_port_recycle(struct xsk_port *port);
 
-/*
- * The XDP program in front of AF_XDP sockets (bpf/xsk.bpf.c): loading, attaching, its maps. It is
- * attached by a BPF link, which the kernel undoes when this process ends in whatever way.
- */
-
-struct xsk_prog;
+/* The XDP program in front of AF_XDP sockets (bpf/xsk.bpf.c). */
+struct xsk_prog {
+	struct xdp_prog xdp;
+	struct xsk_bpf *skel;
+	int map_fd;  /* the XSKMAP: receiver_config.xsk_map_fd */
+	int cell_fd; /* map `cell` */
+};
 
 /* Maps of the tracer; -1: the program has one of its own, which nobody reads. */
 struct xsk_prog_maps {
@@ -166,17 +155,10 @@ int xsk_prog_open(struct xsk_prog **prog, const struct trace_config *trace,
 		  const struct xsk_prog_maps *maps, struct error *err);
 
 /*
- * Attaches it to a device of this thread's namespace, native if the driver can (it may take the
- * link down for a moment), else or if `skb_mode` generic. `queues`: receive queues of the device;
- * more than the XSKMAP holds (64) are refused, because the rest would bypass it.
+ * xdp_attach() to a device with so many receive queues: more than the XSKMAP holds (64) are
+ * refused, because the rest would bypass it.
  */
-int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, bool skb_mode,
-		    struct error *err);
-
-int xsk_prog_fd(const struct xsk_prog *prog);	   /* the program, for a tail call */
-int xsk_prog_map_fd(const struct xsk_prog *prog);  /* the XSKMAP: rx_config.xsk_map_fd */
-int xsk_prog_cell_fd(const struct xsk_prog *prog); /* map `cell` */
-bool xsk_prog_native(const struct xsk_prog *prog); /* as granted by attach; false before */
+int xsk_prog_attach(struct xsk_prog *prog, const char *ifname, unsigned queues, struct error *err);
 
 /* Detaches and unloads. */
 void xsk_prog_close(struct xsk_prog *prog);

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "experiment/faults/row.h"
-#include "experiment/lab_tune.h"
 #include "stages.h"
 
 #define MAX_BACKLOG_GUESS 1000000000 /* more packets than any queue here holds */
@@ -48,7 +47,7 @@ static struct fault_list parsed(const char *text)
 	struct fault_list list = {0};
 	struct error err = {0};
 
-	if (fault_parse(text, &list, &err))
+	if (fault_parse(text, false, &list, &err))
 		fail_msg("%s: %s", text, err.message);
 	return list;
 }
@@ -59,7 +58,7 @@ static void refused(const char *text, const char *message, const char *hint)
 	struct fault_list list = {.set = bit("udp_lookup")}, before = list;
 	struct error err = {0};
 
-	assert_int_equal(fault_parse(text, &list, &err), -EINVAL);
+	assert_int_equal(fault_parse(text, false, &list, &err), -EINVAL);
 	assert_int_equal(err.status, STATUS_USAGE);
 	if (!strstr(err.message, message))
 		fail_msg("%s: \"%s\" lacks \"%s\"", text, err.message, message);
@@ -114,7 +113,7 @@ static void test_parse_adds(void **state)
 	struct fault_list list = parsed("xdp=10%");
 
 	(void)state;
-	assert_int_equal(fault_parse("rcvbuf", &list, NULL), 0);
+	assert_int_equal(fault_parse("rcvbuf", false, &list, NULL), 0);
 	assert_int_equal(list.set, bit("xdp") | bit("rcvbuf"));
 	assert_true(list.share[named("xdp")] == 0.1);
 }
@@ -156,7 +155,7 @@ static void test_stages_without_fault(void **state)
 		struct fault_list list = {0};
 		struct error err = {0};
 
-		assert_int_equal(fault_parse(stages[i], &list, &err), -EOPNOTSUPP);
+		assert_int_equal(fault_parse(stages[i], false, &list, &err), -EOPNOTSUPP);
 		assert_int_equal(err.status, STATUS_UNABLE);
 		assert_non_null(strstr(err.message, "nothing to inject"));
 		assert_non_null(strstr(err.message, stages[i]));
@@ -210,7 +209,7 @@ static void test_contradictions(void **state)
 		char text[64];
 
 		snprintf(text, sizeof(text), "%s,%s", pairs[i][0], pairs[i][1]);
-		assert_int_equal(fault_parse(text, &list, &err), -EINVAL);
+		assert_int_equal(fault_parse(text, false, &list, &err), -EINVAL);
 		assert_int_equal(err.status, STATUS_USAGE);
 		assert_non_null(strstr(err.message, pairs[i][0]));
 		assert_non_null(strstr(err.message, pairs[i][1]));

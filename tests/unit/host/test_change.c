@@ -312,6 +312,38 @@ static void commands(void **state)
 		assert_true(seen[k]);
 }
 
+/* What is run is not what a shell makes of the print: a word is one whatever is in it. */
+static void words(void **state)
+{
+	static const struct {
+		struct change change;
+		const char *words[6];
+	} rows[] = {
+		{CHANGE(CHANGE_SYSFS, "$(date)", "threaded", "0", "1"),
+		 {"echo", "1", ">", "/sys/class/net/$(date)/threaded"}},
+		{CHANGE(CHANGE_FEATURE, "a;b", "rx-gro", "on", "off"),
+		 {"ethtool", "-K", "a;b", "rx-gro", "off"}},
+		{CHANGE(CHANGE_SYSCTL, "", "net/ipv4/udp_mem", "1 2 3", "4 5 6"),
+		 {"sysctl", "-w", "net.ipv4.udp_mem=4 5 6"}},
+		{CHANGE(CHANGE_RSS, "-x", "indirection", "default", "equal 8"),
+		 {"ethtool", "-X", "-x", "equal", "8"}},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct json_object *argv = change_argv(&rows[i].change, false);
+		size_t n = json_object_array_length(argv);
+
+		assert_in_range(n, 3, 5);
+		assert_null(rows[i].words[n]);
+		for (size_t k = 0; k < n; k++)
+			assert_string_equal(
+				json_object_get_string(json_object_array_get_idx(argv, k)),
+				rows[i].words[k]);
+		json_object_put(argv);
+	}
+}
+
 static void devices(void **state)
 {
 	static const struct {
@@ -489,6 +521,7 @@ int main(void)
 		cmocka_unit_test(values_have_an_end),
 		cmocka_unit_test(root_qdiscs),
 		cmocka_unit_test(commands),
+		cmocka_unit_test(words),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(commands_in_a_namespace),
 		cmocka_unit_test(quoting_keeps_its_room),

@@ -197,6 +197,7 @@ static void owners(void **state)
 	(void)state;
 	assert_false(journal_owner_alive(&r));
 	assert_int_equal(journal_own(&r.pid, &r.start), 0);
+	assert_int_not_equal(r.start, 0);
 	assert_int_equal(r.pid, getpid());
 	assert_true(journal_owner_alive(&r));
 	r.start++;
@@ -215,6 +216,8 @@ static void kept_round_trip(void **state)
 	f = opened(false);
 	assert_int_equal(count(&f), 3);
 	assert_int_equal(f.damaged, 0);
+	assert_string_equal(f.rest, "");
+	assert_string_equal(f.path, path);
 	for (unsigned i = 0; i < 3; i++) {
 		const struct json_object *o = json_object_array_get_idx(f.entries, i);
 
@@ -225,6 +228,7 @@ static void kept_round_trip(void **state)
 	save_and_close(&f);
 	f = opened(false);
 	assert_int_equal(count(&f), 2);
+	assert_int_equal(json_get_u64(json_object_array_get_idx(f.entries, 0), "old"), 0);
 	assert_int_equal(json_get_u64(json_object_array_get_idx(f.entries, 1), "old"), 2);
 	json_object_array_del_idx(f.entries, 0, 2);
 	save_and_close(&f);

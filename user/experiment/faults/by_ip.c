@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include "experiment/faults/row.h"
-#include "experiment/lab_tune.h"
 #include "host/netdev.h"
 #include "host/nl.h"
 
@@ -82,10 +81,10 @@ static int apply_martian(struct fault_state *s, struct error *err)
 static int apply_blackhole(struct fault_state *s, struct error *err)
 {
 	const struct lab_port *rx = &s->lab->rx;
-	int ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET, &rx->ip4, HOST4);
+	int ret = netdev_add_route(&s->lab->router_ns, 0, AF_INET, &rx->ip4, HOST4, NULL);
 
 	if (!ret && !IN6_IS_ADDR_UNSPECIFIED(&rx->ip6))
-		ret = netdev_add_blackhole(&s->lab->router_ns, AF_INET6, &rx->ip6, HOST6);
+		ret = netdev_add_route(&s->lab->router_ns, 0, AF_INET6, &rx->ip6, HOST6, NULL);
 	return lab_failed(ret, "add a blackhole", NULL, err);
 }
 
@@ -97,15 +96,20 @@ static int plan_fragments(struct fault_plan *p)
 			 "--fault ip_frag needs datagrams that do not fit the MTU");
 }
 
-/* Writes a value to sysctls of the receiver, of those families that it has. */
-static int write_all(const struct fault_state *s, const char *const *paths, const char *value)
+/* Sysctls of the receiver's fragments, from the first of these, for those families that it has. */
+static int set_fragments(const struct fault_state *s, unsigned first, const char *value)
 {
+	static const char *const paths[] = {
+		"net/ipv4/ipfrag_low_thresh",
+		"net/ipv6/ip6frag_low_thresh",
+		"net/ipv4/ipfrag_high_thresh",
+		"net/ipv6/ip6frag_high_thresh",
+	};
 	int ret = 0;
 
-	for (; *paths && !ret; paths++) {
-		ret = netns_sysctl_write(&s->lab->rx_ns, *paths, value);
-		if (ret == -ENOENT)
-			ret = 0; /* no IPv6 here */
+	for (unsigned i = first; i < sizeof(paths) / sizeof(*paths) && !ret; i++) {
+		ret = netns_sysctl_write(&s->lab->rx_ns, paths[i], value);
+		ret = ret == -ENOENT ? 0 : ret; /* no IPv6 here */
 	}
 	return ret;
 }
@@ -113,24 +117,13 @@ static int write_all(const struct fault_state *s, const char *const *paths, cons
 /* What waits for fragments that do not come fills the usual 4 MiB, and then all are refused. */
 static int apply_missing(struct fault_state *s, struct error *err)
 {
-	static const char *const paths[] = {"net/ipv4/ipfrag_high_thresh",
-					    "net/ipv6/ip6frag_high_thresh", NULL};
-
-	return lab_failed(write_all(s, paths, FRAG_ROOM), "give fragments memory", NULL, err);
+	return lab_failed(set_fragments(s, 2, FRAG_ROOM), "give fragments memory", NULL, err);
 }
 
 /* A limit of 0 refuses every new queue (inet_frag_find()); the low one may not be above it. */
 static int apply_frag_mem(struct fault_state *s, struct error *err)
 {
-	static const char *const paths[] = {
-		"net/ipv4/ipfrag_low_thresh",
-		"net/ipv4/ipfrag_high_thresh",
-		"net/ipv6/ip6frag_low_thresh",
-		"net/ipv6/ip6frag_high_thresh",
-		NULL,
-	};
-
-	return lab_failed(write_all(s, paths, "0"), "limit the memory for fragments", NULL, err);
+	return lab_failed(set_fragments(s, 0, "0"), "limit the memory for fragments", NULL, err);
 }
 
 static int plan_ttl(struct fault_plan *p)
@@ -143,10 +136,9 @@ static int plan_mtu(struct fault_plan *p)
 {
 	if (p->frames == 1 && p->bytes - ETH_HLEN > SMALL_MTU)
 		return 0;
-	return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 1400, for example",
-			 "--fault ip_forward:mtu needs packets of more than %d bytes that fit the "
-			 "first link",
-			 SMALL_MTU);
+	return fault_plan_refuse(p, -EINVAL, "use --length 1400, for example",
+				 " needs packets of more than %d bytes that fit the first link",
+				 SMALL_MTU);
 }
 
 /* Who would be told of it does not hear it (PROGRAM_UNTOLD). */

@@ -8,7 +8,6 @@
 
 #include "drops/reason.h"
 #include "experiment/faults/row.h"
-#include "experiment/lab_tune.h"
 #include "host/lab.h"
 #include "host/netdev.h"
 #include "host/nl.h"
@@ -80,12 +79,6 @@ static int detach_taps(struct fault_state *s, struct error *err)
 	return 0;
 }
 
-static int cannot(struct fault_plan *p, const char *hint, const char *why)
-{
-	return error_set(p->err, STATUS_UNABLE, -EOPNOTSUPP, hint, "--fault %s: %s",
-			 fault_row(p->fault)->name, why);
-}
-
 /* The sender's CPU and the one that RPS steers to have to differ. */
 static int plan_backlog(struct fault_plan *p)
 {
@@ -94,7 +87,8 @@ static int plan_backlog(struct fault_plan *p)
 	cpu_set_t cpus;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
-		return cannot(p, NULL, "the CPUs of this process are not known");
+		return fault_plan_refuse(p, -EOPNOTSUPP, NULL,
+					 ": the CPUs of this process are not known");
 	for (int cpu = 0; cpu < CPU_SETSIZE && fx->busy_cpu < 0; cpu++) {
 		if (!CPU_ISSET(cpu, &cpus))
 			continue;
@@ -104,11 +98,13 @@ static int plan_backlog(struct fault_plan *p)
 			fx->busy_cpu = cpu;
 	}
 	if (fx->busy_cpu < 0)
-		return cannot(p, "give this process two CPUs", "it takes two CPUs");
+		return fault_plan_refuse(p, -EOPNOTSUPP, "give this process two CPUs",
+					 ": it takes two CPUs");
 	if (fault_is(p->fault, HOST_GLOBAL)) {
 		if (access("/proc/sys/" FLOW_LIMIT_PATH, F_OK))
-			return cannot(p, "the kernel needs CONFIG_NET_FLOW_LIMIT",
-				      "this kernel does not limit a flow's share of the backlog");
+			return fault_plan_refuse(
+				p, -EOPNOTSUPP, "the kernel needs CONFIG_NET_FLOW_LIMIT",
+				": this kernel does not limit a flow's share of the backlog");
 		fx->notes[fx->n_notes++] = "backlog:flow_limit: all flows of this host are limited "
 					   "while it runs";
 	}
@@ -215,15 +211,15 @@ static int plan_tunnel_header(struct fault_plan *p)
 	ret = reasons_value(reasons, "VXLAN_INVALID_HDR");
 	reasons_free(reasons);
 	return ret >= 0 ? 0
-			: cannot(p, "it needs Linux 6.12 or newer",
-				 "this kernel gives what is no VXLAN back to UDP");
+			: fault_plan_refuse(p, -EOPNOTSUPP, "it needs Linux 6.12 or newer",
+					    ": this kernel gives what is no VXLAN back to UDP");
 }
 
 /* Our stamp is no header of VXLAN: its flags lack the I, 0x08 (RFC 7348, vxlan_rcv()). */
 static int apply_tunnel_header(struct fault_state *s, struct error *err)
 {
 	const struct netns *ns = &s->lab->rx_ns;
-	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port);
+	int ret = netdev_add_vxlan(ns, TUNNEL_DEVICE, s->fx->port, NULL);
 
 	if (ret == -EOPNOTSUPP)
 		return error_set(err, STATUS_UNABLE, ret, "the kernel needs CONFIG_VXLAN",

@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "experiment/faults/row.h"
-#include "experiment/lab_tune.h"
 #include "fault.skel.h"
 #include "base/proc.h"
 #include "host/netdev.h"
@@ -59,12 +58,11 @@ static int plan_gso(struct fault_plan *p)
 	double pps = p->req->rate_pps ? p->req->rate_pps : fx->rate_pps;
 
 	if (p->frames > 1)
-		return fault_plan_refuse(p, "use --length 1000, for example",
-					 "needs datagrams that fit the MTU");
+		return fault_plan_refuse(p, -EINVAL, "use --length 1000, for example",
+					 " needs datagrams that fit the MTU");
 	if (p->req->gro)
-		return error_set(p->err, STATUS_USAGE, -EINVAL, "leave --gro out",
-				 "--fault gso: a socket with --gro takes merged packets as they "
-				 "are");
+		return fault_plan_refuse(p, -EINVAL, "leave --gro out",
+					 ": a socket with --gro takes merged packets as they are");
 	fx->threaded_napi = true;
 	fx->merge_ns = pps ? MERGE_PACKETS * 1e9 / pps : MERGE_MIN;
 	if (fx->merge_ns < MERGE_MIN)
@@ -78,8 +76,8 @@ static int plan_gso(struct fault_plan *p)
 static int plan_read_csum(struct fault_plan *p)
 {
 	return p->req->payload > 68 ? 0
-				    : fault_plan_refuse(p, "use --length 69 or more",
-							"needs more than 68 bytes of payload");
+				    : fault_plan_refuse(p, -EINVAL, "use --length 69 or more",
+							" needs more than 68 bytes of payload");
 }
 
 const struct fault_row faults_by_program[] = {
@@ -141,11 +139,6 @@ const struct fault_row faults_by_program[] = {
 	{NULL},
 };
 
-struct fault_prog {
-	struct fault_bpf *skel;
-	int xdp_link, cgroup_link; /* -1: none */
-};
-
 /* Where a program of tc runs; others have their own ways. */
 enum place { AT_RX, AT_TX, AT_HOP, AT_THIRD, AT_BUSY };
 
@@ -172,9 +165,14 @@ static const struct {
 	[PROGRAM_CGROUP] = {.at = PROG(fault_cgroup)},
 };
 
-static struct bpf_program *program(const struct fault_prog *prog, enum fault_program which)
+static struct bpf_program *program(const struct fault_state *s, enum fault_program which)
 {
-	return *(struct bpf_program **)((char *)prog->skel + programs[which].at);
+	return *(struct bpf_program **)((char *)s->skel + programs[which].at);
+}
+
+static int program_fd(const struct fault_state *s, enum fault_program which)
+{
+	return bpf_program__fd(program(s, which));
 }
 
 static int tc_port(const struct fault_state *s, enum fault_program which, struct lab_port *port,
@@ -246,29 +244,24 @@ static int share_maps(struct fault_bpf *skel, const struct fault_numbers *number
 static int load(struct fault_state *s, unsigned which, const struct fault_numbers *numbers,
 		struct error *err)
 {
-	struct fault_prog *prog = s->prog = calloc(1, sizeof(*prog));
+	struct fault_bpf *skel = s->skel = fault_bpf__open();
 	char why[224];
-	int ret;
+	int ret = skel ? 0 : -errno;
 
-	if (!prog)
-		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
-	prog->xdp_link = prog->cgroup_link = -1;
-	prog->skel = fault_bpf__open();
-	ret = prog->skel ? 0 : -errno;
-	if (!ret) {
-		prog->skel->rodata->fault = s->cfg;
+	if (skel) {
+		skel->rodata->fault = s->cfg;
 		if (numbers)
-			memcpy((void *)&prog->skel->rodata->cfg, numbers->config,
+			memcpy((void *)&skel->rodata->cfg, numbers->config,
 			       sizeof(*numbers->config));
 		for (unsigned i = 0; i < PROGRAM_COUNT; i++)
-			bpf_program__set_autoload(program(prog, i), which >> i & 1);
+			bpf_program__set_autoload(program(s, i), which >> i & 1);
 		if (which & PROGRAM(CPU))
-			bpf_map__set_max_entries(prog->skel->maps.cpus,
+			bpf_map__set_max_entries(skel->maps.cpus,
 						 (__u32)libbpf_num_possible_cpus());
-		ret = numbers ? share_maps(prog->skel, numbers) : 0;
+		ret = numbers ? share_maps(skel, numbers) : 0;
 	}
 	if (!ret)
-		ret = fault_bpf__load(prog->skel);
+		ret = fault_bpf__load(skel);
 	return ret ? error_set(err, STATUS_UNABLE, ret,
 			       ret == -EPERM ? "run it as root; it needs CAP_BPF and CAP_NET_ADMIN"
 					     : NULL,
@@ -297,7 +290,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 	opts.sz = sizeof(opts);
 	opts.handle = 1;
 	opts.priority = TC_PRIORITY + which;
-	opts.prog_fd = bpf_program__fd(program(s->prog, which));
+	opts.prog_fd = program_fd(s, which);
 	ret = saved = netns_push(port.ns);
 	if (saved >= 0) {
 		ret = bpf_tc_hook_create(&hook);
@@ -311,7 +304,7 @@ static int attach_tc(const struct fault_state *s, enum fault_program which, stru
 }
 
 /* To the group that this process is in, by a link. */
-static int attach_cgroup(struct fault_prog *prog, struct error *err)
+static int attach_cgroup(struct fault_state *s, struct error *err)
 {
 	int fd = cgroup_open_v2();
 
@@ -321,14 +314,14 @@ static int attach_cgroup(struct fault_prog *prog, struct error *err)
 				 "cannot open this process's group of the unified hierarchy "
 				 "(cgroup v2): %s",
 				 strerror(-fd));
-	prog->cgroup_link = bpf_link_create(bpf_program__fd(program(prog, PROGRAM_CGROUP)), fd,
-					    BPF_CGROUP_INET_EGRESS, NULL);
+	s->cgroup_link =
+		bpf_link_create(program_fd(s, PROGRAM_CGROUP), fd, BPF_CGROUP_INET_EGRESS, NULL);
 	close(fd);
-	if (prog->cgroup_link < 0)
-		return error_set(err, STATUS_UNABLE, prog->cgroup_link,
+	if (s->cgroup_link < 0)
+		return error_set(err, STATUS_UNABLE, s->cgroup_link,
 				 "the kernel needs CONFIG_CGROUP_BPF",
 				 "cannot attach a program to the egress of the cgroup: %s",
-				 strerror(-prog->cgroup_link));
+				 strerror(-s->cgroup_link));
 	return 0;
 }
 
@@ -386,7 +379,7 @@ static int open_cpus(int map_fd, int prog_fd)
 /* Makes what the XDP program redirects to, in the receiver's namespace: it loses what it gets. */
 static int open_redirects(struct fault_state *s, struct error *err)
 {
-	const struct fault_bpf *skel = s->prog->skel;
+	const struct fault_bpf *skel = s->skel;
 	struct drops_redirects *r = &s->redirects;
 	const struct netns *ns = &s->lab->rx_ns;
 
@@ -420,7 +413,7 @@ int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbe
 			ret = attach_tc(s, i, err);
 	}
 	if (!ret && which & PROGRAM(CGROUP))
-		ret = attach_cgroup(s->prog, err);
+		ret = attach_cgroup(s, err);
 	if (!ret && s->cfg.xdp_way != FAULT_XDP_VERDICT)
 		ret = open_redirects(s, err);
 	return ret;
@@ -428,17 +421,12 @@ int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbe
 
 static bool is_generic(const struct fault_state *s)
 {
-	for (unsigned i = 0; i < fault_count(); i++) {
-		if (fault_has(s->list, i) && fault_is(i, GENERIC_XDP))
-			return true;
-	}
-	return false;
+	return fault_with(s->list, GENERIC_XDP);
 }
 
-/* By a link that goes with us, or to stay until the namespace goes. */
-static int attach_xdp(struct fault_state *s, bool stay, struct error *err)
+int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err)
 {
-	int fd = bpf_program__fd(program(s->prog, PROGRAM_XDP));
+	int fd = program_fd(s, PROGRAM_XDP);
 	const struct lab_port *port = &s->lab->rx;
 	unsigned mode = is_generic(s) ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
@@ -447,15 +435,10 @@ static int attach_xdp(struct fault_state *s, bool stay, struct error *err)
 	if (saved >= 0 && stay)
 		ret = bpf_xdp_attach((int)port->ifindex, fd, mode, NULL);
 	else if (saved >= 0)
-		ret = s->prog->xdp_link = bpf_link_create(fd, (int)port->ifindex, BPF_XDP, &opts);
+		ret = s->xdp_link = bpf_link_create(fd, (int)port->ifindex, BPF_XDP, &opts);
 	if (saved >= 0)
 		netns_pop(saved);
 	return lab_failed(ret < 0 ? ret : 0, "attach an XDP program to the device", port, err);
-}
-
-int fault_programs_xdp_stay(struct fault_state *s, struct error *err)
-{
-	return attach_xdp(s, true, err);
 }
 
 int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *err)
@@ -464,10 +447,10 @@ int fault_xdp(struct fault_state *s, int next_fd, bool *native, struct error *er
 
 	*native = !is_generic(s);
 	if (next_fd >= 0 &&
-	    bpf_map_update_elem(bpf_map__fd(s->prog->skel->maps.next), &slot, &next_fd, BPF_ANY))
+	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.next), &slot, &next_fd, BPF_ANY))
 		return error_set(err, STATUS_UNABLE, -errno, NULL,
 				 "cannot go on to the receiver's XDP program: %s", strerror(errno));
-	return attach_xdp(s, false, err);
+	return fault_attach_xdp(s, false, err);
 }
 
 bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
@@ -478,9 +461,7 @@ bool fault_redirects(const struct fault_state *state, struct drops_redirects *r)
 
 int fault_socket(struct fault_state *state, int fd, struct error *err)
 {
-	int filter = state->fx->socket_filter
-			     ? bpf_program__fd(program(state->prog, PROGRAM_FILTER))
-			     : -1;
+	int filter = state->fx->socket_filter ? program_fd(state, PROGRAM_FILTER) : -1;
 
 	if (filter >= 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof(filter)))
 		return error_set(err, STATUS_UNABLE, -errno, NULL,
@@ -491,14 +472,9 @@ int fault_socket(struct fault_state *state, int fd, struct error *err)
 
 void fault_programs_close(struct fault_state *s)
 {
-	struct fault_prog *prog = s->prog;
-
-	if (!prog)
-		return;
-	if (prog->xdp_link >= 0)
-		close(prog->xdp_link);
-	if (prog->cgroup_link >= 0)
-		close(prog->cgroup_link);
-	fault_bpf__destroy(prog->skel);
-	free(prog);
+	if (s->xdp_link >= 0)
+		close(s->xdp_link);
+	if (s->cgroup_link >= 0)
+		close(s->cgroup_link);
+	fault_bpf__destroy(s->skel);
 }

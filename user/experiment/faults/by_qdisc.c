@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "experiment/faults/row.h"
-#include "experiment/lab_tune.h"
 #include "host/netdev.h"
 
 #define TBF_SHARE     (2.0 / 3) /* of what is sent gets through a tbf */
@@ -113,13 +112,14 @@ static int plan_replace(struct fault_plan *p)
  * What waits in it stays. The limit of a tbf is that of any fifo in it, in whatever that counts
  * (fifo_set_limit()).
  */
-static int set_tbf(const struct fault_state *s, uint64_t bps)
+static int set_tbf(const struct fault_state *s, uint64_t bps, const char *what, struct error *err)
 {
 	const struct fault_effects *fx = s->fx;
 	const struct lab_port *tx = &s->lab->tx;
 
-	return netdev_qdisc_tbf(tx->ns, tx->ifindex, bps, fx->tbf_burst,
-				fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit);
+	return lab_failed(netdev_qdisc_tbf(tx->ns, tx->ifindex, bps, fx->tbf_burst,
+					   fx->pfifo_limit ? fx->pfifo_limit : fx->tbf_limit),
+			  what, tx, err);
 }
 
 static int apply_tbf(struct fault_state *s, struct error *err)
@@ -127,21 +127,21 @@ static int apply_tbf(struct fault_state *s, struct error *err)
 	const struct netdev_qdisc pfifo = {
 		.kind = "pfifo", .limited = true, .limit = s->fx->pfifo_limit};
 	const struct lab_port *tx = &s->lab->tx;
-	int ret = set_tbf(s, s->fx->tbf_bps);
+	int ret = set_tbf(s, s->fx->tbf_bps, "set the qdisc", err);
 
-	if (!ret && pfifo.limit)
-		ret = netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo);
-	return lab_failed(ret, "set the qdisc", tx, err);
+	return ret || !pfifo.limit ? ret
+				   : lab_failed(netdev_qdisc_inner(tx->ns, tx->ifindex, &pfifo),
+						"set the qdisc", tx, err);
 }
 
 static int begin_slow(struct fault_state *s, struct error *err)
 {
-	return lab_failed(set_tbf(s, s->fx->slow_bps), "change the tbf", &s->lab->tx, err);
+	return set_tbf(s, s->fx->slow_bps, "change the tbf", err);
 }
 
 static int go_on(struct fault_state *s, struct error *err)
 {
-	return lab_failed(set_tbf(s, s->fx->tbf_bps), "change the tbf", &s->lab->tx, err);
+	return set_tbf(s, s->fx->tbf_bps, "change the tbf", err);
 }
 
 static int replace(struct fault_state *s, struct error *err)

@@ -31,9 +31,8 @@ static int plan_xsk_fill(struct fault_plan *p)
 static int plan_xsk_oversize(struct fault_plan *p)
 {
 	if (p->bytes <= XSK_ROOM_MIN)
-		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --length 512, for example",
-				 "--fault xsk:oversize needs packets of more than %d bytes",
-				 XSK_ROOM_MIN);
+		return fault_plan_refuse(p, -EINVAL, "use --length 512, for example",
+					 " needs packets of more than %d bytes", XSK_ROOM_MIN);
 	p->fx->xsk_room = (unsigned)p->bytes - 1;
 	return 0;
 }
@@ -113,9 +112,8 @@ static int plan_socket_close(struct fault_plan *p)
 
 	if (p->req->count > max) {
 		snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or less", max);
-		return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
-				 "--fault socket_close: the packets have to fit in the receive "
-				 "buffer");
+		return fault_plan_refuse(p, -EINVAL, hint,
+					 ": the packets have to fit in the receive buffer");
 	}
 	want_rcvbuf(p, p->req->count * p->truesize + MIB(1), READER_NEVER);
 	return 0;

@@ -46,13 +46,11 @@ static inline bool fault_has(const struct fault_list *list, unsigned fault)
 
 /*
  * Adds `STAGE[:VARIANT][=VALUE]`, several by comma, to the list. -EINVAL with STATUS_USAGE for an
- * unknown name (the nearest is suggested), a bad value, one twice, and two that exclude each other;
- * -EOPNOTSUPP with STATUS_UNABLE for a stage at which nothing can be lost on purpose.
+ * unknown name (the nearest is suggested), a bad value, one twice, and two that exclude each other
+ * (`each`: they may, for they are to be injected one by one); -EOPNOTSUPP with STATUS_UNABLE for a
+ * stage at which nothing can be lost on purpose.
  */
-int fault_parse(const char *text, struct fault_list *list, struct error *err);
-
-/* The same for faults that are to be injected one by one: they may exclude each other. */
-int fault_parse_each(const char *text, struct fault_list *list, struct error *err);
+int fault_parse(const char *text, bool each, struct fault_list *list, struct error *err);
 
 /* Every fault by its name, in path order: the values of --fault. Filled before main(). */
 extern struct opt_value fault_values[FAULT_MAX + 1];
@@ -171,9 +169,6 @@ int fault_socket(struct fault_state *state, int fd, struct error *err);
 /* At which it loses packets: its name begins with it. */
 enum stage fault_stage(unsigned fault);
 
-/* True if it changes something of the whole host while it runs. */
-bool fault_is_host_global(unsigned fault);
-
 /*
  * What is the whole host's is changed under the journal's lock, until this process dies, or:
  * udp_mem until fault_end(), the flow limit until fault_close(), because its counter goes with it.
@@ -189,5 +184,66 @@ int fault_end(struct fault_state *state, struct error *err);
 
 /* Ends what was begun and drops programs and links; NULL is fine. */
 void fault_close(struct fault_state *state);
+
+/*
+ * How the devices of a lab are set up, beyond how lab_open() leaves them, as the user asked for.
+ * All 0: they are not.
+ */
+struct lab_wish {
+	unsigned mtu;	    /* 0: 1500 */
+	unsigned queues;    /* of each device; 0: as many as the engines need */
+	bool gro;	    /* of the receiving device */
+	bool threaded_napi; /* of the receiving device: a kernel thread instead of softirq */
+	bool rps_set;
+	unsigned rps_cpu; /* to which the receiving device hands its packets */
+};
+
+/* Whether packets are received elsewhere than in the context of their sender. */
+static inline bool lab_wish_moves(const struct lab_wish *wish)
+{
+	return wish->gro || wish->threaded_napi || wish->rps_set;
+}
+
+/* STATUS_UNABLE if the kernel refuses. Nothing is put back: it dies with the lab. */
+int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err);
+
+/*
+ * The self-test: injects each loss that this host allows, in a lab, and checks that three sources
+ * say the same: what both ends know (sent - delivered), the tracer's events, the kernel's counters.
+ * What a busy host loses at other stages meanwhile is no disagreement if a counter of theirs
+ * confirms it.
+ */
+
+enum selftest_verdict {
+	SELFTEST_AGREES,
+	SELFTEST_DISAGREES,
+	SELFTEST_SKIPPED, /* this host cannot do it, or was not asked to: see note */
+};
+
+const char *selftest_verdict_name(enum selftest_verdict v); /* "agrees", ... */
+
+struct selftest_row {
+	unsigned fault;
+	enum stage stage;
+	uint64_t injected; /* sent - delivered - lost at other stages as their counters say */
+	uint64_t settled;  /* fates at the stage */
+	uint64_t events;
+	unsigned counters, agreeing; /* of the stage; documented disagreements agree */
+	enum selftest_verdict verdict;
+	char note[320]; /* why skipped, or what disagrees; or what this kernel is known for */
+};
+
+struct selftest_spec {
+	uint64_t count; /* packets for each fault */
+	bool ipv6;
+	bool host_global;		 /* also what affects the whole host while it runs */
+	const struct fault_list *values; /* given with faults, as in `xdp=5%` */
+};
+
+/*
+ * Tests one fault. Never fails: what goes wrong is in the row. -EINTR if a signal came, after which
+ * the caller should stop.
+ */
+int selftest_fault(const struct selftest_spec *spec, unsigned fault, struct selftest_row *row);
 
 #endif

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/if_ether.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,6 @@
 #include "drops/stagemap.h"
 #include "experiment/faults/row.h"
 #include "host/netdev.h"
-#include "experiment/lab_tune.h"
 
 #define ITEM_LEN       64
 #define SHARE_DEFAULT  0.2
@@ -127,13 +128,7 @@ enum stage fault_stage(unsigned fault)
 	return stage_of(rows[fault]->name);
 }
 
-bool fault_is_host_global(unsigned fault)
-{
-	return fault_is(fault, HOST_GLOBAL);
-}
-
-/* Those of the list that are of any of the kinds. */
-static uint64_t with_any(const struct fault_list *list, uint64_t kinds)
+uint64_t fault_with(const struct fault_list *list, uint64_t kinds)
 {
 	uint64_t set = 0;
 
@@ -227,10 +222,10 @@ static int add(struct fault_list *list, char *item, struct error *err)
 static int check_conflicts(const struct fault_list *list, struct error *err)
 {
 	for (unsigned i = 0; i < sizeof(conflicts) / sizeof(*conflicts); i++) {
-		uint64_t a = with_any(list, conflicts[i].a), b = with_any(list, conflicts[i].b);
+		uint64_t a = fault_with(list, conflicts[i].a), b = fault_with(list, conflicts[i].b);
 
 		a &= -a; /* the first of them */
-		b &= ~(a | with_any(list, conflicts[i].except));
+		b &= ~(a | fault_with(list, conflicts[i].except));
 		if (a && b)
 			return error_set(err, STATUS_USAGE, -EINVAL, "inject them one by one",
 					 "%s and %s contradict each other: %s", first_name(a),
@@ -239,15 +234,16 @@ static int check_conflicts(const struct fault_list *list, struct error *err)
 	return 0;
 }
 
-int fault_parse_each(const char *text, struct fault_list *list, struct error *err)
+int fault_parse(const char *text, bool each, struct fault_list *list, struct error *err)
 {
 	struct fault_list copy = *list;
 	char item[ITEM_LEN];
 	size_t len;
-	int ret;
+	int ret = 0;
 
-	for (;; text += len + 1) {
+	for (bool more = true; more && !ret; text += len + 1) {
 		len = strcspn(text, ",");
+		more = text[len];
 		if (!len)
 			return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 					 "an empty name in the list of faults");
@@ -258,21 +254,8 @@ int fault_parse_each(const char *text, struct fault_list *list, struct error *er
 		memcpy(item, text, len);
 		item[len] = '\0';
 		ret = add(&copy, item, err);
-		if (ret)
-			return ret;
-		if (!text[len])
-			break;
 	}
-	*list = copy;
-	return 0;
-}
-
-int fault_parse(const char *text, struct fault_list *list, struct error *err)
-{
-	struct fault_list copy = *list;
-	int ret = fault_parse_each(text, &copy, err);
-
-	if (!ret)
+	if (!ret && !each)
 		ret = check_conflicts(&copy, err);
 	if (!ret)
 		*list = copy;
@@ -334,10 +317,16 @@ void fault_plan_flight(struct fault_plan *p, uint64_t frames)
 	p->fx->sndbuf_force = true;
 }
 
-int fault_plan_refuse(struct fault_plan *p, const char *hint, const char *why)
+int fault_plan_refuse(struct fault_plan *p, int code, const char *hint, const char *fmt, ...)
 {
-	return error_set(p->err, STATUS_USAGE, -EINVAL, hint, "--fault %s %s", rows[p->fault]->name,
-			 why);
+	char why[160];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	return error_set(p->err, code == -EOPNOTSUPP ? STATUS_UNABLE : STATUS_USAGE, code, hint,
+			 "--fault %s%s", rows[p->fault]->name, why);
 }
 
 int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
@@ -348,19 +337,17 @@ int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what)
 	if (p->req->count / 2 >= queue)
 		return 0;
 	snprintf(hint, sizeof(hint), "use --count %" PRIu64 " or more", 2 * queue);
-	return error_set(p->err, STATUS_USAGE, -EINVAL, hint,
-			 "--fault %s: %" PRIu64 " packets fit in %s", rows[p->fault]->name, queue,
-			 what);
+	return fault_plan_refuse(p, -EINVAL, hint, ": %" PRIu64 " packets fit in %s", queue, what);
 }
 
 /* What the faults' packets have to go through. */
 static enum lab_topology needed_topology(const struct fault_list *list)
 {
-	return with_any(list, ROUTED)	   ? LAB_ROUTER
-	       : with_any(list, TAPPED)	   ? LAB_TAP
-	       : with_any(list, TUNNELLED) ? LAB_VXLAN
-	       : with_any(list, BRIDGED)   ? LAB_BRIDGE
-					   : LAB_PAIR;
+	return fault_with(list, ROUTED)	     ? LAB_ROUTER
+	       : fault_with(list, TAPPED)    ? LAB_TAP
+	       : fault_with(list, TUNNELLED) ? LAB_VXLAN
+	       : fault_with(list, BRIDGED)   ? LAB_BRIDGE
+					     : LAB_PAIR;
 }
 
 /* Packets have to come past what loses them. */
@@ -368,8 +355,8 @@ static int plan_topology(const struct fault_plan *p)
 {
 	enum lab_topology needed = needed_topology(p->list);
 	enum lab_topology topology = p->req->topology_fixed ? p->req->topology : needed;
-	uint64_t foreign = topology == LAB_TAP	   ? with_any(p->list, OF_VETH)
-			   : topology == LAB_VXLAN ? with_any(p->list, OF_VETH | OF_XDP_DRIVER)
+	uint64_t foreign = topology == LAB_TAP	   ? fault_with(p->list, OF_VETH)
+			   : topology == LAB_VXLAN ? fault_with(p->list, OF_VETH | OF_XDP_DRIVER)
 						   : 0;
 
 	p->fx->topology = topology;
@@ -387,18 +374,17 @@ static int plan_topology(const struct fault_plan *p)
 static int check_engines(struct fault_plan *p)
 {
 	const struct fault_row *row = rows[p->fault];
+	const struct fault_request *req = p->req;
 
-	if (row->tx && strcmp(row->tx, p->req->tx))
-		return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
-				 "--fault %s needs --tx %s, not %s", row->name, row->tx,
-				 p->req->tx);
-	if (row->not_tx && !strcmp(row->not_tx, p->req->tx))
-		return error_set(p->err, STATUS_USAGE, -EINVAL, "use --tx socket or --tx xsk",
-				 "--fault %s cannot be seen with --tx %s", row->name, p->req->tx);
-	if (row->rx && strcmp(row->rx, p->req->rx))
-		return error_set(p->err, STATUS_USAGE, -EINVAL, NULL,
-				 "--fault %s needs --rx %s, not %s", row->name, row->rx,
-				 p->req->rx);
+	if (row->tx && strcmp(row->tx, req->tx))
+		return fault_plan_refuse(p, -EINVAL, NULL, " needs --tx %s, not %s", row->tx,
+					 req->tx);
+	if (row->not_tx && !strcmp(row->not_tx, req->tx))
+		return fault_plan_refuse(p, -EINVAL, "use --tx socket or --tx xsk",
+					 " cannot be seen with --tx %s", req->tx);
+	if (row->rx && strcmp(row->rx, req->rx))
+		return fault_plan_refuse(p, -EINVAL, NULL, " needs --rx %s, not %s", row->rx,
+					 req->rx);
 	return 0;
 }
 
@@ -408,10 +394,8 @@ static int check_family(struct fault_plan *p)
 
 	if (!family || family == p->req->family)
 		return 0;
-	return error_set(p->err, STATUS_USAGE, -EINVAL,
-			 family == AF_INET ? "leave --ipv6 out" : "use --ipv6",
-			 "--fault %s: IPv%c has no such loss", rows[p->fault]->name,
-			 family == AF_INET ? '6' : '4');
+	return fault_plan_refuse(p, -EINVAL, family == AF_INET ? "leave --ipv6 out" : "use --ipv6",
+				 ": IPv%c has no such loss", family == AF_INET ? '6' : '4');
 }
 
 static int plan_row(struct fault_plan *p)
@@ -420,8 +404,6 @@ static int plan_row(struct fault_plan *p)
 
 	p->fx->xdp |= (row->programs & PROGRAM(XDP)) != 0;
 	p->fx->socket_filter |= (row->programs & PROGRAM(FILTER)) != 0;
-	p->fx->tx_csum_off |= (row->is & CSUM_OFF) != 0;
-	p->fx->consumed |= (row->is & STOLEN) != 0;
 	return row->plan ? row->plan(p) : 0;
 }
 
@@ -437,6 +419,8 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	if (ret || !list->set)
 		return ret;
 	fault_plan_measure(&p);
+	fx->tx_csum_off = fault_with(list, CSUM_OFF);
+	fx->consumed = fault_with(list, STOLEN);
 	if (!strcmp(req->rx, "socket")) {
 		fx->rcvbuf = RCVBUF_ROOMY;
 		fx->rcvbuf_force = true;
@@ -448,24 +432,23 @@ int fault_plan(const struct fault_list *list, const struct fault_request *req,
 	return ret;
 }
 
-static int apply_devices(const struct fault_state *s, struct error *err)
+/* What each fault of the list has to do, by its offset in the row; all end, whatever one says. */
+static int act(struct fault_state *s, size_t at, struct error *err)
 {
-	const struct fault_effects *fx = s->fx;
-	const struct lab_port *tx = &s->lab->tx;
-	int ret = 0;
+	const bool all = at == offsetof(struct fault_row, end);
+	int ret = 0, one;
 
-	if (fx->tx_csum_off)
-		ret = lab_failed(
-			netdev_set_feature(tx->ns, tx->ifname, "tx-checksum-ip-generic", false),
-			"switch off checksum offload", tx, err);
-	if (!ret && fx->threaded_napi)
-		ret = lab_thread_napi(tx, lab_link_peer(s->lab), err);
-	if (!ret && fx->merge_ns)
-		ret = lab_merge_udp(lab_link_peer(s->lab), fx->merge_ns, err);
-	if (!ret && fx->busy_cpu >= 0)
-		ret = lab_steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
+	for (s->fault = 0; s->fault < n_rows && (!ret || all); s->fault++) {
+		int (*const *step)(struct fault_state *, struct error *) =
+			(const void *)((const char *)rows[s->fault] + at);
+
+		one = fault_has(s->list, s->fault) && *step ? (*step)(s, err) : 0;
+		ret = ret ? ret : one;
+	}
 	return ret;
 }
+
+#define ACT(s, step, err) act(s, offsetof(struct fault_row, step), err)
 
 int fault_apply(const struct fault_list *list, const struct fault_effects *fx, struct lab *lab,
 		const struct fault_numbers *numbers, struct fault_state **state, struct error *err)
@@ -476,25 +459,23 @@ int fault_apply(const struct fault_list *list, const struct fault_effects *fx, s
 	*state = NULL;
 	if (!s)
 		return error_set(err, STATUS_FAILED, -ENOMEM, NULL, "no memory for faults");
-	*s = (struct fault_state){.list = list, .fx = fx, .lab = lab};
-	ret = apply_devices(s, err);
-	for (s->fault = 0; s->fault < n_rows && !ret; s->fault++) {
-		if (fault_has(list, s->fault) && rows[s->fault]->apply)
-			ret = rows[s->fault]->apply(s, err);
-	}
+	*s = (struct fault_state){
+		.list = list, .fx = fx, .lab = lab, .xdp_link = -1, .cgroup_link = -1};
+	ret = fault_apply_devices(s, err);
+	if (!ret)
+		ret = ACT(s, apply, err);
 	if (!ret)
 		ret = fault_programs_open(s, numbers, err);
-	if (ret) {
+	if (ret)
 		fault_close(s);
-		return ret;
-	}
-	*state = s;
-	return 0;
+	else
+		*state = s;
+	return ret;
 }
 
 int fault_check_named(const struct fault_list *list, const char *lab, struct error *err)
 {
-	uint64_t staying = list->set & ~with_any(list, GOES);
+	uint64_t staying = list->set & ~fault_with(list, GOES);
 
 	if (!staying)
 		return 0;
@@ -506,7 +487,7 @@ int fault_check_named(const struct fault_list *list, const char *lab, struct err
 int fault_lab_topology(const struct fault_list *list, enum lab_topology *topology,
 		       struct error *err)
 {
-	uint64_t others = with_any(list, OF_PROGRAM);
+	uint64_t others = fault_with(list, OF_PROGRAM);
 
 	if (others)
 		return error_set(err, STATUS_USAGE, -EINVAL, "use run --fault",
@@ -528,9 +509,9 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 		.tx = "socket",
 		.rx = "socket",
 		.family = AF_INET,
-		.payload = with_any(list, OF_FRAGMENTS | NO_REASSEMBLY) ? 2 * lab->rx.mtu
-			   : with_any(list, ROUTER_MTU)			? lab->tx.mtu - LAB_HEADERS
-									: LAB_PAYLOAD,
+		.payload = fault_with(list, OF_FRAGMENTS | NO_REASSEMBLY) ? 2 * lab->rx.mtu
+			   : fault_with(list, ROUTER_MTU) ? lab->tx.mtu - LAB_HEADERS
+							  : LAB_PAYLOAD,
 		.mtu = lab->rx.mtu,
 		.threads = 1,
 		.count = UINT64_MAX,
@@ -543,34 +524,24 @@ int fault_lab_apply(const struct fault_list *list, struct lab *lab, struct error
 		return ret;
 	ret = fault_apply(list, &fx, lab, NULL, &state, err);
 	if (!ret && fx.xdp)
-		ret = fault_programs_xdp_stay(state, err);
+		ret = fault_attach_xdp(state, true, err);
 	fault_close(state);
 	return ret;
 }
 
 int fault_begin(struct fault_state *state, struct error *err)
 {
-	int ret = 0;
-
-	for (unsigned i = 0; i < n_rows && !ret; i++) {
-		if (fault_has(state->list, i) && rows[i]->begin)
-			ret = rows[i]->begin(state, err);
-	}
 	state->midway_due = state->fx->midway != 0;
-	return ret;
+	return ACT(state, begin, err);
 }
 
 /* Or at the end, if it comes first. Once. */
 static int midway(struct fault_state *state, struct error *err)
 {
-	int ret = 0;
+	bool due = state->midway_due;
 
-	for (unsigned i = 0; i < n_rows && state->midway_due && !ret; i++) {
-		if (fault_has(state->list, i) && rows[i]->midway)
-			ret = rows[i]->midway(state, err);
-	}
 	state->midway_due = false;
-	return ret;
+	return due ? ACT(state, midway, err) : 0;
 }
 
 int fault_watch(struct fault_state *state, uint64_t sent, struct error *err)
@@ -580,12 +551,8 @@ int fault_watch(struct fault_state *state, uint64_t sent, struct error *err)
 
 int fault_end(struct fault_state *state, struct error *err)
 {
-	int ret = 0, one;
+	int ret = state ? ACT(state, end, err) : 0;
 
-	for (unsigned i = 0; state && i < n_rows; i++) {
-		one = fault_has(state->list, i) && rows[i]->end ? rows[i]->end(state, err) : 0;
-		ret = ret ? ret : one;
-	}
 	return ret || !state ? ret : midway(state, err);
 }
 

@@ -30,10 +30,8 @@
  * For a veth only: it threads its NAPI, or loses by native XDP, of which no event tells if the
  * frames are a tap's.
  */
-#define OF_VETH (1ULL << 12)
-#define OF_XDP_DRIVER                                                                              \
-	(1ULL << 13) /* a tap's driver runs XDP programs, that of a vxlan does not                 \
-		      */
+#define OF_VETH	      (1ULL << 12)
+#define OF_XDP_DRIVER (1ULL << 13) /* the driver of a tap runs XDP programs, of a vxlan not */
 #define NATIVE_XDP    (1ULL << 14)
 #define GENERIC_XDP   (1ULL << 15)
 #define RX_DEVICE     (1ULL << 16) /* at the receiver: up to its IP layer, */
@@ -117,7 +115,8 @@ struct fault_state {
 	struct lab *lab;
 	unsigned fault; /* whose turn it is */
 	struct fault_config cfg;
-	struct fault_prog *prog;		     /* NULL: none is needed */
+	struct fault_bpf *skel;			     /* the programs; NULL: none is needed */
+	int xdp_link, cgroup_link;		     /* -1: none */
 	struct journal_change *udp_mem, *flow_limit; /* NULL: as it was */
 	struct drops_redirects redirects;
 	bool midway_due;
@@ -150,6 +149,19 @@ struct fault_row {
 extern const struct fault_row faults_by_program[], faults_by_nft[], faults_by_qdisc[],
 	faults_by_link[], faults_by_ip[], faults_by_socket[];
 
+/*
+ * A mask with one CPU as bitmap_parse() reads it: words of 32 bits in hex, by comma. `size` of
+ * LAB_MASK_LEN holds any.
+ */
+#define LAB_MASK_LEN 1024
+char *lab_cpu_mask(char *buf, size_t size, unsigned cpu);
+
+/* 0, or for -errno STATUS_UNABLE: "cannot WHAT of PORT: ..."; port NULL: in the lab. */
+int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err);
+
+/* What the plan says of the devices: checksums, NAPI, RPS. */
+int fault_apply_devices(const struct fault_state *s, struct error *err);
+
 /* The device of who gets what a bridge floods. */
 #define FAULT_THIRD "v-third"
 
@@ -159,6 +171,9 @@ static inline bool fault_is(unsigned fault, uint64_t kinds)
 {
 	return fault_row(fault)->is & kinds;
 }
+
+/* Those of the list that are of any of the kinds. */
+uint64_t fault_with(const struct fault_list *list, uint64_t kinds);
 
 /* Of the request, for the rows' plans; list, fx and err are the caller's. */
 void fault_plan_measure(struct fault_plan *p);
@@ -175,15 +190,16 @@ void fault_plan_flight(struct fault_plan *p, uint64_t frames);
 /* -EINVAL unless twice as many frames come as fit in `what`. */
 int fault_plan_count(struct fault_plan *p, uint64_t frames, const char *what);
 
-/* The messages of a plan that is not to be: STATUS_USAGE, "--fault NAME WHY" */
-int fault_plan_refuse(struct fault_plan *p, const char *hint, const char *why);
+/* Of a plan that is not to be: STATUS_USAGE, or STATUS_UNABLE for -EOPNOTSUPP; "--fault NAME..." */
+int fault_plan_refuse(struct fault_plan *p, int code, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* Loads the programs that are needed, and attaches those at tc and to the cgroup (by_program.c). */
 int fault_programs_open(struct fault_state *s, const struct fault_numbers *numbers,
 			struct error *err);
 
-/* Until the namespace of the receiver goes, whatever becomes of the state. */
-int fault_programs_xdp_stay(struct fault_state *s, struct error *err);
+/* The XDP program, to stay until the namespace of the receiver goes, or by a link of ours. */
+int fault_attach_xdp(struct fault_state *s, bool stay, struct error *err);
 
 void fault_programs_close(struct fault_state *s);
 

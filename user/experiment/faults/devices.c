@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "experiment/lab_tune.h"
+/* How the devices of a lab are set up: as the user asked, and as faults need them. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "experiment/faults/row.h"
 #include "host/netdev.h"
 
 int lab_failed(int ret, const char *what, const struct lab_port *port, struct error *err)
@@ -40,27 +41,31 @@ static int switch_off_tso(const struct lab_port *port, struct error *err)
 	return lab_failed(ret, "switch off TSO", port, err);
 }
 
-static int give_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
-{
-	int ret = switch_off_tso(from, err);
-
-	return ret ? ret
-		   : lab_failed(netdev_set_feature(to->ns, to->ifname, "rx-gro", true),
-				"switch on GRO", to, err);
-}
-
-int lab_thread_napi(const struct lab_port *from, const struct lab_port *to, struct error *err)
+/*
+ * NAPI for `to`, also in a kernel thread; `from` is the device that sends to it. GRO gives a veth
+ * its NAPI, but packets go there only if the sending side does no TSO
+ * (veth_skb_is_eligible_for_gro()). UDP is not merged by it unless a socket asks.
+ */
+static int give_napi(const struct lab_port *from, const struct lab_port *to, bool threaded,
+		     struct error *err)
 {
 	char path[64];
-	int ret = give_napi(from, to, err);
+	int ret = switch_off_tso(from, err);
 
-	if (ret)
+	if (!ret)
+		ret = lab_failed(netdev_set_feature(to->ns, to->ifname, "rx-gro", true),
+				 "switch on GRO", to, err);
+	if (ret || !threaded)
 		return ret;
 	snprintf(path, sizeof(path), "class/net/%s/threaded", to->ifname);
 	return lab_failed(netns_sysfs_write(to->ns, path, "1"), "thread the NAPI", to, err);
 }
 
-int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
+/*
+ * A port of a router, which has NAPI already, merges UDP that is forwarded, and waits so long for
+ * more of it.
+ */
+static int merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
 {
 	char path[64], text[24];
 	int ret = netdev_set_feature(port->ns, port->ifname, "rx-udp-gro-forwarding", true);
@@ -75,7 +80,8 @@ int lab_merge_udp(const struct lab_port *port, uint64_t ns, struct error *err)
 	return lab_failed(ret, "merge the packets", port, err);
 }
 
-int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)
+/* All queues of the port to one CPU (RPS). */
+static int steer(const struct lab_port *port, unsigned cpu, struct error *err)
 {
 	char path[96], mask[LAB_MASK_LEN];
 	int ret = 0;
@@ -92,6 +98,25 @@ int lab_steer(const struct lab_port *port, unsigned cpu, struct error *err)
 	return lab_failed(ret, "set RPS", port, err);
 }
 
+int fault_apply_devices(const struct fault_state *s, struct error *err)
+{
+	const struct fault_effects *fx = s->fx;
+	const struct lab_port *tx = &s->lab->tx, *peer = lab_link_peer(s->lab);
+	int ret = 0;
+
+	if (fx->tx_csum_off)
+		ret = lab_failed(
+			netdev_set_feature(tx->ns, tx->ifname, "tx-checksum-ip-generic", false),
+			"switch off checksum offload", tx, err);
+	if (!ret && fx->threaded_napi)
+		ret = give_napi(tx, peer, true, err);
+	if (!ret && fx->merge_ns)
+		ret = merge_udp(peer, fx->merge_ns, err);
+	if (!ret && fx->busy_cpu >= 0)
+		ret = steer(&s->lab->rx, (unsigned)fx->busy_cpu, err);
+	return ret;
+}
+
 int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *err)
 {
 	const struct lab_port *from = lab_middle(lab->topology) ? &lab->router_rx : &lab->tx;
@@ -101,11 +126,9 @@ int lab_tune(const struct lab *lab, const struct lab_wish *wish, struct error *e
 		return error_set(err, STATUS_USAGE, -EINVAL, "leave --topology out",
 				 "the device that receives is no veth, but of a %s",
 				 lab_topologies[lab->topology].name);
-	if (wish->threaded_napi)
-		ret = lab_thread_napi(from, &lab->rx, err);
-	else if (wish->gro)
-		ret = give_napi(from, &lab->rx, err);
+	if (wish->threaded_napi || wish->gro)
+		ret = give_napi(from, &lab->rx, wish->threaded_napi, err);
 	if (!ret && wish->rps_set)
-		ret = lab_steer(&lab->rx, wish->rps_cpu, err);
+		ret = steer(&lab->rx, wish->rps_cpu, err);
 	return ret;
 }
