@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "report/capfile.h"
 #include "report/load.h"
-#include "report/ends.h"
 #include "report/html.h"
 #include "report/compare.h"
 #include "report/print.h"
@@ -146,7 +145,8 @@ static void report(const char *path, bool printed)
 		MUST(err.status != STATUS_OK && *err.message);
 		return;
 	}
-	d = ledgers_documents(l, &n);
+	d = l->document;
+	n = l->documents;
 	if (!printed)
 		show_forms(l);
 	if (!printed && n > 1 && !d->parts)

@@ -13,7 +13,7 @@
 #include "report/trace.h"
 #include "report/capfile.h"
 #include "report/load.h"
-#include "report/ends.h"
+
 #include "report/print.h"
 
 struct report_options {
@@ -89,32 +89,30 @@ struct report_command {
 	struct ledgers *ledgers;
 };
 
-static int parse_moment(const char *option, const char *text, uint64_t now, uint64_t after,
-			uint64_t *ns, struct error *err)
-{
-	if (!text || !when_moment(text, now, after, ns))
-		return 0;
-	return error_set(err, STATUS_USAGE, -EINVAL,
-			 "for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
-			 "%s: '%s' is no moment", option, text);
-}
-
 static int parse_window(struct report_command *c, struct error *err)
 {
+	const struct {
+		const char *option, *text;
+		uint64_t *ns;
+	} moments[] = {{"--since", c->o->since, &c->window.since_ns},
+		       {"--until", c->o->until, &c->window.until_ns}};
 	uint64_t now = when_now();
-	int rc;
 
 	if (c->o->csv && c->json)
 		return error_set(err, STATUS_USAGE, -EINVAL, NULL,
 				 "--csv and --json-lines exclude each other");
 	c->window.until_ns = UINT64_MAX;
-	rc = parse_moment("--since", c->o->since, now, 0, &c->window.since_ns, err);
-	if (!rc)
-		rc = parse_moment("--until", c->o->until, now, c->window.since_ns,
-				  &c->window.until_ns, err);
-	if (!rc && c->window.since_ns > c->window.until_ns)
-		rc = error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
-	return rc;
+	for (unsigned i = 0; i < 2; i++) {
+		if (moments[i].text &&
+		    when_moment(moments[i].text, now, c->window.since_ns, moments[i].ns))
+			return error_set(
+				err, STATUS_USAGE, -EINVAL,
+				"for example 2024-05-01T12:00:00Z, 2024-05-01, 03:12, -2h, now",
+				"%s: '%s' is no moment", moments[i].option, moments[i].text);
+	}
+	if (c->window.since_ns > c->window.until_ns)
+		return error_set(err, STATUS_USAGE, -EINVAL, NULL, "--since is after --until");
+	return 0;
 }
 
 /* Words up to the first that is no file; behind captures the rest is an expression. */
@@ -171,11 +169,9 @@ static void tell_damage(const struct ledgers_file *f)
 /* Says what there is instead. */
 static int nothing(const struct report_command *c, struct error *err)
 {
-	const struct ledgers_file *f;
+	const struct ledgers_file *f = c->ledgers->file;
 	char from[WHEN_TEXT], to[WHEN_TEXT], hint[192];
-	unsigned n;
 
-	f = ledgers_files(c->ledgers, &n);
 	snprintf(hint, sizeof(hint), "%.80s has %u, from %s to %s", f->path, f->documents,
 		 when_text(from, sizeof(from), f->from_ns, true),
 		 when_text(to, sizeof(to), f->to_ns, true));
@@ -185,16 +181,6 @@ static int nothing(const struct report_command *c, struct error *err)
 	return error_set(err, STATUS_FAILED, -ENODATA, hint, "%s",
 			 *c->expr.text ? "no packet of this time matches"
 				       : "nothing is of this time");
-}
-
-/* Plain ones, of both ends; those of lost packets tell for themselves. */
-static bool are_two_ends(const struct load_spec *files)
-{
-	for (unsigned i = 0; i < files->n; i++) {
-		if (!capfile_is(files->path[i]) || lostcap_is(files->path[i]))
-			return false;
-	}
-	return files->n == 2;
 }
 
 static int compare_ends(const struct report_command *c, const struct show_view *view,
@@ -225,7 +211,6 @@ static int compare_ends(const struct report_command *c, const struct show_view *
 
 static int report(struct report_command *c, struct error *err)
 {
-	const struct ledgers_file *f;
 	struct show_view view = {
 		.json = c->json,
 		.argc = program_argc,
@@ -246,17 +231,19 @@ static int report(struct report_command *c, struct error *err)
 	c->window.printed = c->o->html;
 	if (!rc)
 		rc = split_words(c, err);
-	if (!rc && are_two_ends(&c->window))
+	/* plain ones, of both ends; those of lost packets tell for themselves */
+	for (n = 0; !rc && n < c->window.n && capfile_is(c->window.path[n]) &&
+		    !lostcap_is(c->window.path[n]);)
+		n++;
+	if (!rc && n == 2 && c->window.n == 2)
 		return compare_ends(c, &view, err);
 	if (!rc)
 		rc = ledgers_load(&c->ledgers, &c->window, err);
 	if (rc)
 		return rc;
-	f = ledgers_files(c->ledgers, &n);
-	for (unsigned i = 0; i < n; i++)
-		tell_damage(&f[i]);
-	ledgers_documents(c->ledgers, &n);
-	if (!n)
+	for (unsigned i = 0; i < c->ledgers->files; i++)
+		tell_damage(&c->ledgers->file[i]);
+	if (!c->ledgers->documents)
 		return nothing(c, err);
 	if (c->o->join || joined_wanted(c->ledgers))
 		rc = joined_make(c->ledgers, err);

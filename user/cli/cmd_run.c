@@ -270,7 +270,7 @@ static int run_run(void *options, struct error *err)
 		return err->status;
 	if (!run_plan(o, &spec, err) && !caps_require(&cmd_run, NULL, err)) {
 		run_prepare(err);
-		for (unsigned i = 0; i < o->repeat && !report_ended(report); i++)
+		for (unsigned i = 0; i < o->repeat && !report->ended; i++)
 			report_trial(report, &spec, err);
 	}
 	traffic_free(&spec);

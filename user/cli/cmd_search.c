@@ -211,8 +211,8 @@ static int run_trial(void *arg, const struct rate *rate, const struct found_tria
 	if (!rc) {
 		report_next(v->report, v->o, title);
 		report_trial(v->report, &spec, err);
-		*res = report_result(v->report);
-		if (report_interrupted(v->report) || stdout_gone())
+		*res = v->report->booked ? v->report->res : NULL;
+		if (v->report->interrupted || stdout_gone())
 			rc = -EINTR;
 		else if (err->status != STATUS_OK)
 			rc = -EIO;
@@ -229,7 +229,7 @@ static void on_trial(void *arg, const struct found_trial *t)
 	struct view *v = arg;
 
 	log_progress_clear();
-	if (!report_json(v->report)) {
+	if (!v->report->out.json) {
 		json_read_found_trial(o, &shown);
 		memcpy(shown.dropped, t->dropped, sizeof(shown.dropped));
 		text_found_trial(stdout, ++v->shown, &shown);
@@ -291,7 +291,7 @@ static void show_spread(struct json_object *end, const struct json_object *searc
 static struct json_object *search_repeatedly(const struct search_options *o, const struct search *s,
 					     struct report *report, struct error *err)
 {
-	const bool text = !report_json(report);
+	const bool text = !report->out.json;
 	double *lower = calloc(o->run.repeat, sizeof(*lower));
 	struct json_object *searches = json_object_new_array(), *end;
 	struct found found = {}, shown;
@@ -323,8 +323,9 @@ static struct json_object *search_repeatedly(const struct search_options *o, con
 
 static void put_start(const struct search_options *o, const struct search *s, struct report *report)
 {
-	struct json_object *start = json_solo_origin(
-		program_argc, program_argv, report_records(report) ? env_read(NULL) : NULL);
+	struct json_object *start =
+		json_solo_origin(program_argc, program_argv,
+				 (report->out.json || report->out.ledger) ? env_read(NULL) : NULL);
 	const struct mlr_goal *goal = &s->goal[0];
 
 	json_put_text(start, "method", method_of(o)->name);

@@ -94,20 +94,16 @@ static int parse_all(const struct sweep_options *o, struct opt_vary **vary, stru
 static int check_flags(const void *arg, const struct point *point, const void *options,
 		       struct error *err)
 {
+	const struct opt_vary *const *vary = arg;
 	const struct sweep_options *o = options;
 
-	(void)arg;
 	for (unsigned i = 0; i < o->n_vary; i++) {
-		char name[OPT_ITEM_LEN];
-		struct opt_ref ref;
+		const struct opt_ref *ref = &vary[i]->ref;
 
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(o->vary[i], "="), o->vary[i]);
-		if (opt_find(&cmd_sweep, name, &ref, err))
-			return -EINVAL;
-		if (ref.opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
-		    *(const bool *)((const char *)options + ref.offset))
+		if (ref->opt->type == OPT_FLAG && strcmp(point->text[i], "on") &&
+		    *(const bool *)((const char *)options + ref->offset))
 			return error_set(err, STATUS_USAGE, -EINVAL, "leave it to --vary",
-					 "--%s is given and cannot be off, too", name);
+					 "--%s is given and cannot be off, too", ref->opt->name);
 	}
 	return 0;
 }
@@ -117,8 +113,11 @@ static int run_sweep(void *options, struct error *err)
 	struct sweep_options *o = options;
 	struct opt_vary *vary[POINTS_COLUMNS] = {};
 	struct points points = {};
-	const struct series series = {
-		.cmd = &cmd_sweep, .points = &points, .check = check_flags, .csv = o->csv};
+	const struct series series = {.cmd = &cmd_sweep,
+				      .points = &points,
+				      .check = check_flags,
+				      .arg = vary,
+				      .csv = o->csv};
 	struct report *report;
 
 	log_init(o->run.global.quiet ? -1 : (int)o->run.global.verbose);

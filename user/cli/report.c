@@ -95,20 +95,6 @@ void outputs_close(struct outputs *o, struct error *err)
 	output_end(o->json, err);
 }
 
-struct report {
-	struct outputs out; /* first: outputs_fates() */
-	const struct run_options *o;
-	bool own; /* run's: trials are shown here */
-	char title[96];
-	struct peer *far;		 /* NULL: none, or not connected yet */
-	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
-	struct result *res;		 /* as `end` says, from which it borrows */
-	struct trials *trials;		 /* NULL: one trial only */
-	unsigned shown;
-	struct experiment_interval told; /* the last one that was told in a line */
-	bool ended, interrupted, broken, booked;
-};
-
 struct report *report_new(const struct run_options *o, const char *schema, struct error *err)
 {
 	struct report *r = calloc(1, sizeof(*r));
@@ -331,21 +317,6 @@ void report_next(struct report *r, const struct run_options *o, const char *titl
 		log_progress("%s", title);
 }
 
-bool report_interrupted(const struct report *r)
-{
-	return r->interrupted;
-}
-
-const struct result *report_result(const struct report *r)
-{
-	return r->booked ? r->res : NULL;
-}
-
-bool report_records(const struct report *r)
-{
-	return r->out.json || r->out.ledger;
-}
-
 void report_series(struct report *r, struct json_object *start)
 {
 	if (r->out.ledger)
@@ -371,16 +342,6 @@ void report_series_end(struct report *r, struct json_object *end, const struct e
 	keep_error(&r->out, err);
 	keep(&r->out, "series_end", end);
 	put_once(&r->out, "end", end);
-}
-
-struct json_out *report_json(const struct report *r)
-{
-	return r->out.json;
-}
-
-bool report_ended(const struct report *r)
-{
-	return r->ended;
 }
 
 int report_finish(struct report *r, struct error *err)

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "monitor/live.h"
 #include "report/document.h"
+#include "report/trials.h"
 
 /* JSON on stdout, a ledger file, both or neither. */
 struct outputs {
@@ -93,7 +94,21 @@ extern const struct opt_need run_needs[];
 /* Blocks signals, and puts back what a run that was killed has left changed. Once, before runs. */
 void run_prepare(struct error *err);
 
-struct report;
+struct report {
+	struct outputs out; /* first: outputs_fates() */
+	const struct run_options *o;
+	bool own; /* run's: trials are shown here */
+	char title[96];
+	struct peer *far;		 /* NULL: none, or not connected yet */
+	struct json_object *start, *end; /* of this trial: what is printed, written and kept */
+	struct result *res;		 /* as `end` says, from which it borrows */
+	struct trials *trials;		 /* NULL: one trial only */
+	unsigned shown;
+	struct experiment_interval told; /* the last one that was told in a line */
+	bool ended;	     /* after an error or a signal: no further trial makes sense */
+	bool interrupted;    /* by a signal, or the reader of stdout has gone */
+	bool broken, booked; /* booked: the last trial came to a ledger, which is in `res` */
+};
 
 /*
  * Opens the outputs that the options ask for. NULL with `err`. `schema`: of another command, which
@@ -107,12 +122,6 @@ void report_next(struct report *r, const struct run_options *o, const char *titl
 /* Runs one trial and shows it. The first one connects to the other host, if there is one. */
 void report_trial(struct report *r, const struct run_spec *spec, struct error *err);
 
-/* True after an error or a signal: no further trial makes sense. */
-bool report_ended(const struct report *r);
-
-/* True after a signal, or if the reader of stdout has gone. */
-bool report_interrupted(const struct report *r);
-
 /*
  * Of a command that shows its trials itself: what the document and the ledger begin with; what is
  * told of the trial that was run last, beside its books, which returns the whole of it, to be put;
@@ -122,12 +131,6 @@ bool report_records(const struct report *r);
 void report_series(struct report *r, struct json_object *start);
 struct json_object *report_series_trial(struct report *r, struct json_object *members);
 void report_series_end(struct report *r, struct json_object *end, const struct error *err);
-
-/* The books of the last trial; NULL: it came to none. */
-const struct result *report_result(const struct report *r);
-
-/* NULL: text is asked for. */
-struct json_out *report_json(const struct report *r);
 
 /* Ends the outputs, with `err` in them if there is one. Returns the exit status. Frees `r`. */
 int report_finish(struct report *r, struct error *err);

@@ -383,7 +383,7 @@ static void show_trial(struct course *c, const struct point *point, const struct
 	json_put_u64(o, "payload_bytes", p->spec.payload);
 	put_error(o, err);
 	trial = report_series_trial(c->report, o);
-	if (report_result(c->report))
+	if (c->report->booked)
 		trials_add(c->trials, trial, p->spec.payload);
 	if (c->s->csv) {
 		rows_csv_trial(&c->rows, trial, number);
@@ -397,7 +397,7 @@ static void show_point(struct course *c, const struct point *point, const struct
 	struct json_object *o = json_object_new_object(), *which = parameters(c->s->points, point);
 
 	log_progress_clear();
-	if (!report_json(c->report) && !c->s->csv) {
+	if (!c->report->out.json && !c->s->csv) {
 		rows_point(&c->rows, which, c->trials, failed->status != STATUS_OK ? failed : NULL);
 		output_flush();
 	}
@@ -439,8 +439,8 @@ static bool run_point(struct course *c, const struct point *point)
 		tell_progress(c, title, sizeof(title));
 		report_next(c->report, p.options, title);
 		report_trial(c->report, &p.spec, &err);
-		going = !report_interrupted(c->report) && !stdout_gone();
-		if (!going && !report_result(c->report))
+		going = !c->report->interrupted && !stdout_gone();
+		if (!going && !c->report->booked)
 			break;
 		c->done++;
 		if (err.status != STATUS_OK) {
@@ -459,8 +459,9 @@ static bool run_point(struct course *c, const struct point *point)
 static void put_start(struct course *c)
 {
 	const struct points *points = c->s->points;
-	struct json_object *o = json_solo_origin(program_argc, program_argv,
-						 report_records(c->report) ? env_read(NULL) : NULL);
+	struct json_object *o = json_solo_origin(
+		program_argc, program_argv,
+		(c->report->out.json || c->report->out.ledger) ? env_read(NULL) : NULL);
 	struct json_object *names = json_object_new_array(), *values = json_object_new_object();
 	struct json_object *document = json_object_new_object();
 
@@ -485,7 +486,7 @@ static void put_start(struct course *c)
 	json_put_u64(o, "repeat", c->repeat);
 	json_put(document, "start", json_object_get(o));
 	report_series(c->report, o);
-	if (!report_json(c->report))
+	if (!c->report->out.json)
 		rows_open(&c->rows, stdout, c->s->csv, document);
 	c->start = document;
 }

@@ -160,7 +160,6 @@ static uint64_t to_ns(uint64_t units, uint8_t resolution)
 static int tell(struct capfile *c, struct capfile_packet *p)
 {
 	c->state->packets++;
-	c->state->shortened += p->len < p->wire_len;
 	return c->each(c->arg, p);
 }
 
@@ -361,22 +360,24 @@ enum { LINK_ETHERNET = 1, LINK_RAW_BSD = 12, LINK_RAW = 101, LINK_SLL = 113, LIN
 /* Where to begin behind what is there of the link's header. */
 static struct headers begin_headers(const struct capfile_packet *p)
 {
-	switch (p->link) {
-	case LINK_ETHERNET:
-		return (struct headers){.next = HEADER_ETHERNET};
-	case LINK_SLL:
-		if (p->len >= 16)
-			return (struct headers){
-				.at = 16, .type = get16(p->bytes + 14), .next = HEADER_IP};
-		break;
-	case LINK_SLL2:
-		if (p->len >= 20)
-			return (struct headers){
-				.at = 20, .type = get16(p->bytes), .next = HEADER_IP};
-		break;
-	case LINK_RAW:
-	case LINK_RAW_BSD:
-		return (struct headers){.next = HEADER_IP};
+	static const struct {
+		unsigned link;
+		enum header next;
+		uint8_t at, type_at; /* of IP; of its Ethertype, if `at` is not 0 */
+	} links[] = {
+		{LINK_ETHERNET, HEADER_ETHERNET, 0, 0}, {LINK_SLL, HEADER_IP, 16, 14},
+		{LINK_SLL2, HEADER_IP, 20, 0},		{LINK_RAW, HEADER_IP, 0, 0},
+		{LINK_RAW_BSD, HEADER_IP, 0, 0},
+	};
+
+	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		if (links[i].link != p->link || p->len < links[i].at)
+			continue;
+		return (struct headers){
+			.at = links[i].at,
+			.type = links[i].at ? get16(p->bytes + links[i].type_at) : 0,
+			.next = links[i].next,
+		};
 	}
 	return (struct headers){.next = HEADER_UNKNOWN};
 }

@@ -7,6 +7,7 @@
 #ifndef PKTLEDGER_REPORT_CAPFILE_H
 #define PKTLEDGER_REPORT_CAPFILE_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,9 +26,8 @@ struct capfile_packet {
 
 struct capfile_state {
 	uint64_t packets;
-	uint64_t shortened; /* of those, captured in part */
-	uint64_t dropped;   /* by the capture itself, as far as it tells */
-	bool cut;	    /* the file ends in a block that is not whole */
+	uint64_t dropped; /* by the capture itself, as far as it tells */
+	bool cut;	  /* the file ends in a block that is not whole */
 };
 
 /* Whether a file begins as a capture does. False too if it cannot be read. */
@@ -85,6 +85,42 @@ enum packetid {
 enum packetid packetid_of(enum packetid_method method, const struct datagram *d, uint64_t *key);
 
 const char *packetid_name(enum packetid_method method); /* "stamp", "rtp", "bytes" */
+
+/*
+ * Two captures of the same traffic, one at each end: what was lost between them, came twice, out of
+ * order, and after which time. What a capture itself dropped, cut, or was not there for, is
+ * unknown, and never loss.
+ *
+ * Each packet of A is looked for in B. Several that look the same are matched in their order; how
+ * many there are is told as `ambiguous`. Packets that were merged before they were captured count
+ * as one.
+ */
+
+struct ends_spec {
+	const char *a, *b;	     /* files */
+	const char *expr;	     /* NULL or "": all packets */
+	uint64_t since_ns, until_ns; /* of A's clock; 0, UINT64_MAX */
+	bool choose;		     /* stamps if A has any, else bytes; `method` if not */
+	enum packetid_method method;
+};
+
+/*
+ * To be given away:
+ *
+ *	{ "method","a":{"file","packets","compared","cut","dropped_by_capture"},"b":{..},
+ *	  "matched","lost","unknown":{"outside","dropped_or_cut"},"duplicated","reordered",
+ *	  "only_b","ambiguous","gaps","longest_gap",
+ *	  "delay_ns":{"min","p50","p90","p99","max"} or null, "delay_histogram":[..] or null,
+ *	  "flows":[..] }
+ *
+ * matched + lost + unknown.outside + unknown.dropped_or_cut = a.compared. delay_ns is the time of B
+ * less that of A, and so of two clocks: it may be negative, and then has no histogram. only_b: not
+ * in A; reordered: RFC 4737, within a flow, by the order of A. flows: those that lost most.
+ */
+int ends_compare(const struct ends_spec *spec, struct json_object **out, struct error *err);
+
+struct print_view;
+void ends_print(const struct print_view *v, const struct json_object *ends);
 
 /*
  * Writes captures in pcapng, in the byte order of this machine. Only what a list of packets with

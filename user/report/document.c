@@ -95,17 +95,6 @@ static struct json_object *stage_object(const struct result *res, enum stage sta
 	return o;
 }
 
-static struct json_object *stages_array(const struct result *res)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (int s = 0; s < STAGE_COUNT; s++) {
-		if (res->stage[s].packets || result_disagrees(res, s))
-			json_object_array_add(list, stage_object(res, s));
-	}
-	return list;
-}
-
 static void read_stage(const struct json_object *o, struct result *res)
 {
 	size_t causes = json_get_length(o, "causes"), counters = json_get_length(o, "counters");
@@ -215,11 +204,10 @@ static const struct record_field arrivals_rows[] = {
 static void add_bucket(struct json_object *list, const char *const keys[3], uint64_t from,
 		       uint64_t to, uint64_t count)
 {
-	struct json_object *o;
+	struct json_object *o = count ? json_object_new_object() : NULL;
 
-	if (!count)
+	if (!o)
 		return;
-	o = json_object_new_object();
 	json_put_u64(o, keys[0], from);
 	json_put_u64(o, keys[1], to);
 	json_put_u64(o, keys[2], count);
@@ -364,10 +352,10 @@ static const struct record_field rest_rows[] = {
 	{0},
 };
 
-/* By the name of the errno; by number where it has none. */
-static struct json_object *refused_by(const struct result *res)
+/* refused_by: by the name of the errno; by number where it has none. */
+static void put_sending(struct json_object *o, const struct result *res)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *by = json_object_new_object();
 
 	for (unsigned i = 0; i < res->n_refused_by; i++) {
 		const struct result_errno *e = &res->refused_by[i];
@@ -376,9 +364,10 @@ static struct json_object *refused_by(const struct result *res)
 		char number[16];
 
 		snprintf(number, sizeof(number), "%d", e->error);
-		json_put_u64(o, name ? name : number, e->packets);
+		json_put_u64(by, name ? name : number, e->packets);
 	}
-	return o;
+	record_put(o, sending_rows, res);
+	json_put(o, "refused_by", by);
 }
 
 static int errno_of(const char *name)
@@ -394,26 +383,6 @@ static int errno_of(const char *name)
 	return num_u64(name, 1, 4095, &number) ? TX_ERRNO_LOST : (int)number;
 }
 
-static void read_refused(const struct json_object *end, struct result *res)
-{
-	struct json_object *by = json_get(end, "refused_by");
-
-	if (!json_object_is_type(by, json_type_object))
-		return;
-	json_object_object_foreach (by, name, packets) {
-		(void)packets;
-		if (res->n_refused_by < RESULT_ERRNOS)
-			res->refused_by[res->n_refused_by++] =
-				(struct result_errno){errno_of(name), json_get_u64(by, name)};
-	}
-}
-
-static void put_sending(struct json_object *o, const struct result *res)
-{
-	record_put(o, sending_rows, res);
-	json_put(o, "refused_by", refused_by(res));
-}
-
 static void put_receiving(struct json_object *o, const struct result *res)
 {
 	record_put(o, receiving_rows, res);
@@ -422,8 +391,14 @@ static void put_receiving(struct json_object *o, const struct result *res)
 
 static void put_tracing(struct json_object *o, const struct result *res)
 {
+	struct json_object *stages = json_object_new_array();
+
 	record_put(o, tracing_rows, res);
-	json_put(o, "stages", stages_array(res));
+	for (int s = 0; s < STAGE_COUNT; s++) {
+		if (res->stage[s].packets || result_disagrees(res, s))
+			json_object_array_add(stages, stage_object(res, s));
+	}
+	json_put(o, "stages", stages);
 }
 
 struct json_object *json_end(const struct result *res)
@@ -442,12 +417,20 @@ void json_read_end(const struct json_object *end, struct result *res)
 {
 	static const struct record_field *const parts[] = {sending_rows, receiving_rows, open_rows,
 							   tracing_rows, rest_rows};
+	struct json_object *by = json_get(end, "refused_by");
 
 	memset(res, 0, sizeof(*res));
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		record_read(end, parts[i], res);
 	record_read(end, arrivals_rows, &res->arrivals);
-	read_refused(end, res);
+	if (json_object_is_type(by, json_type_object)) {
+		json_object_object_foreach (by, name, packets) {
+			(void)packets;
+			if (res->n_refused_by < RESULT_ERRNOS)
+				res->refused_by[res->n_refused_by++] = (struct result_errno){
+					errno_of(name), json_get_u64(by, name)};
+		}
+	}
 	for (size_t i = 0; i < json_get_length(end, "stages"); i++)
 		read_stage(json_get_item(end, "stages", i), res);
 	for (unsigned i = 0; i < res->n_findings; i++)
@@ -481,16 +464,16 @@ static void fill_shape(struct run_header *h, const struct run_spec *spec)
 	h->flows = spec->shape.flows > UINT32_MAX ? UINT32_MAX : (unsigned)spec->shape.flows;
 }
 
-static void fill_streams(struct run_header *h, const struct experiment_streams *streams)
+/* `streams` may be NULL. */
+static void fill_result(struct run_header *h, const struct result *so_far,
+			const struct experiment_streams *streams)
 {
-	h->count = streams->count;
-	h->stream0 = streams->stream0;
-	h->streams = streams->streams;
-	h->base = streams->base;
-}
-
-static void fill_result(struct run_header *h, const struct result *so_far)
-{
+	if (streams) {
+		h->count = streams->count;
+		h->stream0 = streams->stream0;
+		h->streams = streams->streams;
+		h->base = streams->base;
+	}
 	h->rate_pps = so_far->rate_pps;
 	h->payload_bytes = so_far->payload_bytes;
 	h->frame_bytes = so_far->frame_bytes;
@@ -515,8 +498,7 @@ void run_header_fill(struct run_header *h, const struct run_spec *spec, const st
 		.flows = spec->flows,
 		.duration_ns = spec->duration_ns,
 	};
-	fill_result(h, so_far);
-	fill_streams(h, streams);
+	fill_result(h, so_far, streams);
 	fill_shape(h, spec);
 	h->time_ns = when_now();
 	gethostname(h->host, sizeof(h->host) - 1);
@@ -604,14 +586,6 @@ static const struct record_field start_rows[] = {
 	{0},
 };
 
-/* Packets of stream i (from 0); null: until the time is over. */
-static struct json_object *stream_count(const struct run_header *h, unsigned i)
-{
-	if (h->count == UINT64_MAX)
-		return NULL;
-	return json_object_new_uint64(h->count / h->streams + (i < h->count % h->streams));
-}
-
 static struct json_object *streams_array(const struct run_header *h)
 {
 	struct json_object *list = json_object_new_array();
@@ -621,7 +595,10 @@ static struct json_object *streams_array(const struct run_header *h)
 
 		json_put_u64(o, "stream", (uint16_t)(h->stream0 + i));
 		json_put_u64(o, "base", h->base);
-		json_put(o, "count", stream_count(h, i));
+		json_put(o, "count", NULL); /* until the time is over */
+		if (h->count != UINT64_MAX)
+			json_put_u64(o, "count",
+				     h->count / h->streams + (i < h->count % h->streams));
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -784,8 +761,7 @@ struct json_object *json_send_start(int argc, char *const *argv, struct json_obj
 	struct run_header h = {.tx = spec->tx->name};
 	char to[FMT_MAX];
 
-	fill_result(&h, res);
-	fill_streams(&h, streams);
+	fill_result(&h, res, streams);
 	put_clock(o);
 	record_put(o, send_rows, &h);
 	json_put_text(o, "to", num_text_endpoint(to, sizeof(to), &spec->to));
@@ -809,7 +785,7 @@ struct json_object *json_recv_start(int argc, char *const *argv, struct json_obj
 	struct json_object *o = json_solo_origin(argc, argv, env);
 	struct run_header h = {.rx = rx, .port = port};
 
-	fill_result(&h, res);
+	fill_result(&h, res, NULL);
 	put_clock(o);
 	record_put(o, recv_rows, &h);
 	return o;

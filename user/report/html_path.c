@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/ends.h"
+#include "report/capfile.h"
 #include "report/html_page.h"
+#include "report/print.h"
 
 #define EXITS	  (HTML_STAGES + 3) /* refused, in flight, unaccounted */
 #define THINNEST  1.5		    /* px: less could not be seen */

@@ -167,25 +167,25 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 		end_guest(oldest);
 }
 
-static struct MHD_Response *response_of(char *text, size_t len, bool is_copy, const char *type)
+/* Text of ours stays; else it is freed with the response, or at once if there is none. */
+static struct MHD_Response *response_of(char *text, size_t len, bool ours, const char *type)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(
-		len, text, is_copy ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+		len, text, ours ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
 
-	if (!r) {
-		if (is_copy)
-			free(text);
-		return NULL;
+	if (r) {
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+	} else if (!ours) {
+		free(text);
 	}
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 	return r;
 }
 
 static enum MHD_Result answer_text(struct MHD_Connection *c, unsigned status, const char *text)
 {
 	struct MHD_Response *r =
-		response_of((char *)text, strlen(text), false, "text/plain; charset=utf-8");
+		response_of((char *)text, strlen(text), true, "text/plain; charset=utf-8");
 	enum MHD_Result done;
 
 	if (!r)
@@ -209,7 +209,7 @@ static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
 		char *text = h->spec.text(h->spec.arg, format, &len);
 
 		if (text)
-			*r = response_of(text, len, true, expose_content_type(format));
+			*r = response_of(text, len, false, expose_content_type(format));
 	}
 	if (!*r)
 		return answer_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "the counts cannot be read\n");

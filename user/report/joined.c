@@ -133,11 +133,10 @@ static int fill_sender(struct sender *s, const struct ledgers_document *d, struc
 
 static int fill(struct ends *j, const struct ledgers *l, struct error *err)
 {
-	const struct ledgers_document *d;
-	unsigned n;
+	const struct ledgers_document *d = l->document;
+	const unsigned n = l->documents;
 	int rc = 0;
 
-	d = ledgers_documents(l, &n);
 	j->sender = calloc(n + 1, sizeof(*j->sender));
 	j->receiver = calloc(n + 1, sizeof(*j->receiver));
 	if (!j->sender || !j->receiver)
@@ -492,21 +491,18 @@ struct joining {
 	struct result *sum, *one;	      /* of all; of the sender that is added */
 	struct run_header head;		      /* of all */
 	const struct ledgers_document *first; /* of the senders; NULL: there is none */
-	uint64_t from_ns, to_ns;
+	uint64_t to_ns;
 	unsigned n;
 	bool whole; /* nothing is missing in these ledgers */
 };
 
 bool joined_wanted(const struct ledgers *l)
 {
-	const struct ledgers_document *d;
 	bool sends = false, receives = false;
-	unsigned n;
 
-	d = ledgers_documents(l, &n);
-	for (unsigned i = 0; i < n; i++) {
-		sends |= !strcmp(d[i].command, "send");
-		receives |= !strcmp(d[i].command, "recv");
+	for (unsigned i = 0; i < l->documents; i++) {
+		sends |= !strcmp(l->document[i].command, "send");
+		receives |= !strcmp(l->document[i].command, "recv");
 	}
 	return sends && receives;
 }
@@ -780,30 +776,30 @@ static void finish(struct joining *j, struct ledgers_document *d)
 	const struct ledgers_document *to = j->to ? j->to->d : NULL, *of = to ? to : j->first;
 	struct json_object *o = json_object_new_object();
 
+	*d = (struct ledgers_document){
+		.json = o,
+		.command = "run",
+		.path = of->path,
+		.number = of->number,
+		.from_ns = to ? to->from_ns : 0,
+		.to_ns = j->to_ns,
+	};
 	j->sum->balanced = !j->sum->unaccounted && !j->sum->impossible && j->whole && to &&
 			   !to->damaged && !json_object_array_length(j->strangers);
 	if (j->n != 1)
 		snprintf(j->head.tx_host.name, sizeof(j->head.tx_host.name), "%u senders", j->n);
 	snprintf(j->head.host, sizeof(j->head.host), "%s", name_of(of));
 	json_put_text(o, "schema", "pktledger/run/1");
-	json_put_text(o, "file", of->path);
-	json_put_u64(o, "number", of->number);
+	json_put_text(o, "file", d->path);
+	json_put_u64(o, "number", d->number);
 	json_put(o, "start", json_start(&j->head, NULL));
 	json_put(o, "intervals", json_object_new_array()); /* those of each are by its own clock */
-	json_put(o, "covers", series_covers(NULL, j->from_ns, j->to_ns));
+	json_put(o, "covers", series_covers(NULL, d->from_ns, d->to_ns));
 	json_put(o, "worst", json_object_new_array());
 	json_put(o, "end", json_end(j->sum));
 	json_put(o, "senders", j->senders);
 	json_put(o, "strangers", j->strangers);
 	json_put(o, "notes", j->notes);
-	*d = (struct ledgers_document){
-		.json = o,
-		.command = "run",
-		.path = of->path,
-		.number = of->number,
-		.from_ns = j->from_ns,
-		.to_ns = j->to_ns,
-	};
 }
 
 /* Of a receiver and all its senders; or of all that sent to `target`, whose receiver is unknown. */
@@ -818,7 +814,6 @@ static int make(const struct ends *ends, const struct receiver *to, const char *
 		.notes = json_object_new_array(),
 		.sum = calloc(1, sizeof(*j.sum)),
 		.one = calloc(1, sizeof(*j.one)),
-		.from_ns = to ? to->d->from_ns : 0,
 		.to_ns = to ? to->d->to_ns : 0,
 		.head = {.two_hosts = true,
 			 .tx = "?",

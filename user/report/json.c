@@ -47,14 +47,21 @@ static void write_object(struct json_out *o, struct json_object *object, int fla
 		o->rc = -errno;
 }
 
-static void write_line(struct json_out *o, const char *event, struct json_object *data)
+struct json_object *json_event(const char *event, const char *schema, struct json_object *data)
 {
 	struct json_object *line = json_object_new_object();
 
 	json_put_text(line, "event", event);
-	if (!o->begun)
-		json_put_text(line, "schema", o->schema);
+	if (schema)
+		json_put_text(line, "schema", schema);
 	json_put(line, "data", data);
+	return line;
+}
+
+static void write_line(struct json_out *o, const char *event, struct json_object *data)
+{
+	struct json_object *line = json_event(event, o->begun ? NULL : o->schema, data);
+
 	o->begun = true;
 	write_object(o, line, JSON_C_TO_STRING_PLAIN | FLAGS);
 	json_object_put(line);

@@ -29,6 +29,9 @@ struct json_out *json_out_new(FILE *out, enum json_mode mode, const char *schema
 void json_out_once(struct json_out *o, const char *event, struct json_object *data);
 void json_out_each(struct json_out *o, const char *event, struct json_object *data);
 
+/* {"event","schema","data"}, as a line has it; without a schema if it is NULL. Takes `data`. */
+struct json_object *json_event(const char *event, const char *schema, struct json_object *data);
+
 /* Closes the document, whatever it has. Frees `o`. 0, or -errno of the first write that failed. */
 int json_out_finish(struct json_out *o);
 

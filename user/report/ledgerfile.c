@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,9 +17,9 @@
 #include "base/num.h"
 #include "base/clock.h"
 #include "base/bytes.h"
-#include "base/json.h"
 #include "base/list.h"
 #include "drops/stagemap.h"
+#include "report/json.h"
 
 #define NEAR 200 /* bytes of a line in which it tells its time */
 
@@ -146,20 +147,11 @@ bool ledgerkeep_due(struct ledgerkeep *k, uint64_t now_ns, struct ledgerkeep_mar
 
 static int copy_part(int to, int from, off_t at, off_t end)
 {
-	char buf[65536];
-
 	while (at < end) {
-		size_t wanted = end - at < (off_t)sizeof(buf) ? (size_t)(end - at) : sizeof(buf);
-		ssize_t n = pread(from, buf, wanted, at);
+		ssize_t n = sendfile(to, from, &at, (size_t)(end - at));
 
 		if (n <= 0)
 			return n ? -errno : -EIO;
-		for (ssize_t done = 0, w; done < n; done += w) {
-			w = write(to, buf + done, (size_t)(n - done));
-			if (w < 0)
-				return -errno;
-		}
-		at += n;
 	}
 	return 0;
 }
@@ -212,11 +204,12 @@ static int ledgerkeep_rewrite(struct ledgerkeep *k, const char *path, int fd, of
 	if (rc)
 		return rc;
 	unlink(beside);
-	to = open(beside, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	to = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
 	rc = fill(to, fd, *size, cut);
-	if (!rc && rename(beside, path))
+	/* not before: sendfile() would refuse it */
+	if (!rc && (fcntl(to, F_SETFL, O_APPEND) || rename(beside, path)))
 		rc = -errno;
 	if (rc) {
 		unlink(beside);
@@ -392,14 +385,10 @@ static int end_ranges(struct ledgerfile *lf)
 static int append_event(struct ledgerfile *lf, const char *event, const char *schema,
 			struct json_object *data)
 {
-	struct json_object *line = json_object_new_object();
+	struct json_object *line = json_event(event, schema, json_object_get(data));
 	const char *text;
 	size_t len;
 
-	json_put_text(line, "event", event);
-	if (schema)
-		json_put_text(line, "schema", schema);
-	json_put(line, "data", json_object_get(data));
 	text = json_object_to_json_string_length(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &len);
 	if (text)

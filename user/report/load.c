@@ -145,13 +145,6 @@ int printed_load(const char *path, struct json_object **documents, struct error 
 	return rc;
 }
 
-struct ledgers {
-	struct ledgers_file *file;
-	unsigned files;
-	struct ledgers_document *document;
-	unsigned documents;
-};
-
 static void forget(struct ledgers_document *d)
 {
 	json_object_put(d->json);
@@ -688,16 +681,4 @@ void ledgers_free(struct ledgers *l)
 	free(l->document);
 	free(l->file);
 	free(l);
-}
-
-const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n)
-{
-	*n = l->documents;
-	return l->document;
-}
-
-const struct ledgers_file *ledgers_files(const struct ledgers *l, unsigned *n)
-{
-	*n = l->files;
-	return l->file;
 }

@@ -26,6 +26,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -70,8 +71,6 @@ struct json_object *fatesum_json(const struct fatesum *f);
  */
 bool fatesum_agrees(const struct fatesum *f, const struct json_object *end);
 
-struct ledgers;
-
 struct load_spec {
 	const char *const *path;
 	unsigned n;
@@ -105,19 +104,23 @@ struct ledgers_document {
 	bool damaged;		 /* lines of it are missing */
 };
 
+/* In the order of the command line, and of the files. */
+struct ledgers {
+	struct ledgers_file *file;
+	unsigned files;
+	struct ledgers_document *document;
+	unsigned documents;
+};
+
 /*
  * Reads all files. STATUS_USAGE: one is neither. STATUS_FAILED: it cannot be read. Lines that are
- * cut or spoilt are no error: see ledgers_files().
+ * cut or spoilt are no error: see struct ledgers_file.
  */
 int ledgers_load(struct ledgers **l, const struct load_spec *spec, struct error *err);
 void ledgers_free(struct ledgers *l); /* NULL is fine */
 
 /* Puts these into the place of all that there are. Takes their JSON. -ENOMEM. */
 int ledgers_replace(struct ledgers *l, struct ledgers_document *docs, unsigned n);
-
-/* In the order of the command line, and of the files. */
-const struct ledgers_document *ledgers_documents(const struct ledgers *l, unsigned *n);
-const struct ledgers_file *ledgers_files(const struct ledgers *l, unsigned *n);
 
 /* Documents as commands have printed them: by -j, or in a page of `report --html`. */
 
@@ -147,6 +150,24 @@ bool trialset_is(const struct json_object *document);
  * At most `max`, borrowed. Returns how many.
  */
 unsigned trialset_columns(const struct json_object *document, const char **name, unsigned max);
+
+/*
+ * Documents of ledgers as one table for spreadsheets: RFC 4180, with LF. The first line names the
+ * columns; `kind` says what a row is. An `interval` is a cause of a trace in an interval, or a
+ * stage of a run; without a stage it is all of the interval, in a run also what was sent and
+ * delivered in it. A `flow` is one of the worst flows of a trace in an interval. An `end` is a
+ * cause in the end of a run; without a stage it is all of it.
+ */
+
+/*
+ * A field: quoted where it must be. What a terminal would obey becomes '?', and before what a
+ * spreadsheet would compute stands a "'".
+ */
+void csv_text(FILE *out, const char *text);
+
+/* The first line; then each document in turn. */
+void csv_head(FILE *out);
+void csv_document(FILE *out, const struct ledgers_document *d);
 
 /*
  * Ledgers of several senders and of their receivers, as one: for each receiver a document of the

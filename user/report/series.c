@@ -32,14 +32,6 @@ enum stage rows_stage(const char *name)
 	return stage;
 }
 
-/* A text or a number as text; "" if it is null. */
-static const char *text_of(const struct json_object *o, const char *key)
-{
-	struct json_object *member = json_get(o, key);
-
-	return member ? json_object_get_string(member) : "";
-}
-
 static struct live_row row_of(const struct json_object *stage, enum noise noise)
 {
 	struct live_row row = {.noise = noise};
@@ -77,9 +69,10 @@ static void add_stage(struct live_table *t, const struct json_object *stage, enu
 		const struct json_object *cause = json_get_item(stage, "causes", i);
 
 		for (unsigned f = 0; f < LIVE_FIELD_COUNT; f++) {
-			if (f != LIVE_STAGE && f != LIVE_CLASS &&
-			    json_get(cause, live_field_name(f)))
-				row.text[f] = text_of(cause, live_field_name(f));
+			struct json_object *member = json_get(cause, live_field_name(f));
+
+			if (member && f != LIVE_STAGE && f != LIVE_CLASS)
+				row.text[f] = json_object_get_string(member);
 			else if (f > LIVE_CLASS && f < LIVE_SOURCE)
 				row.text[f] = "";
 		}
@@ -242,14 +235,6 @@ void series_free(struct series *s)
 	free(s);
 }
 
-/* When it ended, as it says itself; 0: it does not. */
-static uint64_t time_of(const struct json_object *interval)
-{
-	uint64_t ns;
-
-	return when_date(json_get_text(interval, "time"), &ns) ? 0 : ns;
-}
-
 /* Two and two become one. */
 static int halve(struct series *s)
 {
@@ -257,9 +242,13 @@ static int halve(struct series *s)
 		struct json_object *one = s->list[i], *two = s->list[i + 1], *both = two;
 
 		if (s->kind == SERIES_PARTS) {
+			uint64_t to_ns;
+
+			if (when_date(json_get_text(two, "time"), &to_ns))
+				to_ns = 0; /* it does not tell when it ended */
 			heap_clear(&s->open);
 			heap_add(&s->open, one, s->by, 0);
-			heap_add(&s->open, two, s->by, time_of(two));
+			heap_add(&s->open, two, s->by, to_ns);
 			both = heap_json(&s->open, s->by);
 			if (!both)
 				return -ENOMEM;
@@ -291,17 +280,6 @@ static int close_open(struct series *s)
 	return 0;
 }
 
-/* Of counters only the last of each item matters, and it is the newest there is. */
-static void replace_newest(struct series *s, struct json_object *interval)
-{
-	if (s->in_open) {
-		json_object_put(s->list[s->n - 1]);
-		s->n--;
-	}
-	s->list[s->n++] = json_object_get(interval);
-	s->in_open = (s->in_open + 1) % s->stride;
-}
-
 static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 {
 	int rc = 0;
@@ -311,7 +289,11 @@ static int keep(struct series *s, struct json_object *interval, uint64_t to_ns)
 	if (rc)
 		return rc;
 	if (s->kind == SERIES_COUNTERS || s->stride == 1) {
-		replace_newest(s, interval);
+		/* of counters only the last of each item matters, and it is the newest there is */
+		if (s->in_open)
+			json_object_put(s->list[--s->n]);
+		s->list[s->n++] = json_object_get(interval);
+		s->in_open = (s->in_open + 1) % s->stride;
 		return 0;
 	}
 	heap_add(&s->open, interval, s->by, to_ns);
@@ -356,20 +338,6 @@ static void rank(struct series *s, struct json_object *o, uint64_t to_ns)
 	json_put_double(copy, "dropped_pps", pps);
 }
 
-static void judge(struct series *s, struct json_object *interval, uint64_t to_ns)
-{
-	struct json_object *part = interval;
-
-	if (s->kind == SERIES_COUNTERS)
-		part = difference(interval, s->last);
-	rank(s, part, to_ns);
-	if (s->kind == SERIES_COUNTERS) {
-		json_object_put(part);
-		json_object_put(s->last);
-		s->last = json_object_get(interval);
-	}
-}
-
 int series_add(struct series *s, struct json_object *interval, uint64_t from_ns, uint64_t to_ns)
 {
 	int rc;
@@ -377,9 +345,17 @@ int series_add(struct series *s, struct json_object *interval, uint64_t from_ns,
 	if (!s->count++)
 		s->from_ns = from_ns;
 	s->to_ns = to_ns;
-	judge(s, interval, to_ns);
-	if (s->kind == SERIES_PARTS)
+	if (s->kind == SERIES_PARTS) {
+		rank(s, interval, to_ns);
 		heap_add(&s->sum, interval, s->by, to_ns);
+	} else {
+		struct json_object *part = difference(interval, s->last);
+
+		rank(s, part, to_ns);
+		json_object_put(part);
+		json_object_put(s->last);
+		s->last = json_object_get(interval);
+	}
 	rc = keep(s, interval, to_ns);
 	json_object_put(interval);
 	return rc;

@@ -6,8 +6,7 @@
 
 #include "report/document.h"
 #include "report/compare.h"
-#include "report/csv.h"
-#include "report/ends.h"
+#include "report/capfile.h"
 #include "report/html.h"
 #include "report/trials.h"
 #include "report/load.h"
@@ -43,14 +42,11 @@ static void hide_names(struct redact *r, struct json_object *const *o, unsigned 
 static void show_files(const struct show_view *v, const struct ledgers *l, struct redact *r)
 {
 	struct json_object *o = json_solo_origin(v->argc, v->argv, NULL);
-	const struct ledgers_file *f;
-	unsigned n;
 
 	hide_names(r, &o, 1);
 	json_out_once(v->json, "start", o);
-	f = ledgers_files(l, &n);
-	for (unsigned i = 0; i < n; i++) {
-		o = file_object(&f[i]);
+	for (unsigned i = 0; i < l->files; i++) {
+		o = file_object(&l->file[i]);
 		if (r)
 			redact_apply(r, o);
 		json_out_each(v->json, "file", o);
@@ -128,12 +124,11 @@ static int show_forms(const struct show_view *v, const struct ledgers_document *
 int show_ledgers(const struct show_view *v, struct ledgers *l, struct error *err)
 {
 	struct redact *r = v->redact ? redact_new() : NULL;
-	const struct ledgers_document *d;
+	const struct ledgers_document *d = l->document;
+	const unsigned n = l->documents;
 	struct json_object **json;
-	unsigned n;
 	int rc;
 
-	d = ledgers_documents(l, &n);
 	json = calloc(n + 1, sizeof(struct json_object *));
 	if (!json || (v->redact && !r)) {
 		rc = error_set(err, STATUS_FAILED, -ENOMEM, NULL, "out of memory");
@@ -183,16 +178,11 @@ int show_ends(const struct show_view *v, struct json_object *ends, struct error 
 
 bool show_disagrees(const struct ledgers *l)
 {
-	const struct ledgers_document *d;
-	unsigned n;
+	for (unsigned i = 0; i < l->documents; i++) {
+		const struct json_object *d = l->document[i].json;
 
-	d = ledgers_documents(l, &n);
-	for (unsigned i = 0; i < n; i++) {
-		const struct json_object *agree = json_get(d[i].json, "fates_agree");
-
-		if ((agree && !json_get_bool(d[i].json, "fates_agree")) ||
-		    (json_get(d[i].json, "senders") &&
-		     !json_get_bool(json_get(d[i].json, "end"), "balanced")))
+		if ((json_get(d, "fates_agree") && !json_get_bool(d, "fates_agree")) ||
+		    (json_get(d, "senders") && !json_get_bool(json_get(d, "end"), "balanced")))
 			return true;
 	}
 	return false;

@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "drops/stagemap.h"
-#include "report/csv.h"
 #include "report/json.h"
 #include "report/load.h"
 #include "report/series.h"

@@ -14,7 +14,6 @@
 
 #include "base/json.h"
 #include "report/capfile.h"
-#include "report/ends.h"
 #include "stamp.h"
 
 #define S     1000000000ULL

@@ -14,7 +14,6 @@
 
 #include "base/json.h"
 #include "base/bytes.h"
-#include "report/csv.h"
 #include "report/load.h"
 #include "report/print.h"
 #include "report/series.h"
@@ -111,12 +110,8 @@ static struct ledgers *load(uint64_t since, uint64_t until)
 
 static const struct ledgers_document *only(const struct ledgers *l)
 {
-	const struct ledgers_document *d;
-	unsigned n;
-
-	d = ledgers_documents(l, &n);
-	assert_int_equal(n, 1);
-	return d;
+	assert_int_equal(l->documents, 1);
+	return l->document;
 }
 
 /* What all rows of an interval or of the sum tell of packets: stages, causes, flows. */
@@ -173,7 +168,6 @@ static void a_window_of_it(void **state)
 	const struct ledgers_document *d;
 	const struct ledgers_file *file;
 	struct ledgers *l;
-	unsigned n;
 
 	(void)state;
 	write_trace(9);
@@ -184,9 +178,8 @@ static void a_window_of_it(void **state)
 	assert_int_equal(json_get_length(d->json, "limits"), 0);
 	ledgers_free(l);
 	l = load(START + 60, UINT64_MAX);
-	ledgers_documents(l, &n);
-	assert_int_equal(n, 0);
-	file = ledgers_files(l, &n);
+	assert_int_equal(l->documents, 0);
+	file = l->file;
 	assert_int_equal(file->documents, 1);
 	assert_int_equal(file->from_ns, START * S);
 	assert_int_equal(file->to_ns, (START + 9) * S);
@@ -253,13 +246,12 @@ static void runs_are_apart(void **state)
 	const struct ledgers_document *d;
 	struct json_object *fate, *list, *last;
 	struct ledgers *l;
-	unsigned n;
 
 	(void)state;
 	write_runs();
 	l = load(0, UINT64_MAX);
-	d = ledgers_documents(l, &n);
-	assert_int_equal(n, 2);
+	d = l->document;
+	assert_int_equal(l->documents, 2);
 	assert_int_equal(d[1].number, 2);
 	assert_non_null(json_get(d[0].json, "fates_agree"));
 	assert_false(json_get_bool(d[0].json, "fates_agree"));
@@ -342,15 +334,14 @@ static void a_sweep_is_one_document(void **state)
 	struct json_object *trial;
 	char text[8192];
 	struct ledgers *l;
-	unsigned n;
 
 	(void)state;
 	for (int whole = 0; whole < 2; whole++) {
 		unlink(path);
 		write_sweep(whole);
 		l = load(0, UINT64_MAX);
-		d = ledgers_documents(l, &n);
-		assert_int_equal(n, 2);
+		d = l->document;
+		assert_int_equal(l->documents, 2);
 		assert_string_equal(d[0].command, "sweep");
 		assert_int_equal(d[0].number, 1);
 		assert_int_equal(d[0].from_ns, START * S);
@@ -380,7 +371,6 @@ static void a_trial_that_was_cut(void **state)
 	struct ledgerfile *lf;
 	struct error err = {};
 	struct ledgers *l;
-	unsigned n;
 
 	(void)state;
 	for (unsigned trials = 0; trials < 2; trials++) {
@@ -394,10 +384,10 @@ static void a_trial_that_was_cut(void **state)
 		put(lf, "interval", object("{\"time_ns\":1000000000,\"sent\":7}"));
 		finish(lf);
 		l = load(0, UINT64_MAX);
-		d = ledgers_documents(l, &n);
-		assert_int_equal(n, trials + 1);
-		assert_string_equal(d[n - 1].command, "run");
-		assert_int_equal(json_get_length(d[n - 1].json, "intervals"), 1);
+		d = l->document;
+		assert_int_equal(l->documents, trials + 1);
+		assert_string_equal(d[trials].command, "run");
+		assert_int_equal(json_get_length(d[trials].json, "intervals"), 1);
 		if (trials)
 			assert_int_equal(json_get_length(d[0].json, "trials"), 1);
 		ledgers_free(l);
@@ -439,7 +429,6 @@ static void spoilt_lines(void **state)
 	const struct ledgers_file *file;
 	struct ledgers *l;
 	char *text;
-	unsigned n;
 	FILE *f;
 	long size;
 
@@ -457,7 +446,7 @@ static void spoilt_lines(void **state)
 	free(text);
 	l = load(0, UINT64_MAX);
 	assert_packets(json_get(only(l)->json, "sum"), 2 + 3 + 4 + 5);
-	file = ledgers_files(l, &n);
+	file = l->file;
 	assert_int_equal(file->state.bad, 1);
 	assert_int_equal(file->state.bad_line, 2);
 	assert_false(file->state.cut);
@@ -529,14 +518,11 @@ static void odd_lines(void **state)
 			continue;
 		place++;
 		for (unsigned v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
-			const struct ledgers_document *d;
-			const struct ledgers_file *file;
 			struct ledgers *l = NULL;
 			struct error err = {};
 			const char *const paths[] = {path};
 			const struct load_spec spec = {
 				.path = paths, .n = 1, .until_ns = UINT64_MAX};
-			unsigned documents;
 			int len = snprintf(text, sizeof(text), "%.*s%s%.*s",
 					   (int)(colon + 1 - line - 9), line + 9, values[v],
 					   (int)strcspn(end, "\n"), end);
@@ -555,12 +541,10 @@ static void odd_lines(void **state)
 				assert_true(*err.message);
 				continue;
 			}
-			file = ledgers_files(l, &documents);
-			assert_int_equal(file->state.bad, 0);
-			d = ledgers_documents(l, &documents);
-			for (unsigned i = 0; i < documents; i++) {
-				print_document(&view, &d[i]);
-				csv_document(view.out, &d[i]);
+			assert_int_equal(l->file->state.bad, 0);
+			for (unsigned i = 0; i < l->documents; i++) {
+				print_document(&view, &l->document[i]);
+				csv_document(view.out, &l->document[i]);
 			}
 			ledgers_free(l);
 			n++;

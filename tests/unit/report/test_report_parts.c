@@ -14,7 +14,7 @@
 #include "report/json.h"
 #include "report/document.h"
 #include "report/compare.h"
-#include "report/csv.h"
+#include "report/load.h"
 #include "report/print.h"
 #include "unit/out_sample.h"
 
