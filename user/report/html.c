@@ -459,13 +459,12 @@ static void put_kind(struct html *h, struct json_object *doc)
 {
 	struct json_object *start = json_get(doc, "start");
 	const char *time = json_get_text(start, "time"), *host = json_get_text(start, "host");
-	char command[32] = "";
+	char command[32] = "", when[32] = "";
 
 	sscanf(json_get_text(doc, "schema"), "%*[^/]/%31[^/]", command);
-	html_put(h, "%s", command);
 	if (strlen(time) >= 19 && time[10] == 'T')
-		html_put(h, " · %.10s %.8s UTC", time, time + 11);
-	html_put(h, "%s%s", *host ? " · " : "", host);
+		snprintf(when, sizeof(when), " · %.10s %.8s UTC", time, time + 11);
+	html_put(h, "%s%s%s%s", command, when, *host ? " · " : "", host);
 }
 
 /* In place of all documents, or before them. */

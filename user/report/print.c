@@ -256,112 +256,83 @@ void print_worst(const struct print_view *v, const struct ledgers_document *d)
 
 /* Sweeps and searches of ledgers, as they printed themselves: the trials, and what was found. */
 
-/* What is printed point by point. */
-struct table {
-	const struct json_object *document;
-	struct rows rows;
-	const char *name[ROWS_COLUMNS], *text[ROWS_COLUMNS];
-	struct trials *trials; /* of one point */
-	struct result *res;
-	struct error failed; /* the last of the point */
-};
-
-static struct json_object *parameters_of(const struct table *t, size_t i)
+/* What tells a trial apart. */
+static struct json_object *parameters_of(const struct json_object *document, size_t i)
 {
-	return json_get(json_get_item(t->document, "trials", i), "parameters");
+	return json_get(json_get_item(document, "trials", i), "parameters");
 }
 
-/* Of the i-th trial. */
-static const char *text_of(const struct table *t, size_t i, const char *name)
+static const char *text_of(const struct json_object *document, size_t i, const char *name)
 {
-	struct json_object *value = json_get(parameters_of(t, i), name);
+	struct json_object *value = json_get(parameters_of(document, i), name);
 
 	return value ? json_object_get_string(value) : "";
 }
 
-static void read_texts(struct table *t, size_t i)
-{
-	for (unsigned k = 0; k < t->rows.columns; k++)
-		t->text[k] = text_of(t, i, t->name[k]);
-}
-
 /* Of what is there, and of what it did not come to. */
-static size_t width_of(const struct table *t, const char *name)
+static unsigned width_of(const struct json_object *document, const char *name)
 {
-	const struct json_object *values = json_get(json_get(t->document, "start"), "values");
-	size_t n = json_get_length(t->document, "trials"), width = 0, len;
+	const struct json_object *values = json_get(json_get(document, "start"), "values");
+	size_t n = json_get_length(document, "trials"), width = 0, len;
 
 	for (size_t i = 0; i < n + json_get_length(values, name); i++) {
-		len = strlen(i < n ? text_of(t, i, name) : json_get_item_text(values, name, i - n));
+		len = strlen(i < n ? text_of(document, i, name)
+				   : json_get_item_text(values, name, i - n));
 		width = len > width ? len : width;
 	}
-	return width;
+	return (unsigned)width;
 }
 
-static int open_table(struct table *t, FILE *out, const struct json_object *document)
+void print_rows(FILE *out, const struct json_object *document, bool csv)
 {
 	size_t n = json_get_length(document, "trials");
-	unsigned columns;
+	const struct json_object *start = json_get(document, "start");
+	const struct json_object *preset = json_get(start, "preset");
+	struct rows rows = {.out = out, .repeated = json_get_u64(start, "repeat") > 1};
+	struct trials *trials = trials_new((unsigned)n + 1); /* of one point */
+	struct result *res = calloc(1, sizeof(*res));
+	const char *name[ROWS_COLUMNS], *text[ROWS_COLUMNS];
+	unsigned columns = trialset_columns(document, name, ROWS_COLUMNS);
+	struct error failed = {}; /* the last of the point */
 
-	*t = (struct table){.document = document, .rows = {.out = out}};
-	t->res = calloc(1, sizeof(*t->res));
-	t->trials = trials_new((unsigned)n + 1);
-	if (!t->res || !t->trials)
-		return -ENOMEM;
-	t->rows.repeated = json_get_u64(json_get(document, "start"), "repeat") > 1;
-	columns = trialset_columns(document, t->name, ROWS_COLUMNS);
 	for (unsigned k = 0; k < columns; k++)
-		rows_column(&t->rows, t->name[k], (unsigned)width_of(t, t->name[k]));
-	return 0;
-}
-
-static void close_table(struct table *t)
-{
-	trials_free(t->trials);
-	free(t->res);
-}
-
-/* NULL: it came to no books. */
-static const struct result *read_trial(struct table *t, size_t i)
-{
-	const struct json_object *trial = json_get_item(t->document, "trials", i);
-
-	if (json_get(trial, "error"))
-		json_read_error(json_get(trial, "error"), &t->failed);
-	if (!json_get(trial, "attempted"))
-		return NULL;
-	json_read_end(trial, t->res);
-	return t->res;
-}
-
-static void print_points(const struct print_view *v, const struct json_object *document)
-{
-	struct table t;
-
-	if (!open_table(&t, v->out, document)) {
-		const struct json_object *preset = json_get(json_get(document, "start"), "preset");
-
-		fputc('\n', v->out);
+		rows_column(&rows, name[k], width_of(document, name[k]));
+	if (!csv) {
+		fputc('\n', out);
 		if (preset)
-			rows_about(v->out, json_get_text(preset, "title"),
+			rows_about(out, json_get_text(preset, "title"),
 				   json_get_text(preset, "about"));
-		rows_heading(&t.rows);
-		for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
-			const struct result *res = read_trial(&t, i);
-
-			if (res)
-				trials_add(t.trials, res);
-			if (i + 1 < json_get_length(document, "trials") &&
-			    json_object_equal(parameters_of(&t, i), parameters_of(&t, i + 1)))
-				continue; /* this point has more of them */
-			read_texts(&t, i);
-			rows_point(&t.rows, t.text, t.trials,
-				   *t.failed.message || !trials_count(t.trials) ? &t.failed : NULL);
-			trials_clear(t.trials);
-			t.failed = (struct error){};
-		}
 	}
-	close_table(&t);
+	(csv ? rows_csv_heading : rows_heading)(&rows);
+	for (size_t i = 0; res && trials && i < n; i++) {
+		const struct json_object *trial = json_get_item(document, "trials", i);
+		bool whole = json_get(trial, "attempted");
+
+		if (json_get(trial, "error"))
+			json_read_error(json_get(trial, "error"), &failed);
+		if (whole)
+			json_read_end(trial, res);
+		for (unsigned k = 0; k < columns; k++)
+			text[k] = text_of(document, i, name[k]);
+		if (csv) {
+			uint64_t number = json_get_u64(trial, "trial");
+
+			rows_csv_trial(&rows, text, number ? (unsigned)number : (unsigned)i + 1,
+				       whole ? res : NULL, *failed.message ? &failed : NULL);
+		} else {
+			if (whole)
+				trials_add(trials, res);
+			if (i + 1 < n && json_object_equal(parameters_of(document, i),
+							   parameters_of(document, i + 1)))
+				continue; /* this point has more of them */
+			rows_point(&rows, text, trials,
+				   *failed.message || !trials_count(trials) ? &failed : NULL);
+			trials_clear(trials);
+		}
+		failed = (struct error){};
+	}
+	trials_free(trials);
+	free(res);
 }
 
 /* Of the lower bounds of all searches that came to one. */
@@ -410,26 +381,6 @@ static void print_search(const struct print_view *v, const struct json_object *d
 			text_found(v->out, &f);
 	}
 	print_spread(v->out, end);
-}
-
-void print_trials_csv(FILE *out, const struct json_object *document)
-{
-	struct table t;
-
-	if (!open_table(&t, out, document)) {
-		rows_csv_heading(&t.rows);
-		for (size_t i = 0; i < json_get_length(document, "trials"); i++) {
-			const struct json_object *trial = json_get_item(document, "trials", i);
-			uint64_t number = json_get_u64(trial, "trial");
-			const struct result *res = read_trial(&t, i);
-
-			read_texts(&t, i);
-			rows_csv_trial(&t.rows, t.text, number ? (unsigned)number : (unsigned)i + 1,
-				       res, *t.failed.message ? &t.failed : NULL);
-			t.failed = (struct error){};
-		}
-	}
-	close_table(&t);
 }
 
 struct page print_page(const struct print_view *v, uint64_t most)
@@ -603,7 +554,10 @@ void print_document(const struct print_view *v, const struct ledgers_document *d
 	put_title(v, d);
 	print_state(v, d);
 	if (trialset_is(d->json)) {
-		(!strcmp(d->command, "search") ? print_search : print_points)(v, d->json);
+		if (!strcmp(d->command, "search"))
+			print_search(v, d->json);
+		else
+			print_rows(v->out, d->json, false);
 		return;
 	}
 	print_steps(v, d);

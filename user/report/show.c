@@ -83,7 +83,7 @@ static void show_documents(const struct show_view *v, const struct ledgers_docum
 		if (v->json) {
 			json_out_each(v->json, "document", json_object_get(d[i].json));
 		} else if (v->csv && trialset_is(d[i].json)) {
-			print_trials_csv(out, d[i].json);
+			print_rows(out, d[i].json, true);
 		} else if (v->csv) {
 			csv_document(out, &d[i]);
 		} else {
